@@ -1,41 +1,38 @@
-//! What of a finished report is told: who asked as it is or hidden, secrets masked or as they were logged.
+//! Anonymizes and redacts a finished report: hides clients and masks secrets, as requested.
 //!
-//! The last step before any output, behind all that is decided: context, what is new, whom one could block. Nothing is hidden
-//! in a tally or a state, which are no outputs. Addresses in texts are hidden too; what names no address, as a host does or the
-//! path of a log, is not looked at.
-
-mod live;
-mod room;
+//! This is the last step before any output, after all decisions. Tallies and states are no outputs and stay as they
+//! are. Addresses inside texts are hidden too. Texts that contain no client, such as hosts and log paths, are not
+//! changed.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
-pub use self::live::RedactionBuffers;
-use self::room::RedactionMap;
 use super::block_candidates::BlockDecision;
-use super::model::{FloodRow, Report, Row, RowKey, SampleRequest};
+use super::hit::LiveHit;
+use super::model::{FloodRow, Report, ReportedHit, Row, RowKey, SampleRequest};
 use super::novelty::{NewItem, display_key};
-use crate::analysis::seen::NoveltyKind;
-use crate::client::Anonymizer;
+use super::seen::NoveltyKind;
+use crate::alerting::alert::Alert;
+use crate::client::{Anonymizer, Client, ClientKey};
 use crate::redact::mask::unredacted;
 
-/// How much is told.
+/// What an output hides.
 #[derive(Debug, Clone)]
 pub struct Privacy {
-    /// How clients are hidden; `None` tells them.
-    veil: Option<Anonymizer>,
+    /// How clients are hidden; `None` prints them.
+    anonymizer: Option<Anonymizer>,
     /// Whether secrets are masked.
     redact: bool,
 }
 
 impl Default for Privacy {
-    /// Tells clients and masks secrets.
+    /// Prints clients and masks secrets.
     fn default() -> Self {
-        Self { veil: None, redact: true }
+        Self { anonymizer: None, redact: true }
     }
 }
 
-/// Where a text stands: an agent has versions that look like addresses.
+/// The kind of a text: versions in a user agent look like addresses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum TextKind {
     Text,
@@ -43,135 +40,292 @@ enum TextKind {
 }
 
 impl Privacy {
-    /// Hides clients behind a veil, if there is one, and masks secrets, if that is wanted.
+    /// Hides clients with this anonymizer, if there is one, and masks secrets if `redact` is true.
     #[must_use]
-    pub fn new(veil: Option<Anonymizer>, redact: bool) -> Self {
-        Self { veil, redact }
+    pub fn new(anonymizer: Option<Anonymizer>, redact: bool) -> Self {
+        Self { anonymizer, redact }
     }
 
-    /// Whether it is told as it is, secrets masked.
+    /// Whether this is the default: clients are printed, secrets masked.
     #[must_use]
     pub fn is_default(&self) -> bool {
-        self.veil.is_none() && self.redact
+        self.anonymizer.is_none() && self.redact
     }
 
     /// Whether clients are hidden.
     #[must_use]
     pub fn hides_clients(&self) -> bool {
-        self.veil.is_some()
+        self.anonymizer.is_some()
     }
 
-    /// What a reader must know of a report whose clients are hidden.
+    /// A note for readers of a report whose clients are hidden.
     #[must_use]
     pub fn note(&self) -> Option<String> {
-        let how = match self.veil.as_ref()? {
-            Anonymizer::Truncate => "of clients only the networks are told",
+        let how = match self.anonymizer.as_ref()? {
+            Anonymizer::Truncate => "clients are shown as networks",
             Anonymizer::Key(_) => "clients have pseudonyms",
         };
-        Some(format!("As --anonymize asks, {how}: this cannot be merged with other reports, and says of nobody that one could block it."))
+        Some(format!("With --anonymize, {how}. This report cannot be merged with others, and contains no block candidates."))
     }
 
-    /// Gives the report as it is told, and what is new in it, to `use_it`.
-    pub fn with_redacted<R>(&self, report: &Report<'_>, news: &[NewItem<'_>], use_it: impl FnOnce(&Report<'_>, &[NewItem<'_>]) -> R) -> R {
+    /// Calls `use_it` with the redacted report and its redacted new items.
+    pub fn with_redacted<R>(
+        &self,
+        report: &Report<'_>,
+        new_items: &[NewItem<'_>],
+        use_it: impl FnOnce(&Report<'_>, &[NewItem<'_>]) -> R,
+    ) -> R {
         if self.is_default() {
-            return use_it(report, news);
+            return use_it(report, new_items);
         }
-        let room = self.redaction_map(report, news);
-        use_it(&self.report(report, &room), &self.news(news, report, &room))
+        let map = self.redaction_map(report, new_items);
+        use_it(&self.report(report, &map), &self.new_items(new_items, report, &map))
     }
 
-    /// The report as it is told, with rows in an order that gives no address away. One without clients has no evidence and
-    /// nobody to block.
-    fn report<'r>(&self, report: &Report<'r>, room: &'r RedactionMap) -> Report<'r> {
-        let mut told = report.clone();
-        room::visit(&mut told, &mut |text, place| *text = room.text(text, place), &mut |client| *client = room.client(*client));
-        if let Some(veil) = &self.veil {
-            told.hidden = Some(veil.as_str());
-            told.blocks = told.blocks.map(|blocks| vec![BlockDecision::HIDDEN; blocks.len()]);
-            told.evidence = None;
-            for rows in [&mut told.answered, &mut told.uncertain, &mut told.pairs, &mut told.clients] {
+    /// The redacted report. Rows are sorted again, so that their order reveals no address. A report with hidden clients
+    /// has no snapshot and no block candidates.
+    fn report<'r>(&self, report: &Report<'r>, map: &'r RedactionMap) -> Report<'r> {
+        let mut redacted = report.clone();
+        visit(&mut redacted, &mut |text, place| *text = map.text(text, place), &mut |client| *client = map.client(*client));
+        if let Some(anonymizer) = &self.anonymizer {
+            redacted.hidden = Some(anonymizer.as_str());
+            redacted.blocks = redacted.blocks.map(|blocks| vec![BlockDecision::HIDDEN; blocks.len()]);
+            redacted.evidence = None;
+            for rows in [&mut redacted.answered, &mut redacted.uncertain, &mut redacted.pairs, &mut redacted.clients] {
                 sort_rows(rows);
             }
             let order = |flood: &FloodRow<'_>| (Reverse((flood.severity, flood.requests)), flood.rule);
-            told.floods.sort_by(|a, b| order(a).cmp(&order(b)).then_with(|| (a.client, a.path).cmp(&(b.client, b.path))));
+            redacted.floods.sort_by(|a, b| order(a).cmp(&order(b)).then_with(|| (a.client, a.path).cmp(&(b.client, b.path))));
         }
-        told
+        redacted
     }
 
-    /// What is needed to tell a report and what is new in it.
-    fn redaction_map(&self, report: &Report<'_>, news: &[NewItem<'_>]) -> RedactionMap {
-        let mut room = RedactionMap::default();
+    /// The replacements for all texts and clients of a report and its new items.
+    fn redaction_map(&self, report: &Report<'_>, new_items: &[NewItem<'_>]) -> RedactionMap {
+        let mut map = RedactionMap::default();
         if self.is_default() {
-            return room;
+            return map;
         }
         let mut report = report.clone();
-        // Nothing is changed: each is only looked at.
+        // Nothing is changed here: the visitor only collects.
         let (mut texts, mut clients) = (Vec::new(), Vec::new());
-        room::visit(&mut report, &mut |text, place| texts.push((*text, place)), &mut |client| clients.push(*client));
-        let of_news =
-            news.iter().flat_map(|one| [(one.sample.target, TextKind::Text), (one.sample.user_agent.unwrap_or_default(), TextKind::Agent)]);
+        visit(&mut report, &mut |text, place| texts.push((*text, place)), &mut |client| clients.push(*client));
+        let of_news = new_items
+            .iter()
+            .flat_map(|one| [(one.sample.target, TextKind::Text), (one.sample.user_agent.unwrap_or_default(), TextKind::Agent)]);
         for (text, place) in texts.into_iter().chain(of_news) {
-            room.insert_text(text, place, || self.text(text, place));
+            map.insert_text(text, place, || self.text(text, place));
         }
-        if let Some(veil) = &self.veil {
+        if let Some(anonymizer) = &self.anonymizer {
             for client in clients {
-                room.insert_client(client, || veil.anonymize(client));
+                map.insert_client(client, || anonymizer.anonymize(client));
             }
         }
-        room
+        map
     }
 
-    /// What is new in a report, as it is told.
-    fn news<'r>(&self, news: &[NewItem<'r>], report: &Report<'r>, room: &'r RedactionMap) -> Vec<NewItem<'r>> {
+    /// The redacted new items of a report.
+    fn new_items<'r>(&self, new_items: &[NewItem<'r>], report: &Report<'r>, map: &'r RedactionMap) -> Vec<NewItem<'r>> {
         let mut keys: HashMap<(NoveltyKind, String), String> = HashMap::new();
         for (kind, rows) in
             [(NoveltyKind::Answer, &report.answered), (NoveltyKind::Path, &report.paths), (NoveltyKind::Client, &report.clients)]
         {
             for row in rows {
                 let key = |key| display_key(report.rule_set, key);
-                keys.entry((kind, key(row.key))).or_insert_with(|| key(room.key(row.key)));
+                keys.entry((kind, key(row.key))).or_insert_with(|| key(map.key(row.key)));
             }
         }
-        let told = |one: &NewItem<'r>| {
-            let mut told = one.clone();
-            room::visit_sample(&mut told.sample, &mut |text, place| *text = room.text(text, place));
+        let redacted = |one: &NewItem<'r>| {
+            let mut redacted = one.clone();
+            visit_sample(&mut redacted.sample, &mut |text, place| *text = map.text(text, place));
             if let Some(key) = keys.get(&(one.kind, one.key.clone())) {
-                told.key.clone_from(key);
+                redacted.key.clone_from(key);
             }
-            told
+            redacted
         };
-        let mut told: Vec<NewItem<'r>> = news.iter().map(told).collect();
+        let mut redacted: Vec<NewItem<'r>> = new_items.iter().map(redacted).collect();
         if self.hides_clients() {
-            told.sort_by(|a, b| sort_key(a).cmp(&sort_key(b)));
+            redacted.sort_by(|a, b| sort_key(a).cmp(&sort_key(b)));
         }
-        told
+        redacted
     }
 
-    /// The text as it is told.
+    /// The redacted text.
     fn text(&self, text: &[u8], place: TextKind) -> Vec<u8> {
-        // What there is nothing of has nothing to show.
+        // Empty stays empty.
         if text.is_empty() {
             return Vec::new();
         }
-        let hidden = match &self.veil {
-            Some(veil) => veil.anonymize_text(text, place == TextKind::Agent).into_owned(),
+        let hidden = match &self.anonymizer {
+            Some(anonymizer) => anonymizer.anonymize_text(text, place == TextKind::Agent).into_owned(),
             None => text.to_vec(),
         };
         if self.redact { hidden } else { unredacted(&hidden) }
     }
 }
 
-/// The order of what is new: by its kind, then as rows are.
+/// The order of new items: by kind, then as rows.
 fn sort_key<'n>(one: &'n NewItem<'_>) -> (NoveltyKind, Reverse<(crate::finding::Severity, u64)>, &'n str) {
     (one.kind, Reverse((one.severity, one.hits)), &one.key)
 }
 
-/// Brings rows into the order of what is told of them: that of what is not told would say something of it.
+/// Sorts rows by what is printed: the original order would reveal something about the hidden values.
 fn sort_rows(rows: &mut [Row<'_>]) {
     rows.sort_by(|a, b| {
         let order = |row: &Row<'_>| Reverse((row.answered > 0, row.severity, row.answered, row.hits));
         order(a).cmp(&order(b)).then_with(|| a.key.cmp(&b.key))
     });
+}
+
+/// Buffers for one redacted hit.
+#[derive(Debug, Default)]
+pub struct RedactionBuffers {
+    client: Option<ClientKey>,
+    target: Vec<u8>,
+    path: Vec<u8>,
+    decoded: Vec<u8>,
+    method: Vec<u8>,
+    protocol: Vec<u8>,
+    referer: Vec<u8>,
+    agent: Vec<u8>,
+}
+
+impl Privacy {
+    /// The redacted hit.
+    #[must_use]
+    pub fn hit<'r>(&self, hit: &ReportedHit<'r>, buffers: &'r mut RedactionBuffers) -> ReportedHit<'r> {
+        if self.is_default() {
+            return *hit;
+        }
+        buffers.client = self.anonymizer.as_ref().map(|anonymizer| anonymizer.anonymize(hit.client));
+        buffers.target = self.text(hit.target, TextKind::Text);
+        buffers.path = self.text(hit.path, TextKind::Text);
+        buffers.decoded = hit.decoded.map(|decoded| self.text(decoded, TextKind::Text)).unwrap_or_default();
+        buffers.method = self.text(hit.method, TextKind::Text);
+        buffers.protocol = self.text(hit.protocol, TextKind::Text);
+        buffers.referer = hit.referer.map(|referer| self.text(referer, TextKind::Text)).unwrap_or_default();
+        buffers.agent = hit.user_agent.map(|agent| self.text(agent, TextKind::Agent)).unwrap_or_default();
+        let buffers = &*buffers;
+        ReportedHit {
+            client: buffers.client.as_ref().map_or(hit.client, ClientKey::client),
+            target: &buffers.target,
+            path: &buffers.path,
+            decoded: hit.decoded.map(|_| buffers.decoded.as_slice()),
+            method: &buffers.method,
+            protocol: &buffers.protocol,
+            referer: hit.referer.map(|_| buffers.referer.as_slice()),
+            user_agent: hit.user_agent.map(|_| buffers.agent.as_slice()),
+            ..*hit
+        }
+    }
+
+    /// The redacted live hit.
+    #[must_use]
+    pub fn live<'r>(&self, live: &LiveHit<'r>, buffers: &'r mut RedactionBuffers) -> LiveHit<'r> {
+        LiveHit { hit: self.hit(&live.hit, buffers), ..*live }
+    }
+
+    /// The redacted alert.
+    #[must_use]
+    pub fn alert(&self, alert: Alert) -> Alert {
+        if self.is_default() {
+            return alert;
+        }
+        let mut redacted = alert;
+        if let (Some(anonymizer), Some(client)) = (&self.anonymizer, &mut redacted.client) {
+            *client = anonymizer.anonymize(client.client());
+        }
+        redacted.path = redacted.path.map(|path| self.text(&path, TextKind::Text));
+        redacted.sample.target = self.text(&redacted.sample.target, TextKind::Text);
+        redacted.sample.method = self.text(&redacted.sample.method, TextKind::Text);
+        redacted
+    }
+}
+
+/// The replacements by original value; values without an entry are printed as they are.
+#[derive(Debug, Default)]
+struct RedactionMap {
+    texts: HashMap<Vec<u8>, Vec<u8>>,
+    agents: HashMap<Vec<u8>, Vec<u8>>,
+    clients: HashMap<ClientKey, ClientKey>,
+}
+
+impl RedactionMap {
+    fn insert_text(&mut self, text: &[u8], place: TextKind, redacted: impl FnOnce() -> Vec<u8>) {
+        let texts = match place {
+            TextKind::Text => &mut self.texts,
+            TextKind::Agent => &mut self.agents,
+        };
+        if !texts.contains_key(text) {
+            texts.insert(text.to_vec(), redacted());
+        }
+    }
+
+    fn insert_client(&mut self, client: Client<'_>, redacted: impl FnOnce() -> ClientKey) {
+        self.clients.entry(ClientKey::from(&client)).or_insert_with(redacted);
+    }
+
+    fn text<'r>(&'r self, text: &'r [u8], place: TextKind) -> &'r [u8] {
+        let texts = match place {
+            TextKind::Text => &self.texts,
+            TextKind::Agent => &self.agents,
+        };
+        texts.get(text).map_or(text, Vec::as_slice)
+    }
+
+    fn client<'r>(&'r self, client: Client<'r>) -> Client<'r> {
+        self.clients.get(&ClientKey::from(&client)).map_or(client, ClientKey::client)
+    }
+
+    /// The redacted key of a row.
+    fn key<'r>(&'r self, mut key: RowKey<'r>) -> RowKey<'r> {
+        visit_key(&mut key, &mut |text, place| *text = self.text(text, place), &mut |client| *client = self.client(*client));
+        key
+    }
+}
+
+/// Visits all log texts and all clients of a report.
+fn visit<'r>(report: &mut Report<'r>, text: &mut impl FnMut(&mut &'r [u8], TextKind), client: &mut impl FnMut(&mut Client<'r>)) {
+    let Report { answered, uncertain, pairs, clients, paths, rules, campaigns, floods, .. } = report;
+    for row in [answered, uncertain, pairs, clients, paths, rules].into_iter().flatten() {
+        visit_row(row, text, client);
+    }
+    for campaign in campaigns {
+        campaign.sample_paths.iter_mut().for_each(|path| text(path, TextKind::Text));
+        visit_sample(&mut campaign.sample, text);
+    }
+    for flood in floods {
+        flood.client.iter_mut().for_each(&mut *client);
+        text(&mut flood.path, TextKind::Text);
+        visit_sample(&mut flood.sample, text);
+    }
+}
+
+fn visit_row<'r>(row: &mut Row<'r>, text: &mut impl FnMut(&mut &'r [u8], TextKind), client: &mut impl FnMut(&mut Client<'r>)) {
+    visit_key(&mut row.key, text, client);
+    visit_sample(&mut row.sample, text);
+    if let Some(its_client) = row.answer.as_mut().and_then(|answer| answer.client.as_mut()) {
+        client(its_client);
+    }
+}
+
+fn visit_key<'r>(key: &mut RowKey<'r>, text: &mut impl FnMut(&mut &'r [u8], TextKind), client: &mut impl FnMut(&mut Client<'r>)) {
+    match key {
+        RowKey::Pair(its_client, path, _) => {
+            client(its_client);
+            text(path, TextKind::Text);
+        }
+        RowKey::Client(its_client) => client(its_client),
+        RowKey::Path(path) | RowKey::Answer(_, path, _) => text(path, TextKind::Text),
+        RowKey::Rule(_) => {}
+    }
+}
+
+fn visit_sample<'r>(sample: &mut SampleRequest<'r>, text: &mut impl FnMut(&mut &'r [u8], TextKind)) {
+    text(&mut sample.target, TextKind::Text);
+    if let Some(agent) = &mut sample.user_agent {
+        text(agent, TextKind::Agent);
+    }
 }
 
 #[cfg(test)]

@@ -1,7 +1,8 @@
-//! Which clients of a report one could block, why, and what it would cost in ordinary requests.
+//! Which clients of a report could be blocked, why, and how many normal requests a block would affect.
 //!
-//! Judges rows that are there; blocks nobody. IPv4 is judged by the address, IPv6 by the /64: whoever has one address of it has
-//! all. Where in doubt a client is no candidate, since a prober does little harm and a locked-out visitor is one.
+//! Judges the rows of a finished report; blocks nothing. IPv4 is judged by the address, IPv6 by the /64, because one
+//! customer usually has the whole /64. In doubt a client is no candidate: a prober does little harm, but a blocked
+//! visitor is lost.
 
 use std::collections::{HashMap, HashSet};
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -16,69 +17,69 @@ use crate::finding::Severity;
 use crate::log_entry::Outcome;
 use crate::number::{counted, grouped};
 
-/// Three guesses in vain are no slip: a visitor, or a search engine on the way of a stale link, may hit upon one or two.
+/// Three failed guesses are no accident: a visitor or a search engine with an outdated link may cause one or two.
 const MIN_GUESSES: u64 = 3;
-/// Nobody does so much of it by chance, whatever was said to it.
+/// This many probes are never an accident, whatever the responses were.
 const MANY_PROBES: u64 = 10;
 
-/// What was made of one client row.
+/// The decision for one client row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BlockDecision {
-    /// Whether one could block it, and why not.
+    /// Whether it could be blocked, or why not.
     pub verdict: BlockVerdict,
-    /// The /24 or /64 it belongs to; `None` where it is no address.
+    /// Its /24 or /64; `None` if it is no address.
     pub network: Option<IpNet>,
-    /// Clients of that network that hit something in this report.
+    /// Clients of that network with a hit in this report.
     pub network_probers: u64,
-    /// What the judged stats did: the address, or all addresses of an IPv6 network.
+    /// What was judged: the address, or all addresses of an IPv6 network.
     pub stats: OffenderStats,
 }
 
-/// What an address did, or all addresses of an IPv6 network together.
+/// The activity of one address, or of all addresses of an IPv6 network.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct OffenderStats {
     /// Clients in the report.
     pub clients: u64,
     /// Their hits.
     pub hits: u64,
-    /// The distinct paths of these; of a network at least so many.
+    /// Their distinct paths; for a network a lower bound.
     pub paths: u64,
-    /// Requests that matched nothing: what a block would have cost.
+    /// Requests that matched no rule: those that a block would have affected.
     pub ordinary: u64,
-    /// Hits that did not get the page they asked for. Who gets all of them may be a visitor on the way of links; that is not so
-    /// of guesses.
+    /// Hits that did not receive the requested page. A client that receives every page may be a visitor who follows
+    /// links; a guess usually fails.
     pub unsuccessful: u64,
-    /// Hits that exposed nothing, whatever was said to them.
+    /// Hits that exposed nothing, whatever the response was.
     pub without_exposure: u64,
-    /// The worst of the rules that are certain, as it is before any answer.
+    /// The highest severity of its certain rules, before any answer raises it.
     pub worst: Option<Severity>,
 }
 
-/// Whether one could block a client.
+/// Whether a client could be blocked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BlockVerdict {
-    /// One could.
+    /// It could be blocked.
     Candidate,
-    /// One could, but there are more than were asked for.
+    /// It could be blocked, but the requested number of candidates is reached.
     LeftOut,
-    /// One must not.
+    /// It must never be blocked.
     NeverBlock(NeverBlockReason),
-    /// It did too little to tell.
+    /// It did too little to be judged.
     Unclear,
-    /// It got all it asked for, as who follows links does.
+    /// It received every page it requested, like a client that follows links.
     Served,
-    /// It asked more often for ordinary things.
+    /// It sent more normal requests than hits.
     Ordinary,
-    /// It is not told who it is.
+    /// Its address is hidden.
     Hidden,
 }
 
-/// Judges each client of a report, in the order of its rows, which must be whole; candidates are the first `max`, which are
-/// the worst. IPv6 networks are judged better where the report has its pairs.
+/// Judges each client of a report, in the order of its rows. The rows must be complete. The first `max` candidates are
+/// the worst. The judgement of IPv6 networks is better if the report has its pairs.
 #[must_use]
 pub fn block_decisions(
     report: &Report<'_>,
-    material: &ReportInput<'_>,
+    report_input: &ReportInput<'_>,
     policy: &BlockPolicy<'_>,
     max: Option<usize>,
 ) -> Vec<BlockDecision> {
@@ -86,7 +87,7 @@ pub fn block_decisions(
     for client in report.clients.iter().filter_map(|row| row.key.client()) {
         *probers.entry(Network::from_client(client)).or_default() += 1;
     }
-    let network_stats = network_stats(report, material, policy);
+    let network_stats = network_stats(report, report_input, policy);
     let mut room = max.unwrap_or(usize::MAX);
     let judge = |row: &Row<'_>| {
         let client = row.key.client().unwrap_or(Client::Text(b""));
@@ -104,14 +105,14 @@ pub fn block_decisions(
     report.clients.iter().map(judge).collect()
 }
 
-/// How many candidates were left out.
+/// The number of candidates beyond the requested number.
 #[must_use]
 pub fn left_out(blocks: &[BlockDecision]) -> usize {
     blocks.iter().filter(|block| block.verdict == BlockVerdict::LeftOut).count()
 }
 
 impl BlockDecision {
-    /// Of a client whose address is hidden: it says nothing, not even of its network.
+    /// For a client with a hidden address; reveals nothing about it or its network.
     pub(crate) const HIDDEN: Self = Self {
         verdict: BlockVerdict::Hidden,
         network: None,
@@ -119,13 +120,13 @@ impl BlockDecision {
         stats: OffenderStats { clients: 0, hits: 0, paths: 0, ordinary: 0, unsuccessful: 0, without_exposure: 0, worst: None },
     };
 
-    /// Whether one could block it.
+    /// Whether it could be blocked.
     #[must_use]
     pub fn is_candidate(&self) -> bool {
         self.verdict == BlockVerdict::Candidate
     }
 
-    /// Why, or why not, in a few words.
+    /// The reason, in a few words.
     #[must_use]
     pub fn reason(&self) -> String {
         match self.verdict {
@@ -133,13 +134,13 @@ impl BlockDecision {
             BlockVerdict::LeftOut => format!("over --max-block: {}; {}", self.stats.activity(), self.stats.cost()),
             BlockVerdict::NeverBlock(shelter) => shelter.to_string(),
             BlockVerdict::Unclear => format!("not clearly a prober: {}", self.stats.activity()),
-            BlockVerdict::Served => format!("got all it asked for, as a visitor may: {}", self.stats.activity()),
+            BlockVerdict::Served => format!("received every page it requested, as a visitor may: {}", self.stats.activity()),
             BlockVerdict::Hidden => "its address is hidden".to_owned(),
             BlockVerdict::Ordinary => format!("mostly ordinary: {}, but {}", self.stats.activity(), ordinary(self.stats.ordinary)),
         }
     }
 
-    /// The same in a word or two.
+    /// The decision, in one or two words.
     #[must_use]
     pub fn label(&self) -> &'static str {
         match self.verdict {
@@ -152,7 +153,7 @@ impl BlockDecision {
         }
     }
 
-    /// The network's text, as firewalls take it.
+    /// The network in the notation of firewalls.
     #[must_use]
     pub fn network_text(&self) -> String {
         self.network.map(|network| network.to_string()).unwrap_or_default()
@@ -195,8 +196,8 @@ impl OffenderStats {
         }
     }
 
-    /// Whether it clearly probes. Search engines follow links that attackers plant, and come back to what once was there: for what
-    /// a link may lead to, one request is too little. An attempt to take the machine over is not.
+    /// Whether it clearly probes. Search engines follow links that attackers plant, and revisit pages that are gone. So
+    /// one request for a page that a link may lead to is not enough; one attempt to take over the host is.
     fn is_prober(&self) -> bool {
         let at_least = |level| self.worst >= Some(level);
         let guesses = self.unsuccessful >= MIN_GUESSES && (self.paths >= MIN_GUESSES || at_least(Severity::High));
@@ -226,9 +227,9 @@ fn ordinary(n: u64) -> String {
     counted(n, "ordinary request", "ordinary requests")
 }
 
-/// The IPv6 networks that several clients of the report belong to, by their upper half. One in which somebody is sheltered is
-/// no stats: its addresses are judged one by one.
-fn network_stats(report: &Report<'_>, material: &ReportInput<'_>, policy: &BlockPolicy<'_>) -> HashMap<u64, OffenderStats> {
+/// Statistics of the IPv6 networks with several clients in the report, by their upper 64 bits. A network with an
+/// address that must never be blocked is left out; its addresses are judged one by one.
+fn network_stats(report: &Report<'_>, report_input: &ReportInput<'_>, policy: &BlockPolicy<'_>) -> HashMap<u64, OffenderStats> {
     let mut network_stats: HashMap<u64, OffenderStats> = HashMap::new();
     let six = |row: &Row<'_>| match row.key.client() {
         Some(Client::V6(bits)) => Some(upper(bits)),
@@ -252,15 +253,15 @@ fn network_stats(report: &Report<'_>, material: &ReportInput<'_>, policy: &Block
     for (upper, paths) in paths {
         network_stats.entry(upper).and_modify(|stats| stats.paths = stats.paths.max(paths.len() as u64));
     }
-    add_neighbours(report, material, &mut network_stats);
+    add_neighbours(report, report_input, &mut network_stats);
     network_stats
 }
 
-/// Adds what clients of these networks asked for that hit nothing at all, and are in no row.
-fn add_neighbours(report: &Report<'_>, material: &ReportInput<'_>, network_stats: &mut HashMap<u64, OffenderStats>) {
+/// Adds the requests of clients in these networks that have no hit, and so no row.
+fn add_neighbours(report: &Report<'_>, report_input: &ReportInput<'_>, network_stats: &mut HashMap<u64, OffenderStats>) {
     let rows: HashSet<Client<'_>> = report.clients.iter().filter_map(|row| row.key.client()).collect();
-    for (number, count) in (0..).zip(material.tally.client_counts()) {
-        let client = material.tally.client(number);
+    for (number, count) in (0..).zip(report_input.tally.client_counts()) {
+        let client = report_input.tally.client(number);
         if let Client::V6(bits) = client
             && let Some(stats) = network_stats.get_mut(&upper(bits))
             && !rows.contains(&client)
@@ -276,11 +277,11 @@ fn upper(bits: u128) -> u64 {
 }
 
 fn network_of(upper: u64) -> IpNet {
-    // 64 is a length that IPv6 has.
+    // 64 is a valid prefix length.
     Ipv6Net::new_assert(Ipv6Addr::from_bits(u128::from(upper) << 64), 64).into()
 }
 
-/// What counts as one stats around a client: its /24 or /64, or what was counted as one.
+/// The network of a client: its /24 or /64, or the prefix by which clients are counted.
 pub(crate) fn network(client: Client<'_>) -> Option<IpNet> {
     if let Some(network) = prefix_network(client) {
         return Some(network);

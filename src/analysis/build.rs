@@ -1,18 +1,17 @@
-//! Builds a report out of merged tallies and what the context makes of them: groups cells into rows, and puts rows in order.
+//! Builds a report from merged tallies and their analysis: groups cells into rows and sorts the rows.
 //!
 //! Reads no log and prints nothing.
 
+pub use super::rule_status::{Decision, LogAnalysis};
 use std::time::Duration;
 
-use super::campaigns;
-use super::floods;
-use super::model::{Approximation, InputSummary, Report, Row, Totals};
+use foldhash::HashMap;
+
+use super::model::{AllowedCount, AppSeen, Approximation, InputSummary, Report, Row, Totals};
 use super::overflow::{MissingHits, OverflowItems};
 use super::rows::{self, RowItem, RowItems};
-pub use super::rule_status::{Decision, LogAnalysis};
 use super::snapshot::SnapshotSource;
-use super::soft_404;
-use super::suppressed;
+use super::{campaigns, floods, soft_404};
 use crate::finding::{RuleId, Severity};
 use crate::log_entry::Outcome;
 use crate::rules::{AllowList, RuleSet};
@@ -20,30 +19,30 @@ use crate::soft_404::Answer;
 use crate::source::SourceInfo;
 use crate::tally::{CellView, ErrorBound, Site, Tally};
 
-/// What a report is made of.
+/// The input of a report.
 #[derive(Debug, Clone, Copy)]
 pub struct ReportInput<'a> {
-    /// The rules that were used.
+    /// The rules of the run.
     pub rules: &'a RuleSet,
     /// All hits.
     pub tally: &'a Tally,
     /// The inputs' texts, by number.
     pub texts: &'a [SourceInfo],
-    /// Rules below this are left out, an answer that means something counted as one level more.
+    /// Rules below this severity are left out; a distinct answer raises the severity by one level.
     pub min_severity: Severity,
     /// Outcomes to report; all where empty.
     pub outcomes: &'a [Outcome],
-    /// Apps that are said to run everywhere.
+    /// Apps that were declared for all sites.
     pub apps: &'a [RuleId],
-    /// What is allowed.
+    /// The allow lists.
     pub allow: &'a AllowList,
 }
 
-/// The rows that are wanted.
+/// The rows to build.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "a list of what there is, each wanted or not")]
 pub struct RowSelection {
-    /// What answered, and what is uncertain.
+    /// Distinct and uncertain answers.
     pub answered: bool,
     /// Pair rows.
     pub pairs: bool,
@@ -53,83 +52,83 @@ pub struct RowSelection {
     pub paths: bool,
     /// Rule rows.
     pub rules: bool,
-    /// Campaigns, always whole.
+    /// Campaigns, always all.
     pub campaigns: bool,
-    /// The first so many of each, all where `None`; what answered is always whole.
+    /// The most rows of each kind, all where `None`; answers are always all.
     pub most: Option<usize>,
 }
 
-/// The first rows of one kind.
+/// Builds the first rows of one kind.
 type RowsBy<'a> = fn(&ReportInput<'a>, RowItems<'_, 'a>, usize) -> Vec<Row<'a>>;
 
-/// Builds the report. `inputs` come without hits: which lines count as such is decided here.
+/// Builds the report. `inputs` come without hits, because the analysis decides which lines are hits.
 #[must_use]
 pub fn build<'a>(
-    material: &ReportInput<'a>,
-    context: &'a LogAnalysis<'a>,
+    report_input: &ReportInput<'a>,
+    analysis: &'a LogAnalysis<'a>,
     mut inputs: Vec<InputSummary>,
     without_time: u64,
     wanted: RowSelection,
 ) -> Report<'a> {
-    count_hits(material, context, &mut inputs);
-    let mut items = Vec::with_capacity(material.tally.len());
+    count_hits(report_input, analysis, &mut inputs);
+    let mut items = Vec::with_capacity(report_input.tally.len());
     let mut others: Vec<u64> =
-        material.tally.client_counts().iter().map(|count| count.requests.saturating_sub(count.allowed + count.error)).collect();
-    for (view, decision) in material.tally.cells().zip(context.decisions()) {
-        // Lines that no format explains belong to a client without a name, and are no requests.
+        report_input.tally.client_counts().iter().map(|count| count.requests.saturating_sub(count.allowed + count.error)).collect();
+    for (view, decision) in report_input.tally.cells().zip(analysis.decisions()) {
+        // Lines that no format matches belong to a client without a name, and are no requests.
         if let Some(others) = others.get_mut(view.client as usize).filter(|_| decision.matched) {
             *others = others.saturating_sub(view.cell.hits);
         }
         if decision.reported {
-            items.push(row_item(context, view, decision));
+            items.push(row_item(analysis, view, decision));
         }
     }
-    let overflow = OverflowItems::new(material, context);
+    let overflow = OverflowItems::new(report_input, analysis);
     for (client, hits) in &overflow.matched {
         if let Some(others) = others.get_mut(*client as usize) {
             *others = others.saturating_sub(*hits);
         }
     }
-    let folded = material.tally.path_cells().zip(context.path_decisions()).filter(|(_, decision)| decision.reported);
-    let of_paths: Vec<_> = folded.map(|(view, decision)| row_item(context, view, decision)).collect();
-    // What was let go of a pair is still known of its path.
+    let folded = report_input.tally.path_cells().zip(analysis.path_decisions()).filter(|(_, decision)| decision.reported);
+    let of_paths: Vec<_> = folded.map(|(view, decision)| row_item(analysis, view, decision)).collect();
+    // The hits of an evicted pair are still known by path.
     let of_answers: Vec<_> =
         items.iter().filter(|item| !item.view.is_other()).chain(&of_paths).filter(|item| item.grade.is_some()).copied().collect();
     let most = wanted.most.unwrap_or(usize::MAX);
     let rows = |wanted: bool, group: RowsBy<'a>, more: &[RowItem<'a>]| {
-        if wanted { group(material, RowItems(&items, more), most) } else { Vec::new() }
+        if wanted { group(report_input, RowItems(&items, more), most) } else { Vec::new() }
     };
     let by_pair = || rows(wanted.pairs, rows::by_pair, &overflow.pairs);
     let by_client = || rows(wanted.clients, rows::by_client, &overflow.clients);
     let by_path = || rows(wanted.paths, rows::by_path, &[&*of_paths, &*overflow.paths].concat());
     let totals = || totals(&items, &of_paths, &inputs, without_time);
-    let campaigns = || if wanted.campaigns { campaigns::campaign_rows(material, &items) } else { Vec::new() };
-    let graded = |answer| if wanted.answered { rows::by_answer(material, context, &of_answers, answer) } else { Vec::new() };
+    let campaigns = || if wanted.campaigns { campaigns::campaign_rows(report_input, &items) } else { Vec::new() };
+    let graded = |answer| if wanted.answered { rows::by_answer(report_input, analysis, &of_answers, answer) } else { Vec::new() };
     let answers = || (graded(Answer::Distinct), graded(Answer::Uncertain));
-    let by_rule = || if wanted.rules { rows::by_rule(material, context, &items, most) } else { Vec::new() };
+    let by_rule = || if wanted.rules { rows::by_rule(report_input, analysis, &items, most) } else { Vec::new() };
     let last = || rayon::join(answers, || rayon::join(campaigns, totals));
-    // What takes longest begins first.
+    // The longest task starts first.
     let ((pairs, mut clients), (rules, (paths, ((answered, uncertain), (campaigns, totals))))) =
         rayon::join(|| rayon::join(by_pair, by_client), || rayon::join(by_rule, || rayon::join(by_path, last)));
     for row in &mut clients {
-        let number = row.key.client().and_then(|client| material.tally.client_number(client));
+        let number = row.key.client().and_then(|client| report_input.tally.client_number(client));
         row.other_requests = number.and_then(|number| others.get(number as usize).copied()).unwrap_or(0);
     }
     Report {
-        rule_set: material.rules,
+        rule_set: report_input.rules,
         log_host: None,
         period: None,
         prefix: None,
         hidden: None,
         totals,
-        approximate: approximate(material.tally, &items, &overflow),
+        approximate: approximate(report_input.tally, &items, &overflow),
         answered,
         uncertain,
-        soft_404: soft_404::sites(material, context, &of_answers),
+        soft_404: soft_404::sites(report_input, analysis, &of_answers),
         campaigns,
-        floods: floods::flood_rows(material, context, &items),
-        apps: suppressed::apps(material, context),
-        allowed: suppressed::allowed(material),
+        floods: floods::flood_rows(report_input, analysis, &items),
+        apps: apps(report_input, analysis),
+        allowed: allowed(report_input),
         inputs,
         pairs,
         clients,
@@ -137,30 +136,30 @@ pub fn build<'a>(
         paths,
         rules,
         elapsed: Duration::ZERO,
-        evidence: Some(SnapshotSource { tally: material.tally, texts: material.texts }),
+        evidence: Some(SnapshotSource { tally: report_input.tally, texts: report_input.texts }),
     }
 }
 
-/// Counts into each input the lines of it that are hits.
-pub fn count_hits(material: &ReportInput<'_>, context: &LogAnalysis<'_>, inputs: &mut [InputSummary]) {
-    for (view, _) in material.tally.cells().zip(context.decisions()).filter(|(_, decision)| decision.reported) {
+/// Counts the hits of each input.
+pub fn count_hits(report_input: &ReportInput<'_>, analysis: &LogAnalysis<'_>, inputs: &mut [InputSummary]) {
+    for (view, _) in report_input.tally.cells().zip(analysis.decisions()).filter(|(_, decision)| decision.reported) {
         inputs[view.input as usize].hits += view.cell.hits;
     }
 }
 
 impl Report<'_> {
-    /// Sums its inputs anew, after they were changed.
+    /// Sums its inputs again after a change.
     pub fn recount(&mut self) {
         self.totals.sum = sum(&self.inputs);
     }
 }
 
-pub(crate) fn row_item<'a>(context: &'a LogAnalysis<'a>, view: CellView<'a>, decision: &Decision) -> RowItem<'a> {
+pub(crate) fn row_item<'a>(analysis: &'a LogAnalysis<'a>, view: CellView<'a>, decision: &Decision) -> RowItem<'a> {
     let Decision { severity, answered, grade, .. } = *decision;
-    RowItem { view, rules: context.list(decision), outcome: Outcome::of(view.status), severity, answered, grade }
+    RowItem { view, rules: analysis.list(decision), outcome: Outcome::of(view.status), severity, answered, grade }
 }
 
-/// What the tally says of itself, hits that may be reported or not, and the reported hits that no pair holds.
+/// The error bounds of the tally, plus hits whose status is unknown, plus reported hits that are in no pair.
 fn approximate(tally: &Tally, items: &[RowItem<'_>], overflow: &OverflowItems<'_>) -> Option<Approximation> {
     let ErrorBound { pairs, clients, requests, paths, uncounted, .. } = tally.error_bound().unwrap_or_default();
     let MissingHits { pairs: of_pair, clients: of_client, paths: of_path } = overflow.missing;
@@ -170,7 +169,7 @@ fn approximate(tally: &Tally, items: &[RowItem<'_>], overflow: &OverflowItems<'_
         clients: clients + of_client,
         requests,
         paths: paths + of_path,
-        // What was read back may count more in the overflow.
+        // A tally that was read from a snapshot may count more in the overflow.
         rest_hits: rest_hits.saturating_sub(sum_hits(overflow.pairs.iter())),
         uncounted,
     };
@@ -218,15 +217,45 @@ fn sum(inputs: &[InputSummary]) -> InputSummary {
     sum
 }
 
-/// A site as a reader knows it: its host, or the input where hosts are not logged; of rotated inputs the log itself, if it is there.
-pub(crate) fn site_name<'a>(material: &ReportInput<'a>, site: Site<'a>) -> &'a [u8] {
+/// The display name of a site: its host, or its input where hosts are not logged; for rotated inputs the current log,
+/// if it was read.
+pub(crate) fn site_name<'a>(report_input: &ReportInput<'a>, site: Site<'a>) -> &'a [u8] {
     match site {
         Site::Host(host) => host,
         Site::Input(input) => {
-            let text = &material.texts[input as usize];
+            let text = &report_input.texts[input as usize];
             let home = text.family_key();
-            let log = material.texts.iter().find(|other| other.path == home.1 && other.family_key() == home);
+            let log = report_input.texts.iter().find(|other| other.path == home.1 && other.family_key() == home);
             &log.unwrap_or(text).path
         }
     }
+}
+
+/// The apps that were detected or declared, and how many requests each suppressed.
+pub(crate) fn apps<'a>(report_input: &ReportInput<'a>, analysis: &LogAnalysis<'a>) -> Vec<AppSeen<'a>> {
+    let mut silenced: HashMap<(RuleId, Site<'a>), u64> = HashMap::default();
+    for (view, decision) in report_input.tally.cells().zip(analysis.decisions()) {
+        if let Some(app) = decision.suppressed_by {
+            *silenced.entry((app, analysis.site_root(view.site))).or_default() += view.cell.hits;
+        }
+    }
+    let sum = |app: RuleId, site: Option<Site<'a>>| match site {
+        Some(site) => silenced.get(&(app, site)).copied().unwrap_or(0),
+        None => silenced.iter().filter(|((of, _), _)| *of == app).map(|(_, hits)| hits).sum(),
+    };
+    let seen = |(app, site): (RuleId, Option<Site<'a>>)| {
+        let rule = report_input.rules.rule(app);
+        let name = rule.app().unwrap_or(&rule.id);
+        AppSeen { app: name, title: &rule.title, site: site.map(|site| site_name(report_input, site)), silenced: sum(app, site) }
+    };
+    let mut apps: Vec<_> = analysis.apps().into_iter().map(seen).collect();
+    apps.sort_by(|a, b| (b.silenced, a.app, a.site).cmp(&(a.silenced, b.app, b.site)));
+    apps
+}
+
+/// The requests that each entry of the allow lists removed, in the order of the lists.
+pub(crate) fn allowed<'a>(report_input: &ReportInput<'a>) -> Vec<AllowedCount<'a>> {
+    let requests = report_input.tally.allowed().iter().copied().chain(std::iter::repeat(0));
+    let each = report_input.allow.entries().iter().zip(requests);
+    each.map(|(entry, requests)| AllowedCount { file: &entry.file, line: entry.line, reason: &entry.reason, requests }).collect()
 }

@@ -1,28 +1,32 @@
-//! The campaigns of a report: which lists of paths several networks worked through, and what came of it.
+//! Campaigns: lists of paths that clients of several networks requested, such as the runs of one tool from many
+//! addresses.
 //!
-//! What makes a campaign is decided by [`context`](crate::analysis::site); here its hits are summed, and its key is made.
+//! Two clients have the same list if their paths are nearly the same: a request may be lost, the log may end during a
+//! visit, or the client may request a page of the site as well. Paths that only one client requested do not count,
+//! because tools request random names to see how a site answers. The result depends on the requests only, not on the
+//! order of the clients.
 
 use std::cmp::Reverse;
+use std::hash::Hash;
 
-use foldhash::HashMap;
+use foldhash::{HashMap, HashSet};
 use xxhash_rust::xxh3::Xxh3Default;
 
 use super::build::ReportInput;
 use super::model::Campaign;
 use super::rows::{self, RowItem};
-use crate::analysis::site::{self, find_campaigns};
 use crate::client::{Client, Network};
 use crate::finding::Severity;
 use crate::redact::mask::redacted;
 use crate::tally::union_span;
 
-/// Paths that a row shows: enough to tell one list from another.
+/// Sample paths per row.
 const SAMPLES: usize = 3;
 
-/// The campaigns, the worst first, then those of most networks.
-pub(crate) fn campaign_rows<'a>(material: &ReportInput<'a>, items: &[RowItem<'a>]) -> Vec<Campaign<'a>> {
-    let tally = material.tally;
-    let asked = items.iter().filter(|item| counts(material, item)).map(|item| (item.view.client, item.view.path)).collect();
+/// The rows of campaigns, the most severe first, then those of most networks.
+pub(crate) fn campaign_rows<'a>(report_input: &ReportInput<'a>, items: &[RowItem<'a>]) -> Vec<Campaign<'a>> {
+    let tally = report_input.tally;
+    let asked = items.iter().filter(|item| counts(report_input, item)).map(|item| (item.view.client, item.view.path)).collect();
     let found = find_campaigns(asked, |client| Network::from_client(tally.client(client)), |path| tally.path(path));
     let lists = || found.iter().enumerate();
     let of_client: HashMap<u32, usize> =
@@ -33,7 +37,7 @@ pub(crate) fn campaign_rows<'a>(material: &ReportInput<'a>, items: &[RowItem<'a>
             sums[*number].add(item);
         }
     }
-    let mut rows: Vec<_> = sums.into_iter().filter_map(|sum| sum.row(material)).collect();
+    let mut rows: Vec<_> = sums.into_iter().filter_map(|sum| sum.row(report_input)).collect();
     rows.sort_by(|a, b| {
         let order = |row: &Campaign<'_>| Reverse((row.severity, row.networks, row.answered, row.hits));
         (order(a), &a.key).cmp(&(order(b), &b.key))
@@ -41,27 +45,27 @@ pub(crate) fn campaign_rows<'a>(material: &ReportInput<'a>, items: &[RowItem<'a>
     rows
 }
 
-/// Whether a hit tells of a list: its line alone makes it one, and says who asked and for which path.
-fn counts(material: &ReportInput<'_>, item: &RowItem<'_>) -> bool {
-    // What a tally let go of is nobody's.
+/// Whether a hit counts for a list: the line alone is a finding, and its client and path are known.
+fn counts(report_input: &ReportInput<'_>, item: &RowItem<'_>) -> bool {
+    // Evicted hits have no client.
     if item.view.is_other() {
         return false;
     }
-    let is_certain = item.rules.iter().any(|&rule| material.rules.rule(rule).is_certain());
-    let is_somebody = !matches!(material.tally.client(item.view.client), Client::Text(b"" | b"-"));
-    is_certain && is_somebody && !material.tally.path(item.view.path).is_empty()
+    let is_certain = item.rules.iter().any(|&rule| report_input.rules.rule(rule).is_certain());
+    let is_somebody = !matches!(report_input.tally.client(item.view.client), Client::Text(b"" | b"-"));
+    is_certain && is_somebody && !report_input.tally.path(item.view.path).is_empty()
 }
 
-/// A list, and the hits for its paths by its clients.
+/// A campaign and the hits of its clients on its paths.
 struct CampaignSum<'c, 'a> {
-    list: &'c site::CampaignGroup,
-    /// The worst hit for each path.
+    list: &'c CampaignGroup,
+    /// The highest severity on each path.
     worst: HashMap<u32, Severity>,
     items: Vec<&'c RowItem<'a>>,
 }
 
 impl<'c, 'a> CampaignSum<'c, 'a> {
-    fn new(list: &'c site::CampaignGroup) -> Self {
+    fn new(list: &'c CampaignGroup) -> Self {
         let worst = list.paths.iter().map(|path| (*path, Severity::Info)).collect();
         Self { list, worst, items: Vec::new() }
     }
@@ -73,13 +77,13 @@ impl<'c, 'a> CampaignSum<'c, 'a> {
         }
     }
 
-    /// `None` where there is no hit, which does not happen: a list is made of hits.
-    fn row(self, material: &ReportInput<'a>) -> Option<Campaign<'a>> {
+    /// `None` where there is no hit; this does not happen, because lists are made of hits.
+    fn row(self, report_input: &ReportInput<'a>) -> Option<Campaign<'a>> {
         let sum = |count: fn(&RowItem<'_>) -> u64| self.items.iter().map(|item| count(item)).sum();
         let times = self.items.iter().fold(None, |times, item| union_span(times, item.view.cell.times()));
         let (first_time, last_time) = times.unzip();
         Some(Campaign {
-            key: key(material, &self.list.paths),
+            key: key(report_input, &self.list.paths),
             severity: self.items.iter().map(|item| item.severity).max()?,
             clients: self.list.clients.len() as u64,
             networks: self.list.networks as u64,
@@ -88,23 +92,23 @@ impl<'c, 'a> CampaignSum<'c, 'a> {
             answered: sum(|item| if item.answered { item.view.cell.hits } else { 0 }),
             first_time,
             last_time,
-            sample_paths: self.sample_paths(material),
-            sample: rows::sample(material, rows::best_sample(&self.items)),
+            sample_paths: self.sample_paths(report_input),
+            sample: rows::sample(report_input, rows::best_sample(&self.items)),
         })
     }
 
-    /// The worst paths, the longest of equals: `/` and other short ones are on every list.
-    fn sample_paths(&self, material: &ReportInput<'a>) -> Vec<&'a [u8]> {
-        let mut paths: Vec<_> = self.list.paths.iter().map(|path| (self.worst[path], material.tally.path(*path))).collect();
+    /// The most severe paths, the longest first: `/` and other short ones are on every list.
+    fn sample_paths(&self, report_input: &ReportInput<'a>) -> Vec<&'a [u8]> {
+        let mut paths: Vec<_> = self.list.paths.iter().map(|path| (self.worst[path], report_input.tally.path(*path))).collect();
         paths.sort_unstable_by_key(|&(worst, path)| (Reverse(worst), Reverse(path.len()), path));
         paths.into_iter().take(SAMPLES).map(|(_, path)| path).collect()
     }
 }
 
-/// Twelve hexadecimal digits of a list of paths. They come of the paths as shown: a report that was read back holds no
+/// Twelve hexadecimal digits of a list of paths. They are made of the redacted paths, because a merged report has no
 /// others.
-fn key(material: &ReportInput<'_>, paths: &[u32]) -> String {
-    let mut shown: Vec<_> = paths.iter().map(|path| redacted(material.tally.path(*path))).collect();
+fn key(report_input: &ReportInput<'_>, paths: &[u32]) -> String {
+    let mut shown: Vec<_> = paths.iter().map(|path| redacted(report_input.tally.path(*path))).collect();
     shown.sort_unstable();
     shown.dedup();
     let mut hash = Xxh3Default::new();
@@ -115,5 +119,286 @@ fn key(material: &ReportInput<'_>, paths: &[u32]) -> String {
     format!("{:012x}", hash.digest() >> 16)
 }
 
+/// The fewest paths of a list. Unrelated clients may share a few paths.
+const PATHS: usize = 5;
+
+/// The fewest networks of a campaign. Two may be one person at home and at work.
+const NETWORKS: usize = 3;
+
+/// Two lists are similar if they share at least this part of all their paths: four of five.
+const ALIKE: (usize, usize) = (4, 5);
+
+/// A list is compared with at most this many others, the longest first. A client that invents thousands of lists hides
+/// only its own requests in them.
+const COMPARED: usize = 64;
+
+/// A list of paths and its clients.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct CampaignGroup {
+    /// The paths that at least half of its clients requested, by number, sorted by text.
+    pub paths: Vec<u32>,
+    /// Its clients, by number, sorted.
+    pub clients: Vec<u32>,
+    /// The number of their networks.
+    pub networks: usize,
+}
+
+/// Finds campaigns in pairs of a client and a path, given by number in any order. The longest lists come first.
+fn find_campaigns<'a, N: Eq + Hash>(
+    mut asked: Vec<(u32, u32)>,
+    network: impl Fn(u32) -> N,
+    text: impl Fn(u32) -> &'a [u8],
+) -> Vec<CampaignGroup> {
+    asked.sort_unstable();
+    asked.dedup();
+    let mut request_clients: HashMap<u32, u32> = HashMap::default();
+    for (_, path) in &asked {
+        *request_clients.entry(*path).or_default() += 1;
+    }
+    asked.retain(|(_, path)| request_clients[path] > 1);
+    let mut of_clients: Vec<&[(u32, u32)]> = asked.chunk_by(|a, b| a.0 == b.0).collect();
+    of_clients.retain(|pairs| pairs.len() >= PATHS);
+    let paths = by_text(&of_clients, text);
+    let lists = lists(&of_clients, &paths);
+    group_similar(&lists).iter().filter_map(|group| campaign(group, &paths, &network)).collect()
+}
+
+/// All paths of these pairs, sorted by text, so that the index of a path does not depend on its number.
+fn by_text<'a>(of_clients: &[&[(u32, u32)]], text: impl Fn(u32) -> &'a [u8]) -> Vec<u32> {
+    let mut paths: Vec<u32> = of_clients.iter().flat_map(|pairs| pairs.iter().map(|(_, path)| *path)).collect();
+    paths.sort_unstable();
+    paths.dedup();
+    paths.sort_unstable_by_key(|path| text(*path));
+    paths
+}
+
+/// The exact paths of one or more clients.
+struct PathList {
+    /// Indices of paths, sorted.
+    places: Vec<u32>,
+    /// The clients with this list.
+    clients: Vec<u32>,
+}
+
+/// Every list once, the longest first.
+fn lists(of_clients: &[&[(u32, u32)]], paths: &[u32]) -> Vec<PathList> {
+    let places: HashMap<u32, u32> = paths.iter().copied().zip(0..).collect();
+    let mut lists: HashMap<Vec<u32>, Vec<u32>> = HashMap::default();
+    for pairs in of_clients {
+        let mut list: Vec<u32> = pairs.iter().map(|(_, path)| places[path]).collect();
+        list.sort_unstable();
+        lists.entry(list).or_default().push(pairs[0].0);
+    }
+    let mut lists: Vec<PathList> = lists.into_iter().map(|(places, clients)| PathList { places, clients }).collect();
+    lists.sort_unstable_by(|a, b| (b.places.len(), &a.places).cmp(&(a.places.len(), &b.places)));
+    lists
+}
+
+/// Groups each list with the first similar one before it, or starts a new group.
+///
+/// Similar lists share at least one of their rarest paths, because without all of these too few are left in common. So
+/// only lists that share a rare path are compared.
+fn group_similar(lists: &[PathList]) -> Vec<Vec<&PathList>> {
+    let mut in_lists: HashMap<u32, u32> = HashMap::default();
+    for place in lists.iter().flat_map(|list| &list.places) {
+        *in_lists.entry(*place).or_default() += 1;
+    }
+    let mut groups: Vec<Vec<&PathList>> = Vec::new();
+    let mut by_rare_path: HashMap<u32, Vec<usize>> = HashMap::default();
+    for list in lists {
+        let mut rare = list.places.clone();
+        rare.sort_unstable_by_key(|place| (in_lists[place], *place));
+        rare.truncate(list.places.len() - (list.places.len() * ALIKE.0).div_ceil(ALIKE.1) + 1);
+        let mut near: Vec<usize> =
+            rare.iter().filter_map(|place| by_rare_path.get(place)).flat_map(|groups| groups.iter().take(COMPARED)).copied().collect();
+        near.sort_unstable();
+        near.dedup();
+        if let Some(group) = near.into_iter().take(COMPARED).find(|&group| is_similar(list, groups[group][0])) {
+            groups[group].push(list);
+            continue;
+        }
+        for place in rare {
+            by_rare_path.entry(place).or_default().push(groups.len());
+        }
+        groups.push(vec![list]);
+    }
+    groups
+}
+
+fn is_similar(a: &PathList, b: &PathList) -> bool {
+    let shorter = a.places.len().min(b.places.len());
+    let longer = a.places.len().max(b.places.len());
+    // At best the shorter list is contained in the longer one.
+    if shorter * ALIKE.1 < longer * ALIKE.0 {
+        return false;
+    }
+    let both = a.places.iter().filter(|place| b.places.binary_search(place).is_ok()).count();
+    both * ALIKE.1 >= (shorter + longer - both) * ALIKE.0
+}
+
+fn campaign<N: Eq + Hash>(group: &[&PathList], paths: &[u32], network: impl Fn(u32) -> N) -> Option<CampaignGroup> {
+    let mut clients: Vec<u32> = group.iter().flat_map(|list| &list.clients).copied().collect();
+    clients.sort_unstable();
+    let networks = clients.iter().map(|client| network(*client)).collect::<HashSet<_>>().len();
+    let mut asked_by: HashMap<u32, usize> = HashMap::default();
+    for (place, list) in group.iter().flat_map(|list| list.places.iter().map(move |place| (*place, list))) {
+        *asked_by.entry(place).or_default() += list.clients.len();
+    }
+    asked_by.retain(|_, request_clients| 2 * *request_clients >= clients.len());
+    let mut places: Vec<u32> = asked_by.into_keys().collect();
+    places.sort_unstable();
+    let paths: Vec<u32> = places.into_iter().map(|place| paths[place as usize]).collect();
+    (networks >= NETWORKS && paths.len() >= PATHS).then_some(CampaignGroup { paths, clients, networks })
+}
+
 #[cfg(test)]
 mod tests;
+
+#[cfg(test)]
+mod list_tests {
+    use crate::analysis::campaigns::*;
+    use proptest::prelude::*;
+
+    /// Clients are numbered from 0; ten of them are one network.
+    fn found(asked: &[(u32, &str)]) -> Vec<(Vec<String>, Vec<u32>, usize)> {
+        let mut texts: Vec<&str> = asked.iter().map(|(_, path)| *path).collect();
+        texts.sort_unstable_by_key(|text| Reverse(*text));
+        texts.dedup();
+        let number = |path: &str| texts.iter().position(|text| *text == path).unwrap() as u32;
+        let pairs = asked.iter().map(|(client, path)| (*client, number(path))).collect();
+        let found = find_campaigns(pairs, |client| client / 10, |path| texts[path as usize].as_bytes());
+        let named =
+            |one: CampaignGroup| (one.paths.iter().map(|&path| texts[path as usize].to_owned()).collect(), one.clients, one.networks);
+        found.into_iter().map(named).collect()
+    }
+
+    fn requests<'a>(client: u32, paths: &[&'a str]) -> Vec<(u32, &'a str)> {
+        paths.iter().map(|path| (client, *path)).collect()
+    }
+
+    const LIST: [&str; 6] = ["/a", "/b", "/c", "/d", "/e", "/f"];
+
+    #[test]
+    fn five_paths_and_three_networks_are_a_campaign() {
+        let of = |paths: &[&'static str], clients: &[u32]| {
+            found(&clients.iter().flat_map(|client| requests(*client, paths)).collect::<Vec<_>>())
+        };
+        assert_eq!(of(&LIST[..5], &[1, 11, 21]), [(LIST[..5].iter().map(ToString::to_string).collect(), vec![1, 11, 21], 3)]);
+        assert_eq!(of(&LIST[..5], &[1, 2, 21]), [], "neighbours are one");
+        assert_eq!(of(&LIST[..4], &[1, 11, 21]), [], "four paths are too few");
+        assert_eq!(of(&LIST, &[]), []);
+    }
+
+    #[test]
+    fn one_path_more_or_less_is_the_same_list() {
+        let mut asked = [1, 11, 21].into_iter().flat_map(|client| requests(client, &LIST)).collect::<Vec<_>>();
+        asked.retain(|pair| *pair != (11, "/c"));
+        // Random names are on no list.
+        asked.extend([(1, "/random-1"), (11, "/random-2"), (21, "/random-3"), (21, "/random-4"), (21, "/random-5")]);
+        let expected: Vec<String> = LIST.iter().map(ToString::to_string).collect();
+        assert_eq!(found(&asked), [(expected.clone(), vec![1, 11, 21], 3)]);
+        // A page of the site, which another client requested too.
+        asked.push((11, "/c"));
+        asked.extend([(1, "/page"), (99, "/page")]);
+        assert_eq!(found(&asked), [(expected, vec![1, 11, 21], 3)]);
+    }
+
+    #[test]
+    fn different_lists_are_not_joined() {
+        let other = ["/a", "/v", "/w", "/x", "/y", "/z"];
+        let asked: Vec<_> = [1, 11, 21]
+            .into_iter()
+            .flat_map(|c| requests(c, &LIST))
+            .chain([31, 41, 51].into_iter().flat_map(|c| requests(c, &other)))
+            .collect();
+        assert_eq!(found(&asked).into_iter().map(|one| one.1).collect::<Vec<_>>(), [[1, 11, 21], [31, 41, 51]]);
+    }
+
+    /// Many lists with the same start are not all compared with each other.
+    #[test]
+    fn many_lists_are_compared_quickly() {
+        let names: Vec<String> = (0..4_000).map(|n| format!("/{n:04}")).collect();
+        let mut asked = Vec::new();
+        for client in 0..20_000_u32 {
+            asked.extend(requests(client, &["/x", "/y"]));
+            let own = |n: u32| names[(client.wrapping_mul(2_654_435_761).rotate_left(n * 7) % 4_000) as usize].as_str();
+            asked.extend((0..4).map(|n| (client, own(n))));
+        }
+        for client in [1, 11, 21] {
+            asked.retain(|(other, _)| *other != client);
+            asked.extend(requests(client, &LIST));
+        }
+        assert!(found_by_text(&asked).iter().any(|paths| paths == &LIST));
+    }
+
+    fn found_by_text<'a>(asked: &[(u32, &'a str)]) -> Vec<Vec<&'a str>> {
+        let mut numbers = HashMap::default();
+        let mut texts = Vec::new();
+        let mut number = |text: &'a str| {
+            *numbers.entry(text).or_insert_with(|| {
+                texts.push(text);
+                texts.len() as u32 - 1
+            })
+        };
+        let pairs = asked.iter().map(|(client, path)| (*client, number(path))).collect();
+        let found = find_campaigns(pairs, |client| client / 10, |path| texts[path as usize].as_bytes());
+        found.into_iter().map(|one| one.paths.iter().map(|path| texts[*path as usize]).collect()).collect()
+    }
+
+    /// The definition, implemented directly.
+    fn plain_definition(asked: &[(u32, u8)]) -> Vec<(Vec<u8>, Vec<u32>, usize)> {
+        use std::collections::{BTreeMap, BTreeSet};
+        let mut paths: BTreeMap<u32, BTreeSet<u8>> = BTreeMap::new();
+        for (client, path) in asked {
+            if asked.iter().any(|(other, of_other)| other != client && of_other == path) {
+                paths.entry(*client).or_default().insert(*path);
+            }
+        }
+        let mut sets: Vec<BTreeSet<u8>> = paths.values().filter(|set| set.len() >= 5).cloned().collect();
+        sets.sort_by_key(|set| (Reverse(set.len()), set.clone()));
+        sets.dedup();
+        let mut groups: Vec<Vec<BTreeSet<u8>>> = Vec::new();
+        for set in sets {
+            let like = |group: &&mut Vec<BTreeSet<u8>>| 5 * group[0].intersection(&set).count() >= 4 * group[0].union(&set).count();
+            match groups.iter_mut().find(like) {
+                Some(group) => group.push(set),
+                None => groups.push(vec![set]),
+            }
+        }
+        let campaign = |group: Vec<BTreeSet<u8>>| {
+            let clients: Vec<u32> = paths.iter().filter(|(_, set)| group.contains(set)).map(|(client, _)| *client).collect();
+            let half = |path: &u8| 2 * clients.iter().filter(|client| paths[client].contains(path)).count() >= clients.len();
+            let list: Vec<u8> = (0..=u8::MAX).filter(half).collect();
+            let networks = clients.iter().map(|client| client / 10).collect::<BTreeSet<_>>().len();
+            (list.len() >= 5 && networks >= 3).then_some((list, clients, networks))
+        };
+        groups.into_iter().filter_map(campaign).collect()
+    }
+
+    proptest! {
+        #[test]
+        fn equals_the_plain_definition(
+            lists in prop::collection::vec((0..4_u8, prop::collection::vec(0..20_u8, 0..4), 0..120_u32), 0..30),
+            shift: u8, turn in 0..200_usize,
+        ) {
+            // Clients with one of four lists, each without some paths or with some of its own.
+            let list = |number: u8| (0..20_u8).filter(move |path| (path / 3) % 4 != number || path % 5 == number);
+            let mut asked: Vec<(u32, u8)> = Vec::new();
+            for (number, odd, client) in &lists {
+                asked.extend(list(*number).filter(|path| !odd.contains(path)).map(|path| (*client, path)));
+                asked.extend(odd.iter().filter(|path| !list(*number).any(|of| of == **path)).map(|path| (*client, *path)));
+            }
+            let expected = plain_definition(&asked);
+            // Other numbers for the same paths, in another order.
+            let turn = turn % asked.len().max(1);
+            asked.rotate_left(turn);
+            let number = |path: u8| u32::from(path ^ shift);
+            let texts: Vec<[u8; 1]> = (0..=u8::MAX).map(|number| [number ^ shift]).collect();
+            let pairs = asked.iter().map(|(client, path)| (*client, number(*path))).collect();
+            let found = find_campaigns(pairs, |client| client / 10, |path| &texts[path as usize]);
+            let found: Vec<_> =
+                found.into_iter().map(|one| (one.paths.iter().map(|path| texts[*path as usize][0]).collect(), one.clients, one.networks)).collect();
+            prop_assert_eq!(found, expected);
+        }
+    }
+}

@@ -1,4 +1,5 @@
-//! A night at a small site, for the tests of every format. Reads no log: the rows are written down, and summed here.
+//! A report on one day of a small site, for the tests of all formats. No log is read; the rows are listed and summed
+//! here.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -29,7 +30,7 @@ const RULES: [(&str, &str, &str, Severity, &[&str]); 9] = [
     ("wordpress/xmlrpc", "WordPress XML-RPC", "wordpress", Severity::Medium, &[]),
 ];
 
-/// The rules of that night, read like any others; what they match does not matter here.
+/// The rules of the fixture, loaded like any others; it does not matter what they match.
 pub(crate) fn rules() -> &'static RuleSet {
     static SET: LazyLock<RuleSet> = LazyLock::new(|| {
         let folder = tempfile::tempdir().unwrap();
@@ -145,7 +146,7 @@ fn row_of_pair(line: usize, &(client, path, target, rules, status, hits, first, 
     }
 }
 
-/// Sums rows that share what `key` says of them, in the order of every report.
+/// Sums rows with the same `key`, in the order of reports.
 fn summed(pairs: &[Row<'static>], key: impl Fn(&Row<'static>) -> Vec<RowKey<'static>>) -> Vec<Row<'static>> {
     let mut sums = BTreeMap::new();
     for pair in pairs {
@@ -253,7 +254,7 @@ fn answers(pairs: &[Row<'static>]) -> Vec<Row<'static>> {
     rows
 }
 
-/// The routers' log-in form, as if it were a list of five.
+/// The login form of routers, as a list of five paths.
 fn campaign(paths: &[Row<'static>]) -> Campaign<'static> {
     let row = paths.iter().find(|row| row.key == RowKey::Path(b"/boaform/admin/formLogin")).unwrap();
     let Row { severity, hits, first_time, last_time, sample, .. } = *row;
@@ -272,7 +273,7 @@ fn campaign(paths: &[Row<'static>]) -> Campaign<'static> {
     }
 }
 
-/// The client that tried out passwords.
+/// The client that tried passwords.
 fn flood(rows: &[Row<'static>]) -> FloodRow<'static> {
     let client = Client::parse(b"192.0.2.44");
     let row = rows.iter().find(|row| row.key == RowKey::Client(client)).unwrap();
@@ -293,7 +294,7 @@ fn flood(rows: &[Row<'static>]) -> FloodRow<'static> {
     }
 }
 
-/// The report of that night.
+/// The report of the fixture.
 pub(crate) fn report(rule_set: &RuleSet) -> Report<'_> {
     let pairs: Vec<_> = PAIRS.iter().enumerate().map(|(line, pair)| row_of_pair(line, pair)).collect();
     let pairs = summed(&pairs, |row| vec![row.key]);
@@ -340,7 +341,7 @@ pub(crate) fn report(rule_set: &RuleSet) -> Report<'_> {
     }
 }
 
-/// A night without a probe.
+/// A report without hits.
 pub(crate) fn empty(rule_set: &RuleSet) -> Report<'_> {
     let inputs = vec![InputSummary {
         path: b"access.log".to_vec(),
@@ -377,7 +378,7 @@ pub(crate) fn empty(rule_set: &RuleSet) -> Report<'_> {
     }
 }
 
-/// A hit with something in every field.
+/// A hit with a value in every field.
 pub(crate) fn hit() -> ReportedHit<'static> {
     ReportedHit {
         generation: 0x00c0_ffee,

@@ -1,7 +1,6 @@
-//! The floods of a report: which clients sent, or which paths got, so many requests that a rule with a `window` speaks of them.
+//! The floods of a report: clients that sent, or paths that received, more requests than a rule with a `window` allows.
 //!
-//! Which minutes make a flood is decided by [`window`](crate::alerting), and that a hit belongs to one by the context. Here
-//! they become rows and sentences.
+//! [`alerting`](crate::alerting) decides which minutes make a flood. Here they become rows and sentences.
 
 use std::borrow::Cow;
 use std::cmp::Reverse;
@@ -23,7 +22,7 @@ use crate::soft_404::MethodClass;
 use crate::tally::{MinuteCounts, MinuteKey, Tally};
 use crate::time::LogTime;
 
-/// A rule, and the number of the client or the path whose requests it counts.
+/// A rule, and the number of the client or path whose requests it counts.
 type FloodKey = (RuleId, u32, u32);
 
 /// The floods of each client or path, by rule.
@@ -34,7 +33,7 @@ pub(crate) struct FloodIndex<'a> {
 }
 
 impl<'a> FloodIndex<'a> {
-    /// The floods among the requests that a tally counts.
+    /// Finds the floods in a tally.
     pub(crate) fn new(rules: &RuleSet, tally: &'a Tally) -> Self {
         let windows: Vec<Vec<(RuleId, Window)>> = tally.rule_lists().iter().map(|list| windows(rules, list)).collect();
         let mut counts: Vec<(FloodKey, (i64, u64))> = Vec::new();
@@ -60,7 +59,7 @@ impl<'a> FloodIndex<'a> {
         found
     }
 
-    /// Whether requests of a client for a path are part of what made a flood by this rule.
+    /// Whether requests of a client for a path belong to a flood of this rule.
     pub(crate) fn has(&self, rule: RuleId, by: By, client: u32, path: &[u8]) -> bool {
         match by {
             By::Client => self.by_client.contains_key(&(rule, client)),
@@ -77,7 +76,7 @@ impl<'a> FloodIndex<'a> {
     }
 }
 
-/// Whose requests they are.
+/// The client or path whose requests are counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum FloodOwner<'a> {
     Client(u32),
@@ -88,13 +87,13 @@ fn windows(rules: &RuleSet, list: &[RuleId]) -> Vec<(RuleId, Window)> {
     list.iter().filter_map(|&rule| Some((rule, rules.rule(rule).window?))).collect()
 }
 
-/// The floods that have a hit in the report: the worst first, then those of most requests.
-pub(crate) fn flood_rows<'a>(material: &ReportInput<'a>, context: &LogAnalysis<'a>, items: &[RowItem<'a>]) -> Vec<FloodRow<'a>> {
-    let tally = material.tally;
+/// The rows of floods with a reported hit: the most severe first, then those with most requests.
+pub(crate) fn flood_rows<'a>(report_input: &ReportInput<'a>, analysis: &LogAnalysis<'a>, items: &[RowItem<'a>]) -> Vec<FloodRow<'a>> {
+    let tally = report_input.tally;
     let mut members: Vec<((RuleId, FloodOwner<'a>), &RowItem<'a>)> = Vec::new();
     for item in items {
         let path = if item.view.path == SymbolTables::OTHER { b"" } else { tally.path(item.view.path) };
-        for (rule, window) in windows(material.rules, item.rules) {
+        for (rule, window) in windows(report_input.rules, item.rules) {
             let owner = match window.by {
                 By::Client => FloodOwner::Client(item.view.client),
                 By::Path => FloodOwner::Path(path),
@@ -104,33 +103,33 @@ pub(crate) fn flood_rows<'a>(material: &ReportInput<'a>, context: &LogAnalysis<'
     }
     members.sort_by_key(|(key, _)| *key);
     let groups = members.chunk_by(|a, b| a.0 == b.0);
-    let mut rows: Vec<FloodRow<'a>> = groups.filter_map(|group| row(material, context, group)).collect();
+    let mut rows: Vec<FloodRow<'a>> = groups.filter_map(|group| row(report_input, analysis, group)).collect();
     rows.sort_by(|a, b| {
         let rank = |row: &FloodRow<'_>| Reverse((row.severity, row.requests));
-        let tie = |row: &FloodRow<'a>| (material.rules.rule(row.rule).id.as_str(), row.client, row.path, row.first_minute);
+        let tie = |row: &FloodRow<'a>| (report_input.rules.rule(row.rule).id.as_str(), row.client, row.path, row.first_minute);
         rank(a).cmp(&rank(b)).then_with(|| tie(a).cmp(&tie(b)))
     });
     rows
 }
 
 fn row<'a>(
-    material: &ReportInput<'a>,
-    context: &LogAnalysis<'a>,
+    report_input: &ReportInput<'a>,
+    analysis: &LogAnalysis<'a>,
     group: &[((RuleId, FloodOwner<'a>), &RowItem<'a>)],
 ) -> Option<FloodRow<'a>> {
     let (rule, owner) = group[0].0;
-    let floods = context.floods().floods(rule, owner);
-    // Of equals the first.
+    let floods = analysis.floods().floods(rule, owner);
+    // The first of several.
     let largest = floods.iter().copied().reduce(|most, one| if one.requests > most.requests { one } else { most })?;
     let items: Vec<&RowItem<'a>> = group.iter().map(|(_, item)| *item).collect();
-    let (method, path) = commonest(material, &items);
+    let (method, path) = commonest(report_input, &items);
     let proof = rows::best_sample(&items);
     let offset = proof.time.map_or(0, |time| time.offset);
     let begins = |minute: i64| LogTime { utc: minute.saturating_mul(MinuteCounts::SECONDS), offset };
     Some(FloodRow {
         rule,
-        severity: material.rules.rule(rule).severity,
-        client: if let FloodOwner::Client(client) = owner { Some(material.tally.client(client)) } else { None },
+        severity: report_input.rules.rule(rule).severity,
+        client: if let FloodOwner::Client(client) = owner { Some(report_input.tally.client(client)) } else { None },
         method,
         path: if let FloodOwner::Path(path) = owner { path } else { path },
         clients: count_distinct(items.iter().map(|item| item.view.client)).max(1),
@@ -140,15 +139,15 @@ fn row<'a>(
         first_minute: begins(largest.first_minute),
         last_minute: begins(largest.last_minute),
         floods: floods.len() as u64,
-        sample: rows::sample(material, proof),
+        sample: rows::sample(report_input, proof),
     })
 }
 
-/// The method and the path of most requests, the first of equals by their text.
-fn commonest<'a>(material: &ReportInput<'a>, items: &[&RowItem<'a>]) -> (MethodClass, &'a [u8]) {
+/// The most frequent method and path, the first by text of several.
+fn commonest<'a>(report_input: &ReportInput<'a>, items: &[&RowItem<'a>]) -> (MethodClass, &'a [u8]) {
     let mut sums: HashMap<(&'a [u8], u8), u64> = HashMap::default();
     for view in items.iter().map(|item| &item.view).filter(|view| view.path != SymbolTables::OTHER) {
-        *sums.entry((material.tally.path(view.path), view.method as u8)).or_default() += view.cell.hits;
+        *sums.entry((report_input.tally.path(view.path), view.method as u8)).or_default() += view.cell.hits;
     }
     let most = sums.into_iter().max_by_key(|&(key, requests)| (requests, Reverse(key)));
     most.map_or((MethodClass::Get, b""), |((path, method), _)| (MethodClass::from_u8(method), path))

@@ -1,12 +1,10 @@
-//! Tells one kept line as NDJSON does, once the context is known.
+//! Assembles single hits for NDJSON and `follow` from stored lines, once they are analysed.
 
-mod live;
-
-pub use self::live::{LiveHit, LiveLine, ReportReason, live_hit};
 use super::build::ReportInput;
 use super::model::ReportedHit;
 use super::rows::parse_stored_line;
-use super::rule_status::{HitContext, LogAnalysis};
+use super::rule_status::{HitContext, LiveAnalysis, LiveHitContext, LogAnalysis, PendingHit};
+use crate::alerting::alert::MIN_ANSWERED_SEVERITY;
 use crate::client::{Client, Ipv6Prefix};
 use crate::engine::ParsedRequest;
 use crate::finding::{RuleId, Severity};
@@ -16,20 +14,20 @@ use crate::normalize::{DecodedViews, Normalizer};
 use crate::soft_404::{Answer, MethodClass, Response};
 use crate::tally::{LinePosition, Site};
 
-/// A line that matched, as it was kept.
+/// A stored line that matched.
 #[derive(Debug, Clone, Copy)]
 pub struct StoredLine<'a> {
-    /// Where it stands.
+    /// Its position.
     pub position: LinePosition,
     /// The line.
     pub text: &'a [u8],
-    /// Whether a format explains it.
+    /// Whether a log format matches it.
     pub parsed: bool,
     /// The rules it matched, sorted.
     pub rules: &'a [RuleId],
 }
 
-/// Room to tell a hit in.
+/// Buffers for one hit.
 #[derive(Debug, Default)]
 pub struct HitBuffers {
     normalizer: Normalizer,
@@ -40,71 +38,71 @@ pub struct HitBuffers {
 }
 
 impl HitBuffers {
-    /// Room for clients of whom those of one IPv6 prefix are one.
+    /// Buffers that count clients of one IPv6 prefix as one.
     #[must_use]
     pub fn with_prefix(prefix: Option<Ipv6Prefix>) -> Self {
         Self { prefix, ..Self::default() }
     }
 }
 
-/// The hit a kept line is; `None` where it is none in the context, or none that is asked for.
+/// The hit of a stored line; `None` if the analysis drops it or its outcome was not requested.
 pub fn hit_from_line<'a>(
-    material: &ReportInput<'a>,
-    context: &LogAnalysis<'_>,
+    report_input: &ReportInput<'a>,
+    analysis: &LogAnalysis<'_>,
     line: &StoredLine<'a>,
-    desk: &'a mut HitBuffers,
+    buffers: &'a mut HitBuffers,
 ) -> Option<ReportedHit<'a>> {
     let (record, probe) = parse_stored_line(line.text, line.parsed);
-    let HitBuffers { normalizer, rules, host, client, prefix } = desk;
+    let HitBuffers { normalizer, rules, host, client, prefix } = buffers;
     let views = normalizer.views(probe.line.target);
     let who = counted_client(record.client, *prefix, client);
-    // One that was let go is nobody the context knows.
-    let client = material.tally.client_number(who).unwrap_or(SymbolTables::OTHER);
+    // The analysis has merged evicted clients into this one.
+    let client = report_input.tally.client_number(who).unwrap_or(SymbolTables::OTHER);
     let site = lowercase_host(record.host, host).map_or(Site::Input(line.position.input), Site::Host);
     let seen = HitContext { client, site, path: views.resolved, response: response(&record, &probe) };
-    let decision = context.filter_outcome(context.decide(line.rules, &seen, rules), Outcome::of(record.status));
+    let decision = analysis.filter_outcome(analysis.decide(line.rules, &seen, rules), Outcome::of(record.status));
     if !decision.reported {
         return None;
     }
-    let text = &material.texts[line.position.input as usize];
+    let text = &report_input.texts[line.position.input as usize];
     let verdict = HitVerdict {
         severity: decision.severity,
         rules,
         answer: decision.grade.map(|grade| grade.answer),
-        context: context.required_context(rules),
+        context: analysis.required_context(rules),
     };
-    let spot = HitLocation {
+    let location = HitLocation {
         generation: text.generation,
         offset: line.position.chunk + line.position.offset,
         source: &text.path,
         line: text.line_number(line.position.chunk, line.position.line),
     };
-    Some(assemble(&record, who, &probe, views, &spot, &verdict))
+    Some(assemble(&record, who, &probe, views, &location, &verdict))
 }
 
-/// What the site answered.
+/// The response of the site.
 pub(crate) fn response(record: &LogEntry<'_>, probe: &ParsedRequest<'_>) -> Response {
     Response { method: MethodClass::of(probe.line.method), status: record.status, bytes: record.bytes, extra: probe.line.query_len() }
 }
 
-/// The client as it is counted: its group, or itself.
-pub(crate) fn counted_client<'a>(logged: &'a [u8], prefix: Option<Ipv6Prefix>, room: &'a mut Vec<u8>) -> Client<'a> {
+/// The client as it is counted: its prefix, or itself.
+pub(crate) fn counted_client<'a>(logged: &'a [u8], prefix: Option<Ipv6Prefix>, buffers: &'a mut Vec<u8>) -> Client<'a> {
     let client = Client::from_log_field(logged);
     let Some(group) = prefix.and_then(|prefix| prefix.prefix_text(client)) else { return client };
-    room.clear();
-    room.extend_from_slice(group.as_bytes());
-    Client::Text(room)
+    buffers.clear();
+    buffers.extend_from_slice(group.as_bytes());
+    Client::Text(buffers)
 }
 
 /// The host in lower case.
-pub(crate) fn lowercase_host<'a>(host: Option<&[u8]>, room: &'a mut Vec<u8>) -> Option<&'a [u8]> {
-    room.clear();
-    room.extend_from_slice(host?);
-    room.make_ascii_lowercase();
-    Some(room)
+pub(crate) fn lowercase_host<'a>(host: Option<&[u8]>, buffers: &'a mut Vec<u8>) -> Option<&'a [u8]> {
+    buffers.clear();
+    buffers.extend_from_slice(host?);
+    buffers.make_ascii_lowercase();
+    Some(buffers)
 }
 
-/// Where a line stands, for a reader.
+/// The position of a line, for the reader.
 struct HitLocation<'a> {
     generation: u64,
     offset: u64,
@@ -112,7 +110,7 @@ struct HitLocation<'a> {
     line: u64,
 }
 
-/// What was decided about it.
+/// The decision for it.
 struct HitVerdict<'a> {
     severity: Severity,
     rules: &'a [RuleId],
@@ -125,14 +123,14 @@ fn assemble<'a>(
     client: Client<'a>,
     probe: &ParsedRequest<'a>,
     views: DecodedViews<'a>,
-    spot: &HitLocation<'a>,
+    location: &HitLocation<'a>,
     verdict: &HitVerdict<'a>,
 ) -> ReportedHit<'a> {
     ReportedHit {
-        generation: spot.generation,
-        offset: spot.offset,
-        source: spot.source,
-        line: spot.line,
+        generation: location.generation,
+        offset: location.offset,
+        source: location.source,
+        line: location.line,
         time: record.time,
         client,
         method: probe.line.method,
@@ -150,5 +148,116 @@ fn assemble<'a>(
         host: record.host,
         referer: record.referer,
         user_agent: record.user_agent,
+    }
+}
+
+/// A line that matched, and its log.
+#[derive(Debug, Clone, Copy)]
+pub struct LiveLine<'a> {
+    /// The generation of the log.
+    pub generation: u64,
+    /// The log's path.
+    pub source: &'a [u8],
+    /// The common part of the names of the log and its rotated siblings.
+    pub family: &'a [u8],
+    /// Bytes from the start of the log's text.
+    pub offset: u64,
+    /// The line's number, from 1.
+    pub line: u64,
+    /// The line.
+    pub text: &'a [u8],
+    /// Whether a log format matches it.
+    pub parsed: bool,
+    /// All rules it matched, sorted.
+    pub rules: &'a [RuleId],
+}
+
+/// A live hit.
+#[derive(Debug, Clone, Copy)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a question of its own")]
+pub struct LiveHit<'a> {
+    /// The request; it has no rules if it is no finding or was not requested.
+    pub hit: ReportedHit<'a>,
+    /// Its answer is distinct.
+    pub answered: bool,
+    /// Its answer raises an alert.
+    pub alerts: bool,
+    /// It was reported before, with another grade.
+    pub is_update: bool,
+    /// All rules it matched, sorted.
+    pub matched: &'a [RuleId],
+    /// It becomes a finding if its client proves to be a prober.
+    pub may_be_promoted: bool,
+}
+
+impl LiveHit<'_> {
+    /// Whether it is a finding that was requested.
+    #[must_use]
+    pub fn is_reported(&self) -> bool {
+        !self.hit.rules.is_empty()
+    }
+}
+
+/// Why a line is reported.
+#[derive(Debug)]
+pub enum ReportReason<'o> {
+    /// It is a new line. Held requests of its client are appended to the list if the client proves to be a prober.
+    New(&'o mut Vec<PendingHit>),
+    /// Its client has proved to be a prober.
+    Promoted,
+    /// The grade of its answer changed.
+    Regraded {
+        /// It raised no alert yet.
+        may_alert: bool,
+    },
+}
+
+/// The live hit of a line, by the present analysis.
+pub fn live_hit<'a>(
+    analysis: &mut LiveAnalysis<'_>,
+    line: &LiveLine<'a>,
+    occasion: ReportReason<'_>,
+    buffers: &'a mut HitBuffers,
+) -> LiveHit<'a> {
+    let (record, probe) = parse_stored_line(line.text, line.parsed);
+    let HitBuffers { normalizer, rules, host, client, prefix } = buffers;
+    let client = counted_client(record.client, *prefix, client);
+    let views = normalizer.views(probe.line.target);
+    let seen = LiveHitContext {
+        client,
+        path: views.resolved,
+        host: lowercase_host(record.host, host),
+        family: line.family,
+        response: response(&record, &probe),
+    };
+    let ids = analysis.resolve(&seen);
+    let (is_update, may_alert) = match occasion {
+        ReportReason::New(late) => {
+            late.extend(analysis.observe(line.rules, &seen, &ids));
+            (false, true)
+        }
+        ReportReason::Promoted => (false, true),
+        ReportReason::Regraded { may_alert } => (true, may_alert),
+    };
+    let decision = analysis.decide(line.rules, &seen, &ids, rules);
+    let answer = decision.grade.map(|grade| grade.answer);
+    let alerts =
+        decision.reported && decision.answered && decision.severity >= MIN_ANSWERED_SEVERITY && may_alert && analysis.may_alert(&ids);
+    if let Some(answer) = answer.filter(|_| decision.reported && !is_update) {
+        analysis.track_answer(&ids, seen.response, answer, alerts, line);
+    }
+    if !decision.reported {
+        rules.clear();
+    }
+    let verdict =
+        HitVerdict { severity: decision.severity, rules, answer, context: analysis.required_context(rules).filter(|_| !rules.is_empty()) };
+    let location = HitLocation { generation: line.generation, offset: line.offset, source: line.source, line: line.line };
+    LiveHit {
+        hit: assemble(&record, client, &probe, views, &location, &verdict),
+        answered: decision.answered,
+        alerts,
+        is_update,
+        matched: line.rules,
+        may_be_promoted: !decision.matched && analysis.may_be_promoted(line.rules),
     }
 }

@@ -1,6 +1,6 @@
-//! What several formats say of a row or a hit in the same words.
+//! Texts for rows and hits that several output formats share.
 //!
-//! Takes the model's values and gives text that is fit for an output; counts nothing.
+//! Returns text that is safe to print; counts nothing.
 
 use std::borrow::Cow;
 
@@ -20,29 +20,29 @@ pub(crate) fn client(client: Client<'_>) -> Cow<'_, str> {
     }
 }
 
-/// The identity of a request, opaque to whoever reads it.
+/// The opaque identity of a request.
 pub(crate) fn id(generation: u64, offset: u64) -> String {
     format!("{generation:016x}:{offset}")
 }
 
-/// What names a log's generation in the identity of a request.
+/// The generation of a log, as part of the identity of a request.
 pub(crate) fn generation(generation: u64) -> String {
     format!("{generation:016x}")
 }
 
-/// The ids of rules, in the order they came in: sorted.
+/// The ids of rules, in the given order.
 pub(crate) fn rule_ids<'r>(set: &'r RuleSet, rules: &[RuleId]) -> Vec<&'r str> {
     rules.iter().map(|&rule| set.rule(rule).id.as_str()).collect()
 }
 
-/// The ids of those rules that are something only where requests are many.
+/// The ids of the rules that need many requests.
 pub(crate) fn flood_ids<'a>(set: &'a RuleSet, rules: &[RuleId]) -> Vec<&'a str> {
     rules.iter().map(|&rule| set.rule(rule)).filter(|rule| rule.window.is_some()).map(|rule| rule.id.as_str()).collect()
 }
 
-/// The id of the worst rule, and how many more: `dotfiles/env +1`.
+/// The id of the most severe rule and the number of others: `dotfiles/env +1`.
 pub(crate) fn worst_rule<'r>(set: &'r RuleSet, rules: &[RuleId]) -> Cow<'r, str> {
-    // Of equals the first: rules come sorted.
+    // The first of several, because rules are sorted.
     let worst = rules.iter().map(|&rule| set.rule(rule)).rev().max_by_key(|rule| rule.severity);
     match (worst, rules.len()) {
         (None, _) => Cow::Borrowed(""),
@@ -68,13 +68,13 @@ fn sorted<'r>(words: impl Iterator<Item = &'r str>) -> Vec<&'r str> {
     words
 }
 
-/// The first `top` of these, all where `None`.
+/// The first `top` rows; all where `None`.
 pub(crate) fn first<T>(rows: &[T], top: Option<usize>) -> &[T] {
     &rows[..top.unwrap_or(rows.len()).min(rows.len())]
 }
 
 impl<'a> RowKey<'a> {
-    /// The client, where the row has one.
+    /// The client of the row, if it has one.
     pub(crate) fn client(self) -> Option<Client<'a>> {
         match self {
             Self::Pair(client, ..) | Self::Client(client) => Some(client),
@@ -82,7 +82,7 @@ impl<'a> RowKey<'a> {
         }
     }
 
-    /// The path, where the row has one.
+    /// The path of the row, if it has one.
     pub(crate) fn path(self) -> Option<&'a [u8]> {
         match self {
             Self::Pair(_, path, _) | Self::Path(path) | Self::Answer(_, path, _) => Some(path),
@@ -90,7 +90,7 @@ impl<'a> RowKey<'a> {
         }
     }
 
-    /// The rule, where the row has one.
+    /// The rule of the row, if it has one.
     pub(crate) fn rule(self) -> Option<RuleId> {
         match self {
             Self::Rule(rule) => Some(rule),
@@ -98,7 +98,7 @@ impl<'a> RowKey<'a> {
         }
     }
 
-    /// The outcome, where the row has one.
+    /// The outcome of the row, if it has one.
     pub(crate) fn outcome(self) -> Option<Outcome> {
         match self {
             Self::Pair(.., outcome) => Some(outcome),
@@ -108,7 +108,7 @@ impl<'a> RowKey<'a> {
 }
 
 impl Row<'_> {
-    /// The path or, where the row has none, nothing; fit for an output.
+    /// The path of the row, if it has one, safe to print.
     pub(crate) fn shown_path(&self) -> Option<Cow<'_, str>> {
         self.key.path().map(redacted)
     }

@@ -1,12 +1,11 @@
-//! Decides what the hits of a run mean: which rules stand on this site, what answered, who probed, what is new.
+//! Decides what the hits of a run mean: which rules apply on each site, what answered, who is a prober, what is new.
 //!
-//! Everything here is a pure function of merged tallies, so a report is the same for any number of threads and any split
-//! of a log. It reads no log, prints nothing and knows no command line; [`model::Report`] is what renderers print.
+//! Everything here is a pure function of merged tallies, so a report is the same for any number of threads and any
+//! split of a log. This module reads no log, prints nothing and knows no command-line flags; renderers print
+//! [`model::Report`].
 
-pub mod accuracy;
 pub mod anonymize;
 pub mod block_candidates;
-pub mod broad_rules;
 pub mod build;
 mod campaigns;
 pub mod diff;
@@ -18,6 +17,7 @@ pub(crate) mod labels;
 pub mod learn;
 pub mod merge;
 pub mod model;
+pub mod notes;
 pub mod novelty;
 mod overflow;
 pub mod path_answer;
@@ -29,4 +29,3 @@ pub mod site;
 pub mod snapshot;
 mod soft_404;
 pub mod status;
-mod suppressed;

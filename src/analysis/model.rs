@@ -1,7 +1,7 @@
-//! What a report holds, before any format is chosen.
+//! The data of a report, independent of any output format.
 //!
-//! Plain data, complete and in its final order; text is as logged. Renderers may cut (`--top`), escape and lay out; they
-//! count and sort nothing.
+//! Plain data, complete and in its final order; text is as logged. Renderers may truncate (`--top`), escape and lay
+//! out; they do not count or sort.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,82 +18,83 @@ use crate::rules::RuleSet;
 use crate::soft_404::{Answer, Grade, MethodClass};
 use crate::time::LogTime;
 
-/// A whole report. Vectors hold what the chosen format prints of them: all, the first rows, or nothing; how many clients,
-/// paths and rules there are, [`Totals`] says.
+/// A report. Lists hold what the chosen format prints: all rows, the first rows, or none. [`Totals`] has the number of
+/// clients, paths and rules.
 #[derive(Debug, Clone)]
 pub struct Report<'a> {
     /// The rules that [`RuleId`]s point into.
     pub rule_set: &'a RuleSet,
-    /// The machine it speaks of, where that was said.
+    /// The host whose logs were read, if known.
     pub log_host: Option<String>,
-    /// The day or hour it speaks of, where it was cut into such.
+    /// The day or hour of the report, if the run was split into periods.
     pub period: Option<String>,
     /// Which IPv6 addresses count as one client.
     pub prefix: Option<Ipv6Prefix>,
-    /// The word for how clients are hidden.
+    /// The name of the anonymization method.
     pub hidden: Option<&'static str>,
     /// Every input, in the order it was named or found.
     pub inputs: Vec<InputSummary>,
     /// Sums over all inputs.
     pub totals: Totals,
-    /// By how much rows may be too low; `None` where they are exact.
+    /// The most that rows may lack; `None` where they are exact.
     pub approximate: Option<Approximation>,
-    /// A row a site's path with a distinct answer, out of those of its hits that got it.
+    /// One row per site and path with a distinct answer; counts only the hits that received it.
     pub answered: Vec<Row<'a>>,
-    /// The same where the answer is uncertain.
+    /// The same for uncertain answers.
     pub uncertain: Vec<Row<'a>>,
-    /// A row a client, path and outcome.
+    /// One row per client, path and outcome.
     pub pairs: Vec<Row<'a>>,
-    /// A row a client.
+    /// One row per client.
     pub clients: Vec<Row<'a>>,
-    /// Which of them one could block, row by row; `None` where nobody asked.
+    /// Whether each client could be blocked, row by row; `None` if this was not requested.
     pub blocks: Option<Vec<BlockDecision>>,
-    /// A row a path.
+    /// One row per path.
     pub paths: Vec<Row<'a>>,
-    /// A row a rule.
+    /// One row per rule.
     pub rules: Vec<Row<'a>>,
-    /// Sites that answer anything.
+    /// Sites that answer any path.
     pub soft_404: Vec<Soft404<'a>>,
-    /// Lists of paths that several networks worked through.
+    /// Lists of paths that clients of several networks requested.
     pub campaigns: Vec<Campaign<'a>>,
-    /// Clients that sent, or paths that got, more requests than a rule with a `window` allows.
+    /// Clients or paths with more requests than a rule with a `window` allows.
     pub floods: Vec<FloodRow<'a>>,
-    /// The apps that sites run, what was silenced most first.
+    /// The apps that run on the sites, those that suppress most hits first.
     pub apps: Vec<AppSeen<'a>>,
-    /// What allow lists took out, an item an entry.
+    /// Requests removed by allow lists, one item per entry.
     pub allowed: Vec<AllowedCount<'a>>,
-    /// How long it took, for the table only: programs get the same bytes for the same input.
+    /// The duration of the run. Only the table prints it, so that other formats give the same bytes for the same input.
     pub elapsed: Duration,
-    /// What it was made of, to be told along with it; `None` where it tells only a part.
+    /// The data that the report was made of, for the snapshot; `None` if the report shows only a part of it.
     pub evidence: Option<SnapshotSource<'a>>,
 }
 
-/// One input and where each of its lines went: `lines = parsed + unparsed + oversized + skipped + pending`.
+/// One input and its line counts: `lines = parsed + unparsed + oversized + skipped + pending`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct InputSummary {
     /// The path as named or found; `-` is standard input. May hold any byte.
     pub path: Vec<u8>,
-    /// The machine it lies on, where that was said.
+    /// The host of the log, if known.
     pub log_host: Option<String>,
-    /// The format most of its lines have, `combined`; `None` where no line parses.
+    /// The format of most of its lines, such as `combined`; `None` where no line parses.
     pub format: Option<Arc<str>>,
     /// Bytes of log text, after decompression.
     pub bytes: u64,
     /// Lines.
     pub lines: u64,
-    /// Lines that a format explains.
+    /// Lines that a log format matches.
     pub parsed: u64,
-    /// The same by format where the Common Log Format or a child of it explains them, in the order of [`LogFormat::ALL`](crate::formats::LogFormat::ALL).
+    /// The same per format, for the Common Log Format and its variants, in the order of
+    /// [`LogFormat::ALL`](crate::formats::LogFormat::ALL).
     pub formats: [u64; 3],
-    /// The same of other formats, by name.
+    /// The same for other formats, by name.
     pub others: OtherFormatCounts,
-    /// Lines that none does; matched as raw text all the same.
+    /// Lines that no format matches; rules still match them as raw text.
     pub unparsed: u64,
     /// Lines over the length limit.
     pub oversized: u64,
-    /// Lines passed over on purpose.
+    /// Lines skipped on purpose.
     pub skipped: u64,
-    /// A last line that still waits for its end.
+    /// A last line without its line break.
     pub pending: u64,
     /// Requests within `--since` and `--until`.
     pub requests: u64,
@@ -103,13 +104,13 @@ pub struct InputSummary {
     pub first_time: Option<LogTime>,
     /// The latest time of a line.
     pub last_time: Option<LogTime>,
-    /// What was wrong with it: damaged, unreadable, not a log. `None` where all is well.
+    /// What was wrong with it: damaged, unreadable, not a log.
     pub problem: Option<String>,
-    /// Why it was skipped as a whole, its lines not even counted; `None` where it was read.
+    /// Why it was not read at all; `None` where it was read.
     pub skipped_whole: Option<SkipReason>,
 }
 
-/// Why a log was not read: as a whole it lies outside the time that was asked for.
+/// Why a log was not read: it is entirely outside the requested time range.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SkipReason {
@@ -122,7 +123,7 @@ pub enum SkipReason {
 /// Sums over all inputs, and distinct counts over all hits.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Totals {
-    /// The sum of every number of the inputs; `path`, `format` and `problem` stay empty.
+    /// The sum of every number of the inputs; `path`, `format` and `problem` are empty.
     pub sum: InputSummary,
     /// Hits by outcome, in the order of [`Outcome::ALL`].
     pub outcomes: [u64; 8],
@@ -138,17 +139,17 @@ pub struct Totals {
     pub uncertain: u64,
     /// Hits that got a soft 404.
     pub soft_404: u64,
-    /// Lines without a time that could be read, where `--since` or `--until` asked for one.
+    /// Lines whose time could not be read, if `--since` or `--until` was given.
     pub without_time: u64,
     /// The worst severity of all.
     pub severity: Option<Severity>,
-    /// The same without soft 404s: what `--fail-on` is compared with.
+    /// The same without soft 404s; `--fail-on` compares with it.
     pub fail_severity: Option<Severity>,
 }
 
-/// By how much rows may be too low, where there was more to count than memory was allowed for. The truth lies between what
-/// a row says and so much more; what has no row has no more than that. What is summed over all hits is exact: `totals`,
-/// but for how many clients and paths there are, and rules.
+/// The most that rows may lack because memory was limited. The true count is at most this much above the count of a
+/// row, and what has no row is at most this much. Sums over all hits are exact: rows of rules, and `totals` except for
+/// the number of clients and paths.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Approximation {
     /// Hits of a client and a path.
@@ -159,16 +160,16 @@ pub struct Approximation {
     pub requests: u64,
     /// Hits of a path.
     pub paths: u64,
-    /// Hits that no pair row counts.
+    /// Hits in no pair row.
     pub rest_hits: u64,
-    /// Requests of rules with a `window` that no minute counts: a flood among them is missed.
+    /// Requests of rules with a `window` in no minute: a flood among them is missed.
     pub uncounted: u64,
 }
 
-/// What a row is about.
+/// The subject of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum RowKey<'a> {
-    /// A client, a path and what was said.
+    /// A client, a path and an outcome.
     Pair(Client<'a>, &'a [u8], Outcome),
     /// A client.
     Client(Client<'a>),
@@ -176,16 +177,16 @@ pub enum RowKey<'a> {
     Path(&'a [u8]),
     /// A rule.
     Rule(RuleId),
-    /// A path that answered: its host where one was logged, in lower case, the path, and the site as a reader knows it.
+    /// A path that answered: its host in lower case, if one was logged; the path; and the display name of the site.
     Answer(Option<&'a [u8]>, &'a [u8], &'a [u8]),
 }
 
 /// One row of a report.
 #[derive(Debug, Clone)]
 pub struct Row<'a> {
-    /// What it is about.
+    /// Its subject.
     pub key: RowKey<'a>,
-    /// The worst of its hits, raised where one was answered.
+    /// The highest severity of its hits, raised if one was answered.
     pub severity: Severity,
     /// The rules that matched, sorted by their ids' text.
     pub rules: Vec<RuleId>,
@@ -199,7 +200,7 @@ pub struct Row<'a> {
     pub uncertain: u64,
     /// Hits that got a soft 404.
     pub soft_404: u64,
-    /// For an answer: what it was, and why it is graded so.
+    /// For an answer: its details and the reason for its grade.
     pub answer: Option<AnswerDetail<'a>>,
     /// Distinct clients among the hits.
     pub clients: u64,
@@ -207,26 +208,26 @@ pub struct Row<'a> {
     pub paths: u64,
     /// For a client: all its requests.
     pub requests: u64,
-    /// For a client: its requests that matched nothing, and lines with its address that no format explains.
+    /// For a client: its requests that matched no rule, and lines with its address that no format matches.
     pub other_requests: u64,
-    /// The commonest status, the lowest of equals.
+    /// The most frequent status; the lowest of several.
     pub status: Option<u16>,
     /// The earliest hit.
     pub first_time: Option<LogTime>,
     /// The latest hit.
     pub last_time: Option<LogTime>,
-    /// Of the most severe hits the earliest.
+    /// The earliest of the most severe hits.
     pub sample: SampleRequest<'a>,
 }
 
-/// One hit, to prove a row.
+/// One hit that is an example of a row.
 #[derive(Debug, Clone, Copy)]
 pub struct SampleRequest<'a> {
-    /// With `offset` the identity of the request.
+    /// The generation of the log; with `offset` it identifies the request.
     pub generation: u64,
     /// Bytes from the start of the input's text.
     pub offset: u64,
-    /// The machine the input lies on, where that was said.
+    /// The host of the log, if known.
     pub log_host: Option<&'a str>,
     /// The input's path.
     pub source: &'a [u8],
@@ -242,41 +243,41 @@ pub struct SampleRequest<'a> {
     pub user_agent: Option<&'a [u8]>,
 }
 
-/// What an answer was, and why it is graded so.
+/// The details of an answer, and the reason for its grade.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AnswerDetail<'a> {
     /// The statuses, sorted.
     pub statuses: Vec<u16>,
-    /// Bytes of the answer that decided; `None` where the log has none.
+    /// Bytes of the answer that decided the grade; `None` where the log has no size.
     pub bytes: Option<u64>,
     /// The class of its method.
     pub method: MethodClass,
     /// Its grade.
     pub grade: Grade,
-    /// The only client; `None` where there are several.
+    /// The client, if there is only one.
     pub client: Option<Client<'a>>,
-    /// Ordinary requests use the host as well, so that a URL may name it.
+    /// Normal requests use the host too, so it is safe to print it in a URL.
     pub is_known_host: bool,
 }
 
 impl AnswerDetail<'_> {
-    /// The statuses as one text.
+    /// The statuses as one string.
     #[must_use]
     pub fn joined_statuses(&self, separator: &str) -> String {
         self.statuses.iter().map(u16::to_string).collect::<Vec<_>>().join(separator)
     }
 }
 
-/// A site that answers anything.
+/// A site that answers any path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Soft404<'a> {
     /// The host, or the input where hosts are not logged.
     pub site: &'a [u8],
-    /// Hosts of one server that answer alike; 1 for one site.
+    /// The number of hosts on one server that answer alike; 1 for a single site.
     pub hosts: u64,
-    /// What shows that they are soft 404s, for most paths.
+    /// The reason why most of them are soft 404s.
     pub grade: Grade,
-    /// Sizes of the answers, from and to, smallest first; at most [`Soft404::MOST_RANGES`].
+    /// Ranges of answer sizes, smallest first; at most [`Soft404::MOST_RANGES`].
     pub sizes: Vec<(u64, u64)>,
     /// Distinct probed paths.
     pub paths: u64,
@@ -285,38 +286,38 @@ pub struct Soft404<'a> {
 }
 
 impl Soft404<'_> {
-    /// More sizes than fit are one range.
+    /// More sizes are merged into this many ranges.
     pub const MOST_RANGES: usize = 5;
 }
 
-/// One list of probed paths that clients of several networks worked through, give or take a few paths.
+/// A list of probed paths that clients of several networks requested, with small differences.
 #[derive(Debug, Clone)]
 pub struct Campaign<'a> {
-    /// Names the list, in hexadecimal digits: the same paths have the same key in every report.
+    /// The identity of the list, in hexadecimal digits: the same paths have the same key in every report.
     pub key: String,
-    /// The worst of its hits, raised where one was answered.
+    /// The highest severity of its hits, raised if one was answered.
     pub severity: Severity,
-    /// Clients that worked through the list.
+    /// Clients that requested the list.
     pub clients: u64,
-    /// Networks they are of.
+    /// Their networks.
     pub networks: u64,
     /// Distinct paths of the list.
     pub paths: u64,
-    /// Requests of these clients for these paths that matched.
+    /// Hits of these clients on these paths.
     pub hits: u64,
-    /// Hits whose answer means something.
+    /// Hits with a distinct answer.
     pub answered: u64,
     /// The earliest hit.
     pub first_time: Option<LogTime>,
     /// The latest hit.
     pub last_time: Option<LogTime>,
-    /// Up to three of the paths: those of the worst hits, and of these the longest.
+    /// Up to three of the paths: those with the most severe hits, the longest first.
     pub sample_paths: Vec<&'a [u8]>,
-    /// Of the most severe hits the earliest.
+    /// The earliest of the most severe hits.
     pub sample: SampleRequest<'a>,
 }
 
-/// What one client sent, or one path got, of a rule with a `window`: more within the window than the rule takes for ordinary.
+/// A flood: more requests by one client, or for one path, than a rule with a `window` allows.
 #[derive(Debug, Clone)]
 pub struct FloodRow<'a> {
     /// The rule.
@@ -327,7 +328,7 @@ pub struct FloodRow<'a> {
     pub client: Option<Client<'a>>,
     /// The class of the method of most requests.
     pub method: MethodClass,
-    /// The path of most requests; empty where it is not known any more.
+    /// The path of most requests; empty if it was evicted.
     pub path: &'a [u8],
     /// Distinct clients.
     pub clients: u64,
@@ -335,37 +336,37 @@ pub struct FloodRow<'a> {
     pub paths: u64,
     /// Requests of the largest flood.
     pub requests: u64,
-    /// Fixed minutes from the first to the last of it.
+    /// Minutes from its first to its last one.
     pub minutes: u64,
-    /// When the first of these minutes begins.
+    /// The start of the first minute.
     pub first_minute: LogTime,
-    /// When the last one does.
+    /// The start of the last minute.
     pub last_minute: LogTime,
-    /// Floods with a rest between them, the largest among them.
+    /// Number of separate floods, including the largest.
     pub floods: u64,
-    /// Of the most severe requests the earliest.
+    /// The earliest of the most severe requests.
     pub sample: SampleRequest<'a>,
 }
 
-/// An app that a site runs, whose own pages are no news there.
+/// An app that a site runs. Its normal pages are not reported there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AppSeen<'a> {
-    /// Its name, as rules have it.
+    /// Its name in rules.
     pub app: &'a str,
-    /// Its name, for people.
+    /// Its display name.
     pub title: &'a str,
-    /// The host it was seen on, or the input where hosts are not logged; `None` where it was said to run.
+    /// The host it was detected on, or the input where hosts are not logged; `None` if it was declared for all sites.
     pub site: Option<&'a [u8]>,
-    /// Requests that would be reported but for it.
+    /// Requests that would be reported if the app did not run.
     pub silenced: u64,
 }
 
-/// What one entry of an allow list took out.
+/// The requests that one entry of an allow list removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AllowedCount<'a> {
-    /// The list.
+    /// The file of the list.
     pub file: &'a str,
-    /// The line the entry begins at, from 1.
+    /// The first line of the entry, from 1.
     pub line: usize,
     /// Why it is allowed.
     pub reason: &'a str,
@@ -373,10 +374,10 @@ pub struct AllowedCount<'a> {
     pub requests: u64,
 }
 
-/// One hit as NDJSON tells it.
+/// One hit, as NDJSON prints it.
 #[derive(Debug, Clone, Copy)]
 pub struct ReportedHit<'a> {
-    /// With `offset` the identity of the request.
+    /// The generation of the log; with `offset` it identifies the request.
     pub generation: u64,
     /// Bytes from the start of the input's text.
     pub offset: u64,
@@ -384,9 +385,9 @@ pub struct ReportedHit<'a> {
     pub source: &'a [u8],
     /// The line's number, from 1.
     pub line: u64,
-    /// When.
+    /// Its time.
     pub time: Option<LogTime>,
-    /// The client; an empty text where the line has none.
+    /// The client; empty where the line has none.
     pub client: Client<'a>,
     /// The method; empty where there is none.
     pub method: &'a [u8],
@@ -402,11 +403,11 @@ pub struct ReportedHit<'a> {
     pub status: Option<u16>,
     /// Bytes sent.
     pub bytes: Option<u64>,
-    /// What the server said.
+    /// The outcome, by status.
     pub outcome: Outcome,
-    /// How the answer compares with what the site answers to anything; `None` where it exposes nothing.
+    /// How the answer compares with the site's answers to unknown paths; `None` where nothing is exposed.
     pub answer: Option<Answer>,
-    /// The highest severity of its rules, raised where an answer means something.
+    /// The highest severity of its rules, raised for a distinct answer.
     pub severity: Severity,
     /// The rules that matched, sorted by their ids' text.
     pub rules: &'a [RuleId],
@@ -416,6 +417,6 @@ pub struct ReportedHit<'a> {
     pub referer: Option<&'a [u8]>,
     /// The `User-Agent` header as logged.
     pub user_agent: Option<&'a [u8]>,
-    /// What made it a finding besides the line.
+    /// What makes it a finding, if not the line alone: `client` or `flood`.
     pub context: Option<&'static str>,
 }

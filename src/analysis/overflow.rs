@@ -1,6 +1,6 @@
-//! What the [overflow](Tally::overflow_cells) of a tally adds to the rows of pairs, clients and paths.
+//! The share of a tally's [overflow](Tally::overflow_cells) in the rows of pairs, clients and paths.
 //!
-//! Its hits have no site, and are in other cells as well: sums, rules and answers never count them.
+//! Its hits have no site and are in other cells as well, so totals, rules and answers never count them.
 
 use foldhash::HashMap;
 
@@ -11,18 +11,18 @@ use crate::intern::SymbolTables;
 #[cfg(doc)]
 use crate::tally::Tally;
 
-/// The reported cells of the overflow, by whose rows they belong to.
+/// The reported cells of the overflow, by the kind of row they belong to.
 #[derive(Debug, Default)]
 pub(crate) struct OverflowItems<'a> {
     pub(crate) pairs: Vec<RowItem<'a>>,
     pub(crate) clients: Vec<RowItem<'a>>,
     pub(crate) paths: Vec<RowItem<'a>>,
-    /// Hits by client that some rule may stand for.
+    /// Hits by client that may match a rule.
     pub(crate) matched: HashMap<u32, u64>,
     pub(crate) missing: MissingHits,
 }
 
-/// The most hits of one pair, client and path that no row counts, as it depends on the site whether they are reported.
+/// The most hits that a row of each kind may lack, because their status depends on the unknown site.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct MissingHits {
     pub(crate) pairs: u64,
@@ -31,10 +31,10 @@ pub(crate) struct MissingHits {
 }
 
 impl<'a> OverflowItems<'a> {
-    pub(crate) fn new(material: &ReportInput<'a>, context: &'a LogAnalysis<'a>) -> Self {
+    pub(crate) fn new(report_input: &ReportInput<'a>, analysis: &'a LogAnalysis<'a>) -> Self {
         let mut overflow = Self::default();
         let mut missing: HashMap<(u32, u32), u64> = HashMap::default();
-        for (view, OverflowDecision { lower, upper }) in material.tally.overflow_cells().zip(context.overflow_decisions()) {
+        for (view, OverflowDecision { lower, upper }) in report_input.tally.overflow_cells().zip(analysis.overflow_decisions()) {
             let is_of_client = view.path == SymbolTables::OTHER;
             if is_of_client && upper.matched {
                 *overflow.matched.entry(view.client).or_default() += view.cell.hits;
@@ -47,7 +47,7 @@ impl<'a> OverflowItems<'a> {
                 _ if is_of_client => &mut overflow.clients,
                 _ => &mut overflow.pairs,
             };
-            items.extend(lower.reported.then(|| row_item(context, view, lower)));
+            items.extend(lower.reported.then(|| row_item(analysis, view, lower)));
         }
         overflow.missing = MissingHits::new(&missing);
         overflow
@@ -55,7 +55,7 @@ impl<'a> OverflowItems<'a> {
 }
 
 impl MissingHits {
-    /// The most of each kind; by client and path, of which one may be [`SymbolTables::OTHER`].
+    /// The most of each kind, by client and path; one of them may be [`SymbolTables::OTHER`].
     fn new(missing: &HashMap<(u32, u32), u64>) -> Self {
         let mut most = Self::default();
         for (&owner, &hits) in missing {
@@ -105,10 +105,11 @@ severity = "low"
 paths = ["/key"]
 "#;
 
-    /// Room for a pair of as many cells as are kept of one.
+    /// A pair of as many cells as are kept.
     const BUDGET: Budget = Budget { cells: 160, clients: 24 };
 
-    /// The report of one client that requests `path` from 300 hosts, after clients loaded the page of a shop from one of them.
+    /// Reports one client that requests `path` on 300 hosts, after other clients loaded the page of a shop on one of
+    /// them.
     fn with_report(path: &str, is_shop: bool, use_it: impl FnOnce(&Report<'_>)) {
         let rules = crate::rules::check(Path::new("t.toml"), RULES).unwrap();
         let line = |host: u32, client: u32, path: &str, status: u16, bytes: u32| {
@@ -126,7 +127,7 @@ paths = ["/key"]
         let mut tally = Tally::with_budget(BUDGET);
         tally.merge(part.with_names(scratch.names));
         let (texts, allow) = ([SourceInfo::new(b"a.log".to_vec(), 0, vec![(0, 0)])], AllowList::default());
-        let material = ReportInput {
+        let report_input = ReportInput {
             rules: &rules,
             tally: &tally,
             texts: &texts,
@@ -135,13 +136,13 @@ paths = ["/key"]
             apps: &[],
             allow: &allow,
         };
-        let context = LogAnalysis::new(&material);
+        let analysis = LogAnalysis::new(&report_input);
         let wanted = RowSelection { pairs: true, clients: true, paths: true, ..RowSelection::default() };
-        use_it(&build(&material, &context, vec![InputSummary::default()], 0, wanted));
+        use_it(&build(&report_input, &analysis, vec![InputSummary::default()], 0, wanted));
     }
 
     #[test]
-    fn rows_have_all_hits_where_no_site_makes_a_difference() {
+    fn rows_have_all_hits_if_the_site_does_not_matter() {
         for (path, is_shop) in [("/key", true), ("/login", false)] {
             with_report(path, is_shop, |report| {
                 let hits = [&report.pairs, &report.clients, &report.paths].map(|rows| rows.iter().map(|row| row.hits).collect::<Vec<_>>());
@@ -151,7 +152,7 @@ paths = ["/key"]
     }
 
     #[test]
-    fn what_is_ordinary_on_some_site_is_no_hit_but_may_be_missing() {
+    fn hits_that_an_app_may_suppress_are_in_the_error_bound() {
         with_report("/login", true, |report| {
             let bound = report.approximate.unwrap();
             for (rows, missing) in [(&report.pairs, bound.pairs), (&report.clients, bound.clients), (&report.paths, bound.paths)] {

@@ -1,6 +1,6 @@
-//! What a whole log shows of one answer: its grade, and what the grade rests on.
+//! Explains one answer in the light of a whole log: its grade, and the evidence for it.
 //!
-//! Grades nothing itself: asks the context as a scan does, and counts what the log holds of the site.
+//! The grade itself comes from the analysis, as in a scan.
 
 use foldhash::HashMap;
 
@@ -18,16 +18,16 @@ use crate::rules::RuleSet;
 use crate::soft_404::{Answer, Grade, MOST_PATHS, MethodClass, Reason, Response, SiteEvidence, Size, path_hash};
 use crate::tally::{CellView, Site};
 
-/// Paths with an answer of the same size that are named.
+/// The most paths with a similar answer that are named.
 const MOST_ALIKE: usize = 3;
-/// A tenth: sizes that differ by no more are named where no other path got the same size.
+/// Where no other path received the same size, sizes within a tenth are named.
 const ALIKE: u64 = 10;
 
-/// A log that answers are graded by.
+/// A log by which answers are graded.
 #[derive(Debug)]
 pub struct GradedLog<'a> {
-    material: ReportInput<'a>,
-    context: LogAnalysis<'a>,
+    report_input: ReportInput<'a>,
+    analysis: LogAnalysis<'a>,
     sites: HashMap<Site<'a>, SiteEvidence>,
 }
 
@@ -38,27 +38,27 @@ pub struct GradeRequest<'r> {
     pub record: &'r LogEntry<'r>,
     /// Its resolved path.
     pub path: &'r [u8],
-    /// The rules that match, sorted.
+    /// The rules that matched, sorted.
     pub rules: &'r [RuleId],
     /// Which IPv6 addresses count as one client.
     pub prefix: Option<Ipv6Prefix>,
 }
 
-/// What there is to say of the answer to a request that could expose something.
+/// The grade of an answer that could expose something.
 #[derive(Debug, Clone)]
 pub enum GradeResult {
-    /// The grade depends on a log that is not known.
+    /// The grade depends on a log, and none was given.
     NeedsLog,
-    /// It has no grade: in the light of the whole log no rule that exposes something stands.
+    /// It has no grade: with the whole log known, no rule that exposes something applies.
     Ordinary,
     /// It has a grade.
     Known(Box<GradedAnswer>),
 }
 
-/// A graded answer, and what the grade rests on. Text is as logged.
+/// A graded answer and the evidence for the grade. Text is as logged.
 #[derive(Debug, Clone)]
 pub struct GradedAnswer {
-    /// What it was, and its grade.
+    /// The answer and its grade.
     pub detail: AnswerDetail<'static>,
     /// The host, or the input where hosts are not logged.
     pub site: Vec<u8>,
@@ -66,32 +66,32 @@ pub struct GradedAnswer {
     pub answered: u64,
     /// Probed paths that it refused and never answered.
     pub refused: u64,
-    /// There are more refused paths than are counted.
+    /// The number of refused paths was limited.
     pub is_refused_cut: bool,
-    /// Sizes that the site gives to anything, as ranges.
+    /// Ranges of the sizes that the site answers to unknown paths.
     pub sizes: Vec<(u64, u64)>,
-    /// Sizes of the home page, where they decided.
+    /// Sizes of the home page, if they decided.
     pub home_sizes: Vec<(u64, u64)>,
-    /// Sizes that GET of the same path got, where they decided in place of the answer's own.
+    /// Sizes of the GET responses for the same path, if they decided instead of the answer's own size.
     pub get_sizes: Vec<(u64, u64)>,
-    /// Statuses by which GET of the same path was refused, sorted.
+    /// Statuses with which GET of the same path was refused, sorted.
     pub get_refused: Vec<u16>,
-    /// Other paths with an answer of the same size, or where there are none, of about that size.
+    /// Other paths with an answer of the same size, or of a similar size if there are none.
     pub alike: Vec<SimilarAnswer>,
 }
 
-/// Another path that got as much.
+/// Another path with a similar answer.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SimilarAnswer {
-    /// By how many bytes it differs.
+    /// The difference in bytes.
     difference: u64,
-    /// A rule looks for both paths.
+    /// A rule matches both paths.
     is_like: bool,
-    /// Bytes of the path: short ones are read at a glance.
+    /// Length of the path: short paths are listed first.
     len: usize,
     /// The path.
     pub path: Vec<u8>,
-    /// The host, where it is another one.
+    /// The host, if it is another one.
     pub host: Option<Vec<u8>>,
     /// Bytes of the answer.
     pub bytes: u64,
@@ -104,34 +104,35 @@ pub fn is_graded(rules: &RuleSet, matched: &[RuleId], status: Option<u16>) -> bo
 }
 
 impl<'a> GradedLog<'a> {
-    /// Decides what the whole log shows.
+    /// Analyses the log.
     #[must_use]
-    pub fn new(material: ReportInput<'a>) -> Self {
-        let context = LogAnalysis::new(&material);
+    pub fn new(report_input: ReportInput<'a>) -> Self {
+        let analysis = LogAnalysis::new(&report_input);
         let mut sites: HashMap<Site<'a>, SiteEvidence> = HashMap::default();
-        for (site, evidence) in material.tally.evidence() {
-            sites.entry(context.site_root(site)).or_default().merge(&evidence);
+        for (site, evidence) in report_input.tally.evidence() {
+            sites.entry(analysis.site_root(site)).or_default().merge(&evidence);
         }
-        Self { material, context, sites }
+        Self { report_input, analysis, sites }
     }
 
-    /// Grades the answer to a request as a scan of the log does. Where hosts are not logged the request is one of the first input.
+    /// Grades the answer to a request like a scan of the log. Where hosts are not logged, the request belongs to the
+    /// first input.
     #[must_use]
     pub fn grade(&self, request: &GradeRequest<'_>) -> GradeResult {
         let probe = ParsedRequest::new(request.record);
         let (mut host, mut client) = (Vec::new(), Vec::new());
         let who = counted_client(request.record.client, request.prefix, &mut client);
-        let client = self.material.tally.client_number(who).unwrap_or(SymbolTables::OTHER);
+        let client = self.report_input.tally.client_number(who).unwrap_or(SymbolTables::OTHER);
         let site = lowercase_host(request.record.host, &mut host).map_or(Site::Input(0), Site::Host);
         let seen = HitContext { client, site, path: request.path, response: response(request.record, &probe) };
-        match self.context.decide(request.rules, &seen, &mut Vec::new()).grade {
+        match self.analysis.decide(request.rules, &seen, &mut Vec::new()).grade {
             Some(grade) => GradeResult::Known(Box::new(self.explained(request, &seen, grade))),
             None => GradeResult::Ordinary,
         }
     }
 
     fn explained(&self, request: &GradeRequest<'_>, seen: &HitContext<'_>, grade: Grade) -> GradedAnswer {
-        let site = self.context.site_root(seen.site);
+        let site = self.analysis.site_root(seen.site);
         let evidence = self.sites.get(&site);
         let get_sizes: Vec<u64> = match seen.response.size() {
             Some(_) => Vec::new(),
@@ -158,9 +159,9 @@ impl<'a> GradedLog<'a> {
         }
         let mut sizes = Vec::new();
         for (view, decision) in self.cells() {
-            let is_here = self.context.site_root(view.site) == site;
+            let is_here = self.analysis.site_root(view.site) == site;
             let is_other_host = grade.reason == Reason::SameOnOtherHosts && matches!(view.site, Site::Host(_));
-            let path = self.material.tally.path(view.path);
+            let path = self.report_input.tally.path(view.path);
             let got = view.response();
             if is_here && path == seen.path && got.method == MethodClass::Get && got.is_refusal() {
                 answer.get_refused.extend(got.status);
@@ -171,10 +172,10 @@ impl<'a> GradedLog<'a> {
             }
             if path != seen.path && view.is_probe && (is_here || is_other_host) {
                 let host = if let Site::Host(host) = view.site { Some(host.to_vec()).filter(|_| !is_here) } else { None };
-                let rules = self.material.tally.rule_list(view.rules);
+                let rules = self.report_input.tally.rule_list(view.rules);
                 let is_like = rules.iter().any(|rule| request.rules.contains(rule));
                 let difference = compared.iter().map(|other| other.abs_diff(bytes)).min();
-                // A distinct answer is none of those of about its size.
+                // A distinct answer differs from all answers of a similar size.
                 let most = if grade.answer == Answer::Distinct { 0 } else { bytes / ALIKE };
                 let difference = difference.filter(|difference| *difference <= most);
                 let alike = |difference| SimilarAnswer { difference, is_like, len: path.len(), path: path.to_vec(), host, bytes };
@@ -188,19 +189,19 @@ impl<'a> GradedLog<'a> {
         answer
     }
 
-    /// The cells of known paths, and what was decided of each.
+    /// The cells with a path, and the decision for each.
     fn cells(&self) -> impl Iterator<Item = (CellView<'a>, &Decision)> {
-        let cells = self.material.tally.cells().zip(self.context.decisions());
+        let cells = self.report_input.tally.cells().zip(self.analysis.decisions());
         cells
-            .chain(self.material.tally.path_cells().zip(self.context.path_decisions()))
+            .chain(self.report_input.tally.path_cells().zip(self.analysis.path_decisions()))
             .filter(|(view, _)| view.path != SymbolTables::OTHER)
     }
 
     fn name(&self, site: Site<'_>) -> Vec<u8> {
         match site {
             Site::Host(host) => host.to_vec(),
-            Site::Input(input) if self.material.texts.is_empty() => input.to_string().into_bytes(),
-            Site::Input(input) => super::build::site_name(&self.material, Site::Input(input)).to_vec(),
+            Site::Input(input) if self.report_input.texts.is_empty() => input.to_string().into_bytes(),
+            Site::Input(input) => super::build::site_name(&self.report_input, Site::Input(input)).to_vec(),
         }
     }
 }
@@ -216,8 +217,8 @@ fn in_ranges(mut sizes: Vec<u64>) -> Vec<(u64, u64)> {
     ranges(&sizes)
 }
 
-/// The first of those that got the same size; where none did, of those that got about as much. Each path once; paths that other
-/// rules look for say most.
+/// The first paths with the same size, or with a similar size if there are none. Each path once; paths that other rules
+/// match come first, because they are the stronger evidence.
 fn nearest(mut alike: Vec<SimilarAnswer>) -> Vec<SimilarAnswer> {
     alike.sort_unstable();
     let is_exact = alike.first().is_some_and(|first| first.difference == 0);
@@ -232,7 +233,7 @@ fn nearest(mut alike: Vec<SimilarAnswer>) -> Vec<SimilarAnswer> {
 }
 
 impl GradedAnswer {
-    /// Whether the paths that are named got exactly the same size.
+    /// Whether the named paths received exactly the same size.
     #[must_use]
     pub fn is_exact(&self) -> bool {
         self.alike.iter().all(|one| one.difference == 0)
@@ -258,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn unlike_paths_of_the_same_size_are_named_first() {
+    fn paths_of_other_rules_with_the_same_size_come_first() {
         let same = [alike("/a/.env", 0, true), alike("/b.sql", 0, false), alike("/b.sql", 0, false), alike("/c.php", 9, false)];
         assert_eq!(named(&same), ["/b.sql", "/a/.env"]);
         let many = ["/1", "/2", "/3", "/4"].map(|path| alike(path, 0, false));

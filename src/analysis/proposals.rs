@@ -1,6 +1,6 @@
-//! What `learn` proposes.
+//! The result of `learn`.
 //!
-//! Paths are printable ASCII by the time they are here; what is shown as it was logged passes the mask like everywhere.
+//! Paths are printable ASCII here; logged texts are redacted like everywhere.
 
 use std::borrow::Cow;
 
@@ -10,43 +10,43 @@ use crate::log_entry::Outcome;
 use crate::redact::mask;
 use crate::time::LogTime;
 
-/// Everything there is to say.
+/// All proposals of a run.
 #[derive(Debug, Default)]
 pub struct Proposals<'a> {
     /// The inputs, in their order.
     pub inputs: Vec<InputSummary>,
-    /// The proposals, the most asked for first.
+    /// The proposals, those with most probers first.
     pub proposals: Vec<Proposal<'a>>,
-    /// Paths that were left out because they look made up by a machine.
+    /// Paths that were left out because they look machine-generated.
     pub random: u64,
-    /// Clients that are known to probe.
+    /// Clients that are known probers.
     pub probers: u64,
     /// Independent probers that a proposal needs.
     pub min_probers: u64,
-    /// Lines kept without a time, where a window asked for one.
+    /// Lines without a time that were kept, if a time range was given.
     pub without_time: u64,
 }
 
-/// A path that a rule might name.
+/// A path for a new rule.
 #[derive(Debug, Clone)]
 pub struct Proposal<'a> {
     /// The path in lower case, printable ASCII.
     pub path: &'a str,
-    /// The id of the rule it would belong to.
+    /// The id of the proposed rule.
     pub rule: String,
     /// The title of that rule.
     pub title: String,
-    /// Its class, a guess.
+    /// Its suggested class.
     pub class: &'static str,
-    /// Its severity, a guess.
+    /// Its suggested severity.
     pub severity: Severity,
-    /// Independent probers that asked for it.
+    /// Independent probers that requested it.
     pub probers: u64,
-    /// Independent others that did.
+    /// Independent other clients that requested it.
     pub others: u64,
-    /// Requests of all of them.
+    /// All their requests.
     pub requests: u64,
-    /// How often with which status, sorted.
+    /// Requests by status, sorted.
     pub statuses: Vec<(Option<u16>, u64)>,
     /// The earliest time.
     pub first_time: Option<LogTime>,
@@ -95,7 +95,7 @@ impl Proposal<'_> {
         self.statuses.iter().filter(|(status, _)| Outcome::of(*status) == Outcome::Answered).map(|(_, n)| n).sum()
     }
 
-    /// The statuses in words.
+    /// The statuses as text.
     pub(crate) fn status_words(&self) -> Vec<String> {
         self.statuses.iter().map(|(status, _)| status.map_or_else(|| "-".to_owned(), |status| status.to_string())).collect()
     }

@@ -1,6 +1,7 @@
-//! Groups cells into rows and puts rows in order.
+//! Groups cells into rows and sorts the rows.
 //!
-//! Cells are numbered by what a row is about, and weighed in passing; a row is a sum. The order of the cells does not matter.
+//! Groups are ranked while they are counted, and only the requested rows are built. The order of the cells does not
+//! matter.
 
 use std::borrow::Borrow;
 use std::cmp::Reverse;
@@ -22,7 +23,7 @@ use crate::source::SourceInfo;
 use crate::tally::{self, CellView, SampleContentView, Site, union_span};
 use crate::time::LogTime;
 
-/// A cell and what was decided about it.
+/// A cell and the decision for it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RowItem<'a> {
     pub(crate) view: CellView<'a>,
@@ -35,7 +36,7 @@ pub(crate) struct RowItem<'a> {
     pub(crate) grade: Option<Grade>,
 }
 
-/// The items of rows, in two lists that hold different hits of each row; places go on from the first to the second.
+/// The items of rows, in two lists that hold different hits; indices continue from the first list to the second.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RowItems<'i, 'a>(pub(crate) &'i [RowItem<'a>], pub(crate) &'i [RowItem<'a>]);
 
@@ -52,31 +53,36 @@ impl RowItem<'_> {
     }
 }
 
-pub(crate) fn by_pair<'a>(material: &ReportInput<'a>, items: RowItems<'_, 'a>, most: usize) -> Vec<Row<'a>> {
+pub(crate) fn by_pair<'a>(report_input: &ReportInput<'a>, items: RowItems<'_, 'a>, most: usize) -> Vec<Row<'a>> {
     let members = members(items, |i| (!i.view.is_other()).then_some((i.view.client, i.view.path, i.outcome)));
-    let key = |i: &RowItem<'a>| RowKey::Pair(material.tally.client(i.view.client), material.tally.path(i.view.path), i.outcome);
-    grouped(material, &members, most, |(_, at)| items.at(at), key)
+    let key = |i: &RowItem<'a>| RowKey::Pair(report_input.tally.client(i.view.client), report_input.tally.path(i.view.path), i.outcome);
+    grouped(report_input, &members, most, |(_, at)| items.at(at), key)
 }
 
-/// The sites' paths with an answer of this grade; of a path with a better one the others are left out.
-pub(crate) fn by_answer<'a>(material: &ReportInput<'a>, context: &LogAnalysis<'a>, items: &[RowItem<'a>], answer: Answer) -> Vec<Row<'a>> {
-    let place = |i: &RowItem<'a>| (context.site_root(i.view.site), i.view.path);
+/// The paths of sites with an answer of this grade; paths that also have a better grade are left out.
+pub(crate) fn by_answer<'a>(
+    report_input: &ReportInput<'a>,
+    analysis: &LogAnalysis<'a>,
+    items: &[RowItem<'a>],
+    answer: Answer,
+) -> Vec<Row<'a>> {
+    let place = |i: &RowItem<'a>| (analysis.site_root(i.view.site), i.view.path);
     let is_better = |i: &&RowItem<'a>| i.grade.is_some_and(|grade| grade.answer > answer);
     let better: HashSet<_> = items.iter().filter(is_better).map(place).collect();
     let is_in = |i: &RowItem<'a>| i.has_grade(answer) && i.view.path != SymbolTables::OTHER && !better.contains(&place(i));
     let mut members = members(RowItems(items, &[]), |i| is_in(i).then(|| place(i)));
     let key = |i: &RowItem<'a>| {
-        let site = context.site_root(i.view.site);
+        let site = analysis.site_root(i.view.site);
         let host = if let Site::Host(host) = site { Some(host) } else { None };
-        RowKey::Answer(host, material.tally.path(i.view.path), super::build::site_name(material, site))
+        RowKey::Answer(host, report_input.tally.path(i.view.path), super::build::site_name(report_input, site))
     };
     let mut rows = Vec::new();
     members.sort_by_key(|((site, path), at)| (*site, *path, *at));
     for group in members.chunk_by(|a, b| a.0 == b.0) {
         let items: Vec<RowItem<'a>> = group.iter().map(|(_, at)| items[*at as usize]).collect();
-        rows.push(Row { answer: Some(detail(material, context, &items)), ..row(material, &items, key(&items[0])) });
+        rows.push(Row { answer: Some(detail(report_input, analysis, &items)), ..row(report_input, &items, key(&items[0])) });
     }
-    // Logs of two machines may have one name.
+    // Logs of two hosts may have the same name.
     let tie = |row: &Row<'a>| (row.key, row.sample.log_host, row.sample.offset);
     rows.sort_by(|a, b| {
         let rank = |row: &Row<'a>| Reverse((row.severity, row.answered, row.hits));
@@ -85,8 +91,8 @@ pub(crate) fn by_answer<'a>(material: &ReportInput<'a>, context: &LogAnalysis<'a
     rows
 }
 
-/// What the answers of one path were: that with content decides, then the commonest, then the earliest.
-fn detail<'a>(material: &ReportInput<'a>, context: &LogAnalysis<'a>, items: &[RowItem<'a>]) -> AnswerDetail<'a> {
+/// The answers of one path: one with content decides, then the most frequent, then the earliest.
+fn detail<'a>(report_input: &ReportInput<'a>, analysis: &LogAnalysis<'a>, items: &[RowItem<'a>]) -> AnswerDetail<'a> {
     let order = |a: &&RowItem<'a>, b: &&RowItem<'a>| {
         let first = |i: &RowItem<'a>| (i.view.response().size().is_some(), i.view.cell.hits);
         first(a).cmp(&first(b)).then_with(|| b.view.sample().order(&a.view.sample()))
@@ -99,51 +105,51 @@ fn detail<'a>(material: &ReportInput<'a>, context: &LogAnalysis<'a>, items: &[Ro
         bytes: best.view.bytes,
         method: best.view.method,
         grade: best.grade.unwrap_or(Grade::DISTINCT),
-        client: client.map(|[one]| material.tally.client(one)),
-        is_known_host: context.is_known_host(best.view.site),
+        client: client.map(|[one]| report_input.tally.client(one)),
+        is_known_host: analysis.is_known_host(best.view.site),
     }
 }
 
-pub(crate) fn by_client<'a>(material: &ReportInput<'a>, items: RowItems<'_, 'a>, most: usize) -> Vec<Row<'a>> {
+pub(crate) fn by_client<'a>(report_input: &ReportInput<'a>, items: RowItems<'_, 'a>, most: usize) -> Vec<Row<'a>> {
     let members = members(items, |i| Some(i.view.client).filter(|&client| client != SymbolTables::OTHER));
-    let key = |i: &RowItem<'a>| RowKey::Client(material.tally.client(i.view.client));
-    grouped(material, &members, most, |(_, at)| items.at(at), key)
+    let key = |i: &RowItem<'a>| RowKey::Client(report_input.tally.client(i.view.client));
+    grouped(report_input, &members, most, |(_, at)| items.at(at), key)
 }
 
-pub(crate) fn by_path<'a>(material: &ReportInput<'a>, items: RowItems<'_, 'a>, most: usize) -> Vec<Row<'a>> {
+pub(crate) fn by_path<'a>(report_input: &ReportInput<'a>, items: RowItems<'_, 'a>, most: usize) -> Vec<Row<'a>> {
     let members = members(items, |i| Some(i.view.path).filter(|&path| path != SymbolTables::OTHER));
-    let key = |i: &RowItem<'a>| RowKey::Path(material.tally.path(i.view.path));
-    grouped(material, &members, most, |(_, at)| items.at(at), key)
+    let key = |i: &RowItem<'a>| RowKey::Path(report_input.tally.path(i.view.path));
+    grouped(report_input, &members, most, |(_, at)| items.at(at), key)
 }
 
-/// A cell goes into the row of each of its rules, and counts there for what that rule makes of it.
-pub(crate) fn by_rule<'a>(material: &ReportInput<'a>, context: &LogAnalysis<'a>, items: &[RowItem<'a>], most: usize) -> Vec<Row<'a>> {
+/// A cell is in the row of each of its rules, and counts there only for that rule.
+pub(crate) fn by_rule<'a>(report_input: &ReportInput<'a>, analysis: &LogAnalysis<'a>, items: &[RowItem<'a>], most: usize) -> Vec<Row<'a>> {
     let of_rule = |(rule, at): (RuleId, u32)| {
         let item = &items[at as usize];
         let rules = item.rules.chunks(1).find(|one| one[0] == rule).unwrap_or_default();
-        let answered = item.answered && material.rules.rule(rule).exposes();
-        RowItem { rules, answered, severity: context.severity_of(rule, item.view.site, answered), ..*item }
+        let answered = item.answered && report_input.rules.rule(rule).exposes();
+        RowItem { rules, answered, severity: analysis.severity_of(rule, item.view.site, answered), ..*item }
     };
     let members = (0..).zip(items).flat_map(|(at, item)| item.rules.iter().map(move |&rule| (rule, at))).collect::<Vec<_>>();
-    grouped(material, &members, most, of_rule, |i| RowKey::Rule(i.rules[0]))
+    grouped(report_input, &members, most, of_rule, |i| RowKey::Rule(i.rules[0]))
 }
 
-/// The group of each item that has one, and the item's place.
+/// The group of each item that has one, and the item's index.
 fn members<'a, G>(items: RowItems<'_, 'a>, group: impl Fn(&RowItem<'a>) -> Option<G>) -> Vec<(G, u32)> {
     (0..).zip(items.0.iter().chain(items.1)).filter_map(|(at, item)| Some((group(item)?, at))).collect()
 }
 
-/// What comes first: what has a distinct answer, then the worst, then what was answered most, then what was requested most.
+/// The rank of a row: first those with a distinct answer, then by severity, answered hits and hits.
 type Rank = (bool, Severity, u64, u64);
 
-/// What a group comes to, and how many items it has.
+/// The rank of a group and the number of its items.
 struct RowGroup<G> {
     rank: Rank,
     first: (G, u32),
     len: usize,
 }
 
-/// All groups, and the number of the one of each member.
+/// All groups, and the group number of each member.
 fn rank_groups<'a, G: Hash + Eq + Copy>(members: &[(G, u32)], item: impl Fn((G, u32)) -> RowItem<'a>) -> (Vec<RowGroup<G>>, Vec<u32>) {
     let (mut numbers, mut groups) = (Interner::default(), Vec::new());
     let rank_groups = |&member: &(G, u32)| {
@@ -160,10 +166,10 @@ fn rank_groups<'a, G: Hash + Eq + Copy>(members: &[(G, u32)], item: impl Fn((G, 
     (groups, of_members)
 }
 
-/// The rows of the groups that come first; the others are not made. RowItems are large, and most of them belong to groups that
-/// nobody asks for: they are weighed in passing and not sorted.
+/// Builds the rows of the first groups only. Items are large, and most belong to groups that are not requested, so
+/// groups are ranked in one pass without sorting the items.
 fn grouped<'a, G: Hash + Eq + Copy>(
-    material: &ReportInput<'a>,
+    report_input: &ReportInput<'a>,
     members: &[(G, u32)],
     most: usize,
     item: impl Fn((G, u32)) -> RowItem<'a>,
@@ -194,7 +200,7 @@ fn grouped<'a, G: Hash + Eq + Copy>(
     let mut of_chosen = of_chosen.into_iter().map(item);
     let mut row = |(_, key, number): (_, RowKey<'a>, usize)| {
         let items: Vec<_> = of_chosen.by_ref().take(groups[number].len).collect();
-        row(material, &items, key)
+        row(report_input, &items, key)
     };
     chosen.into_iter().map(&mut row).collect()
 }
@@ -204,8 +210,8 @@ fn plus((is_answered, worst, answered, hits): Rank, item: &RowItem<'_>) -> Rank 
     (is_answered || item.answered, worst.max(item.severity), answered + if item.answered { n } else { 0 }, hits + n)
 }
 
-/// One row out of the cells that belong to it, of which there is at least one.
-fn row<'a>(material: &ReportInput<'a>, items: &[RowItem<'a>], key: RowKey<'a>) -> Row<'a> {
+/// Builds a row from its items; there is at least one.
+fn row<'a>(report_input: &ReportInput<'a>, items: &[RowItem<'a>], key: RowKey<'a>) -> Row<'a> {
     let (_, severity, answered, hits) = items.iter().fold((false, Severity::Info, 0, 0), plus);
     let mut row = Row {
         key,
@@ -224,7 +230,7 @@ fn row<'a>(material: &ReportInput<'a>, items: &[RowItem<'a>], key: RowKey<'a>) -
         status: commonest_status(items),
         first_time: None,
         last_time: None,
-        sample: sample(material, best_sample(items)),
+        sample: sample(report_input, best_sample(items)),
     };
     for item in items {
         let hits = item.view.cell.hits;
@@ -234,17 +240,17 @@ fn row<'a>(material: &ReportInput<'a>, items: &[RowItem<'a>], key: RowKey<'a>) -
         (row.first_time, row.last_time) = union_span(row.first_time.zip(row.last_time), item.view.cell.times()).unzip();
     }
     if let RowKey::Client(_) = key {
-        row.requests = material.tally.client_counts().get(items[0].view.client as usize).map_or(0, |count| count.requests);
+        row.requests = report_input.tally.client_counts().get(items[0].view.client as usize).map_or(0, |count| count.requests);
     }
     row
 }
 
-/// How many clients or paths these are. Of those that were let go no more is known than that there were some.
+/// The number of distinct clients or paths, at least one: evicted ones cannot be counted.
 fn count_at_least_one(numbers: impl Iterator<Item = u32>) -> u64 {
     distinct(numbers.filter(|&number| number != SymbolTables::OTHER)).len().max(1) as u64
 }
 
-/// How many distinct numbers these are, without [`SymbolTables::OTHER`].
+/// The number of distinct values, without [`SymbolTables::OTHER`].
 pub(crate) fn count_distinct(numbers: impl Iterator<Item = u32>) -> u64 {
     let mut seen = Vec::new();
     let mut count = 0;
@@ -266,7 +272,7 @@ pub(crate) fn distinct<T: Ord>(values: impl Iterator<Item = T>) -> Vec<T> {
     values
 }
 
-/// The commonest status, the lowest of equals; a line without one counts as none.
+/// The most frequent status, the lowest of several; lines without a status do not count.
 fn commonest_status(items: &[RowItem<'_>]) -> Option<u16> {
     let mut statuses: Vec<_> = items.iter().filter_map(|i| Some((i.view.status?, i.view.cell.hits))).collect();
     statuses.sort_unstable();
@@ -274,7 +280,7 @@ fn commonest_status(items: &[RowItem<'_>]) -> Option<u16> {
     sums.max().map(|(_, Reverse(status))| status)
 }
 
-/// Of the most severe cells the one with the earliest line.
+/// The sample of the most severe cell, the earliest of several.
 pub(crate) fn best_sample<'a, I: Borrow<RowItem<'a>>>(items: &[I]) -> tally::SampleView<'a> {
     let best = items[1..].iter().map(Borrow::borrow).fold(items[0].borrow(), |best, item| {
         let order = item.severity.cmp(&best.severity).reverse().then_with(|| item.view.sample().order(&best.view.sample()));
@@ -283,11 +289,11 @@ pub(crate) fn best_sample<'a, I: Borrow<RowItem<'a>>>(items: &[I]) -> tally::Sam
     best.view.sample()
 }
 
-pub(crate) fn sample<'a>(material: &ReportInput<'a>, sample: tally::SampleView<'a>) -> SampleRequest<'a> {
-    sample_request(&material.texts[sample.position.input as usize], sample)
+pub(crate) fn sample<'a>(report_input: &ReportInput<'a>, sample: tally::SampleView<'a>) -> SampleRequest<'a> {
+    sample_request(&report_input.texts[sample.position.input as usize], sample)
 }
 
-/// A sample as a report tells it, be it a line or told before.
+/// A sample as a report prints it, from a log line or from an imported sample.
 pub(crate) fn sample_request<'a>(text: &'a SourceInfo, sample: tally::SampleView<'a>) -> SampleRequest<'a> {
     let (place, log_host, source) = (sample.position, text.log_host.as_deref(), &*text.path);
     let offset = place.chunk + place.offset;
@@ -320,7 +326,7 @@ pub(crate) fn sample_request<'a>(text: &'a SourceInfo, sample: tally::SampleView
     }
 }
 
-/// The record of a line that was kept, and what the rules were asked about it.
+/// Parses a stored line again: its record, and the request as rules saw it.
 pub(crate) fn parse_stored_line(text: &[u8], parsed: bool) -> (LogEntry<'_>, ParsedRequest<'_>) {
     let record = if parsed { Frame::locate(text, None).map(|frame| frame.record(LogTime::parse_clf(frame.time))) } else { None };
     let probe = record.as_ref().map_or_else(|| ParsedRequest::from_raw(text), ParsedRequest::new);

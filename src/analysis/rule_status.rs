@@ -1,7 +1,7 @@
-//! What the whole log shows, and what each hit comes to in that light: which of its rules stand, how bad it is, and
-//! whether its answer means something.
+//! The analysis of a whole log, and the decision for each hit: which of its rules apply, how severe it is, and whether
+//! its answer is distinct.
 //!
-//! Decides from merged tallies alone, so that any split of a log and any number of threads come to the same.
+//! It depends on merged tallies only, so it is the same for any split of a log and any number of threads.
 
 mod decide;
 mod live;
@@ -26,42 +26,42 @@ use crate::soft_404::{Candidate, Grade, Grader, PathEvidence, PathShape, Respons
 use crate::source::SourceInfo;
 use crate::tally::{CellView, Site};
 
-/// What the whole log shows.
+/// The analysis of a whole log.
 #[derive(Debug)]
 pub struct LogAnalysis<'a> {
     rules: &'a RuleSet,
     level: Severity,
     outcomes: &'a [Outcome],
     apps: DetectedApps<Site<'a>>,
-    /// By rule: whether an app that runs anywhere silences it.
+    /// By rule: whether an app that suppresses it runs on any site.
     may_be_suppressed: Vec<bool>,
-    /// By input: the first one that is a rotated sibling of it.
+    /// By input: the first of its rotated siblings.
     families: Vec<u32>,
-    /// The conditions on clients that rules have, and who meets them.
+    /// The client conditions of rules, and the clients that meet them.
     probers: Vec<(&'a WithClient, ProberSet)>,
     floods: floods::FloodIndex<'a>,
     answers: SiteGrades<'a>,
     lists: Interner<Box<[RuleId]>>,
     /// By cell, in the order of the tally.
     decisions: Vec<Decision>,
-    /// The same for the cells of paths that let go of their clients.
+    /// The same for the path cells of evicted pairs.
     path_decisions: Vec<Decision>,
     /// The same for the cells of the overflow.
     overflow_decisions: Vec<OverflowDecision>,
 }
 
-/// What the hits of a cell without a site come to. Which apps the sites run, what they answer to anything, and how many of the
-/// requests are a flood is not known, so that two decisions take the place of one.
+/// The decision for an overflow cell. It has no site, so the apps, the answers to unknown paths and the floods are
+/// unknown; it has a lower and an upper bound instead.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct OverflowDecision {
-    /// What they come to wherever they were: only what a line alone makes a finding counts, and an app that runs anywhere silences
-    /// its rules. An answer is uncertain at best, as there is nothing to compare it with.
+    /// The decision that holds on every site: only rules that need no more than the line apply, and an app that runs on
+    /// any site suppresses its rules. An answer is at best uncertain, because there is nothing to compare it with.
     pub(crate) lower: Decision,
-    /// What they come to where no app silences anything and every answer is distinct.
+    /// The decision if no app suppresses a rule and every answer is distinct.
     pub(crate) upper: Decision,
 }
 
-/// What the hits of a cell come to.
+/// The decision for the hits of a cell.
 #[derive(Debug, Clone, Copy)]
 pub struct Decision {
     /// The list of rules to report, in [`LogAnalysis::list`].
@@ -69,17 +69,17 @@ pub struct Decision {
     pub(crate) severity: Severity,
     /// It is reported.
     pub(crate) reported: bool,
-    /// A rule stands, reported or not.
+    /// A rule applies, reported or not.
     pub(crate) matched: bool,
     /// The answer is distinct.
     pub(crate) answered: bool,
     /// The grade of an answer that could expose something.
     pub(crate) grade: Option<Grade>,
-    /// But for this app it would be reported.
+    /// The app without which it would be reported.
     pub(crate) suppressed_by: Option<RuleId>,
 }
 
-/// One hit as the context sees it.
+/// A hit with what the analysis needs to know of it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct HitContext<'a> {
     pub(crate) client: u32,
@@ -88,7 +88,7 @@ pub(crate) struct HitContext<'a> {
     pub(crate) response: Response,
 }
 
-/// What the sites answered, and the grades that follow from it.
+/// The responses of the sites, and the grades that follow from them.
 #[derive(Debug)]
 struct SiteGrades<'a> {
     grader: Grader,
@@ -96,85 +96,85 @@ struct SiteGrades<'a> {
 }
 
 impl<'a> LogAnalysis<'a> {
-    /// Decides the context from all cells.
+    /// Analyses all cells.
     #[must_use]
-    pub fn new(material: &ReportInput<'a>) -> Self {
-        Self::with_history(material, &SiteHistory::default())
+    pub fn new(report_input: &ReportInput<'a>) -> Self {
+        Self::with_history(report_input, &SiteHistory::default())
     }
 
-    /// The same, with what earlier runs saw: for a report on lines that are too few to show what a site is like.
+    /// The same with the history of earlier runs, for logs that are too short to show how a site answers.
     #[must_use]
-    pub fn with_history(material: &ReportInput<'a>, memory: &SiteHistory) -> Self {
-        let tally = material.tally;
-        let families = families(material);
+    pub fn with_history(report_input: &ReportInput<'a>, history: &SiteHistory) -> Self {
+        let tally = report_input.tally;
+        let families = families(report_input);
         let mut signs: AppEvidence<Site<'a>> = AppEvidence::default();
         for (app, site, few) in tally.app_evidence() {
             signs.gather(app, site_root(&families, site), few);
         }
-        let mut context = Self {
-            rules: material.rules,
-            level: material.min_severity,
-            outcomes: material.outcomes,
-            apps: DetectedApps::from_evidence(signs.iter(), material.apps),
+        let mut analysis = Self {
+            rules: report_input.rules,
+            level: report_input.min_severity,
+            outcomes: report_input.outcomes,
+            apps: DetectedApps::from_evidence(signs.iter(), report_input.apps),
             may_be_suppressed: Vec::new(),
             families,
             probers: Vec::new(),
-            floods: floods::FloodIndex::new(material.rules, tally),
+            floods: floods::FloodIndex::new(report_input.rules, tally),
             answers: SiteGrades::default(),
             lists: Interner::default(),
             decisions: Vec::new(),
             path_decisions: Vec::new(),
             overflow_decisions: Vec::new(),
         };
-        context.add_known_apps(material, memory);
-        let is_somewhere = |rule| material.rules.suppressed_by_apps(RuleId(rule)).iter().any(|&app| context.apps.runs_anywhere(app));
-        context.may_be_suppressed = (0..).zip(material.rules.rules()).map(|(rule, _)| is_somewhere(rule)).collect();
-        context.probers = context.probers(material);
-        context.answers = context.answers(material, memory);
-        context.decide_all(material);
-        context
+        analysis.add_known_apps(report_input, history);
+        let is_somewhere = |rule| report_input.rules.suppressed_by_apps(RuleId(rule)).iter().any(|&app| analysis.apps.runs_anywhere(app));
+        analysis.may_be_suppressed = (0..).zip(report_input.rules.rules()).map(|(rule, _)| is_somewhere(rule)).collect();
+        analysis.probers = analysis.probers(report_input);
+        analysis.answers = analysis.answers(report_input, history);
+        analysis.decide_all(report_input);
+        analysis
     }
 
-    /// Notes what these lines show of their sites, for runs to come. `now` is in seconds since 1970.
-    pub fn update_history(&self, material: &ReportInput<'a>, memory: &mut SiteHistory, now: i64) {
+    /// Records what this log shows of its sites, for later runs. `now` is in seconds since 1970.
+    pub fn update_history(&self, report_input: &ReportInput<'a>, history: &mut SiteHistory, now: i64) {
         for (app, site) in self.apps.all() {
             if let (Some(app), Some(site)) = (self.rules.rule(app).app(), site) {
-                memory.record_app(history_name(material, site), app, now);
+                history.record_app(history_name(report_input, site), app, now);
             }
         }
         let rules = rule_hashes(self.rules);
-        for (site, evidence) in material.tally.evidence() {
-            memory.record_answers(history_name(material, self.site_root(site)), &evidence, &rules, now);
+        for (site, evidence) in report_input.tally.evidence() {
+            history.record_answers(history_name(report_input, self.site_root(site)), &evidence, &rules, now);
         }
     }
 
-    /// Takes in the apps that sites were seen to run before.
-    fn add_known_apps(&mut self, material: &ReportInput<'a>, memory: &SiteHistory) {
-        if memory.is_empty() {
+    /// Adds the apps that earlier runs detected.
+    fn add_known_apps(&mut self, report_input: &ReportInput<'a>, history: &SiteHistory) {
+        if history.is_empty() {
             return;
         }
         let signs: Vec<(RuleId, &str)> =
             (0..).zip(self.rules.rules()).filter_map(|(number, rule)| Some((RuleId(number), rule.app()?))).collect();
-        let sites: HashSet<Site<'a>> = material.tally.cells().map(|view| self.site_root(view.site)).collect();
+        let sites: HashSet<Site<'a>> = report_input.tally.cells().map(|view| self.site_root(view.site)).collect();
         for site in sites {
-            let known = history_name(material, site);
-            for (app, _) in signs.iter().filter(|(_, name)| memory.runs(known, name)) {
+            let known = history_name(report_input, site);
+            for (app, _) in signs.iter().filter(|(_, name)| history.runs(known, name)) {
                 self.apps.add(*app, site);
             }
         }
     }
 
-    /// The apps that were seen or said to run, and where.
+    /// The detected and declared apps, and their sites.
     pub(crate) fn apps(&self) -> Vec<(RuleId, Option<Site<'a>>)> {
         self.apps.all()
     }
 
-    /// The site whose apps count for another: the logs of a site are rotated, and the newest may hold few lines.
+    /// The site that stands for this one and its rotated siblings, because the newest log may hold few lines.
     pub(crate) fn site_root<'s>(&self, site: Site<'s>) -> Site<'s> {
         site_root(&self.families, site)
     }
 
-    /// Whether ordinary requests that were answered name this host: any other may be a client's invention.
+    /// Whether normal requests that were answered name this host; any other host may be invented by a client.
     pub(crate) fn is_known_host(&self, site: Site<'_>) -> bool {
         matches!(site, Site::Host(_)) && self.answers.has_home_page(self.site_root(site))
     }
@@ -197,13 +197,13 @@ impl<'a> LogAnalysis<'a> {
         &self.overflow_decisions
     }
 
-    /// The rules that a decision leaves.
+    /// The rules that a decision reports.
     #[must_use]
     pub fn list(&self, decision: &Decision) -> &[RuleId] {
         self.lists.resolve(decision.list)
     }
 
-    /// How bad one rule is for a hit.
+    /// The severity of one rule for a hit.
     pub(crate) fn severity_of(&self, rule: RuleId, site: Site<'_>, answered: bool) -> Severity {
         match self.suppressing_app(rule, site) {
             Some(_) => Severity::Info,
@@ -211,23 +211,23 @@ impl<'a> LogAnalysis<'a> {
         }
     }
 
-    /// What a hit by these rules comes to, whatever outcomes are asked for; the rules that are reported go to `kept`.
+    /// The decision for a hit on these rules, whatever outcomes were requested. The reported rules go to `kept`.
     pub(crate) fn decide(&self, matched: &[RuleId], seen: &HitContext<'_>, kept: &mut Vec<RuleId>) -> Decision {
         let grade = || self.answers.grade(self.site_root(seen.site), seen.path, matched, &seen.response);
         decide::decide(self.rules, self.level, matched, seen.response.status, |rule| self.rule_status(rule, seen), grade, kept)
     }
 
-    /// A decision for a hit with this outcome: one that is not asked for is neither reported nor missed.
+    /// Limits a decision to the requested outcomes: with any other outcome a hit is neither reported nor suppressed.
     pub(crate) fn filter_outcome(&self, decision: Decision, outcome: Outcome) -> Decision {
         decision.filter_outcome(self.outcomes, outcome)
     }
 
-    /// What makes these rules a finding besides the line, where the line alone does not.
+    /// What these rules require besides the line: `client`, `flood`, or `None`.
     pub(crate) fn required_context(&self, rules: &[RuleId]) -> Option<&'static str> {
         decide::required_context(self.rules, rules)
     }
 
-    /// The floods that there are.
+    /// The floods in the log.
     pub(crate) fn floods(&self) -> &floods::FloodIndex<'a> {
         &self.floods
     }
@@ -244,26 +244,26 @@ impl<'a> LogAnalysis<'a> {
         self.suppressing_app(rule, seen.site).map_or(RuleStatus::Active, RuleStatus::Suppressed)
     }
 
-    /// The app that silences a rule on a site.
+    /// The app that suppresses a rule on a site.
     fn suppressing_app(&self, rule: RuleId, site: Site<'_>) -> Option<RuleId> {
         let apps = if self.may_be_suppressed[usize::from(rule.0)] { self.rules.suppressed_by_apps(rule) } else { &[] };
         apps.iter().copied().find(|&app| self.apps.runs(app, self.site_root(site)))
     }
 
-    /// Who meets the conditions that rules have on clients. Only what a line alone makes a finding counts, and only
-    /// where no app silences it; an unknown client is none.
-    fn probers(&self, material: &ReportInput<'a>) -> Vec<(&'a WithClient, ProberSet)> {
+    /// The clients that meet the conditions of rules. Only rules that need no more than the line count, and only where
+    /// no app suppresses them. An unknown client never qualifies.
+    fn probers(&self, report_input: &ReportInput<'a>) -> Vec<(&'a WithClient, ProberSet)> {
         let mut conditions: Vec<&'a WithClient> = self.rules.rules().iter().filter_map(|rule| rule.with_client.as_ref()).collect();
         conditions.sort_unstable();
         conditions.dedup();
         let with = |with: &'a WithClient| {
             let counts = |rule: &Rule| rule.is_certain() && (with.classes.is_empty() || with.classes.contains(&rule.class));
-            let lists = lists_with(material, |rule| counts(self.rules.rule(rule)));
-            // Of what was let go nobody knows how many paths it were.
-            let cells = material.tally.cells().filter(|view| lists[view.rules as usize] && !view.is_other());
-            let cells = cells.filter(|view| !material.tally.client(view.client).is_unknown());
+            let lists = lists_with(report_input, |rule| counts(self.rules.rule(rule)));
+            // The distinct paths of evicted cells are unknown.
+            let cells = report_input.tally.cells().filter(|view| lists[view.rules as usize] && !view.is_other());
+            let cells = cells.filter(|view| !report_input.tally.client(view.client).is_unknown());
             let strong = |view: &CellView<'a>| {
-                let rules = material.tally.rule_list(view.rules).iter();
+                let rules = report_input.tally.rule_list(view.rules).iter();
                 rules.filter(|&&rule| counts(self.rules.rule(rule))).any(|&rule| self.suppressing_app(rule, view.site).is_none())
             };
             let asked = cells.filter(strong).map(|view| (view.client, view.path)).collect();
@@ -272,54 +272,55 @@ impl<'a> LogAnalysis<'a> {
         conditions.into_iter().map(with).collect()
     }
 
-    /// What each site answered, in these lines and in those of earlier runs.
-    fn answers(&self, material: &ReportInput<'a>, memory: &SiteHistory) -> SiteGrades<'a> {
+    /// The responses of each site, in this log and in earlier runs.
+    fn answers(&self, report_input: &ReportInput<'a>, history: &SiteHistory) -> SiteGrades<'a> {
         let is_answered = |view: CellView<'_>| view.answered;
-        if !material.tally.cells().any(is_answered) && !material.tally.path_cells().any(is_answered) {
+        if !report_input.tally.cells().any(is_answered) && !report_input.tally.path_cells().any(is_answered) {
             return SiteGrades::default();
         }
         let mut evidence: HashMap<Site<'a>, SiteEvidence> = HashMap::default();
-        for (site, of_site) in material.tally.evidence() {
+        for (site, of_site) in report_input.tally.evidence() {
             let known = evidence.entry(self.site_root(site)).or_default();
             if known.is_empty() { *known = of_site } else { known.merge(&of_site) }
         }
         let rules = rule_hashes(self.rules);
         for (site, known) in &mut evidence {
-            if let Some(remembered) = memory.answers(history_name(material, *site), &rules) {
+            if let Some(remembered) = history.answers(history_name(report_input, *site), &rules) {
                 known.merge(&remembered);
             }
         }
         SiteGrades::new(evidence, self.rules)
     }
 
-    fn decide_all(&mut self, material: &ReportInput<'a>) {
-        // The same for every client and site, as most lists are: decided once for each answer.
+    fn decide_all(&mut self, report_input: &ReportInput<'a>) {
+        // Most lists of rules do not depend on the client or the site, so they are decided once per status.
         let depends = |rule: RuleId| !self.rules.rule(rule).is_certain() || self.may_be_suppressed[usize::from(rule.0)];
-        let depends = lists_with(material, depends);
+        let depends = lists_with(report_input, depends);
         let mut known: Vec<Option<Decision>> = vec![None; depends.len()];
         let mut kept = Vec::new();
-        let mut decide = |context: &mut Self, view: CellView<'a>| {
-            let seen = HitContext::new(material, &view);
+        let mut decide = |analysis: &mut Self, view: CellView<'a>| {
+            let seen = HitContext::new(report_input, &view);
             let at = view.rules as usize;
-            // A grade differs from path to path.
+            // The grade depends on the path.
             let is_known = !depends[at] && !view.answered;
             let decision = known[at].filter(|_| is_known).unwrap_or_else(|| {
-                let mut decision = context.decide(material.tally.rule_list(view.rules), &seen, &mut kept);
-                decision.list = context.lists.intern(&*kept, Box::from);
+                let mut decision = analysis.decide(report_input.tally.rule_list(view.rules), &seen, &mut kept);
+                decision.list = analysis.lists.intern(&*kept, Box::from);
                 if is_known {
                     known[at] = Some(decision);
                 }
                 decision
             });
-            context.filter_outcome(decision, Outcome::of(view.status))
+            analysis.filter_outcome(decision, Outcome::of(view.status))
         };
-        self.decisions = material.tally.cells().map(|view| decide(self, view)).collect();
-        self.path_decisions = material.tally.path_cells().map(|view| decide(self, view)).collect();
-        self.overflow_decisions = material.tally.overflow_cells().map(|view| self.decide_overflow(material, view, &mut kept)).collect();
+        self.decisions = report_input.tally.cells().map(|view| decide(self, view)).collect();
+        self.path_decisions = report_input.tally.path_cells().map(|view| decide(self, view)).collect();
+        self.overflow_decisions =
+            report_input.tally.overflow_cells().map(|view| self.decide_overflow(report_input, view, &mut kept)).collect();
     }
 
-    fn decide_overflow(&mut self, material: &ReportInput<'a>, view: CellView<'a>, kept: &mut Vec<RuleId>) -> OverflowDecision {
-        let (matched, seen) = (material.tally.rule_list(view.rules), HitContext::new(material, &view));
+    fn decide_overflow(&mut self, report_input: &ReportInput<'a>, view: CellView<'a>, kept: &mut Vec<RuleId>) -> OverflowDecision {
+        let (matched, seen) = (report_input.tally.rule_list(view.rules), HitContext::new(report_input, &view));
         let least = |rule| self.rule_status_anywhere(rule);
         let least = decide::decide(self.rules, self.level, matched, view.status, least, || Grade::OF_MANY_SITES, kept);
         let list = self.lists.intern(kept.as_slice(), Box::from);
@@ -329,7 +330,7 @@ impl<'a> LogAnalysis<'a> {
         OverflowDecision { lower: Decision { list, ..within(least) }, upper: within(most) }
     }
 
-    /// What becomes of a rule whatever the site, and however many of the requests are a flood there.
+    /// The status of a rule on any site, without its flood.
     fn rule_status_anywhere(&self, rule: RuleId) -> RuleStatus {
         if !self.rules.rule(rule).is_certain() {
             return RuleStatus::Dropped;
@@ -339,16 +340,16 @@ impl<'a> LogAnalysis<'a> {
     }
 }
 
-/// Rules as later runs know them too.
+/// Rules as the site history identifies them.
 fn rule_hashes(rules: &RuleSet) -> RuleHashes {
     RuleHashes::new(rules.rules().iter().map(|rule| rule.id.as_str()))
 }
 
-/// A site as later runs know it too.
-fn history_name<'m>(material: &ReportInput<'m>, site: Site<'m>) -> SiteName<'m> {
+/// A site as the site history identifies it.
+fn history_name<'m>(report_input: &ReportInput<'m>, site: Site<'m>) -> SiteName<'m> {
     match site {
         Site::Host(host) => SiteName::Host(host),
-        Site::Input(input) => SiteName::Log(material.texts.get(input as usize).map_or(b"", SourceInfo::family)),
+        Site::Input(input) => SiteName::Log(report_input.texts.get(input as usize).map_or(b"", SourceInfo::family)),
     }
 }
 
@@ -359,19 +360,19 @@ fn site_root<'a>(families: &[u32], site: Site<'a>) -> Site<'a> {
     }
 }
 
-fn families(material: &ReportInput<'_>) -> Vec<u32> {
+fn families(report_input: &ReportInput<'_>) -> Vec<u32> {
     let mut first = HashMap::default();
-    (0..).zip(material.texts).map(|(number, text)| *first.entry(text.family_key()).or_insert(number)).collect()
+    (0..).zip(report_input.texts).map(|(number, text)| *first.entry(text.family_key()).or_insert(number)).collect()
 }
 
-/// Which lists of rules hold one that meets a condition, by number.
-fn lists_with(material: &ReportInput<'_>, holds: impl Fn(RuleId) -> bool) -> Vec<bool> {
-    material.tally.rule_lists().iter().map(|list| list.iter().any(|&rule| holds(rule))).collect()
+/// Which lists of rules hold a rule that meets a condition, by number.
+fn lists_with(report_input: &ReportInput<'_>, holds: impl Fn(RuleId) -> bool) -> Vec<bool> {
+    report_input.tally.rule_lists().iter().map(|list| list.iter().any(|&rule| holds(rule))).collect()
 }
 
 impl<'a> HitContext<'a> {
-    fn new(material: &ReportInput<'a>, view: &CellView<'a>) -> Self {
-        let path = if view.path == SymbolTables::OTHER { b"" } else { material.tally.path(view.path) };
+    fn new(report_input: &ReportInput<'a>, view: &CellView<'a>) -> Self {
+        let path = if view.path == SymbolTables::OTHER { b"" } else { report_input.tally.path(view.path) };
         Self { client: view.client, site: view.site, path, response: view.response() }
     }
 }
@@ -385,7 +386,7 @@ impl Default for SiteGrades<'_> {
 impl<'a> SiteGrades<'a> {
     fn new(evidence: HashMap<Site<'a>, SiteEvidence>, rules: &RuleSet) -> Self {
         let mut all: Vec<(Site<'a>, SiteEvidence)> = evidence.into_iter().collect();
-        // Sites share a server, and are sampled in this order.
+        // Sites share a server and are sampled in this order.
         all.sort_unstable_by_key(|(site, _)| *site);
         let sites = all.iter().zip(0..).map(|((site, _), number)| (*site, number)).collect();
         let evidence = all.into_iter().map(|(site, evidence)| (matches!(site, Site::Host(_)), evidence)).collect();

@@ -1,6 +1,6 @@
-//! Sites that answer anything: one entry a site, out of the hits that are graded as soft 404s.
+//! Sites that answer any path: one entry per site, from hits graded as soft 404s.
 //!
-//! Hosts of one server that answer alike are one entry. Grades nothing itself.
+//! Hosts of one server that answer alike share an entry. Grades nothing itself.
 
 use std::cmp::Reverse;
 
@@ -14,12 +14,12 @@ use crate::intern::SymbolTables;
 use crate::soft_404::{Answer, Grade, HOSTS, Reason};
 use crate::tally::Site;
 
-/// Sizes that differ by no more than this share are those of one page.
+/// Sizes within this share belong to the same page.
 const ALIKE: f64 = 0.05;
-/// Hosts share a server where they share this part of the range of their sizes.
+/// Hosts share a server if their ranges of sizes overlap by at least this share.
 const SHARED: f64 = 1.0 / 3.0;
 
-/// What is known of one site.
+/// The soft 404s of one site.
 #[derive(Debug, Default)]
 struct Soft404Site<'a> {
     names: Vec<&'a [u8]>,
@@ -31,13 +31,13 @@ struct Soft404Site<'a> {
 }
 
 /// The sites, those with most requests first.
-pub(crate) fn sites<'a>(material: &ReportInput<'a>, context: &LogAnalysis<'a>, items: &[RowItem<'a>]) -> Vec<Soft404<'a>> {
+pub(crate) fn sites<'a>(report_input: &ReportInput<'a>, analysis: &LogAnalysis<'a>, items: &[RowItem<'a>]) -> Vec<Soft404<'a>> {
     let mut sites: HashMap<Site<'a>, Soft404Site<'a>> = HashMap::default();
     for item in items.iter().filter(|item| item.has_grade(Answer::Soft404)) {
-        let scope = context.site_root(item.view.site);
+        let scope = analysis.site_root(item.view.site);
         let site = sites.entry(scope).or_default();
         if site.names.is_empty() {
-            site.names.push(super::build::site_name(material, scope));
+            site.names.push(super::build::site_name(report_input, scope));
             site.is_host = matches!(scope, Site::Host(_));
         }
         site.add(item);
@@ -53,7 +53,7 @@ pub(crate) fn sites<'a>(material: &ReportInput<'a>, context: &LogAnalysis<'a>, i
     found
 }
 
-/// Hosts that answer alike become one, where they are three or more.
+/// Merges three or more hosts that answer alike.
 fn servers(sites: Vec<Soft404Site<'_>>) -> Vec<Soft404Site<'_>> {
     let (hosts, mut all): (Vec<_>, Vec<_>) = sites.into_iter().partition(|site| site.is_host);
     let mut servers: Vec<Vec<Soft404Site<'_>>> = Vec::new();
@@ -92,7 +92,7 @@ impl<'a> Soft404Site<'a> {
         self.paths.dedup();
     }
 
-    /// Whether two hosts give sizes in about the same range.
+    /// Whether two hosts answer with about the same range of sizes.
     #[expect(clippy::cast_precision_loss, reason = "a share of sizes and counts, far below 2^52")]
     fn is_alike(&self, other: &Self) -> bool {
         let ends = |site: &Self| Some((*site.sizes.first()? as f64 * (1.0 - ALIKE), *site.sizes.last()? as f64 * (1.0 + ALIKE)));
@@ -101,7 +101,7 @@ impl<'a> Soft404Site<'a> {
                 let shared = high.min(other_high) - low.max(other_low);
                 shared >= SHARED * (high.max(other_high) - low.min(other_low))
             }
-            // Without sizes nothing separates them.
+            // Without sizes there is no difference.
             _ => true,
         }
     }
@@ -132,7 +132,7 @@ impl<'a> Soft404Site<'a> {
     }
 }
 
-/// Sorted sizes as a few ranges: those that are alike are one; where that leaves too many, the nearest are put together.
+/// Sorted sizes as ranges: similar sizes share a range; if there are too many ranges, the nearest are merged.
 #[expect(clippy::cast_precision_loss, reason = "a share of sizes and counts, far below 2^52")]
 pub(crate) fn ranges(sizes: &[u64]) -> Vec<(u64, u64)> {
     let is_alike = |a: &u64, b: &u64| (*b - *a) as f64 <= ALIKE * *b as f64;

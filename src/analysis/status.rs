@@ -1,24 +1,24 @@
-//! How far the logs were read: what a state knows, and how much of each log is not read yet.
+//! How far each log was read: the position in the state, and the bytes that follow it.
 //!
-//! Plain data; what is on disk and what is in the state is found out elsewhere.
+//! Plain data; other modules read the disk and the state.
 
-/// What became of a log.
+/// The condition of a log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum LogStage {
-    /// Its path leads to it.
+    /// It is at its path and may grow.
     Live,
-    /// It was rotated, and may still have something to say.
+    /// It was rotated, and may hold unread lines.
     Rotated,
-    /// It is where it was, and read to its end.
+    /// It was read to its end.
     Done,
-    /// There is no file of it any more.
+    /// The file is gone.
     Gone,
-    /// It is there, and no run has read it.
+    /// No run has read it yet.
     New,
 }
 
 impl LogStage {
-    /// The word for it.
+    /// The word for it in reports.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -31,27 +31,27 @@ impl LogStage {
     }
 }
 
-/// How far one log was read.
+/// The read position of one log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogStatus {
-    /// Where it was last seen; may hold any byte.
+    /// Its last known path; may hold any byte.
     pub path: Vec<u8>,
-    /// What became of it.
+    /// Its condition.
     pub stage: LogStage,
-    /// Lines that were read.
+    /// Lines read.
     pub lines: u64,
-    /// Bytes that were read.
+    /// Bytes read.
     pub read: u64,
-    /// Bytes that were not.
+    /// Bytes not yet read.
     pub lag: u64,
-    /// The beginning of a line waits for its end.
+    /// Its last line has no line break yet.
     pub pending: bool,
 }
 
-/// What is known.
+/// The read positions of all logs.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ReadStatus {
-    /// The last run that reported, and its folders; `None` where there was none.
+    /// The last run with a report, and its folders; `None` if there was none.
     pub last_run: Option<(u64, Vec<String>)>,
     /// The logs.
     pub logs: Vec<LogStatus>,

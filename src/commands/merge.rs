@@ -5,8 +5,8 @@ use super::report_files::{files, merged, output};
 use super::scan::wanted;
 use super::stdout::TerminalInfo;
 use super::{Exit, MergeSettings, message};
-use crate::analysis::accuracy;
 use crate::analysis::build::{LogAnalysis, ReportInput, build};
+use crate::analysis::notes;
 use crate::commands::error::CommandError;
 use crate::render::{RenderOptions, render};
 use crate::rules::load;
@@ -43,7 +43,7 @@ fn merge(settings: &MergeSettings) -> Result<Exit, CommandError> {
     let mut report = build(&material, &context, merged.inputs.clone(), merged.without_time, rows);
     (report.log_host, report.period, report.prefix) = (merged.log_host.clone(), merged.period.clone(), merged.prefix);
     if let Some(bound) = report.approximate.as_ref().filter(|_| !filter.quiet) {
-        message::notice(&accuracy::accuracy_note(bound));
+        message::notice(&notes::accuracy_note(bound));
     }
     let problems = print_problems(&report.inputs);
     let severity = report.totals.fail_severity;

@@ -15,7 +15,7 @@ use super::{Exit, ScanSettings, message};
 use crate::analysis::anonymize::{Privacy, RedactionBuffers};
 use crate::analysis::build::{LogAnalysis, ReportInput, RowSelection, build};
 use crate::analysis::model::{InputSummary, Report};
-use crate::analysis::{accuracy, broad_rules, hit};
+use crate::analysis::{hit, notes};
 use crate::commands::error::CommandError;
 use crate::engine::ScanOptions;
 use crate::render::sink::Sink;
@@ -74,7 +74,7 @@ fn scan(settings: &ScanSettings) -> Result<Exit, CommandError> {
             wanted(settings.format, settings.by, settings.full, settings.top),
         )
     });
-    let broad = if settings.quiet { Vec::new() } else { broad_rules::warnings(&material, &context, &report.inputs) };
+    let broad = if settings.quiet { Vec::new() } else { notes::broad_rule_warnings(&material, &context, &report.inputs) };
     drop_skipped(&mut report.inputs);
     report.elapsed = started.elapsed();
     report.prefix = settings.client.prefix;
@@ -84,7 +84,7 @@ fn scan(settings: &ScanSettings) -> Result<Exit, CommandError> {
         message::hint(&hint);
     }
     if let Some(bound) = report.approximate.as_ref().filter(|_| !settings.quiet) {
-        message::notice(&accuracy::accuracy_note(bound));
+        message::notice(&notes::accuracy_note(bound));
     }
     let problems = print_problems(&report.inputs) | report_no_logs(&report.inputs, &found);
     let severity = report.totals.fail_severity;

@@ -1,50 +1,54 @@
-//! How much a tally may hold, and what it still promises when there was more.
+//! The limit of a tally's size, and the error bounds of a tally that exceeded it.
 //!
-//! Up to its budget a tally is exact. Above, it keeps the largest and says how much may be missing of any other, as
-//! space-saving does (Metwally, Agrawal, El Abbadi: Efficient Computation of Frequent and Top-k Elements, 2005), but by
-//! batches. Three things are kept apart, each with a floor of its own: pairs of a client and a path, clients, and paths.
+//! Up to its budget a tally is exact. Above it, it keeps the largest counts and bounds the error of all others, as the
+//! space-saving algorithm does (Metwally, Agrawal, El Abbadi: Efficient Computation of Frequent and Top-k Elements,
+//! 2005), but in batches. Pairs of a client and a path, clients, and paths are three independent sets of keys, each
+//! with its own *floor*.
 //!
-//! A key that is met again after it was let go starts with an *error*: the floor, which is the most that any key let go
-//! may have had. So of every key the truth lies between what was counted and that plus its error; of a key that is not
-//! there, between nothing and the floor. A prune keeps the keys of most weight (hits and error), M or more, and the floor
-//! becomes the greatest weight that was let go. **The floor is at most N / M for N hits**: let each key hold
-//! max(0, weight - floor). A hit adds at most 1 to the sum of it all, a new key begins with nothing but its hit, and
-//! a prune that lifts the floor by d takes d from each of the M keys that stay, as all of them weigh at least as much as
-//! what went. The sum is never negative, so M times all lifts is at most N. Tallies that merge add their floors, and a key
-//! that one of them lacks takes that one's floor as error: N1 / M + N2 / M is N / M again.
+//! The floor is the greatest weight of any evicted key. A key that occurs again after its eviction starts with an
+//! *error* equal to the floor. So the true count of a key that is present lies between its count and its count plus its
+//! error; the true count of an absent key lies between zero and the floor. A prune keeps M or more keys, those of
+//! greatest weight (hits plus error), and raises the floor to the greatest weight that it evicts.
 //!
-//! What is let go of a pair stays with its client and with its path, and of a client with nobody: the hits of all cells
-//! together are always all hits, by rules, status, input and host. So sums and the rows of rules stay exact, with one
-//! exception: a rule that asks how many paths a client tried sees the pairs that are there.
+//! **The floor is at most N / M for N hits.** Let each key hold max(0, weight - floor). A hit adds at most 1 to the sum
+//! over all keys, a new key starts with its one hit only, and a prune that raises the floor by d subtracts d from each
+//! of the M keys that it keeps, because each of them weighs at least as much as any evicted key. The sum is never
+//! negative, so M times the floor is at most N. A merge adds the floors of both tallies, and a key that is absent in
+//! one of them takes the floor of that one as its error: N1 / M + N2 / M is again N / M.
 //!
-//! A prune keeps no more than [`KINDS`] cells of a pair, or one client would fill the room with the inputs, hosts and sizes
-//! of one path. The hits of the other cells are still those of the pair: the [overflow](super::overflow) counts them by rules,
-//! status and method, without input, host and size, and the same for clients and paths. It has room for as many cells again of
-//! each, and in all for [`overflow`](Budget::overflow); only what exceeds that is an error. So a request that is in 100,000 logs
-//! is one pair with all its hits. The weight of a key is that of all its hits, those in the overflow among them.
+//! The hits of an evicted pair stay with its client and its path, and those of an evicted client stay in cells without
+//! a client. So the hits of all cells together are always all hits, by rules, status, input and host. Totals and rows
+//! of rules stay exact, with one exception: a rule that counts the distinct paths of a client sees only the pairs that
+//! are present.
 //!
-//! Whether a tally is exact depends on what was counted, never on how it was split: one is over its budget in the end, or
-//! none of its parts was. Above the budget the order in which parts come in decides which light keys stay, and how great
-//! the floors are. What is heavy stays in any order: a key with more hits than N / M is always there.
+//! A prune keeps at most [`MAX_CELLS_PER_KEY`] cells of a pair; otherwise the inputs, hosts and sizes of one path could
+//! fill the budget. The [overflow](super::overflow) counts the hits of the other cells by rules, status and method,
+//! without input, host and size; the same holds for clients and paths. The overflow has its own limit,
+//! [`overflow`](Budget::overflow), and only hits beyond it become errors. So one request that is in 100,000 logs is one
+//! pair with all its hits. The weight of a key includes its hits in the overflow.
+//!
+//! Whether a tally is exact depends on what was counted, not on how it was split: either the whole exceeds the budget,
+//! or no part of it did. Above the budget, the order of the parts decides which light keys stay and how high the floors
+//! are. Heavy keys stay in any order: a key with more than N / M hits is always present.
 
 use super::{CellView, Tally};
 
-/// How much a tally may hold before it lets go of anything.
+/// The limit of a tally's size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Budget {
-    /// Cells: what one client got for one path by one set of rules.
+    /// Cells: a client, a path, a list of rules and a kind of response.
     pub cells: usize,
-    /// Clients, those that hit and those that did not.
+    /// Clients, with and without hits.
     pub clients: usize,
 }
 
-/// Cells of one pair, one client or one path that a prune keeps apart, and as many that the overflow keeps of it; those of fewest
-/// hits are let go first.
+/// The most cells of one pair, one client or one path that a prune keeps, and again the most in its overflow. Those
+/// with the fewest hits are evicted first.
 pub(super) const MAX_CELLS_PER_KEY: usize = 16;
 
 impl Budget {
-    /// What a run may hold unless it is told otherwise. A report in JSON takes some 2 KB a cell when it is built: with
-    /// all it is made of, a run of two threads stays below 192 MiB.
+    /// The default. A JSON report takes about 2 KB per cell while it is built; a run of two threads stays below 192 MiB
+    /// in all.
     pub const STANDARD: Self = Self { cells: 85_000, clients: 200_000 };
 
     /// Cells of pairs that are kept for their weight.
@@ -52,22 +56,22 @@ impl Budget {
         self.cells / 4
     }
 
-    /// Cells of pairs that are kept besides because they were answered.
+    /// Further cells of pairs that are kept because they were answered.
     pub(super) fn answered(self) -> usize {
         self.cells / 10
     }
 
-    /// Cells of clients, of what was let go of their pairs; and as many of paths.
+    /// Cells of clients that hold evicted pairs, and as many of paths.
     pub(super) fn folded(self) -> usize {
         self.cells / 8
     }
 
-    /// Cells of the overflow: what pairs, clients and paths had besides the cells that are kept of them.
+    /// Cells of the overflow.
     pub(super) fn overflow(self) -> usize {
         self.cells / 8
     }
 
-    /// Cells of nobody.
+    /// Cells without a client and a path.
     pub(super) fn unattributed(self) -> usize {
         self.cells / 20
     }
@@ -77,27 +81,29 @@ impl Budget {
         self.clients / 8
     }
 
-    /// Paths: those of all cells and of what was let go, and some that only have a name.
+    /// Paths: those of all cells and of evicted pairs, and some with a name only.
     pub(super) fn paths(self) -> usize {
         self.cells * 3 / 2
     }
 
-    /// Counts of requests in minutes, for rules with a `window`: 8 MB, and 5 MB of JSON.
+    /// Counts per minute for rules with a `window`: 8 MB, or 5 MB of JSON.
     pub(super) fn minutes(self) -> usize {
         self.cells * 2
     }
 
-    /// The same behind a prune: each may keep the name of a client or a path, and these must fit beside all others.
+    /// The same after a prune. Each count may keep the name of a client or a path, and these names must fit into the
+    /// budget too.
     pub(super) fn minutes_after_prune(self) -> usize {
         self.cells.min(self.clients) / 4
     }
 
-    /// Cells that a tally may hold; less once it is not exact any more, as a prune needs room for itself.
+    /// The most cells before a prune. It is lower once the tally is not exact, because a prune needs room for its own
+    /// cells.
     pub(super) fn max_cells(self, tally: &Tally) -> usize {
         if tally.error_floor.is_zero() { self.cells } else { self.cells * 3 / 5 }
     }
 
-    /// Whether a tally holds more.
+    /// Whether a tally exceeds the budget.
     pub(super) fn is_exceeded(self, tally: &Tally) -> bool {
         tally.cells.len() > self.max_cells(tally)
             || tally.names.paths.keys().len() > self.paths()
@@ -105,7 +111,7 @@ impl Budget {
     }
 }
 
-/// The most that any key may have had that is not there.
+/// The most that an absent key may have had.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ErrorFloor {
     /// Hits of a pair of a client and a path.
@@ -133,8 +139,8 @@ impl ErrorFloor {
     }
 }
 
-/// By how much a tally that is not exact may be too low: of any key, there or not, the truth is at most so much above what
-/// is counted, and a key with more than that is there.
+/// The error bounds of a tally that is not exact: the true count of any key is at most this much above its count, and
+/// every key with a greater true count is present.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ErrorBound {
     /// Hits of a pair of a client and a path.
@@ -145,21 +151,21 @@ pub struct ErrorBound {
     pub requests: u64,
     /// Hits of a path.
     pub paths: u64,
-    /// Hits that no pair holds any more.
+    /// Hits that are in no pair.
     pub rest_hits: u64,
-    /// Requests that rules with a `window` do not count any more.
+    /// Requests no longer counted for rules with a `window`.
     pub uncounted: u64,
 }
 
 impl Tally {
-    /// An empty one that holds no more than its budget, once it has names and is merged. One without a budget, as by
-    /// default, is always exact.
+    /// An empty tally that keeps to a budget, once it has names and is merged. A tally without a budget, the default,
+    /// is always exact.
     #[must_use]
     pub fn with_budget(budget: Budget) -> Self {
         Self { budget: Some(budget), ..Self::default() }
     }
 
-    /// How far it is from exact; `None` where it is exact.
+    /// Its error bounds; `None` where it is exact.
     #[must_use]
     pub fn error_bound(&self) -> Option<ErrorBound> {
         let hits = |views: &mut dyn Iterator<Item = CellView<'_>>| views.map(|view| view.cell.hits).sum::<u64>();
@@ -171,26 +177,26 @@ impl Tally {
             clients: most(self.error_floor.clients, &mut self.clients.iter().map(|count| count.error)),
             requests: most(self.error_floor.requests, &mut self.clients.iter().map(|count| count.missed)),
             paths: most(self.error_floor.paths, &mut self.path_errors.iter().copied()),
-            // What was read back may count more in the overflow.
+            // A tally that was read from a snapshot may count more in the overflow.
             rest_hits: rest_hits.saturating_sub(in_overflow),
             uncounted: self.minutes.dropped(),
         };
         (bound != ErrorBound::default()).then_some(bound)
     }
 
-    /// The most that any key may have had that is not there.
+    /// The most that an absent key may have had.
     #[must_use]
     pub fn error_floor(&self) -> ErrorFloor {
         self.error_floor
     }
 
-    /// The same of all paths, by number; those that had none may be missing.
+    /// The most uncounted hits of each path, by number; paths without any may be absent.
     #[must_use]
     pub fn path_errors(&self) -> &[u64] {
         &self.path_errors
     }
 
-    /// Hits that a path may have had besides those of its cells and [`path_cells`](Self::path_cells).
+    /// The most hits of a path that its cells and its [`path_cells`](Self::path_cells) may lack.
     #[must_use]
     pub fn path_error(&self, path: u32) -> u64 {
         self.path_errors.get(path as usize).copied().unwrap_or(0)

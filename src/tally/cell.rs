@@ -1,5 +1,5 @@
-//! One cell of a tally: how often, from when to when, and the earliest line as proof. A tally keeps them in [`table`](super::table)
-//! in another shape.
+//! One cell of a tally: its key, its hits, its first and last time, and its earliest line as a sample. A tally stores
+//! cells in another layout, see [`table`](super::table).
 
 use std::cmp::Ordering;
 use std::hash::{Hash, Hasher};
@@ -10,7 +10,7 @@ use crate::intern::SymbolTables;
 use crate::soft_404::{MethodClass, Response};
 use crate::time::LogTime;
 
-/// What tells cells apart, in half a cache line. Numbers are those of the tally.
+/// The key of a cell, in half a cache line. All numbers are those of the tally.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct CellKey {
     pub(super) client: u32,
@@ -20,7 +20,7 @@ pub(super) struct CellKey {
     pub(super) host: u32,
     /// 0 where there is none.
     pub(super) status: u16,
-    /// Which of the others there are, whether it was answered, and the class of the method.
+    /// Flags: which of the other fields have a value, whether it was answered, and the class of the method.
     pub(super) has: u8,
     /// Bytes of the target beyond the path, where there is a size.
     pub(super) extra: u8,
@@ -30,13 +30,13 @@ pub(super) struct CellKey {
 
 /// There is a status.
 const STATUS: u8 = 1;
-/// It was answered, and that exposes something.
+/// It was answered, and the rule says that an answer exposes something.
 const ANSWERED: u8 = 2;
 /// There is the size of an answer.
 const BYTES: u8 = 4;
-/// It is a probe for its path: evidence of what the site answers to anything.
+/// It is a probe of its path, so its response shows how the site answers unknown paths.
 const PROBE: u8 = 8;
-/// The class of the method stands in the bits from here on.
+/// The class of the method is in the bits from here on.
 const METHOD: u32 = 4;
 
 impl From<ImportedKey> for CellKey {
@@ -55,17 +55,17 @@ impl CellKey {
         (self.has & STATUS != 0).then_some(self.status)
     }
 
-    /// It was answered, and that exposes something.
+    /// It was answered, and the rule says that an answer exposes something.
     pub(super) fn answered(&self) -> bool {
         self.has & ANSWERED != 0
     }
 
-    /// The size of such an answer.
+    /// The size of the response.
     pub(super) fn bytes(&self) -> Option<u64> {
         (self.has & BYTES != 0).then_some(self.bytes)
     }
 
-    /// Whether it is evidence of what the site answers to anything.
+    /// Whether its response shows how the site answers unknown paths.
     pub(super) fn is_probe(&self) -> bool {
         self.has & PROBE != 0
     }
@@ -75,17 +75,17 @@ impl CellKey {
         MethodClass::from_u8(self.has >> METHOD)
     }
 
-    /// What the site answered.
+    /// The response of the site.
     pub(super) fn response(&self) -> Response {
         Response { method: self.method(), status: self.status(), bytes: self.bytes(), extra: self.extra }
     }
 
-    /// The same without host and size.
+    /// The same key without host and size.
     pub(super) fn without_host_and_size(&self) -> Self {
         Self { host: SymbolTables::NO_HOST, has: self.has & !BYTES, extra: 0, bytes: 0, ..*self }
     }
 
-    /// The same without what tells the sites and the answers of one client and path apart.
+    /// The same key without the fields that differ between sites and responses.
     pub(super) fn overflow(&self) -> Self {
         Self { input: SymbolTables::NO_INPUT, has: self.has & !PROBE, ..*self }.without_host_and_size()
     }
@@ -100,7 +100,7 @@ impl CellKey {
         self.client != SymbolTables::OTHER && self.path != SymbolTables::OTHER
     }
 
-    /// The client and the path, in one number.
+    /// The client and the path as one number.
     pub(super) fn pair(&self) -> u64 {
         u64::from(self.client) << 32 | u64::from(self.path)
     }
@@ -120,7 +120,7 @@ impl PartialOrd for CellKey {
 }
 
 impl Hash for CellKey {
-    /// In two or three words; every hit is hashed. Inputs and hosts are few: their bits find room beside the status.
+    /// In two or three words, because every hit is hashed. Inputs and hosts are few; their bits fit beside the status.
     fn hash<H: Hasher>(&self, state: &mut H) {
         state.write_u64(self.pair());
         let site = u64::from(self.input) << 10 ^ u64::from(self.host) << 26;
@@ -131,7 +131,7 @@ impl Hash for CellKey {
     }
 }
 
-/// A site as context sees it: a host is one wherever it is logged, an input that names no host stands for itself.
+/// A site: a host is one site in whichever logs it occurs; an input without hosts is a site of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Site<'a> {
     /// A virtual host, in lower case.
@@ -140,7 +140,7 @@ pub enum Site<'a> {
     Input(u32),
 }
 
-/// Where a line stands.
+/// The position of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct LinePosition {
     /// The input's number.
@@ -153,74 +153,74 @@ pub struct LinePosition {
     pub line: u64,
 }
 
-/// Counts of equal hits.
+/// A cell without its key.
 #[derive(Debug, Clone)]
 pub struct Cell {
     /// How many.
     pub hits: u64,
-    /// Hits that its client and path together may have had before any were counted; 0 where the tally is exact. All cells
-    /// of a client and a path have the same.
+    /// The most hits of this client and path that may be uncounted; 0 where the tally is exact. All cells of a client
+    /// and a path have the same value.
     pub error: u64,
-    /// The earliest and the latest, of those with a time.
+    /// The first and the last time, of the hits that have one.
     pub times: Option<(LogTime, LogTime)>,
-    /// The earliest of all.
+    /// The earliest hit.
     pub sample: Sample,
 }
 
-/// A request, to prove a cell.
+/// A request that is an example of a cell.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sample {
-    /// When.
+    /// Its time.
     pub time: Option<LogTime>,
-    /// Where. Of a told one `chunk` counts from the start of the text and `offset` is 0.
+    /// Its position. Of an imported sample, `chunk` counts from the start of the text and `offset` is 0.
     pub position: LinePosition,
-    /// What there is of it.
+    /// Its text.
     pub content: SampleContent,
 }
 
-/// What there is of a request that proves something.
+/// The text of a sample.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SampleContent {
-    /// Its line.
+    /// Its log line.
     Line {
         /// The line.
         text: Box<[u8]>,
-        /// Whether a format explains it.
+        /// Whether a log format matches it.
         parsed: bool,
     },
-    /// What an earlier report told of it; the line may be gone.
+    /// The fields that an earlier report kept; the log line may be gone.
     Imported(Box<ImportedSample>),
 }
 
-/// A request that proves a cell, as a tally holds it.
+/// A sample as a tally holds it.
 #[derive(Debug, Clone, Copy)]
 pub struct SampleView<'t> {
-    /// When.
+    /// Its time.
     pub time: Option<LogTime>,
-    /// Where; see [`Sample::position`].
+    /// Its position; see [`Sample::position`].
     pub position: LinePosition,
-    /// What there is of it.
+    /// Its text.
     pub content: SampleContentView<'t>,
 }
 
-/// What there is of such a request.
+/// The text of such a sample.
 #[derive(Debug, Clone, Copy)]
 pub enum SampleContentView<'t> {
-    /// Its line.
+    /// Its log line.
     Line {
         /// The line.
         text: &'t [u8],
-        /// Whether a format explains it.
+        /// Whether a log format matches it.
         parsed: bool,
     },
-    /// What an earlier report told of it.
+    /// The fields that an earlier report kept.
     Imported(&'t ImportedSample),
 }
 
-/// A request as an earlier report told it. Texts are fit for an output, or sealed so that they are shown as they are.
+/// A sample read from an earlier report. Its texts are already redacted and are printed as they are.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ImportedSample {
-    /// With the offset the identity of the request.
+    /// The generation of the log; with the offset it identifies the request.
     pub generation: u64,
     /// The line's number in its log, from 1.
     pub line: u64,
@@ -230,32 +230,32 @@ pub struct ImportedSample {
     pub status: Option<u16>,
     /// The virtual host, where one was logged.
     pub host: Option<Box<[u8]>>,
-    /// The `User-Agent` header: few of them stand for many requests.
+    /// The `User-Agent` header. It is shared, as many requests have the same.
     pub user_agent: Option<Arc<[u8]>>,
 }
 
 impl Sample {
-    /// A line as proof.
+    /// A sample with its log line.
     #[must_use]
     pub fn from_line(time: Option<LogTime>, position: LinePosition, text: &[u8], parsed: bool) -> Self {
         Self { time, position, content: SampleContent::Line { text: text.into(), parsed } }
     }
 
-    /// Whether it comes after a line of that time and position.
+    /// Whether it comes after a line with this time and position.
     pub(super) fn is_later_than(&self, time: Option<LogTime>, position: LinePosition) -> bool {
         is_earlier((time, position), (self.time, self.position))
     }
 }
 
 impl SampleView<'_> {
-    /// Earlier by time, then by position; a line without a time is later than any with one. A total order, so that which
-    /// sample stays does not depend on who came first.
+    /// Orders by time, then by position; a line without a time comes last. The order is total, so the sample that is
+    /// kept does not depend on the order of merges.
     #[must_use]
     pub fn order(&self, other: &Self) -> Ordering {
         order((self.time, self.position), (other.time, other.position)).then_with(|| self.generation().cmp(&other.generation()))
     }
 
-    /// One log may have been told of in several generations; in one tally of lines each input has one.
+    /// A report may hold one log in several generations; a tally of log lines has one generation per input.
     fn generation(&self) -> u64 {
         match self.content {
             SampleContentView::Line { .. } => 0,
@@ -264,7 +264,7 @@ impl SampleView<'_> {
     }
 }
 
-/// Whether a line of one time and position comes before another.
+/// Whether one line comes before another, by time and position.
 pub(super) fn is_earlier(one: (Option<LogTime>, LinePosition), other: (Option<LogTime>, LinePosition)) -> bool {
     order(one, other) == Ordering::Less
 }
@@ -274,11 +274,102 @@ fn order(a: (Option<LogTime>, LinePosition), b: (Option<LogTime>, LinePosition))
     key(a).cmp(&key(b))
 }
 
-/// The span of two spans.
+/// The time span that covers both.
 #[must_use]
 pub fn union_span(a: Option<(LogTime, LogTime)>, b: Option<(LogTime, LogTime)>) -> Option<(LogTime, LogTime)> {
     match (a, b) {
         (Some((first, last)), Some((other_first, other_last))) => Some((first.min(other_first), last.max(other_last))),
         (one, None) | (None, one) => one,
+    }
+}
+
+/// The part of a cell that every hit changes, and its key. It is one cache line, because an access to a large table
+/// costs about one cache miss.
+#[derive(Debug, Clone)]
+#[repr(align(64))]
+pub struct CellCounts {
+    pub(super) key: CellKey,
+    /// The number of hits.
+    pub hits: u64,
+    pub(super) span: TimeSpan,
+}
+
+/// The first and the last time.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct TimeSpan {
+    first: i64,
+    last: i64,
+    first_offset: i16,
+    last_offset: i16,
+    is_known: bool,
+}
+
+impl CellCounts {
+    /// No hits.
+    pub(super) fn new(key: CellKey) -> Self {
+        Self { key, hits: 0, span: TimeSpan::default() }
+    }
+
+    /// The first and the last time, of the hits that have one.
+    #[must_use]
+    pub fn times(&self) -> Option<(LogTime, LogTime)> {
+        self.span.is_known.then(|| (self.span.first(), self.span.last()))
+    }
+
+    /// Counts a hit. Returns whether it may be the earliest.
+    #[inline]
+    pub(super) fn count(&mut self, time: Option<LogTime>) -> bool {
+        self.hits += 1;
+        match time {
+            // A line with a time comes before one without.
+            None => !self.span.is_known,
+            Some(time) => self.span.add(time),
+        }
+    }
+
+    /// Adds the counts of another part of the log.
+    pub(super) fn add(&mut self, other: &Self) {
+        self.hits += other.hits;
+        self.span = TimeSpan::from_times(union_span(self.times(), other.times()));
+    }
+
+    /// The counts of a finished cell.
+    pub(super) fn from_parts(key: CellKey, hits: u64, times: Option<(LogTime, LogTime)>) -> Self {
+        Self { key, hits, span: TimeSpan::from_times(times) }
+    }
+}
+
+impl TimeSpan {
+    fn from_times(times: Option<(LogTime, LogTime)>) -> Self {
+        let span = |(first, last): (LogTime, LogTime)| Self {
+            first: first.utc,
+            last: last.utc,
+            first_offset: first.offset,
+            last_offset: last.offset,
+            is_known: true,
+        };
+        times.map_or_else(Self::default, span)
+    }
+
+    fn first(self) -> LogTime {
+        LogTime { utc: self.first, offset: self.first_offset }
+    }
+
+    fn last(self) -> LogTime {
+        LogTime { utc: self.last, offset: self.last_offset }
+    }
+
+    /// Extends the span. Returns whether this time is the earliest.
+    #[inline]
+    fn add(&mut self, time: LogTime) -> bool {
+        let is_first = !self.is_known || time <= self.first();
+        if is_first {
+            (self.first, self.first_offset) = (time.utc, time.offset);
+        }
+        if !self.is_known || time > self.last() {
+            (self.last, self.last_offset) = (time.utc, time.offset);
+        }
+        self.is_known = true;
+        is_first
     }
 }

@@ -1,7 +1,7 @@
-//! What a tally shows of its sites: what they answered to probes, and their home pages.
+//! The evidence that a tally holds about its sites: their responses to probes, and their home pages.
 //!
-//! Most of it is in the cells. What is kept beside them are home pages, which are no hits, and what cells showed that a prune
-//! dropped. Nothing is graded here.
+//! Most of it is in the cells. Stored besides are home pages, which are no hits, and the evidence of pruned cells.
+//! Nothing is graded here.
 
 use foldhash::{HashMap, HashSet};
 
@@ -15,15 +15,16 @@ use crate::soft_404::{HomeSizes, PathShape, SiteEvidence, path_hash};
 /// An input and a virtual host, by their numbers.
 type SiteKey = (u32, u32);
 
-/// Paths of all sites together that are kept of dropped cells: 16 MB. Whoever requests may choose the names of hosts.
+/// The most paths of all sites together that are kept from pruned cells: 16 MB. A client may invent any number of host
+/// names.
 const MAX_PATHS: usize = 1 << 16;
-/// Home pages that are kept.
+/// The most home pages that are kept.
 const MAX_HOMES: usize = 1 << 16;
 
-/// Evidence beside the cells.
+/// Evidence that is not in the cells.
 #[derive(Debug, Clone, Default)]
 pub struct TallyEvidence {
-    /// Of cells that were dropped. Rules stand for themselves.
+    /// Evidence of pruned cells.
     dropped: HashMap<SiteKey, SiteEvidence>,
     homes: HashMap<SiteKey, HomeSizes>,
 }
@@ -51,7 +52,7 @@ impl TallyEvidence {
         known.trim();
     }
 
-    /// Takes in that of another part of the log, whose hosts have other numbers.
+    /// Merges the evidence of another part of the log, with new numbers for its hosts.
     pub(super) fn merge(&mut self, other: &Self, site: impl Fn(SiteKey) -> SiteKey) {
         for (key, evidence) in &other.dropped {
             self.merge_site(site(*key), evidence);
@@ -62,7 +63,7 @@ impl TallyEvidence {
         self.trim();
     }
 
-    /// The same with other numbers for sites and rules.
+    /// The same with new numbers for sites and rules.
     pub(super) fn remapped(self, site: impl Fn(SiteKey) -> SiteKey, rule: &dyn Fn(RuleId) -> Option<RuleId>) -> Self {
         let mut renumbered = Self::default();
         for (key, evidence) in self.dropped {
@@ -74,7 +75,7 @@ impl TallyEvidence {
         renumbered
     }
 
-    /// Drops sites with the fewest answers while there are too many paths: what they show, few rows need.
+    /// Drops the sites with the fewest responses while there are too many paths, because few rows need them.
     fn trim(&mut self) {
         let len = |evidence: &SiteEvidence| evidence.given_len() + evidence.refused_len();
         let mut paths: usize = self.dropped.values().map(len).sum();
@@ -92,14 +93,14 @@ impl TallyEvidence {
         }
     }
 
-    /// Hosts that it names.
+    /// The hosts that occur in it.
     pub(super) fn hosts(&self) -> impl Iterator<Item = u32> {
         self.dropped.keys().chain(self.homes.keys()).map(|(_, host)| *host)
     }
 }
 
 impl Tally {
-    /// What each site answered to probes, by input and host in no order: that of the cells, and of those that were dropped.
+    /// What each site answered to probes, by input and host, in no order: from the cells and from pruned cells.
     #[must_use]
     pub fn evidence(&self) -> HashMap<Site<'_>, SiteEvidence> {
         let mut sites: HashMap<Site<'_>, SiteEvidence> = HashMap::default();
@@ -109,7 +110,7 @@ impl Tally {
         sites
     }
 
-    /// Sizes of home pages, and evidence of cells that were dropped, for a report: by input and host.
+    /// Sizes of home pages and evidence of pruned cells, by input and host.
     pub fn kept_evidence(&self) -> impl Iterator<Item = (u32, Site<'_>, Option<&SiteEvidence>, Option<&HomeSizes>)> {
         let keys: HashSet<SiteKey> = self.evidence.dropped.keys().chain(self.evidence.homes.keys()).copied().collect();
         keys.into_iter().map(|key| (key.0, self.site(key.0, key.1), self.evidence.dropped.get(&key), self.evidence.homes.get(&key)))
@@ -122,7 +123,7 @@ impl Tally {
         }
         let mut hashes: Vec<Option<u64>> = vec![None; self.names.paths.keys().len()];
         let mut hash = |path: u32| *hashes[path as usize].get_or_insert_with(|| path_hash(self.path(path)));
-        // What was answered first: of the refused paths only a sample is kept, but for those that were answered as well.
+        // Answers first: of the refused paths only a sample is kept, except for those that were also answered.
         for is_answered in [true, false] {
             for cell in self.cells.keys().chain(self.by_path.keys()) {
                 if !cell.is_probe() || cell.path == SymbolTables::OTHER || (Outcome::of(cell.status()) == Outcome::Answered) != is_answered
@@ -137,8 +138,8 @@ impl Tally {
         sites
     }
 
-    /// Keeps what the cells show of their sites, before some are dropped. Returns how ordinary their answers are: by all that is
-    /// known before sites are dropped, or the answers of those would be the least ordinary.
+    /// Saves the evidence of the cells before some of them are pruned. Returns how frequent similar answers are,
+    /// counted before any site is dropped; otherwise the answers of dropped sites would count as the rarest.
     pub(super) fn fold_evidence(&mut self) -> AnswerFrequencies {
         let names = &self.names;
         let shape_of = |path: u32| PathShape::of(names.paths.resolve(path));
@@ -155,30 +156,30 @@ impl Tally {
     }
 }
 
-/// How many other answers are like one: what is dropped first is what a site answers most, however rarely it was requested.
+/// How many other answers are similar to one. A prune evicts first what a site answers most, however rarely it was
+/// requested.
 #[derive(Debug)]
 pub(super) struct AnswerFrequencies {
     sites: HashMap<SiteKey, AnswerSizes>,
-    /// Of all sites.
+    /// Of all sites together.
     server: AnswerSizes,
-    /// By path.
+    /// By path number.
     shapes: Vec<PathShape>,
 }
 
-/// How many answers are like one. Answers with the greatest counts are dropped first.
+/// How many answers are similar to one. Answers with the greatest counts are evicted first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct SimilarCounts {
-    /// The least of three counts: of about its size on its site and in its folder, and to the same rules. A flood of answers makes no
-    /// answer ordinary that differs from it in one respect.
+    /// The least of three counts: answers of about the same size on the site, of about the same size in the folder, and
+    /// to the same rules. So a flood of answers does not hide an answer that differs from it in one respect.
     least: usize,
-    /// Of about its size on its site. Of one least count, what is of one size everywhere is more ordinary than what is not: a flood may
-    /// have a folder for each of its paths.
+    /// Answers of about the same size on the site. It breaks ties, because a flood may use a new folder for each path.
     of_site: usize,
-    /// The least of the three counts over all sites: a flood may have a host for each of its paths.
+    /// The least of the three counts over all sites, because a flood may use a new host for each path.
     of_server: usize,
 }
 
-/// Sizes of answers, sorted once all are there, and how many paths rules matched.
+/// Sizes of answers, sorted once all are known, and the number of paths per rule.
 #[derive(Debug, Default)]
 struct AnswerSizes {
     all: Vec<u64>,
@@ -204,8 +205,8 @@ impl AnswerSizes {
         self.folders.values_mut().for_each(|sizes| sizes.sort_unstable());
     }
 
-    /// How many answers are of about this size, and the least of that count, that of the folder, and that of the rules. Without a
-    /// size only rules compare an answer with others.
+    /// How many answers have about this size, and the least of this count, that of the folder and that of the rules.
+    /// Without a size only the rules count.
     fn similar(&self, bytes: Option<u64>, folder: u32, rules: &[RuleId]) -> (usize, usize) {
         let of_rules = rules.iter().map(|rule| self.rules.get(rule).copied().unwrap_or(0)).max().unwrap_or(0);
         let Some(bytes) = bytes else { return (of_rules, of_rules) };
@@ -226,7 +227,7 @@ impl AnswerFrequencies {
         self.server.sort();
     }
 
-    /// How many answers are like that of a cell.
+    /// How many answers are similar to that of a cell.
     pub(super) fn similar_to(&self, key: &CellKey, rules: &[RuleId]) -> SimilarCounts {
         let folder = self.shapes.get(key.path as usize).map_or(0, |shape| shape.folder);
         let bytes = key.bytes().filter(|&bytes| bytes > 0);
@@ -236,7 +237,7 @@ impl AnswerFrequencies {
     }
 }
 
-/// How many of the sorted sizes differ from one by no more than a tenth.
+/// How many of the sorted sizes differ by at most a tenth.
 fn similar(sizes: &[u64], bytes: u64) -> usize {
     let tenth = bytes / 10;
     sizes.partition_point(|size| *size <= bytes.saturating_add(tenth)) - sizes.partition_point(|size| *size < bytes - tenth)

@@ -1,6 +1,6 @@
-//! Two tallies become one, and so does what each of them may have missed.
+//! Merges two tallies and their error bounds.
 //!
-//! MergedErrors and floors only change where one of the two is not exact.
+//! Errors and floors change only where one of the two tallies is not exact.
 
 use foldhash::HashMap;
 
@@ -8,17 +8,17 @@ use super::cell::CellKey;
 use super::{ClientCount, ErrorFloor, Tally, prune};
 use crate::intern::IdRemap;
 
-/// What two tallies may have missed, before they became one.
+/// The error bounds of two tallies, taken before the merge.
 struct MergedErrors {
     floors: [ErrorFloor; 2],
-    /// Of clients and paths of the first.
+    /// The number of clients and paths of the first tally.
     known: (usize, usize),
-    /// By pair, in the numbers of the first; those that are missing there have the floor.
+    /// By pair, in the numbers of the first tally; absent pairs have the floor.
     pairs: [HashMap<u64, u64>; 2],
 }
 
 impl Tally {
-    /// Adds another tally; both have their names. One with a budget is cut back to it.
+    /// Adds another tally; both must have names. Afterwards a tally with a budget is pruned to it.
     pub fn merge(&mut self, other: Self) {
         if self.is_untouched() {
             *self = Self { budget: self.budget, ..other };
@@ -28,12 +28,12 @@ impl Tally {
         self.enforce_budget();
     }
 
-    /// Lets go of what is above the budget.
+    /// Prunes what exceeds the budget.
     fn enforce_budget(&mut self) {
         if let Some(budget) = self.budget.filter(|budget| self.minutes.len() > budget.minutes()) {
             self.minutes.trim(budget.minutes(), &self.names);
         }
-        // To learn from a log, all is needed that it does not name.
+        // `learn` needs all requests that no rule matched.
         if let Some(budget) = self.budget.filter(|budget| budget.is_exceeded(self) && self.unmatched.is_empty()) {
             prune::prune(self, budget);
         }
@@ -69,7 +69,7 @@ impl Tally {
             && overflow.is_empty()
     }
 
-    /// Whether nothing was let go.
+    /// Whether nothing was evicted.
     #[must_use]
     pub fn is_exact(&self) -> bool {
         self.error_floor.is_zero() && self.by_path.is_empty() && self.overflow.is_empty() && self.cells.keys().all(CellKey::is_pair)
@@ -128,7 +128,7 @@ impl MergedErrors {
         Self { floors: [mine.error_floor, other.error_floor], known, pairs }
     }
 
-    /// A client that only one of the two knows may have had as much in the other as that one let go.
+    /// A client that only one tally knows may have had up to the other tally's floor there.
     fn merge_clients(&self, mine: &mut Tally, other: &Tally, new: &IdRemap) {
         let [floor, others_floor] = self.floors;
         mine.clients.resize(mine.names.clients.len(), ClientCount::default());
@@ -147,7 +147,7 @@ impl MergedErrors {
         }
     }
 
-    /// The same of a path.
+    /// The same for paths.
     fn merge_paths(&self, mine: &mut Tally, other: &Tally, new: &IdRemap) {
         let [floor, others_floor] = self.floors;
         mine.path_errors.resize(mine.names.paths.keys().len(), 0);
@@ -161,7 +161,7 @@ impl MergedErrors {
         }
     }
 
-    /// The same of a pair. The cells are merged already.
+    /// The same for pairs. The cells are merged already.
     fn merge_pairs(&self, merged: &mut Tally) {
         let error = |of: usize, pair: u64| self.pairs[of].get(&pair).copied().unwrap_or(self.floors[of].pairs);
         let cells = merged.cells.errors_mut().chain(merged.overflow.errors_mut());

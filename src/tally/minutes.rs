@@ -1,8 +1,8 @@
-//! How many requests of each client, or for each path, the rules with a `window` count in each minute of the log's time.
+//! Requests per client or per path in each minute of the log's time, for the rules with a `window`.
 //!
-//! Fixed minutes, so that any split of a log comes to the same sums. Whether so many make a flood is not asked here. A
-//! request without a time is in no minute. Where there are too many counts, those of clients and paths with the fewest
-//! requests are dropped, and how many requests that were is known.
+//! The minutes are fixed, so any split of a log gives the same sums. Which of them make a flood is decided elsewhere. A
+//! request without a time is in no minute. If there are too many counts, those of the clients and paths with the fewest
+//! requests are dropped, and the number of their requests is kept.
 
 use std::cmp::Reverse;
 
@@ -13,27 +13,27 @@ use super::prune::tie_break;
 use crate::finding::Hit;
 use crate::intern::{IdRemap, SymbolTables};
 
-/// Whose requests are counted, and when. Numbers are those of the tally.
+/// The client or path whose requests are counted, the rules and the minute. All numbers are those of the tally.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct MinuteKey {
-    /// The client; [`SymbolTables::OTHER`] where the requests for a path are counted.
+    /// The client; [`SymbolTables::OTHER`] if the requests for a path are counted.
     pub client: u32,
-    /// The path; [`SymbolTables::OTHER`] where those of a client are.
+    /// The path; [`SymbolTables::OTHER`] if the requests of a client are counted.
     pub path: u32,
     /// The list of rules that the requests matched.
     pub rules: u32,
-    /// MinuteCounts since 1970, UTC.
+    /// Minutes since 1970, UTC.
     pub minute: i64,
 }
 
 impl MinuteKey {
-    /// Whose requests they are, whatever the minute.
+    /// The key without the minute.
     fn owner(self) -> (u32, u32, u32) {
         (self.client, self.path, self.rules)
     }
 }
 
-/// Requests by minute.
+/// Requests per minute.
 #[derive(Debug, Clone, Default)]
 pub struct MinuteCounts {
     counts: HashMap<MinuteKey, u64>,
@@ -41,10 +41,10 @@ pub struct MinuteCounts {
 }
 
 impl MinuteCounts {
-    /// Seconds of a minute.
+    /// Seconds per minute.
     pub const SECONDS: i64 = 60;
 
-    /// Counts a hit, if a rule with a window does.
+    /// Counts a hit if a rule with a window matched.
     #[inline]
     pub(super) fn count(&mut self, hit: &Hit) {
         if let Some(time) = hit.time.filter(|_| hit.windows.by_client || hit.windows.by_path) {
@@ -58,25 +58,25 @@ impl MinuteCounts {
         }
     }
 
-    /// Adds requests. Those by no rules count for nothing.
+    /// Adds requests; those of an empty list of rules are ignored.
     pub(super) fn insert(&mut self, key: MinuteKey, requests: u64) {
         if key.rules != SymbolTables::EMPTY_RULES {
             *self.counts.entry(key).or_default() += requests;
         }
     }
 
-    /// Adds requests that are not counted any more.
+    /// Adds requests that are no longer counted.
     pub(super) fn drop_requests(&mut self, requests: u64) {
         self.dropped += requests;
     }
 
-    /// Requests that are not counted any more.
+    /// Requests that are no longer counted.
     #[must_use]
     pub fn dropped(&self) -> u64 {
         self.dropped
     }
 
-    /// How many counts there are.
+    /// The number of counts.
     #[must_use]
     pub fn len(&self) -> usize {
         self.counts.len()
@@ -98,7 +98,7 @@ impl MinuteCounts {
         self.counts.iter().map(|(key, requests)| (*key, *requests))
     }
 
-    /// Adds others, whose numbers are renumbered. What has no number any more is dropped.
+    /// Adds the counts of another tally, renumbered. Counts whose client or path was evicted are dropped.
     pub(super) fn merge(&mut self, other: Self, new: &IdRemap) {
         self.dropped += other.dropped;
         for (key, requests) in other.counts {
@@ -111,7 +111,7 @@ impl MinuteCounts {
         }
     }
 
-    /// The same with other numbers for lists of rules.
+    /// The same with new numbers for lists of rules.
     pub(super) fn with_rule_lists(self, lists: &[u32]) -> Self {
         let mut renumbered = Self { dropped: self.dropped, ..Self::default() };
         for (key, requests) in self.counts {
@@ -120,8 +120,8 @@ impl MinuteCounts {
         renumbered
     }
 
-    /// Drops counts until there are no more than `most`: first those of clients and paths with the fewest requests. Ties are
-    /// settled by texts, never by who came first.
+    /// Drops counts until at most `most` are left, first those of the clients and paths with the fewest requests. The
+    /// texts of the keys break ties, so the order of merges does not matter.
     pub(super) fn trim(&mut self, most: usize, names: &SymbolTables) {
         if self.counts.len() <= most {
             return;

@@ -1,34 +1,32 @@
-//! CellCounts that merge: any split of a log, absorbed in any order, comes to the same tally.
+//! Counts of hits that merge: any split of a log, in any order, gives the same tally.
 //!
-//! The finest cell is what one client got for one path by one set of rules; every row of every report is a sum of cells.
-//! Nothing is decided here: whether an answer means something depends on all cells together, and is asked when a report
-//! is built.
+//! Hits are counted in cells, as in a data cube. A cell is what one client requested at one path with one list of
+//! matching rules and one kind of response; every row of a report is a sum of cells. Nothing is decided here: what an
+//! answer means depends on all cells together and is decided when a report is built.
 //!
-//! A tally with a [`Budget`] is exact up to it, and above it says by how much it may be too low.
+//! A tally with a [`Budget`] is exact up to that budget. Above it, the tally knows how much each count may be too low.
 
 mod budget;
+mod byte_arena;
 mod cell;
-mod counts;
+mod cell_sample;
 mod evidence;
+mod import;
 mod merge;
 mod minutes;
 mod overflow;
 mod prune;
-mod rest;
 mod table;
 #[cfg(test)]
 mod tests;
-mod texts;
-mod told;
-mod unlisted;
+mod unmatched;
 
 pub use budget::{Budget, ErrorBound, ErrorFloor};
-pub use cell::{Cell, ImportedSample, LinePosition, Sample, SampleContent, SampleContentView, SampleView, Site, union_span};
-pub use counts::CellCounts;
+pub use cell::{Cell, CellCounts, ImportedSample, LinePosition, Sample, SampleContent, SampleContentView, SampleView, Site, union_span};
 pub use evidence::TallyEvidence;
+pub use import::{ImportRemap, ImportedKey};
 pub use minutes::{MinuteCounts, MinuteKey};
-pub use told::{ImportRemap, ImportedKey};
-pub use unlisted::{UnmatchedPath, UnmatchedRequests};
+pub use unmatched::{UnmatchedPath, UnmatchedRequests};
 
 use crate::client::Client;
 use crate::finding::{AppEvidence, BoundedSet, Findings, Hit, RuleId};
@@ -36,7 +34,7 @@ use crate::intern::SymbolTables;
 use crate::log_entry::Outcome;
 use crate::soft_404::{MethodClass, Response};
 use cell::CellKey;
-use rest::HitLine;
+use cell_sample::HitLine;
 use table::{BATCH, CellSampleRef, CellTable};
 
 /// All hits, in cells.
@@ -44,60 +42,60 @@ use table::{BATCH, CellSampleRef, CellTable};
 pub struct Tally {
     names: SymbolTables,
     clients: Vec<ClientCount>,
-    /// Requests that are not in `clients` yet, by client: every line counts one, and numbers alone stay near.
+    /// Requests not yet added to `clients`, by client. Every line adds one, so a dense list of numbers is faster.
     uncounted_requests: Vec<u64>,
     cells: CellTable,
-    /// Requests that are allowed, by the number of the entry that says so.
+    /// Requests allowed by each entry of the allow lists, by the number of the entry.
     allowed: Vec<u64>,
-    /// What was answered that shows an app, by input and host.
+    /// Responses that show which apps run, by input and host.
     app_evidence: AppEvidence<(u32, u32)>,
-    /// Home pages, and what cells that were dropped showed of their sites.
+    /// Home pages, and the evidence of cells that were pruned.
     evidence: TallyEvidence,
-    /// Requests that rules with a `window` count.
+    /// Requests counted by rules with a `window`.
     minutes: MinuteCounts,
     unmatched: UnmatchedRequests,
-    /// What it may hold; all where `None`.
+    /// The limit of its size; `None` is unlimited.
     budget: Option<Budget>,
     error_floor: ErrorFloor,
-    /// By path: what was let go of its pairs.
+    /// The pruned pairs of each path.
     by_path: CellTable,
-    /// Hits that a path may have had besides those counted, by its number; those that had none may be missing.
+    /// The most hits of a path that may be uncounted, by its number; paths without any may be absent.
     path_errors: Vec<u64>,
-    /// What a client and a path, a client, or a path had besides the cells that a prune kept of it.
+    /// Further cells of a pair, a client or a path, beyond those that a prune keeps.
     overflow: CellTable,
 }
 
-/// CellCounts of one client.
+/// Counts of one client.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ClientCount {
     /// All its requests.
     pub requests: u64,
-    /// Those of them that matched a rule and are allowed.
+    /// The requests that matched a rule and are allowed.
     pub allowed: u64,
-    /// Hits it may have had besides those of its cells.
+    /// The most hits that its cells may lack.
     pub error: u64,
-    /// Requests it may have had besides those counted.
+    /// The most requests that may be uncounted.
     pub missed: u64,
 }
 
-/// A cell with its key spelled out.
+/// A cell with its key.
 #[derive(Debug, Clone, Copy)]
 pub struct CellView<'t> {
     /// The client's number in [`Tally::client`], or [`SymbolTables::OTHER`].
     pub client: u32,
     /// The path's number in [`Tally::path`], or [`SymbolTables::OTHER`].
     pub path: u32,
-    /// The number of the list of rules in [`Tally::rules`].
+    /// The number of the list of rules in [`Tally::rule_list`].
     pub rules: u32,
     /// The status code.
     pub status: Option<u16>,
     /// The input's number, or [`SymbolTables::NO_INPUT`].
     pub input: u32,
-    /// What answered.
+    /// The site that answered.
     pub site: Site<'t>,
-    /// It was answered, and that exposes something.
+    /// It was answered, and the rule says that an answer exposes something.
     pub answered: bool,
-    /// It is a probe for its path: evidence of what the site answers to anything.
+    /// It is a probe of its path, so its response shows how the site answers unknown paths.
     pub is_probe: bool,
     /// The class of the method.
     pub method: MethodClass,
@@ -111,13 +109,13 @@ pub struct CellView<'t> {
 }
 
 impl<'t> CellView<'t> {
-    /// What the site answered.
+    /// The response of the site.
     #[must_use]
     pub fn response(&self) -> Response {
         Response { method: self.method, status: self.status, bytes: self.bytes, extra: self.extra }
     }
 
-    /// Whether it holds what was let go of other cells: its client, its path or both are [`SymbolTables::OTHER`].
+    /// Whether it holds evicted hits: its client, its path or both are [`SymbolTables::OTHER`].
     #[must_use]
     pub fn is_other(&self) -> bool {
         self.client == SymbolTables::OTHER || self.path == SymbolTables::OTHER
@@ -129,8 +127,8 @@ impl<'t> CellView<'t> {
         self.input == SymbolTables::NO_INPUT
     }
 
-    /// Hits that its client and path together may have had before any were counted; 0 where the tally is exact. All cells
-    /// of a client and a path have the same.
+    /// The most hits of this client and path that may be uncounted; 0 where the tally is exact. All cells of a client
+    /// and a path have the same value.
     #[must_use]
     pub fn error(&self) -> u64 {
         self.rest.error()
@@ -144,7 +142,7 @@ impl<'t> CellView<'t> {
 }
 
 impl Tally {
-    /// Adds what was found in a run of lines by the worker whose tally this is.
+    /// Adds the findings of one run of lines. All runs of one tally come from the same worker.
     pub fn add_findings(&mut self, findings: &Findings, position: LinePosition) {
         if let Some(&most) = findings.request_clients.iter().max() {
             self.uncounted_requests.resize(self.uncounted_requests.len().max(most as usize + 1), 0);
@@ -198,7 +196,7 @@ impl Tally {
         &mut self.clients[at]
     }
 
-    /// The same, with the names that its numbers stand for.
+    /// Adds the names of the clients, paths, hosts and rules to which its numbers refer.
     #[must_use]
     pub fn with_names(mut self, names: SymbolTables) -> Self {
         for (client, requests) in (0..).zip(std::mem::take(&mut self.uncounted_requests)) {
@@ -213,27 +211,27 @@ impl Tally {
         self.cells.len()
     }
 
-    /// Whether nothing hit.
+    /// Whether there is no hit.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.cells.is_empty()
     }
 
-    /// All cells, in no order. Each hit is in one of them: what was let go of a pair is in a cell of its client without a
-    /// path, and what was let go of a client in one of nobody.
+    /// All cells, in no order. Each hit is in exactly one of them. Hits of an evicted pair are in a cell of the client
+    /// without a path; hits of an evicted client are in a cell without client and path.
     pub fn cells(&self) -> impl Iterator<Item = CellView<'_>> {
         self.views(&self.cells)
     }
 
-    /// What was let go of the pairs of each path, in no order, in cells without a client. Their hits are in other
-    /// [`cells`](Self::cells) as well.
+    /// The evicted pairs of each path, in no order, in cells without a client. Their hits are in [`cells`](Self::cells)
+    /// as well.
     pub fn path_cells(&self) -> impl Iterator<Item = CellView<'_>> {
         self.views(&self.by_path)
     }
 
-    /// What clients and paths had besides the cells that are kept of them, in no order and without inputs. Those with a client and
-    /// a path belong to that pair, those with [`SymbolTables::OTHER`] as path to the client, those with it as client to the path. Their
-    /// hits are in other [`cells`](Self::cells) as well: of another client or path, or of none.
+    /// Further cells of clients and paths, beyond those that were kept; in no order and without inputs. A cell with a
+    /// client and a path belongs to that pair, one whose path is [`SymbolTables::OTHER`] to the client, one whose client is to
+    /// the path. Their hits are in [`cells`](Self::cells) as well, under another client or path or under none.
     pub fn overflow_cells(&self) -> impl Iterator<Item = CellView<'_>> {
         self.views(&self.overflow)
     }
@@ -260,24 +258,25 @@ impl Tally {
         if host == SymbolTables::NO_HOST { Site::Input(input) } else { Site::Host(self.names.hosts.resolve(host)) }
     }
 
-    /// Requests that are allowed, by the number of the entry that says so; those that allowed none may be missing.
+    /// Requests allowed by each entry of the allow lists, by the number of the entry; entries that allowed none may be
+    /// absent.
     #[must_use]
     pub fn allowed(&self) -> &[u64] {
         &self.allowed
     }
 
-    /// The apps that were seen, where, and by how many.
+    /// The apps that were detected, their sites, and the evidence.
     pub fn app_evidence(&self) -> impl Iterator<Item = (RuleId, Site<'_>, &BoundedSet)> {
         self.app_evidence.iter().map(|(app, (input, host), few)| (app, self.site(input, host), few))
     }
 
-    /// The number of a client, where it has one.
+    /// The number of a client; `None` if the client is unknown.
     #[must_use]
     pub fn client_number(&self, client: Client<'_>) -> Option<u32> {
         self.names.clients.find(client)
     }
 
-    /// The requests that rules with a `window` count.
+    /// The requests counted by rules with a `window`.
     #[must_use]
     pub fn minutes(&self) -> &MinuteCounts {
         &self.minutes
@@ -289,7 +288,7 @@ impl Tally {
         self.names.rules.keys()
     }
 
-    /// The requests that no rule matched, where the run noted them.
+    /// The requests that matched no rule, if the run recorded them.
     #[must_use]
     pub fn unmatched(&self) -> &UnmatchedRequests {
         &self.unmatched
@@ -301,7 +300,7 @@ impl Tally {
         self.names.clients.resolve(number)
     }
 
-    /// What clients asked for, by number.
+    /// Requests of each client, by number.
     #[must_use]
     pub fn client_counts(&self) -> &[ClientCount] {
         &self.clients
@@ -324,10 +323,10 @@ impl Tally {
 fn cell_key(hit: &Hit, input: u32) -> CellKey {
     let Hit { client, path, rules, status, host, method, extra, .. } = *hit;
     let is_answered = Outcome::of(status) == Outcome::Answered;
-    // An ordinary request that only counts among many is no probe.
+    // A normal request that only counts toward a `window` is no probe.
     let is_probe = (hit.exposes || !hit.has_query) && !hit.windows.only;
     let answered = hit.exposes && is_answered;
-    // Of others the size is kept where it shows what the site answers to anything.
+    // The size of other responses is kept where it shows how the site answers unknown paths.
     let bytes = hit.bytes.filter(|&bytes| answered || (is_answered && is_probe && bytes > 0));
     ImportedKey { client, path, rules, status, input, host, answered, is_probe, method, bytes, extra }.into()
 }

@@ -1,9 +1,10 @@
-//! The overflow: what a client and a path, a client, or a path had besides the [`KINDS`](super::budget::KINDS) cells that a prune
-//! keeps of it.
+//! The overflow of a tally: the hits of a pair, a client or a path beyond the
+//! [`MAX_CELLS_PER_KEY`](super::budget::MAX_CELLS_PER_KEY) cells that a prune keeps.
 //!
-//! A prune lets go of these cells: their hits go to another client or path, or to none. The overflow counts them a second time, for
-//! their owner: its row is exact with it. A cell of the overflow has no input, host and size, or the overflow would itself be of as
-//! many cells as there are inputs. So it is no evidence of what a site answers, and no part of any sum over all cells.
+//! A prune evicts these cells: their hits move to another client or path, or to none. The overflow counts them a second
+//! time for their owner, so that the owner's row stays exact. Its cells have no input, host and size; otherwise it
+//! would need as many cells as there are inputs. So they are no evidence of a site's responses, and no part of a sum
+//! over all cells.
 
 use foldhash::{HashMap, HashSet};
 
@@ -13,7 +14,7 @@ use crate::intern::SymbolTables;
 
 type Cells = Vec<(CellKey, Cell)>;
 
-/// Whose cells one of the overflow exceeds.
+/// The kind of key that an overflow cell belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum OverflowOwner {
     Pair,
@@ -32,14 +33,14 @@ impl OverflowOwner {
     }
 }
 
-/// The overflow while a prune changes it.
+/// The overflow during a prune.
 pub(super) struct OverflowUpdate(CellTable);
 
-/// What one pair, client or path has in the overflow.
+/// The overflow of one pair, client or path.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct OverflowWeight {
     pub(super) hits: u64,
-    /// Hits that the pair may have had besides.
+    /// The most hits of the pair that may be uncounted.
     pub(super) error: u64,
 }
 
@@ -48,7 +49,7 @@ impl OverflowUpdate {
         Self(cells)
     }
 
-    /// What each pair has, by [`CellKey::pair`].
+    /// The overflow of each pair, by [`CellKey::pair`].
     pub(super) fn pair_weights(&self) -> HashMap<u64, OverflowWeight> {
         let mut weights: HashMap<u64, OverflowWeight> = HashMap::default();
         for (counts, rest) in self.0.iter().filter(|(counts, _)| counts.key.is_pair()) {
@@ -59,9 +60,10 @@ impl OverflowUpdate {
         weights
     }
 
-    /// Adds the cells that a prune let go of owners of one kind that stay, and drops those of owners that do not. `kept` is what
-    /// stays of the owners of that kind, and `loose` what does not. The hits that no owner holds any more go to `count_lost`.
-    pub(super) fn add_dropped(&mut self, owner: OverflowOwner, kept: &Cells, loose: &Cells, mut count_lost: impl FnMut(&CellKey, u64)) {
+    /// Adds the evicted cells of owners that stay, and drops the overflow of owners that do not. `kept` and `dropped` are
+    /// the kept and the evicted cells of all owners of this kind. Calls `count_lost` for hits that no owner counts any
+    /// more.
+    pub(super) fn add_dropped(&mut self, owner: OverflowOwner, kept: &Cells, dropped: &Cells, mut count_lost: impl FnMut(&CellKey, u64)) {
         let stays: HashSet<u64> = kept.iter().map(|(key, _)| key.pair()).collect();
         let goes = |(key, _): &(CellKey, Cell)| OverflowOwner::from_key(key) == owner && !stays.contains(&key.pair());
         let (gone, left): (Cells, Cells) = std::mem::take(&mut self.0).into_cells().partition(goes);
@@ -69,7 +71,7 @@ impl OverflowUpdate {
         for (key, cell) in &gone {
             count_lost(key, cell.hits);
         }
-        for (key, cell) in loose {
+        for (key, cell) in dropped {
             if stays.contains(&key.pair()) {
                 self.0.insert(key.overflow(), cell.clone());
             } else {

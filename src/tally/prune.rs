@@ -1,8 +1,8 @@
-//! Lets go of what weighs least, and takes the tally down to its names, so that memory really shrinks.
+//! Prunes a tally to its budget: evicts the keys of least weight and their names, so that memory is returned.
 //!
-//! Loses no hit: those of a pair go to its client and to its path, those of a client to nobody. Of pairs, clients and paths that
-//! stay, they are in the [overflow](super::overflow) too. What else they lose, a floor or an error says. Ties are settled by the
-//! text of the keys, never by who came first.
+//! No hit is lost: hits of a pair stay with its client and its path, those of a client stay in cells without a client.
+//! For pairs, clients and paths that stay, evicted cells are added to the [overflow](super::overflow) as well. Floors
+//! and errors bound the rest. The texts of the keys break ties, so the order of merges does not matter.
 
 use std::cmp::Reverse;
 
@@ -21,31 +21,31 @@ use crate::intern::{IdRemap, SymbolTables};
 
 type Cells = Vec<(CellKey, Cell)>;
 
-/// What to weigh keys by: hits and error by number, and what settles ties.
+/// The weight of clients and paths (hits plus error) and a hash that breaks ties, by number.
 struct Weights {
     clients: Vec<(u64, u64)>,
     paths: Vec<(u64, u64)>,
 }
 
-/// Cells of one key, side by side.
+/// The cells of one key.
 struct KeyGroup {
     start: usize,
     len: usize,
     weight: u64,
     tie: u64,
-    /// Where it was answered: how many answers are like the least ordinary one.
+    /// For a key with answers: how many answers are similar to its rarest one.
     ordinary: Option<SimilarCounts>,
 }
 
-/// What became of cells.
+/// The result of a selection.
 struct Selection {
     kept: Cells,
     dropped: Cells,
-    /// The greatest weight of a key that has no cell any more.
+    /// The greatest weight of a key that was evicted altogether.
     floor: u64,
 }
 
-/// Cuts a tally back, where it is above its budget.
+/// Prunes a tally that exceeds its budget.
 pub(super) fn prune(tally: &mut Tally, budget: Budget) {
     tally.clients.resize(tally.names.clients.len(), ClientCount::default());
     tally.path_errors.resize(tally.names.paths.keys().len(), 0);
@@ -62,7 +62,7 @@ pub(super) fn prune(tally: &mut Tally, budget: Budget) {
     rebuild(tally, &present, [pairs, by_client], [by_path, overflow]);
 }
 
-/// The pairs that stay, and the cells of those that go.
+/// Selects the pairs that stay. Returns their cells and the evicted ones.
 fn select_pairs(
     tally: &mut Tally,
     budget: Budget,
@@ -87,7 +87,7 @@ fn select_pairs(
     for (key, _) in &chosen.kept {
         in_overflow.remove(&key.pair());
     }
-    // A pair may be in the overflow alone, where its other cells were of rules that are left out.
+    // A pair may be in the overflow only, if its other cells matched rules that were dropped.
     let gone = in_overflow.values().map(|weight| weight.hits + weight.error);
     tally.error_floor.pairs = gone.fold(tally.error_floor.pairs.max(chosen.floor), u64::max);
     overflow.add_dropped(OverflowOwner::Pair, &chosen.kept, &chosen.dropped, |_, _| {});
@@ -96,10 +96,10 @@ fn select_pairs(
     (chosen.kept, folded)
 }
 
-/// What stays of what was let go of the pairs of each path.
+/// Selects the paths whose evicted pairs stay.
 fn select_paths(tally: &mut Tally, budget: Budget, weights: &Weights, dropped: &Cells, overflow: &mut OverflowUpdate) -> Cells {
     let mut table = std::mem::take(&mut tally.by_path);
-    // No more than these find capacity: cells of others are not even copied.
+    // Only these can fit, so the cells of other paths are not even copied.
     let heavy: HashSet<u32> = heaviest(weights.paths.len(), budget.folded(), |path| weights.paths[path as usize]).into_iter().collect();
     for (key, cell) in dropped.iter().filter(|(key, _)| key.is_pair()) {
         if heavy.contains(&key.path) {
@@ -114,9 +114,9 @@ fn select_paths(tally: &mut Tally, budget: Budget, weights: &Weights, dropped: &
     chosen.kept
 }
 
-/// What stays of what was let go of the pairs of each client; the rest is nobody's.
+/// Selects the clients whose evicted pairs stay; other cells lose their client.
 fn select_clients(tally: &mut Tally, budget: Budget, weights: &Weights, dropped: Cells, overflow: &mut OverflowUpdate) -> Cells {
-    // No more than these find capacity.
+    // Only these can fit.
     let heavy: HashSet<u32> =
         heaviest(weights.clients.len(), budget.folded(), |client| weights.clients[client as usize]).into_iter().collect();
     let (mut table, mut unattributed) = (CellTable::default(), CellTable::default());
@@ -140,7 +140,7 @@ fn select_clients(tally: &mut Tally, budget: Budget, weights: &Weights, dropped:
     kept
 }
 
-/// What stays of the overflow; what goes makes errors. `pairs` are the cells of the pairs that stay.
+/// Selects the overflow that stays; what is dropped becomes an error. `pairs` are the cells of the pairs that stay.
 fn select_overflow(tally: &mut Tally, budget: Budget, weights: &Weights, overflow: OverflowUpdate, pairs: &mut Cells) -> Cells {
     let weigh = |cells: &[(CellKey, Cell)]| (sum(cells), weights.tie(&cells[0].0));
     let mut chosen = select(overflow.into_cells(), CellKey::pair, weigh, budget.overflow(), None);
@@ -158,7 +158,7 @@ fn select_overflow(tally: &mut Tally, budget: Budget, weights: &Weights, overflo
     chosen.kept
 }
 
-/// The cells of nobody. Where they are still too many, as many hosts and sizes are, the smallest are known by neither.
+/// The cells without a client and a path. If they are too many, those with the fewest hits lose their host and size.
 fn bounded_unattributed(table: CellTable, budget: Budget) -> Cells {
     let mut cells: Cells = table.into_cells().collect();
     if cells.len() <= budget.unattributed() {
@@ -167,15 +167,16 @@ fn bounded_unattributed(table: CellTable, budget: Budget) -> Cells {
     cells.sort_unstable_by_key(|(key, cell)| (Reverse(cell.hits), *key));
     let few = cells.split_off(budget.unattributed());
     let bare: CellTable = few.into_iter().map(|(key, cell)| (key.without_host_and_size(), cell)).collect();
-    // Some may have been known by neither before.
+    // Some may have lost host and size before.
     cells.into_iter().chain(bare.into_cells()).collect::<CellTable>().into_cells().collect()
 }
 
-/// Room for groups that were answered, and how ordinary an answer is.
+/// The capacity for keys with answers, and how frequent similar answers are.
 type AnsweredSlots<'o> = (usize, &'o dyn Fn(&CellKey) -> SimilarCounts);
 
-/// Keeps the groups of most weight while there is capacity for their cells, then those that were answered while there is capacity for
-/// these, the least ordinary first; of each group the cell of most hits, then the answered ones, then those of most hits.
+/// Keeps the heaviest keys while `capacity` lasts for their cells, then keys with answers while their capacity lasts,
+/// the rarest answers first. Of each key it keeps the cell with the most hits, then the answered ones, then those with
+/// the most hits.
 fn select(
     cells: Cells,
     owner: impl Fn(&CellKey) -> u64,
@@ -196,7 +197,7 @@ fn select(
         KeyGroup { start: range.start, len: cells.len(), weight, tie, ordinary: of_cells[range].iter().flatten().min().copied() }
     };
     let mut groups: Vec<KeyGroup> = cells.chunk_by(|a, b| owner(&a.0) == owner(&b.0)).map(group).collect();
-    // Of many answers of a hit each none is worth the cell that makes up the weight.
+    // Of many answers with one hit each, none is worth the cell that holds most of the weight.
     for group in cells.chunk_by_mut(|a, b| owner(&a.0) == owner(&b.0)) {
         if let Some(heaviest) = (0..group.len()).max_by_key(|&at| (group[at].1.hits, Reverse(at))) {
             group[..=heaviest].rotate_right(1);
@@ -205,7 +206,7 @@ fn select(
     groups.sort_unstable_by_key(|group| (Reverse(group.weight), group.tie));
     let mut stays = vec![false; cells.len()];
     let mut keep = |group: &KeyGroup| stays[group.start..group.start + group.len.min(MAX_CELLS_PER_KEY)].fill(true);
-    // Whatever follows the first that finds no capacity weighs no more than all that stay.
+    // All keys after the first that does not fit weigh no more than all that stay.
     let fits = groups.iter().take_while(|group| {
         let kinds = group.len.min(MAX_CELLS_PER_KEY);
         let fits = kinds <= capacity;
@@ -248,7 +249,7 @@ impl Weights {
         Self { clients, paths }
     }
 
-    /// What settles ties between pairs, clients or paths.
+    /// A hash of a pair, client or path that breaks ties.
     fn tie(&self, key: &CellKey) -> u64 {
         let tie = |of: &[(u64, u64)], number: u32| of.get(number as usize).map_or(0, |(_, tie)| *tie);
         tie(&self.clients, key.client).rotate_left(1) ^ tie(&self.paths, key.path)
@@ -267,7 +268,7 @@ pub(super) fn tie_break(client: Client<'_>) -> u64 {
     }
 }
 
-/// Who stays, by number.
+/// The clients, paths and hosts that stay, by number.
 struct KeptIds {
     clients: Vec<bool>,
     paths: Vec<bool>,
@@ -313,7 +314,7 @@ impl KeptIds {
         Self { clients, paths, hosts }
     }
 
-    /// What the absent weigh, later ones may weigh that are taken for new.
+    /// Raises the floors to the weight of the evicted keys: a key that is new later may be one of them.
     fn raise_error_floors(&self, tally: &mut Tally, weights: &Weights) {
         let floor = &mut tally.error_floor;
         let absent = |present: &[bool]| -> Vec<usize> { (0..present.len()).filter(|&number| !present[number]).collect() };
@@ -328,7 +329,7 @@ impl KeptIds {
     }
 }
 
-/// The numbers below `count` of most weight.
+/// The `most` heaviest of the numbers below `count`.
 fn heaviest(count: usize, most: usize, weigh: impl Fn(u32) -> (u64, u64)) -> Vec<u32> {
     let mut numbers: Vec<u32> = (0..count as u32).collect();
     if most < numbers.len() {
@@ -341,7 +342,7 @@ fn heaviest(count: usize, most: usize, weigh: impl Fn(u32) -> (u64, u64)) -> Vec
     numbers
 }
 
-/// Gives those that stay new numbers, and puts all together again.
+/// Renumbers what stays, and rebuilds the tally.
 fn rebuild(tally: &mut Tally, present: &KeptIds, cells: [Cells; 2], besides: [Cells; 2]) {
     let Tally { names: old, clients, allowed, app_evidence, evidence, minutes, budget, error_floor, path_errors, .. } =
         std::mem::take(tally);

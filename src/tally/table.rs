@@ -1,7 +1,7 @@
-//! Cells by their keys, each key once, in two rows: what every hit changes, and the rest.
+//! A hash table of cells, in two arrays: the counts, which every hit changes, and the samples.
 //!
-//! Who looks up many keys asks for all [`lookups`](CellTable::lookups) first, and follows them then: the looks into memory wait
-//! together. CellCounts nothing by itself.
+//! Callers that look up many keys [prefetch](CellTable::prefetch) a batch of them first, so that the cache misses
+//! overlap.
 
 use std::hint::black_box;
 use std::mem;
@@ -9,13 +9,12 @@ use std::mem;
 use foldhash::fast::RandomState;
 use hashbrown::HashTable;
 
-use super::cell::{Cell, CellKey, SampleView};
-use super::counts::CellCounts;
-use super::rest::{CellSample, HitLine};
-use super::texts::ByteArena;
+use super::byte_arena::ByteArena;
+use super::cell::{Cell, CellCounts, CellKey, SampleView};
+use super::cell_sample::{CellSample, HitLine};
 use crate::intern::{Slot, hash_tag};
 
-/// Keys that are looked up together.
+/// Keys per batch.
 pub(super) const BATCH: usize = 32;
 
 /// Cells by number.
@@ -23,13 +22,13 @@ pub(super) const BATCH: usize = 32;
 pub(super) struct CellTable {
     counts: Vec<CellCounts>,
     samples: Vec<CellSample>,
-    /// Those of the proofs.
+    /// The texts of the samples.
     texts: ByteArena,
     slots: HashTable<Slot>,
     state: RandomState,
 }
 
-/// The part of a cell that is not counted.
+/// The sample of a cell and its error.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct CellSampleRef<'t> {
     rest: &'t CellSample,
@@ -37,7 +36,7 @@ pub(super) struct CellSampleRef<'t> {
 }
 
 impl<'t> CellSampleRef<'t> {
-    /// Hits that there may have been besides those counted.
+    /// The most hits that may be uncounted.
     pub(super) fn error(self) -> u64 {
         self.rest.error
     }
@@ -48,7 +47,7 @@ impl<'t> CellSampleRef<'t> {
     }
 }
 
-/// Where a key may be.
+/// The candidate slot of a key.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Lookup {
     tag: u32,
@@ -69,12 +68,12 @@ impl CellTable {
         self.counts.is_empty()
     }
 
-    /// All cells, by number: how often, how far that may be too low, and what proves it.
+    /// All cells, by number: counts, error and sample.
     pub(super) fn iter(&self) -> impl Iterator<Item = (&CellCounts, CellSampleRef<'_>)> {
         self.counts.iter().zip(self.samples.iter().map(|rest| CellSampleRef { rest, texts: &self.texts }))
     }
 
-    /// The same, to change how far they may be too low.
+    /// The same, with mutable errors.
     pub(super) fn errors_mut(&mut self) -> impl Iterator<Item = (&CellKey, &mut u64)> {
         self.counts.iter().map(|counts| &counts.key).zip(self.samples.iter_mut().map(|rest| &mut rest.error))
     }
@@ -93,7 +92,7 @@ impl CellTable {
         })
     }
 
-    /// Where keys may be, no more than a batch of them.
+    /// Finds the candidate slots of at most one batch of keys.
     #[inline]
     pub(super) fn prefetch(&self, keys: &[CellKey]) -> [Lookup; BATCH] {
         let mut lookups = [Lookup::default(); BATCH];
@@ -103,7 +102,7 @@ impl CellTable {
         for lookup in &mut lookups[..keys.len()] {
             lookup.number = Slot::find(&self.slots, lookup.tag, |_| true).unwrap_or(NO_CELL);
         }
-        // A first look, on which nothing waits, brings them near.
+        // A read without a dependency loads the cache line.
         let near = |lookup: &Lookup| self.counts.get(lookup.number as usize).map_or(0, |counts| counts.hits);
         black_box(lookups[..keys.len()].iter().map(near).fold(0, u64::wrapping_add));
         lookups
@@ -119,7 +118,7 @@ impl CellTable {
         Slot::find(&self.slots, lookup.tag, is_key).map(|number| number as usize)
     }
 
-    /// CellCounts a hit.
+    /// Counts a hit.
     #[inline]
     pub(super) fn count(&mut self, key: &CellKey, lookup: Lookup, line: &HitLine<'_>) {
         let number = self.find(key, lookup).unwrap_or_else(|| {
@@ -134,7 +133,7 @@ impl CellTable {
 
     fn push(&mut self, counts: CellCounts, lookup: Lookup, rest: CellSample) -> usize {
         let number = self.counts.len();
-        // Four thousand million cells do not fit into any memory.
+        // A tally never has 2^32 cells.
         let slot = Slot { tag: lookup.tag, number: number as u32 };
         self.slots.insert_unique(slot.place(), slot, |slot| slot.place());
         self.counts.push(counts);
@@ -142,7 +141,7 @@ impl CellTable {
         number
     }
 
-    /// Adds the cells of another table, by new keys.
+    /// Adds the cells of another table, under new keys.
     pub(super) fn merge(&mut self, other: Self, new: impl Fn(&CellKey) -> CellKey) {
         let before = self.texts.append(other.texts);
         let moved = |mut rest: CellSample| {
@@ -167,7 +166,7 @@ impl CellTable {
         self.compact();
     }
 
-    /// Lets go of the texts that no cell needs, once they are many.
+    /// Copies the used texts into new blocks once most bytes are free.
     fn compact(&mut self) {
         if !self.texts.is_mostly_free() {
             return;
@@ -178,7 +177,7 @@ impl CellTable {
         }
     }
 
-    /// Adds a cell to the one of the same key.
+    /// Adds a cell, or adds to the cell with the same key.
     pub(super) fn insert(&mut self, key: CellKey, cell: Cell) {
         let lookup = Lookup { tag: hash_tag(&self.state, &key), number: NO_CELL };
         let rest = CellSample::from_sample(cell.error, cell.sample, &mut self.texts);
@@ -186,7 +185,7 @@ impl CellTable {
         self.compact();
     }
 
-    /// Of two proofs the earlier one stays.
+    /// The earlier sample stays.
     fn add(&mut self, counts: CellCounts, lookup: Lookup, rest: CellSample) {
         let Some(number) = self.find(&counts.key, lookup) else {
             self.push(counts, lookup, rest);
@@ -217,10 +216,10 @@ mod tests {
     use crate::time::LogTime;
 
     #[test]
-    fn proofs_that_earlier_ones_replace_take_no_room() {
+    fn replaced_samples_are_freed() {
         let (mut table, text) = (CellTable::default(), [b'x'; 1000]);
         for n in 0..20_000 {
-            // A log that goes back in time.
+            // A log whose times decrease.
             let position = LinePosition { input: 0, chunk: 0, offset: n, line: n };
             let line = HitLine { time: Some(LogTime { utc: -i64::try_from(n).unwrap(), offset: 0 }), position, text: &text, parsed: true };
             let key = CellKey { client: n as u32 % 2, ..CellKey::default() };

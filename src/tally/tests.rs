@@ -1,4 +1,4 @@
-//! Whatever was let go, and however parts were put together: no sum is wrong, and every bound holds.
+//! After any eviction and any merge, sums are exact and all bounds hold.
 
 use std::collections::BTreeMap;
 
@@ -10,23 +10,23 @@ use crate::finding::{Findings, Hit, RuleId};
 use crate::intern::SymbolTables;
 use crate::time::LogTime;
 
-/// What is asked: who, for what, the status, and whether a rule names it.
+/// A request: client, path, status, and whether it matches a rule.
 type Request = (u8, u8, u16, bool);
 
 const SMALL: Budget = Budget { cells: 40, clients: 24 };
-/// Room for a few pairs, clients and paths of as many cells as a prune keeps of one.
+/// Enough for a few pairs, clients and paths with as many cells as a prune keeps of one.
 const OF_MANY_INPUTS: Budget = Budget { cells: 400, clients: 40 };
 
 fn client(number: u8) -> String {
     format!("192.0.2.{number}")
 }
 
-/// The exact tally of some requests, as a worker has it.
+/// The exact tally of some requests.
 fn part(requests: &[Request], chunk: u64) -> Tally {
     part_of(0, requests, chunk)
 }
 
-/// The same of an input.
+/// The same for an input.
 fn part_of(input: u32, requests: &[Request], chunk: u64) -> Tally {
     let (mut names, mut findings, mut tally) = (SymbolTables::default(), Findings::default(), Tally::default());
     let rules = names.rules.intern(&[RuleId(0)][..], Box::from);
@@ -44,8 +44,8 @@ fn part_of(input: u32, requests: &[Request], chunk: u64) -> Tally {
     tally.with_names(names)
 }
 
-/// Puts parts together, in an order that `picks` says; each keeps to the budget.
-fn together(parts: impl IntoIterator<Item = Tally>, picks: &[prop::sample::Index], budget: Budget) -> Tally {
+/// Merges parts in the order of `picks`; each keeps to the budget.
+fn merged(parts: impl IntoIterator<Item = Tally>, picks: &[prop::sample::Index], budget: Budget) -> Tally {
     let bounded = |part| {
         let mut tally = Tally::with_budget(budget);
         tally.merge(part);
@@ -119,7 +119,7 @@ fn counted(tally: &Tally) -> Counted {
     counted
 }
 
-/// No key is above the truth, and none below by more than its error, or the floor where it is not there.
+/// No count exceeds the true one, and none is lower by more than its error, or than the floor if the key is absent.
 fn check<K: Ord + std::fmt::Debug>(truth: &Sums<K>, counted: &Sums<K>, floor: u64, error: impl Fn(&K) -> Option<u64>) {
     for key in counted.keys() {
         assert!(truth.contains_key(key) || counted[key] == 0, "nobody asked: {key:?}");
@@ -132,7 +132,7 @@ fn check<K: Ord + std::fmt::Debug>(truth: &Sums<K>, counted: &Sums<K>, floor: u6
     }
 }
 
-/// No pair, client or path has more than so many `kinds` of cells.
+/// No pair, client or path has more than `kinds` cells.
 fn check_all(requests: &[Request], tally: &Tally, budget: Budget, kinds: usize) {
     let (truth, counted, floor) = (truth(requests), counted(tally), tally.error_floor());
     assert_eq!(truth.statuses, counted.statuses, "sums of all hits are exact");
@@ -157,13 +157,13 @@ fn check_all(requests: &[Request], tally: &Tally, budget: Budget, kinds: usize) 
     assert!(floor.paths * room(budget.folded()) <= hits, "{} hits, floor {}", hits, floor.paths);
     let bound = tally.error_bound();
     assert_eq!(bound.is_none(), truth == counted, "{bound:?}");
-    // Of hits that have neither client, path nor host any more, there is one cell for each input and status.
+    // Hits without client, path and host share one cell per input and status.
     let cells = tally.cells().filter(|view| view.client != SymbolTables::OTHER).count();
     assert!(cells <= budget.cells && tally.client_counts().len() <= budget.clients * 2, "{cells} cells");
     assert!(tally.overflow_cells().count() <= budget.cells);
 }
 
-/// A few ask a lot, and many a little.
+/// A few clients send many requests, and many a few.
 fn request() -> impl Strategy<Value = Request> {
     let few_or_many = |few: u8, many: u8| prop_oneof![0..few, 0..many];
     (few_or_many(4, 60), few_or_many(3, 90), prop_oneof![Just(404_u16), Just(200)], prop::bool::weighted(0.8))
@@ -171,24 +171,24 @@ fn request() -> impl Strategy<Value = Request> {
 
 proptest! {
     #[test]
-    fn any_split_keeps_its_bounds(
+    fn bounds_hold_for_any_split(
         parts in prop::collection::vec(prop::collection::vec(request(), 0..160), 1..12),
         picks in prop::collection::vec(any::<prop::sample::Index>(), 24),
     ) {
         let requests = parts.concat();
-        let tally = together((0..).zip(&parts).map(|(chunk, requests)| part(requests, chunk)), &picks, SMALL);
-        // Two statuses make two cells of a pair at most.
+        let tally = merged((0..).zip(&parts).map(|(chunk, requests)| part(requests, chunk)), &picks, SMALL);
+        // With two statuses, a pair has at most two cells.
         check_all(&requests, &tally, SMALL, 2);
     }
 
     #[test]
-    fn pairs_of_many_inputs_keep_their_bounds(
+    fn bounds_hold_for_pairs_of_many_inputs(
         parts in prop::collection::vec((0_u32..60, prop::collection::vec(request(), 0..60)), 1..90),
         picks in prop::collection::vec(any::<prop::sample::Index>(), 24),
     ) {
         let requests: Vec<Request> = parts.iter().flat_map(|(_, requests)| requests.clone()).collect();
         let each = (0..).zip(&parts).map(|(chunk, (input, requests))| part_of(*input, requests, chunk));
-        let tally = together(each, &picks, OF_MANY_INPUTS);
+        let tally = merged(each, &picks, OF_MANY_INPUTS);
         check_all(&requests, &tally, OF_MANY_INPUTS, MAX_CELLS_PER_KEY);
         let (mut inputs, mut expected): (Sums<u32>, Sums<u32>) = Default::default();
         tally.cells().for_each(|view| *inputs.entry(view.input).or_default() += view.cell.hits);
@@ -204,26 +204,26 @@ proptest! {
         parts in prop::collection::vec(prop::collection::vec((0_u8..8, 0_u8..5, Just(404_u16), any::<bool>()), 0..160), 1..9),
         picks in prop::collection::vec(any::<prop::sample::Index>(), 18),
     ) {
-        let tally = together((0..).zip(&parts).map(|(chunk, requests)| part(requests, chunk)), &picks, SMALL);
+        let tally = merged((0..).zip(&parts).map(|(chunk, requests)| part(requests, chunk)), &picks, SMALL);
         prop_assert_eq!(tally.error_bound(), None);
         prop_assert_eq!(counted(&tally), truth(&parts.concat()));
     }
 }
 
-/// The tally of one request in each of so many inputs, with this status.
+/// The tally of one request in each of `inputs` inputs, with this status.
 fn of_inputs(inputs: u32, status: impl Fn(u32) -> u16) -> (Vec<Request>, Tally) {
     let requests: Vec<Request> = (0..inputs).map(|input| (1, 1, status(input), true)).collect();
     let mut parts: Vec<Tally> = (0..).zip(&requests).map(|(input, &request)| part_of(input, &[request], 0)).collect();
-    // Each prune looks at all inputs.
+    // Each prune examines all inputs.
     for part in (0..parts.len()).rev().filter(|part| part % 300 != 0) {
         let taken = parts.remove(part);
         parts[part - 1].merge(taken);
     }
-    (requests, together(parts, &[], OF_MANY_INPUTS))
+    (requests, merged(parts, &[], OF_MANY_INPUTS))
 }
 
 #[test]
-fn a_request_of_more_inputs_than_there_is_room_for_is_one_pair_with_all_its_hits() {
+fn a_request_in_too_many_inputs_is_one_pair_with_all_hits() {
     let (requests, tally) = of_inputs(3_000, |input| if input % 3 == 0 { 200 } else { 404 });
     assert_eq!((tally.error_bound(), counted(&tally)), (None, truth(&requests)));
     let of_pair = |status: u16| {
@@ -234,9 +234,9 @@ fn a_request_of_more_inputs_than_there_is_room_for_is_one_pair_with_all_its_hits
     assert_eq!(tally.overflow_cells().count(), 6, "two statuses of a pair, a client and a path");
 }
 
-/// What the overflow has no room for is an error, and is not lost.
+/// Hits beyond the capacity of the overflow become errors, and are not lost.
 #[test]
-fn a_pair_of_too_many_kinds_is_within_its_error() {
+fn a_pair_with_too_many_cells_is_within_its_error() {
     let (requests, tally) = of_inputs(3_000, |input| 400 + input as u16 % 60);
     check_all(&requests, &tally, OF_MANY_INPUTS, MAX_CELLS_PER_KEY);
     let bound = tally.error_bound().unwrap();
@@ -244,10 +244,10 @@ fn a_pair_of_too_many_kinds_is_within_its_error() {
     assert!(tally.overflow_cells().count() <= 3 * MAX_CELLS_PER_KEY);
 }
 
-/// A hit in the order of samples: without a time, when, and where.
+/// A hit in the order of samples: without a time last, then by time and position.
 type Earliest = (bool, Option<i64>, u64, usize);
 
-/// A tally of hits by clients at times, each line with its number as text.
+/// A tally of hits by clients at times; the text of each line is its number.
 fn timed(hits: &[(u8, Option<i64>)], chunk: u64) -> Tally {
     let (mut names, mut findings, mut tally) = (SymbolTables::default(), Findings::default(), Tally::default());
     for (line, &(who, time)) in (0..).zip(hits) {
@@ -263,7 +263,7 @@ fn timed(hits: &[(u8, Option<i64>)], chunk: u64) -> Tally {
 
 proptest! {
     #[test]
-    fn the_earliest_line_proves_a_cell(
+    fn the_earliest_line_is_the_sample(
         mut parts in prop::collection::vec(prop::collection::vec((0_u8..50, prop::option::of(0_i64..6)), 0..90), 1..5),
         first in any::<prop::sample::Index>(),
     ) {
@@ -292,22 +292,23 @@ proptest! {
     }
 }
 
-/// One client that asks for ever new paths, and one path that ever new clients ask for: no pair of them is large.
+/// One client that requests ever new paths, and one path that ever new clients request: each pair is small.
 #[test]
-fn a_client_or_a_path_of_many_small_pairs_is_not_lost() {
+fn clients_and_paths_of_many_small_pairs_are_kept() {
     let rounds: Vec<Vec<Request>> = (0..20)
         .map(|round| (0..25).flat_map(|n| [(255, n * 10 + round % 10, 404, true), (n * 10 + round % 10, 255, 404, true)]).collect())
         .collect();
-    let tally = together((0..).zip(&rounds).map(|(chunk, requests)| part(requests, chunk)), &[], SMALL);
+    let tally = merged((0..).zip(&rounds).map(|(chunk, requests)| part(requests, chunk)), &[], SMALL);
     let (truth, counted) = (truth(&rounds.concat()), counted(&tally));
     assert!(tally.error_bound().is_some());
     assert_eq!((counted.clients["192.0.2.255"], counted.paths["/255"]), (truth.clients["192.0.2.255"], truth.paths["/255"]));
 }
 
-/// An answer of a flood: its host, its path and its size.
+/// An answer in a flood: its host, path and size.
 type Answered = (String, String, Option<u64>);
 
-/// Whether one answer of 311 bytes survives a flood that fills the room twice, each answer of which was requested twice as often.
+/// Whether one answer of 311 bytes survives a flood of twice the capacity, in which each answer was requested twice as
+/// often.
 fn survives(flood: impl Fn(u32) -> Answered) -> bool {
     let (mut names, mut findings, mut tally) = (SymbolTables::default(), Findings::default(), Tally::default());
     let rules = names.rules.intern(&[RuleId(0)][..], Box::from);
@@ -324,14 +325,14 @@ fn survives(flood: impl Fn(u32) -> Answered) -> bool {
     (0..count).for_each(|n| (0..2).for_each(|again| answer(2 * n + again, flood(n))));
     answer(2 * count, ("www".into(), "/real/.env".into(), Some(311)));
     tally.add_findings(&findings, LinePosition { input: 0, chunk: 0, offset: 0, line: 0 });
-    let tally = together([tally.with_names(names)], &[], SMALL);
+    let tally = merged([tally.with_names(names)], &[], SMALL);
     assert!(tally.error_bound().is_some(), "something is dropped");
     tally.cells().any(|view| !view.is_other() && tally.path(view.path) == b"/real/.env")
 }
 
-/// Each flood is unlike itself in all respects but one, which is what makes its answers ordinary.
+/// The answers of each flood differ in all respects but one, by which they are similar.
 #[test]
-fn no_flood_of_answers_drops_the_only_other_one() {
+fn a_flood_of_answers_does_not_evict_the_only_different_one() {
     let size = |n: u32| Some(1_000 + u64::from(n % 50));
     assert!(survives(|n| ("www".into(), format!("/{n}/.env"), size(n))), "a folder for each path");
     assert!(survives(|n| (format!("host{n}"), "/.env".into(), size(n))), "a host for each path");
@@ -340,16 +341,16 @@ fn no_flood_of_answers_drops_the_only_other_one() {
     assert!(survives(|n| (format!("host{n}"), "/.env".into(), None)), "no sizes, a host for each path");
 }
 
-/// What answered is kept before what is as frequent and did not.
+/// Answers are kept before equally frequent refusals.
 #[test]
-fn answers_are_kept_first() {
+fn answers_are_kept_before_refusals() {
     let requests: Vec<Request> = (0..200).map(|n| (n % 20, n, if n % 50 == 0 { 200 } else { 404 }, true)).collect();
-    let tally = together(requests.chunks(20).map(|requests| part(requests, 0)), &[], SMALL);
+    let tally = merged(requests.chunks(20).map(|requests| part(requests, 0)), &[], SMALL);
     let answered = |is_rest| tally.cells().filter(|view| view.answered && view.is_other() == is_rest).count();
     assert_eq!((answered(false), answered(true)), (4, 0));
 }
 
 #[test]
-fn as_many_minutes_are_counted_as_the_readme_says() {
+fn the_budget_of_minutes_is_as_documented() {
     assert_eq!((Budget::STANDARD.minutes(), Budget::STANDARD.minutes_after_prune()), (170_000, 21_250));
 }

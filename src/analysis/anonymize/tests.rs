@@ -1,4 +1,4 @@
-//! That nothing of a client is told, and nothing else changes.
+//! No output contains anything of a client, and nothing else changes.
 
 use crate::analysis::anonymize::*;
 use crate::analysis::fixture;
@@ -9,12 +9,12 @@ use crate::render::mail::{RunSummary, write_summary};
 use crate::render::{GroupBy, OutputFormat, RenderOptions, ndjson, render};
 use std::path::Path;
 
-fn veils() -> [Anonymizer; 2] {
+fn anonymizers() -> [Anonymizer; 2] {
     [Anonymizer::Truncate, Anonymizer::with_key(&[7; 32]).unwrap()]
 }
 
-/// All that can be made of a report.
-fn told(privacy: &Privacy) -> String {
+/// Every output of a report.
+fn redacted(privacy: &Privacy) -> String {
     let report = fixture::report(fixture::rules());
     let found = find_new(&report, &mut SeenHistory::new(1), 1, 0);
     let mut out = Vec::new();
@@ -43,14 +43,14 @@ fn told(privacy: &Privacy) -> String {
 }
 
 #[test]
-fn no_output_tells_a_client() {
+fn no_output_contains_a_client() {
     let report = fixture::report(fixture::rules());
     let addresses: Vec<String> = report.clients.iter().filter_map(|row| Some(row.key.client()?.address()?.to_string())).collect();
     assert!(addresses.len() > 2);
-    let open = told(&Privacy::default());
+    let open = redacted(&Privacy::default());
     assert!(addresses.iter().all(|address| open.contains(address.as_str())));
-    for veil in veils() {
-        let hidden = told(&Privacy::new(Some(veil), true));
+    for anonymizer in anonymizers() {
+        let hidden = redacted(&Privacy::new(Some(anonymizer), true));
         for address in &addresses {
             assert!(!hidden.contains(address.as_str()), "{address} in {hidden}");
         }
@@ -58,21 +58,21 @@ fn no_output_tells_a_client() {
 }
 
 #[test]
-fn rows_are_in_the_order_of_what_is_told() {
+fn redacted_rows_are_sorted_by_printed_values() {
     let report = fixture::report(fixture::rules());
-    for veil in veils() {
-        Privacy::new(Some(veil), true).with_redacted(&report, &[], |told, _| {
-            assert_eq!(told.clients.len(), report.clients.len());
+    for anonymizer in anonymizers() {
+        Privacy::new(Some(anonymizer), true).with_redacted(&report, &[], |redacted, _| {
+            assert_eq!(redacted.clients.len(), report.clients.len());
             let order = |row: &Row<'_>| Reverse((row.severity, row.answered, row.hits));
-            assert!(told.clients.is_sorted_by(|a, b| (order(a), a.key) <= (order(b), b.key)));
-            assert!(told.evidence.is_none() && told.hidden.is_some());
+            assert!(redacted.clients.is_sorted_by(|a, b| (order(a), a.key) <= (order(b), b.key)));
+            assert!(redacted.evidence.is_none() && redacted.hidden.is_some());
         });
     }
 }
 
 #[test]
-fn secrets_are_told_where_that_is_asked_for() {
-    let (masked, open) = (told(&Privacy::default()), told(&Privacy::new(None, false)));
+fn secrets_are_printed_if_requested() {
+    let (masked, open) = (redacted(&Privacy::default()), redacted(&Privacy::new(None, false)));
     for (hidden, shown) in [("token=***", "token=a%26b"), ("bob:***@", "bob:hunter2@")] {
         assert!(masked.contains(hidden) && !masked.contains(shown), "{masked}");
         assert!(open.contains(shown) && !open.contains(hidden), "{open}");
@@ -82,10 +82,10 @@ fn secrets_are_told_where_that_is_asked_for() {
 
 #[test]
 fn an_empty_text_stays_empty() {
-    let hit = crate::analysis::model::ReportedHit { target: b"", method: b"", path: b"", client: Client::Text(b""), ..fixture::hit() };
+    let hit = ReportedHit { target: b"", method: b"", path: b"", client: Client::Text(b""), ..fixture::hit() };
     for privacy in [Privacy::new(None, false), Privacy::new(Some(Anonymizer::Truncate), false)] {
         let mut room = RedactionBuffers::default();
-        let told = privacy.hit(&hit, &mut room);
-        assert_eq!((told.target, told.method, told.path, told.client), (&b""[..], &b""[..], &b""[..], Client::Text(b"")));
+        let redacted = privacy.hit(&hit, &mut room);
+        assert_eq!((redacted.target, redacted.method, redacted.path, redacted.client), (&b""[..], &b""[..], &b""[..], Client::Text(b"")));
     }
 }

@@ -1,4 +1,4 @@
-//! Whom one could block in small logs: who clearly probes, who must not be touched, and what it would cost.
+//! Block candidates in small logs: clear probers, protected addresses, and affected normal requests.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -59,7 +59,7 @@ fn lines(client: &str, paths: &[&str], status: u16) -> String {
     paths.iter().map(|path| line(client, path, status, "x")).collect()
 }
 
-/// The whole report of a log, judged.
+/// The complete report of a log, with its decisions.
 fn judged<T>(log: &str, policy: &BlockPolicy<'_>, max: Option<usize>, then: impl FnOnce(&Report<'_>) -> T) -> T {
     let (rules, scope, allow) = (rules(), ScanOptions::default(), AllowList::default());
     let (mut scratch, mut tally) = (WorkerState::default(), Tally::default());
@@ -68,18 +68,18 @@ fn judged<T>(log: &str, policy: &BlockPolicy<'_>, max: Option<usize>, then: impl
         LinePosition { input: 0, chunk: 0, offset: 0, line: 0 },
     );
     let (tally, texts) = (tally.with_names(scratch.names), [SourceInfo::new(b"a.log".to_vec(), 0, vec![(0, 0)])]);
-    let material =
+    let report_input =
         ReportInput { rules: &rules, tally: &tally, texts: &texts, min_severity: Severity::Low, outcomes: &[], apps: &[], allow: &allow };
-    let context = LogAnalysis::new(&material);
+    let analysis = LogAnalysis::new(&report_input);
     let wanted = RowSelection { answered: true, pairs: true, clients: true, paths: true, rules: true, campaigns: true, most: None };
-    let mut report = build(&material, &context, vec![InputSummary::default()], 0, wanted);
-    let blocks = block_decisions(&report, &material, policy, max);
+    let mut report = build(&report_input, &analysis, vec![InputSummary::default()], 0, wanted);
+    let blocks = block_decisions(&report, &report_input, policy, max);
     assert_eq!(blocks.len(), report.clients.len());
     report.blocks = Some(blocks);
     then(&report)
 }
 
-/// What was made of each client, by its text: whether it is a candidate, and why.
+/// The decision for each client, by its text: whether it is a candidate, and the reason.
 fn reasons(log: &str, policy: &BlockPolicy<'_>, max: Option<usize>) -> Vec<(String, bool, String)> {
     judged(log, policy, max, |report| {
         let each = report.clients.iter().zip(report.blocks.iter().flatten());
@@ -90,7 +90,7 @@ fn reasons(log: &str, policy: &BlockPolicy<'_>, max: Option<usize>) -> Vec<(Stri
     })
 }
 
-/// What is made of one client alone.
+/// The decision for the only client.
 fn reason(log: &str) -> (bool, String) {
     let allow = AllowList::default();
     let (_, candidate, reason) = reasons(log, &BlockPolicy::new(&[], &[], &allow), None).remove(0);
@@ -100,29 +100,29 @@ fn reason(log: &str) -> (bool, String) {
 const CLIENT: &str = "203.0.113.7";
 
 #[test]
-fn three_guesses_in_vain_and_two_are_too_little() {
+fn three_failed_guesses_suffice_and_two_do_not() {
     assert_eq!(reason(&lines(CLIENT, &["/a", "/b", "/c"], 404)), (true, "3 probes of 3 paths; no ordinary request".into()));
     assert_eq!(reason(&lines(CLIENT, &["/a", "/b"], 404)), (false, "not clearly a prober: 2 probes of 2 paths".into()));
     assert_eq!(reason(&lines(CLIENT, &["/a"; 40], 404)), (false, "not clearly a prober: 40 probes of 1 path".into()), "noise");
-    assert!(reason(&lines(CLIENT, &["/.env"; 3], 404)).0, "three times in vain for a key");
+    assert!(reason(&lines(CLIENT, &["/.env"; 3], 404)).0, "three failed requests for a key");
     assert!(!reason(&lines(CLIENT, &["/.env"; 2], 404)).0);
     assert!(reason(&lines(CLIENT, &["/wp-login.php"; 10], 403)).0, "ten tries");
     assert!(!reason(&lines(CLIENT, &["/wp-login.php"; 9], 403)).0);
 }
 
 #[test]
-fn one_attempt_is_enough_and_a_link_is_none() {
+fn one_attack_suffices_and_a_link_does_not() {
     assert_eq!(reason(&line(CLIENT, "/setup.cgi", 404, "x")), (true, "1 probe of 1 path; no ordinary request".into()));
-    assert!(!reason(&line(CLIENT, "/hack.php", 404, "Googlebot/2.1")).0, "a search engine comes back to what once was there");
+    assert!(!reason(&line(CLIENT, "/hack.php", 404, "Googlebot/2.1")).0, "a search engine revisits a removed page");
     let served = reason(&lines(CLIENT, &["/a", "/b", "/c", "/hack.php"], 200));
-    assert_eq!(served, (false, "got all it asked for, as a visitor may: 4 probes of 4 paths".into()));
+    assert_eq!(served, (false, "received every page it requested, as a visitor may: 4 probes of 4 paths".into()));
     let keys: Vec<_> = (0..10).map(|n| format!("/k{n}")).collect();
     let keys: Vec<_> = keys.iter().map(String::as_str).collect();
-    assert!(reason(&lines(CLIENT, &keys, 200)).0, "ten keys that are there are no visit");
+    assert!(reason(&lines(CLIENT, &keys, 200)).0, "ten existing keys are no visit");
 }
 
 #[test]
-fn ordinary_requests_weigh_against_it_and_are_told() {
+fn normal_requests_count_against_a_block_and_are_reported() {
     let probes = lines(CLIENT, &["/a", "/b", "/c"], 404);
     let ordinary = |n| lines(CLIENT, &vec!["/news"; n], 200);
     assert_eq!(reason(&(probes.clone() + &ordinary(1))).1, "3 probes of 3 paths; would also have blocked 1 ordinary request");
@@ -131,7 +131,7 @@ fn ordinary_requests_weigh_against_it_and_are_told() {
 }
 
 #[test]
-fn nobody_is_locked_out_who_must_not_be() {
+fn protected_addresses_are_never_candidates() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("allow.toml");
     let text = "[[allow]]\nreason = 'cdn'\nclients = ['104.16.0.0/13', 'scan.example.net']\n[[allow]]\nreason = 'robots'\nagents = ['Googlebot']\npaths = ['/robots.txt']\n";
@@ -169,11 +169,11 @@ fn nobody_is_locked_out_who_must_not_be() {
         assert_eq!((reasons[0].1, reasons[0].2.as_str()), (false, expected), "{client}");
     }
     let fake: String = ["/a", "/b", "/c"].iter().map(|path| line("203.0.113.99", path, 404, "Googlebot/2.1")).collect();
-    assert!(reasons(&fake, &policy, None)[0].1, "what a client calls itself grants nothing");
+    assert!(reasons(&fake, &policy, None)[0].1, "a user agent grants nothing");
 }
 
 #[test]
-fn the_worst_come_first_where_there_is_room_for_some() {
+fn a_limit_keeps_the_worst_candidates() {
     let mut log = lines("203.0.113.7", &["/a", "/b", "/c"], 404) + &line("203.0.113.8", "/setup.cgi", 404, "x");
     log += &lines("203.0.113.9", &["/a", "/b", "/c", "/d"], 404);
     let allow = AllowList::default();
@@ -189,7 +189,7 @@ fn the_worst_come_first_where_there_is_room_for_some() {
     judged(&log, &policy, Some(1), |report| assert_eq!(left_out(report.blocks.as_ref().unwrap()), 2));
 }
 
-/// One path an address, as somebody does who has a whole /64; `visits` ordinary requests from yet others.
+/// One path per address, like an owner of a whole /64, and `visits` normal requests from other addresses.
 fn network_log(addresses: usize, visits: usize) -> String {
     let probe = |n: usize| line(&format!("2001:db8:1:2::{n:x}"), ["/a", "/b", "/c", "/d"][n % 4], 404, "x");
     let visit = |n: usize| line(&format!("2001:db8:1:2:ffff::{n:x}"), "/news", 200, "x");
@@ -197,7 +197,7 @@ fn network_log(addresses: usize, visits: usize) -> String {
 }
 
 #[test]
-fn a_64_is_one_party() {
+fn a_64_is_judged_as_one() {
     let allow = AllowList::default();
     let policy = BlockPolicy::new(&[], &[], &allow);
     judged(&network_log(2000, 7), &policy, None, |report| {
@@ -212,14 +212,14 @@ fn a_64_is_one_party() {
     });
     let costly = reasons(&network_log(5, 6), &policy, None);
     assert_eq!(costly[0].2, "mostly ordinary: 5 probes of 4 paths by 5 addresses of its /64, but 6 ordinary requests");
-    // Where somebody of the network must not be locked out, nobody is judged by what others of it did.
+    // If an address of the network is protected, the others are judged one by one.
     let own = ["2001:db8:1:2:ffff::1".parse().unwrap()];
     let apart = reasons(&network_log(5, 6), &BlockPolicy::new(&own, &[], &allow), None);
     assert_eq!(apart[0].2, "not clearly a prober: 1 probe of 1 path");
 }
 
 #[test]
-fn neighbours_are_counted_and_not_judged_together() {
+fn clients_of_a_24_are_counted_but_judged_alone() {
     let log: String = (1..=4).map(|n| line(&format!("203.0.113.{n}"), "/a", 404, "x")).collect::<String>() + &line("-", "/a", 404, "x");
     let allow = AllowList::default();
     judged(&log, &BlockPolicy::new(&[], &[], &allow), None, |report| {
@@ -232,7 +232,7 @@ fn neighbours_are_counted_and_not_judged_together() {
 }
 
 #[test]
-fn tables_and_documents_have_the_columns_where_they_were_asked_for() {
+fn outputs_have_block_columns_if_requested() {
     let log = lines(CLIENT, &["/a", "/b", "/c"], 404) + &line("-", "/a", 404, "x");
     let allow = AllowList::default();
     judged(&log, &BlockPolicy::new(&[], &[], &allow), None, |report| {
@@ -258,7 +258,8 @@ fn tables_and_documents_have_the_columns_where_they_were_asked_for() {
 }
 
 proptest! {
-    /// Whatever a log holds: no candidate is text or sheltered, none more than asked for, and the order of lines does not matter.
+    /// For any log: no candidate is a text or a protected address, there are at most as many as requested, and the
+    /// order of lines does not matter.
     #[test]
     fn candidates_are_public_addresses(
         asked in prop::collection::vec((0_usize..12, 0_usize..7, prop::sample::select(vec![200_u16, 301, 403, 404])), 1..60),

@@ -1,4 +1,4 @@
-//! Campaigns out of logs: the same however a log is cut, in whatever order its parts are merged, by any number of threads.
+//! Campaigns from logs: the same for any split, any order of merges and any number of threads.
 
 use std::sync::LazyLock;
 
@@ -24,8 +24,7 @@ fn line((network, client, path, status, minute): &Request) -> String {
     format!("{client} - - [02/Nov/2026:08:{minute:02}:00 +0000] \"GET {path} HTTP/1.1\" {status} {} \"-\" \"x\"\n", path.len())
 }
 
-/// What the campaigns of a log are, printed, when it is cut into runs of so many lines that are judged apart and merged in
-/// this order.
+/// The campaigns of a log, printed; the log is split into runs of `cut` lines, which are merged in this order.
 fn campaigns_of(lines: &[String], cut: usize, reversed: bool, threads: usize) -> String {
     let scope = ScanOptions::default();
     let judge = LineScanner::new(&RULES, &scope);
@@ -48,17 +47,17 @@ fn campaigns_of(lines: &[String], cut: usize, reversed: bool, threads: usize) ->
     });
     let (tally, allow) = (tally.unwrap_or_default(), AllowList::default());
     let texts = [SourceInfo::new(b"access.log".to_vec(), 7, runs)];
-    let material =
+    let report_input =
         ReportInput { rules: &RULES, tally: &tally, texts: &texts, min_severity: Severity::Low, outcomes: &[], apps: &[], allow: &allow };
     let wanted = RowSelection { answered: true, pairs: true, clients: true, paths: true, rules: true, campaigns: true, most: None };
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-    let context = LogAnalysis::new(&material);
-    let report = pool.install(|| build(&material, &context, vec![InputSummary::default()], 0, wanted));
-    report.campaigns.iter().map(told).collect()
+    let analysis = LogAnalysis::new(&report_input);
+    let report = pool.install(|| build(&report_input, &analysis, vec![InputSummary::default()], 0, wanted));
+    report.campaigns.iter().map(printed).collect()
 }
 
-/// A campaign in a paragraph.
-fn told(one: &Campaign<'_>) -> String {
+/// A campaign as a paragraph.
+fn printed(one: &Campaign<'_>) -> String {
     let Campaign { key, severity, clients, networks, paths, hits, answered, first_time, last_time, sample_paths, sample } = one;
     let times = [first_time, last_time].map(|time| time.unwrap().rfc3339());
     let paths_of_it: Vec<_> = sample_paths.iter().map(|path| redacted(path)).collect();
@@ -71,30 +70,30 @@ fn told(one: &Campaign<'_>) -> String {
     )
 }
 
-fn works_through(network: u8, client: u8, paths: &[&str]) -> Vec<Request> {
+fn requests_list(network: u8, client: u8, paths: &[&str]) -> Vec<Request> {
     (0..).zip(paths).map(|(minute, path)| (network, client, (*path).to_owned(), 404, minute)).collect()
 }
 
 #[test]
-fn a_list_that_three_networks_worked_through() {
-    let mut requests: Vec<_> = (1..=3).flat_map(|network| works_through(network, network + 10, &LIST)).collect();
+fn three_networks_with_one_list() {
+    let mut requests: Vec<_> = (1..=3).flat_map(|network| requests_list(network, network + 10, &LIST)).collect();
     requests[2].3 = 200;
     requests.push((1, 77, "/.env".into(), 404, 59));
     requests.push((1, 11, "/shell.php".into(), 404, 58));
-    requests.extend((1..4).flat_map(|client| works_through(9, client, &["/a/.env", "/b/.env", "/c/.env", "/d/.env", "/e/.env"])));
+    requests.extend((1..4).flat_map(|client| requests_list(9, client, &["/a/.env", "/b/.env", "/c/.env", "/d/.env", "/e/.env"])));
     insta::assert_snapshot!(campaigns_of(&requests.iter().map(line).collect::<Vec<_>>(), 1000, false, 2));
 }
 
 #[test]
-fn the_key_is_that_of_the_list() {
+fn the_key_depends_on_the_list() {
     let key = |requests: Vec<Request>| {
         let text = campaigns_of(&requests.iter().map(line).collect::<Vec<_>>(), 1000, false, 1);
         text.lines().find(|line| line.starts_with("key ")).map(ToOwned::to_owned)
     };
-    let three = |list: &[&str]| (1..=3).flat_map(|network| works_through(network, 1, list)).collect::<Vec<_>>();
+    let three = |list: &[&str]| (1..=3).flat_map(|network| requests_list(network, 1, list)).collect::<Vec<_>>();
     let whole = key(three(&LIST));
     assert!(whole.is_some());
-    let other_day: Vec<_> = (4..=8).flat_map(|network| works_through(network, 9, &LIST)).map(|r| (r.0, r.1, r.2, 403, 30)).collect();
+    let other_day: Vec<_> = (4..=8).flat_map(|network| requests_list(network, 9, &LIST)).map(|r| (r.0, r.1, r.2, 403, 30)).collect();
     assert_eq!(key(other_day.clone()), whole);
     let interrupted: Vec<_> = other_day.into_iter().enumerate().filter(|(at, _)| *at != 7).map(|(_, request)| request).collect();
     assert_eq!(key(interrupted), whole);
@@ -103,7 +102,7 @@ fn the_key_is_that_of_the_list() {
 
 fn any_log() -> impl Strategy<Value = Vec<String>> {
     let list = (1..6_u8, 0..3_u8, 0..3 * LIST.len(), any::<u16>()).prop_map(|(network, client, without, status)| {
-        let mut requests = works_through(network, client, &LIST);
+        let mut requests = requests_list(network, client, &LIST);
         if without < LIST.len() {
             requests.remove(without);
         }

@@ -1,21 +1,19 @@
-//! What differs between two reports: what answers now and did not, which rules, paths and clients came, went, or were met more
-//! or less often.
+//! The differences of two reports: new and former answers, and rules, paths and clients with more or fewer hits.
 //!
-//! Both are told by the same rules and in the same context, so that what differs lies in the logs. Counts only; a report says the
-//! rest.
+//! Both reports are analysed with the same rules, so that differences come from the logs. Only counts are compared.
 
-mod side;
+mod report_index;
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use self::side::DiffSubject;
-pub use self::side::ReportIndex;
-use super::accuracy::accuracy_note;
+use self::report_index::DiffSubject;
+pub use self::report_index::ReportIndex;
+use super::notes::accuracy_note;
 use crate::finding::Severity;
 use crate::soft_404::Answer;
 
-/// What a row is about. What matters most comes first.
+/// The kind of a row. The most important comes first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum DiffKind {
     /// A path that answered, with its host in front where one is logged.
@@ -32,7 +30,7 @@ impl DiffKind {
     /// Every kind, in the order of the rows.
     pub const ALL: [Self; 4] = [Self::Answer, Self::Rule, Self::Path, Self::Client];
 
-    /// The word reports use.
+    /// The word in reports.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -44,43 +42,43 @@ impl DiffKind {
     }
 }
 
-/// How it changed. What matters most comes first.
+/// How a count changed. The most important comes first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Change {
-    /// It was not there.
+    /// It has hits only after.
     New,
-    /// There are more hits.
+    /// It has more hits.
     More,
-    /// There are fewer.
+    /// It has fewer hits.
     Fewer,
-    /// It is not there any more: of a rule, a path or a client, whose hits there are none of.
+    /// It has no hits any more; for rules, paths and clients.
     Gone,
-    /// An answer that is no longer one.
+    /// It was an answer and is none any more.
     Now(AnswerNow),
 }
 
-/// What became of a path that had a distinct answer and has none now. What matters most comes first.
+/// The present condition of a path that had a distinct answer. The most important comes first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum AnswerNow {
-    /// Some answer of it may be distinct.
+    /// It may still have a distinct answer.
     Uncertain,
-    /// No hit is for it, so it may still be there.
+    /// No hit requested it, so the answer may still be there.
     NotRequested,
-    /// It is answered, and no reported rule says that this exposes anything: a page of an app that the site runs.
+    /// It is answered, but no reported rule says that this exposes anything: a page of an app that the site runs.
     Ordinary,
-    /// It is neither answered nor refused: a redirect, a bad request, a limit on requests, an error of the server.
+    /// It is neither answered nor refused: a redirect, a bad request, a rate limit, a server error.
     Unanswered,
-    /// It gets what the site answers to anything.
+    /// It receives the site's answer to unknown paths.
     Soft404,
-    /// It is refused: not there, or not for the client.
+    /// It is refused: not found, or not permitted.
     Refused,
 }
 
 impl AnswerNow {
-    /// Every fate, in the order of the rows.
+    /// Every value, in the order of the rows.
     pub const ALL: [Self; 6] = [Self::Uncertain, Self::NotRequested, Self::Ordinary, Self::Unanswered, Self::Soft404, Self::Refused];
 
-    /// The word reports use.
+    /// The word in reports.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -95,7 +93,7 @@ impl AnswerNow {
 }
 
 impl Change {
-    /// The word reports use.
+    /// The word in reports.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -118,55 +116,55 @@ impl Change {
     }
 }
 
-/// One row.
+/// One difference.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DiffRow {
-    /// What it is about.
+    /// Its kind.
     pub kind: DiffKind,
-    /// Which, fit for an output.
+    /// Its key, safe to print.
     pub key: String,
     /// How it changed.
     pub change: Change,
-    /// The worst it was, before or after.
+    /// The highest severity, before or after.
     pub severity: Severity,
-    /// Hits before; of an answer those that were answered.
+    /// Hits before; for an answer, answered hits.
     pub before: u64,
     /// Hits after.
     pub after: u64,
-    /// Of a path that was requested and has no distinct answer any more the commonest status it got.
+    /// For a path that was requested but has no distinct answer any more: its most frequent status.
     pub status: Option<u16>,
 }
 
-/// What differs, most important first.
+/// Lists the differences, most important first.
 #[must_use]
 pub fn diff(old: &ReportIndex, new: &ReportIndex) -> Vec<DiffRow> {
     let mut both: BTreeMap<&DiffSubject, [(Severity, u64); 2]> = BTreeMap::new();
-    for (side, at) in [(old, 0), (new, 1)] {
-        for (thing, (severity, hits)) in side.subjects() {
-            both.entry(thing).or_insert([(Severity::Info, 0); 2])[at] = (*severity, *hits);
+    for (report, at) in [(old, 0), (new, 1)] {
+        for (subject, (severity, hits)) in report.subjects() {
+            both.entry(subject).or_insert([(Severity::Info, 0); 2])[at] = (*severity, *hits);
         }
     }
-    let row = |(thing, [before, after]): (&DiffSubject, [(Severity, u64); 2])| {
+    let row = |(subject, [before, after]): (&DiffSubject, [(Severity, u64); 2])| {
         let (change, status) = match Change::from_counts(before.1, after.1)? {
-            Change::Gone if thing.kind() == DiffKind::Answer => {
-                let (fate, status) = new.answer_now(thing);
+            Change::Gone if subject.kind() == DiffKind::Answer => {
+                let (fate, status) = new.answer_now(subject);
                 (Change::Now(fate), status)
             }
             change => (change, None),
         };
         let severity = before.0.max(after.0);
-        Some(DiffRow { kind: thing.kind(), key: thing.shown(), change, severity, before: before.1, after: after.1, status })
+        Some(DiffRow { kind: subject.kind(), key: subject.shown(), change, severity, before: before.1, after: after.1, status })
     };
     let mut rows: Vec<DiffRow> = both.into_iter().filter_map(row).collect();
-    // Of rows that are alike in all this the order of their keys stays.
+    // The sort is stable, so rows that are equal in all this stay sorted by key.
     rows.sort_by_key(|row| (row.kind, row.change, Reverse(row.severity), Reverse(row.before.abs_diff(row.after))));
     rows
 }
 
-/// What a reader must know besides where a side is not exact, in words.
+/// Notes for a report that is not exact.
 #[must_use]
 pub fn notes(old: &ReportIndex, new: &ReportIndex) -> Vec<String> {
-    let note = |(side, so): (&ReportIndex, &str)| Some(format!("{} {so}", accuracy_note(side.approximate()?)));
+    let note = |(report, so): (&ReportIndex, &str)| Some(format!("{} {so}", accuracy_note(report.approximate()?)));
     let old = (old, "That is the old report: what is new may have been there before.");
     let new = (new, "That is the new report: what is gone or not requested may still be there.");
     [old, new].into_iter().filter_map(note).collect()

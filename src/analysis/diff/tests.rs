@@ -1,16 +1,16 @@
-//! What differs, and in which order it is told.
+//! The differences and their order.
 
-use super::side::DiffSubject;
+use super::report_index::DiffSubject;
 use crate::analysis::diff::*;
 use crate::render::render_diff;
 use crate::render::{OutputFormat, RenderOptions};
 
-fn side(things: &[(DiffSubject, Severity, u64)]) -> ReportIndex {
-    let mut side = ReportIndex::default();
-    for (thing, severity, hits) in things {
-        side.add(thing.clone(), *severity, *hits);
+fn report(subjects: &[(DiffSubject, Severity, u64)]) -> ReportIndex {
+    let mut report = ReportIndex::default();
+    for (subject, severity, hits) in subjects {
+        report.add(subject.clone(), *severity, *hits);
     }
-    side
+    report
 }
 
 fn answer(host: &[u8], path: &[u8]) -> DiffSubject {
@@ -22,14 +22,14 @@ fn path(path: &[u8]) -> DiffSubject {
 }
 
 fn old_and_new() -> (ReportIndex, ReportIndex) {
-    let old = side(&[
+    let old = report(&[
         (answer(b"", b"/old"), Severity::High, 2),
         (DiffSubject::Rule("dotfiles/env".into()), Severity::High, 5),
         (path(b"/same"), Severity::Low, 7),
         (path(b"/less"), Severity::Low, 7),
         (path(b"/reset-password/0123456789abcdef0123"), Severity::Low, 1),
     ]);
-    let new = side(&[
+    let new = report(&[
         (answer(b"shop.example", b"/.env"), Severity::Critical, 1),
         (answer(b"shop.example", b"/=cmd"), Severity::Critical, 1),
         (DiffSubject::Rule("dotfiles/env".into()), Severity::Critical, 1205),
@@ -48,7 +48,7 @@ fn printed(rows: &[DiffRow], format: OutputFormat) -> String {
 }
 
 #[test]
-fn what_matters_most_comes_first() {
+fn the_most_important_rows_come_first() {
     let (old, new) = old_and_new();
     let rows = diff(&old, &new);
     assert_eq!(
@@ -73,22 +73,23 @@ fn what_matters_most_comes_first() {
 }
 
 #[test]
-fn an_answer_that_is_none_any_more_says_what_became_of_it() {
+fn a_former_answer_has_its_present_condition() {
     let gone = [("/refused", 1), ("/redirected", 2), ("/app", 3), ("/maybe", 4), ("/soft", 5), ("/nothing", 6)];
-    let things: Vec<_> = gone.iter().map(|(path, hits)| (answer(b"a.example", path.as_bytes()), Severity::High, *hits)).collect();
-    let old = side(&things);
-    let mut new = side(&[(path(b"/refused"), Severity::High, 1)]);
+    let subjects: Vec<_> = gone.iter().map(|(path, hits)| (answer(b"a.example", path.as_bytes()), Severity::High, *hits)).collect();
+    let old = report(&subjects);
+    let mut new = report(&[(path(b"/refused"), Severity::High, 1)]);
     let mut meet = |path: &str, exposes: bool, fate: AnswerNow, status: u16, hits: u64| {
         new.add_outcome(answer(b"a.example", path.as_bytes()), (exposes, fate), Some(status), hits);
     };
-    // The commonest status, of equals the lowest; a hit of a rule that exposes nothing does not count beside others.
+    // The most frequent status, the lowest of several; a hit of a rule that exposes nothing does not count beside
+    // others.
     meet("/refused", false, AnswerNow::Ordinary, 200, 90);
     meet("/refused", true, AnswerNow::Refused, 404, 1);
     meet("/refused", true, AnswerNow::Refused, 403, 1);
     meet("/refused", false, AnswerNow::Unanswered, 500, 90);
     meet("/redirected", false, AnswerNow::Unanswered, 301, 1);
     meet("/app", true, AnswerNow::Ordinary, 200, 1);
-    // What matters most decides, in whatever order it is met.
+    // The most important condition decides, in any order.
     meet("/maybe", true, AnswerNow::Refused, 404, 9);
     meet("/maybe", true, AnswerNow::Uncertain, 200, 1);
     meet("/maybe", true, AnswerNow::Soft404, 200, 9);
@@ -107,14 +108,14 @@ fn an_answer_that_is_none_any_more_says_what_became_of_it() {
          answer,a.example/soft,soft_404,high,5,0,304\n\
          answer,a.example/refused,refused,high,1,0,403\n"
     );
-    insta::assert_snapshot!("fates", printed(&rows, OutputFormat::Table));
+    insta::assert_snapshot!("former_answers", printed(&rows, OutputFormat::Table));
     let json: serde_json::Value = serde_json::from_str(&printed(&rows, OutputFormat::Json)).unwrap();
     assert_eq!((&json[5]["change"], &json[5]["status_after"]), (&"refused".into(), &403.into()));
     assert!(rows.iter().map(|row| row.change).eq(AnswerNow::ALL.map(Change::Now)));
 }
 
 #[test]
-fn nothing_differs_from_itself() {
+fn a_report_does_not_differ_from_itself() {
     let (old, _) = old_and_new();
     let rows = diff(&old, &old);
     assert_eq!(rows, []);
@@ -124,7 +125,7 @@ fn nothing_differs_from_itself() {
 }
 
 #[test]
-fn who_compares_what_is_approximate_is_told_so() {
+fn approximate_reports_get_a_note() {
     let (old, mut new) = old_and_new();
     assert_eq!(notes(&old, &new), [""; 0]);
     new.approximate = Some(crate::analysis::model::Approximation { pairs: 3, rest_hits: 9, ..Default::default() });

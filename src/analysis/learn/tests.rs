@@ -1,4 +1,4 @@
-//! What is learnt of small logs, and that it does not depend on who counted what.
+//! Proposals from small logs; they do not depend on how the log is split.
 
 use std::sync::LazyLock;
 
@@ -10,7 +10,7 @@ use crate::finding::Severity;
 use crate::rules::{AllowList, RuleChoice, RuleSet, load};
 use crate::tally::LinePosition;
 
-/// A few rules, whatever those that come with the program learn to name.
+/// A few rules, independent of the built-in ones.
 static RULES: LazyLock<RuleSet> = LazyLock::new(|| {
     let rule = |id: &str, class: &str, path: &str| {
         format!("[[rule]]\nid = \"a/{id}\"\ntitle = \"x\"\nclass = \"{class}\"\nseverity = \"low\"\npaths = [\"{path}\"]\n")
@@ -21,21 +21,21 @@ static RULES: LazyLock<RuleSet> = LazyLock::new(|| {
     load(&RuleChoice { paths: vec![file.path().to_owned()], no_builtin: true, ..RuleChoice::default() }).expect("rules")
 });
 
-/// Three paths that rules name.
+/// Three paths that rules match.
 const PROBES: [&str; 3] = ["/.env", "/probe.php", "/shell.php"];
 
-/// A line, from a client of its own network.
+/// A line; each client is in a network of its own.
 fn line(client: usize, path: &str, status: u16, referer: &str) -> String {
     let time = format!("02/Nov/2026:08:{:02}:00 +0000", client % 60);
     format!("10.{}.{}.7 - - [{time}] \"GET {path} HTTP/1.1\" {status} 9 \"{referer}\" \"x\"\n", client / 256, client % 256)
 }
 
-/// A client that asks for three probes and for this.
+/// A client that sends three probes and this request.
 fn prober(client: usize, path: &str) -> String {
     PROBES.iter().chain([&path]).map(|path| line(client, path, 404, "-")).collect()
 }
 
-/// The tally of runs of lines, each judged by the worker it is given to, the first worker first.
+/// The tally of runs of lines, each scanned by the given worker, merged in the order of the workers.
 fn tally(runs: &[String], workers: &[usize]) -> Tally {
     let scope = ScanOptions { unlisted: true, ..ScanOptions::default() };
     let judge = LineScanner::new(&RULES, &scope);
@@ -56,14 +56,14 @@ fn text() -> [SourceInfo; 1] {
     [SourceInfo::new(b"a.log".to_vec(), 0, vec![(0, 0)])]
 }
 
-/// What is learnt, in the light of the whole.
+/// The proposals for the whole log.
 fn learned<T>(tally: &Tally, texts: &[SourceInfo], min_probers: usize, then: impl FnOnce(&Proposals<'_>) -> T) -> T {
     let allow = AllowList::default();
-    let material = ReportInput { rules: &RULES, tally, texts, min_severity: Severity::Low, outcomes: &[], apps: &[], allow: &allow };
-    then(&learn(&material, &LogAnalysis::new(&material), min_probers))
+    let report_input = ReportInput { rules: &RULES, tally, texts, min_severity: Severity::Low, outcomes: &[], apps: &[], allow: &allow };
+    then(&learn(&report_input, &LogAnalysis::new(&report_input), min_probers))
 }
 
-/// The paths that are proposed of a log.
+/// The proposed paths of a log.
 fn proposed(log: &str) -> Vec<String> {
     let (tally, texts) = (tally(&[log.to_owned()], &[0]), text());
     learned(&tally, &texts, 3, |learned| learned.proposals.iter().map(|proposal| proposal.path.to_owned()).collect())
@@ -74,19 +74,19 @@ fn probers(path: &str) -> String {
 }
 
 #[test]
-fn what_three_probers_ask_for_is_proposed() {
+fn paths_of_three_probers_are_proposed() {
     assert_eq!(proposed(&probers("/Unlisted.php?a=b")), ["/unlisted.php"]);
     assert_eq!(proposed(&(0..2).map(|client| prober(client, "/unlisted.php")).collect::<String>()), [""; 0]);
 }
 
 #[test]
-fn neighbours_are_one_prober() {
+fn clients_of_one_network_are_one_prober() {
     let log = probers("/unlisted.php").replace("10.0.2.7", "10.0.1.8");
     assert_eq!(proposed(&log), [""; 0]);
 }
 
 #[test]
-fn what_an_ordinary_client_got_is_not() {
+fn pages_that_a_normal_client_received_are_not_proposed() {
     for (status, is_proposed) in [(200, false), (304, false), (301, false), (404, true), (403, true)] {
         let log = probers("/unlisted.php") + &line(9, "/unlisted.php", status, "-");
         assert_eq!(proposed(&log).len(), usize::from(is_proposed), "{status}");
@@ -96,40 +96,40 @@ fn what_an_ordinary_client_got_is_not() {
 }
 
 #[test]
-fn what_search_engines_remember_is_not() {
+fn removed_pages_of_search_engines_are_not_proposed() {
     let crawlers: String = (10..12).map(|client| line(client, "/unlisted.php", 404, "-")).collect();
     assert_eq!(proposed(&(probers("/unlisted.php") + &crawlers)), [""; 0]);
 }
 
 #[test]
-fn a_page_behind_a_link_is_not_whoever_follows_it() {
+fn linked_pages_are_not_proposed() {
     let linked = |referer: &str| proposed(&(probers("/unlisted.php") + &line(0, "/unlisted.php", 200, referer)));
     assert_eq!(linked("https://example.org/menu"), [""; 0]);
     assert_eq!(linked("https://example.org/unlisted.php"), ["/unlisted.php"]);
 }
 
 #[test]
-fn what_many_clients_got_is_not_whoever_they_are() {
+fn pages_that_many_clients_received_are_not_proposed() {
     let log = |clients: usize| (0..clients).map(|n| prober(n, "/x") + &line(n, "/unlisted.php", 200, "-")).collect::<String>();
     assert!(proposed(&log(63)).contains(&"/unlisted.php".to_owned()));
     assert_eq!(proposed(&log(64)), ["/x"]);
 }
 
 #[test]
-fn a_client_that_probes_by_the_way_is_no_prober() {
+fn a_client_with_few_probes_among_many_requests_is_no_prober() {
     let pages = |client: usize| (0..20).map(|n| line(client, &format!("/page/{n}"), 200, "-")).collect::<String>();
     let log: String = (0..3).map(|client| prober(client, "/unlisted.php") + &pages(client)).collect();
     assert_eq!(proposed(&log), [""; 0]);
 }
 
 #[test]
-fn what_a_machine_made_up_is_counted() {
+fn machine_generated_paths_are_counted() {
     let (tally, texts) = (tally(&[probers("/x/1234567.php")], &[0]), text());
     assert_eq!(learned(&tally, &texts, 3, |learned| (learned.proposals.len(), learned.random)), (0, 1));
 }
 
 #[test]
-fn a_proposal_says_what_it_knows() {
+fn a_proposal_has_all_details() {
     let log = prober(2, "/Zero%2ephp") + &prober(1, "/zero.php?token=1") + &prober(0, "/zero.php") + &line(5, "/zero.php", 403, "-");
     let (tally, texts) = (tally(&[log], &[0]), text());
     learned(&tally, &texts, 3, |learned| {
@@ -142,7 +142,7 @@ fn a_proposal_says_what_it_knows() {
     });
 }
 
-/// A line of a small site that is probed.
+/// A line of the log of a small site with probes.
 fn any_line() -> impl Strategy<Value = String> {
     let path = prop_oneof![
         Just("/api"),
@@ -163,7 +163,7 @@ fn any_line() -> impl Strategy<Value = String> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
     #[test]
-    fn who_counts_what_changes_nothing(
+    fn any_split_gives_the_same_proposals(
         lines in prop::collection::vec(any_line(), 0..600),
         cuts in prop::collection::vec(0_usize..600, 0..12),
         workers in prop::collection::vec(0_usize..4, 13),

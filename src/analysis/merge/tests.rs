@@ -1,4 +1,4 @@
-//! Any split comes to the same, whoever adds it up.
+//! Any split of the logs merges to the same report, in any order.
 
 mod bounded;
 mod floods;
@@ -17,13 +17,13 @@ use crate::render::{GroupBy, OutputFormat, RenderOptions, render};
 use crate::rules::{RuleChoice, load};
 use crate::tally::{LinePosition, union_span};
 
-/// The rules that come with the program: they have conditions on clients, and apps.
+/// The built-in rules: they have client conditions and apps.
 fn rules() -> &'static RuleSet {
     static SET: LazyLock<RuleSet> = LazyLock::new(|| load(&RuleChoice::default()).unwrap());
     &SET
 }
 
-/// Some lines of a log, from a place in it on.
+/// Consecutive lines of a log.
 #[derive(Debug, Clone)]
 struct Piece {
     machine: Option<&'static str>,
@@ -44,7 +44,7 @@ impl Piece {
     }
 }
 
-/// What a scan of these would hand to a report; pieces of one log are one input.
+/// The input of a report on these pieces; pieces of one log are one input.
 struct Scanned {
     tally: Tally,
     texts: Vec<SourceInfo>,
@@ -85,7 +85,7 @@ const ALL: RowSelection =
     RowSelection { answered: true, pairs: true, clients: true, paths: true, rules: true, campaigns: true, most: None };
 
 fn with_report<R>(rules: &RuleSet, scanned: &Scanned, use_it: impl FnOnce(&Report<'_>) -> R) -> R {
-    let material = ReportInput {
+    let report_input = ReportInput {
         rules,
         tally: &scanned.tally,
         texts: &scanned.texts,
@@ -94,8 +94,8 @@ fn with_report<R>(rules: &RuleSet, scanned: &Scanned, use_it: impl FnOnce(&Repor
         apps: &[],
         allow: &scanned.allow,
     };
-    let context = LogAnalysis::new(&material);
-    use_it(&build(&material, &context, scanned.inputs.clone(), 0, ALL))
+    let analysis = LogAnalysis::new(&report_input);
+    use_it(&build(&report_input, &analysis, scanned.inputs.clone(), 0, ALL))
 }
 
 fn printed(rules: &RuleSet, scanned: &Scanned, format: OutputFormat, by: GroupBy) -> String {
@@ -109,22 +109,22 @@ fn json(scanned: &Scanned) -> String {
     printed(rules(), scanned, OutputFormat::Json, GroupBy::Pair)
 }
 
-/// Adds up reports in JSON.
+/// Merges reports in JSON.
 fn merged(reports: &[String]) -> Scanned {
     let mut merged = ReportMerger::new(rules());
     for report in reports {
         merged.add(read(report.as_bytes(), rules()).unwrap()).unwrap();
     }
-    of_whole(merged.finish(|_| false).unwrap())
+    from_merged(merged.finish(|_| false).unwrap())
 }
 
-fn of_whole(whole: MergedReport) -> Scanned {
+fn from_merged(whole: MergedReport) -> Scanned {
     let MergedReport { tally, texts, inputs, allow, rules, .. } = whole;
     assert!(rules.is_none(), "all rules are known");
     Scanned { tally, texts, inputs, allow }
 }
 
-/// A line of a log in which something may be found.
+/// A log line that may match.
 fn line() -> impl Strategy<Value = String> {
     let target = prop::sample::select(vec![
         "/",
@@ -163,7 +163,7 @@ fn line() -> impl Strategy<Value = String> {
     })
 }
 
-/// Lines in pieces: of several logs on several machines, and of one log cut in several.
+/// Logs in pieces: several logs of several hosts, and one log in several pieces.
 fn pieces() -> impl Strategy<Value = Vec<Piece>> {
     let logs = [(None, "a.log"), (None, "a.log.1"), (None, "b.log"), (Some("web1"), "a.log"), (Some("web2"), "a.log")];
     let one = (prop::sample::select(logs.to_vec()), prop::collection::vec(line(), 0..25));
@@ -179,7 +179,7 @@ fn pieces() -> impl Strategy<Value = Vec<Piece>> {
     })
 }
 
-/// The inputs in the order in which reports are added up.
+/// The inputs in the order of a merged report.
 fn sorted(mut pieces: Vec<Piece>) -> Vec<Piece> {
     pieces.sort_by_key(|piece| (piece.machine, piece.path));
     pieces
@@ -189,7 +189,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 96, ..ProptestConfig::default() })]
 
     #[test]
-    fn any_split_in_any_order_and_grouping_is_the_whole(pieces in pieces(), order in any::<u64>(), cut in any::<prop::sample::Index>()) {
+    fn any_split_order_and_grouping_merges_to_the_whole(pieces in pieces(), order in any::<u64>(), cut in any::<prop::sample::Index>()) {
         let whole = scan(&sorted(pieces.clone()));
         let mut parts: Vec<String> = pieces.iter().map(|piece| json(&scan(std::slice::from_ref(piece)))).collect();
         let turn = order as usize % parts.len();
@@ -208,22 +208,22 @@ proptest! {
     }
 
     #[test]
-    fn a_part_of_this_run_is_as_if_it_were_written_and_read(pieces in pieces()) {
+    fn adding_a_report_equals_writing_and_reading_it(pieces in pieces()) {
         let parts: Vec<Scanned> = pieces.iter().map(|piece| scan(std::slice::from_ref(piece))).collect();
         let written: Vec<String> = parts.iter().map(json).collect();
-        let mut told = ReportMerger::new(rules());
+        let mut merger = ReportMerger::new(rules());
         for (number, part) in parts.iter().enumerate() {
             if number % 2 == 0 {
-                with_report(rules(), part, |report| told.add_report(report)).unwrap();
+                with_report(rules(), part, |report| merger.add_report(report)).unwrap();
             } else {
-                told.add(read(written[number].as_bytes(), rules()).unwrap()).unwrap();
+                merger.add(read(written[number].as_bytes(), rules()).unwrap()).unwrap();
             }
         }
-        prop_assert_eq!(json(&of_whole(told.finish(|_| false).unwrap())), json(&merged(&written)));
+        prop_assert_eq!(json(&from_merged(merger.finish(|_| false).unwrap())), json(&merged(&written)));
     }
 }
 
-/// The lines of a report in order, without what stands between rows.
+/// The rows of a report, sorted, without separators.
 fn rows(text: &str) -> Vec<String> {
     let mut rows: Vec<String> = text.lines().map(|line| line.trim_end_matches(',').to_owned()).collect();
     rows.sort();
@@ -237,10 +237,10 @@ fn get(client: &str, target: &str, status: u16, bytes: u32) -> String {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 32, ..ProptestConfig::default() })]
 
-    /// A path that holds a secret is sorted by what was logged, and by what was told later: rows that are alike in all else may change
-    /// places.
+    /// Paths with a secret are sorted by the logged text first and by the redacted text after a merge, so rows that are
+    /// equal in all else may swap.
     #[test]
-    fn paths_with_secrets_come_to_the_same_rows(lines in prop::collection::vec((0_u8..3, 0_u8..4, prop::bool::ANY), 1..40), cut in any::<prop::sample::Index>()) {
+    fn paths_with_secrets_merge_to_the_same_rows(lines in prop::collection::vec((0_u8..3, 0_u8..4, prop::bool::ANY), 1..40), cut in any::<prop::sample::Index>()) {
         let line = |(client, secret, answered): &(u8, u8, bool)| {
             let target = format!("/.git/reset-password/0123456789abcdef012{secret}/.git/config");
             get(&format!("192.0.2.{client}"), &target, if *answered { 200 } else { 404 }, 9)
@@ -251,9 +251,9 @@ proptest! {
         let whole = scan(&pieces);
         let parts: Vec<String> = pieces.iter().rev().map(|piece| json(&scan(std::slice::from_ref(piece)))).collect();
         let result = merged(&parts);
-        prop_assert!(!json(&result).contains("0123456789abcdef"), "no secret is told");
+        prop_assert!(!json(&result).contains("0123456789abcdef"), "no secret is printed");
         prop_assert_eq!(rows(&json(&result)), rows(&json(&whole)));
-        prop_assert_eq!(json(&merged(&[json(&result)])), json(&result), "told twice");
+        prop_assert_eq!(json(&merged(&[json(&result)])), json(&result), "written twice");
         for by in [GroupBy::Pair, GroupBy::Client, GroupBy::Path, GroupBy::Rule] {
             let [result, whole] = [&result, &whole].map(|scanned| rows(&printed(rules(), scanned, OutputFormat::Csv, by)));
             prop_assert_eq!(result, whole);
@@ -269,7 +269,7 @@ fn value(scanned: &Scanned) -> serde_json::Value {
 const PROBES: [&str; 6] = ["/.env", "/.git/config", "/phpinfo.php", "/backup.sql", "/.aws/credentials", "/.svn/entries"];
 
 #[test]
-fn what_only_all_parts_show_is_decided_anew() {
+fn decisions_are_made_again_for_the_whole() {
     let probes: Vec<String> = PROBES.iter().map(|probe| get("192.0.2.1", probe, 200, 512)).collect();
     let parts: Vec<String> = ["access.log", "access.log.1", "access.log.2"]
         .iter()
@@ -280,10 +280,10 @@ fn what_only_all_parts_show_is_decided_anew() {
         let part: serde_json::Value = serde_json::from_str(part).unwrap();
         assert_eq!((&part["totals"]["answered"], &part["totals"]["uncertain"]), (&0.into(), &2.into()));
     }
-    // A log and what it was rotated to are one site.
+    // A log and its rotated siblings are one site.
     let apart = value(&merged(&parts));
     assert_eq!((&apart["totals"]["answered"], &apart["totals"]["soft_404"]), (&0.into(), &6.into()));
-    // Read bit by bit, one log is one site.
+    // A log that is read in parts is one site.
     let one: Vec<String> = probes.chunks(2).map(|lines| json(&scan(&[Piece::new("access.log", lines)]))).collect();
     let one = value(&merged(&one));
     assert_eq!((&one["totals"]["answered"], &one["totals"]["soft_404"]), (&0.into(), &6.into()));
@@ -291,14 +291,14 @@ fn what_only_all_parts_show_is_decided_anew() {
 }
 
 #[test]
-fn logs_of_one_name_on_two_machines_stay_apart() {
+fn logs_of_one_name_on_two_hosts_stay_separate() {
     let probes: Vec<String> = PROBES.iter().map(|probe| get("192.0.2.1", probe, 200, 512)).collect();
     let on = |machine, lines| Piece { machine, ..Piece::new("access.log", lines) };
     let parts = [on(Some("web1"), &probes[..3]), on(Some("web2"), &probes[3..])].map(|piece| json(&scan(&[piece])));
     let both = value(&merged(&parts));
     assert_eq!((&both["totals"]["soft_404"], both["inputs"].as_array().unwrap().len()), (&6.into(), 2));
     assert_eq!((&both["inputs"][0]["log_host"], &both["inputs"][1]["log_host"]), (&"web1".into(), &"web2".into()));
-    assert_eq!(both["clients"][0]["sample"]["log_host"], "web2", "where the most severe of its probes is");
+    assert_eq!(both["clients"][0]["sample"]["log_host"], "web2", "the host of its most severe probe");
     let unnamed = [on(None, &probes[..3]), on(None, &probes[3..])].map(|piece| json(&scan(&[piece])));
     let one = value(&merged(&unnamed));
     assert_eq!((&one["totals"]["soft_404"], one["inputs"].as_array().unwrap().len()), (&6.into(), 1));
@@ -331,7 +331,7 @@ paths = ["/key"]
 "#;
 
 #[test]
-fn a_rule_that_nobody_knows_is_told_as_the_report_has_it() {
+fn unknown_rules_are_taken_from_the_report() {
     let file = std::path::Path::new("own.toml");
     let own = crate::rules::check(file, OWN).unwrap();
     let (_, last) = OWN.rsplit_once("\n\n").unwrap();
@@ -352,29 +352,33 @@ fn a_rule_that_nobody_knows_is_told_as_the_report_has_it() {
     }];
     let texts = vec![SourceInfo::new(b"a.log".to_vec(), 7, Vec::new())];
     let scanned = Scanned { tally: tally.with_names(scratch.names), texts, inputs, allow: AllowList::default() };
-    let told = printed(&own, &scanned, OutputFormat::Json, GroupBy::Pair);
-    let as_told = |rules: &RuleSet, is_left_out: &dyn Fn(&Rule) -> bool| {
+    let written = printed(&own, &scanned, OutputFormat::Json, GroupBy::Pair);
+    let report_by = |rules: &RuleSet, is_left_out: &dyn Fn(&Rule) -> bool| {
         let mut merged = ReportMerger::new(rules);
-        merged.add(read(told.as_bytes(), rules).unwrap()).unwrap();
+        merged.add(read(written.as_bytes(), rules).unwrap()).unwrap();
         let MergedReport { rules: more, tally, texts, inputs, allow, unknown_rules, .. } = merged.finish(is_left_out).unwrap();
         (
             printed(more.as_ref().unwrap_or(rules), &Scanned { tally, texts, inputs, allow }, OutputFormat::Json, GroupBy::Pair),
             unknown_rules,
         )
     };
-    assert_eq!(as_told(&own, &|_| false), (told.clone(), vec![]));
-    let (by_fewer, unknown) = as_told(&fewer, &|_| false);
-    assert_eq!(by_fewer, told);
+    assert_eq!(report_by(&own, &|_| false), (written.clone(), vec![]));
+    let (by_fewer, unknown) = report_by(&fewer, &|_| false);
+    assert_eq!(by_fewer, written);
     assert_eq!(unknown, ["own/admin", "own/guess"]);
-    let (left, unknown) = as_told(&fewer, &|rule| rule.class == "panel");
+    let (left, unknown) = report_by(&fewer, &|rule| rule.class == "panel");
     assert_eq!(unknown, ["own/guess"]);
     let left: serde_json::Value = serde_json::from_str(&left).unwrap();
-    assert_eq!(left["rules"].as_array().unwrap().len(), 1, "who asked for less is nobody to whom the other applies: {left}");
+    assert_eq!(
+        left["rules"].as_array().unwrap().len(),
+        1,
+        "without the panel rule the client requests too few paths for the other: {left}"
+    );
     assert_eq!((&left["totals"]["hits"], &left["clients"][0]["other_requests"]), (&1.into(), &3.into()));
 }
 
 #[test]
-fn what_was_allowed_adds_up_by_entry() {
+fn allowed_requests_add_up_by_entry() {
     let with = |entries: &[(&str, usize, u64)]| {
         let mut scanned = scan(&[Piece::new("a.log", &[get("192.0.2.1", "/.env", 404, 9)])]);
         scanned.allow = AllowList::from_report(entries.iter().map(|(file, line, _)| ((*file).to_owned(), *line, "ours".to_owned())));
@@ -394,7 +398,7 @@ fn what_was_allowed_adds_up_by_entry() {
 }
 
 #[test]
-fn an_inputs_problems_are_each_told_once() {
+fn each_problem_of_an_input_is_listed_once() {
     let part = |path, problem: Option<&str>| {
         let mut scanned = scan(&[Piece::new(path, &[get("192.0.2.1", "/.env", 404, 9)])]);
         scanned.inputs[0].problem = problem.map(str::to_owned);

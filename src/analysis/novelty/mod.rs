@@ -1,7 +1,7 @@
-//! What a report holds that no report before it did: answers, rules, paths, clients and campaigns never seen before.
+//! Finds what is new in a report: answers, rules, paths, clients and campaigns that no earlier report had.
 //!
-//! Looks at a finished report and a [memory](SeenHistory) of what earlier ones held, and judges nothing. Keys are texts as reports
-//! show them, masked and escaped: a secret is in none of them, and what differs only in its secret is one.
+//! Compares a finished report with the [history](SeenHistory) of earlier ones. Keys are redacted texts: they contain no
+//! secret, and values that differ only in a secret have the same key.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -16,48 +16,49 @@ use crate::redact::mask::redacted;
 use crate::rules::RuleSet;
 use crate::time::LogTime;
 
-/// Something that was never seen before.
+/// An item that was never seen before.
 #[derive(Debug, Clone)]
 pub struct NewItem<'a> {
-    /// What it is.
+    /// Its kind.
     pub kind: NoveltyKind,
-    /// Which one, fit for an output: the host and path of an answer, the id of a rule, a path, a client, the key of a
+    /// Its key, safe to print: the host and path of an answer, the id of a rule, a path, a client, or the key of a
     /// campaign.
     pub key: String,
-    /// The worst of its hits, raised where one was answered.
+    /// The highest severity of its hits, raised if one was answered.
     pub severity: Severity,
     /// Its hits in this report.
     pub hits: u64,
-    /// The earliest of them.
+    /// Its earliest hit.
     pub first_time: Option<LogTime>,
-    /// Of the most severe of them the earliest.
+    /// The earliest of its most severe hits.
     pub sample: SampleRequest<'a>,
 }
 
-/// What is new in a report, in the order of [`NoveltyKind`], then of the report's rows; remembers all that the report holds.
+/// Finds the new items of a report, in the order of [`NoveltyKind`] and then of its rows, and records all items of the
+/// report.
 ///
-/// `mark` and `now` are those of [`SeenHistory::look`]. The report is to be whole: what its lists leave out is not looked at.
+/// `report_seq` and `now` are those of [`SeenHistory::check_and_record`]. The report must be complete.
 #[must_use]
-pub fn find_new<'a>(report: &Report<'a>, seen: &mut SeenHistory, mark: u32, now: i64) -> Vec<NewItem<'a>> {
+pub fn find_new<'a>(report: &Report<'a>, seen: &mut SeenHistory, report_seq: u32, now: i64) -> Vec<NewItem<'a>> {
     let mut found: Vec<NewItem<'a>> = Vec::new();
-    // What differs only in what is masked has one key.
+    // Items that differ only in a redacted part have one key.
     let mut known: HashMap<(NoveltyKind, String), usize> = HashMap::new();
-    for one in candidates(report) {
-        if !seen.check_and_record(one.kind, one.key.as_bytes(), mark, now) {
+    for item in candidates(report) {
+        if !seen.check_and_record(item.kind, item.key.as_bytes(), report_seq, now) {
             continue;
         }
-        match known.entry((one.kind, one.key.clone())) {
-            Entry::Occupied(at) => found[*at.get()].add(&one),
+        match known.entry((item.kind, item.key.clone())) {
+            Entry::Occupied(at) => found[*at.get()].add(&item),
             Entry::Vacant(place) => {
                 place.insert(found.len());
-                found.push(one);
+                found.push(item);
             }
         }
     }
     found
 }
 
-/// All that may be new, in its order.
+/// All items of a report, in order.
 fn candidates<'r, 'a>(report: &'r Report<'a>) -> impl Iterator<Item = NewItem<'a>> + 'r {
     let of = |rows: &'r [Row<'a>], kind| rows.iter().map(move |row| NewItem::from_row(report.rule_set, kind, row));
     let rows = of(&report.answered, NoveltyKind::Answer).chain(of(&report.rules, NoveltyKind::Rule));
@@ -82,7 +83,7 @@ impl<'a> NewItem<'a> {
         Self { kind: NoveltyKind::Campaign, key: key.clone(), severity, hits, first_time, sample }
     }
 
-    /// Adds another with the same key. Rows come the worst first, so the proof is this one's.
+    /// Adds an item with the same key. The first one is the most severe, so its sample stays.
     fn add(&mut self, other: &Self) {
         self.hits += other.hits;
         self.first_time = match (self.first_time, other.first_time) {
@@ -92,7 +93,7 @@ impl<'a> NewItem<'a> {
     }
 }
 
-/// What names it, fit for an output.
+/// The key of a row, safe to print.
 pub(crate) fn display_key(rules: &RuleSet, key: RowKey<'_>) -> String {
     match key {
         RowKey::Answer(host, path, _) => format!("{}{}", host.map_or(Cow::default(), redacted), shown_path(path)),
@@ -102,7 +103,7 @@ pub(crate) fn display_key(rules: &RuleSet, key: RowKey<'_>) -> String {
     }
 }
 
-/// A path; `-` where what was asked for has none.
+/// A path; `-` where there is none.
 fn shown_path(path: &[u8]) -> Cow<'_, str> {
     if path.is_empty() { Cow::Borrowed("-") } else { redacted(path) }
 }

@@ -1,4 +1,4 @@
-//! What is new on the night of the fixture, and what of a log may stand in it.
+//! The new items of the fixture, and safe output for any log.
 
 use proptest::prelude::*;
 
@@ -14,20 +14,20 @@ fn csv(news: &[NewItem<'_>]) -> String {
 }
 
 #[test]
-fn a_first_night_is_all_news() {
+fn everything_in_the_first_report_is_new() {
     let (rules, mut seen) = (fixture::rules(), SeenHistory::new(1));
     let report = fixture::report(rules);
     let first = find_new(&report, &mut seen, 1, 0);
-    insta::assert_snapshot!("a_first_night", csv(&first));
+    insta::assert_snapshot!("first_report", csv(&first));
     assert!(first.is_sorted_by_key(|one| one.kind));
     let rows = report.answered.len() + report.rules.len() + report.paths.len() + report.clients.len() + report.campaigns.len();
     assert_eq!(first.len(), rows);
-    assert_eq!(csv(&find_new(&report, &mut seen, 1, 0)), csv(&first), "made anew under the same mark");
+    assert_eq!(csv(&find_new(&report, &mut seen, 1, 0)), csv(&first), "built again with the same report_seq");
     assert_eq!(csv(&find_new(&report, &mut seen, 2, 0)), "kind,key,severity,hits,first_time,sample_target,source,line\n");
 }
 
 #[test]
-fn only_what_is_new_is_news() {
+fn only_unseen_items_are_new() {
     let (rules, mut seen) = (fixture::rules(), SeenHistory::new(1));
     let mut before = fixture::report(rules);
     before.answered.retain(|row| row.key != RowKey::Answer(Some(b"shop.example"), b"/.git/config", b"shop.example"));
@@ -41,7 +41,7 @@ fn only_what_is_new_is_news() {
 }
 
 #[test]
-fn what_differs_in_a_secret_only_is_one() {
+fn items_that_differ_only_in_a_secret_are_one() {
     let (rules, mut seen) = (fixture::rules(), SeenHistory::new(1));
     let mut report = fixture::empty(rules);
     let row = fixture::report(rules).paths[0].clone();
@@ -54,7 +54,7 @@ fn what_differs_in_a_secret_only_is_one() {
 }
 
 #[test]
-fn what_has_no_name_is_a_dash() {
+fn an_empty_path_is_a_dash() {
     let (rules, mut seen) = (fixture::rules(), SeenHistory::new(1));
     let mut report = fixture::empty(rules);
     let row = fixture::report(rules).paths[0].clone();
@@ -67,7 +67,7 @@ fn what_has_no_name_is_a_dash() {
 
 proptest! {
     #[test]
-    fn no_byte_of_a_log_acts(path: Vec<u8>, target in any::<Vec<u8>>(), host in "[=+@\",;\r\n\t a-z-]{0,12}", source: Vec<u8>) {
+    fn no_log_byte_is_unsafe_in_csv(path: Vec<u8>, target in any::<Vec<u8>>(), host in "[=+@\",;\r\n\t a-z-]{0,12}", source: Vec<u8>) {
         let (rules, mut seen) = (fixture::rules(), SeenHistory::new(1));
         let mut report = fixture::empty(rules);
         let mut row = fixture::report(rules).paths[0].clone();

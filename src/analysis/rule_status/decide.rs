@@ -1,6 +1,7 @@
-//! What one hit comes to, once it is known what becomes of each of its rules.
+//! The decision for one hit, given the status of each of its rules.
 //!
-//! Knows no tally: a scan asks the whole log, `follow` what it has seen so far, and both decide alike.
+//! It does not depend on a tally: a scan passes the status from the whole log, `follow` from what it has seen so far,
+//! and both decide alike.
 
 use super::Decision;
 use crate::finding::{RuleId, Severity};
@@ -8,18 +9,18 @@ use crate::log_entry::Outcome;
 use crate::rules::RuleSet;
 use crate::soft_404::{Answer, Grade};
 
-/// What becomes of one rule that a request matched.
+/// Whether a rule that a request matched applies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RuleStatus {
     Active,
-    /// On a site that runs this app it is `info`, whatever was answered.
+    /// The site runs this app, so the rule counts as `info`, whatever the response was.
     Suppressed(RuleId),
-    /// The client is nobody to whom it applies, or it asked too rarely.
+    /// The client does not meet its condition, or sent too few requests.
     Dropped,
 }
 
-/// What a hit by `matched` comes to, whatever outcomes are asked for; the rules that are reported, those from `level` on,
-/// go to `kept`.
+/// The decision for a hit on the rules `matched`, whatever outcomes were requested. Rules from severity `level` on are
+/// reported and go to `kept`.
 pub(crate) fn decide(
     rules: &RuleSet,
     level: Severity,
@@ -59,7 +60,7 @@ pub(crate) fn decide(
 }
 
 impl Decision {
-    /// The same for a hit with this outcome: one that is not asked for is neither reported nor missed.
+    /// Limits the decision to the requested outcomes: with any other outcome a hit is neither reported nor suppressed.
     pub(crate) fn filter_outcome(self, outcomes: &[Outcome], outcome: Outcome) -> Self {
         if outcomes.is_empty() || outcomes.contains(&outcome) {
             return self;
@@ -68,7 +69,7 @@ impl Decision {
     }
 }
 
-/// What makes these rules a finding besides the line: who asks, `client`, or how often, `flood`. `None` where a line alone does.
+/// What these rules require besides the line: `client`, `flood`, or `None` if the line alone is a finding.
 pub(crate) fn required_context(rules: &RuleSet, list: &[RuleId]) -> Option<&'static str> {
     let is_of_client = |rule: &RuleId| rules.rule(*rule).with_client.is_some();
     match list.iter().any(|rule| rules.rule(*rule).is_certain()) {

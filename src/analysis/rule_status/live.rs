@@ -1,9 +1,9 @@
-//! The context as far as it shows by now: `follow` decides each hit when it comes, and cannot wait for the whole.
+//! The analysis of a live log: `follow` decides each hit when it arrives, from what it has seen so far.
 //!
-//! The same questions as for a whole log, in bounded memory: which apps a site runs, what it answers to anything, and who is
-//! a prober. What was seen longest ago is dropped first. A request that is an attack only because of its client waits until the
-//! client shows itself; it is reported late, or never. An answer is graded by what is known when it comes; it is reported again
-//! when its grade changes.
+//! It knows the same as the analysis of a whole log, in bounded memory: the apps of each site, its answers to unknown
+//! paths, and the probers. The oldest entries are dropped first. A request that is an attack only because of its client
+//! is held until the client proves to be a prober; it is reported late or never. An answer is graded when it arrives,
+//! and reported again when its grade changes.
 
 use std::hash::BuildHasher;
 
@@ -23,37 +23,36 @@ use crate::lru::LruMap;
 use crate::rules::{Rule, RuleSet, WithClient};
 use crate::soft_404::{Answer, Grade, PathShape, Response, path_hash};
 
-/// Sites that are told apart. Whoever asks may choose the name of a host; those that come later share one place, which
-/// shows nothing.
+/// The most sites. A client may invent any number of host names; later sites share one entry without evidence.
 const SITES: usize = 4_096;
-/// Clients whose distinct probe paths are remembered, for each condition that rules have.
+/// The most clients whose distinct probe paths are stored, for each condition of a rule.
 const CLIENTS: usize = 65_536;
-/// Clients of whom requests wait ...
+/// The most clients with held requests ...
 const WAITING_CLIENTS: usize = 2_048;
-/// ... so many of each ...
+/// ... the most requests of each ...
 const WAITING_LINES: usize = 16;
-/// ... of so many bytes.
+/// ... and the most bytes of each request.
 const WAITING_BYTES: usize = 2_048;
 
-/// A site among those that are known: a host, or the logs of one family where hosts are not logged.
+/// A site by number: a host, or the rotated siblings of a log where hosts are not logged.
 type SiteId = u32;
 
-/// One hit as the context sees it.
+/// A hit with what the analysis needs to know of it.
 #[derive(Debug, Clone, Copy)]
 pub struct LiveHitContext<'a> {
-    /// Who asked.
+    /// The client.
     pub client: Client<'a>,
-    /// For what: the normalised path.
+    /// The normalized path.
     pub path: &'a [u8],
-    /// The virtual host in lower case, where one was logged.
+    /// The virtual host in lower case, if one was logged.
     pub host: Option<&'a [u8]>,
-    /// What the names of the log and of its rotated siblings have in common.
+    /// The common part of the names of the log and its rotated siblings.
     pub family: &'a [u8],
-    /// What the site answered.
+    /// The response of the site.
     pub response: Response,
 }
 
-/// A hit's site and client, as they are remembered.
+/// The site, the client and the path of a hit, as identifiers.
 #[derive(Debug, Clone)]
 pub struct ResolvedIds {
     site: Option<SiteId>,
@@ -62,7 +61,7 @@ pub struct ResolvedIds {
     shape: PathShape,
 }
 
-/// A request that waits for its client to show itself: a [`LiveLine`] that owns what it says.
+/// A request held until its client proves to be a prober: an owned [`LiveLine`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PendingHit {
     generation: u64,
@@ -76,7 +75,7 @@ pub struct PendingHit {
 }
 
 impl PendingHit {
-    /// A line that is to wait.
+    /// Copies the line.
     #[must_use]
     pub fn new(line: &LiveLine<'_>) -> Self {
         Self {
@@ -91,7 +90,7 @@ impl PendingHit {
         }
     }
 
-    /// The line that waited.
+    /// The held line.
     #[must_use]
     pub fn line(&self) -> LiveLine<'_> {
         LiveLine {
@@ -107,7 +106,7 @@ impl PendingHit {
     }
 }
 
-/// What was seen so far.
+/// The analysis of what was seen so far.
 #[derive(Debug)]
 pub struct LiveAnalysis<'r> {
     rules: &'r RuleSet,
@@ -123,14 +122,14 @@ pub struct LiveAnalysis<'r> {
     state: RandomState,
 }
 
-/// The first distinct paths a client asked for, by their hashes: as many as it takes.
+/// Hashes of the first distinct paths that a client requested, as many as the condition needs.
 #[derive(Debug, Default)]
 struct DistinctPaths {
     paths: Vec<u64>,
 }
 
 impl<'r> LiveAnalysis<'r> {
-    /// Nothing was seen; the apps of `declared_apps` run everywhere.
+    /// An empty analysis; `declared_apps` run on all sites.
     #[must_use]
     pub fn new(rules: &'r RuleSet, level: Severity, outcomes: &'r [Outcome], declared_apps: &'r [RuleId]) -> Self {
         let mut conditions: Vec<&WithClient> = rules.rules().iter().filter_map(|rule| rule.with_client.as_ref()).collect();
@@ -151,19 +150,19 @@ impl<'r> LiveAnalysis<'r> {
         }
     }
 
-    /// The same, with what earlier runs recorded of the sites.
+    /// The same with the site history of earlier runs.
     #[must_use]
-    pub fn with_history(self, memory: SiteHistory) -> Self {
-        Self { answers: LiveAnswers::new(self.rules, memory), ..self }
+    pub fn with_history(self, history: SiteHistory) -> Self {
+        Self { answers: LiveAnswers::new(self.rules, history), ..self }
     }
 
-    /// What is known of the sites, for the next run. `now` is in seconds since 1970.
+    /// The site history for the next run. `now` is in seconds since 1970.
     #[must_use]
     pub fn history(&mut self, now: i64) -> &SiteHistory {
         self.answers.history(now)
     }
 
-    /// Takes in sizes of home pages in a run of lines of a log.
+    /// Records sizes of home pages from a run of lines.
     pub fn record_home_pages(&mut self, homes: &Homes, names: &SymbolTables, family: &[u8]) {
         for (host, bytes) in homes.iter() {
             let host = (host != SymbolTables::NO_HOST).then(|| &**names.hosts.resolve(host));
@@ -173,36 +172,36 @@ impl<'r> LiveAnalysis<'r> {
         }
     }
 
-    /// Brings the grades up to date, and gives the hits whose grade changed.
+    /// Updates the grades, and returns the hits whose grade changed.
     pub fn regrade(&mut self) -> Vec<Regraded> {
         self.answers.regrade()
     }
 
-    /// Weighs all evidence, however little came since it was weighed.
+    /// Updates the grader with all evidence, however little is new.
     pub fn update_grader(&mut self) {
         self.answers.update_grader_for_all();
     }
 
-    /// Whether there is more to grade by than there was.
+    /// Whether there is evidence that no grade uses yet.
     #[must_use]
     pub fn has_ungraded(&self) -> bool {
         self.answers.has_ungraded()
     }
 
-    /// Keeps a hit whose grade may change.
-    pub fn track_answer(&mut self, met: &ResolvedIds, response: Response, answer: Answer, has_alerted: bool, line: &LiveLine<'_>) {
-        if let Some(site) = met.site.filter(|_| line.text.len() <= WAITING_BYTES) {
-            self.answers.track(site, met.path, met.shape, line.rules, response, answer, has_alerted, || PendingHit::new(line));
+    /// Stores a hit whose grade may change.
+    pub fn track_answer(&mut self, ids: &ResolvedIds, response: Response, answer: Answer, has_alerted: bool, line: &LiveLine<'_>) {
+        if let Some(site) = ids.site.filter(|_| line.text.len() <= WAITING_BYTES) {
+            self.answers.track(site, ids.path, ids.shape, line.rules, response, answer, has_alerted, || PendingHit::new(line));
         }
     }
 
-    /// Whether a distinct answer is to raise an alert. A site that refuses nothing may answer anything: of such a site one alert
-    /// is enough until it shows that it does not.
-    pub fn may_alert(&mut self, met: &ResolvedIds) -> bool {
-        met.site.is_none_or(|site| self.answers.may_alert(site, &met.shape))
+    /// Whether a distinct answer raises an alert. A site that refuses nothing may answer any path; it gets one alert
+    /// until it refuses something.
+    pub fn may_alert(&mut self, ids: &ResolvedIds) -> bool {
+        ids.site.is_none_or(|site| self.answers.may_alert(site, &ids.shape))
     }
 
-    /// Takes in the signs of apps in a run of lines of a log.
+    /// Records evidence of apps from a run of lines.
     pub fn record_app_evidence(&mut self, signs: &AppEvidence, names: &SymbolTables, family: &[u8]) {
         if signs.is_empty() {
             return;
@@ -220,16 +219,16 @@ impl<'r> LiveAnalysis<'r> {
         self.apps = DetectedApps::from_evidence(self.signs.iter(), self.declared_apps);
     }
 
-    /// Finds whose hit it is, and on which site.
+    /// Resolves the site and the client of a hit.
     pub fn resolve(&mut self, seen: &LiveHitContext<'_>) -> ResolvedIds {
         let site = site(&mut self.sites, seen.host, seen.family);
         ResolvedIds { site, client: ClientKey::from(&seen.client), path: path_hash(seen.path), shape: PathShape::of(seen.path) }
     }
 
-    /// Takes in a hit; what waited for its client to show itself, if it did so now.
-    pub fn observe(&mut self, matched: &[RuleId], seen: &LiveHitContext<'_>, met: &ResolvedIds) -> Vec<PendingHit> {
-        if let Some(site) = met.site {
-            self.answers.record(site, site_name(seen.host, seen.family), met.path, met.shape, matched, &seen.response);
+    /// Records a hit. Returns the held requests of its client, if this hit proves that it is a prober.
+    pub fn observe(&mut self, matched: &[RuleId], seen: &LiveHitContext<'_>, ids: &ResolvedIds) -> Vec<PendingHit> {
+        if let Some(site) = ids.site {
+            self.answers.record(site, site_name(seen.host, seen.family), ids.path, ids.shape, matched, &seen.response);
         }
         if seen.client.is_unknown() {
             return Vec::new();
@@ -239,36 +238,36 @@ impl<'r> LiveAnalysis<'r> {
         for at in 0..self.conditions.len() {
             let (with, _) = self.conditions[at];
             let counts = |rule: &Rule| rule.is_certain() && (with.classes.is_empty() || with.classes.contains(&rule.class));
-            let strong = |rule: &RuleId| counts(self.rules.rule(*rule)) && self.suppressing_app(*rule, met.site).is_none();
+            let strong = |rule: &RuleId| counts(self.rules.rule(*rule)) && self.suppressing_app(*rule, ids.site).is_none();
             if !matched.iter().any(strong) {
                 continue;
             }
             let enough = with.distinct_paths as usize;
-            let asked = self.conditions[at].1.value(met.client.clone(), DistinctPaths::default);
+            let asked = self.conditions[at].1.value(ids.client.clone(), DistinctPaths::default);
             if asked.paths.len() < enough && !asked.paths.contains(&path) {
                 asked.paths.push(path);
                 shown |= asked.paths.len() == enough;
             }
         }
-        if shown { self.waiting.remove(&met.client).unwrap_or_default() } else { Vec::new() }
+        if shown { self.waiting.remove(&ids.client).unwrap_or_default() } else { Vec::new() }
     }
 
-    /// What a hit comes to by now; the rules that are reported go to `kept`.
-    pub fn decide(&self, matched: &[RuleId], seen: &LiveHitContext<'_>, met: &ResolvedIds, kept: &mut Vec<RuleId>) -> Decision {
-        let standing = |rule| self.rule_status(rule, met);
+    /// The decision for a hit at this time. The reported rules go to `kept`.
+    pub fn decide(&self, matched: &[RuleId], seen: &LiveHitContext<'_>, ids: &ResolvedIds, kept: &mut Vec<RuleId>) -> Decision {
+        let standing = |rule| self.rule_status(rule, ids);
         let status = seen.response.status;
-        let grade = || met.site.map_or(Grade::DISTINCT, |site| self.answers.grade(site, met.path, met.shape, matched, &seen.response));
+        let grade = || ids.site.map_or(Grade::DISTINCT, |site| self.answers.grade(site, ids.path, ids.shape, matched, &seen.response));
         let decision = decide::decide(self.rules, self.level, matched, status, standing, grade, kept);
         decision.filter_outcome(self.outcomes, Outcome::of(status))
     }
 
-    /// Whether a request that is no finding may become one when its client shows itself.
+    /// Whether a request that is no finding becomes one if its client proves to be a prober.
     #[must_use]
     pub fn may_be_promoted(&self, matched: &[RuleId]) -> bool {
         matched.iter().any(|&rule| self.rules.rule(rule).with_client.is_some())
     }
 
-    /// Keeps a request that is no finding yet. Where there is no room, the one that waited longest goes.
+    /// Holds a request that is no finding yet. If there is no space, the oldest is dropped.
     pub fn hold(&mut self, client: Client<'_>, late: PendingHit) {
         if late.text.len() > WAITING_BYTES || client.is_unknown() {
             return;
@@ -280,16 +279,16 @@ impl<'r> LiveAnalysis<'r> {
         lines.push(late);
     }
 
-    /// What makes these rules a finding besides the line, where the line alone does not.
+    /// What these rules require besides the line: `client`, `flood`, or `None`.
     #[must_use]
     pub fn required_context(&self, rules: &[RuleId]) -> Option<&'static str> {
         decide::required_context(self.rules, rules)
     }
 
-    fn rule_status(&self, rule: RuleId, met: &ResolvedIds) -> RuleStatus {
+    fn rule_status(&self, rule: RuleId, ids: &ResolvedIds) -> RuleStatus {
         let upheld = |with: &WithClient| {
             let known = self.conditions.iter().find(|(known, _)| *known == with);
-            known.and_then(|(_, clients)| clients.peek(&met.client)).is_some_and(|asked| asked.paths.len() >= with.distinct_paths as usize)
+            known.and_then(|(_, clients)| clients.peek(&ids.client)).is_some_and(|asked| asked.paths.len() >= with.distinct_paths as usize)
         };
         if self.rules.rule(rule).with_client.as_ref().is_some_and(|with| !upheld(with)) {
             return RuleStatus::Dropped;
@@ -297,24 +296,24 @@ impl<'r> LiveAnalysis<'r> {
         if self.rules.rule(rule).window.is_some() {
             return RuleStatus::Dropped;
         }
-        self.suppressing_app(rule, met.site).map_or(RuleStatus::Active, RuleStatus::Suppressed)
+        self.suppressing_app(rule, ids.site).map_or(RuleStatus::Active, RuleStatus::Suppressed)
     }
 
-    /// The app that silences a rule on a site.
+    /// The app that suppresses a rule on a site.
     fn suppressing_app(&self, rule: RuleId, site: Option<SiteId>) -> Option<RuleId> {
         let run = |app: &RuleId| site.map_or(self.declared_apps.contains(app), |site| self.apps.runs(*app, site));
         self.rules.suppressed_by_apps(rule).iter().copied().find(run)
     }
 }
 
-/// A site as later runs know it.
+/// A site as the site history identifies it.
 fn site_name<'n>(host: Option<&'n [u8]>, family: &'n [u8]) -> SiteName<'n> {
     host.map_or(SiteName::Log(family), SiteName::Host)
 }
 
-/// The number of a site; `None` where there are too many.
+/// The number of a site; `None` if there are too many.
 fn site(sites: &mut Interner<Box<[u8]>>, host: Option<&[u8]>, family: &[u8]) -> Option<SiteId> {
-    // A path begins with no NUL, and neither does a host.
+    // Neither a path nor a host begins with NUL, so the keys cannot collide.
     let key = match host {
         Some(host) => host.to_vec(),
         None => [&b"\0"[..], family].concat(),

@@ -1,7 +1,8 @@
-//! What sites answered so far, for `follow`: grades answers as they come, and again when more is known.
+//! The responses of sites during `follow`: grades answers when they arrive, and again with more evidence.
 //!
-//! Bounded: sites that were quiet longest give way, and of each site the latest answers are kept to be graded again. A site is
-//! weighed anew when its evidence has grown by an eighth, so that a flood of answers costs little.
+//! Memory is bounded: the sites that were idle longest are emptied first, and of each site only the latest answers are
+//! kept for another grade. The grader takes new evidence of a site once it has grown by an eighth, so that a flood of
+//! answers costs little.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -14,22 +15,22 @@ use crate::finding::RuleId;
 use crate::rules::RuleSet;
 use crate::soft_404::{Answer, Candidate, Grade, Grader, PathShape, Response, SiteEvidence};
 
-/// Paths of all sites together: at most 16 MB.
+/// The most paths of all sites together: 16 MB.
 const PATHS: usize = 1 << 16;
-/// Answers of each site that are graded again.
+/// The most answers of a site that are kept for another grade.
 const GRADED: usize = 256;
-/// The same of all sites: with lines of 2 KB at most 16 MB.
+/// The most of all sites: 16 MB with lines of 2 KB.
 const ALL_GRADED: usize = 8_192;
-/// Evidence that is weighed at once, however little it is.
+/// The first changes of a site reach the grader at once.
 const EAGER_CHANGES: usize = 16;
 
-/// How long a site is remembered that answers nothing any more.
+/// Sites without a response for this long are dropped from the history.
 const MAX_AGE: Duration = Duration::from_secs(60 * 24 * 60 * 60);
 
 /// A site's number.
 type SiteId = u32;
 
-/// An answer that was graded, and may be again.
+/// An answer that was graded and may be graded again.
 #[derive(Debug)]
 struct TrackedAnswer {
     path: u64,
@@ -50,38 +51,38 @@ pub struct Regraded {
     pub may_alert: bool,
 }
 
-/// What is known of one site.
+/// The responses of one site.
 #[derive(Debug)]
 struct SiteAnswers {
     name: (bool, Box<[u8]>),
-    /// Its place in the grader.
+    /// Its index in the grader.
     place: usize,
     evidence: SiteEvidence,
-    /// Changes of the evidence, how many the grader knows of, and how many the grades.
+    /// Changes of the evidence; how many of them the grader has; how many the grades use.
     changes: usize,
     weighed: usize,
     graded_by: usize,
     graded: VecDeque<TrackedAnswer>,
-    /// An alert was raised: for the site, and in which of its folders.
+    /// Whether it raised an alert, and in which of its folders.
     has_alerted: bool,
     folders: HashSet<u32>,
-    /// When it last changed, by the changes of all sites.
+    /// The time of its last change, counted in changes of all sites.
     last: u64,
 }
 
-/// What all sites answered.
+/// The responses of all sites.
 #[derive(Debug)]
 pub(crate) struct LiveAnswers {
     sites: HashMap<SiteId, SiteAnswers>,
     grader: Grader,
-    memory: SiteHistory,
+    history: SiteHistory,
     rules: RuleHashes,
     clock: u64,
     /// Paths of all sites.
     paths: usize,
-    /// Answers of all sites that are kept to be graded again.
+    /// Answers of all sites that are kept for another grade.
     graded: usize,
-    /// A site was weighed since its answers were graded.
+    /// The grader has evidence that the grades do not use yet.
     has_ungraded: bool,
 }
 
@@ -97,11 +98,11 @@ impl SiteAnswers {
 }
 
 impl LiveAnswers {
-    pub(crate) fn new(rules: &RuleSet, memory: SiteHistory) -> Self {
+    pub(crate) fn new(rules: &RuleSet, history: SiteHistory) -> Self {
         Self {
             sites: HashMap::default(),
             grader: Grader::empty(rules.subjects()),
-            memory,
+            history,
             rules: super::rule_hashes(rules),
             clock: 0,
             paths: 0,
@@ -110,7 +111,7 @@ impl LiveAnswers {
         }
     }
 
-    /// Takes in a response to a probe.
+    /// Records a response to a probe.
     pub(crate) fn record(&mut self, site: SiteId, name: SiteName<'_>, path: u64, shape: PathShape, rules: &[RuleId], response: &Response) {
         self.change(site, name, |evidence| {
             let before = evidence.shared(path);
@@ -120,7 +121,7 @@ impl LiveAnswers {
         });
     }
 
-    /// Takes in a size of a home page.
+    /// Records a size of the home page.
     pub(crate) fn record_home(&mut self, site: SiteId, name: SiteName<'_>, bytes: u64) {
         self.change(site, name, |evidence| {
             let is_new = !evidence.home.contains(bytes);
@@ -139,7 +140,7 @@ impl LiveAnswers {
         let before = known.len();
         if change(&mut known.evidence) {
             known.changes += 1;
-            // A few are cheap to weigh, and the first ones matter most.
+            // The first changes matter most, and a small update is cheap.
             if known.changes <= EAGER_CHANGES || known.changes - known.weighed > known.weighed / 8 {
                 Self::update_grader(&mut self.grader, known);
                 self.has_ungraded |= known.is_ungraded();
@@ -152,7 +153,7 @@ impl LiveAnswers {
     }
 
     fn add(&mut self, site: SiteId, name: SiteName<'_>) {
-        let evidence = self.memory.answers(name, &self.rules).unwrap_or_default();
+        let evidence = self.history.answers(name, &self.rules).unwrap_or_default();
         let place = self.sites.len();
         let name = match name {
             SiteName::Host(host) => (true, host.into()),
@@ -175,8 +176,8 @@ impl LiveAnswers {
         self.sites.insert(site, known);
     }
 
-    /// Empties the sites that were quiet longest until an eighth of the room is free: not one at each change. Their places
-    /// stay, and so does the site that changed last.
+    /// Empties the sites that were idle longest until an eighth of the capacity is free. Their indices stay, and so
+    /// does the site that changed last.
     fn evict_idle(&mut self, changed: SiteId) {
         let mut quiet: Vec<(u64, SiteId)> = self.sites.iter().map(|(site, known)| (known.last, *site)).collect();
         quiet.sort_unstable();
@@ -198,13 +199,13 @@ impl LiveAnswers {
         known.weighed = known.changes;
     }
 
-    /// The grade of an answer, by what is known.
+    /// The grade of an answer, by the present evidence.
     pub(crate) fn grade(&self, site: SiteId, path: u64, shape: PathShape, rules: &[RuleId], response: &Response) -> Grade {
         let Some(known) = self.sites.get(&site) else { return Grade::DISTINCT };
         self.grader.grade(known.place, &Candidate { path, shape, rules }, known.evidence.path(path), response)
     }
 
-    /// Whether a distinct answer is to raise an alert, which is then remembered.
+    /// Whether a distinct answer raises an alert; records that it did.
     pub(crate) fn may_alert(&mut self, site: SiteId, shape: &PathShape) -> bool {
         let Some(known) = self.sites.get_mut(&site) else { return true };
         let is_first_in_folder = shape.folder == 0 || !known.folders.contains(&shape.folder);
@@ -217,7 +218,7 @@ impl LiveAnswers {
         may
     }
 
-    /// Keeps an answer, to be graded again.
+    /// Keeps an answer for another grade.
     #[expect(clippy::too_many_arguments, reason = "an answer, its grade, and the line it came from")]
     pub(crate) fn track(
         &mut self,
@@ -232,7 +233,7 @@ impl LiveAnswers {
     ) {
         let Some(known) = self.sites.get_mut(&site) else { return };
         if known.graded.len() >= GRADED || self.graded >= ALL_GRADED {
-            // What is a soft 404 mostly stays one.
+            // A soft 404 rarely changes its grade, so it is dropped first.
             let soft = known.graded.iter().position(|graded| graded.answer == Answer::Soft404);
             if known.graded.remove(soft.unwrap_or(0)).is_none() {
                 return;
@@ -244,12 +245,12 @@ impl LiveAnswers {
         self.has_ungraded |= known.is_ungraded();
     }
 
-    /// Whether a site was weighed anew since its answers were graded.
+    /// Whether the grader has evidence that the grades do not use yet.
     pub(crate) fn has_ungraded(&self) -> bool {
         self.has_ungraded
     }
 
-    /// Weighs every site whose evidence changed.
+    /// Updates the grader for every site with new evidence.
     pub(crate) fn update_grader_for_all(&mut self) {
         for known in self.sites.values_mut().filter(|known| known.weighed < known.changes) {
             Self::update_grader(&mut self.grader, known);
@@ -257,7 +258,7 @@ impl LiveAnswers {
         }
     }
 
-    /// Grades again what is kept, and gives the lines of those whose grade changed.
+    /// Grades the kept answers again, and returns the lines whose grade changed.
     pub(crate) fn regrade(&mut self) -> Vec<Regraded> {
         self.has_ungraded = false;
         let mut changed = Vec::new();
@@ -280,15 +281,15 @@ impl LiveAnswers {
         changed
     }
 
-    /// What is known of the sites, for the next run.
+    /// The site history for the next run.
     pub(crate) fn history(&mut self, now: i64) -> &SiteHistory {
         for known in self.sites.values().filter(|known| !known.evidence.is_empty()) {
             let (is_host, name) = &known.name;
             let name = if *is_host { SiteName::Host(name) } else { SiteName::Log(name) };
-            self.memory.record_answers(name, &known.evidence, &self.rules, now);
+            self.history.record_answers(name, &known.evidence, &self.rules, now);
         }
-        self.memory.prune(now, MAX_AGE);
-        &self.memory
+        self.history.prune(now, MAX_AGE);
+        &self.history
     }
 }
 
@@ -299,12 +300,12 @@ mod tests {
     use crate::finding::RuleId;
     use crate::log_entry::MethodClass;
 
-    /// Fails where a site may grow without bound once it is known.
+    /// Fails if a known site can grow without bound.
     #[test]
-    fn sites_that_grow_give_way_to_each_other() {
+    fn growing_sites_evict_each_other() {
         let mut answers = LiveAnswers::new(rules(), SiteHistory::default());
         let response = Response { method: MethodClass::Get, status: Some(404), bytes: Some(612), extra: 0 };
-        // Answered and refused paths have room for 1,024 of each on a site: more than all sites may hold together.
+        // Each site may hold 1,024 answered and 1,024 refused paths: in total more than the limit of all sites.
         for path in 0..1_000 {
             for site in 0..80 {
                 let name = format!("host{site}");

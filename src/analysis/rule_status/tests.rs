@@ -1,4 +1,4 @@
-//! What becomes of requests that are a finding only where they are many.
+//! Rules that need many requests.
 
 use std::path::Path;
 
@@ -34,13 +34,13 @@ paths = ["/c"]
 "#;
 
 #[test]
-fn requests_of_a_window_are_findings_where_they_are_enough() {
-    // Three requests of the rule, and one besides.
+fn enough_requests_within_a_window_are_findings() {
+    // Three requests match the rule, and one does not.
     assert_eq!(reported(RULES), [("/a", vec!["t/flood"]), ("/b", vec!["t/flood"]), ("/c", vec!["t/flood", "t/key"])]);
     assert_eq!(reported(&RULES.replace("count = 3", "count = 4")), [("/c", vec!["t/key"])]);
 }
 
-/// The paths of hits that are reported, and the rules of each.
+/// The paths of reported hits and their rules.
 fn reported(text: &str) -> Vec<(&'static str, Vec<&'static str>)> {
     let rules = crate::rules::check(Path::new("t.toml"), text).unwrap();
     let asked = Asked { windows: true, ..Asked::default() };
@@ -53,16 +53,16 @@ fn reported(text: &str) -> Vec<(&'static str, Vec<&'static str>)> {
     );
     let (tally, texts, allow) =
         (tally.with_names(scratch.names), [SourceInfo::new(b"a.log".to_vec(), 0, vec![(0, 0)])], AllowList::default());
-    let material =
+    let report_input =
         ReportInput { rules: &rules, tally: &tally, texts: &texts, min_severity: Severity::Info, outcomes: &[], apps: &[], allow: &allow };
-    let context = LogAnalysis::new(&material);
+    let analysis = LogAnalysis::new(&report_input);
     assert_eq!(tally.cells().count(), 4, "all are kept");
     let mut told = Vec::new();
-    for (view, decision) in tally.cells().zip(context.decisions()) {
+    for (view, decision) in tally.cells().zip(analysis.decisions()) {
         assert_eq!(decision.matched, decision.reported);
         let known =
             |text: &str| ["/a", "/b", "/c", "/guess", "t/flood", "t/guess", "t/key"].into_iter().find(|known| *known == text).unwrap();
-        let list = context.list(decision).iter().map(|&rule| known(&rules.rule(rule).id)).collect();
+        let list = analysis.list(decision).iter().map(|&rule| known(&rules.rule(rule).id)).collect();
         if decision.reported {
             told.push((known(std::str::from_utf8(tally.path(view.path)).unwrap()), list));
         }

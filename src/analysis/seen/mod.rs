@@ -1,21 +1,19 @@
-//! What earlier runs saw, so that a report can say what is new.
+//! The history of reported items, so that a report can list what is new.
 //!
-//! Keeps hashes, never a text: who reads the memory learns no path and no client from it. It is bounded. What was not seen
-//! for long is [pruned](SeenHistory::prune), and over the budget of its kind what was seen last the longest ago goes first; both
-//! may then be called new again. Nothing here knows what a rule or a campaign is: a key is bytes.
+//! It stores hashes and no text, so it reveals no path and no client. Its size is limited: old keys are
+//! [pruned](SeenHistory::prune), and each kind has a budget, from which the keys that were not seen for the longest
+//! time are dropped first. Dropped keys may be reported as new again. Keys are opaque bytes here.
 
-mod clock;
-mod memory;
+mod keys;
 
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-use self::clock::RunClock;
-use self::memory::SeenKeys;
+use self::keys::SeenKeys;
 
-/// What can be new, what matters most first.
+/// The kinds of items that can be new, the most important first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum NoveltyKind {
     /// A path that answered, with its host where one is logged.
@@ -26,7 +24,7 @@ pub enum NoveltyKind {
     Path,
     /// A client that probed.
     Client,
-    /// A list of paths that many worked through.
+    /// A list of paths that several networks requested.
     Campaign,
 }
 
@@ -47,14 +45,14 @@ impl NoveltyKind {
     }
 }
 
-/// What was seen in earlier runs: at most 8,000 answers, 12,000 rules, 72,000 paths, 40,000 clients and 4,000 campaigns.
+/// The items of earlier runs: at most 8,000 answers, 12,000 rules, 72,000 paths, 40,000 clients and 4,000 campaigns.
 ///
-/// Written as JSON it is never larger than 3 MB. Within a run it may grow beyond its budget, by what is looked at: a run
-/// ends with [`prune`](Self::prune).
+/// As JSON it has at most 3 MB. Within a run it may exceed its budget by the items of that run; a run ends with
+/// [`prune`](Self::prune).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SeenHistory {
-    /// Nobody who does not know it can make two keys one.
+    /// A secret seed, so that nobody can construct two keys with the same hash.
     seed: u64,
     clock: RunClock,
     answers: SeenKeys<8_000>,
@@ -65,7 +63,7 @@ pub struct SeenHistory {
 }
 
 impl SeenHistory {
-    /// Nothing seen yet. The seed is to be random, and stays with the memory.
+    /// An empty history. The seed must be random, and stays the same from then on.
     #[must_use]
     pub fn new(seed: u64) -> Self {
         Self {
@@ -79,30 +77,30 @@ impl SeenHistory {
         }
     }
 
-    /// Whether a key is new, and remembers it: it was never seen, or first seen under this same mark.
+    /// Records a key. Returns whether it is new: it was never seen, or first seen in the same report.
     ///
-    /// A mark says which report a key is news of, and later reports have higher ones: the number of the run or, for reports
-    /// of periods, the hour since 1970 in which the period starts, so that a report that is made anew says the same again.
-    /// A late line may bring a key into an earlier period than the one it was first seen in. Then it is new in the earlier
-    /// one and no longer in the later one, where they lie at most 31 days apart.
+    /// `report_seq` identifies the report, and increases: it is the number of the run or, for reports of periods, the
+    /// hour since 1970 in which the period starts. So a report that is built again lists the same new items. A late
+    /// line may add a key to an earlier period than the one in which it was first seen. Then the key is new in the
+    /// earlier report and no longer in the later one, if they are at most 31 days apart.
     ///
-    /// `now` is the machine's time in seconds since 1970. It only says how long ago a key was seen.
-    pub fn check_and_record(&mut self, kind: NoveltyKind, key: &[u8], mark: u32, now: i64) -> bool {
+    /// `now` is the system time in seconds since 1970. It only determines how long ago a key was seen.
+    pub fn check_and_record(&mut self, kind: NoveltyKind, key: &[u8], report_seq: u32, now: i64) -> bool {
         let (hash, hour) = (xxh3_64_with_seed(key, self.seed), self.clock.hour(now));
         match kind {
-            NoveltyKind::Answer => self.answers.check_and_record(hash, mark, hour),
-            NoveltyKind::Rule => self.rules.check_and_record(hash, mark, hour),
-            NoveltyKind::Path => self.paths.check_and_record(hash, mark, hour),
-            NoveltyKind::Client => self.clients.check_and_record(hash, mark, hour),
-            NoveltyKind::Campaign => self.campaigns.check_and_record(hash, mark, hour),
+            NoveltyKind::Answer => self.answers.check_and_record(hash, report_seq, hour),
+            NoveltyKind::Rule => self.rules.check_and_record(hash, report_seq, hour),
+            NoveltyKind::Path => self.paths.check_and_record(hash, report_seq, hour),
+            NoveltyKind::Client => self.clients.check_and_record(hash, report_seq, hour),
+            NoveltyKind::Campaign => self.campaigns.check_and_record(hash, report_seq, hour),
         }
     }
 
-    /// Forgets what was not seen for longer than `keep`, and of each kind what is over its budget, the longest unseen
+    /// Drops keys that were not seen for longer than `keep` and, of each kind, keys that exceed the budget, the oldest
     /// first.
     ///
-    /// A clock that is set back forgets nothing, then or when it is set right again. One that jumps ahead makes everything
-    /// older by eight days at most, and after it was set right nothing grows older until the time has come that it said.
+    /// A clock that is set back drops nothing, neither then nor when it is corrected. A clock that jumps ahead ages all
+    /// keys by at most eight days; once it is corrected, no key ages until the wrong time is reached.
     pub fn prune(&mut self, now: i64, keep: Duration) {
         let keep = u32::try_from(keep.as_secs().div_ceil(3_600)).unwrap_or(u32::MAX);
         let oldest = self.clock.hour(now).saturating_sub(keep);
@@ -113,10 +111,36 @@ impl SeenHistory {
         self.campaigns.prune(oldest);
     }
 
-    /// Whether nothing is remembered: then all is new, and that is no news.
+    /// Whether it is empty. Then everything would be new, and nothing is reported as new.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.answers.is_empty() && self.rules.is_empty() && self.paths.is_empty() && self.clients.is_empty() && self.campaigns.is_empty()
+    }
+}
+
+/// The most hours that count between two runs: a little more than a week, because jobs run at least weekly. After a
+/// longer pause, and when the clock jumps ahead, keys are kept longer, which does no harm.
+const MOST: i64 = 8 * 24;
+
+/// A clock that only counts hours by which the system time exceeds its earlier maximum. So a clock that is set back
+/// ages nothing, neither then nor when it is corrected; after a jump ahead, nothing ages until that time is reached.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RunClock {
+    hours: u32,
+    /// The highest system time so far, in hours since 1970.
+    highest: Option<i64>,
+}
+
+impl RunClock {
+    /// The hour by this clock, at this system time in seconds since 1970.
+    pub(crate) fn hour(&mut self, now: i64) -> u32 {
+        let now = now.div_euclid(3_600);
+        let highest = self.highest.unwrap_or(now);
+        let passed = now.saturating_sub(highest).clamp(0, MOST);
+        self.hours = self.hours.saturating_add(passed.unsigned_abs() as u32);
+        self.highest = Some(now.max(highest));
+        self.hours
     }
 }
 

@@ -1,19 +1,19 @@
-//! The memory against one that keeps everything in a list, and what a state file may hold of it.
+//! Compares the history with a plain list, and checks what a state file may contain.
 
 use proptest::prelude::*;
 
-use super::memory::SeenKeys;
+use super::keys::SeenKeys;
 use crate::analysis::seen::*;
 
 const HOUR: i64 = 3_600;
 const DAY: Duration = Duration::from_secs(24 * 3_600);
 
-/// What a run does to the memory.
+/// An action of a run.
 #[derive(Debug, Clone)]
 enum Act {
-    /// Looks at a key of a kind, under the run's mark or one that is lower by so much.
+    /// Records a key of a kind, in the report of the run or in one before it.
     Look(usize, u8, u32),
-    /// Ends the run, with a clock that went on so many hours, and keeps what was seen in so many.
+    /// Ends the run after this many hours, and keeps the keys of this many.
     Prune(i64, u64),
 }
 
@@ -24,39 +24,39 @@ fn acts() -> impl Strategy<Value = Vec<Act>> {
     prop::collection::vec(prop_oneof![6 => look, 1 => prune], 0..120)
 }
 
-/// A key as the slow memory knows it.
+/// A key in the plain list.
 struct Known {
     kind: usize,
     key: u8,
     first: u32,
-    /// Hours that counted since it was last seen.
+    /// The counted hours since it was last seen.
     age: u64,
 }
 
 proptest! {
     #[test]
-    fn remembers_what_a_list_does(acts in acts()) {
+    fn behaves_like_a_plain_list(acts in acts()) {
         let (mut seen, mut list) = (SeenHistory::new(7), Vec::<Known>::new());
-        let (mut mark, mut now, mut highest) = (500_000_u32, 1_000_000_i64, 1_000_000_i64);
+        let (mut report_seq, mut now, mut highest) = (500_000_u32, 1_000_000_i64, 1_000_000_i64);
         seen.prune(now * HOUR, DAY);
         for act in acts {
             match act {
                 Act::Look(kind, key, late) => {
-                    let mark = mark - late;
+                    let report_seq = report_seq - late;
                     let expected = match list.iter_mut().find(|known| (known.kind, known.key) == (kind, key)) {
                         None => {
-                            list.push(Known { kind, key, first: mark, age: 0 });
+                            list.push(Known { kind, key, first: report_seq, age: 0 });
                             true
                         }
                         Some(known) => {
                             known.age = 0;
-                            if mark < known.first && known.first - mark <= 744 {
-                                known.first = mark;
+                            if report_seq < known.first && known.first - report_seq <= 744 {
+                                known.first = report_seq;
                             }
-                            known.first == mark
+                            known.first == report_seq
                         }
                     };
-                    prop_assert_eq!(seen.check_and_record(NoveltyKind::ALL[kind], &[key], mark, now * HOUR + 7), expected);
+                    prop_assert_eq!(seen.check_and_record(NoveltyKind::ALL[kind], &[key], report_seq, now * HOUR + 7), expected);
                 }
                 Act::Prune(hours, keep) => {
                     now += hours;
@@ -67,7 +67,7 @@ proptest! {
                     }
                     list.retain(|known| known.age <= keep);
                     seen.prune(now * HOUR + 59, Duration::from_secs(keep * 3_600));
-                    mark += 1;
+                    report_seq += 1;
                     prop_assert_eq!(seen.is_empty(), list.is_empty());
                     let text = serde_json::to_string(&seen).unwrap();
                     let again: SeenHistory = serde_json::from_str(&text).unwrap();
@@ -78,13 +78,13 @@ proptest! {
         }
     }
 
-    /// Of a budget of four, whatever comes.
+    /// A budget of four keys, with any actions.
     #[test]
-    fn the_longest_unseen_go_first(looks in prop::collection::vec((0..12_u64, 1..4_u32), 0..40)) {
+    fn the_oldest_keys_are_dropped_first(looks in prop::collection::vec((0..12_u64, 1..4_u32), 0..40)) {
         let (mut memory, mut list) = (SeenKeys::<4>::default(), Vec::<(u64, u32, u32)>::new());
         let mut hour = 0;
         for (key, passed) in looks {
-            // Several in one hour; then what is known for longest stays.
+            // Of several in one hour, those known longest stay.
             hour += passed / 3;
             let known = list.iter().position(|(of, ..)| *of == key).map(|at| list.remove(at));
             let first = known.map_or(hour, |(_, first, _)| first);
@@ -103,9 +103,9 @@ proptest! {
         }
     }
 
-    /// While the clock never shows more than `keep` after the first look, nothing is old enough, however it jumps.
+    /// While the clock never exceeds `keep` after the first use, no key is old enough, however it jumps.
     #[test]
-    fn a_clock_that_is_set_back_loses_nothing(readings in prop::collection::vec(0..=90_i64, 1..40)) {
+    fn a_clock_that_is_set_back_drops_nothing(readings in prop::collection::vec(0..=90_i64, 1..40)) {
         let (mut seen, keep, start) = (SeenHistory::new(1), 90 * DAY, 1_793_577_600);
         for (run, day) in (0..).zip(&readings) {
             seen.check_and_record(NoveltyKind::Path, &[run], 10 + u32::from(run), start + day * 24 * HOUR);
@@ -131,7 +131,7 @@ proptest! {
     }
 }
 
-/// Some of each kind.
+/// Some keys of each kind.
 fn few() -> SeenHistory {
     let mut seen = SeenHistory::new(u64::MAX);
     for kind in NoveltyKind::ALL {
@@ -143,31 +143,31 @@ fn few() -> SeenHistory {
 }
 
 #[test]
-fn what_is_new_stays_new_in_its_own_report() {
+fn a_new_key_stays_new_in_its_own_report() {
     let mut seen = SeenHistory::new(3);
     assert!(seen.is_empty());
     assert!(seen.check_and_record(NoveltyKind::Answer, b"/.env", 4, 0));
-    assert!(seen.check_and_record(NoveltyKind::Answer, b"/.env", 4, HOUR), "a report that is made anew");
+    assert!(seen.check_and_record(NoveltyKind::Answer, b"/.env", 4, HOUR), "a report that is built again");
     assert!(!seen.check_and_record(NoveltyKind::Answer, b"/.env", 5, HOUR));
-    assert!(seen.check_and_record(NoveltyKind::Path, b"/.env", 5, HOUR), "another kind is another thing");
+    assert!(seen.check_and_record(NoveltyKind::Path, b"/.env", 5, HOUR), "another kind is another key");
     assert!(!seen.is_empty());
 }
 
 #[test]
-fn a_late_line_makes_it_news_of_the_earlier_period() {
+fn a_late_line_makes_a_key_new_in_the_earlier_period() {
     let (mut seen, day) = (SeenHistory::new(3), 497_000);
     assert!(seen.check_and_record(NoveltyKind::Rule, b"r", day + 24, 0));
     assert!(seen.check_and_record(NoveltyKind::Rule, b"r", day, 0));
     assert!(!seen.check_and_record(NoveltyKind::Rule, b"r", day + 24, 0));
-    // Marks of runs are low: whoever turns from periods back to runs is not told everything again.
+    // Numbers of runs are low: after a change from periods back to runs, known keys are not new again.
     assert!(!seen.check_and_record(NoveltyKind::Rule, b"r", 12, 0));
 }
 
 #[test]
-fn what_was_not_seen_for_long_is_forgotten() {
+fn old_keys_are_dropped() {
     let mut seen = SeenHistory::new(3);
-    let mut at = |day: i64, mark, key: &[u8]| {
-        let is_new = seen.check_and_record(NoveltyKind::Client, key, mark, day * 24 * HOUR);
+    let mut at = |day: i64, report_seq, key: &[u8]| {
+        let is_new = seen.check_and_record(NoveltyKind::Client, key, report_seq, day * 24 * HOUR);
         seen.prune(day * 24 * HOUR, 7 * DAY);
         is_new
     };
@@ -181,7 +181,7 @@ fn what_was_not_seen_for_long_is_forgotten() {
 }
 
 #[test]
-fn a_clock_that_jumps_ahead_makes_nothing_old() {
+fn a_clock_that_jumps_ahead_ages_nothing() {
     let (mut seen, now) = (SeenHistory::new(3), 1_793_577_600);
     seen.check_and_record(NoveltyKind::Path, b"/a", 1, now);
     for wrong in [now + 10 * 365 * 24 * HOUR, 0, i64::MAX, i64::MIN, now] {
@@ -191,7 +191,7 @@ fn a_clock_that_jumps_ahead_makes_nothing_old() {
 }
 
 #[test]
-fn a_full_memory_is_small_and_whole() {
+fn a_full_history_is_small_and_complete() {
     let (mut seen, mut now) = (SeenHistory::new(0x0123_4567_89ab_cdef), 1_793_577_600);
     let budgets = [
         (NoveltyKind::Answer, 8_000),
@@ -206,7 +206,7 @@ fn a_full_memory_is_small_and_whole() {
             assert!(seen.check_and_record(kind, &key.to_be_bytes(), 1_000_000 + key, now));
         }
     }
-    // Written without an end of the run.
+    // Written before the end of the run.
     let text = serde_json::to_string(&seen).unwrap();
     assert!(text.len() < 3_000_000, "{}", text.len());
     assert!(text.len() > 20 * 136_000);
@@ -218,7 +218,7 @@ fn a_full_memory_is_small_and_whole() {
 }
 
 #[test]
-fn what_was_not_written_is_refused() {
+fn invalid_texts_are_rejected() {
     let one = "AAAAAAAAAAAAAABNAAAA";
     let other = "AAAAAAAAAAEAAABNAAAA";
     let reads = |text: &str| serde_json::from_str::<SeenKeys<9>>(&format!("\"{text}\"")).is_ok();

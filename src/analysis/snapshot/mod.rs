@@ -1,36 +1,33 @@
-//! What a report was made of, told along with it in JSON, so that reports can be added up and the context decided anew.
+//! The snapshot of a report: the data it was made of, stored in the JSON report under `evidence`, so that reports can
+//! be merged and analysed again.
 //!
-//! It holds every cell of the tally, whatever the report shows of it, in one order for any number of threads: adding up the
-//! parts gives the bytes of the whole. Texts are masked like all others; where that makes two keys look the same, a hash of
-//! what was logged keeps them apart. Of a tally that let go of something it tells by how much all of it may be too low. What is read back may come from anywhere: it is checked, bounded, and never trusted
-//! with a panic.
+//! It holds every cell of the tally, whatever rows the report prints, in an order that does not depend on threads: a
+//! merge of the parts gives the same bytes as one scan. Texts are redacted as in all outputs; where two keys become
+//! equal, a hash of the logged text keeps them distinct. A tally that is not exact includes its error bounds. A
+//! snapshot is untrusted input: it is validated, its size is limited, and it cannot cause a panic.
 
-mod error;
-mod guarded;
-mod ranks;
+mod decode;
+mod encode;
+mod inputs;
+mod json;
 mod read;
-mod rebuild;
 mod rows;
-mod samples;
-mod sources;
-mod sums;
-mod tell;
-mod told_rule;
-mod write;
 
-pub use self::error::SnapshotError;
+pub(crate) use self::json::SnapshotJson;
 pub use self::read::read;
-pub(crate) use self::write::SnapshotJson;
+use std::io;
 
-use self::rebuild::SnapshotDecoder;
-use self::tell::{SnapshotEncoder, transfer};
+use thiserror::Error;
+
+use self::decode::SnapshotDecoder;
+use self::encode::{SnapshotEncoder, transfer};
 use super::model::{InputSummary, Report};
 use crate::client::Ipv6Prefix;
 use crate::rules::Rule;
 use crate::source::SourceInfo;
 use crate::tally::Tally;
 
-/// What a report was made of.
+/// The data that a report was made of.
 #[derive(Debug, Clone, Copy)]
 pub struct SnapshotSource<'a> {
     /// All hits.
@@ -39,51 +36,80 @@ pub struct SnapshotSource<'a> {
     pub texts: &'a [SourceInfo],
 }
 
-/// An entry of an allow list that an earlier report told of.
+/// The entry of an allow list, as an earlier report stored it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct AllowOrigin {
-    /// The list.
+    /// The file of the list.
     pub file: String,
-    /// The line the entry begins at, from 1.
+    /// The first line of the entry, from 1.
     pub line: usize,
     /// Why it is allowed.
     pub reason: String,
 }
 
-/// What an earlier report told.
+/// A decoded snapshot.
 #[derive(Debug, Default)]
 pub struct ReportSnapshot {
-    /// The machine it speaks of, where that was said.
+    /// The host whose logs were read, if known.
     pub log_host: Option<String>,
-    /// The day or hour it speaks of, where it was cut into such.
+    /// The day or hour of the report, if the run was split into periods.
     pub period: Option<String>,
-    /// Which IPv6 addresses it counts as one client.
+    /// Which IPv6 addresses count as one client.
     pub prefix: Option<Ipv6Prefix>,
-    /// All hits. Rules that are not known have numbers behind those of the set that was asked, in the order of `unknown_rules`.
+    /// All hits. Unknown rules have the numbers after the known ones, in the order of `unknown_rules`.
     pub tally: Tally,
-    /// The inputs' texts, by number; they number no lines, as samples know theirs.
+    /// The inputs' texts, by number, without line numbers: each sample stores its own.
     pub texts: Vec<SourceInfo>,
     /// The inputs, by the same numbers, without hits.
     pub inputs: Vec<InputSummary>,
     /// Entries of allow lists, by the numbers of [`Tally::allowed`].
     pub allowed: Vec<AllowOrigin>,
-    /// Lines without a time, where a window asked for one.
+    /// Lines without a time, if a time range was given.
     pub without_time: u64,
-    /// Rules that occur and that the set does not know, as the report tells of them.
+    /// Rules in the report that the rule set does not have.
     pub unknown_rules: Vec<Rule>,
 }
 
-/// What a report tells, without writing it down: the lines of its samples are forgotten, and secrets with them.
+/// Encodes a report and decodes it in memory: the same result as writing and reading it, without log lines and secrets.
 ///
 /// # Errors
 ///
-/// [`SnapshotError::Damaged`] where a count is beyond all bounds; [`SnapshotError::Cut`] where it has none.
+/// [`SnapshotError::Damaged`] where a count is out of range; [`SnapshotError::Cut`] where the report has no snapshot.
 pub fn roundtrip(report: &Report<'_>) -> Result<ReportSnapshot, SnapshotError> {
-    let Some(teller) = SnapshotEncoder::new(report) else { return Err(SnapshotError::Cut) };
-    let mut rebuild = SnapshotDecoder::new(report.rule_set);
-    transfer(&teller, &mut rebuild).map_err(SnapshotError::Damaged)?;
+    let Some(encoder) = SnapshotEncoder::new(report) else { return Err(SnapshotError::Cut) };
+    let mut decoder = SnapshotDecoder::new(report.rule_set);
+    transfer(&encoder, &mut decoder).map_err(SnapshotError::Damaged)?;
     let (log_host, period, prefix) = (report.log_host.clone(), report.period.clone(), report.prefix);
-    Ok(ReportSnapshot { log_host, period, prefix, ..rebuild.finish() })
+    Ok(ReportSnapshot { log_host, period, prefix, ..decoder.finish() })
+}
+
+/// The `schema_version` that this version reads.
+pub(crate) const READS_SCHEMA: u32 = 4;
+
+/// Why a report cannot be read. The caller prefixes the name of the file.
+#[derive(Debug, Error)]
+pub enum SnapshotError {
+    /// The file cannot be read.
+    #[error("cannot be read: {0}")]
+    Io(#[from] io::Error),
+    /// It is no report.
+    #[error("is no report: {0}; give files written by `probewatch scan -f json` or `probewatch report`")]
+    Foreign(String),
+    /// A later version wrote it.
+    #[error("is a report of schema_version {0}, and this probewatch reads {READS_SCHEMA}; use the one that wrote it, or a newer one")]
+    Newer(u32),
+    /// An older version wrote it.
+    #[error("is a report of schema_version {0}, and this probewatch reads {READS_SCHEMA}; scan the logs again with it")]
+    Older(u32),
+    /// It was truncated.
+    #[error("has no evidence because of --top; write it again without --top")]
+    Cut,
+    /// Its clients are hidden.
+    #[error("has no evidence because its clients are hidden; write it again without --anonymize, and anonymize the merged report")]
+    Hidden,
+    /// It is incomplete or was modified.
+    #[error("is damaged: {0}; write it again, or leave it out")]
+    Damaged(String),
 }
 
 #[cfg(test)]

@@ -1,36 +1,35 @@
-//! Reads a report back, row by row: what people are shown is passed over, evidence goes straight into a tally.
+//! Reads the snapshot of a JSON report as a stream: rows go straight into a tally, and everything else is skipped.
 
 use std::fmt;
-use std::io::{BufReader, Read};
+use std::io::{self, BufReader, Read};
 use std::marker::PhantomData;
 
 use serde::de::{DeserializeOwned, DeserializeSeed, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
-use super::error::READS_SCHEMA;
-use super::guarded::LimitedReader;
-use super::rebuild::SnapshotDecoder;
+use super::READS_SCHEMA;
+use super::decode::SnapshotDecoder;
+use super::json::{BOUNDS, LISTS};
 use super::rows::{
     AllowedRow, AppEvidenceRow, CellRow, ClientErrorRow, ClientRow, HomePageRow, InputRow, MinuteRow, PathErrorRow, RuleRow, SitePathRow,
 };
-use super::sums::{self, DocumentTotals};
-use super::write::{BOUNDS, LISTS};
 use super::{ReportSnapshot, SnapshotError};
+use crate::analysis::model::InputSummary;
 use crate::client::Ipv6Prefix;
 use crate::redact::sanitize::escape;
 use crate::rules::RuleSet;
 
-/// Bytes read at a time.
+/// The size of the read buffer.
 const BUFFER: usize = 64 * 1024;
 
-/// Reads the evidence of a report in JSON; rules are those of `rules` where they have the same id.
+/// Reads the snapshot of a JSON report. Its rules are those of `rules` that have the same id.
 ///
 /// # Errors
 ///
-/// It cannot be read, is no report, has no evidence, or is damaged. Nothing that stands in it makes it panic, or hold much more
-/// than it has bytes.
+/// The input cannot be read, is no report, has no snapshot, or is damaged. No input causes a panic, or uses much more
+/// memory than its own size.
 pub fn read(input: impl Read, rules: &RuleSet) -> Result<ReportSnapshot, SnapshotError> {
-    let mut document = ReportDocument { rebuild: Some(SnapshotDecoder::new(rules)), ..ReportDocument::default() };
+    let mut document = ReportDocument { decoder: Some(SnapshotDecoder::new(rules)), ..ReportDocument::default() };
     let mut parser = serde_json::Deserializer::from_reader(BufReader::with_capacity(BUFFER, LimitedReader::new(input)));
     let parsed = (&mut document).deserialize(&mut parser).and_then(|()| parser.end());
     if let Some(refused) = document.refused {
@@ -39,16 +38,16 @@ pub fn read(input: impl Read, rules: &RuleSet) -> Result<ReportSnapshot, Snapsho
     parsed.map_err(|error| document.broken(error))?;
     match document.evidence {
         Some(evidence) => {
-            sums::check(document.totals.as_ref(), &evidence).map_err(SnapshotError::Damaged)?;
+            check_sums(document.totals.as_ref(), &evidence).map_err(SnapshotError::Damaged)?;
             Ok(ReportSnapshot { log_host: document.log_host, period: document.period, prefix: document.prefix, ..evidence })
         }
         None if document.is_hidden => Err(SnapshotError::Hidden),
         None if document.is_cut => Err(SnapshotError::Cut),
-        None => Err(SnapshotError::Foreign("it has no evidence, and no word of it".into())),
+        None => Err(SnapshotError::Foreign("the key 'evidence' is missing".into())),
     }
 }
 
-/// What is known of the document so far.
+/// The parts of the document that were read so far.
 #[derive(Default)]
 struct ReportDocument<'r> {
     version: Option<u32>,
@@ -59,28 +58,26 @@ struct ReportDocument<'r> {
     prefix: Option<Ipv6Prefix>,
     /// Its clients are hidden.
     is_hidden: bool,
-    rebuild: Option<SnapshotDecoder<'r>>,
+    decoder: Option<SnapshotDecoder<'r>>,
     evidence: Option<ReportSnapshot>,
-    /// It says that it has none.
+    /// It has `"evidence": null`.
     is_cut: bool,
-    /// Why it is not read on, where that is not the parser's business.
+    /// Why reading stopped, if not because of a parser error.
     refused: Option<SnapshotError>,
 }
 
 impl ReportDocument<'_> {
-    /// What an error of the parser means: before it was known to be a report, it may be anything.
+    /// Converts a parser error. Until the document is known to be a report, it may be anything.
     fn broken(&self, error: serde_json::Error) -> SnapshotError {
         let message = escape(error.to_string().as_bytes()).into_owned();
         match error.classify() {
-            serde_json::error::Category::Io if error.io_error_kind() != Some(std::io::ErrorKind::InvalidData) => {
-                SnapshotError::Io(error.into())
-            }
+            serde_json::error::Category::Io if error.io_error_kind() != Some(io::ErrorKind::InvalidData) => SnapshotError::Io(error.into()),
             _ if self.is_ours && self.version.is_some() => SnapshotError::Damaged(message),
             _ => SnapshotError::Foreign(message),
         }
     }
 
-    /// Whether to read on after the version.
+    /// Checks the version. Returns whether to continue.
     fn check_version(&mut self, version: u32) -> bool {
         self.version = Some(version);
         self.refused = match version {
@@ -132,10 +129,10 @@ impl<'de> Visitor<'de> for &mut ReportDocument<'_> {
                 }
                 "anonymized" => self.is_hidden = map.next_value::<Option<String>>()?.is_some(),
                 "evidence" => {
-                    let (true, true, Some(rebuild)) = (self.is_ours, self.version.is_some(), self.rebuild.take()) else {
-                        return Err(A::Error::custom("evidence stands twice, or before who wrote it"));
+                    let (true, true, Some(decoder)) = (self.is_ours, self.version.is_some(), self.decoder.take()) else {
+                        return Err(A::Error::custom("'evidence' occurs twice, or before 'schema_version' or 'generated_by'"));
                     };
-                    self.evidence = map.next_value_seed(SnapshotLists(rebuild))?;
+                    self.evidence = map.next_value_seed(SnapshotLists(decoder))?;
                     self.is_cut = self.evidence.is_none();
                 }
                 _ => {
@@ -147,7 +144,7 @@ impl<'de> Visitor<'de> for &mut ReportDocument<'_> {
     }
 }
 
-/// The lists of the evidence, `None` where there is none.
+/// The lists of the snapshot; `None` where it is null.
 struct SnapshotLists<'r>(SnapshotDecoder<'r>);
 
 impl<'de> DeserializeSeed<'de> for SnapshotLists<'_> {
@@ -178,48 +175,48 @@ impl<'de> Visitor<'de> for SnapshotLists<'_> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        let mut rebuild = self.0;
+        let mut decoder = self.0;
         let mut told = 0;
         while let Some(key) = map.next_key::<String>()? {
-            // Rows speak of rows of the lists before them.
+            // Rows refer to rows of earlier lists.
             match LISTS.iter().chain(&BOUNDS).position(|name| *name == key) {
                 Some(number) if number == told => told += 1,
-                Some(_) => return Err(A::Error::custom(format!("the list '{key}' stands in the wrong place"))),
+                Some(_) => return Err(A::Error::custom(format!("the list '{key}' is in the wrong place"))),
                 None => {
                     map.next_value::<IgnoredAny>()?;
                     continue;
                 }
             }
             match key.as_str() {
-                "rules" => map.next_value_seed(RowsInto::new(|row: RuleRow<'static>| rebuild.rule(row)))?,
-                "inputs" => map.next_value_seed(RowsInto::new(|row: InputRow<'static>| rebuild.input(&row)))?,
-                "hosts" => map.next_value_seed(RowsInto::new(|row: String| rebuild.host(&row)))?,
-                "clients" => map.next_value_seed(RowsInto::new(|row: ClientRow<'static>| rebuild.client(&row)))?,
-                "paths" => map.next_value_seed(RowsInto::new(|row: String| rebuild.path(&row)))?,
-                "lists" => map.next_value_seed(RowsInto::new(|row: Vec<u32>| rebuild.list(&row)))?,
-                "cells" => map.next_value_seed(RowsInto::new(|row: CellRow<'static>| rebuild.cell(row)))?,
-                "minutes" => map.next_value_seed(RowsInto::new(|row: MinuteRow| rebuild.minute(row)))?,
-                "uncounted" => rebuild.uncounted(map.next_value()?).map_err(A::Error::custom)?,
-                "signs" => map.next_value_seed(RowsInto::new(|row: AppEvidenceRow| rebuild.app_evidence(&row)))?,
-                "homes" => map.next_value_seed(RowsInto::new(|row: HomePageRow| rebuild.home(&row)))?,
-                "sites" => map.next_value_seed(RowsInto::new(|row: SitePathRow| rebuild.site_path(row)))?,
-                "allowed" => map.next_value_seed(RowsInto::new(|row: AllowedRow<'static>| rebuild.allowed(row)))?,
-                "floor" => rebuild.floor(&map.next_value()?).map_err(A::Error::custom)?,
-                "client_errors" => map.next_value_seed(RowsInto::new(|row: ClientErrorRow| rebuild.client_error(&row)))?,
-                "path_errors" => map.next_value_seed(RowsInto::new(|row: PathErrorRow| rebuild.path_error(&row)))?,
-                _ => rebuild.without_time(map.next_value()?).map_err(A::Error::custom)?,
+                "rules" => map.next_value_seed(RowsInto::new(|row: RuleRow<'static>| decoder.rule(row)))?,
+                "inputs" => map.next_value_seed(RowsInto::new(|row: InputRow<'static>| decoder.input(&row)))?,
+                "hosts" => map.next_value_seed(RowsInto::new(|row: String| decoder.host(&row)))?,
+                "clients" => map.next_value_seed(RowsInto::new(|row: ClientRow<'static>| decoder.client(&row)))?,
+                "paths" => map.next_value_seed(RowsInto::new(|row: String| decoder.path(&row)))?,
+                "lists" => map.next_value_seed(RowsInto::new(|row: Vec<u32>| decoder.list(&row)))?,
+                "cells" => map.next_value_seed(RowsInto::new(|row: CellRow<'static>| decoder.cell(row)))?,
+                "minutes" => map.next_value_seed(RowsInto::new(|row: MinuteRow| decoder.minute(row)))?,
+                "uncounted" => decoder.uncounted(map.next_value()?).map_err(A::Error::custom)?,
+                "signs" => map.next_value_seed(RowsInto::new(|row: AppEvidenceRow| decoder.app_evidence(&row)))?,
+                "homes" => map.next_value_seed(RowsInto::new(|row: HomePageRow| decoder.home(&row)))?,
+                "sites" => map.next_value_seed(RowsInto::new(|row: SitePathRow| decoder.site_path(row)))?,
+                "allowed" => map.next_value_seed(RowsInto::new(|row: AllowedRow<'static>| decoder.allowed(row)))?,
+                "floor" => decoder.floor(&map.next_value()?).map_err(A::Error::custom)?,
+                "client_errors" => map.next_value_seed(RowsInto::new(|row: ClientErrorRow| decoder.client_error(&row)))?,
+                "path_errors" => map.next_value_seed(RowsInto::new(|row: PathErrorRow| decoder.path_error(&row)))?,
+                _ => decoder.without_time(map.next_value()?).map_err(A::Error::custom)?,
             }
         }
-        // Bounds are told where something was let go, and then all of them.
+        // The error bounds are stored together, or not at all.
         let is_whole = told == LISTS.len();
         match LISTS.iter().chain(&BOUNDS).nth(told).filter(|_| !is_whole) {
             Some(missing) => Err(A::Error::custom(format!("the list '{missing}' is missing"))),
-            None => Ok(Some(rebuild.finish())),
+            None => Ok(Some(decoder.finish())),
         }
     }
 }
 
-/// A list whose rows are taken as they come.
+/// A list whose rows are passed on one by one.
 struct RowsInto<T, F> {
     take: F,
     row: PhantomData<T>,
@@ -251,5 +248,132 @@ impl<'de, T: Deserialize<'de>, F: FnMut(T) -> Result<(), String>> Visitor<'de> f
             (self.take)(row).map_err(A::Error::custom)?;
         }
         Ok(())
+    }
+}
+
+/// A count: its name, the total, and its value for an input.
+type CountCheck = (&'static str, u64, fn(&InputSummary) -> u64);
+
+/// The counts of lines in the totals of a report.
+#[derive(Debug, Deserialize)]
+pub(crate) struct DocumentTotals {
+    bytes: u64,
+    lines: u64,
+    parsed: u64,
+    unparsed: u64,
+    oversized: u64,
+    skipped: u64,
+    pending: u64,
+    requests: u64,
+}
+
+/// Checks the line counts of each input, and the totals (if any) against all inputs. Hits are not compared, because a
+/// report counts only the severities that it prints.
+///
+/// # Errors
+///
+/// A clause that names the wrong sum.
+pub(crate) fn check_sums(totals: Option<&DocumentTotals>, evidence: &ReportSnapshot) -> Result<(), String> {
+    for input in &evidence.inputs {
+        let parts = [input.parsed, input.unparsed, input.oversized, input.skipped, input.pending];
+        let sum = parts.iter().sum::<u64>();
+        if input.lines != sum {
+            return Err(format!("an input has {} lines, and its parts have {sum}", input.lines));
+        }
+    }
+    totals.map_or(Ok(()), |totals| check_totals(totals, evidence))
+}
+
+fn check_totals(totals: &DocumentTotals, evidence: &ReportSnapshot) -> Result<(), String> {
+    let counts: [CountCheck; 8] = [
+        ("bytes", totals.bytes, |input| input.bytes),
+        ("lines", totals.lines, |input| input.lines),
+        ("parsed", totals.parsed, |input| input.parsed),
+        ("unparsed", totals.unparsed, |input| input.unparsed),
+        ("oversized", totals.oversized, |input| input.oversized),
+        ("skipped", totals.skipped, |input| input.skipped),
+        ("pending", totals.pending, |input| input.pending),
+        ("requests", totals.requests, |input| input.requests),
+    ];
+    for (name, total, of) in counts {
+        let sum = evidence.inputs.iter().map(of).sum::<u64>();
+        if total != sum {
+            return Err(format!("its totals have {total} {name}, and its inputs {sum}"));
+        }
+    }
+    Ok(())
+}
+
+/// The most bytes of a string. A line has at most 1 MiB by default, and escapes make it longer.
+const LONGEST: usize = 64 * 1024 * 1024;
+/// The deepest nesting; a report has seven levels.
+const DEEPEST: usize = 32;
+
+/// A reader that rejects JSON with long strings or deep nesting before the parser allocates memory for it. It looks at
+/// strings and brackets only.
+pub(crate) struct LimitedReader<R> {
+    from: R,
+    depth: usize,
+    /// Bytes since the start of a string.
+    string: Option<usize>,
+    is_escaped: bool,
+}
+
+impl<R> LimitedReader<R> {
+    pub(crate) fn new(from: R) -> Self {
+        Self { from, depth: 0, string: None, is_escaped: false }
+    }
+
+    fn look(&mut self, bytes: &[u8]) -> Result<(), &'static str> {
+        for &byte in bytes {
+            let Some(length) = &mut self.string else {
+                match byte {
+                    b'"' => self.string = Some(0),
+                    b'[' | b'{' => self.depth += 1,
+                    b']' | b'}' => self.depth = self.depth.saturating_sub(1),
+                    _ => {}
+                }
+                continue;
+            };
+            *length += 1;
+            if *length > LONGEST {
+                return Err("it holds a text longer than any line of a log");
+            }
+            match byte {
+                _ if self.is_escaped => self.is_escaped = false,
+                b'\\' => self.is_escaped = true,
+                b'"' => self.string = None,
+                _ => {}
+            }
+        }
+        if self.depth > DEEPEST { Err("its lists are nested too deeply") } else { Ok(()) }
+    }
+}
+
+impl<R: Read> Read for LimitedReader<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let n = self.from.read(buffer)?;
+        self.look(&buffer[..n]).map_err(|why| io::Error::new(io::ErrorKind::InvalidData, why))?;
+        Ok(n)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::analysis::snapshot::read::*;
+
+    fn read(text: &str) -> Result<String, String> {
+        let mut out = String::new();
+        LimitedReader::new(text.as_bytes()).read_to_string(&mut out).map(|_| out).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn rejects_long_strings_and_deep_nesting() {
+        for fine in ["", "{\"a\":[[[1]]]}", "\"[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[\"", "\"\\\"[[\"", "no json at ] all }"] {
+            assert_eq!(read(fine).as_deref(), Ok(fine));
+        }
+        assert!(read(&"[".repeat(40)).unwrap_err().contains("deep"));
+        assert!(read(&format!("\"{}", "a".repeat(LONGEST + 1))).unwrap_err().contains("longer"));
+        assert!(read(&format!("\"{}", "\\\"".repeat(LONGEST))).unwrap_err().contains("longer"));
     }
 }

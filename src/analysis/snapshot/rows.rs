@@ -1,6 +1,6 @@
-//! The rows that evidence is told in, to and from JSON: arrays, as there are many, and no name is repeated in each.
+//! The rows of a snapshot in JSON: arrays, because there are many of them and field names would repeat.
 //!
-//! Their shape alone is checked here; whether they make sense is asked when they are put together.
+//! Only their shape is checked here; the decoder checks the values.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -19,10 +19,10 @@ use crate::time::LogTime;
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub(crate) struct TimeRow(i64, i16);
 
-/// The first and the last.
+/// The first and the last time.
 pub(crate) type TimesRow = (TimeRow, TimeRow);
 
-/// What a report says of a rule, for whoever does not know it.
+/// A rule, for readers that do not have it.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct RuleRow<'a> {
     pub(crate) id: Cow<'a, str>,
@@ -30,10 +30,10 @@ pub(crate) struct RuleRow<'a> {
     pub(crate) class: Cow<'a, str>,
     pub(crate) severity: Severity,
     pub(crate) exposes: bool,
-    /// Distinct paths of classes.
+    /// The number of distinct paths, and their classes.
     pub(crate) with_client: Option<(u32, Vec<Cow<'a, str>>)>,
     pub(crate) window: bool,
-    /// What that counts: by whom, how many, within so many seconds.
+    /// The window: by client or path, requests, seconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) counts: Option<(By, u32, u32)>,
     pub(crate) unless_app: Vec<Cow<'a, str>>,
@@ -42,7 +42,7 @@ pub(crate) struct RuleRow<'a> {
     pub(crate) cve: Vec<Cow<'a, str>>,
 }
 
-/// An input, exactly.
+/// An input.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct InputRow<'a> {
     pub(crate) log_host: Option<Cow<'a, str>>,
@@ -51,7 +51,7 @@ pub(crate) struct InputRow<'a> {
     pub(crate) lines: u64,
     pub(crate) parsed: u64,
     pub(crate) formats: [u64; 3],
-    /// Lines of other formats by name; told only where there are any, as earlier versions knew none.
+    /// Line counts of other formats, by name.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) other_formats: Vec<(Cow<'a, str>, u64)>,
     pub(crate) unparsed: u64,
@@ -65,15 +65,15 @@ pub(crate) struct InputRow<'a> {
     pub(crate) skipped_whole: Option<SkipReason>,
 }
 
-/// A client, all its requests, and those that are allowed.
+/// A client, all its requests, and the allowed ones.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct ClientRow<'a>(pub(crate) Cow<'a, str>, pub(crate) u64, pub(crate) u64);
 
-/// A cell. Numbers are places in the lists before it. One without a path holds what was let go of the pairs of a client, one
-/// without both what was let go of clients. One with a path and no client holds what was let go of the pairs of that path: its
-/// hits are in cells of the other kinds as well. One without a host is one of the overflow: what a client and a path, a client, or a
-/// path had besides the cells that are told of it, on several sites. Its hits are in other cells as well, its input is that of its
-/// sample, and it has no size.
+/// A cell. Numbers are indices into the lists before it. Without a path, it holds the evicted pairs of a client;
+/// without a client too, it holds evicted clients. With a path and without a client, it holds the evicted pairs of that
+/// path; those hits are in other cells as well. Without a host, it belongs to the overflow: further hits of a pair, a
+/// client or a path on several sites. Those hits are in other cells as well, the input is that of the sample, and there
+/// is no size.
 #[derive(Debug, Deserialize)]
 pub(crate) struct CellRow<'a> {
     pub(crate) client: Option<u32>,
@@ -83,7 +83,7 @@ pub(crate) struct CellRow<'a> {
     pub(crate) input: u32,
     pub(crate) host: Option<u32>,
     pub(crate) answered: bool,
-    /// It is evidence of what the site answers to anything.
+    /// Its response shows how the site answers unknown paths.
     pub(crate) is_probe: bool,
     /// The class of the method: 0 GET, 1 POST, 2 HEAD, 3 others.
     pub(crate) method: u8,
@@ -91,35 +91,35 @@ pub(crate) struct CellRow<'a> {
     /// Bytes of the target beyond the path.
     pub(crate) extra: u8,
     pub(crate) hits: u64,
-    /// Hits that the pair may have had besides.
+    /// The most hits of the pair that may be uncounted.
     pub(crate) error: u64,
     pub(crate) times: Option<TimesRow>,
     pub(crate) sample: SampleRow<'a>,
 }
 
-/// A request, to prove a cell.
+/// A request that is an example of a cell.
 #[derive(Debug, Deserialize)]
 pub(crate) struct SampleRow<'a> {
     pub(crate) time: Option<TimeRow>,
     pub(crate) generation: BackRef<'a>,
     pub(crate) offset: u64,
     pub(crate) line: u64,
-    /// As every output shows it; `None` where that is the cell's path.
+    /// Redacted; `None` if it is the path of the cell.
     pub(crate) target: Option<Cow<'a, str>>,
-    /// As every output shows it; `None` where that is the cell's host.
+    /// Redacted; `None` if it is the host of the cell.
     pub(crate) host: Option<Cow<'a, str>>,
     pub(crate) user_agent: Option<BackRef<'a>>,
 }
 
-/// A text that is told in full the first time, and by its number among those after that.
+/// A text in full the first time, and its number from then on.
 #[derive(Debug)]
 pub(crate) enum BackRef<'a> {
     First(Cow<'a, str>),
     Again(u32),
 }
 
-/// An app that was seen: the rule, the input or the host, the clients and sizes while they are not enough, and the magnitudes of the
-/// sizes, which earlier versions did not count.
+/// Evidence of an app: the rule, the input or the host, the clients and sizes while they are not sufficient, and the
+/// magnitudes of the sizes.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct AppEvidenceRow(
     pub(crate) u32,
@@ -134,8 +134,9 @@ pub(crate) struct AppEvidenceRow(
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct HomePageRow(pub(crate) Option<u32>, pub(crate) Option<u32>, pub(crate) Vec<u64>);
 
-/// What a site answered for a path whose cells may be gone: the input or the host, the hash of the path in hexadecimal digits, its
-/// shape, the rules, flags, and the sizes that GET and POST got with the bytes of the target beyond the path.
+/// The response of a site for a path whose cells may be pruned: the input or the host, the hash of the path in
+/// hexadecimal digits, its shape, the rules, flags, and the sizes of GET and POST responses with the bytes of the
+/// target beyond the path.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct SitePathRow(
     pub(crate) Option<u32>,
@@ -148,16 +149,16 @@ pub(crate) struct SitePathRow(
     pub(crate) Vec<SizeNumbers>,
 );
 
-/// An entry of an allow list and what it took out: file, line, reason, requests.
+/// An entry of an allow list and its requests: file, line, reason, requests.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct AllowedRow<'a>(pub(crate) Cow<'a, str>, pub(crate) usize, pub(crate) Cow<'a, str>, pub(crate) u64);
 
-/// Requests that rules with a window count: the place of a client or of a path, that of a list of rules, the minute since 1970,
-/// and how many.
+/// Requests that rules with a window count: the index of a client or of a path, that of a list of rules, the minute
+/// since 1970, and the requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) struct MinuteRow(pub(crate) Option<u32>, pub(crate) Option<u32>, pub(crate) u32, pub(crate) i64, pub(crate) u64);
 
-/// The most that a key may have had that is not told.
+/// The most that an absent key may have had.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct ErrorFloorRow {
     pub(crate) pairs: u64,
@@ -166,11 +167,11 @@ pub(crate) struct ErrorFloorRow {
     pub(crate) paths: u64,
 }
 
-/// The place of a client, and the hits and requests that it may have had besides.
+/// The index of a client, and the most hits and requests that it may lack.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct ClientErrorRow(pub(crate) u32, pub(crate) u64, pub(crate) u64);
 
-/// The place of a path, and the hits that it may have had besides.
+/// The index of a path, and the most hits that it may lack.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct PathErrorRow(pub(crate) u32, pub(crate) u64);
 
@@ -178,7 +179,7 @@ pub(crate) struct PathErrorRow(pub(crate) u32, pub(crate) u64);
 const YEARS: std::ops::Range<i64> = -62_167_305_600..253_402_387_200;
 
 impl MinuteRow {
-    /// The minute, where a log can have written it.
+    /// The minute, checked to be valid in a log.
     pub(crate) fn minute(self) -> Result<i64, String> {
         let is_known = self.3.checked_mul(60).is_some_and(|seconds| YEARS.contains(&seconds));
         if is_known { Ok(self.3) } else { Err(format!("minute {} is no time of a log", self.3)) }
@@ -192,9 +193,9 @@ impl From<LogTime> for TimeRow {
 }
 
 impl TimeRow {
-    /// The time, where a log can have written it.
+    /// The time, checked to be valid in a log.
     pub(crate) fn time(self) -> Result<LogTime, String> {
-        // A day.
+        // One day in minutes.
         const DAY: i16 = 24 * 60;
         if !YEARS.contains(&self.0) || self.1.abs() >= DAY {
             return Err(format!("{} seconds at {} minutes is no time of a log", self.0, self.1));
@@ -203,7 +204,7 @@ impl TimeRow {
     }
 }
 
-/// Both ends of a span.
+/// Both ends of a time span.
 pub(crate) fn span(times: Option<TimesRow>) -> Result<Option<(LogTime, LogTime)>, String> {
     times.map(|(first, last)| Ok((first.time()?, last.time()?))).transpose()
 }
@@ -265,7 +266,7 @@ impl Visitor<'_> for BackRefVisitor {
     type Value = BackRef<'static>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a text, or the number of one that was told before")
+        f.write_str("a text, or the number of an earlier one")
     }
 
     fn visit_str<E: Error>(self, text: &str) -> Result<Self::Value, E> {
@@ -273,6 +274,6 @@ impl Visitor<'_> for BackRefVisitor {
     }
 
     fn visit_u64<E: Error>(self, number: u64) -> Result<Self::Value, E> {
-        u32::try_from(number).map(BackRef::Again).map_err(|_| E::custom("a number beyond all that were told"))
+        u32::try_from(number).map(BackRef::Again).map_err(|_| E::custom("a number that is out of range"))
     }
 }

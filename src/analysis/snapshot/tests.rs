@@ -1,4 +1,4 @@
-//! Reports that may come from anywhere are read, or refused with a word that says why.
+//! Untrusted reports are decoded, or rejected with a reason.
 
 use proptest::prelude::*;
 
@@ -8,7 +8,7 @@ use crate::render::{OutputFormat, RenderOptions, render};
 use crate::rules::{RuleChoice, load};
 use crate::tally::Budget;
 
-/// A document around this evidence.
+/// A document with this snapshot.
 fn document(evidence: &str) -> String {
     format!("{{\"schema_version\": 4, \"generated_by\": \"probewatch 1.2.3\", \"inputs\": [], \"evidence\": {evidence}}}\n")
 }
@@ -38,7 +38,7 @@ fn lists() -> Vec<(&'static str, String)> {
     ]
 }
 
-/// The same of a tally that let go of something.
+/// The same for a tally that is not exact.
 fn bounded_lists() -> Vec<(&'static str, String)> {
     let rest = |cell: &str, client: &str, path: &str| cell.replacen("[0,0", &format!("[{client},{path}"), 1).replacen("\"curl\"", "0", 1);
     let overflow = CELL.replacen("200,0,1,true,true,0,512,0,3", "200,0,null,true,false,0,null,0,2", 1).replacen("\"curl\"", "0", 1);
@@ -68,12 +68,12 @@ fn builtin() -> &'static crate::rules::RuleSet {
     &SET
 }
 
-fn refusal(text: &str) -> String {
+fn rejection(text: &str) -> String {
     read(text.as_bytes(), builtin()).map(|_| ()).unwrap_err().to_string()
 }
 
 #[test]
-fn what_was_told_is_known_again() {
+fn a_snapshot_is_decoded() {
     let evidence = read(written(&lists()).as_bytes(), builtin()).unwrap();
     assert_eq!(evidence.unknown_rules.iter().map(|rule| rule.id.as_str()).collect::<Vec<_>>(), ["later/unheard-of"]);
     assert_eq!((evidence.tally.len(), evidence.without_time, evidence.inputs.len()), (1, 4, 1));
@@ -89,10 +89,10 @@ fn what_was_told_is_known_again() {
 }
 
 #[test]
-fn bounds_are_known_again() {
+fn error_bounds_are_decoded() {
     let tally = read(written(&bounded_lists()).as_bytes(), builtin()).unwrap().tally;
     let errors: Vec<_> = tally.cells().map(|view| (view.is_other(), view.error())).collect();
-    assert_eq!(errors, [(false, 5), (true, 0), (true, 0)], "what was let go is all there");
+    assert_eq!(errors, [(false, 5), (true, 0), (true, 0)], "evicted hits are complete");
     assert_eq!(tally.path_cells().map(|view| (tally.path(view.path), view.cell.hits)).collect::<Vec<_>>(), [(&b"/.env"[..], 3)]);
     let overflow: Vec<_> = tally.overflow_cells().map(|view| (view.client, view.path, view.status, view.bytes, view.cell.hits)).collect();
     assert_eq!(overflow, [(0, 0, Some(200), None, 2)]);
@@ -103,7 +103,7 @@ fn bounds_are_known_again() {
 }
 
 #[test]
-fn bounds_that_make_no_sense_are_refused() {
+fn invalid_bounds_are_rejected() {
     let with = |name: &str, text: &str| {
         let mut lists = bounded_lists();
         lists.iter_mut().find(|(known, _)| *known == name).unwrap().1 = text.into();
@@ -119,22 +119,22 @@ fn bounds_that_make_no_sense_are_refused() {
         (with("path_errors", "[[1,2]]"), "path 1"),
         (with("path_errors", "[[0,18446744073709551615]]"), "more than any log"),
         (without("path_errors"), "'path_errors' is missing"),
-        (without("client_errors"), "'path_errors' stands in the wrong place"),
-        (without("floor"), "'client_errors' stands in the wrong place"),
+        (without("client_errors"), "'path_errors' is in the wrong place"),
+        (without("floor"), "'client_errors' is in the wrong place"),
         (written(&bounded_lists()).replacen("[0,null,", "[4294967295,null,", 1), "client 4294967295"),
         (written(&bounded_lists()).replacen("[0,null,", "[-1,null,", 1), "is damaged"),
         (written(&bounded_lists()).replace("\"/.env?x\"", "null"), "without a target"),
         (written(&bounded_lists()).replacen("[null,null,0,200,0,1,", "[null,null,0,200,0,null,", 1), "without a host, a client and a path"),
         (written(&bounded_lists()).replacen("3,5,[[", "3,18446744073709551615,[[", 1), "more than any log"),
     ];
-    for (text, said) in cases {
-        let error = refusal(&text);
-        assert!(error.contains("is damaged") && error.contains(said), "{text}: {error}");
+    for (text, expected) in cases {
+        let error = rejection(&text);
+        assert!(error.contains("is damaged") && error.contains(expected), "{text}: {error}");
     }
 }
 
 #[test]
-fn what_is_no_report_is_told_from_what_is_damaged() {
+fn foreign_and_damaged_files_have_different_errors() {
     let cases = [
         (String::new(), "is no report"),
         ("not json".into(), "is no report"),
@@ -154,17 +154,17 @@ fn what_is_no_report_is_told_from_what_is_damaged() {
         (written(&lists()).replace("}\n", ""), "is damaged"),
         (format!("{}x", written(&lists())), "is damaged"),
     ];
-    for (text, said) in cases {
-        let error = refusal(&text);
-        assert!(error.contains(said), "{text}: {error}");
+    for (text, expected) in cases {
+        let error = rejection(&text);
+        assert!(error.contains(expected), "{text}: {error}");
     }
     let mut turned = lists();
     turned.swap(3, 4);
-    assert!(refusal(&written(&turned)).contains("'paths' stands in the wrong place"));
+    assert!(rejection(&written(&turned)).contains("'paths' is in the wrong place"));
 }
 
 #[test]
-fn what_makes_no_sense_is_refused() {
+fn invalid_rows_are_rejected() {
     let cell = |from: &str, to: &str| with("cells", &format!("[{}]", CELL.replacen(from, to, 1)));
     let cases = [
         (cell("[0,0,0", "[1,0,0"), "client 1"),
@@ -178,7 +178,7 @@ fn what_makes_no_sense_is_refused() {
         (cell("3,0,[[", "18446744073709551615,0,[["), "more than any log"),
         (cell("\"00000000000000ff\"", "\"xyz\""), "generation"),
         (cell("\"00000000000000ff\"", "7"), "generation 7"),
-        (cell("\"00000000000000ff\",0", "\"00000000000000ff\",18446744073709551615"), "beyond the end"),
+        (cell("\"00000000000000ff\",0", "\"00000000000000ff\",18446744073709551615"), "out of range"),
         (cell("\"curl\"", "0"), "user agent 0"),
         (cell("\"curl\"", "-1"), "is damaged"),
         (with("lists", "[[2]]"), "rule 2"),
@@ -207,15 +207,15 @@ fn what_makes_no_sense_is_refused() {
         (with("without_time", "99999999999999999999"), "is damaged"),
         (with("clients", &format!("[{}]", ["[\"192.0.2.1\",1000000000000000,0]"; 2].join(","))), "more than any log"),
     ];
-    for (text, said) in cases {
-        let error = refusal(&text);
-        assert!(error.contains("is damaged") && error.contains(said), "{text}: {error}");
+    for (text, expected) in cases {
+        let error = rejection(&text);
+        assert!(error.contains("is damaged") && error.contains(expected), "{text}: {error}");
         assert!(!error.contains('\u{1b}'), "{error:?}");
     }
 }
 
 #[test]
-fn a_report_without_evidence_is_refused_and_empty_ones_are_not() {
+fn a_report_without_snapshot_is_rejected_and_an_empty_one_is_not() {
     let rules = fixture::rules();
     let mut out = Vec::new();
     render(&fixture::report(rules), &RenderOptions { format: OutputFormat::Json, ..RenderOptions::default() }, &mut out).unwrap();
@@ -237,7 +237,7 @@ proptest! {
         let end = (at + length).min(text.len());
         let damaged = [&text[..at], put.as_bytes(), &text[end..]].concat();
         if let Ok(evidence) = read(&*damaged, builtin()) {
-            // What is read can be told: numbers fit, and times can be printed.
+            // What was decoded can be encoded: numbers are in range, and times can be printed.
             let mut merged = Tally::with_budget(Budget { cells: 20, clients: 1 });
             merged.merge(evidence.tally.clone());
             let mut small = Tally::with_budget(Budget { cells: 1, clients: 1 });

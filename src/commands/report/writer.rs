@@ -13,7 +13,7 @@ use crate::analysis::build::{LogAnalysis, ReportInput, RowSelection, build};
 use crate::analysis::merge::{MergedReport, ReportMerger};
 use crate::analysis::model::{InputSummary, Report};
 use crate::analysis::novelty::{NewItem, find_new};
-use crate::analysis::{accuracy, snapshot};
+use crate::analysis::{notes, snapshot};
 use crate::commands::common::apps;
 use crate::commands::error::CommandError;
 use crate::finding::Severity;
@@ -335,7 +335,7 @@ impl<'r> ReportWriter<'r> {
 
     /// All notes for the reader of a report.
     fn notes(&self, folder: &ReportFolder<'_>, report: &Report<'_>) -> Vec<String> {
-        let of_report = report.approximate.as_ref().map(accuracy::accuracy_note).into_iter().chain(self.run.privacy.note());
+        let of_report = report.approximate.as_ref().map(notes::accuracy_note).into_iter().chain(self.run.privacy.note());
         folder.notes.iter().cloned().chain(of_report).collect()
     }
 

@@ -58,7 +58,12 @@ pub(crate) fn check(check: &RequirementCheck<'_>, account: &RuleExplanation<'_>,
         }
         (Requirement::Shape(shape), holds) => format!("the request {} {}", if holds { "is" } else { "is not" }, shape_name(shape)),
         (Requirement::Glob(glob), holds) => {
-            format!("the {} {} {}", subject.name(TextView::Resolved), if holds { "matches" } else { "does not match" }, single_line_regex(glob))
+            format!(
+                "the {} {} {}",
+                subject.name(TextView::Resolved),
+                if holds { "matches" } else { "does not match" },
+                single_line_regex(glob)
+            )
         }
         (Requirement::Regex(regex, fields), false) => {
             format!("the regex matches nothing in the {}: {}", fields_of(fields), single_line_regex(regex))
@@ -67,7 +72,9 @@ pub(crate) fn check(check: &RequirementCheck<'_>, account: &RuleExplanation<'_>,
         (Requirement::Not(_, _), false) => {
             format!("excluded by unless: {}", check.found.as_ref().map(|span| located(span, subject)).unwrap_or_default())
         }
-        (Requirement::Not(regex, fields), true) => format!("nothing in the {} excludes it: {}", fields_of(fields), single_line_regex(regex)),
+        (Requirement::Not(regex, fields), true) => {
+            format!("nothing in the {} excludes it: {}", fields_of(fields), single_line_regex(regex))
+        }
     }
 }
 

@@ -6,8 +6,8 @@ use std::borrow::Cow;
 use std::io::{self, Write};
 
 use super::TablePage;
-use crate::analysis::accuracy::accuracy_note;
 use crate::analysis::model::{InputSummary, Report};
+use crate::analysis::notes::accuracy_note;
 use crate::number::{counted, grouped, seconds, size};
 use crate::redact::sanitize::escape;
 use crate::render::layout::{Cell, Column, Grid, write_wrapped};

@@ -1,4 +1,4 @@
-//! Reports of tallies that let go of something: whatever is added up, written and read again, the truth is within what is told.
+//! Reports of tallies above their budget: after any merge, write and read, the true counts are within the error bounds.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -6,14 +6,14 @@ use std::fmt::Debug;
 use crate::analysis::merge::tests::*;
 use crate::tally::Budget;
 
-/// What is asked: who, for what, the status, and on which of two machines.
+/// A request: client, path, status, and one of two hosts.
 type Request = (u8, u8, u16, bool);
 
 const SMALL: Budget = Budget { cells: 40, clients: 24 };
-/// Room for two pairs of as many cells as are kept of one, and for a client and a path of as many.
+/// Enough for two pairs with as many cells as are kept of one, and the same for a client and a path.
 const OF_MANY_SIZES: Budget = Budget { cells: 160, clients: 24 };
 
-/// Rules that overlap: the first one for the paths below 40, the second one for those from 30 on.
+/// Two overlapping rules: one for the paths below 40, one for those from 30 on.
 fn two_rules() -> &'static RuleSet {
     static SET: LazyLock<RuleSet> = LazyLock::new(|| {
         let rule = |id: &str, paths: std::ops::Range<u8>| {
@@ -26,12 +26,13 @@ fn two_rules() -> &'static RuleSet {
     &SET
 }
 
-/// The exact tally of some requests from line `before` of a log on; each path has a size of its own, lest it be given to everything.
+/// The exact tally of some requests, from line `before` of a log on. Each path has its own size, so that it is no soft
+/// 404.
 fn part(requests: &[Request], before: u64) -> Scanned {
     sized_part(requests, before, |_, what| 1000 + u32::from(what))
 }
 
-/// The same with answers of other sizes, by the place of the request and the path.
+/// The same with sizes by the index of the request and the path.
 fn sized_part(requests: &[Request], before: u64, size: impl Fn(u32, u8) -> u32) -> Scanned {
     let mut all = Tally::default();
     let mut inputs = Vec::new();
@@ -61,17 +62,17 @@ fn sized_part(requests: &[Request], before: u64, size: impl Fn(u32, u8) -> u32) 
     Scanned { tally: all, texts: texts.into(), inputs, allow: AllowList::default() }
 }
 
-fn cut_back(scanned: Scanned) -> Scanned {
-    cut_back_to(SMALL, scanned)
+fn prune(scanned: Scanned) -> Scanned {
+    prune_to(SMALL, scanned)
 }
 
-fn cut_back_to(budget: Budget, scanned: Scanned) -> Scanned {
+fn prune_to(budget: Budget, scanned: Scanned) -> Scanned {
     let mut tally = Tally::with_budget(budget);
     tally.merge(scanned.tally);
     Scanned { tally, ..scanned }
 }
 
-fn told(scanned: &Scanned) -> String {
+fn pair_json(scanned: &Scanned) -> String {
     printed(two_rules(), scanned, OutputFormat::Json, GroupBy::Pair)
 }
 
@@ -80,7 +81,7 @@ fn sum(reports: &[String], budget: Budget) -> Scanned {
     for report in reports {
         merged.add(read(report.as_bytes(), two_rules()).unwrap()).unwrap();
     }
-    of_whole(merged.finish(|_| false).unwrap())
+    from_merged(merged.finish(|_| false).unwrap())
 }
 
 type Sums<K> = BTreeMap<K, u64>;
@@ -134,7 +135,7 @@ fn check<K: Ord + Debug>(truth: &Sums<K>, counted: &Sums<K>, floor: u64, error: 
     }
 }
 
-/// Every key of the truth is within its bounds.
+/// Checks that the true count of every key is within its bounds.
 fn check_bounds(truth: &Tally, tally: &Tally) {
     let (truth, counted, floor) = (counted(truth), counted(tally), tally.error_floor());
     let mut errors = BTreeMap::new();
@@ -152,12 +153,12 @@ fn check_bounds(truth: &Tally, tally: &Tally) {
     check(&truth.paths, &counted.paths, floor.paths, of_path);
 }
 
-/// What no bound is needed for: the sums, and the rows of rules.
+/// The parts that are always exact: the totals and the rows of rules.
 fn exact_parts(report: &str) -> serde_json::Value {
     let mut report: serde_json::Value = serde_json::from_str(report).unwrap();
     let bare = |mut row: serde_json::Value| {
         let object = row.as_object_mut().unwrap();
-        // Of what was let go nobody knows how many there were.
+        // The number of evicted keys is unknown.
         object.remove("clients");
         object.remove("paths");
         row
@@ -167,13 +168,13 @@ fn exact_parts(report: &str) -> serde_json::Value {
     serde_json::json!([totals, rules, report["inputs"]])
 }
 
-/// Whether these need no more than the budget.
+/// Whether these requests need no more than the budget.
 fn fits(tally: &Tally) -> bool {
     let counted = counted(tally);
     tally.len() <= SMALL.cells && counted.requests.len() <= SMALL.clients && counted.paths.len() <= SMALL.cells * 3 / 2
 }
 
-/// A few ask a lot, and many a little.
+/// A few clients send many requests, and many a few.
 fn request() -> impl Strategy<Value = Request> {
     let few_or_many = |few: u8, many: u8| prop_oneof![0..few, 0..many];
     let status = prop::sample::select(vec![404_u16, 404, 403, 200]);
@@ -189,25 +190,25 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
     #[test]
-    fn whatever_is_let_go_bounds_hold_and_sums_are_exact(
+    fn after_any_eviction_bounds_hold_and_sums_are_exact(
         parts in prop::collection::vec(prop::collection::vec(request(), 0..120), 1..7),
         cut in any::<prop::sample::Index>(),
         parts_are_bounded in any::<bool>(),
     ) {
         let parts = one_after_another(&parts);
-        let exact: Vec<String> = parts.iter().map(told).collect();
+        let exact: Vec<String> = parts.iter().map(pair_json).collect();
         let truth = sum(&exact, Budget::STANDARD);
         prop_assert_eq!(truth.tally.error_bound(), None);
-        let reports: Vec<String> = if parts_are_bounded { parts.into_iter().map(|part| told(&cut_back(part))).collect() } else { exact };
+        let reports: Vec<String> = if parts_are_bounded { parts.into_iter().map(|part| pair_json(&prune(part))).collect() } else { exact };
         let at = cut.index(reports.len() + 1);
         let groups: Vec<String> =
-            [&reports[..at], &reports[at..]].into_iter().filter(|group| !group.is_empty()).map(|group| told(&sum(group, SMALL))).collect();
+            [&reports[..at], &reports[at..]].into_iter().filter(|group| !group.is_empty()).map(|group| pair_json(&sum(group, SMALL))).collect();
         for result in [sum(&reports, SMALL), sum(&groups, SMALL)] {
             check_bounds(&truth.tally, &result.tally);
             prop_assert!(result.tally.len() <= SMALL.cells);
-            let (report, truly) = (told(&result), told(&truth));
+            let (report, truly) = (pair_json(&result), pair_json(&truth));
             prop_assert_eq!(exact_parts(&report), exact_parts(&truly));
-            // Above the budget it may be exact as well, where nothing had to go.
+            // Above the budget it may still be exact, if nothing was evicted.
             let is_exact = result.tally.error_bound().is_none();
             prop_assert!(is_exact || !fits(&truth.tally));
             let value: serde_json::Value = serde_json::from_str(&report).unwrap();
@@ -220,12 +221,12 @@ proptest! {
             if is_whole {
                 prop_assert_eq!(&report, &truly);
             }
-            // Read again it is cut back again where it stood above what one that is not exact may hold.
+            // Reading prunes it again if it exceeds the limit of a tally that is not exact.
             let again = sum(std::slice::from_ref(&report), SMALL);
             check_bounds(&truth.tally, &again.tally);
-            prop_assert_eq!(exact_parts(&told(&again)), exact_parts(&truly));
+            prop_assert_eq!(exact_parts(&pair_json(&again)), exact_parts(&truly));
             if is_whole {
-                prop_assert_eq!(told(&again), report);
+                prop_assert_eq!(pair_json(&again), report);
             }
             for by in [GroupBy::Pair, GroupBy::Client, GroupBy::Path, GroupBy::Rule] {
                 printed(two_rules(), &result, OutputFormat::Csv, by);
@@ -235,25 +236,25 @@ proptest! {
     }
 
     #[test]
-    fn a_part_of_this_run_keeps_its_bounds_as_if_it_were_written_and_read(
+    fn adding_a_report_keeps_the_bounds_of_the_written_one(
         parts in prop::collection::vec(prop::collection::vec(request(), 60..160), 2..4),
     ) {
-        let parts: Vec<Scanned> = one_after_another(&parts).into_iter().map(cut_back).collect();
+        let parts: Vec<Scanned> = one_after_another(&parts).into_iter().map(prune).collect();
         let mut merged = ReportMerger::with_budget(two_rules(), SMALL);
         for part in &parts {
             with_report(two_rules(), part, |report| merged.add_report(report)).unwrap();
         }
-        let result = of_whole(merged.finish(|_| false).unwrap());
-        let written: Vec<String> = parts.iter().map(told).collect();
-        prop_assert_eq!(told(&result), told(&sum(&written, SMALL)));
+        let result = from_merged(merged.finish(|_| false).unwrap());
+        let written: Vec<String> = parts.iter().map(pair_json).collect();
+        prop_assert_eq!(pair_json(&result), pair_json(&sum(&written, SMALL)));
     }
 }
 
-/// A bounded report in JSON, and where its evidence begins.
+/// A report with error bounds in JSON, and where its snapshot begins.
 fn bounded_report() -> &'static (String, usize) {
     static REPORT: LazyLock<(String, usize)> = LazyLock::new(|| {
         let requests: Vec<Request> = (0..160).map(|n| (n % 50, n % 90, if n % 3 == 0 { 200 } else { 404 }, n % 2 == 0)).collect();
-        let report = told(&cut_back(part(&requests, 0)));
+        let report = pair_json(&prune(part(&requests, 0)));
         let at = report.find("\"evidence\"").unwrap();
         (report, at)
     });
@@ -263,7 +264,7 @@ fn bounded_report() -> &'static (String, usize) {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
 
-    /// Whatever is made of a report that was tampered with: it is refused, or can be added up and told.
+    /// A modified report is rejected, or can be merged and written.
     #[test]
     fn damage_is_never_a_panic(at in any::<prop::sample::Index>(), length in 0_usize..6, put in prop::sample::select(vec![
         "", "0", "1", "-1", "77", "4294967295", "1125899906842623", "null", "null,null", "[", "]", "true", "false,", ",", "\"",
@@ -286,11 +287,11 @@ proptest! {
     }
 }
 
-/// Inputs, rules and entries have other numbers when reports come together; so have those of what was let go.
+/// Inputs, rules and entries get new numbers in a merge; so do those of evicted cells.
 #[test]
-fn what_was_let_go_is_renumbered_too() {
+fn evicted_cells_are_renumbered_too() {
     let requests: Vec<Request> = (0..80).map(|n| (n % 50, n, 200, n % 2 == 0)).collect();
-    let bounded = cut_back(part(&requests, 0));
+    let bounded = prune(part(&requests, 0));
     assert!(bounded.tally.path_cells().count() > 0 && bounded.tally.cells().any(|view| view.is_other()));
     let other = {
         let mut other = part(&[(1, 1, 404, false)], 0);
@@ -298,7 +299,7 @@ fn what_was_let_go_is_renumbered_too() {
         other.texts[0] = SourceInfo::new(b"a.log".into(), 7, Vec::new()).with_host(Some("web1"));
         other
     };
-    let both = sum(&[told(&other), told(&bounded)], SMALL);
+    let both = sum(&[pair_json(&other), pair_json(&bounded)], SMALL);
     assert_eq!(both.inputs.iter().map(|input| &*input.path).collect::<Vec<_>>(), [&b"a.log"[..], b"access.log", b"access.log"]);
     let lines_of = |scanned: &Scanned, input: u32| -> (u64, u64) {
         let hits = |views: &mut dyn Iterator<Item = crate::tally::CellView<'_>>| {
@@ -312,7 +313,7 @@ fn what_was_let_go_is_renumbered_too() {
     assert!(both.tally.cells().chain(both.tally.path_cells()).all(|view| view.input == view.sample().position.input));
 }
 
-/// A client that gets ever other sizes of one path, and one that gets one size of it.
+/// A client that receives many sizes of one path, and one that receives one size.
 fn of_many_sizes(before: u64) -> Scanned {
     let requests: Vec<Request> = (0..300_u16).map(|n| (u8::from(n % 10 == 0), 1, 200, n % 3 == 0)).collect();
     sized_part(&requests, before, |at, _| if at % 10 == 0 { 999 } else { 1000 + at })
@@ -328,17 +329,17 @@ fn rows(report: &str) -> Vec<(String, u64)> {
 }
 
 #[test]
-fn what_a_pair_has_besides_its_cells_is_written_read_and_added_up() {
+fn the_overflow_of_a_pair_is_written_read_and_merged() {
     let [one, other] = [0, 300].map(of_many_sizes);
-    let truth = told(&sum(&[told(&one), told(&other)], Budget::STANDARD));
-    let bounded = [one, other].map(|part| told(&cut_back_to(OF_MANY_SIZES, part)));
+    let truth = pair_json(&sum(&[pair_json(&one), pair_json(&other)], Budget::STANDARD));
+    let bounded = [one, other].map(|part| pair_json(&prune_to(OF_MANY_SIZES, part)));
     let result = sum(&bounded, OF_MANY_SIZES);
     assert!(result.tally.overflow_cells().count() >= 3 && result.tally.error_bound().is_none());
-    let report = told(&result);
+    let report = pair_json(&result);
     assert_eq!(rows(&report), rows(&truth));
     assert_eq!(exact_parts(&report), exact_parts(&truth));
-    assert_eq!(told(&sum(std::slice::from_ref(&report), Budget::STANDARD)), report, "nothing is lost that was written");
-    // The answers in the overflow are of no site, and uncertain.
+    assert_eq!(pair_json(&sum(std::slice::from_ref(&report), Budget::STANDARD)), report, "nothing is lost that was written");
+    // The answers in the overflow have no site, and are uncertain.
     let value: serde_json::Value = serde_json::from_str(&report).unwrap();
     let pair = value["pairs"].as_array().unwrap().iter().find(|row| row["hits"] == 540).unwrap();
     let of = |name: &str| pair[name].as_u64().unwrap();

@@ -1,35 +1,35 @@
-//! Requests that are a finding only where they are many: counts by minute add up, in any split.
+//! Rules that need many requests: the counts per minute add up for any split.
 
 use crate::analysis::merge::tests::*;
 use crate::tally::Budget;
 
-fn log_in(client: &str, minute: u32, second: u32, path: &str) -> String {
+fn login(client: &str, minute: u32, second: u32, path: &str) -> String {
     format!("{client} - - [02/Nov/2026:08:{minute:02}:{second:02} +0100] \"POST {path} HTTP/1.1\" 200 512 \"-\" \"x\"\n")
 }
 
-/// Who sent how many, as a report says.
-fn told(scanned: &Scanned) -> Vec<(String, u64, u64)> {
+/// Client, requests and minutes of each flood in the report.
+fn flood_rows(scanned: &Scanned) -> Vec<(String, u64, u64)> {
     with_report(rules(), scanned, |report| {
         let row = |flood: &crate::analysis::model::FloodRow<'_>| (flood.client.unwrap().to_string(), flood.requests, flood.minutes);
         report.floods.iter().map(row).collect()
     })
 }
 
-/// Bursts of log-ins: who, in which minute, for what, how many.
-fn log_ins() -> impl Strategy<Value = Vec<String>> {
+/// Bursts of logins: client, minute, path, and number.
+fn logins() -> impl Strategy<Value = Vec<String>> {
     let path = prop::sample::select(&["/wp-login.php", "/xmlrpc.php", "/login"][..]);
     let burst = (0_u8..4, 0_u32..7, path, 1_usize..13);
     prop::collection::vec(burst, 1..14).prop_map(|bursts| {
         let lines = |(client, minute, path, count): (u8, u32, &'static str, usize)| {
-            // One client is named by nobody.
+            // One client has no name.
             let client = if client == 0 { "-".to_owned() } else { format!("192.0.2.{client}") };
-            (0..count).map(move |n| log_in(&client, minute, n as u32, path))
+            (0..count).map(move |n| login(&client, minute, n as u32, path))
         };
         bursts.into_iter().flat_map(lines).collect()
     })
 }
 
-/// The floods that the rule speaks of, counted the slow way.
+/// The floods of the rule, counted directly.
 fn expected(lines: &[String]) -> Vec<String> {
     let at =
         |line: &String| line.split(":08:").nth(1).and_then(|rest| rest.get(..2)).and_then(|minute| minute.parse::<u32>().ok()).unwrap();
@@ -49,7 +49,7 @@ proptest! {
 
     #[test]
     fn any_split_finds_the_same_floods(
-        lines in log_ins(), cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..4), order in any::<u64>()
+        lines in logins(), cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..4), order in any::<u64>()
     ) {
         let mut at: Vec<usize> = cuts.iter().map(|cut| cut.index(lines.len() + 1)).chain([0, lines.len()]).collect();
         at.sort_unstable();
@@ -59,7 +59,7 @@ proptest! {
             pieces.push(Piece { offset: before.0, lines_before: before.1, ..Piece::new("a.log", &lines[pair[0]..pair[1]]) });
         }
         let whole = scan(&pieces);
-        let mut found: Vec<String> = told(&whole).into_iter().map(|(client, ..)| client).collect();
+        let mut found: Vec<String> = flood_rows(&whole).into_iter().map(|(client, ..)| client).collect();
         found.sort();
         prop_assert_eq!(&found, &expected(&lines));
         let mut parts: Vec<String> = pieces.iter().map(|piece| json(&scan(std::slice::from_ref(piece)))).collect();
@@ -67,7 +67,7 @@ proptest! {
         parts.rotate_left(turn);
         let result = merged(&parts);
         prop_assert_eq!(json(&result), json(&whole));
-        prop_assert_eq!(json(&merged(&[json(&result)])), json(&whole), "told twice");
+        prop_assert_eq!(json(&merged(&[json(&result)])), json(&whole), "written twice");
         for by in [GroupBy::Client, GroupBy::Rule] {
             prop_assert_eq!(printed(rules(), &result, OutputFormat::Csv, by), printed(rules(), &whole, OutputFormat::Csv, by));
         }
@@ -77,22 +77,22 @@ proptest! {
 #[test]
 fn two_halves_of_an_hour_are_a_flood_together() {
     let half = |path, machine| {
-        let lines: Vec<String> = (0..10).map(|n| log_in("192.0.2.1", 1, n, "/wp-login.php")).collect();
+        let lines: Vec<String> = (0..10).map(|n| login("192.0.2.1", 1, n, "/wp-login.php")).collect();
         Piece { machine: Some(machine), ..Piece::new(path, &lines) }
     };
     let (one, other) = (scan(&[half("a.log", "web1")]), scan(&[half("a.log", "web2")]));
-    assert_eq!((told(&one), told(&other)), (vec![], vec![]));
+    assert_eq!((flood_rows(&one), flood_rows(&other)), (vec![], vec![]));
     let both = merged(&[json(&one), json(&other)]);
-    assert_eq!(told(&both), [("192.0.2.1".to_owned(), 20, 1)]);
+    assert_eq!(flood_rows(&both), [("192.0.2.1".to_owned(), 20, 1)]);
     let rows = printed(rules(), &both, OutputFormat::Csv, GroupBy::Client);
     assert!(rows.contains("192.0.2.1") && rows.contains("flood/login"), "{rows}");
 }
 
 #[test]
-fn a_flood_is_kept_where_there_is_too_much_to_count() {
-    // Many who log in once, and one who tries.
-    let others = (0..600_u32).map(|n| log_in(&format!("198.51.{}.{}", n / 200, n % 200), n % 50, 3, "/login"));
-    let flood = (0..40).map(|n| log_in("192.0.2.1", 7, n, "/wp-login.php"));
+fn floods_are_kept_above_the_budget() {
+    // Many clients that log in once, and one that tries passwords.
+    let others = (0..600_u32).map(|n| login(&format!("198.51.{}.{}", n / 200, n % 200), n % 50, 3, "/login"));
+    let flood = (0..40).map(|n| login("192.0.2.1", 7, n, "/wp-login.php"));
     let lines: Vec<String> = others.chain(flood).collect();
     let exact = scan(&[Piece::new("a.log", &lines)]);
     let mut tally = Tally::with_budget(Budget { cells: 100, clients: 100 });
@@ -101,16 +101,16 @@ fn a_flood_is_kept_where_there_is_too_much_to_count() {
     assert!(tally.minutes().len() <= 25, "{}", tally.minutes().len());
     assert_eq!(kept + tally.minutes().dropped(), 640, "what is dropped is counted");
     let cut = Scanned { tally, ..exact };
-    assert_eq!(told(&cut), [("192.0.2.1".to_owned(), 40, 1)]);
+    assert_eq!(flood_rows(&cut), [("192.0.2.1".to_owned(), 40, 1)]);
     let uncounted = with_report(rules(), &cut, |report| report.approximate.unwrap().uncounted);
     assert_eq!(uncounted, 640 - kept);
     let again = merged(&[json(&cut)]);
-    assert_eq!(with_report(rules(), &again, |report| report.approximate.unwrap().uncounted), uncounted, "and told");
+    assert_eq!(with_report(rules(), &again, |report| report.approximate.unwrap().uncounted), uncounted, "and written");
 }
 
 #[test]
-fn whoever_does_not_know_the_rule_counts_all_the_same() {
-    let lines: Vec<String> = (0..25).map(|n| log_in("192.0.2.1", 7, n, "/wp-login.php")).collect();
+fn an_unknown_rule_still_counts_its_window() {
+    let lines: Vec<String> = (0..25).map(|n| login("192.0.2.1", 7, n, "/wp-login.php")).collect();
     let report = json(&scan(&[Piece::new("a.log", &lines)]));
     let other = load(&RuleChoice { disable: vec!["flood/login".into()], ..RuleChoice::default() }).unwrap();
     let mut sum = ReportMerger::new(&other);

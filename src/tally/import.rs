@@ -1,7 +1,6 @@
-//! How a tally is put together again from what an earlier report told, and how its numbers are changed so that several fit
-//! together.
+//! Rebuilds a tally from an earlier report, and renumbers tallies before a merge.
 //!
-//! Whoever calls made sure that what was told makes sense: every number was given out here, and no sum overflows.
+//! The caller has checked the input: every number was returned by this tally, and no sum overflows.
 
 use super::cell::CellKey;
 use super::{Cell, ClientCount, ErrorFloor, MinuteKey, Tally};
@@ -10,7 +9,7 @@ use crate::finding::{BoundedSet, RuleId};
 use crate::intern::SymbolTables;
 use crate::soft_404::{HomeSizes, MethodClass, SiteEvidence};
 
-/// What tells a told cell from others. Numbers are those that this tally gave.
+/// The key of an imported cell. All numbers were returned by this tally.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ImportedKey {
     /// The client, or [`SymbolTables::OTHER`].
@@ -25,9 +24,9 @@ pub struct ImportedKey {
     pub input: u32,
     /// The virtual host.
     pub host: u32,
-    /// It was answered, and that exposes something.
+    /// It was answered, and the rule says that an answer exposes something.
     pub answered: bool,
-    /// It is a probe for its path: evidence of what the site answers to anything.
+    /// It is a probe of its path, so its response shows how the site answers unknown paths.
     pub is_probe: bool,
     /// The class of the method.
     pub method: MethodClass,
@@ -37,19 +36,19 @@ pub struct ImportedKey {
     pub extra: u8,
 }
 
-/// New numbers, by old ones.
+/// New numbers, indexed by the old ones.
 #[derive(Clone, Copy)]
 pub struct ImportRemap<'n> {
-    /// Those of inputs.
+    /// For inputs.
     pub inputs: &'n [u32],
-    /// Those of rules; `None` for one that is left out.
+    /// For rules; `None` drops the rule.
     pub rules: &'n dyn Fn(RuleId) -> Option<RuleId>,
-    /// Those of entries of allow lists.
+    /// For entries of allow lists.
     pub allowed: &'n [u16],
 }
 
 impl Tally {
-    /// A client and what it asked for in all, which is added to what is known of it; its number.
+    /// Adds a client and its requests; adds to the counts if it is known. Returns its number.
     pub fn insert_client(&mut self, client: Client<'_>, count: ClientCount) -> u32 {
         let number = self.names.clients.intern_client(client);
         let sum = self.count_mut(number);
@@ -58,78 +57,78 @@ impl Tally {
         number
     }
 
-    /// The number of a path.
+    /// Adds a path. Returns its number.
     pub fn insert_path(&mut self, path: &[u8]) -> u32 {
         self.names.paths.intern(path, Box::from)
     }
 
-    /// The number of a virtual host in lower case; an empty one is none.
+    /// Adds a virtual host, in lower case; an empty one is none. Returns its number.
     pub fn insert_host(&mut self, host: &[u8]) -> u32 {
         self.names.hosts.intern(host, Box::from)
     }
 
-    /// The number of a sorted list of rules.
+    /// Adds a sorted list of rules. Returns its number.
     pub fn insert_rule_list(&mut self, rules: &[RuleId]) -> u32 {
         self.names.rules.intern(rules, Box::from)
     }
 
-    /// Hits and requests that a client may have had besides those counted.
+    /// Adds to the most hits and requests of a client that may be uncounted.
     pub fn insert_client_error(&mut self, client: u32, hits: u64, requests: u64) {
         let sum = self.count_mut(client);
         sum.error += hits;
         sum.missed += requests;
     }
 
-    /// Hits that a path may have had besides those counted.
+    /// Adds to the most hits of a path that may be uncounted.
     pub fn insert_path_error(&mut self, path: u32, hits: u64) {
         let at = path as usize;
         self.path_errors.resize(self.path_errors.len().max(at + 1), 0);
         self.path_errors[at] += hits;
     }
 
-    /// The most that any key may have had that is not there.
+    /// Adds to the most that an absent key may have had.
     pub fn insert_error_floor(&mut self, floor: ErrorFloor) {
         self.error_floor = self.error_floor.plus(floor);
     }
 
-    /// A cell; one with the same key is added to, and one without rules is none. One with a path and no client is what was let
-    /// go of the pairs of that path, as [`path_cells`](Self::path_cells) are; one without an input is one of
+    /// Adds a cell, or adds to the cell with the same key; a cell without rules is ignored. A cell with a path and
+    /// without a client is one of the [`path_cells`](Self::path_cells), a cell without an input one of the
     /// [`overflow_cells`](Self::overflow_cells).
     pub fn insert_cell(&mut self, key: ImportedKey, cell: Cell) {
         self.insert_imported(key.into(), cell);
     }
 
-    /// What shows an app, of an input and a virtual host.
+    /// Adds evidence of an app, for an input and a virtual host.
     pub fn insert_app_evidence(&mut self, app: RuleId, input: u32, host: u32, few: &BoundedSet) {
         self.app_evidence.gather(app, (input, host), few);
     }
 
-    /// Evidence of a site whose cells may be gone, of an input and a virtual host.
+    /// Adds evidence of a site whose cells may be pruned, for an input and a virtual host.
     pub fn insert_evidence(&mut self, input: u32, host: u32, evidence: &SiteEvidence) {
         self.evidence.merge_site((input, host), evidence);
     }
 
-    /// Sizes of the home page of an input and a virtual host.
+    /// Adds sizes of the home page, for an input and a virtual host.
     pub fn insert_home(&mut self, input: u32, host: u32, sizes: &HomeSizes) {
         self.evidence.merge_home((input, host), sizes);
     }
 
-    /// Requests that rules with a `window` count in a minute; those of a list without rules count for nothing.
+    /// Adds requests of one minute for rules with a `window`; those of an empty list of rules are ignored.
     pub fn insert_minute(&mut self, key: MinuteKey, requests: u64) {
         self.minutes.insert(key, requests);
     }
 
-    /// Requests that rules with a `window` do not count any more.
+    /// Adds requests that are no longer counted for rules with a `window`.
     pub fn insert_uncounted(&mut self, requests: u64) {
         self.minutes.drop_requests(requests);
     }
 
-    /// Requests that an entry of an allow list took out.
+    /// Adds requests that an entry of an allow list allowed.
     pub fn insert_allowed(&mut self, entry: u16, requests: u64) {
         self.count_allowed(entry, requests);
     }
 
-    /// The same with other numbers for inputs, rules and entries.
+    /// The same with new numbers for inputs, rules and entries.
     #[must_use]
     pub fn remapped(mut self, new: &ImportRemap<'_>) -> Self {
         let input = |input: u32| new.inputs[input as usize];
@@ -162,7 +161,7 @@ impl Tally {
         self.insert_rule_list(&list)
     }
 
-    /// A cell that all rules have left is no hit any more.
+    /// A cell whose rules were all dropped is no hit any more.
     fn insert_imported(&mut self, key: CellKey, cell: Cell) {
         if key.rules == SymbolTables::EMPTY_RULES {
             return;

@@ -1,19 +1,19 @@
-//! What kind of path it is by its looks, and which rule it would belong to.
+//! The kind of a path by its name, and the rule that is proposed for it.
 //!
-//! A guess for a person to review: the class is taken from what else the same probers look for, among those that fit.
+//! The class is a guess for a person to review: the most frequent class of its probers among those that fit.
 
 use crate::finding::Severity;
 
 /// A kind of path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PathKind {
-    /// A part of it begins with a dot.
+    /// A segment starts with a dot.
     Dot,
     /// An archive, a dump or a copy.
     Backup,
     /// A PHP page.
     Php,
-    /// A log-in or an administration by its name.
+    /// The name suggests a login or an administration page.
     Admin,
     /// Anything else.
     Other,
@@ -24,7 +24,7 @@ const BACKUPS: [&str; 16] =
 
 const ADMINS: [&str; 7] = ["admin", "cgi-bin", "console", "login", "logon", "manager", "panel"];
 
-/// Words that say what a path is for.
+/// Words that suggest a class.
 const HINTS: [(&str, &str); 7] = [
     ("adminer", "db-admin"),
     ("myadmin", "db-admin"),
@@ -53,7 +53,7 @@ impl PathKind {
         }
     }
 
-    /// The classes a rule for it may have, the likeliest first.
+    /// The possible classes of its rule, the likeliest first.
     pub(crate) fn classes(self) -> &'static [&'static str] {
         match self {
             Self::Dot => &["config-exposure", "vcs-exposure", "cloud"],
@@ -78,7 +78,7 @@ impl PathKind {
         }
     }
 
-    /// The class that a word in the path speaks for, where it is one of these.
+    /// The class that a word in the path suggests, if it is a possible one.
     pub(crate) fn class_hint(self, path: &str) -> Option<&'static str> {
         let (_, class) = HINTS.iter().find(|(word, _)| path.contains(word))?;
         self.classes().contains(class).then_some(class)
@@ -89,16 +89,16 @@ impl PathKind {
         format!("learned/{}-{class}", self.word())
     }
 
-    /// What that rule finds.
+    /// The title of that rule.
     pub(crate) fn title(self, class: &str) -> String {
         let what = match self {
             Self::Dot => "Dot files",
             Self::Backup => "Archives and copies",
             Self::Php => "PHP pages",
-            Self::Admin => "Log-ins and administrations",
+            Self::Admin => "Login and administration pages",
             Self::Other => "Paths",
         };
-        format!("{what} that probers ask for (learned, {class})")
+        format!("{what} requested by probers (learned, {class})")
     }
 
     fn word(self) -> &'static str {
@@ -112,7 +112,7 @@ impl PathKind {
     }
 }
 
-/// How bad it would be if such a path were there. A guess never cries out.
+/// The suggested severity of a rule, deliberately low.
 pub(crate) fn suggested_severity(class: &str) -> Severity {
     match class {
         "backup" | "config-exposure" | "vcs-exposure" | "webshell" | "php-eval" => Severity::Medium,
@@ -120,13 +120,30 @@ pub(crate) fn suggested_severity(class: &str) -> Severity {
     }
 }
 
+/// The shortest run of digits that looks generated; a date has eight, a year four.
+const NUMBER: usize = 6;
+
+/// The shortest run of hexadecimal digits, with both letters and digits, that looks generated.
+const HASH: usize = 10;
+
+/// Whether a part of the path looks machine-generated, such as a hash or a number. Such names do not predict later
+/// probes.
+pub(crate) fn is_machine_generated(path: &str) -> bool {
+    let runs = |of: fn(&u8) -> bool| path.as_bytes().chunk_by(move |a, b| of(a) && of(b));
+    let is_hash = |run: &[u8]| {
+        let digits = run.iter().filter(|b| b.is_ascii_digit()).count();
+        run.len() >= HASH && digits >= 2 && run.len() - digits >= 2 && run[0].is_ascii_hexdigit()
+    };
+    runs(u8::is_ascii_digit).any(|run| run.len() >= NUMBER) || runs(u8::is_ascii_hexdigit).any(is_hash)
+}
+
 #[cfg(test)]
 mod tests {
-    use crate::analysis::learn::kind::*;
+    use crate::analysis::learn::path_kind::*;
     use crate::rules::CLASSES;
 
     #[test]
-    fn by_looks() {
+    fn kind_by_name() {
         for (path, kind) in [
             ("/.aws/x", PathKind::Dot),
             ("/app/.foorc", PathKind::Dot),
@@ -143,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn a_word_speaks_for_a_class_that_fits() {
+    fn a_word_suggests_a_possible_class() {
         let hinted = |path: &str| PathKind::from_path(path).class_hint(path);
         assert_eq!(hinted("/phpmyadmln/pma/index.php"), Some("db-admin"));
         assert_eq!(hinted("/wp-old/x.php"), Some("wordpress"));
@@ -151,12 +168,27 @@ mod tests {
     }
 
     #[test]
-    fn every_class_is_one() {
+    fn every_class_exists() {
         let hinted = HINTS.iter().map(|(_, class)| class);
         for kind in [PathKind::Dot, PathKind::Backup, PathKind::Php, PathKind::Admin, PathKind::Other] {
             for class in kind.classes().iter().chain(hinted.clone()) {
                 assert!(CLASSES.contains(class), "{class}");
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod machine_generated_tests {
+    use crate::analysis::learn::path_kind::*;
+
+    #[test]
+    fn machine_generated_names() {
+        for path in ["/123456.php", "/a/5f4dcc3b5aa765d61d83/x", "/id-20260102.zip", "/7f3a-0123456789ab"] {
+            assert!(is_machine_generated(path), "{path}");
+        }
+        for path in ["/root11.php", "/2026/backup.zip", "/phpmyadmin-4.8.5/", "/feedbacked/facade.php", "/wp1/12345.php", "/"] {
+            assert!(!is_machine_generated(path), "{path}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The inputs of a report as evidence tells them, and which of them each text of a tally is.
+//! The inputs of a snapshot, and the input of each text of a tally.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -17,7 +17,7 @@ pub(crate) struct InputTable<'a> {
 }
 
 impl<'a> InputTable<'a> {
-    /// The inputs in the order of the report; texts that none of them is, and that are used, behind them.
+    /// The inputs in the order of the report, followed by used texts that are no input of it.
     pub(crate) fn new(report: &'a Report<'a>, texts: &'a [SourceInfo], used: impl Iterator<Item = u32>) -> Self {
         let log_host = report.log_host.as_deref();
         let mut rows: Vec<_> = report.inputs.iter().map(|input| row(input, log_host)).collect();
@@ -40,7 +40,7 @@ impl<'a> InputTable<'a> {
         Self { rows, places }
     }
 
-    /// The place of a text by its number.
+    /// The index of a text by its number.
     pub(crate) fn place(&self, number: u32) -> u32 {
         self.places[number as usize]
     }

@@ -1,5 +1,5 @@
-//! Puts a tally together from rows that may come from anywhere: every number must be one that was told before, every time one
-//! that a log can have, and no sum may overflow.
+//! Rebuilds a tally from the rows of a snapshot, which is untrusted input: every number must refer to an earlier row,
+//! every time must be valid in a log, and no sum may overflow.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -8,7 +8,6 @@ use super::rows::{
     AllowedRow, AppEvidenceRow, BackRef, CellRow, ClientErrorRow, ClientRow, ErrorFloorRow, HomePageRow, InputRow, MinuteRow, PathErrorRow,
     RuleRow, SampleRow, SitePathRow, span,
 };
-use super::told_rule::{self, check_id};
 use super::{AllowOrigin, ReportSnapshot};
 use crate::analysis::model::InputSummary;
 use crate::client::Client;
@@ -17,21 +16,21 @@ use crate::formats::LogFormat;
 use crate::intern::SymbolTables;
 use crate::redact::mask::pre_redacted;
 use crate::redact::sanitize::escape;
-use crate::rules::{MOST_RULES, RuleSet};
+use crate::rules::{Answer, By, MOST_RULES, Rule, RuleSet, Window, WithClient};
 use crate::soft_404::{HomeSizes, MethodClass, PathEvidence, PathNumbers, SiteEvidence};
 use crate::source::{SourceInfo, unescaped};
 use crate::tally::{Cell, ClientCount, ErrorFloor, ImportedKey, ImportedSample, LinePosition, MinuteKey, Sample, SampleContent};
 
-/// The most that one report may count of anything: thousands of such reports can be added up.
+/// The greatest count of one report, so that thousands of reports can be merged.
 const MOST: u64 = 1 << 50;
-/// Formats that one log may have: each is told by name.
+/// The most formats of one log, because each is stored by name.
 const MOST_FORMATS: usize = 256;
 
-/// A tally that comes to be.
+/// A tally that is being rebuilt.
 pub(crate) struct SnapshotDecoder<'r> {
     known: &'r RuleSet,
     evidence: ReportSnapshot,
-    /// By place; `None` for one that counts nothing here.
+    /// By index; `None` for a rule that is ignored here.
     rules: Vec<Option<RuleId>>,
     hosts: Vec<DecodedHost>,
     clients: Vec<u32>,
@@ -39,7 +38,7 @@ pub(crate) struct SnapshotDecoder<'r> {
     lists: Vec<u32>,
     generations: Vec<u64>,
     agents: Vec<Arc<[u8]>>,
-    /// Hits, requests and lines so far, and those that may be missed.
+    /// The sum of all hits, requests, lines and errors so far.
     sum: u64,
 }
 
@@ -74,18 +73,18 @@ impl<'r> SnapshotDecoder<'r> {
     }
 
     pub(crate) fn rule(&mut self, row: RuleRow<'_>) -> Result<(), String> {
-        check_id(&row.id)?;
+        check_rule_id(&row.id)?;
         let number = match self.known.number_of(&row.id) {
             Some(number) => Some(number),
-            // Nobody knows how many of its requests are a flood.
+            // Without its counts, the floods of this rule are unknown.
             None if row.window && row.counts.is_none() => None,
             None => {
                 let unknown = &mut self.evidence.unknown_rules;
                 let number = self.known.rules().len() + unknown.len();
                 if number >= MOST_RULES || unknown.iter().any(|rule| rule.id == *row.id) {
-                    return Err(format!("the rule '{}' is told twice, or one rule too many", row.id));
+                    return Err(format!("the rule '{}' occurs twice, or there are too many rules", row.id));
                 }
-                unknown.push(told_rule::rule(row)?);
+                unknown.push(imported_rule(row)?);
                 Some(RuleId(number as u16))
             }
         };
@@ -125,7 +124,7 @@ impl<'r> SnapshotDecoder<'r> {
         Ok(())
     }
 
-    /// The lines of other formats by name; there are as many names as formats, and no more.
+    /// The line counts of other formats, by name.
     fn others(&mut self, rows: &[(Cow<'_, str>, u64)]) -> Result<OtherFormatCounts, String> {
         if rows.len() > MOST_FORMATS {
             return Err(format!("it has {} formats of one log", rows.len()));
@@ -141,7 +140,7 @@ impl<'r> SnapshotDecoder<'r> {
     pub(crate) fn host(&mut self, row: &str) -> Result<(), String> {
         let host = bytes(row)?;
         if self.hosts.is_empty() != host.is_empty() {
-            return Err("the first host, and no other, is none".into());
+            return Err("exactly the first host must be empty".into());
         }
         let number = self.evidence.tally.insert_host(&host);
         self.hosts.push(DecodedHost { number, shown: host.into() });
@@ -195,7 +194,7 @@ impl<'r> SnapshotDecoder<'r> {
             extra: row.extra,
         };
         let sample = self.sample(row.sample, (row.input, row.path, row.host, row.status))?;
-        // Only a pair may miss hits here: what was let go is all there.
+        // Only pairs can lack hits here; evicted hits are all in other cells.
         let error = row.client.and(row.path).map_or(0, |_| row.error);
         self.evidence.tally.insert_cell(key, Cell { hits: row.hits, error, times: span(row.times)?, sample });
         Ok(())
@@ -205,7 +204,7 @@ impl<'r> SnapshotDecoder<'r> {
     fn sample(&mut self, row: SampleRow<'_>, of: (u32, Option<u32>, Option<u32>, Option<u16>)) -> Result<Sample, String> {
         let (input, path, host, status) = of;
         if row.offset >= 1 << 62 || row.line >= 1 << 62 {
-            return Err("a line stands beyond the end of any log".into());
+            return Err("a line number or an offset is out of range".into());
         }
         let generation = self.generation(row.generation)?;
         let user_agent = row.user_agent.map(|agent| self.agent(agent)).transpose()?;
@@ -284,7 +283,7 @@ impl<'r> SnapshotDecoder<'r> {
         let host = at(&self.hosts, host.unwrap_or(0), "host")?.number;
         let clients: Option<Vec<u32>> =
             clients.as_ref().map(|places| places.iter().map(|&place| at(&self.clients, place, "client").copied()).collect()).transpose()?;
-        // Three of those that there are stand for enough of them.
+        // Without a list there were enough clients; any three represent them.
         let any: [u32; BoundedSet::ENOUGH] = match (&clients, self.clients.first_chunk()) {
             (None, None) => return Err("more clients saw an app than there are".into()),
             (_, first) => first.copied().unwrap_or_default(),
@@ -377,14 +376,70 @@ impl<'r> SnapshotDecoder<'r> {
 }
 
 fn at<'t, T>(list: &'t [T], place: u32, what: &str) -> Result<&'t T, String> {
-    list.get(place as usize).ok_or_else(|| format!("it speaks of {what} {place}, and has {}", list.len()))
+    list.get(place as usize).ok_or_else(|| format!("it refers to {what} {place} of {}", list.len()))
 }
 
 fn bytes(exact: &str) -> Result<Vec<u8>, String> {
     unescaped(exact).ok_or_else(|| format!("'{}' has a backslash that begins no \\xNN", escape(exact.as_bytes())))
 }
 
-/// A text that was shown before; it is made fit again, as it may come from anywhere.
+/// A text that was printed before. It is escaped again, as it is untrusted.
 fn imported_text(told: &str) -> Box<[u8]> {
     pre_redacted(&escape(told.as_bytes())).into()
+}
+
+/// The most bytes of a word: an id, a class, a CVE id, the name of an app.
+const WORD: usize = 120;
+/// The most words of a list.
+const WORDS: usize = 100;
+
+/// Checks the id of a rule.
+pub(crate) fn check_rule_id(id: &str) -> Result<(), String> {
+    check(id.split_once('/').is_some_and(|(family, name)| is_word(family) && is_word(name)), "id", id)
+}
+
+/// A rule that is known only from a report; it matches nothing.
+fn imported_rule(row: RuleRow<'_>) -> Result<Rule, String> {
+    let RuleRow { id, title, class, severity, exposes, with_client, window: _, counts, unless_app, is_app_evidence, subject, cve } = row;
+    check(is_word(&class), "class", &class)?;
+    let words = |words: Vec<_>| -> Result<Vec<String>, String> {
+        check(words.len() <= WORDS, "list", "of too many words")?;
+        words.iter().try_for_each(|word: &Cow<'_, str>| check(is_word(word), "word", word))?;
+        Ok(words.into_iter().map(Cow::into_owned).collect())
+    };
+    let with_client = with_client
+        .map(|(distinct_paths, classes)| Ok::<_, String>(WithClient { distinct_paths, classes: words(classes)? }))
+        .transpose()?;
+    Ok(Rule {
+        id: id.into_owned(),
+        title: escape(title.as_bytes()).chars().take(WORD).collect(),
+        class: class.into_owned(),
+        severity,
+        answer: if exposes { Answer::Exposes } else { Answer::Inconclusive },
+        with_client,
+        window: counts.map(window).transpose()?,
+        unless_app: words(unless_app)?,
+        is_app_evidence,
+        subject,
+        cve: words(cve)?,
+        attack: Vec::new(),
+        cwe: Vec::new(),
+        references: Vec::new(),
+        false_positives: Vec::new(),
+        must_match: Vec::new(),
+        must_not_match: Vec::new(),
+    })
+}
+
+fn window((by, count, within): (By, u32, u32)) -> Result<Window, String> {
+    let window = Window { by, count, within };
+    if window.is_valid() { Ok(window) } else { Err(format!("{count} requests within {within} seconds is no window of a rule")) }
+}
+
+fn is_word(word: &str) -> bool {
+    !word.is_empty() && word.len() <= WORD && word.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.'))
+}
+
+fn check(holds: bool, what: &str, found: &str) -> Result<(), String> {
+    if holds { Ok(()) } else { Err(format!("'{}' is no {what} of a rule", escape(found.as_bytes()))) }
 }

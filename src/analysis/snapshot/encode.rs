@@ -1,31 +1,33 @@
-//! Tells a tally in rows, in an order that does not depend on who counted what: names are numbered by their texts.
+//! Encodes a tally as rows, in an order that depends on the texts only.
 //!
-//! Holds numbers and borrowed texts; rows are made as they are asked for.
+//! It holds numbers and borrowed texts; each row is made when it is written.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
 use super::SnapshotSource;
-use super::ranks::{ClientText, PathText, SortedIds};
-use super::rebuild::SnapshotDecoder;
+use super::decode::SnapshotDecoder;
+use super::inputs::InputTable;
 use super::rows::{
-    AllowedRow, AppEvidenceRow, CellRow, ClientErrorRow, ClientRow, ErrorFloorRow, HomePageRow, InputRow, MinuteRow, PathErrorRow, RuleRow,
-    SitePathRow,
+    AllowedRow, AppEvidenceRow, BackRef, CellRow, ClientErrorRow, ClientRow, ErrorFloorRow, HomePageRow, InputRow, MinuteRow, PathErrorRow,
+    RuleRow, SampleRow, SitePathRow,
 };
-use super::samples::SampleEncoder;
-use super::sources::InputTable;
+use crate::analysis::labels;
 use crate::analysis::model::{AllowedCount, Report};
+use crate::analysis::rows::sample_request;
+use crate::client::Client;
 use crate::finding::{AppEvidence, BoundedSet, RuleId};
 use crate::intern::SymbolTables;
-use crate::redact::mask::RedactedKey;
+use crate::redact::mask::{RedactedKey, redacted};
 use crate::redact::sanitize::{escape, escape_lossless};
 use crate::rules::{Rule, RuleSet};
 use crate::soft_404::{HomeSizes, PathEvidence, PathNumbers, SiteEvidence};
-use crate::tally::{CellView, ClientCount, ErrorFloor, MinuteKey, Site, Tally};
+use crate::source::SourceInfo;
+use crate::tally::{CellView, ClientCount, ErrorFloor, MinuteKey, SampleView, Site, Tally};
 
-/// A report's evidence, ready to be told.
+/// The snapshot of a report, ready to be encoded.
 pub(crate) struct SnapshotEncoder<'a> {
-    basis: SnapshotSource<'a>,
+    source: SnapshotSource<'a>,
     set: &'a RuleSet,
     allowed: &'a [AllowedCount<'a>],
     pub(crate) without_time: u64,
@@ -39,13 +41,13 @@ pub(crate) struct SnapshotEncoder<'a> {
     signs: Vec<(RuleId, Site<'a>, BoundedSet)>,
 }
 
-/// Virtual hosts as they are told, and the place of each as the tally has it.
+/// The encoded virtual hosts, and the index of each by its text in the tally.
 struct HostTable<'a> {
     names: Vec<Cow<'a, [u8]>>,
     places: HashMap<&'a [u8], u32>,
 }
 
-/// A cell and the places of its names.
+/// A cell with the indices of its names.
 struct IndexedCell<'a> {
     client: u32,
     path: u32,
@@ -56,10 +58,10 @@ struct IndexedCell<'a> {
 }
 
 impl<'a> SnapshotEncoder<'a> {
-    /// The evidence of a report, where it has any.
+    /// The snapshot of a report; `None` if the report has none.
     pub(crate) fn new(report: &'a Report<'a>) -> Option<Self> {
-        let basis = report.evidence?;
-        let tally = basis.tally;
+        let source = report.evidence?;
+        let tally = source.tally;
         let mut signs: AppEvidence<Site<'a>> = AppEvidence::default();
         for (app, site, few) in tally.app_evidence() {
             signs.gather(app, site, few);
@@ -87,12 +89,16 @@ impl<'a> SnapshotEncoder<'a> {
             .collect();
         rules.sort_unstable();
         rules.dedup();
-        let mut teller = Self {
-            basis,
+        let mut encoder = Self {
+            source,
             set: report.rule_set,
             allowed: &report.allowed,
             without_time: report.totals.without_time,
-            sources: InputTable::new(report, basis.texts, cells_of(tally).map(|view| source_of(&view)).chain(sites().filter_map(input_of))),
+            sources: InputTable::new(
+                report,
+                source.texts,
+                cells_of(tally).map(|view| source_of(&view)).chain(sites().filter_map(input_of)),
+            ),
             clients: SortedIds::new(clients, |client| ClientText::new(tally.client(client))),
             paths: SortedIds::new(paths, |path| PathText::new(tally.path(path))),
             hosts: hosts(sites()),
@@ -101,8 +107,8 @@ impl<'a> SnapshotEncoder<'a> {
             cells: Vec::with_capacity(tally.len()),
             signs,
         };
-        teller.index_cells();
-        Some(teller)
+        encoder.index_cells();
+        Some(encoder)
     }
 
     fn index_cells(&mut self) {
@@ -114,7 +120,7 @@ impl<'a> SnapshotEncoder<'a> {
             list: self.lists.place(view.rules),
             view,
         };
-        let mut cells: Vec<_> = cells_of(self.basis.tally).map(place).collect();
+        let mut cells: Vec<_> = cells_of(self.source.tally).map(place).collect();
         cells.sort_unstable_by_key(|cell| {
             let CellView { status, answered, is_probe, method, bytes, extra, .. } = cell.view;
             (cell.client, cell.path, cell.input, cell.host, cell.list, status, (answered, is_probe, method, bytes, extra))
@@ -138,16 +144,16 @@ impl<'a> SnapshotEncoder<'a> {
         &self.sources.rows
     }
 
-    /// The first one is no host.
+    /// The first one stands for no host.
     pub(crate) fn hosts(&self) -> impl Iterator<Item = Cow<'_, str>> {
         self.hosts.names.iter().map(|host| escape_lossless(host))
     }
 
     pub(crate) fn clients(&self) -> impl Iterator<Item = ClientRow<'_>> {
-        let counts = self.basis.tally.client_counts();
+        let counts = self.source.tally.client_counts();
         self.clients.numbered().map(|(client, name)| {
             let count = counts.get(client as usize).copied().unwrap_or_default();
-            ClientRow(name.exact(), count.requests, count.allowed)
+            ClientRow(name.escape_lossless(), count.requests, count.allowed)
         })
     }
 
@@ -155,18 +161,18 @@ impl<'a> SnapshotEncoder<'a> {
         self.paths.names.iter().map(|path| escape_lossless(&path.bytes))
     }
 
-    /// Lists of places of rules.
+    /// Lists of indices of rules.
     pub(crate) fn lists(&self) -> impl Iterator<Item = Vec<u32>> {
         self.lists.names.iter().map(|list| list.iter().map(|&rule| self.rule_place(rule)).collect())
     }
 
     pub(crate) fn cells(&self) -> impl Iterator<Item = CellRow<'_>> {
         let mut samples = SampleEncoder::default();
-        self.cells.iter().map(move |placed| {
-            let IndexedCell { client, path, input, host, list, view } = placed;
-            let text = &self.basis.texts[source_of(view) as usize];
+        self.cells.iter().map(move |indexed| {
+            let IndexedCell { client, path, input, host, list, view } = indexed;
+            let text = &self.source.texts[source_of(view) as usize];
             let known = |place: u32| (place != SymbolTables::OTHER).then_some(place);
-            let shown = self.paths.names.get(*path as usize).map(|path| &*path.shown);
+            let redacted = self.paths.names.get(*path as usize).map(|path| &*path.redacted);
             CellRow {
                 client: known(*client),
                 path: known(*path),
@@ -182,7 +188,7 @@ impl<'a> SnapshotEncoder<'a> {
                 hits: view.cell.hits,
                 error: view.error(),
                 times: view.cell.times().map(|(first, last)| (first.into(), last.into())),
-                sample: samples.row(text, view.sample(), shown, view.site),
+                sample: samples.row(text, view.sample(), redacted, view.site),
             }
         })
     }
@@ -193,14 +199,14 @@ impl<'a> SnapshotEncoder<'a> {
             let (client, path) = (self.clients.place(key.client), self.paths.place(key.path));
             MinuteRow(known(client), known(path), self.lists.place(key.rules), key.minute, requests)
         };
-        let mut rows: Vec<MinuteRow> = self.basis.tally.minutes().iter().map(row).collect();
+        let mut rows: Vec<MinuteRow> = self.source.tally.minutes().iter().map(row).collect();
         rows.sort_unstable();
         rows
     }
 
-    /// Requests that no minute counts any more.
+    /// Requests that are in no minute.
     pub(crate) fn uncounted(&self) -> u64 {
-        self.basis.tally.minutes().dropped()
+        self.source.tally.minutes().dropped()
     }
 
     pub(crate) fn app_evidence(&self) -> Vec<AppEvidenceRow> {
@@ -229,9 +235,9 @@ impl<'a> SnapshotEncoder<'a> {
             let (input, host) = self.site(site);
             Some(HomePageRow(input, host, sizes))
         };
-        let mut rows: Vec<_> = self.basis.tally.kept_evidence().filter_map(row).collect();
+        let mut rows: Vec<_> = self.source.tally.kept_evidence().filter_map(row).collect();
         rows.sort_unstable_by_key(|row| (row.0, row.1));
-        // Of one host on several inputs.
+        // One host may be in several inputs.
         rows.dedup_by(|row, first| {
             let same = (row.0, row.1) == (first.0, first.1);
             if same {
@@ -244,10 +250,10 @@ impl<'a> SnapshotEncoder<'a> {
         rows
     }
 
-    /// What sites answered where the cells that showed it are gone.
+    /// The responses of sites whose cells were pruned.
     pub(crate) fn site_paths(&self) -> Vec<SitePathRow> {
         let mut rows = Vec::new();
-        for (_, site, evidence, _) in self.basis.tally.kept_evidence() {
+        for (_, site, evidence, _) in self.source.tally.kept_evidence() {
             let (input, host) = self.site(site);
             let paths = evidence.into_iter().flat_map(|evidence| evidence.given().chain(evidence.refused()));
             rows.extend(paths.map(|(hash, path)| site_row((input, host), hash, path, |rule| self.rule_place(rule))));
@@ -256,7 +262,7 @@ impl<'a> SnapshotEncoder<'a> {
         rows
     }
 
-    /// The place of a site: of its input, or of its host.
+    /// The index of a site: of its input or of its host.
     fn site(&self, site: Site<'_>) -> (Option<u32>, Option<u32>) {
         match site {
             Site::Input(input) => (Some(self.sources.place(input)), None),
@@ -270,19 +276,19 @@ impl<'a> SnapshotEncoder<'a> {
             .map(|entry| AllowedRow(escape(entry.file.as_bytes()), entry.line, escape(entry.reason.as_bytes()), entry.requests))
     }
 
-    /// Whether nothing was let go, so that there are no bounds to tell.
+    /// Whether nothing was evicted, so that there are no error bounds.
     pub(crate) fn is_exact(&self) -> bool {
-        self.basis.tally.is_exact()
+        self.source.tally.is_exact()
     }
 
     pub(crate) fn floor(&self) -> ErrorFloorRow {
-        let ErrorFloor { pairs, clients, requests, paths } = self.basis.tally.error_floor();
+        let ErrorFloor { pairs, clients, requests, paths } = self.source.tally.error_floor();
         ErrorFloorRow { pairs, clients, requests, paths }
     }
 
-    /// Of those that may have had something besides.
+    /// Of clients that may lack hits or requests.
     pub(crate) fn client_errors(&self) -> impl Iterator<Item = ClientErrorRow> {
-        let counts = self.basis.tally.client_counts();
+        let counts = self.source.tally.client_counts();
         let row = |(place, (client, _)): (u32, (u32, &ClientText<'_>))| {
             let ClientCount { error, missed, .. } = *counts.get(client as usize)?;
             (error > 0 || missed > 0).then_some(ClientErrorRow(place, error, missed))
@@ -290,9 +296,9 @@ impl<'a> SnapshotEncoder<'a> {
         (0..).zip(self.clients.numbered()).filter_map(row)
     }
 
-    /// The same of paths.
+    /// Of paths that may lack hits.
     pub(crate) fn path_errors(&self) -> impl Iterator<Item = PathErrorRow> {
-        let error = |path| self.basis.tally.path_error(path);
+        let error = |path| self.source.tally.path_error(path);
         let rows = (0..).zip(self.paths.numbered()).map(move |(place, (path, _))| PathErrorRow(place, error(path)));
         rows.filter(|row| row.1 > 0)
     }
@@ -304,51 +310,51 @@ fn site_row((input, host): (Option<u32>, Option<u32>), hash: u64, path: &PathEvi
     SitePathRow(input, host, format!("{hash:016x}"), shape, rules, flags, get, post)
 }
 
-/// The rules that evidence beside the cells names.
+/// The rules that occur in evidence outside the cells.
 fn kept_rules(tally: &Tally) -> impl Iterator<Item = RuleId> {
     let evidence = tally.kept_evidence().filter_map(|(_, _, evidence, _)| evidence);
     evidence.flat_map(|evidence| evidence.given().chain(evidence.refused())).flat_map(|(_, path)| path.rules().to_vec())
 }
 
-/// All cells, what was let go of the pairs of each path, and the overflow.
+/// All cells, the path cells of evicted pairs, and the overflow.
 fn cells_of(tally: &Tally) -> impl Iterator<Item = CellView<'_>> {
     tally.cells().chain(tally.path_cells()).chain(tally.overflow_cells())
 }
 
-/// The site of a cell, where it has one.
+/// The site of a cell, if it has one.
 fn site_of(view: CellView<'_>) -> Option<Site<'_>> {
     (!view.is_overflow()).then_some(view.site)
 }
 
-/// The number of the input that a cell is told of.
+/// The number of the input that is stored with a cell.
 fn source_of(view: &CellView<'_>) -> u32 {
     if view.is_overflow() { view.sample().position.input } else { view.input }
 }
 
-/// The numbers of those that may have had something besides.
+/// The numbers of paths that may lack hits.
 fn nonzero(errors: &[u64]) -> impl Iterator<Item = u32> {
     (0..).zip(errors).filter(|(_, error)| **error > 0).map(|(number, _)| number)
 }
 
-/// Tells it all to a tally that is put together anew.
-pub(crate) fn transfer(teller: &SnapshotEncoder<'_>, rebuild: &mut SnapshotDecoder<'_>) -> Result<(), String> {
-    teller.rules().try_for_each(|row| rebuild.rule(row))?;
-    teller.inputs().iter().try_for_each(|row| rebuild.input(row))?;
-    teller.hosts().try_for_each(|row| rebuild.host(&row))?;
-    teller.clients().try_for_each(|row| rebuild.client(&row))?;
-    teller.paths().try_for_each(|row| rebuild.path(&row))?;
-    teller.lists().try_for_each(|row| rebuild.list(&row))?;
-    teller.cells().try_for_each(|row| rebuild.cell(row))?;
-    teller.minutes().into_iter().try_for_each(|row| rebuild.minute(row))?;
-    rebuild.uncounted(teller.uncounted())?;
-    teller.app_evidence().iter().try_for_each(|row| rebuild.app_evidence(row))?;
-    teller.homes().iter().try_for_each(|row| rebuild.home(row))?;
-    teller.site_paths().into_iter().try_for_each(|row| rebuild.site_path(row))?;
-    teller.allowed().try_for_each(|row| rebuild.allowed(row))?;
-    rebuild.without_time(teller.without_time)?;
-    rebuild.floor(&teller.floor())?;
-    teller.client_errors().try_for_each(|row| rebuild.client_error(&row))?;
-    teller.path_errors().try_for_each(|row| rebuild.path_error(&row))
+/// Passes all rows to a decoder.
+pub(crate) fn transfer(encoder: &SnapshotEncoder<'_>, decoder: &mut SnapshotDecoder<'_>) -> Result<(), String> {
+    encoder.rules().try_for_each(|row| decoder.rule(row))?;
+    encoder.inputs().iter().try_for_each(|row| decoder.input(row))?;
+    encoder.hosts().try_for_each(|row| decoder.host(&row))?;
+    encoder.clients().try_for_each(|row| decoder.client(&row))?;
+    encoder.paths().try_for_each(|row| decoder.path(&row))?;
+    encoder.lists().try_for_each(|row| decoder.list(&row))?;
+    encoder.cells().try_for_each(|row| decoder.cell(row))?;
+    encoder.minutes().into_iter().try_for_each(|row| decoder.minute(row))?;
+    decoder.uncounted(encoder.uncounted())?;
+    encoder.app_evidence().iter().try_for_each(|row| decoder.app_evidence(row))?;
+    encoder.homes().iter().try_for_each(|row| decoder.home(row))?;
+    encoder.site_paths().into_iter().try_for_each(|row| decoder.site_path(row))?;
+    encoder.allowed().try_for_each(|row| decoder.allowed(row))?;
+    decoder.without_time(encoder.without_time)?;
+    decoder.floor(&encoder.floor())?;
+    encoder.client_errors().try_for_each(|row| decoder.client_error(&row))?;
+    encoder.path_errors().try_for_each(|row| decoder.path_error(&row))
 }
 
 fn input_of(site: Site<'_>) -> Option<u32> {
@@ -358,7 +364,8 @@ fn input_of(site: Site<'_>) -> Option<u32> {
     }
 }
 
-/// The hosts in their order as they are told, behind the one that is none; and the place of each as the tally has it.
+/// The hosts in their encoded order, after the one that stands for no host, and the index of each by its text in the
+/// tally.
 fn hosts<'a>(sites: impl Iterator<Item = Site<'a>>) -> HostTable<'a> {
     let known: HashSet<&[u8]> = sites.filter_map(host_of).collect();
     let mut hosts: Vec<_> = known.into_iter().map(|host| (RedactedKey::new(host).into_bytes(), host)).collect();
@@ -389,5 +396,130 @@ fn rule_row(rule: &Rule) -> RuleRow<'_> {
         is_app_evidence: rule.is_app_evidence,
         subject: rule.subject,
         cve: all(&rule.cve),
+    }
+}
+
+/// Encodes samples: a repeated text is stored once.
+#[derive(Default)]
+pub(crate) struct SampleEncoder<'a> {
+    generations: HashMap<u64, u32>,
+    agents: HashMap<Cow<'a, str>, u32>,
+    hosts: HashMap<&'a [u8], Cow<'a, str>>,
+}
+
+impl<'a> SampleEncoder<'a> {
+    /// The row of a sample. `path` and `site` are those of its cell, and are not repeated.
+    pub(crate) fn row(&mut self, text: &'a SourceInfo, sample: SampleView<'a>, path: Option<&'a str>, site: Site<'a>) -> SampleRow<'a> {
+        let told = sample_request(text, sample);
+        let host = told.host.map(redacted);
+        let is_usual = match site {
+            Site::Host(usual) => host.as_ref() == Some(self.hosts.entry(usual).or_insert_with(|| redacted(usual))),
+            Site::Input(_) => host.is_none(),
+        };
+        let target = redacted(told.target);
+        SampleRow {
+            time: sample.time.map(Into::into),
+            generation: self.generation(told.generation),
+            offset: told.offset,
+            line: told.line,
+            target: Some(target).filter(|target| Some(&**target) != path),
+            host: host.filter(|_| !is_usual),
+            user_agent: told.user_agent.map(|agent| self.agent(redacted(agent))),
+        }
+    }
+
+    fn generation(&mut self, generation: u64) -> BackRef<'a> {
+        let next = self.generations.len() as u32;
+        match *self.generations.entry(generation).or_insert(next) {
+            new if new == next => BackRef::First(Cow::Owned(labels::generation(generation))),
+            known => BackRef::Again(known),
+        }
+    }
+
+    fn agent(&mut self, agent: Cow<'a, str>) -> BackRef<'a> {
+        if let Some(&known) = self.agents.get(&agent) {
+            return BackRef::Again(known);
+        }
+        self.agents.insert(agent.clone(), self.agents.len() as u32);
+        BackRef::First(agent)
+    }
+}
+
+/// Sorted names and their numbers in the tally.
+pub(crate) struct SortedIds<T> {
+    pub(crate) names: Vec<T>,
+    /// The number by index.
+    numbers: Vec<u32>,
+    /// The index by number.
+    places: Vec<u32>,
+}
+
+impl<T: Ord> SortedIds<T> {
+    /// The names of these numbers, which may repeat; [`SymbolTables::REST`] has no name.
+    pub(crate) fn new(numbers: impl Iterator<Item = u32>, name: impl Fn(u32) -> T) -> Self {
+        let mut is_used = Vec::new();
+        for number in numbers.filter(|&number| number != SymbolTables::OTHER) {
+            let at = number as usize;
+            if at >= is_used.len() {
+                is_used.resize(at + 1, false);
+            }
+            is_used[at] = true;
+        }
+        let used = (0..).zip(&is_used).filter(|(_, used)| **used);
+        let mut sorted: Vec<(T, u32)> = used.map(|(number, _)| (name(number), number)).collect();
+        sorted.sort_unstable();
+        let (names, numbers): (Vec<T>, Vec<u32>) = sorted.into_iter().unzip();
+        let mut places = vec![0; is_used.len()];
+        for (place, number) in (0..).zip(&numbers) {
+            places[*number as usize] = place;
+        }
+        Self { names, numbers, places }
+    }
+
+    /// The index of a name by its number. [`SymbolTables::REST`] stays, so it sorts after all others.
+    pub(crate) fn place(&self, number: u32) -> u32 {
+        self.places.get(number as usize).copied().unwrap_or(SymbolTables::OTHER)
+    }
+
+    /// All names with their numbers.
+    pub(crate) fn numbered(&self) -> impl Iterator<Item = (u32, &T)> {
+        self.numbers.iter().copied().zip(&self.names)
+    }
+}
+
+/// A client as it is stored.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum ClientText<'a> {
+    Address(Client<'a>),
+    Text(Cow<'a, [u8]>),
+}
+
+impl<'a> ClientText<'a> {
+    pub(crate) fn new(client: Client<'a>) -> Self {
+        match client {
+            Client::Text(text) => Self::Text(RedactedKey::new(text).into_bytes()),
+            address => Self::Address(address),
+        }
+    }
+
+    pub(crate) fn escape_lossless(&self) -> Cow<'_, str> {
+        match self {
+            Self::Address(address) => Cow::Owned(address.to_string()),
+            Self::Text(text) => escape_lossless(text),
+        }
+    }
+}
+
+/// A path as it is stored, and as it is printed.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct PathText<'a> {
+    pub(crate) bytes: Cow<'a, [u8]>,
+    pub(crate) redacted: Cow<'a, str>,
+}
+
+impl<'a> PathText<'a> {
+    pub(crate) fn new(path: &'a [u8]) -> Self {
+        let key = RedactedKey::new(path);
+        Self { redacted: key.redacted(), bytes: key.into_bytes() }
     }
 }

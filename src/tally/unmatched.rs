@@ -1,9 +1,9 @@
-//! Who asked for what that no rule names, in counts that merge.
+//! Counts of the requests that no rule matched, by client and path. `learn` uses them.
 //!
-//! It grows with the distinct pairs of a client and a path, eight bytes each and the slack of a hash table, and with the
-//! paths, some two hundred bytes each. A path that
-//! is seen to be ordinary takes no more of them: one that a client was led to by a link, or that many clients were given.
-//! Any split of a log comes to the same, as what makes a path ordinary only ever adds up.
+//! Its size grows with the distinct pairs of a client and a path (8 bytes each, plus the slack of a hash table) and
+//! with the paths (about 200 bytes each). A path that turns out to be a normal page of the site is not stored further:
+//! a client followed a link to it, or many clients received it. Any split of a log gives the same result, because this
+//! evidence only ever accumulates.
 
 use std::hash::BuildHasher;
 
@@ -16,13 +16,13 @@ use crate::intern::IdRemap;
 use crate::log_entry::Outcome;
 use crate::time::LogTime;
 
-/// A path that so many clients were given is ordinary, whoever they are.
+/// A path that this many clients received is a normal page.
 const MANY: u32 = 64;
 
 /// Requests that no rule matched, by path and by client.
 #[derive(Debug, Clone, Default)]
 pub struct UnmatchedRequests {
-    /// By the number of the path.
+    /// By path number.
     paths: Vec<PathState>,
     pairs: HashTable<ClientPathPair>,
     state: RandomState,
@@ -36,33 +36,33 @@ enum PathState {
     Normal,
 }
 
-/// What is known of a path.
+/// The requests for one path.
 #[derive(Debug, Clone)]
 pub struct UnmatchedPath {
-    /// How often it was asked for.
+    /// The number of requests.
     pub requests: u64,
-    /// How often with which status, in no order.
+    /// The number of requests by status, in no order.
     pub statuses: Vec<(Option<u16>, u64)>,
-    /// The earliest and the latest request, of those with a time.
+    /// The first and the last time, of the requests that have one.
     pub times: Option<(LogTime, LogTime)>,
-    /// The earliest of all: its target without the query, empty where that is the path itself.
+    /// The earliest request: its target without the query, or empty if that is the path itself.
     pub sample: Sample,
-    /// The status of that one.
+    /// The status of the sample.
     pub status: Option<u16>,
-    /// Clients that were given it.
+    /// The number of clients that received it.
     given: u32,
 }
 
-/// A client that asked for a path, and in the upper bits of the path what it got.
+/// A client and a path; the upper bits of the path are flags of the response.
 #[derive(Debug, Clone, Copy)]
 struct ClientPathPair {
     client: u32,
     path_and_flags: u32,
 }
 
-/// It got a 2xx or a 304.
+/// The status was 2xx or 304.
 const SERVED: u32 = 1 << 31;
-/// It was sent elsewhere.
+/// The status was a redirect.
 const REDIRECTED: u32 = 1 << 30;
 const PATH: u32 = REDIRECTED - 1;
 
@@ -77,13 +77,13 @@ impl ClientPathPair {
 }
 
 impl UnmatchedRequests {
-    /// Whether none was noted.
+    /// Whether no request was recorded.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.paths.is_empty()
     }
 
-    /// Adds what was noted in a run of lines.
+    /// Adds the unmatched requests of one run of lines.
     pub(super) fn add_findings(&mut self, findings: &Findings, position: LinePosition) {
         for request in &findings.unlisted {
             let position = LinePosition { line: request.line.into(), offset: request.offset, ..position };
@@ -109,7 +109,7 @@ impl UnmatchedRequests {
         self.pair(ClientPathPair { client: request.client, path_and_flags: request.path | got });
     }
 
-    /// Adds another one, whose numbers are renumbered.
+    /// Adds those of another tally, renumbered.
     pub(super) fn merge(&mut self, other: Self, new: &IdRemap) {
         for (number, path) in other.paths.into_iter().enumerate() {
             let mine = match path {
@@ -120,7 +120,7 @@ impl UnmatchedRequests {
                 (PathState::Normal, _) | (_, PathState::Unseen) => {}
                 (_, PathState::Normal) => *mine = PathState::Normal,
                 (PathState::Open(mine), PathState::Open(asked)) => mine.merge(*asked),
-                // The clients it was given to come with the pairs.
+                // The clients that received it are counted with the pairs.
                 (PathState::Unseen, PathState::Open(asked)) => *mine = PathState::Open(Box::new(UnmatchedPath { given: 0, ..*asked })),
             }
         }
@@ -130,7 +130,7 @@ impl UnmatchedRequests {
         }
     }
 
-    /// Adds a pair, unless its path is ordinary or comes to be.
+    /// Adds a pair, unless its path is or becomes a normal page.
     fn pair(&mut self, pair: ClientPathPair) {
         let Self { paths, pairs, state } = self;
         let number = pair.path() as usize;
@@ -155,7 +155,7 @@ impl UnmatchedRequests {
         &mut self.paths[at]
     }
 
-    /// What is known of a path by its number; `None` for one that is ordinary or was not noted.
+    /// The requests for a path; `None` for a normal page or an unknown path.
     #[must_use]
     pub fn path(&self, path: u32) -> Option<&UnmatchedPath> {
         match self.paths.get(path as usize) {
@@ -164,12 +164,12 @@ impl UnmatchedRequests {
         }
     }
 
-    /// The numbers of the paths that are ordinary.
+    /// The paths that are normal pages, by number.
     pub fn normal_paths(&self) -> impl Iterator<Item = u32> {
         (0..).zip(&self.paths).filter(|(_, path)| matches!(path, PathState::Normal)).map(|(number, _)| number)
     }
 
-    /// Who asked for which of the others, and whether there was something to get: a 2xx or a 3xx. In no order.
+    /// The clients of each other path, and whether the response was a 2xx or a 3xx; in no order.
     pub fn pairs(&self) -> impl Iterator<Item = (u32, u32, bool)> {
         let is_open = |pair: &&ClientPathPair| matches!(self.paths[pair.path() as usize], PathState::Open(_));
         self.pairs.iter().filter(is_open).map(|pair| (pair.client, pair.path(), pair.path_and_flags & !PATH != 0))

@@ -1,6 +1,7 @@
-//! One kind of keys that were seen: when first, and how long ago last. In JSON it is one string, 20 characters a key.
+//! The keys of one kind: the first report and the last hour of each. In JSON they are one string, with 20 characters
+//! per key.
 //!
-//! A key is its hash. What is read back must be what was written: whole records, in order, no key twice.
+//! A key is its hash. Only what was written here is read back: whole records, sorted, without duplicates.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -10,48 +11,48 @@ use foldhash::fast::RandomState;
 use serde::de::{Error, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// Bytes of a key in writing: eight of its hash, four of the mark, three of the hour.
+/// Bytes per key: eight of its hash, four of `first`, three of `last`.
 const RECORD: usize = 15;
 
-/// The last hour that three bytes can say: in 1,900 years.
+/// The highest hour in three bytes: in 1,900 years.
 const LAST_HOUR: u32 = (1 << 24) - 1;
 
-/// How much lower a mark may be, in hours, and still be that of a late line.
+/// The most hours by which a late line may precede the first report of its key.
 const LATE: u32 = 31 * 24;
 
-/// At most `MOST` keys once it is pruned, and whenever it is written.
+/// At most `MOST` keys after a prune, and whenever it is written.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct SeenKeys<const MOST: usize>(HashMap<u64, SeenEntry, RandomState>);
 
-/// When a key was seen.
+/// The first report and the last hour of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct SeenEntry {
-    /// The mark it is news of.
+    /// The `report_seq` in which it is new.
     first: u32,
-    /// The latest hour.
+    /// The last hour in which it was seen.
     last: u32,
 }
 
 impl SeenEntry {
-    /// What stays comes first: what was seen lately and, of what was seen in the same hour, what is known for longest. So
-    /// a flood of new keys drives each other out before what was there.
+    /// Keys that stay come first: those seen last and, of the same hour, those known longest. So a flood of new keys
+    /// evicts its own keys first.
     fn order(self, hash: u64) -> (Reverse<u32>, u32, u64) {
         (Reverse(self.last), self.first, hash)
     }
 }
 
 impl<const MOST: usize> SeenKeys<MOST> {
-    /// Whether a key is new under a mark, and remembers that it was seen.
-    pub(crate) fn check_and_record(&mut self, hash: u64, mark: u32, hour: u32) -> bool {
-        let known = self.0.entry(hash).or_insert(SeenEntry { first: mark, last: hour });
+    /// Records a key. Returns whether it is new in this report.
+    pub(crate) fn check_and_record(&mut self, hash: u64, report_seq: u32, hour: u32) -> bool {
+        let known = self.0.entry(hash).or_insert(SeenEntry { first: report_seq, last: hour });
         known.last = hour.max(known.last);
-        if known.first.checked_sub(mark).is_some_and(|later| later <= LATE) {
-            known.first = mark;
+        if known.first.checked_sub(report_seq).is_some_and(|later| later <= LATE) {
+            known.first = report_seq;
         }
-        known.first == mark
+        known.first == report_seq
     }
 
-    /// Forgets what was seen last before an hour, and what is over the budget.
+    /// Drops keys that were last seen before an hour, and those that exceed the budget.
     pub(crate) fn prune(&mut self, oldest: u32) {
         self.0.retain(|_, seen| seen.last >= oldest);
         if self.0.len() > MOST {
@@ -63,7 +64,7 @@ impl<const MOST: usize> SeenKeys<MOST> {
         self.0.is_empty()
     }
 
-    /// What stays within the budget, in no order.
+    /// The keys within the budget, in no order.
     fn kept(&self) -> Vec<(u64, SeenEntry)> {
         let mut all: Vec<_> = self.0.iter().map(|(&hash, &seen)| (hash, seen)).collect();
         if all.len() > MOST {
@@ -122,8 +123,7 @@ impl<'de, const MOST: usize> Deserialize<'de> for SeenKeys<MOST> {
             }
 
             fn visit_str<E: Error>(self, text: &str) -> Result<Self::Value, E> {
-                SeenKeys::decode(text)
-                    .ok_or_else(|| E::custom("what was seen is not as it was written: 20 characters a key in Base64, in order"))
+                SeenKeys::decode(text).ok_or_else(|| E::custom("the seen keys are invalid: 20 characters a key in Base64, in order"))
             }
         }
 

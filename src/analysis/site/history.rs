@@ -1,7 +1,8 @@
-//! What earlier runs saw of a site, where one run is too short to show it: an hour of a quiet site has two probes, and
-//! says nothing about whether everything there gets the same answer.
+//! The history of sites over earlier runs. One run may be too short to judge a site: an hour of a quiet site may have
+//! two probes, which do not show how it answers unknown paths.
 //!
-//! Bounded: of many the one seen last longest ago is forgotten first, and may be learnt again. Holds hashes, and no text of a log.
+//! Its size is limited: entries that were not seen for the longest time are dropped first. It holds hashes, and no text
+//! of a log.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,19 +14,19 @@ use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 use crate::finding::RuleId;
 use crate::soft_404::{PathEvidence, PathNumbers, SiteEvidence, SizeNumbers};
 
-/// Sites whose answers are remembered: a client may choose the name of a host.
+/// The most sites with responses: a client may invent any number of host names.
 const SITES: usize = 4_096;
-/// Paths of all sites together, each some 100 bytes of the state.
+/// The most paths of all sites together, about 100 bytes each in the state.
 const PATHS: usize = 1 << 15;
-/// Apps on sites that are remembered.
+/// The most apps on sites.
 const APPS: usize = 4_096;
 
-/// A site, wherever it was seen.
+/// The lasting name of a site.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SiteName<'a> {
     /// A virtual host.
     Host(&'a [u8]),
-    /// A log that names no host, and its rotated siblings.
+    /// The rotated siblings of a log without hosts.
     Log(&'a [u8]),
 }
 
@@ -43,7 +44,7 @@ impl SiteName<'_> {
     }
 }
 
-/// What a site answered, and when it last answered anything in seconds since 1970.
+/// The responses of a site, and the time of the last one, in seconds since 1970.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct SiteRecord {
@@ -52,11 +53,12 @@ struct SiteRecord {
     last: i64,
 }
 
-/// What a site answered for one path: its shape in numbers, flags, hashes of rule ids, and the sizes that GET and POST got.
+/// The responses for one path: its shape in numbers, flags, hashes of rule ids, and the sizes of GET and POST
+/// responses.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct PathRecord(u16, u32, u32, u32, u8, bool, u8, Vec<u64>, Vec<SizeNumbers>, Vec<SizeNumbers>);
 
-/// The rules of a run by the hashes of their ids, which stay the same from run to run.
+/// Hashes of the rule ids, which are the same in every run.
 #[derive(Debug, Default)]
 pub struct RuleHashes {
     hashes: Vec<u64>,
@@ -64,7 +66,7 @@ pub struct RuleHashes {
 }
 
 impl RuleHashes {
-    /// Those of rules with these ids, in the order of their numbers.
+    /// The hashes of these ids, in the order of rule numbers.
     pub fn new<'i>(ids: impl Iterator<Item = &'i str>) -> Self {
         let hashes: Vec<u64> = ids.map(|id| xxh3_64(id.as_bytes())).collect();
         let numbers = hashes.iter().zip(0..).map(|(hash, number)| (*hash, RuleId(number))).collect();
@@ -87,23 +89,23 @@ impl PathRecord {
     }
 }
 
-/// What earlier runs saw.
+/// The responses and apps of sites in earlier runs.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SiteHistory {
     answers: BTreeMap<u64, SiteRecord>,
-    /// When an app was last seen on a site.
+    /// The last time an app was seen on a site.
     apps: BTreeMap<u64, i64>,
 }
 
 impl SiteHistory {
-    /// Whether nothing is remembered.
+    /// Whether it is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.answers.is_empty() && self.apps.is_empty()
     }
 
-    /// What a site answered in earlier runs.
+    /// The responses of a site in earlier runs.
     #[must_use]
     pub fn answers(&self, site: SiteName<'_>, rules: &RuleHashes) -> Option<SiteEvidence> {
         let record = self.answers.get(&site.hash(b""))?;
@@ -115,7 +117,7 @@ impl SiteHistory {
         Some(evidence)
     }
 
-    /// Records what a site answered.
+    /// Records the responses of a site.
     pub fn record_answers(&mut self, site: SiteName<'_>, evidence: &SiteEvidence, rules: &RuleHashes, now: i64) {
         let mut all = self.answers(site, rules).unwrap_or_default();
         all.merge(evidence);
@@ -137,13 +139,13 @@ impl SiteHistory {
         self.apps.contains_key(&site.hash(app.as_bytes()))
     }
 
-    /// Takes in that a site runs an app.
+    /// Records that a site runs an app.
     pub fn record_app(&mut self, site: SiteName<'_>, app: &str, now: i64) {
         let last = self.apps.entry(site.hash(app.as_bytes())).or_insert(now);
         *last = now.max(*last);
     }
 
-    /// Forgets what was not seen for as long as `keep`, and what is too much.
+    /// Drops what was not seen for `keep`, and what exceeds the limits.
     pub fn prune(&mut self, now: i64, keep: Duration) {
         let oldest = now.saturating_sub_unsigned(keep.as_secs());
         self.answers.retain(|_, site| site.last >= oldest);
@@ -153,7 +155,7 @@ impl SiteHistory {
         drop_oldest(&mut self.apps, APPS, |last| *last);
     }
 
-    /// Drops the sites seen longest ago until the others have no more than [`PATHS`] together.
+    /// Drops the oldest sites until the others have at most [`PATHS`] paths together.
     fn prune_paths(&mut self) {
         let mut paths: usize = self.answers.values().map(|site| site.paths.len()).sum();
         if paths <= PATHS {
@@ -168,7 +170,7 @@ impl SiteHistory {
     }
 }
 
-/// Drops what was seen longest ago until there are `most`.
+/// Drops the oldest entries until at most `most` are left.
 fn drop_oldest<V>(map: &mut BTreeMap<u64, V>, most: usize, last: impl Fn(&V) -> i64) {
     if map.len() <= most {
         return;
@@ -179,7 +181,7 @@ fn drop_oldest<V>(map: &mut BTreeMap<u64, V>, most: usize, last: impl Fn(&V) -> 
     }
 }
 
-/// Keys by when they were last seen; of one time by the key, so that the order is fixed.
+/// Keys by the time they were last seen, then by key, so that the order is fixed.
 fn oldest_first<V>(map: &BTreeMap<u64, V>, last: impl Fn(&V) -> i64) -> Vec<u64> {
     let mut ages: Vec<(i64, u64)> = map.iter().map(|(key, value)| (last(value), *key)).collect();
     ages.sort_unstable();
@@ -188,7 +190,7 @@ fn oldest_first<V>(map: &BTreeMap<u64, V>, last: impl Fn(&V) -> i64) -> Vec<u64>
 
 #[cfg(test)]
 mod tests {
-    use crate::analysis::site::memory::*;
+    use crate::analysis::site::history::*;
     use crate::soft_404::{MethodClass, PathShape, Response, path_hash};
 
     const WEEK: Duration = Duration::from_secs(7 * 86_400);
@@ -197,7 +199,7 @@ mod tests {
         RuleHashes::new(["t/a", "t/b"].into_iter())
     }
 
-    /// A site that answered this path with so many bytes.
+    /// A site that answered this path with this many bytes.
     fn answered(path: &str, bytes: u64) -> SiteEvidence {
         let response = Response { method: MethodClass::Get, status: Some(200), bytes: Some(bytes), extra: 0 };
         let mut evidence = SiteEvidence::default();
@@ -207,64 +209,64 @@ mod tests {
     }
 
     #[test]
-    fn what_a_site_answered_is_known_by_the_site() {
-        let mut memory = SiteHistory::default();
+    fn responses_are_stored_by_site() {
+        let mut history = SiteHistory::default();
         let site = SiteName::Host(b"a.example");
-        memory.record_answers(site, &answered("/.env", 512), &rules(), 10);
-        memory.record_answers(site, &answered("/x", 7), &rules(), 11);
-        let known = memory.answers(site, &rules()).unwrap();
+        history.record_answers(site, &answered("/.env", 512), &rules(), 10);
+        history.record_answers(site, &answered("/x", 7), &rules(), 11);
+        let known = history.answers(site, &rules()).unwrap();
         let mut expected = answered("/.env", 512);
         expected.merge(&answered("/x", 7));
         assert_eq!(known, expected);
-        assert!(memory.answers(SiteName::Log(b"a.example"), &rules()).is_none());
+        assert!(history.answers(SiteName::Log(b"a.example"), &rules()).is_none());
         let other_rules = RuleHashes::new(["t/b"].into_iter());
         let path = path_hash(b"/.env");
-        assert_eq!(memory.answers(site, &other_rules).unwrap().path(path).unwrap().rules(), [RuleId(0)], "by the rule's id");
+        assert_eq!(history.answers(site, &other_rules).unwrap().path(path).unwrap().rules(), [RuleId(0)], "by the rule's id");
     }
 
     #[test]
-    fn what_is_old_or_too_much_is_dropped() {
-        let mut memory = SiteHistory::default();
+    fn old_and_excess_entries_are_dropped() {
+        let mut history = SiteHistory::default();
         let name = |n: i64| format!("{n}.example").into_bytes();
         for n in 0..5_000 {
-            memory.record_answers(SiteName::Host(&name(n)), &answered("/.env", 1), &rules(), 1_000 + n);
-            memory.record_app(SiteName::Host(&name(n)), "wordpress", 1_000 + n);
+            history.record_answers(SiteName::Host(&name(n)), &answered("/.env", 1), &rules(), 1_000 + n);
+            history.record_app(SiteName::Host(&name(n)), "wordpress", 1_000 + n);
         }
-        memory.prune(6_000, WEEK);
-        assert_eq!((memory.answers.len(), memory.apps.len()), (SITES, APPS));
-        assert!(memory.runs(SiteName::Host(b"4999.example"), "wordpress") && !memory.runs(SiteName::Host(b"4999.example"), "joomla"));
-        assert!(memory.answers(SiteName::Host(b"0.example"), &rules()).is_none());
-        memory.prune(0, WEEK);
-        assert_eq!(memory.apps.len(), APPS, "a clock that was set back drops nothing");
-        memory.prune(700_000, WEEK);
-        assert_eq!(memory, SiteHistory::default());
+        history.prune(6_000, WEEK);
+        assert_eq!((history.answers.len(), history.apps.len()), (SITES, APPS));
+        assert!(history.runs(SiteName::Host(b"4999.example"), "wordpress") && !history.runs(SiteName::Host(b"4999.example"), "joomla"));
+        assert!(history.answers(SiteName::Host(b"0.example"), &rules()).is_none());
+        history.prune(0, WEEK);
+        assert_eq!(history.apps.len(), APPS, "a clock that was set back drops nothing");
+        history.prune(700_000, WEEK);
+        assert_eq!(history, SiteHistory::default());
     }
 
     #[test]
-    fn of_too_many_paths_those_of_the_oldest_sites_are_dropped() {
+    fn the_oldest_sites_are_dropped_if_there_are_too_many_paths() {
         const OF_A_SITE: usize = 1_000;
         let mut evidence = SiteEvidence::default();
         for n in 0..OF_A_SITE {
             evidence.merge(&answered(&format!("/{n}"), 1));
         }
-        let mut memory = SiteHistory::default();
+        let mut history = SiteHistory::default();
         let name = |n: i64| format!("{n}.example").into_bytes();
         for n in 0..40 {
-            memory.record_answers(SiteName::Host(&name(n)), &evidence, &rules(), 1_000 + n);
+            history.record_answers(SiteName::Host(&name(n)), &evidence, &rules(), 1_000 + n);
         }
-        memory.prune(2_000, WEEK);
-        assert_eq!(memory.answers.len(), PATHS / OF_A_SITE);
-        let fits = i64::try_from(memory.answers.len()).unwrap();
-        let is_known = |n: i64| memory.answers(SiteName::Host(&name(n)), &rules()).is_some();
+        history.prune(2_000, WEEK);
+        assert_eq!(history.answers.len(), PATHS / OF_A_SITE);
+        let fits = i64::try_from(history.answers.len()).unwrap();
+        let is_known = |n: i64| history.answers(SiteName::Host(&name(n)), &rules()).is_some();
         assert!(is_known(40 - fits) && !is_known(40 - fits - 1), "the newest stay");
     }
 
     #[test]
     fn it_is_written_and_read_back() {
-        let mut memory = SiteHistory::default();
-        memory.record_answers(SiteName::Log(b"access.log"), &answered("/.env", u64::MAX), &rules(), 7);
-        memory.record_app(SiteName::Host(b"a.example"), "wordpress", 7);
-        let text = serde_json::to_string(&memory).unwrap();
-        assert_eq!(serde_json::from_str::<SiteHistory>(&text).unwrap(), memory);
+        let mut history = SiteHistory::default();
+        history.record_answers(SiteName::Log(b"access.log"), &answered("/.env", u64::MAX), &rules(), 7);
+        history.record_app(SiteName::Host(b"a.example"), "wordpress", 7);
+        let text = serde_json::to_string(&history).unwrap();
+        assert_eq!(serde_json::from_str::<SiteHistory>(&text).unwrap(), history);
     }
 }

@@ -1,15 +1,15 @@
-//! ByteArena that prove cells, one behind the other in a few blocks: a new cell asks the allocator for nothing, and what two
-//! tallies hold is one's without a copy.
+//! Sample texts, stored one after another in a few large blocks: a new cell needs no allocation, and a merge moves
+//! blocks instead of copying texts.
 //!
-//! A text that is freed stays where it is until there are more of them than others; then whoever knows which are left
-//! [puts](ByteArena::put) those into new blocks.
+//! A freed text stays in its block until more than half of all bytes are free. Then the owner
+//! [copies](ByteArena::insert) the others into new blocks.
 
-/// Bytes of a block, but for one that holds a single longer text.
+/// Bytes of a block; a block with one longer text is larger.
 const BLOCK: usize = 1 << 16;
-/// Spent bytes that are no trouble to anybody.
+/// Free bytes that do not yet justify a copy.
 const COMPACT_THRESHOLD: usize = 1 << 20;
 
-/// ByteArena.
+/// Texts in blocks.
 #[derive(Debug, Clone, Default)]
 pub(super) struct ByteArena {
     blocks: Vec<Vec<u8>>,
@@ -17,7 +17,7 @@ pub(super) struct ByteArena {
     freed: usize,
 }
 
-/// Where a text is.
+/// The location of a text.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ArenaSpan {
     block: u32,
@@ -26,17 +26,17 @@ pub(super) struct ArenaSpan {
 }
 
 impl ArenaSpan {
-    /// Where it is when its texts stand [behind](ByteArena::take_in) others.
+    /// The location after its arena was [appended](ByteArena::append) to another.
     pub(super) fn shifted(self, blocks: u32) -> Self {
         Self { block: self.block + blocks, ..self }
     }
 }
 
 impl ByteArena {
-    /// Keeps a text.
+    /// Stores a text.
     pub(super) fn insert(&mut self, text: &[u8]) -> ArenaSpan {
         if self.blocks.last().is_none_or(|block| block.len() + text.len() > BLOCK) {
-            // The first one grows as it is filled: many a tally holds little.
+            // The first block grows on demand, because many tallies hold little.
             self.blocks.push(if self.blocks.is_empty() { Vec::new() } else { Vec::with_capacity(BLOCK) });
         }
         let number = self.blocks.len() - 1;
@@ -44,27 +44,27 @@ impl ByteArena {
         let start = block.len();
         block.extend_from_slice(text);
         self.held += text.len();
-        // A line is no longer than what is read at a time, and blocks are fewer than cells.
+        // A line is at most as long as a read buffer, and there are fewer blocks than cells.
         ArenaSpan { block: number as u32, start: start as u32, len: text.len() as u32 }
     }
 
-    /// A text that was kept.
+    /// A stored text.
     pub(super) fn get(&self, at: ArenaSpan) -> &[u8] {
         &self.blocks[at.block as usize][at.start as usize..][..at.len as usize]
     }
 
-    /// Says that nobody needs a text any more.
+    /// Marks a text as free.
     pub(super) fn free(&mut self, at: ArenaSpan) {
         self.freed += at.len as usize;
     }
 
-    /// Bytes of all texts, those that are freed among them.
+    /// Bytes of all texts, including the free ones.
     #[cfg(test)]
     pub(super) fn held(&self) -> usize {
         self.held
     }
 
-    /// Takes the texts of others behind its own; how many blocks now stand before them.
+    /// Appends the blocks of another arena. Returns how many blocks precede them.
     pub(super) fn append(&mut self, other: Self) -> u32 {
         let before = self.blocks.len() as u32;
         self.blocks.extend(other.blocks);
@@ -72,7 +72,7 @@ impl ByteArena {
         before
     }
 
-    /// Whether it is time to put what is left into new blocks.
+    /// Whether the texts should be copied into new blocks.
     pub(super) fn is_mostly_free(&self) -> bool {
         self.freed > COMPACT_THRESHOLD && self.freed > self.held / 2
     }
@@ -86,7 +86,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_text_is_what_was_put(lengths in prop::collection::vec(prop_oneof![9 => 0..3_000_usize, 1 => 0..3 * BLOCK], 1..60), first in any::<prop::sample::Index>()) {
+        fn a_stored_text_is_returned_unchanged(lengths in prop::collection::vec(prop_oneof![9 => 0..3_000_usize, 1 => 0..3 * BLOCK], 1..60), first in any::<prop::sample::Index>()) {
             let texts: Vec<Vec<u8>> = (0_u8..).zip(lengths).map(|(byte, length)| vec![byte; length]).collect();
             let (mut one, mut other) = (ByteArena::default(), ByteArena::default());
             let (mine, others) = texts.split_at(first.index(texts.len()));

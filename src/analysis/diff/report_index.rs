@@ -1,4 +1,4 @@
-//! One of two reports, as far as they are compared: what was met, how bad it was, and how often.
+//! The counts of one report, by what is compared: severity and hits.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -14,7 +14,7 @@ use crate::redact::mask::redacted;
 use crate::soft_404::Answer;
 use crate::tally::{CellView, Site};
 
-/// Something that can be in both.
+/// A row that can be in both reports.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum DiffSubject {
     Answer(Box<[u8]>, Box<[u8]>),
@@ -23,7 +23,7 @@ pub(crate) enum DiffSubject {
     Client(OrderedClient),
 }
 
-/// A client in the order of reports.
+/// A client, ordered as in reports.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct OrderedClient(ClientKey);
 
@@ -39,82 +39,82 @@ impl Ord for OrderedClient {
     }
 }
 
-/// What the hits of one path came to: those that matter most decide.
+/// The most important response to the hits of one path.
 #[derive(Debug, Default)]
 struct PathOutcome {
     best: Option<(bool, AnswerNow)>,
-    /// Hits by status of those that decide.
+    /// Hits by status, of the hits with this response.
     statuses: BTreeMap<u16, u64>,
 }
 
-/// One of two reports.
+/// The counts of one of two reports.
 #[derive(Debug, Default)]
 pub struct ReportIndex {
     subjects: BTreeMap<DiffSubject, (Severity, u64)>,
-    /// By answer: what requests for the path came to that got no distinct answer.
+    /// By answer: the responses to requests for the path without a distinct answer.
     outcomes: BTreeMap<DiffSubject, PathOutcome>,
     pub(crate) approximate: Option<Approximation>,
 }
 
 impl ReportIndex {
-    /// What a report says; it was built from this, with all its rules, paths and clients.
+    /// Indexes a report. It must have been built from this input, with all its rules, paths and clients.
     #[must_use]
-    pub fn new(material: &ReportInput<'_>, context: &LogAnalysis<'_>, report: &Report<'_>) -> Self {
-        let mut side = Self { approximate: report.approximate, ..Self::default() };
+    pub fn new(report_input: &ReportInput<'_>, analysis: &LogAnalysis<'_>, report: &Report<'_>) -> Self {
+        let mut index = Self { approximate: report.approximate, ..Self::default() };
         for row in report.rules.iter().chain(&report.paths).chain(&report.clients) {
             let rule = row.key.rule().map(|rule| DiffSubject::Rule(report.rule_set.rule(rule).id.clone()));
             let client = || row.key.client().map(|client: Client<'_>| DiffSubject::Client(OrderedClient(ClientKey::from(&client))));
-            if let Some(thing) = rule.or_else(client).or_else(|| row.key.path().map(|path| DiffSubject::Path(path.into()))) {
-                side.add(thing, row.severity, row.hits);
+            if let Some(subject) = rule.or_else(client).or_else(|| row.key.path().map(|path| DiffSubject::Path(path.into()))) {
+                index.add(subject, row.severity, row.hits);
             }
         }
-        // What was let go of a pair is still known of its path.
-        let cells = material.tally.cells().zip(context.decisions()).filter(|(view, _)| !view.is_other());
-        for (view, decision) in cells.chain(material.tally.path_cells().zip(context.path_decisions())) {
+        // The hits of an evicted pair are still known by path.
+        let cells = report_input.tally.cells().zip(analysis.decisions()).filter(|(view, _)| !view.is_other());
+        for (view, decision) in cells.chain(report_input.tally.path_cells().zip(analysis.path_decisions())) {
             let host = if let Site::Host(host) = view.site { host } else { &[] };
-            let answer = DiffSubject::Answer(host.into(), material.tally.path(view.path).into());
+            let answer = DiffSubject::Answer(host.into(), report_input.tally.path(view.path).into());
             match answer_now(&view, decision) {
-                None => side.add(answer, decision.severity, view.cell.hits),
+                None => index.add(answer, decision.severity, view.cell.hits),
                 Some(fate) => {
-                    let exposes = material.tally.rule_list(view.rules).iter().any(|&rule| report.rule_set.rule(rule).exposes());
-                    side.add_outcome(answer, (exposes, fate), view.status, view.cell.hits);
+                    let exposes = report_input.tally.rule_list(view.rules).iter().any(|&rule| report.rule_set.rule(rule).exposes());
+                    index.add_outcome(answer, (exposes, fate), view.status, view.cell.hits);
                 }
             }
         }
-        side
+        index
     }
 
-    pub(crate) fn add(&mut self, thing: DiffSubject, severity: Severity, hits: u64) {
-        let (worst, sum) = self.subjects.entry(thing).or_insert((severity, 0));
+    pub(crate) fn add(&mut self, subject: DiffSubject, severity: Severity, hits: u64) {
+        let (worst, sum) = self.subjects.entry(subject).or_insert((severity, 0));
         *worst = severity.max(*worst);
         *sum += hits;
     }
 
-    /// Takes in hits that got no distinct answer. Those of rules that look for something to be exposed come before others.
+    /// Records hits without a distinct answer. Rules that look for something exposed take precedence.
     pub(crate) fn add_outcome(&mut self, answer: DiffSubject, (exposes, fate): (bool, AnswerNow), status: Option<u16>, hits: u64) {
-        let met = self.outcomes.entry(answer).or_default();
-        // The first fates matter most.
+        let outcome = self.outcomes.entry(answer).or_default();
+        // The first values matter most.
         let rank = |(exposes, fate): (bool, AnswerNow)| (!exposes, fate);
-        match met.best {
+        match outcome.best {
             Some(best) if rank(best) < rank((exposes, fate)) => return,
             Some(best) if best == (exposes, fate) => {}
-            _ => *met = PathOutcome { best: Some((exposes, fate)), statuses: BTreeMap::new() },
+            _ => *outcome = PathOutcome { best: Some((exposes, fate)), statuses: BTreeMap::new() },
         }
         if let Some(status) = status {
-            *met.statuses.entry(status).or_default() += hits;
+            *outcome.statuses.entry(status).or_default() += hits;
         }
     }
 
-    /// What became of an answer that is none here, and the commonest status, the lowest of equals.
+    /// The present condition of a former answer, and its most frequent status, the lowest of several.
     pub(crate) fn answer_now(&self, answer: &DiffSubject) -> (AnswerNow, Option<u16>) {
-        let Some((met, (_, fate))) = self.outcomes.get(answer).and_then(|met| Some((met, met.best?))) else {
+        let Some((outcome, (_, fate))) = self.outcomes.get(answer).and_then(|outcome| Some((outcome, outcome.best?))) else {
             return (AnswerNow::NotRequested, None);
         };
-        let status = met.statuses.iter().max_by_key(|(status, hits)| (**hits, Reverse(**status))).map(|(status, _)| *status);
+        let status = outcome.statuses.iter().max_by_key(|(status, hits)| (**hits, Reverse(**status))).map(|(status, _)| *status);
         (fate, status)
     }
 
-    /// By how much it may be too low, where it is not exact.
+    /// The most that its rows may lack, if it is not exact.
     #[must_use]
     pub fn approximate(&self) -> Option<&Approximation> {
         self.approximate.as_ref()
@@ -125,7 +125,7 @@ impl ReportIndex {
     }
 }
 
-/// What a cell says of its path; `None` where it is a distinct answer that is reported.
+/// The condition of a path by one cell; `None` for a distinct answer that is reported.
 fn answer_now(view: &CellView<'_>, decision: &Decision) -> Option<AnswerNow> {
     match (Outcome::of(view.status), decision.grade.map(|grade| grade.answer)) {
         (Outcome::Answered, Some(Answer::Distinct)) if decision.reported => None,

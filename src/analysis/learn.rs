@@ -1,0 +1,282 @@
+//! Proposes rules from a log: paths that known probers request and normal clients do not.
+//!
+//! A pure function of the merged tally. It changes no rule; a person reviews the proposals. A client is a known prober
+//! by all its requests, because anyone may match one rule by accident, and a search engine several.
+
+mod path_kind;
+
+use self::path_kind::PathKind;
+use std::collections::BTreeMap;
+
+use super::build::{LogAnalysis, ReportInput};
+use super::proposals::{Proposal, ProposalExample, Proposals};
+use crate::client::Network;
+use crate::finding::{RuleId, Severity};
+use crate::redact::mask;
+use crate::rules::RuleSet;
+use crate::source::SourceInfo;
+use crate::tally::{SampleContent, Tally, UnmatchedPath};
+
+/// At most one other client for this many probers. Probers often request one path only, but a removed page is still
+/// requested by all search engines.
+const PROBERS_PER_OTHER: usize = 2;
+
+/// A path and its clients.
+struct PathCandidate {
+    path: u32,
+    probers: Vec<u32>,
+    others: Vec<u32>,
+}
+
+/// Proposes the paths that at least `min_probers` independent probers requested, the most requested first. The run must
+/// have recorded unmatched requests.
+#[must_use]
+pub fn learn<'a>(report_input: &ReportInput<'a>, analysis: &LogAnalysis<'_>, min_probers: usize) -> Proposals<'a> {
+    let ReportInput { rules, tally, texts, .. } = *report_input;
+    let probers = KnownProbers::new(rules, tally, analysis);
+    let ordinary = NormalPages::new(tally, &probers);
+    let (mut proposals, mut random) = (Vec::new(), 0);
+    for candidate in candidates(tally, &probers, min_probers) {
+        let Some((asked, path)) = tally.unmatched().path(candidate.path).zip(str::from_utf8(tally.path(candidate.path)).ok()) else {
+            continue;
+        };
+        let known = networks(tally, &candidate.probers);
+        let others = networks(tally, &candidate.others).into_iter().filter(|other| known.binary_search(other).is_err()).count();
+        if known.len() < min_probers || others * PROBERS_PER_OTHER > known.len() || ordinary.covers(path.as_bytes()) {
+            continue;
+        }
+        // A rule must not contain a text that reports would redact.
+        if path_kind::is_machine_generated(path) || mask::mask(path.as_bytes()) != path.as_bytes() {
+            random += 1;
+            continue;
+        }
+        let (kind, class) = kind_and_class(path, &candidate, &probers);
+        proposals.push(Proposal {
+            path,
+            rule: kind.rule(class),
+            title: kind.title(class),
+            class,
+            severity: path_kind::suggested_severity(class),
+            probers: known.len() as u64,
+            others: others as u64,
+            ..proposal_for(asked, path, texts)
+        });
+    }
+    proposals.sort_by(|a, b| (b.probers, b.requests, a.path).cmp(&(a.probers, a.requests, b.path)));
+    Proposals { proposals, random, probers: probers.len() as u64, min_probers: min_probers as u64, ..Proposals::default() }
+}
+
+/// Every path with enough probers, and its clients; several clients may still share a network.
+fn candidates(tally: &Tally, probers: &KnownProbers<'_>, min_probers: usize) -> Vec<PathCandidate> {
+    let mut asked = Vec::new();
+    for (_, path, _) in tally.unmatched().pairs().filter(|(client, ..)| probers.contains(*client)) {
+        let at = path as usize;
+        if at >= asked.len() {
+            asked.resize(at + 1, 0_u32);
+        }
+        asked[at] += 1;
+    }
+    let enough = |path: u32| asked.get(path as usize).is_some_and(|&n| n as usize >= min_probers);
+    let mut pairs: Vec<(u32, u32)> =
+        tally.unmatched().pairs().filter(|(_, path, _)| enough(*path)).map(|(client, path, _)| (path, client)).collect();
+    pairs.sort_unstable();
+    let candidate = |of_path: &[(u32, u32)]| {
+        let (probers, others) = of_path.iter().map(|(_, client)| *client).partition(|client| probers.contains(*client));
+        PathCandidate { path: of_path[0].0, probers, others }
+    };
+    pairs.chunk_by(|a, b| a.0 == b.0).map(candidate).collect()
+}
+
+/// The networks of clients, sorted.
+fn networks<'a>(tally: &'a Tally, clients: &[u32]) -> Vec<Network<'a>> {
+    let mut networks: Vec<_> = clients.iter().map(|&client| Network::from_client(tally.client(client))).collect();
+    networks.sort_unstable();
+    networks.dedup();
+    networks
+}
+
+/// The kind of a path and its class: from a word in the path, or the class that its probers matched most.
+fn kind_and_class(path: &str, candidate: &PathCandidate, probers: &KnownProbers<'_>) -> (PathKind, &'static str) {
+    let kind = PathKind::from_path(path);
+    if let Some(class) = kind.class_hint(path) {
+        return (kind, class);
+    }
+    let votes = |class: &str| candidate.probers.iter().map(|&client| probers.class_votes(client, class)).sum::<u64>();
+    // The first of several, because classes are listed by likelihood.
+    let classes = kind.classes();
+    let best = classes.iter().rev().max_by_key(|class| votes(class));
+    (kind, best.copied().unwrap_or("exposure"))
+}
+
+/// The proposal without its rule and its probers.
+fn proposal_for<'a>(asked: &'a UnmatchedPath, path: &'a str, texts: &'a [SourceInfo]) -> Proposal<'a> {
+    let (sample, text) = (&asked.sample, &texts[asked.sample.position.input as usize]);
+    let (first_time, last_time) = asked.times.unzip();
+    let mut statuses = asked.statuses.clone();
+    statuses.sort_unstable();
+    let example = ProposalExample {
+        source: &text.path,
+        line: text.line_number(sample.position.chunk, sample.position.line),
+        // The target is stored only if it differs from the path.
+        target: match &sample.content {
+            SampleContent::Line { text, .. } if !text.is_empty() => text,
+            _ => path.as_bytes(),
+        },
+        status: asked.status,
+    };
+    Proposal { requests: asked.requests, statuses, first_time, last_time, example, ..Proposal::default() }
+}
+
+/// The known probers, by client number.
+pub(crate) struct KnownProbers<'a> {
+    each: BTreeMap<u32, ProbeProfile<'a>>,
+}
+
+/// The findings of one client.
+#[derive(Default)]
+struct ClientFindings<'a> {
+    hits: u64,
+    /// The numbers of paths, each with the class of a rule that matched.
+    paths: Vec<(u32, &'a str)>,
+}
+
+/// The distinct paths that a client probed, and how many of each class.
+#[derive(Default)]
+struct ProbeProfile<'a> {
+    paths: u64,
+    classes: BTreeMap<&'a str, u64>,
+}
+
+/// Classes of rules on how a request was sent; they do not show what it looked for.
+const EXCLUDED_CLASSES: [&str; 4] = ["method", "non-http", "proxy", "scanner-agent"];
+
+/// The votes of one prober, divided among the classes it probed.
+const VOTE_WEIGHT: u64 = 1_000;
+
+impl<'a> KnownProbers<'a> {
+    pub(crate) fn new(rules: &'a RuleSet, tally: &Tally, analysis: &LogAnalysis<'_>) -> Self {
+        let classes = |list: &[RuleId]| -> Vec<&'a str> {
+            let mut classes: Vec<_> = list
+                .iter()
+                .map(|&id| rules.rule(id))
+                .filter(|r| r.severity >= Severity::Low && r.with_client.is_none())
+                .map(|r| r.class.as_str())
+                .collect();
+            classes.retain(|class| !EXCLUDED_CLASSES.contains(class));
+            classes
+        };
+        let mut found: BTreeMap<u32, ClientFindings<'a>> = BTreeMap::new();
+        for (view, decision) in tally.cells().zip(analysis.decisions()) {
+            let classes = classes(analysis.list(decision));
+            if !classes.is_empty() {
+                let of_client = found.entry(view.client).or_default();
+                of_client.hits += view.cell.hits;
+                of_client.paths.extend(classes.into_iter().map(|class| (view.path, class)));
+            }
+        }
+        let each = found.into_iter().filter_map(|(client, ClientFindings { hits, paths })| {
+            let profile = ProbeProfile::new(paths);
+            profile
+                .is_prober(hits, tally.client_counts().get(client as usize).map_or(0, |count| count.requests))
+                .then_some((client, profile))
+        });
+        Self { each: each.collect() }
+    }
+
+    /// The number of known probers.
+    pub(crate) fn len(&self) -> usize {
+        self.each.len()
+    }
+
+    /// Whether a client is a known prober.
+    pub(crate) fn contains(&self, client: u32) -> bool {
+        self.each.contains_key(&client)
+    }
+
+    /// The votes of a client for this class.
+    pub(crate) fn class_votes(&self, client: u32, class: &str) -> u64 {
+        self.each.get(&client).map_or(0, |profile| profile.classes.get(class).map_or(0, |n| n * VOTE_WEIGHT / profile.paths.max(1)))
+    }
+}
+
+impl<'a> ProbeProfile<'a> {
+    fn new(mut found: Vec<(u32, &'a str)>) -> Self {
+        found.sort_unstable();
+        found.dedup();
+        let paths = found.chunk_by(|a, b| a.0 == b.0).count() as u64;
+        let mut classes = BTreeMap::new();
+        for (_, class) in found {
+            *classes.entry(class).or_default() += 1;
+        }
+        Self { paths, classes }
+    }
+
+    /// Three probed paths and a fourth of its requests; or two probed paths and half of its requests.
+    fn is_prober(&self, hits: u64, requests: u64) -> bool {
+        (self.paths >= 3 && hits * 4 >= requests) || (self.paths >= 2 && hits * 2 >= requests)
+    }
+}
+
+/// The normal pages of a site: paths that clients other than probers received, sorted.
+pub(crate) struct NormalPages<'a> {
+    paths: Vec<&'a [u8]>,
+}
+
+impl<'a> NormalPages<'a> {
+    pub(crate) fn new(tally: &'a Tally, probers: &KnownProbers<'_>) -> Self {
+        let unlisted = tally.unmatched();
+        let given = unlisted.pairs().filter(|(client, _, got)| *got && !probers.contains(*client)).map(|(_, path, _)| path);
+        Self::from_paths(unlisted.normal_paths().chain(given).map(|path| tally.path(path)).collect())
+    }
+
+    fn from_paths(mut paths: Vec<&'a [u8]>) -> Self {
+        paths.sort_unstable();
+        paths.dedup();
+        Self { paths }
+    }
+
+    /// Whether a rule on this path would match a normal page: the path itself, or one below it.
+    pub(crate) fn covers(&self, path: &[u8]) -> bool {
+        let folder = [path.strip_suffix(b"/").unwrap_or(path), b"/"].concat();
+        let is_there = |start: &[u8]| self.paths.get(self.paths.partition_point(|p| *p < start)).is_some_and(|p| p.starts_with(start));
+        self.paths.binary_search(&path).is_ok() || is_there(&folder)
+    }
+}
+
+#[cfg(test)]
+mod tests;
+
+#[cfg(test)]
+mod prober_tests {
+    use crate::analysis::learn::*;
+
+    #[test]
+    fn a_prober_probes_a_large_part_of_its_requests() {
+        let tells = |paths, hits, requests| ProbeProfile { paths, ..ProbeProfile::default() }.is_prober(hits, requests);
+        assert!(tells(3, 3, 12) && !tells(3, 3, 13));
+        assert!(tells(2, 2, 4) && !tells(2, 2, 5));
+        assert!(!tells(1, 100, 100));
+    }
+
+    #[test]
+    fn a_path_with_two_classes_is_one_path() {
+        let profile = ProbeProfile::new(vec![(1, "webshell"), (1, "wordpress"), (2, "webshell"), (1, "webshell")]);
+        assert_eq!((profile.paths, profile.classes["webshell"], profile.classes["wordpress"]), (2, 2, 1));
+    }
+}
+
+#[cfg(test)]
+mod normal_pages_tests {
+    use crate::analysis::learn::*;
+
+    #[test]
+    fn a_folder_with_a_normal_page_is_normal() {
+        let ordinary = NormalPages::from_paths(vec![b"/shop/item", b"/blog", b"/shop-old/x"]);
+        for path in ["/blog", "/shop", "/shop/", "/shop/item", "/shop-old"] {
+            assert!(ordinary.covers(path.as_bytes()), "{path}");
+        }
+        for path in ["/blo", "/blog/", "/shop/ite", "/shop/item.php", "/z"] {
+            assert!(!ordinary.covers(path.as_bytes()), "{path}");
+        }
+    }
+}
