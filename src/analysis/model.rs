@@ -6,13 +6,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::block_candidates::BlockDecision;
 use super::snapshot::SnapshotSource;
 use crate::client::{Client, Ipv6Prefix};
-use crate::finding::{Others, RuleId, Severity};
-use crate::record::Outcome;
+use crate::finding::{OtherFormatCounts, RuleId, Severity};
+use crate::log_entry::Outcome;
 use crate::rules::RuleSet;
 use crate::soft_404::{Answer, Grade, MethodClass};
 use crate::time::LogTime;
@@ -85,7 +86,7 @@ pub struct InputSummary {
     /// The same by format where the Common Log Format or a child of it explains them, in the order of [`LogFormat::ALL`](crate::formats::LogFormat::ALL).
     pub formats: [u64; 3],
     /// The same of other formats, by name.
-    pub others: Others,
+    pub others: OtherFormatCounts,
     /// Lines that none does; matched as raw text all the same.
     pub unparsed: u64,
     /// Lines over the length limit.
@@ -109,7 +110,7 @@ pub struct InputSummary {
 }
 
 /// Why a log was not read: as a whole it lies outside the time that was asked for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SkipReason {
     /// It was last written to before `--since`.
@@ -291,7 +292,7 @@ impl Soft404<'_> {
 /// One list of probed paths that clients of several networks worked through, give or take a few paths.
 #[derive(Debug, Clone)]
 pub struct Campaign<'a> {
-    /// Names the list, in hexadecimal digits: the same paths have the same key in every report.
+    /// SymbolTables the list, in hexadecimal digits: the same paths have the same key in every report.
     pub key: String,
     /// The worst of its hits, raised where one was answered.
     pub severity: Severity,

@@ -196,19 +196,19 @@ fn h9_there_is_no_html_and_text_for_a_browser_is_only_text() {
         "{{constructor.constructor('alert(1)')()}}",
     ];
     for text in CORPUS {
-        let rig = rig(probe(text.replace(' ', "+").as_bytes(), text.as_bytes(), text.as_bytes()));
+        let harness = harness(probe(text.replace(' ', "+").as_bytes(), text.as_bytes(), text.as_bytes()));
         let target = format!("/.env?x={}", text.replace(' ', "+"));
-        let object = rig.run(FORMATS[6]).objects().remove(0);
+        let object = harness.run(FORMATS[6]).objects().remove(0);
         assert_eq!([&object["target"], &object["referer"], &object["user_agent"]], [target.as_str(), text, text]);
-        let report = rig.run(FORMATS[5]).json();
+        let report = harness.run(FORMATS[5]).json();
         assert_eq!(report["pairs"][0]["sample"]["target"], target);
         assert_eq!(report["clients"][0]["sample"]["user_agent"], text);
-        let pairs = rig.run(FORMATS[1]).text();
+        let pairs = harness.run(FORMATS[1]).text();
         assert!(cells(&pairs)[1].contains(&target), "{pairs}");
     }
-    let rig = rig(probe(b"1", b"-", b"-"));
+    let harness = harness(probe(b"1", b"-", b"-"));
     for command in ["scan", "follow", "merge", "diff", "learn", "explain", "formats"] {
-        let run = rig.run([command, "-f", "html", "access.log"]);
+        let run = harness.run([command, "-f", "html", "access.log"]);
         assert_eq!((run.code, run.stdout.len()), (2, 0), "{command}");
         assert!(run.stderr.contains("html"), "{command}: {}", run.stderr);
     }

@@ -109,7 +109,7 @@ fn kills_at_any_moment_of_runs_that_append_to_a_file() {
         let file = OpenOptions::new().append(true).create(true).open(&path).unwrap();
         Follower::start_to(&mut command(&rig, &STATE), file.into())
     };
-    let (mut runs, mut dice) = (Vec::new(), crate::rig::Dice::new());
+    let (mut runs, mut dice) = (Vec::new(), crate::harness::Rng::new());
     let mut run = |before: &str| {
         let now = text();
         if now.len() > before.len() {

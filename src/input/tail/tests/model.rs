@@ -556,9 +556,13 @@ fn a_log_that_is_moved_back_and_copied_between_two_looks() {
 /// The rest of the first copy was being read when it was written over with a copy of the new log.
 #[test]
 fn a_copy_that_is_written_over_with_a_copy_of_the_next_log() {
-    let copy = Step::Away { name: 1, how: How::CopyTruncate { looks: true } };
-    let packed = Step::Compress { looks: true, starts: false };
-    run(true, false, [Step::Write(1), copy, Step::Rotate { create: false }, Step::Reopen, packed, Step::Write(1), copy]);
+    let copy = ModelStep::Away { name: 1, how: ModelMove::CopyTruncate { looks: true } };
+    let packed = ModelStep::Compress { looks: true, starts: false };
+    run(
+        true,
+        false,
+        [ModelStep::Write(1), copy, ModelStep::Rotate { create: false }, ModelStep::Reopen, packed, ModelStep::Write(1), copy],
+    );
 }
 
 proptest! {
