@@ -56,7 +56,7 @@ fn add(sum: &mut InputSummary, other: &InputSummary) {
         *sum += lines;
     }
     sum.others.add(&other.others);
-    sum.format = LogFormat::most_of(&sum.formats, &sum.others);
+    sum.format = LogFormat::most_frequent(&sum.formats, &sum.others);
     sum.unparsed += other.unparsed;
     sum.oversized += other.oversized;
     sum.skipped += other.skipped;
