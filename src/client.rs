@@ -113,7 +113,7 @@ impl<'a> Client<'a> {
     #[must_use]
     pub fn from_log_field(field: &'a [u8]) -> Self {
         match Self::parse(field) {
-            Self::Text(text) if is_piece(text) => Self::Text(b"-"),
+            Self::Text(text) if is_fragment(text) => Self::Text(b"-"),
             client => client,
         }
     }
@@ -164,7 +164,7 @@ impl<'a> Client<'a> {
 
 /// Whether a text is a fragment of one or more addresses: `0.3.105`, `105`, `:8a2e:370:7334`. Names and partly masked
 /// addresses contain letters. A number of more than three digits is a client ID in a log without addresses.
-fn is_piece(text: &[u8]) -> bool {
+fn is_fragment(text: &[u8]) -> bool {
     let is_made_of = |is_part: fn(&u8) -> bool| !text.is_empty() && text.iter().all(is_part);
     let has = |byte: u8| text.contains(&byte);
     let of_v4 = is_made_of(|byte| byte.is_ascii_digit() || *byte == b'.') && (has(b'.') || text.len() <= 3);
@@ -179,12 +179,12 @@ fn port(digits: &str) -> Option<u16> {
 
 /// Parses an IPv4 address that is the whole field.
 fn parse_v4(field: &[u8]) -> Option<u32> {
-    v4_at_start(field).filter(|(_, length)| *length == field.len()).map(|(address, _)| address)
+    parse_v4_prefix(field).filter(|(_, length)| *length == field.len()).map(|(address, _)| address)
 }
 
 /// Parses an IPv4 address at the start of `text`, up to a space or the end, and returns its length: four decimal numbers
 /// of at most 255 without leading zeros. Runs for every line.
-pub(crate) fn v4_at_start(text: &[u8]) -> Option<(u32, usize)> {
+pub(crate) fn parse_v4_prefix(text: &[u8]) -> Option<(u32, usize)> {
     const LONGEST: usize = "255.255.255.255".len();
     let (mut address, mut part, mut digits, mut dots) = (0_u32, 0_u32, 0_u32, 0_u32);
     let mut end = text.len().min(LONGEST + 1);

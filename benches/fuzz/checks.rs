@@ -8,8 +8,8 @@ use memchr::{memchr, memchr_iter};
 use probewatch::engine::{LineScanner, ScanOptions, WorkerState};
 use probewatch::finding::{Findings, LineCounts};
 use probewatch::formats::bytes::leading_nuls;
-use probewatch::formats::reader::{LineContext, LineKind, RewrittenLines, LogReader};
-use probewatch::formats::{ClientPosition, FormatId, Formats, Frame, W3cHeader, FrameBuffer, clf_writer};
+use probewatch::formats::reader::{LineContext, LineKind, LogReader, RewrittenLines};
+use probewatch::formats::{ClientPosition, FormatId, Formats, Frame, FrameBuffer, W3cHeader, clf_writer};
 use probewatch::rules::{RuleChoice, RuleSet, load};
 
 /// The built-in rules.

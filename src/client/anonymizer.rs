@@ -131,18 +131,18 @@ impl Anonymizer {
         let mut hidden: Vec<u8> = Vec::new();
         let (mut from, mut at, mut after_letter) = (0, 0, false);
         while at < text.len() {
-            let word = AddressToken::at(text, at);
-            if word.letters.is_empty() {
+            let token = AddressToken::at(text, at);
+            if token.letters.is_empty() {
                 after_letter = text[at].is_ascii_alphanumeric();
                 at += escape(&text[at..]);
                 continue;
             }
-            for (place, address) in word.addresses(text, after_letter, agent) {
+            for (place, address) in token.addresses(text, after_letter, agent) {
                 hidden.extend_from_slice(&text[from..place.start]);
                 hidden.extend_from_slice(self.address(address).as_bytes());
                 from = place.end;
             }
-            (at, after_letter) = (word.end(), true);
+            (at, after_letter) = (token.end(), true);
         }
         if from == 0 {
             return Cow::Borrowed(text);
@@ -155,9 +155,9 @@ impl Anonymizer {
     fn address(&self, address: IpAddr) -> String {
         match (self, address) {
             (Self::Truncate, IpAddr::V4(four)) => network_v4(four.to_bits()).to_string(),
-            (Self::Truncate, IpAddr::V6(six)) => network_v6(six.to_bits()).to_string(),
+            (Self::Truncate, IpAddr::V6(ipv6)) => network_v6(ipv6.to_bits()).to_string(),
             (Self::Key(mac), IpAddr::V4(four)) => pseudonym(mac, Client::V4(four.to_bits())),
-            (Self::Key(mac), IpAddr::V6(six)) => pseudonym(mac, Client::V6(six.to_bits())),
+            (Self::Key(mac), IpAddr::V6(ipv6)) => pseudonym(mac, Client::V6(ipv6.to_bits())),
         }
     }
 }
@@ -182,27 +182,27 @@ impl AddressToken {
     /// The addresses in the token, in order, with their ranges.
     fn addresses(&self, text: &[u8], after_letter: bool, agent: bool) -> Vec<(Range<usize>, IpAddr)> {
         let before_letter = text.get(self.end()).is_some_and(u8::is_ascii_alphanumeric);
-        let six = if self.letters.len() > LONGEST || after_letter || before_letter { None } else { self.six() };
-        match six {
+        let ipv6 = if self.letters.len() > LONGEST || after_letter || before_letter { None } else { self.ipv6() };
+        match ipv6 {
             Some((length, address)) if is_identifying(address) => vec![(self.at[0]..self.at[length], address)],
             Some(_) => Vec::new(),
-            None => self.quads(text, [after_letter, before_letter], agent),
+            None => self.ipv4_quads(text, [after_letter, before_letter], agent),
         }
     }
 
     /// Parses the token as an IPv6 address without trailing punctuation; returns the length of the address.
-    fn six(&self) -> Option<(usize, IpAddr)> {
+    fn ipv6(&self) -> Option<(usize, IpAddr)> {
         let mut letters = self.letters.as_slice();
         loop {
-            if let Some(six) = std::str::from_utf8(letters).ok().and_then(|text| text.parse::<Ipv6Addr>().ok()) {
-                return Some((letters.len(), six.to_canonical()));
+            if let Some(ipv6) = std::str::from_utf8(letters).ok().and_then(|text| text.parse::<Ipv6Addr>().ok()) {
+                return Some((letters.len(), ipv6.to_canonical()));
             }
             letters = letters.strip_suffix(b".").or_else(|| letters.strip_suffix(b":"))?;
         }
     }
 
     /// The dotted quads between colons.
-    fn quads(&self, text: &[u8], [after_letter, before_letter]: [bool; 2], agent: bool) -> Vec<(Range<usize>, IpAddr)> {
+    fn ipv4_quads(&self, text: &[u8], [after_letter, before_letter]: [bool; 2], agent: bool) -> Vec<(Range<usize>, IpAddr)> {
         let mut found = Vec::new();
         let mut start = 0;
         for piece in self.letters.split(|&letter| letter == b':') {
@@ -252,7 +252,7 @@ fn letter(text: &[u8]) -> Option<(u8, usize)> {
 fn is_identifying(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(four) => !(four.is_loopback() || four.is_link_local() || four.is_unspecified() || four.is_broadcast()),
-        IpAddr::V6(six) => !(six.is_loopback() || six.is_unspecified()),
+        IpAddr::V6(ipv6) => !(ipv6.is_loopback() || ipv6.is_unspecified()),
     }
 }
 
@@ -299,14 +299,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_last_bits_are_not_revealed(address: u32, other: u8, six: u128, rest: u64) {
+        fn the_last_bits_are_not_revealed(address: u32, other: u8, ipv6: u128, rest: u64) {
             let truncated = |client: Client<'_>| Anonymizer::Truncate.anonymize(client);
             prop_assert_eq!(truncated(Client::V4(address)), truncated(Client::V4(address & !255 | u32::from(other))));
-            prop_assert_eq!(truncated(Client::V6(six)), truncated(Client::V6(six >> 80 << 80 | u128::from(rest))));
+            prop_assert_eq!(truncated(Client::V6(ipv6)), truncated(Client::V6(ipv6 >> 80 << 80 | u128::from(rest))));
         }
 
         #[test]
-        fn takes_any_client(field in prop::collection::vec(any::<u8>(), 0..40)) {
+        fn any_client_is_accepted(field in prop::collection::vec(any::<u8>(), 0..40)) {
             for anonymizer in [Anonymizer::Truncate, Anonymizer::with_key(KEY).unwrap()] {
                 let _ = anonymizer.anonymize(Client::parse(&field));
             }
@@ -378,7 +378,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn takes_any_bytes_and_settles(text in prop::collection::vec(any::<u8>(), 0..60), seeded in "([0-9a-f:.%]|%3A|%2E|192\\.0\\.2\\.7|[a-z/ ]){0,30}") {
+        fn any_bytes_are_accepted(text in prop::collection::vec(any::<u8>(), 0..60), seeded in "([0-9a-f:.%]|%3A|%2E|192\\.0\\.2\\.7|[a-z/ ]){0,30}") {
             for text in [&text, seeded.as_bytes()] {
                 let once = Anonymizer::Truncate.anonymize_text(text, false).into_owned();
                 prop_assert!(Anonymizer::Truncate.anonymize_text(&once, false).len() <= once.len() + 8);
@@ -386,7 +386,7 @@ mod tests {
         }
 
         #[test]
-        fn the_address_is_gone(before in "[g-z/=?& ]{0,8}[/=?& ]", last in 1_u8..255, after in "([/&? ][a-z]{0,5})?") {
+        fn addresses_are_truncated(before in "[g-z/=?& ]{0,8}[/=?& ]", last in 1_u8..255, after in "([/&? ][a-z]{0,5})?") {
             let text = format!("{before}203.0.113.{last}{after}");
             prop_assert_eq!(hidden(&text), format!("{before}203.0.113.0{after}"));
         }

@@ -142,7 +142,7 @@ mod tests {
         }
 
         #[test]
-        fn takes_any_bytes(text in prop::collection::vec(any::<u8>(), 0..60)) {
+        fn any_bytes_are_accepted(text in prop::collection::vec(any::<u8>(), 0..60)) {
             let _ = parse_prefix(&text);
         }
     }

@@ -162,7 +162,7 @@ impl Formats {
     pub fn new(choice: &FormatChoice) -> Result<Self, UnknownFormat> {
         let builtin: BuiltinFile = toml::from_str(BUILTIN).map_err(|error| UnknownFormat::Builtin(error.to_string()))?;
         let all = builtin.format.into_iter().map(FormatDefinition::from_entry).collect::<Result<Vec<_>, _>>()?;
-        let json = if choice.fields.is_empty() { JsonLineParser::by_meaning() } else { JsonLineParser::with_fields(&choice.fields) };
+        let json = if choice.fields.is_empty() { JsonLineParser::new() } else { JsonLineParser::with_fields(&choice.fields) };
         let mut formats = Self {
             all,
             json,
@@ -200,9 +200,9 @@ impl Formats {
         is_log_or_rotated: fn(&Path, &Path) -> bool,
     ) -> Result<Self, UnknownFormat> {
         self.is_log_or_rotated = is_log_or_rotated;
-        for (path, string, plan) in logs {
-            let Some(plan) = plan else { continue };
-            let id = self.add("configured", string, plan)?;
+        for (path, string, parser) in logs {
+            let Some(parser) = parser else { continue };
+            let id = self.add("configured", string, parser)?;
             if matches!(self.format(id).reader, FormatReader::Clf) {
                 continue;
             }
@@ -219,21 +219,21 @@ impl Formats {
         match self.get(requested) {
             Some(id) => Ok(id),
             None if requested.contains(['$', '%']) => {
-                let plan = FormatLineParser::parse(requested)?;
-                self.add("custom", requested.to_owned(), plan)
+                let parser = FormatLineParser::parse(requested)?;
+                self.add("custom", requested.to_owned(), parser)
             }
             None => Err(UnknownFormat::Name { requested: requested.to_owned(), names: self.names() }),
         }
     }
 
     /// Adds a format, unless its string is already known.
-    fn add(&mut self, name: &str, string: String, plan: FormatLineParser) -> Result<FormatId, UnknownFormat> {
+    fn add(&mut self, name: &str, string: String, parser: FormatLineParser) -> Result<FormatId, UnknownFormat> {
         if let Some(known) = self.ids().find(|id| self.format(*id).string.as_ref() == Some(&string)) {
             return Ok(known);
         }
         let number = u8::try_from(self.all.len()).map_err(|_| UnknownFormat::TooMany)?;
         let title = "As it was given".to_owned();
-        let reader = FormatReader::Strings(vec![plan]);
+        let reader = FormatReader::Strings(vec![parser]);
         self.all.push(FormatDefinition {
             name: name.into(),
             title,
@@ -252,12 +252,12 @@ impl Formats {
     pub fn with_client_ip_source(mut self, origin: ClientIpSource) -> Self {
         let header = FieldKind::Header(origin.field().to_owned());
         for format in &mut self.all {
-            if let FormatReader::Strings(plans) = &mut format.reader {
-                *plans = std::mem::take(plans).into_iter().map(|plan| plan.with_forwarded(&header)).collect();
+            if let FormatReader::Strings(parsers) = &mut format.reader {
+                *parsers = std::mem::take(parsers).into_iter().map(|parser| parser.with_forwarded(&header)).collect();
             }
         }
         self.json = self.json.with_forwarded(&header);
-        let has_field = |format: &FormatDefinition| matches!(&format.reader, FormatReader::Strings(plans) if plans.iter().any(FormatLineParser::has_forwarded));
+        let has_field = |format: &FormatDefinition| matches!(&format.reader, FormatReader::Strings(parsers) if parsers.iter().any(FormatLineParser::has_forwarded));
         self.proxied = self.ids().filter(|id| self.format(*id).is_clf && has_field(self.format(*id))).collect();
         self.origin = Some(origin);
         self
@@ -354,9 +354,9 @@ impl FormatDefinition {
 
     /// The parsers of its lines, to show fields to users. For formats that the engine parses, they are compiled on
     /// demand.
-    pub(super) fn plans(&self) -> Vec<FormatLineParser> {
+    pub(super) fn parsers(&self) -> Vec<FormatLineParser> {
         match &self.reader {
-            FormatReader::Strings(plans) => plans.clone(),
+            FormatReader::Strings(parsers) => parsers.clone(),
             _ => self.string.iter().filter_map(|string| FormatLineParser::parse(string).ok()).collect(),
         }
     }

@@ -38,7 +38,7 @@ pub(super) fn begins(text: &[u8], start: &[u8]) -> bool {
 /// Lines of at least this length are searched for NUL bytes: holes in a file have the size of disk blocks, at least this
 /// many bytes. A line with a hole may parse, with the hole and parts of other lines in its request. Most lines are
 /// shorter.
-const MAY_HOLD_A_HOLE: usize = 512;
+const MIN_HOLE_LINE: usize = 512;
 
 /// The number of NUL bytes before a line.
 #[must_use]
@@ -51,7 +51,7 @@ pub fn leading_nuls(line: &[u8]) -> usize {
 #[must_use]
 #[inline]
 pub fn nuls_within(line: &[u8]) -> usize {
-    if line.len() >= MAY_HOLD_A_HOLE { memchr_iter(0, line).count() } else { 0 }
+    if line.len() >= MIN_HOLE_LINE { memchr_iter(0, line).count() } else { 0 }
 }
 
 #[cfg(test)]

@@ -116,7 +116,7 @@ impl<'f> Detector<'f> {
         let formats = self.context.formats;
         match &formats.format(format).reader {
             FormatReader::Json => (by_marker(formats, text), formats.json().split(text).map(from_json).unwrap_or_default()),
-            FormatReader::W3c => (None, self.context.header.columns().and_then(|plan| split(plan, text)).unwrap_or_default()),
+            FormatReader::W3c => (None, self.context.header.columns().and_then(|parser| split(parser, text)).unwrap_or_default()),
             FormatReader::Strings(_) => (None, split_by_parsers(formats.format(format), text).unwrap_or_default()),
             FormatReader::Clf => {
                 let own = split_by_parsers(formats.format(format), text);
@@ -139,12 +139,12 @@ fn by_marker(formats: &Formats, text: &[u8]) -> Option<FormatId> {
 }
 
 fn split_by_parsers(format: &FormatDefinition, text: &[u8]) -> Option<Vec<SplitField>> {
-    format.plans().iter().find_map(|plan| split(plan, text))
+    format.parsers().iter().find_map(|parser| split(parser, text))
 }
 
-fn split(plan: &super::FormatLineParser, text: &[u8]) -> Option<Vec<SplitField>> {
-    let fields = plan.split(text)?;
-    let kinds = plan.kinds().map(|(_, kind)| kind);
+fn split(parser: &super::FormatLineParser, text: &[u8]) -> Option<Vec<SplitField>> {
+    let fields = parser.split(text)?;
+    let kinds = parser.kinds().map(|(_, kind)| kind);
     let split =
         |((name, text), kind): ((&str, &[u8]), &FieldKind)| SplitField { name: name.to_owned(), kind: named(kind), text: text.to_vec() };
     Some(fields.into_iter().zip(kinds).map(split).collect())

@@ -262,7 +262,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_docker_wrapped_is_unwrapped(text in "[^\n\r]{0,80}") {
+        fn docker_lines_are_unwrapped(text in "[^\n\r]{0,80}") {
             let line = format!(r#"{{"log":{},"stream":"stdout","time":"x"}}"#, serde_json::to_string(&(text.clone() + "\n")).unwrap());
             let mut buffer = Vec::new();
             prop_assert_eq!(strip_prefix(line.as_bytes(), &mut buffer), Some((LinePrefix::Docker, text.as_bytes())));

@@ -59,7 +59,7 @@ impl LogFormat {
     /// The name of the most frequent format, the first of equals. `lines` are in the order of [`ALL`](Self::ALL);
     /// other formats follow by name.
     #[must_use]
-    pub fn most_of(lines: &[u64; 3], others: &OtherFormatCounts) -> Option<Arc<str>> {
+    pub fn most_frequent(lines: &[u64; 3], others: &OtherFormatCounts) -> Option<Arc<str>> {
         let own = Self::ALL.into_iter().zip(lines).map(|(format, lines)| (format.as_str(), *lines));
         let all = own.chain(others.iter().map(|(name, lines)| (&**name, lines)));
         let most = all.clone().map(|(_, lines)| lines).max().filter(|&lines| lines > 0)?;

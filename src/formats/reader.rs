@@ -151,8 +151,8 @@ impl LogReader {
             FormatReader::Json => {
                 formats.json().read_fast(line, first_quote, &mut self.buffers, |fields| buffer.put_unescaped(line, fields))
             }
-            FormatReader::Strings(plans) => {
-                plans.first()?.read_fast(line, first_quote, &mut self.buffers, |fields| buffer.put_unescaped(line, fields))
+            FormatReader::Strings(parsers) => {
+                parsers.first()?.read_fast(line, first_quote, &mut self.buffers, |fields| buffer.put_unescaped(line, fields))
             }
             FormatReader::Clf | FormatReader::W3c => false,
         };
@@ -215,8 +215,8 @@ impl LogReader {
         *prefix = None;
         buffers.is_without_client = false;
         if let Some(named) = header.columns() {
-            let plan = origin.map_or(&**named, |origin| with_forwarded_field(columns, named, origin));
-            if write_fields(plan.read(text, buffers), origin, out) {
+            let parser = origin.map_or(&**named, |origin| with_forwarded_field(columns, named, origin));
+            if write_fields(parser.read(text, buffers), origin, out) {
                 return Some(W3C);
             }
         }
@@ -276,9 +276,9 @@ fn with_unknown_client(text: &[u8], context: &LineContext<'_>, buffers: &mut Fie
 
 fn by_detection(text: &[u8], context: &LineContext<'_>, buffers: &mut FieldBuffers, out: &mut impl FieldSink) -> Option<FormatId> {
     context.formats.detection_order().iter().copied().find(|id| match &context.formats.format(*id).reader {
-        FormatReader::Strings(plans) => {
-            plans.iter().any(|plan| write_fields(plan.read(text, buffers).filter(is_plausible), context.formats.client_ip_source(), out))
-        }
+        FormatReader::Strings(parsers) => parsers
+            .iter()
+            .any(|parser| write_fields(parser.read(text, buffers).filter(is_plausible), context.formats.client_ip_source(), out)),
         _ => false,
     })
 }
@@ -287,7 +287,7 @@ fn by_detection(text: &[u8], context: &LineContext<'_>, buffers: &mut FieldBuffe
 fn write_as(id: FormatId, text: &[u8], context: &LineContext<'_>, buffers: &mut FieldBuffers, out: &mut impl FieldSink) -> bool {
     let origin = context.formats.client_ip_source();
     match &context.formats.format(id).reader {
-        FormatReader::Strings(plans) => plans.iter().any(|plan| write_fields(plan.read(text, buffers), origin, out)),
+        FormatReader::Strings(parsers) => parsers.iter().any(|parser| write_fields(parser.read(text, buffers), origin, out)),
         FormatReader::Json => write_fields(context.formats.json().read(text, buffers), origin, out),
         FormatReader::Clf | FormatReader::W3c => false,
     }
@@ -309,10 +309,10 @@ fn with_forwarded_field<'c>(
     named: &Arc<FormatLineParser>,
     origin: &ClientIpSource,
 ) -> &'c FormatLineParser {
-    let known = kept.take().filter(|(plan, _)| Arc::ptr_eq(plan, named));
+    let known = kept.take().filter(|(parser, _)| Arc::ptr_eq(parser, named));
     let header = || FieldKind::Header(origin.field().to_owned());
-    let (_, plan) = kept.insert(known.unwrap_or_else(|| (Arc::clone(named), FormatLineParser::clone(named).with_forwarded(&header()))));
-    plan
+    let (_, parser) = kept.insert(known.unwrap_or_else(|| (Arc::clone(named), FormatLineParser::clone(named).with_forwarded(&header()))));
+    parser
 }
 
 /// Whether fields are plausible in a format that was not requested: there is a time, and the client is an address.

@@ -38,7 +38,7 @@ impl InputStats {
         let (first_time, last_time) = self.times.unzip();
         InputSummary {
             path,
-            format: LogFormat::most_of(&self.lines.parsed, &self.lines.others),
+            format: LogFormat::most_frequent(&self.lines.parsed, &self.lines.others),
             bytes,
             lines: self.lines.lines,
             parsed: self.lines.parsed(),

@@ -91,7 +91,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nothing_is_lost(bytes: Vec<u8>, text in r"([a/\\]|\\x[0-9a-f]{2}|.){0,20}") {
+        fn bytes_round_trip(bytes: Vec<u8>, text in r"([a/\\]|\\x[0-9a-f]{2}|.){0,20}") {
             prop_assert_eq!(decode(&encode(&bytes)), Some(bytes));
             prop_assert_eq!(decode(&encode(text.as_bytes())), Some(text.into_bytes()));
         }

@@ -153,7 +153,7 @@ impl StateFile {
             Err(error) => return Err(StateError::failed("read", &path, error)),
         };
         let stat = fstat(&file).map_err(|error| StateError::failed("read", &path, error))?;
-        trusted(&path, &stat, reset)?;
+        check_trusted(&path, &stat, reset)?;
         let mut bytes = Vec::with_capacity(usize::try_from(stat.st_size).unwrap_or(0) + 1);
         File::from(file).take(MAX_BYTES).read_to_end(&mut bytes).map_err(|error| StateError::failed("read", &path, error))?;
         Ok(Some(bytes))
@@ -235,13 +235,13 @@ fn enter_folder(dir: &Path, made: bool, insecure: bool) -> Result<OwnedFd, State
     };
     let (folder, stat) = had().map_err(|error| StateError::failed("open", dir, error))?;
     if !insecure {
-        private(dir, &stat)?;
+        check_private(dir, &stat)?;
     }
     Ok(folder)
 }
 
 /// Users with write access to the folder can replace the files in it.
-fn private(dir: &Path, stat: &Stat) -> Result<(), StateError> {
+fn check_private(dir: &Path, stat: &Stat) -> Result<(), StateError> {
     if ![geteuid().as_raw(), 0].contains(&stat.st_uid) {
         let what = format!("the folder belongs to another user ({})", stat.st_uid);
         return Err(StateError::insecure(dir, what, "choose one that is yours, or trust it with --insecure-state"));
@@ -254,7 +254,7 @@ fn private(dir: &Path, stat: &Stat) -> Result<(), StateError> {
 }
 
 /// A forged state could make runs skip any lines.
-fn trusted(path: &Path, stat: &Stat, reset: &str) -> Result<(), StateError> {
+fn check_trusted(path: &Path, stat: &Stat, reset: &str) -> Result<(), StateError> {
     let insecure = |what: String, advice: &'static str| Err(StateError::insecure(path, what, advice));
     let refuse = |what: String| Err(StateError::insecure(path, what, reset_advice(reset)));
     if !FileType::from_raw_mode(stat.st_mode).is_file() {

@@ -30,16 +30,16 @@ impl StateLock {
     /// Another run holds the lock; another user could; or it cannot be created.
     pub(super) fn take(folder: BorrowedFd<'_>, name: &str, path: &Path) -> Result<Self, StateError> {
         for _ in 0..LOCK_ATTEMPTS {
-            let file = open(folder, name).map_err(|error| refusal(path, error))?;
+            let file = open(folder, name).map_err(|error| open_error(path, error))?;
             let stat = fstat(&file).map_err(|error| StateError::failed("lock", path, error))?;
-            trusted(path, &stat)?;
+            check_trusted(path, &stat)?;
             match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-                Err(Errno::WOULDBLOCK) => return Err(StateError::Locked { path: path.to_owned(), by: holder(&file) }),
+                Err(Errno::WOULDBLOCK) => return Err(StateError::Locked { path: path.to_owned(), by: read_pid(&file) }),
                 done => done.map_err(|error| StateError::failed("lock", path, error))?,
             }
             // The file may have been replaced between opening and locking; then the lock is on a deleted file.
             if statat(folder, name, AtFlags::SYMLINK_NOFOLLOW).is_ok_and(|now| (now.st_dev, now.st_ino) == (stat.st_dev, stat.st_ino)) {
-                sign(&file);
+                write_pid(&file);
                 return Ok(Self { _file: file });
             }
         }
@@ -59,7 +59,7 @@ fn open(folder: BorrowedFd<'_>, name: &str) -> Result<OwnedFd, Errno> {
 }
 
 /// Any process that can open the file could hold the lock forever.
-fn trusted(path: &Path, stat: &Stat) -> Result<(), StateError> {
+fn check_trusted(path: &Path, stat: &Stat) -> Result<(), StateError> {
     let insecure = |what: String, advice: &'static str| Err(StateError::insecure(path, what, advice));
     if !FileType::from_raw_mode(stat.st_mode).is_file() {
         return insecure("it is not a regular file".into(), "delete it");
@@ -76,7 +76,7 @@ fn trusted(path: &Path, stat: &Stat) -> Result<(), StateError> {
     Ok(())
 }
 
-fn refusal(path: &Path, error: Errno) -> StateError {
+fn open_error(path: &Path, error: Errno) -> StateError {
     match error {
         Errno::LOOP => StateError::insecure(path, "it is a symbolic link", "delete it"),
         error => StateError::failed("lock", path, error),
@@ -84,13 +84,13 @@ fn refusal(path: &Path, error: Errno) -> StateError {
 }
 
 /// Writes our process ID for the message of other runs. A full disk is not an error here.
-fn sign(file: &OwnedFd) {
+fn write_pid(file: &OwnedFd) {
     if ftruncate(file, 0).is_ok() {
         let _ = pwrite(file.as_fd(), format!("{}\n", std::process::id()).as_bytes(), 0);
     }
 }
 
-fn holder(file: &OwnedFd) -> Option<u32> {
+fn read_pid(file: &OwnedFd) -> Option<u32> {
     let mut text = [0; 16];
     let read = pread(file, &mut text, 0).ok()?;
     std::str::from_utf8(&text[..read]).ok()?.trim_end().parse().ok()

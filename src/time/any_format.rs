@@ -25,9 +25,9 @@ impl LogTime {
             return None;
         }
         match text {
-            [_, _, b'/', ..] => Self::parse_clf(text).or_else(|| slashed(text)),
+            [_, _, b'/', ..] => Self::parse_clf(text).or_else(|| slash_date(text)),
             [_, _, _, _, b'-' | b'/', ..] => iso(text),
-            [b'A'..=b'Z' | b'a'..=b'z', ..] => imf(text),
+            [b'A'..=b'Z' | b'a'..=b'z', ..] => http_date(text),
             _ => epoch(text),
         }
     }
@@ -100,7 +100,7 @@ fn iso(text: &[u8]) -> Option<LogTime> {
 }
 
 /// `06/Feb/2009:12:14:14.655`, with an optional offset.
-fn slashed(text: &[u8]) -> Option<LogTime> {
+fn slash_date(text: &[u8]) -> Option<LogTime> {
     let (t, rest) = text.split_at_checked(12)?;
     let fits = [t[2], t[6], t[11]] == *b"//:";
     let day = civil(digits(&t[7..11])?, month(&t[3..6])?, digits(&t[..2])?)?;
@@ -110,7 +110,7 @@ fn slashed(text: &[u8]) -> Option<LogTime> {
 }
 
 /// `Mon, 02 Nov 2026 08:01:00 GMT`.
-fn imf(text: &[u8]) -> Option<LogTime> {
+fn http_date(text: &[u8]) -> Option<LogTime> {
     let (t, rest) = text.split_at_checked(17)?;
     let fits = [t[3], t[4], t[7], t[11], t[16]] == *b",    ";
     let day = civil(digits(&t[12..16])?, month(&t[8..11])?, digits(&t[5..7])?)?;
@@ -128,7 +128,7 @@ fn epoch(text: &[u8]) -> Option<LogTime> {
     digits_of(fraction)?;
     let number = match exponent {
         [] => digits_of(whole)?,
-        [_, b'+', power @ ..] | [_, power @ ..] => shifted(whole, fraction, power)?,
+        [_, b'+', power @ ..] | [_, power @ ..] => scale_by_power(whole, fraction, power)?,
     };
     let seconds = match number {
         ..FIRST => return None,
@@ -142,7 +142,7 @@ fn epoch(text: &[u8]) -> Option<LogTime> {
 }
 
 /// The integer part of `whole.fraction` times ten to the power.
-fn shifted(whole: &[u8], fraction: &[u8], power: &[u8]) -> Option<u64> {
+fn scale_by_power(whole: &[u8], fraction: &[u8], power: &[u8]) -> Option<u64> {
     let power = usize::try_from(digits_of(power)?).ok().filter(|&p| !power.is_empty() && p <= 19)?;
     let moved = &fraction[..power.min(fraction.len())];
     let number = moved.iter().try_fold(digits_of(whole)?, |n, b| push(n, *b))?;

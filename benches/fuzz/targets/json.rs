@@ -3,14 +3,14 @@
 
 use libfuzzer_sys::fuzz_target;
 use probewatch::formats::builtin::JSON;
-use probewatch::formats::{JsonLineParser, FieldBuffers};
+use probewatch::formats::{FieldBuffers, JsonLineParser};
 use probewatch_fuzz::{FORMATS, check_lines, lies_in, lines};
 use serde_json::Value;
 
 fuzz_target!(|text: &[u8]| {
     check_lines(text, &FORMATS, &[]);
     check_lines(text, &FORMATS, &[JSON]);
-    let json = JsonLineParser::by_meaning();
+    let json = JsonLineParser::new();
     let mut used = FieldBuffers::default();
     for line in lines(text) {
         let mut fresh = FieldBuffers::default();

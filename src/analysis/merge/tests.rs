@@ -73,7 +73,7 @@ fn scan(pieces: &[Piece]) -> Scanned {
         for (sum, lines) in input.formats.iter_mut().zip(findings.lines.parsed) {
             *sum += lines;
         }
-        input.format = LogFormat::most_of(&input.formats, &input.others);
+        input.format = LogFormat::most_frequent(&input.formats, &input.others);
         input.unparsed += findings.lines.unparsed;
         input.requests += findings.requests();
         (input.first_time, input.last_time) = union_span(input.first_time.zip(input.last_time), findings.times).unzip();

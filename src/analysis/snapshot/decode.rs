@@ -104,7 +104,7 @@ impl<'r> SnapshotDecoder<'r> {
         self.evidence.inputs.push(InputSummary {
             path,
             log_host,
-            format: LogFormat::most_of(&row.formats, &others),
+            format: LogFormat::most_frequent(&row.formats, &others),
             bytes: row.bytes,
             lines: row.lines,
             parsed: row.parsed,

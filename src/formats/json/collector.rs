@@ -51,7 +51,7 @@ impl<'a> FieldCollector<'a> {
         let shaped = match role.slot {
             JsonField::Time => time_shaped(text),
             JsonField::Status => status(text).map(|status| (JsonField::Status, status)),
-            JsonField::Bytes => whole(text).map(|bytes| (JsonField::Bytes, bytes)),
+            JsonField::Bytes => integer(text).map(|bytes| (JsonField::Bytes, bytes)),
             // nginx's `server_name _` is not a host name.
             JsonField::Host => (text != b"_").then_some((JsonField::Host, text)),
             slot => Some((slot, text)),
@@ -123,7 +123,7 @@ impl<'a> FieldCollector<'a> {
         if text.is_empty() {
             return TimeField::Parsed(LogTime::parse_date_and_time(self.get(JsonField::Date), self.get(JsonField::TimeOfDay)));
         }
-        when(text, buffers)
+        parse_time(text, buffers)
     }
 
     /// The request and its host.
@@ -157,7 +157,7 @@ impl<'a> FieldCollector<'a> {
 /// Parses the text of a time field.
 #[expect(clippy::inline_always, reason = "in the line loop; so large an answer would go through memory")]
 #[inline(always)]
-pub(super) fn when<'a>(text: &'a [u8], buffers: &'a mut Vec<u8>) -> TimeField<'a> {
+pub(super) fn parse_time<'a>(text: &'a [u8], buffers: &'a mut Vec<u8>) -> TimeField<'a> {
     if let Some(time) = clf(text) {
         return TimeField::Clf(time);
     }
@@ -196,7 +196,7 @@ pub(super) fn status(text: &[u8]) -> Option<&[u8]> {
 
 /// An integer, which may be written with a fraction of zero.
 #[inline]
-pub(super) fn whole(text: &[u8]) -> Option<&[u8]> {
+pub(super) fn integer(text: &[u8]) -> Option<&[u8]> {
     let text = text.strip_suffix(b".0").unwrap_or(text);
     (!text.is_empty() && text.iter().all(u8::is_ascii_digit)).then_some(text)
 }

@@ -3,7 +3,7 @@
 //! Applies to lines with a client, a time and a request line in their usual form and without a backslash. All other lines
 //! go through [`FieldCollector`](super::collector::FieldCollector), with the same result where both apply.
 
-use super::collector::{is_target, status, time_shaped, when, whole};
+use super::collector::{integer, is_target, parse_time, status, time_shaped};
 use super::role::{JsonField, KeyRole, SLOTS};
 use crate::formats::fast_values::{FastValues, ValueSlot};
 use crate::formats::{Escapes, Fields, RequestField};
@@ -64,7 +64,7 @@ impl FastLayout {
         let all_known = self.has_others == 0
             || (known(ValueSlot::Host) || is_text(values.get(ValueSlot::Host)) && values.get(ValueSlot::Host) != b"_")
                 && (known(ValueSlot::Status) || status(values.get(ValueSlot::Status)).is_some())
-                && (known(ValueSlot::Bytes) || whole(values.get(ValueSlot::Bytes)).is_some())
+                && (known(ValueSlot::Bytes) || integer(values.get(ValueSlot::Bytes)).is_some())
                 && (known(ValueSlot::Referer) || is_text(values.get(ValueSlot::Referer)))
                 && (known(ValueSlot::UserAgent) || is_text(values.get(ValueSlot::UserAgent)));
         all_known
@@ -84,7 +84,7 @@ pub(super) fn fields<'a>(values: &FastValues<'a>, time: &'a mut Vec<u8>) -> Fiel
         client: values.get(ValueSlot::Client),
         forwarded: b"",
         host: if host == b"_" { b"" } else { host },
-        time: when(values.get(ValueSlot::Time), time),
+        time: parse_time(values.get(ValueSlot::Time), time),
         request: RequestField::Line(values.get(ValueSlot::Request)),
         status: status(values.get(ValueSlot::Status)).unwrap_or_default(),
         // An invalid number is not written as one.

@@ -42,7 +42,7 @@ pub struct JsonLineParser {
 impl JsonLineParser {
     /// Recognizes fields by their key names.
     #[must_use]
-    pub fn by_meaning() -> Self {
+    pub fn new() -> Self {
         Self::with_fields(&[])
     }
 

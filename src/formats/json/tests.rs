@@ -49,7 +49,7 @@ fn read_by(json: &JsonLineParser, line: impl AsRef<[u8]>, buffers: &mut FieldBuf
 }
 
 fn read(line: impl AsRef<[u8]>) -> String {
-    read_by(&JsonLineParser::by_meaning(), line, &mut FieldBuffers::default())
+    read_by(&JsonLineParser::new(), line, &mut FieldBuffers::default())
 }
 
 /// Source, line and expected fields.
@@ -163,7 +163,7 @@ const LINES: &[(&str, &str, &str)] = &[
 
 #[test]
 fn documented_lines_are_parsed() {
-    let json = JsonLineParser::by_meaning();
+    let json = JsonLineParser::new();
     for (source, line, expected) in LINES {
         assert_eq!(read(line), *expected, "{source}");
         assert!(!json.split(line.as_bytes()).unwrap().is_empty());
@@ -172,7 +172,7 @@ fn documented_lines_are_parsed() {
 
 #[test]
 fn caches_of_other_lines_do_not_matter() {
-    let (json, mut buffers) = (JsonLineParser::by_meaning(), FieldBuffers::default());
+    let (json, mut buffers) = (JsonLineParser::new(), FieldBuffers::default());
     for round in 0..3 {
         for (source, line, expected) in LINES {
             for _ in 0..=round {
@@ -184,7 +184,7 @@ fn caches_of_other_lines_do_not_matter() {
 
 #[test]
 fn a_layout_is_learned_and_dropped() {
-    let (json, mut buffers) = (JsonLineParser::by_meaning(), FieldBuffers::default());
+    let (json, mut buffers) = (JsonLineParser::new(), FieldBuffers::default());
     let one = |n: u32| {
         (format!(r#"{{"ip":"192.0.2.{n}","status":{n}00,"path":"/{n}"}}"#), format!("192.0.2.{n} |  | - |  /{n}  | {n}00 |  |  | "))
     };
@@ -275,15 +275,15 @@ fn configured_fields_are_used() {
     let line = r#"{"remote_addr":"192.0.2.1","who":{"is":"192.0.2.2"},"request":"GET /a HTTP/1.1","x":"/b","status":200}"#;
     let given = [(FieldKind::Client, "who.is".to_owned()), (FieldKind::Target, "x".to_owned())];
     let mut buffers = FieldBuffers::default();
-    assert_eq!(read_by(&JsonLineParser::by_meaning(), line, &mut buffers), "192.0.2.1 |  | - | GET /a HTTP/1.1 | 200 |  |  | ");
+    assert_eq!(read_by(&JsonLineParser::new(), line, &mut buffers), "192.0.2.1 |  | - | GET /a HTTP/1.1 | 200 |  |  | ");
     assert_eq!(read_by(&JsonLineParser::with_fields(&given), line, &mut buffers), "192.0.2.2 |  | - |  /b  | 200 |  |  | ");
-    assert_eq!(read_by(&JsonLineParser::by_meaning(), line, &mut buffers), "192.0.2.1 |  | - | GET /a HTTP/1.1 | 200 |  |  | ");
+    assert_eq!(read_by(&JsonLineParser::new(), line, &mut buffers), "192.0.2.1 |  | - | GET /a HTTP/1.1 | 200 |  |  | ");
 }
 
 #[test]
 fn the_field_of_the_client_behind_a_proxy_is_found() {
     let header = FieldKind::Header("x-forwarded-for".to_owned());
-    let json = JsonLineParser::by_meaning().with_forwarded(&header);
+    let json = JsonLineParser::new().with_forwarded(&header);
     let forwarded = |json: &JsonLineParser, line: &str| {
         let mut buffers = FieldBuffers::default();
         let fields = json.read(line.as_bytes(), &mut buffers).unwrap();
@@ -298,7 +298,7 @@ fn the_field_of_the_client_behind_a_proxy_is_found() {
         r#"{"ip":"192.0.2.7","status":200,"httpRequest":{"headers":[{"name":"x-forwarded-for","value":"203.0.113.9, 10.0.0.1"}]}}"#,
     ] {
         assert_eq!(forwarded(&json, line), "203.0.113.9, 10.0.0.1", "{line}");
-        assert_eq!(forwarded(&JsonLineParser::by_meaning(), line), "", "{line}");
+        assert_eq!(forwarded(&JsonLineParser::new(), line), "", "{line}");
     }
     let line = r#"{"ip":"192.0.2.7","status":200,"edge":{"seen":"203.0.113.9"},"args":{"x_forwarded_for":"10.0.0.1"}}"#;
     assert_eq!(forwarded(&json, line), "");
@@ -306,14 +306,14 @@ fn the_field_of_the_client_behind_a_proxy_is_found() {
         forwarded(&JsonLineParser::with_fields(&[(header.clone(), "edge.seen".to_owned())]).with_forwarded(&header), line),
         "203.0.113.9"
     );
-    assert_eq!(forwarded(&JsonLineParser::by_meaning().with_forwarded(&FieldKind::Header("edge.seen".to_owned())), line), "203.0.113.9");
+    assert_eq!(forwarded(&JsonLineParser::new().with_forwarded(&FieldKind::Header("edge.seen".to_owned())), line), "203.0.113.9");
 }
 
 #[test]
 fn a_line_is_split_into_its_fields() {
     let line =
         br#"{"a":{"remote_ip":"192.0.2.7","tags":["x","y"]},"request":{"headers":[{"name":"User-Agent","value":"curl"}]},"status":200}"#;
-    let parts = JsonLineParser::by_meaning().split(line).unwrap();
+    let parts = JsonLineParser::new().split(line).unwrap();
     let parts: Vec<_> = parts.iter().map(|(path, text, kind)| format!("{path}={} {kind}", String::from_utf8_lossy(text))).collect();
     assert_eq!(
         parts,
@@ -326,7 +326,7 @@ fn a_line_is_split_into_its_fields() {
             "status=200 status",
         ]
     );
-    assert_eq!(JsonLineParser::by_meaning().split(b"{\"a\":"), None);
+    assert_eq!(JsonLineParser::new().split(b"{\"a\":"), None);
 }
 
 /// JSON in which all non-ASCII characters and slashes are escaped, as PHP and others write it.
@@ -349,7 +349,7 @@ fn a_similar_line_takes_the_fast_path() {
             r#"{{"time_local":"02/Nov/2026:08:01:00 +0000","remote_addr":"192.0.2.7","request":"GET / HTTP/1.1","status":404,"bytes":"9","http_user_agent":"{agent}"}}"#
         )
     };
-    let (json, mut buffers) = (JsonLineParser::by_meaning(), FieldBuffers::default());
+    let (json, mut buffers) = (JsonLineParser::new(), FieldBuffers::default());
     let mut is_short = |line: &str| {
         let is_short = json.read_fast(line.as_bytes(), |from| Some(from + line.get(from..)?.find('"')?), &mut buffers, |_| ());
         read_by(&json, line, &mut buffers);
@@ -382,7 +382,7 @@ proptest! {
         });
         let line = format!("{{{}}}", members.join(","));
         let mut buffers = FieldBuffers::default();
-        let json = JsonLineParser::by_meaning();
+        let json = JsonLineParser::new();
         for _ in 0..3 {
             let fields = json.read(line.as_bytes(), &mut buffers).unwrap();
             let RequestField::Parts { method, target: read_target, query, .. } = fields.request else { panic!("{line}") };
@@ -405,7 +405,7 @@ proptest! {
         which in 0..LINES.len(),
         edits in prop::collection::vec((any::<prop::sample::Index>(), 0_usize..3, prop::sample::select(br#"""""\\{}[]:,, -0n"#.to_vec())), 1..4),
     ) {
-        let (json, mut buffers) = (JsonLineParser::by_meaning(), FieldBuffers::default());
+        let (json, mut buffers) = (JsonLineParser::new(), FieldBuffers::default());
         let line = LINES[which].1.as_bytes();
         for _ in 0..3 {
             prop_assert_eq!(read_by(&json, line, &mut buffers), LINES[which].2);
@@ -430,7 +430,7 @@ proptest! {
     fn any_bytes_are_accepted(
         junk in prop::collection::vec(any::<u8>(), 0..60), at in 0_usize..600, which in 0..LINES.len(), cut in 0_usize..1500,
     ) {
-        let (json, mut buffers) = (JsonLineParser::by_meaning(), FieldBuffers::default());
+        let (json, mut buffers) = (JsonLineParser::new(), FieldBuffers::default());
         let mut line = LINES[which].1.as_bytes().to_vec();
         let at = at.min(line.len());
         line.splice(at..at, junk.iter().copied());
@@ -443,7 +443,7 @@ proptest! {
 
     #[test]
     fn caches_do_not_matter(picks in prop::collection::vec((0..LINES.len(), 0_usize..40, any::<bool>()), 1..20)) {
-        let (json, mut buffers) = (JsonLineParser::by_meaning(), FieldBuffers::default());
+        let (json, mut buffers) = (JsonLineParser::new(), FieldBuffers::default());
         for (which, skip, turn) in picks {
             // With keys left out or moved to the end.
             let mut members: Vec<&str> = LINES[which].1[1..LINES[which].1.len() - 1].split(",\"").collect();

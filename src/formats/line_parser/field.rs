@@ -204,13 +204,13 @@ impl FieldMatcher {
     fn quote(&self, rest: &[u8], find: impl Fn(u8, &[u8]) -> Option<usize>) -> Option<usize> {
         let first = find(b'"', rest)?;
         let is_bare = first == 0 || rest[first - 1] != b'\\';
-        if is_bare && self.fits(rest, first) { Some(first) } else { self.quote_behind_others(rest) }
+        if is_bare && self.fits(rest, first) { Some(first) } else { self.quote_after_others(rest) }
     }
 
     /// The rare case: the field contains quotes. Writers that do not escape may leave a backslash before the closing
     /// quote, so an escaped quote is the second choice.
     #[cold]
-    fn quote_behind_others(&self, rest: &[u8]) -> Option<usize> {
+    fn quote_after_others(&self, rest: &[u8]) -> Option<usize> {
         self.places(rest).find(|at| !is_escaped(rest, *at)).or_else(|| self.places(rest).next())
     }
 

@@ -29,18 +29,18 @@ fn escape(name: &str) -> Result<NginxEscape, FormatError> {
 }
 
 /// Parses a format of either server.
-pub(super) fn either(text: &str) -> Result<FormatLineParser, FormatError> {
+pub(super) fn parse(text: &str) -> Result<FormatLineParser, FormatError> {
     let text = text.trim();
-    if let Some(rest) = behind_word(text, "log_format") {
+    if let Some(rest) = after_word(text, "log_format") {
         let words = words(rest.trim_end_matches(';'), unescape_nginx)?;
         return nginx_words(words.get(1..).unwrap_or_default());
     }
     for directive in ["LogFormat", "TransferLog"] {
-        if let Some(rest) = behind_word(text, directive) {
+        if let Some(rest) = after_word(text, directive) {
             return apache_word(rest, 0);
         }
     }
-    if let Some(rest) = behind_word(text, "CustomLog") {
+    if let Some(rest) = after_word(text, "CustomLog") {
         return apache_word(rest, 1);
     }
     let has_variable =
@@ -61,7 +61,7 @@ pub(super) fn either(text: &str) -> Result<FormatLineParser, FormatError> {
 }
 
 /// The text after a directive.
-fn behind_word<'a>(text: &'a str, word: &str) -> Option<&'a str> {
+fn after_word<'a>(text: &'a str, word: &str) -> Option<&'a str> {
     let (first, rest) = text.split_once(|c: char| c.is_ascii_whitespace())?;
     first.eq_ignore_ascii_case(word).then(|| rest.trim())
 }

@@ -112,7 +112,7 @@ impl FormatLineParser {
     ///
     /// As [`nginx_written`](Self::nginx_written) and [`apache`](Self::apache).
     pub fn parse(text: &str) -> Result<Self, FormatError> {
-        format_string::either(text)
+        format_string::parse(text)
     }
 
     /// Creates a parser for a list of columns; more columns may follow. Without quotes, columns are not escaped; with

@@ -368,7 +368,7 @@ fn apache_line(format: &str, sent: &Sent) -> Vec<u8> {
 }
 
 /// A line rewritten on the fast path.
-fn told_short(parser: &FormatLineParser, line: &[u8]) -> Option<Vec<u8>> {
+fn read_fast(parser: &FormatLineParser, line: &[u8]) -> Option<Vec<u8>> {
     let mut written = None;
     let first_quote = |from| Some(from + memchr::memchr(b'"', line.get(from..)?)?);
     parser.read_fast(line, first_quote, &mut FieldBuffers::default(), |fields| clf_writer::write(fields, written.insert(Vec::new())));
@@ -390,7 +390,7 @@ fn a_line_without_additional_quotes_takes_the_fast_path() {
         ("a", r#"GET /"" HTTP/1.1"#, false),
     ] {
         let line = line(agent, request);
-        let fast_path = told_short(&parser, line.as_bytes()).map(|text| String::from_utf8(text).unwrap());
+        let fast_path = read_fast(&parser, line.as_bytes()).map(|text| String::from_utf8(text).unwrap());
         assert_eq!(fast_path.is_some(), is_short, "{line}");
         assert!(fast_path.is_none() || fast_path == clf_writer(&parser, &line), "{line}");
     }
@@ -406,7 +406,7 @@ fn a_line_without_additional_quotes_takes_the_fast_path() {
 fn assert_same(parser: &FormatLineParser, line: &[u8], sent: &Sent, has: impl Fn(&str) -> bool) -> Result<(), TestCaseError> {
     let shown = String::from_utf8_lossy(line);
     let mut buffers = FieldBuffers::default();
-    let fast_path = told_short(parser, line);
+    let fast_path = read_fast(parser, line);
     prop_assert!(
         fast_path.is_none() || fast_path.map(|text| String::from_utf8_lossy(&text).into_owned()) == canonical_of(parser, line),
         "{}",
@@ -606,7 +606,7 @@ proptest! {
                 if suffix { line.truncate(at) } else { line.drain(..at); }
                 line.splice(at.min(line.len())..at.min(line.len()), junk.iter().copied());
                 let split = parser.split(&line).is_some();
-                let fast_path = told_short(&parser, &line);
+                let fast_path = read_fast(&parser, &line);
                 let read = parser.read(&line, &mut buffers);
                 prop_assert_eq!(split, read.is_some());
                 let written = read.map(|fields| {

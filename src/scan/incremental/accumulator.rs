@@ -95,7 +95,7 @@ impl PeriodAccumulators {
     }
 
     /// Records a problem of an input in its latest period.
-    pub(super) fn note(&mut self, text: u32, problem: &str) {
+    pub(super) fn set_problem(&mut self, text: u32, problem: &str) {
         if let Some(sum) = self.latest(text) {
             sum.problem.get_or_insert_with(|| problem.to_owned());
         }

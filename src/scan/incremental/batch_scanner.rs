@@ -11,7 +11,7 @@ use std::sync::atomic::Ordering;
 use rayon::prelude::*;
 
 use super::accumulator::{MAX_OPEN, PeriodAccumulators, PeriodKey};
-use super::line_batch::{BatchLines, CountedRun, LineBatch, whole};
+use super::line_batch::{BatchLines, CountedRun, LineBatch, whole_run};
 use super::log::IncrementalLog;
 use super::period_splitter::{PeriodRun, PeriodSplitter};
 use super::{IncrementalJob, IncrementalResult};
@@ -159,12 +159,12 @@ impl<'a> BatchScanner<'a> {
         }
         let before = log.period.or(first);
         for batch in log.release() {
-            let runs = whole(&batch, before);
+            let runs = whole_run(&batch, before);
             ready.push((batch, runs));
         }
         let mut runs = seen.runs;
         if runs.is_empty() {
-            runs = whole(&batch, before);
+            runs = whole_run(&batch, before);
         }
         for run in &mut runs {
             run.period = run.period.or(before);
@@ -184,7 +184,7 @@ impl<'a> BatchScanner<'a> {
         let period = self.cut.map(|cut| cut.period_of(self.job.now));
         log.period = period;
         for batch in log.release() {
-            let runs = whole(&batch, period);
+            let runs = whole_run(&batch, period);
             ready.push((batch, runs));
         }
     }
@@ -250,7 +250,7 @@ impl<'a> BatchScanner<'a> {
         let mut numbers: Vec<u32> = self.logs.keys().copied().collect();
         numbers.sort_unstable();
         for number in &numbers {
-            self.decide(*number, &mut notices);
+            self.classify_log(*number, &mut notices);
             self.end_waiting(*number, &mut ready);
         }
         self.count(&ready);
@@ -268,7 +268,7 @@ impl<'a> BatchScanner<'a> {
     }
 
     /// Decides whether a log without parsed lines counts.
-    fn decide(&mut self, number: u32, notices: &mut Vec<Notice>) {
+    fn classify_log(&mut self, number: u32, notices: &mut Vec<Notice>) {
         let IncrementalJob { scope, formats, .. } = *self.job;
         let Some(log) = self.logs.get_mut(&number).filter(|log| !log.is_known) else { return };
         log.is_known = log.is_continued && starts_as_access_log(&log.path, formats, scope);
@@ -295,7 +295,7 @@ impl<'a> BatchScanner<'a> {
     fn add_line_notices(&mut self, notices: &mut Vec<Notice>) {
         for notice in notices.iter().filter(|notice| notice.problem) {
             if let Some(text) = self.by_path.get(notice.path.as_os_str().as_bytes()) {
-                self.parts.note(*text, &notice.what);
+                self.parts.set_problem(*text, &notice.what);
             }
         }
         for (text, nuls) in self.parts.nul_bytes() {

@@ -91,6 +91,6 @@ impl<'a> IncrementalJob<'a> {
 }
 
 /// The whole batch as one run.
-pub(super) fn whole(batch: &LineBatch, period: PeriodKey) -> Vec<PeriodRun> {
+pub(super) fn whole_run(batch: &LineBatch, period: PeriodKey) -> Vec<PeriodRun> {
     vec![PeriodRun { period, start: 0, end: batch.lines.held(), lines_before: 0 }]
 }

@@ -23,12 +23,12 @@ static NOT: AtomicBool = AtomicBool::new(false);
 const NOW: LogTime = LogTime { utc: 1_700_000_000, offset: 0 };
 
 /// A folder of logs, and the saved read positions.
-struct Rig {
+struct TestLogs {
     folder: TempDir,
     state: Option<Vec<Checkpoint>>,
 }
 
-impl Rig {
+impl TestLogs {
     fn new() -> Self {
         Self { folder: TempDir::new().unwrap(), state: None }
     }
@@ -153,24 +153,24 @@ proptest! {
     ) {
         let cut = unit.map(|unit| PeriodRule::new(unit, zone).unwrap());
         let text = lines.concat();
-        let mut rig = Rig::new();
-        rig.append("access.log", text.as_bytes());
-        let increment = rig.run(&["access.log"], cut.as_ref(), block, most);
+        let mut logs = TestLogs::new();
+        logs.append("access.log", text.as_bytes());
+        let increment = logs.run(&["access.log"], cut.as_ref(), block, most);
         assert_same(&increment, &text, cut.as_ref());
     }
 
     #[test]
     fn scans_add_up(parts in prop::collection::vec(prop::collection::vec(any_line(), 1..20), 1..5), hour: bool) {
         let cut = PeriodRule::new(if hour { PeriodUnit::Hour } else { PeriodUnit::Day }, None).unwrap();
-        let mut rig = Rig::new();
+        let mut logs = TestLogs::new();
         let mut sums: BTreeMap<Option<Period>, (Tally, u64)> = BTreeMap::new();
         let mut text = String::new();
         for part in parts {
             // The first line has a time, so that the start of a run does not matter.
             let part = line(50_000, "GET / HTTP/1.1", 200) + &part.concat();
-            rig.append("access.log", part.as_bytes());
+            logs.append("access.log", part.as_bytes());
             text += &part;
-            for part in rig.run(&["access.log"], Some(&cut), 4096, 8192).parts {
+            for part in logs.run(&["access.log"], Some(&cut), 4096, 8192).parts {
                 let sum = sums.entry(part.period).or_default();
                 sum.0.merge(part.tally);
                 sum.1 += part.lines;
@@ -245,17 +245,17 @@ proptest! {
         let start = if is_w3c { "#Version: 1.0\n" } else { "" }.to_owned() + &line(0, "GET / HTTP/1.1", 200);
         let texts: Vec<String> = runs.iter().map(|lines| lines.concat()).collect();
         let whole = start.clone() + &texts.concat();
-        let (mut rig, mut plain) = (Rig::new(), Rig::new());
+        let (mut logs, mut plain) = (TestLogs::new(), TestLogs::new());
         let mut offset = 0;
         let mut written = written_down(&whole);
         for text in [start].iter().chain(&texts) {
-            rig.append("access.log", text.as_bytes());
+            logs.append("access.log", text.as_bytes());
             let lines = text.lines().count();
             let end = memchr::memchr_iter(b'\n', &written).nth(lines - 1).unwrap() + 1;
             let rest = written.split_off(end);
             plain.append("access.log", &written);
             written = rest;
-            let (found, expected) = (rig.run(&["access.log"], cut.as_ref(), block, most), plain.run(&["access.log"], cut.as_ref(), 4096, 8192));
+            let (found, expected) = (logs.run(&["access.log"], cut.as_ref(), block, most), plain.run(&["access.log"], cut.as_ref(), 4096, 8192));
             prop_assert_eq!(sums(&found), sums(&expected));
             let bytes: u64 = found.parts.iter().map(|part| part.inputs[0].bytes).sum();
             let longest = text.lines().map(str::len).max().unwrap_or(0);
@@ -280,9 +280,9 @@ fn threads_and_batch_sizes_do_not_matter() {
     let mut all: Vec<Vec<(Option<Period>, u64, Cells)>> = Vec::new();
     for (threads, block, most) in [(1, 4096, 1), (2, 65_536, 1 << 20), (4, 10_000, 50_000)] {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-        let mut rig = Rig::new();
-        rig.append("access.log", text.as_bytes());
-        let increment = pool.install(|| rig.run(&["access.log"], Some(&cut), block, most));
+        let mut logs = TestLogs::new();
+        logs.append("access.log", text.as_bytes());
+        let increment = pool.install(|| logs.run(&["access.log"], Some(&cut), block, most));
         assert_eq!(increment.parts.iter().map(|part| part.lines).sum::<u64>(), 20_000);
         all.push(increment.parts.iter().map(|part| (part.period, part.lines, cells(&part.tally))).collect());
     }
@@ -296,34 +296,34 @@ const OPEN_PERIODS: usize = accumulator::MAX_OPEN;
 
 #[test]
 fn nothing_new_has_no_period() {
-    let mut rig = Rig::new();
-    rig.append("access.log", line(0, "GET / HTTP/1.1", 200).as_bytes());
-    assert_eq!(rig.run(&["access.log"], None, 4096, 8192).parts.len(), 1);
-    let increment = rig.run(&["access.log"], None, 4096, 8192);
+    let mut logs = TestLogs::new();
+    logs.append("access.log", line(0, "GET / HTTP/1.1", 200).as_bytes());
+    assert_eq!(logs.run(&["access.log"], None, 4096, 8192).parts.len(), 1);
+    let increment = logs.run(&["access.log"], None, 4096, 8192);
     assert!(increment.parts.is_empty() && increment.texts.is_empty() && increment.notices.is_empty());
 }
 
 #[test]
 fn a_file_of_a_folder_that_is_no_log_is_skipped() {
-    let mut rig = Rig::new();
-    rig.append("access.log", line(0, "GET / HTTP/1.1", 200).as_bytes());
-    rig.append("notes.txt", b"nothing\nto see\n");
-    rig.append("error.log", b"2026/11/02 08:00:00 [error] 1#1: *1 open() \"/.env\" failed (2: No such file or directory)\n");
-    let increment = rig.run(&[""], None, 4096, 8192);
+    let mut logs = TestLogs::new();
+    logs.append("access.log", line(0, "GET / HTTP/1.1", 200).as_bytes());
+    logs.append("notes.txt", b"nothing\nto see\n");
+    logs.append("error.log", b"2026/11/02 08:00:00 [error] 1#1: *1 open() \"/.env\" failed (2: No such file or directory)\n");
+    let increment = logs.run(&[""], None, 4096, 8192);
     assert_eq!((increment.texts.len(), increment.parts[0].lines), (1, 1));
     assert_eq!(increment.notices.len(), 2, "{:?}", increment.notices);
     assert!(increment.notices.iter().all(|notice| !notice.problem && notice.what.starts_with("skipped")));
     // It is not mentioned again.
-    rig.append("error.log", b"2026/11/02 08:00:00 [error] 1#1: *1 open() \"/.env\" failed (2: No such file or directory)\n");
-    let increment = rig.run(&[""], None, 4096, 8192);
+    logs.append("error.log", b"2026/11/02 08:00:00 [error] 1#1: *1 open() \"/.env\" failed (2: No such file or directory)\n");
+    let increment = logs.run(&[""], None, 4096, 8192);
     assert!(increment.parts.is_empty() && increment.notices.is_empty(), "{:?}", increment.notices);
 }
 
 #[test]
 fn a_named_file_that_is_no_log_is_a_problem() {
-    let mut rig = Rig::new();
-    rig.append("notes.txt", b"nothing\nto see\n");
-    let increment = rig.run(&["notes.txt"], None, 4096, 8192);
+    let mut logs = TestLogs::new();
+    logs.append("notes.txt", b"nothing\nto see\n");
+    let increment = logs.run(&["notes.txt"], None, 4096, 8192);
     assert_eq!((increment.parts[0].lines, increment.parts[0].inputs[0].unparsed), (2, 2));
     assert_eq!(increment.notices.len(), 1, "{:?}", increment.notices);
     assert!(increment.notices[0].problem && increment.notices[0].what.contains("none of its 2 lines"));
@@ -333,11 +333,11 @@ fn a_named_file_that_is_no_log_is_a_problem() {
 #[test]
 fn a_known_log_with_unparsed_lines_is_a_log() {
     for name in ["access.log", "host1"] {
-        let mut rig = Rig::new();
-        rig.append(name, line(0, "GET / HTTP/1.1", 200).as_bytes());
-        rig.run(&[""], None, 4096, 8192);
-        rig.append(name, b"\\x16\\x03\\x01 /.env\n");
-        let increment = rig.run(&[""], None, 4096, 8192);
+        let mut logs = TestLogs::new();
+        logs.append(name, line(0, "GET / HTTP/1.1", 200).as_bytes());
+        logs.run(&[""], None, 4096, 8192);
+        logs.append(name, b"\\x16\\x03\\x01 /.env\n");
+        let increment = logs.run(&[""], None, 4096, 8192);
         assert_eq!(increment.parts[0].inputs[0].unparsed, 1, "{name}");
         assert!(increment.notices.is_empty(), "{:?}", increment.notices);
     }
@@ -345,22 +345,22 @@ fn a_known_log_with_unparsed_lines_is_a_log() {
 
 #[test]
 fn lines_before_the_first_parsed_line_count() {
-    let mut rig = Rig::new();
+    let mut logs = TestLogs::new();
     let mut text = "garbage\n".repeat(500) + "/.env\n";
     text += &line(3700, "GET /.env HTTP/1.1", 200);
-    rig.append("host1", text.as_bytes());
+    logs.append("host1", text.as_bytes());
     let cut = PeriodRule::new(PeriodUnit::Hour, None).unwrap();
-    let increment = rig.run(&[""], Some(&cut), 1024, 2048);
+    let increment = logs.run(&[""], Some(&cut), 1024, 2048);
     assert_same(&increment, &text, Some(&cut));
     assert_eq!(increment.parts.len(), 1);
 }
 
 #[test]
 fn a_log_without_times_belongs_to_the_current_period() {
-    let mut rig = Rig::new();
-    rig.append("access.log", "garbage\n".repeat(200_000).as_bytes());
+    let mut logs = TestLogs::new();
+    logs.append("access.log", "garbage\n".repeat(200_000).as_bytes());
     let cut = PeriodRule::new(PeriodUnit::Day, None).unwrap();
-    let increment = rig.run(&["access.log"], Some(&cut), 65_536, 1 << 20);
+    let increment = logs.run(&["access.log"], Some(&cut), 65_536, 1 << 20);
     assert_eq!(increment.parts.len(), 1);
     assert_eq!(increment.parts[0].period.unwrap().label(), "2023-11-14");
     assert_eq!(increment.parts[0].lines, 200_000);
@@ -368,22 +368,22 @@ fn a_log_without_times_belongs_to_the_current_period() {
 
 #[test]
 fn an_incomplete_line_is_pending() {
-    let mut rig = Rig::new();
+    let mut logs = TestLogs::new();
     let whole = line(0, "GET / HTTP/1.1", 200) + &line(90_000, "GET / HTTP/1.1", 200);
-    rig.append("access.log", (whole + "192.0.2.1 - - [").as_bytes());
+    logs.append("access.log", (whole + "192.0.2.1 - - [").as_bytes());
     let cut = PeriodRule::new(PeriodUnit::Day, None).unwrap();
-    let increment = rig.run(&["access.log"], Some(&cut), 4096, 8192);
+    let increment = logs.run(&["access.log"], Some(&cut), 4096, 8192);
     let inputs: Vec<_> = increment.parts.iter().map(|part| (part.lines, part.inputs[0].lines, part.inputs[0].pending)).collect();
     assert_eq!(inputs, [(1, 1, 0), (1, 2, 1)]);
 }
 
 #[test]
 fn line_numbers_start_at_the_start_of_the_log() {
-    let mut rig = Rig::new();
+    let mut logs = TestLogs::new();
     for n in 0..3 {
-        rig.append("access.log", line(n, "GET /a HTTP/1.1", 200).as_bytes());
-        rig.append("access.log", line(n, "GET /.env HTTP/1.1", 404).as_bytes());
-        let increment = rig.run(&["access.log"], None, 4096, 8192);
+        logs.append("access.log", line(n, "GET /a HTTP/1.1", 200).as_bytes());
+        logs.append("access.log", line(n, "GET /.env HTTP/1.1", 404).as_bytes());
+        let increment = logs.run(&["access.log"], None, 4096, 8192);
         let place = increment.parts[0].tally.cells().next().unwrap().sample().position;
         let text = &increment.texts[place.input as usize];
         assert_eq!(text.line_number(place.chunk, place.line), u64::from(n) * 2 + 2);
@@ -393,24 +393,24 @@ fn line_numbers_start_at_the_start_of_the_log() {
 
 #[test]
 fn logs_of_one_run_are_counted_separately() {
-    let mut rig = Rig::new();
+    let mut logs = TestLogs::new();
     for name in ["a.log", "b.log"] {
-        rig.append(name, line(0, "GET /.env HTTP/1.1", 404).as_bytes());
+        logs.append(name, line(0, "GET /.env HTTP/1.1", 404).as_bytes());
     }
-    fs::write(rig.folder.path().join("empty.log"), "").unwrap();
-    let increment = rig.run(&["a.log", "b.log", "empty.log"], None, 4096, 8192);
+    fs::write(logs.folder.path().join("empty.log"), "").unwrap();
+    let increment = logs.run(&["a.log", "b.log", "empty.log"], None, 4096, 8192);
     assert_eq!(increment.parts[0].inputs.iter().map(|input| input.lines).collect::<Vec<_>>(), [1, 1]);
     assert_eq!(increment.parts[0].tally.cells().count(), 2);
 }
 
 #[test]
 fn a_stop_is_reported() {
-    let rig = Rig::new();
-    rig.append("access.log", line(0, "GET / HTTP/1.1", 200).as_bytes());
+    let logs = TestLogs::new();
+    logs.append("access.log", line(0, "GET / HTTP/1.1", 200).as_bytes());
     let stop = AtomicBool::new(true);
     let scope = ScanOptions::default();
     let mut tail = Tail::new(
-        vec![rig.folder.path().join("access.log")],
+        vec![logs.folder.path().join("access.log")],
         TailOptions { start: StartPosition::ExplicitInputs, max_line: 1000, block: 4096 },
         None,
     );

@@ -95,7 +95,7 @@ fn the_size_of_a_hundred_thousand_logs_is_bounded() {
 
 proptest! {
     #[test]
-    fn what_is_written_is_read(state in states()) {
+    fn states_round_trip(state in states()) {
         prop_assert_eq!(decode(&encode(&state).unwrap()), Ok(state));
     }
 
@@ -119,7 +119,7 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_are_refused_or_read(bytes: Vec<u8>) {
+    fn any_bytes_are_accepted(bytes: Vec<u8>) {
         let _ = decode::<TailState>(&bytes);
         let _ = decode::<TailState>(&[HEAD, b"1", CHECKSUM, &bytes].concat());
         if let Ok(text) = std::str::from_utf8(&bytes) {
