@@ -1,6 +1,6 @@
-//! What a rule file says, field by field, as `rules/README.md` documents it.
+//! The keys of a rule file, as documented in `rules/README.md`.
 //!
-//! Only the shape is checked here; whether a rule makes sense is `compile`'s question.
+//! Only types are checked here; `compile` validates rules.
 
 use serde::Deserialize;
 
@@ -50,7 +50,7 @@ pub const CLASSES: [&str; 37] = [
     "xxe",
 ];
 
-/// Those of requests that carry a payload: what they say is the attack, wherever they send it.
+/// The classes of requests with a payload: the text itself is the attack, whatever path it is sent to.
 pub(crate) const PAYLOADS: [&str; 13] =
     ["crlf", "ldap", "lfi", "log4shell", "nosqli", "php-eval", "rce", "redirect", "sqli", "ssrf", "ssti", "xss", "xxe"];
 
@@ -61,7 +61,7 @@ pub(super) struct RuleFile {
     #[serde(default)]
     pub(super) family: String,
     #[serde(default)]
-    #[expect(dead_code, reason = "says what the file is about; a rule's id and title are what reports need")]
+    #[expect(dead_code, reason = "describes the file; reports use only the ids and titles of rules")]
     pub(super) title: String,
     /// What the rules of the file look for.
     #[serde(default)]
@@ -120,15 +120,15 @@ pub(super) struct Definition {
     pub(super) must_match: Vec<Case>,
     #[serde(default)]
     pub(super) must_not_match: Vec<Case>,
-    /// It is the sign of an app, and no rule.
+    /// It is app evidence and no rule.
     #[serde(skip)]
     pub(super) is_app_evidence: bool,
-    /// What the rule looks for, as its file says.
+    /// What the rule looks for, set for the whole file.
     #[serde(skip)]
     pub(super) subject: Subject,
 }
 
-/// How a site shows an app, as written: what its pages load.
+/// An `[[app]]` table: assets that the pages of an app load.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct AppDefinition {
@@ -154,12 +154,12 @@ pub(super) struct AppDefinition {
     must_not_match: Vec<Case>,
 }
 
-/// The class of signs of apps, and the family of their ids.
+/// The class of app evidence, and the family of its ids.
 pub(super) const APP_CLASS: &str = "app";
 pub(super) const APP_FAMILY: &str = "apps";
 
 impl From<AppDefinition> for Definition {
-    /// A sign is looked for like a rule; it is `apps/wordpress` where rules say `wordpress`.
+    /// App evidence is matched like a rule; its id is `apps/wordpress` where rules refer to `wordpress`.
     fn from(app: AppDefinition) -> Self {
         Self {
             id: format!("{APP_FAMILY}/{}", app.id),
@@ -196,24 +196,24 @@ impl From<AppDefinition> for Definition {
     }
 }
 
-/// A rule's request is a probe only where its client asked for so many other probe paths.
+/// A request counts as a probe only if its client requested other probe paths.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WithClient {
-    /// Distinct paths it must have asked for ...
+    /// Least distinct paths of the client ...
     pub distinct_paths: u32,
-    /// ... that rules of these classes name; of any class where empty.
+    /// ... that rules of these classes match; of any class if empty.
     #[serde(default)]
     pub classes: Vec<String>,
 }
 
 impl Definition {
-    /// The fields `words` and `regex` look at.
+    /// The fields that `words` and `regex` check.
     pub(super) fn fields(&self) -> &[Field] {
         self.fields.as_deref().unwrap_or(&[Field::Path, Field::Query])
     }
 
-    /// What a 2xx tells, where the rule does not say.
+    /// What a 2xx means; derived if the rule does not set it.
     pub(super) fn answer(&self) -> Answer {
         let on_path = !(self.paths.is_empty() && self.suffixes.is_empty() && self.path_glob.0.is_empty());
         let no_text = self.words.is_empty() && self.regex.is_none();
@@ -223,7 +223,7 @@ impl Definition {
     }
 }
 
-/// What a rule must not meet.
+/// The exceptions of a rule.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Unless {
@@ -256,7 +256,7 @@ impl From<OneOrManyText> for OneOrMany {
     }
 }
 
-/// Where in a path `paths`, `suffixes` and `path_glob` look.
+/// Where in a path `paths`, `suffixes` and `path_glob` match.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum At {
@@ -264,17 +264,17 @@ pub(super) enum At {
     Root,
 }
 
-/// What a 2xx to a probe tells.
+/// What a 2xx to a probe means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Answer {
-    /// What was asked for is there.
+    /// The requested resource exists.
     Exposes,
     /// Nothing.
     Inconclusive,
 }
 
-/// A view of a request that `words` and `regex` look at.
+/// A field of a request that `words` and `regex` check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[repr(u8)]
@@ -283,7 +283,7 @@ pub enum Field {
     Path,
     /// The decoded query.
     Query,
-    /// The decoded target, untidied.
+    /// The decoded target, not normalised.
     Target,
     /// The `Referer` header.
     Referer,
@@ -299,7 +299,7 @@ impl Field {
     /// Every field.
     pub const ALL: [Self; 7] = [Self::Path, Self::Query, Self::Target, Self::Referer, Self::UserAgent, Self::Method, Self::Raw];
 
-    /// What rule files call it.
+    /// Its name in rule files.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Path => "path",

@@ -83,7 +83,7 @@ fn j7_a_wrong_rule_is_refused_by_its_line() {
     let rig = Rig::new();
     rig.file("access.log", log(10));
     let cases = [
-        (rule("x/a", "words = ['zzz']") + &rule("x/a", "words = ['yyy']"), "rules.toml:12: rule 'x/a': this id is taken"),
+        (rule("x/a", "words = ['zzz']") + &rule("x/a", "words = ['yyy']"), "rules.toml:12: rule 'x/a': this id is already used"),
         (rule("x/a", "word = ['zzz']"), "line 10, column 1"),
         (rule("x/a", "words = ['']"), "rules.toml:4: rule 'x/a': words: an empty text"),
         (rule("x/a", ""), "rules.toml:4: rule 'x/a'"),

@@ -117,7 +117,7 @@ fn a_path_that_is_found_already_is_not_added() {
 fn add_warns_of_what_ordinary_clients_ask_for() {
     let rig = rig_with_log(&[]);
     let run = rig.run(["rules", "add", "/index.html"]);
-    assert!(run.code == 0 && run.stderr.contains("/index.html: ordinary clients ask for it too"), "{}", run.stderr);
+    assert!(run.code == 0 && run.stderr.contains("/index.html: ordinary clients request it too"), "{}", run.stderr);
 }
 
 #[test]
@@ -157,7 +157,7 @@ fn an_import_says_what_it_left_out() {
     let run = rig.run(["rules", "import", "in", "--file", "out.toml"]);
     assert_eq!((run.code, run.stdout.len()), (0, 0), "{}", run.stderr);
     for part in [
-        "in/paths.txt: not carried over: ordinary clients ask for it too: line 2: /index.html",
+        "in/paths.txt: not carried over: ordinary clients request it too: line 2: /index.html",
         "in/t.yaml: not carried over: it holds a variable",
         "4 rules from 4 files; not carried over: 3",
         "probewatch rules lint out.toml",
@@ -221,7 +221,7 @@ fn lint_names_file_line_and_what_to_do() {
         "{}",
         run.text()
     );
-    assert!(run.text().contains("x.toml:8: warning: rule 'x/b': words: '?' stands in "), "{}", run.text());
+    assert!(run.text().contains("x.toml:8: warning: rule 'x/b': words: '?' occurs in "), "{}", run.text());
     assert!(run.text().ends_with("2 rules: 2 odd things\n"), "{}", run.text());
     let test = rig.run(["rules", "test", "--only", "x/a", "x.toml"]);
     assert!(test.code == 0 && test.stderr.contains("x/a: has no hits"), "{}", test.stderr);

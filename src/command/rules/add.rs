@@ -87,7 +87,7 @@ fn not_found_yet(rules: &RuleSet, paths: Vec<String>, wanted: Severity) -> Vec<S
             None if new.contains(&path) => {}
             None => {
                 if is_ordinary(&path) {
-                    message::warning(&format!("{}: ordinary clients ask for it too, and each of them will be reported", shown(&path)));
+                    message::warning(&format!("{}: ordinary clients request it too, and each of them will be reported", shown(&path)));
                 }
                 new.push(path);
             }

@@ -59,7 +59,7 @@ pub(super) fn rules(stem: &str, documents: &[YamlNode]) -> Import {
 fn template(stem: &str, document: &YamlNode, import: &mut Import) {
     let requests: Vec<&YamlNode> = ["http", "requests"].iter().filter_map(|key| document.get(key)).flat_map(YamlNode::items).collect();
     if requests.is_empty() {
-        import.left_out.push("it asks for nothing over HTTP", document.text_of("id").unwrap_or(stem));
+        import.left_out.push("it has no HTTP request", document.text_of("id").unwrap_or(stem));
         return;
     }
     let blank = blank(stem, document);
@@ -176,7 +176,7 @@ fn by_path(draft: &mut RuleBuilder, path: &str, query: &str) -> Result<(), Strin
     let mut parameters: Vec<&str> = query.split('&').filter(|p| !p.is_empty()).collect();
     if path == "/" {
         if parameters.is_empty() {
-            return Err("everyone asks for '/'".into());
+            return Err("every client requests '/'".into());
         }
         if query.len() < TELLING {
             return Err("'/' and a short query are no rule".into());
@@ -185,7 +185,7 @@ fn by_path(draft: &mut RuleBuilder, path: &str, query: &str) -> Result<(), Strin
         let path = path_list::path(path).map_err(|why| why.rsplit("': ").next().unwrap_or_default().to_owned())?;
         let bare = path.trim_end_matches('/');
         if parameters.is_empty() && (is_ordinary(bare) || GENERIC.iter().any(|generic| generic.eq_ignore_ascii_case(bare))) {
-            return Err("ordinary clients ask for it too".into());
+            return Err("ordinary clients request it too".into());
         }
         draft.paths = vec![path];
     }

@@ -1,8 +1,7 @@
 //! Sigma rules for web servers.
 //!
-//! `cs-uri-query` is read as the whole target, as the rules that are written mean it, decoded; `cs-uri-stem` is the path.
-//! Each alternative of a condition is a rule of ours. What ours cannot say, a rule that looks for two texts in two
-//! headers, say, is left out with the reason.
+//! `cs-uri-query` is read as the whole decoded target, as existing rules use it; `cs-uri-stem` is the path. Each alternative of a
+//! condition becomes a rule. Unsupported conditions, such as texts in two headers, are skipped with the reason.
 
 mod build;
 mod pattern;
@@ -50,7 +49,7 @@ fn rule(stem: &str, document: &YamlNode, import: &mut Import) -> Result<(), Stri
             match draft(&blank, &tests) {
                 Ok(draft) => {
                     if tests.iter().any(|(test, _)| test.values.iter().any(SigmaPattern::is_regex)) {
-                        import.notes.push("its regex is tried without regard to case", title.clone());
+                        import.notes.push("its regex ignores case", title.clone());
                     }
                     import.drafts.push(draft);
                 }
@@ -61,7 +60,7 @@ fn rule(stem: &str, document: &YamlNode, import: &mut Import) -> Result<(), Stri
     Ok(())
 }
 
-/// Leaves out values of which others stand beside: a rule that looks for fewer texts finds less.
+/// Drops values that cannot be searched: the rule still works with the other values of the list.
 fn drop_useless(tests: &mut [(SigmaTest, bool)], title: &str, left_out: &mut SkippedItems) {
     for (test, _) in tests.iter_mut().filter(|(_, negated)| !negated) {
         for value in test.values.extract_if(.., |value| value.useless.is_some()) {
@@ -70,7 +69,7 @@ fn drop_useless(tests: &mut [(SigmaTest, bool)], title: &str, left_out: &mut Ski
     }
 }
 
-/// What a rule says of itself.
+/// The metadata of a rule.
 fn blank(stem: &str, document: &YamlNode) -> RuleBuilder {
     let texts = |key: &str| document.get(key).map(YamlNode::texts).unwrap_or_default();
     let title = document.text_of("title").unwrap_or(stem);
@@ -109,7 +108,7 @@ fn search(node: &YamlNode) -> Result<Expression<SigmaTest>, String> {
 fn field(key: &str, value: &YamlNode) -> Result<Expression<SigmaTest>, String> {
     let mut parts = key.split('|');
     let name = parts.next().unwrap_or_default();
-    let part = RequestPart::of(name).ok_or_else(|| format!("it asks for '{name}', which a rule of ours does not know"))?;
+    let part = RequestPart::of(name).ok_or_else(|| format!("it asks for '{name}', which our rules do not support"))?;
     let mut how = if part == RequestPart::Anywhere { MatchMode::Contains } else { MatchMode::Exact };
     let mut all = false;
     for modifier in parts {
@@ -119,7 +118,7 @@ fn field(key: &str, value: &YamlNode) -> Result<Expression<SigmaTest>, String> {
             "endswith" => how = MatchMode::EndsWith,
             "re" => how = MatchMode::Regex,
             "all" => all = true,
-            other => return Err(format!("the modifier '{other}' is not known to rules of ours")),
+            other => return Err(format!("the modifier '{other}' is not supported by our rules")),
         }
     }
     let values = value.texts();

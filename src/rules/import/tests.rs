@@ -1,4 +1,4 @@
-//! What becomes of rules of other tools, on rules made for it.
+//! Imports of rules made for these tests.
 
 use proptest::prelude::*;
 
@@ -22,7 +22,7 @@ fn sigma(detection: &str) -> Import {
     imported("web_test.yml", &format!("title: test\nlogsource:\n  category: webserver\nlevel: high\ndetection:\n{detection}"))
 }
 
-/// What the rules of an import say of requests.
+/// Matches requests against the rules of an import.
 struct CaseRunner(RuleSet);
 
 impl CaseRunner {
@@ -89,7 +89,7 @@ fn unsupported_sigma_features_are_reported() {
         ("  s:\n    cs-cookie|contains: x\n  condition: s", "'cs-cookie'"),
         ("  s:\n    cs-uri-query|base64: x\n  condition: s", "'base64'"),
         ("  s:\n    cs-uri-query|contains: zzz\n  condition: s | count() > 10", "counts events"),
-        ("  s:\n    cs-method: GET\n  condition: s", "nothing but a status"),
+        ("  s:\n    cs-method: GET\n  condition: s", "only a status"),
         ("  s:\n    cs-uri-query|contains: zzz\n    cs-referer|contains: yyy\n  condition: s", "two fields"),
         ("  s:\n    cs-uri-query|re: '[a-z]+'\n  condition: s", "three letters"),
         ("  s:\n    cs-uri-query|re: '(?=zzz)a'\n  condition: s", "look-around"),
@@ -117,7 +117,7 @@ fn templates_are_paths_queries_and_methods() {
     let first = &import.drafts[0];
     assert_eq!((first.class.as_str(), first.title.as_str(), first.severity.as_str()), ("panel", "Some panel", "high"));
     assert_eq!((&first.cve[..], &first.cwe[..]), (&["CVE-2020-12345".to_owned()][..], &[22, 79][..]));
-    assert_eq!(left_out(&import), ["everyone asks for '/'", "it holds a variable", "ordinary clients ask for it too"]);
+    assert_eq!(left_out(&import), ["every client requests '/'", "it holds a variable", "ordinary clients request it too"]);
     let runner = CaseRunner::of(&import);
     for (request, expected) in [
         ("GET /zz/a.php", true),
@@ -132,7 +132,7 @@ fn templates_are_paths_queries_and_methods() {
         assert_eq!(runner.finds(request, 404, "-"), expected, "{request}");
     }
     let network = imported("x.yaml", "id: a\ninfo: {name: x}\ntcp: [{host: x}]");
-    assert!(left_out(&network)[0].contains("nothing over HTTP"));
+    assert!(left_out(&network)[0].contains("no HTTP request"));
 }
 
 #[test]
@@ -167,7 +167,7 @@ fn a_second_rule_of_a_name_gets_a_number() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
 
-    /// Whatever a list holds, the rule made of it loads and passes its own cases.
+    /// The rule of any list loads and passes its own cases.
     #[test]
     fn any_word_list_is_a_rule_that_loads_and_holds(lines in prop::collection::vec("(?s)([a-z/.%0-9;?#*&\\\\ é\"']{0,12}|.{0,8})", 0..12)) {
         let text = lines.join("\n");
@@ -185,7 +185,7 @@ proptest! {
         }
     }
 
-    /// Whatever a file holds, it is read to its end.
+    /// Any file is read to its end.
     #[test]
     fn any_yaml_and_any_data_are_read(text in "(?s)[a-z:{}\\[\\]&*|>!%@ \n'\"-]{0,80}") {
         for name in ["x.yml", "x.data"] {

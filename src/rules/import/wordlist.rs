@@ -14,7 +14,7 @@ pub(super) fn rules(stem: &str, text: &str) -> Import {
     let mut seen = HashSet::new();
     for (line, content) in path_list::lines(text) {
         match path_list::path(content) {
-            Ok(path) if is_ordinary(&path) => import.left_out.push("ordinary clients ask for it too", format!("line {line}: {content}")),
+            Ok(path) if is_ordinary(&path) => import.left_out.push("ordinary clients request it too", format!("line {line}: {content}")),
             Ok(path) if seen.insert(path.to_ascii_lowercase()) => draft.paths.push(path),
             Ok(_) => {}
             // The reason stands behind the text that it names.
