@@ -50,20 +50,20 @@ pub enum RulesCommand {
         #[arg(long, value_name = "ID|CLASS", value_delimiter = ',', value_parser = NonEmptyStringValueParser::new())]
         only: Vec<String>,
     },
-    /// Say what is odd about rules: twice the same, slow, without cases
+    /// Report problems of rules: redundant, slow, without cases
     ///
-    /// Looks for literals that stand in two rules, rules that find nothing which another does not, literals so common
-    /// that they cost time on every line, and rules without cases. Exits with 2 when it found something.
+    /// Reports literals that are in two rules, rules that match nothing which others do not, literals so common that they
+    /// cost time on every line, and rules without cases. Exits with 2 if it finds a problem.
     #[command(after_help = help::LINT)]
     Lint {
         /// Rule files, lists of paths and folders to look at instead of the built-in rules
         #[arg(value_name = "PATH", value_hint = ValueHint::AnyPath)]
         paths: Vec<PathBuf>,
     },
-    /// Say which paths of a list no rule finds, and why
+    /// List the paths that no rule finds, and why
     ///
-    /// Reads one path a line, up to a tab, and judges each alone. Prints the paths that are not found whatever the
-    /// answer was, with the reason and the rules, separated by tabs.
+    /// Reads one path a line, up to a tab, and matches each alone. Prints the paths that no rule finds with any status,
+    /// with the reason and the rules, separated by tabs.
     Cover {
         /// List of paths
         #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
@@ -92,13 +92,13 @@ pub enum RulesCommand {
 /// The flags of `rules add`.
 #[derive(Debug, Clone, Args)]
 pub struct AddArgs {
-    /// Paths that nobody has any business to ask for, such as /old-admin.php
+    /// Paths that no visitor should request, such as /old-admin.php
     #[arg(value_name = "PATH", required = true, value_parser = NonEmptyStringValueParser::new())]
     pub paths: Vec<String>,
     /// Class of the rule, such as panel
     #[arg(long, default_value = "exposure", hide_possible_values = true, value_parser = PossibleValuesParser::new(CLASSES))]
     pub class: String,
-    /// How bad it is when someone asks: info, low, medium, high, critical
+    /// Severity of the rule: info, low, medium, high, critical
     #[arg(long, value_name = "LEVEL", default_value = "medium", value_enum, hide_possible_values = true)]
     pub severity: Severity,
     /// Title of the rule [default: made of the path]

@@ -222,7 +222,7 @@ fn lint_names_file_line_and_what_to_do() {
         run.text()
     );
     assert!(run.text().contains("x.toml:8: warning: rule 'x/b': words: '?' occurs in "), "{}", run.text());
-    assert!(run.text().ends_with("2 rules: 2 odd things\n"), "{}", run.text());
+    assert!(run.text().ends_with("2 rules: 2 problems\n"), "{}", run.text());
     let test = rig.run(["rules", "test", "--only", "x/a", "x.toml"]);
     assert!(test.code == 0 && test.stderr.contains("x/a: has no hits"), "{}", test.stderr);
     let broken = rig.run(["rules", "lint", "gone.toml"]);

@@ -1,4 +1,4 @@
-//! `probewatch rules lint`: what is odd about rules that load and pass their cases.
+//! `probewatch rules lint`: problems of rules that load.
 
 use std::fmt::Write as _;
 
@@ -8,7 +8,7 @@ use super::{Judge, counted};
 use crate::rules::RuleChoice;
 use crate::rules::lint::Lint;
 
-/// Prints what is odd about the rules of the choice, a line each.
+/// Prints the diagnostics of the chosen rules, a line each.
 #[must_use]
 pub fn lint(choice: &RuleChoice) -> Exit {
     let lint = match Lint::load(choice) {
@@ -16,16 +16,16 @@ pub fn lint(choice: &RuleChoice) -> Exit {
         Err(error) => return message::refused(&error.to_string()),
     };
     let mut judge = Judge::new(lint.set());
-    let complaints = lint.diagnostics(|case| judge.matched(case));
+    let diagnostics = lint.diagnostics(|case| judge.matched(case));
     let rules = lint.set().rules().len();
-    if complaints.is_empty() {
+    if diagnostics.is_empty() {
         return stdout::print(format!("{}: nothing odd\n", counted(rules, "rule")).as_bytes());
     }
     let mut out = String::new();
-    for complaint in &complaints {
-        let _ = writeln!(out, "{}", shown(&complaint.to_string()));
+    for diagnostic in &diagnostics {
+        let _ = writeln!(out, "{}", shown(&diagnostic.to_string()));
     }
-    let _ = writeln!(out, "{}: {}", counted(rules, "rule"), counted(complaints.len(), "odd thing"));
+    let _ = writeln!(out, "{}: {}", counted(rules, "rule"), counted(diagnostics.len(), "problem"));
     match stdout::print(out.as_bytes()) {
         Exit::Success => Exit::Usage,
         failed => failed,
