@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use super::super::message::shown;
 use super::super::{Exit, message, stdout};
-use super::{Judge, file};
+use super::{CaseRunner, file};
 use crate::finding::Severity;
 use crate::rules::builder::{ExampleRequest, RuleBuilder, slug};
 use crate::rules::lint::is_ordinary;
@@ -73,13 +73,13 @@ fn known(path: &Path, is_there: bool) -> Result<RuleSet, Exit> {
 
 /// The paths that no rule finds yet; says which one finds the others.
 fn not_found_yet(rules: &RuleSet, paths: Vec<String>, wanted: Severity) -> Vec<String> {
-    let mut judge = Judge::new(rules);
+    let mut runner = CaseRunner::new(rules);
     let mut new: Vec<String> = Vec::new();
     for path in paths {
         let case = Case::from_request(&format!("GET {}", path_list::encoded(&path)));
-        let served = judge.matched(&Case { status: 200, ..case.clone() });
+        let served = runner.matched(&Case { status: 200, ..case.clone() });
         // What is found only when it is not there is not found yet.
-        let found: Vec<_> = judge.matched(&case).into_iter().filter(|id| served.contains(id)).collect();
+        let found: Vec<_> = runner.matched(&case).into_iter().filter(|id| served.contains(id)).collect();
         // What depends on who asks, or how often, does not find the path for everybody.
         let worst = found.iter().map(|id| rules.rule(*id)).filter(|rule| rule.is_certain()).max_by_key(|rule| rule.severity);
         match worst {

@@ -9,7 +9,7 @@ use std::path::Path;
 
 use super::super::message::shown;
 use super::super::{Exit, message, stdout};
-use super::{Judge, counted, with_rules};
+use super::{CaseRunner, counted, with_rules};
 use crate::finding::RuleId;
 use crate::rules::lint::is_ordinary;
 use crate::rules::{Case, RuleChoice, RuleSet, path_list};
@@ -54,10 +54,10 @@ pub fn cover(choice: &RuleChoice, file: &Path) -> Exit {
         }
     };
     with_rules(choice, |rules| {
-        let mut judge = Judge::new(rules);
+        let mut runner = CaseRunner::new(rules);
         let (mut printed, mut counts) = (String::new(), BTreeMap::<Cover, usize>::new());
         for path in paths(&text) {
-            let (cover, found) = covered(path, rules, &mut judge);
+            let (cover, found) = covered(path, rules, &mut runner);
             *counts.entry(cover).or_default() += 1;
             if cover != Cover::Found {
                 let _ = writeln!(printed, "{}\t{cover}\t{}", shown(path), names(rules, &found));
@@ -78,13 +78,13 @@ fn paths(text: &str) -> impl Iterator<Item = &str> {
     text.lines().filter_map(|line| line.split('\t').next()).map(str::trim).filter(|path| !path.is_empty() && !path.starts_with('#'))
 }
 
-fn covered(path: &str, rules: &RuleSet, judge: &mut Judge<'_>) -> (Cover, Vec<RuleId>) {
+fn covered(path: &str, rules: &RuleSet, runner: &mut CaseRunner<'_>) -> (Cover, Vec<RuleId>) {
     if !path.starts_with('/') {
         return (Cover::NoPath, Vec::new());
     }
     let mut matched = |method: &str, status: u16| -> Vec<RuleId> {
         let case = Case { status, ..Case::from_request(&format!("{method} {}", path_list::encoded(path))) };
-        judge.matched(&case).into_iter().filter(|&id| !rules.rule(id).is_app_evidence).collect()
+        runner.matched(&case).into_iter().filter(|&id| !rules.rule(id).is_app_evidence).collect()
     };
     let [answered, absent, posted] = [matched("GET", 200), matched("GET", 404), matched("POST", 404)];
     let certain = |ids: &[RuleId]| ids.iter().any(|&id| rules.rule(id).is_certain());
@@ -117,8 +117,8 @@ mod tests {
     #[test]
     fn each_path_is_covered_as_its_rule_says() {
         let rules = crate::rules::load(&RuleChoice::default()).unwrap();
-        let mut judge = Judge::new(&rules);
-        let mut cover = |path| covered(path, &rules, &mut judge).0;
+        let mut runner = CaseRunner::new(&rules);
+        let mut cover = |path| covered(path, &rules, &mut runner).0;
         assert_eq!(cover("/.env"), Cover::Found);
         assert_eq!(cover("/zabbix/"), Cover::Conditional);
         assert_eq!(cover("/qwerty.rar"), Cover::ByClient);

@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 
 use super::super::message::shown;
 use super::super::{Exit, message, stdout};
-use super::{Judge, file};
+use super::{CaseRunner, file};
 use crate::finding::RuleId;
 use crate::rules::builder::{ExampleRequest, RuleBuilder};
-use crate::rules::import::{Import, ImportFormat, SkippedItems, import as import_text, is_known, make_ids_unique};
+use crate::rules::import::{Import, ImportFormat, SkippedItems, finalize, import as import_text, is_known};
 use crate::rules::{Case, RuleSet, check};
 
 /// The first line of every file that is written here: such a file may be replaced.
@@ -48,7 +48,7 @@ fn done(asked: &Imported) -> Result<Exit, Exit> {
     for path in &asked.paths {
         find(path, &mut files).map_err(|error| message::refused(&format!("{}: cannot read: {error}", path.display())))?;
     }
-    let (drafts, left_out) = read(&files, asked.origin)?;
+    let (drafts, skipped) = read(&files, asked.origin)?;
     if drafts.is_empty() {
         return Err(message::refused(&format!(
             "nothing to import in {}; name word lists, CRS .data files, Sigma rules or nuclei templates",
@@ -64,7 +64,7 @@ fn done(asked: &Imported) -> Result<Exit, Exit> {
         None => stdout::print(text.as_bytes()),
     };
     let (rules, from) = (count(drafts.len(), "rule"), count(files.len(), "file"));
-    message::notice(&format!("{rules} from {from}; not carried over: {left_out}"));
+    message::notice(&format!("{rules} from {from}; not carried over: {skipped}"));
     if asked.file.is_some() {
         message::hint(&format!("type `probewatch rules lint {name}`, then `probewatch scan --rules {name} access.log`"));
     }
@@ -104,24 +104,24 @@ fn find(path: &Path, files: &mut Vec<PathBuf>) -> std::io::Result<()> {
 
 /// The rules of all files, and how many things were left out, each of which is told.
 fn read(files: &[PathBuf], origin: Option<ImportFormat>) -> Result<(Vec<RuleBuilder>, usize), Exit> {
-    let (mut drafts, mut left_out, mut taken) = (Vec::new(), 0, BTreeSet::new());
+    let (mut drafts, mut skipped, mut taken) = (Vec::new(), 0, BTreeSet::new());
     for path in files {
         let name = shown(&path.display().to_string());
         let bytes = text(path).map_err(|error| message::refused(&format!("{name}: cannot read: {error}")))?;
         match import_text(path, &String::from_utf8_lossy(&bytes), origin) {
             Ok(mut import) => {
-                make_ids_unique(&mut import, &mut taken);
+                finalize(&mut import, &mut taken);
                 tell(&name, &import);
-                left_out += import.left_out.len();
+                skipped += import.skipped.len();
                 drafts.extend(import.drafts);
             }
             Err(why) => {
                 message::warning(&format!("{name}: not carried over: {}", shown(&why)));
-                left_out += 1;
+                skipped += 1;
             }
         }
     }
-    Ok((drafts, left_out))
+    Ok((drafts, skipped))
 }
 
 fn text(path: &Path) -> std::io::Result<Vec<u8>> {
@@ -132,7 +132,7 @@ fn text(path: &Path) -> std::io::Result<Vec<u8>> {
 }
 
 fn tell(name: &str, import: &Import) {
-    for (prefix, SkippedItems(reasons)) in [("not carried over", &import.left_out), ("carried over", &import.notes)] {
+    for (prefix, SkippedItems(reasons)) in [("not carried over", &import.skipped), ("carried over", &import.notes)] {
         for (why, things) in reasons {
             let some = things.iter().take(NAMED).map(|t| shown(&t.chars().take(100).collect::<String>())).collect::<Vec<_>>().join(", ");
             let more = things.len().saturating_sub(NAMED);
@@ -146,11 +146,11 @@ fn tell(name: &str, import: &Import) {
 fn tried(mut drafts: Vec<RuleBuilder>) -> Result<Vec<RuleBuilder>, Exit> {
     let rules = check(Path::new("imported.toml"), &written(&drafts)).map_err(|error| message::refused(&error.to_string()))?;
     let numbers: BTreeMap<&str, usize> = rules.rules().iter().enumerate().map(|(n, rule)| (rule.id.as_str(), n)).collect();
-    let mut judge = Judge::new(&rules);
+    let mut runner = CaseRunner::new(&rules);
     for draft in &mut drafts {
         let Some(&number) = numbers.get(draft.id.as_str()) else { continue };
-        keep_right(&mut draft.must_match, &cases(&rules, number, true), number, true, &mut judge);
-        keep_right(&mut draft.must_not_match, &cases(&rules, number, false), number, false, &mut judge);
+        keep_right(&mut draft.must_match, &cases(&rules, number, true), number, true, &mut runner);
+        keep_right(&mut draft.must_not_match, &cases(&rules, number, false), number, false, &mut runner);
         if draft.must_match.is_empty() {
             message::warning(&format!("{}: no request was found that it matches; give it must_match cases", draft.id));
         }
@@ -163,8 +163,8 @@ fn cases(rules: &RuleSet, number: usize, must_match: bool) -> Vec<Case> {
     if must_match { rule.must_match.clone() } else { rule.must_not_match.clone() }
 }
 
-fn keep_right(examples: &mut Vec<ExampleRequest>, cases: &[Case], number: usize, expected: bool, judge: &mut Judge<'_>) {
-    let mut holds = cases.iter().map(|case| judge.matched(case).contains(&RuleId(number as u16)) == expected);
+fn keep_right(examples: &mut Vec<ExampleRequest>, cases: &[Case], number: usize, expected: bool, runner: &mut CaseRunner<'_>) {
+    let mut holds = cases.iter().map(|case| runner.matched(case).contains(&RuleId(number as u16)) == expected);
     examples.retain(|_| holds.next().unwrap_or(false));
 }
 

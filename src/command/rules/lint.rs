@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::super::message::shown;
 use super::super::{Exit, message, stdout};
-use super::{Judge, counted};
+use super::{CaseRunner, counted};
 use crate::rules::RuleChoice;
 use crate::rules::lint::Lint;
 
@@ -15,8 +15,8 @@ pub fn lint(choice: &RuleChoice) -> Exit {
         Ok(lint) => lint,
         Err(error) => return message::refused(&error.to_string()),
     };
-    let mut judge = Judge::new(lint.set());
-    let diagnostics = lint.diagnostics(|case| judge.matched(case));
+    let mut runner = CaseRunner::new(lint.set());
+    let diagnostics = lint.diagnostics(|case| runner.matched(case));
     let rules = lint.set().rules().len();
     if diagnostics.is_empty() {
         return stdout::print(format!("{}: nothing odd\n", counted(rules, "rule")).as_bytes());

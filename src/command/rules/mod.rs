@@ -41,13 +41,13 @@ fn with_rules(choice: &RuleChoice, then: impl FnOnce(&RuleSet) -> Exit) -> Exit 
     }
 }
 
-/// Asks rules about cases, one after the other.
-struct Judge<'r> {
+/// Runs cases against rules.
+struct CaseRunner<'r> {
     matcher: Matcher<'r>,
     scratch: WorkerState,
 }
 
-impl<'r> Judge<'r> {
+impl<'r> CaseRunner<'r> {
     fn new(rules: &'r RuleSet) -> Self {
         Self { matcher: Matcher::new(rules), scratch: WorkerState::default() }
     }

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::super::{Exit, message, stdout};
-use super::{Judge, counted, with_rules};
+use super::{CaseRunner, counted, with_rules};
 use crate::report::sanitize::text;
 use crate::rules::{Case, Rule, RuleChoice};
 
@@ -12,14 +12,14 @@ use crate::rules::{Case, Rule, RuleChoice};
 pub fn test(choice: &RuleChoice) -> Exit {
     with_rules(choice, |rules| {
         let (mut cases, mut wrong, mut bare) = (0, Vec::new(), Vec::new());
-        let mut judge = Judge::new(rules);
+        let mut runner = CaseRunner::new(rules);
         for (number, rule) in rules.rules().iter().enumerate() {
             if rule.must_match.is_empty() || rule.must_not_match.is_empty() {
                 bare.push(rule);
             }
             for (case, expected) in rule.must_match.iter().map(|c| (c, true)).chain(rule.must_not_match.iter().map(|c| (c, false))) {
                 cases += 1;
-                if judge.matched(case).iter().any(|id| usize::from(id.0) == number) != expected {
+                if runner.matched(case).iter().any(|id| usize::from(id.0) == number) != expected {
                     wrong.push(failure(rule, case, expected));
                 }
             }

@@ -18,7 +18,7 @@ pub(super) fn rules(stem: &str, documents: &[YamlNode]) -> Import {
     let mut import = Import::default();
     for document in documents {
         if let Err(why) = rule(stem, document, &mut import) {
-            import.left_out.push(why, document.text_of("title").unwrap_or(stem));
+            import.skipped.push(why, document.text_of("title").unwrap_or(stem));
         }
     }
     import
@@ -45,7 +45,7 @@ fn rule(stem: &str, document: &YamlNode, import: &mut Import) -> Result<(), Stri
     for condition in conditions {
         let expression = condition::parse(condition, &find).map_err(|why| format!("its condition '{condition}': {why}"))?;
         for mut tests in alternatives(&expression, false)? {
-            drop_useless(&mut tests, &title, &mut import.left_out);
+            drop_useless(&mut tests, &title, &mut import.skipped);
             match draft(&blank, &tests) {
                 Ok(draft) => {
                     if tests.iter().any(|(test, _)| test.values.iter().any(SigmaPattern::is_regex)) {
@@ -53,7 +53,7 @@ fn rule(stem: &str, document: &YamlNode, import: &mut Import) -> Result<(), Stri
                     }
                     import.drafts.push(draft);
                 }
-                Err(why) => import.left_out.push(why, title.clone()),
+                Err(why) => import.skipped.push(why, title.clone()),
             }
         }
     }
@@ -61,10 +61,10 @@ fn rule(stem: &str, document: &YamlNode, import: &mut Import) -> Result<(), Stri
 }
 
 /// Drops values that cannot be searched: the rule still works with the other values of the list.
-fn drop_useless(tests: &mut [(SigmaTest, bool)], title: &str, left_out: &mut SkippedItems) {
+fn drop_useless(tests: &mut [(SigmaTest, bool)], title: &str, skipped: &mut SkippedItems) {
     for (test, _) in tests.iter_mut().filter(|(_, negated)| !negated) {
         for value in test.values.extract_if(.., |value| value.useless.is_some()) {
-            left_out.push(value.useless.unwrap_or_default(), format!("{title}: '{}'", value.example().unwrap_or_default()));
+            skipped.push(value.useless.unwrap_or_default(), format!("{title}: '{}'", value.example().unwrap_or_default()));
         }
     }
 }

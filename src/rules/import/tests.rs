@@ -9,12 +9,12 @@ use crate::rules::RuleSet;
 
 fn imported(name: &str, text: &str) -> Import {
     let mut import = import(Path::new(name), text, None).unwrap();
-    make_ids_unique(&mut import, &mut BTreeSet::new());
+    finalize(&mut import, &mut BTreeSet::new());
     import
 }
 
-fn left_out(import: &Import) -> Vec<&str> {
-    import.left_out.0.keys().map(String::as_str).collect()
+fn skipped(import: &Import) -> Vec<&str> {
+    import.skipped.0.keys().map(String::as_str).collect()
 }
 
 /// A Sigma rule with this detection.
@@ -64,7 +64,7 @@ fn sigma_rules_match_the_same_requests() {
     ];
     for (detection, hit, miss) in cases {
         let import = sigma(detection);
-        assert!(import.left_out.is_empty(), "{detection}: {:?}", import.left_out);
+        assert!(import.skipped.is_empty(), "{detection}: {:?}", import.skipped);
         let runner = CaseRunner::of(&import);
         assert!(runner.finds(hit, 404, "-") && !runner.finds(miss, 404, "-"), "{detection}: {}", import.drafts[0].to_toml());
     }
@@ -99,10 +99,10 @@ fn unsupported_sigma_features_are_reported() {
         ("  s:\n    cs-uri-query: ''\n  condition: s", "empty"),
     ] {
         let import = sigma(detection);
-        assert!(import.drafts.is_empty() && left_out(&import).iter().any(|w| w.contains(why)), "{detection}: {:?}", import.left_out);
+        assert!(import.drafts.is_empty() && skipped(&import).iter().any(|w| w.contains(why)), "{detection}: {:?}", import.skipped);
     }
     let proxy = imported("p.yml", "title: t\nlogsource: {category: proxy}\ndetection: {a: [x], condition: a}");
-    assert!(left_out(&proxy)[0].contains("'proxy'"));
+    assert!(skipped(&proxy)[0].contains("'proxy'"));
     assert!(import(Path::new("x.yml"), "a: b", None).unwrap_err().contains("neither"));
 }
 
@@ -117,7 +117,7 @@ fn templates_are_paths_queries_and_methods() {
     let first = &import.drafts[0];
     assert_eq!((first.class.as_str(), first.title.as_str(), first.severity.as_str()), ("panel", "Some panel", "high"));
     assert_eq!((&first.cve[..], &first.cwe[..]), (&["CVE-2020-12345".to_owned()][..], &[22, 79][..]));
-    assert_eq!(left_out(&import), ["every client requests '/'", "it holds a variable", "ordinary clients request it too"]);
+    assert_eq!(skipped(&import), ["every client requests '/'", "it holds a variable", "ordinary clients request it too"]);
     let runner = CaseRunner::of(&import);
     for (request, expected) in [
         ("GET /zz/a.php", true),
@@ -132,7 +132,7 @@ fn templates_are_paths_queries_and_methods() {
         assert_eq!(runner.finds(request, 404, "-"), expected, "{request}");
     }
     let network = imported("x.yaml", "id: a\ninfo: {name: x}\ntcp: [{host: x}]");
-    assert!(left_out(&network)[0].contains("no HTTP request"));
+    assert!(skipped(&network)[0].contains("no HTTP request"));
 }
 
 #[test]
@@ -145,7 +145,7 @@ fn path_tricks_of_a_template_are_kept() {
 fn data_files_are_words_by_their_name() {
     let import = imported("lfi-os-files.data", "# words\n/etc/zz\nab\nproc%2Fzz\n");
     assert_eq!((import.drafts[0].class.as_str(), &import.drafts[0].words[..]), ("lfi", &["/etc/zz".to_owned(), "proc/zz".into()][..]));
-    assert_eq!(import.left_out.len(), 1);
+    assert_eq!(import.skipped.len(), 1);
     let agents = imported("scanners-user-agents.data", "eviltool\n");
     assert!(CaseRunner::of(&agents).finds("GET /", 200, "EvilTool/1") && !CaseRunner::of(&agents).finds("GET /eviltool", 200, "-"));
     assert!(imported("sql-errors.data", "x\n").drafts.is_empty());
@@ -157,7 +157,7 @@ fn a_second_rule_of_a_name_gets_a_number() {
     let ids: Vec<_> = (0..2)
         .map(|_| {
             let mut import = import(Path::new("a.txt"), "/zz\n", None).unwrap();
-            make_ids_unique(&mut import, &mut taken);
+            finalize(&mut import, &mut taken);
             import.drafts.remove(0).id
         })
         .collect();
@@ -190,7 +190,7 @@ proptest! {
     fn any_yaml_and_any_data_are_read(text in "(?s)[a-z:{}\\[\\]&*|>!%@ \n'\"-]{0,80}") {
         for name in ["x.yml", "x.data"] {
             if let Ok(mut import) = import(Path::new(name), &text, None) {
-                make_ids_unique(&mut import, &mut BTreeSet::new());
+                finalize(&mut import, &mut BTreeSet::new());
                 let _ = CaseRunner::of(&import);
             }
         }
