@@ -252,7 +252,7 @@ fn threads_and_maps_change_nothing() {
 }
 
 #[test]
-fn a_rule_that_names_no_app_is_told() {
+fn an_unknown_app_in_a_rule_is_a_warning() {
     let rig = Rig::new();
     rig.file("own.toml", RULES.replace("unless_app = \"shop\"", "unless_app = [\"shopp\", \"shop\"]"));
     let run = rig.run(["rules", "test", "own.toml"]);
@@ -262,7 +262,7 @@ fn a_rule_that_names_no_app_is_told() {
     }
     rig.file("own.toml", RULES.replace("distinct_paths = 3", "distinct_paths = 0"));
     let run = rig.run(["rules", "test", "own.toml"]);
-    assert!(run.code == 2 && run.stderr.contains("name at least 1"), "{}", run.stderr);
+    assert!(run.code == 2 && run.stderr.contains("use at least 1"), "{}", run.stderr);
 }
 
 #[test]

@@ -57,7 +57,7 @@ fn a_line_that_is_no_path_is_named() {
     }
     rig.file("empty.txt", "# nothing\n");
     let run = rig.run(["rules", "list", "--rules", "empty.txt"]);
-    assert!(run.code == 2 && run.stderr.contains("empty.txt: no path"), "{}", run.stderr);
+    assert!(run.code == 2 && run.stderr.contains("empty.txt: it holds no path"), "{}", run.stderr);
 }
 
 #[test]
@@ -224,7 +224,7 @@ fn lint_names_file_line_and_what_to_do() {
     assert!(run.text().contains("x.toml:8: warning: rule 'x/b': words: '?' occurs in "), "{}", run.text());
     assert!(run.text().ends_with("2 rules: 2 problems\n"), "{}", run.text());
     let test = rig.run(["rules", "test", "--only", "x/a", "x.toml"]);
-    assert!(test.code == 0 && test.stderr.contains("x/a: has no hits"), "{}", test.stderr);
+    assert!(test.code == 0 && test.stderr.contains("x/a: has no must_match cases"), "{}", test.stderr);
     let broken = rig.run(["rules", "lint", "gone.toml"]);
     assert!(broken.code == 2 && broken.stderr.contains("gone.toml"), "{}", broken.stderr);
 }
