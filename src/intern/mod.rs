@@ -17,20 +17,20 @@ use hashbrown::{Equivalent, HashTable};
 #[derive(Debug, Clone)]
 pub struct Interner<K> {
     keys: Vec<K>,
-    slots: HashTable<Slot>,
+    slots: HashTable<InternSlot>,
     state: RandomState,
 }
 
 /// An id in a hash table with a part of its key's hash: few keys are compared in vain, and the table grows without hashing keys.
 #[derive(Debug, Clone, Copy)]
-pub struct Slot {
+pub struct InternSlot {
     /// The uppermost 32 bits of the hash.
     pub tag: u32,
     /// The id.
     pub number: u32,
 }
 
-impl Slot {
+impl InternSlot {
     /// Its hash for a hash table, which uses the lowest and the uppermost bits.
     #[must_use]
     #[inline]
@@ -72,13 +72,13 @@ impl<K: Hash + Eq> Interner<K> {
         Q: Hash + Equivalent<K> + ?Sized,
     {
         let tag = hash_tag(&self.state, key);
-        if let Some(number) = Slot::find(&self.slots, tag, |n| key.equivalent(&self.keys[n as usize])) {
+        if let Some(number) = InternSlot::find(&self.slots, tag, |n| key.equivalent(&self.keys[n as usize])) {
             return number;
         }
         // 2^32 keys do not fit into memory.
         let number = self.keys.len() as u32;
         self.keys.push(own(key));
-        self.slots.insert_unique(place(tag), Slot { tag, number }, |slot| slot.place());
+        self.slots.insert_unique(place(tag), InternSlot { tag, number }, |slot| slot.place());
         number
     }
 
@@ -88,7 +88,7 @@ impl<K: Hash + Eq> Interner<K> {
     where
         Q: Hash + Equivalent<K> + ?Sized,
     {
-        Slot::find(&self.slots, hash_tag(&self.state, key), |n| key.equivalent(&self.keys[n as usize]))
+        InternSlot::find(&self.slots, hash_tag(&self.state, key), |n| key.equivalent(&self.keys[n as usize]))
     }
 
     /// The key with an id.
@@ -115,7 +115,7 @@ impl<K: Hash + Eq> Interner<K> {
                 *likely = hash_tag(&self.state, key);
             }
             for likely in &mut likely[..keys.len()] {
-                *likely = Slot::find(&self.slots, *likely, |_| true).unwrap_or(u32::MAX);
+                *likely = InternSlot::find(&self.slots, *likely, |_| true).unwrap_or(u32::MAX);
             }
             for (key, likely) in keys.iter().zip(likely) {
                 let is_it = self.keys.get(likely as usize).is_some_and(|known| known == key);

@@ -42,7 +42,7 @@ impl Automaton {
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::pattern::Pattern;
+    use super::super::pattern::RulePattern;
     use super::*;
 
     #[test]
@@ -59,7 +59,7 @@ mod tests {
         #[test]
         fn an_automaton_equals_its_regex(picks in prop::collection::vec((any::<prop::sample::Index>(), 1..12_usize), 1..12)) {
             for (source, ..) in BUILT {
-                let (automaton, pattern) = (Automaton::of(source).unwrap(), Pattern::later((*source).to_owned()));
+                let (automaton, pattern) = (Automaton::of(source).unwrap(), RulePattern::later((*source).to_owned()));
                 let piece = |(at, length): &(prop::sample::Index, usize)| {
                     let at = at.index(source.len());
                     source.as_bytes()[at..].iter().take(*length).copied().filter(|byte| !b"\\?()[]|^$".contains(byte)).collect::<Vec<_>>()

@@ -2,15 +2,15 @@
 
 use super::Field;
 use super::condition::{Condition, TextCondition};
-use super::definition::{APP_FAMILY, Answer, At, CLASSES, Definition};
+use super::definition::{APP_FAMILY, Answer, CLASSES, Definition, PathAnchor};
 use super::error::{RuleError, nearest};
 use super::exceptions::Exceptions;
 use super::glob::{self, Globs};
 use super::literals::{LiteralCollector, LiteralKind, bit};
 use super::load::LocatedRule;
-use super::pattern::Pattern;
+use super::pattern::RulePattern;
 use super::set::{Rule, RuleSet, sign_of};
-use crate::soft_404::Subject;
+use crate::soft_404::RuleSubject;
 
 /// Most rules of a set: ids have 16 bits, and one value is reserved.
 pub const MOST_RULES: usize = u16::MAX as usize;
@@ -97,13 +97,13 @@ impl Compiler {
             | present(&d.agents, bit::AGENT)
             | present(&d.raw_prefixes, bit::PREFIX);
         let fields = d.fields().iter().fold(0, |mask, f| mask | bit::of_field(*f));
-        let pattern = d.regex.clone().map(Pattern::later);
+        let pattern = d.regex.clone().map(RulePattern::later);
         let text =
             (!d.words.is_empty() || pattern.is_some()).then_some(TextCondition { fields, has_words: !d.words.is_empty(), regex: pattern });
         Condition {
             needs,
             text,
-            globs: Globs::any_of(&d.path_glob.0, d.at == Some(At::Root)),
+            globs: Globs::any_of(&d.path_glob.0, d.at == Some(PathAnchor::Root)),
             methods: d.methods.iter().map(|m| m.as_bytes().to_vec()).collect(),
             statuses: d.statuses.clone(),
             shape: d.shape,
@@ -113,7 +113,7 @@ impl Compiler {
 
     /// Compiles the patterns of a rule that is not built in.
     fn check_patterns(&mut self, d: &Definition, condition: &Condition) -> Result<(), String> {
-        condition.patterns().try_for_each(Pattern::check)?;
+        condition.patterns().try_for_each(RulePattern::check)?;
         if condition.text.as_ref().and_then(|t| t.regex.as_ref()).is_some_and(|r| r.is_match(b"")) {
             let id = &d.id;
             self.warnings
@@ -123,7 +123,7 @@ impl Compiler {
     }
 
     fn literals(&mut self, d: &Definition, rule: u16) -> Result<(), String> {
-        let root = d.at == Some(At::Root);
+        let root = d.at == Some(PathAnchor::Root);
         for path in &d.paths {
             self.request.add(path.as_str(), rule, LiteralKind::Path { root });
         }
@@ -169,7 +169,7 @@ impl From<Definition> for Rule {
             unless_app: d.unless_app.0,
             is_app_evidence: d.is_app_evidence,
             // Many requests say nothing about the content of a path.
-            subject: if d.window.is_some() { Subject::Client } else { d.subject },
+            subject: if d.window.is_some() { RuleSubject::Client } else { d.subject },
             cve: d.cve,
             attack: d.attack,
             cwe: d.cwe,

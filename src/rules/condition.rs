@@ -10,7 +10,7 @@ use super::definition::Field;
 use super::exceptions::Exceptions;
 use super::glob::Globs;
 use super::literals::bit;
-use super::pattern::Pattern;
+use super::pattern::RulePattern;
 use crate::log_entry::Outcome;
 
 /// The conditions of a rule besides its literals.
@@ -23,7 +23,7 @@ pub struct Condition {
     pub(super) globs: Option<Globs>,
     pub(super) methods: Vec<Vec<u8>>,
     pub(super) statuses: Vec<u16>,
-    pub(super) shape: Option<Shape>,
+    pub(super) shape: Option<RequestShape>,
     /// Exceptions.
     pub(super) unless: Exceptions,
 }
@@ -33,13 +33,13 @@ pub struct Condition {
 pub(super) struct TextCondition {
     pub(super) fields: u16,
     pub(super) has_words: bool,
-    pub(super) regex: Option<Pattern>,
+    pub(super) regex: Option<RulePattern>,
 }
 
 /// An unusual form of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Shape {
+pub enum RequestShape {
     /// The target names a scheme and a host.
     Absolute,
     /// The request does not begin with a method.
@@ -50,7 +50,7 @@ pub enum Shape {
     UnknownMethod,
 }
 
-impl Shape {
+impl RequestShape {
     /// Whether a request of shape `seen` also has this shape.
     pub(super) fn includes(self, seen: Option<Self>) -> bool {
         seen == Some(self) || (self == Self::NoMethod && seen == Some(Self::Binary))
@@ -90,7 +90,7 @@ impl Condition {
     }
 
     /// All its regexes.
-    pub(super) fn patterns(&self) -> impl Iterator<Item = &Pattern> {
+    pub(super) fn patterns(&self) -> impl Iterator<Item = &RulePattern> {
         let regex = self.text.as_ref().and_then(|text| text.regex.as_ref());
         regex.into_iter().chain(self.unless.patterns())
     }
@@ -127,7 +127,7 @@ pub struct RequestFacts<'a> {
     /// Set when a rule checks for a user agent exception.
     pub exception_was_used: &'a Cell<bool>,
     /// Its shape, if it is unusual.
-    pub shape: Option<Shape>,
+    pub shape: Option<RequestShape>,
 }
 
 impl RequestFacts<'_> {

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use super::case::Case;
 use super::window::Window;
 use crate::finding::Severity;
-use crate::soft_404::Subject;
+use crate::soft_404::RuleSubject;
 
 /// The classes a rule may have.
 pub const CLASSES: [&str; 37] = [
@@ -65,7 +65,7 @@ pub(super) struct RuleFile {
     pub(super) title: String,
     /// What the rules of the file look for.
     #[serde(default)]
-    pub(super) subject: Subject,
+    pub(super) subject: RuleSubject,
     #[serde(default)]
     pub(super) rule: Vec<Definition>,
     #[serde(default)]
@@ -97,7 +97,7 @@ pub(super) struct Definition {
     pub(super) suffixes: Vec<String>,
     #[serde(default)]
     pub(super) path_glob: OneOrMany,
-    pub(super) at: Option<At>,
+    pub(super) at: Option<PathAnchor>,
     #[serde(default)]
     pub(super) words: Vec<String>,
     pub(super) regex: Option<String>,
@@ -110,7 +110,7 @@ pub(super) struct Definition {
     pub(super) methods: Vec<String>,
     #[serde(default)]
     pub(super) statuses: Vec<u16>,
-    pub(super) shape: Option<super::Shape>,
+    pub(super) shape: Option<super::RequestShape>,
     pub(super) unless: Option<Unless>,
     #[serde(default)]
     pub(super) unless_app: OneOrMany,
@@ -125,7 +125,7 @@ pub(super) struct Definition {
     pub(super) is_app_evidence: bool,
     /// What the rule looks for, set for the whole file.
     #[serde(skip)]
-    pub(super) subject: Subject,
+    pub(super) subject: RuleSubject,
 }
 
 /// An `[[app]]` table: assets that the pages of an app load.
@@ -142,7 +142,7 @@ pub(super) struct AppDefinition {
     suffixes: Vec<String>,
     #[serde(default)]
     path_glob: OneOrMany,
-    at: Option<At>,
+    at: Option<PathAnchor>,
     #[serde(default)]
     words: Vec<String>,
     regex: Option<String>,
@@ -191,7 +191,7 @@ impl From<AppDefinition> for Definition {
             must_match: app.must_match,
             must_not_match: app.must_not_match,
             is_app_evidence: true,
-            subject: Subject::default(),
+            subject: RuleSubject::default(),
         }
     }
 }
@@ -259,7 +259,7 @@ impl From<OneOrManyText> for OneOrMany {
 /// Where in a path `paths`, `suffixes` and `path_glob` match.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum At {
+pub(super) enum PathAnchor {
     /// Only at its start.
     Root,
 }

@@ -9,7 +9,7 @@ use std::ops::Range;
 use super::condition::{RequestFacts, fields};
 use super::definition::{Answer, Definition, Field, PAYLOADS};
 use super::literals::bit;
-use super::pattern::Pattern;
+use super::pattern::RulePattern;
 use super::word_set::WordSet;
 
 /// The compiled `unless` of a rule.
@@ -18,8 +18,8 @@ pub(super) struct Exceptions {
     /// The fields that `words` and `regex` check: those of the rule.
     pub(super) fields: u16,
     pub(super) words: Option<WordSet>,
-    pub(super) regex: Option<Pattern>,
-    pub(super) referer: Option<Pattern>,
+    pub(super) regex: Option<RulePattern>,
+    pub(super) referer: Option<RulePattern>,
     /// A scan uses the bit [`bit::EXCEPTION`]; this finds the position.
     pub(super) agents: Option<WordSet>,
     /// The rule has a regex, which is tried on the rest of the text.
@@ -34,8 +34,8 @@ impl Exceptions {
         Self {
             fields: d.fields().iter().fold(0, |mask, f| mask | bit::of_field(*f)),
             words: WordSet::any_of(&unless.words),
-            regex: unless.regex.map(Pattern::later),
-            referer: unless.referer.map(Pattern::later),
+            regex: unless.regex.map(RulePattern::later),
+            referer: unless.referer.map(RulePattern::later),
             agents: WordSet::any_of(&unless.agents),
             removes_text: d.regex.is_some(),
             ignores_status: d.answer == Some(Answer::Inconclusive) && !PAYLOADS.contains(&d.class.as_str()),
@@ -43,13 +43,13 @@ impl Exceptions {
     }
 
     /// All its regexes.
-    pub(super) fn patterns(&self) -> impl Iterator<Item = &Pattern> {
+    pub(super) fn patterns(&self) -> impl Iterator<Item = &RulePattern> {
         self.regex.iter().chain(&self.referer)
     }
 
     /// Whether `regex` matches a text, and still matches after excepted parts are removed.
     #[inline]
-    pub(super) fn matches_rest(&self, regex: &Pattern, text: &[u8]) -> bool {
+    pub(super) fn matches_rest(&self, regex: &RulePattern, text: &[u8]) -> bool {
         regex.is_match(text) && self.rest_of(text).is_none_or(|rest| regex.is_match(&rest))
     }
 

@@ -24,14 +24,14 @@ const NESTING: u32 = 64;
 
 /// A regex, compiled at first use.
 #[derive(Debug)]
-pub(super) struct Pattern {
+pub(super) struct RulePattern {
     source: String,
     /// Looked up at first use.
     automaton: OnceLock<Option<Automaton>>,
     regex: OnceLock<Option<Regex>>,
 }
 
-impl Pattern {
+impl RulePattern {
     /// A pattern to compile at first use; an invalid one matches nothing.
     pub(super) fn later(source: String) -> Self {
         Self { source, automaton: OnceLock::new(), regex: OnceLock::new() }

@@ -5,10 +5,10 @@
 
 use std::ops::Range;
 
-use super::condition::{Condition, RequestFacts, Shape};
+use super::condition::{Condition, RequestFacts, RequestShape};
 use super::definition::Field;
 use super::literals::bit;
-use super::pattern::Pattern;
+use super::pattern::RulePattern;
 use super::word_set::WordSet;
 
 /// A text of a request that rules check.
@@ -39,7 +39,7 @@ pub enum Requirement<'r> {
     /// One of these status codes.
     Status(&'r [u16]),
     /// This shape.
-    Shape(Shape),
+    Shape(RequestShape),
     /// One of its globs, in the resolved path.
     Glob(&'r str),
     /// One of its words in one of these fields, a mask of their bits.
@@ -128,7 +128,8 @@ impl Condition {
         let resolves = !unless.removes_text();
         let view = |f| if resolves && f == Field::Path { request.resolved } else { field(f) };
         let of_words = |words: &'r WordSet, fields, in_fields| not(words.text(), fields, find(|text| words.find(text), in_fields, &view));
-        let of_regex = |regex: &'r Pattern, fields, in_fields| not(regex.source(), fields, find(|text| regex.find(text), in_fields, &view));
+        let of_regex =
+            |regex: &'r RulePattern, fields, in_fields| not(regex.source(), fields, find(|text| regex.find(text), in_fields, &view));
         let headers = |field| if unless.headers_in_effect(request) { bit::of_field(field) } else { 0 };
         let (agent, referer) = (Field::UserAgent, Field::Referer);
         let words = unless.words.as_ref().map(|words| of_words(words, unless.fields, fields_in_effect));

@@ -10,7 +10,7 @@ use super::error::{RuleError, nearest};
 use super::literals::Literals;
 use super::window::Window;
 use crate::finding::{RuleId, Severity};
-use crate::soft_404::Subject;
+use crate::soft_404::RuleSubject;
 
 /// The metadata of a rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,7 +34,7 @@ pub struct Rule {
     /// It is app evidence: an ordinary request that is never reported.
     pub is_app_evidence: bool,
     /// What it looks for, for soft 404 detection.
-    pub subject: Subject,
+    pub subject: RuleSubject,
     /// CVE ids.
     pub cve: Vec<String>,
     /// MITRE ATT&CK techniques.
@@ -104,7 +104,7 @@ impl RuleSet {
 
     /// The subject of each rule, by number.
     #[must_use]
-    pub fn subjects(&self) -> Arc<[Subject]> {
+    pub fn subjects(&self) -> Arc<[RuleSubject]> {
         self.rules.iter().map(|rule| rule.subject).collect()
     }
 

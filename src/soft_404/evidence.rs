@@ -35,12 +35,12 @@ pub struct Response {
 impl Response {
     /// The size, if it is the size of content: not of a HEAD, a 204, a 206 or a 304, and not 0.
     #[must_use]
-    pub fn size(&self) -> Option<Size> {
+    pub fn size(&self) -> Option<ResponseSize> {
         let has_content = matches!(self.method, MethodClass::Get | MethodClass::Post)
             && matches!(self.status, Some(200..=299))
             && !matches!(self.status, Some(204 | 206));
         let bytes = self.bytes.filter(|&bytes| has_content && bytes > 0)?;
-        Some(Size { bytes, extra: self.extra })
+        Some(ResponseSize { bytes, extra: self.extra })
     }
 
     /// Whether GET got an empty response: a 204, or 0 bytes. A log without sizes may write 0 as well.
@@ -72,7 +72,7 @@ impl Response {
 
 /// Bytes of content, and of the request target beyond its path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Size {
+pub struct ResponseSize {
     /// Bytes sent.
     pub bytes: u64,
     /// See [`Response::extra`].
@@ -82,13 +82,13 @@ pub struct Size {
 /// A size as numbers, for a file.
 pub type SizeNumbers = (u64, u8);
 
-impl From<Size> for SizeNumbers {
-    fn from(Size { bytes, extra }: Size) -> Self {
+impl From<ResponseSize> for SizeNumbers {
+    fn from(ResponseSize { bytes, extra }: ResponseSize) -> Self {
         (bytes, extra)
     }
 }
 
-impl From<SizeNumbers> for Size {
+impl From<SizeNumbers> for ResponseSize {
     fn from((bytes, extra): SizeNumbers) -> Self {
         Self { bytes, extra }
     }
@@ -96,10 +96,10 @@ impl From<SizeNumbers> for Size {
 
 /// At most `MOST` sizes: those with the lowest hashes, so that the result does not depend on their order.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-struct SizeSet<const MOST: usize>(Vec<Size>);
+struct SizeSet<const MOST: usize>(Vec<ResponseSize>);
 
 impl<const MOST: usize> SizeSet<MOST> {
-    fn insert(&mut self, size: Size) {
+    fn insert(&mut self, size: ResponseSize) {
         if self.0.contains(&size) {
             return;
         }
@@ -110,7 +110,7 @@ impl<const MOST: usize> SizeSet<MOST> {
         }
     }
 
-    fn extend(&mut self, sizes: impl IntoIterator<Item = Size>) {
+    fn extend(&mut self, sizes: impl IntoIterator<Item = ResponseSize>) {
         sizes.into_iter().for_each(|size| self.insert(size));
     }
 
@@ -123,7 +123,7 @@ impl<const MOST: usize> SizeSet<MOST> {
 }
 
 /// A hash of a size.
-fn mixed(size: Size) -> u64 {
+fn mixed(size: ResponseSize) -> u64 {
     (size.bytes << 8 | u64::from(size.extra)).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29).wrapping_mul(0xbf58_476d_1ce4_e5b9)
 }
 
@@ -217,18 +217,18 @@ impl PathEvidence {
 
     /// Sizes of content that GET got.
     #[must_use]
-    pub fn get_sizes(&self) -> &[Size] {
+    pub fn get_sizes(&self) -> &[ResponseSize] {
         &self.get.0
     }
 
     /// Sizes of content that POST got.
     #[must_use]
-    pub fn post_sizes(&self) -> &[Size] {
+    pub fn post_sizes(&self) -> &[ResponseSize] {
         &self.post.0
     }
 
     /// All sizes of content.
-    pub fn sizes(&self) -> impl Iterator<Item = Size> {
+    pub fn sizes(&self) -> impl Iterator<Item = ResponseSize> {
         self.get.0.iter().chain(&self.post.0).copied()
     }
 
@@ -271,8 +271,8 @@ impl PathEvidence {
         let PathNumbers { shape, flags, get, post } = numbers;
         let mut evidence = Self { shape: shape.into(), flags, ..Self::default() };
         evidence.add_rules(rules);
-        evidence.get.extend(get.into_iter().map(Size::from));
-        evidence.post.extend(post.into_iter().map(Size::from));
+        evidence.get.extend(get.into_iter().map(ResponseSize::from));
+        evidence.post.extend(post.into_iter().map(ResponseSize::from));
         evidence
     }
 }
@@ -291,7 +291,7 @@ pub struct HomeSizes(BTreeSet<(u64, u64)>);
 impl HomeSizes {
     /// Adds a size in bytes.
     pub fn insert(&mut self, bytes: u64) {
-        let key = (mixed(Size { bytes, extra: 0 }), bytes);
+        let key = (mixed(ResponseSize { bytes, extra: 0 }), bytes);
         let is_full = self.0.len() >= MOST_HOME_SIZES;
         if is_full && self.0.last().is_some_and(|last| key >= *last) {
             return;
@@ -304,7 +304,7 @@ impl HomeSizes {
     /// Whether the home page had this size.
     #[must_use]
     pub fn contains(&self, bytes: u64) -> bool {
-        self.0.contains(&(mixed(Size { bytes, extra: 0 }), bytes))
+        self.0.contains(&(mixed(ResponseSize { bytes, extra: 0 }), bytes))
     }
 
     /// Whether no size is known.

@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use foldhash::HashMap;
 
-use super::evidence::{PathEvidence, Response, SiteEvidence, Size};
+use super::evidence::{PathEvidence, Response, ResponseSize, SiteEvidence};
 use super::region::{GradedPath, Region, RegionKind, RegionPath, SizePosition, UNLIKE, kinds, unlike};
-use super::{Answer, Extension, MethodClass, PathShape, Subject};
+use super::{Answer, Extension, MethodClass, PathShape, RuleSubject};
 use crate::finding::RuleId;
 
 /// Probability of a coincidence below which an answer is a soft 404.
@@ -25,7 +25,7 @@ const WITHOUT_SIZE: usize = 20;
 
 /// A path whose answer is graded.
 #[derive(Debug, Clone, Copy)]
-pub struct Candidate<'c> {
+pub struct GradeCandidate<'c> {
     /// The hash of the path.
     pub path: u64,
     /// Its shape.
@@ -145,19 +145,19 @@ pub struct Grader {
     server: Option<Region>,
     /// Hosts with few paths together.
     pool: Option<SiteRegions>,
-    subjects: Arc<[Subject]>,
+    subjects: Arc<[RuleSubject]>,
 }
 
 impl Grader {
     /// A grader without sites. `subjects` are those of the rules, by number.
     #[must_use]
-    pub fn empty(subjects: Arc<[Subject]>) -> Self {
+    pub fn empty(subjects: Arc<[RuleSubject]>) -> Self {
         Self { sites: Vec::new(), server: None, pool: None, subjects }
     }
 
     /// A grader for these sites, numbered by position. The flag marks virtual hosts, which may share a server.
     #[must_use]
-    pub fn new(sites: Vec<(bool, SiteEvidence)>, subjects: Arc<[Subject]>) -> Self {
+    pub fn new(sites: Vec<(bool, SiteEvidence)>, subjects: Arc<[RuleSubject]>) -> Self {
         let mut grader = Self::empty(subjects);
         grader.sites =
             (0..).zip(sites).map(|(number, (is_host, evidence))| GradedSite::new(number, is_host, evidence, &grader.subjects)).collect();
@@ -194,7 +194,7 @@ impl Grader {
 
     /// Grades an answer of a site. `known` is the evidence of the path, if the site's evidence was trimmed.
     #[must_use]
-    pub fn grade(&self, site: usize, candidate: &Candidate<'_>, known: Option<&PathEvidence>, response: &Response) -> Grade {
+    pub fn grade(&self, site: usize, candidate: &GradeCandidate<'_>, known: Option<&PathEvidence>, response: &Response) -> Grade {
         let known = known.or_else(|| self.sites[site].evidence.path(candidate.path));
         let is_refused = known.is_some_and(PathEvidence::is_refused);
         let get_sizes = known.map_or(&[][..], PathEvidence::get_sizes);
@@ -237,7 +237,7 @@ impl Grader {
         refused >= given.max(1)
     }
 
-    fn grade_size(&self, number: usize, candidate: &Candidate<'_>, size: Size, is_post: bool) -> Grade {
+    fn grade_size(&self, number: usize, candidate: &GradeCandidate<'_>, size: ResponseSize, is_post: bool) -> Grade {
         let known = &self.sites[number];
         if known.evidence.home.contains(size.bytes) {
             return Reason::HomePage.soft_404();
@@ -273,7 +273,7 @@ impl Grader {
         }
     }
 
-    fn grade_without_size(&self, site: usize, candidate: &Candidate<'_>, path: Option<&PathEvidence>, response: &Response) -> Grade {
+    fn grade_without_size(&self, site: usize, candidate: &GradeCandidate<'_>, path: Option<&PathEvidence>, response: &Response) -> Grade {
         let known = &self.sites[site];
         let answers_any = self.regions(site, &candidate.shape).any(|region| region.answers_any_get);
         if answers_any && !known.has_sizes && known.evidence.given_len() >= WITHOUT_SIZE {
@@ -310,14 +310,14 @@ impl Grader {
             return true;
         }
         known.regions.site.entries().iter().any(|entry| {
-            let candidate = Candidate { path: entry.id, shape: entry.evidence.shape, rules: entry.evidence.rules() };
+            let candidate = GradeCandidate { path: entry.id, shape: entry.evidence.shape, rules: entry.evidence.rules() };
             entry.evidence.sizes().any(|size| self.grade_size(site, &candidate, size, false).answer == Answer::Soft404)
         })
     }
 }
 
 impl GradedSite {
-    fn new(number: u32, is_host: bool, evidence: SiteEvidence, subjects: &[Subject]) -> Self {
+    fn new(number: u32, is_host: bool, evidence: SiteEvidence, subjects: &[RuleSubject]) -> Self {
         let has_sizes = evidence.given().any(|(_, path)| path.sizes().next().is_some());
         let is_refused = |path: &PathEvidence| path.is_refused() || path.is_head_refused();
         let refused = || evidence.given().chain(evidence.refused()).map(|(_, path)| path).filter(|path| is_refused(path));
@@ -333,7 +333,7 @@ impl GradedSite {
 }
 
 impl SiteRegions {
-    fn of(sites: &[(u32, &SiteEvidence)], subjects: &[Subject]) -> Self {
+    fn of(sites: &[(u32, &SiteEvidence)], subjects: &[RuleSubject]) -> Self {
         let weights = weights(sites);
         let part = |kind: RegionKind, within: &dyn Fn(&PathShape) -> bool| {
             let given = sites.iter().flat_map(|(host, site)| entries(*host, site.given(), subjects));
@@ -364,13 +364,13 @@ fn repeated<T: Ord + Copy>(values: &mut [T]) -> Vec<T> {
 fn entries<'s>(
     host: u32,
     paths: impl Iterator<Item = (u64, &'s Arc<PathEvidence>)> + 's,
-    subjects: &'s [Subject],
+    subjects: &'s [RuleSubject],
 ) -> impl Iterator<Item = RegionPath> + 's {
     paths.map(move |(path, evidence)| RegionPath::new(path, host, evidence, subjects))
 }
 
 /// Whether enough of these paths are unrelated; paths that no rule on paths matches do not count.
-fn are_unlike<'s>(host: u32, paths: impl Iterator<Item = (u64, &'s Arc<PathEvidence>)> + 's, subjects: &'s [Subject]) -> bool {
+fn are_unlike<'s>(host: u32, paths: impl Iterator<Item = (u64, &'s Arc<PathEvidence>)> + 's, subjects: &'s [RuleSubject]) -> bool {
     let entries: Vec<RegionPath> = entries(host, paths, subjects).filter(|entry| !entry.kinds.is_empty()).collect();
     unlike(entries.iter(), UNLIKE)
 }
@@ -383,7 +383,7 @@ fn weights(sites: &[(u32, &SiteEvidence)]) -> [f64; 2] {
 }
 
 /// All hosts as one region.
-fn server(sites: &[(u32, &SiteEvidence)], subjects: &[Subject]) -> Region {
+fn server(sites: &[(u32, &SiteEvidence)], subjects: &[RuleSubject]) -> Region {
     let given = sites.iter().flat_map(|(host, site)| entries(*host, site.given(), subjects));
     Region::new(RegionKind::Server, given, std::iter::empty(), weights(sites), subjects)
 }

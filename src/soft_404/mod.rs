@@ -14,8 +14,8 @@ use serde::{Deserialize, Serialize};
 
 pub use crate::log_entry::MethodClass;
 
-pub use evidence::{HomeSizes, MOST_PATHS, PathEvidence, PathNumbers, Response, SiteEvidence, Size, SizeNumbers};
-pub use grade::{Candidate, Grade, Grader, HOSTS, Reason};
+pub use evidence::{HomeSizes, MOST_PATHS, PathEvidence, PathNumbers, Response, ResponseSize, SiteEvidence, SizeNumbers};
+pub use grade::{Grade, GradeCandidate, Grader, HOSTS, Reason};
 pub use path::{Extension, PathShape, ShapeNumbers, path_hash};
 
 /// The grade of an answer to a probe, compared with the answers of its site to any path. Ordered by relevance.
@@ -46,7 +46,7 @@ impl Answer {
 /// What a rule looks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Subject {
+pub enum RuleSubject {
     /// A file, a folder or a page.
     #[default]
     Path,

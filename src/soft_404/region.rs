@@ -12,8 +12,8 @@
 
 use std::sync::{Arc, OnceLock};
 
-use super::evidence::{PathEvidence, Size};
-use super::{PathShape, Subject};
+use super::evidence::{PathEvidence, ResponseSize};
+use super::{PathShape, RuleSubject};
 use crate::finding::RuleId;
 
 /// Most answered paths of a region: twice those of a site, for regions of several hosts. Models use 16-bit indices.
@@ -120,15 +120,15 @@ pub(super) enum SizePosition {
 }
 
 impl RegionPath {
-    pub(super) fn new(id: u64, host: u32, evidence: &Arc<PathEvidence>, subjects: &[Subject]) -> Self {
+    pub(super) fn new(id: u64, host: u32, evidence: &Arc<PathEvidence>, subjects: &[RuleSubject]) -> Self {
         Self { id, host, kinds: kinds(evidence.rules(), subjects), evidence: Arc::clone(evidence) }
     }
 }
 
 /// The rules that look for a path, not for a client or a method.
-pub(super) fn kinds(rules: &[RuleId], subjects: &[Subject]) -> Vec<RuleId> {
+pub(super) fn kinds(rules: &[RuleId], subjects: &[RuleSubject]) -> Vec<RuleId> {
     let subject = |rule: &RuleId| subjects.get(usize::from(rule.0)).copied().unwrap_or_default();
-    rules.iter().copied().filter(|rule| subject(rule) != Subject::Client).collect()
+    rules.iter().copied().filter(|rule| subject(rule) != RuleSubject::Client).collect()
 }
 
 impl Region {
@@ -138,7 +138,7 @@ impl Region {
         given: impl Iterator<Item = RegionPath>,
         refused: impl Iterator<Item = RegionPath>,
         weights: [f64; 2],
-        subjects: &[Subject],
+        subjects: &[RuleSubject],
     ) -> Self {
         let mut entries: Vec<RegionPath> = given.take(MOST).collect();
         let refused: Vec<RegionPath> = refused.collect();
@@ -168,7 +168,7 @@ impl Region {
         is_refused: impl Fn(&PathEvidence) -> bool,
         refused: &[RegionPath],
         [weight_given, weight_refused]: [f64; 2],
-        subjects: &[Subject],
+        subjects: &[RuleSubject],
     ) -> bool {
         let (given, others): (Vec<&RegionPath>, Vec<&RegionPath>) = self.entries.iter().partition(|entry| is_given(&entry.evidence));
         if given.len() < SATURATED_PATHS {
@@ -229,7 +229,7 @@ impl Region {
     }
 
     /// The probability that this many unrelated paths have content of about this size by chance; 1 if they are related.
-    pub(super) fn chance(&self, path: &GradedPath<'_>, size: Size) -> f64 {
+    pub(super) fn chance(&self, path: &GradedPath<'_>, size: ResponseSize) -> f64 {
         let mut best = 1.0_f64;
         for model in &self.models {
             let value = model.value(size, path.shape);
@@ -296,7 +296,7 @@ impl Region {
 
     /// Whether an unrelated path has content of exactly this size, which is unlikely by chance among few paths. `strict` counts
     /// only sizes that a client cannot pad: short targets, and GET alone for a whole site.
-    pub(super) fn has_pair(&self, path: &GradedPath<'_>, size: Size, strict: bool) -> bool {
+    pub(super) fn has_pair(&self, path: &GradedPath<'_>, size: ResponseSize, strict: bool) -> bool {
         /// Longest target that counts; paths of scanner lists are shorter, and allow little padding.
         const SHORT: u16 = 64;
         if strict && self.sized as f64 * share(0, size.bytes) > super::grade::WEAK {
@@ -338,7 +338,7 @@ impl Region {
     }
 
     /// How a size compares with the other sizes of the region; `None` if there are too few.
-    pub(super) fn position(&self, path: &GradedPath<'_>, size: Size) -> Option<SizePosition> {
+    pub(super) fn position(&self, path: &GradedPath<'_>, size: ResponseSize) -> Option<SizePosition> {
         let models: Vec<(&SizeModel, usize)> = self.models.iter().map(|model| (model, self.unexplained(model))).collect();
         let fewest = models.iter().map(|(_, unexplained)| *unexplained).min()?;
         // Sizes that differ only by the printed URL do not vary.
@@ -357,7 +357,7 @@ impl Region {
         })
     }
 
-    fn position_in(&self, model: &SizeModel, path: &GradedPath<'_>, size: Size) -> Option<SizePosition> {
+    fn position_in(&self, model: &SizeModel, path: &GradedPath<'_>, size: ResponseSize) -> Option<SizePosition> {
         /// Bytes by which pages of one template differ.
         const JITTER: f64 = 48.0;
         /// A quarter: pages with varying content seldom differ by more from their neighbours.
@@ -428,7 +428,7 @@ impl Region {
 }
 
 impl SizeModel {
-    fn value(&self, size: Size, shape: &PathShape) -> i64 {
+    fn value(&self, size: ResponseSize, shape: &PathShape) -> i64 {
         let length = match self.length {
             LengthOf::Path => u64::from(shape.len),
             LengthOf::Target => u64::from(shape.len) + u64::from(size.extra),
@@ -533,8 +533,8 @@ fn same_name(entries: &[&RegionPath]) -> usize {
 }
 
 /// Whether the answered paths cannot all exist: pages of several products, one file in several folders, a random name.
-fn contradicts(given: &[&RegionPath], subjects: &[Subject]) -> bool {
-    let is_product = |rule: &&RuleId| subjects.get(usize::from(rule.0)) == Some(&Subject::Product);
+fn contradicts(given: &[&RegionPath], subjects: &[RuleSubject]) -> bool {
+    let is_product = |rule: &&RuleId| subjects.get(usize::from(rule.0)) == Some(&RuleSubject::Product);
     let products = given.iter().flat_map(|entry| entry.kinds.iter().filter(is_product)).map(|rule| u32::from(rule.0));
     let extensions = given.iter().map(|entry| entry.evidence.shape.extension).filter(|extension| extension.is_platform());
     let platforms = extensions.map(|extension| u32::MAX - extension as u32);

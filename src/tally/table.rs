@@ -13,7 +13,7 @@ use super::cell::{Cell, CellKey, SampleView};
 use super::counts::Counts;
 use super::rest::{Line, Rest};
 use super::texts::Texts;
-use crate::intern::{Slot, hash_tag};
+use crate::intern::{InternSlot, hash_tag};
 
 /// Keys that are looked up together.
 pub(super) const BATCH: usize = 32;
@@ -25,7 +25,7 @@ pub(super) struct Table {
     rests: Vec<Rest>,
     /// Those of the proofs.
     texts: Texts,
-    slots: HashTable<Slot>,
+    slots: HashTable<InternSlot>,
     state: RandomState,
 }
 
@@ -101,7 +101,7 @@ impl Table {
             lead.tag = hash_tag(&self.state, key);
         }
         for lead in &mut leads[..keys.len()] {
-            lead.number = Slot::find(&self.slots, lead.tag, |_| true).unwrap_or(NOWHERE);
+            lead.number = InternSlot::find(&self.slots, lead.tag, |_| true).unwrap_or(NOWHERE);
         }
         // A first look, on which nothing waits, brings them near.
         let near = |lead: &Lead| self.counts.get(lead.number as usize).map_or(0, |counts| counts.hits);
@@ -116,7 +116,7 @@ impl Table {
         if is_key(lead.number) {
             return Some(lead.number as usize);
         }
-        Slot::find(&self.slots, lead.tag, is_key).map(|number| number as usize)
+        InternSlot::find(&self.slots, lead.tag, is_key).map(|number| number as usize)
     }
 
     /// Counts a hit.
@@ -135,7 +135,7 @@ impl Table {
     fn push(&mut self, counts: Counts, lead: Lead, rest: Rest) -> usize {
         let number = self.counts.len();
         // Four thousand million cells do not fit into any memory.
-        let slot = Slot { tag: lead.tag, number: number as u32 };
+        let slot = InternSlot { tag: lead.tag, number: number as u32 };
         self.slots.insert_unique(slot.place(), slot, |slot| slot.place());
         self.counts.push(counts);
         self.rests.push(rest);

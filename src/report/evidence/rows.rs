@@ -12,7 +12,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use crate::finding::Severity;
 use crate::report::model::Skipped;
 use crate::rules::By;
-use crate::soft_404::{ShapeNumbers, SizeNumbers, Subject};
+use crate::soft_404::{RuleSubject, ShapeNumbers, SizeNumbers};
 use crate::time::LogTime;
 
 /// Seconds since 1970 and minutes east of UTC.
@@ -38,7 +38,7 @@ pub(super) struct RuleRow<'a> {
     pub(super) counts: Option<(By, u32, u32)>,
     pub(super) unless_app: Vec<Cow<'a, str>>,
     pub(super) is_app_evidence: bool,
-    pub(super) subject: Subject,
+    pub(super) subject: RuleSubject,
     pub(super) cve: Vec<Cow<'a, str>>,
 }
 

@@ -23,9 +23,9 @@ fn sigma(detection: &str) -> Import {
 }
 
 /// Matches requests against the rules of an import.
-struct CaseRunner(RuleSet);
+struct ImportRunner(RuleSet);
 
-impl CaseRunner {
+impl ImportRunner {
     fn of(import: &Import) -> Self {
         let text: String = import.drafts.iter().map(RuleBuilder::to_toml).collect();
         Self(check(Path::new("x.toml"), &text).unwrap())
@@ -65,21 +65,21 @@ fn sigma_rules_match_the_same_requests() {
     for (detection, hit, miss) in cases {
         let import = sigma(detection);
         assert!(import.skipped.is_empty(), "{detection}: {:?}", import.skipped);
-        let runner = CaseRunner::of(&import);
+        let runner = ImportRunner::of(&import);
         assert!(runner.finds(hit, 404, "-") && !runner.finds(miss, 404, "-"), "{detection}: {}", import.drafts[0].to_toml());
     }
 }
 
 #[test]
 fn sigma_statuses_and_agents_are_imported() {
-    let runner = CaseRunner::of(&sigma("  s:\n    cs-uri-query|contains: 'zzz'\n    sc-status: [200, 301]\n  condition: s"));
+    let runner = ImportRunner::of(&sigma("  s:\n    cs-uri-query|contains: 'zzz'\n    sc-status: [200, 301]\n  condition: s"));
     assert!(runner.finds("GET /zzz", 301, "-") && !runner.finds("GET /zzz", 404, "-"));
     let runner =
-        CaseRunner::of(&sigma("  s:\n    cs-uri-query|contains: 'zzz'\n  filter:\n    sc-status: 404\n  condition: s and not filter"));
+        ImportRunner::of(&sigma("  s:\n    cs-uri-query|contains: 'zzz'\n  filter:\n    sc-status: 404\n  condition: s and not filter"));
     assert!(runner.finds("GET /zzz", 500, "-") && !runner.finds("GET /zzz", 404, "-"));
-    let runner = CaseRunner::of(&sigma("  s:\n    cs-user-agent|contains: ['eviltool', 'worse']\n  condition: s"));
+    let runner = ImportRunner::of(&sigma("  s:\n    cs-user-agent|contains: ['eviltool', 'worse']\n  condition: s"));
     assert!(runner.finds("GET /", 200, "x Worse/1") && !runner.finds("GET /worse", 200, "Mozilla/5.0"));
-    let runner = CaseRunner::of(&sigma("  s:\n    c-useragent: 'evil*tool'\n  condition: s"));
+    let runner = ImportRunner::of(&sigma("  s:\n    c-useragent: 'evil*tool'\n  condition: s"));
     assert!(runner.finds("GET /", 200, "evil big tool") && !runner.finds("GET /", 200, "an evil tool"));
 }
 
@@ -118,7 +118,7 @@ fn templates_are_paths_queries_and_methods() {
     assert_eq!((first.class.as_str(), first.title.as_str(), first.severity.as_str()), ("panel", "Some panel", "high"));
     assert_eq!((&first.cve[..], &first.cwe[..]), (&["CVE-2020-12345".to_owned()][..], &[22, 79][..]));
     assert_eq!(skipped(&import), ["every client requests '/'", "it holds a variable", "ordinary clients request it too"]);
-    let runner = CaseRunner::of(&import);
+    let runner = ImportRunner::of(&import);
     for (request, expected) in [
         ("GET /zz/a.php", true),
         ("GET /app/zz/b.php", true),
@@ -137,7 +137,7 @@ fn templates_are_paths_queries_and_methods() {
 
 #[test]
 fn path_tricks_of_a_template_are_kept() {
-    let runner = CaseRunner::of(&imported("x.yaml", "id: a\ninfo: {name: x}\nhttp: [{path: ['{{BaseURL}}/..;/manager/html']}]"));
+    let runner = ImportRunner::of(&imported("x.yaml", "id: a\ninfo: {name: x}\nhttp: [{path: ['{{BaseURL}}/..;/manager/html']}]"));
     assert!(runner.finds("GET /..;/manager/html", 404, "-") && !runner.finds("GET /manager/html", 404, "-"));
 }
 
@@ -147,7 +147,7 @@ fn data_files_are_words_by_their_name() {
     assert_eq!((import.drafts[0].class.as_str(), &import.drafts[0].words[..]), ("lfi", &["/etc/zz".to_owned(), "proc/zz".into()][..]));
     assert_eq!(import.skipped.len(), 1);
     let agents = imported("scanners-user-agents.data", "eviltool\n");
-    assert!(CaseRunner::of(&agents).finds("GET /", 200, "EvilTool/1") && !CaseRunner::of(&agents).finds("GET /eviltool", 200, "-"));
+    assert!(ImportRunner::of(&agents).finds("GET /", 200, "EvilTool/1") && !ImportRunner::of(&agents).finds("GET /eviltool", 200, "-"));
     assert!(imported("sql-errors.data", "x\n").drafts.is_empty());
 }
 
@@ -175,7 +175,7 @@ proptest! {
         prop_assert!(import.drafts.len() <= 1);
         for draft in &import.drafts {
             prop_assert_eq!(&draft.id, "own/list");
-            let runner = CaseRunner::of(&import);
+            let runner = ImportRunner::of(&import);
             for hit in &draft.must_match {
                 prop_assert!(runner.finds(&hit.request, 404, "-"), "{:?} {:?}", hit, draft.paths);
             }
@@ -191,7 +191,7 @@ proptest! {
         for name in ["x.yml", "x.data"] {
             if let Ok(mut import) = import(Path::new(name), &text, None) {
                 finalize(&mut import, &mut BTreeSet::new());
-                let _ = CaseRunner::of(&import);
+                let _ = ImportRunner::of(&import);
             }
         }
     }

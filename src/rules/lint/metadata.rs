@@ -3,7 +3,7 @@
 //! Checks one rule at a time. `rules test` runs the cases.
 
 use super::super::load::LocatedRule;
-use super::super::pattern::Pattern;
+use super::super::pattern::RulePattern;
 use super::{Diagnostic, LintLevel, few, report};
 
 /// Fewest `must_match` cases, and fewest `must_not_match` cases, of a rule.
@@ -98,7 +98,7 @@ fn cases(rule: &LocatedRule, found: &mut Vec<Diagnostic>) {
 }
 
 fn regex(rule: &LocatedRule, found: &mut Vec<Diagnostic>) {
-    let matches_nothing = |source: &String| Pattern::later(source.clone()).is_match(b"");
+    let matches_nothing = |source: &String| RulePattern::later(source.clone()).is_match(b"");
     if rule.definition.regex.as_ref().is_some_and(matches_nothing) {
         report(
             rule,

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use aho_corasick::AhoCorasick;
 
 use super::super::case::Case;
-use super::super::definition::{At, Definition, Field};
+use super::super::definition::{Definition, Field, PathAnchor};
 use super::super::literals::bit;
 use super::super::load::LocatedRule;
 use super::literal::{LiteralList, besides, fields, is_alone};
@@ -92,7 +92,7 @@ fn by_others(
     else {
         return;
     };
-    let root = rule.definition.at == Some(At::Root);
+    let root = rule.definition.at == Some(PathAnchor::Root);
     let mut told = CoveredLiterals::new();
     let mut covered = 0;
     for literal in list.of(&rule.definition) {
@@ -154,7 +154,7 @@ impl LiteralIndex {
     fn of(rules: &[LocatedRule]) -> Self {
         let mut entries = Vec::new();
         for (rule, located) in rules.iter().enumerate() {
-            let root = located.definition.at == Some(At::Root);
+            let root = located.definition.at == Some(PathAnchor::Root);
             for list in LiteralList::ALL.into_iter().filter(|list| *list != LiteralList::Globs) {
                 let texts = list.of(&located.definition).iter().map(|text| text.to_ascii_lowercase());
                 entries.extend(texts.map(|text| LiteralEntry { rule, list, text, root }));
