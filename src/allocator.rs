@@ -1,12 +1,12 @@
-//! Memory: large buffers have a place of their own, and where there is no more memory the process ends with a message.
+//! The global allocator: large buffers are mapped separately, and without memory the process ends with a message.
 //!
-//! Each thread fills tables, hands them to the whole and begins anew. By itself glibc takes the first large buffer that is freed
-//! for a sign that more will come, and from then on cuts large ones from the same heaps as texts of a few bytes: those stay,
-//! and between them lie holes of megabytes that no other thread can use. With seven threads that was most of all memory. A
-//! buffer of its own goes back to the system when it is freed, and grows without being copied.
+//! Each thread fills tables, merges them and starts again. By default glibc raises its mmap threshold when the first large buffer
+//! is freed, and then allocates large buffers on the same heaps as small texts. Small texts stay, and the holes of megabytes
+//! between them are lost for other threads; with seven threads that was most of the memory. A mapped buffer is returned to the
+//! system when it is freed, and grows without a copy.
 //!
-//! The setting changes no value and cannot fail to any harm: where the C library is another one, nothing is done. Nothing here frees
-//! memory or tries again: what the system refuses under `ulimit -v`, or in a container, it refuses again.
+//! With another C library than glibc nothing is set. Failed allocations are not retried: under `ulimit -v`, or in a container, they
+//! would fail again.
 
 #![expect(unsafe_code, reason = "an allocator, and a setting of the C library")]
 
@@ -14,13 +14,13 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// The exit code without memory: the report is not written.
+/// The exit code if memory runs out.
 const NO_REPORT: i32 = 4;
 
 const MESSAGE: &[u8] = b"error: out of memory: the system gives no more; raise its limit (`ulimit -v`, or that of the container), or \
 give --threads a smaller number\n";
 
-/// The allocator of the system. Where it has no more memory, the process ends with a message, not by a signal.
+/// The system allocator. If it fails, the process ends with a message, not by a signal.
 #[derive(Debug)]
 pub struct Allocator;
 
@@ -54,7 +54,7 @@ unsafe impl GlobalAlloc for Allocator {
     }
 }
 
-/// The block, or the end of the process. No caller has a use for a failed allocation: all of them would abort.
+/// Returns the block, or ends the process: no caller can handle a failed allocation.
 #[inline]
 fn or_end(block: *mut u8) -> *mut u8 {
     if block.is_null() {
@@ -63,12 +63,12 @@ fn or_end(block: *mut u8) -> *mut u8 {
     block
 }
 
-/// Ends without unwinding and without running what is registered for the exit: both may allocate.
+/// Ends the process without unwinding and without exit handlers: both may allocate.
 #[cold]
 fn end() -> ! {
     static ENDS: AtomicBool = AtomicBool::new(false);
     while ENDS.swap(true, Ordering::Relaxed) {
-        // Another thread writes the message, and ends this one with the process.
+        // Another thread writes the message and ends the process.
         // SAFETY: it takes nothing, and returns where a signal was handled (`pause(2)`).
         let _ = unsafe { libc::pause() };
     }
@@ -77,11 +77,11 @@ fn end() -> ! {
     unsafe { libc::_exit(NO_REPORT) }
 }
 
-/// Buffers of so many bytes have a place of their own. glibc begins with 128 KiB, and raises that up to 32 MiB.
+/// Size from which buffers are mapped separately. glibc starts with 128 KiB and raises it up to 32 MiB.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 const LARGE: i32 = 256 << 10;
 
-/// To be called once, at the start.
+/// Sets the mmap threshold of glibc. Call it once, at the start.
 pub fn set_mmap_threshold() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     // SAFETY: It takes two numbers, and may be called at any time from any thread (`mallopt(3)`).

@@ -1,6 +1,6 @@
-//! Lists the rule files of `rules/` so that they are built into the binary; a new file needs no code. Each comes as it is
-//! written, for people, and in a form that takes a tenth of the time to read; its regexes come as automata, where those are
-//! small. What is wrong with a file it does not say: such a file has no short form, and whoever loads it is told.
+//! Embeds the rule files of `rules/` in the binary; a new file needs no code. Each file is embedded as source text and as JSON,
+//! which loads in a tenth of the time; small regexes are embedded as automata. The build does not report errors in a file: such a
+//! file has no JSON form, and loading it reports the error.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -16,11 +16,11 @@ mod case_folding;
 #[path = "rules/lines.rs"]
 mod lines;
 
-/// Bytes of an automaton: five in six regexes have one, and all together take six megabytes.
+/// Largest automaton, in bytes. Five in six regexes have one, and all together are six megabytes.
 const LARGEST: usize = 1 << 17;
-/// The same before states that are alike become one. Some shrink to a sixth.
+/// The same before minimization, which shrinks some to a sixth.
 const LARGEST_BEFORE: usize = 1 << 19;
-/// Each begins at a multiple of these many bytes.
+/// Alignment of each table, in bytes.
 const ALIGNMENT: usize = 8;
 
 fn main() -> io::Result<()> {
@@ -51,7 +51,7 @@ fn main() -> io::Result<()> {
     write_automata(&out, &regexes)
 }
 
-/// A rule file as JSON, with the lines of its rules.
+/// A rule file as JSON, with the line numbers of its rules.
 fn short_form(text: &str, file: &serde_json::Value) -> Option<String> {
     serde_json::to_string(&serde_json::json!({ "lines": lines::RuleLines::of(text).ok()?, "file": file })).ok()
 }
@@ -64,7 +64,7 @@ fn regexes_of(file: &serde_json::Value) -> Vec<String> {
         .collect()
 }
 
-/// One file of tables, and a list of whose they are and where they lie.
+/// Writes one file of tables, and a list of regexes with the ranges of their tables.
 fn write_automata(out: &Path, regexes: &BTreeSet<String>) -> io::Result<()> {
     let is_big_endian = env::var("CARGO_CFG_TARGET_ENDIAN").is_ok_and(|endian| endian == "big");
     let (mut tables, mut list) = (Vec::new(), String::from("&[\n"));
@@ -81,7 +81,7 @@ fn write_automata(out: &Path, regexes: &BTreeSet<String>) -> io::Result<()> {
     fs::write(out.join("automata.rs"), list)
 }
 
-/// What says whether a regex matches, read as `src/rules/pattern.rs` does. None where it is large or no regex.
+/// The automaton of a regex, compiled like `src/rules/pattern.rs` does; `None` if it is too large or no valid regex.
 fn automaton(regex: &str) -> Option<dense::DFA<Vec<u32>>> {
     let limits = dense::Config::new().start_kind(StartKind::Unanchored).minimize(true).dfa_size_limit(Some(LARGEST_BEFORE));
     dense::Builder::new()

@@ -1,6 +1,6 @@
-//! What a verdict is made of: how bad, which rules say so, and where the line stands.
+//! Findings of the engine: severity, rules, hits with their positions, and line counts.
 //!
-//! Plain data. What a rule looks for is the business of `rules`; whether a line meets it, of `engine`.
+//! Plain data. `rules` defines what to look for; `engine` matches lines.
 
 mod app_evidence;
 
@@ -21,15 +21,15 @@ pub use app_evidence::{AppAsset, AppEvidence, BoundedSet};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
-    /// Worth knowing, nothing to do.
+    /// For information.
     Info,
-    /// Noise of the internet: someone looks around.
+    /// Background noise of the internet.
     Low,
     /// A probe for something that would help an attacker.
     Medium,
     /// A probe for something that would let an attacker in.
     High,
-    /// An attempt to take the machine over.
+    /// An attempt to take over the host.
     Critical,
 }
 
@@ -43,7 +43,7 @@ impl Severity {
         Self::ALL[(self as usize + 1).min(Self::ALL.len() - 1)]
     }
 
-    /// The word reports and rules use.
+    /// The word in reports and rules.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -73,61 +73,61 @@ impl FromStr for Severity {
     }
 }
 
-/// A rule's place in the rule set it was compiled into.
+/// The index of a rule in its rule set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RuleId(pub u16);
 
-/// What the engine found in a run of lines. It owns all it says, as the lines may be gone when it is read; its numbers are
-/// those of the [`SymbolTables`](crate::intern::SymbolTables) of the worker that found it.
+/// What the engine found in a chunk of lines. It owns its data, as the lines may be gone when it is read. Ids are those of the
+/// [`SymbolTables`](crate::intern::SymbolTables) of the worker.
 #[derive(Debug, Default)]
 pub struct Findings {
     /// Where each line went.
     pub lines: LineCounts,
-    /// Lines kept although no time could be read, where a window asked for one.
+    /// Lines without a time that were kept despite `--since` or `--until`.
     pub without_time: u64,
     /// The earliest and the latest time of a parsed line.
     pub times: Option<(LogTime, LogTime)>,
-    /// Who asked, a number for each request within the time window.
+    /// The client of each request within the time window.
     pub request_clients: Vec<u32>,
-    /// Clients whose address is in a line that no format explains and no rule matches, a number for each such line: it may be an
-    /// ordinary request of theirs.
+    /// Clients whose address is in an unparsed line that no rule matches: the line may be an ordinary request of theirs.
     pub mentioned: Vec<u32>,
-    /// The lines that matched, in their order.
+    /// The lines that matched, in order.
     pub hits: Vec<Hit>,
-    /// Lines that matched and are allowed: the number of the entry that says so, and the asker.
+    /// Lines that matched and are allowed: the allow list entry, and the client.
     pub allowed: Vec<(u16, u32)>,
-    /// What was answered that shows an app.
+    /// App assets that were served.
     pub signs: AppEvidence,
-    /// Sizes of home pages, by the number of the host.
+    /// Sizes of home pages, by host.
     pub home: Homes,
-    /// The requests that matched nothing, where the run asks for them.
+    /// Requests that matched no rule, if the options include them.
     pub unlisted: Vec<UnmatchedRequest>,
     text: Vec<u8>,
 }
 
-/// Where lines went: `lines = parsed + unparsed + oversized + skipped`.
+/// Line counts: `lines = parsed + unparsed + oversized + skipped`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LineCounts {
     /// All lines.
     pub lines: u64,
-    /// Lines that the Common Log Format or one of its children explains, by the format's place in its list.
+    /// Parsed lines of the Common Log Format family, by format.
     pub parsed: [u64; 3],
-    /// Lines that another format explains.
+    /// Parsed lines of other formats.
     pub others: OtherFormatCounts,
-    /// Of the lines that a format explains, those with two addresses of which either may be the client.
+    /// Parsed lines with two addresses, either of which may be the client.
     pub without_client: u64,
-    /// Lines that none does.
+    /// Lines that no format parses.
     pub unparsed: u64,
     /// Lines over the length limit.
     pub oversized: u64,
-    /// Lines of a log's own, such as `#Version: 1.0`, that are no requests.
+    /// Directives of the log writer, such as `#Version: 1.0`.
     pub skipped: u64,
-    /// NUL bytes before lines, in lines that do not parse and in long ones: no log writer writes them, a hole in the file leaves them.
+    /// NUL bytes before lines, in unparsed lines and in long ones: no log writer writes them, but holes of sparse files contain
+    /// them.
     pub nul_bytes: u64,
 }
 
 impl LineCounts {
-    /// Lines that a format explains.
+    /// All parsed lines.
     #[must_use]
     pub fn parsed(&self) -> u64 {
         self.parsed.iter().sum::<u64>() + self.others.sum()
@@ -153,7 +153,7 @@ impl LineCounts {
 pub struct Hit {
     /// The line's number within the run, from 0.
     pub line: u32,
-    /// Where the line begins, in bytes from the start of the run.
+    /// The start of the line, in bytes from the start of the chunk.
     pub offset: u64,
     /// When.
     pub time: Option<LogTime>,
@@ -161,9 +161,9 @@ pub struct Hit {
     pub status: Option<u16>,
     /// Bytes sent.
     pub bytes: Option<u64>,
-    /// Whether a format explains the line.
+    /// Whether the line was parsed.
     pub parsed: bool,
-    /// Whether a 2xx means that what was asked for is there.
+    /// Whether a 2xx means that the requested resource exists.
     pub exposes: bool,
     /// The class of the method.
     pub method: MethodClass,
@@ -171,32 +171,32 @@ pub struct Hit {
     pub has_query: bool,
     /// Bytes of the target beyond the path, 255 for more.
     pub extra: u8,
-    /// The client's number.
+    /// The client.
     pub client: u32,
-    /// The number of the normalised path.
+    /// The normalised path.
     pub path: u32,
-    /// The number of the virtual host.
+    /// The virtual host.
     pub host: u32,
-    /// The number of the list of rules that matched.
+    /// The list of rules that matched.
     pub rules: u32,
-    /// What it counts for besides.
+    /// The windows that it counts for.
     pub windows: Windows,
     text: Range<usize>,
 }
 
-/// What a hit counts for where a rule has a `window`.
+/// What a hit counts for if a rule has a `window`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Windows {
     /// A rule counts the requests of its client.
     pub by_client: bool,
     /// A rule counts the requests for its path.
     pub by_path: bool,
-    /// All its rules have a window: alone it is no finding, and no evidence of what its site answers to probes.
+    /// All its rules have a window: alone it is no finding, and no evidence for soft 404 detection.
     pub only: bool,
 }
 
 impl Findings {
-    /// What there is to say of a line that was too long to be looked at.
+    /// The findings of a line that is too long.
     #[must_use]
     pub fn of_oversized_line() -> Self {
         let lines = LineCounts { lines: 1, oversized: 1, ..LineCounts::default() };
@@ -209,7 +209,7 @@ impl Findings {
         self.request_clients.len() as u64
     }
 
-    /// Empties it, but for its room.
+    /// Clears it, but keeps its capacity.
     #[must_use]
     pub fn cleared(mut self) -> Self {
         self.request_clients.clear();
@@ -224,7 +224,7 @@ impl Findings {
         Self { request_clients, mentioned, hits, allowed, signs, home, unlisted, text, ..Self::default() }
     }
 
-    /// Keeps a hit and its line.
+    /// Adds a hit and its line.
     pub fn push(&mut self, mut hit: Hit, text: &[u8]) {
         hit.text = self.keep(text);
         self.hits.push(hit);
@@ -244,7 +244,7 @@ impl Findings {
 }
 
 impl Hit {
-    /// A hit that knows its place and nothing else yet.
+    /// A hit with its position alone.
     #[must_use]
     pub fn at(line: u32, offset: u64) -> Self {
         Self {
@@ -283,13 +283,13 @@ pub struct UnmatchedRequest {
     pub client: u32,
     /// The number of the path in lower case.
     pub path: u32,
-    /// The client followed a link to it, and was answered.
+    /// The client followed a link to it and was answered.
     pub linked: bool,
     target: Range<usize>,
 }
 
 impl UnmatchedRequest {
-    /// A request by its place, who asked, and for what.
+    /// A request by position, client and path.
     #[must_use]
     pub fn new(line: u32, offset: u64, client: u32, path: u32) -> Self {
         Self { line, offset, client, path, time: None, status: None, linked: false, target: 0..0 }
@@ -297,13 +297,13 @@ impl UnmatchedRequest {
 }
 
 impl Findings {
-    /// Notes a request that no rule matched, and its target as logged where that is not the path itself.
+    /// Adds a request that no rule matched, and its target as logged if that differs from the path.
     pub fn push_unmatched(&mut self, mut request: UnmatchedRequest, target: &[u8]) {
         request.target = self.keep(target);
         self.unlisted.push(request);
     }
 
-    /// The target of such a request; empty where it is the path itself.
+    /// The target of such a request; empty if it equals the path.
     #[must_use]
     pub fn target(&self, request: &UnmatchedRequest) -> &[u8] {
         &self.text[request.target.clone()]
@@ -326,7 +326,7 @@ impl OtherFormatCounts {
         }
     }
 
-    /// Adds the lines of others.
+    /// Adds the counts of another chunk.
     pub fn add(&mut self, other: &Self) {
         other.0.iter().for_each(|(name, lines)| self.count(name, *lines));
     }
@@ -358,7 +358,7 @@ pub struct Homes {
 }
 
 impl Homes {
-    /// A host answered a request for its home page with so many bytes.
+    /// Records the size of a home page.
     #[inline]
     pub fn record(&mut self, host: u32, bytes: u64) {
         if self.last.replace((host, bytes)) != Some((host, bytes)) {
@@ -371,7 +371,7 @@ impl Homes {
         self.sizes.iter().copied()
     }
 
-    /// Empties it.
+    /// Clears it.
     pub fn clear(&mut self) {
         self.sizes.clear();
         self.last = None;

@@ -1,7 +1,6 @@
-//! One request as a log line tells it, and what the server said to it.
+//! A request and its response as logged.
 //!
-//! Plain data: borrowed bytes, nothing decoded, nothing judged. Where a field could not be read it is `None`; a record
-//! never fails.
+//! Plain data: borrowed bytes, not decoded. A field that could not be read is `None`.
 
 use std::fmt;
 
@@ -10,38 +9,38 @@ use crate::time::LogTime;
 /// The fields of one line, borrowed from it. Text is as logged, with the log writer's escapes still in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct LogEntry<'a> {
-    /// The address that asked, as logged.
+    /// The client address, as logged.
     pub client: &'a [u8],
-    /// The virtual host, where the format logs one; without the port.
+    /// The virtual host without the port, if the format has one.
     pub host: Option<&'a [u8]>,
-    /// When, by the log's own clock.
+    /// The time of the log.
     pub time: Option<LogTime>,
-    /// The quoted request line, `GET / HTTP/1.1`, or whatever a client sent instead of one.
+    /// The quoted request line, `GET / HTTP/1.1`, or what the client sent instead.
     pub request: &'a [u8],
-    /// The status code, where it has three digits.
+    /// The status code, if it has three digits.
     pub status: Option<u16>,
-    /// Bytes sent, where the log has a number.
+    /// Bytes sent, if the log has a number.
     pub bytes: Option<u64>,
-    /// The `Referer` header, `None` where the log has `-` or no such field.
+    /// The `Referer` header, `None` if the log has `-` or no such field.
     pub referer: Option<&'a [u8]>,
-    /// The `User-Agent` header, `None` where the log has `-` or no such field.
+    /// The `User-Agent` header, `None` if the log has `-` or no such field.
     pub user_agent: Option<&'a [u8]>,
 }
 
-/// A request line taken apart.
+/// A parsed request line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RequestLine<'a> {
-    /// `GET`; empty where the request has no method.
+    /// `GET`; empty if the request has no method.
     pub method: &'a [u8],
-    /// The request target as logged; the whole request where it has no method.
+    /// The request target as logged; the whole request if it has no method.
     pub target: &'a [u8],
-    /// `HTTP/1.1`; empty where there is none.
+    /// `HTTP/1.1`; empty if there is none.
     pub protocol: &'a [u8],
 }
 
 impl<'a> RequestLine<'a> {
-    /// Takes a request line apart. A target may hold spaces: the method ends at the first space, the protocol begins
-    /// at the last ` HTTP/`.
+    /// Parses a request line. A target may contain spaces: the method ends at the first space, the protocol begins at the last `
+    /// HTTP/`.
     #[must_use]
     pub fn parse(request: &'a [u8]) -> Self {
         let no_method = Self { method: b"", target: request, protocol: b"" };
@@ -63,7 +62,7 @@ impl<'a> RequestLine<'a> {
         }
     }
 
-    /// Bytes of the query, its question mark among them: 0 without one, 255 for all longer ones.
+    /// Length of the query with its question mark: 0 without a query, at most 255.
     #[must_use]
     pub fn query_len(&self) -> u8 {
         let query = memchr::memchr(b'?', self.target).map_or(0, |path| self.target.len() - path);
@@ -71,7 +70,7 @@ impl<'a> RequestLine<'a> {
     }
 }
 
-/// Where a protocol starts that is not in capitals, after its space: Apache takes `http/1.1` where it is lenient.
+/// The start of a protocol that is not in capitals: Apache accepts `http/1.1` if configured so.
 fn folded_protocol(rest: &[u8]) -> Option<usize> {
     let start = memchr::memrchr(b' ', rest)? + 1;
     let (name, version) = rest[start..].split_at_checked(5)?;
@@ -79,17 +78,17 @@ fn folded_protocol(rest: &[u8]) -> Option<usize> {
     is_protocol.then_some(start)
 }
 
-/// The longest method in the IANA registry, `UPDATEREDIRECTREF`, has 17 letters; there is room for a made-up one.
+/// Longest method. `UPDATEREDIRECTREF`, the longest one in the IANA registry, has 17 letters.
 const MAX_METHOD: usize = 24;
 
-/// What kind of response a method asks for. Sizes compare only between responses that have a body.
+/// The kind of response that a method requests. Sizes can be compared only between responses with a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 #[repr(u8)]
 pub enum MethodClass {
     /// GET, or a request without a method: the content of the path.
     #[default]
     Get,
-    /// POST, PUT and PATCH: what the server makes of a body.
+    /// POST, PUT and PATCH: the result of a request body.
     Post,
     /// HEAD: no body.
     Head,
@@ -109,7 +108,7 @@ impl MethodClass {
         }
     }
 
-    /// The class with this number; [`Other`](Self::Other) for numbers that no class has.
+    /// The class with this number; [`Other`](Self::Other) for unknown numbers.
     #[must_use]
     pub fn from_u8(number: u8) -> Self {
         match number {
@@ -120,7 +119,7 @@ impl MethodClass {
         }
     }
 
-    /// The method that stands for the class in reports.
+    /// The name of the class in reports.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -132,7 +131,7 @@ impl MethodClass {
     }
 }
 
-/// What the server said.
+/// What the server answered, by status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Outcome {
@@ -155,11 +154,11 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    /// Every outcome, in the order reports print them.
+    /// All outcomes, in the order of reports.
     pub const ALL: [Self; 8] =
         [Self::Answered, Self::Redirected, Self::AuthRequired, Self::Denied, Self::NotFound, Self::Rejected, Self::Error, Self::Unknown];
 
-    /// The outcome a status code stands for.
+    /// The outcome of a status code.
     #[must_use]
     pub fn of(status: Option<u16>) -> Self {
         match status {
@@ -174,7 +173,7 @@ impl Outcome {
         }
     }
 
-    /// The word reports use.
+    /// The word in reports.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {

@@ -1,7 +1,7 @@
-//! A map that forgets what was not asked for lately, so that nobody can fill the memory by asking for ever new things.
+//! A bounded map that evicts keys that were not used lately, so that clients cannot exhaust the memory with new keys.
 //!
-//! Two halves: what is used is in the young one; when that is full, it becomes the old one, and what lay there and was not
-//! used since is gone. It keeps no order and knows no time.
+//! It has two generations: used keys are in the young one. When that is full, it becomes the old one, and the keys of the previous
+//! old one are dropped. It keeps no order and no times.
 
 use std::borrow::Borrow;
 use std::collections::HashMap;
@@ -10,7 +10,7 @@ use std::mem;
 
 use foldhash::fast::RandomState;
 
-/// At least the last `half` keys that were used, and at most twice as many.
+/// A map of at least the last `half` used keys, and at most twice as many.
 #[derive(Debug)]
 pub struct LruMap<K, V> {
     half: usize,
@@ -19,19 +19,19 @@ pub struct LruMap<K, V> {
 }
 
 impl<K: Eq + Hash, V> LruMap<K, V> {
-    /// An empty map of at most so many keys, two at least; the half of them that was used last is always there.
+    /// An empty map of at most `keys` keys (at least two). The last used half of them is always kept.
     #[must_use]
     pub fn new(keys: usize) -> Self {
         Self { half: (keys / 2).max(1), young: HashMap::default(), old: HashMap::default() }
     }
 
-    /// The same with another bound. What it holds beyond that goes when others come.
+    /// The same map with another bound. Excess keys are dropped when others are used.
     #[must_use]
     pub fn with_capacity(self, keys: usize) -> Self {
         Self { half: (keys / 2).max(1), ..self }
     }
 
-    /// The value of a key, where it is still known. Does not count as use.
+    /// The value of a key. It does not count as use.
     #[must_use]
     pub fn peek<Q: Eq + Hash + ?Sized>(&self, key: &Q) -> Option<&V>
     where
@@ -40,9 +40,9 @@ impl<K: Eq + Hash, V> LruMap<K, V> {
         self.young.get(key).or_else(|| self.old.get(key))
     }
 
-    /// The value of a key that is used now, made where none is known any more.
+    /// The value of a key, inserted if it is missing. It counts as use.
     pub fn value(&mut self, key: K, new: impl FnOnce() -> V) -> &mut V {
-        // Before the halves change places: the key may lie in the one that goes.
+        // Before the generations swap: the key may be in the one that is dropped.
         let known = self.old.remove(&key);
         if self.young.len() >= self.half && !self.young.contains_key(&key) {
             mem::swap(&mut self.young, &mut self.old);
@@ -51,7 +51,7 @@ impl<K: Eq + Hash, V> LruMap<K, V> {
         self.young.entry(key).or_insert_with(|| known.unwrap_or_else(new))
     }
 
-    /// Takes a key and its value out.
+    /// Removes a key and returns its value.
     pub fn remove<Q: Eq + Hash + ?Sized>(&mut self, key: &Q) -> Option<V>
     where
         K: Borrow<Q>,

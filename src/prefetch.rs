@@ -1,12 +1,12 @@
-//! Has memory brought into the nearest cache before it is looked at: a look at a large table takes as long as a hundred
-//! instructions, and many of them that are asked for ahead take as long as one.
+//! Prefetches memory into the L1 cache: a lookup in a large table costs as much as a hundred instructions, and prefetched lookups
+//! overlap.
 //!
-//! A hint, which changes no value and cannot fail. `unsafe` only because the instruction takes any address; it is given
-//! that of a reference. Elsewhere than on x86-64 it does nothing.
+//! A hint that changes no value and cannot fail. It is `unsafe` only because the instruction takes any address; here it is that of
+//! a reference. On other architectures than x86-64 it does nothing.
 
 #![cfg_attr(target_arch = "x86_64", expect(unsafe_code, reason = "an instruction that takes a pointer and never follows it"))]
 
-/// Has the first cache line of a value brought near.
+/// Prefetches the first cache line of a value.
 #[inline]
 pub fn prefetch<T>(value: &T) {
     #[cfg(target_arch = "x86_64")]

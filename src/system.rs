@@ -1,7 +1,7 @@
-//! What all writers of files need of the system: its words for a failure, its signal for a file that is too long, whether a file
-//! ends within a line, and whether there is a standard output at all.
+//! System calls that all writers need: error messages, the signal of the file size limit, whether a file ends within a line, and
+//! whether standard output is open.
 //!
-//! Writes nothing and advises nothing: what to do about a failure depends on what was to be written.
+//! It writes nothing.
 
 #![cfg_attr(target_os = "linux", expect(unsafe_code, reason = "what runs before the standard library starts"))]
 
@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use rustix::fs::{FileType, OFlags, SeekFrom};
 use signal_hook::consts::SIGXFSZ;
 
-/// The system's words without their number, and in the middle of a sentence.
+/// The message of a system error without its number, in lower case for the middle of a sentence.
 pub(crate) fn errno_message(error: &io::Error) -> String {
     let message = error.to_string();
     let words = message.split(" (os error ").next().unwrap_or(&message);
@@ -23,20 +23,19 @@ pub(crate) fn errno_message(error: &io::Error) -> String {
     letters.next().map_or_else(String::new, |first| first.to_lowercase().chain(letters).collect())
 }
 
-/// Past a file size limit (`ulimit -f`) the system sends a signal that ends the process, unless someone listens; then
-/// the write fails like any other.
+/// Ignores the signal that ends a process which exceeds the file size limit (`ulimit -f`), so that the write fails instead.
 pub(crate) fn ignore_sigxfsz() {
-    // A failure leaves the signal as it was, which is no reason to write nothing.
+    // On failure the signal stays as it was; write anyway.
     let _ = signal_hook::flag::register(SIGXFSZ, Arc::default());
 }
 
-/// Whether what is written next would continue a line of the file: a run that was killed may have left half a line. `false` for
-/// anything but a regular file, and where the file may not be read.
+/// Whether the next write continues a line: a killed run may have left half a line. `false` if the file is not regular or not
+/// readable.
 pub(crate) fn continues_line(file: impl AsFd) -> bool {
     last_byte(file.as_fd()).is_ok_and(|last| last.is_some_and(|byte| byte != b'\n'))
 }
 
-/// The byte before the place of the next write; `None` where there is none.
+/// The byte before the position of the next write, if any.
 fn last_byte(file: impl AsFd) -> io::Result<Option<u8>> {
     let status = rustix::fs::fstat(&file)?;
     if FileType::from_raw_mode(status.st_mode) != FileType::RegularFile {
@@ -45,17 +44,17 @@ fn last_byte(file: impl AsFd) -> io::Result<Option<u8>> {
     let appends = rustix::fs::fcntl_getfl(&file)?.contains(OFlags::APPEND);
     let end = if appends { u64::try_from(status.st_size).unwrap_or(0) } else { rustix::fs::seek(&file, SeekFrom::Current(0))? };
     let Some(last) = end.checked_sub(1) else { return Ok(None) };
-    // The descriptor itself may be open for writing alone.
+    // The descriptor may be open for writing only.
     let readable = File::open(format!("/dev/fd/{}", file.as_fd().as_raw_fd()))?;
     let mut byte = [0];
     Ok((readable.read_at(&mut byte, last)? == 1).then_some(byte[0]))
 }
 
-/// Standard output was closed when the process began. Set once, before `main`; nothing else changes it. The standard library opens
-/// `/dev/null` in its place, so that later nothing shows it: a report would be lost without a word.
+/// Whether standard output was closed when the process started. Set once, before `main`. The standard library opens `/dev/null`
+/// instead, so it cannot be detected later, and a report would be lost silently.
 static STDOUT_WAS_CLOSED: AtomicBool = AtomicBool::new(false);
 
-/// Called by the loader of the system (`.init_array`), before the standard library looks at the descriptors.
+/// Called by the dynamic loader (`.init_array`), before the standard library checks the descriptors.
 #[cfg(target_os = "linux")]
 #[used]
 // SAFETY: The section holds pointers to functions of C, and this is one.
@@ -69,7 +68,7 @@ extern "C" fn look_at_stdout() {
     STDOUT_WAS_CLOSED.store(flags == -1, Ordering::Relaxed);
 }
 
-/// Whether standard output was closed when the process began (`>&-`).
+/// Whether standard output was closed when the process started (`>&-`).
 pub(crate) fn stdout_was_closed() -> bool {
     STDOUT_WAS_CLOSED.load(Ordering::Relaxed)
 }

@@ -128,7 +128,8 @@ impl<'r> ReportMerger<'r> {
     /// A prefix cannot be split into addresses, and addresses that were counted one by one lack what their prefix would
     /// need.
     fn check_prefix(&mut self, snapshot: &ReportSnapshot) -> Result<(), MergeError> {
-        let counted = |prefix: Option<Ipv6Prefix>| prefix.map_or_else(|| "by addresses".to_owned(), |prefix| format!("by /{}", prefix.bits()));
+        let counted =
+            |prefix: Option<Ipv6Prefix>| prefix.map_or_else(|| "by addresses".to_owned(), |prefix| format!("by /{}", prefix.bits()));
         if has_ipv6(snapshot) {
             self.prefixes.insert(snapshot.prefix);
         }
@@ -239,7 +240,7 @@ fn add(sum: &mut InputSummary, other: &InputSummary) {
         *sum += lines;
     }
     sum.others.add(&other.others);
-    sum.format = LogFormat::most_of(&sum.formats, &sum.others);
+    sum.format = LogFormat::most_frequent(&sum.formats, &sum.others);
     sum.unparsed += other.unparsed;
     sum.oversized += other.oversized;
     sum.skipped += other.skipped;
@@ -336,7 +337,17 @@ impl UnknownRules {
 
 /// A total order of the variants of a rule; the most severe is last.
 fn weight(rule: &Rule) -> impl Ord + '_ {
-    (rule.severity, rule.exposes(), &rule.class, &rule.title, &rule.cve, &rule.unless_app, &rule.with_client, rule.is_app_evidence, rule.window)
+    (
+        rule.severity,
+        rule.exposes(),
+        &rule.class,
+        &rule.title,
+        &rule.cve,
+        &rule.unless_app,
+        &rule.with_client,
+        rule.is_app_evidence,
+        rule.window,
+    )
 }
 
 #[cfg(test)]

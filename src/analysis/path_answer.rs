@@ -15,7 +15,7 @@ use crate::finding::RuleId;
 use crate::intern::SymbolTables;
 use crate::log_entry::{LogEntry, Outcome};
 use crate::rules::RuleSet;
-use crate::soft_404::{Answer, Grade, MOST_PATHS, MethodClass, Reason, Response, SiteEvidence, Size, path_hash};
+use crate::soft_404::{Answer, Grade, MOST_PATHS, MethodClass, Reason, Response, ResponseSize, SiteEvidence, path_hash};
 use crate::tally::{CellView, Site};
 
 /// The most paths with a similar answer that are named.
@@ -166,7 +166,7 @@ impl<'a> GradedLog<'a> {
             if is_here && path == seen.path && got.method == MethodClass::Get && got.is_refusal() {
                 answer.get_refused.extend(got.status);
             }
-            let Some(Size { bytes, .. }) = got.size() else { continue };
+            let Some(ResponseSize { bytes, .. }) = got.size() else { continue };
             if is_here && decision.grade.is_some_and(|grade| grade.answer == Answer::Soft404) {
                 sizes.push(bytes);
             }

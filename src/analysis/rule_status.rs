@@ -22,7 +22,7 @@ use crate::intern::Interner;
 use crate::intern::SymbolTables;
 use crate::log_entry::Outcome;
 use crate::rules::{Rule, RuleSet, Window, WithClient};
-use crate::soft_404::{Candidate, Grade, Grader, PathEvidence, PathShape, Response, SiteEvidence, path_hash};
+use crate::soft_404::{Grade, GradeCandidate, Grader, PathEvidence, PathShape, Response, SiteEvidence, path_hash};
 use crate::source::SourceInfo;
 use crate::tally::{CellView, Site};
 
@@ -401,7 +401,7 @@ impl<'a> SiteGrades<'a> {
     /// The grade of an answer that could expose something.
     fn grade(&self, site: Site<'_>, path: &[u8], rules: &[RuleId], response: &Response) -> Grade {
         let Some(&site) = self.sites.get(&site) else { return Grade::DISTINCT };
-        let candidate = Candidate { path: path_hash(path), shape: PathShape::of(path), rules };
+        let candidate = GradeCandidate { path: path_hash(path), shape: PathShape::of(path), rules };
         self.grader.grade(site, &candidate, None::<&PathEvidence>, response)
     }
 }

@@ -13,22 +13,22 @@ use crate::rules::{Case, PAYLOADS, Rule, RuleChoice, RuleSet, load};
 
 /// The keys of a rule file that these tests need.
 #[derive(Deserialize)]
-struct File {
+struct TestRuleFile {
     #[serde(default)]
-    rule: Vec<Written>,
+    rule: Vec<TestRule>,
 }
 
 #[derive(Deserialize)]
-struct Written {
+struct TestRule {
     id: String,
     class: String,
     answer: Option<String>,
     #[serde(default)]
-    unless: Unless,
+    unless: TestUnless,
 }
 
 #[derive(Default, Deserialize)]
-struct Unless {
+struct TestUnless {
     #[serde(default)]
     words: Vec<String>,
     regex: Option<String>,
@@ -39,11 +39,11 @@ struct Unless {
 
 static RULES: LazyLock<RuleSet> = LazyLock::new(|| load(&RuleChoice::default()).unwrap());
 
-static WRITTEN: LazyLock<BTreeMap<String, Written>> = LazyLock::new(|| {
+static WRITTEN: LazyLock<BTreeMap<String, TestRule>> = LazyLock::new(|| {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("rules");
     let files =
         fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).filter(|path| path.extension().is_some_and(|e| e == "toml"));
-    let rules = files.flat_map(|path| toml::from_str::<File>(&fs::read_to_string(path).unwrap()).unwrap().rule);
+    let rules = files.flat_map(|path| toml::from_str::<TestRuleFile>(&fs::read_to_string(path).unwrap()).unwrap().rule);
     rules.map(|rule| (rule.id.clone(), rule)).collect()
 });
 
@@ -96,12 +96,12 @@ const ADDED: [&str; 27] = [
 ];
 
 /// Matches requests against single rules.
-struct Asker {
+struct RuleRunner {
     matcher: Matcher<'static>,
     worker: WorkerState,
 }
 
-impl Asker {
+impl RuleRunner {
     fn new() -> Self {
         Self { matcher: Matcher::new(&RULES), worker: WorkerState::default() }
     }
@@ -114,12 +114,12 @@ impl Asker {
 }
 
 /// The rules whose exceptions could hide something, with their numbers.
-fn telling() -> impl Iterator<Item = (usize, &'static Rule, &'static Written)> {
+fn relevant_rules() -> impl Iterator<Item = (usize, &'static Rule, &'static TestRule)> {
     let all = RULES.rules().iter().enumerate().filter_map(|(number, rule)| Some((number, rule, WRITTEN.get(&rule.id)?)));
-    all.filter(|(_, _, written)| carries(written) || written.answer.as_deref() != Some("inconclusive"))
+    all.filter(|(_, _, written)| has_payload(written) || written.answer.as_deref() != Some("inconclusive"))
 }
 
-fn carries(rule: &Written) -> bool {
+fn has_payload(rule: &TestRule) -> bool {
     PAYLOADS.contains(&rule.class.as_str())
 }
 
@@ -137,28 +137,28 @@ fn no_header_hides_an_answer_or_a_payload() {
     let named = WRITTEN.values().flat_map(|rule| rule.unless.agents.iter().cloned());
     let agents: BTreeSet<String> = AGENTS.into_iter().map(str::to_owned).chain(named).collect();
     assert!(agents.len() > 50, "{}", agents.len());
-    let mut asker = Asker::new();
+    let mut runner = RuleRunner::new();
     let (mut tried, mut wrong) = (0, BTreeSet::new());
-    for (number, rule, written) in telling() {
-        let statuses = if carries(written) { [ANSWERED.as_slice(), &[Some(404), Some(403)]].concat() } else { ANSWERED.to_vec() };
+    for (number, rule, written) in relevant_rules() {
+        let statuses = if has_payload(written) { [ANSWERED.as_slice(), &[Some(404), Some(403)]].concat() } else { ANSWERED.to_vec() };
         for (case, status) in rule.must_match.iter().flat_map(|case| statuses.iter().map(move |status| (case, *status))) {
             for referer in REFERERS {
                 let unknown = Case { referer: Some("zz".into()), ..case.clone() };
-                if asker.matches(number, &unknown, status) {
+                if runner.matches(number, &unknown, status) {
                     tried += 1;
                     let referred = Case { referer: Some(referer.into()), ..case.clone() };
-                    if !asker.matches(number, &referred, status) {
+                    if !runner.matches(number, &referred, status) {
                         wrong.insert(format!("{}: {status:?} {} {referer}", rule.id, case.request));
                     }
                 }
             }
             let unknown = Case { user_agent: Some("zz".into()), ..case.clone() };
-            if !asker.matches(number, &unknown, status) {
+            if !runner.matches(number, &unknown, status) {
                 continue;
             }
             for agent in &agents {
                 tried += 1;
-                if !asker.matches(number, &Case { user_agent: Some(agent.clone()), ..case.clone() }, status) {
+                if !runner.matches(number, &Case { user_agent: Some(agent.clone()), ..case.clone() }, status) {
                     wrong.insert(format!("{}: {status:?} {} {agent}", rule.id, case.request));
                 }
             }
@@ -171,9 +171,9 @@ fn no_header_hides_an_answer_or_a_payload() {
 fn nothing_added_to_a_query_hides_an_answer_or_a_payload() {
     let named = WRITTEN.values().flat_map(|rule| rule.unless.words.iter().map(|word| format!("x={word}")));
     let added: BTreeSet<String> = ADDED.into_iter().map(str::to_owned).chain(named).collect();
-    let mut asker = Asker::new();
+    let mut runner = RuleRunner::new();
     let (mut tried, mut wrong) = (0, BTreeSet::new());
-    for (number, rule, written) in telling() {
+    for (number, rule, written) in relevant_rules() {
         // The exceptions of the rule itself: the queries of its must_not_match cases.
         let own = rule.must_not_match.iter().filter_map(|case| {
             let exceptions = !written.unless.words.is_empty() || written.unless.regex.is_some();
@@ -181,15 +181,15 @@ fn nothing_added_to_a_query_hides_an_answer_or_a_payload() {
             exceptions.then(|| target.split_once('?').map(|(_, query)| query.to_owned()))?
         });
         let added: Vec<String> = added.iter().cloned().chain(own).collect();
-        let statuses = if carries(written) { [ANSWERED.as_slice(), &[Some(404)]].concat() } else { ANSWERED.to_vec() };
+        let statuses = if has_payload(written) { [ANSWERED.as_slice(), &[Some(404)]].concat() } else { ANSWERED.to_vec() };
         for (case, status) in rule.must_match.iter().flat_map(|case| statuses.iter().map(move |status| (case, *status))) {
             // Skip patterns that match only at the end of the query.
-            if !with_query(case, "zz=1").is_some_and(|case| asker.matches(number, &case, status)) {
+            if !with_query(case, "zz=1").is_some_and(|case| runner.matches(number, &case, status)) {
                 continue;
             }
             for text in &added {
                 tried += 1;
-                if !asker.matches(number, &with_query(case, text).unwrap(), status) {
+                if !runner.matches(number, &with_query(case, text).unwrap(), status) {
                     wrong.insert(format!("{}: {status:?} {} {text}", rule.id, case.request));
                 }
             }
@@ -200,7 +200,7 @@ fn nothing_added_to_a_query_hides_an_answer_or_a_payload() {
 
 #[test]
 fn payload_rules_have_no_header_exception() {
-    let excused = WRITTEN.values().filter(|rule| carries(rule) && !(rule.unless.agents.is_empty() && rule.unless.referer.is_none()));
+    let excused = WRITTEN.values().filter(|rule| has_payload(rule) && !(rule.unless.agents.is_empty() && rule.unless.referer.is_none()));
     assert_eq!(excused.map(|rule| rule.id.as_str()).collect::<Vec<_>>(), [""; 0]);
 }
 

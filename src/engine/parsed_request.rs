@@ -4,7 +4,7 @@
 
 use crate::log_entry::{LogEntry, RequestLine};
 use crate::normalize::escape_fragment;
-use crate::rules::Shape;
+use crate::rules::RequestShape;
 
 /// A parsed request, as rules see it.
 #[derive(Debug, Clone, Copy)]
@@ -14,7 +14,7 @@ pub struct ParsedRequest<'a> {
     /// The whole request line.
     pub request: &'a [u8],
     /// Its shape, if it is unusual.
-    pub shape: Option<Shape>,
+    pub shape: Option<RequestShape>,
     /// The status code.
     pub status: Option<u16>,
     /// The referer as logged.
@@ -71,21 +71,21 @@ fn embedded_request(text: &[u8]) -> Option<&[u8]> {
 }
 
 /// The shape of a request; `None` for ordinary requests and for empty ones, which clients leave that close the connection.
-fn shape(line: &RequestLine<'_>) -> Option<Shape> {
+fn shape(line: &RequestLine<'_>) -> Option<RequestShape> {
     if line.target.first() == Some(&b'/') && !line.method.is_empty() {
-        return (!is_known_method(line.method)).then_some(Shape::UnknownMethod);
+        return (!is_known_method(line.method)).then_some(RequestShape::UnknownMethod);
     }
     if line.method.is_empty() {
         let printable = |text: &[u8]| text.iter().all(|b| matches!(b, b' '..=b'~'));
         return match line.target {
             b"" | b"-" => None,
-            text if !printable(text) || holds_escape(text) => Some(Shape::Binary),
-            _ => Some(Shape::NoMethod),
+            text if !printable(text) || holds_escape(text) => Some(RequestShape::Binary),
+            _ => Some(RequestShape::NoMethod),
         };
     }
     let scheme = memchr::memmem::find(line.target, b"://")?;
     let named = scheme > 0 && line.target[..scheme].iter().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'-' | b'.'));
-    named.then_some(Shape::Absolute)
+    named.then_some(RequestShape::Absolute)
 }
 
 /// Whether a method is in the IANA registry (<https://www.iana.org/assignments/http-methods>), or in common use without

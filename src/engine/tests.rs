@@ -8,7 +8,7 @@ use super::explain::Explainer;
 use super::*;
 use crate::finding::{Findings, Severity};
 use crate::log_entry::LogEntry;
-use crate::rules::{RuleChoice, RuleSet, Shape, load};
+use crate::rules::{RequestShape, RuleChoice, RuleSet, load};
 
 fn builtin() -> &'static RuleSet {
     static BUILTIN: LazyLock<RuleSet> = LazyLock::new(|| load(&RuleChoice::default()).unwrap());
@@ -39,10 +39,10 @@ fn every_rule_passes_its_cases() {
 fn binary_is_what_was_sent_however_it_was_escaped() {
     let shape = |request| ParsedRequest::new(&LogEntry { request, ..LogEntry::default() }).shape;
     for logged in [&br"JRMI\x00\x02K"[..], br"JRMI\u0000\u0002K", br"a\n", br"a\x7F", br"\\\n", b"a\xff"] {
-        assert_eq!(shape(logged), Some(Shape::Binary), "{}", logged.escape_ascii());
+        assert_eq!(shape(logged), Some(RequestShape::Binary), "{}", logged.escape_ascii());
     }
     for logged in [&br"stats\x5Cr\x5Cn"[..], br"stats\\r\\n", br"\\x00", br"a\u005Cn", br"a\", br"a\x0"] {
-        assert_eq!(shape(logged), Some(Shape::NoMethod), "{}", logged.escape_ascii());
+        assert_eq!(shape(logged), Some(RequestShape::NoMethod), "{}", logged.escape_ascii());
     }
 }
 

@@ -1,7 +1,6 @@
-//! Who was answered with what shows an app, to a few of each: whether there are enough is all that is asked.
+//! Evidence that a site runs an app: clients and sizes of the app assets that it served, up to a few of each.
 //!
-//! Holds no line and decides nothing. Of more than a few it keeps any few, so what it comes to does not depend on who
-//! was seen first.
+//! It stores no lines. Only whether the evidence is sufficient matters, and that does not depend on the order of requests.
 
 use std::collections::HashMap;
 
@@ -9,7 +8,7 @@ use foldhash::fast::RandomState;
 
 use super::RuleId;
 
-/// The signs that were seen, by what `K` tells apart besides the app.
+/// App evidence by app and by `K`, such as the site.
 #[derive(Debug, Clone)]
 pub struct AppEvidence<K = u32> {
     seen: HashMap<(RuleId, K), BoundedSet, RandomState>,
@@ -31,10 +30,10 @@ pub struct BoundedSet {
     magnitudes: u64,
 }
 
-/// What a client was answered with that shows an app.
+/// An app asset that was served to a client.
 #[derive(Debug, Clone, Copy)]
 pub struct AppAsset {
-    /// The client's number.
+    /// The client.
     pub client: u32,
     /// Bytes sent.
     pub size: u64,
@@ -43,8 +42,8 @@ pub struct AppAsset {
 }
 
 impl AppAsset {
-    /// A bit for the power of two that the size lies above. None for an answer less than four times as long as its request: a page
-    /// that repeats what was asked can be made as large as a client likes.
+    /// A bit for the largest power of two below the size. None for an answer of less than four times the length of its request: a
+    /// client can choose the size of a page that repeats its URL.
     fn magnitude(self) -> u64 {
         let repeats = self.size < 4 * self.asked.max(1) as u64;
         if repeats { 0 } else { 1 << self.size.ilog2() }
@@ -52,21 +51,21 @@ impl AppAsset {
 }
 
 impl BoundedSet {
-    /// So many distinct ones are enough.
+    /// Sufficient number of distinct clients and of distinct sizes.
     pub const ENOUGH: usize = 3;
 
-    /// Sizes of so many magnitudes are enough, whoever asked: the files of an app differ as no page for everything does.
+    /// Sufficient number of magnitudes of sizes, with any clients: assets differ in size, but a catch-all page does not.
     pub const ENOUGH_MAGNITUDES: u32 = 5;
 
-    /// Whether the answers show that a site runs the app: so many clients were given so many sizes, or the sizes are of so many
-    /// magnitudes. A site that says the same to everything has one size for all.
+    /// Whether the answers show that a site runs the app: enough clients and sizes, or enough magnitudes of sizes. A site that
+    /// answers everything alike has one size.
     #[must_use]
     pub fn is_sufficient(&self) -> bool {
         let has_clients = usize::from(self.client_count) == Self::ENOUGH && usize::from(self.size_count) == Self::ENOUGH;
         has_clients || self.magnitudes.count_ones() >= Self::ENOUGH_MAGNITUDES
     }
 
-    /// A bit for each power of two that a size lies above.
+    /// A bit for each power of two below a size.
     #[must_use]
     pub fn magnitudes(&self) -> u64 {
         self.magnitudes
@@ -78,8 +77,8 @@ impl BoundedSet {
         &self.clients[..usize::from(self.client_count)]
     }
 
-    /// A few that were told: those that are listed, enough where `None`. Which clients they were does not matter any more once they
-    /// are enough; `any` are clients that there are.
+    /// The evidence of an earlier report: the listed clients and sizes; `None` means enough. Once there are enough, it does not
+    /// matter which clients they were; `any` are existing clients.
     #[must_use]
     pub fn told(clients: Option<&[u32]>, sizes: Option<&[u64]>, magnitudes: u64, any: [u32; Self::ENOUGH]) -> Self {
         let mut few = Self { magnitudes, ..Self::default() };
@@ -92,14 +91,14 @@ impl BoundedSet {
         few
     }
 
-    /// The clients while they are not enough. Of more than enough it is chance which are known, so none is told.
+    /// The clients, until there are enough. After that the known ones are arbitrary.
     #[must_use]
     pub fn clients(&self) -> Option<&[u32]> {
         let known = usize::from(self.client_count);
         (known < Self::ENOUGH).then_some(&self.clients[..known])
     }
 
-    /// The sizes while they are not enough.
+    /// The sizes, until there are enough.
     #[must_use]
     pub fn sizes(&self) -> Option<&[u64]> {
         let known = usize::from(self.size_count);
@@ -124,7 +123,7 @@ impl BoundedSet {
     }
 }
 
-/// Adds a value that is not there, where there is room.
+/// Adds a new value if there is space.
 #[inline]
 fn put<T: Copy + PartialEq>(few: &mut [T; BoundedSet::ENOUGH], count: &mut u8, value: T) {
     let known = usize::from(*count);
@@ -135,44 +134,44 @@ fn put<T: Copy + PartialEq>(few: &mut [T; BoundedSet::ENOUGH], count: &mut u8, v
 }
 
 impl<K: Copy + Eq + std::hash::Hash> AppEvidence<K> {
-    /// A client got an answer that shows an app.
+    /// Records an app asset that was served.
     #[inline]
     pub fn record(&mut self, app: RuleId, key: K, sign: AppAsset) {
         self.seen.entry((app, key)).or_default().add(sign);
     }
 
-    /// Takes in others, whose clients and keys have other numbers.
+    /// Merges other evidence, with its keys and clients mapped.
     pub fn merge<L: Copy>(&mut self, other: &AppEvidence<L>, key: impl Fn(L) -> K, client: impl Fn(u32) -> u32) {
         for (&(app, its_key), few) in &other.seen {
             self.seen.entry((app, key(its_key))).or_default().merge(few, &client);
         }
     }
 
-    /// Takes in what was seen of one app, under another key.
+    /// Merges evidence of one app under another key.
     pub fn gather(&mut self, app: RuleId, key: K, few: &BoundedSet) {
         self.seen.entry((app, key)).or_default().merge(few, |client| client);
     }
 
-    /// All that were seen, in no order.
+    /// All evidence, in no order.
     pub fn iter(&self) -> impl Iterator<Item = (RuleId, K, &BoundedSet)> {
         self.seen.iter().map(|(&(app, key), few)| (app, key, few))
     }
 }
 
 impl<K> AppEvidence<K> {
-    /// Whether none were seen.
+    /// Whether there is no evidence.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.seen.is_empty()
     }
 
-    /// How many are told apart.
+    /// The number of apps and keys.
     #[must_use]
     pub fn len(&self) -> usize {
         self.seen.len()
     }
 
-    /// Forgets all, but for the room.
+    /// Clears it, but keeps its capacity.
     pub fn clear(&mut self) {
         self.seen.clear();
     }
@@ -191,7 +190,7 @@ mod tests {
         AppAsset { client, size, asked: 50 }
     }
 
-    /// Whether answers of these sizes, to requests of these lengths by one client, are enough.
+    /// Whether answers of these sizes to requests of these lengths, by one client, are sufficient.
     fn shows_to_one(answers: &[(u64, usize)]) -> bool {
         let mut signs = AppEvidence::default();
         for &(size, asked) in answers {

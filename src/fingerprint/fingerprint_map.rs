@@ -1,18 +1,18 @@
-//! The numbers of texts, all of them, in a table that grows.
+//! A hash map from fingerprints to ids.
 //!
-//! Open addressing, one step after the other, at most half full: nearly always the first slot is the right one, and it lies
-//! in one cache line. Nothing is ever taken out.
+//! Open addressing with linear probing, at most half full: nearly always the first slot is the right one. Entries are never
+//! removed.
 
 use super::Fingerprint;
 use crate::prefetch::prefetch;
 
-/// Slots at first.
+/// Initial number of slots.
 const FEW: usize = 1 << 8;
 
-/// Numbers by the texts that have them.
+/// Ids by the fingerprints of their texts.
 #[derive(Debug, Clone)]
 pub struct FingerprintMap {
-    /// As many as a power of two; nobody's fingerprint marks an empty one.
+    /// A power of two; the fingerprint 0 marks an empty slot.
     slots: Vec<(Fingerprint, u32)>,
     len: usize,
 }
@@ -24,25 +24,25 @@ impl Default for FingerprintMap {
 }
 
 impl FingerprintMap {
-    /// How many texts there are.
+    /// The number of texts.
     #[must_use]
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether there are none.
+    /// Whether it is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Has the number of a text brought near.
+    /// Prefetches the slot of a text.
     #[inline]
     pub fn prefetch(&self, text: Fingerprint) {
         prefetch(&self.slots[self.first(text)]);
     }
 
-    /// The number of a text, where it has one.
+    /// The id of a text.
     #[must_use]
     #[inline]
     pub fn get(&self, text: Fingerprint) -> Option<u32> {
@@ -59,7 +59,7 @@ impl FingerprintMap {
         }
     }
 
-    /// Gives a text its number, or another one.
+    /// Sets the id of a text.
     pub fn put(&mut self, text: Fingerprint, number: u32) {
         if self.len * 2 >= self.slots.len() {
             self.grow();
@@ -107,7 +107,7 @@ mod tests {
             let take = Fingerprinter::default();
             let (mut numbers, mut map) = (FingerprintMap::default(), HashMap::new());
             for (text, number) in texts {
-                // Few first slots, so that many texts want the same one.
+                // Few first slots, so that many texts collide.
                 let text = Fingerprint(take.of(&text.to_le_bytes()).word() & !0xff | 1);
                 prop_assert_eq!(numbers.get(text), map.get(&text.word()).copied());
                 numbers.put(text, number);

@@ -1,8 +1,7 @@
-//! Texts known again by a hash of 64 bits, without being kept: what is remembered of them, and what number they have.
+//! Fingerprints of texts (64-bit hashes), and tables by fingerprint that do not store the texts.
 //!
-//! A text is known by a hash under a seed that is drawn at random: nobody can look for a text that is taken for another,
-//! and by chance it happens once in 10^18 lines. The tables here are larger than the nearest caches and looked at for
-//! every line, so who knows early what will be looked for may [fetch](SetAssocCache::prefetch) it. What a text means is not known here.
+//! Seeds are random, so an attacker cannot construct collisions; by chance one occurs once in 10^18 lines. The tables are larger
+//! than the L1 and L2 caches and used for every line, so callers can [prefetch](SetAssocCache::prefetch) entries.
 
 mod fingerprint_map;
 mod set_assoc_cache;
@@ -10,7 +9,7 @@ mod set_assoc_cache;
 mod simd_hash;
 #[cfg(not(target_arch = "x86_64"))]
 mod simd_hash {
-    //! No machine of this kind has the registers.
+    //! There is no SIMD implementation for this architecture.
 
     #[derive(Debug, Clone, Copy)]
     pub(super) enum SimdHasher {}
@@ -34,11 +33,11 @@ pub use fingerprint_map::FingerprintMap;
 pub use set_assoc_cache::SetAssocCache;
 use simd_hash::SimdHasher;
 
-/// Tells texts apart; 0 is nobody's.
+/// The fingerprint of a text, never 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Fingerprint(u64);
 
-/// Takes fingerprints.
+/// Computes fingerprints.
 #[derive(Debug, Clone)]
 pub struct Fingerprinter {
     state: RandomState,
@@ -61,7 +60,7 @@ impl Fingerprinter {
         fingerprint[0]
     }
 
-    /// The fingerprints of some texts: in one go it costs less.
+    /// The fingerprints of several texts, faster than one by one.
     #[inline]
     pub fn of_each<'t>(&self, texts: impl Iterator<Item = &'t [u8]>, fingerprints: &mut [Fingerprint]) {
         match &self.simd {
@@ -70,14 +69,14 @@ impl Fingerprinter {
         }
     }
 
-    /// The fingerprint of a text, on any machine.
+    /// The fingerprint of a text, without SIMD.
     fn portable(&self, text: &[u8]) -> Fingerprint {
         let mut hasher = self.state.build_hasher();
         hasher.write(text);
         Fingerprint::new(hasher.finish())
     }
 
-    /// The fingerprint of a text along with something else: `of_pair(a, b)` is not `of_pair(b, a)`.
+    /// The fingerprint of a text and a number; the order matters.
     #[must_use]
     #[inline]
     pub fn of_pair(&self, text: Fingerprint, other: u64) -> Fingerprint {

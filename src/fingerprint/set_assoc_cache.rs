@@ -1,27 +1,26 @@
-//! What was made of a text before. A log says the same few things over and over: on real sites seven to nine requests in
-//! ten, and nineteen agents in twenty, stood in the log before, and to know one again costs a hundredth of judging it.
+//! A set-associative cache by fingerprint. Logs repeat themselves: on real sites seven to nine requests in ten, and nineteen user
+//! agents in twenty, occurred before, and a lookup costs a hundredth of matching.
 //!
-//! A table without chains: a text has the slots of one cache line, and what is new there pushes out what was put there
-//! first.
+//! A text maps to the slots of one cache line; a new entry evicts the oldest one of its set.
 
 use super::Fingerprint;
 use crate::prefetch::prefetch;
 
-/// Remembers values by the texts they were made of. `WAYS` is how many fit into a cache line.
+/// Caches values by the fingerprint of a text. `WAYS` is the number of entries in a cache line.
 #[derive(Debug)]
 pub struct SetAssocCache<V, const WAYS: usize> {
-    /// One until it is full, as many a memory is never needed; then all.
+    /// One set until it is full, as many caches are never used; then all.
     sets: Vec<Set<V, WAYS>>,
     most: usize,
 }
 
-/// What shares a cache line, the newest first.
+/// The entries of a cache line, the newest first.
 #[derive(Debug, Clone, Copy)]
 #[repr(align(64))]
 struct Set<V, const WAYS: usize>([(Fingerprint, V); WAYS]);
 
 impl<V: Copy + Default, const WAYS: usize> SetAssocCache<V, WAYS> {
-    /// A memory of so many sets, a power of two.
+    /// A cache of `sets` sets, a power of two.
     #[must_use]
     pub fn new(sets: usize) -> Self {
         Self { sets: Self::empty(1), most: sets }
@@ -31,18 +30,17 @@ impl<V: Copy + Default, const WAYS: usize> SetAssocCache<V, WAYS> {
         vec![Set([Default::default(); WAYS]); sets]
     }
 
-    /// Has what is remembered of a text brought near.
+    /// Prefetches the set of a text.
     #[inline]
     pub fn prefetch(&self, text: Fingerprint) {
         prefetch(&self.sets[self.at(text)]);
     }
 
-    /// What is remembered of a text.
+    /// The value of a text.
     #[must_use]
     #[inline]
     pub fn get(&self, text: Fingerprint) -> Option<V> {
-        // All slots are looked at, and a number is chosen instead of a value, which is done without a branch: nobody could foretell
-        // which slot it is.
+        // Compares all slots and selects an index instead of a value, so that there is no branch: the slot is unpredictable.
         let slots = &self.sets[self.at(text)].0;
         let mut at = 0;
         for (n, (known, _)) in slots.iter().enumerate() {
@@ -52,7 +50,7 @@ impl<V: Copy + Default, const WAYS: usize> SetAssocCache<V, WAYS> {
         (known == text).then_some(value)
     }
 
-    /// Remembers something.
+    /// Inserts or replaces a value.
     pub fn put(&mut self, text: Fingerprint, value: V) {
         if self.sets.len() < self.most && self.sets[0].0.iter().all(|(known, _)| *known != Fingerprint::default()) {
             self.take_room();

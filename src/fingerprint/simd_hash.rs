@@ -1,12 +1,12 @@
-//! Hashes by registers of 64 bytes, where the machine has them along with AES for them (Intel since 2019, AMD since 2022): in the
-//! time of a few dozen instructions whatever the length, up to 256 bytes without a branch that could be foretold wrongly.
+//! Hashes texts with registers of 64 bytes and vector AES, if the processor has them (Intel since 2019, AMD since 2022): a few
+//! dozen instructions, without unpredictable branches up to 256 bytes.
 //!
-//! A sum of blocks of 16 bytes, each under a key of its place and four rounds of AES, and four more for the sum along with
-//! the length. Keys are drawn at random. Two texts then meet in a sum once in 2^113 at most, were all keys of the rounds drawn anew
-//! for each block (Keliher and Sui 2007, on differentials of four rounds), and what is kept of it are 64 bits.
+//! XORs blocks of 16 bytes, each encrypted with a key of its position and four rounds of AES, and encrypts the sum and the length
+//! with four more rounds. Keys are random. Two texts collide in the sum with a probability of at most 2^-113, if all round keys
+//! were independent for each block (Keliher and Sui 2007, on differentials of four rounds); 64 bits of it are kept.
 //!
-//! The only `unsafe` here is the call of code that needs these registers, by who was made where they are, and a load that
-//! leaves out what lies behind the text.
+//! The only `unsafe` is the call of code for these registers, by a value that exists only where they do, and a load that masks the
+//! bytes after the text.
 
 #![expect(unsafe_code, reason = "code for a processor that was asked for; loads that end with a text")]
 
@@ -21,12 +21,12 @@ use super::Fingerprint;
 
 /// Bytes of a register.
 const WIDTH: usize = 64;
-/// Registers that are filled at a time.
+/// Registers in a pass.
 const REGISTERS: usize = 4;
-/// Rounds of AES for each block, and for the sum.
+/// AES rounds for each block, and for the sum.
 const ROUNDS: usize = 4;
 
-/// Takes hashes. There is one only where the processor has what its code is compiled for.
+/// Computes hashes. It exists only if the processor has the required features.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct SimdHasher {
     places: [__m512i; REGISTERS],
@@ -34,7 +34,7 @@ pub(super) struct SimdHasher {
 }
 
 impl SimdHasher {
-    /// One with keys of its own; `None` where the processor does without.
+    /// A hasher with its own keys; `None` if the processor lacks a feature.
     pub(super) fn new() -> Option<Self> {
         let can = is_x86_feature_detected!("avx512f")
             && is_x86_feature_detected!("avx512bw")
@@ -48,7 +48,7 @@ impl SimdHasher {
     /// The fingerprint of each text.
     #[inline]
     pub(super) fn of_each<'t>(&self, texts: impl Iterator<Item = &'t [u8]>, fingerprints: &mut [Fingerprint]) {
-        // SAFETY: Whoever is one was made by `new`, where the processor has what the function is compiled for.
+        // SAFETY: Only `new` creates a hasher, after it checked that the processor has what the function is compiled for.
         unsafe { self.each(texts, fingerprints) }
     }
 
@@ -74,7 +74,7 @@ impl SimdHasher {
         }
     }
 
-    /// The hash of a text of which this much is left, and which so far has this one.
+    /// Hashes the rest of a text, from the hash so far.
     #[cold]
     #[inline(never)]
     #[target_feature(enable = "avx512f,avx512bw,vaes,aes,bmi2")]
@@ -82,8 +82,8 @@ impl SimdHasher {
         rest.chunks(REGISTERS * WIDTH).fold(hash, |hash, text| self.finish(self.parts(text), hash))
     }
 
-    /// The sum of the blocks of as much text as all registers hold. Those that the text does not reach count nothing, and yet are
-    /// filled: how many it reaches nobody could foretell.
+    /// The sum of the blocks of up to 256 bytes. Registers after the end of the text are computed and masked out, as a branch on
+    /// the length would be unpredictable.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,vaes,bmi2")]
     fn parts(&self, text: &[u8]) -> __m512i {
@@ -95,7 +95,7 @@ impl SimdHasher {
         sum
     }
 
-    /// The blocks of one register.
+    /// The encrypted blocks of one register.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,vaes,bmi2")]
     fn part(&self, text: &[u8], n: usize) -> __m512i {
@@ -119,13 +119,13 @@ impl SimdHasher {
     }
 }
 
-/// What a text has in a register that begins at `from`; zeros behind its end.
+/// Loads 64 bytes from `from` on; zeros after the end of the text.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,bmi2")]
 fn load(text: &[u8], from: usize) -> __m512i {
     let left = text.len().saturating_sub(from).min(WIDTH);
     let mask = _bzhi_u64(u64::MAX, left as u32);
-    // SAFETY: The bytes of the mask lie within the text, and no other is read.
+    // SAFETY: The bytes of the mask are in the text, and no other byte is read.
     unsafe { _mm512_maskz_loadu_epi8(mask, text.as_ptr().wrapping_add(from).cast()) }
 }
 
@@ -135,7 +135,7 @@ mod tests {
 
     use super::*;
 
-    /// Texts that differ in a bit or in their length, around all lengths where something changes.
+    /// Texts that differ in a bit or in their length, around all lengths where the algorithm changes.
     fn texts() -> Vec<Vec<u8>> {
         let lengths = [0, 1, 15, 16, 17, 63, 64, 65, 127, 128, 192, 255, 256, 257, 300, 511, 512, 513, 1_000];
         let mut texts = vec![];
@@ -162,7 +162,7 @@ mod tests {
         let texts = texts();
         let hashes: HashSet<u64> = texts.iter().map(|text| hash(&wide, text)).collect();
         assert_eq!(hashes.len(), texts.len());
-        // Every bit is set in half of them.
+        // Every bit is set in about half of the hashes.
         for bit in 0..64 {
             let set = hashes.iter().filter(|hash| *hash >> bit & 1 == 1).count();
             assert!((set * 100 / hashes.len()).abs_diff(50) < 5, "bit {bit}: {set} of {}", hashes.len());

@@ -1,8 +1,7 @@
-//! Numbers clients, however they are written: `192.0.2.7` and `::ffff:192.0.2.7` get one number.
+//! Ids of clients. Different spellings of an address have one id: `192.0.2.7` and `::ffff:192.0.2.7`.
 //!
-//! Every line comes through here, so a text that was seen before is found by its bytes, without reading it as an address. Where
-//! IPv6 addresses of one prefix count as one client, they get one number too: that of their group.
-//! What clients did is counted elsewhere.
+//! Each line is looked up here, so a known text is found by its fingerprint, without parsing the address. If IPv6 addresses of one
+//! prefix count as one client, they have one id, that of their prefix.
 
 use std::hint::black_box;
 
@@ -10,12 +9,12 @@ use super::Interner;
 use crate::client::{Client, ClientKey, Ipv6Prefix};
 use crate::fingerprint::{Fingerprint, FingerprintMap, Fingerprinter};
 
-/// Texts that are known at a time. There may be more texts than clients, such as one for each port.
+/// Most cached texts. There may be more texts than clients, such as one for each port.
 const MOST_TEXTS: usize = 1 << 18;
-/// Bytes of a client, as nearly all are: an IPv6 address in brackets and a port take 47.
+/// Longest client text without an allocation: an IPv6 address in brackets and a port have 47 bytes.
 const SHORT: usize = 48;
 
-/// Distinct clients, by number.
+/// Distinct clients, by id.
 #[derive(Debug, Clone, Default)]
 pub struct ClientInterner {
     keys: Interner<ClientKey>,
@@ -25,19 +24,19 @@ pub struct ClientInterner {
 }
 
 impl ClientInterner {
-    /// None yet, of whom those of one IPv6 prefix are to be one.
+    /// An empty interner; the addresses of one IPv6 prefix count as one client.
     #[must_use]
     pub fn with_prefix(prefix: Option<Ipv6Prefix>) -> Self {
         Self { prefix, ..Self::default() }
     }
 
-    /// Which IPv6 addresses are one client; `None` for each by itself.
+    /// The IPv6 prefix that counts as one client; `None` for single addresses.
     #[must_use]
     pub fn prefix(&self) -> Option<Ipv6Prefix> {
         self.prefix
     }
 
-    /// By what clients, as logged, are found; has them brought near.
+    /// The fingerprints of client texts. Prefetches their entries.
     #[inline]
     pub fn fingerprints<'t>(&self, texts: impl ExactSizeIterator<Item = &'t [u8]>, fingerprints: &mut [Fingerprint]) {
         let fingerprints = &mut fingerprints[..texts.len()];
@@ -47,12 +46,12 @@ impl ClientInterner {
         }
     }
 
-    /// The number of a client, as logged.
+    /// The id of a client, as logged.
     pub fn intern(&mut self, text: &[u8]) -> u32 {
         self.intern_by(self.take.of(text), text)
     }
 
-    /// The same, for who took its [fingerprint](Self::fingerprints).
+    /// The same, by its [fingerprint](Self::fingerprints).
     #[inline]
     pub fn intern_by(&mut self, fingerprint: Fingerprint, text: &[u8]) -> u32 {
         match self.texts.get(fingerprint) {
@@ -63,8 +62,7 @@ impl ClientInterner {
 
     #[cold]
     fn intern_new_text(&mut self, text: &[u8]) -> u32 {
-        // A copy that stays what it is: the bytes of a map may change between two looks at them, and a number is
-        // remembered.
+        // A copy: the bytes of a memory map may change between two reads, and the id is cached.
         match text.len() {
             ..=SHORT => {
                 let mut copy = [0; SHORT];
@@ -84,7 +82,7 @@ impl ClientInterner {
         number
     }
 
-    /// The number of the group of a client, or of the client itself.
+    /// The id of the prefix of a client, or of the client itself.
     pub fn intern_grouped(&mut self, client: Client<'_>) -> u32 {
         match self.prefix.and_then(|prefix| prefix.prefix_text(client)) {
             Some(group) => self.intern_client(Client::Text(group.as_bytes())),
@@ -92,36 +90,36 @@ impl ClientInterner {
         }
     }
 
-    /// The number of a client as it is: a group is known by its text.
+    /// The id of a client as given; a prefix is a client text.
     pub fn intern_client(&mut self, client: Client<'_>) -> u32 {
         self.keys.intern(&client, ClientKey::from)
     }
 
-    /// How many there are.
+    /// The number of clients.
     #[must_use]
     pub fn len(&self) -> usize {
         self.keys.keys().len()
     }
 
-    /// Whether there are none.
+    /// Whether there are no clients.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.keys.keys().is_empty()
     }
 
-    /// The number of a client, where it has one.
+    /// The id of a client, if it has one.
     #[must_use]
     pub fn find(&self, client: Client<'_>) -> Option<u32> {
         self.keys.find(&client)
     }
 
-    /// The client with a number.
+    /// The client with an id.
     #[must_use]
     pub fn resolve(&self, number: u32) -> Client<'_> {
         self.keys.resolve(number).client()
     }
 
-    /// Takes in other clients; the new number of each, by its old one.
+    /// Merges other clients; returns the new ids by old ids.
     pub fn merge(&mut self, other: &Self) -> Vec<u32> {
         self.keys.merge(&other.keys)
     }
@@ -147,7 +145,7 @@ mod tests {
         assert_ne!(number("192.0.2.2"), four);
         assert_eq!(clients.resolve(one), Client::Text(b"2001:db8:1:2::/64"));
         assert_eq!(clients.resolve(four), Client::parse(b"192.0.2.1"));
-        // Texts are remembered by their bytes.
+        // Cached texts.
         assert_eq!(clients.intern(b"2001:db8::1"), clients.intern(b"2001:db8::2"));
     }
 

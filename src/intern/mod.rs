@@ -1,6 +1,6 @@
-//! Numbers distinct keys in the order they are first seen, so that tables hold numbers and each text is held once.
+//! Interners: ids for distinct keys in order of first use, so that tables hold ids and each text is stored once.
 //!
-//! Hashes are seeded at random: a client cannot choose addresses that all fall into one place.
+//! Hash seeds are random, so clients cannot construct collisions.
 
 mod clients;
 mod symbols;
@@ -13,33 +13,32 @@ use std::hash::{BuildHasher, Hash};
 use foldhash::fast::RandomState;
 use hashbrown::{Equivalent, HashTable};
 
-/// Distinct keys, by number.
+/// Distinct keys, by id.
 #[derive(Debug, Clone)]
 pub struct Interner<K> {
     keys: Vec<K>,
-    slots: HashTable<Slot>,
+    slots: HashTable<InternSlot>,
     state: RandomState,
 }
 
-/// A number in a hash table, and a part of its key's hash: no wrong number is followed, and a table grows without a look at
-/// the keys.
+/// An id in a hash table with a part of its key's hash: few keys are compared in vain, and the table grows without hashing keys.
 #[derive(Debug, Clone, Copy)]
-pub struct Slot {
+pub struct InternSlot {
     /// The uppermost 32 bits of the hash.
     pub tag: u32,
-    /// The key's number.
+    /// The id.
     pub number: u32,
 }
 
-impl Slot {
-    /// Its place for a hash table, which looks at the lower bits and at the uppermost.
+impl InternSlot {
+    /// Its hash for a hash table, which uses the lowest and the uppermost bits.
     #[must_use]
     #[inline]
     pub fn place(self) -> u64 {
         place(self.tag)
     }
 
-    /// The number of the key with such a tag that `is_key` says it is.
+    /// The id with this tag for which `is_key` returns true.
     #[inline]
     pub fn find(slots: &HashTable<Self>, tag: u32, is_key: impl Fn(u32) -> bool) -> Option<u32> {
         slots.find(place(tag), |slot| slot.tag == tag && is_key(slot.number)).map(|slot| slot.number)
@@ -56,7 +55,7 @@ pub fn hash_tag<Q: Hash + ?Sized>(state: &RandomState, key: &Q) -> u32 {
     (state.hash_one(key) >> 32) as u32
 }
 
-/// Keys of another interner that are looked for side by side.
+/// Keys that a merge looks up at a time.
 const BATCH: usize = 32;
 
 impl<K> Default for Interner<K> {
@@ -66,45 +65,45 @@ impl<K> Default for Interner<K> {
 }
 
 impl<K: Hash + Eq> Interner<K> {
-    /// The number of a key; a key not seen before is copied by `own` and gets the next one.
+    /// The id of a key. A new key is copied by `own` and gets the next id.
     #[inline]
     pub fn intern<'q, Q>(&mut self, key: &'q Q, own: impl FnOnce(&'q Q) -> K) -> u32
     where
         Q: Hash + Equivalent<K> + ?Sized,
     {
         let tag = hash_tag(&self.state, key);
-        if let Some(number) = Slot::find(&self.slots, tag, |n| key.equivalent(&self.keys[n as usize])) {
+        if let Some(number) = InternSlot::find(&self.slots, tag, |n| key.equivalent(&self.keys[n as usize])) {
             return number;
         }
-        // Four thousand million keys do not fit into any memory.
+        // 2^32 keys do not fit into memory.
         let number = self.keys.len() as u32;
         self.keys.push(own(key));
-        self.slots.insert_unique(place(tag), Slot { tag, number }, |slot| slot.place());
+        self.slots.insert_unique(place(tag), InternSlot { tag, number }, |slot| slot.place());
         number
     }
 
-    /// The number of a key, where it has one.
+    /// The id of a key, if it has one.
     #[must_use]
     pub fn find<Q>(&self, key: &Q) -> Option<u32>
     where
         Q: Hash + Equivalent<K> + ?Sized,
     {
-        Slot::find(&self.slots, hash_tag(&self.state, key), |n| key.equivalent(&self.keys[n as usize]))
+        InternSlot::find(&self.slots, hash_tag(&self.state, key), |n| key.equivalent(&self.keys[n as usize]))
     }
 
-    /// The key with a number.
+    /// The key with an id.
     #[must_use]
     pub fn resolve(&self, number: u32) -> &K {
         &self.keys[number as usize]
     }
 
-    /// All keys, by number.
+    /// All keys, by id.
     #[must_use]
     pub fn keys(&self) -> &[K] {
         &self.keys
     }
 
-    /// Takes in other keys; the new number of each, by its old one.
+    /// Merges other keys; returns the new ids by old ids.
     pub fn merge(&mut self, other: &Self) -> Vec<u32>
     where
         K: Clone + Equivalent<K>,
@@ -116,7 +115,7 @@ impl<K: Hash + Eq> Interner<K> {
                 *likely = hash_tag(&self.state, key);
             }
             for likely in &mut likely[..keys.len()] {
-                *likely = Slot::find(&self.slots, *likely, |_| true).unwrap_or(u32::MAX);
+                *likely = InternSlot::find(&self.slots, *likely, |_| true).unwrap_or(u32::MAX);
             }
             for (key, likely) in keys.iter().zip(likely) {
                 let is_it = self.keys.get(likely as usize).is_some_and(|known| known == key);

@@ -1,16 +1,15 @@
-//! Numbers for what findings name again and again, so that a hit is a few numbers and no text is copied twice.
+//! Ids for clients, paths, hosts and rule lists, so that a hit is a few numbers and no text is copied twice.
 //!
-//! Each worker has its own and only ever adds to it: a number means the same for as long as the worker lives, whatever
-//! became of the lines it was first given for.
+//! Each worker has its own tables and only adds to them: an id stays valid as long as the worker lives.
 
 use super::{ClientInterner, Interner};
 use crate::client::Ipv6Prefix;
 use crate::finding::RuleId;
 
-/// The clients, paths and lists of rules that a worker met.
+/// The symbol tables of a worker.
 #[derive(Debug, Clone)]
 pub struct SymbolTables {
-    /// Clients, as logged or as read.
+    /// Clients.
     pub clients: ClientInterner,
     /// Normalised paths.
     pub paths: Interner<Box<[u8]>>,
@@ -18,7 +17,7 @@ pub struct SymbolTables {
     pub hosts: Interner<Box<[u8]>>,
     /// Sorted lists of rules; the first one is [`EMPTY_RULES`](Self::EMPTY_RULES).
     pub rules: Interner<Box<[RuleId]>>,
-    /// A host in lower case.
+    /// A buffer for a host in lower case.
     folded: Vec<u8>,
 }
 
@@ -32,16 +31,16 @@ impl Default for SymbolTables {
     }
 }
 
-/// New numbers, by old ones.
+/// New ids by old ids, after a merge.
 #[derive(Debug)]
 pub struct IdRemap {
-    /// Those of clients.
+    /// Client ids.
     pub clients: Vec<u32>,
-    /// Those of paths.
+    /// Path ids.
     pub paths: Vec<u32>,
-    /// Those of virtual hosts.
+    /// Host ids.
     pub hosts: Vec<u32>,
-    /// Those of lists of rules.
+    /// Rule list ids.
     pub rules: Vec<u32>,
 }
 
@@ -60,28 +59,28 @@ impl IdRemap {
 }
 
 impl SymbolTables {
-    /// The number of the list without rules.
+    /// The id of the empty rule list.
     pub const EMPTY_RULES: u32 = 0;
-    /// The number of the host of a line that names none.
+    /// The host id of a line without a host.
     pub const NO_HOST: u32 = 0;
-    /// No client's and no path's number: stands for those that were let go.
+    /// The id of evicted clients and paths.
     pub const OTHER: u32 = u32::MAX;
-    /// No input's number: stands for several inputs together.
+    /// The id of several inputs together.
     pub const NO_INPUT: u32 = u32::MAX;
 
-    /// None yet, for clients of whom those of one IPv6 prefix are one.
+    /// Empty tables; the addresses of one IPv6 prefix count as one client.
     #[must_use]
     pub fn with_prefix(prefix: Option<Ipv6Prefix>) -> Self {
         Self { clients: ClientInterner::with_prefix(prefix), ..Self::default() }
     }
 
-    /// Whether nothing has a number yet.
+    /// Whether the tables are empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.clients.is_empty() && self.paths.keys().is_empty() && self.hosts.keys().len() <= 1 && self.rules.keys().len() <= 1
     }
 
-    /// The number of a virtual host as logged.
+    /// The id of a virtual host as logged.
     pub fn host(&mut self, host: Option<&[u8]>) -> u32 {
         let Some(host) = host else { return Self::NO_HOST };
         self.folded.clear();
@@ -90,7 +89,7 @@ impl SymbolTables {
         self.hosts.intern(&*self.folded, Box::from)
     }
 
-    /// Takes in the names of another worker.
+    /// Merges the tables of another worker.
     pub fn merge(&mut self, other: &Self) -> IdRemap {
         IdRemap {
             clients: self.clients.merge(&other.clients),

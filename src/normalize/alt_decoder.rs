@@ -1,55 +1,55 @@
-//! What else a text may mean to the one who runs it: a database, a shell, a script that unwraps Base64.
+//! Alternative decodings: how a database, a shell, or a script that decodes Base64 reads a text.
 //!
-//! The views say what a server sees. Some disguises are not undone there, because undoing them would spoil another
-//! reading: a comment within a word is nothing, one between words a space; a line break in a path is dropped, in a query a
-//! space; a quote within a word is nothing to a shell. Each reading stands by itself and is no longer than the text. Most
-//! texts have none, which one look at them tells.
+//! The views are what a server sees. Some obfuscations cannot be decoded there, as different programs read them differently: a
+//! comment within a word is nothing to one database and a space to another, a line break in a path is dropped but is a space in a
+//! query, and a shell ignores a quote within a word. Each alternative is no longer than the text. Most texts have none, which one
+//! pass over them finds out.
 
 use super::decode::decode;
 use super::query::{is_space, without_comments};
 use super::unescape::unescape;
 use super::{base64, byte_class, needs_decoding};
 
-/// The readings there are.
+/// The kinds of alternative decoding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AltDecoding {
     /// Comments, line breaks and other control bytes as spaces, and `+` in a query.
     Spaced,
-    /// Comments as nothing, where one stands within a word.
+    /// Comments within a word removed.
     Joined,
-    /// Quotes, backslashes and empty variables within a word as nothing.
+    /// Quotes, backslashes and empty variables within a word removed.
     Unquoted,
-    /// Values in Base64 as the text they hold.
+    /// Base64 values decoded.
     Unwrapped,
 }
 
 impl AltDecoding {
-    /// Every reading.
+    /// All kinds.
     pub const ALL: [Self; 4] = [Self::Spaced, Self::Joined, Self::Unquoted, Self::Unwrapped];
 }
 
-/// Where a text comes from.
+/// The origin of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DecodingSource {
-    /// The target of a request, whose query has been read with its `+` as spaces already.
+    /// The target of a request; its query view has `+` as spaces already.
     Target,
     /// A header.
     Header,
 }
 
-/// Reads texts again. Its buffers are kept between lines.
+/// Decodes alternatives. Its buffers are reused between lines.
 #[derive(Debug, Default)]
 pub struct AltDecoder {
     sent: Vec<u8>,
     decoded: Vec<u8>,
     reading: Vec<u8>,
     spare: Vec<u8>,
-    /// Which readings the decoded text may have.
+    /// The alternatives that the decoded text may have.
     signs: [bool; 4],
 }
 
 impl AltDecoder {
-    /// Takes a text as logged; whether there is another reading of it.
+    /// Takes a text as logged; returns whether it may have an alternative.
     pub fn take(&mut self, logged: &[u8], source: DecodingSource) -> bool {
         if needs_decoding(logged) {
             unescape(logged, &mut self.sent);
@@ -65,7 +65,7 @@ impl AltDecoder {
         self.signs.contains(&true)
     }
 
-    /// A reading of the text that was taken, in lower case; `None` where it says nothing new.
+    /// An alternative of the text, in lower case; `None` if it does not differ.
     pub fn read(&mut self, reading: AltDecoding) -> Option<&[u8]> {
         let Self { decoded, reading: out, spare, signs, .. } = self;
         out.clear();
@@ -83,7 +83,7 @@ impl AltDecoder {
     }
 }
 
-/// Whether a sign of each reading stands in a decoded text. No sign is missed; not every sign means something.
+/// Whether a decoded text may have each alternative. There are false positives, but no false negatives.
 fn signs(text: &[u8], source: DecodingSource) -> [bool; 4] {
     let plus = if source == DecodingSource::Header { byte_class::PLUS } else { 0 };
     let kinds = byte_class::all(text);
@@ -91,7 +91,7 @@ fn signs(text: &[u8], source: DecodingSource) -> [bool; 4] {
     [stands(byte_class::SPACE | byte_class::STAR | plus), stands(byte_class::STAR), stands(byte_class::QUOTE), base64::has_candidate(text)]
 }
 
-/// What stands within a word.
+/// A byte of a word.
 fn is_word(byte: Option<&u8>) -> bool {
     byte.is_some_and(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'/'))
 }
@@ -102,7 +102,7 @@ fn spaced(text: &[u8], out: &mut Vec<u8>, spare: &mut Vec<u8>) -> bool {
     let mut rest = text;
     while let [byte, tail @ ..] = rest {
         let at = text.len() - rest.len();
-        // A comment that the line break ends.
+        // A comment up to the line break.
         let line = if *byte == b'#' || rest.starts_with(b"--") { memchr::memchr(b'\n', rest) } else { None };
         let is_gap = line.is_some() || (*byte == b'+' && at > query) || is_space(text, at);
         spare.push(if is_gap { b' ' } else { *byte });

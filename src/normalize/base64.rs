@@ -1,22 +1,22 @@
 //! Values in Base64 that hold text.
 //!
-//! Both alphabets, with padding and without. A value that holds anything but printable text is no text, and nearly all
-//! tokens, hashes and long words end there at their first bytes. Unwrapped once: what is wrapped twice is not looked for.
+//! Both alphabets, with padding and without. Only values of printable text are decoded; nearly all tokens, hashes and long words
+//! fail at their first bytes. Values are decoded once: double encoding is not supported.
 
 use super::byte_class;
 
-/// The shortest value that is unwrapped, with its padding: `<script>` takes so many.
+/// The shortest value that is decoded, with its padding: the length of an encoded `<script>`.
 const SHORTEST: usize = 12;
 
 /// The most padding that counts.
 const PADDING: usize = 2;
 
-/// Whether a value is long enough to be unwrapped.
+/// Whether a value is long enough to be decoded.
 pub(super) fn has_candidate(text: &[u8]) -> bool {
     values(text).next().is_some()
 }
 
-/// Writes the text of each value, with `=` before it as parameters have it and `&` between them; whether there is any.
+/// Writes the text of each value, with `=` before it like a parameter and `&` between values; returns whether there is any.
 pub(super) fn unwrap(text: &[u8], out: &mut Vec<u8>) -> bool {
     for value in values(text).filter(|value| value.len() % 4 != 1) {
         push_text(value, out);
@@ -31,7 +31,7 @@ fn values(text: &[u8]) -> impl Iterator<Item = &[u8]> {
     let mut start = 0;
     std::iter::from_fn(move || {
         while start + SHORTEST <= text.len() {
-            // From right to left: what stands before the last byte that ends a value is not even looked at.
+            // Search from right to left, to skip everything before the last byte that ends a value.
             let least = start + SHORTEST - PADDING;
             if let Some(end) = (start..least).rfind(ends) {
                 start = end + 1;
@@ -53,7 +53,7 @@ fn padding(text: &[u8]) -> usize {
     text.iter().take(PADDING).take_while(|&&b| b == b'=').count()
 }
 
-/// Appends what a value holds, if that is text.
+/// Appends the decoded value, if it is text.
 fn push_text(value: &[u8], out: &mut Vec<u8>) {
     let before = out.len();
     out.extend_from_slice(if before == 0 { b"=" } else { b"&=" });
@@ -64,7 +64,8 @@ fn push_text(value: &[u8], out: &mut Vec<u8>) {
         if held >= 8 {
             held -= 8;
             let byte = (bits >> held) as u8;
-            // A line break ends what `echo` was given to wrap; within, it is more likely a word that happens to decode.
+            // A line break is accepted only at the end, as `echo` adds it; else the value is more likely a word that decodes by
+            // chance.
             if !matches!(byte, b' '..=b'~' | b'\t' | b'\n') || out.last() == Some(&b'\n') {
                 return out.truncate(before);
             }
@@ -73,7 +74,7 @@ fn push_text(value: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-/// The six bits that a byte stands for, in either alphabet.
+/// The six bits of a byte, in either alphabet.
 pub(super) const fn sextet(byte: u8) -> Option<u8> {
     match byte {
         b'A'..=b'Z' => Some(byte - b'A'),

@@ -1,13 +1,12 @@
-//! What kinds of bytes stand in a text: one look at a table for each byte, whatever is asked.
+//! Classes of bytes, by one table lookup for each byte.
 //!
-//! Most texts have nothing to undo, and all that is done with them is to find that out. What a kind means to a server, the
-//! modules say that ask.
+//! Most texts need no decoding, and these lookups find that out.
 
 use super::base64;
 
-/// A byte that makes a target anything but plain, wherever it stands.
+/// A byte that may need decoding or normalization in any position.
 pub(super) const NEEDS_DECODING: u8 = 1;
-/// The beginning of an escape, as servers know them.
+/// The first byte of an escape.
 pub(super) const ESCAPE: u8 = 1 << 1;
 /// The same, or a byte beyond ASCII.
 pub(super) const ENCODED: u8 = 1 << 2;
@@ -17,15 +16,15 @@ pub(super) const SPACE: u8 = 1 << 3;
 pub(super) const PLUS: u8 = 1 << 4;
 /// `*`, without which there is no comment.
 pub(super) const STAR: u8 = 1 << 5;
-/// What a shell takes for nothing within a word.
+/// A byte that a shell ignores within a word.
 pub(super) const QUOTE: u8 = 1 << 6;
 /// A byte of Base64, in either alphabet.
 pub(super) const SEXTET: u8 = 1 << 7;
 
-/// Bytes that are looked at before it is asked what they were.
+/// Bytes that are classified before a branch.
 const PIECE: usize = 16;
 
-/// The kinds of each byte.
+/// The classes of each byte.
 static KINDS: [u8; 256] = {
     let mut kinds = [0; 256];
     let mut at = 0;
@@ -50,23 +49,23 @@ const fn kinds_of(byte: u8) -> u8 {
         | given(base64::sextet(byte).is_some(), SEXTET)
 }
 
-/// The kinds of a byte.
+/// The classes of a byte.
 #[inline]
 pub(super) fn of(byte: u8) -> u8 {
     KINDS[usize::from(byte)]
 }
 
-/// The kinds of all bytes of a text.
+/// The classes of all bytes of a text.
 #[inline]
 pub(super) fn all(text: &[u8]) -> u8 {
     text.iter().fold(0, |kinds, &byte| kinds | of(byte))
 }
 
-/// Where the first byte of a kind stands.
+/// The position of the first byte of a class.
 #[inline]
 pub(super) fn first(text: &[u8], byte_class: u8) -> Option<usize> {
     let is = |byte: &u8| of(*byte) & byte_class != 0;
-    // No way out within a piece: what each byte is need not be known before the next one is looked at.
+    // No branch within a piece, so that bytes are classified independently.
     let pieces = text.chunks_exact(PIECE).take_while(|piece| all(piece) & byte_class == 0).count();
     let start = pieces * PIECE;
     text[start..].iter().position(is).map(|at| start + at)

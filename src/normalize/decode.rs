@@ -1,21 +1,20 @@
 //! Decodes text until nothing changes: percent, `%u`, HTML entities, JavaScript escapes, overlong UTF-8, full-width forms.
 //!
-//! Every step makes the text shorter or leaves it, so it ends; [`MAX_ROUNDS`] bounds the work all the same. Broken
-//! escapes stay as they are: an attacker's `%zz` is evidence, not an error.
+//! Every round makes the text shorter or changes nothing, so decoding ends; [`MAX_ROUNDS`] also bounds the work. Invalid escapes
+//! are kept: an attacker's `%zz` is evidence, not an error.
 
 use super::byte_class;
 use super::unescape::hex_pair;
 
-/// Rounds of decoding at the most. Servers decode once or twice; an attacker who needs a third round has a chain of
-/// proxies before him.
+/// Most rounds of decoding. Servers decode once or twice; more rounds need a chain of proxies.
 pub const MAX_ROUNDS: usize = 4;
 
-/// How decoding ended.
+/// Whether decoding was complete.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum DecodeStatus {
     /// Another round would change nothing.
     Complete,
-    /// Another round would have changed it still.
+    /// Another round would have changed the text.
     RoundLimit,
 }
 
@@ -26,7 +25,7 @@ pub fn decode(text: &[u8], out: &mut Vec<u8>, spare: &mut Vec<u8>) -> DecodeStat
     decode_in_place(out, spare)
 }
 
-/// The same in place.
+/// The same, in place.
 pub(super) fn decode_in_place(text: &mut Vec<u8>, spare: &mut Vec<u8>) -> DecodeStatus {
     for _ in 0..MAX_ROUNDS {
         if !round(text, spare) {
@@ -37,7 +36,7 @@ pub(super) fn decode_in_place(text: &mut Vec<u8>, spare: &mut Vec<u8>) -> Decode
     if round(text, spare) { DecodeStatus::RoundLimit } else { DecodeStatus::Complete }
 }
 
-/// Every round that changes something, in order: what it undid and what came of it. The last is what [`decode`] gives.
+/// All rounds that change something, in order. The text of the last one is the result of [`decode`].
 #[must_use]
 pub fn rounds(text: &[u8]) -> Vec<DecodeRound> {
     let mut rounds: Vec<DecodeRound> = Vec::new();
@@ -56,13 +55,13 @@ pub fn rounds(text: &[u8]) -> Vec<DecodeRound> {
 /// A round of decoding that changed something.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DecodeRound {
-    /// The kinds of disguise that were undone, in the order in which they came.
+    /// The kinds of escape that were decoded, in order of occurrence.
     pub undone: Vec<&'static str>,
-    /// What came of it.
+    /// The text after the round.
     pub text: Vec<u8>,
 }
 
-/// The kinds of escape that one round undoes.
+/// The kinds of escape that one round decodes.
 fn disguises(text: &[u8]) -> Vec<&'static str> {
     let mut kinds = Vec::new();
     let mut rest = text;
@@ -86,7 +85,7 @@ fn disguises(text: &[u8]) -> Vec<&'static str> {
     kinds
 }
 
-/// One round; whether it changed anything.
+/// Decodes one round; returns whether it changed anything.
 fn round(text: &[u8], out: &mut Vec<u8>) -> bool {
     out.clear();
     let mut rest = text;
@@ -101,7 +100,7 @@ fn round(text: &[u8], out: &mut Vec<u8>) -> bool {
     out.len() != text.len()
 }
 
-/// What one escape stands for.
+/// The value of an escape.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Decoded {
     Byte(u8),
@@ -116,7 +115,7 @@ impl Decoded {
         }
     }
 
-    /// A code point: full-width forms (U+FF01 to U+FF5E) are the ASCII they look like.
+    /// A code point; full-width forms (U+FF01 to U+FF5E) become ASCII.
     fn code_point(value: u32) -> Option<Self> {
         match value {
             0..=0x7f => Some(Self::Byte(value as u8)),
@@ -126,7 +125,7 @@ impl Decoded {
     }
 }
 
-/// The escape at the start of `text` and its length, which is more than what it decodes to.
+/// The escape at the start of `text` and its length, which is longer than its value.
 fn escape(text: &[u8]) -> Option<(Decoded, usize)> {
     match text[0] {
         b'%' => percent(text),
@@ -136,7 +135,7 @@ fn escape(text: &[u8]) -> Option<(Decoded, usize)> {
     }
 }
 
-/// `%2e`, and `%u002e` as IIS has it.
+/// `%2e`, and `%u002e` of IIS.
 fn percent(text: &[u8]) -> Option<(Decoded, usize)> {
     match text {
         [_, b'u' | b'U', a, b, c, d, ..] => four_hex(*a, *b, *c, *d),
@@ -159,7 +158,7 @@ fn four_hex(a: u8, b: u8, c: u8, d: u8) -> Option<(Decoded, usize)> {
     Some((Decoded::code_point(value)?, 6))
 }
 
-/// The named entities that attacks are written with (HTML standard, "Named character references").
+/// Named entities that attacks use (HTML standard, "Named character references").
 const NAMED: [(&[u8], u8); 17] = [
     (b"lt;", b'<'),
     (b"gt;", b'>'),
@@ -180,7 +179,7 @@ const NAMED: [(&[u8], u8); 17] = [
     (b"grave;", b'`'),
 ];
 
-/// `&lt;`, `&#60;` and `&#x3c;`; the numeric ones also without `;`, as browsers have it.
+/// `&lt;`, `&#60;` and `&#x3c;`; numeric ones also without `;`, as in browsers.
 fn entity(text: &[u8]) -> Option<(Decoded, usize)> {
     let body = &text[1..];
     let Some(number) = body.strip_prefix(b"#") else {
@@ -199,7 +198,7 @@ fn entity(text: &[u8]) -> Option<(Decoded, usize)> {
     Decoded::code_point(value).map(|decoded| (decoded, end))
 }
 
-/// UTF-8 that is longer than it needs to be, which strict decoders refuse and lax servers take; and full-width forms.
+/// Overlong UTF-8, which strict decoders reject and lax servers accept; and full-width forms.
 fn odd_utf8(text: &[u8]) -> Option<(Decoded, usize)> {
     let tail = |byte: u8| (byte & 0xc0 == 0x80).then_some(u32::from(byte & 0x3f));
     match text {

@@ -1,8 +1,7 @@
-//! Sees through disguises: turns a request as logged into the views that rules look at.
+//! Decodes and normalises requests as logged to the views that rules match.
 //!
-//! Pure functions over bytes, with buffers that the caller keeps. A target with nothing to undo is handed back as it is
-//! and costs one look at its bytes. Nothing here knows a rule, and nothing here is for display: the views of hostile
-//! text are hostile.
+//! Pure functions over bytes, with buffers of the caller. A plain target is returned unchanged after one pass over its bytes. This
+//! module knows no rules. The views are not safe to display: hostile text stays hostile.
 
 mod alt_decoder;
 mod base64;
@@ -18,24 +17,24 @@ pub use unescape::unescape;
 
 use std::ops::Range;
 
-/// A request target in every form that rules look at. Fields that need no work borrow from the log line.
+/// The views of a request target that rules match. Views that need no decoding borrow from the log line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DecodedViews<'a> {
-    /// The target decoded and otherwise untouched.
+    /// The target, decoded only.
     pub target: &'a [u8],
-    /// The path decoded and tidied, `..` still in it. It ends before a `#`, as nginx ends it (RFC 3986, 3.5: a fragment is no
-    /// part of what a client sends).
+    /// The path decoded and normalised, with `..` unresolved. It ends before a `#`, as in nginx (RFC 3986, 3.5: clients do not send
+    /// a fragment).
     pub path: &'a [u8],
-    /// The path with `..` resolved: what reports call the path.
+    /// The path with `..` resolved, which reports call the path.
     pub resolved: &'a [u8],
-    /// The query decoded, `+` and comments as spaces.
+    /// The query decoded, with `+` and comments as spaces.
     pub query: &'a [u8],
-    /// More than [`MAX_ROUNDS`] rounds would have changed it still.
+    /// More than [`MAX_ROUNDS`] rounds would have changed it.
     pub round_limit: bool,
 }
 
 impl<'a> DecodedViews<'a> {
-    /// The views of a target in which there is nothing to undo; `None` where there is.
+    /// The views of a target that needs no decoding; `None` if it does.
     #[must_use]
     pub fn from_plain(target: &'a [u8]) -> Option<Self> {
         if !is_plain(target) {
@@ -46,7 +45,7 @@ impl<'a> DecodedViews<'a> {
     }
 }
 
-/// The buffers of [`Normalizer::views`], kept between lines.
+/// The buffers of [`Normalizer::views`], reused between lines.
 #[derive(Debug, Default)]
 pub struct Normalizer {
     sent: Vec<u8>,
@@ -64,7 +63,7 @@ impl Normalizer {
         DecodedViews::from_plain(target).unwrap_or_else(|| self.undo(target))
     }
 
-    /// The views of a target in which there may be something to undo.
+    /// The views of a target that may need decoding.
     fn undo(&mut self, target: &[u8]) -> DecodedViews<'_> {
         unescape(target, &mut self.sent);
         let (path, query) = split(without_authority(&self.sent));
@@ -85,7 +84,7 @@ impl Normalizer {
         }
     }
 
-    /// The same views in lower case, as rules look at them.
+    /// The same views in lower case, as rules match them.
     #[must_use]
     pub fn folded_views(&mut self, target: &[u8]) -> DecodedViews<'_> {
         if is_plain(target) {
@@ -138,13 +137,13 @@ fn split(target: &[u8]) -> (&[u8], &[u8]) {
     memchr::memchr(b'?', target).map_or((target, &[]), |q| (&target[..q], &target[q + 1..]))
 }
 
-/// Where the `#` of a fragment is in a path as sent.
+/// The position of the `#` of a fragment in a path as sent.
 fn fragment(path: &[u8]) -> Option<usize> {
     memchr::memchr(b'#', path)
 }
 
-/// Writes a request as a server reads it that knows no fragments: each `#` in the path of its target as `%23`. `target` is the
-/// place of the target in the request. Returns the place of the new target; `None` where there is no such `#`.
+/// Writes a request as a server without fragments reads it: each `#` in the path becomes `%23`. `target` is the range of the target
+/// in the request. Returns the range of the new target; `None` if the path has no `#`.
 pub fn escape_fragment(request: &[u8], target: Range<usize>, out: &mut Vec<u8>) -> Option<Range<usize>> {
     let (path, _) = split(&request[target.clone()]);
     fragment(path)?;
@@ -169,13 +168,13 @@ fn without_authority(target: &[u8]) -> &[u8] {
     rest.iter().position(|b| matches!(b, b'/' | b'?')).map_or(b"/", |at| &rest[at..])
 }
 
-/// Whether no view differs from the target: no byte of it has a meaning to undo, and it begins like a path.
+/// Whether all views equal the target: it begins with a slash and needs no decoding or normalization.
 fn is_plain(target: &[u8]) -> bool {
     if target.first() != Some(&b'/') || byte_class::all(target) & byte_class::NEEDS_DECODING != 0 {
         return false;
     }
     let mut trigger = false;
-    // Without a way out of the loop, so that the compiler looks at many bytes at once.
+    // No early exit, so that the compiler can vectorize the loop.
     for (&a, &b) in target.iter().zip(&target[1..]) {
         trigger |= (a == b'/') && (b == b'/') || (b == b'.');
         trigger |= (a == b'&') && (b == b'#') || (a == b' ') && (b == b'?');
@@ -266,7 +265,7 @@ mod tests {
         assert!(normalizer.views(b"/%2525252525252e").round_limit);
     }
 
-    /// Bytes of every kind, and text in which one escape stands beside the other.
+    /// Bytes of every class, and texts of adjacent escapes.
     fn any_text() -> impl Strategy<Value = Vec<u8>> {
         let pieces = prop::sample::select(vec![
             &b"%"[..],
@@ -317,7 +316,7 @@ mod tests {
             let header = normalizer.folded_header(&target).len();
             prop_assert!(header <= target.len());
             let views = normalizer.views(&target);
-            // An absolute form without a path has the path `/`.
+            // An absolute URL without a path has the path `/`.
             let most = target.len().max(1);
             for view in [views.target, views.path, views.resolved, views.query] {
                 prop_assert!(view.len() <= most);
@@ -336,7 +335,7 @@ mod tests {
             let mut normalizer = Normalizer::default();
             let short = normalizer.views(target.as_bytes());
             let short = [short.target, short.path, short.resolved, short.query].map(<[u8]>::to_vec);
-            // A needless escape in front sends it the long way.
+            // A needless escape at the start forces the slow path.
             let mut long = Normalizer::default();
             let escaped = format!("\\x{:02x}{}", target.as_bytes()[0], &target[1..]);
             let long = long.views(escaped.as_bytes());

@@ -1,10 +1,10 @@
-//! Brings a decoded path into one form.
+//! Normalises paths.
 //!
-//! Case stays as it is, because reports show it; matching folds it.
+//! Case is preserved for reports; matching folds it.
 
 use super::decode::{DecodeStatus, MAX_ROUNDS, decode_in_place};
 
-/// Decodes and tidies a path into `out`. Where a control byte stood within an escape, what is left is decoded once more.
+/// Decodes and normalises a path into `out`. If a control byte was inside an escape, the rest is decoded again.
 pub(super) fn decode(path: &[u8], out: &mut Vec<u8>, spare: &mut Vec<u8>) -> DecodeStatus {
     out.clear();
     out.extend_from_slice(path);
@@ -19,13 +19,13 @@ pub(super) fn decode(path: &[u8], out: &mut Vec<u8>, spare: &mut Vec<u8>) -> Dec
     DecodeStatus::RoundLimit
 }
 
-/// Tidies a decoded path in place: `\` and NUL become `/`, `;params`, other control bytes and spaces at the end go, `//` and
-/// `/./` become `/`. `..` stays. Whether control bytes went, which may have stood within an escape.
+/// Normalises a decoded path in place: `\` and NUL become `/`; `;params`, other control bytes and trailing spaces are removed; `//`
+/// and `/./` become `/`. `..` is kept. Returns whether control bytes were removed, which may have been inside an escape.
 fn tidy(path: &mut Vec<u8>) -> bool {
     let (mut write, mut skipping, mut dropped) = (0, false, false);
     for read in 0..path.len() {
         let byte = match path[read] {
-            // A server that stops at NUL has seen what stands before it, one that drops it goes on behind it.
+            // Some servers stop at NUL, others drop it; as a slash it ends a segment for both.
             b'\\' | 0 => b'/',
             other => other,
         };
@@ -57,12 +57,12 @@ fn tidy(path: &mut Vec<u8>) -> bool {
     dropped
 }
 
-/// Forgets a `.` segment that ends at `end`.
+/// Drops a `.` segment that ends at `end`.
 fn drop_dot(path: &[u8], end: usize) -> usize {
     if path[..end].ends_with(b"/.") { end - 1 } else { end }
 }
 
-/// Resolves the `..` segments of a tidied path; what leads above the root stays at the root.
+/// Resolves the `..` segments of a normalised path; those above the root are ignored.
 pub(super) fn resolve(path: &[u8], resolved: &mut Vec<u8>) {
     resolved.clear();
     for segment in path.split_inclusive(|&b| b == b'/') {
@@ -70,7 +70,7 @@ pub(super) fn resolve(path: &[u8], resolved: &mut Vec<u8>) {
             resolved.extend_from_slice(segment);
             continue;
         }
-        // Take back the slash, then the segment before it.
+        // Remove the slash, then the segment before it.
         let end = resolved.len().saturating_sub(1);
         let keep = resolved[..end].iter().rposition(|&b| b == b'/').map_or(0, |slash| slash + 1);
         resolved.truncate(if end == 0 { resolved.len() } else { keep });

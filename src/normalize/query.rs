@@ -1,18 +1,18 @@
-//! Brings a decoded query into one form.
+//! Normalises queries.
 //!
-//! What a server does with a parameter is not known here; only what a database or a shell would take for a space is one.
+//! Everything that a database or a shell reads as a space becomes a space.
 
 use super::decode::{DecodeStatus, decode_in_place};
 
-/// Decodes a query into `out`. `+` is a space, once and before anything is decoded, so that `%2B` stays a plus.
+/// Decodes a query into `out`. `+` becomes a space before decoding, so that `%2B` stays a plus.
 pub(super) fn decode(query: &[u8], out: &mut Vec<u8>, spare: &mut Vec<u8>) -> DecodeStatus {
     out.clear();
     out.extend(query.iter().map(|&b| if b == b'+' { b' ' } else { b }));
     decode_in_place(out, spare)
 }
 
-/// Control bytes and the lone no-break space of Latin-1 become spaces, and so do SQL comments; the inside of a
-/// `/*!50000 ... */` stays, because `MySQL` runs it.
+/// Replaces control bytes, the no-break space of Latin-1 and SQL comments by spaces. The content of `/*!50000 ... */` is kept,
+/// because `MySQL` runs it.
 pub(super) fn tidy(query: &mut Vec<u8>, spare: &mut Vec<u8>) {
     for at in 0..query.len() {
         if is_space(query, at) {
@@ -26,13 +26,13 @@ pub(super) fn tidy(query: &mut Vec<u8>, spare: &mut Vec<u8>) {
     }
 }
 
-/// Whether the byte there is a space to a database: a control byte, or a no-break space that is no part of UTF-8.
+/// Whether a database reads the byte at `at` as a space: a control byte, or a no-break space that is not part of UTF-8.
 pub(super) fn is_space(text: &[u8], at: usize) -> bool {
     let byte = text[at];
     byte < 0x20 || byte == 0x7f || (byte == 0xa0 && (at == 0 || text[at - 1] < 0x80))
 }
 
-/// Appends a text without its SQL comments: `gap` in their place.
+/// Appends a text with its SQL comments replaced by `gap`.
 pub(super) fn without_comments(text: &[u8], gap: &[u8], out: &mut Vec<u8>) {
     let mut rest = text;
     while let Some(start) = memchr::memmem::find(rest, b"/*") {

@@ -1,10 +1,9 @@
-//! Undoes what the log writer did to a request: once, because it was done once.
+//! Removes the escapes of the log writer, once.
 //!
-//! nginx (`escape=default`) writes `\xHH` for `"`, `\` and all bytes below 0x20 and above 0x7e; with `escape=json` it
-//! writes `\"`, `\\`, `\n` and `\u00HH`; Apache writes `\"`, `\\`, `\xhh` and the C escapes. What looks like none of
-//! these stays as it is, for a writer that escapes nothing.
+//! nginx (`escape=default`) writes `\xHH` for `"`, `\` and all bytes below 0x20 and above 0x7e; with `escape=json` it writes `\"`,
+//! `\\`, `\n` and `\u00HH`; Apache writes `\"`, `\\`, `\xhh` and the C escapes. Other text is kept, for writers without escapes.
 
-/// Undoes the log writer's escapes in `logged` and leaves the result in `sent`.
+/// Writes `logged` without the escapes of the log writer to `sent`.
 pub fn unescape(logged: &[u8], sent: &mut Vec<u8>) {
     sent.clear();
     let mut rest = logged;
@@ -17,7 +16,7 @@ pub fn unescape(logged: &[u8], sent: &mut Vec<u8>) {
     sent.extend_from_slice(rest);
 }
 
-/// The byte that an escape at the start of `text` stands for, and how long the escape is.
+/// The byte of an escape at the start of `text`, and the length of the escape.
 fn escape(text: &[u8]) -> (u8, usize) {
     match text {
         [_, b'x', high, low, ..] => hex_pair(*high, *low).map_or((b'\\', 1), |byte| (byte, 4)),

@@ -1,7 +1,7 @@
-//! Who may ask for what: clients, paths and user agents that are no news, each with a reason.
+//! Allow lists: clients, paths and user agents to leave out of reports, each with a reason.
 //!
-//! An allow list takes requests out of a report and counts them; it changes no rule and no verdict. It is read when it is
-//! named, never searched for.
+//! An allow list removes requests from a report and counts them; it changes no rule and no verdict. Only files that were named are
+//! read.
 
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -15,18 +15,18 @@ use super::error::RuleError;
 use super::network::{Width, network, width};
 use crate::client::{Client, Ipv6Prefix, network};
 
-/// Everything that is allowed.
+/// The entries of all allow lists.
 #[derive(Debug, Clone, Default)]
 pub struct AllowList {
     entries: Vec<AllowEntry>,
 }
 
-/// One `[[allow]]`: a request is meant when it meets each list that is there.
+/// One `[[allow]]` table: it applies to a request that matches each of its lists.
 #[derive(Debug, Clone)]
 pub struct AllowEntry {
     /// Why it is allowed.
     pub reason: String,
-    /// The file it stands in.
+    /// The file.
     pub file: String,
     /// The line it begins at, from 1.
     pub line: usize,
@@ -34,7 +34,7 @@ pub struct AllowEntry {
     names: Vec<String>,
     paths: Vec<String>,
     agents: Vec<String>,
-    /// What it named is not known any more.
+    /// It comes from an earlier report and allows nothing.
     is_reported: bool,
 }
 
@@ -57,7 +57,7 @@ struct AllowFileEntry {
     agents: Vec<String>,
 }
 
-/// Entries a list holds: they are numbered by 16 bits.
+/// Most entries: their ids have 16 bits.
 const MOST_ENTRIES: usize = u16::MAX as usize;
 
 impl AllowList {
@@ -65,7 +65,7 @@ impl AllowList {
     ///
     /// # Errors
     ///
-    /// A file that cannot be read, or says something that makes no sense.
+    /// A file cannot be read, or has an invalid entry.
     pub fn load(files: &[PathBuf]) -> Result<Self, RuleError> {
         let mut entries = Vec::new();
         for file in files {
@@ -78,7 +78,7 @@ impl AllowList {
         Ok(Self { entries })
     }
 
-    /// Entries that an earlier report told of, by file, line and reason: they are listed, and allow nothing more.
+    /// Entries of an earlier report, by file, line and reason. They are listed, but allow nothing.
     #[must_use]
     pub fn from_report(entries: impl IntoIterator<Item = (String, usize, String)>) -> Self {
         let entry = |(file, line, reason)| AllowEntry {
@@ -94,36 +94,36 @@ impl AllowList {
         Self { entries: entries.into_iter().map(entry).collect() }
     }
 
-    /// The number of the first entry that allows a request: `path` is the normalised one, `agent` as logged.
+    /// The index of the first entry that allows a request; `path` is normalised, `agent` is as logged.
     #[must_use]
     pub fn entry_for(&self, client: Client<'_>, path: &[u8], agent: Option<&[u8]>) -> Option<u16> {
         self.entries.iter().position(|entry| entry.allows(client, path, agent)).map(|number| number as u16)
     }
 
-    /// Whether an entry names a client, whatever paths it is for: whom somebody trusts in one thing is not to be locked out of
-    /// all. What a client calls itself counts for nothing.
+    /// Whether an entry names a client, for any paths: a client that is trusted for some requests must not be blocked. User agents
+    /// do not count.
     #[must_use]
     pub fn names(&self, client: Client<'_>) -> bool {
         self.entries.iter().any(|entry| entry.names_client(client))
     }
 
-    /// Whether an entry names an address of a network.
+    /// Whether an entry names an address in a network.
     #[must_use]
     pub fn touches(&self, network: &IpNet) -> bool {
         self.entries.iter().flat_map(|entry| &entry.clients).any(|named| named.contains(network) || network.contains(named))
     }
 
-    /// What may be a slip of the pen, an item an entry: networks wider than a /8, or than a /16 of IPv6.
+    /// Warnings for probable mistakes, one per entry: networks wider than a /8, or than a /16 of IPv6.
     #[must_use]
     pub fn warnings(&self) -> Vec<String> {
         let wide = |entry: &AllowEntry| {
             let network = entry.clients.iter().find(|network| width(network) == Width::Wide)?;
-            Some(format!("{}:{}: {network} is a large part of the internet; is it meant?", entry.file, entry.line))
+            Some(format!("{}:{}: {network} is a large part of the internet; check that it is intended", entry.file, entry.line))
         };
         self.entries.iter().filter_map(wide).collect()
     }
 
-    /// What allows nothing where all addresses of an IPv6 prefix are one client, an item an entry: networks that are smaller.
+    /// Warnings for entries that allow nothing if all addresses of an IPv6 prefix count as one client: smaller networks.
     #[must_use]
     pub fn warnings_for(&self, prefix: Ipv6Prefix) -> Vec<String> {
         let small = |entry: &AllowEntry| {
@@ -148,7 +148,7 @@ impl AllowEntry {
     fn new(file: &str, line: usize, entry: AllowFileEntry) -> Result<Self, String> {
         let AllowFileEntry { reason, clients, paths, agents } = entry;
         if reason.trim().is_empty() {
-            return Err("reason: it is empty; say why this is allowed, for whoever reads the report next year".into());
+            return Err("reason: it is empty; explain why this is allowed, for later readers of the report".into());
         }
         if clients.is_empty() && paths.is_empty() && agents.is_empty() {
             return Err("it would allow everything; give it clients, paths or agents".into());
@@ -172,7 +172,7 @@ impl AllowEntry {
                 None if is_name(&client) => this.names.push(client),
                 None => {
                     return Err(format!(
-                        "clients: '{client}' is no address, network or host name; type 192.0.2.7, 192.0.2.0/24, 2001:db8::/32 or a name as it stands in the log"
+                        "clients: '{client}' is no address, network or host name; type 192.0.2.7, 192.0.2.0/24, 2001:db8::/32 or a name as it is in the log"
                     ));
                 }
             }
@@ -199,7 +199,7 @@ impl AllowEntry {
         self.clients.iter().any(|network| network.contains(&address))
     }
 
-    /// Of addresses that count as one client all must be named.
+    /// A group of addresses that counts as one client must be named completely.
     fn names_text(&self, text: &[u8]) -> bool {
         match network::parse_prefix(text) {
             Some((first, bits)) => {
@@ -239,7 +239,7 @@ fn is_name(text: &str) -> bool {
     text.bytes().any(|b| b.is_ascii_alphabetic()) && text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'_'))
 }
 
-/// Whether a path is this one, or lies below it where that ends in `/`.
+/// Whether a path equals `allowed`, or is below it if it ends in `/`.
 fn is_at(path: &[u8], allowed: &[u8]) -> bool {
     match path.get(..allowed.len()) {
         Some(start) => start.eq_ignore_ascii_case(allowed) && (path.len() == allowed.len() || allowed.ends_with(b"/")),
@@ -320,7 +320,10 @@ mod tests {
         let allowed = list("\n[[allow]]\nreason = 'x'\nclients = ['10.0.0.0/8', '64.0.0.0/2']\n").unwrap();
         let warnings = allowed.warnings();
         assert_eq!(warnings.len(), 1);
-        assert!(warnings[0].ends_with("allow.toml:2: 64.0.0.0/2 is a large part of the internet; is it meant?"), "{warnings:?}");
+        assert!(
+            warnings[0].ends_with("allow.toml:2: 64.0.0.0/2 is a large part of the internet; check that it is intended"),
+            "{warnings:?}"
+        );
     }
 
     #[test]

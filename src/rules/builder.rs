@@ -1,16 +1,15 @@
-//! A rule that is being made: what stands in it, and how it is written as a rule file.
+//! Builds a rule and writes it as TOML.
 //!
-//! It promises nothing: whether the rule makes sense is for the loader to say, which reads what is written here like any
-//! other file.
+//! It does not validate the rule: the loader does when it reads the result.
 
 use std::fmt::Write as _;
 
 use crate::finding::Severity;
 
-/// Columns of a list that is written in one line.
+/// Columns of a list that is written on one line.
 const WIDTH: usize = 140;
 
-/// A rule in the making. Texts are as they will be read: nothing is escaped yet.
+/// A rule to write. Texts are unescaped.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RuleBuilder {
     /// `family/name`.
@@ -27,7 +26,7 @@ pub struct RuleBuilder {
     pub attack: Vec<String>,
     /// CWE numbers.
     pub cwe: Vec<u32>,
-    /// Pages to read.
+    /// URLs of references.
     pub references: Vec<String>,
     /// Whole segments of the path.
     pub paths: Vec<String>,
@@ -45,11 +44,11 @@ pub struct RuleBuilder {
     pub methods: Vec<String>,
     /// Statuses.
     pub statuses: Vec<u16>,
-    /// Words that excuse a request.
+    /// `unless.words`.
     pub unless_words: Vec<String>,
-    /// A regex that does.
+    /// `unless.regex`.
     pub unless_regex: Option<String>,
-    /// Agents that do.
+    /// `unless.agents`.
     pub unless_agents: Vec<String>,
     /// Requests it must match.
     pub must_match: Vec<ExampleRequest>,
@@ -57,21 +56,21 @@ pub struct RuleBuilder {
     pub must_not_match: Vec<ExampleRequest>,
 }
 
-/// A case of a draft.
+/// A test case of a rule.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ExampleRequest {
     /// Method and target.
     pub request: String,
-    /// The status, where it matters.
+    /// The status, if it matters.
     pub status: Option<u16>,
-    /// The user agent, where it matters.
+    /// The user agent, if it matters.
     pub user_agent: Option<String>,
-    /// The referer, where it matters.
+    /// The referer, if it matters.
     pub referer: Option<String>,
 }
 
 impl ExampleRequest {
-    /// A request and nothing else.
+    /// A case with a request alone.
     #[must_use]
     pub fn new(request: String) -> Self {
         Self { request, ..Self::default() }
@@ -95,7 +94,7 @@ impl ExampleRequest {
 }
 
 impl RuleBuilder {
-    /// A rule that looks for nothing yet.
+    /// A rule without conditions.
     #[must_use]
     pub fn new(id: String, title: &str, class: &str, severity: Severity) -> Self {
         Self {
@@ -123,7 +122,7 @@ impl RuleBuilder {
         }
     }
 
-    /// The rule as a table of a rule file, `[[rule]]` and all.
+    /// The rule as a `[[rule]]` table.
     #[must_use]
     pub fn to_toml(&self) -> String {
         let mut out = String::from("[[rule]]\n");
@@ -157,7 +156,7 @@ impl RuleBuilder {
     }
 }
 
-/// The lower-case letters, digits and `-` of an id, made of any text; `fallback` where nothing of it is left.
+/// A part of an id (lower-case letters, digits and `-`) made of any text; `fallback` if nothing is left.
 #[must_use]
 pub fn slug(text: &str, fallback: &str) -> String {
     let mut slug = String::new();
@@ -173,8 +172,7 @@ pub fn slug(text: &str, fallback: &str) -> String {
     if slug.is_empty() { fallback.to_owned() } else { slug.to_owned() }
 }
 
-/// A text as TOML writes it. What cannot be seen, or turns the direction of writing, is escaped: a rule file is read by
-/// people.
+/// A TOML string. Invisible characters and those that change the text direction are escaped, as people read rule files.
 pub(super) fn quoted(text: &str) -> String {
     let unseen = |c: char| matches!(c, '\u{7f}'..='\u{9f}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}');
     if !text.contains(unseen) {
@@ -193,7 +191,7 @@ pub(super) fn quoted(text: &str) -> String {
     out + "\""
 }
 
-/// One line of a hundred characters that begins with a capital and does not end like a sentence.
+/// A title of at most a hundred characters on one line, with a capital letter at the start and no full stop at the end.
 fn tidy_title(title: &str) -> String {
     let words: Vec<_> = title.split(|c: char| c.is_whitespace() || c.is_control()).filter(|w| !w.is_empty()).collect();
     let title: String = words.join(" ").chars().take(100).collect();
@@ -216,7 +214,7 @@ fn texts(out: &mut String, key: &str, items: &[String]) {
     list(out, key, &items.iter().map(|i| quoted(i)).collect::<Vec<_>>());
 }
 
-/// A list, in one line where it fits; nothing where it is empty.
+/// Writes a list, on one line if it fits; nothing if it is empty.
 fn list(out: &mut String, key: &str, items: &[String]) {
     if items.is_empty() {
         return;

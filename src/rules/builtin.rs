@@ -1,6 +1,6 @@
-//! The rule files that come with the binary, as they are written and as JSON, which is read in a tenth of the time.
+//! The built-in rule files, as source text and as JSON, which loads in a tenth of the time.
 //!
-//! Nothing is decided here: a short form says what its file says, or is not used.
+//! The JSON form equals its file, or it is not used.
 
 use serde::Deserialize;
 
@@ -9,20 +9,20 @@ use super::error::RuleError;
 use super::lines::RuleLines;
 use super::load::{LocatedRule, located, parse};
 
-/// The rule files that were in `rules/` when this was built.
+/// The rule files that were in `rules/` at build time.
 pub(super) const BUILTIN: &[BuiltinFile] = include!(concat!(env!("OUT_DIR"), "/builtin_rules.rs"));
 
-/// A rule file that comes with the binary.
+/// A built-in rule file.
 #[derive(Debug)]
 pub(super) struct BuiltinFile {
     name: &'static str,
-    /// The file as written.
+    /// The source text.
     pub(super) text: &'static str,
-    /// The same as JSON, a [`ParsedRuleFile`]; empty where it is no TOML.
+    /// A [`ParsedRuleFile`] as JSON; empty if the file is no valid TOML.
     short: &'static str,
 }
 
-/// A rule file that was taken apart when the program was built.
+/// A rule file that was parsed at build time.
 #[derive(Deserialize)]
 struct ParsedRuleFile {
     lines: RuleLines,
@@ -30,7 +30,7 @@ struct ParsedRuleFile {
 }
 
 impl BuiltinFile {
-    /// Its rules. Where the short form will not do, something is wrong with the file, which can say what and where.
+    /// Its rules. If the JSON form fails, the file has an error, which parsing the source text reports with its position.
     pub(super) fn rules(&self) -> Result<Vec<LocatedRule>, RuleError> {
         let name = self.display_name();
         match serde_json::from_str(self.short) {
@@ -39,7 +39,7 @@ impl BuiltinFile {
         }
     }
 
-    /// What messages call it.
+    /// Its name in messages.
     fn display_name(&self) -> String {
         format!("built-in {}", self.name)
     }

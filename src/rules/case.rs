@@ -1,6 +1,6 @@
-//! A rule's own test cases: requests that it must match, or must not.
+//! Test cases of rules: requests that a rule must match, or must not match.
 //!
-//! A case is data; the engine runs it like a line of a log.
+//! A case is data; the engine matches it like a line of a log.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -11,7 +11,7 @@ use serde::de::{Deserialize, Deserializer, Error, MapAccess, Visitor};
 
 use crate::log_entry::LogEntry;
 
-/// A request as a log would tell it.
+/// A request as a log would have it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Case {
     /// The quoted request of the log line, with the log writer's escapes.
@@ -25,7 +25,7 @@ pub struct Case {
 }
 
 impl Case {
-    /// The case as a record.
+    /// The case as a log entry.
     #[must_use]
     pub fn log_entry(&self) -> LogEntry<'_> {
         LogEntry {
@@ -38,7 +38,7 @@ impl Case {
         }
     }
 
-    /// The case that a request line alone is; the protocol is added where it is missing.
+    /// A case with a request line alone; a missing protocol is added.
     #[must_use]
     pub fn from_request(line: &str) -> Self {
         let protocol = if line.contains(" HTTP/") { "" } else { " HTTP/1.1" };

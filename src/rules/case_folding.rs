@@ -1,11 +1,11 @@
-//! Whether it matters to a regex that case is ignored, when the text it is tried on is in lower case anyway.
+//! Whether a regex needs case folding to match lower-case text.
 //!
-//! Reads the regex as written and errs on the safe side: where it cannot tell, case matters. It compiles nothing.
+//! Reads the source of the regex and errs on the safe side: in doubt it needs folding. It compiles nothing.
 
 use std::iter::Peekable;
 use std::slice::Iter;
 
-/// Whether a capital letter may be meant somewhere: by itself, in a range, or by what a class leaves over.
+/// Whether the regex may contain a capital letter: alone, in a range, or in the rest of a negated class.
 pub(super) fn needs_case_folding(source: &str) -> bool {
     if source.contains("[:upper:]") || source.contains("[:^") {
         return true;
@@ -19,17 +19,17 @@ pub(super) fn needs_case_folding(source: &str) -> bool {
     false
 }
 
-/// Where in a regex we are.
+/// The position in a regex.
 struct RegexReader<'s> {
     rest: Peekable<Iter<'s, u8>>,
-    /// Classes within classes.
+    /// Nesting of classes.
     depth: usize,
-    /// The literal before, which may begin a range.
+    /// The previous literal, which may begin a range.
     last: Option<u8>,
 }
 
 impl RegexReader<'_> {
-    /// One byte on; `None` where a capital may be meant.
+    /// Reads a byte; `None` if there may be a capital letter.
     fn step(&mut self, byte: u8) -> Option<()> {
         let in_class = self.depth > 0;
         match byte {
@@ -38,7 +38,7 @@ impl RegexReader<'_> {
                 self.depth += 1;
                 self.last = None;
                 self.rest.next_if_eq(&&b'^');
-                // The first bracket in a class is meant as it stands, and begins no range.
+                // A bracket at the start of a class is a literal, and begins no range.
                 self.rest.next_if_eq(&&b']');
             }
             b']' if in_class => {
@@ -46,7 +46,7 @@ impl RegexReader<'_> {
                 self.last = None;
             }
             b'-' if in_class && self.rest.peek().is_some_and(|next| **next != b']') => self.range()?,
-            // What one class leaves of another.
+            // A class operator.
             b'&' | b'~' if in_class && self.rest.peek() == Some(&&byte) => return None,
             b'(' if !in_class && self.rest.next_if_eq(&&b'?').is_some() => self.flags()?,
             b'A'..=b'Z' => return None,
@@ -55,7 +55,7 @@ impl RegexReader<'_> {
         Some(())
     }
 
-    /// What stands behind a backslash: a literal, or a class that holds both cases or neither.
+    /// Reads an escape: a literal, or a class with both cases or neither.
     #[expect(clippy::option_option, reason = "no literal, and no way to tell, are two things")]
     fn escape(&mut self) -> Option<Option<u8>> {
         match self.rest.next()? {
@@ -76,7 +76,7 @@ impl RegexReader<'_> {
         }
     }
 
-    /// The end of a range, whose beginning was the literal before.
+    /// Reads the end of a range that began with the previous literal.
     fn range(&mut self) -> Option<()> {
         let end = match self.rest.next()? {
             b'\\' => self.escape()??,
@@ -87,7 +87,7 @@ impl RegexReader<'_> {
         (start > b'Z' || end < b'A').then_some(())
     }
 
-    /// Flags of a group: whether case is among them.
+    /// Reads the flags of a group; `None` if they include `i`.
     fn flags(&mut self) -> Option<()> {
         while let Some(flag) = self.rest.next_if(|byte| byte.is_ascii_lowercase() || **byte == b'-') {
             if *flag == b'i' {

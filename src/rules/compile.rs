@@ -1,21 +1,21 @@
-//! Turns definitions into a compiled set, or says what is wrong with them.
+//! Compiles definitions to a rule set, or reports their errors.
 
 use super::Field;
 use super::condition::{Condition, TextCondition};
-use super::definition::{APP_FAMILY, Answer, At, CLASSES, Definition};
+use super::definition::{APP_FAMILY, Answer, CLASSES, Definition, PathAnchor};
 use super::error::{RuleError, nearest};
 use super::exceptions::Exceptions;
 use super::glob::{self, Globs};
 use super::literals::{LiteralCollector, LiteralKind, bit};
 use super::load::LocatedRule;
-use super::pattern::Pattern;
+use super::pattern::RulePattern;
 use super::set::{Rule, RuleSet, sign_of};
-use crate::soft_404::Subject;
+use crate::soft_404::RuleSubject;
 
-/// Rules a set holds: ids are 16 bits, and one bit pattern stays free.
+/// Most rules of a set: ids have 16 bits, and one value is reserved.
 pub const MOST_RULES: usize = u16::MAX as usize;
 
-/// Compiles located definitions, which come sorted by id and without duplicates.
+/// Compiles definitions, which must be sorted by id and unique.
 pub(super) fn compile(definitions: Vec<LocatedRule>) -> Result<RuleSet, RuleError> {
     if definitions.len() > MOST_RULES {
         return Err(RuleError::TooMany { found: definitions.len(), most: MOST_RULES });
@@ -32,7 +32,7 @@ pub(super) fn compile(definitions: Vec<LocatedRule>) -> Result<RuleSet, RuleErro
     }
 }
 
-/// A set that only says what its rules are; they come sorted by id.
+/// A set that only describes its rules and matches nothing; they must be sorted by id.
 pub(super) fn without_patterns(rules: Vec<Rule>) -> Result<RuleSet, RuleError> {
     Compiler { rules, ..Compiler::default() }.finish()
 }
@@ -75,7 +75,7 @@ impl Compiler {
     }
 
     fn finish(self) -> Result<RuleSet, RuleError> {
-        // Headers are few, and remembered: their literals need not be found as fast as those of requests.
+        // Distinct headers are few and cached, so their literals need not be found as fast as those of requests.
         let (request, headers) = rayon::join(|| self.request.prefiltered(), || self.headers.automaton());
         let signs_of = |rule: &Rule| rule.unless_app.iter().filter_map(|app| sign_of(&self.rules, app)).collect();
         Ok(RuleSet {
@@ -97,13 +97,13 @@ impl Compiler {
             | present(&d.agents, bit::AGENT)
             | present(&d.raw_prefixes, bit::PREFIX);
         let fields = d.fields().iter().fold(0, |mask, f| mask | bit::of_field(*f));
-        let pattern = d.regex.clone().map(Pattern::later);
+        let pattern = d.regex.clone().map(RulePattern::later);
         let text =
             (!d.words.is_empty() || pattern.is_some()).then_some(TextCondition { fields, has_words: !d.words.is_empty(), regex: pattern });
         Condition {
             needs,
             text,
-            globs: Globs::any_of(&d.path_glob.0, d.at == Some(At::Root)),
+            globs: Globs::any_of(&d.path_glob.0, d.at == Some(PathAnchor::Root)),
             methods: d.methods.iter().map(|m| m.as_bytes().to_vec()).collect(),
             statuses: d.statuses.clone(),
             shape: d.shape,
@@ -111,18 +111,19 @@ impl Compiler {
         }
     }
 
-    /// Compiles the patterns of a rule that our tests have not seen.
+    /// Compiles the patterns of a rule that is not built in.
     fn check_patterns(&mut self, d: &Definition, condition: &Condition) -> Result<(), String> {
-        condition.patterns().try_for_each(Pattern::check)?;
+        condition.patterns().try_for_each(RulePattern::check)?;
         if condition.text.as_ref().and_then(|t| t.regex.as_ref()).is_some_and(|r| r.is_match(b"")) {
             let id = &d.id;
-            self.warnings.push(format!("rule '{id}': its regex matches the empty text, so it says nothing; drop it or tighten it"));
+            self.warnings
+                .push(format!("rule '{id}': its regex matches the empty text, so it restricts nothing; remove it or make it stricter"));
         }
         Ok(())
     }
 
     fn literals(&mut self, d: &Definition, rule: u16) -> Result<(), String> {
-        let root = d.at == Some(At::Root);
+        let root = d.at == Some(PathAnchor::Root);
         for path in &d.paths {
             self.request.add(path.as_str(), rule, LiteralKind::Path { root });
         }
@@ -167,8 +168,8 @@ impl From<Definition> for Rule {
             window: d.window,
             unless_app: d.unless_app.0,
             is_app_evidence: d.is_app_evidence,
-            // So many requests say nothing of what a path holds.
-            subject: if d.window.is_some() { Subject::Client } else { d.subject },
+            // Many requests say nothing about the content of a path.
+            subject: if d.window.is_some() { RuleSubject::Client } else { d.subject },
             cve: d.cve,
             attack: d.attack,
             cwe: d.cwe,
@@ -180,12 +181,12 @@ impl From<Definition> for Rule {
     }
 }
 
-/// What can be said of a definition without compiling anything.
+/// Checks a definition without compiling anything.
 fn check(d: &Definition) -> Result<(), String> {
     check_words_of(d)?;
     let literals = [&d.paths, &d.suffixes, &d.path_glob.0, &d.words, &d.agents, &d.raw_prefixes];
     if literals.iter().all(|l| l.is_empty()) && d.methods.is_empty() && d.shape.is_none() {
-        return Err("it holds nothing that one pass over a line can find; give it paths, suffixes, path_glob, words, agents, raw_prefixes, methods or a shape (a regex alone would have to be tried on every line)".into());
+        return Err("it has no literal, no method and no shape; give it paths, suffixes, path_glob, words, agents, raw_prefixes, methods or a shape (a regex alone would be tried on every line)".into());
     }
     for (name, list) in [("paths", &d.paths), ("path_glob", &d.path_glob.0)] {
         if let Some(path) = list.iter().find(|p| !p.starts_with('/')) {
@@ -193,7 +194,7 @@ fn check(d: &Definition) -> Result<(), String> {
         }
     }
     if d.paths.iter().any(|p| p == "/") {
-        return Err("paths: '/' stands in every path; name a file or folder".into());
+        return Err("paths: '/' is in every path; name a file or folder".into());
     }
     if let Some(glob) = d.path_glob.0.iter().find(|g| glob::anchor(g).len() < 3) {
         return Err(format!("path_glob: '{glob}' needs three characters in a row that are no wildcard"));
@@ -203,7 +204,7 @@ fn check(d: &Definition) -> Result<(), String> {
     }
     if let Some(with) = &d.with_client {
         if with.distinct_paths == 0 {
-            return Err("with_client: distinct_paths is 0, which every client has; name at least 1".into());
+            return Err("with_client: distinct_paths is 0, which every client has; use at least 1".into());
         }
         with.classes.iter().try_for_each(|class| check_class(class))?;
     }
@@ -214,22 +215,22 @@ fn check(d: &Definition) -> Result<(), String> {
     Ok(())
 }
 
-/// A window, and that nothing stands beside it that only a finding can have.
+/// Checks a window, and that the rule has no key that only a single finding can have.
 fn check_window(d: &Definition) -> Result<(), String> {
     let Some(window) = d.window else { return Ok(()) };
     window.check()?;
     if d.with_client.is_some() {
-        return Err("window and with_client: the one asks how often, the other for what else; keep one of them".into());
+        return Err("window and with_client: a rule can have only one of them; remove one".into());
     }
     if !d.unless_app.0.is_empty() {
         return Err(
-            "window and unless_app: no request of this rule is a finding by itself, so no app need silence it; leave `unless_app` out"
+            "window and unless_app: no request of this rule is a finding by itself, so there is nothing for an app to suppress; remove `unless_app`"
                 .into(),
         );
     }
     if d.answer == Some(Answer::Exposes) {
         return Err(
-            "window and answer: no request of this rule is a finding by itself, so its answer exposes nothing; leave `answer` out".into()
+            "window and answer: no request of this rule is a finding by itself, so its answer exposes nothing; remove `answer`".into()
         );
     }
     Ok(())
@@ -271,7 +272,7 @@ fn check_class(class: &str) -> Result<(), String> {
     Err(format!("no class is called '{class}'{meant}; there are {}", CLASSES.join(", ")))
 }
 
-/// A text with `\xNN` for bytes that cannot be typed, and `\\` for a backslash.
+/// The bytes of a text with `\xNN` for any byte and `\\` for a backslash.
 fn bytes_of(text: &str) -> Result<Vec<u8>, String> {
     let mut bytes = Vec::new();
     let mut rest = text;

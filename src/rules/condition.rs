@@ -1,6 +1,6 @@
-//! What must hold for a rule to match, once it is known which of its literals occurred.
+//! The conditions of a rule besides its literals.
 //!
-//! The cheap questions come first; a regex is tried last and only on a field where a word of the rule stands.
+//! Cheap conditions are checked first. A regex is tried last, and only on a field with a word of the rule.
 
 use std::cell::Cell;
 
@@ -11,21 +11,21 @@ use super::definition::Field;
 use super::exceptions::Exceptions;
 use super::glob::Globs;
 use super::literals::bit;
-use super::pattern::Pattern;
+use super::pattern::RulePattern;
 use crate::log_entry::Outcome;
 
-/// Everything a rule asks for beyond its literals.
+/// The conditions of a rule besides its literals.
 #[derive(Debug, Default)]
 pub struct Condition {
-    /// Literals of these kinds must all have occurred; bits of [`bit`].
+    /// One literal of each of these kinds must have been found; bits of [`bit`].
     pub(super) needs: u16,
-    /// Words and regex, where the rule has them.
+    /// Words and regex, if the rule has any.
     pub(super) text: Option<TextCondition>,
     pub(super) globs: Option<Globs>,
     pub(super) methods: Vec<Vec<u8>>,
     pub(super) statuses: Vec<u16>,
-    pub(super) shape: Option<Shape>,
-    /// What must not be there.
+    pub(super) shape: Option<RequestShape>,
+    /// Exceptions.
     pub(super) unless: Exceptions,
 }
 
@@ -34,34 +34,33 @@ pub struct Condition {
 pub(super) struct TextCondition {
     pub(super) fields: u16,
     pub(super) has_words: bool,
-    pub(super) regex: Option<Pattern>,
+    pub(super) regex: Option<RulePattern>,
 }
 
 /// What a request looks like as a whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Shape {
+pub enum RequestShape {
     /// The target names a scheme and a host.
     Absolute,
-    /// It does not begin with a method.
+    /// The request does not begin with a method.
     NoMethod,
-    /// The same, with bytes that are no printable ASCII.
+    /// The same, with bytes outside of printable ASCII.
     Binary,
-    /// A method that nobody registered, before an ordinary target.
+    /// An unregistered method before an ordinary target.
     UnknownMethod,
 }
 
-impl Shape {
-    /// Whether a request of shape `seen` has this one.
+impl RequestShape {
+    /// Whether a request of shape `seen` also has this shape.
     pub(super) fn includes(self, seen: Option<Self>) -> bool {
         seen == Some(self) || (self == Self::NoMethod && seen == Some(Self::Binary))
     }
 }
 
 impl Condition {
-    /// Whether a request meets this condition. What is remembered by is asked for last: a rule of which nothing stands in a
-    /// request asks for nothing. `marks` says which of the rule's literals occurred, `field` gives the
-    /// text of a view.
+    /// Whether a request meets this condition. Parts of the cache key are read last, so that a rule without literal hits adds no
+    /// dependencies. `marks` are the literal hits of the rule, `field` returns the text of a field.
     #[must_use]
     pub fn holds<'a>(&self, marks: u16, request: &RequestFacts<'a>, field: impl Fn(Field) -> &'a [u8]) -> bool {
         marks & self.needs == self.needs
@@ -74,8 +73,8 @@ impl Condition {
             && !self.unless.applies(marks, request, &field)
     }
 
-    /// Whether a text meets this condition as if it were all there is, in these fields: that of a rule that asks for words
-    /// in one of them and for nothing else. No status is known here, and no header excuses it.
+    /// Whether a text alone meets this condition, as the text of these fields. Only rules with words and no other requirement can
+    /// match. No status is known, and no header is an exception.
     #[must_use]
     pub fn holds_in(&self, seen: &[Field], marks: u16, text: &[u8]) -> bool {
         let field = |field| if seen.contains(&field) { text } else { b"".as_slice() };
@@ -84,7 +83,7 @@ impl Condition {
         !asks_more && self.globs.is_none() && self.text.as_ref().is_some_and(of_words)
     }
 
-    /// Whether a request with a common method and no odd shape may meet it.
+    /// Whether a request with a common method and no unusual shape can meet it.
     #[must_use]
     pub fn may_be_ordinary(&self) -> bool {
         let common = |m: &Vec<u8>| matches!(m.as_slice(), b"GET" | b"POST" | b"HEAD");
@@ -92,14 +91,14 @@ impl Condition {
     }
 
     /// All its regexes.
-    pub(super) fn patterns(&self) -> impl Iterator<Item = &Pattern> {
+    pub(super) fn patterns(&self) -> impl Iterator<Item = &RulePattern> {
         let regex = self.text.as_ref().and_then(|text| text.regex.as_ref());
         regex.into_iter().chain(self.unless.patterns())
     }
 }
 
 impl TextCondition {
-    /// Whether a word stands where one must.
+    /// Whether a required word was found.
     fn may_hold(&self, marks: u16) -> bool {
         !self.has_words || self.fields & marks != 0
     }
@@ -115,7 +114,7 @@ pub(super) fn fields(mask: u16) -> impl Iterator<Item = Field> {
     Field::ALL.into_iter().filter(move |f| mask & bit::of_field(*f) != 0)
 }
 
-/// What a condition asks of the request as a whole.
+/// Facts about a request that conditions check.
 #[derive(Debug, Clone, Copy)]
 pub struct RequestFacts<'a> {
     /// The method as sent.
@@ -124,12 +123,12 @@ pub struct RequestFacts<'a> {
     pub resolved: &'a [u8],
     /// The status code.
     pub status: Option<u16>,
-    /// Set when a rule asks for the status.
+    /// Set when a rule uses the status.
     pub status_was_used: &'a Cell<bool>,
-    /// Set when a rule asks whether the user agent excuses the request.
+    /// Set when a rule checks for a user agent exception.
     pub exception_was_used: &'a Cell<bool>,
-    /// Its shape, where it has one worth a word.
-    pub shape: Option<Shape>,
+    /// Its shape, if it is unusual.
+    pub shape: Option<RequestShape>,
 }
 
 impl RequestFacts<'_> {
@@ -138,7 +137,7 @@ impl RequestFacts<'_> {
         self.status
     }
 
-    /// Whether the status says that nothing was answered. Without one that is not known.
+    /// Whether the status means that nothing was answered; false without a status.
     pub(super) fn is_unanswered(&self) -> bool {
         !matches!(Outcome::of(self.used_status()), Outcome::Answered | Outcome::Unknown)
     }

@@ -1,6 +1,6 @@
-//! What a rule file says, field by field, as `rules/README.md` documents it.
+//! The keys of a rule file, as documented in `rules/README.md`.
 //!
-//! Only the shape is checked here; whether a rule makes sense is `compile`'s question.
+//! Only types are checked here; `compile` validates rules.
 
 use schemars::{JsonSchema, Schema};
 use serde::Deserialize;
@@ -8,7 +8,7 @@ use serde::Deserialize;
 use super::case::Case;
 use super::window::Window;
 use crate::finding::Severity;
-use crate::soft_404::Subject;
+use crate::soft_404::RuleSubject;
 
 /// The classes a rule may have.
 pub const CLASSES: [&str; 37] = [
@@ -51,7 +51,7 @@ pub const CLASSES: [&str; 37] = [
     "xxe",
 ];
 
-/// Those of requests that carry a payload: what they say is the attack, wherever they send it.
+/// The classes of requests with a payload: the text itself is the attack, whatever path it is sent to.
 pub(crate) const PAYLOADS: [&str; 13] =
     ["crlf", "ldap", "lfi", "log4shell", "nosqli", "php-eval", "rce", "redirect", "sqli", "ssrf", "ssti", "xss", "xxe"];
 
@@ -70,11 +70,11 @@ pub(super) struct RuleFile {
     pub(super) family: String,
     /// What the family is about.
     #[serde(default)]
-    #[expect(dead_code, reason = "says what the file is about; a rule's id and title are what reports need")]
+    #[expect(dead_code, reason = "describes the file; reports use only the ids and titles of rules")]
     pub(super) title: String,
     /// What the rules of the file look for.
     #[serde(default)]
-    pub(super) subject: Subject,
+    pub(super) subject: RuleSubject,
     /// Rules.
     #[serde(default)]
     pub(super) rule: Vec<Definition>,
@@ -122,7 +122,7 @@ pub(super) struct Definition {
     #[serde(default)]
     pub(super) path_glob: OneOrMany,
     /// `root`: `paths`, `suffixes` and `path_glob` hold only at the start of the path.
-    pub(super) at: Option<At>,
+    pub(super) at: Option<PathAnchor>,
     /// One of these texts occurs in one of the `fields`.
     #[serde(default)]
     pub(super) words: Vec<String>,
@@ -143,7 +143,7 @@ pub(super) struct Definition {
     #[serde(default)]
     pub(super) statuses: Vec<u16>,
     /// Shape of the request as a whole.
-    pub(super) shape: Option<super::Shape>,
+    pub(super) shape: Option<super::RequestShape>,
     /// Exceptions: requests that the rule does not match.
     pub(super) unless: Option<Unless>,
     /// Applications on whose sites the rule does not count.
@@ -159,12 +159,12 @@ pub(super) struct Definition {
     /// Requests that the rule must not match.
     #[serde(default)]
     pub(super) must_not_match: Vec<Case>,
-    /// It is the sign of an app, and no rule.
+    /// It is app evidence and no rule.
     #[serde(skip)]
     pub(super) is_app_evidence: bool,
-    /// What the rule looks for, as its file says.
+    /// What the rule looks for, set for the whole file.
     #[serde(skip)]
-    pub(super) subject: Subject,
+    pub(super) subject: RuleSubject,
 }
 
 /// An application: what its pages load.
@@ -188,7 +188,7 @@ pub(super) struct AppDefinition {
     #[serde(default)]
     path_glob: OneOrMany,
     /// `root`: `paths`, `suffixes` and `path_glob` hold only at the start of the path.
-    at: Option<At>,
+    at: Option<PathAnchor>,
     /// One of these texts occurs in one of the `fields`.
     #[serde(default)]
     words: Vec<String>,
@@ -206,12 +206,12 @@ pub(super) struct AppDefinition {
     must_not_match: Vec<Case>,
 }
 
-/// The class of signs of apps, and the family of their ids.
+/// The class of app evidence, and the family of its ids.
 pub(super) const APP_CLASS: &str = "app";
 pub(super) const APP_FAMILY: &str = "apps";
 
 impl From<AppDefinition> for Definition {
-    /// A sign is looked for like a rule; it is `apps/wordpress` where rules say `wordpress`.
+    /// App evidence is matched like a rule; its id is `apps/wordpress` where rules refer to `wordpress`.
     fn from(app: AppDefinition) -> Self {
         Self {
             id: format!("{APP_FAMILY}/{}", app.id),
@@ -243,7 +243,7 @@ impl From<AppDefinition> for Definition {
             must_match: app.must_match,
             must_not_match: app.must_not_match,
             is_app_evidence: true,
-            subject: Subject::default(),
+            subject: RuleSubject::default(),
         }
     }
 }
@@ -260,12 +260,12 @@ pub struct WithClient {
 }
 
 impl Definition {
-    /// The fields `words` and `regex` look at.
+    /// The fields that `words` and `regex` check.
     pub(super) fn fields(&self) -> &[Field] {
         self.fields.as_deref().unwrap_or(&[Field::Path, Field::Query])
     }
 
-    /// What a 2xx tells, where the rule does not say.
+    /// What a 2xx means; derived if the rule does not set it.
     pub(super) fn answer(&self) -> Answer {
         let on_path = !(self.paths.is_empty() && self.suffixes.is_empty() && self.path_glob.0.is_empty());
         let no_text = self.words.is_empty() && self.regex.is_none();
@@ -315,7 +315,7 @@ impl From<OneOrManyText> for OneOrMany {
 /// Where in a path `paths`, `suffixes` and `path_glob` look.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum At {
+pub(super) enum PathAnchor {
     /// Only at its start.
     Root,
 }
@@ -324,7 +324,7 @@ pub(super) enum At {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Answer {
-    /// What was asked for is there.
+    /// The requested resource exists.
     Exposes,
     /// Nothing.
     Inconclusive,
@@ -339,7 +339,7 @@ pub enum Field {
     Path,
     /// The decoded query.
     Query,
-    /// The decoded target, untidied.
+    /// The decoded target, not normalised.
     Target,
     /// The `Referer` header.
     Referer,
@@ -355,7 +355,7 @@ impl Field {
     /// Every field.
     pub const ALL: [Self; 7] = [Self::Path, Self::Query, Self::Target, Self::Referer, Self::UserAgent, Self::Method, Self::Raw];
 
-    /// What rule files call it.
+    /// Its name in rule files.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Path => "path",

@@ -1,10 +1,10 @@
-//! What can be wrong with rules: always the file and line or the rule, what was found, and what was expected.
+//! Errors of rules: each names the file and line or the rule, what was found, and what was expected.
 
 use std::path::PathBuf;
 
 use thiserror::Error;
 
-/// Why rules were refused.
+/// Why rules were rejected.
 #[derive(Debug, Error)]
 pub enum RuleError {
     /// A rule file cannot be read.
@@ -21,7 +21,7 @@ pub enum RuleError {
         /// The folder.
         path: PathBuf,
     },
-    /// A file that is no rule file.
+    /// A file that is no valid rule file.
     #[error("{file}: {message}")]
     Syntax {
         /// The file.
@@ -29,7 +29,7 @@ pub enum RuleError {
         /// Line, column, caret and what was expected.
         message: String,
     },
-    /// A rule that makes no sense.
+    /// An invalid rule.
     #[error("{file}:{line}: rule '{id}': {message}")]
     Rule {
         /// The file.
@@ -41,7 +41,7 @@ pub enum RuleError {
         /// What was found, and what was expected.
         message: String,
     },
-    /// A line of a plain list that is no path.
+    /// A line of a path list that is no path.
     #[error("{file}:{line}: {message}")]
     Line {
         /// The file.
@@ -51,33 +51,33 @@ pub enum RuleError {
         /// What was found, and what was expected.
         message: String,
     },
-    /// A choice that names nothing.
+    /// A flag that names no rule.
     #[error("{flag}: no rule {}is called '{name}'{}; `probewatch rules list` shows them all", if *or_class { "or class " } else { "" }, suggestion(nearest.as_deref()))]
     Unknown {
         /// The flag.
         flag: &'static str,
-        /// What it was given.
+        /// Its value.
         name: String,
         /// Whether the flag takes classes as well.
         or_class: bool,
         /// A name that looks like it.
         nearest: Option<String>,
     },
-    /// Nothing is left.
+    /// No rules are left.
     #[error("no rules are left; drop one of --no-builtin, --only and --disable, or name rules with --rules")]
     NoneLeft,
-    /// More than a set can number.
+    /// More rules than a set can hold.
     #[error("{found} rules are too many; a set holds up to {most}")]
     TooMany {
-        /// How many there are.
+        /// The number of rules.
         found: usize,
-        /// How many there may be.
+        /// The most rules.
         most: usize,
     },
-    /// All their literals together are too much for an automaton.
+    /// The literals are too many for an automaton.
     #[error("the rules' literals do not fit an automaton: {0}")]
     Literals(#[from] aho_corasick::BuildError),
-    /// Several at once.
+    /// Several errors.
     #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
     Several(Vec<RuleError>),
 }
@@ -91,7 +91,7 @@ pub(crate) fn nearest<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> O
     names.map(|n| (edits(name, n), n)).filter(|(edits, n)| *edits <= n.len().max(name.len()) / 3).min().map(|(_, n)| n.to_owned())
 }
 
-/// Levenshtein's distance.
+/// The Levenshtein distance.
 fn edits(a: &str, b: &str) -> usize {
     let mut row: Vec<usize> = (0..=b.len()).collect();
     for (i, x) in a.bytes().enumerate() {

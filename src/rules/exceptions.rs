@@ -1,30 +1,30 @@
-//! What a rule says with `unless`, and how far that goes: what a client writes never hides a request that was answered.
+//! The exceptions of a rule (`unless`) and their limits: nothing that a client can add hides a request that was answered.
 //!
-//! A header excuses a request only where the status says that nothing was answered. A text excuses itself and nothing
-//! beside it: it is struck out, and the rule is tried on what is left. A rule without a regex has nothing to try; there the
-//! path excuses, for it is what was asked for, and any other field does what a header does.
+//! A header exempts a request only if the status means that nothing was answered. In a rule with a regex, an excepted text exempts
+//! only itself: it is removed, and the regex is tried on the rest. In a rule without a regex, a match in the path exempts the
+//! request, as the server answered that path; a match in another field works like a header.
 
 use std::ops::Range;
 
 use super::condition::{RequestFacts, fields};
 use super::definition::{Answer, Definition, Field, PAYLOADS};
 use super::literals::bit;
-use super::pattern::Pattern;
+use super::pattern::RulePattern;
 use super::word_set::WordSet;
 
-/// The `unless` of a rule.
+/// The compiled `unless` of a rule.
 #[derive(Debug, Default)]
 pub(super) struct Exceptions {
-    /// Where `words` and `regex` look: where those of the rule do.
+    /// The fields that `words` and `regex` check: those of the rule.
     pub(super) fields: u16,
     pub(super) words: Option<WordSet>,
-    pub(super) regex: Option<Pattern>,
-    pub(super) referer: Option<Pattern>,
-    /// A scan goes by the mark [`bit::EXCEPTION`], this says where.
+    pub(super) regex: Option<RulePattern>,
+    pub(super) referer: Option<RulePattern>,
+    /// A scan uses the bit [`bit::EXCEPTION`]; this finds the position.
     pub(super) agents: Option<WordSet>,
-    /// The rule has a regex, which is tried again on what is left.
+    /// The rule has a regex, which is tried on the rest of the text.
     removes_text: bool,
-    /// An answer tells nothing: no answer is lost with an excuse.
+    /// An answer means nothing, so an exception cannot hide one.
     ignores_status: bool,
 }
 
@@ -34,8 +34,8 @@ impl Exceptions {
         Self {
             fields: d.fields().iter().fold(0, |mask, f| mask | bit::of_field(*f)),
             words: WordSet::any_of(&unless.words),
-            regex: unless.regex.map(Pattern::later),
-            referer: unless.referer.map(Pattern::later),
+            regex: unless.regex.map(RulePattern::later),
+            referer: unless.referer.map(RulePattern::later),
             agents: WordSet::any_of(&unless.agents),
             removes_text: d.regex.is_some(),
             ignores_status: d.answer == Some(Answer::Inconclusive) && !PAYLOADS.contains(&d.class.as_str()),
@@ -43,17 +43,17 @@ impl Exceptions {
     }
 
     /// All its regexes.
-    pub(super) fn patterns(&self) -> impl Iterator<Item = &Pattern> {
+    pub(super) fn patterns(&self) -> impl Iterator<Item = &RulePattern> {
         self.regex.iter().chain(&self.referer)
     }
 
-    /// Whether `regex` matches a text, and matches it still when what excuses itself is struck out.
+    /// Whether `regex` matches a text, and still matches after excepted parts are removed.
     #[inline]
-    pub(super) fn matches_rest(&self, regex: &Pattern, text: &[u8]) -> bool {
+    pub(super) fn matches_rest(&self, regex: &RulePattern, text: &[u8]) -> bool {
         regex.is_match(text) && self.rest_of(text).is_none_or(|rest| regex.is_match(&rest))
     }
 
-    /// What is left of a text; `None` where nothing in it excuses itself.
+    /// A text without its excepted parts; `None` if it has none.
     fn rest_of(&self, text: &[u8]) -> Option<Vec<u8>> {
         if !self.removes_text || !self.is_in(text) {
             return None;
@@ -65,7 +65,7 @@ impl Exceptions {
         for range in struck {
             rest.extend_from_slice(&text[from..range.start.max(from)]);
             from = from.max(range.end);
-            // The parameters on either side stay two.
+            // Keep the parameters on either side apart.
             let is_between = range.start > 0 && range.end < text.len();
             if is_between && (text[range.start] == b'&' || text[range.end - 1] == b'&') {
                 rest.push(b'&');
@@ -75,20 +75,19 @@ impl Exceptions {
         Some(rest)
     }
 
-    /// Whether something in a text may excuse.
+    /// Whether a text has an excepted part.
     pub(super) fn is_in(&self, text: &[u8]) -> bool {
         self.words.as_ref().is_some_and(|words| words.is_match(text)) || self.regex.as_ref().is_some_and(|regex| regex.is_match(text))
     }
 
-    /// Whether a request is excused as a whole. It asks for the status before it looks at a header, and for neither where
-    /// neither matters.
+    /// Whether the whole request is exempted. It reads the status before a header, and reads neither if neither matters.
     pub(super) fn applies<'a>(&self, marks: u16, request: &RequestFacts<'a>, field: &impl Fn(Field) -> &'a [u8]) -> bool {
         self.by_text(request, field)
             || (self.agents.is_some() && self.in_effect(request) && request.has_agent_exception(marks))
             || self.referer.as_ref().is_some_and(|regex| self.in_effect(request) && regex.is_match(field(Field::Referer)))
     }
 
-    /// Whether words or the regex excuse a request to a rule that has no regex of its own.
+    /// Whether words or the regex exempt a request of a rule without its own regex.
     fn by_text<'a>(&self, request: &RequestFacts<'a>, field: &impl Fn(Field) -> &'a [u8]) -> bool {
         if self.removes_text || (self.words.is_none() && self.regex.is_none()) {
             return false;
@@ -100,22 +99,22 @@ impl Exceptions {
         })
     }
 
-    /// Whether what a client may add to any request excuses this one: nothing was answered.
+    /// Whether text that a client can add to any request may exempt this one.
     fn in_effect(&self, request: &RequestFacts<'_>) -> bool {
         self.ignores_status || request.is_unanswered()
     }
 
-    /// The fields in which words and the regex may excuse a request.
+    /// The fields in which words and the regex may exempt a request.
     pub(super) fn fields_in_effect(&self, request: &RequestFacts<'_>) -> u16 {
         if self.removes_text || self.in_effect(request) { self.fields } else { self.fields & bit::of_field(Field::Path) }
     }
 
-    /// Whether a header may excuse a request.
+    /// Whether a header may exempt a request.
     pub(super) fn headers_in_effect(&self, request: &RequestFacts<'_>) -> bool {
         self.in_effect(request)
     }
 
-    /// Whether what excuses itself is struck out, rather than a request excused as a whole.
+    /// Whether excepted text is removed, instead of exempting the whole request.
     pub(super) fn removes_text(&self) -> bool {
         self.removes_text
     }

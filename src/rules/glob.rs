@@ -1,27 +1,27 @@
 //! Path globs: `*` any characters but `/`, `**` any number of segments, `?` one character but `/`.
 //!
-//! A glob reaches to the end of a path, so it is matched from there. A set of places in the glob moves along, byte by byte:
-//! each byte is looked at once, whatever the path and the glob are, and nothing is put aside to be tried again. It knows
-//! texts, no files, and allocates nothing to match.
+//! A glob matches up to the end of a path, so it is matched from the end. A set of states advances byte by byte (an NFA without
+//! backtracking), so time is linear. It matches texts, not files, and allocates nothing.
 
 use memchr::memmem;
 
-/// Bytes a glob may have: more than any server takes for a path.
+/// Longest glob in bytes: more than any server accepts as a path.
 pub(super) const LONGEST: usize = MANY * 64 - 1;
 
-/// Words of bits for the places of the longest glob.
+/// Words of bits for the states of the longest glob.
 const MANY: usize = 64;
 
-/// The globs of a rule, of which one has to match.
+/// The globs of a rule; one has to match.
 #[derive(Debug)]
 pub(super) struct Globs {
     globs: Vec<Glob>,
-    /// All of them, for whoever explains.
+    /// All of them as text, for `explain`.
     text: String,
 }
 
 impl Globs {
-    /// Globs of up to [`LONGEST`] bytes: under any prefix, or with `root` only at the start. `None` where there are none.
+    /// Compiles globs of up to [`LONGEST`] bytes, to match under any prefix, or with `root` only at the start. `None` if there are
+    /// none.
     pub(super) fn any_of(globs: &[String], root: bool) -> Option<Self> {
         let compiled = globs.iter().map(|glob| Glob::new(glob, root)).collect();
         (!globs.is_empty()).then(|| Self { globs: compiled, text: globs.join(", ") })
@@ -32,7 +32,7 @@ impl Globs {
         self.globs.iter().any(|glob| glob.is_match(path))
     }
 
-    /// Where the leftmost match begins; every match reaches to the end of the path.
+    /// The start of the leftmost match; every match reaches to the end of the path.
     pub(super) fn find(&self, path: &[u8]) -> Option<usize> {
         self.globs.iter().filter_map(|glob| glob.start(path, true)).min()
     }
@@ -48,17 +48,17 @@ impl Globs {
 struct Glob {
     /// In lower case.
     text: String,
-    /// It matches whole paths, not only the ends of some.
+    /// It matches whole paths, not suffixes.
     root: bool,
-    /// Bytes before the first wildcard, if there is one.
+    /// Bytes before the first wildcard.
     head: usize,
-    /// Where the bytes behind the last wildcard begin.
+    /// The start of the bytes after the last wildcard.
     tail: usize,
-    /// What stands before them, from right to left.
+    /// The steps before them, from right to left.
     steps: Vec<GlobStep>,
 }
 
-/// What one byte of a path has to be, read from right to left.
+/// What the next byte of a path has to be, from right to left.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum GlobStep {
     /// This byte.
@@ -114,7 +114,7 @@ impl Glob {
         self.start(path, false).is_some()
     }
 
-    /// Where a match begins: the leftmost one, or the first that comes along.
+    /// The start of a match: the leftmost one, or the first one found.
     fn start(&self, path: &[u8], leftmost: bool) -> Option<usize> {
         let (head, tail) = (&self.text.as_bytes()[..self.head], &self.text.as_bytes()[self.tail..]);
         let front = path.strip_suffix(tail)?;
@@ -126,7 +126,7 @@ impl Glob {
         }
     }
 
-    /// Goes from the end of `front` to its start, or to where a match begins.
+    /// Reads `front` from its end to its start, or to the start of a match.
     fn walk<const WORDS: usize>(&self, front: &[u8], leftmost: bool) -> Option<usize> {
         let mut places = GlobStates::<WORDS>::default();
         places.enter(0, &self.steps);
@@ -148,7 +148,7 @@ impl Glob {
     }
 }
 
-/// The steps that may come next, a bit each.
+/// The active states, a bit each.
 struct GlobStates<const WORDS: usize>([u64; WORDS]);
 
 impl<const WORDS: usize> Default for GlobStates<WORDS> {
@@ -166,7 +166,7 @@ impl<const WORDS: usize> GlobStates<WORDS> {
         self.0.iter().all(|word| *word == 0)
     }
 
-    /// Adds a place, and those that are reached from it by no byte at all.
+    /// Adds a state, and those reachable from it without a byte.
     fn enter(&mut self, mut place: usize, steps: &[GlobStep]) {
         loop {
             self.0[place / 64] |= 1 << (place % 64);
@@ -178,7 +178,7 @@ impl<const WORDS: usize> GlobStates<WORDS> {
         }
     }
 
-    /// The places behind this byte.
+    /// The states after this byte.
     fn after(&self, byte: u8, steps: &[GlobStep]) -> Self {
         let mut next = Self::default();
         for (word, bits) in self.0.iter().enumerate() {
@@ -208,7 +208,7 @@ pub(super) fn anchor(glob: &str) -> &str {
     glob.split("**/").flat_map(|part| part.split(['*', '?'])).max_by_key(|piece| piece.len()).unwrap_or("")
 }
 
-/// What every match ends in: the piece behind the last wildcard.
+/// The suffix of every match: the piece after the last wildcard.
 pub(super) fn tail(glob: &str) -> &str {
     glob.rsplit(['*', '?']).next().unwrap_or("")
 }
@@ -219,7 +219,7 @@ mod tests {
     use proptest::prelude::*;
     use regex::bytes::RegexBuilder;
 
-    /// The regex that a glob stands for.
+    /// The equivalent regex of a glob.
     fn to_regex(glob: &str, root: bool) -> String {
         let mut regex = String::from(if root { "^" } else { "" });
         let mut rest = glob;

@@ -1,4 +1,4 @@
-//! Where in a rule file which rule stands, for messages. The build asks the same of the files that are built in.
+//! The line numbers of rules in a rule file, for messages. The build script uses it for built-in files.
 
 use serde::{Deserialize, Serialize};
 use toml::Spanned;

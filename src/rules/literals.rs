@@ -1,8 +1,7 @@
-//! All literals of all rules that look at the same bytes, and what each literal means to which rule.
+//! The literals of all rules that are searched in the same bytes, and what each literal means to each rule.
 //!
-//! A pass over the bytes leaves a mark for each kind of literal a rule has seen; whether the rule matches is then a
-//! question of its `Condition`. Time is linear in the bytes and in the matches, whatever the rules are: literals that the
-//! prefilter is no good for are looked for by an automaton.
+//! A pass over the bytes records a bit for each kind of literal found of a rule; its `Condition` then decides whether the rule
+//! matches. Time is linear in bytes and matches: an automaton searches literals that do not suit the prefilter.
 
 use std::ops::Range;
 
@@ -13,26 +12,26 @@ use super::prefilter::Prefilter;
 use super::requirement::TextView;
 use super::text_arena::TextArena;
 
-/// The kinds of marks, one bit each. The lowest seven say in which field a word of the rule stands.
+/// The kinds of literal hits, one bit each. The lowest seven are the fields in which a word of the rule was found.
 pub mod bit {
     use super::Field;
 
-    /// One of `paths` stands in the path.
+    /// One of `paths` is in the path.
     pub const PATHS: u16 = 1 << 7;
     /// The path ends in one of `suffixes`.
     pub const SUFFIX: u16 = 1 << 8;
-    /// The fixed part of a `path_glob` stands in the path.
+    /// The fixed part of a `path_glob` is in the path.
     pub const GLOB: u16 = 1 << 9;
-    /// One of `agents` stands in the user agent.
+    /// One of `agents` is in the user agent.
     pub const AGENT: u16 = 1 << 10;
     /// The request begins with one of `raw_prefixes`.
     pub const PREFIX: u16 = 1 << 11;
-    /// One of `unless.agents` stands in the user agent.
+    /// One of `unless.agents` is in the user agent.
     pub const EXCEPTION: u16 = 1 << 12;
-    /// Some mark was left, be it without a bit.
+    /// The rule is a candidate, with or without other bits.
     pub(in crate::rules) const CANDIDATE: u16 = 1 << 15;
 
-    /// Whether marks do nothing but excuse.
+    /// Whether a rule has no hit but an exception.
     #[must_use]
     pub const fn only_exception(marks: u16) -> bool {
         marks & (CANDIDATE - 1) == EXCEPTION
@@ -60,12 +59,12 @@ pub(super) enum LiteralKind {
     Agent,
     /// The start of the request.
     Prefix,
-    /// Text of the user agent that excuses the request.
+    /// Text of the user agent that is an exception.
     Exception,
 }
 
 impl LiteralKind {
-    /// The marks it can leave.
+    /// The bits it can set.
     fn wanted(self) -> u16 {
         match self {
             Self::Word(fields) => fields,
@@ -85,20 +84,20 @@ struct LiteralUse {
     kind: LiteralKind,
 }
 
-/// A literal of a rule, found somewhere.
+/// A literal of a rule that was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LiteralMatch {
     /// The rule.
     pub rule: u16,
-    /// The marks the literal can leave; bits of [`bit`].
+    /// The bits that the literal can set, of [`bit`].
     pub wanted: u16,
-    /// Those it leaves here; none where it stands in another place than the rule asks for.
+    /// The bits that it sets here; none if it is not where the rule requires it.
     pub bits: u16,
-    /// Where in the bytes that were searched.
+    /// The range in the bytes that were searched.
     pub range: Range<usize>,
 }
 
-/// Where in the bytes that are searched the fields lie. An absent field is `None`: nothing is marked for it.
+/// The ranges of the fields in the bytes that are searched. An absent field is `None` and gets no hits.
 #[derive(Debug, Clone, Default)]
 pub struct Regions {
     /// Fields for words, by [`Field`].
@@ -108,13 +107,13 @@ pub struct Regions {
 }
 
 impl Regions {
-    /// The bytes are one field and nothing else.
+    /// All bytes are this field.
     #[must_use]
     pub fn only(field: Field, length: usize) -> Self {
         Self::each(&[field], length)
     }
 
-    /// The bytes are each of these fields, and nothing else is.
+    /// All bytes are each of these fields.
     #[must_use]
     pub fn each(fields: &[Field], length: usize) -> Self {
         let mut regions = Self::default();
@@ -124,7 +123,7 @@ impl Regions {
         regions
     }
 
-    /// The fields that `found` lies in, where they begin with it as 0, and the resolved path where it lies there.
+    /// The views that contain `found`, each with the range relative to its start.
     pub fn around(&self, found: &Range<usize>) -> impl Iterator<Item = (TextView, Range<usize>)> {
         let fields = Field::ALL.into_iter().map(|field| (TextView::Field(field), &self.fields[field as usize]));
         let within = |(view, region): (TextView, &Option<Range<usize>>)| {
@@ -145,7 +144,7 @@ impl Regions {
     }
 }
 
-/// Marks that literals left, by rule. Kept between lines; clearing costs what was marked.
+/// The literal hits of each rule. Reused between lines; clearing takes time only for rules with hits.
 #[derive(Debug, Default)]
 pub struct LiteralHits {
     by_rule: Vec<u16>,
@@ -153,7 +152,7 @@ pub struct LiteralHits {
 }
 
 impl LiteralHits {
-    /// Forgets all marks and makes room for so many rules.
+    /// Clears all hits; `rules` is the size of the rule set.
     pub fn clear(&mut self, rules: usize) {
         for rule in self.touched.drain(..) {
             self.by_rule[usize::from(rule)] = 0;
@@ -161,9 +160,9 @@ impl LiteralHits {
         self.by_rule.resize(rules, 0);
     }
 
-    /// Marks a rule; with no bits it becomes a candidate all the same.
+    /// Adds bits to a rule. Without bits it still becomes a candidate.
     pub fn add(&mut self, rule: u16, bits: u16) {
-        // Keeps a rule from being listed twice.
+        // List each rule once.
         let marks = &mut self.by_rule[usize::from(rule)];
         if *marks == 0 {
             self.touched.push(rule);
@@ -171,24 +170,24 @@ impl LiteralHits {
         *marks |= bits | bit::CANDIDATE;
     }
 
-    /// The rules that were marked, in no order.
+    /// The rules with hits, in no order.
     #[must_use]
     pub fn touched(&self) -> &[u16] {
         &self.touched
     }
 
-    /// The marks of a rule.
+    /// The bits of a rule.
     #[must_use]
     pub fn of(&self, rule: u16) -> u16 {
         self.by_rule[usize::from(rule)]
     }
 }
 
-/// What literals are found by. Either finds the same.
+/// The search algorithm. Both find the same.
 #[derive(Debug)]
 enum Finder {
     Prefilter(Prefilter),
-    /// It knows how each literal begins, the last one first; the rest is compared.
+    /// It finds prefixes of the literals, in reverse order; the rest is compared.
     Automaton(AhoCorasick),
 }
 
@@ -200,12 +199,12 @@ impl Finder {
     fn automaton(texts: &TextArena) -> Result<Self, BuildError> {
         let automaton = AhoCorasick::builder()
             .match_kind(MatchKind::Standard)
-            // A full DFA is a third faster and four times slower to build: with what the engine remembers, few lines come here.
+            // A full DFA is a third faster and four times slower to build; thanks to the verdict cache few lines are searched.
             .kind(Some(AhoCorasickKind::ContiguousNFA))
-            // As deep as the search needs it: a table of a state costs more to build than the few questions of the build save.
+            // Deeper tables cost more to build than they save.
             .dense_depth(2)
             .prefilter(false)
-            // The last first: what a literal shares with the one before is then found without a search.
+            // In reverse order: then the build finds shared prefixes without a search.
             .build(openings(texts).rev())?;
         Ok(Self::Automaton(automaton))
     }
@@ -219,20 +218,21 @@ pub struct Literals {
     starts: Vec<u32>,
     uses: Vec<LiteralUse>,
     fields: u16,
-    /// What the matches of globs end in.
+    /// The suffixes of the matches of globs.
     tails: Vec<Vec<u8>>,
     /// The literals, sorted.
     texts: TextArena,
 }
 
 impl Literals {
-    /// Whether some literal is looked for in this field.
+    /// Whether some literal is searched in this field.
     #[must_use]
     pub fn searches(&self, field: Field) -> bool {
         self.fields & bit::of_field(field) != 0
     }
 
-    /// Searches `bytes`, which are in lower case, and leaves marks; `regions` says what is what. Whether any literal was found, marked or not.
+    /// Searches `bytes`, which must be in lower case, and records hits; `regions` are the ranges of the fields. Returns whether any
+    /// literal was found, in the right place or not.
     pub fn mark(&self, bytes: &[u8], regions: &Regions, marks: &mut LiteralHits) -> bool {
         let mut any = false;
         self.find(bytes, |literal, range| {
@@ -247,8 +247,8 @@ impl Literals {
         any
     }
 
-    /// Searches like [`mark`](Self::mark) and hands out every literal that speaks for its rule, be it where the rule wants it
-    /// or not, by where it ends and then by where it begins. What excuses is found by its pattern.
+    /// Searches like [`mark`](Self::mark), and calls `each` for every literal that was found, in the right place or not, ordered by
+    /// end and then by start. Exceptions are left out.
     pub fn find_all(&self, bytes: &[u8], regions: &Regions, mut each: impl FnMut(LiteralMatch)) {
         let mut all = Vec::new();
         self.find(bytes, |literal, range| all.push((range.end, range.start, literal)));
@@ -261,13 +261,13 @@ impl Literals {
         }
     }
 
-    /// The literals of a rule in lower case, by text, each with the marks it can leave.
+    /// The literals of a rule in lower case, sorted, each with the bits it can set.
     pub fn of_rule(&self, rule: u16) -> impl Iterator<Item = (&[u8], u16)> {
         let wanted = move |i: usize| self.uses_of(i).iter().filter(|u| u.rule == rule).fold(0, |bits, u| bits | u.kind.wanted());
         self.texts.iter().enumerate().map(move |(i, text)| (text, wanted(i))).filter(|(_, wanted)| *wanted != 0)
     }
 
-    /// Looks for literals by the automaton from now on.
+    /// Uses the automaton from now on.
     pub(super) fn use_automaton(&mut self) -> Result<(), BuildError> {
         self.finder = Finder::automaton(&self.texts)?;
         Ok(())
@@ -293,7 +293,7 @@ impl Literals {
         &self.uses[self.starts[pattern] as usize..self.starts[pattern + 1] as usize]
     }
 
-    /// The marks that a literal found at `start..end` leaves.
+    /// The bits that a literal at `start..end` sets.
     fn bits(&self, kind: LiteralKind, bytes: &[u8], start: usize, end: usize, regions: &Regions) -> u16 {
         let in_path = |root: bool| regions.resolved.as_ref().filter(|p| p.start <= start && end <= p.end && (!root || start == p.start));
         let given = |holds: bool, bit: u16| if holds { bit } else { 0 };
@@ -316,10 +316,10 @@ impl Literals {
     }
 }
 
-/// Collects literals; the same text of several rules is one literal.
+/// Collects literals. The same text of several rules is one literal.
 #[derive(Debug, Default)]
 pub(super) struct LiteralCollector {
-    /// In the order in which they came.
+    /// In insertion order.
     texts: TextArena,
     uses: Vec<LiteralUse>,
     fields: u16,
@@ -338,7 +338,7 @@ impl LiteralCollector {
         self.uses.push(LiteralUse { rule, kind });
     }
 
-    /// The fixed part of a glob, and what its matches end in.
+    /// Adds the fixed part of a glob, and the suffix of its matches.
     pub(super) fn add_glob(&mut self, anchor: &str, tail: &str, rule: u16) {
         let tail = tail.to_ascii_lowercase().into_bytes();
         let number = self.tails.iter().position(|t| *t == tail).unwrap_or_else(|| {
@@ -348,12 +348,12 @@ impl LiteralCollector {
         self.add(anchor, rule, LiteralKind::Glob { tail: number as u16 });
     }
 
-    /// Literals that stay in the nearest caches: for what is searched a lot.
+    /// Builds literals with the prefilter, which stays in the L1 and L2 caches: for frequent searches.
     pub(super) fn prefiltered(self) -> Result<Literals, BuildError> {
         self.build(Finder::prefilter)
     }
 
-    /// Literals found by the automaton.
+    /// Builds literals with the automaton.
     pub(super) fn automaton(self) -> Result<Literals, BuildError> {
         self.build(Finder::automaton)
     }
@@ -376,7 +376,7 @@ impl LiteralCollector {
     }
 }
 
-/// How each of sorted texts begins: as far as no other goes along, and [`MORE`].
+/// The shortest unique prefix of each of the sorted texts, and [`MORE`] bytes.
 fn openings(texts: &TextArena) -> impl DoubleEndedIterator<Item = &[u8]> {
     let alike = |a: usize, b: usize| texts.get(a).iter().zip(texts.get(b)).take_while(|(a, b)| a == b).count();
     texts.iter().enumerate().map(move |(at, text)| {
@@ -386,8 +386,8 @@ fn openings(texts: &TextArena) -> impl DoubleEndedIterator<Item = &[u8]> {
     })
 }
 
-/// Bytes that the automaton knows of a literal beyond those that tell it from all others: fewer, and more is compared in
-/// vain; more, and it takes longer to build.
+/// Bytes of a literal in the automaton beyond its unique prefix: with fewer, more comparisons fail; with more, the build takes
+/// longer.
 const MORE: usize = 1;
 
 #[cfg(test)]
@@ -427,7 +427,7 @@ mod tests {
         assert_eq!(marks.touched().len(), 4);
     }
 
-    /// Texts out of literals, whole and cut short, one behind the other or over the other, and of what stands between.
+    /// Texts made of literals, whole and truncated, adjacent and overlapping, with noise between them.
     fn any_text(headers: bool) -> impl Strategy<Value = Vec<u8>> {
         let texts = prop::sample::select(of(&RULES[0], headers).texts.iter().map(<[u8]>::to_vec).collect::<Vec<_>>());
         let cut = (texts.clone(), any::<prop::sample::Index>(), any::<bool>()).prop_map(|(text, at, is_head)| {

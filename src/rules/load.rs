@@ -1,6 +1,6 @@
-//! Finds rule files, reads them, and makes the choice of rules a run was asked for.
+//! Finds and reads rule files, and selects the rules of a run.
 //!
-//! Rules come with the binary or from a path that was named; nothing is searched for and nothing fetched.
+//! Rules are built in or come from a named path; nothing is searched for or downloaded.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -17,34 +17,34 @@ use super::path_list;
 use super::set::RuleSet;
 use crate::finding::Severity;
 
-/// Bytes a rule file may have; ours have a hundredth of it.
+/// Largest rule file in bytes; built-in ones have a hundredth of it.
 const MOST_BYTES: u64 = 16 << 20;
 
 /// Which rules a run uses.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RuleChoice {
-    /// Files and folders of further rules; one with the id of a built-in rule replaces it.
+    /// Files and folders of more rules; a rule with the id of a built-in rule replaces it.
     pub paths: Vec<PathBuf>,
-    /// Leave the built-in rules out.
+    /// Leave out the built-in rules.
     pub no_builtin: bool,
     /// Ids to leave out.
     pub disable: Vec<String>,
-    /// Ids and classes to keep; all where empty.
+    /// Ids and classes to keep; all if empty.
     pub only: Vec<String>,
-    /// Severities that replace those the rules give.
+    /// Severities that replace those of the rules.
     pub severity: Vec<(String, Severity)>,
-    /// Find literals without the prefilter, which changes no verdict: for whoever doubts it.
+    /// Find literals without the prefilter. It changes no verdict.
     pub no_prefilter: bool,
 }
 
-/// A definition and where it stands.
+/// A definition and its position.
 #[derive(Debug, Clone)]
 pub(super) struct LocatedRule {
     pub(super) file: String,
     pub(super) line: usize,
-    /// It came with the binary, so the tests have seen it.
+    /// It is built in, and so covered by tests.
     pub(super) is_builtin: bool,
-    /// What the file says its family is; empty where it says nothing.
+    /// The family of its file; empty if the file names none.
     pub(super) family: String,
     pub(super) definition: Box<Definition>,
 }
@@ -59,17 +59,17 @@ impl LocatedRule {
     }
 }
 
-/// The chosen rules as they are written, by id, and what is odd about the choice.
+/// The selected definitions, sorted by id, and warnings about the selection.
 pub(super) struct SelectedRules {
     pub(super) rules: Vec<LocatedRule>,
     warnings: Vec<String>,
 }
 
-/// Loads and compiles the chosen rules.
+/// Loads and compiles the selected rules.
 ///
 /// # Errors
 ///
-/// A file that cannot be read or is no rule file, a rule that makes no sense, a choice that names no rule.
+/// A file cannot be read or is no rule file, a rule is invalid, or a flag names no rule.
 pub fn load(choice: &RuleChoice) -> Result<RuleSet, RuleError> {
     let SelectedRules { rules, warnings } = selected_rules(choice)?;
     let mut set = compile(rules)?;
@@ -80,11 +80,11 @@ pub fn load(choice: &RuleChoice) -> Result<RuleSet, RuleError> {
     Ok(set)
 }
 
-/// The rules of a text that is, or is to be, this rule file.
+/// Compiles the text of a rule file.
 ///
 /// # Errors
 ///
-/// What is wrong with it, as [`load`] would say it of the file.
+/// Those of [`load`].
 pub fn check(file: &Path, text: &str) -> Result<RuleSet, RuleError> {
     let name = file.display().to_string();
     fits(&name, text.len() as u64)?;
@@ -93,14 +93,14 @@ pub fn check(file: &Path, text: &str) -> Result<RuleSet, RuleError> {
     compile(rules.into_values().collect())
 }
 
-/// The family that a rule file names; `None` where it names none, or is no rule file.
+/// The family that a rule file names; `None` if it names none, or is no rule file.
 #[must_use]
 pub fn family(text: &str) -> Option<String> {
     let file: RuleFile = toml::from_str(text.strip_prefix('\u{feff}').unwrap_or(text)).ok()?;
     (!file.family.is_empty()).then_some(file.family)
 }
 
-/// The chosen rules as they are written, by id.
+/// The selected definitions, sorted by id.
 pub(super) fn selected_rules(choice: &RuleChoice) -> Result<SelectedRules, RuleError> {
     let mut rules = BTreeMap::new();
     if !choice.no_builtin {
@@ -126,7 +126,7 @@ pub(super) fn selected_rules(choice: &RuleChoice) -> Result<SelectedRules, RuleE
     Ok(SelectedRules { rules: rules.into_values().collect(), warnings })
 }
 
-/// Apps that rules name and nothing describes. Such a rule works, so it is no error: the app may come with other files.
+/// Warns about apps that rules name and no file defines. The rules work, and the app may be in another file, so it is no error.
 fn unknown_apps(rules: &BTreeMap<String, LocatedRule>) -> Vec<String> {
     let signs = || rules.values().map(|located| &located.definition).filter(|d| d.is_app_evidence);
     let apps: Vec<&str> = signs().filter_map(|sign| Some(sign.id.split_once('/')?.1)).collect();
@@ -135,12 +135,12 @@ fn unknown_apps(rules: &BTreeMap<String, LocatedRule>) -> Vec<String> {
         .filter(|(_, app)| !apps.contains(&app.as_str()))
         .map(|(located, app)| {
             let meant = nearest(app, apps.iter().copied()).map(|n| format!(" (did you mean '{n}'?)")).unwrap_or_default();
-            located.error(format!("unless_app: no app is called '{app}'{meant}; nothing will silence this rule")).to_string()
+            located.error(format!("unless_app: no app is called '{app}'{meant}; nothing suppresses this rule")).to_string()
         })
         .collect()
 }
 
-/// Adds rules to those there are; an id may come once.
+/// Adds rules; ids must be unique.
 fn insert(rules: &mut BTreeMap<String, LocatedRule>, found: Vec<LocatedRule>) -> Result<(), RuleError> {
     for located in found {
         if let Some(first) = rules.get(located.id()) {
@@ -156,12 +156,12 @@ fn taken(located: &LocatedRule, first: &LocatedRule) -> String {
     let is_list = |rule: &LocatedRule| path_list::is_list(Path::new(&rule.file));
     match (is_list(located), is_list(first)) {
         (true, true) => format!("{} gives a rule of the same name; rename one of the two lists", first.file),
-        (true, false) => format!("this id is taken, by {}:{}; rename the list", first.file, first.line),
-        _ => format!("this id is taken, by {}:{}; an id names one rule", first.file, first.line),
+        (true, false) => format!("this id is already used by {}:{}; rename the list", first.file, first.line),
+        _ => format!("this id is already used by {}:{}; each rule needs its own id", first.file, first.line),
     }
 }
 
-/// Keeps what `--only` and `--disable` leave.
+/// Applies `--only` and `--disable`.
 fn select(rules: &mut BTreeMap<String, LocatedRule>, choice: &RuleChoice) -> Result<(), RuleError> {
     let ids: Vec<String> = rules.keys().cloned().collect();
     for name in &choice.only {
@@ -176,7 +176,7 @@ fn select(rules: &mut BTreeMap<String, LocatedRule>, choice: &RuleChoice) -> Res
         return Err(unknown("--severity", name, false, &ids));
     }
     if !choice.only.is_empty() {
-        // What an app silences stays silent whatever rules are asked for.
+        // Apps suppress the same hits whatever rules are selected.
         let is_kept = |id: &String, d: &Definition| d.is_app_evidence || choice.only.iter().any(|name| name == id || *name == d.class);
         rules.retain(|id, located| is_kept(id, &located.definition));
     }
@@ -191,7 +191,7 @@ fn unknown(flag: &'static str, name: &str, or_class: bool, ids: &[String]) -> Ru
     RuleError::Unknown { flag, name: name.to_owned(), or_class, nearest }
 }
 
-/// The file, or the rule files of the folder and those below it, by name.
+/// The file, or the rule files in the folder and its subfolders, sorted by name.
 pub(super) fn files(path: &Path) -> Result<Vec<PathBuf>, RuleError> {
     if !path.is_dir() {
         return Ok(vec![path.to_owned()]);
@@ -200,7 +200,7 @@ pub(super) fn files(path: &Path) -> Result<Vec<PathBuf>, RuleError> {
     let mut found = Vec::new();
     for entry in fs::read_dir(path).map_err(unreadable)? {
         let entry = entry.map_err(unreadable)?.path();
-        // A folder is not entered by a link, so there is no way round in a circle.
+        // Links to folders are not followed, so there are no cycles.
         if entry.is_dir() && !entry.is_symlink() {
             found.extend(files(&entry).or_else(|e| if matches!(e, RuleError::Empty { .. }) { Ok(Vec::new()) } else { Err(e) })?);
         } else if entry.extension().is_some_and(|e| e == "toml") || path_list::is_list(&entry) {
@@ -226,7 +226,7 @@ fn fits(file: &str, size: u64) -> Result<(), RuleError> {
     Err(RuleError::Syntax { file: file.to_owned(), message })
 }
 
-/// The rules of a file that is no built-in one: a rule file, or a plain list of paths.
+/// The rules of a user's file: a rule file or a path list.
 fn of_file(path: &Path, text: &str) -> Result<Vec<LocatedRule>, RuleError> {
     let name = path.display().to_string();
     if !path_list::is_list(path) {
@@ -237,11 +237,11 @@ fn of_file(path: &Path, text: &str) -> Result<Vec<LocatedRule>, RuleError> {
     Ok(rules.into_iter().map(|rule| LocatedRule { line, ..rule }).collect())
 }
 
-/// The rules of one file. Windows line ends and a byte order mark do no harm.
+/// The rules of one file. Windows line ends and a byte order mark are accepted.
 pub(super) fn parse(file: &str, text: &str, is_builtin: bool) -> Result<Vec<LocatedRule>, RuleError> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let wrong = |error: toml::de::Error| RuleError::Syntax { file: file.to_owned(), message: error.to_string() };
-    // First, because it takes much room for a moment; what is wrong is told by the rules.
+    // First, as it needs much memory for a moment. The rules report errors.
     let lines = RuleLines::of(text);
     let rules = toml::from_str(text).map_err(wrong)?;
     Ok(located(file, rules, lines.map_err(wrong)?, is_builtin))

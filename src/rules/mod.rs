@@ -34,7 +34,7 @@ mod word_set;
 pub use allow::{AllowEntry, AllowList};
 pub use case::Case;
 pub use compile::MOST_RULES;
-pub use condition::{Condition, RequestFacts, Shape};
+pub use condition::{Condition, RequestFacts, RequestShape};
 #[cfg(test)]
 pub(crate) use definition::PAYLOADS;
 pub use definition::{Answer, CLASSES, Field, WithClient, schema};

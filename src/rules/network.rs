@@ -1,31 +1,31 @@
-//! Networks as people type them: `192.0.2.7`, `192.0.2.0/24`, `2001:db8::/32`; and how much is too much to let through.
+//! Parses networks such as `192.0.2.7`, `192.0.2.0/24` and `2001:db8::/32`, and classifies their size.
 //!
-//! Strict like the addresses of a log: no leading zeros, no short forms. Resolves no name.
+//! Strict: no leading zeros, no short forms. It resolves no names.
 
 use std::net::IpAddr;
 
 use ipnet::IpNet;
 
-/// The widest network that nobody asks about: the largest blocks that registries ever gave to one party.
+/// The widest network without a warning: the largest block that registries ever allocated to one party.
 const WIDEST_V4: u8 = 8;
 /// The same for IPv6.
 const WIDEST_V6: u8 = 16;
 
-/// How much of the internet a network is.
+/// The size of a network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Width {
-    /// What one party may well own.
+    /// A network that one party may own.
     Usual,
-    /// Wider than a /8, or than a /16 of IPv6: perhaps a slip of the pen.
+    /// Wider than a /8, or than a /16 of IPv6: probably a mistake.
     Wide,
-    /// Every address there is.
+    /// All addresses.
     Everything,
 }
 
-/// Reads a network; an address is a network of one. One of IPv4 written as IPv6 is that of IPv4, as clients are.
+/// Parses a network; an address is a network of one. An IPv4-mapped IPv6 network becomes IPv4, as clients do.
 #[must_use]
 pub fn network(text: &str) -> Option<IpNet> {
-    // Not `IpNet`'s own reader: it takes 010.0.0.0/8 for 10.0.0.0/8.
+    // `IpNet`'s own parser reads 010.0.0.0/8 as 10.0.0.0/8.
     let network = match text.split_once('/') {
         Some((address, length)) => IpNet::new(address.parse().ok()?, prefix_len(length)?).ok()?,
         None => text.parse::<IpAddr>().ok()?.into(),
@@ -39,7 +39,7 @@ pub fn network(text: &str) -> Option<IpNet> {
     }
 }
 
-/// A number of bits, in digits alone.
+/// A prefix length, digits only.
 fn prefix_len(digits: &str) -> Option<u8> {
     digits.bytes().all(|b| b.is_ascii_digit()).then(|| digits.parse().ok())?
 }

@@ -1,7 +1,6 @@
-//! Plain lists of paths: a rule for people who have a list and no wish to learn a format.
+//! Path lists: `.txt` files that become a rule without any format to learn.
 //!
-//! One path a line; `#` opens a comment. A list becomes one rule. What stands in a line must be a path: a line that is
-//! something else is named, not guessed at.
+//! One path a line; `#` starts a comment. A list becomes one rule. A line that is no path is an error.
 
 use std::path::Path;
 
@@ -10,22 +9,22 @@ use super::error::RuleError;
 use crate::finding::Severity;
 use crate::normalize::Normalizer;
 
-/// Bytes of a path; no server takes a longer target.
+/// Longest path in bytes; no server accepts a longer target.
 const LONGEST: usize = 2048;
 
-/// Paths of a list that are given a hit each.
+/// Paths of a list that get a `must_match` case each.
 const HITS: usize = 3;
 
-/// Whether a file is a plain list, by its name.
+/// Whether a file is a path list, by its extension.
 pub(super) fn is_list(file: &Path) -> bool {
     file.extension().is_some_and(|e| e.eq_ignore_ascii_case("txt"))
 }
 
-/// The rule that a list of paths is, and the line of its first path.
+/// The rule of a path list, and the line of its first path.
 ///
 /// # Errors
 ///
-/// Every line that is no path, by its number.
+/// Every line that is no path, with its number.
 pub(super) fn rule(file: &Path, text: &str) -> Result<(RuleBuilder, usize), RuleError> {
     let name = file.display().to_string();
     let mut errors = Vec::new();
@@ -46,7 +45,7 @@ pub(super) fn rule(file: &Path, text: &str) -> Result<(RuleBuilder, usize), Rule
         return Err(if errors.len() == 1 { errors.remove(0) } else { RuleError::Several(errors) });
     }
     if paths.is_empty() {
-        return Err(RuleError::Syntax { file: name, message: "no path stands in it; write one a line, such as /old-admin.php".into() });
+        return Err(RuleError::Syntax { file: name, message: "it holds no path; write one path a line, such as /old-admin.php".into() });
     }
     let stem = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     let title = format!("Path of the list {}", file.file_name().unwrap_or_default().to_string_lossy());
@@ -56,24 +55,23 @@ pub(super) fn rule(file: &Path, text: &str) -> Result<(RuleBuilder, usize), Rule
     Ok((draft, first))
 }
 
-/// The lines of a list that hold something, without comments, and their numbers.
+/// The lines of a list that are not empty, without comments, and their numbers.
 pub(super) fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     text.lines().enumerate().map(|(n, line)| (n + 1, without_comment(line).trim())).filter(|(_, line)| !line.is_empty())
 }
 
-/// A comment begins the line, or follows a space: `/a#b` is a path with a fragment, and an honest mistake.
+/// A comment starts the line or follows a space: `/a#b` is a path with a fragment, which is an error.
 fn without_comment(line: &str) -> &str {
     let at = line.match_indices('#').map(|(at, _)| at).find(|at| line[..*at].chars().next_back().is_none_or(char::is_whitespace));
     at.map_or(line, |at| &line[..at])
 }
 
-/// A path as rules have it: decoded and tidied like the path of a request. A scheme and host are dropped, a missing
-/// slash is added.
+/// Normalises a path like the path of a request. Drops scheme and host, and adds a missing slash.
 ///
 /// # Errors
 ///
-/// Why it is no path.
+/// Why the text is no path.
 pub fn path(text: &str) -> Result<String, String> {
     let text = text.trim();
     let refuse = |why: &str| Err(format!("'{text}': {why}"));
@@ -87,7 +85,7 @@ pub fn path(text: &str) -> Result<String, String> {
         return refuse("this holds a '#', which no browser sends; drop it and what follows");
     }
     if text.contains('*') {
-        return refuse("'*' stands for itself in a path; a pattern is the `path_glob` of a rule file");
+        return refuse("'*' is no wildcard here; for a pattern, use `path_glob` in a rule file");
     }
     if text.chars().any(|c| c.is_whitespace() || c.is_control()) {
         return refuse("a path holds no space; write one path a line, and a space within it as %20");
@@ -101,7 +99,7 @@ pub fn path(text: &str) -> Result<String, String> {
         return refuse("this names no file or folder; write a path such as /old-admin.php");
     }
     if views.round_limit || path.chars().any(char::is_control) {
-        return refuse("this is wrapped in too many disguises; write the plain path");
+        return refuse("this is encoded too many times; write the plain path");
     }
     Ok(path)
 }
@@ -120,7 +118,7 @@ pub fn with_cases(draft: &mut RuleBuilder) {
     draft.must_not_match.push(get(&format!("/?page={}", encoded(first))));
 }
 
-/// Whether a path of a rule stands in a path that was asked for, as whole segments.
+/// Whether a path of a rule is in a requested path, as whole segments.
 pub(super) fn stands_in(literal: &str, path: &str) -> bool {
     let (literal, path) = (literal.to_ascii_lowercase(), path.to_ascii_lowercase());
     path.match_indices(&literal).any(|(at, _)| {
@@ -135,7 +133,7 @@ pub fn encoded(path: &str) -> String {
     encoded_but(path, b"/-._~!$()=:@,")
 }
 
-/// A text with every byte escaped but letters, digits and `plain`.
+/// A text with every byte percent-encoded except letters, digits and `plain`.
 pub(super) fn encoded_but(text: &str, plain: &[u8]) -> String {
     let mut out = String::new();
     for byte in text.bytes() {
@@ -148,7 +146,7 @@ pub(super) fn encoded_but(text: &str, plain: &[u8]) -> String {
     out
 }
 
-/// A path of which one letter is written in a way that clients have no reason for.
+/// A path with one letter percent-encoded, as ordinary clients never send it.
 fn disguised(path: &str) -> String {
     let last = path.trim_end_matches('/').rfind('/').map_or(0, |at| at + 1);
     let letter = path[last..].find(|c: char| c.is_ascii_alphanumeric()).map(|at| last + at);
@@ -195,7 +193,7 @@ mod tests {
     fn every_line_that_is_no_path_is_reported() {
         let error = rule(Path::new("a.txt"), "/a\n/b?c\n/d\n/\n").unwrap_err().to_string();
         assert!(error.contains("a.txt:2: '/b?c'") && error.contains("a.txt:4: '/'"), "{error}");
-        assert!(rule(Path::new("a.txt"), "# nothing\n").unwrap_err().to_string().contains("one a line"));
+        assert!(rule(Path::new("a.txt"), "# nothing\n").unwrap_err().to_string().contains("one path a line"));
     }
 
     #[test]

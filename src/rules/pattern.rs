@@ -1,12 +1,11 @@
-//! One regex of a rule, held to a size: linear time is the regex crate's promise, and a limit on the program keeps the
-//! constant small.
+//! A regex of a rule, with a size limit: the regex crate guarantees linear time, and the limit keeps the constant small.
 //!
-//! Rules look at text in lower case, and a regex that ignores case is four times the work to compile: one in which no
-//! capital letter is meant is compiled as it stands (see [`fold`](super::case_folding)).
+//! Rules match lower-case text, and a case-insensitive regex takes four times as long to compile. So a regex without capital
+//! letters is compiled case-sensitively (see [`case_folding`](super::case_folding)).
 //!
-//! The patterns of built-in rules come as [automata](super::automaton) where those are small. The others are compiled when
-//! they are first tried, because a scan tries few of them and all cost more than a small log; the tests compile them all. Those
-//! of other rules are compiled at once, so that a mistake is told before the first line is read.
+//! Small patterns of built-in rules are embedded as [automata](super::automaton). Others are compiled at first use, as a scan uses
+//! few of them and compiling all takes longer than a small scan; tests compile all. Patterns of a user's rules are compiled at
+//! load, so that errors are reported before the scan.
 
 use std::ops::Range;
 use std::sync::OnceLock;
@@ -16,24 +15,24 @@ use regex::bytes::{Regex, RegexBuilder};
 use super::automaton::Automaton;
 use super::case_folding;
 
-/// Compiled size of one regex in bytes. `\w{1,500}` needs a fortieth of it.
+/// Largest compiled size of a regex in bytes. `\w{1,500}` needs a fortieth of it.
 const SIZE: usize = 1 << 19;
-/// Length of a regex as written, in bytes.
+/// Longest regex source in bytes.
 const LENGTH: usize = 16 * 1024;
-/// Parentheses within parentheses.
+/// Deepest nesting of groups.
 const NESTING: u32 = 64;
 
-/// A regex, perhaps not compiled yet.
+/// A regex, compiled at first use.
 #[derive(Debug)]
-pub(super) struct Pattern {
+pub(super) struct RulePattern {
     source: String,
-    /// Looked for when the pattern is first tried.
+    /// Looked up at first use.
     automaton: OnceLock<Option<Automaton>>,
     regex: OnceLock<Option<Regex>>,
 }
 
-impl Pattern {
-    /// A pattern that will be compiled when it is first tried; one that cannot be matches nothing.
+impl RulePattern {
+    /// A pattern to compile at first use; an invalid one matches nothing.
     pub(super) fn later(source: String) -> Self {
         Self { source, automaton: OnceLock::new(), regex: OnceLock::new() }
     }
@@ -42,9 +41,9 @@ impl Pattern {
     ///
     /// # Errors
     ///
-    /// What is wrong with it.
+    /// Why it is invalid.
     pub(super) fn check(&self) -> Result<(), String> {
-        // Held to the size that it has when it ignores case, whether it has to or not: nobody is to count capitals.
+        // The size limit applies to the case-insensitive form in any case, so that capital letters do not matter for it.
         let regex = compile(&self.source, true)?;
         self.regex.get_or_init(|| Some(regex));
         Ok(())
@@ -57,12 +56,12 @@ impl Pattern {
         told.unwrap_or_else(|| self.regex().is_some_and(|regex| regex.is_match(text)))
     }
 
-    /// Where it matches first.
+    /// The first match.
     pub(super) fn find(&self, text: &[u8]) -> Option<Range<usize>> {
         self.regex()?.find(text).map(|found| found.range())
     }
 
-    /// Every place where it matches.
+    /// All matches.
     pub(super) fn find_all(&self, text: &[u8]) -> impl Iterator<Item = Range<usize>> {
         self.regex().into_iter().flat_map(move |regex| regex.find_iter(text).map(|found| found.range()))
     }

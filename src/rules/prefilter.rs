@@ -1,26 +1,26 @@
-//! Finds literals without walking an automaton: a text of a log holds none as a rule, or one or two, and tables that stay
-//! in the nearest caches say so of nearly all its places.
+//! Finds literals without an automaton: most texts of a log contain no literal or one or two, and tables that stay in the L1 and L2
+//! caches exclude nearly all positions.
 //!
-//! A literal is known by one window: four bytes of it that few other literals hold. Rules look for what paths and agents
-//! are made of, so what few literals hold is rare in ordinary texts as well, and no log has to be asked. A literal of less
-//! than four bytes is known by two. Each place of a text is looked up for both; where a window stands, the literals that
-//! are known by it are compared, byte for byte. What a literal means is not known here.
+//! Each literal is represented by one window: four of its bytes that few other literals contain. Literals consist of parts of paths
+//! and user agents, so windows that are rare among literals are rare in ordinary texts too. A literal of less than four bytes has a
+//! window of two. Each position of a text is looked up for both widths; where a window is found, its literals are compared byte for
+//! byte. What a literal means is not known here.
 
 use std::ops::Range;
 
 use super::text_arena::TextArena;
 
-/// Slots that windows fall into; each of two bytes has its own.
+/// Slots of the hash table of windows; each window of two bytes has its own.
 const SLOTS: usize = 1 << 16;
 
-/// Slots whose windows lie together, and share a word of bits.
+/// Slots in a group: their windows are stored together and share a word of bits.
 const GROUP: usize = u32::BITS as usize;
 
-/// Windows of one group that are looked through. Ours have a dozen: there are more when the literals are very many, or all
-/// alike, and the automaton serves those better.
+/// Most windows in a group. Groups of the built-in rules have a dozen; there are more if the literals are very many or very
+/// similar, and then the automaton is better.
 const MOST_OF_GROUP: usize = 64;
 
-/// Places that are looked up before a literal is compared, a bit each: no processor foretells which ones are to be compared.
+/// Positions that are looked up before any literal is compared, a bit each: a branch for each position would be unpredictable.
 const PLACES: usize = u64::BITS as usize;
 
 /// Bytes of the longest window.
@@ -34,17 +34,18 @@ pub(super) struct Prefilter {
 }
 
 impl Prefilter {
-    /// Made for these literals, of which none is empty. `None` where too many would have to be compared.
+    /// A prefilter for these literals, none of which may be empty. `None` if too many would have to be compared.
     pub(super) fn new(literals: &TextArena) -> Option<Self> {
         Some(Self { fours: WindowTable::new(literals, WIDEST..usize::MAX)?, pairs: WindowTable::new(literals, 1..WIDEST)? })
     }
 
-    /// Tells of every literal that stands in a text: its number and where, in no order. `literals` are those this was made for.
+    /// Calls `found` for every literal in a text, with its index and range, in no order. `literals` must be those of
+    /// [`new`](Self::new).
     #[inline]
     pub(super) fn find(&self, text: &[u8], literals: &TextArena, mut found: impl FnMut(usize, Range<usize>)) {
         let mut last = [0; PLACES + WIDEST - 1];
         for start in (0..text.len()).step_by(PLACES) {
-            // Behind the end stand zeros: a literal that begins with the last byte is known by a window like all others.
+            // Pad with zeros, so that a literal at the last byte has a window as well.
             let rest = &text[start..];
             let piece = rest.get(..last.len()).unwrap_or_else(|| {
                 last[..rest.len()].copy_from_slice(rest);
@@ -64,7 +65,7 @@ impl Prefilter {
         }
     }
 
-    /// The places of a piece where a window may stand, a bit each: of those of four bytes, and of two.
+    /// The positions of possible windows in a piece, a bit each: windows of four bytes, and of two.
     #[inline]
     fn places(&self, piece: &[u8]) -> [u64; 2] {
         let (mut fours, mut pairs) = (0, 0);
@@ -82,10 +83,10 @@ fn word(bytes: &[u8]) -> u32 {
     bytes.first_chunk().map_or(0, |&bytes| u32::from_le_bytes(bytes))
 }
 
-/// The windows of some literals, each of so many bytes: two or four.
+/// The windows of some literals, of `WIDTH` bytes: two or four.
 #[derive(Debug)]
 struct WindowTable<const WIDTH: usize> {
-    /// A bit for each slot: whether a window falls into it.
+    /// A bit for each slot with a window.
     bits: Box<[u32; SLOTS / GROUP]>,
     /// The windows of group `i` are `listed[starts[i]..starts[i + 1]]`.
     starts: Vec<u32>,
@@ -94,7 +95,7 @@ struct WindowTable<const WIDTH: usize> {
     known: Vec<WindowEntry>,
 }
 
-/// A literal that is known by some window.
+/// The literal of a window.
 #[derive(Debug, Clone, Copy)]
 struct WindowEntry {
     literal: u32,
@@ -103,7 +104,7 @@ struct WindowEntry {
 }
 
 impl<const WIDTH: usize> WindowTable<WIDTH> {
-    /// The windows of those literals that have so many bytes. `None` where one group has too many.
+    /// The windows of the literals with a length in `lengths`. `None` if a group has too many.
     fn new(literals: &TextArena, lengths: Range<usize>) -> Option<Self> {
         let mut held = vec![0_u16; SLOTS];
         for window in literals.iter().flat_map(|literal| literal.windows(WIDTH)) {
@@ -116,7 +117,7 @@ impl<const WIDTH: usize> WindowTable<WIDTH> {
             let windows = literal.windows(WIDTH).map(Self::window).enumerate();
             match windows.min_by_key(|&(_, window)| held[Self::slot(window)]) {
                 Some(rarest) => entries.push(entry(rarest)),
-                // One byte alone, whatever stands behind it.
+                // A single byte, followed by any byte.
                 None => entries.extend((0..=u8::MAX).map(|next| entry((0, Self::window(&[literal[0], next]))))),
             }
         }
@@ -141,27 +142,27 @@ impl<const WIDTH: usize> WindowTable<WIDTH> {
         Some(Self { bits, starts, listed, known })
     }
 
-    /// The number of a window; bytes beyond its width do not count.
+    /// A window as a number; bytes after its width do not count.
     #[inline]
     fn window(bytes: &[u8]) -> u32 {
         if WIDTH == WIDEST { word(bytes) } else { bytes.first_chunk().map_or(0, |&bytes| u16::from_le_bytes(bytes).into()) }
     }
 
-    /// The slot of a window. Multiplied by a large odd number (that of the golden ratio), bytes mix upwards.
+    /// The slot of a window, by multiplicative hashing with the golden ratio.
     #[inline]
     fn slot(window: u32) -> usize {
         let slot = if WIDTH == WIDEST { window.wrapping_mul(0x9e37_79b1) >> 16 } else { window };
         slot as usize % SLOTS
     }
 
-    /// 1 where the window that these bytes begin with may be one of ours.
+    /// 1 if these bytes may begin with a window of this table.
     #[inline]
     fn bit(&self, bytes: u32) -> u64 {
         let slot = Self::slot(bytes);
         u64::from(self.bits[slot / GROUP] >> (slot % GROUP) & 1)
     }
 
-    /// Hands out the entries whose windows stand at these places of a piece, a bit each.
+    /// Calls `then` for the entries whose windows are at these positions of a piece.
     fn each(&self, mut places: u64, piece: &[u8], mut then: impl FnMut(usize, &WindowEntry)) {
         while places != 0 {
             let place = places.trailing_zeros() as usize;
@@ -183,7 +184,7 @@ mod tests {
 
     use super::*;
 
-    /// Bytes that make literals and texts overlap, stand in each other, and end in what stands behind the end.
+    /// Bytes that make literals overlap, contain each other, and end with the padding.
     fn any_bytes(lengths: Range<usize>) -> impl Strategy<Value = Vec<u8>> {
         prop::collection::vec(prop::sample::select(b"ab/.\0\xff".to_vec()), lengths)
     }

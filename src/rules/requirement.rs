@@ -1,35 +1,35 @@
-//! A condition taken apart for a person: each thing that a rule asks for, and whether a request has it.
+//! Explains a condition: each requirement of a rule, and whether a request meets it.
 //!
-//! The twin of [`Condition::holds`], which stops at the first no and keeps no reasons. Both read the same parts; a test
-//! over every case of every rule holds them together. Slow on purpose: nothing here is for the line loop.
+//! [`Condition::holds`] stops at the first unmet requirement and keeps no reasons; this checks all of them. A test over the cases
+//! of all rules compares both. It is slow and not for the line loop.
 
 use std::ops::Range;
 
-use super::condition::{Condition, RequestFacts, Shape};
+use super::condition::{Condition, RequestFacts, RequestShape};
 use super::definition::Field;
 use super::literals::bit;
-use super::pattern::Pattern;
+use super::pattern::RulePattern;
 use super::word_set::WordSet;
 
-/// A text of a request that rules look at.
+/// A text of a request that rules check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum TextView {
     /// A field of `words` and `regex`.
     Field(Field),
-    /// The path with `..` resolved, where `paths`, `suffixes` and `path_glob` look.
+    /// The path with `..` resolved, for `paths`, `suffixes` and `path_glob`.
     Resolved,
 }
 
-/// A place in a view.
+/// A range of a view.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TextSpan {
     /// The view.
     pub view: TextView,
-    /// Where in it.
+    /// The range.
     pub range: Range<usize>,
 }
 
-/// One thing a rule asks for.
+/// A requirement of a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Requirement<'r> {
     /// A literal of this kind, a bit of [`bit`] above those of the fields.
@@ -39,31 +39,30 @@ pub enum Requirement<'r> {
     /// One of these status codes.
     Status(&'r [u16]),
     /// This shape.
-    Shape(Shape),
+    Shape(RequestShape),
     /// One of its globs, in the resolved path.
     Glob(&'r str),
     /// One of its words in one of these fields, a mask of their bits.
     Word(u16),
-    /// Its regex, in one of these fields: those in which a word stands, where it asks for words and some stand.
+    /// Its regex, in one of these fields: those with a word, if the rule has words and some were found.
     Regex(&'r str, u16),
-    /// None of this, words or a regex, in any of these fields.
+    /// None of these words, or no match of this regex, in any of these fields.
     Not(&'r str, u16),
 }
 
-/// What a request says to one thing a rule asks for.
+/// Whether a request meets a requirement.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RequirementCheck<'r> {
-    /// What is asked for.
+    /// The requirement.
     pub asks: Requirement<'r>,
-    /// Whether the request has it.
+    /// Whether the request meets it.
     pub holds: bool,
-    /// Where a regex matched: what it found, or what excuses the request.
+    /// The match of a regex, or of an exception.
     pub found: Option<TextSpan>,
 }
 
 impl Condition {
-    /// Everything the rule asks for, in the order in which it is asked; all of it holds exactly where
-    /// [`holds`](Self::holds) says so.
+    /// All requirements of the rule, in order; all hold exactly if [`holds`](Self::holds) returns true.
     #[must_use]
     pub fn checks<'a>(&self, marks: u16, request: &RequestFacts<'a>, field: impl Fn(Field) -> &'a [u8]) -> Vec<RequirementCheck<'_>> {
         let mut checks: Vec<_> = LITERALS
@@ -98,7 +97,7 @@ impl Condition {
         if let Some(text) = &self.text {
             let seen = text.fields & marks;
             words = text.has_words.then(|| RequirementCheck::plain(Requirement::Word(text.fields), seen != 0));
-            // Where no word stands, the rest of the rule is explained all the same.
+            // Without a word, explain the rest of the rule anyway.
             let tried = if text.has_words && seen != 0 { seen } else { text.fields };
             regex = text.regex.as_ref().map(|pattern| {
                 let found = find(|text| pattern.find(text), tried, field);
@@ -121,7 +120,7 @@ impl Condition {
             found,
         };
         let fields_in_effect = if unless.removes_text() && self.text.as_ref().is_some_and(|text| text.holds(marks, unless, field)) {
-            // What is left of the text is found all the same.
+            // The rest of the text matches without the exception.
             0
         } else {
             unless.fields_in_effect(request)
@@ -129,7 +128,8 @@ impl Condition {
         let resolves = !unless.removes_text();
         let view = |f| if resolves && f == Field::Path { request.resolved } else { field(f) };
         let of_words = |words: &'r WordSet, fields, in_fields| not(words.text(), fields, find(|text| words.find(text), in_fields, &view));
-        let of_regex = |regex: &'r Pattern, fields, in_fields| not(regex.source(), fields, find(|text| regex.find(text), in_fields, &view));
+        let of_regex =
+            |regex: &'r RulePattern, fields, in_fields| not(regex.source(), fields, find(|text| regex.find(text), in_fields, &view));
         let headers = |field| if unless.headers_in_effect(request) { bit::of_field(field) } else { 0 };
         let (agent, referer) = (Field::UserAgent, Field::Referer);
         let words = unless.words.as_ref().map(|words| of_words(words, unless.fields, fields_in_effect));
@@ -140,7 +140,7 @@ impl Condition {
     }
 }
 
-/// The kinds of literals of which one must stand for each kind that a rule has.
+/// The kinds of literals; a rule requires one literal of each kind that it has.
 const LITERALS: [u16; 5] = [bit::PATHS, bit::SUFFIX, bit::GLOB, bit::AGENT, bit::PREFIX];
 
 impl<'r> RequirementCheck<'r> {

@@ -1,4 +1,4 @@
-//! The compiled set: what reports print of a rule, and what the engine asks.
+//! The compiled rule set: what reports print of a rule, and what the engine matches.
 
 use std::sync::Arc;
 
@@ -10,9 +10,9 @@ use super::error::{RuleError, nearest};
 use super::literals::Literals;
 use super::window::Window;
 use crate::finding::{RuleId, Severity};
-use crate::soft_404::Subject;
+use crate::soft_404::RuleSubject;
 
-/// What a rule says of itself.
+/// The metadata of a rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rule {
     /// `family/name`.
@@ -23,25 +23,25 @@ pub struct Rule {
     pub class: String,
     /// How bad a hit would be.
     pub severity: Severity,
-    /// What a 2xx tells.
+    /// What a 2xx means.
     pub answer: Answer,
-    /// Matches only where the client asked for other things as well.
+    /// It matches only if the client made other requests as well.
     pub with_client: Option<WithClient>,
-    /// A request is no finding by itself; so many within a span are told of.
+    /// A single request is no finding; many within a window are.
     pub window: Option<Window>,
-    /// Apps whose sites are asked for this every day.
+    /// Apps on whose sites such requests are ordinary.
     pub unless_app: Vec<String>,
-    /// It is the sign of an app: ordinary, and never reported.
+    /// It is app evidence: an ordinary request that is never reported.
     pub is_app_evidence: bool,
-    /// What it looks for, as far as it matters for telling a soft 404 from content.
-    pub subject: Subject,
+    /// What it looks for, for soft 404 detection.
+    pub subject: RuleSubject,
     /// CVE ids.
     pub cve: Vec<String>,
     /// MITRE ATT&CK techniques.
     pub attack: Vec<String>,
     /// CWE numbers.
     pub cwe: Vec<u32>,
-    /// Pages to read.
+    /// URLs of references.
     pub references: Vec<String>,
     /// Ordinary requests that may look like this.
     pub false_positives: Vec<String>,
@@ -52,32 +52,32 @@ pub struct Rule {
 }
 
 impl Rule {
-    /// Whether a 2xx means that what was asked for is there.
+    /// Whether a 2xx means that the requested resource exists.
     #[must_use]
     pub fn exposes(&self) -> bool {
         self.answer == Answer::Exposes
     }
 
-    /// Whether a request that matches is a finding for what stands in its line, whoever asked and however often.
+    /// Whether a matching request is a finding by its line alone, whatever its client and its frequency.
     #[must_use]
     pub fn is_certain(&self) -> bool {
         self.with_client.is_none() && self.window.is_none()
     }
 
-    /// The name of the app that this is a sign of.
+    /// The app that this is evidence of.
     #[must_use]
     pub fn app(&self) -> Option<&str> {
         self.id.strip_prefix(APP_FAMILY)?.strip_prefix('/').filter(|_| self.is_app_evidence)
     }
 
-    /// How bad a hit is: one level more where it was answered and the answer means something.
+    /// The severity of a hit: one level higher if it was answered and the answer exposes something.
     #[must_use]
     pub fn effective_severity(&self, answered: bool) -> Severity {
         if answered && self.exposes() { self.severity.escalated() } else { self.severity }
     }
 }
 
-/// The sign of an app among rules, by the app's name.
+/// The app evidence among rules, by app name.
 pub(super) fn sign_of(rules: &[Rule], app: &str) -> Option<RuleId> {
     rules.iter().position(|rule| rule.app() == Some(app)).map(|number| RuleId(number as u16))
 }
@@ -91,7 +91,7 @@ pub struct RuleSet {
     pub(super) headers: Literals,
     pub(super) unanchored: Vec<u16>,
     pub(super) warnings: Vec<String>,
-    /// The signs of the apps that each rule is silenced by.
+    /// The evidence of the apps that suppress each rule.
     pub(super) suppressed_by_apps: Vec<Vec<RuleId>>,
 }
 
@@ -102,9 +102,9 @@ impl RuleSet {
         &self.rules[usize::from(id.0)]
     }
 
-    /// What each rule looks for, by number.
+    /// The subject of each rule, by number.
     #[must_use]
-    pub fn subjects(&self) -> Arc<[Subject]> {
+    pub fn subjects(&self) -> Arc<[RuleSubject]> {
         self.rules.iter().map(|rule| rule.subject).collect()
     }
 
@@ -114,55 +114,55 @@ impl RuleSet {
         &self.rules
     }
 
-    /// The sign of an app, by the app's name.
+    /// The evidence of an app, by app name.
     #[must_use]
     pub fn app(&self, name: &str) -> Option<RuleId> {
         sign_of(&self.rules, name)
     }
 
-    /// The app that is most like this name, when one is like it at all.
+    /// The app most similar to this name, if one is similar.
     #[must_use]
     pub fn nearest_app(&self, name: &str) -> Option<String> {
         nearest(name, self.rules.iter().filter_map(Rule::app))
     }
 
-    /// The signs of the apps on whose sites a rule says nothing.
+    /// The evidence of the apps on whose sites a rule is suppressed.
     #[must_use]
     pub fn suppressed_by_apps(&self, rule: RuleId) -> &[RuleId] {
         &self.suppressed_by_apps[usize::from(rule.0)]
     }
 
-    /// The id that is most like this one, when one is like it at all.
+    /// The id most similar to this one, if one is similar.
     #[must_use]
     pub fn nearest(&self, id: &str) -> Option<String> {
         nearest(id, self.rules.iter().map(|rule| rule.id.as_str()))
     }
 
-    /// What must hold for a rule, by its number.
+    /// The condition of a rule, by its number.
     #[must_use]
     pub fn condition(&self, rule: u16) -> &Condition {
         &self.conditions[usize::from(rule)]
     }
 
-    /// The literals that are looked for in a request.
+    /// The literals to find in a request.
     #[must_use]
     pub fn request_literals(&self) -> &Literals {
         &self.request
     }
 
-    /// The literals that are looked for in the referer and the user agent.
+    /// The literals to find in the referer and the user agent.
     #[must_use]
     pub fn header_literals(&self) -> &Literals {
         &self.headers
     }
 
-    /// Rules without a literal, which ask for a method or a shape alone.
+    /// Rules without literals, which have only a method or a shape.
     #[must_use]
     pub fn unanchored(&self) -> &[u16] {
         &self.unanchored
     }
 
-    /// What is odd about the rules, though not wrong.
+    /// Warnings about the rules.
     #[must_use]
     pub fn warnings(&self) -> &[String] {
         &self.warnings
@@ -174,11 +174,11 @@ impl RuleSet {
         self.rules.binary_search_by(|rule| rule.id.as_str().cmp(id)).ok().map(|number| RuleId(number as u16))
     }
 
-    /// These rules and others, to report by. It matches no line any more.
+    /// A set of these rules and rules of an earlier report that it does not have, for reporting. It matches nothing.
     ///
     /// # Errors
     ///
-    /// The library that looks for literals would not start.
+    /// The literal search could not be built.
     pub fn with_unknown_rules(&self, others: &[Rule]) -> Result<Self, RuleError> {
         let mut rules: Vec<Rule> = self.rules.iter().chain(others).cloned().collect();
         rules.sort_by(|a, b| a.id.cmp(&b.id));

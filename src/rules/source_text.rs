@@ -1,12 +1,11 @@
-//! A rule as it stands in its file, to be read and copied by a person.
+//! The source text of a rule, for people to read and copy.
 
 use super::RuleChoice;
 use super::builtin::BUILTIN;
 use super::load::{files, read};
 use super::path_list;
 
-/// The table of the rule with this id, as written, where it is in a rule file of the choice. Own files come first, as they
-/// do when rules are loaded.
+/// The table of a rule in its rule file. A user's files come first, as in loading.
 #[must_use]
 pub fn source_text(choice: &RuleChoice, id: &str) -> Option<String> {
     let own = choice.paths.iter().filter_map(|path| files(path).ok()).flatten();
@@ -15,7 +14,7 @@ pub fn source_text(choice: &RuleChoice, id: &str) -> Option<String> {
     own.chain(builtin).find_map(|text| table(&text, id))
 }
 
-/// The table that holds an id, of a rule or of an app.
+/// The table of a rule or an app, by its id.
 fn table(text: &str, id: &str) -> Option<String> {
     let (heading, key) = id.strip_prefix("apps/").map_or(("[[rule]]", id), |app| ("[[app]]", app));
     let mut found = None;

@@ -1,28 +1,27 @@
-//! Texts by number, one behind the other in one piece of memory: those that are compared together lie together, and the
-//! allocator is asked once for all.
+//! Texts by index, stored in one allocation, so that texts that are compared together are adjacent in memory.
 
-/// Texts that only ever become more.
+/// A list of texts that only grows.
 #[derive(Debug, Clone, Default)]
 pub(super) struct TextArena {
     bytes: Vec<u8>,
-    /// Where each ends.
+    /// The end of each text.
     ends: Vec<u32>,
 }
 
 impl TextArena {
-    /// How many there are.
+    /// The number of texts.
     pub(super) fn len(&self) -> usize {
         self.ends.len()
     }
 
-    /// The text with a number.
+    /// The text at an index.
     #[inline]
     pub(super) fn get(&self, number: usize) -> &[u8] {
         let start = number.checked_sub(1).map_or(0, |before| self.ends[before]);
         &self.bytes[start as usize..self.ends[number] as usize]
     }
 
-    /// All of them, by number.
+    /// All texts, in order.
     pub(super) fn iter(&self) -> impl DoubleEndedIterator<Item = &[u8]> + ExactSizeIterator + Clone {
         (0..self.len()).map(|number| self.get(number))
     }
@@ -35,7 +34,7 @@ impl TextArena {
     /// Adds a text.
     pub(super) fn push(&mut self, text: &[u8]) {
         self.bytes.extend_from_slice(text);
-        // Rule files are held to 16 MiB each: nobody comes near four gigabytes.
+        // Rule files are limited to 16 MiB each, far below four gigabytes.
         self.ends.push(self.bytes.len() as u32);
     }
 

@@ -1,6 +1,6 @@
 //! How many requests of a rule make a flood: `window = { by = "client", count = 20, within = "60s" }`.
 //!
-//! Plain data. Who counts is `window`, the room; a time is the log's, and nothing here asks a clock.
+//! Plain data; other modules count. Times are those of the log.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,13 +9,13 @@ use schemars::JsonSchema;
 use serde::de::{Error, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
-/// The longest span: what a day does not show is a matter for a report.
+/// The longest window in seconds: a day.
 const LONGEST: u32 = 86_400;
 
-/// The highest count: so many times are kept of each key.
+/// The highest count: this many times are kept of each key.
 const MOST: u32 = 1_000;
 
-/// The units of a span, in seconds, the longest first.
+/// The units of a duration in seconds, the longest first.
 const UNITS: [(&str, u32); 4] = [("d", 86_400), ("h", 3_600), ("m", 60), ("s", 1)];
 
 /// How many requests make a flood.
@@ -24,7 +24,7 @@ const UNITS: [(&str, u32); 4] = [("d", 86_400), ("h", 3_600), ("m", 60), ("s", 1
 pub struct Window {
     /// Whose requests are counted together: `client` or `path`.
     pub by: By,
-    /// Requests it takes, from 2.
+    /// Least requests, from 2.
     pub count: u32,
     /// Span of the log's time, such as `60s` or `5m`, up to `1d`.
     #[serde(deserialize_with = "span")]
@@ -43,27 +43,27 @@ pub enum By {
 }
 
 impl Window {
-    /// Fixed minutes in a row that it is judged over: one more than it takes, as it begins within one of them.
+    /// The number of fixed minutes that it covers: one more than its length, as it begins within one of them.
     #[must_use]
     pub fn minutes(self) -> u32 {
         self.within.div_ceil(60) + 1
     }
 
-    /// Whether a rule can have it.
+    /// Whether its values are valid.
     #[must_use]
     pub fn is_valid(self) -> bool {
         self.check().is_ok() && (1..=LONGEST).contains(&self.within)
     }
 
-    /// What is wrong with its numbers.
+    /// Checks its numbers.
     pub(super) fn check(self) -> Result<(), String> {
         match self.count {
             0 | 1 => Err(format!(
-                "window: count is {}, and one request is no flood; name at least 2, or leave the window out to have each request reported",
+                "window: count is {}, and one request is no flood; use at least 2, or remove the window to report each request",
                 self.count
             )),
             2..=MOST => Ok(()),
-            count => Err(format!("window: count is {count}; {MOST} is the most, choose a shorter `within`")),
+            count => Err(format!("window: count is {count}; {MOST} is the most; use a shorter `within`")),
         }
     }
 }
@@ -97,7 +97,7 @@ impl Visitor<'_> for SpanVisitor {
     }
 }
 
-/// Seconds, as a person writes them.
+/// A duration in seconds, with text form.
 #[derive(Debug, PartialEq, Eq)]
 struct SpanText(u32);
 

@@ -1,7 +1,6 @@
-//! A few words, any of which excuses a request.
+//! A few words, any of which is an exception.
 //!
-//! No automaton: there are one or two of them and they are asked about short texts, after everything else. They say where
-//! they stand, not what that means.
+//! No automaton: there are one or two words, searched in short texts after all other conditions.
 
 use std::ops::Range;
 
@@ -11,29 +10,29 @@ use memchr::memmem;
 #[derive(Debug)]
 pub(super) struct WordSet {
     words: Vec<String>,
-    /// All of them, for whoever explains.
+    /// All of them as text, for `explain`.
     text: String,
 }
 
 impl WordSet {
-    /// Any of these; `None` where there are none.
+    /// A set of these words; `None` if there are none.
     pub(super) fn any_of(words: &[String]) -> Option<Self> {
         let words: Vec<String> = words.iter().map(|word| word.to_ascii_lowercase()).collect();
         (!words.is_empty()).then(|| Self { text: words.join("|"), words })
     }
 
-    /// Whether one of them stands in `text`.
+    /// Whether one of them is in `text`.
     pub(super) fn is_match(&self, text: &[u8]) -> bool {
         self.words.iter().any(|word| memmem::find(text, word.as_bytes()).is_some())
     }
 
-    /// Where the first of them stands.
+    /// The leftmost match.
     pub(super) fn find(&self, text: &[u8]) -> Option<Range<usize>> {
         let found = self.words.iter().filter_map(|word| memmem::find(text, word.as_bytes()).map(|at| at..at + word.len()));
         found.min_by_key(|range| range.start)
     }
 
-    /// Every place where one of them stands.
+    /// All matches.
     pub(super) fn find_all(&self, text: &[u8]) -> impl Iterator<Item = Range<usize>> {
         let of_word = move |word: &'_ String| {
             let length = word.len();

@@ -1,6 +1,6 @@
-//! What one site answered to probes: by path the sizes it gave and whether it refused. Bounded, and merged by union.
+//! What one site answered to probes: sizes and refusals by path. Bounded, and merged by union.
 //!
-//! Of more paths than fit those of lowest hash stay, so which paths stay does not depend on their order. Nothing is decided here.
+//! If there are too many paths, those with the lowest hashes are kept, so the result does not depend on their order.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -9,14 +9,14 @@ use super::{MethodClass, PathShape, ShapeNumbers};
 use crate::finding::RuleId;
 use crate::log_entry::Outcome;
 
-/// Answered paths that evidence keeps for each site, and as many refused ones: some 100 KB a site. With half as many, one real
-/// answer in two hundred of the measured logs is lost among soft 404s of five languages.
+/// Most answered paths of a site, and most refused ones: about 100 KB per site. With half as many, one real answer in two hundred
+/// of the measured logs is lost among soft 404s in five languages.
 pub const MOST_PATHS: usize = 1024;
-/// Sizes kept for each path: variants of language and compression are two to four.
+/// Most sizes of a path: variants of language and compression are two to four.
 const MOST_SIZES: usize = 4;
-/// Rules kept for each path; few paths match more.
+/// Most rules of a path; few paths match more.
 const MOST_RULES: usize = 6;
-/// Sizes kept of the home page: a page that changes every day has as many in most of a year.
+/// Most sizes of the home page: a page that changes daily has this many in most of a year.
 const MOST_HOME_SIZES: usize = 256;
 
 /// A response to one request for a path.
@@ -28,22 +28,22 @@ pub struct Response {
     pub status: Option<u16>,
     /// Bytes sent, where the log has a number.
     pub bytes: Option<u64>,
-    /// Bytes of the request target beyond the path, 255 for more: pages that print the address grow by them.
+    /// Length of the request target after the path, at most 255: pages that print the URL grow by it.
     pub extra: u8,
 }
 
 impl Response {
-    /// The size, where it is the size of content: not of a HEAD, a 204, a 206 or a 304, and not 0.
+    /// The size, if it is the size of content: not of a HEAD, a 204, a 206 or a 304, and not 0.
     #[must_use]
-    pub fn size(&self) -> Option<Size> {
+    pub fn size(&self) -> Option<ResponseSize> {
         let has_content = matches!(self.method, MethodClass::Get | MethodClass::Post)
             && matches!(self.status, Some(200..=299))
             && !matches!(self.status, Some(204 | 206));
         let bytes = self.bytes.filter(|&bytes| has_content && bytes > 0)?;
-        Some(Size { bytes, extra: self.extra })
+        Some(ResponseSize { bytes, extra: self.extra })
     }
 
-    /// Whether GET was answered with nothing: a 204, or 0 bytes where a page was due. A log without sizes may write 0 as well.
+    /// Whether GET got an empty response: a 204, or 0 bytes. A log without sizes may write 0 as well.
     #[must_use]
     pub(super) fn is_empty(&self) -> bool {
         let has_nothing = match self.status {
@@ -55,8 +55,8 @@ impl Response {
         has_nothing && self.method == MethodClass::Get
     }
 
-    /// Whether it says that the path is not there or not for the client. A 429 says nothing about the path, a 400 comes before any
-    /// path is looked up, and a 405 answers the method.
+    /// Whether the path does not exist or is forbidden. A 429 means nothing about the path, a 400 comes before the path lookup, and
+    /// a 405 refers to the method.
     pub(crate) fn is_refusal(&self) -> bool {
         match Outcome::of(self.status) {
             Outcome::NotFound | Outcome::AuthRequired => true,
@@ -72,7 +72,7 @@ impl Response {
 
 /// Bytes of content, and of the request target beyond its path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Size {
+pub struct ResponseSize {
     /// Bytes sent.
     pub bytes: u64,
     /// See [`Response::extra`].
@@ -82,24 +82,24 @@ pub struct Size {
 /// A size as numbers, for a file.
 pub type SizeNumbers = (u64, u8);
 
-impl From<Size> for SizeNumbers {
-    fn from(Size { bytes, extra }: Size) -> Self {
+impl From<ResponseSize> for SizeNumbers {
+    fn from(ResponseSize { bytes, extra }: ResponseSize) -> Self {
         (bytes, extra)
     }
 }
 
-impl From<SizeNumbers> for Size {
+impl From<SizeNumbers> for ResponseSize {
     fn from((bytes, extra): SizeNumbers) -> Self {
         Self { bytes, extra }
     }
 }
 
-/// A few values: those of lowest hash, so that which stay does not depend on their order.
+/// At most `MOST` sizes: those with the lowest hashes, so that the result does not depend on their order.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-struct SizeSet<const MOST: usize>(Vec<Size>);
+struct SizeSet<const MOST: usize>(Vec<ResponseSize>);
 
 impl<const MOST: usize> SizeSet<MOST> {
-    fn insert(&mut self, size: Size) {
+    fn insert(&mut self, size: ResponseSize) {
         if self.0.contains(&size) {
             return;
         }
@@ -110,11 +110,11 @@ impl<const MOST: usize> SizeSet<MOST> {
         }
     }
 
-    fn extend(&mut self, sizes: impl IntoIterator<Item = Size>) {
+    fn extend(&mut self, sizes: impl IntoIterator<Item = ResponseSize>) {
         sizes.into_iter().for_each(|size| self.insert(size));
     }
 
-    /// In order of their bytes.
+    /// Sorted.
     fn numbers(&self) -> Vec<SizeNumbers> {
         let mut numbers: Vec<SizeNumbers> = self.0.iter().map(|size| (*size).into()).collect();
         numbers.sort_unstable();
@@ -122,15 +122,15 @@ impl<const MOST: usize> SizeSet<MOST> {
     }
 }
 
-/// A size as a number without a pattern.
-fn mixed(size: Size) -> u64 {
+/// A hash of a size.
+fn mixed(size: ResponseSize) -> u64 {
     (size.bytes << 8 | u64::from(size.extra)).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29).wrapping_mul(0xbf58_476d_1ce4_e5b9)
 }
 
-/// What a site answered for one path.
+/// The evidence of one path.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PathEvidence {
-    /// What the path looks like.
+    /// The shape of the path.
     pub shape: PathShape,
     rules: Vec<RuleId>,
     get: SizeSet<MOST_SIZES>,
@@ -138,12 +138,12 @@ pub struct PathEvidence {
     flags: u8,
 }
 
-/// What a site answered for one path as numbers, for a file.
+/// The evidence of one path as numbers, for a file.
 #[derive(Debug, Clone)]
 pub struct PathNumbers {
     /// What the path looks like.
     pub shape: ShapeNumbers,
-    /// What was given and refused, one bit each.
+    /// Flags of answers and refusals.
     pub flags: u8,
     /// Sizes that GET got, sorted.
     pub get: Vec<SizeNumbers>,
@@ -159,18 +159,18 @@ const POST_REFUSED: u8 = 16;
 const GET_EMPTY: u8 = 32;
 
 impl PathEvidence {
-    /// A path of this shape, of which nothing is known.
+    /// A path without responses.
     #[must_use]
     pub fn new(shape: PathShape) -> Self {
         Self { shape, ..Self::default() }
     }
 
-    /// Takes in a response to a request that matched these rules.
+    /// Records a response to a request that matched these rules.
     pub fn record(&mut self, rules: &[RuleId], response: &Response) {
         self.add_rules(rules);
         if Outcome::of(response.status) == Outcome::Answered {
             match response.method {
-                // It says nothing about the path.
+                // It means nothing about the path.
                 MethodClass::Other => return,
                 MethodClass::Head => self.flags |= GIVEN | HEAD_GIVEN,
                 MethodClass::Get | MethodClass::Post => self.flags |= GIVEN,
@@ -217,18 +217,18 @@ impl PathEvidence {
 
     /// Sizes of content that GET got.
     #[must_use]
-    pub fn get_sizes(&self) -> &[Size] {
+    pub fn get_sizes(&self) -> &[ResponseSize] {
         &self.get.0
     }
 
     /// Sizes of content that POST got.
     #[must_use]
-    pub fn post_sizes(&self) -> &[Size] {
+    pub fn post_sizes(&self) -> &[ResponseSize] {
         &self.post.0
     }
 
     /// All sizes of content.
-    pub fn sizes(&self) -> impl Iterator<Item = Size> {
+    pub fn sizes(&self) -> impl Iterator<Item = ResponseSize> {
         self.get.0.iter().chain(&self.post.0).copied()
     }
 
@@ -246,7 +246,7 @@ impl PathEvidence {
         self.flags & GET_REFUSED != 0
     }
 
-    /// Whether GET was answered with nothing, and never with something.
+    /// Whether GET got empty responses only.
     pub(super) fn is_empty(&self) -> bool {
         self.flags & GET_EMPTY != 0 && self.get.0.is_empty()
     }
@@ -259,39 +259,39 @@ impl PathEvidence {
         self.flags & POST_REFUSED != 0
     }
 
-    /// All but its rules as numbers, for a file.
+    /// The evidence without rules as numbers, for a file.
     #[must_use]
     pub fn numbers(&self) -> PathNumbers {
         PathNumbers { shape: self.shape.into(), flags: self.flags, get: self.get.numbers(), post: self.post.numbers() }
     }
 
-    /// The evidence of such numbers.
+    /// The evidence from numbers of a file.
     #[must_use]
     pub fn from_numbers(numbers: PathNumbers, rules: &[RuleId]) -> Self {
         let PathNumbers { shape, flags, get, post } = numbers;
         let mut evidence = Self { shape: shape.into(), flags, ..Self::default() };
         evidence.add_rules(rules);
-        evidence.get.extend(get.into_iter().map(Size::from));
-        evidence.post.extend(post.into_iter().map(Size::from));
+        evidence.get.extend(get.into_iter().map(ResponseSize::from));
+        evidence.post.extend(post.into_iter().map(ResponseSize::from));
         evidence
     }
 }
 
-/// Evidence that several hold is copied only when it changes.
+/// Shared evidence is copied only if it changes.
 fn merge_shared(known: &mut Arc<PathEvidence>, other: &PathEvidence) {
     if **known != *other {
         Arc::make_mut(known).merge(other);
     }
 }
 
-/// Sizes of a home page: what the site shows to everyone. Of many those of lowest hash stay.
+/// Sizes of a home page. If there are too many, those with the lowest hashes are kept.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct HomeSizes(BTreeSet<(u64, u64)>);
 
 impl HomeSizes {
-    /// Takes in a size in bytes.
+    /// Adds a size in bytes.
     pub fn insert(&mut self, bytes: u64) {
-        let key = (mixed(Size { bytes, extra: 0 }), bytes);
+        let key = (mixed(ResponseSize { bytes, extra: 0 }), bytes);
         let is_full = self.0.len() >= MOST_HOME_SIZES;
         if is_full && self.0.last().is_some_and(|last| key >= *last) {
             return;
@@ -304,7 +304,7 @@ impl HomeSizes {
     /// Whether the home page had this size.
     #[must_use]
     pub fn contains(&self, bytes: u64) -> bool {
-        self.0.contains(&(mixed(Size { bytes, extra: 0 }), bytes))
+        self.0.contains(&(mixed(ResponseSize { bytes, extra: 0 }), bytes))
     }
 
     /// Whether no size is known.
@@ -313,7 +313,7 @@ impl HomeSizes {
         self.0.is_empty()
     }
 
-    /// Takes in those of another part of the log.
+    /// Merges the sizes of another part of the log.
     pub fn merge(&mut self, other: &Self) {
         other.iter().for_each(|bytes| self.insert(bytes));
     }
@@ -324,15 +324,15 @@ impl HomeSizes {
     }
 }
 
-/// How many paths each of those kept stands for; `paths` are sorted. Hashes are spread evenly: below the highest one kept lies that
-/// share of all.
+/// The number of paths that each kept path represents; `paths` are sorted. Hashes are uniform, so the highest kept hash shows the
+/// share that was kept.
 #[expect(clippy::cast_precision_loss, reason = "a share of all hashes")]
 fn weight<'h>(mut paths: impl Iterator<Item = &'h u64>) -> f64 {
     let highest = paths.nth(MOST_PATHS - 1);
     highest.map_or(1.0, |highest| (2_f64.powi(64) / *highest as f64).max(1.0))
 }
 
-/// What one site answered to probes. Paths are known by [`path_hash`](super::path_hash).
+/// What one site answered to probes. Paths are identified by [`path_hash`](super::path_hash).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SiteEvidence {
     given: BTreeMap<u64, Arc<PathEvidence>>,
@@ -342,7 +342,7 @@ pub struct SiteEvidence {
 }
 
 impl SiteEvidence {
-    /// Takes in a response to a probe; `shape` is called where the path is kept.
+    /// Records a response to a probe; `shape` is called if the path is kept.
     pub fn record(&mut self, path: u64, shape: impl FnOnce() -> PathShape, rules: &[RuleId], response: &Response) {
         let is_given = Outcome::of(response.status) == Outcome::Answered && response.method != MethodClass::Other;
         if let Some(known) = self.given.get_mut(&path) {
@@ -358,7 +358,8 @@ impl SiteEvidence {
         }
     }
 
-    /// What is known of a refused path, where it is one of those of lowest hash: that of highest hash makes room for a new one.
+    /// The evidence of a refused path, if its hash is low enough to be kept; the path with the highest hash is evicted for a new
+    /// one.
     fn refused_path(&mut self, path: u64, new: impl FnOnce() -> Arc<PathEvidence>) -> Option<&mut Arc<PathEvidence>> {
         if self.refused.len() >= MOST_PATHS && !self.refused.contains_key(&path) {
             self.refused.last_entry().filter(|last| path < *last.key())?.remove();
@@ -366,7 +367,7 @@ impl SiteEvidence {
         Some(self.refused.entry(path).or_insert_with(new))
     }
 
-    /// Takes in the evidence of another part of the log.
+    /// Merges the evidence of another part of the log.
     pub fn merge(&mut self, other: &Self) {
         for (path, evidence) in &other.given {
             self.insert(*path, evidence);
@@ -377,7 +378,7 @@ impl SiteEvidence {
         self.home.merge(&other.home);
     }
 
-    /// Takes in what is known of one path.
+    /// Merges the evidence of one path.
     pub fn insert(&mut self, path: u64, evidence: &Arc<PathEvidence>) {
         if let Some(known) = self.given.get_mut(&path) {
             merge_shared(known, evidence);
@@ -390,14 +391,14 @@ impl SiteEvidence {
         }
     }
 
-    /// Drops answered paths beyond [`MOST_PATHS`], those of highest hash.
+    /// Drops the answered paths with the highest hashes beyond [`MOST_PATHS`].
     pub fn trim(&mut self) {
         while self.given.len() > MOST_PATHS {
             self.given.pop_last();
         }
     }
 
-    /// What is known of a path.
+    /// The evidence of a path.
     #[must_use]
     pub fn path(&self, path: u64) -> Option<&PathEvidence> {
         self.given.get(&path).or_else(|| self.refused.get(&path)).map(|path| &**path)
@@ -409,28 +410,28 @@ impl SiteEvidence {
         self.given.get(&path).or_else(|| self.refused.get(&path)).cloned()
     }
 
-    /// The answered paths of lowest hash, no more than [`MOST_PATHS`].
+    /// The answered paths with the lowest hashes, at most [`MOST_PATHS`].
     pub fn given(&self) -> impl Iterator<Item = (u64, &Arc<PathEvidence>)> + Clone {
         self.given.iter().take(MOST_PATHS).map(|(path, evidence)| (*path, evidence))
     }
 
-    /// The refused paths of lowest hash that were never answered.
+    /// The refused paths with the lowest hashes that were never answered.
     pub fn refused(&self) -> impl Iterator<Item = (u64, &Arc<PathEvidence>)> + Clone {
         self.refused.iter().map(|(path, evidence)| (*path, evidence))
     }
 
-    /// How many paths each of [`given`](Self::given) and [`refused`](Self::refused) stands for.
+    /// The number of paths that each of [`given`](Self::given) and [`refused`](Self::refused) represents.
     pub(super) fn weights(&self) -> [f64; 2] {
         [weight(self.given.keys()), weight(self.refused.keys())]
     }
 
-    /// Answered paths that are known.
+    /// The number of answered paths.
     #[must_use]
     pub fn given_len(&self) -> usize {
         self.given.len()
     }
 
-    /// Refused paths that are known.
+    /// The number of refused paths.
     #[must_use]
     pub fn refused_len(&self) -> usize {
         self.refused.len()
@@ -442,7 +443,7 @@ impl SiteEvidence {
         self.given.is_empty() && self.refused.is_empty() && self.home.is_empty()
     }
 
-    /// The same with other numbers for rules; those without a new one are left out.
+    /// The same with rules renumbered; rules without a new number are dropped.
     #[must_use]
     pub fn renumbered(mut self, rule: impl Fn(RuleId) -> Option<RuleId>) -> Self {
         for evidence in self.given.values_mut().chain(self.refused.values_mut()) {

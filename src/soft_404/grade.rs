@@ -1,64 +1,64 @@
-//! Grades one answer by what its site, and the other hosts of its server, answered.
+//! Grades an answer by the answers of its site and of other hosts of its server.
 //!
-//! In order: the home page, sizes that unlike paths share, then, where a region answers anything, whether the size stands out.
-//! Where nothing speaks for a soft 404, an answer with content is distinct.
+//! In order: the size of the home page, sizes shared by unrelated paths, then, if a region answers any path, whether the size is an
+//! outlier. Without evidence for a soft 404, an answer with content is distinct.
 
 use std::sync::Arc;
 
 use foldhash::HashMap;
 
-use super::evidence::{PathEvidence, Response, SiteEvidence, Size};
+use super::evidence::{PathEvidence, Response, ResponseSize, SiteEvidence};
 use super::region::{GradedPath, Region, RegionKind, RegionPath, SizePosition, UNLIKE, kinds, unlike};
-use super::{Answer, Extension, MethodClass, PathShape, Subject};
+use super::{Answer, Extension, MethodClass, PathShape, RuleSubject};
 use crate::finding::RuleId;
 
-/// One row in ten thousand is called a soft 404 by chance.
+/// Probability of a coincidence below which an answer is a soft 404.
 const STRONG: f64 = 1e-4;
-/// One in a hundred is called uncertain.
+/// Probability of a coincidence below which an answer is uncertain.
 pub(super) const WEAK: f64 = 1e-2;
-/// Hosts with fewer paths than this are judged together: scanners make up names of hosts, and send each a few requests.
+/// Hosts with fewer paths than this are pooled: scanners invent host names and send a few requests to each.
 const FEW_PATHS: usize = 8;
-/// Hosts it takes to speak of one server.
+/// Fewest hosts that are compared as one server.
 pub const HOSTS: usize = 3;
-/// A site that logs no sizes at all and answered this many paths, of which it cannot have all, answers anything.
+/// A site without logged sizes that answered this many paths, which cannot all exist, answers any path.
 const WITHOUT_SIZE: usize = 20;
 
-/// A path whose answer is to be graded.
+/// A path whose answer is graded.
 #[derive(Debug, Clone, Copy)]
-pub struct Candidate<'c> {
+pub struct GradeCandidate<'c> {
     /// The hash of the path.
     pub path: u64,
-    /// What it looks like.
+    /// Its shape.
     pub shape: PathShape,
     /// The rules that match, sorted.
     pub rules: &'c [RuleId],
 }
 
-/// An answer's grade, and why it has it.
+/// A grade and its reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Grade {
     /// The grade.
     pub answer: Answer,
-    /// What decided.
+    /// The reason.
     pub reason: Reason,
 }
 
-/// What decided about a grade. Sizes are in bytes.
+/// The reason of a grade. Sizes are in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Reason {
-    /// Distinct: nothing speaks for a soft 404.
+    /// Distinct: there is no evidence for a soft 404.
     NoSoft404,
-    /// Distinct: the site gives sizes in this range to anything, and this one stands out.
+    /// Distinct: the site answers any path with sizes in this range, and this one is an outlier.
     StandsOut(u64, u64),
     /// Soft 404: it has the size of the home page.
     HomePage,
-    /// Soft 404: unlike paths got content of the same size.
+    /// Soft 404: unrelated paths got content of the same size.
     SameSize,
-    /// Soft 404: other hosts of the server gave the same to unlike paths.
+    /// Soft 404: other hosts of the server answered unrelated paths with the same size.
     SameOnOtherHosts,
-    /// Soft 404: the site gives sizes in this range to anything.
+    /// Soft 404: the site answers any path with sizes in this range.
     LikeTheRest(u64, u64),
-    /// Soft 404: the site gives content without a size to anything.
+    /// Soft 404: the site answers any path with content without a logged size.
     AnswersAnything,
     /// Soft 404: the path was refused to GET.
     RefusedToGet,
@@ -68,9 +68,9 @@ pub enum Reason {
     SizeShared,
     /// Uncertain: several paths got content of about this size.
     SizesAlike,
-    /// Uncertain: near the sizes in this range, which the site gives to anything.
+    /// Uncertain: near the sizes in this range, with which the site answers any path.
     NearTheRest(u64, u64),
-    /// Uncertain: the site answers anything, and too few sizes are known.
+    /// Uncertain: the site answers any path, and too few sizes are known.
     FewSizes,
     /// Uncertain: the answer has no size, and the site answers other paths with a soft 404.
     NoSize,
@@ -79,14 +79,14 @@ pub enum Reason {
 }
 
 impl Grade {
-    /// Nothing is known of the site.
+    /// The grade without any evidence.
     pub const DISTINCT: Self = Self { answer: Answer::Distinct, reason: Reason::NoSoft404 };
-    /// It is not known which site answered.
+    /// The grade if the site is not known.
     pub const OF_MANY_SITES: Self = Self { answer: Answer::Uncertain, reason: Reason::ManySites };
 }
 
 impl Reason {
-    /// The same without the sizes of one answer.
+    /// The reason without sizes.
     #[must_use]
     pub fn kind(self) -> Self {
         match self {
@@ -118,7 +118,7 @@ struct SiteRegions {
     extensions: HashMap<Extension, Region>,
 }
 
-/// What is known of one site.
+/// The evidence of one site.
 #[derive(Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own, and all combinations occur")]
 struct GradedSite {
@@ -128,12 +128,12 @@ struct GradedSite {
     is_pooled: bool,
     /// It logs sizes.
     has_sizes: bool,
-    /// Unlike paths were answered without a size, and nothing was refused.
+    /// Unrelated paths were answered without a size, and nothing was refused.
     refuses_nothing: bool,
-    /// HEAD is answered for paths that are unlike.
+    /// HEAD was answered for unrelated paths.
     answers_any_head: bool,
     regions: SiteRegions,
-    /// Some answer of it is a soft 404.
+    /// Some of its answers are soft 404s.
     has_soft_404: bool,
 }
 
@@ -145,20 +145,19 @@ pub struct Grader {
     server: Option<Region>,
     /// Hosts with few paths together.
     pool: Option<SiteRegions>,
-    subjects: Arc<[Subject]>,
+    subjects: Arc<[RuleSubject]>,
 }
 
 impl Grader {
-    /// Knows no site yet. `subjects` says of each rule what it looks for.
+    /// A grader without sites. `subjects` are those of the rules, by number.
     #[must_use]
-    pub fn empty(subjects: Arc<[Subject]>) -> Self {
+    pub fn empty(subjects: Arc<[RuleSubject]>) -> Self {
         Self { sites: Vec::new(), server: None, pool: None, subjects }
     }
 
-    /// Prepares to grade answers of these sites, which are known by their place. The flag says of a site that it is a virtual
-    /// host, which may share its server with others.
+    /// A grader for these sites, numbered by position. The flag marks virtual hosts, which may share a server.
     #[must_use]
-    pub fn new(sites: Vec<(bool, SiteEvidence)>, subjects: Arc<[Subject]>) -> Self {
+    pub fn new(sites: Vec<(bool, SiteEvidence)>, subjects: Arc<[RuleSubject]>) -> Self {
         let mut grader = Self::empty(subjects);
         grader.sites =
             (0..).zip(sites).map(|(number, (is_host, evidence))| GradedSite::new(number, is_host, evidence, &grader.subjects)).collect();
@@ -169,7 +168,7 @@ impl Grader {
         grader
     }
 
-    /// Takes in new evidence of a site, or a site that follows the last one.
+    /// Replaces the evidence of a site, or appends a site.
     pub fn set(&mut self, site: usize, is_host: bool, evidence: SiteEvidence) {
         let new = GradedSite::new(site as u32, is_host, evidence, &self.subjects);
         if site < self.sites.len() {
@@ -183,7 +182,7 @@ impl Grader {
         self.sites[site].has_soft_404 = self.gives_soft_404(site);
     }
 
-    /// What hosts of one server show together.
+    /// Compares the hosts of one server.
     fn compare_hosts(&mut self) {
         let hosts = || (0..).zip(&self.sites).filter(|(_, site)| site.is_host);
         let all: Vec<(u32, &SiteEvidence)> = hosts().map(|(number, site)| (number, &site.evidence)).collect();
@@ -193,9 +192,9 @@ impl Grader {
         (self.server, self.pool) = (server, pool);
     }
 
-    /// Grades an answer of a site. `known` is what is known of the path: more than the site's evidence where that had to be cut.
+    /// Grades an answer of a site. `known` is the evidence of the path, if the site's evidence was trimmed.
     #[must_use]
-    pub fn grade(&self, site: usize, candidate: &Candidate<'_>, known: Option<&PathEvidence>, response: &Response) -> Grade {
+    pub fn grade(&self, site: usize, candidate: &GradeCandidate<'_>, known: Option<&PathEvidence>, response: &Response) -> Grade {
         let known = known.or_else(|| self.sites[site].evidence.path(candidate.path));
         let is_refused = known.is_some_and(PathEvidence::is_refused);
         let get_sizes = known.map_or(&[][..], PathEvidence::get_sizes);
@@ -222,13 +221,13 @@ impl Grader {
         !self.sites[site].evidence.home.is_empty()
     }
 
-    /// Whether a site answers anything, or gives a soft 404 for some path.
+    /// Whether a site answers any path, or some path with a soft 404.
     #[must_use]
     pub fn has_soft_404(&self, site: usize) -> bool {
         self.sites[site].has_soft_404
     }
 
-    /// Whether a site refused at least as many paths as it answered: in a folder, or in all of it where the folder is 0.
+    /// Whether a site refused at least as many paths as it answered: in a folder, or in total if the folder is 0.
     #[must_use]
     pub fn refuses(&self, site: usize, folder: u32) -> bool {
         let evidence = &self.sites[site].evidence;
@@ -238,7 +237,7 @@ impl Grader {
         refused >= given.max(1)
     }
 
-    fn grade_size(&self, number: usize, candidate: &Candidate<'_>, size: Size, is_post: bool) -> Grade {
+    fn grade_size(&self, number: usize, candidate: &GradeCandidate<'_>, size: ResponseSize, is_post: bool) -> Grade {
         let known = &self.sites[number];
         if known.evidence.home.contains(size.bytes) {
             return Reason::HomePage.soft_404();
@@ -274,13 +273,13 @@ impl Grader {
         }
     }
 
-    fn grade_without_size(&self, site: usize, candidate: &Candidate<'_>, path: Option<&PathEvidence>, response: &Response) -> Grade {
+    fn grade_without_size(&self, site: usize, candidate: &GradeCandidate<'_>, path: Option<&PathEvidence>, response: &Response) -> Grade {
         let known = &self.sites[site];
         let answers_any = self.regions(site, &candidate.shape).any(|region| region.answers_any_get);
         if answers_any && !known.has_sizes && known.evidence.given_len() >= WITHOUT_SIZE {
             return Reason::AnswersAnything.soft_404();
         }
-        // A log that writes 0 for every size says nothing by it.
+        // A log with size 0 on every line has no sizes.
         let logs_sizes = known.has_sizes || !known.evidence.home.is_empty();
         let is_empty = response.is_empty() || path.is_some_and(PathEvidence::is_empty);
         if is_empty && logs_sizes && self.regions(site, &candidate.shape).any(|region| region.gives_nothing) {
@@ -311,14 +310,14 @@ impl Grader {
             return true;
         }
         known.regions.site.entries().iter().any(|entry| {
-            let candidate = Candidate { path: entry.id, shape: entry.evidence.shape, rules: entry.evidence.rules() };
+            let candidate = GradeCandidate { path: entry.id, shape: entry.evidence.shape, rules: entry.evidence.rules() };
             entry.evidence.sizes().any(|size| self.grade_size(site, &candidate, size, false).answer == Answer::Soft404)
         })
     }
 }
 
 impl GradedSite {
-    fn new(number: u32, is_host: bool, evidence: SiteEvidence, subjects: &[Subject]) -> Self {
+    fn new(number: u32, is_host: bool, evidence: SiteEvidence, subjects: &[RuleSubject]) -> Self {
         let has_sizes = evidence.given().any(|(_, path)| path.sizes().next().is_some());
         let is_refused = |path: &PathEvidence| path.is_refused() || path.is_head_refused();
         let refused = || evidence.given().chain(evidence.refused()).map(|(_, path)| path).filter(|path| is_refused(path));
@@ -334,7 +333,7 @@ impl GradedSite {
 }
 
 impl SiteRegions {
-    fn of(sites: &[(u32, &SiteEvidence)], subjects: &[Subject]) -> Self {
+    fn of(sites: &[(u32, &SiteEvidence)], subjects: &[RuleSubject]) -> Self {
         let weights = weights(sites);
         let part = |kind: RegionKind, within: &dyn Fn(&PathShape) -> bool| {
             let given = sites.iter().flat_map(|(host, site)| entries(*host, site.given(), subjects));
@@ -345,7 +344,7 @@ impl SiteRegions {
         let shapes = || sites.iter().flat_map(|(_, site)| site.given()).map(|(_, path)| path.shape);
         let mut folders: Vec<u32> = shapes().map(|shape| shape.folder).filter(|folder| *folder != 0).collect();
         let mut extensions: Vec<Extension> = shapes().flat_map(|shape| shape.extension.sorts()).copied().collect();
-        // A path alone has nothing to be compared with.
+        // A single path cannot be compared.
         let folders = repeated(&mut folders).into_iter();
         let extensions = repeated(&mut extensions).into_iter();
         Self {
@@ -365,13 +364,13 @@ fn repeated<T: Ord + Copy>(values: &mut [T]) -> Vec<T> {
 fn entries<'s>(
     host: u32,
     paths: impl Iterator<Item = (u64, &'s Arc<PathEvidence>)> + 's,
-    subjects: &'s [Subject],
+    subjects: &'s [RuleSubject],
 ) -> impl Iterator<Item = RegionPath> + 's {
     paths.map(move |(path, evidence)| RegionPath::new(path, host, evidence, subjects))
 }
 
-/// Whether enough of these paths are unlike; those that no rule on paths looks for do not count.
-fn are_unlike<'s>(host: u32, paths: impl Iterator<Item = (u64, &'s Arc<PathEvidence>)> + 's, subjects: &'s [Subject]) -> bool {
+/// Whether enough of these paths are unrelated; paths that no rule on paths matches do not count.
+fn are_unlike<'s>(host: u32, paths: impl Iterator<Item = (u64, &'s Arc<PathEvidence>)> + 's, subjects: &'s [RuleSubject]) -> bool {
     let entries: Vec<RegionPath> = entries(host, paths, subjects).filter(|entry| !entry.kinds.is_empty()).collect();
     unlike(entries.iter(), UNLIKE)
 }
@@ -384,7 +383,7 @@ fn weights(sites: &[(u32, &SiteEvidence)]) -> [f64; 2] {
 }
 
 /// All hosts as one region.
-fn server(sites: &[(u32, &SiteEvidence)], subjects: &[Subject]) -> Region {
+fn server(sites: &[(u32, &SiteEvidence)], subjects: &[RuleSubject]) -> Region {
     let given = sites.iter().flat_map(|(host, site)| entries(*host, site.given(), subjects));
     Region::new(RegionKind::Server, given, std::iter::empty(), weights(sites), subjects)
 }

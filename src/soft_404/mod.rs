@@ -1,8 +1,7 @@
-//! Tells content from what a site answers to anything: a page with status 200 for a path that does not exist is a *soft 404*.
+//! Detects soft 404s: a *soft 404* is a page with status 200 for a path that does not exist.
 //!
-//! [`SiteEvidence`] is what one site answered to probes, in bounded memory; evidence merges, and the order does not matter.
-//! A [`Grader`] compares one answer with the evidence and gives it an [`Answer`]. It knows no log, no rule file and no report, and
-//! it decides nothing about severity.
+//! [`SiteEvidence`] is what one site answered to probes, in bounded memory; evidence merges in any order. A [`Grader`] compares an
+//! answer with the evidence and returns an [`Answer`]. It knows no log, no rule file and no report, and decides no severity.
 
 mod evidence;
 mod grade;
@@ -16,25 +15,25 @@ use serde::{Deserialize, Serialize};
 
 pub use crate::log_entry::MethodClass;
 
-pub use evidence::{HomeSizes, MOST_PATHS, PathEvidence, PathNumbers, Response, SiteEvidence, Size, SizeNumbers};
-pub use grade::{Candidate, Grade, Grader, HOSTS, Reason};
+pub use evidence::{HomeSizes, MOST_PATHS, PathEvidence, PathNumbers, Response, ResponseSize, SiteEvidence, SizeNumbers};
+pub use grade::{Grade, GradeCandidate, Grader, HOSTS, Reason};
 pub use path::{Extension, PathShape, ShapeNumbers, path_hash};
 
-/// How the answer to a probe compares with what its site answers to anything. Ordered by how much the answer means.
+/// The grade of an answer to a probe, compared with the answers of its site to any path. Ordered by relevance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Answer {
-    /// What the site answers to anything.
+    /// The site answers any path like this.
     #[serde(rename = "soft_404")]
     Soft404,
-    /// The log cannot show whether it is.
+    /// The log does not show whether it is a soft 404.
     Uncertain,
-    /// Unlike everything the site answers to anything.
+    /// The answer differs from those to any path.
     Distinct,
 }
 
 impl Answer {
-    /// The word reports use.
+    /// The word in reports.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -48,7 +47,7 @@ impl Answer {
 /// What a rule looks for, as far as it matters here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Subject {
+pub enum RuleSubject {
     /// A file, a folder or a page.
     #[default]
     Path,

@@ -1,14 +1,14 @@
-//! What a path looks like, in a few numbers: where it is, and what its name suggests.
+//! The shape of a path in a few numbers.
 
 use xxhash_rust::xxh3::xxh3_64;
 
-/// The hash by which a path is known: stable across runs and machines, as evidence is saved and merged by it.
+/// The hash of a path. It is stable across runs and hosts, as evidence is saved and merged by it.
 #[must_use]
 pub fn path_hash(path: &[u8]) -> u64 {
     xxh3_64(path)
 }
 
-/// What handles a path, by its name.
+/// The kind of a path by its name, which suggests what handles it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 #[repr(u8)]
 pub enum Extension {
@@ -17,7 +17,7 @@ pub enum Extension {
     None,
     /// `.php` and its variants.
     Php,
-    /// Java: `.jsp`, `.do`, `.action` and their like.
+    /// Java: `.jsp`, `.do`, `.action` and similar.
     Java,
     /// ASP and ASP.NET.
     Asp,
@@ -36,7 +36,7 @@ impl Extension {
         matches!(self, Self::Php | Self::Java | Self::Asp)
     }
 
-    /// The sorts of paths that this one is of: a server may handle it for any of them.
+    /// The kinds that apply: a server may handle the path as any of them.
     #[must_use]
     pub(super) fn sorts(self) -> &'static [Self] {
         match self {
@@ -63,7 +63,7 @@ impl Extension {
         }
     }
 
-    /// The extension with this number; [`None`](Self::None) for numbers that no extension has.
+    /// The extension with this number; [`None`](Self::None) for unknown numbers.
     #[must_use]
     pub fn from_u8(number: u8) -> Self {
         match number {
@@ -78,20 +78,20 @@ impl Extension {
     }
 }
 
-/// A path in numbers. Names are hashes.
+/// The shape of a path. Names are hashes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct PathShape {
     /// Bytes.
     pub len: u16,
-    /// The first part of the path: `/a/b` and `/a` have the same.
+    /// The first segment: `/a/b` and `/a` have the same.
     pub segment: u32,
-    /// The same where more parts follow, else 0.
+    /// The first segment if more follow, else 0.
     pub folder: u32,
-    /// The last part, 0 where there is none.
+    /// The last segment, 0 if there is none.
     pub name: u32,
-    /// What handles it.
+    /// The kind of the path.
     pub extension: Extension,
-    /// The last part looks like a name that a scanner made up to see what the site answers to anything.
+    /// The last segment looks like a random name, which scanners use to test for soft 404s.
     pub is_random: bool,
 }
 
@@ -131,14 +131,14 @@ impl From<ShapeNumbers> for PathShape {
     }
 }
 
-/// A hash of a name without regard to case, 0 for an empty one only.
+/// A hash of a name, ignoring case; 0 only for an empty one.
 fn short_hash(name: &[u8]) -> u32 {
     if name.is_empty() { 0 } else { (xxh3_64(&name.to_ascii_lowercase()) as u32).max(1) }
 }
 
-/// The shortest random name that scanners use has 12 letters and digits; most have 16.
+/// Shortest random name. Those of scanners have at least 12 letters and digits, most have 16.
 const RANDOM_LENGTH: usize = 10;
-/// Changes from letter to digit or back. `phpmyadmin-4.8.5` has none in a part, hashes and random names have several.
+/// Fewest changes from letter to digit or back. `phpmyadmin-4.8.5` has none, hashes and random names have several.
 const RANDOM_CHANGES: usize = 3;
 
 fn is_random(name: &[u8]) -> bool {

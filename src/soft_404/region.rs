@@ -1,8 +1,8 @@
-//! A part of a site whose answers are compared with each other: the whole site, a folder, the paths of one extension, or many
-//! hosts of one server.
+//! Regions: parts of a site whose answers are compared with each other. A region is the whole site, a folder, the paths of one
+//! extension, or the hosts of one server.
 //!
-//! Three questions: how likely is it that so many unlike paths have content of about one size by chance, does the region answer
-//! anything, and does a size stand out among those that it gives to anything. Which of the answers counts, `grade` decides.
+//! A region computes how likely it is that unrelated paths have about the same size by chance, whether it answers any path, and
+//! whether a size is an outlier. `grade` combines the results.
 
 #![expect(
     clippy::cast_precision_loss,
@@ -12,42 +12,42 @@
 
 use std::sync::{Arc, OnceLock};
 
-use super::evidence::{PathEvidence, Size};
-use super::{PathShape, Subject};
+use super::evidence::{PathEvidence, ResponseSize};
+use super::{PathShape, RuleSubject};
 use crate::finding::RuleId;
 
-/// Answered paths of a region: one site has half as many, and several hosts share it. Models number them in 16 bits.
+/// Most answered paths of a region: twice those of a site, for regions of several hosts. Models use 16-bit indices.
 const MOST: usize = 2 * super::MOST_PATHS;
 
-/// Unlike paths it takes to call an answer the same for everything, with that of the path in question. Two files may have one
-/// size by chance or be copies; three that different rules look for are no copies.
+/// Fewest unrelated paths, with the graded one, that show a soft 404. Two files may have one size by chance or be copies; three
+/// that different rules match are no copies.
 pub(super) const UNLIKE: usize = 3;
-/// The same where one scanner list has one name in many folders, or many names of one kind.
+/// The same for one name in many folders, or many names of one kind, as scanner lists have them.
 const SAME_KIND: usize = 5;
-/// Answered paths that a region must have before it can answer anything.
+/// Fewest answered paths of a region that answers any path.
 const SATURATED_PATHS: usize = 5;
-/// Products, platforms or folders with the same file that no one site has together.
+/// Number of products, platforms, or folders with the same file that no site has together.
 const CONTRADICTIONS: usize = 3;
-/// A region that refuses more than a fifth of what it gives has something to refuse by.
+/// A region that refuses more than this share of what it answers does not answer any path.
 const REFUSED_SHARE: f64 = 0.2;
-/// Sizes of files spread over more than two decades; by 5 nats (20 bytes to 3 KB, the half that is most common) they are closer
-/// together than they are, so that chance is not underestimated.
+/// Spread of file sizes. Real sizes spread over more than two decades; 5 nats (20 bytes to 3 KB, the most common half) assumes
+/// less, so that chance is not underestimated.
 const SPREAD_NATS: f64 = 5.0;
-/// The shortest content whose exact size identifies it without regard to rules: Git references have 41 or 65 bytes.
+/// Shortest content whose exact size identifies it, whatever the rules: Git references have 41 or 65 bytes.
 const TELLING_SIZE: u64 = 128;
 /// Bytes by which pages with a token, a time or an address differ.
 const NARROW: [u64; 3] = [0, 4, 16];
-/// Shares by which pages differ whose content varies.
+/// Relative differences of pages with varying content.
 const WIDE: [f64; 2] = [0.05, 0.1];
-/// Bytes a page may print its address in: once to four times.
+/// How often a page may print its URL.
 const SLOPES: std::ops::RangeInclusive<u64> = 1..=4;
 
-/// What a region is.
+/// The kind of a region.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RegionKind {
-    /// A host, or a log.
+    /// A virtual host, or a log.
     Site,
-    /// All paths below one first part.
+    /// All paths below one first segment.
     Folder,
     /// All paths of one extension.
     Extension,
@@ -61,11 +61,11 @@ pub(super) struct RegionPath {
     pub(super) id: u64,
     pub(super) host: u32,
     pub(super) evidence: Arc<PathEvidence>,
-    /// Rules that look for a path.
+    /// The matching rules that look for a path.
     pub(super) kinds: Vec<RuleId>,
 }
 
-/// The path whose answer is in question.
+/// The path whose answer is graded.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct GradedPath<'c> {
     pub(super) id: u64,
@@ -74,23 +74,23 @@ pub(super) struct GradedPath<'c> {
     pub(super) kinds: &'c [RuleId],
 }
 
-/// By which part of the request a page grows.
+/// The part of the request whose length a page contains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum LengthOf {
     Path,
     Target,
 }
 
-/// Sizes as they would be if the page did not print the address.
+/// Sizes with the printed URL subtracted.
 #[derive(Debug)]
 struct SizeModel {
     slope: u64,
     length: LengthOf,
-    /// By value; the number is that of the entry.
+    /// Values and indices of paths, sorted by value.
     points: Vec<(i64, u16)>,
-    /// Entries that an exact value explains, as many unlike ones have it.
+    /// Paths whose exact value is shared by many unrelated paths.
     exact: OnceLock<Vec<bool>>,
-    /// How many entries no exact value explains.
+    /// The number of paths without such a value.
     unexplained: OnceLock<usize>,
 }
 
@@ -103,46 +103,46 @@ pub(super) struct Region {
     pub(super) sized: usize,
     pub(super) answers_any_get: bool,
     pub(super) answers_any_post: bool,
-    /// What it gives to any GET is nothing.
+    /// It answers any GET with an empty response.
     pub(super) gives_nothing: bool,
     models: Vec<SizeModel>,
 }
 
-/// How a size compares with those that a region gives to anything.
+/// How a size compares with the sizes of a region that answers any path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum SizePosition {
     /// Among them.
     Among,
-    /// Beside them: too near to stand out, too far to be one of them.
+    /// Near them: neither an outlier nor one of them.
     Beside,
     /// Far from all of them.
     Apart,
 }
 
 impl RegionPath {
-    pub(super) fn new(id: u64, host: u32, evidence: &Arc<PathEvidence>, subjects: &[Subject]) -> Self {
+    pub(super) fn new(id: u64, host: u32, evidence: &Arc<PathEvidence>, subjects: &[RuleSubject]) -> Self {
         Self { id, host, kinds: kinds(evidence.rules(), subjects), evidence: Arc::clone(evidence) }
     }
 }
 
-/// The rules that look for a path, whoever requests it.
-pub(super) fn kinds(rules: &[RuleId], subjects: &[Subject]) -> Vec<RuleId> {
+/// The rules that look for a path, not for a client or a method.
+pub(super) fn kinds(rules: &[RuleId], subjects: &[RuleSubject]) -> Vec<RuleId> {
     let subject = |rule: &RuleId| subjects.get(usize::from(rule.0)).copied().unwrap_or_default();
-    rules.iter().copied().filter(|rule| subject(rule) != Subject::Client).collect()
+    rules.iter().copied().filter(|rule| subject(rule) != RuleSubject::Client).collect()
 }
 
 impl Region {
-    /// A region of answered and refused paths; `weights` say how many each of them stands for.
+    /// A region of answered and refused paths; `weights` are the numbers of paths that each of them represents.
     pub(super) fn new(
         kind: RegionKind,
         given: impl Iterator<Item = RegionPath>,
         refused: impl Iterator<Item = RegionPath>,
         weights: [f64; 2],
-        subjects: &[Subject],
+        subjects: &[RuleSubject],
     ) -> Self {
         let mut entries: Vec<RegionPath> = given.take(MOST).collect();
         let refused: Vec<RegionPath> = refused.collect();
-        // Those with few rules first, so that unlike ones are found early; then by hash, so that the order is fixed.
+        // Paths with few rules first, so that unrelated ones are found early; then by hash, for a fixed order.
         entries.sort_by_key(|entry| (entry.kinds.len(), entry.id, entry.host));
         let sized = entries.iter().filter(|entry| entry.evidence.sizes().next().is_some()).count();
         let mut region =
@@ -161,14 +161,14 @@ impl Region {
         region
     }
 
-    /// Whether it answers anything: unlike paths were answered, few refused, and what was answered cannot all be there.
+    /// Whether it answers any path: unrelated paths were answered, few were refused, and not all of them can exist.
     fn answers_any(
         &self,
         is_given: impl Fn(&PathEvidence) -> bool,
         is_refused: impl Fn(&PathEvidence) -> bool,
         refused: &[RegionPath],
         [weight_given, weight_refused]: [f64; 2],
-        subjects: &[Subject],
+        subjects: &[RuleSubject],
     ) -> bool {
         let (given, others): (Vec<&RegionPath>, Vec<&RegionPath>) = self.entries.iter().partition(|entry| is_given(&entry.evidence));
         if given.len() < SATURATED_PATHS {
@@ -181,13 +181,13 @@ impl Region {
             && contradicts(&given, subjects)
     }
 
-    /// Whether most GETs were answered with nothing, for unlike paths.
+    /// Whether most GET requests, for unrelated paths, got empty responses.
     fn is_mostly_empty(&self) -> bool {
         let empty = || self.entries.iter().filter(|entry| entry.evidence.is_empty());
         empty().count() >= SATURATED_PATHS && 2 * empty().count() > self.entries.len() && unlike(empty(), UNLIKE)
     }
 
-    /// Finds by which part of the request pages grow, if they do.
+    /// Finds the part of the request whose length pages contain, if any.
     fn fit(&mut self) {
         let plain = self.model(0, LengthOf::Path);
         let commonest = plain.commonest();
@@ -202,7 +202,7 @@ impl Region {
         }
     }
 
-    /// Whether a third of all paths is one size when the address is taken off, and far more than have one size with it.
+    /// Whether a third of all paths have one size after the URL is subtracted, and far more than without that.
     fn fits(&self, model: &SizeModel, plain: usize) -> bool {
         let Some(group) = model.groups().max_by_key(|group| group.len()) else { return false };
         let entries = || group.iter().map(|point| &self.entries[usize::from(point.1)]);
@@ -228,8 +228,8 @@ impl Region {
         model
     }
 
-    /// How likely it is by chance that so many unlike paths have content of about this size; 1 where they are not unlike.
-    pub(super) fn chance(&self, path: &GradedPath<'_>, size: Size) -> f64 {
+    /// The probability that this many unrelated paths have content of about this size by chance; 1 if they are related.
+    pub(super) fn chance(&self, path: &GradedPath<'_>, size: ResponseSize) -> f64 {
         let mut best = 1.0_f64;
         for model in &self.models {
             let value = model.value(size, path.shape);
@@ -245,14 +245,14 @@ impl Region {
         best
     }
 
-    /// The other entries whose value is that near. Those that an exact value explains are one coincidence, however many they are:
-    /// they do not count for a window that a file of this size hits too often by chance.
+    /// The other paths with a value within `window`. Paths that share an exact value are one coincidence, however many they are:
+    /// they do not count for a window that a file of this size often hits by chance.
     fn near(&self, model: &SizeModel, value: i64, window: u64, path: &GradedPath<'_>, bytes: u64) -> Vec<u16> {
         let is_wide = window > NARROW[NARROW.len() - 1] || (window > 0 && share(window, bytes) > super::grade::WEAK);
         let window = i64::try_from(window).unwrap_or(i64::MAX);
         let start = model.points.partition_point(|point| point.0 < value.saturating_sub(window));
         let points = model.points[start..].iter().take_while(|point| point.0 <= value.saturating_add(window));
-        // Many exact values beside each other are a page that varies.
+        // Many adjacent exact values belong to a page that varies.
         let mut changes = points.clone().zip(points.clone().skip(1)).filter(|(one, next)| one.0 != next.0);
         let exact = (is_wide && changes.nth(SAME_KIND - 1).is_none()).then(|| self.exact(model));
         let mut near: Vec<u16> = points
@@ -265,7 +265,7 @@ impl Region {
         near
     }
 
-    /// Whether an entry is the path itself; another host's same path is another one.
+    /// Whether an entry is the graded path; the same path of another host is another one.
     fn is_same(&self, entry: &RegionPath, path: &GradedPath<'_>) -> bool {
         entry.id == path.id && (self.kind != RegionKind::Server || entry.host == path.host)
     }
@@ -276,7 +276,7 @@ impl Region {
         ids.sort_unstable();
         ids.dedup();
         ids.retain(|(id, _)| *id != path.id);
-        // One path of several hosts is one file.
+        // The same path of several hosts is one file.
         if ids.len() + 1 < UNLIKE {
             return false;
         }
@@ -284,7 +284,7 @@ impl Region {
             RegionKind::Site => distinct(entries().map(|entry| entry.evidence.shape.segment).chain([path.shape.segment]), UNLIKE),
             RegionKind::Server => distinct(entries().map(|entry| entry.host).chain([path.host]), UNLIKE),
             RegionKind::Folder => true,
-            // An extension is no place: what one endpoint answers must not decide about the others.
+            // An extension is no location: one endpoint must not decide about the others.
             RegionKind::Extension => false,
         };
         let names = || ids.iter().map(|(_, name)| *name);
@@ -294,10 +294,10 @@ impl Region {
                 || (is_telling && distinct(names(), SAME_KIND - 1)))
     }
 
-    /// Whether an unlike path has content of exactly this size, which for so few paths is hardly chance. `strict` counts only what
-    /// a client cannot pad: short targets, and of a whole site GET alone.
-    pub(super) fn has_pair(&self, path: &GradedPath<'_>, size: Size, strict: bool) -> bool {
-        /// No longer than this; paths of scanner lists are shorter, and a page can be padded by little.
+    /// Whether an unrelated path has content of exactly this size, which is unlikely by chance among few paths. `strict` counts
+    /// only sizes that a client cannot pad: short targets, and GET alone for a whole site.
+    pub(super) fn has_pair(&self, path: &GradedPath<'_>, size: ResponseSize, strict: bool) -> bool {
+        /// Longest target that counts; paths of scanner lists are shorter, and allow little padding.
         const SHORT: u16 = 64;
         if strict && self.sized as f64 * share(0, size.bytes) > super::grade::WEAK {
             return false;
@@ -310,7 +310,7 @@ impl Region {
         self.models.iter().any(|model| {
             let near = self.near(model, model.value(size, path.shape), 0, path, size.bytes);
             near.iter().map(|&number| &self.entries[usize::from(number)]).any(|entry| {
-                // Two files that one rule looks for may be copies, unless the site gives anything one size.
+                // Two files that one rule matches may be copies, unless the site answers any path with one size.
                 let is_other = !entry.kinds.iter().any(|kind| path.kinds.contains(kind));
                 let is_unlike =
                     if strict { is_other && is_unpadded(entry) } else { is_other || entry.evidence.shape.name != path.shape.name };
@@ -319,7 +319,7 @@ impl Region {
         })
     }
 
-    /// Entries of a model that an exact value explains.
+    /// Marks the paths of a model with a shared exact value.
     fn exact<'m>(&self, model: &'m SizeModel) -> &'m [bool] {
         model.exact.get_or_init(|| {
             let mut exact = vec![false; self.entries.len()];
@@ -337,16 +337,16 @@ impl Region {
         })
     }
 
-    /// How a size compares with those that the region gives to anything; `None` where these are too few to say.
-    pub(super) fn position(&self, path: &GradedPath<'_>, size: Size) -> Option<SizePosition> {
+    /// How a size compares with the other sizes of the region; `None` if there are too few.
+    pub(super) fn position(&self, path: &GradedPath<'_>, size: ResponseSize) -> Option<SizePosition> {
         let models: Vec<(&SizeModel, usize)> = self.models.iter().map(|model| (model, self.unexplained(model))).collect();
         let fewest = models.iter().map(|(_, unexplained)| *unexplained).min()?;
-        // Sizes that an address explains are no varying ones.
+        // Sizes that differ only by the printed URL do not vary.
         let models = models.iter().filter(|(_, unexplained)| *unexplained <= 2 * fewest).map(|(model, _)| model);
         models.map(|model| self.position_in(model, path, size)).collect::<Option<Vec<_>>>()?.into_iter().min()
     }
 
-    /// How many of its paths with a size no exact value of a model explains.
+    /// The number of paths with a size and without a shared exact value.
     fn unexplained(&self, model: &SizeModel) -> usize {
         *model.unexplained.get_or_init(|| {
             let exact = self.exact(model);
@@ -357,14 +357,14 @@ impl Region {
         })
     }
 
-    fn position_in(&self, model: &SizeModel, path: &GradedPath<'_>, size: Size) -> Option<SizePosition> {
+    fn position_in(&self, model: &SizeModel, path: &GradedPath<'_>, size: ResponseSize) -> Option<SizePosition> {
         /// Bytes by which pages of one template differ.
         const JITTER: f64 = 48.0;
         /// A quarter: pages with varying content seldom differ by more from their neighbours.
         const QUARTER: f64 = 0.25;
-        /// Gaps between neighbouring sizes vary; eight times the usual one is none of them.
+        /// Factor of the median gap: eight times that is an outlier.
         const GAPS: f64 = 8.0;
-        /// Where nearly all sizes are exact, the others are no jitter of them from here on.
+        /// Distance in bytes from which a size is no jitter of an exact one.
         const OFF: f64 = 16.0;
         let exact = self.exact(model);
         let others: Vec<&(i64, u16)> =
@@ -372,13 +372,13 @@ impl Region {
         let varying = || others.iter().filter(|point| !exact[usize::from(point.1)]);
         let is_any_exact = others.iter().any(|point| exact[usize::from(point.1)]);
         if !is_any_exact && others.len() < SATURATED_PATHS - 1 {
-            // Something, where anything gets nothing.
+            // Content, where any path gets an empty response.
             return self.gives_nothing.then_some(SizePosition::Apart);
         }
         let value = model.value(size, path.shape);
         let distance = |point: &(i64, u16)| point.0.abs_diff(value) as f64;
         let to_exact = others.iter().filter(|point| exact[usize::from(point.1)]).map(|point| distance(point)).fold(f64::INFINITY, f64::min);
-        // One name in many folders is what a list requests, and no site has it in all of them.
+        // Scanner lists request one name in many folders, and no site has it in all of them.
         let adds = |point: &&&(i64, u16)| {
             let entry = &self.entries[usize::from(point.1)];
             (entry.evidence.shape.name == path.shape.name && entry.evidence.shape.name != 0)
@@ -389,7 +389,7 @@ impl Region {
             distances.sort_unstable_by(f64::total_cmp);
             distances.get(number - 1).copied().unwrap_or(f64::INFINITY)
         };
-        // The third nearest: one or two files of about this size may be real as well, and four that one rule looks for.
+        // The third nearest: one or two files of about this size may exist as well, and four that one rule matches.
         let to_unlike = nearest(&mut varying().filter(adds).map(|point| distance(point)), UNLIKE);
         let to_varying = to_unlike.min(nearest(&mut varying().map(|point| distance(point)), SAME_KIND));
         let mut varying_paths: Vec<u16> = varying().map(|point| point.1).collect();
@@ -411,7 +411,7 @@ impl Region {
         })
     }
 
-    /// The smallest and the largest size that its paths got, without those of one path.
+    /// The smallest and the largest size of its other paths.
     pub(super) fn range(&self, path: &GradedPath<'_>) -> Option<(u64, u64)> {
         let others = self.entries.iter().filter(|entry| !self.is_same(entry, path));
         let sizes = others.flat_map(|entry| entry.evidence.sizes()).map(|size| size.bytes);
@@ -428,7 +428,7 @@ impl Region {
 }
 
 impl SizeModel {
-    fn value(&self, size: Size, shape: &PathShape) -> i64 {
+    fn value(&self, size: ResponseSize, shape: &PathShape) -> i64 {
         let length = match self.length {
             LengthOf::Path => u64::from(shape.len),
             LengthOf::Target => u64::from(shape.len) + u64::from(size.extra),
@@ -436,7 +436,7 @@ impl SizeModel {
         i64::try_from(size.bytes).unwrap_or(i64::MAX).saturating_sub_unsigned(self.slope * length)
     }
 
-    /// Points of one value.
+    /// Groups of equal values.
     fn groups(&self) -> impl Iterator<Item = &[(i64, u16)]> {
         self.points.chunk_by(|a, b| a.0 == b.0)
     }
@@ -463,17 +463,17 @@ fn usual_gap(points: &[&(i64, u16)], value: i64) -> f64 {
     }
 }
 
-/// By how much sizes may differ and be about the same.
+/// The tolerances for about equal sizes.
 fn windows(bytes: u64) -> impl Iterator<Item = u64> {
     NARROW.into_iter().chain(WIDE.into_iter().map(move |share| (share * bytes as f64) as u64))
 }
 
-/// The share of files whose size lies that near by chance.
+/// The share of files with a size within the tolerance by chance.
 fn share(window: u64, bytes: u64) -> f64 {
     ((2.0 * window as f64 + 1.0) / (bytes.max(1) as f64 * SPREAD_NATS)).min(1.0)
 }
 
-/// How likely a Poisson variable of this mean is to reach a count, or a little more.
+/// An upper bound of the probability that a Poisson variable with this mean reaches a count.
 fn tail(count: usize, mean: f64) -> f64 {
     let count = count as f64;
     if mean >= count {
@@ -487,12 +487,12 @@ fn tail(count: usize, mean: f64) -> f64 {
     (first / (1.0 - mean / (count + 1.0))).min(1.0)
 }
 
-/// Whether among these are so many that no two rules look for both; those that no rule on paths looks for count as one.
+/// Whether there are `most` paths of which no two are matched by the same rule; paths without rules count as one.
 pub(super) fn unlike<'a>(entries: impl Iterator<Item = &'a RegionPath>, most: usize) -> bool {
     disjoint(entries, &[], most + 1)
 }
 
-/// The same with a path of these kinds.
+/// The same, with a path of these rules.
 fn disjoint<'a>(entries: impl Iterator<Item = &'a RegionPath>, kinds: &[RuleId], most: usize) -> bool {
     let (mut seen, mut count, mut has_none) = (kinds.to_vec(), 1, false);
     for entry in entries {
@@ -509,7 +509,7 @@ fn disjoint<'a>(entries: impl Iterator<Item = &'a RegionPath>, kinds: &[RuleId],
     false
 }
 
-/// Whether there are so many distinct values.
+/// Whether there are at least `enough` distinct values.
 fn distinct(values: impl Iterator<Item = u32>, enough: usize) -> bool {
     let mut seen = Vec::with_capacity(enough);
     for value in values {
@@ -523,7 +523,7 @@ fn distinct(values: impl Iterator<Item = u32>, enough: usize) -> bool {
     false
 }
 
-/// The most paths that have one name in different folders.
+/// The largest number of paths with one name in different folders.
 fn same_name(entries: &[&RegionPath]) -> usize {
     let mut names: Vec<(u32, u64)> =
         entries.iter().map(|entry| (entry.evidence.shape.name, entry.id)).filter(|(name, _)| *name != 0).collect();
@@ -532,9 +532,9 @@ fn same_name(entries: &[&RegionPath]) -> usize {
     names.chunk_by(|a, b| a.0 == b.0).map(<[_]>::len).max().unwrap_or(0)
 }
 
-/// Whether what was answered cannot all be there: pages of several products, one file in several folders, a made-up name.
-fn contradicts(given: &[&RegionPath], subjects: &[Subject]) -> bool {
-    let is_product = |rule: &&RuleId| subjects.get(usize::from(rule.0)) == Some(&Subject::Product);
+/// Whether the answered paths cannot all exist: pages of several products, one file in several folders, a random name.
+fn contradicts(given: &[&RegionPath], subjects: &[RuleSubject]) -> bool {
+    let is_product = |rule: &&RuleId| subjects.get(usize::from(rule.0)) == Some(&RuleSubject::Product);
     let products = given.iter().flat_map(|entry| entry.kinds.iter().filter(is_product)).map(|rule| u32::from(rule.0));
     let extensions = given.iter().map(|entry| entry.evidence.shape.extension).filter(|extension| extension.is_platform());
     let platforms = extensions.map(|extension| u32::MAX - extension as u32);

@@ -71,11 +71,11 @@ impl MadeUpSite {
 
 /// What decided about the answer of the first of these sites to a path.
 fn reason(sites: &[MadeUpSite], are_hosts: bool, path: &str) -> Reason {
-    let subject = |rule| if rule < PRODUCT { Subject::Path } else { Subject::Product };
+    let subject = |rule| if rule < PRODUCT { RuleSubject::Path } else { RuleSubject::Product };
     let subjects = (0..2 * PRODUCT).map(subject).collect();
     let grader = Grader::new(sites.iter().map(|site| (are_hosts, site.evidence.clone())).collect(), subjects);
     let known = sites[0].evidence.path(path_hash(path.as_bytes())).unwrap();
-    let candidate = Candidate { path: path_hash(path.as_bytes()), shape: known.shape, rules: known.rules() };
+    let candidate = GradeCandidate { path: path_hash(path.as_bytes()), shape: known.shape, rules: known.rules() };
     grader.grade(0, &candidate, None, &sites[0].responses[path]).reason.kind()
 }
 

@@ -12,7 +12,7 @@ use hashbrown::HashTable;
 use super::byte_arena::ByteArena;
 use super::cell::{Cell, CellCounts, CellKey, SampleView};
 use super::cell_sample::{CellSample, HitLine};
-use crate::intern::{Slot, hash_tag};
+use crate::intern::{InternSlot, hash_tag};
 
 /// Keys per batch.
 pub(super) const BATCH: usize = 32;
@@ -24,7 +24,7 @@ pub(super) struct CellTable {
     samples: Vec<CellSample>,
     /// The texts of the samples.
     texts: ByteArena,
-    slots: HashTable<Slot>,
+    slots: HashTable<InternSlot>,
     state: RandomState,
 }
 
@@ -100,7 +100,7 @@ impl CellTable {
             lookup.tag = hash_tag(&self.state, key);
         }
         for lookup in &mut lookups[..keys.len()] {
-            lookup.number = Slot::find(&self.slots, lookup.tag, |_| true).unwrap_or(NO_CELL);
+            lookup.number = InternSlot::find(&self.slots, lookup.tag, |_| true).unwrap_or(NO_CELL);
         }
         // A read without a dependency loads the cache line.
         let near = |lookup: &Lookup| self.counts.get(lookup.number as usize).map_or(0, |counts| counts.hits);
@@ -115,7 +115,7 @@ impl CellTable {
         if is_key(lookup.number) {
             return Some(lookup.number as usize);
         }
-        Slot::find(&self.slots, lookup.tag, is_key).map(|number| number as usize)
+        InternSlot::find(&self.slots, lookup.tag, is_key).map(|number| number as usize)
     }
 
     /// Counts a hit.
@@ -134,7 +134,7 @@ impl CellTable {
     fn push(&mut self, counts: CellCounts, lookup: Lookup, rest: CellSample) -> usize {
         let number = self.counts.len();
         // A tally never has 2^32 cells.
-        let slot = Slot { tag: lookup.tag, number: number as u32 };
+        let slot = InternSlot { tag: lookup.tag, number: number as u32 };
         self.slots.insert_unique(slot.place(), slot, |slot| slot.place());
         self.counts.push(counts);
         self.samples.push(rest);

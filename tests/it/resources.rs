@@ -87,7 +87,7 @@ fn an_invalid_rule_is_reported_with_its_line() {
     let harness = Harness::new();
     harness.file("access.log", log(10));
     let cases = [
-        (rule("x/a", "words = ['zzz']") + &rule("x/a", "words = ['yyy']"), "rules.toml:12: rule 'x/a': this id is taken"),
+        (rule("x/a", "words = ['zzz']") + &rule("x/a", "words = ['yyy']"), "rules.toml:12: rule 'x/a': this id is already used"),
         (rule("x/a", "word = ['zzz']"), "line 10, column 1"),
         (rule("x/a", "words = ['']"), "rules.toml:4: rule 'x/a': words: an empty text"),
         (rule("x/a", ""), "rules.toml:4: rule 'x/a'"),

@@ -59,7 +59,7 @@ fn a_line_without_a_path_is_reported() {
     }
     harness.file("empty.txt", "# nothing\n");
     let run = harness.run(["rules", "list", "--rules", "empty.txt"]);
-    assert!(run.code == 2 && run.stderr.contains("empty.txt: no path"), "{}", run.stderr);
+    assert!(run.code == 2 && run.stderr.contains("empty.txt: it holds no path"), "{}", run.stderr);
 }
 
 #[test]
@@ -159,7 +159,7 @@ fn an_import_reports_what_it_left_out() {
     let run = harness.run(["rules", "import", "in", "--file", "out.toml"]);
     assert_eq!((run.code, run.stdout.len()), (0, 0), "{}", run.stderr);
     for part in [
-        "in/paths.txt: not carried over: ordinary clients ask for it too: line 2: /index.html",
+        "in/paths.txt: not carried over: ordinary clients request it too: line 2: /index.html",
         "in/t.yaml: not carried over: it holds a variable",
         "4 rules from 4 files; not carried over: 3",
         "probewatch rules lint out.toml",
@@ -223,8 +223,8 @@ fn lint_reports_file_line_and_advice() {
         "{}",
         run.text()
     );
-    assert!(run.text().contains("x.toml:8: warning: rule 'x/b': words: '?' stands in "), "{}", run.text());
-    assert!(run.text().ends_with("2 rules: 2 odd things\n"), "{}", run.text());
+    assert!(run.text().contains("x.toml:8: warning: rule 'x/b': words: '?' occurs in "), "{}", run.text());
+    assert!(run.text().ends_with("2 rules: 2 problems\n"), "{}", run.text());
     let test = harness.run(["rules", "test", "--only", "x/a", "x.toml"]);
     assert!(test.code == 0 && test.stderr.contains("x/a: has no must_match cases"), "{}", test.stderr);
     let broken = harness.run(["rules", "lint", "gone.toml"]);

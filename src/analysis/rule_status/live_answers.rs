@@ -13,7 +13,7 @@ use super::live::PendingHit;
 use crate::analysis::site::{RuleHashes, SiteHistory, SiteName};
 use crate::finding::RuleId;
 use crate::rules::RuleSet;
-use crate::soft_404::{Answer, Candidate, Grade, Grader, PathShape, Response, SiteEvidence};
+use crate::soft_404::{Answer, Grade, GradeCandidate, Grader, PathShape, Response, SiteEvidence};
 
 /// The most paths of all sites together: 16 MB.
 const PATHS: usize = 1 << 16;
@@ -202,7 +202,7 @@ impl LiveAnswers {
     /// The grade of an answer, by the present evidence.
     pub(crate) fn grade(&self, site: SiteId, path: u64, shape: PathShape, rules: &[RuleId], response: &Response) -> Grade {
         let Some(known) = self.sites.get(&site) else { return Grade::DISTINCT };
-        self.grader.grade(known.place, &Candidate { path, shape, rules }, known.evidence.path(path), response)
+        self.grader.grade(known.place, &GradeCandidate { path, shape, rules }, known.evidence.path(path), response)
     }
 
     /// Whether a distinct answer raises an alert; records that it did.
@@ -270,7 +270,7 @@ impl LiveAnswers {
             }
             known.graded_by = known.weighed;
             for graded in &mut known.graded {
-                let candidate = Candidate { path: graded.path, shape: graded.shape, rules: &graded.rules };
+                let candidate = GradeCandidate { path: graded.path, shape: graded.shape, rules: &graded.rules };
                 let grade = self.grader.grade(known.place, &candidate, known.evidence.path(graded.path), &graded.response);
                 if grade.answer != graded.answer {
                     graded.answer = grade.answer;

@@ -12,7 +12,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use crate::analysis::model::SkipReason;
 use crate::finding::Severity;
 use crate::rules::By;
-use crate::soft_404::{ShapeNumbers, SizeNumbers, Subject};
+use crate::soft_404::{RuleSubject, ShapeNumbers, SizeNumbers};
 use crate::time::LogTime;
 
 /// Seconds since 1970 and minutes east of UTC.
@@ -38,7 +38,7 @@ pub(crate) struct RuleRow<'a> {
     pub(crate) counts: Option<(By, u32, u32)>,
     pub(crate) unless_app: Vec<Cow<'a, str>>,
     pub(crate) is_app_evidence: bool,
-    pub(crate) subject: Subject,
+    pub(crate) subject: RuleSubject,
     pub(crate) cve: Vec<Cow<'a, str>>,
 }
 

@@ -1,4 +1,4 @@
-//! `probewatch rules lint` and `rules test`: warnings about rules, and the cases that rules carry.
+//! `probewatch rules lint` problems of rules, and load.
 
 use std::fmt::Write as _;
 
@@ -9,7 +9,7 @@ use crate::redact::sanitize::escape;
 use crate::rules::lint::Lint;
 use crate::rules::{Case, Rule, RuleChoice};
 
-/// Prints the diagnostics of the selected rules, one per line.
+/// Prints the diagnostics of the chosen rules, one per line.
 #[must_use]
 pub fn lint(choice: &RuleChoice) -> Exit {
     let lint = match Lint::load(choice) {
@@ -26,7 +26,7 @@ pub fn lint(choice: &RuleChoice) -> Exit {
     for diagnostic in &diagnostics {
         let _ = writeln!(out, "{}", sanitized(&diagnostic.to_string()));
     }
-    let _ = writeln!(out, "{}: {}", counted(rules, "rule"), counted(diagnostics.len(), "odd thing"));
+    let _ = writeln!(out, "{}: {}", counted(rules, "rule"), counted(diagnostics.len(), "problem"));
     match stdout::print(out.as_bytes()) {
         Exit::Success => Exit::Usage,
         failed => failed,

@@ -12,7 +12,7 @@ use super::super::{Exit, message, stdout};
 use super::{CaseRunner, read_rule_file, replace_rule_file};
 use crate::finding::RuleId;
 use crate::rules::builder::{ExampleRequest, RuleBuilder};
-use crate::rules::import::{Import, ImportFormat, SkippedItems, import as import_text, is_known, make_ids_unique};
+use crate::rules::import::{Import, ImportFormat, SkippedItems, finalize, import as import_text, is_known};
 use crate::rules::{Case, RuleSet, check};
 
 /// The first line of every imported file. Only files with this line are replaced.
@@ -49,7 +49,7 @@ fn import_files(options: &ImportOptions) -> Result<Exit, Exit> {
     for path in &options.paths {
         find(path, &mut files).map_err(|error| message::usage_error(&format!("{}: cannot read: {error}", path.display())))?;
     }
-    let (drafts, left_out) = read(&files, options.origin)?;
+    let (drafts, skipped) = read(&files, options.origin)?;
     if drafts.is_empty() {
         return Err(message::usage_error(&format!(
             "nothing to import in {}; import reads word lists, CRS .data files, Sigma rules or nuclei templates",
@@ -66,7 +66,7 @@ fn import_files(options: &ImportOptions) -> Result<Exit, Exit> {
         None => stdout::print(text.as_bytes()),
     };
     let (rules, from) = (count(drafts.len(), "rule"), count(files.len(), "file"));
-    message::notice(&format!("{rules} from {from}; not carried over: {left_out}"));
+    message::notice(&format!("{rules} from {from}; not carried over: {skipped}"));
     if options.file.is_some() {
         message::hint(&format!("type `probewatch rules lint {name}`, then `probewatch scan --rules {name} access.log`"));
     }
@@ -106,24 +106,24 @@ fn find(path: &Path, files: &mut Vec<PathBuf>) -> std::io::Result<()> {
 
 /// Reads the rules of all files. Returns the number of rules that were left out, each of which is reported.
 fn read(files: &[PathBuf], origin: Option<ImportFormat>) -> Result<(Vec<RuleBuilder>, usize), Exit> {
-    let (mut drafts, mut left_out, mut taken) = (Vec::new(), 0, BTreeSet::new());
+    let (mut drafts, mut skipped, mut taken) = (Vec::new(), 0, BTreeSet::new());
     for path in files {
         let name = sanitized(&path.display().to_string());
         let bytes = text(path).map_err(|error| message::usage_error(&format!("{name}: cannot read: {error}")))?;
         match import_text(path, &String::from_utf8_lossy(&bytes), origin) {
             Ok(mut import) => {
-                make_ids_unique(&mut import, &mut taken);
+                finalize(&mut import, &mut taken);
                 print_left_out(&name, &import);
-                left_out += import.left_out.len();
+                skipped += import.skipped.len();
                 drafts.extend(import.drafts);
             }
             Err(why) => {
                 message::warning(&format!("{name}: not carried over: {}", sanitized(&why)));
-                left_out += 1;
+                skipped += 1;
             }
         }
     }
-    Ok((drafts, left_out))
+    Ok((drafts, skipped))
 }
 
 fn text(path: &Path) -> std::io::Result<Vec<u8>> {
@@ -134,7 +134,7 @@ fn text(path: &Path) -> std::io::Result<Vec<u8>> {
 }
 
 fn print_left_out(name: &str, import: &Import) {
-    for (prefix, SkippedItems(reasons)) in [("not carried over", &import.left_out), ("carried over", &import.notes)] {
+    for (prefix, SkippedItems(reasons)) in [("not carried over", &import.skipped), ("carried over", &import.notes)] {
         for (why, things) in reasons {
             let some =
                 things.iter().take(NAMED).map(|t| sanitized(&t.chars().take(100).collect::<String>())).collect::<Vec<_>>().join(", ");

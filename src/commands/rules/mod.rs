@@ -41,7 +41,7 @@ fn with_rules(choice: &RuleChoice, then: impl FnOnce(&RuleSet) -> Exit) -> Exit 
     }
 }
 
-/// Matches cases against rules.
+/// Runs cases against rules.
 struct CaseRunner<'r> {
     matcher: Matcher<'r>,
     scratch: WorkerState,

@@ -5,7 +5,7 @@ use crate::engine::explain::{AlternativeKind, RuleExplanation, SuppressedBy, lit
 use crate::finding::RuleId;
 use crate::normalize::AltDecoding;
 use crate::redact::sanitize::escape;
-use crate::rules::{Field, Requirement, RequirementCheck, RuleSet, Shape, TextSpan, TextView, bit};
+use crate::rules::{Field, RequestShape, Requirement, RequirementCheck, RuleSet, TextSpan, TextView, bit};
 
 /// The most literals in a sentence.
 const LISTED: usize = 6;
@@ -207,12 +207,12 @@ fn one_of(words: impl Iterator<Item = String>) -> String {
     }
 }
 
-fn shape_name(shape: Shape) -> &'static str {
+fn shape_name(shape: RequestShape) -> &'static str {
     match shape {
-        Shape::Absolute => "in absolute form",
-        Shape::NoMethod => "without a method",
-        Shape::Binary => "binary",
-        Shape::UnknownMethod => "one with an unknown method",
+        RequestShape::Absolute => "in absolute form",
+        RequestShape::NoMethod => "without a method",
+        RequestShape::Binary => "binary",
+        RequestShape::UnknownMethod => "one with an unknown method",
     }
 }
 

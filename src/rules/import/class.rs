@@ -1,8 +1,8 @@
-//! Our class and severity for what another tool says in its own words.
+//! Maps words of other tools to a class and a severity.
 
 use crate::finding::Severity;
 
-/// Words of titles and tags, and the class they stand for: the first that is found counts.
+/// Words of titles and tags, and their class; the first match counts.
 const WORDS: [(&str, &str); 46] = [
     ("sqli", "sqli"),
     ("sql injection", "sqli"),
@@ -52,21 +52,21 @@ const WORDS: [(&str, &str); 46] = [
     ("drupal", "cms"),
 ];
 
-/// The class that a text of titles and tags names; `fallback` where it names none.
+/// The class that titles and tags name; `fallback` if they name none.
 pub(super) fn class(text: &str, fallback: &'static str) -> &'static str {
     let text = text.to_ascii_lowercase();
     let is_letter = |c: Option<char>| c.is_some_and(|c| c.is_ascii_alphanumeric());
     let stands = |word: &str| {
         text.match_indices(word).any(|(at, _)| {
             let (before, behind) = (text[..at].chars().next_back(), text[at + word.len()..].chars().next());
-            // A short word is one by itself: `git` is not in `digital`, nor in `github`.
+            // A short word must be a whole word: `git` is not in `digital` or `github`.
             !is_letter(before) && (word.len() > 4 || !is_letter(behind))
         })
     };
     WORDS.iter().find(|(word, _)| stands(word)).map_or(fallback, |(_, class)| class)
 }
 
-/// The severity that a word of another tool stands for.
+/// The severity for a word of another tool.
 pub(super) fn severity(word: &str) -> Severity {
     match word.to_ascii_lowercase().as_str() {
         "critical" => Severity::Critical,
@@ -91,7 +91,7 @@ pub(super) fn cves<'t>(texts: impl IntoIterator<Item = &'t str>) -> Vec<String> 
     ids
 }
 
-/// The first pages of a list of references.
+/// The first URLs of a list of references.
 pub(super) fn pages(texts: Vec<&str>) -> Vec<String> {
     let is_page = |text: &&str| text.starts_with("http") && text.len() > 12 && !text.contains(char::is_whitespace);
     texts.into_iter().map(str::trim).filter(is_page).take(3).map(str::to_owned).collect()

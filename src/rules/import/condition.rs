@@ -1,12 +1,12 @@
-//! The conditions of Sigma rules: `selection and not 1 of filter*`, brought into alternatives of tests that must all
-//! hold, which is what a rule of ours can say.
+//! Parses conditions of Sigma rules, such as `selection and not 1 of filter*`, and converts them to alternatives, each a list of
+//! tests that must all hold: a rule can express that.
 
 use std::iter::Peekable;
 use std::str::Chars;
 
-/// Alternatives a condition may come to; each is a rule.
+/// Most alternatives of a condition; each becomes a rule.
 const MOST: usize = 24;
-/// Parentheses within parentheses.
+/// Deepest nesting of parentheses.
 const DEEPEST: usize = 32;
 
 /// A condition over the names of searches.
@@ -18,17 +18,17 @@ pub(super) enum Expression<T> {
     Any(Vec<Self>),
 }
 
-/// A test, and whether it must fail.
+/// A test, and whether it is negated.
 pub(super) type NegatableTest<T> = (T, bool);
 
-/// Reads a condition. `find` gives the searches that a name, or a pattern such as `selection*`, stands for.
+/// Parses a condition. `find` returns the searches with a name, or with a pattern such as `selection*`.
 ///
 /// # Errors
 ///
-/// What of it is not understood.
+/// The part that is not supported.
 pub(super) fn parse<T>(text: &str, find: &impl Fn(&str) -> Vec<Expression<T>>) -> Result<Expression<T>, String> {
     if text.contains('|') {
-        return Err("it counts events; a rule of ours sees one request".into());
+        return Err("it counts events; our rules see one request".into());
     }
     let mut words = ConditionParser { chars: text.chars().peekable(), find, depth: 0 };
     let mut next = words.next();
@@ -129,7 +129,7 @@ fn is(word: Option<&String>, expected: &str) -> bool {
 ///
 /// # Errors
 ///
-/// When there are too many of them.
+/// There are too many.
 pub(super) fn alternatives<T: Clone>(expression: &Expression<T>, negated: bool) -> Result<Vec<Vec<NegatableTest<T>>>, String> {
     match (expression, negated) {
         (Expression::Is(test), _) => Ok(vec![vec![(test.clone(), negated)]]),
@@ -155,11 +155,10 @@ pub(super) fn alternatives<T: Clone>(expression: &Expression<T>, negated: bool) 
 }
 
 fn few(count: usize) -> Result<(), String> {
-    if count > MOST { Err(format!("it comes to more than {MOST} alternatives")) } else { Ok(()) }
+    if count > MOST { Err(format!("it has more than {MOST} alternatives")) } else { Ok(()) }
 }
 
-/// A text of a rule that looks at requests as they are sent, as our decoded fields have it. `None` where it ends within
-/// an escape: what follows there is not known.
+/// Decodes a text that another tool compares with undecoded requests. `None` if it ends within an escape.
 pub(super) fn decoded(text: &str) -> Option<String> {
     let bytes = text.as_bytes();
     let ends_within = text.ends_with('%') || (bytes.len() > 1 && bytes[bytes.len() - 2] == b'%');

@@ -1,14 +1,13 @@
-//! Rules of other tools, as ours: word lists, CRS data files, Sigma rules, nuclei templates.
+//! Imports rules of other tools: word lists, CRS data files, Sigma rules, nuclei templates.
 //!
-//! What ours can say is carried over, and what it cannot say is named with the reason; nothing becomes a rule that finds
-//! more than the one it came from. Nothing is read from disk and nothing judged here: texts go in, drafts come out.
+//! Unsupported parts are skipped with the reason; an imported rule never matches more than its source. Nothing is read from disk:
+//! texts go in, rule builders come out.
 
 mod class;
 mod condition;
-mod crs;
 mod nuclei;
 mod sigma;
-mod wordlist;
+mod word_lists;
 mod yaml;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,7 +16,7 @@ use std::path::Path;
 use super::builder::RuleBuilder;
 use super::{error::RuleError, load::check};
 
-/// Where rules come from.
+/// The format of rules to import.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ImportFormat {
     /// Paths, one a line.
@@ -30,18 +29,18 @@ pub enum ImportFormat {
     Nuclei,
 }
 
-/// What a text came to.
+/// The result of an import.
 #[derive(Debug, Default)]
 pub struct Import {
-    /// Rules, not yet numbered and not yet tried.
+    /// Rules, before [`finalize`].
     pub drafts: Vec<RuleBuilder>,
-    /// What was not carried over, by the reason.
-    pub left_out: SkippedItems,
-    /// What was, and is worth a look.
+    /// Skipped items, by reason.
+    pub skipped: SkippedItems,
+    /// Imported items to check, by reason.
     pub notes: SkippedItems,
 }
 
-/// What was not carried over: the reason, and each thing it holds for.
+/// Items by reason.
 #[derive(Debug, Default)]
 pub struct SkippedItems(pub BTreeMap<String, Vec<String>>);
 
@@ -50,30 +49,30 @@ impl SkippedItems {
         self.0.entry(why.into()).or_default().push(what.into());
     }
 
-    /// How many things there are.
+    /// The number of items.
     #[must_use]
     pub fn len(&self) -> usize {
         self.0.values().map(Vec::len).sum()
     }
 
-    /// Whether everything was carried over.
+    /// Whether there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 }
 
-/// Whether a file of a folder may hold rules to import, by its name.
+/// Whether a file may hold rules to import, by its extension.
 #[must_use]
 pub fn is_known(file: &Path) -> bool {
     matches!(extension(file).as_str(), "txt" | "lst" | "data" | "yml" | "yaml")
 }
 
-/// Makes rules of a text. `origin` is found out where it is not given.
+/// Imports the rules of a text. The format is detected if `origin` is `None`.
 ///
 /// # Errors
 ///
-/// When the text as a whole is nothing of the kind.
+/// The text is not in a supported format.
 pub fn import(file: &Path, text: &str, origin: Option<ImportFormat>) -> Result<Import, String> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let stem = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
@@ -81,8 +80,8 @@ pub fn import(file: &Path, text: &str, origin: Option<ImportFormat>) -> Result<I
     let origin =
         origin.or_else(|| (!is_yaml).then(|| if extension(file) == "data" { ImportFormat::CrsData } else { ImportFormat::Wordlist }));
     match origin {
-        Some(ImportFormat::Wordlist) => Ok(wordlist::rules(&stem, text)),
-        Some(ImportFormat::CrsData) => Ok(crs::rules(&stem, text)),
+        Some(ImportFormat::Wordlist) => Ok(word_lists::path_rules(&stem, text)),
+        Some(ImportFormat::CrsData) => Ok(word_lists::crs_rules(&stem, text)),
         Some(ImportFormat::Sigma) => Ok(sigma::rules(&stem, &yaml::documents(text)?)),
         Some(ImportFormat::Nuclei) => Ok(nuclei::rules(&stem, &yaml::documents(text)?)),
         None => {
@@ -99,9 +98,8 @@ pub fn import(file: &Path, text: &str, origin: Option<ImportFormat>) -> Result<I
     }
 }
 
-/// Gives each rule an id of its own: a second one of a name gets a number. Rules the loader refuses are left out, by what
-/// it says.
-pub fn make_ids_unique(import: &mut Import, taken: &mut BTreeSet<String>) {
+/// Makes the ids of rules unique by adding numbers, and skips rules that the loader rejects, with its message as the reason.
+pub fn finalize(import: &mut Import, taken: &mut BTreeSet<String>) {
     let mut refused = Vec::new();
     import.drafts.retain_mut(|draft| {
         if let Err(error) = check(Path::new(""), &draft.to_toml()) {
@@ -117,7 +115,7 @@ pub fn make_ids_unique(import: &mut Import, taken: &mut BTreeSet<String>) {
         true
     });
     for (why, what) in refused {
-        import.left_out.push(why, what);
+        import.skipped.push(why, what);
     }
 }
 
@@ -132,12 +130,12 @@ fn extension(file: &Path) -> String {
     file.extension().unwrap_or_default().to_string_lossy().to_ascii_lowercase()
 }
 
-/// Whether ordinary clients ask for a path, so that it proves nothing by itself.
+/// Whether ordinary clients request a path, so that it is no probe alone.
 fn is_ordinary(path: &str) -> bool {
     super::lint::is_ordinary(path)
 }
 
-/// A text as a client sends it in a query: every byte that could mean something is escaped.
+/// A text as a client sends it in a query, percent-encoded.
 fn in_query(text: &str) -> String {
     super::path_list::encoded_but(text, b"/-._~")
 }

@@ -1,8 +1,7 @@
-//! nuclei templates: the paths that they ask for.
+//! Imports the requested paths of nuclei templates.
 //!
-//! A template says more than a request: what it sends along and what it expects. A log shows neither, so a template whose
-//! request is an ordinary one is not carried over. `{{BaseURL}}` is where a site begins; any other variable is filled in
-//! by the tool, and what holds one is left out.
+//! A template also has headers, bodies and expected responses, which a log does not contain, so templates with ordinary requests
+//! are skipped. `{{BaseURL}}` is the root of a site; requests with other variables are skipped.
 
 use super::class::{class, cves, pages, severity};
 use super::yaml::YamlNode;
@@ -11,7 +10,7 @@ use crate::normalize::Normalizer;
 use crate::rules::builder::{ExampleRequest, RuleBuilder, slug};
 use crate::rules::path_list;
 
-/// Paths that many programs have: to ask for one is no probe.
+/// Paths that many applications have: a request for one is no probe.
 const GENERIC: [&str; 30] = [
     "/admin",
     "/admin/login",
@@ -45,7 +44,7 @@ const GENERIC: [&str; 30] = [
     "/web",
 ];
 
-/// Bytes of a query, or of an odd path, that are a probe wherever they are asked of.
+/// Shortest query, or unusual path, that is a probe on any site.
 const TELLING: usize = 8;
 
 pub(super) fn rules(stem: &str, documents: &[YamlNode]) -> Import {
@@ -59,7 +58,7 @@ pub(super) fn rules(stem: &str, documents: &[YamlNode]) -> Import {
 fn template(stem: &str, document: &YamlNode, import: &mut Import) {
     let requests: Vec<&YamlNode> = ["http", "requests"].iter().filter_map(|key| document.get(key)).flat_map(YamlNode::items).collect();
     if requests.is_empty() {
-        import.left_out.push("it asks for nothing over HTTP", document.text_of("id").unwrap_or(stem));
+        import.skipped.push("it has no HTTP request", document.text_of("id").unwrap_or(stem));
         return;
     }
     let blank = blank(stem, document);
@@ -71,7 +70,7 @@ fn template(stem: &str, document: &YamlNode, import: &mut Import) {
                 Some(same) => same.paths.extend(draft.paths),
                 None => drafts.push(draft),
             },
-            Err(why) => import.left_out.push(why, format!("{method} {target}")),
+            Err(why) => import.skipped.push(why, format!("{method} {target}")),
         }
     }
     for draft in &mut drafts {
@@ -81,7 +80,7 @@ fn template(stem: &str, document: &YamlNode, import: &mut Import) {
     import.drafts.extend(drafts);
 }
 
-/// What a template says of itself.
+/// The metadata of a template.
 fn blank(stem: &str, document: &YamlNode) -> RuleBuilder {
     let empty = YamlNode::Map(Vec::new());
     let info = document.get("info").unwrap_or(&empty);
@@ -120,7 +119,7 @@ fn asked(request: &YamlNode) -> Vec<(String, String)> {
     asked
 }
 
-/// Whether two rules differ in their paths alone.
+/// Whether two rules differ only in their paths.
 fn joins(draft: &RuleBuilder, other: &RuleBuilder) -> bool {
     let rest = |d: &RuleBuilder| (d.methods.clone(), d.words.clone(), d.regex.clone(), d.fields.clone());
     !draft.paths.is_empty() && !other.paths.is_empty() && rest(draft) == rest(other)
@@ -150,14 +149,14 @@ fn draft(blank: &RuleBuilder, method: &str, target: &str) -> Result<RuleBuilder,
     Ok(draft)
 }
 
-/// Whether how a path is written is the point of it: tidied, nothing of that would be left.
+/// Whether normalization changes a path, so that its spelling is part of the probe.
 fn is_disguised(path: &str) -> bool {
     let mut normalizer = Normalizer::default();
     let views = normalizer.views(path.as_bytes());
     views.target != views.resolved
 }
 
-/// A rule on the target as it was sent, decoded.
+/// A rule on the decoded target.
 fn by_target(draft: &mut RuleBuilder, target: &str) -> Result<(), String> {
     let decoded = super::condition::decoded(target).ok_or("it ends within an escape")?;
     if decoded.len() < TELLING {
@@ -168,7 +167,7 @@ fn by_target(draft: &mut RuleBuilder, target: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// A rule on a path, and on all parameters of a query in their order.
+/// A rule on a path, and on all parameters of a query in order.
 fn by_path(draft: &mut RuleBuilder, path: &str, query: &str) -> Result<(), String> {
     let mut normalizer = Normalizer::default();
     let target = format!("/?{query}");
@@ -176,7 +175,7 @@ fn by_path(draft: &mut RuleBuilder, path: &str, query: &str) -> Result<(), Strin
     let mut parameters: Vec<&str> = query.split('&').filter(|p| !p.is_empty()).collect();
     if path == "/" {
         if parameters.is_empty() {
-            return Err("everyone asks for '/'".into());
+            return Err("every client requests '/'".into());
         }
         if query.len() < TELLING {
             return Err("'/' and a short query are no rule".into());
@@ -185,7 +184,7 @@ fn by_path(draft: &mut RuleBuilder, path: &str, query: &str) -> Result<(), Strin
         let path = path_list::path(path).map_err(|why| why.rsplit("': ").next().unwrap_or_default().to_owned())?;
         let bare = path.trim_end_matches('/');
         if parameters.is_empty() && (is_ordinary(bare) || GENERIC.iter().any(|generic| generic.eq_ignore_ascii_case(bare))) {
-            return Err("ordinary clients ask for it too".into());
+            return Err("ordinary clients request it too".into());
         }
         draft.paths = vec![path];
     }
@@ -222,7 +221,7 @@ fn with_cases(draft: &mut RuleBuilder) {
     draft.must_not_match.truncate(2);
 }
 
-/// The parameters that a regex was made of.
+/// The parameters that a regex was built from.
 fn unescaped(regex: &str) -> String {
     let mut out = String::new();
     let mut rest = regex.chars().peekable();

@@ -1,8 +1,7 @@
 //! Sigma rules for web servers.
 //!
-//! `cs-uri-query` is read as the whole target, as the rules that are written mean it, decoded; `cs-uri-stem` is the path.
-//! Each alternative of a condition is a rule of ours. What ours cannot say, a rule that looks for two texts in two
-//! headers, say, is left out with the reason.
+//! `cs-uri-query` is read as the whole decoded target, as existing rules use it; `cs-uri-stem` is the path. Each alternative of a
+//! condition becomes a rule. Unsupported conditions, such as texts in two headers, are skipped with the reason.
 
 mod build;
 mod pattern;
@@ -19,7 +18,7 @@ pub(super) fn rules(stem: &str, documents: &[YamlNode]) -> Import {
     let mut import = Import::default();
     for document in documents {
         if let Err(why) = rule(stem, document, &mut import) {
-            import.left_out.push(why, document.text_of("title").unwrap_or(stem));
+            import.skipped.push(why, document.text_of("title").unwrap_or(stem));
         }
     }
     import
@@ -46,31 +45,31 @@ fn rule(stem: &str, document: &YamlNode, import: &mut Import) -> Result<(), Stri
     for condition in conditions {
         let expression = condition::parse(condition, &find).map_err(|why| format!("its condition '{condition}': {why}"))?;
         for mut tests in alternatives(&expression, false)? {
-            drop_useless(&mut tests, &title, &mut import.left_out);
+            drop_useless(&mut tests, &title, &mut import.skipped);
             match draft(&blank, &tests) {
                 Ok(draft) => {
                     if tests.iter().any(|(test, _)| test.values.iter().any(SigmaPattern::is_regex)) {
-                        import.notes.push("its regex is tried without regard to case", title.clone());
+                        import.notes.push("its regex ignores case", title.clone());
                     }
                     import.drafts.push(draft);
                 }
-                Err(why) => import.left_out.push(why, title.clone()),
+                Err(why) => import.skipped.push(why, title.clone()),
             }
         }
     }
     Ok(())
 }
 
-/// Leaves out values of which others stand beside: a rule that looks for fewer texts finds less.
-fn drop_useless(tests: &mut [(SigmaTest, bool)], title: &str, left_out: &mut SkippedItems) {
+/// Drops values that cannot be searched: the rule still works with the other values of the list.
+fn drop_useless(tests: &mut [(SigmaTest, bool)], title: &str, skipped: &mut SkippedItems) {
     for (test, _) in tests.iter_mut().filter(|(_, negated)| !negated) {
         for value in test.values.extract_if(.., |value| value.useless.is_some()) {
-            left_out.push(value.useless.unwrap_or_default(), format!("{title}: '{}'", value.example().unwrap_or_default()));
+            skipped.push(value.useless.unwrap_or_default(), format!("{title}: '{}'", value.example().unwrap_or_default()));
         }
     }
 }
 
-/// What a rule says of itself.
+/// The metadata of a rule.
 fn blank(stem: &str, document: &YamlNode) -> RuleBuilder {
     let texts = |key: &str| document.get(key).map(YamlNode::texts).unwrap_or_default();
     let title = document.text_of("title").unwrap_or(stem);
@@ -109,7 +108,7 @@ fn search(node: &YamlNode) -> Result<Expression<SigmaTest>, String> {
 fn field(key: &str, value: &YamlNode) -> Result<Expression<SigmaTest>, String> {
     let mut parts = key.split('|');
     let name = parts.next().unwrap_or_default();
-    let part = RequestPart::of(name).ok_or_else(|| format!("it asks for '{name}', which a rule of ours does not know"))?;
+    let part = RequestPart::of(name).ok_or_else(|| format!("it asks for '{name}', which our rules do not support"))?;
     let mut how = if part == RequestPart::Anywhere { MatchMode::Contains } else { MatchMode::Exact };
     let mut all = false;
     for modifier in parts {
@@ -119,7 +118,7 @@ fn field(key: &str, value: &YamlNode) -> Result<Expression<SigmaTest>, String> {
             "endswith" => how = MatchMode::EndsWith,
             "re" => how = MatchMode::Regex,
             "all" => all = true,
-            other => return Err(format!("the modifier '{other}' is not known to rules of ours")),
+            other => return Err(format!("the modifier '{other}' is not supported by our rules")),
         }
     }
     let values = value.texts();

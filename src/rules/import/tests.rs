@@ -1,4 +1,4 @@
-//! What becomes of rules of other tools, on rules made for it.
+//! Imports of rules made for these tests.
 
 use proptest::prelude::*;
 
@@ -9,12 +9,12 @@ use crate::rules::RuleSet;
 
 fn imported(name: &str, text: &str) -> Import {
     let mut import = import(Path::new(name), text, None).unwrap();
-    make_ids_unique(&mut import, &mut BTreeSet::new());
+    finalize(&mut import, &mut BTreeSet::new());
     import
 }
 
-fn left_out(import: &Import) -> Vec<&str> {
-    import.left_out.0.keys().map(String::as_str).collect()
+fn skipped(import: &Import) -> Vec<&str> {
+    import.skipped.0.keys().map(String::as_str).collect()
 }
 
 /// A Sigma rule with this detection.
@@ -22,10 +22,10 @@ fn sigma(detection: &str) -> Import {
     imported("web_test.yml", &format!("title: test\nlogsource:\n  category: webserver\nlevel: high\ndetection:\n{detection}"))
 }
 
-/// What the rules of an import say of requests.
-struct CaseRunner(RuleSet);
+/// Matches requests against the rules of an import.
+struct ImportRunner(RuleSet);
 
-impl CaseRunner {
+impl ImportRunner {
     fn of(import: &Import) -> Self {
         let text: String = import.drafts.iter().map(RuleBuilder::to_toml).collect();
         Self(check(Path::new("x.toml"), &text).unwrap())
@@ -64,22 +64,22 @@ fn sigma_rules_match_the_same_requests() {
     ];
     for (detection, hit, miss) in cases {
         let import = sigma(detection);
-        assert!(import.left_out.is_empty(), "{detection}: {:?}", import.left_out);
-        let runner = CaseRunner::of(&import);
+        assert!(import.skipped.is_empty(), "{detection}: {:?}", import.skipped);
+        let runner = ImportRunner::of(&import);
         assert!(runner.finds(hit, 404, "-") && !runner.finds(miss, 404, "-"), "{detection}: {}", import.drafts[0].to_toml());
     }
 }
 
 #[test]
 fn sigma_statuses_and_agents_are_imported() {
-    let runner = CaseRunner::of(&sigma("  s:\n    cs-uri-query|contains: 'zzz'\n    sc-status: [200, 301]\n  condition: s"));
+    let runner = ImportRunner::of(&sigma("  s:\n    cs-uri-query|contains: 'zzz'\n    sc-status: [200, 301]\n  condition: s"));
     assert!(runner.finds("GET /zzz", 301, "-") && !runner.finds("GET /zzz", 404, "-"));
     let runner =
-        CaseRunner::of(&sigma("  s:\n    cs-uri-query|contains: 'zzz'\n  filter:\n    sc-status: 404\n  condition: s and not filter"));
+        ImportRunner::of(&sigma("  s:\n    cs-uri-query|contains: 'zzz'\n  filter:\n    sc-status: 404\n  condition: s and not filter"));
     assert!(runner.finds("GET /zzz", 500, "-") && !runner.finds("GET /zzz", 404, "-"));
-    let runner = CaseRunner::of(&sigma("  s:\n    cs-user-agent|contains: ['eviltool', 'worse']\n  condition: s"));
+    let runner = ImportRunner::of(&sigma("  s:\n    cs-user-agent|contains: ['eviltool', 'worse']\n  condition: s"));
     assert!(runner.finds("GET /", 200, "x Worse/1") && !runner.finds("GET /worse", 200, "Mozilla/5.0"));
-    let runner = CaseRunner::of(&sigma("  s:\n    c-useragent: 'evil*tool'\n  condition: s"));
+    let runner = ImportRunner::of(&sigma("  s:\n    c-useragent: 'evil*tool'\n  condition: s"));
     assert!(runner.finds("GET /", 200, "evil big tool") && !runner.finds("GET /", 200, "an evil tool"));
 }
 
@@ -89,7 +89,7 @@ fn unsupported_sigma_features_are_reported() {
         ("  s:\n    cs-cookie|contains: x\n  condition: s", "'cs-cookie'"),
         ("  s:\n    cs-uri-query|base64: x\n  condition: s", "'base64'"),
         ("  s:\n    cs-uri-query|contains: zzz\n  condition: s | count() > 10", "counts events"),
-        ("  s:\n    cs-method: GET\n  condition: s", "nothing but a status"),
+        ("  s:\n    cs-method: GET\n  condition: s", "only a status"),
         ("  s:\n    cs-uri-query|contains: zzz\n    cs-referer|contains: yyy\n  condition: s", "two fields"),
         ("  s:\n    cs-uri-query|re: '[a-z]+'\n  condition: s", "three letters"),
         ("  s:\n    cs-uri-query|re: '(?=zzz)a'\n  condition: s", "look-around"),
@@ -99,10 +99,10 @@ fn unsupported_sigma_features_are_reported() {
         ("  s:\n    cs-uri-query: ''\n  condition: s", "empty"),
     ] {
         let import = sigma(detection);
-        assert!(import.drafts.is_empty() && left_out(&import).iter().any(|w| w.contains(why)), "{detection}: {:?}", import.left_out);
+        assert!(import.drafts.is_empty() && skipped(&import).iter().any(|w| w.contains(why)), "{detection}: {:?}", import.skipped);
     }
     let proxy = imported("p.yml", "title: t\nlogsource: {category: proxy}\ndetection: {a: [x], condition: a}");
-    assert!(left_out(&proxy)[0].contains("'proxy'"));
+    assert!(skipped(&proxy)[0].contains("'proxy'"));
     assert!(import(Path::new("x.yml"), "a: b", None).unwrap_err().contains("neither"));
 }
 
@@ -117,8 +117,8 @@ fn templates_are_paths_queries_and_methods() {
     let first = &import.drafts[0];
     assert_eq!((first.class.as_str(), first.title.as_str(), first.severity.as_str()), ("panel", "Some panel", "high"));
     assert_eq!((&first.cve[..], &first.cwe[..]), (&["CVE-2020-12345".to_owned()][..], &[22, 79][..]));
-    assert_eq!(left_out(&import), ["everyone asks for '/'", "it holds a variable", "ordinary clients ask for it too"]);
-    let runner = CaseRunner::of(&import);
+    assert_eq!(skipped(&import), ["every client requests '/'", "it holds a variable", "ordinary clients request it too"]);
+    let runner = ImportRunner::of(&import);
     for (request, expected) in [
         ("GET /zz/a.php", true),
         ("GET /app/zz/b.php", true),
@@ -132,12 +132,12 @@ fn templates_are_paths_queries_and_methods() {
         assert_eq!(runner.finds(request, 404, "-"), expected, "{request}");
     }
     let network = imported("x.yaml", "id: a\ninfo: {name: x}\ntcp: [{host: x}]");
-    assert!(left_out(&network)[0].contains("nothing over HTTP"));
+    assert!(skipped(&network)[0].contains("no HTTP request"));
 }
 
 #[test]
 fn path_tricks_of_a_template_are_kept() {
-    let runner = CaseRunner::of(&imported("x.yaml", "id: a\ninfo: {name: x}\nhttp: [{path: ['{{BaseURL}}/..;/manager/html']}]"));
+    let runner = ImportRunner::of(&imported("x.yaml", "id: a\ninfo: {name: x}\nhttp: [{path: ['{{BaseURL}}/..;/manager/html']}]"));
     assert!(runner.finds("GET /..;/manager/html", 404, "-") && !runner.finds("GET /manager/html", 404, "-"));
 }
 
@@ -145,9 +145,9 @@ fn path_tricks_of_a_template_are_kept() {
 fn data_files_are_words_by_their_name() {
     let import = imported("lfi-os-files.data", "# words\n/etc/zz\nab\nproc%2Fzz\n");
     assert_eq!((import.drafts[0].class.as_str(), &import.drafts[0].words[..]), ("lfi", &["/etc/zz".to_owned(), "proc/zz".into()][..]));
-    assert_eq!(import.left_out.len(), 1);
+    assert_eq!(import.skipped.len(), 1);
     let agents = imported("scanners-user-agents.data", "eviltool\n");
-    assert!(CaseRunner::of(&agents).finds("GET /", 200, "EvilTool/1") && !CaseRunner::of(&agents).finds("GET /eviltool", 200, "-"));
+    assert!(ImportRunner::of(&agents).finds("GET /", 200, "EvilTool/1") && !ImportRunner::of(&agents).finds("GET /eviltool", 200, "-"));
     assert!(imported("sql-errors.data", "x\n").drafts.is_empty());
 }
 
@@ -157,7 +157,7 @@ fn a_second_rule_of_a_name_gets_a_number() {
     let ids: Vec<_> = (0..2)
         .map(|_| {
             let mut import = import(Path::new("a.txt"), "/zz\n", None).unwrap();
-            make_ids_unique(&mut import, &mut taken);
+            finalize(&mut import, &mut taken);
             import.drafts.remove(0).id
         })
         .collect();
@@ -167,7 +167,7 @@ fn a_second_rule_of_a_name_gets_a_number() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
 
-    /// Whatever a list holds, the rule made of it loads and passes its own cases.
+    /// The rule of any list loads and passes its own cases.
     #[test]
     fn any_word_list_is_a_rule_that_loads_and_holds(lines in prop::collection::vec("(?s)([a-z/.%0-9;?#*&\\\\ é\"']{0,12}|.{0,8})", 0..12)) {
         let text = lines.join("\n");
@@ -175,7 +175,7 @@ proptest! {
         prop_assert!(import.drafts.len() <= 1);
         for draft in &import.drafts {
             prop_assert_eq!(&draft.id, "own/list");
-            let runner = CaseRunner::of(&import);
+            let runner = ImportRunner::of(&import);
             for hit in &draft.must_match {
                 prop_assert!(runner.finds(&hit.request, 404, "-"), "{:?} {:?}", hit, draft.paths);
             }
@@ -185,13 +185,13 @@ proptest! {
         }
     }
 
-    /// Whatever a file holds, it is read to its end.
+    /// Any file is read to its end.
     #[test]
     fn any_yaml_and_any_data_are_read(text in "(?s)[a-z:{}\\[\\]&*|>!%@ \n'\"-]{0,80}") {
         for name in ["x.yml", "x.data"] {
             if let Ok(mut import) = import(Path::new(name), &text, None) {
-                make_ids_unique(&mut import, &mut BTreeSet::new());
-                let _ = CaseRunner::of(&import);
+                finalize(&mut import, &mut BTreeSet::new());
+                let _ = ImportRunner::of(&import);
             }
         }
     }

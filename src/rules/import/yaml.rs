@@ -1,18 +1,18 @@
-//! YAML as rules of other tools use it: texts, lists and maps.
+//! Parses YAML as rules of other tools use it: texts, lists and maps.
 //!
-//! Every scalar is its text, and what a tag says of it is not looked at. An alias is a copy of what it names, and a
-//! document may grow to so many nodes and no more: a few lines of aliases of aliases are a gigabyte otherwise.
+//! Every scalar is a text; tags are ignored. An alias is expanded to a copy, and the number of nodes is limited: else a few lines
+//! of nested aliases would take gigabytes.
 
 use std::collections::HashMap;
 
 use saphyr_parser::{Event, Parser};
 
-/// Nodes of a document, copies of aliases counted.
+/// Most nodes of a document, with copies for aliases.
 const MOST_NODES: usize = 200_000;
-/// Lists and maps within one another.
+/// Deepest nesting of lists and maps.
 const DEEPEST: usize = 64;
 
-/// A part of a document.
+/// A node of a document.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum YamlNode {
     Text(String),
@@ -22,7 +22,7 @@ pub(super) enum YamlNode {
 }
 
 impl YamlNode {
-    /// The value of a key, where this is a map that has it.
+    /// The value of a key, if this is a map with that key.
     pub(super) fn get(&self, key: &str) -> Option<&Self> {
         self.entries().iter().find(|(name, _)| name == key).map(|(_, value)| value)
     }
@@ -35,7 +35,7 @@ impl YamlNode {
         if let Self::Text(text) = self { Some(text) } else { None }
     }
 
-    /// The items of a list; anything else is a list of one.
+    /// The items of a list; any other node is a list of one.
     pub(super) fn items(&self) -> &[Self] {
         if let Self::List(items) = self { items } else { std::slice::from_ref(self) }
     }
@@ -59,7 +59,7 @@ impl YamlNode {
     }
 }
 
-/// What is being read: a list, or a map with the key whose value comes next.
+/// An unfinished node: a list, or a map with the key of the next value.
 enum OpenNode {
     List(usize, Vec<YamlNode>),
     Map(usize, Vec<(String, YamlNode)>, Option<String>),
@@ -69,7 +69,7 @@ enum OpenNode {
 ///
 /// # Errors
 ///
-/// Where it is no YAML, and what was found there.
+/// The position and reason of a syntax error.
 pub(super) fn documents(text: &str) -> Result<Vec<YamlNode>, String> {
     let mut reader = YamlReader::default();
     for event in Parser::new_from_str(text) {
@@ -111,7 +111,7 @@ impl YamlReader {
         Ok(())
     }
 
-    /// Puts a node that is whole where it belongs.
+    /// Adds a finished node to its parent.
     fn close(&mut self, anchor: usize, node: YamlNode) -> Result<(), String> {
         self.nodes += 1;
         if self.nodes > MOST_NODES {

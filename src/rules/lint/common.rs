@@ -1,9 +1,8 @@
-//! Literals that cost time on every line: those that stand in ordinary requests.
+//! Finds literals that are common in ordinary requests and so cost time on many lines.
 //!
-//! A literal that is found leads to a question, and a question on each line is what the automaton is there to avoid. How
-//! common one is, is measured on a sample of ordinary traffic that is kept here as data: requests of plain sites, shops,
-//! forums and blogs, and the agents and referers of browsers, feed readers and search engines. It is made up, and small:
-//! what it calls common is common everywhere.
+//! Each literal that is found costs a check of its rule. How common a literal is, is measured on a sample of ordinary traffic that
+//! is embedded here: requests of plain sites, shops, forums and blogs, and user agents and referers of browsers, feed readers and
+//! search engines. The sample is synthetic and small: what is common in it is common everywhere.
 
 use std::collections::BTreeSet;
 
@@ -18,12 +17,12 @@ const REQUESTS: &str = include_str!("requests.txt");
 /// Ordinary user agents and referers, in lower case.
 const HEADERS: &str = include_str!("headers.txt");
 
-/// A literal may stand in one of so many requests ...
+/// A literal may occur in one of this many requests ...
 const ONE_IN_REQUESTS: usize = 20;
-/// ... and in one of so many headers: those of nearly every line are the same few, and are known to hold none.
+/// ... and in one of this many headers: most lines have the same few headers, which are cached as empty.
 const ONE_IN_HEADERS: usize = 50;
 
-/// Names the literals of a rule that are common.
+/// Reports common literals of a rule.
 pub(super) fn check(rule: &LocatedRule, found: &mut Vec<Diagnostic>) {
     let in_headers = bit::of_field(Field::Referer) | bit::of_field(Field::UserAgent);
     for list in LiteralList::ALL {
@@ -36,7 +35,7 @@ pub(super) fn check(rule: &LocatedRule, found: &mut Vec<Diagnostic>) {
             },
             _ => &[(REQUESTS, ONE_IN_REQUESTS)],
         };
-        // The start of a request is looked at as a whole: what stands elsewhere in it does not count.
+        // Prefixes count only at the start of a request.
         let begins = list == LiteralList::Prefixes;
         let literals: BTreeSet<String> = list.of(&rule.definition).iter().map(|text| list.literal(text)).collect();
         for literal in literals {
@@ -53,34 +52,34 @@ fn tell(rule: &LocatedRule, list: LiteralList, literal: &str, (sample, one_in): 
     }
     let (seen, all) = seen(literal, sample, begins);
     if seen * one_in > all {
-        let what = format!("{}: '{}' stands in {seen} of {all} ordinary lines", list.key(), literal.escape_debug());
-        report(rule, LintLevel::Warning, what, "make it longer or rarer; it is a question on each of those lines", found);
+        let what = format!("{}: '{}' occurs in {seen} of {all} ordinary lines", list.key(), literal.escape_debug());
+        report(rule, LintLevel::Warning, what, "make it longer or rarer; it costs time on each of those lines", found);
     }
 }
 
-/// In how many lines of a sample a literal stands, and how many lines there are.
+/// The number of lines of a sample with a literal, and of all lines.
 fn seen(literal: &str, sample: &str, begins: bool) -> (usize, usize) {
     let lines = || sample.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
     let holds = |line: &&str| if begins { line.starts_with(literal) } else { line.contains(literal) };
     (lines().filter(holds).count(), lines().count())
 }
 
-/// Whether a text stands anywhere in a sample: most do not, and need no counting.
+/// Whether a text is anywhere in a sample: most are not, and need no counting.
 fn is_there(text: &str, sample: &str) -> bool {
     memchr::memmem::find(sample.as_bytes(), text.as_bytes()).is_some()
 }
 
-/// Whether a text stands in so many ordinary requests or headers that it says nothing.
+/// Whether a text is too common in ordinary requests or headers to be useful.
 pub(in crate::rules) fn is_common(text: &str) -> bool {
     let text = text.to_ascii_lowercase();
-    // Of others' words none has to be taken, so the stricter measure will do for both.
+    // Imported words are optional, so the stricter limit is used for both.
     [REQUESTS, HEADERS].iter().any(|sample| {
         let (seen, all) = seen(&text, sample, false);
         seen * ONE_IN_HEADERS > all
     })
 }
 
-/// Whether ordinary clients ask for this path: it stands in the sample as a whole path.
+/// Whether ordinary clients request this path: it is a whole path of the sample.
 #[must_use]
 pub fn is_ordinary(path: &str) -> bool {
     let path = path.to_ascii_lowercase();
@@ -113,7 +112,7 @@ mod tests {
             let lines: Vec<_> = sample.lines().filter(|line| !line.starts_with('#')).collect();
             assert!(lines.len() >= 2 * ONE_IN_HEADERS, "{}", lines.len());
             assert!(lines.iter().all(|line| **line == line.to_ascii_lowercase()));
-            assert_eq!(lines.iter().collect::<BTreeSet<_>>().len(), lines.len(), "a line stands there twice");
+            assert_eq!(lines.iter().collect::<BTreeSet<_>>().len(), lines.len(), "a line is listed twice");
         }
     }
 

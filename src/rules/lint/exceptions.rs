@@ -1,7 +1,7 @@
-//! Excuses that an attacker could write: what hides a payload, and what hides an answer.
+//! Reports exceptions that an attacker could use to hide a payload or an answer.
 //!
-//! The engine keeps a header from excusing what was answered. This is about what it cannot know: which text of a request
-//! says what was asked for, and which was only added to it.
+//! The engine lets no header exempt a request that was answered. These checks cover what it cannot know: which text of a request
+//! selects the resource, and which text was only added.
 
 use regex_syntax::hir::Look;
 
@@ -17,7 +17,7 @@ pub(super) fn check(rule: &LocatedRule, found: &mut Vec<Diagnostic>) {
     if carries {
         by_header(rule, unless, found);
     }
-    // A regex is tried again on what is left; and where nothing was answered, nothing but a payload is lost.
+    // A rule with a regex removes only the excepted text; and if nothing was answered, only a payload can be lost.
     let is_whole = d.regex.is_none() && !(unless.words.is_empty() && unless.regex.is_none());
     if is_whole && (carries || (d.answer() == Answer::Exposes && may_be_answered(d))) {
         by_text(rule, unless, carries, found);
@@ -28,7 +28,7 @@ fn by_header(rule: &LocatedRule, unless: &Unless, found: &mut Vec<Diagnostic>) {
     let keys = [("unless.referer", unless.referer.is_some()), ("unless.agents", !unless.agents.is_empty())];
     for (key, _) in keys.into_iter().filter(|(_, is_there)| *is_there) {
         let what = format!("{key}: requests of class '{}' carry a payload, and any client can send such a header", rule.definition.class);
-        report(rule, LintLevel::Error, what, "leave it out, and narrow the rule", found);
+        report(rule, LintLevel::Error, what, "remove it, and make the rule stricter", found);
     }
 }
 
@@ -37,15 +37,15 @@ fn by_text(rule: &LocatedRule, unless: &Unless, carries: bool, found: &mut Vec<D
     let loose = |field: &&Field| carries || **field != Field::Path;
     let fields: Vec<_> = d.fields().iter().filter(loose).map(|field| field.name()).collect();
     if !fields.is_empty() {
-        let what = format!("unless: it excuses the whole request by a text in {}, to which any client can add", few(fields));
+        let what = format!("unless: it exempts the whole request by a text in {}, to which any client can add", few(fields));
         let advice = if carries {
-            "give the rule a regex, so that the text excuses only itself"
+            "give the rule a regex, so that only the text itself is exempted"
         } else {
-            "say `fields = [\"path\"]`, or give the rule a regex"
+            "set `fields = [\"path\"]`, or give the rule a regex"
         };
         report(rule, LintLevel::Error, what, advice, found);
     } else if !unless.words.is_empty() || unless.regex.as_ref().is_some_and(|regex| !is_anchored(regex)) {
-        let what = "unless: it excuses a path by what stands anywhere in it, and a server may run /x.php for /x.php/any/text".into();
+        let what = "unless: it exempts a path by a text anywhere in it, and a server may run /x.php for /x.php/any/text".into();
         report(rule, LintLevel::Error, what, "write a regex that begins with '^' and names all of the path before that text", found);
     }
 }

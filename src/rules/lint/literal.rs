@@ -1,13 +1,13 @@
-//! The literals of a rule by kind, and what of the rule there is besides them.
+//! The literals of a rule by kind, and its other conditions.
 //!
-//! Compares rules as they are written: two that look for the same in other words are not seen to be the same.
+//! Compares rules as written: equivalent rules with different texts are not recognised.
 
 use super::super::definition::{Definition, Field, OneOrMany};
 use super::super::glob;
 use super::super::literals::bit;
 use crate::finding::Severity;
 
-/// The lists of literals a rule may have.
+/// The lists of literals of a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) enum LiteralList {
     Paths,
@@ -21,7 +21,7 @@ pub(super) enum LiteralList {
 impl LiteralList {
     pub(super) const ALL: [Self; 6] = [Self::Paths, Self::Suffixes, Self::Globs, Self::Words, Self::Agents, Self::Prefixes];
 
-    /// The key of a rule file.
+    /// The key in rule files.
     pub(super) fn key(self) -> &'static str {
         match self {
             Self::Paths => "paths",
@@ -33,7 +33,7 @@ impl LiteralList {
         }
     }
 
-    /// The literals of a rule, as they are written.
+    /// The literals of a rule, as written.
     pub(super) fn of(self, d: &Definition) -> &[String] {
         match self {
             Self::Paths => &d.paths,
@@ -56,20 +56,20 @@ impl LiteralList {
         }
     }
 
-    /// What the automaton looks for.
+    /// The text that the literal search uses.
     pub(super) fn literal(self, text: &str) -> String {
         if self == Self::Globs { glob::anchor(text).to_ascii_lowercase() } else { text.to_ascii_lowercase() }
     }
 }
 
-/// Everything a rule asks for but one of its lists, as a text to compare. A key that is added to rules is in it by itself.
+/// All conditions of a rule except one of its lists, as a text to compare. New keys of rules are included automatically.
 pub(super) fn besides(list: LiteralList, definition: &Definition) -> String {
     let mut rest = asked(definition);
     list.clear(&mut rest);
     format!("{rest:?}")
 }
 
-/// Whether a rule asks for one of the literals of this list in these fields and for nothing else.
+/// Whether a rule has no condition but this list and its fields.
 pub(super) fn is_alone(list: LiteralList, definition: &Definition) -> bool {
     let mut rest = asked(definition);
     list.clear(&mut rest);
@@ -83,7 +83,7 @@ pub(super) fn fields(definition: &Definition) -> u16 {
     definition.fields().iter().fold(0, |mask, field: &Field| mask | bit::of_field(*field))
 }
 
-/// A rule without what it says of itself.
+/// A rule without its metadata.
 fn asked(definition: &Definition) -> Definition {
     let mut d = definition.clone();
     let texts = !d.words.is_empty() || d.regex.is_some() || d.unless.is_some();
@@ -100,7 +100,7 @@ fn asked(definition: &Definition) -> Definition {
     d
 }
 
-/// A rule that asks for nothing.
+/// A rule without conditions.
 fn blank() -> Option<Definition> {
     toml::from_str("id = ''\ntitle = ''\nclass = ''\nseverity = 'info'").ok()
 }

@@ -1,9 +1,9 @@
-//! How a rule is written: title, id, references to the catalogues of others, cases.
+//! Checks the metadata of a rule: title, id, CVE, ATT&CK and CWE numbers, references, and the number of cases.
 //!
-//! Looks at one rule alone, and not at whether its cases hold: that is what `rules test` is for.
+//! Checks one rule at a time. `rules test` runs the cases.
 
 use super::super::load::LocatedRule;
-use super::super::pattern::Pattern;
+use super::super::pattern::RulePattern;
 use super::{Diagnostic, LintLevel, few, report};
 
 /// Fewest `must_match` cases, and fewest `must_not_match` cases, of a rule.
@@ -12,7 +12,7 @@ const CASES: usize = 2;
 /// The first year of a CVE id.
 const FIRST_YEAR: u16 = 1999;
 
-/// The highest CWE number that there may be for a good while.
+/// The highest plausible CWE number.
 const HIGHEST_CWE: u32 = 2000;
 
 pub(super) fn check(rule: &LocatedRule, found: &mut Vec<Diagnostic>) {
@@ -28,11 +28,17 @@ fn title(rule: &LocatedRule, found: &mut Vec<Diagnostic>) {
     let first = title.split(' ').next().unwrap_or_default();
     // A product may be called phpMyAdmin.
     if title.trim().is_empty() {
-        report(rule, LintLevel::Error, "it has no title".into(), "say in a few words what it finds", found);
+        report(rule, LintLevel::Error, "it has no title".into(), "describe in a few words what it finds", found);
     } else if first.starts_with(|c: char| c.is_lowercase()) && !first.contains(char::is_uppercase) {
-        report(rule, LintLevel::Warning, format!("its title '{title}' begins with a small letter"), "begin with a capital", found);
+        report(
+            rule,
+            LintLevel::Warning,
+            format!("its title '{title}' begins with a lower-case letter"),
+            "begin with a capital letter",
+            found,
+        );
     } else if title.ends_with('.') {
-        report(rule, LintLevel::Warning, format!("its title '{title}' ends with a full stop"), "leave it out", found);
+        report(rule, LintLevel::Warning, format!("its title '{title}' ends with a full stop"), "remove it", found);
     }
 }
 
@@ -92,14 +98,20 @@ fn cases(rule: &LocatedRule, found: &mut Vec<Diagnostic>) {
 }
 
 fn regex(rule: &LocatedRule, found: &mut Vec<Diagnostic>) {
-    let matches_nothing = |source: &String| Pattern::later(source.clone()).is_match(b"");
+    let matches_nothing = |source: &String| RulePattern::later(source.clone()).is_match(b"");
     if rule.definition.regex.as_ref().is_some_and(matches_nothing) {
-        report(rule, LintLevel::Error, "its regex matches the empty text, so it says nothing".into(), "drop it or tighten it", found);
+        report(
+            rule,
+            LintLevel::Error,
+            "its regex matches the empty text, so it restricts nothing".into(),
+            "remove it or make it stricter",
+            found,
+        );
     }
     let unless = rule.definition.unless.iter();
     if unless.flat_map(|u| u.regex.iter().chain(&u.referer)).any(matches_nothing) {
         let what = "the regex of its `unless` matches the empty text, so the rule never matches";
-        report(rule, LintLevel::Error, what.into(), "tighten it", found);
+        report(rule, LintLevel::Error, what.into(), "make it stricter", found);
     }
 }
 

@@ -1,7 +1,6 @@
-//! What is odd about rules, though they load: what says a thing twice, what costs time on every line, what proves
-//! nothing of itself.
+//! Lints for rules that load: redundant rules, common literals, missing cases, unsafe exceptions.
 //!
-//! It reads rules and says what to do; it changes nothing, and it asks the engine only through the caller, who has one.
+//! It reports problems and changes nothing. It uses the engine only through a function of the caller.
 
 mod common;
 mod exceptions;
@@ -21,16 +20,16 @@ use super::load::{LocatedRule, RuleChoice, selected_rules};
 use super::set::RuleSet;
 use crate::finding::RuleId;
 
-/// How bad it is.
+/// The level of a diagnostic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum LintLevel {
-    /// It is wrong.
+    /// The rule is wrong.
     Error,
-    /// It could be better.
+    /// The rule could be better.
     Warning,
 }
 
-/// What is said of one rule.
+/// A problem of one rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Diagnostic {
     /// The file.
@@ -41,9 +40,9 @@ pub struct Diagnostic {
     pub id: String,
     /// How bad it is.
     pub level: LintLevel,
-    /// What is odd.
+    /// The problem.
     pub what: String,
-    /// What to do about it.
+    /// How to fix it.
     pub advice: String,
 }
 
@@ -55,7 +54,7 @@ impl fmt::Display for Diagnostic {
     }
 }
 
-/// Rules to look at.
+/// Rules to check.
 #[derive(Debug)]
 pub struct Lint {
     rules: Vec<LocatedRule>,
@@ -63,24 +62,24 @@ pub struct Lint {
 }
 
 impl Lint {
-    /// Reads the chosen rules.
+    /// Loads the selected rules.
     ///
     /// # Errors
     ///
-    /// What [`load`](super::load) says of them: rules that do not load are not looked at.
+    /// Those of [`load`](super::load): rules that do not load are not checked.
     pub fn load(choice: &RuleChoice) -> Result<Self, RuleError> {
         let rules = selected_rules(choice)?.rules;
         let set = compile(rules.clone())?;
         Ok(Self { rules, set })
     }
 
-    /// The same rules compiled, numbered in the same order.
+    /// The same rules compiled, in the same order.
     #[must_use]
     pub fn set(&self) -> &RuleSet {
         &self.set
     }
 
-    /// Everything that is odd, by file and line. `verdict` says which rules match a case.
+    /// All diagnostics, by file and line. `verdict` returns the rules that match a case.
     pub fn diagnostics(&self, verdict: impl FnMut(&Case) -> Vec<RuleId>) -> Vec<Diagnostic> {
         let mut found = Vec::new();
         for rule in &self.rules {
@@ -94,13 +93,13 @@ impl Lint {
     }
 }
 
-/// Collects complaints about one rule.
+/// Adds a diagnostic of a rule.
 fn report(rule: &LocatedRule, level: LintLevel, what: String, advice: &str, found: &mut Vec<Diagnostic>) {
     let id = rule.definition.id.clone();
     found.push(Diagnostic { file: rule.file.clone(), line: rule.line, id, level, what, advice: advice.to_owned() });
 }
 
-/// The first few of a list, quoted, and how many more there are.
+/// The first few items of a list, quoted, and the number of the others.
 fn few<'a>(items: impl IntoIterator<Item = &'a str>) -> String {
     const SHOWN: usize = 5;
     let items: Vec<_> = items.into_iter().map(|item| format!("'{}'", item.escape_debug())).collect();

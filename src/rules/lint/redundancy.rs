@@ -1,22 +1,21 @@
-//! Rules that say what others say: the same literal under the same conditions, a literal that holds another one, a rule
-//! of which nothing is left.
+//! Finds redundant rules: the same literal with the same conditions, a literal that contains another one, a rule that matches
+//! nothing which others do not.
 //!
-//! All literals of a kind are one automaton, and each literal is a text it is run over: a hundred thousand of them cost
-//! no more than reading them.
+//! All literals are compiled to one automaton, which searches each of them, so the time is linear.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use aho_corasick::AhoCorasick;
 
 use super::super::case::Case;
-use super::super::definition::{At, Definition, Field};
+use super::super::definition::{Definition, Field, PathAnchor};
 use super::super::literals::bit;
 use super::super::load::LocatedRule;
 use super::literal::{LiteralList, besides, fields, is_alone};
 use super::{Diagnostic, LintLevel, few, report};
 use crate::finding::RuleId;
 
-/// A literal of a rule: the rule's number, and the literal as it is written.
+/// Literals as written, by the number of another rule that finds them.
 type CoveredLiterals<'r> = BTreeMap<usize, BTreeSet<&'r str>>;
 
 pub(super) fn check(rules: &[LocatedRule], mut verdict: impl FnMut(&Case) -> Vec<RuleId>, found: &mut Vec<Diagnostic>) {
@@ -31,7 +30,7 @@ pub(super) fn check(rules: &[LocatedRule], mut verdict: impl FnMut(&Case) -> Vec
     }
 }
 
-/// Literals that stand in two rules which ask for nothing else or for the same besides.
+/// Reports literals that are in two rules with the same other conditions.
 fn twice(rules: &[LocatedRule], list: LiteralList, found: &mut Vec<Diagnostic>) {
     let mut first: HashMap<(String, String), usize> = HashMap::new();
     for (number, rule) in rules.iter().enumerate() {
@@ -51,7 +50,7 @@ fn twice(rules: &[LocatedRule], list: LiteralList, found: &mut Vec<Diagnostic>) 
         let mut seen = BTreeSet::new();
         let repeated: Vec<_> = literals.iter().filter(|l| !seen.insert(l.to_ascii_lowercase())).map(String::as_str).collect();
         if !repeated.is_empty() {
-            report(rule, LintLevel::Warning, format!("{}: {} stands there twice", list.key(), few(repeated)), "keep one", found);
+            report(rule, LintLevel::Warning, format!("{}: {} is listed twice", list.key(), few(repeated)), "keep one", found);
         }
         for (other, literals) in told {
             let what = format!("{}: {} is in '{}' too", list.key(), few(literals), id(rules, other));
@@ -60,7 +59,7 @@ fn twice(rules: &[LocatedRule], list: LiteralList, found: &mut Vec<Diagnostic>) 
     }
 }
 
-/// Literals that another one of the same list finds already.
+/// Reports literals that another literal of the same list finds already.
 fn within(rules: &[LocatedRule], number: usize, index: &LiteralIndex, found: &mut Vec<Diagnostic>) {
     let rule = &rules[number];
     for list in LiteralList::ALL.into_iter().filter(|list| *list != LiteralList::Globs) {
@@ -75,12 +74,12 @@ fn within(rules: &[LocatedRule], number: usize, index: &LiteralIndex, found: &mu
         if !needless.is_empty() {
             let pairs: Vec<_> = needless.iter().map(|(longer, shorter)| format!("{longer} by {shorter}")).collect();
             let what = format!("{}: found by another one of the same list: {}", list.key(), few(pairs.iter().map(String::as_str)));
-            report(rule, LintLevel::Warning, what, "leave the longer one out", found);
+            report(rule, LintLevel::Warning, what, "remove the longer one", found);
         }
     }
 }
 
-/// Literals, or all of a rule, that a rule of the same class finds already, and no less severely.
+/// Reports literals, or rules, that a rule of the same class and at least the same severity finds already.
 fn by_others(
     rules: &[LocatedRule],
     number: usize,
@@ -93,7 +92,7 @@ fn by_others(
     else {
         return;
     };
-    let root = rule.definition.at == Some(At::Root);
+    let root = rule.definition.at == Some(PathAnchor::Root);
     let mut told = CoveredLiterals::new();
     let mut covered = 0;
     for literal in list.of(&rule.definition) {
@@ -110,16 +109,16 @@ fn by_others(
     if nothing_left && covered > 0 && rule.definition.must_match.iter().all(|case| !matched(case).is_disjoint(&others)) {
         let names: Vec<_> = others.iter().map(|other| id(rules, *other)).collect();
         let what = format!("all it finds is found by {} already", few(names));
-        report(rule, LintLevel::Warning, what, "drop it, or say what it adds: a CVE, a higher severity, a narrower case", found);
+        report(rule, LintLevel::Warning, what, "remove it, or add what it is for: a CVE, a higher severity, a narrower case", found);
         return;
     }
     for (other, literals) in told {
         let what = format!("{}: {} is found by '{}' already", list.key(), few(literals), id(rules, other));
-        report(rule, LintLevel::Warning, what, "leave it out", found);
+        report(rule, LintLevel::Warning, what, "remove it", found);
     }
 }
 
-/// Whether a rule can stand in for another: it says as much.
+/// Whether a rule can replace another.
 fn replaces(rule: &LocatedRule, other: &LocatedRule, entry: &LiteralEntry) -> bool {
     let (d, o) = (&rule.definition, &other.definition);
     let says_as_much = d.class == o.class && d.severity >= o.severity && o.cve.iter().all(|cve| d.cve.contains(cve));
@@ -127,7 +126,7 @@ fn replaces(rule: &LocatedRule, other: &LocatedRule, entry: &LiteralEntry) -> bo
     says_as_much && words_see_it && is_alone(entry.list, d)
 }
 
-/// Whether the words of a rule look wherever another rule does.
+/// Whether the words of a rule are searched in all fields of another rule.
 fn sees(rule: &Definition, other: &Definition) -> bool {
     let wanted = if other.words.is_empty() { bit::of_field(Field::Path) } else { fields(other) };
     fields(rule) & wanted == wanted
@@ -137,7 +136,7 @@ fn id(rules: &[LocatedRule], number: usize) -> &str {
     &rules[number].definition.id
 }
 
-/// A literal that may stand in others.
+/// A literal that others may contain.
 struct LiteralEntry {
     rule: usize,
     list: LiteralList,
@@ -145,7 +144,7 @@ struct LiteralEntry {
     root: bool,
 }
 
-/// All literals, to be found in each other.
+/// All literals, to find them in each other.
 struct LiteralIndex {
     automaton: Option<AhoCorasick>,
     entries: Vec<LiteralEntry>,
@@ -155,7 +154,7 @@ impl LiteralIndex {
     fn of(rules: &[LocatedRule]) -> Self {
         let mut entries = Vec::new();
         for (rule, located) in rules.iter().enumerate() {
-            let root = located.definition.at == Some(At::Root);
+            let root = located.definition.at == Some(PathAnchor::Root);
             for list in LiteralList::ALL.into_iter().filter(|list| *list != LiteralList::Globs) {
                 let texts = list.of(&located.definition).iter().map(|text| text.to_ascii_lowercase());
                 entries.extend(texts.map(|text| LiteralEntry { rule, list, text, root }));
@@ -165,7 +164,7 @@ impl LiteralIndex {
         Self { automaton, entries }
     }
 
-    /// The literals that are found wherever this one is.
+    /// The literals that are found wherever this one is found.
     fn covering<'i, 't>(&'i self, list: LiteralList, text: &'t str, root: bool) -> impl Iterator<Item = &'i LiteralEntry> + use<'i, 't> {
         let found = self.automaton.iter().flat_map(move |automaton| automaton.find_overlapping_iter(text));
         found.filter_map(move |found| {

@@ -1,10 +1,10 @@
-//! What is found odd, on rules made for it.
+//! Lints on rules made for these tests.
 
 use std::fs;
 
 use super::*;
 
-/// Everything that is said of rules, with a judge by whom every rule matches every case.
+/// The diagnostics of rules, if every rule matches every case.
 fn said(rules: &str) -> Vec<String> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("x.toml");
@@ -28,7 +28,7 @@ fn a_clean_rule_has_no_diagnostics() {
 #[test]
 fn a_literal_in_two_rules_is_reported() {
     assert_eq!(said(&(rule("a", "paths = ['/zz', '/yy']") + &rule("b", "paths = ['/ZZ', '/xx']"))), ["x/b: paths: '/ZZ' is in 'x/a' too"]);
-    assert_eq!(said(&rule("a", "paths = ['/zz', '/ZZ']")), ["x/a: paths: '/ZZ' stands there twice"]);
+    assert_eq!(said(&rule("a", "paths = ['/zz', '/ZZ']")), ["x/a: paths: '/ZZ' is listed twice"]);
     // The same word with another regex is another rule.
     let others = rule("a", "words = ['zzz']\nregex = 'zzza'") + &rule("b", "words = ['zzz']\nregex = 'zzzb'");
     assert_eq!(said(&others), [""; 0]);
@@ -76,7 +76,7 @@ fn a_redundant_literal_is_reported() {
 fn common_literals_are_reported() {
     let said = said(&(rule("a", "words = ['?']\nmethods = ['PUT']") + &rule("b", "words = [' http/']") + &rule("c", "agents = ['gecko']")));
     assert_eq!(said.len(), 3, "{said:?}");
-    assert!(said[0].starts_with("x/a: words: '?' stands in ") && said[2].starts_with("x/c: agents: 'gecko'"), "{said:?}");
+    assert!(said[0].starts_with("x/a: words: '?' occurs in ") && said[2].starts_with("x/c: agents: 'gecko'"), "{said:?}");
 }
 
 #[test]
@@ -91,7 +91,7 @@ fn metadata_is_checked() {
         "attack: 'x'",
         "cwe: '0'",
         "references: 'owasp'",
-        "begins with a small letter",
+        "begins with a lower-case letter",
         "y/none: it has 1 must_match and 0 must_not_match cases",
         "y/none: it has no title",
         "matches the empty text",
@@ -110,8 +110,8 @@ fn exceptions_that_a_client_can_add_are_reported() {
         ("rce", "words = ['zzz']\nfields = ['path']\nunless = { regex = '^/yyy' }", "in 'path', to which any client can add"),
         ("panel", "paths = ['/zz']\nunless = { words = ['yyy'] }", "in 'query', to which any client can add"),
         ("panel", "paths = ['/zz']\nfields = ['referer']\nunless = { words = ['://'] }", "in 'referer', to which any client can add"),
-        ("panel", "paths = ['/zz']\nfields = ['path']\nunless = { regex = '/yyy$' }", "what stands anywhere in it"),
-        ("panel", "paths = ['/zz']\nfields = ['path']\nunless = { words = ['/yyy'] }", "what stands anywhere in it"),
+        ("panel", "paths = ['/zz']\nfields = ['path']\nunless = { regex = '/yyy$' }", "a text anywhere in it"),
+        ("panel", "paths = ['/zz']\nfields = ['path']\nunless = { words = ['/yyy'] }", "a text anywhere in it"),
     ] {
         let said = of_class(class, keys);
         assert!(said.contains(what), "{class} {keys}: {said}");

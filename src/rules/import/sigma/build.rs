@@ -1,20 +1,20 @@
-//! Tests that must all hold, as one rule of ours.
+//! Builds one rule of tests that must all hold.
 
 use super::pattern::SigmaPattern;
 use crate::rules::builder::{ExampleRequest, RuleBuilder};
 use crate::rules::path_list::encoded_but;
 
-/// Texts that a rule may ask of one field at once: their orders are alternatives of a regex.
+/// Most texts in one field at once: each order of them is an alternative of a regex.
 const MOST_TEXTS: usize = 3;
 
-/// Statuses that servers send, for a rule that asks for all but some.
+/// All common statuses, for rules that exclude some.
 const STATUSES: [u16; 56] = [
     200, 201, 202, 203, 204, 205, 206, 207, 226, 300, 301, 302, 303, 304, 305, 307, 308, 400, 401, 402, 403, 404, 405, 406, 407, 408, 409,
     410, 411, 412, 413, 414, 415, 416, 417, 418, 421, 422, 423, 424, 426, 428, 429, 431, 444, 451, 494, 499, 500, 501, 502, 503, 504, 505,
     507, 520,
 ];
 
-/// The part of a request that a test looks at.
+/// The part of a request that a test checks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RequestPart {
     Target,
@@ -40,14 +40,14 @@ impl RequestPart {
         })
     }
 
-    /// Whether clients may disguise it.
+    /// Whether clients may encode it.
     pub(super) fn is_sent(self) -> bool {
         !matches!(self, Self::Method | Self::Status)
     }
 
     fn fields(self, anchored: bool) -> Vec<&'static str> {
         match self {
-            // What stands at the start of the query does not stand at the start of the target.
+            // The start of the query is not the start of the target.
             Self::Target if anchored => vec!["target"],
             Self::Target => vec!["target", "query"],
             Self::Agent => vec!["user_agent"],
@@ -57,25 +57,25 @@ impl RequestPart {
     }
 }
 
-/// One of these values stands in a part of a request.
+/// A test: one of these values is in a part of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct SigmaTest {
     pub(super) part: RequestPart,
     pub(super) values: Vec<SigmaPattern>,
 }
 
-/// What a rule asks of one field.
+/// The tests of one field.
 #[derive(Default)]
 struct SearchTerm<'t> {
     part: Option<RequestPart>,
     tests: Vec<&'t SigmaTest>,
 }
 
-/// The rule that these tests are; those with `true` must fail.
+/// The rule for these tests; those with `true` are negated.
 ///
 /// # Errors
 ///
-/// What of them a rule of ours cannot say.
+/// The test that is not supported.
 pub(super) fn draft(blank: &RuleBuilder, tests: &[(SigmaTest, bool)]) -> Result<RuleBuilder, String> {
     let mut draft = blank.clone();
     let mut sought = SearchTerm::default();
@@ -89,14 +89,14 @@ pub(super) fn draft(blank: &RuleBuilder, tests: &[(SigmaTest, bool)]) -> Result<
     let part = sought.part;
     for (test, _) in tests.iter().filter(|(_, negated)| *negated) {
         if test.values.iter().any(|value| value.useless.is_some()) {
-            return Err("what it excuses is written with escapes, and our fields are decoded".into());
+            return Err("its filter is written with escapes, and our fields are decoded".into());
         }
         must_not(&mut draft, part, test)?;
     }
     let no_literal = draft.words.is_empty() && draft.agents.is_empty() && draft.globs.is_empty();
     let ordinary = |m: &String| matches!(m.as_str(), "GET" | "POST" | "HEAD");
     if no_literal && (draft.methods.is_empty() || draft.methods.iter().any(ordinary)) {
-        return Err("it asks for nothing but a status or an ordinary method".into());
+        return Err("it checks only a status or an ordinary method".into());
     }
     if !draft.agents.is_empty() && draft.words.is_empty() && draft.globs.is_empty() && draft.class == "exposure" {
         draft.class = "scanner-agent".into();
@@ -117,15 +117,15 @@ fn must<'t>(draft: &mut RuleBuilder, sought: &mut SearchTerm<'t>, test: &'t Sigm
         }
         RequestPart::Stem if draft.globs.is_empty() => {
             let globs = test.values.iter().map(SigmaPattern::globs).collect::<Option<Vec<_>>>();
-            draft.globs = globs.ok_or("its pattern of a path is none of ours")?.concat();
+            draft.globs = globs.ok_or("its path pattern is not supported")?.concat();
         }
-        RequestPart::Stem => return Err("it asks two things of the path".into()),
+        RequestPart::Stem => return Err("it has two conditions on the path".into()),
         RequestPart::Agent if draft.agents.is_empty() && test.values.iter().all(|v| v.word().is_some()) => {
             draft.agents = words(test);
         }
         part => {
             if sought.part.is_some_and(|other| other != part) {
-                return Err("it looks for texts in two fields; a rule of ours does in one".into());
+                return Err("it looks for texts in two fields; our rules support one".into());
             }
             sought.part = Some(part);
             sought.tests.push(test);
@@ -149,7 +149,7 @@ fn words_and_regex(draft: &mut RuleBuilder, sought: &SearchTerm<'_>) -> Result<(
         return Ok(());
     }
     let literals = |test: &&SigmaTest| test.values.iter().map(|v| v.literal().map(str::to_owned)).collect::<Option<Vec<_>>>();
-    draft.words = tests.iter().find_map(literals).ok_or("no text of three letters in it must stand there")?;
+    draft.words = tests.iter().find_map(literals).ok_or("it requires no text of three letters")?;
     draft.words.sort();
     draft.words.dedup();
     let each: Vec<String> =
@@ -158,7 +158,7 @@ fn words_and_regex(draft: &mut RuleBuilder, sought: &SearchTerm<'_>) -> Result<(
     Ok(())
 }
 
-/// The orders in which texts can stand behind one another.
+/// All orders of some texts.
 fn orders(texts: &[String]) -> Vec<Vec<String>> {
     if texts.len() < 2 {
         return vec![texts.to_vec()];
@@ -188,17 +188,17 @@ fn must_not(draft: &mut RuleBuilder, part: Option<RequestPart>, test: &SigmaTest
             if draft.fields.is_empty() {
                 draft.fields = test.part.fields(anchored);
             } else if anchored && draft.fields.len() > 1 {
-                return Err("what it excuses stands at the start or the end of one of several fields".into());
+                return Err("its filter is anchored in one of several fields".into());
             }
             if all_words {
                 draft.unless_words.extend(words(test));
             } else if draft.unless_regex.is_none() {
                 draft.unless_regex = Some(test.values.iter().map(SigmaPattern::regex).collect::<Vec<_>>().join("|"));
             } else {
-                return Err("it excuses by two patterns".into());
+                return Err("its filter has two patterns".into());
             }
         }
-        _ => return Err("it excuses by a field that `unless` does not look at".into()),
+        _ => return Err("its filter uses a field that `unless` does not support".into()),
     }
     Ok(())
 }
@@ -212,7 +212,7 @@ fn words(test: &SigmaTest) -> Vec<String> {
 
 fn exact(test: &SigmaTest, what: &str) -> Result<Vec<String>, String> {
     let values: Option<Vec<_>> = test.values.iter().map(|v| v.exact().map(str::to_owned)).collect();
-    values.ok_or_else(|| format!("it asks for {what} by a pattern"))
+    values.ok_or_else(|| format!("it matches {what} by a pattern"))
 }
 
 fn statuses(test: &SigmaTest) -> Result<Vec<u16>, String> {
@@ -224,7 +224,7 @@ fn common<T: PartialEq + Clone>(left: &[T], right: &[T]) -> Result<Vec<T>, Strin
     if both.is_empty() { Err("it can never match".into()) } else { Ok(both) }
 }
 
-/// Two requests that it matches, where some can be made, and two ordinary ones.
+/// Adds two requests that the rule matches, if they can be made, and two ordinary requests.
 fn with_cases(draft: &mut RuleBuilder, sought: &SearchTerm<'_>, tests: &[(SigmaTest, bool)]) {
     draft.must_match = (0..2).filter_map(|n| example(draft, sought, tests, n)).collect();
     draft.must_match.dedup();

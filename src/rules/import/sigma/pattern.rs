@@ -1,11 +1,11 @@
-//! The values of Sigma rules: texts with `*` and `?`, at the start, at the end or anywhere; regexes.
+//! Values of Sigma rules: texts with `*` and `?`, anchored or not, and regexes.
 
 use regex_syntax::hir::{Hir, HirKind};
 
 use super::super::condition::decoded;
 use crate::rules::lint::is_common;
 
-/// Bytes of a text that is worth looking for.
+/// Shortest text to search, in bytes.
 const SHORTEST: usize = 3;
 
 /// How a value is compared.
@@ -18,14 +18,14 @@ pub(super) enum MatchMode {
     Regex,
 }
 
-/// A value to look for.
+/// A value to search.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct SigmaPattern {
-    /// Nothing stands before it ...
+    /// It is anchored at the start ...
     pub(super) at_start: bool,
-    /// ... or behind it.
+    /// ... or at the end.
     pub(super) at_end: bool,
-    /// Why nothing can be looked for with it, where that is so.
+    /// Why it cannot be searched, if so.
     pub(super) useless: Option<&'static str>,
     pieces: Vec<PatternPiece>,
 }
@@ -37,12 +37,12 @@ enum PatternPiece {
     Any,
     /// `?`
     One,
-    /// A regex, and the longest text that it asks for.
+    /// A regex, and the longest text that it requires.
     Regex(String, String),
 }
 
 impl SigmaPattern {
-    /// Reads a value. `sent` says that it is compared with a request as it was sent, which we decode.
+    /// Parses a value. `sent`: it is compared with an undecoded part of a request, which rules decode.
     pub(super) fn of(value: &str, how: MatchMode, sent: bool) -> Result<Self, String> {
         if how == MatchMode::Regex {
             return Self::of_regex(value);
@@ -78,7 +78,7 @@ impl SigmaPattern {
         if source.as_bytes().windows(3).any(|w| w[0] == b'%' && w[1].is_ascii_hexdigit() && w[2].is_ascii_hexdigit()) {
             return Err("its regex looks for escapes, and our fields are decoded".into());
         }
-        let hir = regex_syntax::parse(source).map_err(|_| "its regex is none of ours: no look-around, no back-references".to_owned())?;
+        let hir = regex_syntax::parse(source).map_err(|_| "its regex is not supported: no look-around, no back-references".to_owned())?;
         let mut longest = String::new();
         required(&hir, &mut longest);
         Ok(Self { at_start: false, at_end: false, useless: None, pieces: vec![PatternPiece::Regex(source.to_owned(), longest)] })
@@ -88,7 +88,7 @@ impl SigmaPattern {
         matches!(self.pieces[..], [PatternPiece::Regex(..)])
     }
 
-    /// The text, where this is a text that may stand anywhere.
+    /// The text, if this is a text without anchors.
     pub(super) fn word(&self) -> Option<&str> {
         match &self.pieces[..] {
             [PatternPiece::Text(text)] if !self.at_start && !self.at_end => Some(text),
@@ -96,7 +96,7 @@ impl SigmaPattern {
         }
     }
 
-    /// The text, where this is one and nothing else may stand around it.
+    /// The text, if this is a text anchored at both ends.
     pub(super) fn exact(&self) -> Option<&str> {
         match &self.pieces[..] {
             [PatternPiece::Text(text)] if self.at_start && self.at_end => Some(text),
@@ -104,7 +104,7 @@ impl SigmaPattern {
         }
     }
 
-    /// The longest text that stands wherever this matches; `None` where it is too short to look for.
+    /// The longest text that every match contains; `None` if it is too short to search.
     pub(super) fn literal(&self) -> Option<&str> {
         let texts = self.pieces.iter().map(|piece| match piece {
             PatternPiece::Text(text) | PatternPiece::Regex(_, text) => text.as_str(),
@@ -113,7 +113,7 @@ impl SigmaPattern {
         texts.max_by_key(|text| text.len()).filter(|text| text.len() >= SHORTEST)
     }
 
-    /// The regex that this is.
+    /// The equivalent regex.
     pub(super) fn regex(&self) -> String {
         let body: String = self
             .pieces
@@ -128,7 +128,7 @@ impl SigmaPattern {
         format!("{}{body}{}", if self.at_start { "^" } else { "" }, if self.at_end { "$" } else { "" })
     }
 
-    /// The globs that this is for a path, from its start.
+    /// The equivalent globs for a path, from its start.
     pub(super) fn globs(&self) -> Option<Vec<String>> {
         let mut body = String::new();
         for piece in &self.pieces {
@@ -163,7 +163,7 @@ impl SigmaPattern {
     }
 }
 
-/// Takes a value apart: `\*`, `\?` and `\\` stand for themselves.
+/// Splits a value; `\*`, `\?` and `\\` are literal characters.
 fn pieces(value: &str) -> Vec<PatternPiece> {
     let mut pieces = Vec::new();
     let mut text = String::new();
@@ -186,7 +186,7 @@ fn pieces(value: &str) -> Vec<PatternPiece> {
     pieces
 }
 
-/// The longest text without which a regex does not match.
+/// The longest text that a regex requires.
 fn required(hir: &Hir, longest: &mut String) {
     match hir.kind() {
         HirKind::Literal(literal) => {

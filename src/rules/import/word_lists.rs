@@ -1,18 +1,19 @@
-//! Data files of the OWASP core rule set: words, one a line, that a rule of theirs looks for.
+//! Word lists: data files of the OWASP core rule set, and lists of paths. Each becomes one rule.
 //!
-//! What part of a request they look at stands in their rules and not here, so it goes by the name of the file. Files for
-//! what a log does not show, bodies of requests and of answers, are not carried over.
+//! The field in which CRS words are searched is not in the data file, so it is derived from the file name. Files about bodies of
+//! requests and responses are skipped, as a log does not contain them.
 
 use std::collections::HashSet;
 
-use super::{Import, in_query};
+use super::{Import, in_query, is_ordinary};
 use crate::finding::Severity;
 use crate::rules::builder::{ExampleRequest, RuleBuilder, slug};
+use crate::rules::path_list;
 
-/// Bytes a word has at least: one or two stand in every request.
+/// Shortest word in bytes: one or two letters occur in every request.
 const SHORTEST: usize = 3;
 
-/// Words of file names, with class and severity; the first that is found counts.
+/// Words of file names, with class and severity; the first match counts.
 const FILES: [(&str, &str, Severity); 12] = [
     ("lfi", "lfi", Severity::High),
     ("restricted-files", "config-exposure", Severity::Medium),
@@ -28,20 +29,21 @@ const FILES: [(&str, &str, Severity); 12] = [
     ("", "exposure", Severity::Medium),
 ];
 
-pub(super) fn rules(stem: &str, text: &str) -> Import {
+/// The rule of a CRS data file.
+pub(super) fn crs_rules(stem: &str, text: &str) -> Import {
     let mut import = Import::default();
     let name = stem.to_ascii_lowercase();
     let has = |word: &str| name.contains(word);
     if has("errors") || has("leak") || has("web-shells") {
-        import.left_out.push("it is about what a server answers, which a log does not show", "all of it");
+        import.skipped.push("it is about what a server answers, which a log does not show", "all of it");
         return import;
     }
     if has("upload") {
-        import.left_out.push("it is about uploaded files, which a log does not show", "all of it");
+        import.skipped.push("it is about uploaded files, which a log does not show", "all of it");
         return import;
     }
     if has("benign") {
-        import.left_out.push("it lists what is no attack", "all of it");
+        import.skipped.push("it lists what is no attack", "all of it");
         return import;
     }
     let words = words(text, &mut import);
@@ -81,14 +83,36 @@ fn words(text: &str, import: &mut Import) -> Vec<String> {
         }
         let what = || format!("line {}: {line}", n + 1);
         match super::condition::decoded(line) {
-            Some(word) if word.len() < SHORTEST => import.left_out.push("one or two letters stand in every request", what()),
+            Some(word) if word.len() < SHORTEST => import.skipped.push("one or two letters occur in every request", what()),
             Some(word) => {
                 if seen.insert(word.to_ascii_lowercase()) {
                     words.push(word);
                 }
             }
-            None => import.left_out.push("it is half of an escape, and our fields are decoded", what()),
+            None => import.skipped.push("it is half of an escape, and our fields are decoded", what()),
         }
     }
     words
+}
+
+/// The rule of a list of paths.
+pub(super) fn path_rules(stem: &str, text: &str) -> Import {
+    let mut import = Import::default();
+    let mut draft =
+        RuleBuilder::new(format!("own/{}", slug(stem, "list")), &format!("Path of the list {stem}"), "exposure", Severity::Medium);
+    let mut seen = HashSet::new();
+    for (line, content) in path_list::lines(text) {
+        match path_list::path(content) {
+            Ok(path) if is_ordinary(&path) => import.skipped.push("ordinary clients request it too", format!("line {line}: {content}")),
+            Ok(path) if seen.insert(path.to_ascii_lowercase()) => draft.paths.push(path),
+            Ok(_) => {}
+            // The reason follows the text that it names.
+            Err(why) => import.skipped.push(why.rsplit("': ").next().unwrap_or_default(), format!("line {line}: {content}")),
+        }
+    }
+    if !draft.paths.is_empty() {
+        path_list::with_cases(&mut draft);
+        import.drafts.push(draft);
+    }
+    import
 }
