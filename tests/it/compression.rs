@@ -1,4 +1,4 @@
-//! Packs as gzip, zstd, bzip2 and xz do.
+//! Compresses with gzip, zstd, bzip2 and xz.
 
 use std::io::Write as _;
 
@@ -6,7 +6,7 @@ use bzip2::write::BzEncoder;
 use flate2::write::GzEncoder;
 use liblzma::write::XzEncoder;
 
-/// A way of packing.
+/// A compression format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Compression {
     Gzip,
@@ -18,7 +18,7 @@ pub(crate) enum Compression {
 pub(crate) const COMPRESSIONS: [Compression; 4] = [Compression::Gzip, Compression::Zstd, Compression::Bzip2, Compression::Xz];
 
 impl Compression {
-    /// What a sentence calls it.
+    /// Its name in messages.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Gzip => "gzip",
@@ -28,7 +28,7 @@ impl Compression {
         }
     }
 
-    /// The ending of a file's name.
+    /// Its file extension.
     pub(crate) fn ending(self) -> &'static str {
         match self {
             Self::Gzip => "gz",

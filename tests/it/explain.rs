@@ -1,4 +1,4 @@
-//! `probewatch explain`: what it takes a text for, what it says of it, and that it never says another thing than a scan.
+//! `probewatch explain`: how it reads its argument, what it prints, and that it agrees with a scan.
 
 use std::fs;
 use std::path::Path;
@@ -181,7 +181,7 @@ fn line_numbers_agree_with_those_of_a_scan() {
         assert_eq!((told[0]["line"].as_u64(), told[0]["client"].as_str(), told.len()), (Some(4), Some("192.0.2.2"), 1));
         let text = explain(&harness, "80", &[&format!("{name}:4")]).text();
         assert!(text.contains(&format!("{name}:4. A line of the format combined.")), "{text}");
-        // In a file it is what a scan takes it for.
+        // In a file it is read as in a scan.
         let text = explain(&harness, "80", &[&format!("{name}:5")]).text();
         assert!(text.contains("No format explains this line"), "{text}");
         let run = explain(&harness, "80", &[&format!("{name}:6")]);
@@ -221,7 +221,7 @@ fn unreadable_input_is_reported() {
     assert_eq!(harness.run(["explain"]).code, 2);
 }
 
-/// The front page shows a part of a real explanation: every line of its block is printed, in this order.
+/// The README shows part of a real explanation: every line of its block is printed, in this order.
 #[test]
 fn the_readme_shows_an_explanation() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -237,7 +237,7 @@ fn the_readme_shows_an_explanation() {
     }
 }
 
-/// The rules of each line that explanations of these lines report.
+/// The rules that explanations report for each line.
 fn explained(objects: &[Value]) -> Vec<(u64, Vec<String>)> {
     let rules = |object: &Value| {
         let matches = object["matches"].as_array().unwrap().iter();
@@ -251,7 +251,7 @@ fn explained(objects: &[Value]) -> Vec<(u64, Vec<String>)> {
 fn explanations_and_scans_agree_line_by_line() {
     let harness = Harness::new();
     let samples = Path::new(env!("CARGO_MANIFEST_DIR")).join("samples");
-    // Not the site that says 200 to everything: what a scan makes of that depends on other lines.
+    // Without sites that answer 200 to everything: their grades depend on other lines.
     for name in ["answered.log", "disguised.log", "mixed.log", "outcomes.log", "quiet.log", "rotated.log.1.gz"] {
         let bytes = fs::read(samples.join(name)).unwrap();
         harness.file(name, &bytes);
@@ -265,7 +265,7 @@ fn explanations_and_scans_agree_line_by_line() {
     }
 }
 
-/// A request with a size.
+/// A request with a response size.
 fn sized(client: &str, request: &str, status: u16, bytes: u32) -> String {
     format!("{client} - - [02/Nov/2026:08:01:00 +0000] \"{request} HTTP/1.1\" {status} {bytes} \"-\" \"curl/8\"\n")
 }
@@ -296,13 +296,13 @@ fn answers_are_graded_with_the_whole_log() {
              same size  /id_rsa (612 bytes), /backup.sql (612 bytes), /.git/config (612 bytes)\n\n"
         );
         assert!(run.text().contains(&section), "{}", run.text());
-        // A soft 404 raises nothing.
+        // A soft 404 does not raise the severity.
         assert!(run.text().contains("1 rule matches: dotfiles/env, high."), "{}", run.text());
     }
     let text = harness.run(["explain", "access.log:9"]).text();
     assert!(text.contains("grade      distinct: unlike what the site answers to anything"), "{text}");
     assert!(!text.contains("same size"), "{text}");
-    // What was not answered, and what exposes nothing, has no grade.
+    // Requests that were not answered, or expose nothing, have no grade.
     for line in ["access.log:10", "GET /.env"] {
         assert!(!harness.run(["explain", line]).text().contains("ANSWER"), "{line}");
     }
@@ -336,7 +336,7 @@ fn a_pasted_line_is_graded_with_the_given_log() {
     assert!(unknown["grade"].is_null() && unknown["why"].as_str().unwrap().contains("--in LOG"), "{unknown}");
     let text = harness.run(["explain", post.trim_end()]).text();
     assert!(text.contains("The grade of the answer depends on the whole log; --in LOG names it."), "{text}");
-    // What is not answered has none.
+    // Requests that were not answered have none.
     assert!(answer(&sized("192.0.2.9", "GET /.env", 404, 9), &["--in", "access.log"]).is_null());
     let only = harness.run(["explain", "--rule", "dotfiles/env", "--in", "access.log", post.trim_end()]).text();
     assert!(only.contains("dotfiles/env matches.") && only.contains("700 bytes; GET of the path was refused"), "{only}");
@@ -356,7 +356,7 @@ fn a_log_that_cannot_be_used_is_refused() {
     assert!(run.code == 2 && run.stderr.contains("cannot both be standard input"), "{}", run.stderr);
     let run = harness.run_with_stdin(["explain", "--in", "-", env], anything().as_bytes());
     assert!(run.code == 0 && run.text().contains("grade      soft 404"), "{}", run.text());
-    // A damaged log is graded by as far as it can be read.
+    // Answers of a damaged log are graded with what can be read.
     let whole = gzip(anything().repeat(500).as_bytes());
     harness.file("cut.gz", &whole[..whole.len() / 2]);
     let run = harness.run(["explain", "--in", "cut.gz", env]);
@@ -378,7 +378,7 @@ fn grades_of_explanations_and_scans_agree() {
             assert_eq!(line["answer"]["grade"], hit["answer"], "{name}:{}", hit["line"]);
             graded += usize::from(!hit["answer"].is_null());
         }
-        // A line of the file is graded by its file.
+        // A line of a file is graded with that file.
         if let Some(hit) = scan.iter().find(|hit| !hit["answer"].is_null()) {
             let told = harness.run(["explain", "-f", "json", &format!("{name}:{}", hit["line"])]).objects();
             assert_eq!(told[0]["answer"]["grade"], hit["answer"], "{name}:{}", hit["line"]);
@@ -395,7 +395,7 @@ fn secrets_and_control_bytes_are_not_printed() {
     for args in [&[&*text][..], &["-f", "json", &text], &["--rule", "mine/union", &text]] {
         let run = explain(&harness, "80", args);
         assert_eq!(run.code, 0, "{}", run.stderr);
-        // That there is no control byte is checked of every run.
+        // Every run is checked for control bytes.
         assert!(!run.text().contains("hunter2") && !run.text().contains("yet"), "{}", run.text());
         assert!(run.text().contains("***"), "{}", run.text());
     }

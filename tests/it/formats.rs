@@ -1,4 +1,4 @@
-//! The same requests in every format that is known by name are the same hits, and how a log is read changes nothing in them.
+//! The same requests in every known format have the same hits, and how a log is read does not change them.
 
 use std::fs;
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::harness::{Harness, line, sized};
 use crate::invariants::gzip;
 
-/// A request, as every format is to tell it.
+/// A request, written in every format.
 struct Request {
     second: u32,
     client: &'static str,
@@ -25,7 +25,7 @@ const REQUESTS: [Request; 5] = [
 
 const AGENT: &str = "Mozilla/5.0 (X11)";
 
-/// A log of these requests, by what writes one of them.
+/// A log of these requests; `write` formats one of them.
 fn log(head: &str, write: impl Fn(&Request) -> String) -> String {
     let lines: Vec<String> = REQUESTS.iter().map(|request| write(request) + "\n").collect();
     head.to_owned() + &lines.concat()
@@ -109,7 +109,7 @@ fn logs() -> Vec<(&'static str, String)> {
     ]
 }
 
-/// What a hit says, but for its place and what only some formats know.
+/// A hit without its location and without fields that only some formats have.
 fn told(harness: &Harness, args: &[&str]) -> Vec<Value> {
     let run = harness.run(["scan", "-f", "ndjson"].iter().chain(args));
     assert_eq!(run.code, 0, "{}", run.stderr);
@@ -129,7 +129,7 @@ fn every_format_has_the_same_hits() {
         harness.file("other.log", &text);
         let hits = told(&harness, &["other.log"]);
         let without_agent = |hits: &[Value]| hits.iter().map(|hit| hit.as_array().unwrap()[..10].to_vec()).collect::<Vec<_>>();
-        // HAProxy logs no agent by itself.
+        // HAProxy logs no user agent by default.
         assert_eq!(without_agent(&hits), without_agent(&expected), "{name}: {text}");
         assert!(name == "haproxy_http" || hits == expected, "{name}: {hits:?}");
         let (run, report) = harness.json(["other.log"]);
@@ -152,13 +152,13 @@ fn hits_have_the_line_and_offset_of_the_log() {
     }
 }
 
-/// A log in all formats, large enough to be read in parts; a W3C extended one where it is to be one.
+/// A log in all formats, large enough to be read in several chunks; a W3C extended one on request.
 fn mixed(is_w3c: bool) -> String {
     let logs = logs();
     let mut text = if is_w3c { IIS_HEAD.to_owned() } else { String::new() };
     let mut number = 0_usize;
     while text.len() < 5 << 20 {
-        // Long runs of one format, as a log has them, and a line of another now and then.
+        // Long runs of one format, as in real logs, with a line of another format now and then.
         let (_, part) = &logs[number / 40 % logs.len()];
         text += if number.is_multiple_of(7) { "GET /.git/config and no format\n" } else { "" };
         text += if part.starts_with('#') && !is_w3c { &logs[0].1 } else { part };
@@ -275,7 +275,7 @@ fn a_line_of_another_format_is_explained() {
     assert_eq!((&told["format"], &told["client"]), (&json!("json"), &json!("192.0.2.7")), "{told}");
 }
 
-/// Reports with formats by name are merged, and those without as before.
+/// Reports with and without named formats are merged.
 #[test]
 fn reports_of_different_formats_merge() {
     let harness = Harness::new();

@@ -1,4 +1,4 @@
-//! `learn`: what is proposed, that it is the same however it is read, and that the rules it writes are rules.
+//! `learn`: the proposals, their independence of how logs are read, and the rules it writes.
 
 use std::fs;
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::harness::{Harness, Run, line};
 use crate::invariants::gzip;
 
-/// Rules of the test's own: what comes with the program learns new paths all the time.
+/// Rules of the test, because the built-in rules change often.
 const RULES: &str = r#"
 [[rule]]
 id = "mine/env"
@@ -24,7 +24,7 @@ severity = "high"
 paths = ["/probe.php", "/shell.php"]
 "#;
 
-/// A client, in a network of its own, that asks for what the rules name and for these.
+/// A client in its own network that requests what the rules match, and these paths.
 fn prober(client: usize, paths: &[&str]) -> String {
     let known = ["/.env", "/probe.php", "/shell.php"];
     known.iter().chain(paths).map(|path| line(&format!("10.0.{client}.1"), &format!("GET {path} HTTP/1.1"), 404)).collect()
@@ -47,7 +47,7 @@ fn learn(harness: &Harness, args: &[&str]) -> Run {
     harness.run(LEARN.iter().chain(args))
 }
 
-/// The paths that are proposed, in their order.
+/// The proposed paths, in order.
 fn proposed(harness: &Harness) -> Vec<String> {
     let run = learn(harness, &["-f", "json", "access.log"]);
     assert_eq!(run.code, 0, "{}", run.stderr);
@@ -94,7 +94,7 @@ fn the_number_of_probers_can_be_set() {
     assert!(!fs::read_to_string(harness.path("one.toml")).unwrap().contains("/four.php"));
 }
 
-/// A log of some size: a site, its visitors, and probers all through it.
+/// A larger log: a site, its visitors, and probers throughout.
 fn busy() -> String {
     let words = ["/one.php", "/Two.php", "/old/three.zip", "/.four", "/panel/five", "/1234567.php"];
     (0..400)

@@ -1,11 +1,11 @@
-//! Rules of one's own: lists of paths, `rules add`, `rules import`, `rules lint`.
+//! Custom rules: lists of paths, `rules add`, `rules import`, `rules lint`.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 
 use crate::harness::{Harness, line};
 
-/// The ids of the rules that the lines of `access.log` match with these rules alone.
+/// The IDs of the rules that match lines of `access.log`, with these rules alone.
 fn found(harness: &Harness, rules: &str) -> Vec<String> {
     let run = harness.run(["scan", "-f", "csv", "--by", "rule", "--no-builtin", "--rules", rules, "access.log"]);
     assert_eq!(run.code, 0, "{}", run.stderr);
@@ -92,7 +92,7 @@ fn existing_rules_are_kept_byte_for_byte() {
     assert_eq!(added.matches('\n').count(), added.matches("\r\n").count());
     assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o644);
     assert!(fs::symlink_metadata(harness.path("link.toml")).unwrap().is_symlink());
-    // Of three files none is left over.
+    // Nothing is left of the three files.
     assert_eq!(fs::read_dir(harness.path("")).unwrap().count(), 3);
     let again = harness.run(args);
     assert!(again.code == 0 && again.stderr.contains("already found by mine/mine-b (high)"), "{}", again.stderr);
@@ -169,7 +169,7 @@ fn an_import_reports_what_it_left_out() {
         let run = harness.run(["rules", what, "out.toml"]);
         assert_eq!((run.code, run.stderr.as_str()), (0, ""), "{what}: {}", run.text());
     }
-    // To standard output the same, and again into the same file.
+    // The same to standard output, and again to the same file.
     let text = fs::read_to_string(harness.path("out.toml")).unwrap();
     assert_eq!(harness.run(["rules", "import", "in"]).text(), text);
     assert_eq!(harness.run(["rules", "import", "in", "--file", "out.toml"]).code, 0);
@@ -199,7 +199,7 @@ fn hostile_names_and_texts_are_escaped() {
     let harness = rig_with_log(&[]);
     harness.file("a\u{1b}[2J.txt", "/x\u{1b}[2Jy\n/\u{202e}zz\n");
     harness.file("b.yml", "title: \"a\\e[2J\"\nlogsource: {category: webserver}\ndetection: {k: [\"\\e[2Jzz\"], condition: k}\n");
-    // The rig looks at every byte that is printed.
+    // The harness checks every byte of the output.
     for args in [&["import", "a\u{1b}[2J.txt", "b.yml"][..], &["lint", "a\u{1b}[2J.txt"], &["add", "/\u{1b}[2J"]] {
         harness.run(["rules"].iter().chain(args));
     }

@@ -1,4 +1,4 @@
-//! Generated logs: sites that answer in ways of their own, what scanners and visitors request of them, and secrets.
+//! Generated logs: sites with different kinds of answers, requests of scanners and visitors, and exposed files.
 //!
 //! Nothing here knows how answers are graded.
 
@@ -8,7 +8,7 @@ use proptest::prelude::*;
 
 use super::probes::PATHS;
 
-/// What a site answers for a path that it does not have.
+/// What a site answers for missing paths.
 #[derive(Debug, Clone, Copy)]
 enum Manner {
     /// 404.
@@ -19,7 +19,7 @@ enum Manner {
     Jitter,
     /// A page that prints the path.
     Echo,
-    /// A page of any size.
+    /// A page of random size.
     AnySize,
     /// A page, in a log without sizes.
     NoSize,
@@ -29,16 +29,16 @@ enum Manner {
 #[derive(Debug, Clone)]
 struct Site {
     manner: Manner,
-    /// Bytes of its pages.
+    /// The sizes of its pages.
     page: u64,
-    /// Numbers of paths in [`PATHS`] at which there is a file.
+    /// Indices into [`PATHS`] of existing files.
     secrets: Vec<usize>,
     requests: Vec<Request>,
 }
 
 #[derive(Debug, Clone)]
 struct Request {
-    /// The number of a path in [`PATHS`]; visitors request pages.
+    /// An index into [`PATHS`]; visitors request pages.
     path: usize,
     is_visit: bool,
     method: &'static str,

@@ -1,6 +1,6 @@
-//! Kinds of sites that configurations cannot make: a small server in the test that writes a combined log of its own.
+//! Kinds of sites that configurations cannot make: a small server in the test that writes a combined log.
 //!
-//! It answers one connection after the other, so many as there are requests, and ends.
+//! It answers one connection after the other, as many as there are requests, and ends.
 
 #![expect(clippy::format_collect, reason = "pages of a few kilobytes")]
 
@@ -14,10 +14,10 @@ use super::probes;
 use super::site::{self, Kind, Score, TWO};
 use crate::harness::{Harness, Rng};
 
-/// What a site makes of a request, by the number of the request.
+/// The answer of a site to a request, given the number of the request.
 type Handler = fn(&mut Asked<'_>) -> (u16, String);
 
-/// A request as a handler sees it.
+/// A request as a handler gets it.
 pub(super) struct Asked<'a> {
     method: &'a str,
     target: &'a str,
@@ -26,7 +26,7 @@ pub(super) struct Asked<'a> {
     number: usize,
     total: usize,
     rng: &'a mut Rng,
-    /// What is planted there; the server gives it unless the handler takes it away.
+    /// The planted file, if there is one. The server sends it unless the handler removes it.
     secret: Option<Vec<u8>>,
 }
 
@@ -47,17 +47,17 @@ const fn kind(name: &'static str, plants: &'static [(&'static str, usize)], hand
     Kind::new(name, plants, handler)
 }
 
-/// A site with secrets of many sizes.
+/// A site with exposed files of many sizes.
 const fn many(name: &'static str, handler: Handler) -> Kind<Handler> {
     kind(name, SECRETS, handler)
 }
 
-/// A site with two secrets, of which few paths are requested.
+/// A site with two exposed files, and few requested paths.
 const fn few(name: &'static str, handler: Handler, paths: usize) -> Kind<Handler> {
     kind(name, TWO, handler).few(paths)
 }
 
-/// A site without secrets.
+/// A site without exposed files.
 const fn none(name: &'static str, handler: Handler) -> Kind<Handler> {
     kind(name, &[], handler)
 }
@@ -226,7 +226,7 @@ fn tarpit(asked: &mut Asked<'_>) -> (u16, String) {
 }
 
 fn shop(asked: &mut Asked<'_>) -> (u16, String) {
-    // A number of products that varies: sizes within a few percent.
+    // A varying number of products: sizes differ by a few percent.
     let products = asked.rng.below(12) as usize;
     (200, format!("{}{}", site::text(24_000), "<div>A product with a name</div>".repeat(products)))
 }
@@ -296,7 +296,7 @@ fn handshakes(asked: &mut Asked<'_>) -> (u16, String) {
 }
 
 fn related(asked: &mut Asked<'_>) -> (u16, String) {
-    // A list of posts for the word, from none to ten, each of its own length.
+    // A list of zero to ten posts for the word, each with its own length.
     let seed: usize = asked.path.bytes().map(usize::from).sum();
     let posts: String = (0..seed % 11).map(|n| format!("<article>{}</article>", site::text(300 + (seed * (n + 7)) % 400))).collect();
     (200, format!("{}{posts}", site::text(15_000)))
@@ -308,7 +308,7 @@ fn two_languages_echo(asked: &mut Asked<'_>) -> (u16, String) {
 }
 
 fn dated(asked: &mut Asked<'_>) -> (u16, String) {
-    // Each seventh of the time has another page, and every second request gets a longer one.
+    // Every seventh request gets another page, and every second one a longer page.
     page(6_000 + 137 * (asked.number * 7 / asked.total) + [0, 31][asked.number % 2])
 }
 
@@ -318,7 +318,7 @@ fn one_folder_varies(asked: &mut Asked<'_>) -> (u16, String) {
 }
 
 fn dot_refused(asked: &mut Asked<'_>) -> (u16, String) {
-    // A server that hides dot files before a site that answers anything with a token.
+    // A server that hides dot files, in front of a site that answers anything with a token.
     if asked.path.contains("/.") { (403, site::text(90)) } else { (200, format!("{}{}", site::text(1_900), asked.rng.below(1_000_000))) }
 }
 
@@ -463,7 +463,7 @@ fn run(kind: &Kind<Handler>, seed: u64) -> Score {
     site::score(kind, &harness, &log, &truth)
 }
 
-/// Answers so many connections and gives the log.
+/// Answers this many connections and returns the log.
 fn serve(listener: &TcpListener, kind: &Kind<Handler>, total: usize) -> String {
     let mut rng = Rng::new();
     let mut log = String::new();

@@ -1,6 +1,6 @@
-//! What an alert sets off (H11): a program, a file, the local syslog; and what a service manager is told.
+//! What an alert triggers (H11): a program, a file, the local syslog; and systemd notifications.
 //!
-//! The rule of these tests raises an alert at the third request of a client, and the request is as hostile as it can be.
+//! The rule of these tests raises an alert at the third request of a client, with a hostile request.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write as _;
@@ -29,17 +29,17 @@ hits = []
 misses = []
 "#;
 
-/// What a shell, a terminal, a parser of arguments or of syslog would act on.
+/// Text that a shell, a terminal, an argument parser or syslog might interpret.
 const HOSTILE: &str = r#"GET /door?--help;$(touch${IFS}pwned)`touch pwned`|touch%20pwned&%0a%0d<34>1%20x'"\x22\x1b[2J HTTP/1.1"#;
 
-/// A socket as the system's, for what is sent to it.
+/// A syslog socket.
 pub(super) fn socket(path: &Path) -> UnixDatagram {
     let socket = UnixDatagram::bind(path).unwrap();
     socket.set_read_timeout(Some(Duration::from_millis(200))).unwrap();
     socket
 }
 
-/// The next message, and the time it takes.
+/// The next message, within the timeout.
 fn message(socket: &UnixDatagram) -> String {
     let mut bytes = vec![0; 1 << 16];
     let start = Instant::now();
@@ -60,7 +60,7 @@ pub(super) fn until_told(socket: &UnixDatagram, line: &str) {
     }
 }
 
-/// A rig with the rule and an empty log.
+/// A harness with the rule and an empty log.
 fn harness() -> Harness {
     let harness = Harness::new();
     harness.file("rules.toml", RULES);
@@ -68,19 +68,19 @@ fn harness() -> Harness {
     harness
 }
 
-/// Follows the log of the rig with the rule and these actions.
+/// Follows the log with the rule and these alert sinks.
 fn act(harness: &Harness, actions: &[&str]) -> Follower {
     let args = ["follow", "-f", "ndjson", "--from-start", "--no-builtin", "--rules", "rules.toml"];
     Follower::start(&mut harness.command(args.iter().chain(actions).chain(&["access.log"])))
 }
 
-/// Three requests of a client, which is one alert.
+/// Three requests of a client, which raise one alert.
 fn knock(harness: &Harness, client: &str) {
     let mut log = OpenOptions::new().append(true).open(harness.path("access.log")).unwrap();
     log.write_all(line(client, HOSTILE, 404).repeat(3).as_bytes()).unwrap();
 }
 
-/// A program that writes down how it was called and what it is given, and ends behind `lines` lines.
+/// A program that records its arguments and input, and ends after `lines` lines.
 fn program(harness: &Harness, lines: &str) -> String {
     let here = harness.path("").display().to_string();
     let text = format!(
@@ -98,14 +98,14 @@ pub(super) fn objects(path: &Path) -> Vec<Value> {
     text.split_inclusive('\n').filter(|line| line.ends_with('\n')).map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-/// What every alert of these tests must say, whoever is told.
+/// What every alert of these tests must contain in every sink.
 fn assert_alert(alert: &Value, client: &str) {
     let text = alert.to_string();
     assert!(text.contains("t/door") && text.contains(client) && text.contains("threshold"), "{text}");
     assert!(!text.chars().any(char::is_control), "{text:?}");
 }
 
-/// H11. One process for all alerts, without arguments, without a shell, one line of JSON for each.
+/// H11. One process for all alerts, without arguments and without a shell, and one line of JSON for each alert.
 #[test]
 fn a_program_gets_alerts_on_its_input() {
     let harness = harness();
@@ -124,7 +124,7 @@ fn a_program_gets_alerts_on_its_input() {
     assert_eq!(said.other.len(), 0, "{:?}", said.other);
 }
 
-/// H11. A program that ends is started again for the next alert; one that cannot be started stops nothing.
+/// H11. A program that ends is restarted for the next alert; one that cannot be started stops nothing.
 #[test]
 fn a_program_that_dies_is_restarted() {
     let harness = harness();
@@ -132,7 +132,7 @@ fn a_program_that_dies_is_restarted() {
     let follower = act(&harness, &["--exec", &hook]);
     let start = Instant::now();
     let mut clients = 0;
-    // What was given to a program just as it ended is lost with it.
+    // Input that a program got just before it ended is lost.
     while objects(&harness.path("given")).len() < 3 {
         clients += 1;
         knock(&harness, &format!("198.51.100.{}", clients % 250));
@@ -149,11 +149,11 @@ fn a_missing_program_is_an_error() {
     let harness = harness();
     let mut follower = act(&harness, &["--exec", "/nonexistent/hook", "--alert-file", "alerts"]);
     knock(&harness, "192.0.2.1");
-    // Refused at the start, or told when it is needed: either way it is said, and the hits do not suffer in silence.
+    // An error at the start, or when an alert is raised: either way it is printed, and hits are printed too.
     follower.until("a word on the program", |said| said.notices.contains("/nonexistent/hook"));
 }
 
-/// H11. A program that does not read holds up nothing.
+/// H11. A program that does not read delays nothing.
 #[test]
 fn a_program_that_hangs_delays_nothing() {
     let harness = harness();
@@ -184,7 +184,7 @@ fn alerts_are_appended_to_a_file() {
     }
 }
 
-/// G12. A new file of alerts is for nobody else.
+/// G12. A new alert file is private.
 #[test]
 fn a_new_file_of_alerts_is_private() {
     let harness = harness();
@@ -216,7 +216,7 @@ fn alerts_are_sent_to_the_local_syslog() {
     follower.end();
 }
 
-/// Nobody listens: that is said at once, and not found out with the first alert.
+/// An error at the start, not with the first alert.
 #[test]
 fn a_missing_syslog_socket_is_an_error() {
     let ended = act(&harness(), &["--syslog=nobody.socket"]).ended();
@@ -224,7 +224,7 @@ fn a_missing_syslog_socket_is_an_error() {
     assert!(ended.said.notices.contains("nobody.socket"), "{}", ended.said.notices);
 }
 
-/// A log daemon that goes away stops nothing, and is found again when it is back.
+/// A missing log daemon stops nothing, and is used again when it is back.
 #[test]
 fn a_lost_syslog_socket_stops_nothing() {
     let harness = harness();
@@ -254,7 +254,7 @@ fn a_lost_syslog_socket_stops_nothing() {
     follower.end();
 }
 
-/// The same alert comes again only when it has rested.
+/// The same alert is raised again only after its cooldown.
 #[test]
 fn an_alert_is_raised_again_after_the_cooldown() {
     let harness = harness();
@@ -269,7 +269,7 @@ fn an_alert_is_raised_again_after_the_cooldown() {
     follower.end();
 }
 
-/// A probe that was answered is an alert without any threshold.
+/// An answered probe raises an alert without a threshold.
 #[test]
 fn an_answered_probe_is_an_alert() {
     let harness = harness();
@@ -283,7 +283,7 @@ fn an_answered_probe_is_an_alert() {
     follower.end();
 }
 
-/// Ready when it follows, alive as often as it is asked to be, and a word when it stops.
+/// Ready when it follows logs, watchdog notifications at the configured interval, and stopping at the end.
 #[test]
 fn a_service_manager_is_notified() {
     let (harness, _) = stage();
@@ -299,7 +299,7 @@ fn a_service_manager_is_notified() {
     assert_eq!(follower.ended().code(), 143);
 }
 
-/// It is not alive for a manager when it is not: a watchdog that barks on its own would hide a hang.
+/// A stuck process must not send watchdog notifications.
 #[test]
 fn a_stuck_follower_does_not_notify_the_watchdog() {
     let (harness, mut writer) = stage();

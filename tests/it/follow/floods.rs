@@ -1,4 +1,5 @@
-//! Floods: requests that are a finding only where one client sends many, the same in `scan`, `report`, `merge` and `follow`.
+//! Floods: requests that are reported only if one client sends many, with the same result in `scan`, `report`, `merge` and
+//! `follow`.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -9,13 +10,14 @@ use serde_json::Value;
 use super::follower::Follower;
 use crate::harness::{Harness, line};
 
-/// A log-in at a second of the day.
+/// A login at a second of the day.
 fn log_in(client: &str, at: u32, path: &str) -> String {
     let (hour, minute, second) = (8 + at / 3_600, at / 60 % 60, at % 60);
     line(client, &format!("POST {path} HTTP/1.1"), 200).replace("08:01:00", &format!("{hour:02}:{minute:02}:{second:02}"))
 }
 
-/// One tries 64 passwords in five minutes, one 20 within two minutes and one 19; many log in once; a line names no client.
+/// One client tries 64 passwords in five minutes, one 20 within two minutes and one 19; many log in once; one line has no
+/// client.
 fn lines() -> Vec<String> {
     let mut lines: Vec<(u32, String)> = (0..64).map(|n| (n * 4 + 20, log_in("203.0.113.7", n * 4 + 20, "/wp-login.php"))).collect();
     lines.extend((0..20).map(|n| (600 + n * 5, log_in("198.51.100.1", 600 + n * 5, "/users/sign_in"))));
@@ -26,7 +28,7 @@ fn lines() -> Vec<String> {
     lines.into_iter().map(|(_, line)| line).collect()
 }
 
-/// Who floods, by which rule.
+/// The client and rule of each flood.
 fn floods(report: &Value) -> BTreeSet<(String, String)> {
     let text = |flood: &Value, name: &str| flood[name].as_str().unwrap().to_owned();
     report["floods"].as_array().unwrap().iter().map(|flood| (text(flood, "rule"), text(flood, "client"))).collect()
@@ -58,7 +60,7 @@ fn a_login_flood_is_on_the_first_page() {
     assert!(rows.lines().any(|row| row.starts_with("203.0.113.7,64,") && row.ends_with(",flood/log-in")), "{rows}");
     let hits = harness.run(["scan", "-f", "ndjson", "access.log"]).objects();
     assert_eq!(hits.len(), 84);
-    // Where the line alone is a finding by another rule, it is one without the flood.
+    // Requests that another rule reports are reported without a flood too.
     let by_number: Vec<&Value> = hits.iter().filter(|hit| hit["context"] == "flood").collect();
     assert_eq!(by_number.len(), 20);
     assert!(by_number.iter().all(|hit| hit["client"] == "198.51.100.1" && hit["rules"][0] == "flood/log-in"), "{}", hits[0]);
@@ -93,7 +95,7 @@ fn floods_do_not_depend_on_order_threads_or_splits() {
 fn follow_raises_the_floods_that_a_scan_finds() {
     let harness = Harness::new();
     let mut lines = lines();
-    // The lines of servers come a little out of order.
+    // Servers write lines slightly out of order.
     for chunk in lines.chunks_mut(7) {
         chunk.reverse();
     }

@@ -1,6 +1,6 @@
-//! A running `follow` whose two streams are read while it runs, so that a test can wait for what it says.
+//! A running `follow` whose output is read while it runs, so that a test can wait for it.
 //!
-//! Nothing waits for a fixed time: a test names what it waits for, and fails with all that was said when it does not come.
+//! Nothing waits for a fixed time: tests wait for a condition, and on a timeout fail with all output.
 
 use std::io::{BufRead as _, BufReader, Read};
 use std::os::unix::process::ExitStatusExt as _;
@@ -16,31 +16,31 @@ use serde_json::Value;
 use super::oracle::Hit;
 use crate::harness::Harness;
 
-/// Longer than anything takes on a busy machine.
+/// The timeout on a busy host.
 pub(crate) const DEADLINE: Duration = Duration::from_secs(60);
 
-/// How to be told of changes: woken by the system, and by looking again and again.
+/// The two ways to detect changes: inotify and polling.
 pub(super) const MODES: [&[&str]; 2] = [&[], &["--poll", "--poll-interval", "100ms"]];
 
-/// What was said so far.
+/// The output so far.
 #[derive(Debug, Default)]
 pub(super) struct Said {
     /// The hits on standard output, in order.
     pub(super) hits: Vec<Hit>,
-    /// What came on standard output and is no hit: lines for people, or the half of a line at the end.
+    /// Lines on standard output that are not hits: lines for people, or a partial line at the end.
     pub(super) other: Vec<String>,
     /// Standard error.
     pub(super) notices: String,
 }
 
-/// What the readers tell the test.
+/// What the reader threads send to the test.
 #[derive(Debug, Default)]
 struct Shared {
     said: Mutex<Said>,
     news: Condvar,
 }
 
-/// A follower, ended with the test that started it.
+/// A follower that is killed when the test ends.
 pub(super) struct Follower {
     child: Child,
     shared: Arc<Shared>,
@@ -48,18 +48,18 @@ pub(super) struct Follower {
     readers: Vec<JoinHandle<()>>,
 }
 
-/// What a follower left.
+/// The output and exit status of a follower.
 pub(super) struct Ended {
     pub(super) status: ExitStatus,
     pub(super) said: Said,
 }
 
-/// `follow -f ndjson --from-start` with the rule the numbered lines match, which makes the start short.
+/// `follow -f ndjson --from-start` with only the rule that the numbered lines match, for a fast start.
 pub(super) fn command(harness: &Harness, args: &[&str]) -> Command {
     harness.command(FOLLOW.iter().chain(args))
 }
 
-/// The arguments of [`command`] but its own.
+/// The arguments of [`command`] before those of the test.
 pub(super) const FOLLOW: [&str; 6] = ["follow", "-f", "ndjson", "--from-start", "--only", "vcs/git"];
 
 /// Starts [`command`].
@@ -79,7 +79,7 @@ impl Follower {
         Self::start_to(command, Stdio::piped())
     }
 
-    /// With standard output somewhere else.
+    /// With another standard output.
     pub(super) fn start_to(command: &mut Command, stdout: Stdio) -> Self {
         let mut child = command.stdout(stdout).stderr(Stdio::piped()).spawn().unwrap();
         let shared = Arc::new(Shared::default());
@@ -91,7 +91,7 @@ impl Follower {
         Self { stdout: child.stdout.take(), child, shared, readers: vec![reader] }
     }
 
-    /// Begins to read standard output.
+    /// Starts reading standard output.
     pub(super) fn read(&mut self) {
         let (stdout, told) = (self.stdout.take().unwrap(), Arc::clone(&self.shared));
         self.readers.push(thread::spawn(move || {
@@ -104,7 +104,7 @@ impl Follower {
         }));
     }
 
-    /// Leaves standard output, as a reader that ends.
+    /// Closes standard output, as a reader that ends.
     pub(super) fn hang_up(&mut self) {
         drop(self.stdout.take().unwrap());
     }
@@ -113,7 +113,7 @@ impl Follower {
         Pid::from_child(&self.child)
     }
 
-    /// Waits until what was said is as it should be.
+    /// Waits until a condition on the output holds.
     pub(super) fn until(&mut self, what: &str, done: impl Fn(&Said) -> bool) {
         let start = Instant::now();
         let shared = Arc::clone(&self.shared);
@@ -133,7 +133,7 @@ impl Follower {
             let seen: std::collections::BTreeSet<u64> = said.hits.iter().filter_map(Hit::number).collect();
             numbers.iter().filter(|number| !seen.contains(number)).copied().collect::<Vec<_>>()
         };
-        // Counting first: the sets are made only when they can be equal.
+        // Compares counts first: the sets are built only if they can be equal.
         let enough = numbers.len();
         let start = Instant::now();
         while start.elapsed() < DEADLINE {
@@ -152,17 +152,17 @@ impl Follower {
         panic!("{} of {enough} lines are not reported, the first {:?}\n{}", missing.len(), &missing[..missing.len().min(10)], tell(&said));
     }
 
-    /// How many hits there are by now.
+    /// The number of hits so far.
     pub(super) fn hits(&self) -> usize {
         self.shared.said.lock().unwrap().hits.len()
     }
 
-    /// How many lines for people there are by now.
+    /// The number of lines for people so far.
     pub(super) fn lines(&self) -> usize {
         self.shared.said.lock().unwrap().other.len()
     }
 
-    /// What standard error holds by now.
+    /// Standard error so far.
     pub(super) fn notices(&self) -> String {
         self.shared.said.lock().unwrap().notices.clone()
     }
@@ -171,7 +171,7 @@ impl Follower {
         kill_process(self.pid(), signal).unwrap();
     }
 
-    /// Stops it where it stands, and comes back when it does stand.
+    /// Stops the process, and returns when it is stopped.
     pub(super) fn stall(&self) {
         self.signal(Signal::STOP);
         self.until_process("it stands", |follower| follower.process_state() == 'T');
@@ -181,7 +181,7 @@ impl Follower {
         self.signal(Signal::CONT);
     }
 
-    /// Waits for something to be seen in the process from outside.
+    /// Waits for a condition on the process.
     pub(super) fn until_process(&self, what: &str, mut done: impl FnMut(&Self) -> bool) {
         let start = Instant::now();
         while !done(self) {
@@ -191,19 +191,19 @@ impl Follower {
         }
     }
 
-    /// The letter of `ps`: `T` stands still, `S` waits, `Z` has ended.
+    /// The state letter of `ps`: `T` stopped, `S` sleeping, `Z` ended.
     pub(super) fn process_state(&self) -> char {
         self.stat()[0].chars().next().unwrap()
     }
 
-    /// Processor time that its threads have taken, in nanoseconds: a fast machine does much within one tick of `stat`.
+    /// CPU time of its threads in nanoseconds, because `stat` counts in ticks that are too long.
     pub(super) fn processor_time(&self) -> u64 {
         let tasks = std::fs::read_dir(self.proc("task")).unwrap();
         let times = tasks.filter_map(|task| std::fs::read_to_string(task.ok()?.path().join("schedstat")).ok());
         times.map(|time| time.split_whitespace().next().unwrap().parse::<u64>().unwrap()).sum()
     }
 
-    /// The fields of `/proc/PID/stat` behind the name.
+    /// The fields of `/proc/PID/stat` after the name.
     fn stat(&self) -> Vec<String> {
         let stat = std::fs::read_to_string(self.proc("stat")).unwrap();
         stat.rsplit(')').next().unwrap().split_whitespace().map(str::to_owned).collect()
@@ -216,7 +216,7 @@ impl Follower {
         line.split_whitespace().nth(1).unwrap().parse().unwrap()
     }
 
-    /// What its descriptors lead to.
+    /// The targets of its descriptors.
     pub(super) fn descriptors(&self) -> Vec<PathBuf> {
         let entries = std::fs::read_dir(self.proc("fd")).unwrap();
         entries.filter_map(|entry| std::fs::read_link(entry.ok()?.path()).ok()).collect()
@@ -232,19 +232,19 @@ impl Follower {
         self.ended()
     }
 
-    /// Ends it as a service manager does, and gives what it said.
+    /// Stops it as a service manager does, and returns its output.
     pub(super) fn end(self) -> Said {
         let ended = self.end_with(Signal::TERM);
         assert_eq!(ended.code(), 143, "{}", ended.said.notices);
         ended.said
     }
 
-    /// Ends it as a power cut does.
+    /// Kills it.
     pub(super) fn kill(self) -> Said {
         self.end_with(Signal::KILL).said
     }
 
-    /// Waits for it to end by itself.
+    /// Waits for its end.
     pub(super) fn ended(mut self) -> Ended {
         let start = Instant::now();
         let status = loop {
@@ -264,7 +264,7 @@ impl Follower {
 }
 
 impl Ended {
-    /// The exit code; a signal that ended it is a failure.
+    /// The exit code; fails if a signal ended it.
     pub(super) fn code(&self) -> i32 {
         assert_eq!(self.status.signal(), None, "killed by a signal: {}", self.said.notices);
         self.status.code().unwrap()
@@ -285,7 +285,7 @@ impl Shared {
     }
 }
 
-/// Gives each line with its newline; what is at the end without one as well.
+/// Reads lines with their newlines; the last one may have none.
 fn lines(stream: impl Read, mut each: impl FnMut(String)) {
     let mut stream = BufReader::new(stream);
     let mut line = Vec::new();
@@ -294,7 +294,7 @@ fn lines(stream: impl Read, mut each: impl FnMut(String)) {
     }
 }
 
-/// What was said, short enough to be read.
+/// The output, shortened for messages.
 fn tell(said: &Said) -> String {
     let last: Vec<_> = said.hits.iter().rev().take(3).map(|hit| hit.0.to_string()).collect();
     format!("{} hits, the last {last:#?}\nother: {:#?}\nstderr: {}", said.hits.len(), said.other, said.notices)

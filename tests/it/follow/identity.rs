@@ -1,4 +1,4 @@
-//! Which log is which (E10-E13, E27): by its text, never by its name, its inode or its times.
+//! The identity of logs (E10-E13, E27): by content, never by name, inode or times.
 
 use std::fs::{self, FileTimes, OpenOptions};
 use std::os::unix::fs::MetadataExt as _;
@@ -10,7 +10,8 @@ use super::writer::Writer;
 use super::{settle, stage};
 use crate::harness;
 
-/// E10. The next file may get the inode of the one before; while it is held open it cannot, so the follower is away then.
+/// E10. A new file may get the inode of a deleted one. That cannot happen while a follower holds it open, so the follower is
+/// stopped then.
 #[test]
 fn a_new_log_with_the_inode_of_the_old_one() {
     let (harness, mut writer) = stage();
@@ -37,7 +38,7 @@ fn a_new_log_with_the_inode_of_the_old_one() {
     }
 }
 
-/// E10. The same under a follower that runs.
+/// E10. The same while the follower runs.
 #[test]
 fn removed_and_made_again() {
     for mode in MODES {
@@ -54,7 +55,7 @@ fn removed_and_made_again() {
     }
 }
 
-/// E11. More than is hashed at the start of a log is the same in all of them, and in those that take their places.
+/// E11. All logs, and their replacements, have the same first bytes, more than are hashed.
 #[test]
 fn logs_that_begin_alike() {
     let (harness, _) = stage();
@@ -96,7 +97,7 @@ fn a_log_of_one_short_line_is_read_at_once() {
     settle(&harness, follower, &mut short);
 }
 
-/// E13. It waits, says so once, and takes the log when it comes, and when it comes again.
+/// E13. It waits with one notice, and reads the log when it appears, and when it appears again.
 #[test]
 fn a_log_that_does_not_exist_yet() {
     for mode in MODES {
@@ -115,13 +116,13 @@ fn a_log_that_does_not_exist_yet() {
         late.write(5);
         follower.until_seen(105..110);
         let said = settle(&harness, follower, &mut late);
-        // Once before it came, and once when it had gone, if that was seen.
+        // Once before it appeared, and once after it was removed, if that was noticed.
         let told = said.notices.lines().filter(|line| line.contains("late.log") && line.contains("waiting")).count();
         assert!((1..=2).contains(&told), "told {told} times: {}", said.notices);
     }
 }
 
-/// E27. The times of a file say nothing.
+/// E27. File times do not matter.
 #[test]
 fn times_of_files_do_not_matter() {
     let (harness, mut writer) = stage();

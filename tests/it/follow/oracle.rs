@@ -1,6 +1,6 @@
-//! What must have been reported: the numbers of all lines that are on the disk in the end, wherever a rotation put them.
+//! What must have been reported: the numbers of all lines on disk at the end, in any rotated file.
 //!
-//! Lines that a rotation destroyed may have been reported or not; nothing may be reported that nobody wrote.
+//! Lines that a rotation destroyed may have been reported or not. Nothing may be reported that was not written.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs;
@@ -15,7 +15,7 @@ use serde_json::Value;
 pub(super) struct Hit(pub(super) Value);
 
 impl Hit {
-    /// The number its line carries; none when the line is not one that was written.
+    /// The number in its line; `None` if the line was not written by the test.
     pub(super) fn number(&self) -> Option<u64> {
         let digits = self.0["target"].as_str()?.strip_prefix("/.git/config?n=")?;
         (digits.len() == DIGITS && digits.bytes().all(|b| b.is_ascii_digit())).then(|| digits.parse().unwrap())
@@ -37,10 +37,10 @@ impl Hit {
 /// Digits of a number.
 pub(super) const DIGITS: usize = 7;
 
-/// The numbers that are on the disk, each with its offset in the text of its file.
+/// The numbers on disk, each with its offset in the text of its file.
 pub(super) type Disk = BTreeMap<u64, u64>;
 
-/// Reads every file below a folder. Half a line at an end is not yet a line.
+/// Reads every file in a folder. A partial line at the end does not count.
 pub(super) fn on_disk(folder: &Path) -> Disk {
     let mut disk = Disk::new();
     collect(folder, &mut disk);
@@ -90,7 +90,7 @@ fn number(line: &[u8]) -> Option<u64> {
     std::str::from_utf8(line.get(at..at + DIGITS)?).ok()?.parse().ok()
 }
 
-/// Lost 0, doubled 0, garbled 0, and each file in its order, over all runs together.
+/// Nothing lost, repeated or garbled, and each file in order, over all runs together.
 pub(super) fn exactly_once(disk: &Disk, runs: &[&[Hit]]) -> Result<(), String> {
     let mut seen = BTreeSet::new();
     for hit in runs.iter().copied().flatten() {
@@ -103,7 +103,7 @@ pub(super) fn exactly_once(disk: &Disk, runs: &[&[Hit]]) -> Result<(), String> {
     at_least_once(disk, runs)
 }
 
-/// Lost 0, garbled 0, and what came again came with the same id, and not in the same run.
+/// Nothing lost or garbled, and repeated hits have the same ID and are from another run.
 pub(super) fn at_least_once(disk: &Disk, runs: &[&[Hit]]) -> Result<(), String> {
     let (mut seen, mut ids) = (HashMap::new(), HashMap::new());
     for run in runs {
@@ -127,7 +127,7 @@ pub(super) fn at_least_once(disk: &Disk, runs: &[&[Hit]]) -> Result<(), String> 
     if lost.is_empty() { Ok(()) } else { Err(format!("lost {} of {}, the first {first:?}", lost.len(), disk.len())) }
 }
 
-/// Each generation is told from its start to its end, and once.
+/// Each generation is reported from its start to its end, once.
 fn in_order(run: &[Hit]) -> Result<(), String> {
     let mut last: HashMap<&str, (u64, u64, u64)> = HashMap::new();
     for hit in run {

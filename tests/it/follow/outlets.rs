@@ -1,4 +1,4 @@
-//! Standard output that is full, gone, slow or closed (E25, G2, G4, G6, G7, G14), and what people see.
+//! Standard output that is full, closed or slow (E25, G2, G4, G6, G7, G14), and the output for people.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::Write as _;
@@ -22,7 +22,7 @@ fn a_full_device() {
     assert!(!ended.said.notices.is_empty());
 }
 
-/// G4, G14. The disk is full in the middle of a line; what was not written whole is told by the next run.
+/// G4, G14. The disk is full in the middle of a line; what was not written completely is reported by the next run.
 #[test]
 fn a_disk_that_fills_up() {
     if !has("prlimit") {
@@ -37,7 +37,7 @@ fn a_disk_that_fills_up() {
     let ended = Follower::start_to(&mut limited, file.into()).ended();
     assert_eq!(ended.code(), 4, "{}", ended.said.notices);
     let text = fs::read_to_string(&output).unwrap();
-    // Half a line at the end is no report of its line.
+    // A partial line at the end does not report its hit.
     let first: Vec<Hit> =
         text.split_inclusive('\n').filter(|line| line.ends_with('\n')).map(|line| Hit(serde_json::from_str(line).unwrap())).collect();
     assert!(!first.is_empty() && first.len() < 500, "{}", first.len());
@@ -46,7 +46,7 @@ fn a_disk_that_fills_up() {
     at_least_once(&on_disk(&harness.path("log")), &[&first, &follower.end().hits]).unwrap();
 }
 
-/// G6. The reader leaves between two lines: no complaint, and what it did not get is told to the next one.
+/// G6. The reader closes the pipe between two lines: no error is printed, and the rest is reported by the next run.
 #[test]
 fn a_reader_that_closes_the_pipe() {
     let (harness, _) = stage();
@@ -63,7 +63,7 @@ fn a_reader_that_closes_the_pipe() {
     assert_eq!(follower.end().hits.len(), 5);
 }
 
-/// G7. No descriptor of ours takes the place of one that was closed.
+/// G7. No descriptor of the process replaces a closed one.
 #[test]
 fn closed_streams() {
     for closed in [">&-", "2>&-", ">&- 2>&-"] {
@@ -72,7 +72,7 @@ fn closed_streams() {
         let line = format!(r#"exec "$0" {} --state state log/access.log {closed}"#, FOLLOW.join(" "));
         let mut follower = Follower::start(&mut harness.shell(&line));
         if closed.starts_with('>') {
-            // What is said goes nowhere; that it was read is seen in the state.
+            // Messages are lost; the state shows that the log was read.
             follower.until_process("a state", |_| harness.path("state/follow.json").exists());
         } else {
             follower.until_seen(0..10);
@@ -84,7 +84,7 @@ fn closed_streams() {
     }
 }
 
-/// E25. The log is the buffer: nothing is read ahead of a reader that is slow.
+/// E25. The log is the buffer: a slow reader stops the reading.
 #[test]
 fn a_slow_reader() {
     const LINES: u64 = 8000;
@@ -107,7 +107,7 @@ fn a_slow_reader() {
     assert!(most < 150_000 && all < 150_000, "{most} kB before it was read, {all} kB after");
 }
 
-/// One line a hit, nothing of a log that acts on a terminal, and a summary at the end.
+/// One line per hit, escaped for terminals, and a summary at the end.
 #[test]
 fn prints_lines_and_a_summary() {
     let harness = Harness::new();
@@ -124,7 +124,7 @@ fn prints_lines_and_a_summary() {
     assert!(said.other.len() > before, "no summary: {text}");
 }
 
-/// Repeats of one client and rule are a count, told when it rests; with `--fold off` each is a line.
+/// Repeats of one client and rule are printed as a count after the client was idle; with `--fold off` each is a line.
 #[test]
 fn repeats_are_folded() {
     for (fold, whole) in [("on", false), ("off", true)] {
@@ -144,7 +144,7 @@ fn repeats_are_folded() {
     }
 }
 
-/// A mistake is told at once, not waited with.
+/// Usage errors are reported immediately.
 #[test]
 fn inputs_that_cannot_be_followed_are_refused() {
     let harness = Harness::new();
@@ -155,7 +155,7 @@ fn inputs_that_cannot_be_followed_are_refused() {
     }
 }
 
-/// After `kill -9` in the middle of a line, the next run begins a line of its own, and prints what was cut whole.
+/// After `kill -9` in the middle of a line, the next run starts a new line and prints the partial one completely.
 #[test]
 fn a_partial_line_of_a_killed_run_is_ended() {
     let (harness, mut writer) = stage();

@@ -1,4 +1,4 @@
-//! Rotations of every kind under a writer that does not wait (E1-E9, E15, E23, E29, E30).
+//! Rotations of every kind during writes (E1-E9, E15, E23, E29, E30).
 
 use std::fs;
 use std::path::Path;
@@ -11,14 +11,14 @@ use super::oracle::{exactly_once, on_disk};
 use super::writer::{Reopen, Writer};
 use super::{settle, stage};
 
-/// Whether the follower stands still while the log is rotated.
+/// Whether the follower is stopped during the rotation.
 #[derive(Clone, Copy, PartialEq)]
 enum Stall {
     No,
     Yes,
 }
 
-/// Rotates under a writer that writes all the time, and compares with the disk.
+/// Rotates while a writer writes continuously, and compares with the disk.
 fn rotated(test: &str, watch: &[&str], directives: &str, told: bool, rotations: u32, stall: Stall) {
     let (harness, writer) = stage();
     fs::create_dir(harness.path("log/old")).unwrap();
@@ -34,7 +34,7 @@ fn rotated(test: &str, watch: &[&str], directives: &str, told: bool, rotations: 
         follower.until("the writer writes", |said| said.hits.len() > before + 100);
         if stall == Stall::Yes {
             follower.stall();
-            // Something to be missed.
+            // Lines that could be missed.
             thread::sleep(Duration::from_millis(70));
         }
         logrotate.rotate();
@@ -46,7 +46,7 @@ fn rotated(test: &str, watch: &[&str], directives: &str, told: bool, rotations: 
     settle(&harness, follower, &mut busy.stop());
 }
 
-/// The log itself, in this mode.
+/// The log in this mode.
 fn log_in<'a>(mode: &[&'a str]) -> Vec<&'a str> {
     mode.iter().copied().chain(["log/access.log"]).collect()
 }
@@ -85,7 +85,7 @@ fn copytruncate_and_compress_while_the_follower_is_stopped() {
     rotated("E4, compressed", &log_in(MODES[0]), "copytruncate\ncompress", false, 3, Stall::Yes);
 }
 
-/// E5. Its size says nothing: the log is longer than before when it is looked at again.
+/// E5. The size does not show it: the log is longer than before at the next poll.
 #[test]
 fn copytruncate_and_grown_past_its_old_size() {
     for mode in MODES {
@@ -109,7 +109,7 @@ fn compress_at_once() {
     rotated("E6, stalled", &log_in(MODES[1]), "create\ncompress", true, 3, Stall::Yes);
 }
 
-/// E6. What was not read before the log was packed is read from the packed one.
+/// E6. What was not read before compression is read from the compressed file.
 #[test]
 fn compressed_while_not_running() {
     let (harness, mut writer) = stage();
@@ -170,7 +170,7 @@ fn renamecopy() {
     rotated("E7, renamecopy, stalled", &log_in(MODES[0]), "create\nrenamecopy", true, 2, Stall::Yes);
 }
 
-/// What a rotation leaves is no new log.
+/// Rotated files are not new logs.
 #[test]
 fn a_folder_is_followed_through_rotations() {
     rotated("a folder, create", &["log"], "create", true, 4, Stall::No);
@@ -206,7 +206,7 @@ fn three_rotations_while_the_follower_is_stopped() {
     }
 }
 
-/// E9. The rest of the old log first, then what is between, then the new one.
+/// E9. The rest of the old log first, then the ones between, then the new one.
 #[test]
 fn rotations_while_not_running() {
     for directives in ["create", "create\ncompress\ndelaycompress", "copytruncate", "copytruncate\ncompress"] {
@@ -250,7 +250,7 @@ fn moved_away_and_back() {
     }
 }
 
-/// E23. The rest comes into the old log, under its new name.
+/// E23. The rest is written to the old log, under its new name.
 #[test]
 fn a_line_split_by_a_rotation() {
     for mode in MODES {
@@ -270,7 +270,7 @@ fn a_line_split_by_a_rotation() {
     }
 }
 
-/// E29, E30. What was drained is let go, also when it was deleted: otherwise the disk would not get its space back.
+/// E29, E30. Logs that were read to the end are closed, also deleted ones: otherwise their disk space would not be freed.
 #[test]
 fn descriptors_are_closed_after_many_quick_rotations() {
     let (harness, mut writer) = stage();
@@ -300,7 +300,7 @@ fn leads_to_log(path: &Path) -> bool {
     path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("access.log"))
 }
 
-/// The rig's own: logrotate does what the cases need of it.
+/// A test of the harness: logrotate does what the cases need.
 #[test]
 fn the_disk_holds_all_lines_after_a_rotation() {
     let (harness, mut writer) = stage();

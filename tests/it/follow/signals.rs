@@ -1,4 +1,4 @@
-//! Signals (F3, F4): an end at a line boundary, an end at once, rules anew, a summary on request.
+//! Signals (F3, F4): a clean stop, an immediate end, a reload of rules, a summary.
 
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ fn term_and_int_stop_a_run_cleanly() {
     }
 }
 
-/// F3. Nobody reads, so the first cannot be obeyed; the second needs nobody.
+/// F3. With a full pipe the first signal cannot stop the run; the second one ends the process.
 #[test]
 fn a_second_int_ends_the_process() {
     let (harness, mut writer) = stage();
@@ -31,7 +31,7 @@ fn a_second_int_ends_the_process() {
     let follower = Follower::start_unread(&mut command(&harness, &["log"]));
     until_stuck(&follower);
     follower.signal(Signal::INT);
-    // Signals of one kind are not counted: the first must have been taken before the second is sent.
+    // Signals of one kind are not queued: the first must have been handled before the second is sent.
     std::thread::sleep(Duration::from_millis(100));
     if follower.process_state() != 'Z' {
         follower.signal(Signal::INT);
@@ -39,7 +39,7 @@ fn a_second_int_ends_the_process() {
     assert_eq!(follower.ended().code(), 130);
 }
 
-/// Waits until it writes to a pipe that nobody reads: it sleeps, and takes no time any more.
+/// Waits until it blocks in a write: it sleeps and uses no CPU time.
 pub(super) fn until_stuck(follower: &Follower) {
     let (mut before, mut calm) = (0, 0);
     follower.until_process("the pipe is full", |follower| {
@@ -58,7 +58,7 @@ fn rules(paths: &str) -> String {
     )
 }
 
-/// F4. New rules hold for what comes; broken ones change nothing, and that is said.
+/// F4. New rules apply to later lines; invalid ones change nothing, and an error is printed.
 #[test]
 fn hup_reloads_the_rules() {
     let harness = Harness::new();
@@ -90,7 +90,7 @@ fn hup_reloads_the_rules() {
     follower.end();
 }
 
-/// It does not say when it is done, so it is asked until it knows.
+/// It does not say when it has reloaded, so the test sends requests until it has.
 fn until_known(follower: &Follower, hits: usize, mut ask: impl FnMut()) {
     follower.until_process("new rules", |follower| {
         ask();
@@ -98,7 +98,7 @@ fn until_known(follower: &Follower, hits: usize, mut ask: impl FnMut()) {
     });
 }
 
-/// USR1, on standard error, while hits go on as lines of JSON on the other.
+/// USR1 prints to standard error, while hits continue as JSON lines on standard output.
 #[test]
 fn usr1_prints_a_summary() {
     let (harness, _) = stage();
@@ -118,7 +118,7 @@ fn usr1_prints_a_summary() {
     assert!(said.notices.contains("192.0.2.7"), "no client in the summary: {}", said.notices);
 }
 
-/// Signals that come together, again and again, end nothing and lose nothing.
+/// Many signals at the same time stop nothing and lose nothing.
 #[test]
 fn hup_and_usr1_under_load() {
     let (harness, writer) = stage();

@@ -1,5 +1,5 @@
-//! Runs that end and begin again (F3, F5, F9-F13): by their state, exactly once after a clean stop; after a kill nothing
-//! is lost, and what comes again comes with the same id.
+//! Runs that stop and start again (F3, F5, F9-F13): with a state, each hit is reported exactly once after a clean stop;
+//! after a kill nothing is lost, and repeated hits have the same ID.
 
 use std::fs::{self, File};
 use std::os::unix::fs::{PermissionsExt as _, symlink};
@@ -15,13 +15,13 @@ use crate::harness::{Harness, finish, skip, wait};
 
 const STATE: [&str; 3] = ["--state", "state", "log/access.log"];
 
-/// Moves the log away as logrotate does; the writer keeps what it has open.
+/// Moves the log away as logrotate does; the writer keeps its open file.
 fn rotate(harness: &Harness, round: u64) {
     fs::rename(harness.path("log/access.log"), harness.path(format!("log/access.log.{round}"))).unwrap();
     File::create(harness.path("log/access.log")).unwrap();
 }
 
-/// Runs again and again under a busy writer and its rotations; each run is ended by `end`, the last one cleanly.
+/// Repeats runs with a busy writer and rotations; each run is ended by `end`, the last one cleanly.
 fn again_and_again(mode: &[&str], rounds: u64, end: impl Fn(Follower) -> Vec<Hit>) -> (Harness, Vec<Vec<Hit>>) {
     let (harness, writer) = stage();
     let args = [mode, &STATE].concat();
@@ -64,7 +64,7 @@ fn kills_lose_nothing_and_repeated_hits_have_the_same_id() {
     }
 }
 
-/// F1, in small: killed at any moment from the start on, also before it said anything.
+/// F1 with few rounds: killed at any time from the start on, also before any output.
 #[test]
 fn kills_at_any_moment() {
     let (harness, writer) = stage();
@@ -90,7 +90,7 @@ fn kills_at_any_moment() {
     at_least_once(&on_disk(&harness.path("log")), &runs.iter().map(Vec::as_slice).collect::<Vec<_>>()).unwrap();
 }
 
-/// F3. The half that was read is not done: its line belongs to the next run.
+/// F3. A partial line is not consumed: it belongs to the next run.
 #[test]
 fn a_stop_in_the_middle_of_a_line() {
     let (harness, mut writer) = stage();
@@ -108,7 +108,7 @@ fn a_stop_in_the_middle_of_a_line() {
     exactly_once(&on_disk(&harness.path("log")), &[&runs[0], &runs[1]]).unwrap();
 }
 
-/// F18. A run with nothing new says nothing, and the next one goes on.
+/// F18. A run with nothing new prints nothing, and the next one continues.
 #[test]
 fn a_run_with_nothing_new() {
     let (harness, mut writer) = stage();
@@ -127,7 +127,7 @@ fn a_run_with_nothing_new() {
     exactly_once(&on_disk(&harness.path("log")), &runs.iter().map(Vec::as_slice).collect::<Vec<_>>()).unwrap();
 }
 
-/// F9, F10. Held by another run: 5, at once, and the other goes on. Its death lets it go.
+/// F9, F10. Locked by another run: exits with 5 immediately, and the other run continues. The lock ends with its process.
 #[test]
 fn only_one_run_at_a_time() {
     let (harness, mut writer) = stage();
@@ -157,14 +157,14 @@ fn with_state() -> (Harness, Vec<PathBuf>) {
     (harness, files)
 }
 
-/// Tries to follow, which must be refused before anything is read.
+/// Tries to follow, which must fail before anything is read.
 fn refused(harness: &Harness, what: &str) -> String {
     let run = wait(crate::harness::spawn(&mut command(harness, &STATE)));
     assert_eq!((run.code, run.stdout.len()), (2, 0), "{what}: {}", run.stderr);
     run.stderr
 }
 
-/// F5. Neither from the start, which would double, nor from the end, which would lose.
+/// F5. Starts neither at the start, which would repeat hits, nor at the end, which would lose some.
 #[test]
 fn a_damaged_state_is_refused() {
     for (what, damage) in [
@@ -187,7 +187,7 @@ fn a_damaged_state_is_refused() {
             assert!(said.contains("--reset-state"), "{what}: {said}");
             assert_eq!(fs::read(file).unwrap(), before, "{what}");
         }
-        // Told so, it begins anew.
+        // With `--reset` it starts again.
         let mut follower = follow(&harness, &["--reset-state", "--state", "state", "log/access.log"]);
         follower.until_seen(0..10);
         follower.end();
@@ -210,7 +210,7 @@ fn leftovers_of_a_killed_run_are_ignored() {
     assert_eq!(follower.end().hits.len(), 5);
 }
 
-/// F11, F13. What others may write to says nothing that can be relied on.
+/// F11, F13. A state that others may write to cannot be trusted.
 #[test]
 fn a_state_that_others_may_write_to_is_refused() {
     let (harness, files) = with_state();
@@ -228,7 +228,7 @@ fn a_state_that_others_may_write_to_is_refused() {
     assert_eq!(follower.end().hits.len(), 1);
 }
 
-/// F12, K2. No link leads out of the state.
+/// F12, K2. Links in the state folder are not followed.
 #[test]
 fn links_in_the_state_are_refused() {
     let (harness, files) = with_state();
@@ -244,7 +244,7 @@ fn links_in_the_state_are_refused() {
     }
 }
 
-/// What is written is for nobody else, whatever the mask of the caller is (G12).
+/// The files are private with any umask (G12).
 #[test]
 fn the_state_is_private() {
     let (harness, _) = stage();
@@ -259,7 +259,7 @@ fn the_state_is_private() {
     assert_eq!(fs::metadata(harness.path("state")).unwrap().permissions().mode() & 0o077, 0);
 }
 
-/// G3. A state that cannot be written is an error, not a run without one.
+/// G3. A state that cannot be written is an error.
 #[test]
 fn a_state_that_cannot_be_written() {
     let (harness, _) = stage();

@@ -1,4 +1,5 @@
-//! Logs whose lines do not parse, and files that are no logs: each is named once, and the lines of the former are matched.
+//! Logs whose lines do not parse, and files that are not logs: each is reported once, and the lines of the former are
+//! matched.
 
 use std::fs::OpenOptions;
 use std::io::Write as _;

@@ -1,4 +1,4 @@
-//! What tells of changes, and what does not (E14, E16-E19, E26, E28): a wake-up may be missing, a line may not.
+//! Events of changes and their limits (E14, E16-E19, E26, E28): events may be lost, lines may not.
 
 use std::fs;
 use std::process::Command;
@@ -35,7 +35,7 @@ fn a_folder_that_is_removed_and_created_again() {
     }
 }
 
-/// E16. More happens than the system keeps for us, and a new log comes in the middle of it.
+/// E16. More events than the system queues, and a new log among them.
 #[test]
 fn a_queue_that_overflows() {
     let limit: u64 = fs::read_to_string("/proc/sys/fs/inotify/max_queued_events").map_or(0, |text| text.trim().parse().unwrap());
@@ -63,7 +63,7 @@ fn a_queue_that_overflows() {
     settle(&harness, follower, &mut writer);
 }
 
-/// E17. Both limits, each in a name space of its own, so that nobody else meets them.
+/// E17. Both inotify limits, each in its own namespace, so that no other process is affected.
 #[test]
 fn no_watches_left() {
     for limit in ["max_inotify_instances", "max_inotify_watches"] {
@@ -87,7 +87,7 @@ fn no_watches_left() {
     }
 }
 
-/// E18. The layer below is written to by somebody else.
+/// E18. Another process writes to the lower layer.
 #[test]
 fn the_lower_layer_of_an_overlay() {
     let (harness, mut writer) = stage();
@@ -105,7 +105,7 @@ fn the_lower_layer_of_an_overlay() {
     settle(&harness, follower, &mut writer);
 }
 
-/// E19. The mount keeps the old log for ever: that cannot be helped, but it is said.
+/// E19. The mount keeps the old log for ever, which a notice reports.
 #[test]
 fn a_single_file_that_is_mounted() {
     let (harness, mut writer) = stage();
@@ -126,7 +126,7 @@ fn a_single_file_that_is_mounted() {
     assert_eq!(said.hits.len(), 20);
 }
 
-/// E26. A thousand quiet logs and one that never rests.
+/// E26. A thousand quiet logs and a busy one.
 #[test]
 fn a_busy_log_does_not_delay_the_others() {
     for mode in MODES {
@@ -146,7 +146,7 @@ fn a_busy_log_does_not_delay_the_others() {
     }
 }
 
-/// E28. A log that may only be appended to: nothing else is asked of it.
+/// E28. An append-only log is only read.
 #[test]
 fn an_append_only_log() {
     let (harness, mut writer) = stage();

@@ -1,4 +1,4 @@
-//! Rotated logs that are packed while `report` runs from cron, in every packing.
+//! Rotated logs that are compressed while `report` runs from cron, in every format.
 
 use std::fs;
 
@@ -7,7 +7,7 @@ use super::site::{LOG, Site, numbered};
 use crate::compression::COMPRESSIONS;
 use crate::harness::Harness;
 
-/// C10, C11. Packed between two runs, and a run while it is being packed.
+/// C10, C11. Compressed between two runs, and a run during compression.
 #[test]
 fn a_rotated_log_counts_once_with_any_compression() {
     for compression in COMPRESSIONS {
@@ -34,7 +34,7 @@ fn a_rotated_log_counts_once_with_any_compression() {
     }
 }
 
-/// C10. Lines that nobody read before the log was packed.
+/// C10. Lines that were not read before the log was compressed.
 #[test]
 fn lines_compressed_before_they_were_read_are_read() {
     for compression in COMPRESSIONS {
@@ -54,7 +54,7 @@ fn lines_compressed_before_they_were_read_are_read() {
     }
 }
 
-/// C11, C12. A log that is written packed, part by part, as nginx does with `gzip` and `flush`.
+/// C11, C12. A log that is written compressed, part by part, as nginx does with `gzip` and `flush`.
 #[test]
 fn a_growing_compressed_log_counts_part_by_part() {
     for compression in COMPRESSIONS {

@@ -1,18 +1,18 @@
-//! Runs before, between and after rotations of every mode (point 2), with the newest log given alone, with its siblings, by
-//! its folder and by a pattern: the totals are those of one `scan` over all lines.
+//! Runs before, between and after rotations of every mode, with the newest log given alone, with its siblings, by its folder
+//! and by a glob: the totals are those of one `scan` over all lines.
 //!
-//! The server waits for each rotation, so that even `copytruncate` destroys nothing.
+//! The server pauses during rotations, so that even `copytruncate` loses nothing.
 
 use super::harness::{QUICK, entries, full, well};
 use super::site::{LOG, Site};
 use crate::follow::logrotate::Logrotate;
 use crate::harness::Harness;
 
-/// How the log is named on the command line.
+/// How the log is given on the command line.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Given {
     Alone,
-    /// As a shell does with `access.log*`: whatever is there when the run starts.
+    /// As a shell expands `access.log*`: the files that exist when the run starts.
     WithSiblings,
     Folder,
     Pattern,
@@ -34,20 +34,20 @@ impl Given {
     }
 }
 
-/// Whether the server still writes into what was moved away.
+/// Whether the server still writes to the rotated file.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Writes {
     On,
     Not,
 }
 
-/// Between which of the steps a run is made: a bit a step.
+/// After which of the steps a run is made: one bit per step.
 const RUNS: [u32; 5] = [0b1111_1111, 0b1000_0001, 0b1010_1011, 0b1001_0101, 0b1100_0001];
 
-/// Writes and rotates, with runs in between, and adds up.
+/// Writes and rotates, with runs in between, and sums up.
 fn rotated(directives: &str, writes: Writes) {
     for (n, given) in GIVEN.into_iter().enumerate() {
-        // Not in full: a run at each step, and one of the other ways with each way of naming.
+        // In the short test: a run at each step, and one other set of steps for each way of giving the log.
         for (_, runs) in RUNS.into_iter().enumerate().filter(|&(m, _)| full() || m == 0 || m == n + 1) {
             let harness = Harness::new();
             let mut site = Site::new(&harness);
@@ -129,7 +129,7 @@ fn copytruncate_and_delaycompress() {
     rotated("copytruncate\ncompress\ndelaycompress", Writes::Not);
 }
 
-/// Two rotations within a second have names of their own here: a number that counts nanoseconds is not to be had.
+/// Two rotations within a second get different names here, because the real names would be the same.
 #[test]
 fn dateext() {
     dated("create\ndateext\ndateformat -%Y%m%d-%s");
@@ -160,7 +160,7 @@ fn dated(directives: &str) {
     }
 }
 
-/// A first run that comes after rotations: by the folder or a pattern it reads them all.
+/// A first run after rotations: with the folder or a glob it reads all of them.
 #[test]
 fn a_first_run_after_rotations() {
     for given in [Given::WithSiblings, Given::Folder, Given::Pattern] {
@@ -183,7 +183,7 @@ fn a_first_run_after_rotations() {
     }
 }
 
-/// The way of naming changes from run to run.
+/// The way of giving the log changes from run to run.
 #[test]
 fn one_log_with_several_names() {
     let harness = Harness::new();

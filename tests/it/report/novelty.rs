@@ -1,4 +1,4 @@
-//! `new.csv` against a slow reference: everything a scan of a run's lines finds that no scan of earlier lines has found.
+//! `new.csv` against a slow reference: everything that a scan of a run's lines finds and no scan of earlier lines has found.
 
 use std::collections::BTreeSet;
 
@@ -7,17 +7,17 @@ use serde_json::Value;
 use super::harness::{Out, Row, number, well};
 use crate::harness::{Harness, Rng, line, sized};
 
-/// The kinds that are decided by the rows of a report, in the order of the table.
+/// The kinds that are determined by the rows of a report, in the order of the table.
 pub(super) const KINDS: [&str; 4] = ["answer", "rule", "path", "client"];
 
-/// What was seen so far, slowly: every key of every kind.
+/// The reference: every key of every kind seen so far.
 #[derive(Default)]
 pub(super) struct Reference {
     seen: BTreeSet<(String, String)>,
 }
 
 impl Reference {
-    /// What is new in a report over lines that were not there before.
+    /// What is new in a report over these lines.
     pub(super) fn take(&mut self, report: &Value) -> BTreeSet<(String, String)> {
         let rows = |list: &str| report[list].as_array().unwrap().clone();
         let keys = |list: &str, key: &str| rows(list).iter().map(|row| text(row, key)).collect::<Vec<_>>();
@@ -74,7 +74,7 @@ fn lines(rng: &mut Rng, count: u64) -> String {
                 _ => format!("/page/{}", rng.below(100)),
             };
             let status = if rng.below(25) == 0 { 200 } else { 404 };
-            // Of unlike sizes: no two answers are one page for everything.
+            // Of different sizes: no two answers count as one soft 404.
             sized(&line(&client, &format!("GET {path} HTTP/1.1"), status), rng.size())
         })
         .collect()
@@ -100,7 +100,7 @@ fn new_lists_what_no_earlier_run_has_seen() {
     assert!(KINDS.iter().all(|kind| reference.seen.iter().any(|(seen, _)| seen == kind)), "some kind never came");
 }
 
-/// Answers first, and in each kind the worst first.
+/// Answers first, and in each kind the most severe first.
 fn in_order(rows: &[Row]) {
     let kinds = ["answer", "rule", "path", "client", "campaign"];
     let levels = ["critical", "high", "medium", "low", "info"];
@@ -113,7 +113,7 @@ fn in_order(rows: &[Row]) {
     }
 }
 
-/// The line that a new thing names is where it stands.
+/// New entries have the right line.
 #[test]
 fn new_rows_have_their_line() {
     let harness = Harness::new();
@@ -133,7 +133,7 @@ fn new_rows_have_their_line() {
     }
 }
 
-/// A day's folder lists everything that was first seen on that day, however many runs it took.
+/// The folder of a day lists everything that was first seen on that day, over any number of runs.
 #[test]
 fn a_day_lists_what_was_first_seen_on_it() {
     let harness = Harness::new();
@@ -171,7 +171,7 @@ fn new_answers_are_distinguished_by_host() {
     assert!(answers(at("one.example") + &at("two.example") + &at("two.example")).is_empty());
 }
 
-/// The same list of probes from several networks is a campaign, new once, whoever carries it on.
+/// The same list of probes from several networks is a campaign, new once, whichever clients continue it.
 #[test]
 fn a_campaign_is_new_once() {
     let harness = Harness::new();
@@ -194,7 +194,7 @@ fn a_campaign_is_new_once() {
     assert!(!Out::read(&harness).last().report["campaigns"].as_array().unwrap().is_empty(), "it is there, and not new");
 }
 
-/// A run in which nothing is new has a table with a header and no row.
+/// A run without anything new has a table with a header and no rows.
 #[test]
 fn nothing_new_among_new_lines() {
     let harness = Harness::new();

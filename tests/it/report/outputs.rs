@@ -1,6 +1,7 @@
-//! Where reports go (group G): full disks, limits, readers that leave, closed descriptors, modes, groups and links.
+//! Where reports go (group G): full disks, limits, closed pipes, closed descriptors, modes, groups and links.
 //!
-//! An output that cannot be written is exit code 4, moves no checkpoint and leaves nothing half: the next run tells it all.
+//! An output that cannot be written results in exit code 4, moves no checkpoint and leaves nothing partial: the next run
+//! reports everything.
 
 use std::fs::{self, OpenOptions, Permissions};
 use std::io::{Read as _, Write as _, pipe};
@@ -14,7 +15,7 @@ use super::mounts::{self, mounting};
 use super::site::Site;
 use crate::harness::{Harness, Run, finish, has, skip};
 
-/// A site with a run behind it, and so many new lines that no small disk holds their report.
+/// A site with an earlier run, and so many new lines that no small disk can hold their report.
 fn full(harness: &Harness) -> Site<'_> {
     let mut site = Site::new(harness);
     site.write(3);
@@ -23,7 +24,7 @@ fn full(harness: &Harness) -> Site<'_> {
     site
 }
 
-/// G1. Reports lie on a disk that is full, and are told when there is room again.
+/// G1. The disk of the reports is full, and they are written when there is space again.
 #[test]
 fn the_disk_for_reports_is_full() {
     let harness = Harness::new();
@@ -44,7 +45,7 @@ fn the_disk_for_reports_is_full() {
     site.settle("a disk that was full");
 }
 
-/// G5. A quota that is used up: writes of the reports, and that of the state, fail with its error.
+/// G5. An exhausted quota: writes of the reports and of the state fail with its error.
 #[test]
 fn an_exhausted_quota() {
     if !can_trace("G5") {
@@ -89,7 +90,7 @@ fn the_disk_for_the_state_is_full() {
     site.settle("a disk that was full of other things");
 }
 
-/// D12, point 5. Nothing can be written to the state or to the reports at all.
+/// D12. Neither the state nor the reports can be written.
 #[test]
 fn a_read_only_disk() {
     for what in ["state", "out"] {
@@ -106,7 +107,7 @@ fn a_read_only_disk() {
     }
 }
 
-/// D12. The same by modes, for who is not root.
+/// D12. The same by modes, for other users than root.
 #[test]
 fn folders_without_write_permission() {
     const WHO: [&str; 4] = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"];
@@ -132,7 +133,7 @@ fn folders_without_write_permission() {
     site.settle("behind runs of somebody else");
 }
 
-/// G2. The mail cannot be written; the folders are the truth, and they are there.
+/// G2. The mail cannot be printed; the folders are complete.
 #[test]
 fn a_mail_to_a_full_device() {
     let harness = Harness::new();
@@ -165,7 +166,7 @@ fn a_limit_on_file_sizes() {
     site.settle("a limit that was lifted");
 }
 
-/// G6. Nobody reads the mail; the folders are there.
+/// G6. The mail is not read; the folders are complete.
 #[test]
 fn standard_output_closed_before_the_mail() {
     let harness = Harness::new();
@@ -177,7 +178,7 @@ fn standard_output_closed_before_the_mail() {
     assert_eq!(site.settle("a mail that nobody read").folders.len(), 2);
 }
 
-/// G7. What is closed is nobody's place to write to.
+/// G7. Closed descriptors are not written to.
 #[test]
 fn closed_descriptors() {
     for closed in [">&-", "2>&-", ">&- 2>&-", "<&- >&- 2>&-"] {
@@ -194,7 +195,7 @@ fn closed_descriptors() {
     }
 }
 
-/// G8. A pipe that is full and does not wait: the mail comes when there is room.
+/// G8. A full non-blocking pipe: the mail is printed when there is space.
 #[test]
 fn a_slow_reader_of_a_non_blocking_pipe() {
     let harness = Harness::new();
@@ -210,7 +211,7 @@ fn a_slow_reader_of_a_non_blocking_pipe() {
     let mut command = command(&harness, &Site::args(&[]));
     let child = command.stdout(writer).stderr(std::process::Stdio::piped()).spawn().unwrap();
     drop(command);
-    // Everything but the mail is done before anything is read.
+    // Everything but the mail is done before anything is read from the pipe.
     let start = std::time::Instant::now();
     while entries(&harness.path("out")).len() < 3 {
         assert!(start.elapsed() < crate::follow::follower::DEADLINE, "no second folder");
@@ -225,7 +226,7 @@ fn a_slow_reader_of_a_non_blocking_pipe() {
     site.settle("a slow reader");
 }
 
-/// G10. Neither a log nor the folder of one is a place for reports.
+/// G10. Neither a log nor its folder can be the folder of reports.
 #[test]
 fn no_log_is_overwritten() {
     let harness = Harness::new();
@@ -241,7 +242,7 @@ fn no_log_is_overwritten() {
     }
 }
 
-/// G10. Reports that lie where logs are looked for are not read as logs.
+/// G10. Reports in a folder of logs are not read as logs.
 #[test]
 fn reports_are_no_logs() {
     let harness = Harness::new();
@@ -261,7 +262,7 @@ fn reports_are_no_logs() {
     Out::read_as(&harness.path("log/out"), 0o600).sums().assert_same(&site.expected(), "reports beside the logs");
 }
 
-/// G12. Whatever the mask of the caller, and whatever is asked for.
+/// G12. With any umask and any mode.
 #[test]
 fn modes_of_files_and_folders() {
     for umask in ["000", "022", "077", "777"] {
@@ -293,7 +294,7 @@ fn an_invalid_mode_is_refused() {
         let run = site.try_run(&[&format!("--mode={mode}")]);
         assert_eq!((run.code, run.stdout.len()), (2, 0), "{mode}: {}", run.stderr);
     }
-    // Nobody but the owner writes what the owner reads later.
+    // Only the owner can write what the owner reads later.
     assert!(entries(&harness.path("out")).is_empty());
 }
 
@@ -319,7 +320,7 @@ fn reports_belong_to_the_given_group() {
     }
 }
 
-/// F14, K2. No link that lies in the folder leads a report elsewhere.
+/// F14, K2. Links in the folder are not followed.
 #[test]
 fn links_among_the_reports() {
     let harness = Harness::new();
@@ -329,7 +330,7 @@ fn links_among_the_reports() {
     fs::create_dir(harness.path("precious")).unwrap();
     harness.file("precious/report.json", "precious");
     let before = picture(&harness.path("precious"));
-    // Somebody made `latest` lead elsewhere: it is ours and is put right.
+    // Somebody changed the target of `latest`: it is replaced.
     fs::remove_file(harness.path("out/latest")).unwrap();
     symlink(harness.path("precious"), harness.path("out/latest")).unwrap();
     site.write(5);
@@ -351,7 +352,7 @@ fn links_among_the_reports() {
     assert!(picture(&harness.path("precious")) == before);
 }
 
-/// F14. A link in the place of a day's folder, or of the report in it, is an error and is not followed.
+/// F14. A link with the name of a day's folder, or of its report, is an error and is not followed.
 #[test]
 fn a_link_with_the_name_of_a_period() {
     let harness = Harness::new();
@@ -378,7 +379,7 @@ fn a_link_with_the_name_of_a_period() {
     site.settle("links in the place of a day");
 }
 
-/// F14. What the user keeps among the reports is left alone.
+/// F14. Other files among the reports are not touched.
 #[test]
 fn other_files_among_the_reports() {
     let harness = Harness::new();
@@ -435,7 +436,7 @@ fn a_day_that_was_deleted() {
     assert_eq!(Out::read(&harness).sums().get("hits"), 7);
 }
 
-/// A place that cannot be one is refused before anything is read.
+/// An unusable folder is refused before anything is read.
 #[test]
 fn an_out_folder_that_cannot_be_used() {
     let harness = Harness::new();
@@ -472,7 +473,7 @@ fn missing_arguments() {
         assert_eq!((run.code, run.stdout.len()), (2, 0), "{args:?}: {}", run.stderr);
         assert!(!run.stderr.is_empty() && entries(&harness.path("out")).is_empty(), "{args:?}");
     }
-    // And a log that is not there is an input that could not be read, as a pattern is that nothing matches: the rest goes on.
+    // And a missing log is an unreadable input, as is a glob without matches: the rest is reported.
     for gone in ["gone.log", "*.none"] {
         let run = report(&harness, &[gone, "access.log"]);
         assert!(run.code == 3 && run.stderr.contains(gone), "{gone}: {} {}", run.code, run.stderr);
@@ -480,7 +481,7 @@ fn missing_arguments() {
     assert_eq!(Out::read(&harness).sums().get("lines"), 5);
 }
 
-/// The two folders that are named may be links: where systemd gives a service a user of its own, they are.
+/// The given folders may be links, as systemd makes them with DynamicUser.
 #[test]
 fn the_given_folders_may_be_links() {
     let harness = Harness::new();

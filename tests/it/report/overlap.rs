@@ -1,6 +1,6 @@
-//! Two runs at a time, and what happens to a run while it runs (F3, F9, F10, G9).
+//! Two runs at a time, and changes during a run (F3, F9, F10, G9).
 //!
-//! A run that stands still at a chosen call (`interrupt`) holds the lock as long as the test wants.
+//! A run that is stopped at a chosen call (`interrupt`) holds the lock as long as the test needs.
 
 use std::fs::{self, File};
 use std::time::{Duration, Instant};
@@ -14,7 +14,7 @@ use super::site::{LOG, Site};
 use crate::follow::follower::DEADLINE;
 use crate::harness::{Harness, finish, spawn, wait};
 
-/// A site with a run behind it and new lines.
+/// A site with an earlier run and new lines.
 fn site(harness: &Harness) -> Site<'_> {
     let mut site = Site::new(harness);
     site.write(10);
@@ -40,7 +40,7 @@ fn the_second_run_ends_at_once() {
         assert!(second.stderr.contains("--wait"), "{}", second.stderr);
     }
     assert!(picture(&harness.path("state")) == before);
-    // What only looks needs no lock.
+    // Status and dry run need no lock.
     for look in ["--status", "--dry-run"] {
         assert_eq!(site.try_run(&[look]).code, 0, "{look}");
     }
@@ -56,7 +56,7 @@ fn the_second_run_waits_with_wait() {
     let lock = File::open(harness.path("state/report.lock")).unwrap();
     flock(&lock, FlockOperation::LockExclusive).unwrap();
     let mut second = spawn(&mut command(&harness, &Site::args(&["--wait"])));
-    // It has looked at the lock by then, and a run that does not wait has ended.
+    // It has tried the lock by then, and a run that does not wait has ended.
     let start = Instant::now();
     while start.elapsed() < Duration::from_millis(400) {
         assert!(second.try_wait().unwrap().is_none(), "it does not wait");
@@ -79,7 +79,8 @@ fn a_waiting_run_can_be_stopped() {
         flock(&lock, FlockOperation::LockExclusive).unwrap();
         let before = picture(&harness.path("out"));
         let mut second = spawn(&mut command(&harness, &Site::args(&["--wait"])));
-        // Again and again: the first may come before anyone listens, and that ends it too, but not in order.
+        // Repeated, because the first signal may come before the handler is installed, and then it ends the process
+        // immediately.
         let start = Instant::now();
         std::thread::sleep(Duration::from_millis(300));
         while second.try_wait().unwrap().is_none() {
@@ -126,7 +127,7 @@ fn the_lock_ends_with_its_process() {
     site.settle("behind a run that was killed");
 }
 
-/// F3. Told to end before the commit: nothing is committed, nothing is said, nothing is left.
+/// F3. Stopped before the commit: nothing is committed, printed or left.
 #[test]
 fn a_signal_before_the_commit() {
     if !can_trace("F3") {
@@ -146,7 +147,7 @@ fn a_signal_before_the_commit() {
     }
 }
 
-/// F3. Whenever the signal comes, the run is done whole or not at all.
+/// F3. At any time of the signal, the run is done completely or not at all.
 #[test]
 fn a_signal_during_the_commit() {
     if !can_trace("F3, within the commit") {
@@ -166,7 +167,7 @@ fn a_signal_during_the_commit() {
     }
 }
 
-/// F3. Standing in a log that it cannot stop reading, it ends with the second signal at the latest.
+/// F3. Blocked in reading a log, it ends with the second signal at the latest.
 #[test]
 fn a_signal_at_any_moment() {
     for round in 0..20 {

@@ -1,5 +1,5 @@
-//! The state of `report` (F5, F6, F8, F11-F13, F15, F16, F18-F20): damaged, foreign, in others' reach, moved, old; and what is asked
-//! of it by `--status`, `--dry-run`, `--reset` and `--from-start`.
+//! The state of `report` (F5, F6, F8, F11-F13, F15, F16, F18-F20): damaged, foreign, writable by others, moved, old; and
+//! `--status`, `--dry-run`, `--reset` and `--from-start`.
 
 use std::fs::{self, File};
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
@@ -16,7 +16,7 @@ use crate::harness::{Harness, Run, has, line};
 
 const STATE: &str = "state/report.json";
 
-/// A site with a run behind it, and five new lines.
+/// A site with an earlier run, and five new lines.
 fn site(harness: &Harness) -> Site<'_> {
     let mut site = Site::new(harness);
     site.write(10);
@@ -25,7 +25,7 @@ fn site(harness: &Harness) -> Site<'_> {
     site
 }
 
-/// Runs, which must be refused before anything is read or written.
+/// Runs, which must fail before anything is read or written.
 fn refused(site: &Site<'_>, args: &[&str], what: &str) -> Run {
     let before = picture(&site.harness.path("out"));
     let run = site.try_run(args);
@@ -34,7 +34,7 @@ fn refused(site: &Site<'_>, args: &[&str], what: &str) -> Run {
     run
 }
 
-/// What can be wrong with a state, and how to do it.
+/// What can be wrong with a state, and how to cause it.
 type Damage = (&'static str, fn(Vec<u8>) -> Vec<u8>);
 
 const DAMAGES: [Damage; 6] = [
@@ -50,7 +50,7 @@ const DAMAGES: [Damage; 6] = [
     ("zeros", |bytes| vec![0; bytes.len()]),
 ];
 
-/// F5. Neither from the start, which would double, nor from the end, which would lose.
+/// F5. Starts neither at the start, which would repeat hits, nor at the end, which would lose some.
 #[test]
 fn a_damaged_state_is_refused() {
     for (what, damage) in DAMAGES {
@@ -66,7 +66,7 @@ fn a_damaged_state_is_refused() {
             assert!(fs::read(harness.path(STATE)).unwrap() == bad, "{what}");
         }
         assert!(fs::read(harness.path("state/report.json.bad")).unwrap() == bad, "{what}: a copy is kept");
-        // With the good one back it goes on as if nothing had been.
+        // With the good state back it continues.
         fs::write(harness.path(STATE), good).unwrap();
         fs::remove_file(harness.path("state/report.json.bad")).unwrap();
         site.write(2);
@@ -75,7 +75,7 @@ fn a_damaged_state_is_refused() {
     }
 }
 
-/// F5, recovery. Told so, it starts as on the first run, and its folders get new numbers.
+/// F5. With `--reset` it starts as on the first run, and its folders get new numbers.
 #[test]
 fn reset_starts_again() {
     for damaged in [true, false] {
@@ -109,13 +109,13 @@ fn leftovers_of_a_killed_run_are_removed() {
     harness.file("out/.run-2.tmp/pairs.csv", "half");
     symlink("nowhere", harness.path("out/.latest.tmp")).unwrap();
     site.run(&[]);
-    // That is none of ours.
+    // Not created by probewatch.
     assert_eq!(fs::read_link(harness.path("out/.latest.tmp")).unwrap(), Path::new("nowhere"));
     fs::remove_file(harness.path("out/.latest.tmp")).unwrap();
     assert_eq!(site.settle("leftovers of a killed run").folders.len(), 2);
 }
 
-/// F8. The rules are others than in the runs before: that is said, once, and the run goes on.
+/// F8. The rules differ from those of earlier runs: a notice says so, once, and the run continues.
 #[test]
 fn changed_rules() {
     let harness = Harness::new();
@@ -130,7 +130,7 @@ fn changed_rules() {
     site.settle("other rules that find the same");
 }
 
-/// F11, F13. What others may write to says nothing that can be relied on.
+/// F11, F13. A state that others may write to cannot be trusted.
 #[test]
 fn a_state_that_others_may_write_to() {
     let harness = Harness::new();
@@ -160,7 +160,7 @@ fn a_folder_of_others_may_be_trusted() {
     site.settle("a state that others could write to");
 }
 
-/// F12, K2, point 5. No link leads out of the state.
+/// F12, K2. Links in the state folder are not followed.
 #[test]
 fn links_in_the_state() {
     let harness = Harness::new();
@@ -182,7 +182,7 @@ fn links_in_the_state() {
     site.settle("a link where the new state is written");
 }
 
-/// F15. Numbers of devices and inodes are hints: the text says which log it is.
+/// F15. Device and inode numbers are hints: the content identifies the log.
 #[test]
 fn logs_on_another_device() {
     let harness = Harness::new();
@@ -206,7 +206,7 @@ fn logs_on_another_device() {
     assert_eq!(site.settle("another device").folders.len(), 2);
 }
 
-/// F15. The same file with another inode, as a restored backup has.
+/// F15. The same file with another inode, as in a restored backup.
 #[test]
 fn copied_logs() {
     let harness = Harness::new();
@@ -223,7 +223,7 @@ fn copied_logs() {
     }
 }
 
-/// F16, point 5. An older copy of a log: what is new in it is told, and that something may be told again is said.
+/// F16. An older copy of a log: new lines in it are reported, with a notice that some may be repeated.
 #[test]
 fn an_older_copy_of_a_log() {
     let harness = Harness::new();
@@ -257,7 +257,7 @@ fn hits_of(harness: &Harness, number: u64) -> u64 {
     rows.map(|row| super::harness::number(row, "hits")).sum()
 }
 
-/// F18. Nothing new: no folder, no word, no change.
+/// F18. Nothing new: no folder, no output, no change.
 #[test]
 fn a_run_with_nothing_new() {
     let harness = Harness::new();
@@ -270,7 +270,7 @@ fn a_run_with_nothing_new() {
         assert_eq!((run.text().as_str(), run.stderr.as_str()), ("", ""));
         assert!(picture(&harness.path("out")) == before);
     }
-    // One on request says that there was nothing.
+    // A folder on request says that there was nothing.
     assert_eq!(site.run(&["--always"]).text(), "");
     let out = site.settle("a folder with nothing in it");
     assert_eq!((out.folders.len(), out.last().report["totals"]["lines"].as_u64()), (2, Some(0)));
@@ -293,7 +293,7 @@ fn an_empty_log_and_a_missing_one() {
     site.settle("a log that came");
 }
 
-/// F19. No time stamp decides: all lines have the same one, around every kind of rotation.
+/// F19. Times do not matter: all lines have the same one, with every kind of rotation.
 #[test]
 fn lines_of_one_second() {
     let harness = Harness::new();
@@ -306,13 +306,13 @@ fn lines_of_one_second() {
     site.settle("renamed");
     fs::copy(harness.path(LOG), harness.path("log/access.log.0")).unwrap();
     File::options().write(true).open(harness.path(LOG)).unwrap().set_len(0).unwrap();
-    // Longer than what was cut off, before anyone looks.
+    // Longer than what was truncated, before the next run.
     site.write(600);
     site.run(&[]);
     site.settle("cut and regrown");
 }
 
-/// F20. What a newer version wrote is not guessed at.
+/// F20. A state of a newer version is refused.
 #[test]
 fn a_state_of_a_newer_version() {
     let harness = Harness::new();
@@ -326,7 +326,7 @@ fn a_state_of_a_newer_version() {
     assert_eq!(fs::read_to_string(harness.path(STATE)).unwrap(), newer);
 }
 
-/// The state of `follow` in the same folder is another one.
+/// The state of `follow` in the same folder is separate.
 #[test]
 fn the_state_of_follow_is_not_touched() {
     let harness = Harness::new();
@@ -340,7 +340,7 @@ fn the_state_of_follow_is_not_touched() {
     assert_eq!(Out::read_as(&harness.path("out"), 0o600).folders.len(), 1);
 }
 
-/// What only looks changes nothing, not even a lock.
+/// Status and dry run change nothing, not even a lock.
 #[test]
 fn status_and_dry_run_change_nothing() {
     let harness = Harness::new();
@@ -363,7 +363,7 @@ fn status_and_dry_run_change_nothing() {
     site.settle("behind a look");
 }
 
-/// `--status` says how far each log was read and what is not: in bytes, as a rest of a line has no other measure.
+/// `--status` prints how far each log was read and how many bytes are left.
 #[test]
 fn status_shows_the_lag() {
     let harness = Harness::new();
@@ -375,12 +375,12 @@ fn status_shows_the_lag() {
     let behind = site.run(&["--status"]).text();
     assert_ne!(calm, behind, "one line more to read makes no difference");
     assert!(behind.contains(&length.to_string()), "{length} bytes are not read: {behind}");
-    // A log that is gone is still told of.
+    // A removed log is still listed.
     fs::remove_file(harness.path(LOG)).unwrap();
     assert!(site.run(&["--status"]).text().contains(LOG));
 }
 
-/// The first run reads what it was given, and nothing that lies beside it.
+/// The first run reads only the given files.
 #[test]
 fn the_first_run_reads_the_given_logs() {
     let harness = Harness::new();
@@ -391,7 +391,7 @@ fn the_first_run_reads_the_given_logs() {
     site.write(5);
     site.run(&[]);
     assert_eq!(Out::read(&harness).sums().get("hits"), 5);
-    // And later what was there then is old.
+    // And later, files that existed then are old.
     site.write(5);
     site.rotate();
     site.reopen();
@@ -419,7 +419,7 @@ fn logs_with_several_names_are_read_once() {
     }
 }
 
-/// F3. A line that waits for its end is told with it, and its first half is accounted for as pending.
+/// F3. An incomplete line is reported when it is complete, and its first part counts as pending.
 #[test]
 fn a_partly_written_line() {
     let harness = Harness::new();
@@ -439,7 +439,7 @@ fn a_partly_written_line() {
     }
 }
 
-/// A rotated log whose last line never ends: after a while nothing more can come.
+/// A rotated log whose last line has no newline: after a while nothing more can follow.
 #[test]
 fn the_last_line_of_a_rotated_log_needs_no_newline() {
     let harness = Harness::new();
@@ -461,7 +461,7 @@ fn the_last_line_of_a_rotated_log_needs_no_newline() {
     assert_eq!(Out::read(&harness).sums().get("lines"), 19, "and once");
 }
 
-/// E27, point 5. Neither the times of files nor those in lines nor those in names decide anything.
+/// E27. Times of files, of lines and in names do not matter.
 #[test]
 fn clocks_that_jump() {
     let harness = Harness::new();
@@ -473,7 +473,7 @@ fn clocks_that_jump() {
         site.write(5);
         site.put(&numbered(site.lines() + 1_000).replace("/Nov/2026:", &format!("/Nov/{year}:")));
         File::options().append(true).open(harness.path(LOG)).unwrap().set_modified(time).unwrap();
-        // The last run's clock went wrong.
+        // The clock of the last run was wrong.
         let out = Out::read(&harness);
         let last = out.last().name.clone();
         let other = format!("{}-{year}0101T000000Z", last.split('-').next().unwrap());
@@ -487,12 +487,12 @@ fn clocks_that_jump() {
     assert_eq!(Out::read(&harness).folders.len(), 4);
 }
 
-/// When a file was last changed, which no tool sets back.
+/// The change time, which no tool can set back.
 fn changed(path: &Path) -> SystemTime {
     SystemTime::UNIX_EPOCH + Duration::from_secs(fs::metadata(path).unwrap().ctime().unsigned_abs() + 1)
 }
 
-/// An input that is damaged is 3, hides no other, and is not counted again.
+/// A damaged input results in 3, does not stop the others, and does not count again.
 #[test]
 fn a_damaged_input_does_not_stop_the_others() {
     let harness = Harness::new();
@@ -500,7 +500,7 @@ fn a_damaged_input_does_not_stop_the_others() {
     site.write(10);
     fs::create_dir(harness.path("bad")).unwrap();
     let broken = harness.file("bad/broken.gz", b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03broken");
-    // One that has just changed may be one that is still being written.
+    // One that has just changed may still be being written.
     while !SystemTime::now().duration_since(changed(&broken)).is_ok_and(|since| since >= Duration::from_secs(2)) {
         std::thread::sleep(Duration::from_millis(50));
     }
@@ -517,7 +517,7 @@ fn a_damaged_input_does_not_stop_the_others() {
     assert_eq!(Out::read(&harness).sums().get("hits"), 15);
 }
 
-/// A packed log that was named alone is read once, whatever it is called later.
+/// A compressed log that is given by itself is read once, whatever its name is later.
 #[test]
 fn a_compressed_log_given_by_itself() {
     let harness = Harness::new();
@@ -532,7 +532,7 @@ fn a_compressed_log_given_by_itself() {
     }
 }
 
-/// K4. What a log says stands in reports, never in notices or in the state.
+/// K4. Lines of logs are in reports, never in notices or in the state.
 #[test]
 fn the_state_holds_no_line() {
     let harness = Harness::new();
@@ -550,7 +550,7 @@ fn the_state_holds_no_line() {
     Sums::of([&out.last().report]).assert_same(&site.expected(), "odd lines");
 }
 
-/// F13. Nothing is read while the folder is not trusted, also for a user who is not the owner.
+/// F13. Nothing is read if the folder is not trusted, also for other users than its owner.
 #[test]
 fn a_folder_that_belongs_to_another_user() {
     let harness = Harness::new();
@@ -563,7 +563,7 @@ fn a_folder_that_belongs_to_another_user() {
     assert!(run.stderr.contains("another user"), "{}", run.stderr);
 }
 
-/// A state in which something else is said, as `report` would have written it.
+/// A state with changed values, as `report` would write it.
 fn rewritten(state: &[u8], change: impl FnOnce(&mut Value)) -> Vec<u8> {
     let mut whole: Value = serde_json::from_slice(state).unwrap();
     change(&mut whole["state"]);
@@ -572,7 +572,7 @@ fn rewritten(state: &[u8], change: impl FnOnce(&mut Value)) -> Vec<u8> {
     format!("{{\"probewatch-state\":{version},\"checksum\":\"{checksum:016x}\",\"state\":{body}}}\n").into_bytes()
 }
 
-/// F17. Logs that are gone hold up no run, and are forgotten after sixty days.
+/// F17. Deleted logs do not slow down runs, and are dropped from the state after sixty days.
 #[test]
 fn a_hundred_thousand_deleted_logs() {
     let harness = Harness::new();

@@ -1,6 +1,6 @@
-//! A week of hourly runs over the logs of a few sites, rotated and packed every day (point 3).
+//! A week of hourly runs on the logs of a few sites, rotated and compressed every day.
 //!
-//! Over real logs, and with sizes and times: `benches/week.sh`.
+//! For real logs, with sizes and times: `benches/week.sh`.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -11,7 +11,7 @@ use super::harness::{Out, Sums, full, well};
 use super::novelty::{Reference, told};
 use crate::harness::{Harness, Rng, line, sized};
 
-/// The state of a run stays below this.
+/// The largest state of a run.
 const MOST_STATE: u64 = 5 << 20;
 
 const SITES: [&str; 3] = ["blog", "shop", "wiki"];
@@ -29,7 +29,7 @@ const PROBES: [&str; 10] = [
     "/id_rsa",
 ];
 
-/// The lines of a site within an hour.
+/// The lines of a site in an hour.
 fn hour(rng: &mut Rng, day: u64, hour: u64) -> String {
     let mut text = String::new();
     for n in 0..rng.below(12) {
@@ -42,7 +42,7 @@ fn hour(rng: &mut Rng, day: u64, hour: u64) -> String {
         let status = if rng.below(30) == 0 { 200 } else { 404 };
         let time = format!("{:02}/Nov/2026:{hour:02}:{:02}:00", day + 1, 5 * n);
         let line = line(&client, &format!("GET {path} HTTP/1.1"), status).replace("02/Nov/2026:08:01:00", &time);
-        // Of unlike sizes: what earlier runs saw of a site would show one page for everything.
+        // Of different sizes: otherwise the history of a site would show a soft 404.
         text += &sized(&line, rng.size());
     }
     text
@@ -60,13 +60,13 @@ fn rotate(harness: &Harness, site: &str, day: u64) {
     fs::write(path(""), "").unwrap();
 }
 
-/// Context that a rule draws from other lines is of the run that sees them, and adds up to nothing.
+/// Findings of rules that depend on other lines belong to the run that sees them, and do not add up.
 const LOCAL: [&str; 4] = ["--min-severity", "info", "--disable", "client/script-name"];
 
-/// The classes of the probes: a run that leaves all others out starts in a third of the time, and there are hundreds.
+/// The classes of the probes: with only these, a run starts in a third of the time, and there are hundreds of runs.
 const CLASSES: [&str; 7] = ["backup", "cloud", "config-exposure", "debug", "java", "phpinfo", "vcs-exposure"];
 
-/// What is looked for: everything where all is to be run in full.
+/// The rules to use: all in the full test.
 fn rules() -> Vec<&'static str> {
     let classes = CLASSES.iter().filter(|_| !full()).flat_map(|class| ["--only", class]);
     LOCAL.into_iter().chain(classes).collect()

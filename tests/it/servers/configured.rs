@@ -1,4 +1,4 @@
-//! `--from-nginx` and `--from-apache` on the servers' own configurations.
+//! `--from-nginx` and `--from-apache` with configurations of the servers.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -13,10 +13,10 @@ use serde_json::Value;
 
 use super::{Served, served_so_many};
 
-/// Requests that are enough where the logs count, and not what is in them.
+/// A few requests: only which logs are read matters here.
 const FEW: usize = 100;
 
-/// The inputs of a report by their names, and what each came to.
+/// The inputs of a report by name, with their counts.
 fn inputs(report: &Value) -> Vec<(String, &Value)> {
     let name = |input: &Value| input["path"].as_str().unwrap().rsplit('/').next().unwrap().to_owned();
     report["inputs"].as_array().unwrap().iter().map(|input| (name(input), input)).collect()
@@ -68,7 +68,7 @@ fn follow_follows_configured_logs() {
         let mut child = served.harness.command(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let stdout = BufReader::new(child.stdout.take().unwrap());
         let mut missing = names(&served);
-        // Ends when each log has told of a hit; a follower that does not is ended by the alarm.
+        // Ends when each log has had a hit; a follower that does not end is stopped by the timeout.
         let alarm = Alarm::of(&child);
         for line in stdout.lines() {
             let hit: Value = serde_json::from_str(&line.unwrap()).unwrap();
@@ -85,7 +85,7 @@ fn follow_follows_configured_logs() {
     }
 }
 
-/// Ends a child that does not come to its end by itself.
+/// Kills a child that does not end by itself.
 struct Alarm {
     silence: mpsc::Sender<()>,
     guard: JoinHandle<()>,

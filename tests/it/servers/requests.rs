@@ -1,4 +1,4 @@
-//! A thousand requests, the same in every run: the labelled ones, bytes that break parsers, and ordinary pages.
+//! A thousand requests, the same in every run: the labelled ones, bytes that break parsers, and normal pages.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -6,20 +6,20 @@ use std::fs;
 use crate::detection::labelled;
 use crate::harness::{Harness, Rng};
 
-/// How many there are.
+/// The number of requests.
 pub(super) const ALL: usize = 1_000;
 
-/// A request as it goes over the wire.
+/// A request as it is sent.
 pub(super) struct Request {
     pub(super) bytes: Vec<u8>,
-    /// Nothing but the request line can match a rule.
+    /// Only the request line can match a rule.
     pub(super) is_plain: bool,
-    /// Made to break a parser.
+    /// Intended to break a parser.
     is_hostile: bool,
 }
 
 impl Request {
-    /// Whether its line is hostile and asks for something that a rule knows, as far as a server takes that down.
+    /// Whether its line is hostile and matches a rule, as far as a server logs it.
     pub(super) fn is_hostile_probe(&self) -> bool {
         const PROBES: [&[u8]; 2] = [b"/.env", b"/.git/config"];
         let line = self.bytes.split(|byte| *byte == b'\r').next().unwrap_or_default();
@@ -27,23 +27,23 @@ impl Request {
         self.is_hostile && is_probe && line.len() < 8_000
     }
 
-    /// Whether it says where it comes from.
+    /// Whether it has a referrer.
     pub(super) fn has_referer(&self) -> bool {
         self.bytes.windows(11).any(|part| part == b"\r\nReferer: ")
     }
 
-    /// Its beginning, for a message.
+    /// Its start, for messages.
     pub(super) fn shown(&self) -> String {
         format!("{:.200}", self.bytes.escape_ascii().to_string())
     }
 
-    /// Nothing in it is written otherwise where nothing is escaped.
+    /// It has no bytes that need escapes.
     pub(super) fn needs_no_escape(&self) -> bool {
         !self.bytes.contains(&b'"') && !self.bytes.contains(&b'\\')
     }
 }
 
-/// Request lines that are none, or that a log cannot hold as they are.
+/// Request lines that are invalid, or that a log cannot contain unchanged.
 const HOSTILE: [&[u8]; 28] = [
     b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\xaa\xbb\xcc",
     b"\x16\x03\x01\x00\xee\x01\x00\x00\xea\x03\x03 ~\"\\",
@@ -75,7 +75,7 @@ const HOSTILE: [&[u8]; 28] = [
     b"get /.env HTTP/1.1",
 ];
 
-/// What somebody may say of himself.
+/// User agents.
 const AGENTS: [&[u8]; 9] = [
     b"quoted \" and \\ and \\\" and \\\\",
     b"\" 200 1 \"-\" \"198.51.100.99 - - [01/Jan/2020:00:00:00 +0000] \"GET /wp-login.php HTTP/1.1",
@@ -90,7 +90,7 @@ const AGENTS: [&[u8]; 9] = [
 
 const ORDINARY: &[u8] = b"Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0";
 
-/// A site that answers some of what is asked.
+/// A site that answers some of the requests.
 pub(super) fn lay_out_site(harness: &Harness) {
     fs::create_dir_all(harness.path("site/.git")).unwrap();
     for (name, text) in [("index.html", "<p>Hello"), (".git/config", "[core]\n"), (".env", "A=b\n"), ("wp-login.php", "<?php")] {
@@ -117,7 +117,7 @@ pub(super) fn all() -> Vec<Request> {
     requests.iter().enumerate().map(|(number, asked)| on_the_wire(number, asked)).collect()
 }
 
-/// The bytes that a server wrote down so: `\xHH` is one, unless it would end the line.
+/// The bytes that a server logged: `\xHH` is one byte, unless it would end the line.
 fn sent(logged: &str) -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut rest = logged.as_bytes();
@@ -130,12 +130,12 @@ fn sent(logged: &str) -> Vec<u8> {
     bytes
 }
 
-/// What is asked.
+/// The request target.
 struct Asked {
     line: Vec<u8>,
     referer: Vec<u8>,
     agent: Vec<u8>,
-    /// The line says it all.
+    /// Only the line matters.
     is_plain: bool,
     is_hostile: bool,
 }
@@ -167,7 +167,7 @@ fn shuffle(requests: &mut [Asked]) {
     }
 }
 
-/// A request with this line, as it goes over the wire.
+/// A request with this line, as it is sent.
 pub(super) fn with_line(number: usize, line: &[u8]) -> Request {
     on_the_wire(number, &Asked { line: line.to_vec(), referer: Vec::new(), agent: ORDINARY.to_vec(), is_plain: true, is_hostile: true })
 }
