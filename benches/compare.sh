@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Times whole processes side by side, each in turn so that a busy moment hits them all, and prints medians and their ratios.
-# It measures and changes nothing: no cache is dropped, no result is written.
+# Times processes in turn, so that a busy moment affects all of them, and prints medians and their ratios.
+# Changes nothing: no cache is dropped, no result is written.
 set -eu
 
 if [ $# -lt 1 ] || [ $# -gt 2 ]; then
@@ -9,7 +9,7 @@ if [ $# -lt 1 ] || [ $# -gt 2 ]; then
     echo "  WORDS  a file of words, one a line: rg looks for them too, where it is installed" >&2
     exit 2
 fi
-# The log is meant from where the caller stands, the build from the root of the crate.
+# The path of the log is relative to the caller's folder, the build runs in the root of the crate.
 log=$(realpath -- "$1")
 words=${2:+$(realpath -- "$2")}
 . "$(dirname -- "$0")/rounds.sh"
@@ -31,7 +31,7 @@ run() {
         0) "$probewatch" scan -q -- "$log" ;;
         1) "$newlines" 2 "$log" ;;
         2) wc -l -- "$log" ;;
-        # rg ends with 1 where nothing matches.
+        # rg exits with 1 if nothing matches.
         3) rg -c -F -f "$words" -- "$log" || [ $? -eq 1 ] ;;
     esac > /dev/null
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Times scans of the same requests in several formats, and packed in several ways, beside the combined log they were made of.
-# Only lines whose texts hold no quote and no backslash are taken, so that one line of awk can write each format.
+# Times scans of the same requests in several formats and compressions, next to the combined log they are made from.
+# Only lines without quotes and backslashes in their fields are used, so that one line of awk can write each format.
 set -eu
 
 if [ $# -ne 1 ]; then

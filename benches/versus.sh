@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Times probewatch beside the tools people read access logs with, those of them that are installed, and writes the rows of
-# the table in README.md and, if asked, the plot above it. Each tool runs in turn, so that a busy moment hits them all.
-# Drops no cache and installs nothing. For Linux: what a tool needs in memory is read from /proc.
+# Times probewatch next to other tools for access logs, as far as they are installed, and writes the rows of
+# the table in README.md and, on request, the plot above it. The tools run in turn, so that a busy moment affects all of them.
+# Drops no cache and installs nothing. Linux only: memory use is read from /proc.
 set -eu
 
 usage() {
@@ -25,7 +25,7 @@ if [ "${1:-}" = --plot ]; then
     shift 2
 fi
 [ $# -eq 1 ] || [ $# -eq 2 ] || usage
-# The files are meant from where the caller stands, the builds from the root of the crate.
+# Paths of files are relative to the caller's folder, builds run in the root of the crate.
 log=$(realpath -- "$1")
 words=${2:+$(realpath -- "$2")}
 rounds=${ROUNDS:-5}
@@ -35,15 +35,15 @@ probewatch=${PROBEWATCH:+$(realpath -- "$PROBEWATCH")}
 . "$(dirname -- "$0")/built.sh"
 newlines=${newlines:-$(built newlines bench --bench newlines --no-run)}
 probewatch=${probewatch:-$(built probewatch build --release)}
-# With another locale GNU tools look at characters where bytes are enough, and awk writes commas.
+# In other locales GNU tools process characters instead of bytes, and awk writes decimal commas.
 export LC_ALL=C
 
 folder=$(mktemp -d)
 trap 'rm -rf -- "$folder"' EXIT
-# The last line of a part may be half a line.
+# The last line of a part may be incomplete.
 head -c "${PART:-100000000}" -- "$log" | sed '$d' > "$folder/part.log"
 
-# Name, command, what it does in that time. VERSION is asked of the tool, PART stands for the beginning of LOG.
+# Name, command, what it does. VERSION is replaced by the version of the tool, PART by the beginning of LOG.
 tools="probewatch VERSION|probewatch scan -q LOG|the whole report, with all rules, on all cores
 probewatch VERSION -j1|probewatch scan -q -j1 LOG|the whole report, with all rules, in one thread
 newlines|newlines 2 LOG|counts newlines in two threads: the floor under every log tool
@@ -56,7 +56,7 @@ angle-grinder VERSION|agrind -f LOG wp-login|looks for one word, prints its line
 rhit VERSION|rhit --silent-load LOG|takes lines apart and sums up, no rules
 GoAccess VERSION|goaccess --no-global-config --no-progress --log-format=COMBINED PART|takes lines apart and sums up in all its panels, no rules"
 
-# Where a program lies; fails where it is not.
+# The path of a program; fails if it is not installed.
 path_of() {
     case $1 in
         probewatch) echo "$probewatch" ;;
@@ -65,12 +65,12 @@ path_of() {
     esac
 }
 
-# The number a tool says of itself.
+# The version of a tool.
 version_of() {
     "$(path_of "$1")" --version < /dev/null | grep -o -m 1 '[0-9][0-9.]*[0-9]' | head -n 1
 }
 
-# Becomes one of the commands above.
+# Replaces the shell by one of the commands above.
 become() {
     local command=() word
     for word in $1; do
@@ -82,11 +82,11 @@ become() {
             *) command+=("$word") ;;
         esac
     done
-    # Not to /dev/null: GNU grep notices, and stops at the first line that it finds.
+    # Not to /dev/null: GNU grep detects that, and stops at the first match.
     exec "${command[@]}" < /dev/null > "$folder/output"
 }
 
-# Whether a command that ended with $2 did its work: those that look for words end with 1 where there are none.
+# Whether a command with exit code $2 succeeded: those that search for words exit with 1 if there are none.
 done_well() {
     case $1 in
         rg* | ugrep* | grep*) [ "$2" -le 1 ] ;;
@@ -94,8 +94,8 @@ done_well() {
     esac
 }
 
-# The most memory a process has while it runs, in kB: its own, and with what it maps of files. Looks a hundred times a
-# second, so what comes and goes between two looks is missed.
+# The highest memory use of a process in kB: anonymous, and with mapped files. Samples a hundred times a
+# second, so shorter peaks are missed.
 memory_of() {
     local own=0 whole=0 alive=yes key value _
     while [ -n "$alive" ]; do
@@ -103,7 +103,7 @@ memory_of() {
         alive=
         while read -r key value _; do
             case $key in
-                # Not become what it is to become.
+                # It has not replaced the shell yet.
                 Name:) [ "$value" != "$shell" ] || { alive=yes; break; } ;;
                 VmHWM:) whole=$value alive=yes ;;
                 RssAnon:) [ "$value" -le "$own" ] || own=$value ;;
@@ -169,7 +169,7 @@ awk -F '\t' '
         print "| --- | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |"
     }
     {
-        # Nothing was seen of a command that was too quick.
+        # The command was too fast for a sample.
         memory = $8 == 0 ? "? | ?" : sprintf("%.1f MB | %.0f MB", $7 * 1.024e-3, $8 * 1.024e-3)
         printf "| %s | `%s` | %s | %.0f MB | %s s | %s | %s | %s |\n", $1, $2, $3, $4 / 1e6, short($5 / 1e9), short($6), short(ours / $6), memory
     }

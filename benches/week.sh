@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Lets `probewatch report` run every hour of a week over the logs of some sites, replayed by their own times, with a rotation
-# every day, and judges what it reported. Ends with 1 when something is not as it should be.
+# Runs `probewatch report` for every hour of a week on the logs of some sites, replayed by their own times, with a rotation
+# every day, and checks the reports. Exits with 1 if something is wrong.
 set -eu
 
 if [ $# -lt 1 ]; then
@@ -8,7 +8,7 @@ if [ $# -lt 1 ]; then
     echo "  LOG  the access log of a site, plain or packed; its first week is used" >&2
     exit 2
 fi
-# The logs are meant from where the caller stands.
+# Paths of logs are relative to the caller's folder.
 logs=()
 for log in "$@"; do
     logs+=("$(realpath -- "$log")")
