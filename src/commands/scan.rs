@@ -71,7 +71,7 @@ fn scan(settings: &ScanSettings) -> Result<Exit, CommandError> {
             &context,
             report_inputs(&scan, &found),
             scan.without_time,
-            wanted(settings.format, settings.by, settings.full, settings.top),
+            row_selection(settings.format, settings.by, settings.full, settings.top),
         )
     });
     let broad = if settings.quiet { Vec::new() } else { broad_rules::sentences(&material, &context, &report.inputs) };
@@ -124,7 +124,7 @@ fn proxy_hint(settings: &ScanSettings, scan: &scan::Scan, sum: &Input) -> Option
 }
 
 /// The rows that a report in this format needs.
-pub(super) fn wanted(format: Format, by: Option<By>, full: bool, most: Option<usize>) -> Wanted {
+pub(super) fn row_selection(format: Format, by: Option<By>, full: bool, most: Option<usize>) -> Wanted {
     let is = |row: By| by.unwrap_or_default() == row;
     let shown = |row: By| by.map_or(full, |b| b == row);
     match format {

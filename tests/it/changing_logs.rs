@@ -105,7 +105,7 @@ fn rewrite(path: &Path, text: &str) {
     file.write_all_at(text.as_bytes(), 0).unwrap();
 }
 
-fn cut(path: &Path, len: usize) {
+fn truncate(path: &Path, len: usize) {
     OpenOptions::new().write(true).open(path).unwrap().set_len(len as u64).unwrap();
 }
 
@@ -115,7 +115,7 @@ fn a_log_truncated_to_nothing_yields_what_was_read_before() {
     let text = old_log("old", 3 * RANGE);
     for harness in places("a log truncated to nothing, in memory") {
         harness.file("access.log", &text);
-        let run = scan_changed(&harness, 2, &["-f", "ndjson", "-j1", "--mmap", "always"], |log| cut(log, 0));
+        let run = scan_changed(&harness, 2, &["-f", "ndjson", "-j1", "--mmap", "always"], |log| truncate(log, 0));
         assert_eq!(run.code, 3, "{}", run.stderr);
         assert!(run.stderr.contains("truncated during the scan"), "{}", run.stderr);
         let (lines, hits) = (Lines::of(&text), run.objects());
@@ -124,7 +124,7 @@ fn a_log_truncated_to_nothing_yields_what_was_read_before() {
         assert_eq!(hits.len(), settled);
 
         harness.file("access.log", &text);
-        let run = scan_changed(&harness, 2, &["-f", "json", "-j1", "--mmap", "always"], |log| cut(log, 0));
+        let run = scan_changed(&harness, 2, &["-f", "json", "-j1", "--mmap", "always"], |log| truncate(log, 0));
         let (report, read) = (run.json(), lines.0.values().filter(|(_, line)| line.contains("192.0.2")).count() as u64);
         assert_eq!(report["totals"]["hits"], settled);
         assert!(report["totals"]["lines"].as_u64().unwrap() < read);
@@ -139,7 +139,7 @@ fn a_log_truncated_under_many_threads_yields_only_its_own_lines() {
     for harness in places("a log truncated under many threads, in memory") {
         for chunk in [1, 3] {
             harness.file("access.log", &text);
-            let run = scan_changed(&harness, chunk, &["-f", "ndjson", "-j4", "--mmap", "always"], |log| cut(log, 0));
+            let run = scan_changed(&harness, chunk, &["-f", "ndjson", "-j4", "--mmap", "always"], |log| truncate(log, 0));
             let (lines, hits) = (Lines::of(&text), run.objects());
             assert!(hits.iter().all(|hit| lines.has(hit)));
             assert!(hits.len() < probes(&text));
@@ -161,7 +161,7 @@ fn a_log_truncated_within_a_page_ends_there() {
     for harness in places("a log truncated within its last page, in memory") {
         for mmap in ["always", "never"] {
             harness.file("access.log", text);
-            let run = scan_changed(&harness, 1, &["-f", "json", "-j1", "--mmap", mmap], |log| cut(log, left));
+            let run = scan_changed(&harness, 1, &["-f", "json", "-j1", "--mmap", mmap], |log| truncate(log, left));
             let report = run.json();
             assert_eq!(run.code, 3, "{}", run.stderr);
             assert!(run.stderr.contains("truncated during the scan"), "{}", run.stderr);
@@ -282,20 +282,20 @@ fn survives_two_hundred_truncations() {
         harness.file("master", &text);
         let started = Instant::now();
         fs::copy(harness.path("master"), harness.path("access.log")).unwrap();
-        assert_eq!(raced(harness, Duration::MAX, 0).code, 0);
+        assert_eq!(truncate_after(harness, Duration::MAX, 0).code, 0);
         let whole = started.elapsed().as_micros() as u64;
         for round in 0..ROUNDS / places.len() {
             fs::copy(harness.path("master"), harness.path("access.log")).unwrap();
             let len = if rng.below(2) == 0 { 0 } else { rng.below(text.len() as u64) };
             if round % 2 == 0 {
-                let run = raced(harness, Duration::from_micros(rng.below(whole)), len);
+                let run = truncate_after(harness, Duration::from_micros(rng.below(whole)), len);
                 // If the log was truncated before it was opened, it ends in a partial line; if it was truncated during the
                 // scan, it never does.
                 let last_half = |hit: &Value| run.code == 0 && hit["offset"].as_u64().unwrap() + 1000 > len;
                 assert_survived(&run, len, |hit| lines.has(hit) || last_half(hit));
             } else {
                 let args = ["-f", "ndjson", "-j4", "--mmap", "always"];
-                let run = scan_changed(harness, 1 + rng.below(4) as u32, &args, |log| cut(log, len as usize));
+                let run = scan_changed(harness, 1 + rng.below(4) as u32, &args, |log| truncate(log, len as usize));
                 assert_survived(&run, len, |hit| lines.has(hit));
                 // The chunk before the pause is lost. If part of the log is left, all earlier chunks may have been verified.
                 assert!(run.code == 3 || len > 0, "a truncation to nothing was not seen: {}", run.stderr);
@@ -314,13 +314,13 @@ fn assert_survived(run: &Run, len: u64, is_line: impl Fn(&Value) -> bool) {
 }
 
 /// A scan during which the log is truncated after some time, if the scan is still running then.
-fn raced(harness: &Harness, delay: Duration, len: u64) -> Run {
+fn truncate_after(harness: &Harness, delay: Duration, len: u64) -> Run {
     let log = OpenOptions::new().write(true).open(harness.path("access.log")).unwrap();
     let over = AtomicBool::new(false);
     let command = &mut harness.command(["scan", "-f", "ndjson", "--only", "vcs/git", "-j4", "--mmap", "always", "access.log"]);
     let (child, started) = (spawn(command), Instant::now());
     thread::scope(|scope| {
-        let _stop = SetAtEnd(&over);
+        let _stop = SetOnDrop(&over);
         scope.spawn(|| {
             while !over.load(Ordering::Relaxed) {
                 if started.elapsed() >= delay {
@@ -335,9 +335,9 @@ fn raced(harness: &Harness, delay: Duration, len: u64) -> Run {
 }
 
 /// Stops the writer thread, also if the test fails.
-struct SetAtEnd<'a>(&'a AtomicBool);
+struct SetOnDrop<'a>(&'a AtomicBool);
 
-impl Drop for SetAtEnd<'_> {
+impl Drop for SetOnDrop<'_> {
     fn drop(&mut self) {
         self.0.store(true, Ordering::Relaxed);
     }
@@ -349,7 +349,7 @@ fn a_failed_memory_map_falls_back_to_reads() {
     let harness = Harness::new();
     let path = harness.file("access.log", old_log("old", RANGE));
     // Allocated only: a map would have to cover it, but it needs no disk space.
-    cut(&path, 400_000_000);
+    truncate(&path, 400_000_000);
     let args = ["scan", "-f", "json", "-j1", "--mmap", "always", "access.log"];
     let free = harness.run(args);
     let inner = harness.command(args);
@@ -393,7 +393,7 @@ fn survives_files_that_shrink_and_grow() {
     let paths: Vec<_> = (0..FILES).map(|n| harness.file(format!("{n}.log"), &text)).collect();
     let over = AtomicBool::new(false);
     thread::scope(|scope| {
-        let _stop = SetAtEnd(&over);
+        let _stop = SetOnDrop(&over);
         scope.spawn(|| cut_and_write(&paths, &text, &over));
         for n in 0..RUNS {
             let (run, report) = harness.json(["--mmap", if n % 2 == 0 { "always" } else { "never" }, "."]);

@@ -167,7 +167,7 @@ fn logs_behind() -> Vec<(&'static str, &'static str, Option<&'static str>, Strin
 }
 
 /// The clients of the hits, in the order of the lines.
-fn told(harness: &Harness, args: &[&str]) -> Vec<String> {
+fn hits_of_scan(harness: &Harness, args: &[&str]) -> Vec<String> {
     let run = harness.run(["scan", "-f", "ndjson"].iter().chain(args));
     assert_eq!(run.code, 0, "{args:?}: {}", run.stderr);
     run.objects().iter().map(|hit| hit["client"].as_str().unwrap().to_owned()).collect()
@@ -180,7 +180,7 @@ fn the_client_is_the_rightmost_untrusted_address_in_every_format() {
     for (name, field, format, text) in logs_behind() {
         harness.file("access.log", text);
         let format: Vec<&str> = format.iter().flat_map(|string| ["--log-format", string]).collect();
-        let with = |flags: &[&str]| told(&harness, &[&format, flags, &["access.log"]].concat());
+        let with = |flags: &[&str]| hits_of_scan(&harness, &[&format, flags, &["access.log"]].concat());
         let from = ["--client-from", field, "--trusted-proxy", "192.0.2.0/24"];
         assert_eq!(with(&from), BEHIND.map(|(_, _, client)| client), "{name}");
         assert_eq!(with(&[]), BEHIND.map(|(peer, ..)| peer), "{name}");
@@ -200,11 +200,11 @@ fn a_report_shows_the_real_clients() {
         let run = harness.run([&["report", "--state", "state", "--out", "out"], &format[..], &args].concat());
         assert_eq!(run.code, 0, "{name}: {}", run.stderr);
         let clients = std::fs::read_to_string(harness.path("out/latest/clients.csv")).unwrap();
-        let mut told: Vec<&str> = clients.lines().skip(1).filter_map(|row| row.split(',').next()).collect();
+        let mut hits_of_scan: Vec<&str> = clients.lines().skip(1).filter_map(|row| row.split(',').next()).collect();
         let mut expected = BEHIND.map(|(_, _, client)| client);
-        told.sort_unstable();
+        hits_of_scan.sort_unstable();
         expected.sort_unstable();
-        assert_eq!(told, expected, "{name}");
+        assert_eq!(hits_of_scan, expected, "{name}");
     }
 }
 

@@ -54,7 +54,7 @@ fn a_last_line_without_its_newline_counts() {
 }
 
 /// Writes `count` bytes of one letter.
-fn pour(file: &mut File, count: usize) {
+fn write_bytes(file: &mut File, count: usize) {
     const STEP: usize = 1 << 20;
     let block = vec![b'A'; STEP];
     for at in (0..count).step_by(STEP) {
@@ -69,7 +69,7 @@ fn a_line_of_100_megabytes_needs_little_memory() {
     let path = harness.path("access.log");
     let mut file = File::create(&path).unwrap();
     file.write_all(log(100).as_bytes()).unwrap();
-    pour(&mut file, 100_000_000);
+    write_bytes(&mut file, 100_000_000);
     file.write_all(b"\n").unwrap();
     file.write_all(log(100).as_bytes()).unwrap();
     for mmap in ["always", "never"] {
@@ -84,7 +84,7 @@ fn a_line_of_100_megabytes_needs_little_memory() {
 #[test]
 fn a_gigabyte_without_a_newline_needs_little_memory() {
     let harness = Harness::new();
-    pour(&mut File::create(harness.path("access.log")).unwrap(), 1 << 30);
+    write_bytes(&mut File::create(harness.path("access.log")).unwrap(), 1 << 30);
     for mmap in ["always", "never"] {
         let run = bounded(&mut harness.command(["scan", "-f", "json", "--mmap", mmap, "access.log"]));
         assert_eq!((run.code, sums(&run.json())), (3, [1, 0, 0, 1, 0]), "{}", run.stderr);

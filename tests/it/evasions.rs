@@ -13,7 +13,7 @@ use crate::harness::Harness;
 const FIELDS: [&str; 4] = ["path", "query", "referer", "agent"];
 
 /// Whether the encoded text is in the stated field, and nowhere else.
-fn stands_in(field: &str, request: &Labelled) -> bool {
+fn is_in_field(field: &str, request: &Labelled) -> bool {
     let place = match (&*request.referer, request.agent.contains("Firefox")) {
         ("-", true) if request.request.contains('?') => "query",
         ("-", true) => "path",
@@ -37,7 +37,7 @@ fn every_encoding_is_decoded_in_every_field() {
             continue;
         }
         let request = Labelled::of_line(class, &format!("{trick}\t{rest}"));
-        assert!(stands_in(field, &request), "not in the {field}: {line}");
+        assert!(is_in_field(field, &request), "not in the {field}: {line}");
         requests.push((line, class, request));
     }
     let wanted: BTreeSet<_> = TRICKS[1..].iter().flat_map(|trick| FIELDS.map(|field| (*trick, field))).collect();

@@ -110,7 +110,7 @@ fn logs() -> Vec<(&'static str, String)> {
 }
 
 /// A hit without its location and without fields that only some formats have.
-fn told(harness: &Harness, args: &[&str]) -> Vec<Value> {
+fn hits_of_scan(harness: &Harness, args: &[&str]) -> Vec<Value> {
     let run = harness.run(["scan", "-f", "ndjson"].iter().chain(args));
     assert_eq!(run.code, 0, "{}", run.stderr);
     let keys = ["time", "client", "method", "target", "path", "status", "bytes", "outcome", "rules", "severity"];
@@ -123,11 +123,11 @@ fn told(harness: &Harness, args: &[&str]) -> Vec<Value> {
 fn every_format_has_the_same_hits() {
     let harness = Harness::new();
     harness.file("access.log", log("", combined));
-    let expected = told(&harness, &["access.log"]);
+    let expected = hits_of_scan(&harness, &["access.log"]);
     assert_eq!(expected.len(), 4);
     for (name, text) in logs() {
         harness.file("other.log", &text);
-        let hits = told(&harness, &["other.log"]);
+        let hits = hits_of_scan(&harness, &["other.log"]);
         let without_agent = |hits: &[Value]| hits.iter().map(|hit| hit.as_array().unwrap()[..10].to_vec()).collect::<Vec<_>>();
         // HAProxy logs no user agent by default.
         assert_eq!(without_agent(&hits), without_agent(&expected), "{name}: {text}");
@@ -218,7 +218,7 @@ fn a_format_string_reads_an_unknown_format() {
     assert!(run.stderr.contains("give its format string to --log-format"), "{}", run.stderr);
     harness.file("access.log", log("", combined));
     let string = "$remote_addr|$msec|$request|$status|$body_bytes_sent|$http_user_agent";
-    assert_eq!(told(&harness, &["--log-format", string, "odd.log"]), told(&harness, &["access.log"]));
+    assert_eq!(hits_of_scan(&harness, &["--log-format", string, "odd.log"]), hits_of_scan(&harness, &["access.log"]));
     let run = harness.run(["scan", "--log-format", "cobmined", "odd.log"]);
     assert_eq!(run.code, 2);
     assert!(run.stderr.contains("no log format is called 'cobmined'; there are combined, "), "{}", run.stderr);
@@ -236,7 +236,7 @@ fn unknown_keys_are_listed() {
     assert!(run.stderr.contains("--field"), "{}", run.stderr);
     harness.file("access.log", log("", combined));
     let fields = "client=a,target=b,status=c,time=d,user_agent=e,bytes=f,method=g";
-    assert_eq!(told(&harness, &["--field", fields, "odd.log"]), told(&harness, &["access.log"]));
+    assert_eq!(hits_of_scan(&harness, &["--field", fields, "odd.log"]), hits_of_scan(&harness, &["access.log"]));
 }
 
 #[test]
@@ -246,8 +246,8 @@ fn the_format_of_a_log_is_printed() {
         harness.file("some.log", &text);
         let run = harness.run(["formats", "-f", "json", "some.log"]);
         assert_eq!(run.code, 0, "{}", run.stderr);
-        let told: Value = serde_json::from_slice(&run.stdout).unwrap();
-        let log = &told["logs"][0];
+        let hits_of_scan: Value = serde_json::from_slice(&run.stdout).unwrap();
+        let log = &hits_of_scan["logs"][0];
         assert_eq!((log["found"][0]["read_as"].as_str(), log["confidence"].as_f64()), (Some(name), Some(1.0)), "{log}");
         let client = log["found"][0]["fields"].as_array().unwrap().iter().find(|field| field["meaning"] == "client");
         assert!(client.is_some_and(|client| client["text"].as_str().unwrap().starts_with("192.0.2.7")) || name == "envoy", "{log}");
@@ -268,11 +268,15 @@ fn a_line_of_another_format_is_explained() {
     let harness = Harness::new();
     harness.file("u_ex.log", log(IIS_HEAD, iis));
     let run = harness.run(["explain", "-f", "json", "u_ex.log:5"]);
-    let told: Value = serde_json::from_slice(&run.stdout).unwrap();
-    assert_eq!((&told["format"], &told["client"], &told["target"]), (&json!("w3c"), &json!("192.0.2.7"), &json!("/.env")), "{told}");
+    let hits_of_scan: Value = serde_json::from_slice(&run.stdout).unwrap();
+    assert_eq!(
+        (&hits_of_scan["format"], &hits_of_scan["client"], &hits_of_scan["target"]),
+        (&json!("w3c"), &json!("192.0.2.7"), &json!("/.env")),
+        "{hits_of_scan}"
+    );
     let run = harness.run(["explain", "-f", "json", &nginx_json(&REQUESTS[0])]);
-    let told: Value = serde_json::from_slice(&run.stdout).unwrap();
-    assert_eq!((&told["format"], &told["client"]), (&json!("json"), &json!("192.0.2.7")), "{told}");
+    let hits_of_scan: Value = serde_json::from_slice(&run.stdout).unwrap();
+    assert_eq!((&hits_of_scan["format"], &hits_of_scan["client"]), (&json!("json"), &json!("192.0.2.7")), "{hits_of_scan}");
 }
 
 /// Reports with and without named formats are merged.

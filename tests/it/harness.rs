@@ -148,7 +148,7 @@ impl Run {
 }
 
 /// Whether a program is installed.
-pub(crate) fn has(program: &str) -> bool {
+pub(crate) fn is_installed(program: &str) -> bool {
     Command::new(program).arg("--version").stdin(Stdio::null()).output().is_ok_and(|output| output.status.success())
 }
 

@@ -4,7 +4,7 @@
 
 use serde_json::Value;
 
-use crate::harness::{EXE, Harness, finish, has, log, skip};
+use crate::harness::{EXE, Harness, finish, is_installed, log, skip};
 
 const FORMATS: [&[&str]; 7] = [
     &["scan", "-f", "table", "access.log"],
@@ -83,7 +83,7 @@ fn active_text_is_escaped() {
 #[test]
 fn output_on_a_terminal_is_escaped() {
     let harness = harness(ACTING.iter().flat_map(|(bytes, _)| probe(bytes, bytes, bytes)).collect::<Vec<_>>());
-    if !has("script") {
+    if !is_installed("script") {
         return skip("output_on_a_terminal_is_escaped", "there is no script");
     }
     for format in ["table", "csv", "json", "ndjson"] {

@@ -421,7 +421,7 @@ fn binary_files_are_reported_and_not_matched() {
 #[test]
 fn permission_denied_mentions_the_group_of_the_file() {
     use std::os::unix::fs::{PermissionsExt as _, chown};
-    if !rustix::process::geteuid().is_root() || !crate::harness::has("setpriv") {
+    if !rustix::process::geteuid().is_root() || !crate::harness::is_installed("setpriv") {
         return crate::harness::skip("the group of a log", "needs root and setpriv");
     }
     let group = fs::read_to_string("/etc/group").unwrap();

@@ -11,7 +11,7 @@ use crate::harness::{Harness, Run, line, spawn, wait};
 const ALLOWED: u64 = 64 << 10;
 
 /// Runs a command to its end. Returns its result and its highest anonymous memory in KiB.
-pub(crate) fn watched(command: &mut Command) -> (Run, u64) {
+pub(crate) fn run_measured(command: &mut Command) -> (Run, u64) {
     let mut child = spawn(command);
     let mut most = 0;
     // The pipes are not read meanwhile: the output of these tests is short.
@@ -33,8 +33,8 @@ fn anonymous(child: &Child) -> u64 {
 pub(crate) fn bounded(command: &mut Command) -> Run {
     let harness = Harness::new();
     harness.file("one.log", line("192.0.2.1", "GET / HTTP/1.1", 200));
-    let (_, baseline) = watched(&mut harness.command(["scan", "one.log"]));
-    let (run, most) = watched(command);
+    let (_, baseline) = run_measured(&mut harness.command(["scan", "one.log"]));
+    let (run, most) = run_measured(command);
     assert!(most > 0, "its memory was never seen");
     assert!(most <= baseline + ALLOWED, "{most} KiB, and {baseline} KiB for one line");
     run

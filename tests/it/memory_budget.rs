@@ -10,7 +10,7 @@ use std::path::Path;
 use serde_json::Value;
 
 use crate::harness::{Harness, Run, line};
-use crate::memory::watched;
+use crate::memory::run_measured;
 
 /// The limit in the README, in KiB: with two threads, and for each additional one.
 const BUDGET: u64 = 192 << 10;
@@ -59,7 +59,7 @@ fn row<'r>(report: &'r Value, list: &str, key: &[(&str, &str)]) -> &'r Value {
 
 fn scan(harness: &Harness, threads: &str) -> (Run, Value) {
     // To a file: pipes are not read while memory is measured.
-    let (run, most) = watched(&mut harness.command(["scan", "-f", "json", "-j", threads, "-o", "report.json", "access.log"]));
+    let (run, most) = run_measured(&mut harness.command(["scan", "-f", "json", "-j", threads, "-o", "report.json", "access.log"]));
     let further = threads.parse::<u64>().unwrap().saturating_sub(2);
     assert!(most > 0 && most <= BUDGET + further * A_THREAD, "{most} KiB with {threads} threads");
     let report = serde_json::from_slice(&std::fs::read(harness.path("report.json")).unwrap()).unwrap();

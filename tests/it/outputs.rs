@@ -10,7 +10,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{CWD, FileType, OFlags, fcntl_getfl, fcntl_setfl, mknodat};
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::harness::{EXE, Harness, Run, finish, has, line, log, skip};
+use crate::harness::{EXE, Harness, Run, finish, is_installed, line, log, skip};
 
 const FORMATS: [&str; 4] = ["table", "csv", "json", "ndjson"];
 
@@ -73,7 +73,7 @@ fn a_full_device_is_an_error_in_one_line() {
 fn a_file_size_limit_is_an_error_and_no_crash() {
     let harness = Harness::new();
     harness.file("access.log", long_log());
-    if !has("prlimit") {
+    if !is_installed("prlimit") {
         return skip("g4", "there is no prlimit");
     }
     for format in ["csv", "json", "ndjson"] {
@@ -225,7 +225,7 @@ fn any_width_and_terminal_work() {
 fn output_on_a_terminal_is_escaped() {
     let harness = Harness::new();
     harness.file("access.log", log(200));
-    if !has("script") {
+    if !is_installed("script") {
         return skip("output_on_a_terminal_is_escaped", "there is no script");
     }
     let on_terminal = |setup: &str| {

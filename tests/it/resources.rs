@@ -6,7 +6,7 @@
 use std::fmt::Write as _;
 use std::process::Command;
 
-use crate::harness::{Harness, Run, finish, has, line, log, skip};
+use crate::harness::{Harness, Run, finish, is_installed, line, log, skip};
 
 const HEAD: &str = "family = \"x\"\ntitle = \"x\"\n";
 
@@ -23,7 +23,7 @@ fn with_rules(harness: &Harness, rules: &str, log: &str) -> Run {
 }
 
 fn modest(harness: &Harness, args: &[&str]) -> Command {
-    if has("prlimit") {
+    if is_installed("prlimit") {
         return harness.under(&["prlimit", "--as=600000000"], args);
     }
     skip("the limit on memory", "there is no prlimit");
@@ -165,7 +165,7 @@ fn many_long_lines() {
 /// A limit that is too low for the start results in a message, not in a signal.
 #[test]
 fn running_out_of_memory_prints_a_message() {
-    if !has("prlimit") {
+    if !is_installed("prlimit") {
         return skip("no memory", "there is no prlimit");
     }
     let harness = Harness::new();

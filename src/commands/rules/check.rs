@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::super::message::sanitized;
 use super::super::{Exit, message, stdout};
-use super::{CaseRunner, counted, with_rules};
+use super::{CaseRunner, pluralize, with_rules};
 use crate::redact::sanitize::text;
 use crate::rules::lint::Lint;
 use crate::rules::{Case, Rule, RuleChoice};
@@ -20,13 +20,13 @@ pub fn lint(choice: &RuleChoice) -> Exit {
     let complaints = lint.complaints(|case| runner.matched(case));
     let rules = lint.set().rules().len();
     if complaints.is_empty() {
-        return stdout::print(format!("{}: nothing odd\n", counted(rules, "rule")).as_bytes());
+        return stdout::print(format!("{}: nothing odd\n", pluralize(rules, "rule")).as_bytes());
     }
     let mut out = String::new();
     for complaint in &complaints {
         let _ = writeln!(out, "{}", sanitized(&complaint.to_string()));
     }
-    let _ = writeln!(out, "{}: {}", counted(rules, "rule"), counted(complaints.len(), "odd thing"));
+    let _ = writeln!(out, "{}: {}", pluralize(rules, "rule"), pluralize(complaints.len(), "odd thing"));
     match stdout::print(out.as_bytes()) {
         Exit::Success => Exit::Usage,
         failed => failed,
@@ -63,7 +63,9 @@ pub fn test(choice: &RuleChoice) -> Exit {
             message::error(complaint);
         }
         if wrong.is_empty() {
-            return stdout::print(format!("{}, {}: all pass\n", counted(rules.rules().len(), "rule"), counted(cases, "case")).as_bytes());
+            return stdout::print(
+                format!("{}, {}: all pass\n", pluralize(rules.rules().len(), "rule"), pluralize(cases, "case")).as_bytes(),
+            );
         }
         message::hint("a hit must match its rule and a miss must not; mend the rule or the case");
         Exit::Usage

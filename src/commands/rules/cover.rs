@@ -9,7 +9,7 @@ use std::path::Path;
 
 use super::super::message::sanitized;
 use super::super::{Exit, message, stdout};
-use super::{CaseRunner, counted, with_rules};
+use super::{CaseRunner, pluralize, with_rules};
 use crate::finding::RuleId;
 use crate::rules::lint::is_ordinary;
 use crate::rules::{Case, RuleChoice, RuleSet, plain};
@@ -65,7 +65,7 @@ pub fn cover(choice: &RuleChoice, file: &Path) -> Exit {
         }
         let sum: usize = counts.values().sum();
         let exit = stdout::print(printed.as_bytes());
-        message::notice(&format!("{} in {}", counted(sum, "path"), sanitized(&file.display().to_string())));
+        message::notice(&format!("{} in {}", pluralize(sum, "path"), sanitized(&file.display().to_string())));
         for (cover, count) in counts {
             message::notice(&format!("{count}: {cover}"));
         }

@@ -130,7 +130,7 @@ fn scan(harness: &Harness, threads: &str, lines: &[String]) -> Vec<String> {
 }
 
 /// The same lines spread over several chunks of 1 MiB: each line is followed by 50 KB of requests for a page.
-fn spread(lines: &[String]) -> Vec<String> {
+fn spread_over_chunks(lines: &[String]) -> Vec<String> {
     let page = line("203.0.113.7", "GET /assets/style.css HTTP/1.1", 200);
     let host = if lines[0].starts_with("www") { "www0.example.com:80 " } else { "" };
     let between = format!("{host}{page}").repeat(500);
@@ -164,7 +164,7 @@ proptest! {
         let harness = Harness::new();
         let expected = scan(&harness, "1", &lines);
         prop_assert_eq!(&scan(&harness, "8", &shuffled), &expected, "shuffled, 8 threads");
-        prop_assert_eq!(&scan(&harness, "2", &spread(&lines)), &expected, "several chunks, 2 threads");
+        prop_assert_eq!(&scan(&harness, "2", &spread_over_chunks(&lines)), &expected, "several chunks, 2 threads");
         let cuts = cuts.iter().map(|cut| cut.index(shuffled.len() + 1)).collect();
         prop_assert_eq!(&merged(&harness, &shuffled, cuts), &expected, "shuffled, in parts that were merged");
     }

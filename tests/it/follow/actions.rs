@@ -52,7 +52,7 @@ fn message(socket: &UnixDatagram) -> String {
 }
 
 /// Reads messages until one has this line.
-pub(super) fn until_told(socket: &UnixDatagram, line: &str) {
+pub(super) fn read_until(socket: &UnixDatagram, line: &str) {
     let mut told = Vec::new();
     while !told.iter().any(|message: &String| message.lines().any(|l| l == line)) {
         told.push(message(socket));
@@ -75,7 +75,7 @@ fn act(harness: &Harness, actions: &[&str]) -> Follower {
 }
 
 /// Three requests of a client, which raise one alert.
-fn knock(harness: &Harness, client: &str) {
+fn send_probes(harness: &Harness, client: &str) {
     let mut log = OpenOptions::new().append(true).open(harness.path("access.log")).unwrap();
     log.write_all(line(client, HOSTILE, 404).repeat(3).as_bytes()).unwrap();
 }
@@ -112,7 +112,7 @@ fn a_program_gets_alerts_on_its_input() {
     let hook = program(&harness, "1000");
     let follower = act(&harness, &["--exec", &hook]);
     for (n, client) in ["192.0.2.1", "2001:db8::1"].into_iter().enumerate() {
-        knock(&harness, client);
+        send_probes(&harness, client);
         follower.until_process("the program is given an alert", |_| objects(&harness.path("given")).len() > n);
         assert_alert(&objects(&harness.path("given"))[n], client);
     }
@@ -135,7 +135,7 @@ fn a_program_that_dies_is_restarted() {
     // Input that a program got just before it ended is lost.
     while objects(&harness.path("given")).len() < 3 {
         clients += 1;
-        knock(&harness, &format!("198.51.100.{}", clients % 250));
+        send_probes(&harness, &format!("198.51.100.{}", clients % 250));
         std::thread::sleep(Duration::from_millis(200));
         assert!(start.elapsed() < DEADLINE, "{}", follower.notices());
     }
@@ -148,7 +148,7 @@ fn a_program_that_dies_is_restarted() {
 fn a_missing_program_is_an_error() {
     let harness = harness();
     let mut follower = act(&harness, &["--exec", "/nonexistent/hook", "--alert-file", "alerts"]);
-    knock(&harness, "192.0.2.1");
+    send_probes(&harness, "192.0.2.1");
     // An error at the start, or when an alert is raised: either way it is printed, and hits are printed too.
     follower.until("a word on the program", |said| said.notices.contains("/nonexistent/hook"));
 }
@@ -161,7 +161,7 @@ fn a_program_that_hangs_delays_nothing() {
     fs::set_permissions(&hook, fs::Permissions::from_mode(0o700)).unwrap();
     let follower = act(&harness, &["--exec", &hook.display().to_string(), "--alert-file", "alerts"]);
     for n in 0..500_u32 {
-        knock(&harness, &format!("10.1.{}.{}", n / 250, n % 250));
+        send_probes(&harness, &format!("10.1.{}.{}", n / 250, n % 250));
     }
     follower.until_process("all alerts in the file", |_| objects(&harness.path("alerts")).len() == 500);
     let ended = follower.end_with(Signal::TERM);
@@ -175,7 +175,7 @@ fn alerts_are_appended_to_a_file() {
     for (n, client) in ["192.0.2.1", "192.0.2.2"].into_iter().enumerate() {
         harness.file("access.log", "");
         let follower = act(&harness, &["--alert-file", "alerts"]);
-        knock(&harness, client);
+        send_probes(&harness, client);
         follower.until_process("an alert in the file", |_| objects(&harness.path("alerts")).len() == n + 2);
         follower.end();
         let alerts = objects(&harness.path("alerts"));
@@ -189,7 +189,7 @@ fn alerts_are_appended_to_a_file() {
 fn a_new_file_of_alerts_is_private() {
     let harness = harness();
     let follower = act(&harness, &["--alert-file", "alerts"]);
-    knock(&harness, "192.0.2.1");
+    send_probes(&harness, "192.0.2.1");
     follower.until_process("an alert in the file", |_| objects(&harness.path("alerts")).len() == 1);
     follower.end();
     assert_eq!(fs::metadata(harness.path("alerts")).unwrap().permissions().mode() & 0o777, 0o600);
@@ -202,7 +202,7 @@ fn alerts_are_sent_to_the_local_syslog() {
     let socket = socket(&harness.path("log.socket"));
     let follower = act(&harness, &[&format!("--syslog={}", harness.path("log.socket").display())]);
     for client in ["192.0.2.1", "2001:db8::1"] {
-        knock(&harness, client);
+        send_probes(&harness, client);
         let message = message(&socket);
         let (priority, rest) = message.strip_prefix('<').and_then(|rest| rest.split_once('>')).unwrap();
         assert!(priority.parse::<u8>().unwrap() < 192, "{message}");
@@ -232,7 +232,7 @@ fn a_lost_syslog_socket_stops_nothing() {
     let first = socket(&path);
     let follower = act(&harness, &[&format!("--syslog={}", path.display()), "--alert-file", "alerts"]);
     let told = |client: &str| {
-        knock(&harness, client);
+        send_probes(&harness, client);
         follower
             .until_process("the alert in the file", |_| fs::read_to_string(harness.path("alerts")).is_ok_and(|text| text.contains(client)));
     };
@@ -260,9 +260,9 @@ fn an_alert_is_raised_again_after_the_cooldown() {
     let harness = harness();
     let follower = act(&harness, &["--alert-file", "alerts"]);
     for _ in 0..5 {
-        knock(&harness, "192.0.2.1");
+        send_probes(&harness, "192.0.2.1");
     }
-    knock(&harness, "192.0.2.2");
+    send_probes(&harness, "192.0.2.2");
     let told = |client: &str| objects(&harness.path("alerts")).iter().filter(|alert| alert.to_string().contains(client)).count();
     follower.until_process("the alert of another client", |_| told("192.0.2.2") == 1);
     assert_eq!(told("192.0.2.1"), 1);
@@ -290,12 +290,12 @@ fn a_service_manager_is_notified() {
     let socket = socket(&harness.path("notify"));
     let mut command = command(&harness, &["log"]);
     let follower = Follower::start(command.env("NOTIFY_SOCKET", harness.path("notify")).env("WATCHDOG_USEC", "300000"));
-    until_told(&socket, "READY=1");
+    read_until(&socket, "READY=1");
     for _ in 0..3 {
-        until_told(&socket, "WATCHDOG=1");
+        read_until(&socket, "WATCHDOG=1");
     }
     follower.signal(Signal::TERM);
-    until_told(&socket, "STOPPING=1");
+    read_until(&socket, "STOPPING=1");
     assert_eq!(follower.ended().code(), 143);
 }
 

@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use serde_json::Value;
 
 use super::actions::objects;
-use super::follower::{Follower, Said};
+use super::follower::{Follower, FollowerOutput};
 use crate::answers::generated::any_log;
 use crate::answers::probes::PATHS;
 use crate::harness::{Harness, line, sized};
@@ -29,7 +29,7 @@ fn answers<'h>(hits: impl IntoIterator<Item = &'h Value>) -> BTreeMap<u64, Value
     hits.into_iter().map(|hit| (hit["line"].as_u64().unwrap(), hit["answer"].clone())).collect()
 }
 
-fn answers_of(said: &Said) -> BTreeMap<u64, Value> {
+fn answers_of(said: &FollowerOutput) -> BTreeMap<u64, Value> {
     answers(said.hits.iter().map(|hit| &hit.0))
 }
 

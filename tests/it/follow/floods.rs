@@ -34,7 +34,7 @@ fn floods(report: &Value) -> BTreeSet<(String, String)> {
     report["floods"].as_array().unwrap().iter().map(|flood| (text(flood, "rule"), text(flood, "client"))).collect()
 }
 
-fn two() -> BTreeSet<(String, String)> {
+fn expected_floods() -> BTreeSet<(String, String)> {
     ["203.0.113.7", "198.51.100.1"].map(|client| ("flood/log-in".to_owned(), client.to_owned())).into()
 }
 
@@ -47,7 +47,7 @@ fn a_login_flood_is_on_the_first_page() {
     assert!(text.contains("  flood/log-in: 203.0.113.7 sent 64 POST /wp-login.php within 5 minutes\n"), "{text}");
     assert!(text.lines().count() <= 24, "{text}");
     let (_, report) = harness.json(["access.log"]);
-    assert_eq!(floods(&report), two());
+    assert_eq!(floods(&report), expected_floods());
     let flood = &report["floods"][0];
     for (name, value) in [("severity", "medium"), ("method", "POST"), ("path", "/wp-login.php")] {
         assert_eq!(flood[name], value);
@@ -78,7 +78,7 @@ fn floods_do_not_depend_on_order_threads_or_splits() {
     let mut backwards = lines.clone();
     backwards.reverse();
     harness.file("backwards.log", backwards.concat());
-    assert_eq!(floods(&harness.json(["backwards.log"]).1), two());
+    assert_eq!(floods(&harness.json(["backwards.log"]).1), expected_floods());
     // Each log alone has half of every flood.
     let half = |odd: usize| lines.iter().enumerate().filter(move |(n, _)| n % 2 == odd).map(|(_, line)| line.as_str()).collect::<String>();
     for (name, odd) in [("a", 0), ("b", 1)] {
@@ -88,7 +88,7 @@ fn floods_do_not_depend_on_order_threads_or_splits() {
     }
     let merged = harness.run(["merge", "-f", "json", "b.json", "a.json"]);
     assert_eq!(merged.text(), harness.run(["scan", "-f", "json", "a.log", "b.log"]).text());
-    assert_eq!(floods(&merged.json()), two());
+    assert_eq!(floods(&merged.json()), expected_floods());
 }
 
 #[test]
@@ -111,7 +111,7 @@ fn follow_raises_the_floods_that_a_scan_finds() {
     let raised: BTreeSet<(String, String)> =
         alerts().iter().map(|alert| (alert["rule"].as_str().unwrap().to_owned(), alert["client"].as_str().unwrap().to_owned())).collect();
     assert_eq!(raised, floods(&harness.json(["access.log"]).1));
-    assert_eq!(raised, two());
+    assert_eq!(raised, expected_floods());
 }
 
 #[test]
@@ -127,5 +127,5 @@ fn the_summary_of_a_report_lists_floods() {
     let page = fs::read_to_string(folder.join("summary.txt")).unwrap();
     assert!(page.contains(sentence), "{page}");
     let report: Value = serde_json::from_str(&fs::read_to_string(folder.join("report.json")).unwrap()).unwrap();
-    assert_eq!(floods(&report), two());
+    assert_eq!(floods(&report), expected_floods());
 }

@@ -24,7 +24,7 @@ pub(super) const MODES: [&[&str]; 2] = [&[], &["--poll", "--poll-interval", "100
 
 /// The output so far.
 #[derive(Debug, Default)]
-pub(super) struct Said {
+pub(super) struct FollowerOutput {
     /// The hits on standard output, in order.
     pub(super) hits: Vec<Hit>,
     /// Lines on standard output that are not hits: lines for people, or a partial line at the end.
@@ -35,23 +35,23 @@ pub(super) struct Said {
 
 /// What the reader threads send to the test.
 #[derive(Debug, Default)]
-struct Shared {
-    said: Mutex<Said>,
+struct OutputChannel {
+    said: Mutex<FollowerOutput>,
     news: Condvar,
 }
 
 /// A follower that is killed when the test ends.
 pub(super) struct Follower {
     child: Child,
-    shared: Arc<Shared>,
+    shared: Arc<OutputChannel>,
     stdout: Option<ChildStdout>,
     readers: Vec<JoinHandle<()>>,
 }
 
 /// The output and exit status of a follower.
-pub(super) struct Ended {
+pub(super) struct FollowerResult {
     pub(super) status: ExitStatus,
-    pub(super) said: Said,
+    pub(super) said: FollowerOutput,
 }
 
 /// `follow -f ndjson --from-start` with only the rule that the numbered lines match, for a fast start.
@@ -82,11 +82,11 @@ impl Follower {
     /// With another standard output.
     pub(super) fn start_to(command: &mut Command, stdout: Stdio) -> Self {
         let mut child = command.stdout(stdout).stderr(Stdio::piped()).spawn().unwrap();
-        let shared = Arc::new(Shared::default());
+        let shared = Arc::new(OutputChannel::default());
         let stderr = child.stderr.take().unwrap();
         let told = Arc::clone(&shared);
         let reader = thread::spawn(move || {
-            lines(stderr, |line| told.tell(|said| said.notices += &line));
+            lines(stderr, |line| told.describe(|said| said.notices += &line));
         });
         Self { stdout: child.stdout.take(), child, shared, readers: vec![reader] }
     }
@@ -96,7 +96,7 @@ impl Follower {
         let (stdout, told) = (self.stdout.take().unwrap(), Arc::clone(&self.shared));
         self.readers.push(thread::spawn(move || {
             lines(stdout, |line| {
-                told.tell(|said| match line.strip_suffix('\n').and_then(|line| serde_json::from_str::<Value>(line).ok()) {
+                told.describe(|said| match line.strip_suffix('\n').and_then(|line| serde_json::from_str::<Value>(line).ok()) {
                     Some(hit) => said.hits.push(Hit(hit)),
                     None => said.other.push(line),
                 });
@@ -114,14 +114,18 @@ impl Follower {
     }
 
     /// Waits until a condition on the output holds.
-    pub(super) fn until(&mut self, what: &str, done: impl Fn(&Said) -> bool) {
+    pub(super) fn until(&mut self, what: &str, done: impl Fn(&FollowerOutput) -> bool) {
         let start = Instant::now();
         let shared = Arc::clone(&self.shared);
         let mut said = shared.said.lock().unwrap();
         while !done(&said) {
             let ended = self.child.try_wait().unwrap();
-            assert!(ended.is_none() || !self.readers.iter().all(JoinHandle::is_finished), "{what}: it ended: {ended:?}\n{}", tell(&said));
-            assert!(start.elapsed() < DEADLINE, "{what}: it does not come\n{}", tell(&said));
+            assert!(
+                ended.is_none() || !self.readers.iter().all(JoinHandle::is_finished),
+                "{what}: it ended: {ended:?}\n{}",
+                describe(&said)
+            );
+            assert!(start.elapsed() < DEADLINE, "{what}: it does not come\n{}", describe(&said));
             said = shared.news.wait_timeout(said, Duration::from_millis(50)).unwrap().0;
         }
     }
@@ -129,7 +133,7 @@ impl Follower {
     /// Waits until the line with each of these numbers was reported.
     pub(super) fn until_seen(&mut self, numbers: impl IntoIterator<Item = u64>) {
         let numbers: Vec<u64> = numbers.into_iter().collect();
-        let missing = |said: &Said| {
+        let missing = |said: &FollowerOutput| {
             let seen: std::collections::BTreeSet<u64> = said.hits.iter().filter_map(Hit::number).collect();
             numbers.iter().filter(|number| !seen.contains(number)).copied().collect::<Vec<_>>()
         };
@@ -149,7 +153,12 @@ impl Follower {
         }
         let said = self.shared.said.lock().unwrap();
         let missing = missing(&said);
-        panic!("{} of {enough} lines are not reported, the first {:?}\n{}", missing.len(), &missing[..missing.len().min(10)], tell(&said));
+        panic!(
+            "{} of {enough} lines are not reported, the first {:?}\n{}",
+            missing.len(),
+            &missing[..missing.len().min(10)],
+            describe(&said)
+        );
     }
 
     /// The number of hits so far.
@@ -177,7 +186,7 @@ impl Follower {
         self.until_process("it stands", |follower| follower.process_state() == 'T');
     }
 
-    pub(super) fn go_on(&self) {
+    pub(super) fn resume(&self) {
         self.signal(Signal::CONT);
     }
 
@@ -186,7 +195,7 @@ impl Follower {
         let start = Instant::now();
         while !done(self) {
             let is_there = start.elapsed() < DEADLINE && self.process_state() != 'Z';
-            assert!(is_there, "{what}: it does not come\n{}", tell(&self.shared.said.lock().unwrap()));
+            assert!(is_there, "{what}: it does not come\n{}", describe(&self.shared.said.lock().unwrap()));
             thread::sleep(Duration::from_millis(5));
         }
     }
@@ -227,31 +236,31 @@ impl Follower {
     }
 
     /// Sends a signal and waits for the end.
-    pub(super) fn end_with(self, signal: Signal) -> Ended {
+    pub(super) fn end_with(self, signal: Signal) -> FollowerResult {
         self.signal(signal);
         self.ended()
     }
 
     /// Stops it as a service manager does, and returns its output.
-    pub(super) fn end(self) -> Said {
+    pub(super) fn end(self) -> FollowerOutput {
         let ended = self.end_with(Signal::TERM);
         assert_eq!(ended.code(), 143, "{}", ended.said.notices);
         ended.said
     }
 
     /// Kills it.
-    pub(super) fn kill(self) -> Said {
+    pub(super) fn kill(self) -> FollowerOutput {
         self.end_with(Signal::KILL).said
     }
 
     /// Waits for its end.
-    pub(super) fn ended(mut self) -> Ended {
+    pub(super) fn ended(mut self) -> FollowerResult {
         let start = Instant::now();
         let status = loop {
             if let Some(status) = self.child.try_wait().unwrap() {
                 break status;
             }
-            assert!(start.elapsed() < DEADLINE, "it does not end\n{}", tell(&self.shared.said.lock().unwrap()));
+            assert!(start.elapsed() < DEADLINE, "it does not end\n{}", describe(&self.shared.said.lock().unwrap()));
             thread::sleep(Duration::from_millis(2));
         };
         for reader in self.readers.drain(..) {
@@ -259,11 +268,11 @@ impl Follower {
         }
         let said = std::mem::take(&mut *self.shared.said.lock().unwrap());
         assert!(!said.notices.contains("panicked"), "{}", said.notices);
-        Ended { status, said }
+        FollowerResult { status, said }
     }
 }
 
-impl Ended {
+impl FollowerResult {
     /// The exit code; fails if a signal ended it.
     pub(super) fn code(&self) -> i32 {
         assert_eq!(self.status.signal(), None, "killed by a signal: {}", self.said.notices);
@@ -278,8 +287,8 @@ impl Drop for Follower {
     }
 }
 
-impl Shared {
-    fn tell(&self, news: impl FnOnce(&mut Said)) {
+impl OutputChannel {
+    fn describe(&self, news: impl FnOnce(&mut FollowerOutput)) {
         news(&mut self.said.lock().unwrap());
         self.news.notify_all();
     }
@@ -295,7 +304,7 @@ fn lines(stream: impl Read, mut each: impl FnMut(String)) {
 }
 
 /// The output, shortened for messages.
-fn tell(said: &Said) -> String {
+fn describe(said: &FollowerOutput) -> String {
     let last: Vec<_> = said.hits.iter().rev().take(3).map(|hit| hit.0.to_string()).collect();
     format!("{} hits, the last {last:#?}\nother: {:#?}\nstderr: {}", said.hits.len(), said.other, said.notices)
 }
@@ -309,7 +318,7 @@ fn the_harness_reads_output_and_exit_code() {
     follower.until_seen([7]);
     follower.until("a note", |said| said.notices == "note\n" && said.other == ["for people\n"]);
     follower.stall();
-    follower.go_on();
+    follower.resume();
     std::fs::write(harness.path("go"), "\n").unwrap();
     let ended = follower.ended();
     assert_eq!((ended.code(), ended.said.hits.len()), (5, 1));

@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 use super::follower::{MODES, follow};
 use super::oracle::{exactly_once, on_disk};
 use super::writer::Writer;
-use super::{settle, stage};
+use super::{assert_complete, stage};
 use crate::harness;
 
 /// E10. A new file may get the inode of a deleted one. That cannot happen while a follower holds it open, so the follower is
@@ -51,7 +51,7 @@ fn removed_and_made_again() {
             writer.write(3);
             follower.until_seen([writer.next() - 1]);
         }
-        settle(&harness, follower, &mut writer);
+        assert_complete(&harness, follower, &mut writer);
     }
 }
 
@@ -94,7 +94,7 @@ fn a_log_of_one_short_line_is_read_at_once() {
     let mut short = Writer::from(harness.path("log/short.log"), 500);
     short.write(1);
     follower.until_seen([500]);
-    settle(&harness, follower, &mut short);
+    assert_complete(&harness, follower, &mut short);
 }
 
 /// E13. It waits with one notice, and reads the log when it appears, and when it appears again.
@@ -115,7 +115,7 @@ fn a_log_that_does_not_exist_yet() {
         late.reopen();
         late.write(5);
         follower.until_seen(105..110);
-        let said = settle(&harness, follower, &mut late);
+        let said = assert_complete(&harness, follower, &mut late);
         // Once before it appeared, and once after it was removed, if that was noticed.
         let told = said.notices.lines().filter(|line| line.contains("late.log") && line.contains("waiting")).count();
         assert!((1..=2).contains(&told), "told {told} times: {}", said.notices);

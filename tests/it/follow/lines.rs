@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 
 use super::follower::{Follower, MODES, follow};
 use super::writer::{Writer, line};
-use super::{settle, stage, works};
+use super::{assert_complete, stage, works};
 use crate::harness::skip;
 
 /// E22. Between the parts the follower read the log: it reported a line of another log.
@@ -23,7 +23,7 @@ fn a_line_in_three_writes_is_one_line() {
             });
             follower.until_seen([writer.next() - 1]);
         }
-        settle(&harness, follower, &mut other);
+        assert_complete(&harness, follower, &mut other);
     }
 }
 
@@ -59,7 +59,7 @@ with open(sys.argv[1], 'r+b') as log:
         }
         drop(lines);
         assert!(server.wait().unwrap().success());
-        settle(&harness, follower, &mut writer);
+        assert_complete(&harness, follower, &mut writer);
     }
 }
 
@@ -70,7 +70,7 @@ fn a_run_starts_at_the_end_by_default() {
     let socket = super::actions::socket(&harness.path("ready"));
     let mut command = harness.command(["follow", "-f", "ndjson", "--only", "vcs/git", "log"]);
     let mut follower = Follower::start(command.env("NOTIFY_SOCKET", harness.path("ready")));
-    super::actions::until_told(&socket, "READY=1");
+    super::actions::read_until(&socket, "READY=1");
     writer.write(5);
     follower.until_seen(10..15);
     // Files that appear later in a followed folder are read from their first line.

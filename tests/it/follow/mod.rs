@@ -28,7 +28,7 @@ use std::process::Command;
 
 use crate::harness::{Harness, skip};
 
-use follower::{Follower, Said};
+use follower::{Follower, FollowerOutput};
 use oracle::{exactly_once, on_disk};
 use writer::Writer;
 
@@ -42,14 +42,14 @@ fn stage() -> (Harness, Writer) {
 }
 
 /// Waits for all lines on disk and for one more, stops the follower, and compares.
-fn settle(harness: &Harness, mut follower: Follower, writer: &mut Writer) -> Said {
+fn assert_complete(harness: &Harness, mut follower: Follower, writer: &mut Writer) -> FollowerOutput {
     follower.until_seen(on_disk(&harness.path("log")).into_keys());
     writer.reopen();
     writer.write(1);
     follower.until_seen([writer.next() - 1]);
-    let said = follower.end();
-    exactly_once(&on_disk(&harness.path("log")), &[&said.hits]).unwrap();
-    said
+    let output = follower.end();
+    exactly_once(&on_disk(&harness.path("log")), &[&output.hits]).unwrap();
+    output
 }
 
 /// A command that starts in its own mount namespace, if the system allows that; `line` is shell and ends with `exec "$0"

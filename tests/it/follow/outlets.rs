@@ -10,7 +10,7 @@ use super::follower::{FOLLOW, Follower, command, follow};
 use super::oracle::{Hit, at_least_once, on_disk};
 use super::signals::until_stuck;
 use super::stage;
-use crate::harness::{Harness, has, line, skip};
+use crate::harness::{Harness, is_installed, line, skip};
 
 /// G2.
 #[test]
@@ -25,7 +25,7 @@ fn a_full_device() {
 /// G4, G14. The disk is full in the middle of a line; what was not written completely is reported by the next run.
 #[test]
 fn a_disk_that_fills_up() {
-    if !has("prlimit") {
+    if !is_installed("prlimit") {
         return skip("G14", "there is no prlimit");
     }
     let (harness, mut writer) = stage();
@@ -103,7 +103,7 @@ fn a_slow_reader() {
     follower.until_seen(0..LINES);
     writer = super::Writer::from(harness.path("log/access.log"), LINES);
     let all = follower.memory("VmHWM");
-    super::settle(&harness, follower, &mut writer);
+    super::assert_complete(&harness, follower, &mut writer);
     assert!(most < 150_000 && all < 150_000, "{most} kB before it was read, {all} kB after");
 }
 

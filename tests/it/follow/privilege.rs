@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::Command;
 
 use super::follower::{FOLLOW, Follower, command, follow};
-use super::{settle, stage, works};
+use super::{assert_complete, stage, works};
 use crate::harness::{EXE, skip};
 
 /// K1. System calls that open, create, move or remove files, create sockets, or start programs.
@@ -75,7 +75,7 @@ fn a_link_with_a_changed_target() {
         fs::rename(harness.path("new"), harness.path("current")).unwrap();
         writer.write(5);
         follower.until_seen((0..15).chain(100..105));
-        settle(&harness, follower, &mut next);
+        assert_complete(&harness, follower, &mut next);
     }
 }
 
@@ -106,7 +106,7 @@ fn the_group_of_logs_is_enough() {
     let mut follower = Follower::start(&mut command);
     follower.until_seen(0..10);
     writer.write(5);
-    settle(&harness, follower, &mut writer);
+    assert_complete(&harness, follower, &mut writer);
     assert!(fs::read_dir(&state).unwrap().count() > 0);
 }
 
@@ -129,7 +129,7 @@ fn a_log_without_read_permission() {
     command.args(&who[1..]).arg(&program).args(FOLLOW).args(["log/access.log", "log/secret.log"]).current_dir(harness.path(""));
     let mut follower = Follower::start(&mut command);
     follower.until_seen(0..10);
-    let said = settle(&harness, follower, &mut writer);
+    let said = assert_complete(&harness, follower, &mut writer);
     assert_eq!(said.notices.lines().filter(|line| line.contains("secret.log")).count(), 1, "{}", said.notices);
 }
 
@@ -143,7 +143,7 @@ fn notices_do_not_repeat_lines() {
     let mut follower = Follower::start(command.env("RUST_BACKTRACE", "full"));
     follower.until_seen(0..10);
     fs::write(harness.path("log/odd.log"), "").unwrap();
-    let said = settle(&harness, follower, &mut writer);
+    let said = assert_complete(&harness, follower, &mut writer);
     assert!(!said.notices.contains(secret), "{}", said.notices);
     let state = fs::read_dir(harness.path("state")).unwrap().map(|entry| entry.unwrap().path());
     assert!(state.into_iter().all(|path: std::path::PathBuf| !holds(&path, secret)), "a line in the state");

@@ -131,5 +131,5 @@ fn hup_and_usr1_under_load() {
         follower.signal(Signal::HUP);
         follower.until("it goes on", |said| said.hits.len() > hits + 50);
     }
-    super::settle(&harness, follower, &mut busy.stop());
+    super::assert_complete(&harness, follower, &mut busy.stop());
 }

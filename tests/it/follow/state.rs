@@ -120,7 +120,7 @@ fn a_run_with_nothing_new() {
         runs.push(follower.end().hits);
         let socket = super::actions::socket(&harness.path("ready"));
         let idle = Follower::start(command(&harness, &STATE).env("NOTIFY_SOCKET", harness.path("ready")));
-        super::actions::until_told(&socket, "READY=1");
+        super::actions::read_until(&socket, "READY=1");
         assert_eq!(idle.end().hits.len(), 0);
         fs::remove_file(harness.path("ready")).unwrap();
     }

@@ -72,7 +72,7 @@ fn the_command_line_of_the_unit_is_valid() {
     let socket = super::actions::socket(&harness.path("notify"));
     let mut command = harness.command(words);
     let follower = Follower::start(command.env("NOTIFY_SOCKET", harness.path("notify")));
-    super::actions::until_told(&socket, "READY=1");
+    super::actions::read_until(&socket, "READY=1");
     assert!(follower.notices().lines().count() < 3, "{}", follower.notices());
     follower.end();
     assert_eq!(values(&unit, "Type"), ["notify"]);

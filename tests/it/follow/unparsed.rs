@@ -4,7 +4,7 @@
 use std::fs::OpenOptions;
 use std::io::Write as _;
 
-use super::follower::{Follower, Said};
+use super::follower::{Follower, FollowerOutput};
 use crate::harness::{Harness, line};
 
 const ODD: &str = "22 Nov 10:00 | 192.0.2.7 | GET /.git/config | 404\n";
@@ -24,7 +24,7 @@ fn logs_that_do_not_parse_are_reported_at_the_start_and_matched() {
     harness.file("logs/error.log", ERROR);
     harness.file("logs/random.log", (0..2000_u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 24) as u8).collect::<Vec<_>>());
     let mut follower = Follower::start(&mut harness.command(["follow", "-f", "ndjson", "--only", "vcs/git", "logs"]));
-    let named = |said: &Said, name: &str, what: &str| said.notices.lines().any(|line| line.contains(name) && line.contains(what));
+    let named = |said: &FollowerOutput, name: &str, what: &str| said.notices.lines().any(|line| line.contains(name) && line.contains(what));
     follower.until("each is named before a line comes", |said| {
         named(said, "odd.log", "none of its 1 lines")
             && named(said, "error.log", "a server's error log")
@@ -41,6 +41,6 @@ fn logs_that_do_not_parse_are_reported_at_the_start_and_matched() {
         assert_eq!(notices.matches(&format!("{name}: ")).count(), 1, "{notices}");
     }
     assert!(!notices.contains("access.log: "), "{notices}");
-    let sources = |said: &Said| said.hits.iter().map(|hit| hit.0["source"].as_str().unwrap().to_owned()).collect::<Vec<_>>();
+    let sources = |said: &FollowerOutput| said.hits.iter().map(|hit| hit.0["source"].as_str().unwrap().to_owned()).collect::<Vec<_>>();
     follower.until("nothing else is", |said| sources(said) == ["logs/odd.log", "logs/access.log"]);
 }

@@ -5,14 +5,14 @@ use std::process::Command;
 
 use super::follower::{FOLLOW, Follower, MODES, follow};
 use super::writer::{Reopen, Writer, line};
-use super::{mounting, settle, stage, works};
+use super::{assert_complete, mounting, stage, works};
 use crate::harness::{EXE, skip};
 
 /// E14.
 #[test]
 fn a_folder_that_is_removed_and_created_again() {
     for mode in MODES {
-        for watched in ["log/site/access.log", "log/site"] {
+        for run_measured in ["log/site/access.log", "log/site"] {
             let (harness, _) = stage();
             let folder = harness.path("log/site");
             let mut first = 0;
@@ -21,7 +21,7 @@ fn a_folder_that_is_removed_and_created_again() {
                 fs::create_dir(&folder).unwrap();
                 let mut writer = Writer::from(folder.join("access.log"), first);
                 writer.write(5);
-                let follower = follower.get_or_insert_with(|| follow(&harness, &[mode, &[watched]].concat()));
+                let follower = follower.get_or_insert_with(|| follow(&harness, &[mode, &[run_measured]].concat()));
                 follower.until_seen(first..first + 5);
                 writer.write(5);
                 follower.until_seen(first..first + 10);
@@ -30,7 +30,7 @@ fn a_folder_that_is_removed_and_created_again() {
             }
             let said = follower.unwrap().end();
             super::exactly_once(&super::oracle::Disk::new(), &[&said.hits]).unwrap();
-            assert_eq!(said.hits.len(), 30, "{mode:?}, {watched}");
+            assert_eq!(said.hits.len(), 30, "{mode:?}, {run_measured}");
         }
     }
 }
@@ -58,9 +58,9 @@ fn a_queue_that_overflows() {
     writer.write(20);
     let mut late = Writer::from(harness.path("log/late.log"), 9000);
     late.write(20);
-    follower.go_on();
+    follower.resume();
     follower.until_seen(9000..9020);
-    settle(&harness, follower, &mut writer);
+    assert_complete(&harness, follower, &mut writer);
 }
 
 /// E17. Both inotify limits, each in its own namespace, so that no other process is affected.
@@ -81,7 +81,7 @@ fn no_watches_left() {
         fs::rename(harness.path("log/access.log"), harness.path("log/access.log.1")).unwrap();
         writer.reopen();
         writer.write(10);
-        let said = settle(&harness, follower, &mut writer);
+        let said = assert_complete(&harness, follower, &mut writer);
         let told: Vec<_> = said.notices.lines().filter(|line| line.contains("looks for them")).collect();
         assert_eq!(told.len(), 1, "{limit}: {}", said.notices);
     }
@@ -102,7 +102,7 @@ fn the_lower_layer_of_an_overlay() {
         writer.write(5);
         follower.until_seen([writer.next() - 1]);
     }
-    settle(&harness, follower, &mut writer);
+    assert_complete(&harness, follower, &mut writer);
 }
 
 /// E19. The mount keeps the old log for ever, which a notice reports.
@@ -142,7 +142,7 @@ fn a_busy_log_does_not_delay_the_others() {
             quiet.write(1);
             follower.until_seen([200_000 + n]);
         }
-        settle(&harness, follower, &mut busy.stop());
+        assert_complete(&harness, follower, &mut busy.stop());
     }
 }
 
@@ -157,7 +157,7 @@ fn an_append_only_log() {
     let mut follower = follow(&harness, &["log/access.log"]);
     follower.until_seen(0..10);
     writer.write(5);
-    let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| settle(&harness, follower, &mut writer)));
+    let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| assert_complete(&harness, follower, &mut writer)));
     // Otherwise the folder could not be removed.
     assert!(works(Command::new("chattr").arg("-a").arg(&path)));
     done.unwrap();

@@ -66,10 +66,10 @@ impl Writer {
     }
 
     /// Continues to write in a thread.
-    pub(super) fn go(self, reopen: Reopen) -> Busy {
+    pub(super) fn go(self, reopen: Reopen) -> BusyWriter {
         let over = Arc::new(AtomicBool::new(false));
         let until = Arc::clone(&over);
-        Busy { over, thread: Some(thread::spawn(move || self.run(&until, &reopen))) }
+        BusyWriter { over, thread: Some(thread::spawn(move || self.run(&until, &reopen))) }
     }
 
     fn run(mut self, over: &AtomicBool, reopen: &Reopen) -> Self {
@@ -106,12 +106,12 @@ impl Reopen {
 }
 
 /// A writer in a thread.
-pub(super) struct Busy {
+pub(super) struct BusyWriter {
     over: Arc<AtomicBool>,
     thread: Option<JoinHandle<Writer>>,
 }
 
-impl Busy {
+impl BusyWriter {
     /// Waits for its last line.
     pub(super) fn stop(mut self) -> Writer {
         self.over.store(true, Ordering::Relaxed);
@@ -119,7 +119,7 @@ impl Busy {
     }
 }
 
-impl Drop for Busy {
+impl Drop for BusyWriter {
     fn drop(&mut self) {
         self.over.store(true, Ordering::Relaxed);
     }

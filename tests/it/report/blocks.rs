@@ -4,7 +4,7 @@
 
 use std::process::Command;
 
-use super::harness::{Folder, Out, number, well};
+use super::harness::{Folder, Out, number, report_ok};
 use crate::follow::works;
 use crate::harness::{Harness, Run, finish, line, skip};
 
@@ -19,7 +19,7 @@ fn prober(client: &str) -> String {
 
 fn run(harness: &Harness, log: &str, args: &[&str]) -> (Run, Out) {
     harness.file("access.log", log);
-    let run = well(harness, &[args, &["access.log"]].concat());
+    let run = report_ok(harness, &[args, &["access.log"]].concat());
     (run, Out::read(harness))
 }
 

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use super::harness::{Out, QUICK, report, well};
+use super::harness::{Out, QUICK, report, report_ok};
 use super::site::{LOG, Site, numbered};
 use crate::compression::COMPRESSIONS;
 use crate::harness::Harness;
@@ -23,14 +23,14 @@ fn a_rotated_log_counts_once_with_any_compression() {
         let packed = compression.pack(&fs::read(&plain).unwrap());
         fs::write(&done, &packed[..packed.len() / 2]).unwrap();
         site.run(&[]);
-        site.settle(&format!("{compression:?} half packed"));
+        site.assert_complete(&format!("{compression:?} half packed"));
         fs::write(&done, &packed).unwrap();
         fs::remove_file(&plain).unwrap();
         site.write(5);
         site.run(&[]);
-        site.settle(&format!("{compression:?} packed"));
+        site.assert_complete(&format!("{compression:?} packed"));
         site.run(&[]);
-        site.settle(&format!("{compression:?} again"));
+        site.assert_complete(&format!("{compression:?} again"));
     }
 }
 
@@ -50,7 +50,7 @@ fn lines_compressed_before_they_were_read_are_read() {
         fs::write(harness.path(format!("{LOG}.1.{}", compression.ending())), compression.pack(&fs::read(&plain).unwrap())).unwrap();
         fs::remove_file(&plain).unwrap();
         site.run(&[]);
-        site.settle(&format!("{compression:?}"));
+        site.assert_complete(&format!("{compression:?}"));
     }
 }
 
@@ -64,17 +64,17 @@ fn a_growing_compressed_log_counts_part_by_part() {
         let args = [&QUICK[..], &["grown"]].concat();
         let hits = || Out::read(&harness).sums().get("hits");
         harness.file("grown", &parts[0]);
-        well(&harness, &args);
+        report_ok(&harness, &args);
         assert_eq!(hits(), 50, "{compression:?}");
         harness.file("grown", [&parts[0][..], &parts[1][..parts[1].len() / 2]].concat());
         report(&harness, &args);
         assert_eq!(hits(), 50, "{compression:?}: half a part is nobody's yet");
         harness.file("grown", parts[..2].concat());
-        well(&harness, &args);
+        report_ok(&harness, &args);
         assert_eq!(hits(), 100, "{compression:?}");
         harness.file("grown", parts.concat());
-        well(&harness, &args);
-        well(&harness, &args);
+        report_ok(&harness, &args);
+        report_ok(&harness, &args);
         assert_eq!(hits(), 200, "{compression:?}");
     }
 }

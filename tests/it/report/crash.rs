@@ -54,7 +54,7 @@ fn killed(rounds: u64, args: &[&str], also_while_it_runs: bool) {
     assert!(kills * 8 > rounds, "{kills} of {rounds} runs were killed: this tests nothing");
     site.finish_line();
     site.run(args);
-    let out = site.settle(&format!("{kills} of {rounds} runs were killed"));
+    let out = site.assert_complete(&format!("{kills} of {rounds} runs were killed"));
     assert!(!out.folders.is_empty());
 }
 

@@ -13,8 +13,8 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use super::harness::{Out, Sums, full, picture};
-use super::interrupt::{Traced, can_trace, output, traced, was_killed};
+use super::harness::{Out, Sums, full, snapshot};
+use super::interrupt::{TracedRun, can_trace, output, traced, was_killed};
 use super::site::Site;
 use crate::harness::{Harness, Run};
 
@@ -24,20 +24,20 @@ const CALLS: &str = "trace=?open,?openat,?openat2,?creat,?mkdir,?mkdirat,?write,
     ?chown,?truncate,?ftruncate,?flock,?utimensat,?copy_file_range,?sendfile";
 
 /// A call of a run: its name, and its number within its thread.
-type Point = (String, usize);
+type SystemCall = (String, usize);
 
 /// The arguments of all runs here: one thread, so that each run makes the same calls.
 const ONE_THREAD: [&str; 1] = ["-j1"];
 
 /// Files from which runs start repeatedly.
-struct Start {
+struct StartingFiles {
     harness: Harness,
     args: Vec<&'static str>,
     /// What earlier runs reported.
     before: BTreeMap<String, Value>,
 }
 
-impl Start {
+impl StartingFiles {
     /// Before the first run: neither state nor folder.
     fn first(args: &[&'static str]) -> Self {
         let harness = Harness::new();
@@ -74,7 +74,7 @@ impl Start {
     }
 
     /// The calls of a run that change something, in order.
-    fn points(&self) -> Vec<Point> {
+    fn points(&self) -> Vec<SystemCall> {
         let harness = self.copy();
         let out = output(&mut traced(&harness, &["-e", CALLS], &self.args));
         assert_eq!(out.status.code(), Some(0), "{}", String::from_utf8_lossy(&out.stderr));
@@ -82,7 +82,7 @@ impl Start {
     }
 
     /// Runs on a copy with this injection. Returns the harness with what is left, or `None` if the call was not made.
-    fn run_into(&self, point: &Point, what: &str) -> (Harness, Traced) {
+    fn run_into(&self, point: &SystemCall, what: &str) -> (Harness, TracedRun) {
         let harness = self.copy();
         let (which, inject) = (format!("trace={}", point.0), format!("inject={}:{what}:when={}", point.0, point.1));
         let out = output(&mut traced(&harness, &["-e", &which, "-e", &inject], &self.args));
@@ -100,10 +100,10 @@ impl Start {
         let expected = Sums::scanned(harness, &[&["all.log"][..], &super::harness::QUICK].concat());
         Sums::of(all.values()).assert_same(&expected, when);
         // And a further run finds nothing new.
-        let done = picture(&harness.path("out"));
+        let done = snapshot(&harness.path("out"));
         let again = crate::harness::finish(&mut super::harness::command(harness, &self.args));
         assert_eq!((again.code, again.stdout.len()), (0, 0), "{when}: {}", again.stderr);
-        assert!(picture(&harness.path("out")) == done, "{when}: a run with nothing new changed something");
+        assert!(snapshot(&harness.path("out")) == done, "{when}: a run with nothing new changed something");
     }
 
     /// What a reader may have read so far, including folders that a later run removes by age.
@@ -121,7 +121,7 @@ fn reports(harness: &Harness) -> BTreeMap<String, Value> {
 
 /// The complete trace of a run that has ended. The tracer may still be writing it; its last line is about the end of the
 /// process.
-fn trace(harness: &Harness, run: &Traced) -> String {
+fn trace(harness: &Harness, run: &TracedRun) -> String {
     let end = format!("{} ", run.pid);
     let start = std::time::Instant::now();
     loop {
@@ -149,7 +149,7 @@ fn is_message_lost(trace: &str) -> bool {
 }
 
 /// Parses the calls of a trace: `1234 openat(3, "x", O_CREAT) = 4`.
-fn points(trace: &str) -> Vec<Point> {
+fn points(trace: &str) -> Vec<SystemCall> {
     let (mut counts, mut points) = (BTreeMap::<(&str, &str), usize>::new(), Vec::new());
     for line in trace.lines() {
         let Some((thread, call)) = line.split_once(' ').map(|(thread, call)| (thread, call.trim_start())) else { continue };
@@ -169,7 +169,7 @@ fn points(trace: &str) -> Vec<Point> {
 }
 
 /// Kills a run at each of its points.
-fn killed_everywhere(start: &Start) {
+fn killed_everywhere(start: &StartingFiles) {
     let points = start.points();
     let names = |prefix: &str| points.iter().filter(|(name, _)| name.starts_with(prefix)).count();
     // The eight files and their folder are synced, then the state; the state and the folder are renamed.
@@ -184,7 +184,7 @@ fn killed_everywhere(start: &Start) {
 }
 
 /// Lets each call of a run fail; in the short test, only the first, the fourth and so on of each kind.
-fn failed_everywhere(start: &Start, error: &str, only: &[&str]) {
+fn failed_everywhere(start: &StartingFiles, error: &str, only: &[&str]) {
     let step = if full() { 1 } else { 3 };
     let points = start.points();
     let points: Vec<_> = points.iter().filter(|(name, _)| only.is_empty() || only.contains(&name.as_str())).collect();
@@ -212,7 +212,7 @@ fn failed_everywhere(start: &Start, error: &str, only: &[&str]) {
 #[test]
 fn killed_at_every_call_of_the_first_run() {
     if can_trace("F2, the first run") {
-        killed_everywhere(&Start::first(&[]));
+        killed_everywhere(&StartingFiles::first(&[]));
     }
 }
 
@@ -220,7 +220,7 @@ fn killed_at_every_call_of_the_first_run() {
 #[test]
 fn killed_at_every_call_of_a_later_run() {
     if can_trace("F2, a later run") {
-        killed_everywhere(&Start::later(&["--keep-runs", "1"]));
+        killed_everywhere(&StartingFiles::later(&["--keep-runs", "1"]));
     }
 }
 
@@ -228,7 +228,7 @@ fn killed_at_every_call_of_a_later_run() {
 #[test]
 fn killed_at_every_call_of_a_run_that_replaces_a_folder() {
     if can_trace("F2, a folder that is replaced") {
-        killed_everywhere(&Start::later(&["--daily"]));
+        killed_everywhere(&StartingFiles::later(&["--daily"]));
     }
 }
 
@@ -238,7 +238,7 @@ fn killed_while_the_state_is_written() {
     if !can_trace("F2, the state") {
         return;
     }
-    let start = Start::later(&[]);
+    let start = StartingFiles::later(&[]);
     for (call, met) in [("fchmod", true), ("write", true), ("fsync", true), ("fchmod", false), ("write", false), ("fsync", false)] {
         let harness = start.copy();
         let written = harness.path("state/report.json.tmp");
@@ -265,7 +265,7 @@ fn killed_at_every_call_of_a_recovery() {
         if !can_trace("F2, a recovery") {
             return;
         }
-        let start = Start::later(args);
+        let start = StartingFiles::later(args);
         let harness = start.copy();
         let out = output(&mut traced(&harness, &["-e", CALLS], &start.args));
         assert_eq!(out.status.code(), Some(0));
@@ -277,7 +277,7 @@ fn killed_at_every_call_of_a_recovery() {
         let behind = &all[points(&upto).len()];
         let (harness, out) = start.run_into(behind, "signal=KILL");
         assert!(was_killed(&out), "{behind:?}");
-        let recovery = Start { harness, args: start.args, before: start.before };
+        let recovery = StartingFiles { harness, args: start.args, before: start.before };
         let points = recovery.points();
         assert!(!points.is_empty());
         println!("killed at {} calls of a recovery", points.len());
@@ -296,7 +296,7 @@ fn syncs_that_fail() {
     if can_trace("F21") {
         for args in [&[][..], &["--daily"]] {
             for error in ["EIO", "ENOSPC"] {
-                failed_everywhere(&Start::later(args), error, &["fsync", "fdatasync"]);
+                failed_everywhere(&StartingFiles::later(args), error, &["fsync", "fdatasync"]);
             }
         }
     }
@@ -306,8 +306,8 @@ fn syncs_that_fail() {
 #[test]
 fn any_call_may_fail() {
     if can_trace("any call may fail") {
-        failed_everywhere(&Start::later(&["--keep-runs", "1"]), "EIO", &[]);
-        failed_everywhere(&Start::later(&["--daily"]), "EACCES", &[]);
+        failed_everywhere(&StartingFiles::later(&["--keep-runs", "1"]), "EIO", &[]);
+        failed_everywhere(&StartingFiles::later(&["--daily"]), "EACCES", &[]);
     }
 }
 
@@ -317,7 +317,7 @@ fn a_failed_run_keeps_the_state() {
     if !can_trace("F21, the state") {
         return;
     }
-    let start = Start::later(&[]);
+    let start = StartingFiles::later(&[]);
     let harness = start.copy();
     let before = fs::read(harness.path("state/report.json")).unwrap();
     let out = output(&mut traced(&harness, &["-e", "trace=fsync,fdatasync", "-e", "inject=fsync,fdatasync:error=EIO"], &start.args));

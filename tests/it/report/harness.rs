@@ -55,7 +55,7 @@ pub(super) fn report(harness: &Harness, args: &[&str]) -> Run {
 }
 
 /// Runs [`command`], which must succeed.
-pub(super) fn well(harness: &Harness, args: &[&str]) -> Run {
+pub(super) fn report_ok(harness: &Harness, args: &[&str]) -> Run {
     let run = report(harness, args);
     assert_eq!(run.code, 0, "{args:?}: {}", run.stderr);
     run
@@ -278,22 +278,22 @@ impl Sums {
 }
 
 /// Everything in a folder: file contents, link targets and modes.
-pub(super) fn picture(folder: &Path) -> BTreeMap<String, (u32, Vec<u8>)> {
-    let mut picture = BTreeMap::new();
+pub(super) fn snapshot(folder: &Path) -> BTreeMap<String, (u32, Vec<u8>)> {
+    let mut snapshot = BTreeMap::new();
     for (name, mode) in entries(folder) {
         let path = folder.join(&name);
         let kind = fs::symlink_metadata(&path).unwrap().file_type();
         let bytes = if kind.is_symlink() {
             fs::read_link(&path).unwrap().into_os_string().into_encoded_bytes()
         } else if kind.is_dir() {
-            picture.extend(self::picture(&path).into_iter().map(|(inner, what)| (format!("{name}/{inner}"), what)));
+            snapshot.extend(self::snapshot(&path).into_iter().map(|(inner, what)| (format!("{name}/{inner}"), what)));
             Vec::new()
         } else {
             fs::read(&path).unwrap()
         };
-        picture.insert(name, (mode, bytes));
+        snapshot.insert(name, (mode, bytes));
     }
-    picture
+    snapshot
 }
 
 #[test]

@@ -32,12 +32,12 @@ pub(super) fn traced(harness: &Harness, options: &[&str], args: &[&str]) -> Comm
 }
 
 /// A traced run that has ended, and its process ID.
-pub(super) struct Traced {
+pub(super) struct TracedRun {
     pub(super) pid: u32,
     pub(super) output: Output,
 }
 
-impl Deref for Traced {
+impl Deref for TracedRun {
     type Target = Output;
 
     fn deref(&self) -> &Output {
@@ -46,9 +46,9 @@ impl Deref for Traced {
 }
 
 /// Waits for the end of a run, by a signal or by itself.
-pub(super) fn output(command: &mut Command) -> Traced {
+pub(super) fn output(command: &mut Command) -> TracedRun {
     let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    Traced { pid: child.id(), output: child.wait_with_output().unwrap() }
+    TracedRun { pid: child.id(), output: child.wait_with_output().unwrap() }
 }
 
 /// Whether a run was killed.
@@ -88,7 +88,7 @@ impl Interrupt {
     }
 
     /// Lets it continue to its end.
-    pub(super) fn go_on(mut self) -> Run {
+    pub(super) fn resume(mut self) -> Run {
         let mut child = self.child.take().unwrap();
         let start = Instant::now();
         // Another thread may reach its own call of this number, and stop the process again.

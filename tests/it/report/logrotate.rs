@@ -3,14 +3,14 @@
 //!
 //! The server pauses during rotations, so that even `copytruncate` loses nothing.
 
-use super::harness::{QUICK, entries, full, well};
+use super::harness::{QUICK, entries, full, report_ok};
 use super::site::{LOG, Site};
 use crate::follow::logrotate::Logrotate;
 use crate::harness::Harness;
 
 /// How the log is given on the command line.
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Given {
+enum LogArgument {
     Alone,
     /// As a shell expands `access.log*`: the files that exist when the run starts.
     WithSiblings,
@@ -18,9 +18,9 @@ enum Given {
     Pattern,
 }
 
-const GIVEN: [Given; 4] = [Given::Alone, Given::WithSiblings, Given::Folder, Given::Pattern];
+const GIVEN: [LogArgument; 4] = [LogArgument::Alone, LogArgument::WithSiblings, LogArgument::Folder, LogArgument::Pattern];
 
-impl Given {
+impl LogArgument {
     fn run(self, harness: &Harness) {
         let siblings: Vec<_> = entries(&harness.path("log")).into_iter().map(|(name, _)| format!("log/{name}")).collect();
         let paths = match self {
@@ -30,7 +30,7 @@ impl Given {
             Self::Pattern => vec!["log/access.log*"],
         };
         let args = [&QUICK[..], &paths].concat();
-        well(harness, &args);
+        report_ok(harness, &args);
     }
 }
 
@@ -88,7 +88,7 @@ fn rotated(directives: &str, writes: Writes) {
             run(&site);
             site.write(1);
             run(&site);
-            site.settle(&format!("{directives:?}, {given:?}, {writes:?}, runs {runs:#b}"));
+            site.assert_complete(&format!("{directives:?}, {given:?}, {writes:?}, runs {runs:#b}"));
         }
     }
 }
@@ -156,14 +156,14 @@ fn dated(directives: &str) {
             site.write(3);
             given.run(&harness);
         }
-        site.settle(&format!("{directives:?}, {given:?}"));
+        site.assert_complete(&format!("{directives:?}, {given:?}"));
     }
 }
 
 /// A first run after rotations: with the folder or a glob it reads all of them.
 #[test]
 fn a_first_run_after_rotations() {
-    for given in [Given::WithSiblings, Given::Folder, Given::Pattern] {
+    for given in [LogArgument::WithSiblings, LogArgument::Folder, LogArgument::Pattern] {
         let harness = Harness::new();
         let mut site = Site::new(&harness);
         let Some(logrotate) = Logrotate::new("a first run behind rotations", &harness, "create\ncompress\ndelaycompress") else { return };
@@ -174,12 +174,12 @@ fn a_first_run_after_rotations() {
         }
         site.write(5);
         given.run(&harness);
-        site.settle(&format!("{given:?}"));
+        site.assert_complete(&format!("{given:?}"));
         logrotate.rotate();
         site.reopen();
         site.write(5);
         given.run(&harness);
-        site.settle(&format!("{given:?}, and a rotation"));
+        site.assert_complete(&format!("{given:?}, and a rotation"));
     }
 }
 
@@ -192,7 +192,7 @@ fn one_log_with_several_names() {
     for round in 0..8 {
         site.write(5);
         GIVEN[round % 4].run(&harness);
-        site.settle(&format!("round {round}"));
+        site.assert_complete(&format!("round {round}"));
         site.write(2);
         logrotate.rotate();
         site.reopen();

@@ -1,6 +1,6 @@
 //! What cron mails: nothing without news, otherwise ten short lines.
 
-use super::harness::{Out, QUICK, Sums, well};
+use super::harness::{Out, QUICK, Sums, report_ok};
 use crate::harness::{Harness, Rng, line, sized};
 
 fn get(client: &str, path: &str, status: u16) -> String {
@@ -11,11 +11,11 @@ fn get(client: &str, path: &str, status: u16) -> String {
 fn mail(harness: &Harness, log: &str, args: &[&str]) -> String {
     let before = std::fs::read_to_string(harness.path("access.log")).unwrap_or_default();
     harness.file("access.log", before + log);
-    well(harness, &[args, &["access.log"]].concat()).text()
+    report_ok(harness, &[args, &["access.log"]].concat()).text()
 }
 
 /// A site with history: without it everything is new and not worth a mail.
-fn known() -> Harness {
+fn site_with_history() -> Harness {
     let harness = Harness::new();
     assert_eq!(mail(&harness, &get("192.0.2.9", "/.svn/entries", 404), &[]), "", "a first run tells of answers alone");
     harness
@@ -32,7 +32,7 @@ fn assert_short(mail: &str) {
 
 #[test]
 fn nothing_is_mailed_without_news() {
-    let harness = known();
+    let harness = site_with_history();
     assert_eq!(mail(&harness, "", &[]), "");
     let ordinary: String = (0..200).map(|n| get("192.0.2.1", &format!("/page/{n}"), 200)).collect();
     assert_eq!(mail(&harness, &ordinary, &[]), "");
@@ -65,7 +65,7 @@ fn the_notify_level_decides() {
         ("high", "/xmlrpc.php", 404, false),
         ("low", "/server-status", 404, true),
     ] {
-        let harness = known();
+        let harness = site_with_history();
         let mail = mail(&harness, &get("192.0.2.1", path, status), &["--notify-level", level]);
         assert_eq!(!mail.is_empty(), is_due, "{level} {path} {status}: {mail}");
         if is_due {
@@ -77,7 +77,7 @@ fn the_notify_level_decides() {
 /// A common probe is reported the first time.
 #[test]
 fn repeated_findings_are_not_mailed() {
-    let harness = known();
+    let harness = site_with_history();
     assert_ne!(mail(&harness, &get("192.0.2.1", "/.git/config", 404), &[]), "");
     for client in ["192.0.2.1", "198.51.100.7"] {
         assert_eq!(mail(&harness, &get(client, "/.git/config", 404), &[]), "", "{client}");

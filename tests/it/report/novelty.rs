@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::harness::{Out, Row, number, well};
+use super::harness::{Out, Row, number, report_ok};
 use crate::harness::{Harness, Rng, line, sized};
 
 /// The kinds that are determined by the rows of a report, in the order of the table.
@@ -40,10 +40,11 @@ fn text(row: &Value, key: &str) -> String {
 }
 
 /// The kinds and keys of a table, without campaigns.
-pub(super) fn told(rows: &[Row]) -> BTreeSet<(String, String)> {
-    let told: Vec<_> = rows.iter().filter(|row| row["kind"] != "campaign").map(|row| (row["kind"].clone(), row["key"].clone())).collect();
-    let set: BTreeSet<_> = told.iter().cloned().collect();
-    assert_eq!(set.len(), told.len(), "a thing is new once: {told:?}");
+pub(super) fn new_keys(rows: &[Row]) -> BTreeSet<(String, String)> {
+    let new_keys: Vec<_> =
+        rows.iter().filter(|row| row["kind"] != "campaign").map(|row| (row["kind"].clone(), row["key"].clone())).collect();
+    let set: BTreeSet<_> = new_keys.iter().cloned().collect();
+    assert_eq!(set.len(), new_keys.len(), "a thing is new once: {new_keys:?}");
     set
 }
 
@@ -89,19 +90,19 @@ fn new_lists_what_no_earlier_run_has_seen() {
         all += &more;
         harness.file("access.log", &all);
         harness.file("new.log", &more);
-        well(&harness, &["access.log"]);
+        report_ok(&harness, &["access.log"]);
         let out = Out::read(&harness);
         assert_eq!(out.folders.len(), run + 1);
         let expected = reference.take(&harness.json(["new.log"]).1);
         let rows = out.last().rows("new.csv");
-        assert_eq!(told(rows), expected, "run {run}");
-        in_order(rows);
+        assert_eq!(new_keys(rows), expected, "run {run}");
+        assert_sorted(rows);
     }
     assert!(KINDS.iter().all(|kind| reference.seen.iter().any(|(seen, _)| seen == kind)), "some kind never came");
 }
 
 /// Answers first, and in each kind the most severe first.
-fn in_order(rows: &[Row]) {
+fn assert_sorted(rows: &[Row]) {
     let kinds = ["answer", "rule", "path", "client", "campaign"];
     let levels = ["critical", "high", "medium", "low", "info"];
     let at = |list: &[&str], word: &str| list.iter().position(|known| *known == word).unwrap_or_else(|| panic!("what is {word}?"));
@@ -122,7 +123,7 @@ fn new_rows_have_their_line() {
     for end in [100, 300] {
         let lines: Vec<_> = text.lines().take(end).collect();
         harness.file("access.log", lines.join("\n") + "\n");
-        well(&harness, &["access.log"]);
+        report_ok(&harness, &["access.log"]);
         for row in Out::read(&harness).last().rows("new.csv") {
             let line = lines[number(row, "line") as usize - 1];
             assert!(line.contains(&row["sample_target"]), "{row:?}: {line}");
@@ -147,10 +148,10 @@ fn a_day_lists_what_was_first_seen_on_it() {
             all += &more;
             harness.file("access.log", &all);
             harness.file("new.log", &more);
-            well(&harness, &["--daily", "access.log"]);
+            report_ok(&harness, &["--daily", "access.log"]);
             expected.extend(reference.take(&harness.json(["new.log"]).1));
             let out = Out::read(&harness);
-            assert_eq!(told(out.last().rows("new.csv")), expected, "day {day}, hour {hour}");
+            assert_eq!(new_keys(out.last().rows("new.csv")), expected, "day {day}, hour {hour}");
         }
     }
 }
@@ -161,7 +162,7 @@ fn new_answers_are_distinguished_by_host() {
     let at = |host: &str| format!("{host}:443 {}", line("192.0.2.1", "GET /.git/config HTTP/1.1", 200));
     let answers = |log: String| {
         harness.file("access.log", log);
-        well(&harness, &["access.log"]);
+        report_ok(&harness, &["access.log"]);
         let rows = Out::read(&harness);
         let rows = rows.last().rows("new.csv");
         rows.iter().filter(|row| row["kind"] == "answer").map(|row| row["key"].clone()).collect::<Vec<_>>()
@@ -179,7 +180,7 @@ fn a_campaign_is_new_once() {
     let from = |client: &str| list.iter().map(|path| line(client, &format!("GET {path} HTTP/1.1"), 404)).collect::<String>();
     let campaigns = |log: &str| {
         harness.file("access.log", log);
-        well(&harness, &["access.log"]);
+        report_ok(&harness, &["access.log"]);
         let out = Out::read(&harness);
         let rows = out.last().rows("new.csv").iter();
         rows.filter(|row| row["kind"] == "campaign").map(|row| row["key"].clone()).collect::<Vec<_>>()
@@ -200,9 +201,9 @@ fn nothing_new_among_new_lines() {
     let harness = Harness::new();
     let text = line("192.0.2.1", "GET /.git/config HTTP/1.1", 404);
     harness.file("access.log", &text);
-    well(&harness, &["access.log"]);
+    report_ok(&harness, &["access.log"]);
     harness.file("access.log", text.repeat(2));
-    well(&harness, &["access.log"]);
+    report_ok(&harness, &["access.log"]);
     let out = Out::read(&harness);
     assert_eq!((out.folders.len(), out.last().rows("new.csv").len(), out.last().rows("pairs.csv").len()), (2, 0, 1));
 }

@@ -9,11 +9,11 @@ use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
 
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 
-use super::harness::{Out, command, entries, picture, report};
+use super::harness::{Out, command, entries, report, snapshot};
 use super::interrupt::{can_trace, output, traced};
 use super::mounts::{self, mounting};
 use super::site::Site;
-use crate::harness::{Harness, Run, finish, has, skip};
+use crate::harness::{Harness, Run, finish, is_installed, skip};
 
 /// A site with an earlier run, and so many new lines that no small disk can hold their report.
 fn full(harness: &Harness) -> Site<'_> {
@@ -42,7 +42,7 @@ fn the_disk_for_reports_is_full() {
     assert_eq!(run.stderr.lines().count(), 1, "{}", run.stderr);
     assert!(run.stderr.contains("out") && run.stderr.contains("no space left on device"), "{}", run.stderr);
     fs::remove_dir_all(harness.path("mounted")).unwrap();
-    site.settle("a disk that was full");
+    site.assert_complete("a disk that was full");
 }
 
 /// G5. An exhausted quota: writes of the reports and of the state fail with its error.
@@ -56,20 +56,20 @@ fn an_exhausted_quota() {
     {
         let harness = Harness::new();
         let mut site = full(&harness);
-        let before = (picture(&harness.path("out")), fs::read(harness.path("state/report.json")).unwrap());
+        let before = (snapshot(&harness.path("out")), fs::read(harness.path("state/report.json")).unwrap());
         let path = harness.path(file);
         let options = ["-P", path.to_str().unwrap(), "-e", "trace=write", "-e", "inject=write:error=EDQUOT"];
         let run = Run::of(output(&mut traced(&harness, &options, &Site::args(&["--daily"]))).output);
         assert_eq!((run.code, run.stdout.len(), run.stderr.lines().count()), (4, 0, 1), "{file}: {}", run.stderr);
         assert!(run.stderr.contains("quota exceeded; free some space or ") && run.stderr.contains(what), "{file}: {}", run.stderr);
         assert!(
-            (picture(&harness.path("out")), fs::read(harness.path("state/report.json")).unwrap()) == before,
+            (snapshot(&harness.path("out")), fs::read(harness.path("state/report.json")).unwrap()) == before,
             "{file}: something is left"
         );
         assert!(!harness.path("state/report.json.tmp").exists(), "{file}");
         site.write(1);
         site.run(&[]);
-        site.settle("a quota that was used up");
+        site.assert_complete("a quota that was used up");
     }
 }
 
@@ -87,7 +87,7 @@ fn the_disk_for_the_state_is_full() {
     let Some(run) = mounting("G3", &harness, &script) else { return };
     assert_eq!(run.text().split_whitespace().collect::<Vec<_>>(), ["exit", "4", "3", "exit", "0"], "{}", run.stderr);
     assert!(run.stderr.contains("state/report.json"), "{}", run.stderr);
-    site.settle("a disk that was full of other things");
+    site.assert_complete("a disk that was full of other things");
 }
 
 /// D12. Neither the state nor the reports can be written.
@@ -103,7 +103,7 @@ fn a_read_only_disk() {
         assert_eq!(run.text(), "exit 4\nexit 0\n", "{what}: {}", run.stderr);
         assert!(run.stderr.to_lowercase().contains("read-only file system"), "{what}: {}", run.stderr);
         assert!(run.stderr.contains(what), "{what}: {}", run.stderr);
-        site.settle("a disk that was read-only");
+        site.assert_complete("a disk that was read-only");
     }
 }
 
@@ -113,7 +113,7 @@ fn folders_without_write_permission() {
     const WHO: [&str; 4] = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"];
     let harness = Harness::new();
     let site = full(&harness);
-    if !rustix::process::geteuid().is_root() || !has("setpriv") {
+    if !rustix::process::geteuid().is_root() || !is_installed("setpriv") {
         return skip("D12, by modes", "needs root and setpriv");
     }
     let program = harness.path("probewatch");
@@ -121,16 +121,16 @@ fn folders_without_write_permission() {
     fs::set_permissions(harness.path(""), Permissions::from_mode(0o755)).unwrap();
     fs::set_permissions(harness.path("log"), Permissions::from_mode(0o755)).unwrap();
     for (state, out) in [("new/state", "out"), ("state", "new/out")] {
-        let before = picture(&harness.path("out"));
+        let before = snapshot(&harness.path("out"));
         let mut command = harness.program(WHO[0]);
         command.args(&WHO[1..]).arg(&program).args(["report", "--state", state, "--out", out]).args(Site::args(&[]));
         let run = finish(&mut command);
         assert!([2, 4].contains(&run.code), "{state} {out}: {} {}", run.code, run.stderr);
         assert_eq!((run.stdout.len(), run.stderr.lines().count()), (0, 1), "{}", run.stderr);
-        assert!(picture(&harness.path("out")) == before);
+        assert!(snapshot(&harness.path("out")) == before);
     }
     site.run(&[]);
-    site.settle("behind runs of somebody else");
+    site.assert_complete("behind runs of somebody else");
 }
 
 /// G2. The mail cannot be printed; the folders are complete.
@@ -141,9 +141,9 @@ fn a_mail_to_a_full_device() {
     let full = OpenOptions::new().write(true).open("/dev/full").unwrap();
     let run = finish(command(&harness, &Site::args(&[])).stdout(full));
     assert_eq!((run.code, run.stderr.lines().count()), (4, 1), "{}", run.stderr);
-    assert_eq!(site.settle("a mail that was lost").folders.len(), 2);
+    assert_eq!(site.assert_complete("a mail that was lost").folders.len(), 2);
     assert_eq!(site.run(&[]).text(), "", "the mail is sent once at most");
-    site.settle("a run with nothing new");
+    site.assert_complete("a run with nothing new");
 }
 
 /// G4.
@@ -151,19 +151,19 @@ fn a_mail_to_a_full_device() {
 fn a_limit_on_file_sizes() {
     let harness = Harness::new();
     let site = full(&harness);
-    if !has("prlimit") {
+    if !is_installed("prlimit") {
         return skip("G4", "there is no prlimit");
     }
     for limit in ["0", "1000", "20000"] {
-        let before = (picture(&harness.path("out")), fs::read(harness.path("state/report.json")).unwrap());
+        let before = (snapshot(&harness.path("out")), fs::read(harness.path("state/report.json")).unwrap());
         let limit = format!("--fsize={limit}");
         let args = [&["report", "--state", "state", "--out", "out"][..], &Site::args(&[])].concat();
         let run = finish(&mut harness.under(&["prlimit", &limit], args));
         assert_eq!((run.code, run.stdout.len()), (4, 0), "{limit}: {}", run.stderr);
-        assert!(before == (picture(&harness.path("out")), fs::read(harness.path("state/report.json")).unwrap()), "{limit}");
+        assert!(before == (snapshot(&harness.path("out")), fs::read(harness.path("state/report.json")).unwrap()), "{limit}");
     }
     site.run(&[]);
-    site.settle("a limit that was lifted");
+    site.assert_complete("a limit that was lifted");
 }
 
 /// G6. The mail is not read; the folders are complete.
@@ -175,7 +175,7 @@ fn standard_output_closed_before_the_mail() {
     drop(reader);
     let run = finish(command(&harness, &Site::args(&[])).stdout(writer));
     assert_eq!((run.code, run.stderr.as_str()), (141, ""));
-    assert_eq!(site.settle("a mail that nobody read").folders.len(), 2);
+    assert_eq!(site.assert_complete("a mail that nobody read").folders.len(), 2);
 }
 
 /// G7. Closed descriptors are not written to.
@@ -191,7 +191,7 @@ fn closed_descriptors() {
         assert!(fs::read(harness.path("log/access.log")).unwrap() == log, "{closed}");
         site.write(1);
         site.run(&[]);
-        site.settle(closed);
+        site.assert_complete(closed);
     }
 }
 
@@ -223,7 +223,7 @@ fn a_slow_reader_of_a_non_blocking_pipe() {
     assert_eq!(run.code, 0, "{}", run.stderr);
     let mail = String::from_utf8(got.split_off(before)).unwrap();
     assert!(mail.ends_with('\n') && mail.lines().count() > 2, "{mail}");
-    site.settle("a slow reader");
+    site.assert_complete("a slow reader");
 }
 
 /// G10. Neither a log nor its folder can be the folder of reports.
@@ -329,13 +329,13 @@ fn links_among_the_reports() {
     site.run(&[]);
     fs::create_dir(harness.path("precious")).unwrap();
     harness.file("precious/report.json", "precious");
-    let before = picture(&harness.path("precious"));
+    let before = snapshot(&harness.path("precious"));
     // Somebody changed the target of `latest`: it is replaced.
     fs::remove_file(harness.path("out/latest")).unwrap();
     symlink(harness.path("precious"), harness.path("out/latest")).unwrap();
     site.write(5);
     site.run(&[]);
-    let out = site.settle("latest led elsewhere");
+    let out = site.assert_complete("latest led elsewhere");
     assert_eq!(out.latest.as_deref(), Some(out.last().name.as_str()));
     // And names that a run is about to use.
     for name in [".run-3.tmp", ".run-000003.tmp", ".latest.tmp"] {
@@ -348,8 +348,8 @@ fn links_among_the_reports() {
         let _ = fs::remove_file(harness.path("out").join(name));
     }
     site.run(&[]);
-    site.settle("links in the way");
-    assert!(picture(&harness.path("precious")) == before);
+    site.assert_complete("links in the way");
+    assert!(snapshot(&harness.path("precious")) == before);
 }
 
 /// F14. A link with the name of a day's folder, or of its report, is an error and is not followed.
@@ -362,12 +362,12 @@ fn a_link_with_the_name_of_a_period() {
     let day = harness.path("out").join(Out::read(&harness).names()[0]);
     let away = harness.path("precious");
     fs::rename(&day, &away).unwrap();
-    let before = picture(&away);
+    let before = snapshot(&away);
     symlink(&away, &day).unwrap();
     site.write(5);
     let run = site.try_run(&["--daily"]);
     assert_eq!((run.code, run.stdout.len()), (4, 0), "{}", run.stderr);
-    assert!(picture(&away) == before, "the link was followed");
+    assert!(snapshot(&away) == before, "the link was followed");
     fs::remove_file(&day).unwrap();
     fs::rename(&away, &day).unwrap();
     fs::rename(day.join("report.json"), harness.path("report.json")).unwrap();
@@ -376,7 +376,7 @@ fn a_link_with_the_name_of_a_period() {
     assert!([2, 4].contains(&run.code), "{} {}", run.code, run.stderr);
     fs::rename(harness.path("report.json"), day.join("report.json")).unwrap();
     site.run(&["--daily"]);
-    site.settle("links in the place of a day");
+    site.assert_complete("links in the place of a day");
 }
 
 /// F14. Other files among the reports are not touched.
@@ -451,7 +451,7 @@ fn an_out_folder_that_cannot_be_used() {
     }
     assert_eq!(fs::read_to_string(harness.path("file")).unwrap(), "mine");
     site.run(&[]);
-    site.settle("a place at last");
+    site.assert_complete("a place at last");
 }
 
 #[test]
@@ -494,7 +494,7 @@ fn the_given_folders_may_be_links() {
     for _ in 0..2 {
         site.write(5);
         site.run(&[]);
-        site.settle("named by links");
+        site.assert_complete("named by links");
     }
     assert!(
         fs::symlink_metadata(harness.path("out")).unwrap().is_symlink()

@@ -5,7 +5,7 @@ use std::fs;
 
 use serde_json::Value;
 
-use super::harness::{Out, QUICK, Sums, picture, report, well};
+use super::harness::{Out, QUICK, Sums, report, report_ok, snapshot};
 use crate::harness::{Harness, finish, line};
 
 /// A probe at this time, `02/Nov/2026:08:01:00 +0000`.
@@ -36,7 +36,7 @@ impl<'a> Log<'a> {
     /// Runs on these lines, and checks that every folder has the lines of its period.
     fn run(&self, args: &[&str]) -> Out {
         self.harness.file("access.log", &self.text);
-        well(self.harness, &[&QUICK, args, &["access.log"]].concat());
+        report_ok(self.harness, &[&QUICK, args, &["access.log"]].concat());
         let out = Out::read(self.harness);
         assert_eq!(out.names(), self.periods.keys().map(String::as_str).collect::<Vec<_>>());
         for folder in &out.folders {
@@ -96,12 +96,12 @@ fn late_lines_go_to_their_day() {
     log.add("01/Nov/2026:23:00:00 +0000", "2026-11-01");
     log.add("01/Nov/2026:23:00:00 +0000", "2026-11-01");
     log.add("04/Nov/2026:08:00:00 +0000", "2026-11-04");
-    let untouched = picture(&harness.path("out/2026-11-02"));
+    let untouched = snapshot(&harness.path("out/2026-11-02"));
     let out = log.run(&["--daily"]);
     assert!(out.folders[0].summary.contains("late"), "{}", out.folders[0].summary);
     assert!(!before.folders[0].summary.contains("late"), "{}", before.folders[0].summary);
     assert!(!out.folders[3].summary.contains("late"), "{}", out.folders[3].summary);
-    assert!(picture(&harness.path("out/2026-11-02")) == untouched, "a day without new lines is left alone");
+    assert!(snapshot(&harness.path("out/2026-11-02")) == untouched, "a day without new lines is left alone");
     // Late lines alone are new.
     log.add("02/Nov/2026:23:00:00 +0000", "2026-11-02");
     let out = log.run(&["--daily"]);
@@ -115,10 +115,10 @@ fn a_run_with_nothing_new() {
     let mut log = Log::new(&harness);
     log.add("02/Nov/2026:08:01:00 +0000", "2026-11-02");
     log.run(&["--daily"]);
-    let before = picture(&harness.path("out"));
+    let before = snapshot(&harness.path("out"));
     let run = report(&harness, &[&QUICK[..], &["--daily", "access.log"]].concat());
     assert_eq!((run.code, run.text().as_str(), run.stderr.as_str()), (0, "", ""));
-    assert!(picture(&harness.path("out")) == before);
+    assert!(snapshot(&harness.path("out")) == before);
 }
 
 #[test]
@@ -180,15 +180,15 @@ fn late_lines_with_another_offset() {
     log.add("01/Nov/2026:23:29:59 +0530", "2026-11-01T23");
     log.add("01/Nov/2026:12:45:00 -0500", "2026-11-01T23");
     log.add("01/Nov/2026:18:29:59 +0000", "2026-11-01T23");
-    let untouched = picture(&harness.path("out/2026-11-01T22"));
+    let untouched = snapshot(&harness.path("out/2026-11-01T22"));
     let out = log.run(&args);
     assert!(out.folders[1].summary.contains("3 lines of it came late"), "{}", out.folders[1].summary);
-    assert!(picture(&harness.path("out/2026-11-01T22")) == untouched);
+    assert!(snapshot(&harness.path("out/2026-11-01T22")) == untouched);
     assert_eq!(out.latest.as_deref(), Some("2026-11-02T00"));
     // Without a time zone each line counts in its own offset: in other folders, and no line is reported twice.
     let text = log.text.clone() + &at(99, "01/Nov/2026:18:45:00 +0000");
     harness.file("access.log", &text);
-    well(&harness, &[&QUICK[..], &["--hourly", "access.log"]].concat());
+    report_ok(&harness, &[&QUICK[..], &["--hourly", "access.log"]].concat());
     let out = Out::read(&harness);
     assert_eq!(out.names(), ["2026-11-01T18", "2026-11-01T22", "2026-11-01T23", "2026-11-02T00"]);
     out.sums().assert_same(&Sums::scanned(&harness, &[&["access.log"][..], &QUICK].concat()), "two clocks");
@@ -229,12 +229,12 @@ fn lines_without_a_time() {
     let odd = "GET /odd/.git/config is no line of any log\n";
     harness.file("access.log", odd.to_owned() + &at(1, "01/Nov/2026:08:00:00 +0000") + odd + &at(2, "02/Nov/2026:08:00:00 +0000") + odd);
     let args = [&QUICK[..], &["--daily", "access.log"]].concat();
-    well(&harness, &args);
+    report_ok(&harness, &args);
     let lines = |out: &Out| out.folders.iter().map(|folder| (folder.name.clone(), folder.sums().get("lines"))).collect::<Vec<_>>();
     assert_eq!(lines(&Out::read(&harness)), [("2026-11-01".to_owned(), 3), ("2026-11-02".to_owned(), 2)]);
     let text = fs::read_to_string(harness.path("access.log")).unwrap();
     harness.file("access.log", text + odd);
-    well(&harness, &args);
+    report_ok(&harness, &args);
     let out = Out::read(&harness);
     out.sums().assert_same(&Sums::scanned(&harness, &[&["access.log"][..], &QUICK].concat()), "odd lines");
 }
@@ -247,7 +247,7 @@ fn lines_at_the_borders_of_periods() {
     for (n, args) in [&["--daily"][..], &[], &["--hourly"], &["--daily"], &[]].into_iter().enumerate() {
         text += &at(n as u64, "02/Nov/2026:08:01:00 +0000");
         harness.file("access.log", &text);
-        well(&harness, &[&QUICK, args, &["access.log"]].concat());
+        report_ok(&harness, &[&QUICK, args, &["access.log"]].concat());
         runs.push(Out::read(&harness).folders.len());
     }
     assert_eq!(runs, [1, 2, 3, 3, 4]);

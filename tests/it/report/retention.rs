@@ -5,7 +5,7 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::Command;
 
-use super::harness::{Out, entries, picture};
+use super::harness::{Out, entries, snapshot};
 use super::site::Site;
 use crate::harness::Harness;
 
@@ -82,12 +82,12 @@ fn other_entries_are_not_removed() {
         fs::write(out.join(name).join("mine.txt"), "mine").unwrap();
     }
     symlink(harness.path("precious"), out.join("000002-20200101T000000Z")).unwrap();
-    let before = picture(&harness.path("precious"));
+    let before = snapshot(&harness.path("precious"));
     for _ in 0..3 {
         site.write(5);
         site.run(&["--keep-runs", "1", "--keep", "1d"]);
     }
-    assert!(picture(&harness.path("precious")) == before);
+    assert!(snapshot(&harness.path("precious")) == before);
     let names: Vec<_> = entries(&out).into_iter().map(|(name, _)| name).collect();
     for name in ["000001-20200101T000000Z", "2020-01-01", "notes", "000002-20200101T000000Z"] {
         assert!(names.iter().any(|there| there == name), "{name} is gone: {names:?}");

@@ -30,7 +30,7 @@ fn values<'a>(unit: &'a str, name: &str) -> Vec<&'a str> {
 }
 
 /// Runs a command line of a sample with all its paths below the folder of the harness, and reads its output.
-fn understood(harness: &Harness, command: &str, state: &str, out: &str) {
+fn assert_command_works(harness: &Harness, command: &str, state: &str, out: &str) {
     fs::create_dir_all(harness.path("log/nginx")).unwrap();
     harness.file("log/nginx/access.log", crate::harness::log(20));
     let here = |name: &str| harness.path(name).display().to_string();
@@ -72,7 +72,7 @@ fn the_line_for_cron() {
     assert!(lines(&text).any(|line| line.starts_with("MAILTO=")), "{text}");
     let command = fields[6..].join(" ");
     assert!(!command.contains('>') && !command.contains('|'), "nothing to hide: it says nothing where there is nothing to say");
-    understood(&Harness::new(), &command, "/var/lib/probewatch", "/srv/reports");
+    assert_command_works(&Harness::new(), &command, "/var/lib/probewatch", "/srv/reports");
 }
 
 /// The units as they would be installed, but with the program of this build.
@@ -130,7 +130,7 @@ fn the_command_line_of_the_service() {
     let unit = sample(SERVICE);
     let start = values(&unit, "ExecStart");
     assert_eq!((start.len(), values(&unit, "Type")), (1, vec!["oneshot"]));
-    understood(&Harness::new(), start[0], "%S/probewatch-report", "%L/probewatch-report");
+    assert_command_works(&Harness::new(), start[0], "%S/probewatch-report", "%L/probewatch-report");
     // A damaged log shows in the exit code, and is not a failure of the unit.
     assert_eq!(values(&unit, "SuccessExitStatus"), ["3"]);
 }
@@ -163,5 +163,5 @@ fn the_lines_for_logrotate() {
         site.write(5);
     }
     site.run(&[]);
-    site.settle("rotated as the sample says");
+    site.assert_complete("rotated as the sample says");
 }

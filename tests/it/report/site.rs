@@ -136,7 +136,7 @@ impl<'a> Site<'a> {
     }
 
     /// The reports of all runs add up to all lines, and nothing else is left.
-    pub(super) fn settle(&self, when: &str) -> Out {
+    pub(super) fn assert_complete(&self, when: &str) -> Out {
         let out = Out::read(self.harness);
         out.sums().assert_same(&self.expected(), when);
         out

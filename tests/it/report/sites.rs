@@ -5,7 +5,7 @@
 use std::fs::{self, OpenOptions};
 use std::io::Write as _;
 
-use super::harness::{Folder, Out, well};
+use super::harness::{Folder, Out, report_ok};
 use crate::harness::{Harness, line, sized};
 
 /// Five different paths of more than three classes; neither half of them shows a soft 404.
@@ -23,7 +23,7 @@ fn answered(harness: &Harness, log: &str, paths: &[&str], bytes: impl Fn(usize) 
 
 /// Runs on the folder of logs. Returns the mail and the folder of the run.
 fn run(harness: &Harness) -> (String, Folder) {
-    let mail = well(harness, &["logs"]).text();
+    let mail = report_ok(harness, &["logs"]).text();
     (mail, Out::read(harness).folders.pop().unwrap())
 }
 
@@ -98,6 +98,6 @@ fn a_reset_discards_the_history_of_sites() {
     run(&harness);
     fs::remove_file(harness.path("logs/first.log")).unwrap();
     answered(&harness, "logs/first.log", &HALVES[0][..1], |_| 512);
-    well(&harness, &["--reset", "logs"]);
+    report_ok(&harness, &["--reset", "logs"]);
     assert_eq!(counted(Out::read(&harness).last()), sorted(&HALVES[0][..1]));
 }

@@ -9,10 +9,10 @@ use std::time::{Duration, Instant, SystemTime};
 use serde_json::Value;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-use super::harness::{Out, QUICK, Sums, entries, picture, report, well};
+use super::harness::{Out, QUICK, Sums, entries, report, report_ok, snapshot};
 use super::mounts::{self, mounting};
 use super::site::{LOG, Site, numbered};
-use crate::harness::{Harness, Run, has, line};
+use crate::harness::{Harness, Run, is_installed, line};
 
 const STATE: &str = "state/report.json";
 
@@ -27,10 +27,10 @@ fn site(harness: &Harness) -> Site<'_> {
 
 /// Runs, which must fail before anything is read or written.
 fn refused(site: &Site<'_>, args: &[&str], what: &str) -> Run {
-    let before = picture(&site.harness.path("out"));
+    let before = snapshot(&site.harness.path("out"));
     let run = site.try_run(args);
     assert_eq!((run.code, run.stdout.len()), (2, 0), "{what}: {}", run.stderr);
-    assert!(picture(&site.harness.path("out")) == before, "{what}");
+    assert!(snapshot(&site.harness.path("out")) == before, "{what}");
     run
 }
 
@@ -71,7 +71,7 @@ fn a_damaged_state_is_refused() {
         fs::remove_file(harness.path("state/report.json.bad")).unwrap();
         site.write(2);
         site.run(&[]);
-        site.settle(what);
+        site.assert_complete(what);
     }
 }
 
@@ -112,7 +112,7 @@ fn leftovers_of_a_killed_run_are_removed() {
     // Not created by probewatch.
     assert_eq!(fs::read_link(harness.path("out/.latest.tmp")).unwrap(), Path::new("nowhere"));
     fs::remove_file(harness.path("out/.latest.tmp")).unwrap();
-    assert_eq!(site.settle("leftovers of a killed run").folders.len(), 2);
+    assert_eq!(site.assert_complete("leftovers of a killed run").folders.len(), 2);
 }
 
 /// F8. The rules differ from those of earlier runs: a notice says so, once, and the run continues.
@@ -123,11 +123,11 @@ fn changed_rules() {
     assert!(!site.run(&[]).stderr.contains("rules"), "nothing has changed");
     site.write(5);
     let more = [&["--only", "dotfiles/env", LOG][..], &QUICK].concat();
-    let run = well(&harness, &more);
+    let run = report_ok(&harness, &more);
     assert_eq!((run.stderr.lines().count(), run.stderr.contains("rules")), (1, true), "{}", run.stderr);
     site.write(5);
-    assert!(!well(&harness, &more).stderr.contains("rules"), "said twice");
-    site.settle("other rules that find the same");
+    assert!(!report_ok(&harness, &more).stderr.contains("rules"), "said twice");
+    site.assert_complete("other rules that find the same");
 }
 
 /// F11, F13. A state that others may write to cannot be trusted.
@@ -147,7 +147,7 @@ fn a_state_that_others_may_write_to() {
         fs::set_permissions(harness.path(place), before).unwrap();
     }
     site.run(&[]);
-    site.settle("rights that were taken away again");
+    site.assert_complete("rights that were taken away again");
 }
 
 /// F13.
@@ -157,7 +157,7 @@ fn a_folder_of_others_may_be_trusted() {
     let site = site(&harness);
     fs::set_permissions(harness.path("state"), fs::Permissions::from_mode(0o777)).unwrap();
     site.run(&["--insecure-state"]);
-    site.settle("a state that others could write to");
+    site.assert_complete("a state that others could write to");
 }
 
 /// F12, K2. Links in the state folder are not followed.
@@ -179,7 +179,7 @@ fn links_in_the_state() {
     symlink(&target, harness.path("state/report.json.tmp")).unwrap();
     site.run(&[]);
     assert_eq!(fs::read(&target).unwrap(), b"precious");
-    site.settle("a link where the new state is written");
+    site.assert_complete("a link where the new state is written");
 }
 
 /// F15. Device and inode numbers are hints: the content identifies the log.
@@ -203,7 +203,7 @@ fn logs_on_another_device() {
     assert_eq!(run.text(), "exit 0\nexit 0\nexit 0\n", "{}", run.stderr);
     assert!(old.exists());
     fs::write(harness.path("all.log"), fs::read_to_string(harness.path("all.log")).unwrap() + &more).unwrap();
-    assert_eq!(site.settle("another device").folders.len(), 2);
+    assert_eq!(site.assert_complete("another device").folders.len(), 2);
 }
 
 /// F15. The same file with another inode, as in a restored backup.
@@ -217,7 +217,7 @@ fn copied_logs() {
         site.reopen();
         site.write(2);
         site.run(&[]);
-        site.settle(name);
+        site.assert_complete(name);
         site.rotate();
         site.reopen();
     }
@@ -264,15 +264,15 @@ fn a_run_with_nothing_new() {
     let mut site = Site::new(&harness);
     site.write(10);
     site.run(&[]);
-    let before = picture(&harness.path("out"));
+    let before = snapshot(&harness.path("out"));
     for _ in 0..3 {
         let run = site.run(&[]);
         assert_eq!((run.text().as_str(), run.stderr.as_str()), ("", ""));
-        assert!(picture(&harness.path("out")) == before);
+        assert!(snapshot(&harness.path("out")) == before);
     }
     // A folder on request says that there was nothing.
     assert_eq!(site.run(&["--always"]).text(), "");
-    let out = site.settle("a folder with nothing in it");
+    let out = site.assert_complete("a folder with nothing in it");
     assert_eq!((out.folders.len(), out.last().report["totals"]["lines"].as_u64()), (2, Some(0)));
     assert!(out.folders[1].name.starts_with("000002-"));
 }
@@ -290,7 +290,7 @@ fn an_empty_log_and_a_missing_one() {
     site.reopen();
     site.write(3);
     site.run(&[]);
-    site.settle("a log that came");
+    site.assert_complete("a log that came");
 }
 
 /// F19. Times do not matter: all lines have the same one, with every kind of rotation.
@@ -303,13 +303,13 @@ fn lines_of_one_second() {
     site.reopen();
     site.write(400);
     site.run(&[]);
-    site.settle("renamed");
+    site.assert_complete("renamed");
     fs::copy(harness.path(LOG), harness.path("log/access.log.0")).unwrap();
     File::options().write(true).open(harness.path(LOG)).unwrap().set_len(0).unwrap();
     // Longer than what was truncated, before the next run.
     site.write(600);
     site.run(&[]);
-    site.settle("cut and regrown");
+    site.assert_complete("cut and regrown");
 }
 
 /// F20. A state of a newer version is refused.
@@ -352,15 +352,15 @@ fn status_and_dry_run_change_nothing() {
     }
     site.run(&[]);
     site.write(5);
-    let before = (picture(&harness.path("state")), picture(&harness.path("out")));
+    let before = (snapshot(&harness.path("state")), snapshot(&harness.path("out")));
     let status = site.run(&["--status"]).text();
     assert!(status.contains(LOG), "{status}");
     let dry = site.run(&["--dry-run"]);
     assert!(dry.text().contains('5') && !dry.text().contains("15"), "what a run would tell: {}", dry.text());
-    assert!(before == (picture(&harness.path("state")), picture(&harness.path("out"))));
+    assert!(before == (snapshot(&harness.path("state")), snapshot(&harness.path("out"))));
     assert!(fs::metadata(harness.path("out/latest")).is_ok());
     site.run(&[]);
-    site.settle("behind a look");
+    site.assert_complete("behind a look");
 }
 
 /// `--status` prints how far each log was read and how many bytes are left.
@@ -413,8 +413,8 @@ fn logs_with_several_names_are_read_once() {
     fs::hard_link(harness.path(LOG), harness.path("log/hard.log")).unwrap();
     let args = [&QUICK[..], &["log/access.log", "log/access.log", "log/link.log", "log/hard.log", "log", "log/*"]].concat();
     for _ in 0..2 {
-        well(&harness, &args);
-        site.settle("several names");
+        report_ok(&harness, &args);
+        site.assert_complete("several names");
         site.write(5);
     }
 }
@@ -428,13 +428,13 @@ fn a_partly_written_line() {
     for bytes in [1, 30, 80] {
         site.begin_line(bytes);
         site.run(&[]);
-        let before = picture(&harness.path("out"));
+        let before = snapshot(&harness.path("out"));
         assert_eq!(site.run(&[]).text(), "", "half a line is nothing new");
-        assert!(picture(&harness.path("out")) == before);
-        site.settle("half a line");
+        assert!(snapshot(&harness.path("out")) == before);
+        site.assert_complete("half a line");
         site.finish_line();
         site.run(&[]);
-        site.settle("and its other half");
+        site.assert_complete("and its other half");
         site.write(2);
     }
 }
@@ -479,7 +479,7 @@ fn clocks_that_jump() {
         let other = format!("{}-{year}0101T000000Z", last.split('-').next().unwrap());
         fs::rename(harness.path("out").join(&last), harness.path("out").join(&other)).unwrap();
         site.run(if year == "1970" { &[] } else { &["--keep", "36500d"] });
-        let out = site.settle(year);
+        let out = site.assert_complete(year);
         assert_eq!(out.latest.as_deref(), Some(out.last().name.as_str()), "{year}");
         site.rotate();
         site.reopen();
@@ -526,8 +526,8 @@ fn a_compressed_log_given_by_itself() {
     site.rotate();
     site.pack(1);
     for name in ["log/access.log.1.gz", "log/access.log.2.gz"] {
-        well(&harness, &[&QUICK[..], &[name]].concat());
-        site.settle(name);
+        report_ok(&harness, &[&QUICK[..], &[name]].concat());
+        site.assert_complete(name);
         let _ = fs::rename(harness.path("log/access.log.1.gz"), harness.path("log/access.log.2.gz"));
     }
 }
@@ -555,7 +555,7 @@ fn the_state_holds_no_line() {
 fn a_folder_that_belongs_to_another_user() {
     let harness = Harness::new();
     let site = site(&harness);
-    if !rustix::process::geteuid().is_root() || !has("setpriv") {
+    if !rustix::process::geteuid().is_root() || !is_installed("setpriv") {
         return crate::harness::skip("F13, another user", "needs root");
     }
     std::os::unix::fs::chown(harness.path("state"), Some(65534), None).unwrap();
@@ -605,5 +605,5 @@ fn a_hundred_thousand_deleted_logs() {
     assert_eq!(left["state"]["logs"]["absent"].as_object().unwrap().len(), 1);
     site.write(5);
     site.run(&[]);
-    site.settle("a state with many logs");
+    site.assert_complete("a state with many logs");
 }

@@ -7,8 +7,8 @@ use std::fs;
 
 use serde_json::Value;
 
-use super::harness::{Out, Sums, full, well};
-use super::novelty::{Reference, told};
+use super::harness::{Out, Sums, full, report_ok};
+use super::novelty::{Reference, new_keys};
 use crate::harness::{Harness, Rng, line, sized};
 
 /// The largest state of a run.
@@ -96,14 +96,14 @@ fn replayed(args: &[&str]) {
                     rotate(&harness, site, day);
                 }
             }
-            well(&harness, &[&rules[..], args, &["log/blog.log", "log/shop.log", "log/wiki.log"]].concat());
+            report_ok(&harness, &[&rules[..], args, &["log/blog.log", "log/shop.log", "log/wiki.log"]].concat());
             let scanned: Value = harness.json([&rules[..], &["blog.new", "shop.new", "wiki.new"]].concat()).1;
             expected.extend(reference.take(&scanned));
             all += &of_hour;
         }
         let out = Out::read(&harness);
         let of_day: BTreeSet<_> =
-            out.folders.iter().flat_map(|folder| told(folder.rows("new.csv"))).filter(|key| !seen.contains(key)).collect();
+            out.folders.iter().flat_map(|folder| new_keys(folder.rows("new.csv"))).filter(|key| !seen.contains(key)).collect();
         assert_eq!(of_day, expected, "what is new on day {day}");
         seen.extend(of_day);
     }

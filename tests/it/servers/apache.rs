@@ -7,7 +7,7 @@ use std::process::Command;
 
 use super::daemon::Daemon;
 use super::requests::{Request, lay_out_site};
-use super::{Kind, Served};
+use super::{Kind, ServerRun};
 use crate::harness::{Harness, skip};
 
 const PLACES: [&str; 3] = ["/usr/sbin/apache2", "/usr/sbin/httpd", "/usr/local/apache2/bin/httpd"];
@@ -34,7 +34,7 @@ CustomLog "|/bin/cat" common "expr=false"
 "#;
 
 /// Sends it these requests; `None`, with a message, if it is not installed.
-pub(super) fn served(test: &str, asked: &[Request]) -> Option<Served> {
+pub(super) fn served(test: &str, asked: &[Request]) -> Option<ServerRun> {
     let Some((program, modules)) = PLACES.into_iter().zip(MODULES).find(|(place, _)| Path::new(place).exists()) else {
         skip(test, "Apache is not installed");
         return None;
@@ -56,7 +56,7 @@ pub(super) fn served(test: &str, asked: &[Request]) -> Option<Served> {
     let logs: Vec<PathBuf> = LOGS.iter().map(|(name, ..)| harness.path(format!("log/{name}.log"))).collect();
     daemon.finish(&logs.iter().map(PathBuf::as_path).collect::<Vec<_>>(), asked.len());
     let conf = harness.path("apache2.conf");
-    Some(Served::new("apache", harness, conf, &LOGS, answers))
+    Some(ServerRun::new("apache", harness, conf, &LOGS, answers))
 }
 
 fn conf(harness: &Harness, port: u16, modules: &str) -> String {

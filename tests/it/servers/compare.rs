@@ -6,7 +6,7 @@ use std::fs;
 use serde_json::Value;
 
 use super::requests::{self, Request};
-use super::{Log, Served, served};
+use super::{Log, ServerRun, served};
 
 /// The compared fields of a hit, which must not depend on the format. Texts as logged do, because each format escapes them
 /// differently, and so does the severity: the grade of an answer depends on its size, which not every format logs.
@@ -18,7 +18,7 @@ type Hits = BTreeMap<u64, Vec<Value>>;
 /// The hits of each log by its file name.
 type HitsOfLogs = BTreeMap<String, Hits>;
 
-fn hits(served: &Served, args: &[&str]) -> HitsOfLogs {
+fn hits(served: &ServerRun, args: &[&str]) -> HitsOfLogs {
     let run = served.harness.run(["scan", "-f", "ndjson"].iter().chain(args));
     assert_eq!(run.code, 0, "{}: {}", served.server, run.stderr);
     let mut logs = HitsOfLogs::new();
@@ -32,35 +32,35 @@ fn hits(served: &Served, args: &[&str]) -> HitsOfLogs {
 }
 
 /// The hits of one log, with these flags.
-fn hits_of(served: &Served, log: &Log, flags: &[&str]) -> Hits {
+fn hits_of(served: &ServerRun, log: &Log, flags: &[&str]) -> Hits {
     let mut logs = hits(served, &[flags, &[log.path.to_str().unwrap()]].concat());
     assert_eq!(logs.len(), 1, "{}: {}", served.server, log.name);
     logs.pop_first().unwrap().1
 }
 
 /// The hits of one log, with its format detected.
-fn detected(served: &Served, log: &Log) -> Hits {
+fn detected(served: &ServerRun, log: &Log) -> Hits {
     hits_of(served, log, &[])
 }
 
 /// Fails with the first lines that differ.
-fn assert_same(served: &Served, name: &str, expected: &Hits, found: &Hits) {
+fn assert_same(served: &ServerRun, name: &str, expected: &Hits, found: &Hits) {
     let lines = expected.keys().chain(found.keys()).collect::<std::collections::BTreeSet<_>>();
     let differing: Vec<_> = lines.into_iter().filter(|line| expected.get(line) != found.get(line)).collect();
     let requests = requests::all();
-    let shown: Vec<String> = differing
+    let preview: Vec<String> = differing
         .iter()
         .take(5)
         .map(|line| {
-            let request = requests[**line as usize - 1].shown();
+            let request = requests[**line as usize - 1].preview();
             format!("{line}: {request}\n  combined: {:?}\n  {name}: {:?}", expected.get(line), found.get(line))
         })
         .collect();
-    assert!(differing.is_empty(), "{}: {} lines differ\n{}", served.server, differing.len(), shown.join("\n"));
+    assert!(differing.is_empty(), "{}: {} lines differ\n{}", served.server, differing.len(), preview.join("\n"));
 }
 
 /// The hits that a log in this format can show. `is_told`: the format is given, not detected.
-fn known(hits: &Hits, log: &Log, is_told: bool) -> Hits {
+fn knowable(hits: &Hits, log: &Log, is_told: bool) -> Hits {
     let requests = requests::all();
     let is_known = |request: &Request| match log.name {
         "common" => request.is_plain,
@@ -74,9 +74,9 @@ fn known(hits: &Hits, log: &Log, is_told: bool) -> Hits {
 }
 
 /// Compares the hits of a log with those of the combined log of the same server.
-fn assert_as_combined(served: &Served, log: &Log, expected: &Hits, found: &Hits, is_told: bool) {
+fn assert_as_combined(served: &ServerRun, log: &Log, expected: &Hits, found: &Hits, is_told: bool) {
     assert!(expected.len() > 400, "{}: {} hits", served.server, expected.len());
-    assert_same(served, log.name, &known(expected, log, is_told), &known(found, log, is_told));
+    assert_same(served, log.name, &knowable(expected, log, is_told), &knowable(found, log, is_told));
 }
 
 #[test]
@@ -144,7 +144,7 @@ fn hostile_probes_are_detected_with_every_escape_mode() {
         assert_eq!(logs.len(), served.logs.len());
         for (name, hits) in &logs {
             let is_missed = |(line, request): &(u64, &Request)| request.is_hostile_probe() && !hits.contains_key(line);
-            let missed: Vec<_> = (1..).zip(&requests).filter(is_missed).map(|(line, request)| (line, request.shown())).collect();
+            let missed: Vec<_> = (1..).zip(&requests).filter(is_missed).map(|(line, request)| (line, request.preview())).collect();
             assert!(missed.is_empty(), "{} {name}: {missed:#?}", served.server);
         }
     }
@@ -188,7 +188,7 @@ fn the_real_client_is_read_from_logs_of_real_servers() {
 fn both_servers_get_the_same_requests() {
     let all = served("two servers");
     let [nginx, apache] = all.as_slice() else { return };
-    let lines_of = |served: &Served| detected(served, served.log("combined"));
+    let lines_of = |served: &ServerRun| detected(served, served.log("combined"));
     let (nginx, apache) = (lines_of(nginx), lines_of(apache));
     // Each logs invalid requests differently; for valid ones, the paths and rules are the same.
     let both = nginx.iter().filter_map(|(line, hit)| Some((hit, apache.get(line)?)));

@@ -30,7 +30,7 @@ struct Log {
 }
 
 /// A server that has got all requests and was stopped: its logs and its configuration.
-struct Served {
+struct ServerRun {
     server: &'static str,
     harness: Harness,
     logs: Vec<Log>,
@@ -39,7 +39,7 @@ struct Served {
     answers: Vec<Vec<u8>>,
 }
 
-impl Served {
+impl ServerRun {
     fn new(server: &'static str, harness: Harness, conf: PathBuf, kinds: &[Kind], answers: Vec<Vec<u8>>) -> Self {
         let log = |&(name, is_detected, format): &Kind| Log { name, path: harness.path(format!("log/{name}.log")), is_detected, format };
         let logs = kinds.iter().map(log).collect();
@@ -57,12 +57,12 @@ impl Served {
 }
 
 /// Both servers, if installed, after all requests.
-fn served(test: &str) -> Vec<Served> {
-    served_so_many(test, requests::ALL)
+fn served(test: &str) -> Vec<ServerRun> {
+    first_requests(test, requests::ALL)
 }
 
 /// Both servers, after the first requests.
-fn served_so_many(test: &str, asked: usize) -> Vec<Served> {
+fn first_requests(test: &str, asked: usize) -> Vec<ServerRun> {
     let requests = &requests::all()[..asked];
     [nginx::served(test, requests), apache::served(test, requests)].into_iter().flatten().collect()
 }

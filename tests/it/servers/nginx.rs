@@ -6,7 +6,7 @@ use std::process::Command;
 
 use super::daemon::Daemon;
 use super::requests::{Request, lay_out_site};
-use super::{Kind, Served};
+use super::{Kind, ServerRun};
 use crate::harness::{Harness, skip};
 
 const PLACES: [&str; 3] = ["/usr/sbin/nginx", "/usr/local/sbin/nginx", "/usr/bin/nginx"];
@@ -47,7 +47,7 @@ const PIPED: &str = r#"log_format piped '$time_iso8601|$remote_addr|$status|$bod
 "#;
 
 /// Sends it these requests; `None`, with a message, if it is not installed.
-pub(super) fn served(test: &str, asked: &[Request]) -> Option<Served> {
+pub(super) fn served(test: &str, asked: &[Request]) -> Option<ServerRun> {
     let Some(program) = PLACES.into_iter().find(|place| Path::new(place).exists()) else {
         skip(test, "nginx is not installed");
         return None;
@@ -69,7 +69,7 @@ pub(super) fn served(test: &str, asked: &[Request]) -> Option<Served> {
     let logs: Vec<PathBuf> = LOGS.iter().map(|(name, ..)| harness.path(format!("log/{name}.log"))).collect();
     daemon.finish(&logs.iter().map(PathBuf::as_path).collect::<Vec<_>>(), asked.len());
     let conf = harness.path("nginx.conf");
-    Some(Served::new("nginx", harness, conf, &LOGS, answers))
+    Some(ServerRun::new("nginx", harness, conf, &LOGS, answers))
 }
 
 fn conf(port: u16) -> String {

@@ -33,7 +33,7 @@ impl Request {
     }
 
     /// Its start, for messages.
-    pub(super) fn shown(&self) -> String {
+    pub(super) fn preview(&self) -> String {
         format!("{:.200}", self.bytes.escape_ascii().to_string())
     }
 
@@ -106,15 +106,15 @@ pub(super) fn all() -> Vec<Request> {
         let of = |text: &str| if text == "-" { Vec::new() } else { text.as_bytes().to_vec() };
         let is_plain = labelled.referer == "-" && labelled.agent.as_bytes() == ORDINARY;
         let (line, referer, agent) = (sent(&labelled.request), of(&labelled.referer), of(&labelled.agent));
-        requests.push(Asked { line, referer, agent, is_plain, is_hostile: false });
+        requests.push(Target { line, referer, agent, is_plain, is_hostile: false });
     }
     assert!(requests.len() < ALL - 50, "no room for ordinary pages: {}", requests.len());
     for page in requests.len()..ALL {
         let line = format!("GET /page/{page}?q={page} HTTP/1.1").into_bytes();
-        requests.push(Asked { line, referer: Vec::new(), agent: ORDINARY.to_vec(), is_plain: true, is_hostile: false });
+        requests.push(Target { line, referer: Vec::new(), agent: ORDINARY.to_vec(), is_plain: true, is_hostile: false });
     }
     shuffle(&mut requests);
-    requests.iter().enumerate().map(|(number, asked)| on_the_wire(number, asked)).collect()
+    requests.iter().enumerate().map(|(number, asked)| to_bytes(number, asked)).collect()
 }
 
 /// The bytes that a server logged: `\xHH` is one byte, unless it would end the line.
@@ -131,7 +131,7 @@ fn sent(logged: &str) -> Vec<u8> {
 }
 
 /// The request target.
-struct Asked {
+struct Target {
     line: Vec<u8>,
     referer: Vec<u8>,
     agent: Vec<u8>,
@@ -140,14 +140,14 @@ struct Asked {
     is_hostile: bool,
 }
 
-fn hostile() -> Vec<Asked> {
+fn hostile() -> Vec<Target> {
     let asked = |line: &[u8], referer: &[u8], agent: &[u8]| {
         let [line, referer, agent] = [line, referer, agent].map(<[u8]>::to_vec);
         let is_plain = agent == ORDINARY;
-        Asked { line, referer, agent, is_plain, is_hostile: true }
+        Target { line, referer, agent, is_plain, is_hostile: true }
     };
     let line = |line: &[u8]| asked(line, b"", ORDINARY);
-    let mut requests: Vec<Asked> = HOSTILE.iter().map(|hostile| line(hostile)).collect();
+    let mut requests: Vec<Target> = HOSTILE.iter().map(|hostile| line(hostile)).collect();
     for filler in [&b"a"[..], b"%2e", b"\"", b"\\", b"\xff"] {
         let long = filler.repeat(7_000 / filler.len());
         requests.push(line(&[b"GET /.env?", &long[..], b" HTTP/1.1"].concat()));
@@ -160,7 +160,7 @@ fn hostile() -> Vec<Asked> {
     requests
 }
 
-fn shuffle(requests: &mut [Asked]) {
+fn shuffle(requests: &mut [Target]) {
     let mut rng = Rng::new();
     for end in (1..requests.len()).rev() {
         requests.swap(end, rng.below(end as u64 + 1) as usize);
@@ -169,11 +169,11 @@ fn shuffle(requests: &mut [Asked]) {
 
 /// A request with this line, as it is sent.
 pub(super) fn with_line(number: usize, line: &[u8]) -> Request {
-    on_the_wire(number, &Asked { line: line.to_vec(), referer: Vec::new(), agent: ORDINARY.to_vec(), is_plain: true, is_hostile: true })
+    to_bytes(number, &Target { line: line.to_vec(), referer: Vec::new(), agent: ORDINARY.to_vec(), is_plain: true, is_hostile: true })
 }
 
-fn on_the_wire(number: usize, asked: &Asked) -> Request {
-    let Asked { line, referer, agent, is_plain, is_hostile } = asked;
+fn to_bytes(number: usize, asked: &Target) -> Request {
+    let Target { line, referer, agent, is_plain, is_hostile } = asked;
     let mut headers = String::from("\r\nHost: site.example\r\n");
     let _ = write!(headers, "X-Test-Client: 203.0.113.{}\r\nX-Forwarded-For: 192.0.2.{}, 10.0.0.1\r\n", number % 50, number % 7);
     let mut bytes = [line, headers.as_bytes(), b"User-Agent: ", agent].concat();

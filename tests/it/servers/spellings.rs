@@ -4,7 +4,7 @@
 //! match the rule of the plain path.
 
 use super::requests::{Request, with_line};
-use super::{Served, apache, nginx};
+use super::{ServerRun, apache, nginx};
 
 /// Files of the site, their contents, and the class of the rule that matches them.
 const SECRETS: [(&str, &[u8], &str); 2] = [("/.env", b"A=b\n", "config-exposure"), ("/.git/config", b"[core]\n", "vcs-exposure")];
@@ -77,7 +77,7 @@ const LINES: [&str; 22] = [
 ];
 
 /// A path with some of its bytes encoded.
-fn spelled(path: &str) -> Vec<String> {
+fn spellings(path: &str) -> Vec<String> {
     let mut all = vec![path.to_owned(), path.to_uppercase()];
     let escapes: [fn(u8) -> String; 7] = [
         |byte| format!("%{byte:02x}"),
@@ -103,7 +103,7 @@ fn spelled(path: &str) -> Vec<String> {
 fn requests() -> Vec<(String, usize)> {
     let mut lines = Vec::new();
     for (secret, (path, ..)) in SECRETS.iter().enumerate() {
-        let mut targets: Vec<String> = spelled(path);
+        let mut targets: Vec<String> = spellings(path);
         targets.extend(BEFORE.iter().map(|before| format!("{before}{path}")));
         targets.extend(AFTER.iter().map(|after| format!("{path}{after}")));
         targets.extend(BEFORE.iter().zip(AFTER.iter().cycle().skip(secret * 7)).map(|(before, after)| format!("{before}{path}{after}")));
@@ -124,7 +124,7 @@ fn every_path_that_a_server_serves_is_matched() {
     }
 }
 
-fn compare(served: &Served, lines: &[(String, usize)]) {
+fn compare(served: &ServerRun, lines: &[(String, usize)]) {
     let log = served.log("combined");
     let run = served.harness.run(["scan", "-q", "-f", "ndjson", log.path.to_str().unwrap()]);
     let hits = run.objects();
