@@ -15,7 +15,7 @@ use probewatch::names::Names;
 use probewatch::normalize::Normalizer;
 use probewatch::record::Record;
 use probewatch::rules::{self, RuleChoice, RuleSet};
-use probewatch::tally::{Place, Tally};
+use probewatch::tally::{LinePosition, Tally};
 
 /// Lines of the log; every `PROBES`th is a probe.
 const LINES: usize = 8192;
@@ -156,7 +156,7 @@ fn tallying(group: &mut BenchmarkGroup<'_, WallTime>, rules: &RuleSet, log: &str
     let findings = Judge::new(rules, &scope).judge(log.as_bytes(), &mut Scratch::default());
     let tally = || {
         let mut tally = Tally::default();
-        tally.absorb(&findings, Place { input: 0, chunk: 0, offset: 0, line: 0 });
+        tally.add_findings(&findings, LinePosition { input: 0, chunk: 0, offset: 0, line: 0 });
         tally
     };
     assert_eq!(tally().cells().map(|view| view.cell.hits).sum::<u64>(), (LINES / PROBES) as u64);

@@ -6,7 +6,7 @@
 
 use std::hint::black_box;
 
-use crate::client::{Client, ClientKey, Prefix};
+use crate::client::{Client, ClientKey, Ipv6Prefix};
 use crate::fingerprint::{Fingerprint, Fingerprinter, Numbers};
 use crate::intern::Interner;
 
@@ -21,19 +21,19 @@ pub struct Clients {
     keys: Interner<ClientKey>,
     take: Fingerprinter,
     texts: Numbers,
-    prefix: Option<Prefix>,
+    prefix: Option<Ipv6Prefix>,
 }
 
 impl Clients {
     /// None yet, of whom those of one IPv6 prefix are to be one.
     #[must_use]
-    pub fn counting(prefix: Option<Prefix>) -> Self {
+    pub fn counting(prefix: Option<Ipv6Prefix>) -> Self {
         Self { prefix, ..Self::default() }
     }
 
     /// Which IPv6 addresses are one client; `None` for each by itself.
     #[must_use]
-    pub fn prefix(&self) -> Option<Prefix> {
+    pub fn prefix(&self) -> Option<Ipv6Prefix> {
         self.prefix
     }
 
@@ -76,7 +76,7 @@ impl Clients {
     }
 
     fn number_new(&mut self, text: &[u8]) -> u32 {
-        let number = self.number_of_group(Client::of_line(text));
+        let number = self.number_of_group(Client::from_log_field(text));
         if self.texts.len() == MOST_TEXTS {
             self.texts = Numbers::default();
         }
@@ -86,7 +86,7 @@ impl Clients {
 
     /// The number of the group of a client, or of the client itself.
     pub fn number_of_group(&mut self, client: Client<'_>) -> u32 {
-        match self.prefix.and_then(|prefix| prefix.group(client)) {
+        match self.prefix.and_then(|prefix| prefix.prefix_text(client)) {
             Some(group) => self.number_of(Client::Text(group.as_bytes())),
             None => self.number_of(client),
         }
@@ -134,7 +134,7 @@ mod tests {
 
     #[test]
     fn addresses_of_one_prefix_have_one_number() {
-        let mut clients = Clients::counting(Prefix::new(64));
+        let mut clients = Clients::counting(Ipv6Prefix::new(64));
         let mut number = |text: &str| clients.number(text.as_bytes());
         let one = number("2001:db8:1:2::1");
         for same in ["2001:db8:1:2::2", "2001:db8:1:2:ffff:ffff:ffff:ffff", "[2001:db8:1:2::7]:443", "2001:db8:1:2::1", "2001:db8:1:2::/64"]
@@ -157,8 +157,8 @@ mod tests {
             let mut clients = Clients::default();
             for text in texts.iter().chain(&texts) {
                 let number = clients.number(text.as_bytes());
-                prop_assert_eq!(clients.client(number), Client::of_line(text.as_bytes()));
-                prop_assert_eq!(clients.number_of(Client::of_line(text.as_bytes())), number);
+                prop_assert_eq!(clients.client(number), Client::from_log_field(text.as_bytes()));
+                prop_assert_eq!(clients.number_of(Client::from_log_field(text.as_bytes())), number);
             }
         }
     }

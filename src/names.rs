@@ -3,7 +3,7 @@
 //! Each worker has its own and only ever adds to it: a number means the same for as long as the worker lives, whatever
 //! became of the lines it was first given for.
 
-use crate::client::Prefix;
+use crate::client::Ipv6Prefix;
 use crate::clients::Clients;
 use crate::finding::RuleId;
 use crate::intern::Interner;
@@ -72,7 +72,7 @@ impl Names {
 
     /// None yet, for clients of whom those of one IPv6 prefix are one.
     #[must_use]
-    pub fn counting(prefix: Option<Prefix>) -> Self {
+    pub fn counting(prefix: Option<Ipv6Prefix>) -> Self {
         Self { clients: Clients::counting(prefix), ..Self::default() }
     }
 

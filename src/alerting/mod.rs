@@ -270,7 +270,7 @@ impl AlertDetector {
 
     fn campaign(&mut self, hit: &ObservedHit<'_>) -> Option<Detection> {
         self.hash_of_client(hit.client)?;
-        let entry = window_entry(hit, self.state.hash_one(Network::of(hit.client)))?;
+        let entry = window_entry(hit, self.state.hash_one(Network::from_client(hit.client)))?;
         let latest = self.campaigns.observe(self.state.hash_one(hit.path), entry)?;
         if !self.cooldown.should_raise(self.state.hash_one(AlertKind::Campaign), Some(latest)) {
             return None;

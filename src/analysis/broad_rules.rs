@@ -4,8 +4,8 @@
 
 use std::collections::HashMap;
 
-use super::build::{Context, Material};
-use super::model::Input;
+use super::build::{LogAnalysis, ReportInput};
+use super::model::InputSummary;
 use crate::number::grouped;
 
 /// An input of fewer lines says nothing of a rule: a few requests of one scanner are half of it.
@@ -17,10 +17,10 @@ const MOST: usize = 3;
 
 /// A sentence for each such rule and input, that of most hits first. `inputs` are in the order of the sources.
 #[must_use]
-pub fn sentences(material: &Material<'_>, context: &Context<'_>, inputs: &[Input]) -> Vec<String> {
+pub fn warnings(material: &ReportInput<'_>, context: &LogAnalysis<'_>, inputs: &[InputSummary]) -> Vec<String> {
     let mut hits: HashMap<(u32, u16), u64> = HashMap::new();
     for (view, _) in material.tally.cells().zip(context.decisions()).filter(|(_, decision)| decision.reported) {
-        for rule in material.tally.rules(view.rules) {
+        for rule in material.tally.rule_list(view.rules) {
             *hits.entry((view.input, rule.0)).or_default() += view.cell.hits;
         }
     }

@@ -6,29 +6,29 @@ use std::time::Duration;
 
 use super::campaigns;
 use super::floods;
-use super::model::{Approximate, Input, Report, Row, Totals};
-use super::overflow::{Missing, Overflow};
-use super::rows::{self, Item, Items};
-pub use super::rule_status::{Context, Decision};
-use super::snapshot::Basis;
+use super::model::{Approximation, InputSummary, Report, Row, Totals};
+use super::overflow::{MissingHits, OverflowItems};
+use super::rows::{self, RowItem, RowItems};
+pub use super::rule_status::{Decision, LogAnalysis};
+use super::snapshot::SnapshotSource;
 use super::soft_404;
 use super::suppressed;
 use crate::finding::{RuleId, Severity};
 use crate::record::Outcome;
 use crate::rules::{AllowList, RuleSet};
 use crate::soft_404::Answer;
-use crate::source::SourceText;
-use crate::tally::{Bound, CellView, Scope, Tally};
+use crate::source::SourceInfo;
+use crate::tally::{CellView, ErrorBound, Site, Tally};
 
 /// What a report is made of.
 #[derive(Debug, Clone, Copy)]
-pub struct Material<'a> {
+pub struct ReportInput<'a> {
     /// The rules that were used.
     pub rules: &'a RuleSet,
     /// All hits.
     pub tally: &'a Tally,
     /// The inputs' texts, by number.
-    pub texts: &'a [SourceText],
+    pub texts: &'a [SourceInfo],
     /// Rules below this are left out, an answer that means something counted as one level more.
     pub min_severity: Severity,
     /// Outcomes to report; all where empty.
@@ -42,7 +42,7 @@ pub struct Material<'a> {
 /// The rows that are wanted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "a list of what there is, each wanted or not")]
-pub struct Wanted {
+pub struct RowSelection {
     /// What answered, and what is uncertain.
     pub answered: bool,
     /// Pair rows.
@@ -60,16 +60,16 @@ pub struct Wanted {
 }
 
 /// The first rows of one kind.
-type RowsBy<'a> = fn(&Material<'a>, Items<'_, 'a>, usize) -> Vec<Row<'a>>;
+type RowsBy<'a> = fn(&ReportInput<'a>, RowItems<'_, 'a>, usize) -> Vec<Row<'a>>;
 
 /// Builds the report. `inputs` come without hits: which lines count as such is decided here.
 #[must_use]
 pub fn build<'a>(
-    material: &Material<'a>,
-    context: &'a Context<'a>,
-    mut inputs: Vec<Input>,
+    material: &ReportInput<'a>,
+    context: &'a LogAnalysis<'a>,
+    mut inputs: Vec<InputSummary>,
     without_time: u64,
-    wanted: Wanted,
+    wanted: RowSelection,
 ) -> Report<'a> {
     count_hits(material, context, &mut inputs);
     let mut items = Vec::with_capacity(material.tally.len());
@@ -81,29 +81,29 @@ pub fn build<'a>(
             *others = others.saturating_sub(view.cell.hits);
         }
         if decision.reported {
-            items.push(item(context, view, decision));
+            items.push(row_item(context, view, decision));
         }
     }
-    let overflow = Overflow::of(material, context);
+    let overflow = OverflowItems::new(material, context);
     for (client, hits) in &overflow.matched {
         if let Some(others) = others.get_mut(*client as usize) {
             *others = others.saturating_sub(*hits);
         }
     }
     let folded = material.tally.path_cells().zip(context.path_decisions()).filter(|(_, decision)| decision.reported);
-    let of_paths: Vec<_> = folded.map(|(view, decision)| item(context, view, decision)).collect();
+    let of_paths: Vec<_> = folded.map(|(view, decision)| row_item(context, view, decision)).collect();
     // What was let go of a pair is still known of its path.
     let of_answers: Vec<_> =
-        items.iter().filter(|item| !item.view.is_rest()).chain(&of_paths).filter(|item| item.grade.is_some()).copied().collect();
+        items.iter().filter(|item| !item.view.is_other()).chain(&of_paths).filter(|item| item.grade.is_some()).copied().collect();
     let most = wanted.most.unwrap_or(usize::MAX);
-    let rows = |wanted: bool, group: RowsBy<'a>, more: &[Item<'a>]| {
-        if wanted { group(material, Items(&items, more), most) } else { Vec::new() }
+    let rows = |wanted: bool, group: RowsBy<'a>, more: &[RowItem<'a>]| {
+        if wanted { group(material, RowItems(&items, more), most) } else { Vec::new() }
     };
     let by_pair = || rows(wanted.pairs, rows::by_pair, &overflow.pairs);
     let by_client = || rows(wanted.clients, rows::by_client, &overflow.clients);
     let by_path = || rows(wanted.paths, rows::by_path, &[&*of_paths, &*overflow.paths].concat());
     let totals = || totals(&items, &of_paths, &inputs, without_time);
-    let campaigns = || if wanted.campaigns { campaigns::of(material, &items) } else { Vec::new() };
+    let campaigns = || if wanted.campaigns { campaigns::campaign_rows(material, &items) } else { Vec::new() };
     let graded = |answer| if wanted.answered { rows::by_answer(material, context, &of_answers, answer) } else { Vec::new() };
     let answers = || (graded(Answer::Distinct), graded(Answer::Uncertain));
     let by_rule = || if wanted.rules { rows::by_rule(material, context, &items, most) } else { Vec::new() };
@@ -112,12 +112,12 @@ pub fn build<'a>(
     let ((pairs, mut clients), (rules, (paths, ((answered, uncertain), (campaigns, totals))))) =
         rayon::join(|| rayon::join(by_pair, by_client), || rayon::join(by_rule, || rayon::join(by_path, last)));
     for row in &mut clients {
-        let number = row.key.client().and_then(|client| material.tally.number_of(client));
+        let number = row.key.client().and_then(|client| material.tally.client_number(client));
         row.other_requests = number.and_then(|number| others.get(number as usize).copied()).unwrap_or(0);
     }
     Report {
         rule_set: material.rules,
-        machine: None,
+        log_host: None,
         period: None,
         prefix: None,
         hidden: None,
@@ -127,7 +127,7 @@ pub fn build<'a>(
         uncertain,
         soft_404: soft_404::sites(material, context, &of_answers),
         campaigns,
-        floods: floods::of(material, context, &items),
+        floods: floods::flood_rows(material, context, &items),
         apps: suppressed::apps(material, context),
         allowed: suppressed::allowed(material),
         inputs,
@@ -137,12 +137,12 @@ pub fn build<'a>(
         paths,
         rules,
         elapsed: Duration::ZERO,
-        evidence: Some(Basis { tally: material.tally, texts: material.texts }),
+        evidence: Some(SnapshotSource { tally: material.tally, texts: material.texts }),
     }
 }
 
 /// Counts into each input the lines of it that are hits.
-pub fn count_hits(material: &Material<'_>, context: &Context<'_>, inputs: &mut [Input]) {
+pub fn count_hits(material: &ReportInput<'_>, context: &LogAnalysis<'_>, inputs: &mut [InputSummary]) {
     for (view, _) in material.tally.cells().zip(context.decisions()).filter(|(_, decision)| decision.reported) {
         inputs[view.input as usize].hits += view.cell.hits;
     }
@@ -155,17 +155,17 @@ impl Report<'_> {
     }
 }
 
-pub(crate) fn item<'a>(context: &'a Context<'a>, view: CellView<'a>, decision: &Decision) -> Item<'a> {
+pub(crate) fn row_item<'a>(context: &'a LogAnalysis<'a>, view: CellView<'a>, decision: &Decision) -> RowItem<'a> {
     let Decision { severity, answered, grade, .. } = *decision;
-    Item { view, rules: context.list(decision), outcome: Outcome::of(view.status), severity, answered, grade }
+    RowItem { view, rules: context.list(decision), outcome: Outcome::of(view.status), severity, answered, grade }
 }
 
 /// What the tally says of itself, hits that may be reported or not, and the reported hits that no pair holds.
-fn approximate(tally: &Tally, items: &[Item<'_>], overflow: &Overflow<'_>) -> Option<Approximate> {
-    let Bound { pairs, clients, requests, paths, uncounted, .. } = tally.bound().unwrap_or_default();
-    let Missing { pairs: of_pair, clients: of_client, paths: of_path } = overflow.missing;
-    let rest_hits = sum_hits(items.iter().filter(|item| item.view.is_rest()));
-    let bound = Approximate {
+fn approximate(tally: &Tally, items: &[RowItem<'_>], overflow: &OverflowItems<'_>) -> Option<Approximation> {
+    let ErrorBound { pairs, clients, requests, paths, uncounted, .. } = tally.error_bound().unwrap_or_default();
+    let MissingHits { pairs: of_pair, clients: of_client, paths: of_path } = overflow.missing;
+    let rest_hits = sum_hits(items.iter().filter(|item| item.view.is_other()));
+    let bound = Approximation {
         pairs: pairs + of_pair,
         clients: clients + of_client,
         requests,
@@ -174,14 +174,14 @@ fn approximate(tally: &Tally, items: &[Item<'_>], overflow: &Overflow<'_>) -> Op
         rest_hits: rest_hits.saturating_sub(sum_hits(overflow.pairs.iter())),
         uncounted,
     };
-    (bound != Approximate::default()).then_some(bound)
+    (bound != Approximation::default()).then_some(bound)
 }
 
-fn sum_hits<'i>(items: impl Iterator<Item = &'i Item<'i>>) -> u64 {
+fn sum_hits<'i>(items: impl Iterator<Item = &'i RowItem<'i>>) -> u64 {
     items.map(|item| item.view.cell.hits).sum()
 }
 
-fn totals(items: &[Item<'_>], of_paths: &[Item<'_>], inputs: &[Input], without_time: u64) -> Totals {
+fn totals(items: &[RowItem<'_>], of_paths: &[RowItem<'_>], inputs: &[InputSummary], without_time: u64) -> Totals {
     let mut totals = Totals { sum: sum(inputs), without_time, ..Totals::default() };
     for item in items {
         let hits = item.view.cell.hits;
@@ -200,8 +200,8 @@ fn totals(items: &[Item<'_>], of_paths: &[Item<'_>], inputs: &[Input], without_t
     totals
 }
 
-fn sum(inputs: &[Input]) -> Input {
-    let mut sum = Input::default();
+fn sum(inputs: &[InputSummary]) -> InputSummary {
+    let mut sum = InputSummary::default();
     for input in inputs {
         sum.bytes += input.bytes;
         sum.lines += input.lines;
@@ -212,20 +212,20 @@ fn sum(inputs: &[Input]) -> Input {
         sum.pending += input.pending;
         sum.requests += input.requests;
         sum.hits += input.hits;
-        let times = |i: &Input| i.first_time.zip(i.last_time);
-        (sum.first_time, sum.last_time) = crate::tally::span(times(&sum), times(input)).unzip();
+        let times = |i: &InputSummary| i.first_time.zip(i.last_time);
+        (sum.first_time, sum.last_time) = crate::tally::union_span(times(&sum), times(input)).unzip();
     }
     sum
 }
 
 /// A site as a reader knows it: its host, or the input where hosts are not logged; of rotated inputs the log itself, if it is there.
-pub(crate) fn site_name<'a>(material: &Material<'a>, site: Scope<'a>) -> &'a [u8] {
+pub(crate) fn site_name<'a>(material: &ReportInput<'a>, site: Site<'a>) -> &'a [u8] {
     match site {
-        Scope::Host(host) => host,
-        Scope::Input(input) => {
+        Site::Host(host) => host,
+        Site::Input(input) => {
             let text = &material.texts[input as usize];
-            let home = text.home();
-            let log = material.texts.iter().find(|other| other.path == home.1 && other.home() == home);
+            let home = text.family_key();
+            let log = material.texts.iter().find(|other| other.path == home.1 && other.family_key() == home);
             &log.unwrap_or(text).path
         }
     }

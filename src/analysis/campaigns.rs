@@ -7,27 +7,27 @@ use std::cmp::Reverse;
 use foldhash::HashMap;
 use xxhash_rust::xxh3::Xxh3Default;
 
-use super::build::Material;
+use super::build::ReportInput;
 use super::model::Campaign;
-use super::rows::{self, Item};
-use crate::analysis::site::{self, campaigns};
+use super::rows::{self, RowItem};
+use crate::analysis::site::{self, find_campaigns};
 use crate::client::{Client, Network};
 use crate::finding::Severity;
-use crate::redact::mask::shown;
-use crate::tally::span;
+use crate::redact::mask::redacted;
+use crate::tally::union_span;
 
 /// Paths that a row shows: enough to tell one list from another.
 const SAMPLES: usize = 3;
 
 /// The campaigns, the worst first, then those of most networks.
-pub(crate) fn of<'a>(material: &Material<'a>, items: &[Item<'a>]) -> Vec<Campaign<'a>> {
+pub(crate) fn campaign_rows<'a>(material: &ReportInput<'a>, items: &[RowItem<'a>]) -> Vec<Campaign<'a>> {
     let tally = material.tally;
     let asked = items.iter().filter(|item| counts(material, item)).map(|item| (item.view.client, item.view.path)).collect();
-    let found = campaigns(asked, |client| Network::of(tally.client(client)), |path| tally.path(path));
+    let found = find_campaigns(asked, |client| Network::from_client(tally.client(client)), |path| tally.path(path));
     let lists = || found.iter().enumerate();
     let of_client: HashMap<u32, usize> =
         lists().flat_map(|(number, one)| one.clients.iter().map(move |&client| (client, number))).collect();
-    let mut sums: Vec<Sum<'_, 'a>> = found.iter().map(Sum::of).collect();
+    let mut sums: Vec<CampaignSum<'_, 'a>> = found.iter().map(CampaignSum::new).collect();
     for item in items {
         if let Some(number) = of_client.get(&item.view.client) {
             sums[*number].add(item);
@@ -42,9 +42,9 @@ pub(crate) fn of<'a>(material: &Material<'a>, items: &[Item<'a>]) -> Vec<Campaig
 }
 
 /// Whether a hit tells of a list: its line alone makes it one, and says who asked and for which path.
-fn counts(material: &Material<'_>, item: &Item<'_>) -> bool {
+fn counts(material: &ReportInput<'_>, item: &RowItem<'_>) -> bool {
     // What a tally let go of is nobody's.
-    if item.view.is_rest() {
+    if item.view.is_other() {
         return false;
     }
     let is_certain = item.rules.iter().any(|&rule| material.rules.rule(rule).is_certain());
@@ -53,20 +53,20 @@ fn counts(material: &Material<'_>, item: &Item<'_>) -> bool {
 }
 
 /// A list, and the hits for its paths by its clients.
-struct Sum<'c, 'a> {
-    list: &'c site::Campaign,
+struct CampaignSum<'c, 'a> {
+    list: &'c site::CampaignGroup,
     /// The worst hit for each path.
     worst: HashMap<u32, Severity>,
-    items: Vec<&'c Item<'a>>,
+    items: Vec<&'c RowItem<'a>>,
 }
 
-impl<'c, 'a> Sum<'c, 'a> {
-    fn of(list: &'c site::Campaign) -> Self {
+impl<'c, 'a> CampaignSum<'c, 'a> {
+    fn new(list: &'c site::CampaignGroup) -> Self {
         let worst = list.paths.iter().map(|path| (*path, Severity::Info)).collect();
         Self { list, worst, items: Vec::new() }
     }
 
-    fn add(&mut self, item: &'c Item<'a>) {
+    fn add(&mut self, item: &'c RowItem<'a>) {
         if let Some(worst) = self.worst.get_mut(&item.view.path) {
             *worst = (*worst).max(item.severity);
             self.items.push(item);
@@ -74,9 +74,9 @@ impl<'c, 'a> Sum<'c, 'a> {
     }
 
     /// `None` where there is no hit, which does not happen: a list is made of hits.
-    fn row(self, material: &Material<'a>) -> Option<Campaign<'a>> {
-        let sum = |count: fn(&Item<'_>) -> u64| self.items.iter().map(|item| count(item)).sum();
-        let times = self.items.iter().fold(None, |times, item| span(times, item.view.cell.times()));
+    fn row(self, material: &ReportInput<'a>) -> Option<Campaign<'a>> {
+        let sum = |count: fn(&RowItem<'_>) -> u64| self.items.iter().map(|item| count(item)).sum();
+        let times = self.items.iter().fold(None, |times, item| union_span(times, item.view.cell.times()));
         let (first_time, last_time) = times.unzip();
         Some(Campaign {
             key: key(material, &self.list.paths),
@@ -89,12 +89,12 @@ impl<'c, 'a> Sum<'c, 'a> {
             first_time,
             last_time,
             sample_paths: self.sample_paths(material),
-            sample: rows::sample(material, rows::proof(&self.items)),
+            sample: rows::sample(material, rows::best_sample(&self.items)),
         })
     }
 
     /// The worst paths, the longest of equals: `/` and other short ones are on every list.
-    fn sample_paths(&self, material: &Material<'a>) -> Vec<&'a [u8]> {
+    fn sample_paths(&self, material: &ReportInput<'a>) -> Vec<&'a [u8]> {
         let mut paths: Vec<_> = self.list.paths.iter().map(|path| (self.worst[path], material.tally.path(*path))).collect();
         paths.sort_unstable_by_key(|&(worst, path)| (Reverse(worst), Reverse(path.len()), path));
         paths.into_iter().take(SAMPLES).map(|(_, path)| path).collect()
@@ -103,8 +103,8 @@ impl<'c, 'a> Sum<'c, 'a> {
 
 /// Twelve hexadecimal digits of a list of paths. They come of the paths as shown: a report that was read back holds no
 /// others.
-fn key(material: &Material<'_>, paths: &[u32]) -> String {
-    let mut shown: Vec<_> = paths.iter().map(|path| shown(material.tally.path(*path))).collect();
+fn key(material: &ReportInput<'_>, paths: &[u32]) -> String {
+    let mut shown: Vec<_> = paths.iter().map(|path| redacted(material.tally.path(*path))).collect();
     shown.sort_unstable();
     shown.dedup();
     let mut hash = Xxh3Default::new();

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 use std::time::Duration;
 
-use super::model::{Allowed, AnswerDetail, AppSeen, Campaign, Flood, Hit, Input, Key, Report, Row, Sample, Soft404, Totals};
+use super::model::{
+    AllowedCount, AnswerDetail, AppSeen, Campaign, FloodRow, InputSummary, Report, ReportedHit, Row, RowKey, SampleRequest, Soft404, Totals,
+};
 use crate::client::Client;
 use crate::finding::{RuleId, Severity};
 use crate::record::Outcome;
@@ -43,7 +45,7 @@ fn definition((id, title, class, severity, cve): &(&str, &str, &str, Severity, &
     let (family, name) = id.split_once('/').unwrap();
     format!(
         "family = '{family}'\ntitle = '{family}'\n[[rule]]\nid = '{id}'\ntitle = '{title}'\nclass = '{class}'\n\
-         severity = '{severity}'\ncve = {cve:?}\npaths = ['/{name}']\nhits = ['GET /{name}']\nmisses = ['GET /']\n"
+         severity = '{severity}'\ncve = {cve:?}\npaths = ['/{name}']\nmust_match = ['GET /{name}']\nmust_not_match = ['GET /']\n"
     )
 }
 
@@ -113,7 +115,7 @@ fn row_of_pair(line: usize, &(client, path, target, rules, status, hits, first, 
     let mut outcomes = [0; 8];
     outcomes[outcome as usize] = hits;
     Row {
-        key: Key::Pair(Client::parse(client.as_bytes()), path.as_bytes(), outcome),
+        key: RowKey::Pair(Client::parse(client.as_bytes()), path.as_bytes(), outcome),
         severity: if answered > 0 { severity.raised() } else { severity },
         rules: rules.iter().map(|&r| RuleId(r)).collect(),
         hits,
@@ -129,10 +131,10 @@ fn row_of_pair(line: usize, &(client, path, target, rules, status, hits, first, 
         status,
         first_time: Some(minute(first)),
         last_time: Some(minute(first + hits.cast_signed())),
-        sample: Sample {
+        sample: SampleRequest {
             generation: 0x00c0_ffee,
             offset: 211 * line as u64,
-            machine: None,
+            log_host: None,
             source: b"/var/log/nginx/access.log",
             line: line as u64 + 1,
             target: target.as_bytes(),
@@ -144,7 +146,7 @@ fn row_of_pair(line: usize, &(client, path, target, rules, status, hits, first, 
 }
 
 /// Sums rows that share what `key` says of them, in the order of every report.
-fn summed(pairs: &[Row<'static>], key: impl Fn(&Row<'static>) -> Vec<Key<'static>>) -> Vec<Row<'static>> {
+fn summed(pairs: &[Row<'static>], key: impl Fn(&Row<'static>) -> Vec<RowKey<'static>>) -> Vec<Row<'static>> {
     let mut sums = BTreeMap::new();
     for pair in pairs {
         for key in key(pair) {
@@ -178,8 +180,8 @@ fn add(sum: &mut Row<'static>, pair: &Row<'static>) {
     sum.last_time = sum.last_time.max(pair.last_time);
 }
 
-fn inputs() -> Vec<Input> {
-    let access = Input {
+fn inputs() -> Vec<InputSummary> {
+    let access = InputSummary {
         path: b"/var/log/nginx/access.log".to_vec(),
         format: Some("combined".into()),
         bytes: 249_870_113,
@@ -191,28 +193,28 @@ fn inputs() -> Vec<Input> {
         hits: 422,
         first_time: Some(minute(0)),
         last_time: Some(minute(1439)),
-        ..Input::default()
+        ..InputSummary::default()
     };
-    let damaged = Input {
+    let damaged = InputSummary {
         path: b"/var/log/nginx/access.log.2.gz".to_vec(),
         bytes: 65_536,
         lines: 301,
         parsed: 301,
         requests: 301,
         problem: Some("the archive ends in the middle; the lines before that were read".into()),
-        ..Input::default()
+        ..InputSummary::default()
     };
     vec![access, damaged]
 }
 
-fn totals(pairs: &[Row<'_>], inputs: &[Input], rows: [usize; 3]) -> Totals {
-    let sum = |field: fn(&Input) -> u64| inputs.iter().map(field).sum();
+fn totals(pairs: &[Row<'_>], inputs: &[InputSummary], rows: [usize; 3]) -> Totals {
+    let sum = |field: fn(&InputSummary) -> u64| inputs.iter().map(field).sum();
     let mut outcomes = [0; 8];
     for pair in pairs {
         outcomes[pair.key.outcome().unwrap() as usize] += pair.hits;
     }
     Totals {
-        sum: Input {
+        sum: InputSummary {
             bytes: sum(|i| i.bytes),
             lines: sum(|i| i.lines),
             parsed: sum(|i| i.parsed),
@@ -222,7 +224,7 @@ fn totals(pairs: &[Row<'_>], inputs: &[Input], rows: [usize; 3]) -> Totals {
             hits: sum(|i| i.hits),
             first_time: Some(minute(0)),
             last_time: Some(minute(1439)),
-            ..Input::default()
+            ..InputSummary::default()
         },
         outcomes,
         clients: rows[0] as u64,
@@ -237,7 +239,7 @@ fn totals(pairs: &[Row<'_>], inputs: &[Input], rows: [usize; 3]) -> Totals {
 
 fn answers(pairs: &[Row<'static>]) -> Vec<Row<'static>> {
     let answered: Vec<_> = pairs.iter().filter(|row| row.answered > 0).cloned().collect();
-    let mut rows = summed(&answered, |row| vec![Key::Answer(row.sample.host, row.key.path().unwrap(), b"shop.example")]);
+    let mut rows = summed(&answered, |row| vec![RowKey::Answer(row.sample.host, row.key.path().unwrap(), b"shop.example")]);
     for (row, bytes) in rows.iter_mut().zip([6_861, 412, 48_211].into_iter().cycle()) {
         row.answer = Some(AnswerDetail {
             statuses: row.status.into_iter().collect(),
@@ -253,7 +255,7 @@ fn answers(pairs: &[Row<'static>]) -> Vec<Row<'static>> {
 
 /// The routers' log-in form, as if it were a list of five.
 fn campaign(paths: &[Row<'static>]) -> Campaign<'static> {
-    let row = paths.iter().find(|row| row.key == Key::Path(b"/boaform/admin/formLogin")).unwrap();
+    let row = paths.iter().find(|row| row.key == RowKey::Path(b"/boaform/admin/formLogin")).unwrap();
     let Row { severity, hits, first_time, last_time, sample, .. } = *row;
     Campaign {
         key: "0123456789ab".into(),
@@ -271,10 +273,10 @@ fn campaign(paths: &[Row<'static>]) -> Campaign<'static> {
 }
 
 /// The client that tried out passwords.
-fn flood(rows: &[Row<'static>]) -> Flood<'static> {
+fn flood(rows: &[Row<'static>]) -> FloodRow<'static> {
     let client = Client::parse(b"192.0.2.44");
-    let row = rows.iter().find(|row| row.key == Key::Client(client)).unwrap();
-    Flood {
+    let row = rows.iter().find(|row| row.key == RowKey::Client(client)).unwrap();
+    FloodRow {
         rule: RuleId(8),
         severity: Severity::Medium,
         client: Some(client),
@@ -295,13 +297,13 @@ fn flood(rows: &[Row<'static>]) -> Flood<'static> {
 pub(crate) fn report(rule_set: &RuleSet) -> Report<'_> {
     let pairs: Vec<_> = PAIRS.iter().enumerate().map(|(line, pair)| row_of_pair(line, pair)).collect();
     let pairs = summed(&pairs, |row| vec![row.key]);
-    let clients = summed(&pairs, |row| vec![Key::Client(row.key.client().unwrap())]);
-    let paths = summed(&pairs, |row| vec![Key::Path(row.key.path().unwrap())]);
-    let rules = summed(&pairs, |row| row.rules.iter().map(|&rule| Key::Rule(rule)).collect());
+    let clients = summed(&pairs, |row| vec![RowKey::Client(row.key.client().unwrap())]);
+    let paths = summed(&pairs, |row| vec![RowKey::Path(row.key.path().unwrap())]);
+    let rules = summed(&pairs, |row| row.rules.iter().map(|&rule| RowKey::Rule(rule)).collect());
     let inputs = inputs();
     Report {
         rule_set,
-        machine: None,
+        log_host: None,
         period: None,
         prefix: None,
         hidden: None,
@@ -322,8 +324,8 @@ pub(crate) fn report(rule_set: &RuleSet) -> Report<'_> {
             AppSeen { app: "joomla", title: "Joomla", site: None, silenced: 0 },
         ],
         allowed: vec![
-            Allowed { file: "allow.toml", line: 3, reason: "our own scanner", requests: 17 },
-            Allowed { file: "allow.toml", line: 9, reason: "nobody yet", requests: 0 },
+            AllowedCount { file: "allow.toml", line: 3, reason: "our own scanner", requests: 17 },
+            AllowedCount { file: "allow.toml", line: 9, reason: "nobody yet", requests: 0 },
         ],
         soft_404: vec![Soft404 {
             site: b"app.example",
@@ -340,18 +342,18 @@ pub(crate) fn report(rule_set: &RuleSet) -> Report<'_> {
 
 /// A night without a probe.
 pub(crate) fn empty(rule_set: &RuleSet) -> Report<'_> {
-    let inputs = vec![Input {
+    let inputs = vec![InputSummary {
         path: b"access.log".to_vec(),
         format: Some("combined".into()),
         bytes: 200_113,
         lines: 1000,
         parsed: 1000,
         requests: 1000,
-        ..Input::default()
+        ..InputSummary::default()
     }];
     Report {
         rule_set,
-        machine: None,
+        log_host: None,
         period: None,
         prefix: None,
         hidden: None,
@@ -376,8 +378,8 @@ pub(crate) fn empty(rule_set: &RuleSet) -> Report<'_> {
 }
 
 /// A hit with something in every field.
-pub(crate) fn hit() -> Hit<'static> {
-    Hit {
+pub(crate) fn hit() -> ReportedHit<'static> {
+    ReportedHit {
         generation: 0x00c0_ffee,
         offset: 4242,
         source: b"/var/log/nginx/access.log",

@@ -8,36 +8,36 @@ use std::cmp::Reverse;
 
 use foldhash::HashMap;
 
-use super::build::{Context, Material};
+use super::build::{LogAnalysis, ReportInput};
 use super::labels;
-use super::model::Flood;
-use super::rows::{self, Item, count_distinct};
+use super::model::FloodRow;
+use super::rows::{self, RowItem, count_distinct};
 use crate::alerting;
 use crate::client::Client;
 use crate::finding::RuleId;
 use crate::names::Names;
 use crate::number::{counted, grouped};
-use crate::redact::mask::shown;
+use crate::redact::mask::redacted;
 use crate::rules::{By, RuleSet, Window};
 use crate::soft_404::MethodClass;
-use crate::tally::{MinuteKey, Minutes, Tally};
+use crate::tally::{MinuteCounts, MinuteKey, Tally};
 use crate::time::LogTime;
 
 /// A rule, and the number of the client or the path whose requests it counts.
-type Counting = (RuleId, u32, u32);
+type FloodKey = (RuleId, u32, u32);
 
 /// The floods of each client or path, by rule.
 #[derive(Debug, Default)]
-pub(crate) struct Found<'a> {
+pub(crate) struct FloodIndex<'a> {
     by_client: HashMap<(RuleId, u32), Vec<alerting::Flood>>,
     by_path: HashMap<(RuleId, &'a [u8]), Vec<alerting::Flood>>,
 }
 
-impl<'a> Found<'a> {
+impl<'a> FloodIndex<'a> {
     /// The floods among the requests that a tally counts.
-    pub(crate) fn of(rules: &RuleSet, tally: &'a Tally) -> Self {
-        let windows: Vec<Vec<(RuleId, Window)>> = tally.lists().iter().map(|list| windows(rules, list)).collect();
-        let mut counts: Vec<(Counting, (i64, u64))> = Vec::new();
+    pub(crate) fn new(rules: &RuleSet, tally: &'a Tally) -> Self {
+        let windows: Vec<Vec<(RuleId, Window)>> = tally.rule_lists().iter().map(|list| windows(rules, list)).collect();
+        let mut counts: Vec<(FloodKey, (i64, u64))> = Vec::new();
         for (MinuteKey { client, path, rules, minute }, requests) in tally.minutes().iter() {
             let by = if client == Names::REST { By::Path } else { By::Client };
             let is_nobody = by == By::Client && matches!(tally.client(client), Client::Text(b"" | b"-"));
@@ -68,10 +68,10 @@ impl<'a> Found<'a> {
         }
     }
 
-    fn floods(&self, rule: RuleId, owner: Owner<'a>) -> &[alerting::Flood] {
+    fn floods(&self, rule: RuleId, owner: FloodOwner<'a>) -> &[alerting::Flood] {
         let found = match owner {
-            Owner::Client(client) => self.by_client.get(&(rule, client)),
-            Owner::Path(path) => self.by_path.get(&(rule, path)),
+            FloodOwner::Client(client) => self.by_client.get(&(rule, client)),
+            FloodOwner::Path(path) => self.by_path.get(&(rule, path)),
         };
         found.map_or(&[], Vec::as_slice)
     }
@@ -79,7 +79,7 @@ impl<'a> Found<'a> {
 
 /// Whose requests they are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Owner<'a> {
+enum FloodOwner<'a> {
     Client(u32),
     Path(&'a [u8]),
 }
@@ -89,46 +89,50 @@ fn windows(rules: &RuleSet, list: &[RuleId]) -> Vec<(RuleId, Window)> {
 }
 
 /// The floods that have a hit in the report: the worst first, then those of most requests.
-pub(crate) fn of<'a>(material: &Material<'a>, context: &Context<'a>, items: &[Item<'a>]) -> Vec<Flood<'a>> {
+pub(crate) fn flood_rows<'a>(material: &ReportInput<'a>, context: &LogAnalysis<'a>, items: &[RowItem<'a>]) -> Vec<FloodRow<'a>> {
     let tally = material.tally;
-    let mut members: Vec<((RuleId, Owner<'a>), &Item<'a>)> = Vec::new();
+    let mut members: Vec<((RuleId, FloodOwner<'a>), &RowItem<'a>)> = Vec::new();
     for item in items {
         let path = if item.view.path == Names::REST { b"" } else { tally.path(item.view.path) };
         for (rule, window) in windows(material.rules, item.rules) {
             let owner = match window.by {
-                By::Client => Owner::Client(item.view.client),
-                By::Path => Owner::Path(path),
+                By::Client => FloodOwner::Client(item.view.client),
+                By::Path => FloodOwner::Path(path),
             };
             members.push(((rule, owner), item));
         }
     }
     members.sort_by_key(|(key, _)| *key);
     let groups = members.chunk_by(|a, b| a.0 == b.0);
-    let mut rows: Vec<Flood<'a>> = groups.filter_map(|group| row(material, context, group)).collect();
+    let mut rows: Vec<FloodRow<'a>> = groups.filter_map(|group| row(material, context, group)).collect();
     rows.sort_by(|a, b| {
-        let rank = |row: &Flood<'_>| Reverse((row.severity, row.requests));
-        let tie = |row: &Flood<'a>| (material.rules.rule(row.rule).id.as_str(), row.client, row.path, row.first_minute);
+        let rank = |row: &FloodRow<'_>| Reverse((row.severity, row.requests));
+        let tie = |row: &FloodRow<'a>| (material.rules.rule(row.rule).id.as_str(), row.client, row.path, row.first_minute);
         rank(a).cmp(&rank(b)).then_with(|| tie(a).cmp(&tie(b)))
     });
     rows
 }
 
-fn row<'a>(material: &Material<'a>, context: &Context<'a>, group: &[((RuleId, Owner<'a>), &Item<'a>)]) -> Option<Flood<'a>> {
+fn row<'a>(
+    material: &ReportInput<'a>,
+    context: &LogAnalysis<'a>,
+    group: &[((RuleId, FloodOwner<'a>), &RowItem<'a>)],
+) -> Option<FloodRow<'a>> {
     let (rule, owner) = group[0].0;
     let floods = context.floods().floods(rule, owner);
     // Of equals the first.
     let largest = floods.iter().copied().reduce(|most, one| if one.requests > most.requests { one } else { most })?;
-    let items: Vec<&Item<'a>> = group.iter().map(|(_, item)| *item).collect();
+    let items: Vec<&RowItem<'a>> = group.iter().map(|(_, item)| *item).collect();
     let (method, path) = commonest(material, &items);
-    let proof = rows::proof(&items);
+    let proof = rows::best_sample(&items);
     let offset = proof.time.map_or(0, |time| time.offset);
-    let begins = |minute: i64| LogTime { utc: minute.saturating_mul(Minutes::SECONDS), offset };
-    Some(Flood {
+    let begins = |minute: i64| LogTime { utc: minute.saturating_mul(MinuteCounts::SECONDS), offset };
+    Some(FloodRow {
         rule,
         severity: material.rules.rule(rule).severity,
-        client: if let Owner::Client(client) = owner { Some(material.tally.client(client)) } else { None },
+        client: if let FloodOwner::Client(client) = owner { Some(material.tally.client(client)) } else { None },
         method,
-        path: if let Owner::Path(path) = owner { path } else { path },
+        path: if let FloodOwner::Path(path) = owner { path } else { path },
         clients: count_distinct(items.iter().map(|item| item.view.client)).max(1),
         paths: count_distinct(items.iter().map(|item| item.view.path)).max(1),
         requests: largest.requests,
@@ -141,7 +145,7 @@ fn row<'a>(material: &Material<'a>, context: &Context<'a>, group: &[((RuleId, Ow
 }
 
 /// The method and the path of most requests, the first of equals by their text.
-fn commonest<'a>(material: &Material<'a>, items: &[&Item<'a>]) -> (MethodClass, &'a [u8]) {
+fn commonest<'a>(material: &ReportInput<'a>, items: &[&RowItem<'a>]) -> (MethodClass, &'a [u8]) {
     let mut sums: HashMap<(&'a [u8], u8), u64> = HashMap::default();
     for view in items.iter().map(|item| &item.view).filter(|view| view.path != Names::REST) {
         *sums.entry((material.tally.path(view.path), view.method as u8)).or_default() += view.cell.hits;
@@ -150,12 +154,12 @@ fn commonest<'a>(material: &Material<'a>, items: &[&Item<'a>]) -> (MethodClass, 
     most.map_or((MethodClass::Get, b""), |((path, method), _)| (MethodClass::from_u8(method), path))
 }
 
-/// A flood in one line: `flood/log-in: 203.0.113.7 sent 64 POST /wp-login.php within 5 minutes`.
-pub(crate) fn sentence(rules: &RuleSet, flood: &Flood<'_>) -> String {
+/// A flood in one line: `flood/login: 203.0.113.7 sent 64 POST /wp-login.php within 5 minutes`.
+pub(crate) fn describe(rules: &RuleSet, flood: &FloodRow<'_>) -> String {
     let what = if flood.path.is_empty() {
         Cow::Borrowed("requests")
     } else {
-        Cow::Owned(format!("{} {}", flood.method.as_str(), shown(flood.path)))
+        Cow::Owned(format!("{} {}", flood.method.as_str(), redacted(flood.path)))
     };
     let requests = grouped(flood.requests);
     let others = match flood.paths {

@@ -2,25 +2,25 @@
 
 mod live;
 
-pub use self::live::{LiveHit, LiveLine, Occasion, live};
-use super::build::Material;
-use super::model::Hit;
-use super::rows::reread;
-use super::rule_status::{Context, Seen};
-use crate::client::{Client, Prefix};
+pub use self::live::{LiveHit, LiveLine, ReportReason, live_hit};
+use super::build::ReportInput;
+use super::model::ReportedHit;
+use super::rows::parse_stored_line;
+use super::rule_status::{HitContext, LogAnalysis};
+use crate::client::{Client, Ipv6Prefix};
 use crate::engine::Probe;
 use crate::finding::{RuleId, Severity};
 use crate::names::Names;
 use crate::normalize::{Normalizer, Views};
 use crate::record::{Outcome, Record};
 use crate::soft_404::{Answer, MethodClass, Response};
-use crate::tally::{Place, Scope};
+use crate::tally::{LinePosition, Site};
 
 /// A line that matched, as it was kept.
 #[derive(Debug, Clone, Copy)]
-pub struct KeptLine<'a> {
+pub struct StoredLine<'a> {
     /// Where it stands.
-    pub place: Place,
+    pub position: LinePosition,
     /// The line.
     pub text: &'a [u8],
     /// Whether a format explains it.
@@ -31,46 +31,55 @@ pub struct KeptLine<'a> {
 
 /// Room to tell a hit in.
 #[derive(Debug, Default)]
-pub struct Desk {
+pub struct HitBuffers {
     normalizer: Normalizer,
     rules: Vec<RuleId>,
     host: Vec<u8>,
     client: Vec<u8>,
-    prefix: Option<Prefix>,
+    prefix: Option<Ipv6Prefix>,
 }
 
-impl Desk {
+impl HitBuffers {
     /// Room for clients of whom those of one IPv6 prefix are one.
     #[must_use]
-    pub fn counting(prefix: Option<Prefix>) -> Self {
+    pub fn with_prefix(prefix: Option<Ipv6Prefix>) -> Self {
         Self { prefix, ..Self::default() }
     }
 }
 
 /// The hit a kept line is; `None` where it is none in the context, or none that is asked for.
-pub fn hit<'a>(material: &Material<'a>, context: &Context<'_>, line: &KeptLine<'a>, desk: &'a mut Desk) -> Option<Hit<'a>> {
-    let (record, probe) = reread(line.text, line.parsed);
-    let Desk { normalizer, rules, host, client, prefix } = desk;
+pub fn hit_from_line<'a>(
+    material: &ReportInput<'a>,
+    context: &LogAnalysis<'_>,
+    line: &StoredLine<'a>,
+    desk: &'a mut HitBuffers,
+) -> Option<ReportedHit<'a>> {
+    let (record, probe) = parse_stored_line(line.text, line.parsed);
+    let HitBuffers { normalizer, rules, host, client, prefix } = desk;
     let views = normalizer.views(probe.line.target);
-    let who = counted(record.client, *prefix, client);
+    let who = counted_client(record.client, *prefix, client);
     // One that was let go is nobody the context knows.
-    let client = material.tally.number_of(who).unwrap_or(Names::REST);
-    let site = lowered(record.host, host).map_or(Scope::Input(line.place.input), Scope::Host);
-    let seen = Seen { client, site, path: views.resolved, response: response(&record, &probe) };
-    let decision = context.within_outcomes(context.decide(line.rules, &seen, rules), Outcome::of(record.status));
+    let client = material.tally.client_number(who).unwrap_or(Names::REST);
+    let site = lowercase_host(record.host, host).map_or(Site::Input(line.position.input), Site::Host);
+    let seen = HitContext { client, site, path: views.resolved, response: response(&record, &probe) };
+    let decision = context.filter_outcome(context.decide(line.rules, &seen, rules), Outcome::of(record.status));
     if !decision.reported {
         return None;
     }
-    let text = &material.texts[line.place.input as usize];
-    let verdict =
-        Verdict { severity: decision.severity, rules, answer: decision.grade.map(|grade| grade.answer), context: context.word_of(rules) };
-    let spot = Spot {
-        generation: text.generation,
-        offset: line.place.chunk + line.place.offset,
-        source: &text.path,
-        line: text.line_number(line.place.chunk, line.place.line),
+    let text = &material.texts[line.position.input as usize];
+    let verdict = HitVerdict {
+        severity: decision.severity,
+        rules,
+        answer: decision.grade.map(|grade| grade.answer),
+        context: context.required_context(rules),
     };
-    Some(told(&record, who, &probe, views, &spot, &verdict))
+    let spot = HitLocation {
+        generation: text.generation,
+        offset: line.position.chunk + line.position.offset,
+        source: &text.path,
+        line: text.line_number(line.position.chunk, line.position.line),
+    };
+    Some(assemble(&record, who, &probe, views, &spot, &verdict))
 }
 
 /// What the site answered.
@@ -79,16 +88,16 @@ pub(crate) fn response(record: &Record<'_>, probe: &Probe<'_>) -> Response {
 }
 
 /// The client as it is counted: its group, or itself.
-pub(crate) fn counted<'a>(logged: &'a [u8], prefix: Option<Prefix>, room: &'a mut Vec<u8>) -> Client<'a> {
-    let client = Client::of_line(logged);
-    let Some(group) = prefix.and_then(|prefix| prefix.group(client)) else { return client };
+pub(crate) fn counted_client<'a>(logged: &'a [u8], prefix: Option<Ipv6Prefix>, room: &'a mut Vec<u8>) -> Client<'a> {
+    let client = Client::from_log_field(logged);
+    let Some(group) = prefix.and_then(|prefix| prefix.prefix_text(client)) else { return client };
     room.clear();
     room.extend_from_slice(group.as_bytes());
     Client::Text(room)
 }
 
 /// The host in lower case.
-pub(crate) fn lowered<'a>(host: Option<&[u8]>, room: &'a mut Vec<u8>) -> Option<&'a [u8]> {
+pub(crate) fn lowercase_host<'a>(host: Option<&[u8]>, room: &'a mut Vec<u8>) -> Option<&'a [u8]> {
     room.clear();
     room.extend_from_slice(host?);
     room.make_ascii_lowercase();
@@ -96,7 +105,7 @@ pub(crate) fn lowered<'a>(host: Option<&[u8]>, room: &'a mut Vec<u8>) -> Option<
 }
 
 /// Where a line stands, for a reader.
-struct Spot<'a> {
+struct HitLocation<'a> {
     generation: u64,
     offset: u64,
     source: &'a [u8],
@@ -104,22 +113,22 @@ struct Spot<'a> {
 }
 
 /// What was decided about it.
-struct Verdict<'a> {
+struct HitVerdict<'a> {
     severity: Severity,
     rules: &'a [RuleId],
     answer: Option<Answer>,
     context: Option<&'static str>,
 }
 
-fn told<'a>(
+fn assemble<'a>(
     record: &Record<'a>,
     client: Client<'a>,
     probe: &Probe<'a>,
     views: Views<'a>,
-    spot: &Spot<'a>,
-    verdict: &Verdict<'a>,
-) -> Hit<'a> {
-    Hit {
+    spot: &HitLocation<'a>,
+    verdict: &HitVerdict<'a>,
+) -> ReportedHit<'a> {
+    ReportedHit {
         generation: spot.generation,
         offset: spot.offset,
         source: spot.source,

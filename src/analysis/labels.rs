@@ -4,18 +4,18 @@
 
 use std::borrow::Cow;
 
-use super::model::{Key, Row};
+use super::model::{Row, RowKey};
 use crate::client::Client;
 use crate::finding::RuleId;
 use crate::record::Outcome;
-use crate::redact::mask::shown;
+use crate::redact::mask::redacted;
 use crate::rules::RuleSet;
 
 /// A client: the canonical text of an address, other text masked and escaped, `-` for none.
 pub(crate) fn client(client: Client<'_>) -> Cow<'_, str> {
     match client {
         Client::Text(b"") => Cow::Borrowed("-"),
-        Client::Text(text) => shown(text),
+        Client::Text(text) => redacted(text),
         address => Cow::Owned(address.to_string()),
     }
 }
@@ -73,7 +73,7 @@ pub(crate) fn first<T>(rows: &[T], top: Option<usize>) -> &[T] {
     &rows[..top.unwrap_or(rows.len()).min(rows.len())]
 }
 
-impl<'a> Key<'a> {
+impl<'a> RowKey<'a> {
     /// The client, where the row has one.
     pub(crate) fn client(self) -> Option<Client<'a>> {
         match self {
@@ -110,6 +110,6 @@ impl<'a> Key<'a> {
 impl Row<'_> {
     /// The path or, where the row has none, nothing; fit for an output.
     pub(crate) fn shown_path(&self) -> Option<Cow<'_, str>> {
-        self.key.path().map(shown)
+        self.key.path().map(redacted)
     }
 }

@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::block_candidates::Block;
-use super::snapshot::Basis;
-use crate::client::{Client, Prefix};
+use super::block_candidates::BlockDecision;
+use super::snapshot::SnapshotSource;
+use crate::client::{Client, Ipv6Prefix};
 use crate::finding::{Others, RuleId, Severity};
 use crate::record::Outcome;
 use crate::rules::RuleSet;
@@ -24,19 +24,19 @@ pub struct Report<'a> {
     /// The rules that [`RuleId`]s point into.
     pub rule_set: &'a RuleSet,
     /// The machine it speaks of, where that was said.
-    pub machine: Option<String>,
+    pub log_host: Option<String>,
     /// The day or hour it speaks of, where it was cut into such.
     pub period: Option<String>,
     /// Which IPv6 addresses count as one client.
-    pub prefix: Option<Prefix>,
+    pub prefix: Option<Ipv6Prefix>,
     /// The word for how clients are hidden.
     pub hidden: Option<&'static str>,
     /// Every input, in the order it was named or found.
-    pub inputs: Vec<Input>,
+    pub inputs: Vec<InputSummary>,
     /// Sums over all inputs.
     pub totals: Totals,
     /// By how much rows may be too low; `None` where they are exact.
-    pub approximate: Option<Approximate>,
+    pub approximate: Option<Approximation>,
     /// A row a site's path with a distinct answer, out of those of its hits that got it.
     pub answered: Vec<Row<'a>>,
     /// The same where the answer is uncertain.
@@ -46,7 +46,7 @@ pub struct Report<'a> {
     /// A row a client.
     pub clients: Vec<Row<'a>>,
     /// Which of them one could block, row by row; `None` where nobody asked.
-    pub blocks: Option<Vec<Block>>,
+    pub blocks: Option<Vec<BlockDecision>>,
     /// A row a path.
     pub paths: Vec<Row<'a>>,
     /// A row a rule.
@@ -56,24 +56,24 @@ pub struct Report<'a> {
     /// Lists of paths that several networks worked through.
     pub campaigns: Vec<Campaign<'a>>,
     /// Clients that sent, or paths that got, more requests than a rule with a `window` allows.
-    pub floods: Vec<Flood<'a>>,
+    pub floods: Vec<FloodRow<'a>>,
     /// The apps that sites run, what was silenced most first.
     pub apps: Vec<AppSeen<'a>>,
     /// What allow lists took out, an item an entry.
-    pub allowed: Vec<Allowed<'a>>,
+    pub allowed: Vec<AllowedCount<'a>>,
     /// How long it took, for the table only: programs get the same bytes for the same input.
     pub elapsed: Duration,
     /// What it was made of, to be told along with it; `None` where it tells only a part.
-    pub evidence: Option<Basis<'a>>,
+    pub evidence: Option<SnapshotSource<'a>>,
 }
 
 /// One input and where each of its lines went: `lines = parsed + unparsed + oversized + skipped + pending`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Input {
+pub struct InputSummary {
     /// The path as named or found; `-` is standard input. May hold any byte.
     pub path: Vec<u8>,
     /// The machine it lies on, where that was said.
-    pub machine: Option<String>,
+    pub log_host: Option<String>,
     /// The format most of its lines have, `combined`; `None` where no line parses.
     pub format: Option<Arc<str>>,
     /// Bytes of log text, after decompression.
@@ -105,13 +105,13 @@ pub struct Input {
     /// What was wrong with it: damaged, unreadable, not a log. `None` where all is well.
     pub problem: Option<String>,
     /// Why it was skipped as a whole, its lines not even counted; `None` where it was read.
-    pub skipped_whole: Option<Skipped>,
+    pub skipped_whole: Option<SkipReason>,
 }
 
 /// Why a log was not read: as a whole it lies outside the time that was asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Skipped {
+pub enum SkipReason {
     /// It was last written to before `--since`.
     BeforeSince,
     /// It begins after `--until`.
@@ -122,7 +122,7 @@ pub enum Skipped {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Totals {
     /// The sum of every number of the inputs; `path`, `format` and `problem` stay empty.
-    pub sum: Input,
+    pub sum: InputSummary,
     /// Hits by outcome, in the order of [`Outcome::ALL`].
     pub outcomes: [u64; 8],
     /// Distinct clients that hit.
@@ -149,7 +149,7 @@ pub struct Totals {
 /// a row says and so much more; what has no row has no more than that. What is summed over all hits is exact: `totals`,
 /// but for how many clients and paths there are, and rules.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Approximate {
+pub struct Approximation {
     /// Hits of a client and a path.
     pub pairs: u64,
     /// Hits of a client.
@@ -166,7 +166,7 @@ pub struct Approximate {
 
 /// What a row is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Key<'a> {
+pub enum RowKey<'a> {
     /// A client, a path and what was said.
     Pair(Client<'a>, &'a [u8], Outcome),
     /// A client.
@@ -183,7 +183,7 @@ pub enum Key<'a> {
 #[derive(Debug, Clone)]
 pub struct Row<'a> {
     /// What it is about.
-    pub key: Key<'a>,
+    pub key: RowKey<'a>,
     /// The worst of its hits, raised where one was answered.
     pub severity: Severity,
     /// The rules that matched, sorted by their ids' text.
@@ -215,18 +215,18 @@ pub struct Row<'a> {
     /// The latest hit.
     pub last_time: Option<LogTime>,
     /// Of the most severe hits the earliest.
-    pub sample: Sample<'a>,
+    pub sample: SampleRequest<'a>,
 }
 
 /// One hit, to prove a row.
 #[derive(Debug, Clone, Copy)]
-pub struct Sample<'a> {
+pub struct SampleRequest<'a> {
     /// With `offset` the identity of the request.
     pub generation: u64,
     /// Bytes from the start of the input's text.
     pub offset: u64,
     /// The machine the input lies on, where that was said.
-    pub machine: Option<&'a str>,
+    pub log_host: Option<&'a str>,
     /// The input's path.
     pub source: &'a [u8],
     /// The line's number, from 1.
@@ -312,12 +312,12 @@ pub struct Campaign<'a> {
     /// Up to three of the paths: those of the worst hits, and of these the longest.
     pub sample_paths: Vec<&'a [u8]>,
     /// Of the most severe hits the earliest.
-    pub sample: Sample<'a>,
+    pub sample: SampleRequest<'a>,
 }
 
 /// What one client sent, or one path got, of a rule with a `window`: more within the window than the rule takes for ordinary.
 #[derive(Debug, Clone)]
-pub struct Flood<'a> {
+pub struct FloodRow<'a> {
     /// The rule.
     pub rule: RuleId,
     /// Its severity.
@@ -343,7 +343,7 @@ pub struct Flood<'a> {
     /// Floods with a rest between them, the largest among them.
     pub floods: u64,
     /// Of the most severe requests the earliest.
-    pub sample: Sample<'a>,
+    pub sample: SampleRequest<'a>,
 }
 
 /// An app that a site runs, whose own pages are no news there.
@@ -361,7 +361,7 @@ pub struct AppSeen<'a> {
 
 /// What one entry of an allow list took out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Allowed<'a> {
+pub struct AllowedCount<'a> {
     /// The list.
     pub file: &'a str,
     /// The line the entry begins at, from 1.
@@ -374,7 +374,7 @@ pub struct Allowed<'a> {
 
 /// One hit as NDJSON tells it.
 #[derive(Debug, Clone, Copy)]
-pub struct Hit<'a> {
+pub struct ReportedHit<'a> {
     /// With `offset` the identity of the request.
     pub generation: u64,
     /// Bytes from the start of the input's text.

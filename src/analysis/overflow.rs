@@ -4,42 +4,42 @@
 
 use foldhash::HashMap;
 
-use super::build::{Material, item};
-use super::rows::Item;
-use super::rule_status::{Context, OverflowDecision};
+use super::build::{ReportInput, row_item};
+use super::rows::RowItem;
+use super::rule_status::{LogAnalysis, OverflowDecision};
 use crate::names::Names;
 #[cfg(doc)]
 use crate::tally::Tally;
 
 /// The reported cells of the overflow, by whose rows they belong to.
 #[derive(Debug, Default)]
-pub(crate) struct Overflow<'a> {
-    pub(crate) pairs: Vec<Item<'a>>,
-    pub(crate) clients: Vec<Item<'a>>,
-    pub(crate) paths: Vec<Item<'a>>,
+pub(crate) struct OverflowItems<'a> {
+    pub(crate) pairs: Vec<RowItem<'a>>,
+    pub(crate) clients: Vec<RowItem<'a>>,
+    pub(crate) paths: Vec<RowItem<'a>>,
     /// Hits by client that some rule may stand for.
     pub(crate) matched: HashMap<u32, u64>,
-    pub(crate) missing: Missing,
+    pub(crate) missing: MissingHits,
 }
 
 /// The most hits of one pair, client and path that no row counts, as it depends on the site whether they are reported.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Missing {
+pub(crate) struct MissingHits {
     pub(crate) pairs: u64,
     pub(crate) clients: u64,
     pub(crate) paths: u64,
 }
 
-impl<'a> Overflow<'a> {
-    pub(crate) fn of(material: &Material<'a>, context: &'a Context<'a>) -> Self {
+impl<'a> OverflowItems<'a> {
+    pub(crate) fn new(material: &ReportInput<'a>, context: &'a LogAnalysis<'a>) -> Self {
         let mut overflow = Self::default();
         let mut missing: HashMap<(u32, u32), u64> = HashMap::default();
-        for (view, OverflowDecision { least, most }) in material.tally.overflow_cells().zip(context.overflow_decisions()) {
+        for (view, OverflowDecision { lower, upper }) in material.tally.overflow_cells().zip(context.overflow_decisions()) {
             let is_of_client = view.path == Names::REST;
-            if is_of_client && most.matched {
+            if is_of_client && upper.matched {
                 *overflow.matched.entry(view.client).or_default() += view.cell.hits;
             }
-            if !least.reported && most.reported {
+            if !lower.reported && upper.reported {
                 *missing.entry((view.client, view.path)).or_default() += view.cell.hits;
             }
             let items = match view.client {
@@ -47,16 +47,16 @@ impl<'a> Overflow<'a> {
                 _ if is_of_client => &mut overflow.clients,
                 _ => &mut overflow.pairs,
             };
-            items.extend(least.reported.then(|| item(context, view, least)));
+            items.extend(lower.reported.then(|| row_item(context, view, lower)));
         }
-        overflow.missing = Missing::of(&missing);
+        overflow.missing = MissingHits::new(&missing);
         overflow
     }
 }
 
-impl Missing {
+impl MissingHits {
     /// The most of each kind; by client and path, of which one may be [`Names::REST`].
-    fn of(missing: &HashMap<(u32, u32), u64>) -> Self {
+    fn new(missing: &HashMap<(u32, u32), u64>) -> Self {
         let mut most = Self::default();
         for (&owner, &hits) in missing {
             let most = match owner {
@@ -74,14 +74,14 @@ impl Missing {
 mod tests {
     use std::path::Path;
 
-    use crate::analysis::build::{Wanted, build};
-    use crate::analysis::model::{Input, Report};
+    use crate::analysis::build::{RowSelection, build};
+    use crate::analysis::model::{InputSummary, Report};
     use crate::analysis::overflow::*;
     use crate::engine::{Judge, Scope, Scratch};
     use crate::finding::Severity;
     use crate::rules::AllowList;
-    use crate::source::SourceText;
-    use crate::tally::{Budget, Place, Tally};
+    use crate::source::SourceInfo;
+    use crate::tally::{Budget, LinePosition, Tally};
 
     const RULES: &str = r#"
 [[app]]
@@ -119,15 +119,25 @@ paths = ["/key"]
         let shop = (2..6).filter(|_| is_shop).map(|client| line(7, client, "/shop.css", 200, 1000 * client));
         let log: String = shop.chain((0..300).map(|host| line(host, 1, path, 404, 9))).collect();
         let (asked, mut scratch, mut part) = (Scope::default(), Scratch::default(), Tally::default());
-        part.absorb(&Judge::new(&rules, &asked).judge(log.as_bytes(), &mut scratch), Place { input: 0, chunk: 0, offset: 0, line: 0 });
-        let mut tally = Tally::bounded(BUDGET);
-        tally.merge(part.named(scratch.names));
-        let (texts, allow) = ([SourceText::new(b"a.log".to_vec(), 0, vec![(0, 0)])], AllowList::default());
-        let material =
-            Material { rules: &rules, tally: &tally, texts: &texts, min_severity: Severity::Low, outcomes: &[], apps: &[], allow: &allow };
-        let context = Context::of(&material);
-        let wanted = Wanted { pairs: true, clients: true, paths: true, ..Wanted::default() };
-        use_it(&build(&material, &context, vec![Input::default()], 0, wanted));
+        part.add_findings(
+            &Judge::new(&rules, &asked).judge(log.as_bytes(), &mut scratch),
+            LinePosition { input: 0, chunk: 0, offset: 0, line: 0 },
+        );
+        let mut tally = Tally::with_budget(BUDGET);
+        tally.merge(part.with_names(scratch.names));
+        let (texts, allow) = ([SourceInfo::new(b"a.log".to_vec(), 0, vec![(0, 0)])], AllowList::default());
+        let material = ReportInput {
+            rules: &rules,
+            tally: &tally,
+            texts: &texts,
+            min_severity: Severity::Low,
+            outcomes: &[],
+            apps: &[],
+            allow: &allow,
+        };
+        let context = LogAnalysis::new(&material);
+        let wanted = RowSelection { pairs: true, clients: true, paths: true, ..RowSelection::default() };
+        use_it(&build(&material, &context, vec![InputSummary::default()], 0, wanted));
     }
 
     #[test]

@@ -4,19 +4,19 @@
 
 use foldhash::HashMap;
 
-use super::build::{Context, Decision, Material};
-use super::hit::{counted, lowered, response};
+use super::build::{Decision, LogAnalysis, ReportInput};
+use super::hit::{counted_client, lowercase_host, response};
 use super::model::AnswerDetail;
-use super::rule_status::Seen;
+use super::rule_status::HitContext;
 use super::soft_404::ranges;
-use crate::client::Prefix;
+use crate::client::Ipv6Prefix;
 use crate::engine::Probe;
 use crate::finding::RuleId;
 use crate::names::Names;
 use crate::record::{Outcome, Record};
 use crate::rules::RuleSet;
 use crate::soft_404::{Answer, Grade, MOST_PATHS, MethodClass, Reason, Response, SiteEvidence, Size, path_hash};
-use crate::tally::{CellView, Scope};
+use crate::tally::{CellView, Site};
 
 /// Paths with an answer of the same size that are named.
 const MOST_ALIKE: usize = 3;
@@ -26,14 +26,14 @@ const ALIKE: u64 = 10;
 /// A log that answers are graded by.
 #[derive(Debug)]
 pub struct GradedLog<'a> {
-    material: Material<'a>,
-    context: Context<'a>,
-    sites: HashMap<Scope<'a>, SiteEvidence>,
+    material: ReportInput<'a>,
+    context: LogAnalysis<'a>,
+    sites: HashMap<Site<'a>, SiteEvidence>,
 }
 
 /// A request whose answer is to be graded.
 #[derive(Debug, Clone, Copy)]
-pub struct Request<'r> {
+pub struct GradeRequest<'r> {
     /// Its line.
     pub record: &'r Record<'r>,
     /// Its resolved path.
@@ -41,12 +41,12 @@ pub struct Request<'r> {
     /// The rules that match, sorted.
     pub rules: &'r [RuleId],
     /// Which IPv6 addresses count as one client.
-    pub prefix: Option<Prefix>,
+    pub prefix: Option<Ipv6Prefix>,
 }
 
 /// What there is to say of the answer to a request that could expose something.
 #[derive(Debug, Clone)]
-pub enum Graded {
+pub enum GradeResult {
     /// The grade depends on a log that is not known.
     NeedsLog,
     /// It has no grade: in the light of the whole log no rule that exposes something stands.
@@ -77,12 +77,12 @@ pub struct GradedAnswer {
     /// Statuses by which GET of the same path was refused, sorted.
     pub get_refused: Vec<u16>,
     /// Other paths with an answer of the same size, or where there are none, of about that size.
-    pub alike: Vec<Alike>,
+    pub alike: Vec<SimilarAnswer>,
 }
 
 /// Another path that got as much.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Alike {
+pub struct SimilarAnswer {
     /// By how many bytes it differs.
     difference: u64,
     /// A rule looks for both paths.
@@ -106,32 +106,32 @@ pub fn is_graded(rules: &RuleSet, matched: &[RuleId], status: Option<u16>) -> bo
 impl<'a> GradedLog<'a> {
     /// Decides what the whole log shows.
     #[must_use]
-    pub fn of(material: Material<'a>) -> Self {
-        let context = Context::of(&material);
-        let mut sites: HashMap<Scope<'a>, SiteEvidence> = HashMap::default();
+    pub fn new(material: ReportInput<'a>) -> Self {
+        let context = LogAnalysis::new(&material);
+        let mut sites: HashMap<Site<'a>, SiteEvidence> = HashMap::default();
         for (site, evidence) in material.tally.evidence() {
-            sites.entry(context.home(site)).or_default().merge(&evidence);
+            sites.entry(context.site_root(site)).or_default().merge(&evidence);
         }
         Self { material, context, sites }
     }
 
     /// Grades the answer to a request as a scan of the log does. Where hosts are not logged the request is one of the first input.
     #[must_use]
-    pub fn grade(&self, request: &Request<'_>) -> Graded {
+    pub fn grade(&self, request: &GradeRequest<'_>) -> GradeResult {
         let probe = Probe::of_record(request.record);
         let (mut host, mut client) = (Vec::new(), Vec::new());
-        let who = counted(request.record.client, request.prefix, &mut client);
-        let client = self.material.tally.number_of(who).unwrap_or(Names::REST);
-        let site = lowered(request.record.host, &mut host).map_or(Scope::Input(0), Scope::Host);
-        let seen = Seen { client, site, path: request.path, response: response(request.record, &probe) };
+        let who = counted_client(request.record.client, request.prefix, &mut client);
+        let client = self.material.tally.client_number(who).unwrap_or(Names::REST);
+        let site = lowercase_host(request.record.host, &mut host).map_or(Site::Input(0), Site::Host);
+        let seen = HitContext { client, site, path: request.path, response: response(request.record, &probe) };
         match self.context.decide(request.rules, &seen, &mut Vec::new()).grade {
-            Some(grade) => Graded::Known(Box::new(self.explained(request, &seen, grade))),
-            None => Graded::Ordinary,
+            Some(grade) => GradeResult::Known(Box::new(self.explained(request, &seen, grade))),
+            None => GradeResult::Ordinary,
         }
     }
 
-    fn explained(&self, request: &Request<'_>, seen: &Seen<'_>, grade: Grade) -> GradedAnswer {
-        let site = self.context.home(seen.site);
+    fn explained(&self, request: &GradeRequest<'_>, seen: &HitContext<'_>, grade: Grade) -> GradedAnswer {
+        let site = self.context.site_root(seen.site);
         let evidence = self.sites.get(&site);
         let get_sizes: Vec<u64> = match seen.response.size() {
             Some(_) => Vec::new(),
@@ -158,8 +158,8 @@ impl<'a> GradedLog<'a> {
         }
         let mut sizes = Vec::new();
         for (view, decision) in self.cells() {
-            let is_here = self.context.home(view.site) == site;
-            let is_other_host = grade.reason == Reason::SameOnOtherHosts && matches!(view.site, Scope::Host(_));
+            let is_here = self.context.site_root(view.site) == site;
+            let is_other_host = grade.reason == Reason::SameOnOtherHosts && matches!(view.site, Site::Host(_));
             let path = self.material.tally.path(view.path);
             let got = view.response();
             if is_here && path == seen.path && got.method == MethodClass::Get && got.is_refusal() {
@@ -170,14 +170,14 @@ impl<'a> GradedLog<'a> {
                 sizes.push(bytes);
             }
             if path != seen.path && view.is_probe && (is_here || is_other_host) {
-                let host = if let Scope::Host(host) = view.site { Some(host.to_vec()).filter(|_| !is_here) } else { None };
-                let rules = self.material.tally.rules(view.rules);
+                let host = if let Site::Host(host) = view.site { Some(host.to_vec()).filter(|_| !is_here) } else { None };
+                let rules = self.material.tally.rule_list(view.rules);
                 let is_like = rules.iter().any(|rule| request.rules.contains(rule));
                 let difference = compared.iter().map(|other| other.abs_diff(bytes)).min();
                 // A distinct answer is none of those of about its size.
                 let most = if grade.answer == Answer::Distinct { 0 } else { bytes / ALIKE };
                 let difference = difference.filter(|difference| *difference <= most);
-                let alike = |difference| Alike { difference, is_like, len: path.len(), path: path.to_vec(), host, bytes };
+                let alike = |difference| SimilarAnswer { difference, is_like, len: path.len(), path: path.to_vec(), host, bytes };
                 answer.alike.extend(difference.map(alike));
             }
         }
@@ -194,11 +194,11 @@ impl<'a> GradedLog<'a> {
         cells.chain(self.material.tally.path_cells().zip(self.context.path_decisions())).filter(|(view, _)| view.path != Names::REST)
     }
 
-    fn name(&self, site: Scope<'_>) -> Vec<u8> {
+    fn name(&self, site: Site<'_>) -> Vec<u8> {
         match site {
-            Scope::Host(host) => host.to_vec(),
-            Scope::Input(input) if self.material.texts.is_empty() => input.to_string().into_bytes(),
-            Scope::Input(input) => super::build::site_name(&self.material, Scope::Input(input)).to_vec(),
+            Site::Host(host) => host.to_vec(),
+            Site::Input(input) if self.material.texts.is_empty() => input.to_string().into_bytes(),
+            Site::Input(input) => super::build::site_name(&self.material, Site::Input(input)).to_vec(),
         }
     }
 }
@@ -216,10 +216,10 @@ fn in_ranges(mut sizes: Vec<u64>) -> Vec<(u64, u64)> {
 
 /// The first of those that got the same size; where none did, of those that got about as much. Each path once; paths that other
 /// rules look for say most.
-fn nearest(mut alike: Vec<Alike>) -> Vec<Alike> {
+fn nearest(mut alike: Vec<SimilarAnswer>) -> Vec<SimilarAnswer> {
     alike.sort_unstable();
     let is_exact = alike.first().is_some_and(|first| first.difference == 0);
-    let mut named: Vec<Alike> = Vec::new();
+    let mut named: Vec<SimilarAnswer> = Vec::new();
     for one in alike {
         let is_new = !named.iter().any(|other| other.path == one.path && other.host == one.host);
         if named.len() < MOST_ALIKE && is_new && (one.difference == 0 || !is_exact) {
@@ -247,11 +247,11 @@ impl GradedAnswer {
 mod tests {
     use crate::analysis::path_answer::*;
 
-    fn alike(path: &str, difference: u64, is_like: bool) -> Alike {
-        Alike { difference, is_like, len: path.len(), path: path.into(), host: None, bytes: 612 + difference }
+    fn alike(path: &str, difference: u64, is_like: bool) -> SimilarAnswer {
+        SimilarAnswer { difference, is_like, len: path.len(), path: path.into(), host: None, bytes: 612 + difference }
     }
 
-    fn named(all: &[Alike]) -> Vec<String> {
+    fn named(all: &[SimilarAnswer]) -> Vec<String> {
         nearest(all.to_vec()).into_iter().map(|one| String::from_utf8(one.path).unwrap()).collect()
     }
 

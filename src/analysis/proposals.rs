@@ -4,7 +4,7 @@
 
 use std::borrow::Cow;
 
-use super::model::Input;
+use super::model::InputSummary;
 use crate::finding::Severity;
 use crate::record::Outcome;
 use crate::redact::mask;
@@ -14,7 +14,7 @@ use crate::time::LogTime;
 #[derive(Debug, Default)]
 pub struct Proposals<'a> {
     /// The inputs, in their order.
-    pub inputs: Vec<Input>,
+    pub inputs: Vec<InputSummary>,
     /// The proposals, the most asked for first.
     pub proposals: Vec<Proposal<'a>>,
     /// Paths that were left out because they look made up by a machine.
@@ -53,12 +53,12 @@ pub struct Proposal<'a> {
     /// The latest time.
     pub last_time: Option<LogTime>,
     /// The earliest request.
-    pub example: Example<'a>,
+    pub example: ProposalExample<'a>,
 }
 
 /// One request for a path.
 #[derive(Debug, Clone, Default)]
-pub struct Example<'a> {
+pub struct ProposalExample<'a> {
     /// The path of the input.
     pub source: &'a [u8],
     /// The number of the line, from 1.
@@ -83,7 +83,7 @@ impl Default for Proposal<'_> {
             statuses: Vec::new(),
             first_time: None,
             last_time: None,
-            example: Example::default(),
+            example: ProposalExample::default(),
         }
     }
 }
@@ -101,8 +101,8 @@ impl Proposal<'_> {
     }
 }
 
-impl Example<'_> {
+impl ProposalExample<'_> {
     pub(crate) fn shown_target(&self) -> Cow<'_, str> {
-        mask::shown(self.target)
+        mask::redacted(self.target)
     }
 }

@@ -8,9 +8,9 @@ use std::hash::Hash;
 
 use foldhash::HashSet;
 
-use super::build::Material;
-use super::model::{AnswerDetail, Key, Row, Sample};
-use super::rule_status::Context;
+use super::build::ReportInput;
+use super::model::{AnswerDetail, Row, RowKey, SampleRequest};
+use super::rule_status::LogAnalysis;
 use crate::engine::Probe;
 use crate::finding::{RuleId, Severity};
 use crate::formats::Frame;
@@ -18,13 +18,13 @@ use crate::intern::Interner;
 use crate::names::Names;
 use crate::record::{Outcome, Record};
 use crate::soft_404::{Answer, Grade};
-use crate::source::SourceText;
-use crate::tally::{self, CellView, ProofView, Scope, span};
+use crate::source::SourceInfo;
+use crate::tally::{self, CellView, SampleContentView, Site, union_span};
 use crate::time::LogTime;
 
 /// A cell and what was decided about it.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Item<'a> {
+pub(crate) struct RowItem<'a> {
     pub(crate) view: CellView<'a>,
     pub(crate) rules: &'a [RuleId],
     pub(crate) outcome: Outcome,
@@ -37,47 +37,47 @@ pub(crate) struct Item<'a> {
 
 /// The items of rows, in two lists that hold different hits of each row; places go on from the first to the second.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Items<'i, 'a>(pub(crate) &'i [Item<'a>], pub(crate) &'i [Item<'a>]);
+pub(crate) struct RowItems<'i, 'a>(pub(crate) &'i [RowItem<'a>], pub(crate) &'i [RowItem<'a>]);
 
-impl<'a> Items<'_, 'a> {
-    fn at(self, place: u32) -> Item<'a> {
+impl<'a> RowItems<'_, 'a> {
+    fn at(self, place: u32) -> RowItem<'a> {
         let at = place as usize;
         *self.0.get(at).unwrap_or_else(|| &self.1[at - self.0.len()])
     }
 }
 
-impl Item<'_> {
+impl RowItem<'_> {
     pub(crate) fn has_grade(&self, answer: Answer) -> bool {
         self.grade.is_some_and(|grade| grade.answer == answer)
     }
 }
 
-pub(crate) fn by_pair<'a>(material: &Material<'a>, items: Items<'_, 'a>, most: usize) -> Vec<Row<'a>> {
-    let members = members(items, |i| (!i.view.is_rest()).then_some((i.view.client, i.view.path, i.outcome)));
-    let key = |i: &Item<'a>| Key::Pair(material.tally.client(i.view.client), material.tally.path(i.view.path), i.outcome);
+pub(crate) fn by_pair<'a>(material: &ReportInput<'a>, items: RowItems<'_, 'a>, most: usize) -> Vec<Row<'a>> {
+    let members = members(items, |i| (!i.view.is_other()).then_some((i.view.client, i.view.path, i.outcome)));
+    let key = |i: &RowItem<'a>| RowKey::Pair(material.tally.client(i.view.client), material.tally.path(i.view.path), i.outcome);
     grouped(material, &members, most, |(_, at)| items.at(at), key)
 }
 
 /// The sites' paths with an answer of this grade; of a path with a better one the others are left out.
-pub(crate) fn by_answer<'a>(material: &Material<'a>, context: &Context<'a>, items: &[Item<'a>], answer: Answer) -> Vec<Row<'a>> {
-    let place = |i: &Item<'a>| (context.home(i.view.site), i.view.path);
-    let is_better = |i: &&Item<'a>| i.grade.is_some_and(|grade| grade.answer > answer);
+pub(crate) fn by_answer<'a>(material: &ReportInput<'a>, context: &LogAnalysis<'a>, items: &[RowItem<'a>], answer: Answer) -> Vec<Row<'a>> {
+    let place = |i: &RowItem<'a>| (context.site_root(i.view.site), i.view.path);
+    let is_better = |i: &&RowItem<'a>| i.grade.is_some_and(|grade| grade.answer > answer);
     let better: HashSet<_> = items.iter().filter(is_better).map(place).collect();
-    let is_in = |i: &Item<'a>| i.has_grade(answer) && i.view.path != Names::REST && !better.contains(&place(i));
-    let mut members = members(Items(items, &[]), |i| is_in(i).then(|| place(i)));
-    let key = |i: &Item<'a>| {
-        let site = context.home(i.view.site);
-        let host = if let Scope::Host(host) = site { Some(host) } else { None };
-        Key::Answer(host, material.tally.path(i.view.path), super::build::site_name(material, site))
+    let is_in = |i: &RowItem<'a>| i.has_grade(answer) && i.view.path != Names::REST && !better.contains(&place(i));
+    let mut members = members(RowItems(items, &[]), |i| is_in(i).then(|| place(i)));
+    let key = |i: &RowItem<'a>| {
+        let site = context.site_root(i.view.site);
+        let host = if let Site::Host(host) = site { Some(host) } else { None };
+        RowKey::Answer(host, material.tally.path(i.view.path), super::build::site_name(material, site))
     };
     let mut rows = Vec::new();
     members.sort_by_key(|((site, path), at)| (*site, *path, *at));
     for group in members.chunk_by(|a, b| a.0 == b.0) {
-        let items: Vec<Item<'a>> = group.iter().map(|(_, at)| items[*at as usize]).collect();
+        let items: Vec<RowItem<'a>> = group.iter().map(|(_, at)| items[*at as usize]).collect();
         rows.push(Row { answer: Some(detail(material, context, &items)), ..row(material, &items, key(&items[0])) });
     }
     // Logs of two machines may have one name.
-    let tie = |row: &Row<'a>| (row.key, row.sample.machine, row.sample.offset);
+    let tie = |row: &Row<'a>| (row.key, row.sample.log_host, row.sample.offset);
     rows.sort_by(|a, b| {
         let rank = |row: &Row<'a>| Reverse((row.severity, row.answered, row.hits));
         rank(a).cmp(&rank(b)).then_with(|| tie(a).cmp(&tie(b)))
@@ -86,9 +86,9 @@ pub(crate) fn by_answer<'a>(material: &Material<'a>, context: &Context<'a>, item
 }
 
 /// What the answers of one path were: that with content decides, then the commonest, then the earliest.
-fn detail<'a>(material: &Material<'a>, context: &Context<'a>, items: &[Item<'a>]) -> AnswerDetail<'a> {
-    let order = |a: &&Item<'a>, b: &&Item<'a>| {
-        let first = |i: &Item<'a>| (i.view.response().size().is_some(), i.view.cell.hits);
+fn detail<'a>(material: &ReportInput<'a>, context: &LogAnalysis<'a>, items: &[RowItem<'a>]) -> AnswerDetail<'a> {
+    let order = |a: &&RowItem<'a>, b: &&RowItem<'a>| {
+        let first = |i: &RowItem<'a>| (i.view.response().size().is_some(), i.view.cell.hits);
         first(a).cmp(&first(b)).then_with(|| b.view.sample().order(&a.view.sample()))
     };
     let best = items.iter().max_by(order).unwrap_or(&items[0]);
@@ -104,32 +104,32 @@ fn detail<'a>(material: &Material<'a>, context: &Context<'a>, items: &[Item<'a>]
     }
 }
 
-pub(crate) fn by_client<'a>(material: &Material<'a>, items: Items<'_, 'a>, most: usize) -> Vec<Row<'a>> {
+pub(crate) fn by_client<'a>(material: &ReportInput<'a>, items: RowItems<'_, 'a>, most: usize) -> Vec<Row<'a>> {
     let members = members(items, |i| Some(i.view.client).filter(|&client| client != Names::REST));
-    let key = |i: &Item<'a>| Key::Client(material.tally.client(i.view.client));
+    let key = |i: &RowItem<'a>| RowKey::Client(material.tally.client(i.view.client));
     grouped(material, &members, most, |(_, at)| items.at(at), key)
 }
 
-pub(crate) fn by_path<'a>(material: &Material<'a>, items: Items<'_, 'a>, most: usize) -> Vec<Row<'a>> {
+pub(crate) fn by_path<'a>(material: &ReportInput<'a>, items: RowItems<'_, 'a>, most: usize) -> Vec<Row<'a>> {
     let members = members(items, |i| Some(i.view.path).filter(|&path| path != Names::REST));
-    let key = |i: &Item<'a>| Key::Path(material.tally.path(i.view.path));
+    let key = |i: &RowItem<'a>| RowKey::Path(material.tally.path(i.view.path));
     grouped(material, &members, most, |(_, at)| items.at(at), key)
 }
 
 /// A cell goes into the row of each of its rules, and counts there for what that rule makes of it.
-pub(crate) fn by_rule<'a>(material: &Material<'a>, context: &Context<'a>, items: &[Item<'a>], most: usize) -> Vec<Row<'a>> {
+pub(crate) fn by_rule<'a>(material: &ReportInput<'a>, context: &LogAnalysis<'a>, items: &[RowItem<'a>], most: usize) -> Vec<Row<'a>> {
     let of_rule = |(rule, at): (RuleId, u32)| {
         let item = &items[at as usize];
         let rules = item.rules.chunks(1).find(|one| one[0] == rule).unwrap_or_default();
         let answered = item.answered && material.rules.rule(rule).exposes();
-        Item { rules, answered, severity: context.severity_of(rule, item.view.site, answered), ..*item }
+        RowItem { rules, answered, severity: context.severity_of(rule, item.view.site, answered), ..*item }
     };
     let members = (0..).zip(items).flat_map(|(at, item)| item.rules.iter().map(move |&rule| (rule, at))).collect::<Vec<_>>();
-    grouped(material, &members, most, of_rule, |i| Key::Rule(i.rules[0]))
+    grouped(material, &members, most, of_rule, |i| RowKey::Rule(i.rules[0]))
 }
 
 /// The group of each item that has one, and the item's place.
-fn members<'a, G>(items: Items<'_, 'a>, group: impl Fn(&Item<'a>) -> Option<G>) -> Vec<(G, u32)> {
+fn members<'a, G>(items: RowItems<'_, 'a>, group: impl Fn(&RowItem<'a>) -> Option<G>) -> Vec<(G, u32)> {
     (0..).zip(items.0.iter().chain(items.1)).filter_map(|(at, item)| Some((group(item)?, at))).collect()
 }
 
@@ -137,41 +137,41 @@ fn members<'a, G>(items: Items<'_, 'a>, group: impl Fn(&Item<'a>) -> Option<G>) 
 type Rank = (bool, Severity, u64, u64);
 
 /// What a group comes to, and how many items it has.
-struct Group<G> {
+struct RowGroup<G> {
     rank: Rank,
     first: (G, u32),
     len: usize,
 }
 
 /// All groups, and the number of the one of each member.
-fn weigh<'a, G: Hash + Eq + Copy>(members: &[(G, u32)], item: impl Fn((G, u32)) -> Item<'a>) -> (Vec<Group<G>>, Vec<u32>) {
+fn rank_groups<'a, G: Hash + Eq + Copy>(members: &[(G, u32)], item: impl Fn((G, u32)) -> RowItem<'a>) -> (Vec<RowGroup<G>>, Vec<u32>) {
     let (mut numbers, mut groups) = (Interner::default(), Vec::new());
-    let weigh = |&member: &(G, u32)| {
+    let rank_groups = |&member: &(G, u32)| {
         let number = numbers.number(&member.0, |group| *group);
         if number as usize == groups.len() {
-            groups.push(Group { rank: (false, Severity::Info, 0, 0), first: member, len: 0 });
+            groups.push(RowGroup { rank: (false, Severity::Info, 0, 0), first: member, len: 0 });
         }
         let group = &mut groups[number as usize];
         group.rank = plus(group.rank, &item(member));
         group.len += 1;
         number
     };
-    let of_members = members.iter().map(weigh).collect();
+    let of_members = members.iter().map(rank_groups).collect();
     (groups, of_members)
 }
 
-/// The rows of the groups that come first; the others are not made. Items are large, and most of them belong to groups that
+/// The rows of the groups that come first; the others are not made. RowItems are large, and most of them belong to groups that
 /// nobody asks for: they are weighed in passing and not sorted.
 fn grouped<'a, G: Hash + Eq + Copy>(
-    material: &Material<'a>,
+    material: &ReportInput<'a>,
     members: &[(G, u32)],
     most: usize,
-    item: impl Fn((G, u32)) -> Item<'a>,
-    key: impl Fn(&Item<'a>) -> Key<'a>,
+    item: impl Fn((G, u32)) -> RowItem<'a>,
+    key: impl Fn(&RowItem<'a>) -> RowKey<'a>,
 ) -> Vec<Row<'a>> {
     let Some(&any) = members.first() else { return Vec::new() };
-    let (groups, of_members) = weigh(members, &item);
-    let order = |(number, group): (usize, &Group<G>)| (Reverse(group.rank), key(&item(group.first)), number);
+    let (groups, of_members) = rank_groups(members, &item);
+    let order = |(number, group): (usize, &RowGroup<G>)| (Reverse(group.rank), key(&item(group.first)), number);
     let mut chosen: Vec<_> = groups.iter().enumerate().map(order).collect();
     if most < chosen.len() {
         chosen.select_nth_unstable(most);
@@ -192,20 +192,20 @@ fn grouped<'a, G: Hash + Eq + Copy>(
         }
     }
     let mut of_chosen = of_chosen.into_iter().map(item);
-    let mut row = |(_, key, number): (_, Key<'a>, usize)| {
+    let mut row = |(_, key, number): (_, RowKey<'a>, usize)| {
         let items: Vec<_> = of_chosen.by_ref().take(groups[number].len).collect();
         row(material, &items, key)
     };
     chosen.into_iter().map(&mut row).collect()
 }
 
-fn plus((is_answered, worst, answered, hits): Rank, item: &Item<'_>) -> Rank {
+fn plus((is_answered, worst, answered, hits): Rank, item: &RowItem<'_>) -> Rank {
     let n = item.view.cell.hits;
     (is_answered || item.answered, worst.max(item.severity), answered + if item.answered { n } else { 0 }, hits + n)
 }
 
 /// One row out of the cells that belong to it, of which there is at least one.
-fn row<'a>(material: &Material<'a>, items: &[Item<'a>], key: Key<'a>) -> Row<'a> {
+fn row<'a>(material: &ReportInput<'a>, items: &[RowItem<'a>], key: RowKey<'a>) -> Row<'a> {
     let (_, severity, answered, hits) = items.iter().fold((false, Severity::Info, 0, 0), plus);
     let mut row = Row {
         key,
@@ -217,30 +217,30 @@ fn row<'a>(material: &Material<'a>, items: &[Item<'a>], key: Key<'a>) -> Row<'a>
         uncertain: 0,
         soft_404: 0,
         answer: None,
-        clients: how_many(items.iter().map(|i| i.view.client)),
-        paths: how_many(items.iter().map(|i| i.view.path)),
+        clients: count_at_least_one(items.iter().map(|i| i.view.client)),
+        paths: count_at_least_one(items.iter().map(|i| i.view.path)),
         requests: 0,
         other_requests: 0,
         status: commonest_status(items),
         first_time: None,
         last_time: None,
-        sample: sample(material, proof(items)),
+        sample: sample(material, best_sample(items)),
     };
     for item in items {
         let hits = item.view.cell.hits;
         row.outcomes[item.outcome as usize] += hits;
         row.uncertain += if item.has_grade(Answer::Uncertain) { hits } else { 0 };
         row.soft_404 += if item.has_grade(Answer::Soft404) { hits } else { 0 };
-        (row.first_time, row.last_time) = span(row.first_time.zip(row.last_time), item.view.cell.times()).unzip();
+        (row.first_time, row.last_time) = union_span(row.first_time.zip(row.last_time), item.view.cell.times()).unzip();
     }
-    if let Key::Client(_) = key {
+    if let RowKey::Client(_) = key {
         row.requests = material.tally.client_counts().get(items[0].view.client as usize).map_or(0, |count| count.requests);
     }
     row
 }
 
 /// How many clients or paths these are. Of those that were let go no more is known than that there were some.
-fn how_many(numbers: impl Iterator<Item = u32>) -> u64 {
+fn count_at_least_one(numbers: impl Iterator<Item = u32>) -> u64 {
     distinct(numbers.filter(|&number| number != Names::REST)).len().max(1) as u64
 }
 
@@ -267,7 +267,7 @@ pub(crate) fn distinct<T: Ord>(values: impl Iterator<Item = T>) -> Vec<T> {
 }
 
 /// The commonest status, the lowest of equals; a line without one counts as none.
-fn commonest_status(items: &[Item<'_>]) -> Option<u16> {
+fn commonest_status(items: &[RowItem<'_>]) -> Option<u16> {
     let mut statuses: Vec<_> = items.iter().filter_map(|i| Some((i.view.status?, i.view.cell.hits))).collect();
     statuses.sort_unstable();
     let sums = statuses.chunk_by(|a, b| a.0 == b.0).map(|same| (same.iter().map(|s| s.1).sum::<u64>(), Reverse(same[0].0)));
@@ -275,7 +275,7 @@ fn commonest_status(items: &[Item<'_>]) -> Option<u16> {
 }
 
 /// Of the most severe cells the one with the earliest line.
-pub(crate) fn proof<'a, I: Borrow<Item<'a>>>(items: &[I]) -> tally::SampleView<'a> {
+pub(crate) fn best_sample<'a, I: Borrow<RowItem<'a>>>(items: &[I]) -> tally::SampleView<'a> {
     let best = items[1..].iter().map(Borrow::borrow).fold(items[0].borrow(), |best, item| {
         let order = item.severity.cmp(&best.severity).reverse().then_with(|| item.view.sample().order(&best.view.sample()));
         if order.is_lt() { item } else { best }
@@ -283,21 +283,21 @@ pub(crate) fn proof<'a, I: Borrow<Item<'a>>>(items: &[I]) -> tally::SampleView<'
     best.view.sample()
 }
 
-pub(crate) fn sample<'a>(material: &Material<'a>, sample: tally::SampleView<'a>) -> Sample<'a> {
-    told(&material.texts[sample.place.input as usize], sample)
+pub(crate) fn sample<'a>(material: &ReportInput<'a>, sample: tally::SampleView<'a>) -> SampleRequest<'a> {
+    sample_request(&material.texts[sample.position.input as usize], sample)
 }
 
 /// A sample as a report tells it, be it a line or told before.
-pub(crate) fn told<'a>(text: &'a SourceText, sample: tally::SampleView<'a>) -> Sample<'a> {
-    let (place, machine, source) = (sample.place, text.machine.as_deref(), &*text.path);
+pub(crate) fn sample_request<'a>(text: &'a SourceInfo, sample: tally::SampleView<'a>) -> SampleRequest<'a> {
+    let (place, log_host, source) = (sample.position, text.machine.as_deref(), &*text.path);
     let offset = place.chunk + place.offset;
-    match sample.proof {
-        ProofView::Line { text: line, parsed } => {
-            let (record, probe) = reread(line, parsed);
-            Sample {
+    match sample.content {
+        SampleContentView::Line { text: line, parsed } => {
+            let (record, probe) = parse_stored_line(line, parsed);
+            SampleRequest {
                 generation: text.generation,
                 offset,
-                machine,
+                log_host,
                 source,
                 line: text.line_number(place.chunk, place.line),
                 target: probe.line.target,
@@ -306,10 +306,10 @@ pub(crate) fn told<'a>(text: &'a SourceText, sample: tally::SampleView<'a>) -> S
                 user_agent: record.user_agent,
             }
         }
-        ProofView::Told(told) => Sample {
+        SampleContentView::Imported(told) => SampleRequest {
             generation: told.generation,
             offset,
-            machine,
+            log_host,
             source,
             line: told.line,
             target: &told.target,
@@ -321,7 +321,7 @@ pub(crate) fn told<'a>(text: &'a SourceText, sample: tally::SampleView<'a>) -> S
 }
 
 /// The record of a line that was kept, and what the rules were asked about it.
-pub(crate) fn reread(text: &[u8], parsed: bool) -> (Record<'_>, Probe<'_>) {
+pub(crate) fn parse_stored_line(text: &[u8], parsed: bool) -> (Record<'_>, Probe<'_>) {
     let record = if parsed { Frame::locate(text, None).map(|frame| frame.record(LogTime::parse_clf(frame.time))) } else { None };
     let probe = record.as_ref().map_or_else(|| Probe::of_raw(text), Probe::of_record);
     (record.unwrap_or_default(), probe)

@@ -6,13 +6,13 @@ use std::cmp::Reverse;
 
 use foldhash::HashMap;
 
-use super::build::Material;
+use super::build::ReportInput;
 use super::model::Soft404;
-use super::rows::Item;
-use super::rule_status::Context;
+use super::rows::RowItem;
+use super::rule_status::LogAnalysis;
 use crate::names::Names;
 use crate::soft_404::{Answer, Grade, HOSTS, Reason};
-use crate::tally::Scope;
+use crate::tally::Site;
 
 /// Sizes that differ by no more than this share are those of one page.
 const ALIKE: f64 = 0.05;
@@ -21,7 +21,7 @@ const SHARED: f64 = 1.0 / 3.0;
 
 /// What is known of one site.
 #[derive(Debug, Default)]
-struct Site<'a> {
+struct Soft404Site<'a> {
     names: Vec<&'a [u8]>,
     is_host: bool,
     sizes: Vec<u64>,
@@ -31,21 +31,21 @@ struct Site<'a> {
 }
 
 /// The sites, those with most requests first.
-pub(crate) fn sites<'a>(material: &Material<'a>, context: &Context<'a>, items: &[Item<'a>]) -> Vec<Soft404<'a>> {
-    let mut sites: HashMap<Scope<'a>, Site<'a>> = HashMap::default();
+pub(crate) fn sites<'a>(material: &ReportInput<'a>, context: &LogAnalysis<'a>, items: &[RowItem<'a>]) -> Vec<Soft404<'a>> {
+    let mut sites: HashMap<Site<'a>, Soft404Site<'a>> = HashMap::default();
     for item in items.iter().filter(|item| item.has_grade(Answer::Soft404)) {
-        let scope = context.home(item.view.site);
+        let scope = context.site_root(item.view.site);
         let site = sites.entry(scope).or_default();
         if site.names.is_empty() {
             site.names.push(super::build::site_name(material, scope));
-            site.is_host = matches!(scope, Scope::Host(_));
+            site.is_host = matches!(scope, Site::Host(_));
         }
         site.add(item);
     }
-    let mut sites: Vec<Site<'a>> = sites.into_values().collect();
-    sites.iter_mut().for_each(Site::tidy);
+    let mut sites: Vec<Soft404Site<'a>> = sites.into_values().collect();
+    sites.iter_mut().for_each(Soft404Site::tidy);
     sites.sort_by_key(|site| (Reverse(site.requests), site.names[0]));
-    let mut found: Vec<Soft404<'a>> = servers(sites).into_iter().map(Site::entry).collect();
+    let mut found: Vec<Soft404<'a>> = servers(sites).into_iter().map(Soft404Site::entry).collect();
     found.sort_by(|a, b| {
         let order = |site: &Soft404<'a>| (Reverse(site.requests), site.site, Reverse(site.paths), site.grade.reason);
         order(a).cmp(&order(b)).then_with(|| a.sizes.cmp(&b.sizes))
@@ -54,12 +54,12 @@ pub(crate) fn sites<'a>(material: &Material<'a>, context: &Context<'a>, items: &
 }
 
 /// Hosts that answer alike become one, where they are three or more.
-fn servers(sites: Vec<Site<'_>>) -> Vec<Site<'_>> {
+fn servers(sites: Vec<Soft404Site<'_>>) -> Vec<Soft404Site<'_>> {
     let (hosts, mut all): (Vec<_>, Vec<_>) = sites.into_iter().partition(|site| site.is_host);
-    let mut servers: Vec<Vec<Site<'_>>> = Vec::new();
+    let mut servers: Vec<Vec<Soft404Site<'_>>> = Vec::new();
     for host in hosts {
-        let is_alike = |server: &mut Vec<Site<'_>>| server.iter().any(|other| other.is_alike(&host));
-        let mut joined: Vec<Site<'_>> = servers.extract_if(.., is_alike).flatten().collect();
+        let is_alike = |server: &mut Vec<Soft404Site<'_>>| server.iter().any(|other| other.is_alike(&host));
+        let mut joined: Vec<Soft404Site<'_>> = servers.extract_if(.., is_alike).flatten().collect();
         joined.push(host);
         servers.push(joined);
     }
@@ -70,14 +70,14 @@ fn servers(sites: Vec<Site<'_>>) -> Vec<Site<'_>> {
         if server.len() < HOSTS {
             all.extend(server);
         } else {
-            all.extend(server.into_iter().reduce(Site::merged));
+            all.extend(server.into_iter().reduce(Soft404Site::merged));
         }
     }
     all
 }
 
-impl<'a> Site<'a> {
-    fn add(&mut self, item: &Item<'a>) {
+impl<'a> Soft404Site<'a> {
+    fn add(&mut self, item: &RowItem<'a>) {
         let Some(Grade { reason, .. }) = item.grade else { return };
         self.sizes.extend(item.view.response().size().map(|size| size.bytes));
         self.paths.extend((item.view.path != Names::REST).then_some(item.view.path));

@@ -4,7 +4,7 @@
 
 /// What became of a log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Stage {
+pub enum LogStage {
     /// Its path leads to it.
     Live,
     /// It was rotated, and may still have something to say.
@@ -17,7 +17,7 @@ pub enum Stage {
     New,
 }
 
-impl Stage {
+impl LogStage {
     /// The word for it.
     #[must_use]
     pub fn as_str(self) -> &'static str {
@@ -37,7 +37,7 @@ pub struct LogStatus {
     /// Where it was last seen; may hold any byte.
     pub path: Vec<u8>,
     /// What became of it.
-    pub stage: Stage,
+    pub stage: LogStage,
     /// Lines that were read.
     pub lines: u64,
     /// Bytes that were read.
@@ -50,7 +50,7 @@ pub struct LogStatus {
 
 /// What is known.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Status {
+pub struct ReadStatus {
     /// The last run that reported, and its folders; `None` where there was none.
     pub last_run: Option<(u64, Vec<String>)>,
     /// The logs.

@@ -12,7 +12,7 @@ use std::net::IpAddr;
 use ipnet::{IpNet, Ipv6Net};
 use thiserror::Error;
 
-use crate::client::{Client, prefix};
+use crate::client::{Client, network};
 use crate::rules::AllowList;
 use crate::rules::network::{Width, network, width};
 pub use interfaces::{PROC_NET, interface_addresses};
@@ -119,7 +119,7 @@ impl<'a> BlockPolicy<'a> {
 #[must_use]
 pub fn prefix_network(client: Client<'_>) -> Option<IpNet> {
     let Client::Text(text) = client else { return None };
-    let (first, prefix) = prefix::group(text)?;
+    let (first, prefix) = network::parse_prefix(text)?;
     Ipv6Net::new(first.into(), prefix.bits()).ok().map(IpNet::from)
 }
 

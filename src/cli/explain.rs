@@ -11,7 +11,7 @@ use clap::{Args, ValueEnum, ValueHint};
 use super::scan::{InputArgs, OtherArgs, OutputArgs, RuleArgs, ScanArgs, SelectionArgs};
 use crate::config::formats::{FieldKey, FormatText};
 use crate::finding::Severity;
-use crate::render::{Color, Format};
+use crate::render::{Color, OutputFormat};
 
 /// Everything `explain` can be told.
 #[derive(Debug, Clone, PartialEq, Eq, Args)]
@@ -85,8 +85,8 @@ impl ExplainArgs {
     #[must_use]
     pub fn split(self) -> (OsString, Option<String>, Option<PathBuf>, ScanArgs) {
         let format = self.format.map(|format| match format {
-            ExplainFormat::Table => Format::Table,
-            ExplainFormat::Json => Format::Json,
+            ExplainFormat::Table => OutputFormat::Table,
+            ExplainFormat::Json => OutputFormat::Json,
         });
         let args = ScanArgs {
             input: InputArgs { log_format: self.log_format, field: self.field, ..InputArgs::default() },

@@ -21,7 +21,7 @@ use crate::config::formats::{FieldKey, FormatText};
 use crate::config::value::{Count, Span};
 use crate::finding::Severity;
 use crate::record::Outcome;
-use crate::render::{Color, Format};
+use crate::render::{Color, OutputFormat};
 
 /// Everything `follow` can be told.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Args)]
@@ -182,7 +182,7 @@ pub struct FollowSharedArgs {
     /// table is a line a hit for a person, and a summary at the end; ndjson one JSON object a hit, and nothing else on
     /// standard output.
     #[arg(short, long, value_name = "FORMAT", value_enum, hide_possible_values = true, help_heading = "Output")]
-    pub format: Option<Format>,
+    pub format: Option<OutputFormat>,
 
     /// When to colour: auto, always, never [default: auto]
     #[arg(long, value_name = "WHEN", value_enum, hide_possible_values = true, help_heading = "Output")]

@@ -7,7 +7,7 @@ use clap::{Args, ValueHint};
 use super::explain::ExplainFormat;
 use super::scan::{InputArgs, OtherArgs, OutputArgs, ScanArgs};
 use crate::config::formats::{FieldKey, FormatText};
-use crate::render::{Color, Format};
+use crate::render::{Color, OutputFormat};
 
 /// Everything `formats` can be told.
 #[derive(Debug, Clone, PartialEq, Eq, Args)]
@@ -44,8 +44,8 @@ impl FormatsArgs {
     #[must_use]
     pub fn split(self) -> (Vec<PathBuf>, ScanArgs) {
         let format = self.format.map(|format| match format {
-            ExplainFormat::Table => Format::Table,
-            ExplainFormat::Json => Format::Json,
+            ExplainFormat::Table => OutputFormat::Table,
+            ExplainFormat::Json => OutputFormat::Json,
         });
         let args = ScanArgs {
             input: InputArgs { log_format: self.log_format, field: self.field, ..InputArgs::default() },

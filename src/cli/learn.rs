@@ -13,7 +13,7 @@ use super::client::LearnClientArgs;
 use super::scan::{InputArgs, OtherArgs, OutputArgs, PerformanceArgs, RuleArgs, ScanArgs, SelectionArgs};
 use crate::config::bounds::When;
 use crate::config::value::Count;
-use crate::render::{Color, Format};
+use crate::render::{Color, OutputFormat};
 
 /// Everything `learn` can be told.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Args)]
@@ -101,7 +101,7 @@ pub struct LearnSharedArgs {
     ///
     /// A table is aligned text for a person, json one document.
     #[arg(short, long, value_name = "FORMAT", value_enum, hide_possible_values = true, help_heading = "Output")]
-    pub format: Option<Format>,
+    pub format: Option<OutputFormat>,
 
     /// Write the report to a file; - is standard output
     ///

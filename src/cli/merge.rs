@@ -15,7 +15,7 @@ use super::words::FailOn;
 use crate::config::value::Count;
 use crate::finding::Severity;
 use crate::record::Outcome;
-use crate::render::{By, Color, Format};
+use crate::render::{Color, GroupBy, OutputFormat};
 
 /// Everything `merge` can be told.
 #[derive(Debug, Clone, PartialEq, Eq, Args)]
@@ -48,7 +48,7 @@ pub struct MergeArgs {
     ///
     /// As for a scan: a table shows only this section, and CSV is by pair by default.
     #[arg(long, value_name = "ROW", value_enum, hide_possible_values = true, help_heading = "Output")]
-    pub by: Option<By>,
+    pub by: Option<GroupBy>,
 
     /// Show all sections of the table
     #[arg(long, action = ArgAction::SetTrue, help_heading = "Output")]
@@ -122,7 +122,7 @@ pub struct RetoldArgs {
     ///
     /// A table is aligned text for a person, json one document.
     #[arg(short, long, value_name = "FORMAT", value_enum, hide_possible_values = true, help_heading = "Output")]
-    pub format: Option<Format>,
+    pub format: Option<OutputFormat>,
 
     /// Write to a file; - is standard output
     ///

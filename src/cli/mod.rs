@@ -36,7 +36,7 @@ use crate::commands::rules::{AddOptions, ImportOptions};
 use crate::commands::{self, Exit, message};
 use crate::config::{self, Surroundings, environment};
 use crate::heap;
-use crate::render::Format;
+use crate::render::OutputFormat;
 use crate::rules::RuleChoice;
 
 /// Who is probing my site, for what, and what answered?
@@ -156,7 +156,7 @@ fn scan(args: ScanArgs, here: &Surroundings) -> Exit {
     // A file or a variable may choose rows for the runs that print some.
     let chooses_rows = args.output.by.is_some();
     let settings = layered(args, here).and_then(|asked| match asked.output.format {
-        Some(Format::Ndjson) if chooses_rows => Err(config::Error::ByNdjson),
+        Some(OutputFormat::Ndjson) if chooses_rows => Err(config::Error::ByNdjson),
         _ => config::settings(asked, here),
     });
     match settings {

@@ -38,10 +38,10 @@ pub enum RulesCommand {
         #[command(flatten)]
         other: OtherArgs,
     },
-    /// Run the hits and misses that rules hold
+    /// Run the test cases of rules
     ///
-    /// Runs the hits and misses that rules hold through the engine of a scan. Neither the environment nor a
-    /// configuration file changes what is tested.
+    /// Runs the `must_match` and `must_not_match` cases of rules through the engine of a scan. Neither the environment nor
+    /// a configuration file changes what is tested.
     Test {
         /// Rule files, lists of paths and folders to test instead of the built-in rules
         #[arg(value_name = "PATH", value_hint = ValueHint::AnyPath)]

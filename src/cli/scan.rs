@@ -20,7 +20,7 @@ use crate::config::value::{Count, SeverityOverride, Size};
 use crate::finding::Severity;
 use crate::input::Mmap;
 use crate::record::Outcome;
-use crate::render::{By, Color, Format};
+use crate::render::{Color, GroupBy, OutputFormat};
 
 /// Everything `scan` can be told.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Args)]
@@ -211,7 +211,7 @@ pub struct OutputArgs {
     /// A table is aligned text for a person, json one document, ndjson one JSON object a hit.
     #[arg(short, long, value_name = "FORMAT", value_enum, hide_possible_values = true)]
     #[serde(deserialize_with = "word")]
-    pub format: Option<Format>,
+    pub format: Option<OutputFormat>,
 
     /// What a row of table or CSV is: pair, client, path, rule, answer
     ///
@@ -219,7 +219,7 @@ pub struct OutputArgs {
     /// section; CSV is by pair by default; JSON always has them all.
     #[arg(long, value_name = "ROW", value_enum, hide_possible_values = true)]
     #[serde(deserialize_with = "word")]
-    pub by: Option<By>,
+    pub by: Option<GroupBy>,
 
     /// Show all sections of the table
     ///

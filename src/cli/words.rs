@@ -8,10 +8,10 @@ use clap::builder::PossibleValue;
 use crate::finding::Severity;
 use crate::input::Mmap;
 use crate::record::Outcome;
-use crate::render::{By, Color, Format};
+use crate::render::{Color, GroupBy, OutputFormat};
 use crate::rules::import::Origin;
 
-impl ValueEnum for Format {
+impl ValueEnum for OutputFormat {
     fn value_variants<'a>() -> &'a [Self] {
         &[Self::Table, Self::Csv, Self::Json, Self::Ndjson]
     }
@@ -26,7 +26,7 @@ impl ValueEnum for Format {
     }
 }
 
-impl ValueEnum for By {
+impl ValueEnum for GroupBy {
     fn value_variants<'a>() -> &'a [Self] {
         &[Self::Pair, Self::Client, Self::Path, Self::Rule, Self::Answer]
     }

@@ -15,19 +15,18 @@ use super::message::sanitized;
 use super::progress::Progress;
 use super::{Anonymize, ScanSettings, message, server_logs, signals};
 use crate::analysis::anonymize::Privacy;
-use crate::analysis::model::Input;
-use crate::client::Veil;
+use crate::analysis::model::InputSummary;
+use crate::client::Anonymizer;
 use crate::engine::Scope;
 use crate::finding::RuleId;
-use crate::input::find::{Found, Source, find};
-use crate::input::newer::leave_out_older;
-use crate::input::order::by_age;
-use crate::input::twins::leave_out_twins;
-use crate::render::Format;
+use crate::input::exclude::{exclude_compressed_copies, exclude_older};
+use crate::input::find::{FoundInputs, InputSource, find};
+use crate::input::order::sort_by_age;
+use crate::render::OutputFormat;
 use crate::render::sink::Sink;
 use crate::render::skipped;
 use crate::rules::{AllowList, RuleSet};
-use crate::scan::{self, Job, Scan};
+use crate::scan::{self, ScanJob, ScanResult};
 
 /// Resolves the values of `--app`.
 pub(super) fn apps(names: &[String], rules: &RuleSet) -> Result<Vec<RuleId>, CommandError> {
@@ -42,7 +41,7 @@ pub(super) fn apps(names: &[String], rules: &RuleSet) -> Result<Vec<RuleId>, Com
 pub(super) fn privacy(anonymize: Option<&Anonymize>, redact: bool) -> Result<Privacy, CommandError> {
     let veil = match anonymize {
         None => None,
-        Some(Anonymize::Truncate) => Some(Veil::Truncate),
+        Some(Anonymize::Truncate) => Some(Anonymizer::Truncate),
         Some(Anonymize::Key(path)) => Some(key_anonymizer(path).map_err(|what| CommandError::Key { path: path.clone(), what })?),
     };
     Ok(Privacy::new(veil, redact))
@@ -51,7 +50,7 @@ pub(super) fn privacy(anonymize: Option<&Anonymize>, redact: bool) -> Result<Pri
 /// The largest key file.
 const MAX_KEY_BYTES: u64 = 64 << 10;
 
-fn key_anonymizer(path: &Path) -> Result<Veil, String> {
+fn key_anonymizer(path: &Path) -> Result<Anonymizer, String> {
     let mut key = Vec::new();
     let read = File::open(path).and_then(|file| file.take(MAX_KEY_BYTES + 1).read_to_end(&mut key));
     read.map_err(|error| format!("cannot be read: {error}; create a key with: head -c 32 /dev/urandom > FILE"))?;
@@ -61,7 +60,7 @@ fn key_anonymizer(path: &Path) -> Result<Veil, String> {
         ));
     }
     // Editors add a newline at the end.
-    Veil::keyed(key.trim_ascii_end()).map_err(|error| error.to_string())
+    Anonymizer::with_key(key.trim_ascii_end()).map_err(|error| error.to_string())
 }
 
 /// Warns about entries of allow lists that are narrower than the prefix that counts as one client.
@@ -72,7 +71,7 @@ pub(super) fn warn_narrow_allow(settings: &ScanSettings, allow: &AllowList) {
 }
 
 /// The inputs in the order they are read; standard input if no path was given.
-pub(super) fn inputs(settings: &ScanSettings) -> Result<Found, CommandError> {
+pub(super) fn inputs(settings: &ScanSettings) -> Result<FoundInputs, CommandError> {
     let stdin = [PathBuf::from("-")];
     let (paths, notices) = server_logs::files(settings);
     let mut found = find(if paths.is_empty() { &stdin } else { &paths });
@@ -85,20 +84,20 @@ pub(super) fn inputs(settings: &ScanSettings) -> Result<Found, CommandError> {
         return Err(CommandError::NoMatch(pattern.clone()));
     }
     if let Some(newer) = &settings.newer_than {
-        leave_out_older(&mut found, newer);
+        exclude_older(&mut found, newer);
     }
-    leave_out_twins(&mut found);
-    by_age(&mut found.sources);
+    exclude_compressed_copies(&mut found);
+    sort_by_age(&mut found.sources);
     Ok(found)
 }
 
 /// Opens an output, which must not be one of the inputs.
-pub(super) fn output(path: Option<&Path>, flag: &'static str, sources: &[Source]) -> Result<Sink, CommandError> {
+pub(super) fn output(path: Option<&Path>, flag: &'static str, sources: &[InputSource]) -> Result<Sink, CommandError> {
     let sink = match path {
         Some(path) if path.as_os_str() != "-" => Sink::file(path)?,
         _ => Sink::open_stdout()?,
     };
-    let overwritten = |source: &&Source| source.id.is_some_and(|(dev, ino)| sink.is_same_file(dev, ino));
+    let overwritten = |source: &&InputSource| source.id.is_some_and(|(dev, ino)| sink.is_same_file(dev, ino));
     match sources.iter().find(overwritten) {
         Some(source) => Err(CommandError::OutputIsInput { path: source.path.clone(), flag }),
         None => Ok(sink),
@@ -115,20 +114,20 @@ pub(super) fn read(
     settings: &ScanSettings,
     rules: &RuleSet,
     scope: &Scope,
-    sources: &[Source],
+    sources: &[InputSource],
     pool: &ThreadPool,
-) -> Result<Scan, CommandError> {
+) -> Result<ScanResult, CommandError> {
     let stop = signals::listen();
     let progress = AtomicU64::new(0);
     let formats = server_logs::formats(settings)?;
-    let job = Job {
+    let job = ScanJob {
         rules,
         scope,
         formats: &formats,
         mmap: settings.mmap,
         stop: stop.flag(),
         progress: &progress,
-        keep_lines: settings.format == Format::Ndjson,
+        keep_lines: settings.format == OutputFormat::Ndjson,
         prefix: settings.client.prefix,
     };
     let sanitized = settings.progress && !settings.quiet;
@@ -140,22 +139,23 @@ pub(super) fn read(
 }
 
 /// All inputs as the report lists them: first those that were read, then those that were not found.
-pub(super) fn report_inputs(scan: &Scan, found: &Found) -> Vec<Input> {
-    let unread = found.problems.iter().map(|problem| Input {
+pub(super) fn report_inputs(inputs: Vec<Option<InputSummary>>, found: &FoundInputs) -> Vec<InputSummary> {
+    let unread = found.problems.iter().map(|problem| InputSummary {
         path: problem.path.as_os_str().as_bytes().to_vec(),
         problem: Some(problem.what.clone()),
-        ..Input::default()
+        ..InputSummary::default()
     });
-    scan.inputs.iter().map(|input| input.clone().unwrap_or_default()).chain(unread).collect()
+    let mut listed: Vec<_> = inputs.into_iter().map(Option::unwrap_or_default).collect();
+    listed.extend(unread);
+    listed
 }
 
-/// Removes files of a folder that are not logs.
-pub(super) fn drop_skipped(report_inputs: &mut Vec<Input>, scan: &Scan) {
-    let mut inputs = scan.inputs.iter();
-    report_inputs.retain(|_| inputs.next().is_none_or(Option::is_some));
+/// Removes files of a folder that are not inputs: they are listed without a path, to keep the numbers of the others.
+pub(super) fn drop_skipped(report_inputs: &mut Vec<InputSummary>) {
+    report_inputs.retain(|input| !input.path.is_empty());
 }
 
-pub(super) fn print_notices(settings: &ScanSettings, scan: &Scan, found: &Found) {
+pub(super) fn print_notices(settings: &ScanSettings, inputs: &[InputSummary], scan: &ScanResult, found: &FoundInputs) {
     if settings.quiet {
         return;
     }
@@ -163,8 +163,7 @@ pub(super) fn print_notices(settings: &ScanSettings, scan: &Scan, found: &Found)
     for notice in &found.notices {
         message::notice(&sanitized(notice));
     }
-    let inputs: Vec<_> = scan.inputs.iter().flatten().cloned().collect();
-    for notice in skipped::notices(&inputs) {
+    for notice in skipped::notices(inputs) {
         message::notice(&notice);
     }
     for (number, notice) in &scan.notices {
@@ -174,24 +173,24 @@ pub(super) fn print_notices(settings: &ScanSettings, scan: &Scan, found: &Found)
 }
 
 /// Prints an error for each input with a problem. Returns whether there was any.
-pub(super) fn print_problems(inputs: &[Input]) -> bool {
+pub(super) fn print_problems(inputs: &[InputSummary]) -> bool {
     let mut any = false;
     for input in inputs {
         if let Some(problem) = &input.problem {
             any = true;
-            message::error(&format!("{}: {}", crate::redact::sanitize::text(&input.path), sanitized(problem)));
+            message::error(&format!("{}: {}", crate::redact::sanitize::escape(&input.path), sanitized(problem)));
         }
     }
     any
 }
 
 /// Prints an error and a hint if no input was read, or none of the inputs is a log. Returns whether that was the case.
-pub(super) fn report_no_logs(inputs: &[Input], found: &Found) -> bool {
-    let is_unread = |input: &Input| input.lines > input.skipped && input.parsed == 0;
+pub(super) fn report_no_logs(inputs: &[InputSummary], found: &FoundInputs) -> bool {
+    let is_unread = |input: &InputSummary| input.lines > input.skipped && input.parsed == 0;
     let files = found.sources.len();
     let absent = match inputs {
         // A notice lists the files that were left out as too old.
-        [] if found.left_out > 0 => return false,
+        [] if found.excluded > 0 => return false,
         [] if files == 0 => Some("no access log was found: the given paths contain no file".to_owned()),
         [] if files == 1 => Some("the only file in the given paths is not an access log; give its path to read it anyway".to_owned()),
         [] => Some(format!("none of the {files} files in the given paths is an access log; give the path of one to read it anyway")),

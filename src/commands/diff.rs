@@ -6,11 +6,11 @@ use super::common::apps;
 use super::report_files::{files, merged, output};
 use super::stdout::TerminalInfo;
 use super::{DiffSettings, Exit, ReportFilterSettings, message};
-use crate::analysis::build::{Context, Material, Wanted, build};
-use crate::analysis::diff::{Side, diff, notes};
+use crate::analysis::build::{LogAnalysis, ReportInput, RowSelection, build};
+use crate::analysis::diff::{ReportIndex, diff, notes};
 use crate::commands::error::CommandError;
-use crate::render::View;
-use crate::render::diff::render;
+use crate::render::RenderOptions;
+use crate::render::render_diff;
 use crate::rules::{RuleSet, load};
 
 /// Prints the differences between the reports.
@@ -35,17 +35,17 @@ fn run_diff(settings: &DiffSettings) -> Result<Exit, CommandError> {
         }
     }
     let TerminalInfo { width, color } = TerminalInfo::detect(filter.color, filter.output.is_some());
-    let view = View { format: filter.format, by: None, top: filter.top, full: true, width, color };
-    render(&rows, &notes, &view, &mut sink).map_err(|error| sink.explain(error))?;
+    let view = RenderOptions { format: filter.format, by: None, top: filter.top, full: true, width, color };
+    render_diff(&rows, &notes, &view, &mut sink).map_err(|error| sink.explain(error))?;
     sink.commit()?;
     Ok(Exit::Success)
 }
 
 /// Evaluates one of the two reports with these rules and filters, whatever it was written with.
-fn side(path: &Path, known: &RuleSet, filter: &ReportFilterSettings) -> Result<Side, CommandError> {
+fn side(path: &Path, known: &RuleSet, filter: &ReportFilterSettings) -> Result<ReportIndex, CommandError> {
     let merged = merged(&files(&[path.to_owned()], true), known, filter)?;
     let rules = merged.rules.as_ref().unwrap_or(known);
-    let material = Material {
+    let material = ReportInput {
         rules,
         tally: &merged.tally,
         texts: &merged.texts,
@@ -54,8 +54,8 @@ fn side(path: &Path, known: &RuleSet, filter: &ReportFilterSettings) -> Result<S
         apps: &apps(&filter.apps, rules)?,
         allow: &merged.allow,
     };
-    let context = Context::of(&material);
-    let wanted = Wanted { clients: true, paths: true, rules: true, ..Wanted::default() };
+    let context = LogAnalysis::new(&material);
+    let wanted = RowSelection { clients: true, paths: true, rules: true, ..RowSelection::default() };
     let report = build(&material, &context, merged.inputs.clone(), merged.without_time, wanted);
-    Ok(Side::of(&material, &context, &report))
+    Ok(ReportIndex::new(&material, &context, &report))
 }

@@ -8,7 +8,7 @@ use thiserror::Error;
 use super::{Exit, message};
 use crate::alert_sinks::AlertSinkError;
 use crate::analysis::merge::MergeError;
-use crate::analysis::snapshot::EvidenceError;
+use crate::analysis::snapshot::SnapshotError;
 use crate::formats::builtin::UnknownFormat;
 use crate::render::sink::SinkError;
 use crate::report_store::ReportStoreError;
@@ -38,7 +38,7 @@ pub(super) enum CommandError {
     #[error("cannot start {threads} threads: {source}; try a smaller --threads")]
     Threads { threads: usize, source: rayon::ThreadPoolBuildError },
     #[error("{} {source}", path.display())]
-    Unreadable { path: PathBuf, source: EvidenceError },
+    Unreadable { path: PathBuf, source: SnapshotError },
     #[error(transparent)]
     Merge(#[from] MergeError),
     #[error(transparent)]
@@ -93,7 +93,7 @@ impl CommandError {
             | Self::State(StateError::Insecure { .. } | StateError::Damaged { .. })
             | Self::AlertSink(AlertSinkError::Exec { .. })
             | Self::ReportStore(ReportStoreError::Shared { .. }) => Exit::Usage,
-            Self::State(StateError::Held { .. }) | Self::ReportStore(ReportStoreError::Held { .. }) => Exit::Locked,
+            Self::State(StateError::Locked { .. }) | Self::ReportStore(ReportStoreError::Held { .. }) => Exit::Locked,
             Self::Sink(SinkError::BrokenPipe { .. }) => Exit::BrokenPipe,
             Self::Sink(_)
             | Self::Spool(_)

@@ -18,17 +18,17 @@ use super::message::sanitized;
 use super::rules::find_rule;
 use super::stdout::{self, TerminalInfo};
 use super::{Exit, message};
-use crate::analysis::path_answer::{Graded, Request, is_graded};
-use crate::client::Prefix;
+use crate::analysis::path_answer::{GradeRequest, GradeResult, is_graded};
+use crate::client::Ipv6Prefix;
 use crate::engine::Probe;
 use crate::engine::explain::{Explainer, Explanation, Typed, Withheld};
 use crate::finding::{RuleId, Severity};
-use crate::formats::transcriber::{Course, Read, Transcriber};
-use crate::formats::{ClientPlace, FormatChoice, Formats, Frame, Header, LogFormat, recognise};
-use crate::input::sequence::{End, Line, each_line};
+use crate::formats::reader::{LineContext, LineKind, LogReader};
+use crate::formats::{ClientPosition, FormatChoice, Formats, Frame, LogFormat, W3cHeader, recognize};
+use crate::input::lines_in_order::{InputLine, LinesSummary, for_each_line};
 use crate::record::Record;
-use crate::render::explain::{Subject, Taken, Views, write};
-use crate::render::{Color, Format, View};
+use crate::render::explain::{ExplainedRequest, ReadAs, ViewCache, write};
+use crate::render::{Color, OutputFormat, RenderOptions};
 use crate::rules::{RuleChoice, RuleSet, View as Seen, load};
 use crate::time::LogTime;
 
@@ -52,11 +52,11 @@ pub struct ExplainSettings {
     /// Allow lists.
     pub allow: Vec<PathBuf>,
     /// The length of the IPv6 prefix that counts as one client; `None` for single addresses.
-    pub prefix: Option<Prefix>,
+    pub prefix: Option<Ipv6Prefix>,
     /// The longest line that a scan reads, in bytes.
     pub max_line: usize,
     /// JSON, or text.
-    pub format: Format,
+    pub format: OutputFormat,
     /// When to use colours.
     pub color: Color,
     /// No notices on standard error.
@@ -93,7 +93,7 @@ pub fn run(settings: &ExplainSettings) -> Exit {
         Ok(source) => source,
         Err(exit) => return exit,
     };
-    let formats = match Formats::of(&settings.formats) {
+    let formats = match Formats::new(&settings.formats) {
         Ok(formats) => formats,
         Err(error) => return message::usage_error(&error.to_string()),
     };
@@ -108,18 +108,18 @@ pub fn run(settings: &ExplainSettings) -> Exit {
         Ok(log) => log,
         Err(exit) => return exit,
     };
-    let course = Course {
+    let context = LineContext {
         formats: &formats,
-        first: formats.asked(),
-        header: Header::None,
-        clients: ClientPlace::Unknown,
+        preferred: formats.requested(),
+        header: W3cHeader::None,
+        clients: ClientPosition::Unknown,
         max_line: settings.max_line,
     };
     let screen = TerminalInfo::detect(settings.color, false);
-    let view = View { format: settings.format, width: screen.width, color: screen.color, ..View::default() };
+    let view = RenderOptions { format: settings.format, width: screen.width, color: screen.color, ..RenderOptions::default() };
     let explainer = Explainer::new(&rules, settings.min_severity, &apps);
     let out = BufWriter::new(io::stdout().lock());
-    let reader = LogLineReader { course, transcriber: Transcriber::default(), line: Vec::new() };
+    let reader = LogLineReader { context, log_reader: LogReader::default(), line: Vec::new() };
     let mut line_explainer = LineExplainer { settings, rules: &rules, explainer, only, view, reader, log, out, explained: 0, error: None };
     let exit = match source {
         LineSource::Typed(text) => line_explainer.explain_text(&text),
@@ -179,8 +179,8 @@ fn file_and_number(text: &[u8]) -> Option<(&Path, &str)> {
 
 /// Reads lines of any format, in order.
 struct LogLineReader<'a> {
-    course: Course<'a>,
-    transcriber: Transcriber,
+    context: LineContext<'a>,
+    log_reader: LogReader,
     /// The last line in the format of the engine.
     line: Vec<u8>,
 }
@@ -188,26 +188,26 @@ struct LogLineReader<'a> {
 impl LogLineReader<'_> {
     /// Applies the header of the log, if the line is part of one.
     fn update_header(&mut self, number: u64, text: &[u8]) {
-        let Course { header, max_line, .. } = &mut self.course;
+        let LineContext { header, max_line, .. } = &mut self.context;
         if number == 1 {
-            *header = Header::of_log(text, *max_line);
+            *header = W3cHeader::from_log_start(text, *max_line);
         }
-        *header = std::mem::take(header).behind(text, *max_line);
+        *header = std::mem::take(header).after(text, *max_line);
     }
 
     /// Whether the line is only a directive for the following lines.
     fn is_directive(&mut self, number: u64, text: &[u8]) -> bool {
         self.update_header(number, text);
-        self.course.header.is_w3c() && text.first() == Some(&b'#')
+        self.context.header.is_w3c() && text.first() == Some(&b'#')
     }
 
     /// The name of the line's format, and the line in the format of the engine. There is no name if the line is unchanged.
     fn read<'l>(&'l mut self, text: &'l [u8]) -> (Option<Arc<str>>, &'l [u8]) {
         self.line.clear();
-        match self.transcriber.line(text, &mut self.course, &mut self.line) {
-            Read::As(format) => (Some(Arc::clone(self.course.formats.name(format))), &self.line),
-            Read::WithoutClient => (Some(LogFormat::Combined.as_str().into()), &self.line),
-            Read::AsIs | Read::Own => (None, text),
+        match self.log_reader.line(text, &mut self.context, &mut self.line) {
+            LineKind::As(format) => (Some(Arc::clone(self.context.formats.name(format))), &self.line),
+            LineKind::WithoutClient => (Some(LogFormat::Combined.as_str().into()), &self.line),
+            LineKind::AsIs | LineKind::Directive => (None, text),
         }
     }
 }
@@ -218,7 +218,7 @@ struct LineExplainer<'a, W> {
     rules: &'a RuleSet,
     explainer: Explainer<'a>,
     only: Option<RuleId>,
-    view: View,
+    view: RenderOptions,
     reader: LogLineReader<'a>,
     log: GradingLog<'a>,
     out: W,
@@ -235,7 +235,7 @@ impl<W: Write> LineExplainer<'_, W> {
         for line in lines {
             let line = line.strip_suffix(b"\r").unwrap_or(line);
             let length = line.len();
-            let line = if length > self.settings.max_line { Line::Oversized(length as u64) } else { Line::Text(line) };
+            let line = if length > self.settings.max_line { InputLine::Oversized(length as u64) } else { InputLine::Text(line) };
             if self.explain_line(line, None, true).is_break() {
                 break;
             }
@@ -245,9 +245,9 @@ impl<W: Write> LineExplainer<'_, W> {
 
     fn explain_stdin(&mut self) -> Exit {
         let path = Path::new("-");
-        let end = each_line(path, self.settings.max_line, |number, line| match line {
-            Line::Text(b"") => ControlFlow::Continue(()),
-            Line::Text(text) if self.reader.is_directive(number, text) => ControlFlow::Continue(()),
+        let end = for_each_line(path, self.settings.max_line, |number, line| match line {
+            InputLine::Text(b"") => ControlFlow::Continue(()),
+            InputLine::Text(text) if self.reader.is_directive(number, text) => ControlFlow::Continue(()),
             line => self.explain_line(line, Some((b"-", number)), true),
         });
         exit_code(path, end.map_err(|e| e.to_string()), |_| Exit::Success)
@@ -255,8 +255,8 @@ impl<W: Write> LineExplainer<'_, W> {
 
     fn explain_file_line(&mut self, path: &Path, wanted: u64) -> Exit {
         let mut found = false;
-        let end = each_line(path, self.settings.max_line, |number, line| {
-            if let Line::Text(text) = line {
+        let end = for_each_line(path, self.settings.max_line, |number, line| {
+            if let InputLine::Text(text) = line {
                 self.reader.update_header(number, text);
             }
             if number < wanted {
@@ -276,8 +276,8 @@ impl<W: Write> LineExplainer<'_, W> {
     }
 
     /// Explains one line. Breaks if the output failed.
-    fn explain_line(&mut self, line: Line<'_>, location: Option<(&[u8], u64)>, may_be_request: bool) -> ControlFlow<()> {
-        let Line::Text(text) = line else {
+    fn explain_line(&mut self, line: InputLine<'_>, location: Option<(&[u8], u64)>, may_be_request: bool) -> ControlFlow<()> {
+        let InputLine::Text(text) = line else {
             let which = location.map(|(path, line)| format!("{}:{line}: ", sanitized(&String::from_utf8_lossy(path)))).unwrap_or_default();
             message::notice(&format!("{which}longer than --max-line ({} bytes); a scan skips it", self.settings.max_line));
             return ControlFlow::Continue(());
@@ -298,10 +298,10 @@ impl<W: Write> LineExplainer<'_, W> {
         let explain_text = if frame.is_none() && may_be_request { Typed::read(text) } else { None };
         let (taken, record) = match (&frame, &explain_text) {
             (Some(frame), _) => {
-                (Taken::Line(name.unwrap_or_else(|| frame.format().as_str().into())), Some(frame.record(LogTime::parse_clf(frame.time))))
+                (ReadAs::Line(name.unwrap_or_else(|| frame.format().as_str().into())), Some(frame.record(LogTime::parse_clf(frame.time))))
             }
-            (None, Some(explain_text)) => (Taken::Request, Some(explain_text.record())),
-            (None, None) => (Taken::Unparsed(recognise(text)), None),
+            (None, Some(explain_text)) => (ReadAs::Request, Some(explain_text.record())),
+            (None, None) => (ReadAs::Unparsed(recognize(text)), None),
         };
         let probe = record.as_ref().map_or_else(|| Probe::of_raw(text), Probe::of_record);
         let mut explanation = self.explainer.explain(&probe, self.only);
@@ -311,13 +311,14 @@ impl<W: Write> LineExplainer<'_, W> {
         if let Some(answer) = &answer {
             apply_min_severity(&mut explanation, answer, self.rules, self.settings.min_severity);
         }
-        if self.explained > 0 && self.view.format == Format::Table {
+        if self.explained > 0 && self.view.format == OutputFormat::Table {
             writeln!(self.out)?;
         }
         self.explained += 1;
-        let (rules, only, shown) = (self.rules, self.only, Views::default());
+        let (rules, only, shown) = (self.rules, self.only, ViewCache::default());
         let answer = answer.as_ref();
-        let subject = Subject { place: location, taken, record, line: probe.line, explanation: &explanation, rules, only, answer, shown };
+        let subject =
+            ExplainedRequest { place: location, taken, record, line: probe.line, explanation: &explanation, rules, only, answer, shown };
         write(&subject, &self.view, &mut self.out)
     }
 }
@@ -330,7 +331,7 @@ fn grade_answer(
     record: &Record<'_>,
     explanation: &Explanation<'_>,
     whole: Option<&Explanation<'_>>,
-) -> Option<Graded> {
+) -> Option<GradeResult> {
     let matched = |explanation: &Explanation<'_>| -> Vec<RuleId> {
         explanation.matches.iter().map(|account| account.rule).filter(|&rule| !rules.rule(rule).is_sign).collect()
     };
@@ -339,15 +340,15 @@ fn grade_answer(
     }
     let all = matched(whole.unwrap_or(explanation));
     let path = explanation.texts.of_view(Seen::Resolved);
-    Some(log.grade(&Request { record, path, rules: &all, prefix: log.prefix() }))
+    Some(log.grade(&GradeRequest { record, path, rules: &all, prefix: log.prefix() }))
 }
 
 /// Marks rules as suppressed if the grade of the answer leaves them below the minimum severity.
-fn apply_min_severity(explanation: &mut Explanation<'_>, answer: &Graded, rules: &RuleSet, least: Severity) {
+fn apply_min_severity(explanation: &mut Explanation<'_>, answer: &GradeResult, rules: &RuleSet, least: Severity) {
     let is_raised = match answer {
-        Graded::Known(answer) => answer.is_distinct(),
-        Graded::NeedsLog => true,
-        Graded::Ordinary => false,
+        GradeResult::Known(answer) => answer.is_distinct(),
+        GradeResult::NeedsLog => true,
+        GradeResult::Ordinary => false,
     };
     for account in explanation.matches.iter_mut().filter(|account| account.withheld.is_none()) {
         let severity = rules.rule(account.rule).severity_when(is_raised);
@@ -356,11 +357,11 @@ fn apply_min_severity(explanation: &mut Explanation<'_>, answer: &Graded, rules:
 }
 
 /// The exit code after reading lines. Problems with the input come first.
-fn exit_code(path: &Path, end: Result<End, String>, then: impl FnOnce(&End) -> Exit) -> Exit {
+fn exit_code(path: &Path, end: Result<LinesSummary, String>, then: impl FnOnce(&LinesSummary) -> Exit) -> Exit {
     let name = sanitized(&path.to_string_lossy());
     match end {
-        Ok(End { damage: None, .. }) => end.as_ref().map_or(Exit::Damaged, then),
-        Ok(End { damage: Some(what), .. }) | Err(what) => {
+        Ok(LinesSummary { damage: None, .. }) => end.as_ref().map_or(Exit::Damaged, then),
+        Ok(LinesSummary { damage: Some(what), .. }) | Err(what) => {
             message::error(&format!("{name}: {}", sanitized(&what)));
             Exit::Damaged
         }

@@ -12,9 +12,9 @@ use super::stdout::{self, TerminalInfo};
 use super::{Exit, message};
 use crate::formats::detect::Detector;
 use crate::formats::{FormatChoice, Formats};
-use crate::input::sequence::{Line, each_line};
-use crate::render::formats::{Sampled, write_known, write_sampled};
-use crate::render::{Color, Format, View};
+use crate::input::lines_in_order::{InputLine, for_each_line};
+use crate::render::formats::{SampledLog, write_known, write_sampled};
+use crate::render::{Color, OutputFormat, RenderOptions};
 
 /// How many bytes of a log are read.
 const SAMPLE: usize = 64 << 10;
@@ -29,7 +29,7 @@ pub struct FormatsSettings {
     /// The longest line that a scan reads, in bytes.
     pub max_line: usize,
     /// JSON, or text.
-    pub format: Format,
+    pub format: OutputFormat,
     /// When to use colours.
     pub color: Color,
 }
@@ -37,33 +37,33 @@ pub struct FormatsSettings {
 /// Prints the known formats, or the formats of the logs.
 #[must_use]
 pub fn run(settings: &FormatsSettings) -> Exit {
-    let formats = match Formats::of(&settings.formats) {
+    let formats = match Formats::new(&settings.formats) {
         Ok(formats) => formats,
         Err(error) => return message::usage_error(&sanitized(&error.to_string())),
     };
     let screen = TerminalInfo::detect(settings.color, false);
-    let view = View { format: settings.format, width: screen.width, color: screen.color, ..View::default() };
+    let view = RenderOptions { format: settings.format, width: screen.width, color: screen.color, ..RenderOptions::default() };
     let mut out = BufWriter::new(io::stdout().lock());
-    let sampled: Vec<Sampled> = settings.paths.iter().map(|path| sample(path, settings, &formats)).collect();
+    let sampled: Vec<SampledLog> = settings.paths.iter().map(|path| sample(path, settings, &formats)).collect();
     let written =
         if sampled.is_empty() { write_known(&formats, &view, &mut out) } else { write_sampled(&sampled, &formats, &view, &mut out) };
     if let Err(error) = written.and_then(|()| out.flush()) {
         return stdout::failed(&error);
     }
-    let is_read = |sampled: &Sampled| sampled.problem.is_none() && (sampled.detected.lines == 0 || !sampled.detected.found.is_empty());
+    let is_read = |sampled: &SampledLog| sampled.problem.is_none() && (sampled.detected.lines == 0 || !sampled.detected.found.is_empty());
     if sampled.iter().all(is_read) { Exit::Success } else { Exit::Damaged }
 }
 
-fn sample(path: &Path, settings: &FormatsSettings, formats: &Formats) -> Sampled {
-    let mut detector = Detector::new(formats, formats.first_of(path), settings.max_line);
+fn sample(path: &Path, settings: &FormatsSettings, formats: &Formats) -> SampledLog {
+    let mut detector = Detector::new(formats, formats.preferred_for(path), settings.max_line);
     let mut seen = 0;
-    let end = each_line(path, settings.max_line, |_, line| {
-        if let Line::Text(text) = line {
+    let end = for_each_line(path, settings.max_line, |_, line| {
+        if let InputLine::Text(text) = line {
             detector.take(text);
             seen += text.len() + 1;
         }
         if seen < SAMPLE { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     });
     let problem = end.map_or_else(|error| Some(error.to_string()), |end| end.damage);
-    Sampled { path: path.as_os_str().as_bytes().to_vec(), detected: detector.done(), problem }
+    SampledLog { path: path.as_os_str().as_bytes().to_vec(), detected: detector.done(), problem }
 }

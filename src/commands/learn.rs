@@ -2,6 +2,7 @@
 //!
 //! Reads the logs once, as a scan does. No existing rule is changed: the file is meant for review.
 
+use std::mem;
 use std::path::{Path, PathBuf};
 
 use super::common::{
@@ -9,14 +10,14 @@ use super::common::{
 };
 use super::stdout::TerminalInfo;
 use super::{Exit, LearnSettings, message};
-use crate::analysis::build::{Context, Material, count_hits};
+use crate::analysis::build::{LogAnalysis, ReportInput, count_hits};
 use crate::analysis::learn;
 use crate::analysis::proposals::Proposals;
 use crate::commands::error::CommandError;
 use crate::engine::Scope;
 use crate::finding::Severity;
-use crate::render::View;
-use crate::render::proposals::render;
+use crate::render::RenderOptions;
+use crate::render::render_proposals;
 use crate::render::rule_file;
 use crate::render::sink::Sink;
 use crate::rules::{AllowList, load};
@@ -51,8 +52,9 @@ fn run_learn(settings: &LearnSettings) -> Result<Exit, CommandError> {
         windows: false,
     };
     warn_narrow_allow(scan_settings, &scope.allow);
-    let scan = read(scan_settings, &rules, &scope, &found.sources, &pool)?;
-    let material = Material {
+    let mut scan = read(scan_settings, &rules, &scope, &found.sources, &pool)?;
+    let inputs = mem::take(&mut scan.inputs);
+    let material = ReportInput {
         rules: &rules,
         tally: &scan.tally,
         texts: &scan.texts,
@@ -61,13 +63,13 @@ fn run_learn(settings: &LearnSettings) -> Result<Exit, CommandError> {
         apps: &apps,
         allow: &scope.allow,
     };
-    let context = Context::of(&material);
+    let context = LogAnalysis::new(&material);
     let mut proposals = learn::learn(&material, &context, settings.min_probers);
-    proposals.inputs = report_inputs(&scan, &found);
+    proposals.inputs = report_inputs(inputs, &found);
     count_hits(&material, &context, &mut proposals.inputs);
-    drop_skipped(&mut proposals.inputs, &scan);
+    drop_skipped(&mut proposals.inputs);
     proposals.without_time = scan.without_time;
-    print_notices(scan_settings, &scan, &found);
+    print_notices(scan_settings, &proposals.inputs, &scan, &found);
     let problems = print_problems(&proposals.inputs) | report_no_logs(&proposals.inputs, &found);
     write(settings, &proposals, sink, rule_sink)?;
     Ok(if problems { Exit::Damaged } else { Exit::Success })
@@ -83,8 +85,8 @@ fn is_among(file: &Path, paths: &[PathBuf]) -> bool {
 fn write(settings: &LearnSettings, proposals: &Proposals<'_>, mut sink: Sink, rule_sink: Option<Sink>) -> Result<(), CommandError> {
     let scan = &settings.scan;
     let TerminalInfo { width, color } = TerminalInfo::detect(scan.color, scan.output.is_some());
-    let view = View { format: scan.format, by: None, top: scan.top, full: true, width, color };
-    render(proposals, &view, &mut sink).map_err(|error| sink.explain(error))?;
+    let view = RenderOptions { format: scan.format, by: None, top: scan.top, full: true, width, color };
+    render_proposals(proposals, &view, &mut sink).map_err(|error| sink.explain(error))?;
     let rule_sink = rule_sink
         .map(|mut rules| match rule_file::write(proposals, scan.top, &mut rules) {
             Ok(()) => Ok(rules),

@@ -6,9 +6,9 @@ use super::scan::row_selection;
 use super::stdout::TerminalInfo;
 use super::{Exit, MergeSettings, message};
 use crate::analysis::accuracy;
-use crate::analysis::build::{Context, Material, build};
+use crate::analysis::build::{LogAnalysis, ReportInput, build};
 use crate::commands::error::CommandError;
-use crate::render::{View, render};
+use crate::render::{RenderOptions, render};
 use crate::rules::load;
 
 /// Merges the reports and prints the result.
@@ -29,7 +29,7 @@ fn merge(settings: &MergeSettings) -> Result<Exit, CommandError> {
     let merged = merged(&files, &known, filter)?;
     let rules = merged.rules.as_ref().unwrap_or(&known);
     let apps = apps(&filter.apps, rules)?;
-    let material = Material {
+    let material = ReportInput {
         rules,
         tally: &merged.tally,
         texts: &merged.texts,
@@ -38,18 +38,18 @@ fn merge(settings: &MergeSettings) -> Result<Exit, CommandError> {
         apps: &apps,
         allow: &merged.allow,
     };
-    let context = Context::of(&material);
+    let context = LogAnalysis::new(&material);
     let rows = row_selection(filter.format, settings.by, settings.full, filter.top);
     let mut report = build(&material, &context, merged.inputs.clone(), merged.without_time, rows);
-    (report.machine, report.period, report.prefix) = (merged.machine.clone(), merged.period.clone(), merged.prefix);
+    (report.log_host, report.period, report.prefix) = (merged.log_host.clone(), merged.period.clone(), merged.prefix);
     if let Some(bound) = report.approximate.as_ref().filter(|_| !filter.quiet) {
-        message::notice(&accuracy::sentence(bound));
+        message::notice(&accuracy::accuracy_note(bound));
     }
     let problems = print_problems(&report.inputs);
     let severity = report.totals.fail_severity;
     let TerminalInfo { width, color } = TerminalInfo::detect(filter.color, filter.output.is_some());
-    let view = View { format: filter.format, by: settings.by, top: filter.top, full: settings.full, width, color };
-    privacy.with(&report, &[], |report, _| render(report, &view, &mut sink)).map_err(|error| sink.explain(error))?;
+    let view = RenderOptions { format: filter.format, by: settings.by, top: filter.top, full: settings.full, width, color };
+    privacy.with_redacted(&report, &[], |report, _| render(report, &view, &mut sink)).map_err(|error| sink.explain(error))?;
     sink.commit()?;
     Ok(match settings.fail_on {
         Some(level) if severity >= Some(level) => Exit::Found,

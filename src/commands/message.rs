@@ -53,7 +53,7 @@ fn write(kind: &str, text: &str) {
 /// Escapes text from arguments, variables, files and logs for a terminal.
 #[must_use]
 pub fn sanitized(text: &str) -> String {
-    sanitize::text(text.as_bytes()).into_owned()
+    sanitize::escape(text.as_bytes()).into_owned()
 }
 
 /// [`sanitized`] line by line: line breaks are kept.

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
 
-use crate::input::find::{Kind, Source};
+use crate::input::find::{InputSource, SourceKind};
 
 /// How long the work takes before a bar is shown.
 const SHOW_AFTER: Duration = Duration::from_secs(1);
@@ -20,7 +20,7 @@ pub(super) struct Progress;
 
 impl Progress {
     /// Does `work`, and if `shown` and standard error is a terminal, shows how many bytes of `sources` are `done`.
-    pub(super) fn watch<T>(shown: bool, sources: &[Source], done: &AtomicU64, work: impl FnOnce() -> T) -> T {
+    pub(super) fn watch<T>(shown: bool, sources: &[InputSource], done: &AtomicU64, work: impl FnOnce() -> T) -> T {
         if !shown || !io::stderr().is_terminal() {
             return work();
         }
@@ -43,10 +43,10 @@ impl Progress {
 }
 
 /// The size of all files; `None` if one of them is a pipe.
-fn total(sources: &[Source]) -> Option<u64> {
-    let size = |source: &Source| match source.kind {
-        Kind::File => source.path.metadata().ok().map(|m| m.len()),
-        Kind::Stream | Kind::Stdin => None,
+fn total(sources: &[InputSource]) -> Option<u64> {
+    let size = |source: &InputSource| match source.kind {
+        SourceKind::File => source.path.metadata().ok().map(|m| m.len()),
+        SourceKind::Stream | SourceKind::Stdin => None,
     };
     sources.iter().map(size).sum()
 }

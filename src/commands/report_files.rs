@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use super::error::CommandError;
 use super::message;
 use super::settings::ReportFilterSettings;
-use crate::analysis::merge::{Merged, Whole};
-use crate::analysis::snapshot::{self, EvidenceError};
+use crate::analysis::merge::{MergedReport, ReportMerger};
+use crate::analysis::snapshot::{self, SnapshotError};
 use crate::render::sink::Sink;
 use crate::rules::{Rule, RuleChoice, RuleSet, load};
 
@@ -54,8 +54,8 @@ pub(super) fn output(path: Option<&Path>, files: &[PathBuf]) -> Result<Sink, Com
 }
 
 /// Reads and merges the reports.
-pub(super) fn merged(files: &[PathBuf], rules: &RuleSet, settings: &ReportFilterSettings) -> Result<Whole, CommandError> {
-    let mut merged = Merged::new(rules);
+pub(super) fn merged(files: &[PathBuf], rules: &RuleSet, settings: &ReportFilterSettings) -> Result<MergedReport, CommandError> {
+    let mut merged = ReportMerger::new(rules);
     for file in files {
         merged.add(read(file, rules).map_err(|source| CommandError::Unreadable { path: file.clone(), source })?)?;
     }
@@ -67,7 +67,7 @@ pub(super) fn merged(files: &[PathBuf], rules: &RuleSet, settings: &ReportFilter
     Ok(merged)
 }
 
-fn read(file: &Path, rules: &RuleSet) -> Result<snapshot::Evidence, EvidenceError> {
+fn read(file: &Path, rules: &RuleSet) -> Result<snapshot::ReportSnapshot, SnapshotError> {
     if file.as_os_str() == "-" { snapshot::read(io::stdin().lock(), rules) } else { snapshot::read(File::open(file)?, rules) }
 }
 

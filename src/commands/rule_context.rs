@@ -9,7 +9,7 @@ use crate::engine::Scope;
 use crate::finding::RuleId;
 use crate::formats::Formats;
 use crate::rules::{AllowList, RuleSet, load};
-use crate::scan::follow::Asked;
+use crate::scan::live::LiveJob;
 use crate::source::Fingerprint;
 
 /// Rules, apps, allow lists and formats.
@@ -43,8 +43,8 @@ impl RuleContext {
     }
 
     /// The job for scanning lines.
-    pub(super) fn job<'a>(&'a self, settings: &'a ScanSettings) -> Asked<'a> {
-        Asked {
+    pub(super) fn job<'a>(&'a self, settings: &'a ScanSettings) -> LiveJob<'a> {
+        LiveJob {
             rules: &self.rules,
             scope: &self.scope,
             formats: &self.formats,
@@ -61,6 +61,6 @@ impl RuleContext {
         for rule in self.rules.rules() {
             names.extend([&rule.id, "\t", &rule.class, "\t", rule.severity.as_str(), "\n"]);
         }
-        Fingerprint::of(names.as_bytes()).hash
+        Fingerprint::new(names.as_bytes()).hash
     }
 }

@@ -3,7 +3,7 @@
 //! Errors in rules, globs and outputs are found before the first line is read. Problems with an input do not stop the scan;
 //! they are printed at the end and result in an exit code of their own.
 
-use std::mem::ManuallyDrop;
+use std::mem::{self, ManuallyDrop};
 use std::time::{Duration, Instant};
 
 use super::common::{
@@ -12,14 +12,14 @@ use super::common::{
 };
 use super::stdout::TerminalInfo;
 use super::{Exit, ScanSettings, message};
-use crate::analysis::anonymize::{HitRoom, Privacy};
-use crate::analysis::build::{Context, Material, Wanted, build};
-use crate::analysis::model::{Input, Report};
+use crate::analysis::anonymize::{Privacy, RedactionBuffers};
+use crate::analysis::build::{LogAnalysis, ReportInput, RowSelection, build};
+use crate::analysis::model::{InputSummary, Report};
 use crate::analysis::{accuracy, broad_rules, hit};
 use crate::commands::error::CommandError;
 use crate::engine::Scope;
 use crate::render::sink::Sink;
-use crate::render::{By, Format, TABLE_ROWS, View, ndjson, render};
+use crate::render::{GroupBy, OutputFormat, RenderOptions, TABLE_ROWS, ndjson, render};
 use crate::rules::{AllowList, load};
 use crate::scan;
 
@@ -53,9 +53,9 @@ fn scan(settings: &ScanSettings) -> Result<Exit, CommandError> {
     let ready = started.elapsed();
     // Never dropped: the process ends after the report, and freeing this memory would take time.
     let mut scan = ManuallyDrop::new(read(settings, &rules, &scope, &found.sources, &pool)?);
-    let spool = scan.spool.take();
+    let (spool, inputs) = (scan.spool.take(), mem::take(&mut scan.inputs));
     let read = started.elapsed();
-    let material = Material {
+    let material = ReportInput {
         rules: &rules,
         tally: &scan.tally,
         texts: &scan.texts,
@@ -64,27 +64,27 @@ fn scan(settings: &ScanSettings) -> Result<Exit, CommandError> {
         apps: &apps,
         allow: &scope.allow,
     };
-    let context = Context::of(&material);
+    let context = LogAnalysis::new(&material);
     let mut report = pool.install(|| {
         build(
             &material,
             &context,
-            report_inputs(&scan, &found),
+            report_inputs(inputs, &found),
             scan.without_time,
             row_selection(settings.format, settings.by, settings.full, settings.top),
         )
     });
-    let broad = if settings.quiet { Vec::new() } else { broad_rules::sentences(&material, &context, &report.inputs) };
-    drop_skipped(&mut report.inputs, &scan);
+    let broad = if settings.quiet { Vec::new() } else { broad_rules::warnings(&material, &context, &report.inputs) };
+    drop_skipped(&mut report.inputs);
     report.elapsed = started.elapsed();
     report.prefix = settings.client.prefix;
-    print_notices(settings, &scan, &found);
+    print_notices(settings, &report.inputs, &scan, &found);
     message::warnings(&broad);
     if let Some(hint) = proxy_hint(settings, &scan, &report.totals.sum) {
         message::hint(&hint);
     }
     if let Some(bound) = report.approximate.as_ref().filter(|_| !settings.quiet) {
-        message::notice(&accuracy::sentence(bound));
+        message::notice(&accuracy::accuracy_note(bound));
     }
     let problems = print_problems(&report.inputs) | report_no_logs(&report.inputs, &found);
     let severity = report.totals.fail_severity;
@@ -107,7 +107,7 @@ const PROXIED: u64 = 100;
 const PROXY_SHARE: (u64, u64) = (19, 20);
 
 /// A hint if all requests seem to come from a proxy that records the client.
-fn proxy_hint(settings: &ScanSettings, scan: &scan::Scan, sum: &Input) -> Option<String> {
+fn proxy_hint(settings: &ScanSettings, scan: &scan::ScanResult, sum: &InputSummary) -> Option<String> {
     if settings.quiet || settings.client.origin.is_some() || !scan.has_forwarded || sum.requests < PROXIED {
         return None;
     }
@@ -124,25 +124,25 @@ fn proxy_hint(settings: &ScanSettings, scan: &scan::Scan, sum: &Input) -> Option
 }
 
 /// The rows that a report in this format needs.
-pub(super) fn row_selection(format: Format, by: Option<By>, full: bool, most: Option<usize>) -> Wanted {
-    let is = |row: By| by.unwrap_or_default() == row;
-    let shown = |row: By| by.map_or(full, |b| b == row);
+pub(super) fn row_selection(format: OutputFormat, by: Option<GroupBy>, full: bool, most: Option<usize>) -> RowSelection {
+    let is = |row: GroupBy| by.unwrap_or_default() == row;
+    let shown = |row: GroupBy| by.map_or(full, |b| b == row);
     match format {
-        Format::Ndjson => Wanted::default(),
-        Format::Json => Wanted { answered: true, pairs: true, clients: true, paths: true, rules: true, campaigns: true, most },
-        Format::Csv => {
-            let (pairs, clients, paths, rules) = (is(By::Pair), is(By::Client), is(By::Path), is(By::Rule));
-            Wanted { answered: is(By::Answer), pairs, clients, paths, rules, campaigns: false, most }
+        OutputFormat::Ndjson => RowSelection::default(),
+        OutputFormat::Json => RowSelection { answered: true, pairs: true, clients: true, paths: true, rules: true, campaigns: true, most },
+        OutputFormat::Csv => {
+            let (pairs, clients, paths, rules) = (is(GroupBy::Pair), is(GroupBy::Client), is(GroupBy::Path), is(GroupBy::Rule));
+            RowSelection { answered: is(GroupBy::Answer), pairs, clients, paths, rules, campaigns: false, most }
         }
-        Format::Table => Wanted {
+        OutputFormat::Table => RowSelection {
             answered: true,
             campaigns: full && by.is_none(),
             // The section prints the number of pairs, so all are needed.
-            pairs: by == Some(By::Pair),
-            clients: by.is_none_or(|row| row == By::Client),
-            paths: shown(By::Path),
-            rules: shown(By::Rule),
-            most: if by == Some(By::Pair) { None } else { Some(most.unwrap_or(TABLE_ROWS)) },
+            pairs: by == Some(GroupBy::Pair),
+            clients: by.is_none_or(|row| row == GroupBy::Client),
+            paths: shown(GroupBy::Path),
+            rules: shown(GroupBy::Rule),
+            most: if by == Some(GroupBy::Pair) { None } else { Some(most.unwrap_or(TABLE_ROWS)) },
         },
     }
 }
@@ -150,23 +150,23 @@ pub(super) fn row_selection(format: Format, by: Option<By>, full: bool, most: Op
 fn write(
     settings: &ScanSettings,
     privacy: &Privacy,
-    material: &Material<'_>,
-    context: &Context<'_>,
+    material: &ReportInput<'_>,
+    context: &LogAnalysis<'_>,
     report: &Report<'_>,
-    spool: Option<scan::Spool>,
+    spool: Option<scan::HitSpool>,
     mut sink: Sink,
 ) -> Result<(), CommandError> {
     let written = if let Some(spool) = spool {
-        let mut desk = hit::Desk::counting(settings.client.prefix);
-        let mut room = HitRoom::default();
-        spool.for_each(|line| match hit::hit(material, context, line, &mut desk) {
+        let mut desk = hit::HitBuffers::with_prefix(settings.client.prefix);
+        let mut room = RedactionBuffers::default();
+        spool.for_each(|line| match hit::hit_from_line(material, context, line, &mut desk) {
             Some(hit) => ndjson::write(&privacy.hit(&hit, &mut room), material.rules, &mut sink),
             None => Ok(()),
         })
     } else {
         let TerminalInfo { width, color } = TerminalInfo::detect(settings.color, settings.output.is_some());
-        let view = View { format: settings.format, by: settings.by, top: settings.top, full: settings.full, width, color };
-        privacy.with(report, &[], |report, _| render(report, &view, &mut sink))
+        let view = RenderOptions { format: settings.format, by: settings.by, top: settings.top, full: settings.full, width, color };
+        privacy.with_redacted(report, &[], |report, _| render(report, &view, &mut sink))
     };
     written.map_err(|error| sink.explain(error))?;
     Ok(sink.commit()?)

@@ -7,15 +7,15 @@ use std::path::{Path, PathBuf};
 
 use super::{ScanSettings, message};
 use crate::formats::builtin::UnknownFormat;
-use crate::formats::{FormatError, Formats, NginxEscape, Plan};
-use crate::input::rotated;
-use crate::server_config::{Escape, FormatText, Found};
+use crate::formats::{FormatError, FormatLineParser, Formats, NginxEscape};
+use crate::input::rotated_files;
+use crate::server_config::{ConfiguredFormat, ConfiguredLog, LogFormatEscape};
 
 /// The given paths and all files of the configured logs, and notices about missing logs.
 pub(super) fn files(settings: &ScanSettings) -> (Vec<PathBuf>, Vec<String>) {
     let (mut paths, mut notices) = (settings.paths.clone(), Vec::new());
     for log in distinct(&settings.found) {
-        match rotated::files(&log.path) {
+        match rotated_files::files(&log.path) {
             Ok(files) if files.is_empty() => notices.push(missing_log_notice(log)),
             Ok(files) => {
                 let (errors, files): (Vec<_>, Vec<_>) = files.into_iter().partition(|file| is_error_log(settings, file));
@@ -43,7 +43,7 @@ pub(super) fn logs(settings: &ScanSettings) -> Vec<PathBuf> {
 /// The given paths and the configured logs with at least one file; all logs if none has a file.
 pub(super) fn existing_logs(settings: &ScanSettings) -> Vec<PathBuf> {
     let mut paths = settings.paths.clone();
-    let there = distinct(&settings.found).filter(|log| rotated::files(&log.path).map_or(true, |files| !files.is_empty()));
+    let there = distinct(&settings.found).filter(|log| rotated_files::files(&log.path).map_or(true, |files| !files.is_empty()));
     push_new(&mut paths, there.map(|log| log.path.clone()));
     if paths.is_empty() { logs(settings) } else { paths }
 }
@@ -55,26 +55,26 @@ pub(super) fn formats(settings: &ScanSettings) -> Result<Formats, UnknownFormat>
         let (text, compile_format) = compile_format(&log.format)?;
         Some((log.path.clone(), text, compile_format.ok()))
     });
-    let formats = Formats::of(&settings.formats)?.with_logs(logs, rotated::belongs)?;
+    let formats = Formats::new(&settings.formats)?.with_logs(logs, rotated_files::belongs)?;
     Ok(match &settings.client.origin {
-        Some(origin) => formats.with_origin(origin.clone()),
+        Some(origin) => formats.with_client_ip_source(origin.clone()),
         None => formats,
     })
 }
 
 /// Compiles a configured format; `None` if it has a name.
-fn compile_format(format: &FormatText) -> Option<(String, Result<Plan, FormatError>)> {
+fn compile_format(format: &ConfiguredFormat) -> Option<(String, Result<FormatLineParser, FormatError>)> {
     match format {
-        FormatText::Nginx { escape, text } => {
+        ConfiguredFormat::Nginx { escape, text } => {
             let (written, escape) = match escape {
-                Escape::Default => (text.clone(), NginxEscape::Default),
-                Escape::Json => (format!("escape=json '{text}'"), NginxEscape::Json),
-                Escape::None => (format!("escape=none '{text}'"), NginxEscape::None),
+                LogFormatEscape::Default => (text.clone(), NginxEscape::Default),
+                LogFormatEscape::Json => (format!("escape=json '{text}'"), NginxEscape::Json),
+                LogFormatEscape::None => (format!("escape=none '{text}'"), NginxEscape::None),
             };
-            Some((written, Plan::nginx(text, escape)))
+            Some((written, FormatLineParser::nginx(text, escape)))
         }
-        FormatText::Apache(text) => Some((text.clone(), Plan::apache(text))),
-        FormatText::Named(_) => None,
+        ConfiguredFormat::Apache(text) => Some((text.clone(), FormatLineParser::apache(text))),
+        ConfiguredFormat::Named(_) => None,
     }
 }
 
@@ -89,15 +89,15 @@ pub(super) fn print_skipped(settings: &ScanSettings) {
 fn is_error_log(settings: &ScanSettings, file: &Path) -> bool {
     // Some configurations write both logs into one file.
     let is_access_log = |log: &&PathBuf| settings.found.iter().any(|found| found.path == **log);
-    settings.error_logs.iter().filter(|log| !is_access_log(log)).any(|log| rotated::belongs(log, file))
+    settings.error_logs.iter().filter(|log| !is_access_log(log)).any(|log| rotated_files::belongs(log, file))
 }
 
-fn missing_log_notice(log: &Found) -> String {
+fn missing_log_notice(log: &ConfiguredLog) -> String {
     format!("{}: configured in {}, but does not exist yet; left out", log.path.display(), log.from)
 }
 
 /// Each path once: a log may have several formats.
-fn distinct(found: &[Found]) -> impl Iterator<Item = &Found> {
+fn distinct(found: &[ConfiguredLog]) -> impl Iterator<Item = &ConfiguredLog> {
     found.iter().enumerate().filter(|(at, log)| !found[..*at].iter().any(|other| other.path == log.path)).map(|(_, log)| log)
 }
 

@@ -5,17 +5,17 @@ use std::time::Duration;
 
 use ipnet::IpNet;
 
-use crate::client::{Origin, Prefix};
+use crate::client::{ClientIpSource, Ipv6Prefix};
 use crate::finding::Severity;
 use crate::formats::FormatChoice;
-use crate::input::newer::Newer;
-use crate::input::{Mmap, rotated};
+use crate::input::exclude::NewerThan;
+use crate::input::{Mmap, rotated_files};
 use crate::record::Outcome;
-use crate::render::{By, Color, Format};
+use crate::render::{Color, GroupBy, OutputFormat};
 use crate::report_store::Retention;
 use crate::rules::RuleChoice;
-use crate::server_config::Found;
-use crate::time::{Bound, Cut};
+use crate::server_config::ConfiguredLog;
+use crate::time::{PeriodRule, TimeBound};
 
 /// The settings of `scan`, which other commands share.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,17 +24,17 @@ pub struct ScanSettings {
     /// Files, folders, globs and `-`; empty for standard input, unless `found` has logs.
     pub paths: Vec<PathBuf>,
     /// Files last modified before this are left out.
-    pub newer_than: Option<Newer>,
+    pub newer_than: Option<NewerThan>,
     /// The logs from server configurations, with their formats.
-    pub found: Vec<Found>,
+    pub found: Vec<ConfiguredLog>,
     /// The error logs from these configurations. They are not read, even if a glob matches them.
     pub error_logs: Vec<PathBuf>,
     /// What was skipped or is odd in these configurations, as sentences that are not sanitized.
     pub config_notices: Vec<String>,
     /// The output format.
-    pub format: Format,
+    pub format: OutputFormat,
     /// The rows of a CSV, or the only section of a table; `None` for all sections.
-    pub by: Option<By>,
+    pub by: Option<GroupBy>,
     /// All sections of a table.
     pub full: bool,
     /// The output file; `None` is standard output.
@@ -54,9 +54,9 @@ pub struct ScanSettings {
     /// Reports only these outcomes; all if empty.
     pub outcomes: Vec<Outcome>,
     /// Lines before this are skipped.
-    pub since: Option<Bound>,
+    pub since: Option<TimeBound>,
     /// Lines from this time on are skipped.
-    pub until: Option<Bound>,
+    pub until: Option<TimeBound>,
     /// Rows in each section; `None` is the default of the format.
     pub top: Option<usize>,
     /// Exit code 1 if a finding has at least this severity.
@@ -81,11 +81,11 @@ pub struct ScanSettings {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClientSettings {
     /// The field with the client's address if a proxy writes the log; `None` uses the logged client.
-    pub origin: Option<Origin>,
+    pub origin: Option<ClientIpSource>,
     /// The networks of trusted proxies. Their addresses in that field are skipped, and they are never block candidates.
     pub trusted: Vec<IpNet>,
     /// The length of the IPv6 prefix that counts as one client; `None` for single addresses.
-    pub prefix: Option<Prefix>,
+    pub prefix: Option<Ipv6Prefix>,
     /// How clients are hidden.
     pub anonymize: Option<Anonymize>,
     /// Whether secrets in targets are masked.
@@ -103,8 +103,8 @@ pub enum Anonymize {
 
 impl ScanSettings {
     /// The configured logs that this file belongs to, directly or by rotation: several if the log has several formats.
-    pub fn named<'a>(&'a self, file: &Path) -> impl Iterator<Item = &'a Found> {
-        self.found.iter().filter(move |log| rotated::belongs(&log.path, file))
+    pub fn named<'a>(&'a self, file: &Path) -> impl Iterator<Item = &'a ConfiguredLog> {
+        self.found.iter().filter(move |log| rotated_files::belongs(&log.path, file))
     }
 }
 
@@ -174,7 +174,7 @@ pub struct ReportSettings {
     /// The folder of the report folders; set if anything is written.
     pub out: Option<PathBuf>,
     /// Writes a folder for each of these periods of the log's time, instead of one for each run.
-    pub cut: Option<Cut>,
+    pub cut: Option<PeriodRule>,
     /// Writes a folder even if there is nothing new.
     pub always: bool,
     /// Which folders to keep.
@@ -218,7 +218,7 @@ pub struct ReportFilterSettings {
     /// Reports only these outcomes; all if empty.
     pub outcomes: Vec<Outcome>,
     /// The output format.
-    pub format: Format,
+    pub format: OutputFormat,
     /// Rows in each section; `None` is the default of the format.
     pub top: Option<usize>,
     /// The output file; `None` is standard output.
@@ -235,7 +235,7 @@ pub struct MergeSettings {
     /// The reports, or their folders; `-` is standard input.
     pub reports: Vec<PathBuf>,
     /// The rows of a CSV, or the only section of a table; `None` for all sections.
-    pub by: Option<By>,
+    pub by: Option<GroupBy>,
     /// All sections of a table.
     pub full: bool,
     /// Exit code 1 if a finding has at least this severity.

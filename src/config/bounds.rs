@@ -12,7 +12,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde::Deserialize;
 
 use super::value::Spelled;
-use crate::time::Bound;
+use crate::time::TimeBound;
 
 const EPOCH: DateTime = DateTime::constant(1970, 1, 1, 0, 0, 0, 0);
 
@@ -26,7 +26,7 @@ pub struct When {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Point {
-    Fixed(Bound),
+    Fixed(TimeBound),
     /// Seconds before the start of the run.
     Ago(i64),
 }
@@ -34,10 +34,10 @@ enum Point {
 impl When {
     /// The bound, for a run that started `now` seconds after 1970-01-01T00:00:00Z.
     #[must_use]
-    pub fn bound(&self, now: i64) -> Bound {
+    pub fn bound(&self, now: i64) -> TimeBound {
         match self.point {
             Point::Fixed(bound) => bound,
-            Point::Ago(seconds) => Bound::Instant(now.saturating_sub(seconds)),
+            Point::Ago(seconds) => TimeBound::Instant(now.saturating_sub(seconds)),
         }
     }
 }
@@ -48,8 +48,8 @@ impl When {
     #[must_use]
     pub fn instant(&self, now: i64, zone: Option<&TimeZone>) -> i64 {
         let local = match self.bound(now) {
-            Bound::Instant(seconds) => return seconds,
-            Bound::Local(seconds) => seconds,
+            TimeBound::Instant(seconds) => return seconds,
+            TimeBound::Local(seconds) => seconds,
         };
         let there = EPOCH.checked_add(SignedDuration::from_secs(local)).ok();
         let instant = zone.zip(there).and_then(|(zone, there)| zone.to_ambiguous_timestamp(there).compatible().ok());
@@ -103,7 +103,7 @@ fn age(text: &str) -> Option<Point> {
 fn fixed(text: &str) -> Option<Point> {
     if let Ok(instant) = text.parse::<Timestamp>() {
         let up = i64::from(instant.subsec_nanosecond() > 0);
-        return Some(Point::Fixed(Bound::Instant(instant.as_second() + up)));
+        return Some(Point::Fixed(TimeBound::Instant(instant.as_second() + up)));
     }
     // What follows the date must be a time and nothing else: jiff would pass over an offset or a zone here.
     if text.get(10..).is_none_or(|rest| rest.contains(['+', '-', 'Z', 'z', '['])) {
@@ -111,14 +111,14 @@ fn fixed(text: &str) -> Option<Point> {
     }
     let since_epoch = text.parse::<DateTime>().ok()?.duration_since(EPOCH);
     let up = i64::from(since_epoch.subsec_nanos() > 0);
-    Some(Point::Fixed(Bound::Local(since_epoch.as_secs() + up)))
+    Some(Point::Fixed(TimeBound::Local(since_epoch.as_secs() + up)))
 }
 
 /// Whether no line can lie between the two. A wall-clock time and an instant cannot be compared.
 #[must_use]
-pub fn is_empty(since: Bound, until: Bound) -> bool {
+pub fn is_empty(since: TimeBound, until: TimeBound) -> bool {
     match (since, until) {
-        (Bound::Local(from), Bound::Local(to)) | (Bound::Instant(from), Bound::Instant(to)) => from >= to,
+        (TimeBound::Local(from), TimeBound::Local(to)) | (TimeBound::Instant(from), TimeBound::Instant(to)) => from >= to,
         _ => false,
     }
 }
@@ -132,31 +132,31 @@ mod tests {
     /// 2026-11-01T00:00:00Z.
     const FIRST: i64 = 1_793_491_200;
 
-    fn bound(text: &str) -> Option<Bound> {
+    fn bound(text: &str) -> Option<TimeBound> {
         text.parse::<When>().ok().map(|when| when.bound(NOW))
     }
 
     #[test]
     fn dates_and_times_without_offset_are_local() {
-        assert_eq!(bound("2026-11-01"), Some(Bound::Local(FIRST)));
-        assert_eq!(bound("2026-11-01T08:00"), Some(Bound::Local(FIRST + 8 * 3_600)));
-        assert_eq!(bound("2026-11-01 08:00:30"), Some(Bound::Local(FIRST + 8 * 3_600 + 30)));
-        assert_eq!(bound("2026-11-01T08:00:30.5"), Some(Bound::Local(FIRST + 8 * 3_600 + 31)));
-        assert_eq!(bound("1969-12-31T23:59:59"), Some(Bound::Local(-1)));
+        assert_eq!(bound("2026-11-01"), Some(TimeBound::Local(FIRST)));
+        assert_eq!(bound("2026-11-01T08:00"), Some(TimeBound::Local(FIRST + 8 * 3_600)));
+        assert_eq!(bound("2026-11-01 08:00:30"), Some(TimeBound::Local(FIRST + 8 * 3_600 + 30)));
+        assert_eq!(bound("2026-11-01T08:00:30.5"), Some(TimeBound::Local(FIRST + 8 * 3_600 + 31)));
+        assert_eq!(bound("1969-12-31T23:59:59"), Some(TimeBound::Local(-1)));
     }
 
     #[test]
     fn times_with_offset_are_instants() {
-        assert_eq!(bound("2026-11-01T08:00:00Z"), Some(Bound::Instant(FIRST + 8 * 3_600)));
-        assert_eq!(bound("2026-11-01T08:00:00+01:00"), Some(Bound::Instant(FIRST + 7 * 3_600)));
-        assert_eq!(bound("2026-11-01T08:00:00.001-00:30"), Some(Bound::Instant(FIRST + 8 * 3_600 + 1_801)));
-        assert_eq!(bound("1969-12-31T23:59:59.5Z"), Some(Bound::Instant(0)));
+        assert_eq!(bound("2026-11-01T08:00:00Z"), Some(TimeBound::Instant(FIRST + 8 * 3_600)));
+        assert_eq!(bound("2026-11-01T08:00:00+01:00"), Some(TimeBound::Instant(FIRST + 7 * 3_600)));
+        assert_eq!(bound("2026-11-01T08:00:00.001-00:30"), Some(TimeBound::Instant(FIRST + 8 * 3_600 + 1_801)));
+        assert_eq!(bound("1969-12-31T23:59:59.5Z"), Some(TimeBound::Instant(0)));
     }
 
     #[test]
     fn ages_count_back_from_the_start_of_the_run() {
         for (text, seconds) in [("90s", 90), ("30m", 1_800), ("24h", 86_400), ("7d", 604_800), ("2w", 1_209_600), ("0s", 0)] {
-            assert_eq!(bound(text), Some(Bound::Instant(NOW - seconds)), "{text}");
+            assert_eq!(bound(text), Some(TimeBound::Instant(NOW - seconds)), "{text}");
         }
     }
 
@@ -202,9 +202,9 @@ mod tests {
 
     #[test]
     fn only_bounds_of_a_kind_are_compared() {
-        assert!(is_empty(Bound::Local(1), Bound::Local(1)));
-        assert!(is_empty(Bound::Instant(2), Bound::Instant(1)));
-        assert!(!is_empty(Bound::Instant(1), Bound::Instant(2)));
-        assert!(!is_empty(Bound::Local(2), Bound::Instant(1)));
+        assert!(is_empty(TimeBound::Local(1), TimeBound::Local(1)));
+        assert!(is_empty(TimeBound::Instant(2), TimeBound::Instant(1)));
+        assert!(!is_empty(TimeBound::Instant(1), TimeBound::Instant(2)));
+        assert!(!is_empty(TimeBound::Local(2), TimeBound::Instant(1)));
     }
 }

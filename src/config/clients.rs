@@ -11,7 +11,7 @@ use thiserror::Error;
 use super::value::{Anonymity, Field, PrefixBits, Proxies};
 use crate::block;
 use crate::cli::client::ClientArgs;
-use crate::client::Origin;
+use crate::client::ClientIpSource;
 use crate::commands::message::sanitized;
 use crate::commands::{Anonymize, ClientSettings};
 
@@ -92,11 +92,11 @@ pub(super) fn anonymize(asked: Option<Anonymity>) -> Option<Anonymize> {
 }
 
 /// Without a proxy, whoever asks could write any address into the field himself.
-fn origin(field: &Field, trusted: &[IpNet]) -> Result<Origin, ClientError> {
+fn origin(field: &Field, trusted: &[IpNet]) -> Result<ClientIpSource, ClientError> {
     if trusted.is_empty() {
         return Err(ClientError::NoProxy(sanitized(field.name())));
     }
-    Ok(Origin::new(field.name(), trusted))
+    Ok(ClientIpSource::new(field.name(), trusted))
 }
 
 fn networks(given: &[Proxies]) -> Result<Vec<IpNet>, ClientError> {
@@ -146,7 +146,7 @@ mod tests {
         };
         let read = list("# ours\n10.0.0.0/8 # inside\n\n  2001:db8::/32\r\n").expect("fine");
         assert_eq!(read.trusted.len(), 3);
-        assert_eq!(read.origin.expect("asked for").real(b"2001:db8::1", b"203.0.113.5"), b"203.0.113.5");
+        assert_eq!(read.origin.expect("asked for").resolve(b"2001:db8::1", b"203.0.113.5"), b"203.0.113.5");
         for (text, part) in [
             ("10.0.0.0/8\nproxy.example", "proxies.txt:2: 'proxy.example' is no address"),
             ("0.0.0.0/0", "proxies.txt:1: '0.0.0.0/0' is every address"),

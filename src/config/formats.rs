@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use super::value::Spelled;
 use crate::commands::message::sanitized;
-use crate::formats::{FormatChoice, Formats, Meaning};
+use crate::formats::{FieldKind, FormatChoice, Formats};
 
 /// A word of `--log-format`: `auto`, a name, or the string of an nginx `log_format` or an Apache `LogFormat`.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -27,8 +27,8 @@ impl FromStr for FormatText {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let choice = FormatChoice { asked: Some(text.to_owned()), fields: Vec::new() };
-        Formats::of(&choice).map(|_| Self(text.to_owned())).map_err(|error| sanitized(&error.to_string()))
+        let choice = FormatChoice { requested: Some(text.to_owned()), fields: Vec::new() };
+        Formats::new(&choice).map(|_| Self(text.to_owned())).map_err(|error| sanitized(&error.to_string()))
     }
 }
 
@@ -37,7 +37,7 @@ impl FromStr for FormatText {
 #[serde(try_from = "Spelled")]
 pub struct FieldKey {
     /// What it means.
-    pub meaning: Meaning,
+    pub meaning: FieldKind,
     /// The key; `request.uri` is the key `uri` of the map `request`.
     pub key: String,
 }

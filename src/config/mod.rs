@@ -35,12 +35,12 @@ use crate::commands::{
 };
 use crate::finding::Severity;
 use crate::formats::FormatChoice;
-use crate::input::newer::Newer;
+use crate::input::exclude::NewerThan;
 use crate::input::read::MAX_LINE;
-use crate::render::Format;
+use crate::render::OutputFormat;
 use crate::report_store::Retention;
 use crate::rules::RuleChoice;
-use crate::time::{Bound, Cut, Unit};
+use crate::time::{PeriodRule, PeriodUnit, TimeBound};
 
 /// Report from this level on where nothing else is said.
 pub const MIN_SEVERITY: Severity = Severity::Low;
@@ -87,7 +87,7 @@ pub fn settings(asked: ScanArgs, here: &Surroundings) -> Result<ScanSettings, Er
     let logs = servers::logs(&asked.input)?;
     let (since, until) = bounds(&asked, here.now)?;
     let quiet = asked.quiet();
-    let newer = |when: bounds::When| Newer { spelled: when.to_string(), from: when.instant(here.now, here.zone.as_ref()) };
+    let newer = |when: bounds::When| NewerThan { as_typed: when.to_string(), since: when.instant(here.now, here.zone.as_ref()) };
     let ScanArgs { input, rules, client, selection, output, performance, other: _ } = asked;
     Ok(ScanSettings {
         paths: input.paths,
@@ -124,7 +124,7 @@ pub fn settings(asked: ScanArgs, here: &Surroundings) -> Result<ScanSettings, Er
 #[must_use]
 pub fn format_choice(format: Option<FormatText>, fields: Vec<FieldKey>) -> FormatChoice {
     let fields = fields.into_iter().map(|FieldKey { meaning, key }| (meaning, key)).collect();
-    FormatChoice { asked: format.and_then(FormatText::asked), fields }
+    FormatChoice { requested: format.and_then(FormatText::asked), fields }
 }
 
 /// What `explain` is asked: the line, the rule that is meant, the log that answers are graded by, and what a scan would be told.
@@ -169,7 +169,7 @@ pub fn formats_settings(paths: Vec<PathBuf>, asked: ScanArgs) -> FormatsSettings
 /// Those of a scan, [`Error::NoNdjson`], [`Error::OnePlace`].
 pub fn learn_settings(asked: ScanArgs, own: LearnOwnArgs, here: &Surroundings) -> Result<LearnSettings, Error> {
     let scan = settings(asked, here)?;
-    if scan.format == Format::Ndjson {
+    if scan.format == OutputFormat::Ndjson {
         return Err(Error::NoNdjson);
     }
     if let Some(file) = &own.emit_rules {
@@ -188,7 +188,7 @@ pub fn learn_settings(asked: ScanArgs, own: LearnOwnArgs, here: &Surroundings) -
 ///
 /// [`Error::NothingToFollow`], [`Error::OnlyLive`].
 pub fn follow_settings(asked: ScanArgs, own: OwnArgs, here: &Surroundings) -> Result<FollowSettings, Error> {
-    if matches!(asked.output.format, Some(Format::Csv | Format::Json)) {
+    if matches!(asked.output.format, Some(OutputFormat::Csv | OutputFormat::Json)) {
         return Err(Error::OnlyLive);
     }
     if asked.input.names_nothing() || asked.input.paths.iter().any(|path| path == Path::new("-")) {
@@ -198,7 +198,7 @@ pub fn follow_settings(asked: ScanArgs, own: OwnArgs, here: &Surroundings) -> Re
     let OwnArgs { state, follow: own, .. } = own;
     let given_or = |span: Option<value::Span>, default: Duration| span.map_or(default, value::Span::duration);
     Ok(FollowSettings {
-        ndjson: scan.format == Format::Ndjson,
+        ndjson: scan.format == OutputFormat::Ndjson,
         scan,
         state: state_settings(state),
         poll: own.poll.unwrap_or(false),
@@ -237,8 +237,8 @@ pub fn report_settings(asked: ScanArgs, own: OwnArgs, here: &Surroundings) -> Re
         return Err(Error::NoOut);
     }
     let unit = match (own.daily.unwrap_or(false), own.hourly.unwrap_or(false)) {
-        (_, true) => Some(Unit::Hour),
-        (true, _) => Some(Unit::Day),
+        (_, true) => Some(PeriodUnit::Hour),
+        (true, _) => Some(PeriodUnit::Day),
         _ => None,
     };
     if unit.is_none() && own.timezone.is_some() {
@@ -247,7 +247,7 @@ pub fn report_settings(asked: ScanArgs, own: OwnArgs, here: &Surroundings) -> Re
     if unit.is_some() {
         clients::check_periods(&asked.client)?;
     }
-    let cut = unit.map(|unit| Cut::new(unit, own.timezone.as_deref())).transpose().map_err(Error::Zone)?;
+    let cut = unit.map(|unit| PeriodRule::new(unit, own.timezone.as_deref())).transpose().map_err(Error::Zone)?;
     Ok(ReportSettings {
         // Standard input is none of its inputs.
         scan: settings(asked, &Surroundings { stdin_is_given: true, ..here.clone() })?,
@@ -299,7 +299,7 @@ fn retold_settings(command: &'static str, asked: ScanArgs) -> Result<ReportFilte
     let quiet = asked.quiet();
     let ScanArgs { rules, client, selection, output, .. } = asked;
     let format = output.format.unwrap_or_default();
-    if format == Format::Ndjson {
+    if format == OutputFormat::Ndjson {
         return Err(Error::NoLines(command));
     }
     Ok(ReportFilterSettings {
@@ -329,7 +329,7 @@ pub fn rule_choice(asked: RuleArgs) -> RuleChoice {
     }
 }
 
-fn bounds(asked: &ScanArgs, now: i64) -> Result<(Option<Bound>, Option<Bound>), Error> {
+fn bounds(asked: &ScanArgs, now: i64) -> Result<(Option<TimeBound>, Option<TimeBound>), Error> {
     let (from, to) = (asked.selection.since.as_ref(), asked.selection.until.as_ref());
     let (since, until) = (from.map(|w| w.bound(now)), to.map(|w| w.bound(now)));
     if let (Some(from), Some(to), Some(since), Some(until)) = (from, to, since, until)

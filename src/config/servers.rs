@@ -5,24 +5,24 @@ use std::path::{Path, PathBuf};
 use super::Error;
 use crate::cli::scan::InputArgs;
 use crate::commands::message::sanitized;
-use crate::server_config::{self, Logs, ServerError};
+use crate::server_config::{self, ConfiguredLogs, ServerConfigError};
 
 /// The word for wherever packages put the configuration.
 pub(super) const AUTO: &str = "auto";
 
 /// The logs of all servers that are named.
-pub(super) fn logs(asked: &InputArgs) -> Result<Logs, Error> {
-    let mut all = Logs::default();
+pub(super) fn logs(asked: &InputArgs) -> Result<ConfiguredLogs, Error> {
+    let mut all = ConfiguredLogs::default();
     if let Some(conf) = &asked.from_nginx {
-        take(&mut all, server_config::nginx(&place(conf, &server_config::NGINX_PLACES)))?;
+        take(&mut all, server_config::read_nginx(&place(conf, &server_config::NGINX_CONFIG_PATHS)))?;
     }
     if let Some(conf) = &asked.from_apache {
-        take(&mut all, server_config::apache(&place(conf, &server_config::APACHE_PLACES)))?;
+        take(&mut all, server_config::read_apache(&place(conf, &server_config::APACHE_CONFIG_PATHS)))?;
     }
     Ok(all)
 }
 
-fn take(all: &mut Logs, logs: Result<Logs, ServerError>) -> Result<(), Error> {
+fn take(all: &mut ConfiguredLogs, logs: Result<ConfiguredLogs, ServerConfigError>) -> Result<(), Error> {
     let logs = logs.map_err(|error| Error::Server(sanitized(&error.to_string())))?;
     all.found.extend(logs.found);
     all.error_logs.extend(logs.error_logs);
@@ -35,7 +35,7 @@ fn place(conf: &Path, places: &[&str]) -> PathBuf {
     if conf.as_os_str() != AUTO {
         return conf.to_owned();
     }
-    server_config::first_of(places).unwrap_or_else(|| places.first().map(PathBuf::from).unwrap_or_default())
+    server_config::first_existing(places).unwrap_or_else(|| places.first().map(PathBuf::from).unwrap_or_default())
 }
 
 #[cfg(test)]
@@ -51,7 +51,7 @@ mod tests {
             let text = logs(&input).expect_err("missing").to_string();
             assert!(text.contains(part) && text.contains("gone\\x1b.conf: cannot read"), "{text}");
         }
-        assert_eq!(logs(&InputArgs::default()).expect("nothing"), Logs::default());
+        assert_eq!(logs(&InputArgs::default()).expect("nothing"), ConfiguredLogs::default());
         assert_eq!(place(Path::new(AUTO), &["/nowhere/a", "/dev/null/b"]), Path::new("/nowhere/a"));
     }
 }

@@ -8,7 +8,7 @@ use clap::{ArgAction, Args, FromArgMatches};
 use super::*;
 use crate::cli::report::ReportOwnArgs;
 use crate::input::Mmap;
-use crate::render::{Color, Format};
+use crate::render::{Color, OutputFormat};
 
 /// 2026-11-02T12:00:00Z.
 const NOW: i64 = 1_793_620_800;
@@ -171,7 +171,7 @@ fn every_own_flag_has_a_variable_and_a_key_and_changes_the_settings() {
 #[test]
 fn defaults_are_those_the_help_tells() {
     let settings = asked(&[], &[], "");
-    assert_eq!((settings.format, settings.by, settings.formats), (Format::Table, None, FormatChoice::default()));
+    assert_eq!((settings.format, settings.by, settings.formats), (OutputFormat::Table, None, FormatChoice::default()));
     assert_eq!((settings.top, settings.threads, settings.mmap, settings.color), (None, None, Mmap::Auto, Color::Auto));
     assert!(settings.progress && !settings.quiet && !settings.stats && !settings.rules.no_builtin);
     assert_eq!(settings.max_line, 1_048_576);
@@ -181,7 +181,7 @@ fn defaults_are_those_the_help_tells() {
 #[test]
 fn bounds_are_counted_from_the_start_of_the_run() {
     let settings = asked(&["--since", "24h", "--until", "2026-11-02T12:00:00Z"], &[], "");
-    assert_eq!((settings.since, settings.until), (Some(Bound::Instant(NOW - 86_400)), Some(Bound::Instant(NOW))));
+    assert_eq!((settings.since, settings.until), (Some(TimeBound::Instant(NOW - 86_400)), Some(TimeBound::Instant(NOW))));
     for (since, until) in [("1h", "2h"), ("2026-11-01", "2026-11-01"), ("1h", "2026-11-02T11:00:00Z")] {
         let refused = settings_of(&["--since", since, "--until", until], true);
         assert!(matches!(refused, Err(Error::NoTime { .. })), "{since} {until}");

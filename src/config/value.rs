@@ -12,7 +12,7 @@ use serde::Deserialize;
 
 use crate::block;
 use crate::cli::words;
-use crate::client::Prefix;
+use crate::client::Ipv6Prefix;
 use crate::commands::message::sanitized;
 use crate::finding::Severity;
 
@@ -193,12 +193,12 @@ impl FromStr for Field {
 /// Bits of an IPv6 address that make a client, from 32 to 128: `64`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "Spelled")]
-pub struct PrefixBits(Option<Prefix>);
+pub struct PrefixBits(Option<Ipv6Prefix>);
 
 impl PrefixBits {
     /// The prefix; `None` for 128, where each address is a client.
     #[must_use]
-    pub fn prefix(self) -> Option<Prefix> {
+    pub fn prefix(self) -> Option<Ipv6Prefix> {
         self.0
     }
 }
@@ -209,7 +209,7 @@ impl FromStr for PrefixBits {
     fn from_str(text: &str) -> Result<Self, String> {
         match text.strip_prefix('/').unwrap_or(text).parse() {
             Ok(128) => Ok(Self(None)),
-            bits => match bits.ok().and_then(Prefix::new) {
+            bits => match bits.ok().and_then(Ipv6Prefix::new) {
                 None => Err("no prefix of one client; type 64, which is what most customers get, or another from 32 to 128".to_owned()),
                 prefix => Ok(Self(prefix)),
             },
@@ -359,7 +359,7 @@ mod tests {
 
     #[test]
     fn how_clients_are_counted_and_hidden() {
-        let bits = |text: &str| text.parse().map(|bits: PrefixBits| bits.prefix().map(Prefix::bits));
+        let bits = |text: &str| text.parse().map(|bits: PrefixBits| bits.prefix().map(Ipv6Prefix::bits));
         assert_eq!((bits("64"), bits("/48"), bits("128")), (Ok(Some(64)), Ok(Some(48)), Ok(None)));
         for wrong in ["", "0", "31", "129", "-64", "/", "64/"] {
             assert!(bits(wrong).is_err_and(|why| why.contains("64")), "{wrong}");

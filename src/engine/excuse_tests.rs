@@ -141,7 +141,7 @@ fn no_header_hides_an_answer_or_a_payload() {
     let (mut tried, mut wrong) = (0, BTreeSet::new());
     for (number, rule, written) in telling() {
         let statuses = if carries(written) { [ANSWERED.as_slice(), &[Some(404), Some(403)]].concat() } else { ANSWERED.to_vec() };
-        for (case, status) in rule.hits.iter().flat_map(|case| statuses.iter().map(move |status| (case, *status))) {
+        for (case, status) in rule.must_match.iter().flat_map(|case| statuses.iter().map(move |status| (case, *status))) {
             for referer in REFERERS {
                 let unknown = Case { referer: Some("zz".into()), ..case.clone() };
                 if asker.matches(number, &unknown, status) {
@@ -174,15 +174,15 @@ fn nothing_added_to_a_query_hides_an_answer_or_a_payload() {
     let mut asker = Asker::new();
     let (mut tried, mut wrong) = (0, BTreeSet::new());
     for (number, rule, written) in telling() {
-        // What the rule excuses by itself: the queries of its misses.
-        let own = rule.misses.iter().filter_map(|case| {
+        // What the rule excuses by itself: the queries of its must_not_match cases.
+        let own = rule.must_not_match.iter().filter_map(|case| {
             let excuses = !written.unless.words.is_empty() || written.unless.regex.is_some();
             let target = case.request.rsplit_once(" HTTP/")?.0;
             excuses.then(|| target.split_once('?').map(|(_, query)| query.to_owned()))?
         });
         let added: Vec<String> = added.iter().cloned().chain(own).collect();
         let statuses = if carries(written) { [ANSWERED.as_slice(), &[Some(404)]].concat() } else { ANSWERED.to_vec() };
-        for (case, status) in rule.hits.iter().flat_map(|case| statuses.iter().map(move |status| (case, *status))) {
+        for (case, status) in rule.must_match.iter().flat_map(|case| statuses.iter().map(move |status| (case, *status))) {
             // A pattern may say how a query ends; that hides nothing by what it ends with.
             if !with_query(case, "zz=1").is_some_and(|case| asker.matches(number, &case, status)) {
                 continue;

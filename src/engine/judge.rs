@@ -17,11 +17,11 @@ use super::{Matcher, Scratch};
 use crate::client::Client;
 use crate::fetch::fetch;
 use crate::finding::Findings;
-use crate::formats::hole::nuls_within;
+use crate::formats::bytes::nuls_within;
 use crate::formats::{Frame, LogFormat};
 use crate::names::Names;
 use crate::rules::{AllowList, RuleSet};
-use crate::time::{Bound, LogTime, Packed};
+use crate::time::{LogTime, PackedTime, TimeBound};
 
 /// What a run is asked to look at and to keep.
 #[derive(Debug, Clone)]
@@ -29,9 +29,9 @@ pub struct Scope {
     /// The only format of the log; `None` for any.
     pub format: Option<LogFormat>,
     /// Lines before this are not looked at.
-    pub since: Option<Bound>,
+    pub since: Option<TimeBound>,
     /// Lines from this on are not looked at.
-    pub until: Option<Bound>,
+    pub until: Option<TimeBound>,
     /// Requests that are not kept, only counted.
     pub allow: AllowList,
     /// The longest line that is looked at, in bytes.
@@ -60,12 +60,12 @@ struct Request<'t> {
     line: Option<&'t [u8]>,
     place: Place,
     frame: Frame<'t>,
-    time: Option<Packed>,
+    time: Option<PackedTime>,
 }
 
 impl Request<'_> {
     fn time(&self) -> Option<LogTime> {
-        self.time.map(Packed::time)
+        self.time.map(PackedTime::time)
     }
 }
 
@@ -184,12 +184,12 @@ impl<'a> Judge<'a> {
     }
 
     /// Whether a line lies between `--since` and `--until`; one without a time does, and is counted.
-    fn in_window(&self, time: Option<Packed>, findings: &mut Findings) -> bool {
+    fn in_window(&self, time: Option<PackedTime>, findings: &mut Findings) -> bool {
         let Scope { since, until, .. } = self.scope;
         if since.is_none() && until.is_none() {
             return true;
         }
-        let Some(time) = time.map(Packed::time) else {
+        let Some(time) = time.map(PackedTime::time) else {
             findings.without_time += 1;
             return true;
         };

@@ -8,11 +8,11 @@ use super::index::Index;
 use super::memory::Memory;
 use super::unlisted::Numberer;
 use crate::finding::{Findings, RuleId, Windows};
-use crate::formats::Sheet;
+use crate::formats::FrameBuffer;
 use crate::names::Names;
 use crate::normalize::{Normalizer, Reader};
 use crate::rules::Marks;
-use crate::time::{ClfClock, Span};
+use crate::time::{ClfTimeParser, TimeSpan};
 
 /// Buffers and memory of one worker.
 #[derive(Debug, Default)]
@@ -23,12 +23,12 @@ pub struct Scratch {
     pub(super) memory: Memory,
     pub(super) index: Index,
     /// What lines of other formats say.
-    pub(super) sheet: Sheet,
+    pub(super) sheet: FrameBuffer,
     /// The line of a hit, where nobody has written it down yet.
     pub(super) line: Vec<u8>,
-    pub(super) clock: ClfClock,
+    pub(super) clock: ClfTimeParser,
     /// Times of the lines of a run.
-    pub(super) span: Span,
+    pub(super) span: TimeSpan,
     /// What each list of rules comes to.
     pub(super) readings: Vec<Option<Reading>>,
     pub(super) unlisted: Numberer,

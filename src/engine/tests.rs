@@ -22,8 +22,8 @@ fn every_rule_hits_and_misses_as_it_says() {
     let mut scratch = Scratch::default();
     let mut wrong = Vec::new();
     for (number, rule) in rules.rules().iter().enumerate() {
-        for (cases, expected) in [(&rule.hits, true), (&rule.misses, false)] {
-            assert!(cases.len() >= 2, "{}: two hits and two misses each", rule.id);
+        for (cases, expected) in [(&rule.must_match, true), (&rule.must_not_match, false)] {
+            assert!(cases.len() >= 2, "{}: at least two cases of each kind", rule.id);
             for case in cases {
                 let verdict = matcher.lone_verdict(&case.record(), &mut scratch);
                 if scratch.rules(verdict).iter().any(|id| usize::from(id.0) == number) != expected {
@@ -131,7 +131,7 @@ fn what_is_explained_is_what_matches() {
     let rules = builtin();
     let (matcher, explainer) = (Matcher::new(rules), Explainer::new(rules, Severity::Info, &[]));
     let mut scratch = Scratch::default();
-    for case in rules.rules().iter().flat_map(|rule| rule.hits.iter().chain(&rule.misses)) {
+    for case in rules.rules().iter().flat_map(|rule| rule.must_match.iter().chain(&rule.must_not_match)) {
         let verdict = matcher.lone_verdict(&case.record(), &mut scratch);
         assert_eq!(explained(&explainer, &Probe::of_record(&case.record())), scratch.rules(verdict), "{case:?}");
         let line = format!(r#"x "{}" "{}""#, case.request, case.user_agent.as_deref().unwrap_or_default());
@@ -159,7 +159,7 @@ fn any_probe() -> impl Strategy<Value = (String, Option<String>, Option<String>,
     let cases: Vec<_> = builtin()
         .rules()
         .iter()
-        .flat_map(|rule| &rule.hits)
+        .flat_map(|rule| &rule.must_match)
         .map(|case| (case.request.clone(), piece(&case.referer), piece(&case.user_agent)))
         .collect();
     let pick = || prop::sample::select(cases.clone());

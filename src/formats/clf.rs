@@ -13,8 +13,8 @@
 use memchr::{memchr, memchr_iter, memrchr};
 
 use super::LogFormat;
-use super::client_place::{is_doubtful, is_moved};
-use super::swar::marks_of_8;
+use super::bytes::marks_of_8;
+use super::client_position::{is_doubtful, is_moved};
 use crate::client::Client;
 use crate::record::Record;
 use crate::time::{CLF_TIME_LEN, LogTime};
@@ -54,7 +54,7 @@ impl<'a> Frame<'a> {
         let first = first_quote(open)?;
         let close = if is_end(line, open, first) { first } else { open + request_end_behind_quotes(&line[open..])? };
         let rest = &line[close + 2..];
-        // Asked of single fields, and before there is a frame: the fields of nearly all lines never leave the registers.
+        // RequestField of single fields, and before there is a frame: the fields of nearly all lines never leave the registers.
         if only.is_some_and(|format| !is_in(format, host.is_some(), rest)) {
             return None;
         }
@@ -350,7 +350,7 @@ fn short_number(text: [u8; 8]) -> Option<u64> {
     const SIXES: u64 = u64::from_le_bytes([6; 8]);
     const HIGH: u64 = u64::from_le_bytes([0xf0; 8]);
     let digits = marks_of_8(text, b' ').trailing_zeros() / 8;
-    // With as many zeros before them as there is room; neither none nor all of the eight are digits.
+    // With as many zeros before them as there is buffers; neither none nor all of the eight are digits.
     let missing = u64::BITS.checked_sub(digits * 8).filter(|&bits| bits > 0 && bits < u64::BITS)?;
     let values = (u64::from_le_bytes(text) << missing | ZEROS >> (u64::BITS - missing)) ^ ZEROS;
     // More than nine carries into the upper half of its byte; what carries further has a bit there already.

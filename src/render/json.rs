@@ -3,7 +3,6 @@
 //! The keys are a promise: additions only, and `schema_version` counts them. Holds nothing that differs between two runs
 //! over the same input, and builds no tree in memory: rows go out as they are met.
 
-pub(crate) mod diff;
 pub(crate) mod proposals;
 mod rows;
 
@@ -13,39 +12,42 @@ use std::io::{self, Write};
 use serde::{Serialize, Serializer};
 use serde_json::ser::Serializer as JsonSerializer;
 
-use self::rows::RowLines;
+use self::rows::RowLineFormatter;
 use super::grades;
-use crate::analysis::block_candidates::Block;
+use crate::analysis::block_candidates::BlockDecision;
+use crate::analysis::diff::DiffRow;
 use crate::analysis::labels::{self, first};
-use crate::analysis::model::{Allowed, AppSeen, Approximate, Campaign, Flood, Input, Key, Report, Row, Sample, Skipped, Soft404, Totals};
-use crate::analysis::snapshot::Told;
-use crate::client::Prefix;
+use crate::analysis::model::{
+    AllowedCount, AppSeen, Approximation, Campaign, FloodRow, InputSummary, Report, Row, RowKey, SampleRequest, SkipReason, Soft404, Totals,
+};
+use crate::analysis::snapshot::SnapshotJson;
+use crate::client::Ipv6Prefix;
 use crate::finding::Severity;
 use crate::record::Outcome;
-use crate::redact::mask::shown;
-use crate::redact::sanitize::text;
+use crate::redact::mask::redacted;
+use crate::redact::sanitize::escape;
 use crate::rules::RuleSet;
 use crate::time::LogTime;
 
 /// Counts the additions to the document.
-const SCHEMA_VERSION: u32 = 3;
+const SCHEMA_VERSION: u32 = 4;
 
 /// Who wrote it.
 const GENERATED_BY: &str = concat!("probewatch ", env!("CARGO_PKG_VERSION"));
 
 /// Writes the document, the first `top` rows of each list.
 pub(crate) fn write<W: Write>(report: &Report<'_>, top: Option<usize>, mut out: W) -> io::Result<()> {
-    let list = |rows| Rows { rules: report.rule_set, list: first(rows, top), blocks: None };
-    let document = Document {
+    let list = |rows| RowList { rules: report.rule_set, list: first(rows, top), blocks: None };
+    let document = ReportDocument {
         schema_version: SCHEMA_VERSION,
         generated_by: GENERATED_BY,
-        inputs: report.inputs.iter().map(input).collect(),
+        inputs: Inputs(&report.inputs),
         totals: totals(&report.totals),
         approximate: report.approximate.map(approximate),
         answered: list(&report.answered),
         uncertain: list(&report.uncertain),
         soft_404: report.soft_404.iter().map(soft_404).collect(),
-        clients: Rows { blocks: report.blocks.as_deref(), ..list(&report.clients) },
+        clients: RowList { blocks: report.blocks.as_deref(), ..list(&report.clients) },
         paths: list(&report.paths),
         rules: list(&report.rules),
         pairs: list(&report.pairs),
@@ -53,47 +55,56 @@ pub(crate) fn write<W: Write>(report: &Report<'_>, top: Option<usize>, mut out: 
         floods: first(&report.floods, top).iter().map(|one| flood(report.rule_set, one)).collect(),
         apps: report.apps.iter().map(app).collect(),
         allowed: report.allowed.iter().map(allowed).collect(),
-        machine: report.machine.as_ref().map(|machine| text(machine.as_bytes())),
+        log_host: report.log_host.as_ref().map(|host| escape(host.as_bytes())),
         period: report.period.as_deref(),
-        ipv6_prefix: report.prefix.map(Prefix::bits),
+        ipv6_prefix: report.prefix.map(Ipv6Prefix::bits),
         anonymized: report.hidden,
-        evidence: Told::of(report, top.is_none()),
+        evidence: SnapshotJson::new(report, top.is_none()),
     };
-    document.serialize(&mut JsonSerializer::with_formatter(&mut out, RowLines::default()))?;
+    document.serialize(&mut JsonSerializer::with_formatter(&mut out, RowLineFormatter::default()))?;
     out.write_all(b"\n")
 }
 
 #[derive(Serialize)]
-struct Document<'a> {
+struct ReportDocument<'a> {
     schema_version: u32,
     generated_by: &'static str,
-    inputs: Vec<InputObject<'a>>,
+    inputs: Inputs<'a>,
     totals: TotalsObject,
     approximate: Option<ApproximateObject>,
-    answered: Rows<'a>,
-    uncertain: Rows<'a>,
+    answered: RowList<'a>,
+    uncertain: RowList<'a>,
     soft_404: Vec<Soft404Object<'a>>,
-    clients: Rows<'a>,
-    paths: Rows<'a>,
-    rules: Rows<'a>,
-    pairs: Rows<'a>,
+    clients: RowList<'a>,
+    paths: RowList<'a>,
+    rules: RowList<'a>,
+    pairs: RowList<'a>,
     campaigns: Vec<CampaignObject<'a>>,
     floods: Vec<FloodObject<'a>>,
     apps: Vec<AppObject<'a>>,
     allowed: Vec<AllowedObject<'a>>,
-    machine: Option<Cow<'a, str>>,
+    log_host: Option<Cow<'a, str>>,
     period: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     ipv6_prefix: Option<u8>,
     #[serde(skip_serializing_if = "Option::is_none")]
     anonymized: Option<&'static str>,
-    evidence: Told<'a>,
+    evidence: SnapshotJson<'a>,
+}
+
+/// The inputs, each made when it is written: a folder may hold a hundred thousand.
+struct Inputs<'a>(&'a [InputSummary]);
+
+impl Serialize for Inputs<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.0.iter().map(input))
+    }
 }
 
 #[derive(Serialize)]
 struct InputObject<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
-    machine: Option<Cow<'a, str>>,
+    log_host: Option<Cow<'a, str>>,
     path: Cow<'a, str>,
     format: Option<Cow<'a, str>>,
     bytes: u64,
@@ -109,14 +120,14 @@ struct InputObject<'a> {
     last_time: Option<String>,
     problem: Option<Cow<'a, str>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    skipped_whole: Option<Skipped>,
+    skipped_whole: Option<SkipReason>,
 }
 
-fn input(input: &Input) -> InputObject<'_> {
+fn input(input: &InputSummary) -> InputObject<'_> {
     InputObject {
-        machine: input.machine.as_ref().map(|machine| text(machine.as_bytes())),
-        path: text(&input.path),
-        format: input.format.as_deref().map(|name| text(name.as_bytes())),
+        log_host: input.log_host.as_ref().map(|host| escape(host.as_bytes())),
+        path: escape(&input.path),
+        format: input.format.as_deref().map(|name| escape(name.as_bytes())),
         bytes: input.bytes,
         lines: input.lines,
         parsed: input.parsed,
@@ -128,7 +139,7 @@ fn input(input: &Input) -> InputObject<'_> {
         hits: input.hits,
         first_time: input.first_time.map(LogTime::rfc3339),
         last_time: input.last_time.map(LogTime::rfc3339),
-        problem: input.problem.as_ref().map(|problem| text(problem.as_bytes())),
+        problem: input.problem.as_ref().map(|problem| escape(problem.as_bytes())),
         skipped_whole: input.skipped_whole,
     }
 }
@@ -141,7 +152,7 @@ struct AppObject<'a> {
 }
 
 fn app<'a>(seen: &AppSeen<'a>) -> AppObject<'a> {
-    AppObject { app: seen.app, site: seen.site.map(shown), silenced: seen.silenced }
+    AppObject { app: seen.app, site: seen.site.map(redacted), silenced: seen.silenced }
 }
 
 #[derive(Serialize)]
@@ -152,9 +163,9 @@ struct AllowedObject<'a> {
     requests: u64,
 }
 
-fn allowed<'a>(entry: &Allowed<'a>) -> AllowedObject<'a> {
-    let Allowed { file, line, reason, requests } = *entry;
-    AllowedObject { file: text(file.as_bytes()), line, reason: text(reason.as_bytes()), requests }
+fn allowed<'a>(entry: &AllowedCount<'a>) -> AllowedObject<'a> {
+    let AllowedCount { file, line, reason, requests } = *entry;
+    AllowedObject { file: escape(file.as_bytes()), line, reason: escape(reason.as_bytes()), requests }
 }
 
 #[derive(Serialize)]
@@ -177,7 +188,7 @@ struct TotalsObject {
     uncertain: u64,
     soft_404: u64,
     without_time: u64,
-    outcomes: Outcomes,
+    outcomes: OutcomeCounts,
     severity: Option<Severity>,
 }
 
@@ -202,7 +213,7 @@ fn totals(totals: &Totals) -> TotalsObject {
         uncertain: totals.uncertain,
         soft_404: totals.soft_404,
         without_time: totals.without_time,
-        outcomes: Outcomes(totals.outcomes),
+        outcomes: OutcomeCounts(totals.outcomes),
         severity: totals.severity,
     }
 }
@@ -217,20 +228,20 @@ struct ApproximateObject {
     uncounted: u64,
 }
 
-fn approximate(bound: Approximate) -> ApproximateObject {
-    let Approximate { pairs, clients, requests, paths, rest_hits, uncounted } = bound;
+fn approximate(bound: Approximation) -> ApproximateObject {
+    let Approximation { pairs, clients, requests, paths, rest_hits, uncounted } = bound;
     ApproximateObject { pairs, clients, requests, paths, rest_hits, uncounted }
 }
 
 /// Rows that become objects one by one, while they are written.
-struct Rows<'a> {
+struct RowList<'a> {
     rules: &'a RuleSet,
     list: &'a [Row<'a>],
     /// What is known of each row's block.
-    blocks: Option<&'a [Block]>,
+    blocks: Option<&'a [BlockDecision]>,
 }
 
-impl Serialize for Rows<'_> {
+impl Serialize for RowList<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let known = |number| self.blocks.and_then(|blocks| blocks.get(number)).map(block);
         let row = |(number, row)| RowObject { block: known(number), ..row_object(self.rules, row) };
@@ -261,7 +272,7 @@ struct RowObject<'a> {
     other_requests: Option<u64>,
     first_time: Option<String>,
     last_time: Option<String>,
-    outcomes: Outcomes,
+    outcomes: OutcomeCounts,
     answered: u64,
     uncertain: u64,
     soft_404: u64,
@@ -282,7 +293,7 @@ struct BlockObject {
     network_probers: u64,
 }
 
-fn block(block: &Block) -> BlockObject {
+fn block(block: &BlockDecision) -> BlockObject {
     BlockObject {
         block_candidate: block.is_candidate(),
         block_reason: block.reason(),
@@ -305,7 +316,7 @@ fn row_object<'a>(rules: &'a RuleSet, row: &'a Row<'_>) -> RowObject<'a> {
         other_requests: of_client(row.other_requests),
         first_time: row.first_time.map(LogTime::rfc3339),
         last_time: row.last_time.map(LogTime::rfc3339),
-        outcomes: Outcomes(row.outcomes),
+        outcomes: OutcomeCounts(row.outcomes),
         answered: row.answered,
         uncertain: row.uncertain,
         soft_404: row.soft_404,
@@ -335,9 +346,9 @@ struct AnswerObject<'a> {
 }
 
 fn answer<'a>(row: &'a Row<'_>) -> Option<AnswerObject<'a>> {
-    let (Key::Answer(.., site), Some(detail)) = (row.key, &row.answer) else { return None };
+    let (RowKey::Answer(.., site), Some(detail)) = (row.key, &row.answer) else { return None };
     Some(AnswerObject {
-        site: shown(site),
+        site: redacted(site),
         status: detail.statuses.clone(),
         bytes: detail.bytes,
         method: detail.method.as_str(),
@@ -348,9 +359,9 @@ fn answer<'a>(row: &'a Row<'_>) -> Option<AnswerObject<'a>> {
 }
 
 /// Counts by the words of [`Outcome`], all of them always: a program need not ask which are there.
-struct Outcomes([u64; 8]);
+struct OutcomeCounts([u64; 8]);
 
-impl Serialize for Outcomes {
+impl Serialize for OutcomeCounts {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_map(Outcome::ALL.iter().map(|outcome| outcome.as_str()).zip(self.0))
     }
@@ -360,7 +371,7 @@ impl Serialize for Outcomes {
 struct SampleObject<'a> {
     id: String,
     #[serde(skip_serializing_if = "Option::is_none")]
-    machine: Option<Cow<'a, str>>,
+    log_host: Option<Cow<'a, str>>,
     source: Cow<'a, str>,
     line: u64,
     target: Cow<'a, str>,
@@ -369,16 +380,16 @@ struct SampleObject<'a> {
     user_agent: Option<Cow<'a, str>>,
 }
 
-fn sample<'a>(sample: &Sample<'a>) -> SampleObject<'a> {
+fn sample<'a>(sample: &SampleRequest<'a>) -> SampleObject<'a> {
     SampleObject {
         id: labels::id(sample.generation, sample.offset),
-        machine: sample.machine.map(|machine| text(machine.as_bytes())),
-        source: text(sample.source),
+        log_host: sample.log_host.map(|host| escape(host.as_bytes())),
+        source: escape(sample.source),
         line: sample.line,
-        target: shown(sample.target),
+        target: redacted(sample.target),
         status: sample.status,
-        host: sample.host.map(shown),
-        user_agent: sample.user_agent.map(shown),
+        host: sample.host.map(redacted),
+        user_agent: sample.user_agent.map(redacted),
     }
 }
 
@@ -394,7 +405,7 @@ struct Soft404Object<'a> {
 
 fn soft_404<'a>(site: &'a Soft404<'_>) -> Soft404Object<'a> {
     let Soft404 { hosts, paths, requests, .. } = *site;
-    Soft404Object { site: shown(site.site), hosts, reason: grades::reason(site.grade.reason), sizes: &site.sizes, paths, requests }
+    Soft404Object { site: redacted(site.site), hosts, reason: grades::reason(site.grade.reason), sizes: &site.sizes, paths, requests }
 }
 
 #[derive(Serialize)]
@@ -424,7 +435,7 @@ fn campaign<'a>(campaign: &'a Campaign<'_>) -> CampaignObject<'a> {
         last_time: campaign.last_time.map(LogTime::rfc3339),
         answered,
         severity,
-        sample_paths: campaign.sample_paths.iter().map(|path| shown(path)).collect(),
+        sample_paths: campaign.sample_paths.iter().map(|path| redacted(path)).collect(),
         sample: sample(&campaign.sample),
     }
 }
@@ -446,14 +457,14 @@ struct FloodObject<'a> {
     sample: SampleObject<'a>,
 }
 
-fn flood<'a>(rules: &'a RuleSet, flood: &'a Flood<'_>) -> FloodObject<'a> {
-    let Flood { severity, clients, paths, requests, minutes, floods, .. } = *flood;
+fn flood<'a>(rules: &'a RuleSet, flood: &'a FloodRow<'_>) -> FloodObject<'a> {
+    let FloodRow { severity, clients, paths, requests, minutes, floods, .. } = *flood;
     FloodObject {
         rule: &rules.rule(flood.rule).id,
         severity,
         client: flood.client.map(labels::client),
         method: flood.method.as_str(),
-        path: shown(flood.path),
+        path: redacted(flood.path),
         clients,
         paths,
         requests,
@@ -462,6 +473,39 @@ fn flood<'a>(rules: &'a RuleSet, flood: &'a Flood<'_>) -> FloodObject<'a> {
         last_minute: flood.last_minute.rfc3339(),
         floods,
         sample: sample(&flood.sample),
+    }
+}
+
+#[derive(Serialize)]
+struct DiffObject<'a> {
+    kind: &'static str,
+    key: &'a str,
+    change: &'static str,
+    severity: Severity,
+    hits_before: u64,
+    hits_after: u64,
+    status_after: Option<u16>,
+}
+
+/// Writes what differs between two reports as a list: the first `top` changes, a line each.
+pub(crate) fn write_diff<W: Write>(rows: &[DiffRow], top: Option<usize>, mut out: W) -> io::Result<()> {
+    out.write_all(b"[")?;
+    for (number, row) in first(rows, top).iter().enumerate() {
+        out.write_all(if number == 0 { b"\n  " } else { b",\n  " })?;
+        serde_json::to_writer(&mut out, &diff_object(row))?;
+    }
+    out.write_all(if first(rows, top).is_empty() { b"]\n" } else { b"\n]\n" })
+}
+
+fn diff_object(row: &DiffRow) -> DiffObject<'_> {
+    DiffObject {
+        kind: row.kind.as_str(),
+        key: &row.key,
+        change: row.change.as_str(),
+        severity: row.severity,
+        hits_before: row.before,
+        hits_after: row.after,
+        status_after: row.status,
     }
 }
 
@@ -509,7 +553,7 @@ mod tests {
             report.pairs[0].sample.source = &source;
             report.inputs[0].problem = Some(problem);
             let value: serde_json::Value = serde_json::from_str(&json(&report, None)).unwrap();
-            prop_assert_eq!(value["pairs"][0]["sample"]["target"].as_str().unwrap(), &*shown(&target));
+            prop_assert_eq!(value["pairs"][0]["sample"]["target"].as_str().unwrap(), &*redacted(&target));
             prop_assert_eq!(value["pairs"].as_array().unwrap().len(), report.pairs.len());
         }
     }

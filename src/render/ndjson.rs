@@ -1,7 +1,7 @@
-//! One JSON object a hit, a line each.
+//! Writes one JSON object per hit and line.
 //!
-//! The keys and their order are a promise: additions only, at the end. Every text is valid UTF-8 and lossless but for
-//! secrets: what could act on a reader is written out as `\xNN` or `\u{..}`.
+//! The keys and their order are stable: new keys come at the end. All text is valid UTF-8, with secrets masked and unsafe
+//! characters escaped as `\xNN` or `\u{..}`.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -9,16 +9,16 @@ use std::io::{self, Write};
 use serde::Serialize;
 
 use crate::analysis::labels;
-use crate::analysis::model::Hit;
+use crate::analysis::model::ReportedHit;
 use crate::finding::Severity;
-use crate::redact::mask::{shown, shown_decoded};
-use crate::redact::sanitize::text;
+use crate::redact::mask::{redacted, redacted_decoded};
+use crate::redact::sanitize::escape;
 use crate::rules::RuleSet;
 use crate::soft_404::Answer;
 use crate::time::LogTime;
 
 #[derive(Serialize)]
-struct Object<'a> {
+struct HitObject<'a> {
     id: String,
     time: Option<String>,
     client: Cow<'a, str>,
@@ -44,21 +44,23 @@ struct Object<'a> {
     context: Option<&'static str>,
 }
 
-/// Writes one hit and its newline.
-pub fn write<W: Write>(hit: &Hit<'_>, rules: &RuleSet, out: &mut W) -> io::Result<()> {
-    serde_json::to_writer(&mut *out, &object(hit, rules))?;
-    out.write_all(b"\n")
+/// Writes one hit and its newline, in one piece: a buffer is then written out between two lines, and a run that is killed
+/// between two writes leaves whole lines.
+pub fn write<W: Write>(hit: &ReportedHit<'_>, rules: &RuleSet, out: &mut W) -> io::Result<()> {
+    let mut line = serde_json::to_vec(&object(hit, rules))?;
+    line.push(b'\n');
+    out.write_all(&line)
 }
 
-fn object<'a>(hit: &Hit<'a>, rules: &'a RuleSet) -> Object<'a> {
-    Object {
+fn object<'a>(hit: &ReportedHit<'a>, rules: &'a RuleSet) -> HitObject<'a> {
+    HitObject {
         id: labels::id(hit.generation, hit.offset),
         time: hit.time.map(LogTime::rfc3339),
         client: labels::client(hit.client),
         method: unless_empty(hit.method),
-        target: shown(hit.target),
-        path: shown(hit.path),
-        decoded: hit.decoded.map(|decoded| shown_decoded(hit.target, decoded)),
+        target: redacted(hit.target),
+        path: redacted(hit.path),
+        decoded: hit.decoded.map(|decoded| redacted_decoded(hit.target, decoded)),
         protocol: unless_empty(hit.protocol),
         status: hit.status,
         bytes: hit.bytes,
@@ -68,10 +70,10 @@ fn object<'a>(hit: &Hit<'a>, rules: &'a RuleSet) -> Object<'a> {
         rules: labels::rule_ids(rules, hit.rules),
         classes: labels::classes(rules, hit.rules),
         cve: labels::cves(rules, hit.rules),
-        host: hit.host.map(shown),
-        referer: hit.referer.map(shown),
-        user_agent: hit.user_agent.map(shown),
-        source: text(hit.source),
+        host: hit.host.map(redacted),
+        referer: hit.referer.map(redacted),
+        user_agent: hit.user_agent.map(redacted),
+        source: escape(hit.source),
         line: hit.line,
         offset: hit.offset,
         context: hit.context,
@@ -79,7 +81,7 @@ fn object<'a>(hit: &Hit<'a>, rules: &'a RuleSet) -> Object<'a> {
 }
 
 fn unless_empty(text: &[u8]) -> Option<Cow<'_, str>> {
-    (!text.is_empty()).then(|| shown(text))
+    (!text.is_empty()).then(|| redacted(text))
 }
 
 #[cfg(test)]
@@ -88,7 +90,7 @@ mod tests {
     use crate::render::ndjson::*;
     use proptest::prelude::*;
 
-    fn line(hit: &Hit<'_>) -> String {
+    fn line(hit: &ReportedHit<'_>) -> String {
         let mut out = Vec::new();
         write(hit, fixture::rules(), &mut out).unwrap();
         String::from_utf8(out).unwrap()
@@ -100,8 +102,8 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_there_is_null() {
-        let hit = Hit { time: None, method: b"", protocol: b"", referer: None, answer: None, decoded: None, ..fixture::hit() };
+    fn missing_fields_are_null() {
+        let hit = ReportedHit { time: None, method: b"", protocol: b"", referer: None, answer: None, decoded: None, ..fixture::hit() };
         let value: serde_json::Value = serde_json::from_str(&line(&hit)).unwrap();
         for key in ["time", "method", "protocol", "referer", "answer", "decoded", "context"] {
             assert!(value[key].is_null(), "{key}");
@@ -111,7 +113,7 @@ mod tests {
     proptest! {
         #[test]
         fn any_hit_is_one_line_of_valid_json(target in any::<Vec<u8>>(), agent in any::<Vec<u8>>(), client in any::<Vec<u8>>()) {
-            let hit = Hit {
+            let hit = ReportedHit {
                 target: &target,
                 decoded: Some(&agent),
                 user_agent: Some(&agent),
@@ -121,7 +123,7 @@ mod tests {
             let line = line(&hit);
             prop_assert_eq!(line.matches('\n').count(), 1);
             let value: serde_json::Value = serde_json::from_str(&line).unwrap();
-            prop_assert_eq!(value["target"].as_str().unwrap(), &*shown(&target));
+            prop_assert_eq!(value["target"].as_str().unwrap(), &*redacted(&target));
         }
     }
 }

@@ -1,6 +1,6 @@
-//! Proposals as a rule file that a person can read, strike and load: one rule for each kind and class, with cases.
+//! Writes proposals as a rule file to review and load: one rule for each kind and class, with cases.
 //!
-//! It holds paths, which are printable ASCII, and numbers; nothing else of a log gets in.
+//! Of a log it contains only paths, which are printable ASCII, and numbers.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -10,23 +10,23 @@ use crate::analysis::labels::first;
 use crate::analysis::proposals::{Proposal, Proposals};
 
 const HEAD: &str = "\
-# Proposed by `probewatch learn`: paths that no rule names, that known probers asked for and ordinary clients did not get.
-# Nothing reads this file by itself. Strike what is yours, mend class and severity, which are guesses, and then:
+# Proposed by `probewatch learn`: paths that no rule names, that known probers requested and ordinary clients did not get.
+# It is not loaded by itself. Delete paths of your own site, correct class and severity (they are guesses), and then run:
 #
 #   probewatch rules test FILE
 #   probewatch scan --rules FILE access.log
 #
-# Without `at = \"root\"` a rule finds its paths below any folder as well.
+# Without `at = \"root\"` a rule matches its paths below any folder as well.
 
 family = \"learned\"
-title = \"Paths that probers ask for, learnt from logs\"
+title = \"Paths that probers request, learned from logs\"
 ";
 
 /// Writes the rule file, of the first `top` proposals.
 ///
 /// # Errors
 ///
-/// Those of `out`, as they came.
+/// Those of `out`.
 pub fn write<W: Write>(proposals: &Proposals<'_>, top: Option<usize>, out: &mut W) -> io::Result<()> {
     out.write_all(HEAD.as_bytes())?;
     let mut rules: BTreeMap<&str, Vec<&Proposal<'_>>> = BTreeMap::new();
@@ -36,7 +36,7 @@ pub fn write<W: Write>(proposals: &Proposals<'_>, top: Option<usize>, out: &mut 
     rules.values().try_for_each(|proposals| out.write_all(rule(proposals).as_bytes()))
 }
 
-/// One rule; all proposals have its id, and there is one at least.
+/// One rule of at least one proposal; all of them have its ID.
 fn rule(proposals: &[&Proposal<'_>]) -> String {
     let one = proposals[0];
     let mut text = String::new();
@@ -52,21 +52,21 @@ fn rule(proposals: &[&Proposal<'_>]) -> String {
     }
     text.push_str("]\n");
     let paths: Vec<_> = proposals.iter().map(|proposal| proposal.path).collect();
-    for (key, cases) in [("hits", hits(&paths)), ("misses", misses(&paths))] {
+    for (key, cases) in [("must_match", must_match(&paths)), ("must_not_match", must_not_match(&paths))] {
         let cases: Vec<_> = cases.iter().map(|path| quoted(&format!("GET {path}"))).collect();
         let _ = writeln!(text, "{key} = [{}]", cases.join(", "));
     }
     text
 }
 
-/// The first path, the same in disguise and with a query, and the last one.
-fn hits(paths: &[&str]) -> Vec<String> {
+/// The first path, the same one encoded and with a query, and the last path.
+fn must_match(paths: &[&str]) -> Vec<String> {
     let (Some(one), Some(last)) = (paths.first(), paths.last()) else { return Vec::new() };
-    let mut hits = vec![(*one).to_owned(), format!("{}?x=1", disguised(one))];
+    let mut cases = vec![(*one).to_owned(), format!("{}?x=1", disguised(one))];
     if last != one {
-        hits.push((*last).to_owned());
+        cases.push((*last).to_owned());
     }
-    hits
+    cases
 }
 
 /// The path with its last letter or digit percent-encoded.
@@ -77,10 +77,10 @@ fn disguised(path: &str) -> String {
     }
 }
 
-/// A longer name, and the same name elsewhere.
-fn misses(paths: &[&str]) -> Vec<String> {
+/// A longer name, and the same name in another folder.
+fn must_not_match(paths: &[&str]) -> Vec<String> {
     let Some(one) = paths.first() else { return Vec::new() };
-    let is_covered = |miss: &str| paths.iter().any(|path| covers(path, miss));
+    let is_covered = |other: &str| paths.iter().any(|path| covers(path, other));
     let (mut longer, mut elsewhere) = (format!("{}-and-more", one.trim_end_matches('/')), format!("/elsewhere{one}"));
     while is_covered(&longer) {
         longer.push_str("-more");
@@ -91,7 +91,7 @@ fn misses(paths: &[&str]) -> Vec<String> {
     vec![longer, elsewhere]
 }
 
-/// Whether a rule on this path at the root finds that one.
+/// Whether a rule on `path` at the root matches `other`.
 fn covers(path: &str, other: &str) -> bool {
     let folder = path.trim_end_matches('/');
     other == path || other.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'))
@@ -126,13 +126,13 @@ mod tests {
         let of = |rule: usize, key: &str| rules[rule][key].clone();
         assert_eq!((of(0, "id"), of(1, "id")), ("learned/a".into(), "learned/b".into()));
         assert_eq!((of(0, "paths"), of(1, "paths")), (vec!["/c'#"].into(), vec!["/a\"b\\.php"].into()));
-        assert_eq!(of(0, "hits"), vec!["GET /c'#", "GET /%63'#?x=1"].into());
-        assert_eq!(of(0, "misses"), vec!["GET /c'#-and-more", "GET /elsewhere/c'#"].into());
+        assert_eq!(of(0, "must_match"), vec!["GET /c'#", "GET /%63'#?x=1"].into());
+        assert_eq!(of(0, "must_not_match"), vec!["GET /c'#-and-more", "GET /elsewhere/c'#"].into());
     }
 
     #[test]
-    fn a_miss_is_no_other_path() {
-        assert_eq!(misses(&["/a/", "/a-and-more", "/elsewhere/"]), ["/a-and-more-more", "/someelsewhere/a/"]);
+    fn a_must_not_match_case_is_no_other_path() {
+        assert_eq!(must_not_match(&["/a/", "/a-and-more", "/elsewhere/"]), ["/a-and-more-more", "/someelsewhere/a/"]);
     }
 
     #[test]

@@ -13,7 +13,7 @@ use toml::Spanned;
 
 use super::error::RuleError;
 use super::network::{Width, network, width};
-use crate::client::{Client, Prefix, prefix};
+use crate::client::{Client, Ipv6Prefix, network};
 
 /// Everything that is allowed.
 #[derive(Debug, Clone, Default)]
@@ -125,7 +125,7 @@ impl AllowList {
 
     /// What allows nothing where all addresses of an IPv6 prefix are one client, an item an entry: networks that are smaller.
     #[must_use]
-    pub fn warnings_for(&self, prefix: Prefix) -> Vec<String> {
+    pub fn warnings_for(&self, prefix: Ipv6Prefix) -> Vec<String> {
         let small = |entry: &AllowEntry| {
             let network = entry.clients.iter().find(|network| matches!(network, IpNet::V6(six) if six.prefix_len() > prefix.bits()))?;
             let whole = Ipv6Net::new(network_v6(network)?, prefix.bits()).ok()?.trunc();
@@ -200,7 +200,7 @@ impl AllowEntry {
 
     /// Of addresses that count as one client all must be named.
     fn names_text(&self, text: &[u8]) -> bool {
-        match prefix::group(text) {
+        match network::parse_prefix(text) {
             Some((first, bits)) => {
                 let group = Ipv6Net::new(first.into(), bits.bits()).map(IpNet::from);
                 group.is_ok_and(|group| self.clients.iter().any(|network| network.contains(&group)))
@@ -305,13 +305,13 @@ mod tests {
         let allows = |client: &str| allowed.entry_for(Client::parse(client.as_bytes()), b"/", None).is_some();
         assert!(allows("2001:db8:1:2::/64") && allows("2001:db8:1::/48") && allows("2001:db8:2::7"));
         assert!(!allows("2001:db8:2::/64") && !allows("2001:db8:3::/64") && !allows("2001:db8::/32"));
-        let warnings = allowed.warnings_for(Prefix::new(64).unwrap());
+        let warnings = allowed.warnings_for(Ipv6Prefix::new(64).unwrap());
         assert_eq!(warnings.len(), 1);
         assert!(
             warnings[0].contains("allow.toml:1: 2001:db8:2::7/128 is less") && warnings[0].ends_with("type 2001:db8:2::/64"),
             "{warnings:?}"
         );
-        assert_eq!(allowed.warnings_for(Prefix::new(127).unwrap()).len(), 1);
+        assert_eq!(allowed.warnings_for(Ipv6Prefix::new(127).unwrap()).len(), 1);
     }
 
     #[test]

@@ -173,8 +173,8 @@ impl From<Definition> for Rule {
             cwe: d.cwe,
             references: d.references,
             false_positives: d.false_positives,
-            hits: d.hits,
-            misses: d.misses,
+            must_match: d.must_match,
+            must_not_match: d.must_not_match,
         }
     }
 }

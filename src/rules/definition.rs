@@ -117,9 +117,9 @@ pub(super) struct Definition {
     pub(super) with_client: Option<WithClient>,
     pub(super) window: Option<Window>,
     #[serde(default)]
-    pub(super) hits: Vec<Case>,
+    pub(super) must_match: Vec<Case>,
     #[serde(default)]
-    pub(super) misses: Vec<Case>,
+    pub(super) must_not_match: Vec<Case>,
     /// It is the sign of an app, and no rule.
     #[serde(skip)]
     pub(super) is_sign: bool,
@@ -149,9 +149,9 @@ pub(super) struct AppDefinition {
     fields: Option<Vec<Field>>,
     unless: Option<Unless>,
     #[serde(default)]
-    hits: Vec<Case>,
+    must_match: Vec<Case>,
     #[serde(default)]
-    misses: Vec<Case>,
+    must_not_match: Vec<Case>,
 }
 
 /// The class of signs of apps, and the family of their ids.
@@ -188,8 +188,8 @@ impl From<AppDefinition> for Definition {
             unless_app: OneOrMany::default(),
             with_client: None,
             window: None,
-            hits: app.hits,
-            misses: app.misses,
+            must_match: app.must_match,
+            must_not_match: app.must_not_match,
             is_sign: true,
             subject: Subject::default(),
         }

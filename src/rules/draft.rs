@@ -52,9 +52,9 @@ pub struct Draft {
     /// Agents that do.
     pub unless_agents: Vec<String>,
     /// Requests it must match.
-    pub hits: Vec<Example>,
+    pub must_match: Vec<Example>,
     /// Requests it must not match.
-    pub misses: Vec<Example>,
+    pub must_not_match: Vec<Example>,
 }
 
 /// A case of a draft.
@@ -118,8 +118,8 @@ impl Draft {
             unless_words: Vec::new(),
             unless_regex: None,
             unless_agents: Vec::new(),
-            hits: Vec::new(),
-            misses: Vec::new(),
+            must_match: Vec::new(),
+            must_not_match: Vec::new(),
         }
     }
 
@@ -151,8 +151,8 @@ impl Draft {
         texts(&mut out, "unless.words", &self.unless_words);
         text(&mut out, "unless.regex", self.unless_regex.as_ref());
         texts(&mut out, "unless.agents", &self.unless_agents);
-        list(&mut out, "hits", &self.hits.iter().map(Example::to_toml).collect::<Vec<_>>());
-        list(&mut out, "misses", &self.misses.iter().map(Example::to_toml).collect::<Vec<_>>());
+        list(&mut out, "must_match", &self.must_match.iter().map(Example::to_toml).collect::<Vec<_>>());
+        list(&mut out, "must_not_match", &self.must_not_match.iter().map(Example::to_toml).collect::<Vec<_>>());
         out
     }
 }
@@ -275,7 +275,7 @@ mod tests {
     fn long_lists_are_broken() {
         let mut draft = Draft::new("own/x".into(), "x", "panel", Severity::Low);
         draft.paths = (0..60).map(|n| format!("/some/path/{n}")).collect();
-        draft.hits = vec![Example { request: "GET /\"".into(), status: Some(200), ..Example::default() }];
+        draft.must_match = vec![Example { request: "GET /\"".into(), status: Some(200), ..Example::default() }];
         let text = draft.to_toml();
         assert!(text.lines().all(|line| line.len() <= WIDTH + 2), "{text}");
         assert!(toml::from_str::<toml::Table>(&text).is_ok(), "{text}");

@@ -106,18 +106,18 @@ pub fn path(text: &str) -> Result<String, String> {
     Ok(path)
 }
 
-/// Gives a rule on paths alone its cases: plain and disguised hits, and misses that lie close.
+/// Gives a rule that holds only paths its cases: `must_match` has a plain and an encoded request, `must_not_match` similar ones.
 pub fn with_cases(draft: &mut Draft) {
     let get = |target: &str| Example::of(format!("GET {target}"));
     let (method, few) = (draft.methods.first().map_or("GET", String::as_str), draft.paths.iter().take(HITS));
-    draft.hits = few.map(|path| Example::of(format!("{method} {}", encoded(path)))).collect();
+    draft.must_match = few.map(|path| Example::of(format!("{method} {}", encoded(path)))).collect();
     let Some(first) = draft.paths.first() else { return };
-    draft.hits.push(Example::of(format!("{method} {}", disguised(first))));
+    draft.must_match.push(Example::of(format!("{method} {}", disguised(first))));
     let bare = first.trim_end_matches('/');
     let close = [format!("{bare}-notes"), format!("/my-{}", &bare[1..]), format!("/about{}x", bare.replace('/', "-"))];
-    let misses = close.into_iter().filter(|target| !draft.paths.iter().any(|path| stands_in(path, target)));
-    draft.misses = misses.take(1).map(|target| get(&encoded(&target))).collect();
-    draft.misses.push(get(&format!("/?page={}", encoded(first))));
+    let must_not_match = close.into_iter().filter(|target| !draft.paths.iter().any(|path| stands_in(path, target)));
+    draft.must_not_match = must_not_match.take(1).map(|target| get(&encoded(&target))).collect();
+    draft.must_not_match.push(get(&format!("/?page={}", encoded(first))));
 }
 
 /// Whether a path of a rule stands in a path that was asked for, as whole segments.

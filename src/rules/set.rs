@@ -45,9 +45,9 @@ pub struct Rule {
     /// Ordinary requests that may look like this.
     pub false_positives: Vec<String>,
     /// Requests it must match.
-    pub hits: Vec<Case>,
+    pub must_match: Vec<Case>,
     /// Requests it must not match.
-    pub misses: Vec<Case>,
+    pub must_not_match: Vec<Case>,
 }
 
 impl Rule {

@@ -56,7 +56,7 @@ mod tests {
         let choice = RuleChoice::default();
         let rules = super::super::load(&choice).expect("rules");
         for rule in rules.rules() {
-            assert!(written(&choice, &rule.id).is_some_and(|text| text.contains("hits = ")), "{}", rule.id);
+            assert!(written(&choice, &rule.id).is_some_and(|text| text.contains("must_match = ")), "{}", rule.id);
         }
     }
 }

@@ -40,7 +40,7 @@ pub struct Budget {
 
 /// Cells of one pair, one client or one path that a prune keeps apart, and as many that the overflow keeps of it; those of fewest
 /// hits are let go first.
-pub(super) const KINDS: usize = 16;
+pub(super) const MAX_CELLS_PER_KEY: usize = 16;
 
 impl Budget {
     /// What a run may hold unless it is told otherwise. A report in JSON takes some 2 KB a cell when it is built: with
@@ -68,7 +68,7 @@ impl Budget {
     }
 
     /// Cells of nobody.
-    pub(super) fn nobodys(self) -> usize {
+    pub(super) fn unattributed(self) -> usize {
         self.cells / 20
     }
 
@@ -88,18 +88,18 @@ impl Budget {
     }
 
     /// The same behind a prune: each may keep the name of a client or a path, and these must fit beside all others.
-    pub(super) fn minutes_behind_prune(self) -> usize {
+    pub(super) fn minutes_after_prune(self) -> usize {
         self.cells.min(self.clients) / 4
     }
 
     /// Cells that a tally may hold; less once it is not exact any more, as a prune needs room for itself.
-    pub(super) fn most_cells(self, tally: &Tally) -> usize {
-        if tally.floor.is_zero() { self.cells } else { self.cells * 3 / 5 }
+    pub(super) fn max_cells(self, tally: &Tally) -> usize {
+        if tally.error_floor.is_zero() { self.cells } else { self.cells * 3 / 5 }
     }
 
     /// Whether a tally holds more.
     pub(super) fn is_exceeded(self, tally: &Tally) -> bool {
-        tally.cells.len() > self.most_cells(tally)
+        tally.cells.len() > self.max_cells(tally)
             || tally.names.paths.keys().len() > self.paths()
             || tally.names.clients.len() > self.clients
     }
@@ -107,7 +107,7 @@ impl Budget {
 
 /// The most that any key may have had that is not there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Floor {
+pub struct ErrorFloor {
     /// Hits of a pair of a client and a path.
     pub pairs: u64,
     /// Hits of a client.
@@ -118,7 +118,7 @@ pub struct Floor {
     pub paths: u64,
 }
 
-impl Floor {
+impl ErrorFloor {
     pub(super) fn is_zero(self) -> bool {
         self == Self::default()
     }
@@ -136,7 +136,7 @@ impl Floor {
 /// By how much a tally that is not exact may be too low: of any key, there or not, the truth is at most so much above what
 /// is counted, and a key with more than that is there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Bound {
+pub struct ErrorBound {
     /// Hits of a pair of a client and a path.
     pub pairs: u64,
     /// Hits of a client.
@@ -155,33 +155,33 @@ impl Tally {
     /// An empty one that holds no more than its budget, once it has names and is merged. One without a budget, as by
     /// default, is always exact.
     #[must_use]
-    pub fn bounded(budget: Budget) -> Self {
+    pub fn with_budget(budget: Budget) -> Self {
         Self { budget: Some(budget), ..Self::default() }
     }
 
     /// How far it is from exact; `None` where it is exact.
     #[must_use]
-    pub fn bound(&self) -> Option<Bound> {
+    pub fn error_bound(&self) -> Option<ErrorBound> {
         let hits = |views: &mut dyn Iterator<Item = CellView<'_>>| views.map(|view| view.cell.hits).sum::<u64>();
-        let rest_hits = hits(&mut self.cells().filter(CellView::is_rest));
-        let in_overflow = hits(&mut self.overflow_cells().filter(|view| !view.is_rest()));
+        let rest_hits = hits(&mut self.cells().filter(CellView::is_other));
+        let in_overflow = hits(&mut self.overflow_cells().filter(|view| !view.is_other()));
         let most = |floor: u64, errors: &mut dyn Iterator<Item = u64>| errors.fold(floor, u64::max);
-        let bound = Bound {
-            pairs: most(self.floor.pairs, &mut self.cells.iter().chain(self.overflow.iter()).map(|(_, rest)| rest.error())),
-            clients: most(self.floor.clients, &mut self.clients.iter().map(|count| count.error)),
-            requests: most(self.floor.requests, &mut self.clients.iter().map(|count| count.missed)),
-            paths: most(self.floor.paths, &mut self.path_errors.iter().copied()),
+        let bound = ErrorBound {
+            pairs: most(self.error_floor.pairs, &mut self.cells.iter().chain(self.overflow.iter()).map(|(_, rest)| rest.error())),
+            clients: most(self.error_floor.clients, &mut self.clients.iter().map(|count| count.error)),
+            requests: most(self.error_floor.requests, &mut self.clients.iter().map(|count| count.missed)),
+            paths: most(self.error_floor.paths, &mut self.path_errors.iter().copied()),
             // What was read back may count more in the overflow.
             rest_hits: rest_hits.saturating_sub(in_overflow),
             uncounted: self.minutes.dropped(),
         };
-        (bound != Bound::default()).then_some(bound)
+        (bound != ErrorBound::default()).then_some(bound)
     }
 
     /// The most that any key may have had that is not there.
     #[must_use]
-    pub fn floor(&self) -> Floor {
-        self.floor
+    pub fn error_floor(&self) -> ErrorFloor {
+        self.error_floor
     }
 
     /// The same of all paths, by number; those that had none may be missing.

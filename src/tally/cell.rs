@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-use super::ToldKey;
+use super::ImportedKey;
 use crate::names::Names;
 use crate::soft_404::{MethodClass, Response};
 use crate::time::LogTime;
@@ -39,9 +39,9 @@ const PROBE: u8 = 8;
 /// The class of the method stands in the bits from here on.
 const METHOD: u32 = 4;
 
-impl From<ToldKey> for CellKey {
-    fn from(told: ToldKey) -> Self {
-        let ToldKey { client, path, rules, status, input, host, answered, is_probe, method, bytes, extra } = told;
+impl From<ImportedKey> for CellKey {
+    fn from(told: ImportedKey) -> Self {
+        let ImportedKey { client, path, rules, status, input, host, answered, is_probe, method, bytes, extra } = told;
         let flag = |is: bool, flag: u8| if is { flag } else { 0 };
         let has = flag(status.is_some(), STATUS) | flag(answered, ANSWERED) | flag(bytes.is_some(), BYTES) | flag(is_probe, PROBE);
         let has = has | (method as u8) << METHOD;
@@ -81,13 +81,13 @@ impl CellKey {
     }
 
     /// The same without host and size.
-    pub(super) fn bare(&self) -> Self {
+    pub(super) fn without_host_and_size(&self) -> Self {
         Self { host: Names::NO_HOST, has: self.has & !BYTES, extra: 0, bytes: 0, ..*self }
     }
 
     /// The same without what tells the sites and the answers of one client and path apart.
     pub(super) fn overflow(&self) -> Self {
-        Self { input: Names::NO_INPUT, has: self.has & !PROBE, ..*self }.bare()
+        Self { input: Names::NO_INPUT, has: self.has & !PROBE, ..*self }.without_host_and_size()
     }
 
     /// Whether it is one of the [overflow](super::overflow).
@@ -133,7 +133,7 @@ impl Hash for CellKey {
 
 /// A site as context sees it: a host is one wherever it is logged, an input that names no host stands for itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Scope<'a> {
+pub enum Site<'a> {
     /// A virtual host, in lower case.
     Host(&'a [u8]),
     /// An input.
@@ -142,7 +142,7 @@ pub enum Scope<'a> {
 
 /// Where a line stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Place {
+pub struct LinePosition {
     /// The input's number.
     pub input: u32,
     /// Where the run of lines begins, in bytes from the start of the input's text.
@@ -173,14 +173,14 @@ pub struct Sample {
     /// When.
     pub time: Option<LogTime>,
     /// Where. Of a told one `chunk` counts from the start of the text and `offset` is 0.
-    pub place: Place,
+    pub position: LinePosition,
     /// What there is of it.
-    pub proof: Proof,
+    pub content: SampleContent,
 }
 
 /// What there is of a request that proves something.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Proof {
+pub enum SampleContent {
     /// Its line.
     Line {
         /// The line.
@@ -189,7 +189,7 @@ pub enum Proof {
         parsed: bool,
     },
     /// What an earlier report told of it; the line may be gone.
-    Told(Box<Told>),
+    Imported(Box<ImportedSample>),
 }
 
 /// A request that proves a cell, as a tally holds it.
@@ -197,15 +197,15 @@ pub enum Proof {
 pub struct SampleView<'t> {
     /// When.
     pub time: Option<LogTime>,
-    /// Where; see [`Sample::place`].
-    pub place: Place,
+    /// Where; see [`Sample::position`].
+    pub position: LinePosition,
     /// What there is of it.
-    pub proof: ProofView<'t>,
+    pub content: SampleContentView<'t>,
 }
 
 /// What there is of such a request.
 #[derive(Debug, Clone, Copy)]
-pub enum ProofView<'t> {
+pub enum SampleContentView<'t> {
     /// Its line.
     Line {
         /// The line.
@@ -214,12 +214,12 @@ pub enum ProofView<'t> {
         parsed: bool,
     },
     /// What an earlier report told of it.
-    Told(&'t Told),
+    Imported(&'t ImportedSample),
 }
 
 /// A request as an earlier report told it. Texts are fit for an output, or sealed so that they are shown as they are.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Told {
+pub struct ImportedSample {
     /// With the offset the identity of the request.
     pub generation: u64,
     /// The line's number in its log, from 1.
@@ -237,46 +237,46 @@ pub struct Told {
 impl Sample {
     /// A line as proof.
     #[must_use]
-    pub fn of_line(time: Option<LogTime>, place: Place, text: &[u8], parsed: bool) -> Self {
-        Self { time, place, proof: Proof::Line { text: text.into(), parsed } }
+    pub fn from_line(time: Option<LogTime>, position: LinePosition, text: &[u8], parsed: bool) -> Self {
+        Self { time, position, content: SampleContent::Line { text: text.into(), parsed } }
     }
 
-    /// Whether it comes after a line of that time and place.
-    pub(super) fn is_later(&self, time: Option<LogTime>, place: Place) -> bool {
-        is_earlier((time, place), (self.time, self.place))
+    /// Whether it comes after a line of that time and position.
+    pub(super) fn is_later_than(&self, time: Option<LogTime>, position: LinePosition) -> bool {
+        is_earlier((time, position), (self.time, self.position))
     }
 }
 
 impl SampleView<'_> {
-    /// Earlier by time, then by place; a line without a time is later than any with one. A total order, so that which
+    /// Earlier by time, then by position; a line without a time is later than any with one. A total order, so that which
     /// sample stays does not depend on who came first.
     #[must_use]
     pub fn order(&self, other: &Self) -> Ordering {
-        order((self.time, self.place), (other.time, other.place)).then_with(|| self.generation().cmp(&other.generation()))
+        order((self.time, self.position), (other.time, other.position)).then_with(|| self.generation().cmp(&other.generation()))
     }
 
     /// One log may have been told of in several generations; in one tally of lines each input has one.
     fn generation(&self) -> u64 {
-        match self.proof {
-            ProofView::Line { .. } => 0,
-            ProofView::Told(told) => told.generation,
+        match self.content {
+            SampleContentView::Line { .. } => 0,
+            SampleContentView::Imported(told) => told.generation,
         }
     }
 }
 
-/// Whether a line of one time and place comes before another.
-pub(super) fn is_earlier(one: (Option<LogTime>, Place), other: (Option<LogTime>, Place)) -> bool {
+/// Whether a line of one time and position comes before another.
+pub(super) fn is_earlier(one: (Option<LogTime>, LinePosition), other: (Option<LogTime>, LinePosition)) -> bool {
     order(one, other) == Ordering::Less
 }
 
-fn order(a: (Option<LogTime>, Place), b: (Option<LogTime>, Place)) -> Ordering {
-    let key = |(time, place): (Option<LogTime>, Place)| (time.is_none(), time, place);
+fn order(a: (Option<LogTime>, LinePosition), b: (Option<LogTime>, LinePosition)) -> Ordering {
+    let key = |(time, position): (Option<LogTime>, LinePosition)| (time.is_none(), time, position);
     key(a).cmp(&key(b))
 }
 
 /// The span of two spans.
 #[must_use]
-pub fn span(a: Option<(LogTime, LogTime)>, b: Option<(LogTime, LogTime)>) -> Option<(LogTime, LogTime)> {
+pub fn union_span(a: Option<(LogTime, LogTime)>, b: Option<(LogTime, LogTime)>) -> Option<(LogTime, LogTime)> {
     match (a, b) {
         (Some((first, last)), Some((other_first, other_last))) => Some((first.min(other_first), last.max(other_last))),
         (one, None) | (None, one) => one,

@@ -3,22 +3,22 @@
 //!
 //! Of proofs it knows nothing.
 
-use super::cell::{CellKey, span};
+use super::cell::{CellKey, union_span};
 use crate::time::LogTime;
 
 /// A cell but for its proof.
 #[derive(Debug, Clone)]
 #[repr(align(64))]
-pub struct Counts {
+pub struct CellCounts {
     pub(super) key: CellKey,
     /// How many hits.
     pub hits: u64,
-    pub(super) span: Span,
+    pub(super) span: TimeSpan,
 }
 
 /// The earliest and the latest time.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Span {
+pub(super) struct TimeSpan {
     first: i64,
     last: i64,
     first_offset: i16,
@@ -26,10 +26,10 @@ pub(super) struct Span {
     is_known: bool,
 }
 
-impl Counts {
+impl CellCounts {
     /// None yet.
     pub(super) fn new(key: CellKey) -> Self {
-        Self { key, hits: 0, span: Span::default() }
+        Self { key, hits: 0, span: TimeSpan::default() }
     }
 
     /// The earliest and the latest time, of those with a time.
@@ -52,17 +52,17 @@ impl Counts {
     /// Adds those of another part of the log.
     pub(super) fn add(&mut self, other: &Self) {
         self.hits += other.hits;
-        self.span = Span::of(span(self.times(), other.times()));
+        self.span = TimeSpan::from_times(union_span(self.times(), other.times()));
     }
 
     /// Those of a cell.
-    pub(super) fn of(key: CellKey, hits: u64, times: Option<(LogTime, LogTime)>) -> Self {
-        Self { key, hits, span: Span::of(times) }
+    pub(super) fn from_parts(key: CellKey, hits: u64, times: Option<(LogTime, LogTime)>) -> Self {
+        Self { key, hits, span: TimeSpan::from_times(times) }
     }
 }
 
-impl Span {
-    fn of(times: Option<(LogTime, LogTime)>) -> Self {
+impl TimeSpan {
+    fn from_times(times: Option<(LogTime, LogTime)>) -> Self {
         let span = |(first, last): (LogTime, LogTime)| Self {
             first: first.utc,
             last: last.utc,

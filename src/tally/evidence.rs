@@ -6,7 +6,7 @@
 use foldhash::{HashMap, HashSet};
 
 use super::cell::CellKey;
-use super::{Scope, Tally};
+use super::{Site, Tally};
 use crate::finding::RuleId;
 use crate::names::Names;
 use crate::record::Outcome;
@@ -16,9 +16,9 @@ use crate::soft_404::{HomeSizes, PathShape, SiteEvidence, path_hash};
 type SiteKey = (u32, u32);
 
 /// Paths of all sites together that are kept of dropped cells: 16 MB. Whoever requests may choose the names of hosts.
-const MOST_PATHS: usize = 1 << 16;
+const MAX_PATHS: usize = 1 << 16;
 /// Home pages that are kept.
-const MOST_HOMES: usize = 1 << 16;
+const MAX_HOMES: usize = 1 << 16;
 
 /// Evidence beside the cells.
 #[derive(Debug, Clone, Default)]
@@ -34,13 +34,13 @@ impl TallyEvidence {
     }
 
     pub(super) fn record_home(&mut self, site: SiteKey, bytes: u64) {
-        if self.homes.len() < MOST_HOMES || self.homes.contains_key(&site) {
+        if self.homes.len() < MAX_HOMES || self.homes.contains_key(&site) {
             self.homes.entry(site).or_default().insert(bytes);
         }
     }
 
     pub(super) fn merge_home(&mut self, site: SiteKey, sizes: &HomeSizes) {
-        if self.homes.len() < MOST_HOMES || self.homes.contains_key(&site) {
+        if self.homes.len() < MAX_HOMES || self.homes.contains_key(&site) {
             self.homes.entry(site).or_default().merge(sizes);
         }
     }
@@ -63,7 +63,7 @@ impl TallyEvidence {
     }
 
     /// The same with other numbers for sites and rules.
-    pub(super) fn renumbered(self, site: impl Fn(SiteKey) -> SiteKey, rule: &dyn Fn(RuleId) -> Option<RuleId>) -> Self {
+    pub(super) fn remapped(self, site: impl Fn(SiteKey) -> SiteKey, rule: &dyn Fn(RuleId) -> Option<RuleId>) -> Self {
         let mut renumbered = Self::default();
         for (key, evidence) in self.dropped {
             renumbered.merge_site(site(key), &evidence.renumbered(rule));
@@ -78,13 +78,13 @@ impl TallyEvidence {
     fn trim(&mut self) {
         let len = |evidence: &SiteEvidence| evidence.given_len() + evidence.refused_len();
         let mut paths: usize = self.dropped.values().map(len).sum();
-        if paths <= MOST_PATHS {
+        if paths <= MAX_PATHS {
             return;
         }
         let mut sites: Vec<(usize, SiteKey)> = self.dropped.iter().map(|(key, evidence)| (len(evidence), *key)).collect();
         sites.sort_unstable();
         for (count, key) in sites {
-            if paths <= MOST_PATHS {
+            if paths <= MAX_PATHS {
                 break;
             }
             self.dropped.remove(&key);
@@ -101,8 +101,8 @@ impl TallyEvidence {
 impl Tally {
     /// What each site answered to probes, by input and host in no order: that of the cells, and of those that were dropped.
     #[must_use]
-    pub fn evidence(&self) -> HashMap<Scope<'_>, SiteEvidence> {
-        let mut sites: HashMap<Scope<'_>, SiteEvidence> = HashMap::default();
+    pub fn evidence(&self) -> HashMap<Site<'_>, SiteEvidence> {
+        let mut sites: HashMap<Site<'_>, SiteEvidence> = HashMap::default();
         for ((input, host), evidence) in self.evidence_by_number() {
             sites.entry(self.site(input, host)).or_default().merge(&evidence);
         }
@@ -110,7 +110,7 @@ impl Tally {
     }
 
     /// Sizes of home pages, and evidence of cells that were dropped, for a report: by input and host.
-    pub fn kept_evidence(&self) -> impl Iterator<Item = (u32, Scope<'_>, Option<&SiteEvidence>, Option<&HomeSizes>)> {
+    pub fn kept_evidence(&self) -> impl Iterator<Item = (u32, Site<'_>, Option<&SiteEvidence>, Option<&HomeSizes>)> {
         let keys: HashSet<SiteKey> = self.evidence.dropped.keys().chain(self.evidence.homes.keys()).copied().collect();
         keys.into_iter().map(|key| (key.0, self.site(key.0, key.1), self.evidence.dropped.get(&key), self.evidence.homes.get(&key)))
     }
@@ -130,7 +130,7 @@ impl Tally {
                 }
                 let shape = || PathShape::of(self.path(cell.path));
                 let site = sites.entry((cell.input, cell.host)).or_default();
-                site.record(hash(cell.path), shape, self.rules(cell.rules), &cell.response());
+                site.record(hash(cell.path), shape, self.rule_list(cell.rules), &cell.response());
             }
         }
         sites
@@ -138,11 +138,11 @@ impl Tally {
 
     /// Keeps what the cells show of their sites, before some are dropped. Returns how ordinary their answers are: by all that is
     /// known before sites are dropped, or the answers of those would be the least ordinary.
-    pub(super) fn fold_evidence(&mut self) -> Ordinariness {
+    pub(super) fn fold_evidence(&mut self) -> AnswerFrequencies {
         let names = &self.names;
         let shape_of = |path: u32| PathShape::of(names.paths.key(path));
         let shapes = (0..names.paths.keys().len() as u32).map(shape_of).collect();
-        let mut ordinariness = Ordinariness { sites: HashMap::default(), server: AnswerSizes::default(), shapes };
+        let mut ordinariness = AnswerFrequencies { sites: HashMap::default(), server: AnswerSizes::default(), shapes };
         for (key, mut evidence) in self.evidence_by_number() {
             evidence.trim();
             ordinariness.add(key, &evidence);
@@ -156,7 +156,7 @@ impl Tally {
 
 /// How many other answers are like one: what is dropped first is what a site answers most, however rarely it was requested.
 #[derive(Debug)]
-pub(super) struct Ordinariness {
+pub(super) struct AnswerFrequencies {
     sites: HashMap<SiteKey, AnswerSizes>,
     /// Of all sites.
     server: AnswerSizes,
@@ -166,7 +166,7 @@ pub(super) struct Ordinariness {
 
 /// How many answers are like one. Answers with the greatest counts are dropped first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct AlikeCounts {
+pub(super) struct SimilarCounts {
     /// The least of three counts: of about its size on its site and in its folder, and to the same rules. A flood of answers makes no
     /// answer ordinary that differs from it in one respect.
     least: usize,
@@ -205,16 +205,16 @@ impl AnswerSizes {
 
     /// How many answers are of about this size, and the least of that count, that of the folder, and that of the rules. Without a
     /// size only rules compare an answer with others.
-    fn alike(&self, bytes: Option<u64>, folder: u32, rules: &[RuleId]) -> (usize, usize) {
+    fn similar(&self, bytes: Option<u64>, folder: u32, rules: &[RuleId]) -> (usize, usize) {
         let of_rules = rules.iter().map(|rule| self.rules.get(rule).copied().unwrap_or(0)).max().unwrap_or(0);
         let Some(bytes) = bytes else { return (of_rules, of_rules) };
-        let of_folder = self.folders.get(&folder).map_or(0, |sizes| alike(sizes, bytes));
-        let all = alike(&self.all, bytes);
+        let of_folder = self.folders.get(&folder).map_or(0, |sizes| similar(sizes, bytes));
+        let all = similar(&self.all, bytes);
         (all, all.min(of_folder).min(of_rules))
     }
 }
 
-impl Ordinariness {
+impl AnswerFrequencies {
     fn add(&mut self, site: SiteKey, evidence: &SiteEvidence) {
         self.sites.entry(site).or_default().add(evidence);
         self.server.add(evidence);
@@ -226,17 +226,17 @@ impl Ordinariness {
     }
 
     /// How many answers are like that of a cell.
-    pub(super) fn of(&self, key: &CellKey, rules: &[RuleId]) -> AlikeCounts {
+    pub(super) fn similar_to(&self, key: &CellKey, rules: &[RuleId]) -> SimilarCounts {
         let folder = self.shapes.get(key.path as usize).map_or(0, |shape| shape.folder);
         let bytes = key.bytes().filter(|&bytes| bytes > 0);
-        let (of_site, least) = self.sites.get(&(key.input, key.host)).map_or((0, 0), |site| site.alike(bytes, folder, rules));
-        let (_, of_server) = self.server.alike(bytes, folder, rules);
-        AlikeCounts { least, of_site, of_server }
+        let (of_site, least) = self.sites.get(&(key.input, key.host)).map_or((0, 0), |site| site.similar(bytes, folder, rules));
+        let (_, of_server) = self.server.similar(bytes, folder, rules);
+        SimilarCounts { least, of_site, of_server }
     }
 }
 
 /// How many of the sorted sizes differ from one by no more than a tenth.
-fn alike(sizes: &[u64], bytes: u64) -> usize {
+fn similar(sizes: &[u64], bytes: u64) -> usize {
     let tenth = bytes / 10;
     sizes.partition_point(|size| *size <= bytes.saturating_add(tenth)) - sizes.partition_point(|size| *size < bytes - tenth)
 }

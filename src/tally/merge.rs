@@ -1,16 +1,16 @@
 //! Two tallies become one, and so does what each of them may have missed.
 //!
-//! Errors and floors only change where one of the two is not exact.
+//! MergedErrors and floors only change where one of the two is not exact.
 
 use foldhash::HashMap;
 
 use super::cell::CellKey;
-use super::{ClientCount, Floor, Tally, prune};
+use super::{ClientCount, ErrorFloor, Tally, prune};
 use crate::names::Renumbering;
 
 /// What two tallies may have missed, before they became one.
-struct Errors {
-    floors: [Floor; 2],
+struct MergedErrors {
+    floors: [ErrorFloor; 2],
     /// Of clients and paths of the first.
     known: (usize, usize),
     /// By pair, in the numbers of the first; those that are missing there have the floor.
@@ -25,32 +25,46 @@ impl Tally {
         } else {
             self.merge_all(other);
         }
-        self.keep_to_budget();
+        self.enforce_budget();
     }
 
     /// Lets go of what is above the budget.
-    fn keep_to_budget(&mut self) {
+    fn enforce_budget(&mut self) {
         if let Some(budget) = self.budget.filter(|budget| self.minutes.len() > budget.minutes()) {
             self.minutes.trim(budget.minutes(), &self.names);
         }
         // To learn from a log, all is needed that it does not name.
-        if let Some(budget) = self.budget.filter(|budget| budget.is_exceeded(self) && self.unlisted.is_empty()) {
+        if let Some(budget) = self.budget.filter(|budget| budget.is_exceeded(self) && self.unmatched.is_empty()) {
             prune::prune(self, budget);
         }
     }
 
     fn is_untouched(&self) -> bool {
-        let Self { names, clients, asked, cells, allowed, signs, evidence, minutes, unlisted, floor, by_path, overflow, .. } = self;
+        let Self {
+            names,
+            clients,
+            uncounted_requests,
+            cells,
+            allowed,
+            app_evidence,
+            evidence,
+            minutes,
+            unmatched,
+            error_floor,
+            by_path,
+            overflow,
+            ..
+        } = self;
         names.is_empty()
             && clients.is_empty()
-            && asked.is_empty()
+            && uncounted_requests.is_empty()
             && cells.is_empty()
             && allowed.is_empty()
-            && signs.is_empty()
+            && app_evidence.is_empty()
             && evidence.is_empty()
             && minutes.is_untouched()
-            && unlisted.is_empty()
-            && floor.is_zero()
+            && unmatched.is_empty()
+            && error_floor.is_zero()
             && by_path.is_empty()
             && overflow.is_empty()
     }
@@ -58,13 +72,13 @@ impl Tally {
     /// Whether nothing was let go.
     #[must_use]
     pub fn is_exact(&self) -> bool {
-        self.floor.is_zero() && self.by_path.is_empty() && self.overflow.is_empty() && self.cells.keys().all(CellKey::is_pair)
+        self.error_floor.is_zero() && self.by_path.is_empty() && self.overflow.is_empty() && self.cells.keys().all(CellKey::is_pair)
     }
 
     fn merge_all(&mut self, other: Self) {
         let known = (self.names.clients.len(), self.names.paths.keys().len());
         let new = self.names.merge(&other.names);
-        let errors = (!self.is_exact() || !other.is_exact()).then(|| Errors::of(self, &other, known, &new));
+        let errors = (!self.is_exact() || !other.is_exact()).then(|| MergedErrors::new(self, &other, known, &new));
         if let Some(errors) = &errors {
             errors.merge_clients(self, &other, &new);
             errors.merge_paths(self, &other, &new);
@@ -78,21 +92,21 @@ impl Tally {
             self.count_allowed(entry, *requests);
         }
         let host = |host: u32| new.hosts[host as usize];
-        self.signs.merge(&other.signs, |(input, its_host)| (input, host(its_host)), |client| new.client(client));
+        self.app_evidence.merge(&other.app_evidence, |(input, its_host)| (input, host(its_host)), |client| new.client(client));
         self.evidence.merge(&other.evidence, |(input, its_host)| (input, host(its_host)));
-        self.cells.merge(other.cells, |key| renumbered(key, &new));
-        self.by_path.merge(other.by_path, |key| renumbered(key, &new));
-        self.overflow.merge(other.overflow, |key| renumbered(key, &new));
+        self.cells.merge(other.cells, |key| remap_key(key, &new));
+        self.by_path.merge(other.by_path, |key| remap_key(key, &new));
+        self.overflow.merge(other.overflow, |key| remap_key(key, &new));
         self.minutes.merge(other.minutes, &new);
-        self.unlisted.merge(other.unlisted, &new);
+        self.unmatched.merge(other.unmatched, &new);
         if let Some(errors) = errors {
             errors.merge_pairs(self);
-            self.floor = errors.floors[0].plus(errors.floors[1]);
+            self.error_floor = errors.floors[0].plus(errors.floors[1]);
         }
     }
 }
 
-pub(super) fn renumbered(key: &CellKey, new: &Renumbering) -> CellKey {
+pub(super) fn remap_key(key: &CellKey, new: &Renumbering) -> CellKey {
     CellKey {
         client: new.client(key.client),
         path: new.path(key.path),
@@ -102,16 +116,16 @@ pub(super) fn renumbered(key: &CellKey, new: &Renumbering) -> CellKey {
     }
 }
 
-impl Errors {
-    fn of(mine: &Tally, other: &Tally, known: (usize, usize), new: &Renumbering) -> Self {
+impl MergedErrors {
+    fn new(mine: &Tally, other: &Tally, known: (usize, usize), new: &Renumbering) -> Self {
         let pairs = |tally: &Tally, key: &dyn Fn(&CellKey) -> CellKey| -> HashMap<u64, u64> {
             if tally.is_exact() {
                 return HashMap::default();
             }
             tally.cells.iter().chain(tally.overflow.iter()).map(|(counts, rest)| (key(&counts.key).pair(), rest.error())).collect()
         };
-        let pairs = [pairs(mine, &|key| *key), pairs(other, &|key| renumbered(key, new))];
-        Self { floors: [mine.floor, other.floor], known, pairs }
+        let pairs = [pairs(mine, &|key| *key), pairs(other, &|key| remap_key(key, new))];
+        Self { floors: [mine.error_floor, other.error_floor], known, pairs }
     }
 
     /// A client that only one of the two knows may have had as much in the other as that one let go.

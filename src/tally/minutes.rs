@@ -9,7 +9,7 @@ use std::cmp::Reverse;
 use foldhash::HashMap;
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::prune::tie_of;
+use super::prune::tie_break;
 use crate::finding::Hit;
 use crate::names::{Names, Renumbering};
 
@@ -22,7 +22,7 @@ pub struct MinuteKey {
     pub path: u32,
     /// The list of rules that the requests matched.
     pub rules: u32,
-    /// Minutes since 1970, UTC.
+    /// MinuteCounts since 1970, UTC.
     pub minute: i64,
 }
 
@@ -35,12 +35,12 @@ impl MinuteKey {
 
 /// Requests by minute.
 #[derive(Debug, Clone, Default)]
-pub struct Minutes {
+pub struct MinuteCounts {
     counts: HashMap<MinuteKey, u64>,
     dropped: u64,
 }
 
-impl Minutes {
+impl MinuteCounts {
     /// Seconds of a minute.
     pub const SECONDS: i64 = 60;
 
@@ -112,7 +112,7 @@ impl Minutes {
     }
 
     /// The same with other numbers for lists of rules.
-    pub(super) fn of_lists(self, lists: &[u32]) -> Self {
+    pub(super) fn with_rule_lists(self, lists: &[u32]) -> Self {
         let mut renumbered = Self { dropped: self.dropped, ..Self::default() };
         for (key, requests) in self.counts {
             renumbered.insert(MinuteKey { rules: lists[key.rules as usize], ..key }, requests);
@@ -132,7 +132,7 @@ impl Minutes {
         }
         let tie = |key: MinuteKey| match key.client {
             Names::REST => (1_u8, xxh3_64(names.paths.key(key.path))),
-            client => (0, tie_of(names.clients.client(client))),
+            client => (0, tie_break(names.clients.client(client))),
         };
         let rank = |key: MinuteKey, requests: u64| {
             (Reverse(owners[&key.owner()]), tie(key), names.rules.key(key.rules), Reverse(requests), key.minute)

@@ -1,4 +1,4 @@
-//! Counts that merge: any split of a log, absorbed in any order, comes to the same tally.
+//! CellCounts that merge: any split of a log, absorbed in any order, comes to the same tally.
 //!
 //! The finest cell is what one client got for one path by one set of rules; every row of every report is a sum of cells.
 //! Nothing is decided here: whether an answer means something depends on all cells together, and is asked when a report
@@ -22,13 +22,13 @@ mod texts;
 mod told;
 mod unlisted;
 
-pub use budget::{Bound, Budget, Floor};
-pub use cell::{Cell, Place, Proof, ProofView, Sample, SampleView, Scope, Told, span};
-pub use counts::Counts;
+pub use budget::{Budget, ErrorBound, ErrorFloor};
+pub use cell::{Cell, ImportedSample, LinePosition, Sample, SampleContent, SampleContentView, SampleView, Site, union_span};
+pub use counts::CellCounts;
 pub use evidence::TallyEvidence;
-pub use minutes::{MinuteKey, Minutes};
-pub use told::{Renumbered, ToldKey};
-pub use unlisted::{Asked, Unlisted};
+pub use minutes::{MinuteCounts, MinuteKey};
+pub use told::{ImportRemap, ImportedKey};
+pub use unlisted::{UnmatchedPath, UnmatchedRequests};
 
 use crate::client::Client;
 use crate::finding::{Few, Findings, Hit, RuleId, Signs};
@@ -36,8 +36,8 @@ use crate::names::Names;
 use crate::record::Outcome;
 use crate::soft_404::{MethodClass, Response};
 use cell::CellKey;
-use rest::Line;
-use table::{BATCH, CellRest, Table};
+use rest::HitLine;
+use table::{BATCH, CellSampleRef, CellTable};
 
 /// All hits, in cells.
 #[derive(Debug, Clone, Default)]
@@ -45,29 +45,29 @@ pub struct Tally {
     names: Names,
     clients: Vec<ClientCount>,
     /// Requests that are not in `clients` yet, by client: every line counts one, and numbers alone stay near.
-    asked: Vec<u64>,
-    cells: Table,
+    uncounted_requests: Vec<u64>,
+    cells: CellTable,
     /// Requests that are allowed, by the number of the entry that says so.
     allowed: Vec<u64>,
     /// What was answered that shows an app, by input and host.
-    signs: Signs<(u32, u32)>,
+    app_evidence: Signs<(u32, u32)>,
     /// Home pages, and what cells that were dropped showed of their sites.
     evidence: TallyEvidence,
     /// Requests that rules with a `window` count.
-    minutes: Minutes,
-    unlisted: Unlisted,
+    minutes: MinuteCounts,
+    unmatched: UnmatchedRequests,
     /// What it may hold; all where `None`.
     budget: Option<Budget>,
-    floor: Floor,
+    error_floor: ErrorFloor,
     /// By path: what was let go of its pairs.
-    by_path: Table,
+    by_path: CellTable,
     /// Hits that a path may have had besides those counted, by its number; those that had none may be missing.
     path_errors: Vec<u64>,
     /// What a client and a path, a client, or a path had besides the cells that a prune kept of it.
-    overflow: Table,
+    overflow: CellTable,
 }
 
-/// Counts of one client.
+/// CellCounts of one client.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ClientCount {
     /// All its requests.
@@ -94,7 +94,7 @@ pub struct CellView<'t> {
     /// The input's number, or [`Names::NO_INPUT`].
     pub input: u32,
     /// What answered.
-    pub site: Scope<'t>,
+    pub site: Site<'t>,
     /// It was answered, and that exposes something.
     pub answered: bool,
     /// It is a probe for its path: evidence of what the site answers to anything.
@@ -106,8 +106,8 @@ pub struct CellView<'t> {
     /// Bytes of the target beyond the path, where there is a size.
     pub extra: u8,
     /// The counts.
-    pub cell: &'t Counts,
-    rest: CellRest<'t>,
+    pub cell: &'t CellCounts,
+    rest: CellSampleRef<'t>,
 }
 
 impl<'t> CellView<'t> {
@@ -119,7 +119,7 @@ impl<'t> CellView<'t> {
 
     /// Whether it holds what was let go of other cells: its client, its path or both are [`Names::REST`].
     #[must_use]
-    pub fn is_rest(&self) -> bool {
+    pub fn is_other(&self) -> bool {
         self.client == Names::REST || self.path == Names::REST
     }
 
@@ -145,12 +145,12 @@ impl<'t> CellView<'t> {
 
 impl Tally {
     /// Adds what was found in a run of lines by the worker whose tally this is.
-    pub fn absorb(&mut self, findings: &Findings, place: Place) {
+    pub fn add_findings(&mut self, findings: &Findings, position: LinePosition) {
         if let Some(&most) = findings.askers.iter().max() {
-            self.asked.resize(self.asked.len().max(most as usize + 1), 0);
+            self.uncounted_requests.resize(self.uncounted_requests.len().max(most as usize + 1), 0);
         }
         for &client in &findings.askers {
-            self.asked[client as usize] += 1;
+            self.uncounted_requests[client as usize] += 1;
         }
         for &client in &findings.mentioned {
             self.count_mut(client).requests += 1;
@@ -159,15 +159,15 @@ impl Tally {
             self.count_mut(client).allowed += 1;
             self.count_allowed(entry, 1);
         }
-        self.signs.merge(&findings.signs, |host| (place.input, host), |client| client);
+        self.app_evidence.merge(&findings.signs, |host| (position.input, host), |client| client);
         for (host, bytes) in findings.home.iter() {
-            self.evidence.record_home((place.input, host), bytes);
+            self.evidence.record_home((position.input, host), bytes);
         }
         for hits in findings.hits.chunks(BATCH) {
-            self.add(findings, hits, place);
+            self.add(findings, hits, position);
         }
         findings.hits.iter().for_each(|hit| self.minutes.count(hit));
-        self.unlisted.absorb(findings, place);
+        self.unmatched.add_findings(findings, position);
     }
 
     fn count_allowed(&mut self, entry: u16, requests: u64) {
@@ -176,16 +176,16 @@ impl Tally {
         self.allowed[at] += requests;
     }
 
-    fn add(&mut self, findings: &Findings, hits: &[Hit], place: Place) {
+    fn add(&mut self, findings: &Findings, hits: &[Hit], position: LinePosition) {
         let mut keys = [CellKey::default(); BATCH];
         for (key, hit) in keys.iter_mut().zip(hits) {
-            *key = key_of(hit, place.input);
+            *key = cell_key(hit, position.input);
         }
-        let leads = self.cells.leads(&keys[..hits.len()]);
-        for ((hit, key), lead) in hits.iter().zip(&keys).zip(leads) {
-            let place = Place { line: place.line + u64::from(hit.line), offset: hit.offset, ..place };
-            let line = Line { time: hit.time, place, text: findings.text(hit), parsed: hit.parsed };
-            self.cells.count(key, lead, &line);
+        let lookups = self.cells.prefetch(&keys[..hits.len()]);
+        for ((hit, key), lookup) in hits.iter().zip(&keys).zip(lookups) {
+            let position = LinePosition { line: position.line + u64::from(hit.line), offset: hit.offset, ..position };
+            let line = HitLine { time: hit.time, position, text: findings.text(hit), parsed: hit.parsed };
+            self.cells.count(key, lookup, &line);
         }
     }
 
@@ -200,8 +200,8 @@ impl Tally {
 
     /// The same, with the names that its numbers stand for.
     #[must_use]
-    pub fn named(mut self, names: Names) -> Self {
-        for (client, requests) in (0..).zip(std::mem::take(&mut self.asked)) {
+    pub fn with_names(mut self, names: Names) -> Self {
+        for (client, requests) in (0..).zip(std::mem::take(&mut self.uncounted_requests)) {
             self.count_mut(client).requests += requests;
         }
         Self { names, ..self }
@@ -238,7 +238,7 @@ impl Tally {
         self.views(&self.overflow)
     }
 
-    fn views<'t>(&'t self, cells: &'t Table) -> impl Iterator<Item = CellView<'t>> {
+    fn views<'t>(&'t self, cells: &'t CellTable) -> impl Iterator<Item = CellView<'t>> {
         cells.iter().map(|(cell, rest)| CellView {
             client: cell.key.client,
             path: cell.key.path,
@@ -256,8 +256,8 @@ impl Tally {
         })
     }
 
-    fn site(&self, input: u32, host: u32) -> Scope<'_> {
-        if host == Names::NO_HOST { Scope::Input(input) } else { Scope::Host(self.names.hosts.key(host)) }
+    fn site(&self, input: u32, host: u32) -> Site<'_> {
+        if host == Names::NO_HOST { Site::Input(input) } else { Site::Host(self.names.hosts.key(host)) }
     }
 
     /// Requests that are allowed, by the number of the entry that says so; those that allowed none may be missing.
@@ -267,32 +267,32 @@ impl Tally {
     }
 
     /// The apps that were seen, where, and by how many.
-    pub fn signs(&self) -> impl Iterator<Item = (RuleId, Scope<'_>, &Few)> {
-        self.signs.iter().map(|(app, (input, host), few)| (app, self.site(input, host), few))
+    pub fn app_evidence(&self) -> impl Iterator<Item = (RuleId, Site<'_>, &Few)> {
+        self.app_evidence.iter().map(|(app, (input, host), few)| (app, self.site(input, host), few))
     }
 
     /// The number of a client, where it has one.
     #[must_use]
-    pub fn number_of(&self, client: Client<'_>) -> Option<u32> {
+    pub fn client_number(&self, client: Client<'_>) -> Option<u32> {
         self.names.clients.find(client)
     }
 
     /// The requests that rules with a `window` count.
     #[must_use]
-    pub fn minutes(&self) -> &Minutes {
+    pub fn minutes(&self) -> &MinuteCounts {
         &self.minutes
     }
 
     /// All lists of rules, by number.
     #[must_use]
-    pub fn lists(&self) -> &[Box<[RuleId]>] {
+    pub fn rule_lists(&self) -> &[Box<[RuleId]>] {
         self.names.rules.keys()
     }
 
     /// The requests that no rule matched, where the run noted them.
     #[must_use]
-    pub fn unlisted(&self) -> &Unlisted {
-        &self.unlisted
+    pub fn unmatched(&self) -> &UnmatchedRequests {
+        &self.unmatched
     }
 
     /// The client with a number.
@@ -315,13 +315,13 @@ impl Tally {
 
     /// The list of rules with a number, sorted.
     #[must_use]
-    pub fn rules(&self, number: u32) -> &[RuleId] {
+    pub fn rule_list(&self, number: u32) -> &[RuleId] {
         self.names.rules.key(number)
     }
 }
 
 /// The cell that a hit belongs to.
-fn key_of(hit: &Hit, input: u32) -> CellKey {
+fn cell_key(hit: &Hit, input: u32) -> CellKey {
     let Hit { client, path, rules, status, host, method, extra, .. } = *hit;
     let is_answered = Outcome::of(status) == Outcome::Answered;
     // An ordinary request that only counts among many is no probe.
@@ -329,5 +329,5 @@ fn key_of(hit: &Hit, input: u32) -> CellKey {
     let answered = hit.exposes && is_answered;
     // Of others the size is kept where it shows what the site answers to anything.
     let bytes = hit.bytes.filter(|&bytes| answered || (is_answered && is_probe && bytes > 0));
-    ToldKey { client, path, rules, status, input, host, answered, is_probe, method, bytes, extra }.into()
+    ImportedKey { client, path, rules, status, input, host, answered, is_probe, method, bytes, extra }.into()
 }

@@ -8,22 +8,22 @@
 use foldhash::{HashMap, HashSet};
 
 use super::cell::{Cell, CellKey};
-use super::table::Table;
+use super::table::CellTable;
 use crate::names::Names;
 
 type Cells = Vec<(CellKey, Cell)>;
 
 /// Whose cells one of the overflow exceeds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Owner {
+pub(super) enum OverflowOwner {
     Pair,
     Client,
     Path,
 }
 
-impl Owner {
+impl OverflowOwner {
     /// The owner of a cell of the overflow.
-    pub(super) fn of(key: &CellKey) -> Self {
+    pub(super) fn from_key(key: &CellKey) -> Self {
         match key.client {
             _ if key.is_pair() => Self::Pair,
             Names::REST => Self::Path,
@@ -33,24 +33,24 @@ impl Owner {
 }
 
 /// The overflow while a prune changes it.
-pub(super) struct Overflow(Table);
+pub(super) struct OverflowUpdate(CellTable);
 
 /// What one pair, client or path has in the overflow.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Weight {
+pub(super) struct OverflowWeight {
     pub(super) hits: u64,
     /// Hits that the pair may have had besides.
     pub(super) error: u64,
 }
 
-impl Overflow {
-    pub(super) fn new(cells: Table) -> Self {
+impl OverflowUpdate {
+    pub(super) fn new(cells: CellTable) -> Self {
         Self(cells)
     }
 
     /// What each pair has, by [`CellKey::pair`].
-    pub(super) fn weights_of_pairs(&self) -> HashMap<u64, Weight> {
-        let mut weights: HashMap<u64, Weight> = HashMap::default();
+    pub(super) fn pair_weights(&self) -> HashMap<u64, OverflowWeight> {
+        let mut weights: HashMap<u64, OverflowWeight> = HashMap::default();
         for (counts, rest) in self.0.iter().filter(|(counts, _)| counts.key.is_pair()) {
             let weight = weights.entry(counts.key.pair()).or_default();
             weight.hits += counts.hits;
@@ -61,9 +61,9 @@ impl Overflow {
 
     /// Adds the cells that a prune let go of owners of one kind that stay, and drops those of owners that do not. `kept` is what
     /// stays of the owners of that kind, and `loose` what does not. The hits that no owner holds any more go to `count_lost`.
-    pub(super) fn take_in(&mut self, owner: Owner, kept: &Cells, loose: &Cells, mut count_lost: impl FnMut(&CellKey, u64)) {
+    pub(super) fn add_dropped(&mut self, owner: OverflowOwner, kept: &Cells, loose: &Cells, mut count_lost: impl FnMut(&CellKey, u64)) {
         let stays: HashSet<u64> = kept.iter().map(|(key, _)| key.pair()).collect();
-        let goes = |(key, _): &(CellKey, Cell)| Owner::of(key) == owner && !stays.contains(&key.pair());
+        let goes = |(key, _): &(CellKey, Cell)| OverflowOwner::from_key(key) == owner && !stays.contains(&key.pair());
         let (gone, left): (Cells, Cells) = std::mem::take(&mut self.0).into_cells().partition(goes);
         self.0 = left.into_iter().collect();
         for (key, cell) in &gone {
@@ -71,7 +71,7 @@ impl Overflow {
         }
         for (key, cell) in loose {
             if stays.contains(&key.pair()) {
-                self.0.put(key.overflow(), cell.clone());
+                self.0.insert(key.overflow(), cell.clone());
             } else {
                 count_lost(key, cell.hits);
             }

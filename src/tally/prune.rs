@@ -9,38 +9,38 @@ use std::cmp::Reverse;
 use foldhash::{HashMap, HashSet};
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::budget::KINDS;
+use super::budget::MAX_CELLS_PER_KEY;
 use super::cell::{Cell, CellKey};
-use super::evidence::{AlikeCounts, Ordinariness};
-use super::merge::renumbered;
-use super::overflow::{Overflow, Owner};
-use super::table::Table;
-use super::{Budget, ClientCount, Counts, Tally};
+use super::evidence::{AnswerFrequencies, SimilarCounts};
+use super::merge::remap_key;
+use super::overflow::{OverflowOwner, OverflowUpdate};
+use super::table::CellTable;
+use super::{Budget, CellCounts, ClientCount, Tally};
 use crate::client::Client;
 use crate::names::{Names, Renumbering};
 
 type Cells = Vec<(CellKey, Cell)>;
 
 /// What to weigh keys by: hits and error by number, and what settles ties.
-struct Scales {
+struct Weights {
     clients: Vec<(u64, u64)>,
     paths: Vec<(u64, u64)>,
 }
 
 /// Cells of one key, side by side.
-struct Group {
+struct KeyGroup {
     start: usize,
     len: usize,
     weight: u64,
     tie: u64,
     /// Where it was answered: how many answers are like the least ordinary one.
-    ordinary: Option<AlikeCounts>,
+    ordinary: Option<SimilarCounts>,
 }
 
 /// What became of cells.
-struct Choice {
+struct Selection {
     kept: Cells,
-    loose: Cells,
+    dropped: Cells,
     /// The greatest weight of a key that has no cell any more.
     floor: u64,
 }
@@ -50,105 +50,106 @@ pub(super) fn prune(tally: &mut Tally, budget: Budget) {
     tally.clients.resize(tally.names.clients.len(), ClientCount::default());
     tally.path_errors.resize(tally.names.paths.keys().len(), 0);
     let ordinariness = tally.fold_evidence();
-    tally.minutes.trim(budget.minutes_behind_prune(), &tally.names);
-    let scales = Scales::of(tally);
-    let mut overflow = Overflow::new(std::mem::take(&mut tally.overflow));
-    let (mut pairs, loose) = choose_pairs(tally, budget, &scales, &ordinariness, &mut overflow);
-    let by_path = choose_paths(tally, budget, &scales, &loose, &mut overflow);
-    let by_client = choose_clients(tally, budget, &scales, loose, &mut overflow);
-    let overflow = choose_overflow(tally, budget, &scales, overflow, &mut pairs);
-    let present = Present::of(tally, budget, &scales, [&pairs, &by_client, &by_path, &overflow]);
-    present.lift_floors(tally, &scales);
+    tally.minutes.trim(budget.minutes_after_prune(), &tally.names);
+    let weights = Weights::new(tally);
+    let mut overflow = OverflowUpdate::new(std::mem::take(&mut tally.overflow));
+    let (mut pairs, dropped) = select_pairs(tally, budget, &weights, &ordinariness, &mut overflow);
+    let by_path = select_paths(tally, budget, &weights, &dropped, &mut overflow);
+    let by_client = select_clients(tally, budget, &weights, dropped, &mut overflow);
+    let overflow = select_overflow(tally, budget, &weights, overflow, &mut pairs);
+    let present = KeptIds::new(tally, budget, &weights, [&pairs, &by_client, &by_path, &overflow]);
+    present.raise_error_floors(tally, &weights);
     rebuild(tally, &present, [pairs, by_client], [by_path, overflow]);
 }
 
 /// The pairs that stay, and the cells of those that go.
-fn choose_pairs(
+fn select_pairs(
     tally: &mut Tally,
     budget: Budget,
-    scales: &Scales,
-    ordinariness: &Ordinariness,
-    overflow: &mut Overflow,
+    weights: &Weights,
+    ordinariness: &AnswerFrequencies,
+    overflow: &mut OverflowUpdate,
 ) -> (Cells, Cells) {
-    let is_over = tally.cells.len() > budget.most_cells(tally);
+    let is_over = tally.cells.len() > budget.max_cells(tally);
     let mut pairs: Cells = std::mem::take(&mut tally.cells).into_cells().collect();
     let mut folded: Cells = pairs.extract_if(.., |(key, _)| !key.is_pair()).collect();
     if !is_over {
         return (pairs, folded);
     }
-    let mut in_overflow = overflow.weights_of_pairs();
+    let mut in_overflow = overflow.pair_weights();
     let weigh = |cells: &[(CellKey, Cell)]| {
         let (key, cell) = &cells[0];
         let hits = sum(cells) + in_overflow.get(&key.pair()).map_or(0, |weight| weight.hits);
-        (hits + cell.error, scales.tie(key))
+        (hits + cell.error, weights.tie(key))
     };
-    let ordinary = |key: &CellKey| ordinariness.of(key, tally.names.rules.key(key.rules));
-    let chosen = choose(pairs, CellKey::pair, weigh, budget.pairs(), Some((budget.answered(), &ordinary)));
+    let ordinary = |key: &CellKey| ordinariness.similar_to(key, tally.names.rules.key(key.rules));
+    let chosen = select(pairs, CellKey::pair, weigh, budget.pairs(), Some((budget.answered(), &ordinary)));
     for (key, _) in &chosen.kept {
         in_overflow.remove(&key.pair());
     }
     // A pair may be in the overflow alone, where its other cells were of rules that are left out.
     let gone = in_overflow.values().map(|weight| weight.hits + weight.error);
-    tally.floor.pairs = gone.fold(tally.floor.pairs.max(chosen.floor), u64::max);
-    overflow.take_in(Owner::Pair, &chosen.kept, &chosen.loose, |_, _| {});
-    let loose = chosen.loose.into_iter().map(|(key, cell)| (key, Cell { error: 0, ..cell }));
-    folded.extend(loose);
+    tally.error_floor.pairs = gone.fold(tally.error_floor.pairs.max(chosen.floor), u64::max);
+    overflow.add_dropped(OverflowOwner::Pair, &chosen.kept, &chosen.dropped, |_, _| {});
+    let dropped = chosen.dropped.into_iter().map(|(key, cell)| (key, Cell { error: 0, ..cell }));
+    folded.extend(dropped);
     (chosen.kept, folded)
 }
 
 /// What stays of what was let go of the pairs of each path.
-fn choose_paths(tally: &mut Tally, budget: Budget, scales: &Scales, loose: &Cells, overflow: &mut Overflow) -> Cells {
+fn select_paths(tally: &mut Tally, budget: Budget, weights: &Weights, dropped: &Cells, overflow: &mut OverflowUpdate) -> Cells {
     let mut table = std::mem::take(&mut tally.by_path);
-    // No more than these find room: cells of others are not even copied.
-    let heavy: HashSet<u32> = heaviest(scales.paths.len(), budget.folded(), |path| scales.paths[path as usize]).into_iter().collect();
-    for (key, cell) in loose.iter().filter(|(key, _)| key.is_pair()) {
+    // No more than these find capacity: cells of others are not even copied.
+    let heavy: HashSet<u32> = heaviest(weights.paths.len(), budget.folded(), |path| weights.paths[path as usize]).into_iter().collect();
+    for (key, cell) in dropped.iter().filter(|(key, _)| key.is_pair()) {
         if heavy.contains(&key.path) {
-            table.put(CellKey { client: Names::REST, ..*key }, cell.clone());
+            table.insert(CellKey { client: Names::REST, ..*key }, cell.clone());
         } else {
             tally.path_errors[key.path as usize] += cell.hits;
         }
     }
-    let weigh = |cells: &[(CellKey, Cell)]| scales.paths[cells[0].0.path as usize];
-    let chosen = choose(table.into_cells().collect(), |key| key.path.into(), weigh, budget.folded(), None);
-    overflow.take_in(Owner::Path, &chosen.kept, &chosen.loose, |key, hits| tally.path_errors[key.path as usize] += hits);
+    let weigh = |cells: &[(CellKey, Cell)]| weights.paths[cells[0].0.path as usize];
+    let chosen = select(table.into_cells().collect(), |key| key.path.into(), weigh, budget.folded(), None);
+    overflow.add_dropped(OverflowOwner::Path, &chosen.kept, &chosen.dropped, |key, hits| tally.path_errors[key.path as usize] += hits);
     chosen.kept
 }
 
 /// What stays of what was let go of the pairs of each client; the rest is nobody's.
-fn choose_clients(tally: &mut Tally, budget: Budget, scales: &Scales, loose: Cells, overflow: &mut Overflow) -> Cells {
-    // No more than these find room.
+fn select_clients(tally: &mut Tally, budget: Budget, weights: &Weights, dropped: Cells, overflow: &mut OverflowUpdate) -> Cells {
+    // No more than these find capacity.
     let heavy: HashSet<u32> =
-        heaviest(scales.clients.len(), budget.folded(), |client| scales.clients[client as usize]).into_iter().collect();
-    let (mut table, mut nobodys) = (Table::default(), Table::default());
-    for (key, cell) in loose {
+        heaviest(weights.clients.len(), budget.folded(), |client| weights.clients[client as usize]).into_iter().collect();
+    let (mut table, mut unattributed) = (CellTable::default(), CellTable::default());
+    for (key, cell) in dropped {
         if heavy.contains(&key.client) {
-            table.put(CellKey { path: Names::REST, ..key }, cell);
+            table.insert(CellKey { path: Names::REST, ..key }, cell);
             continue;
         }
         if let Some(count) = tally.clients.get_mut(key.client as usize) {
             count.error += cell.hits;
         }
-        nobodys.put(CellKey { client: Names::REST, path: Names::REST, ..key }, cell);
+        unattributed.insert(CellKey { client: Names::REST, path: Names::REST, ..key }, cell);
     }
-    let weigh = |cells: &[(CellKey, Cell)]| scales.clients[cells[0].0.client as usize];
-    let chosen = choose(table.into_cells().collect(), |key| key.client.into(), weigh, budget.folded(), None);
-    overflow.take_in(Owner::Client, &chosen.kept, &chosen.loose, |key, hits| tally.clients[key.client as usize].error += hits);
-    chosen.loose.into_iter().for_each(|(key, cell)| nobodys.put(CellKey { client: Names::REST, ..key }, cell));
+    let weigh = |cells: &[(CellKey, Cell)]| weights.clients[cells[0].0.client as usize];
+    let chosen = select(table.into_cells().collect(), |key| key.client.into(), weigh, budget.folded(), None);
+    overflow
+        .add_dropped(OverflowOwner::Client, &chosen.kept, &chosen.dropped, |key, hits| tally.clients[key.client as usize].error += hits);
+    chosen.dropped.into_iter().for_each(|(key, cell)| unattributed.insert(CellKey { client: Names::REST, ..key }, cell));
     let mut kept = chosen.kept;
-    kept.extend(of_nobody(nobodys, budget));
+    kept.extend(bounded_unattributed(unattributed, budget));
     kept
 }
 
 /// What stays of the overflow; what goes makes errors. `pairs` are the cells of the pairs that stay.
-fn choose_overflow(tally: &mut Tally, budget: Budget, scales: &Scales, overflow: Overflow, pairs: &mut Cells) -> Cells {
-    let weigh = |cells: &[(CellKey, Cell)]| (sum(cells), scales.tie(&cells[0].0));
-    let mut chosen = choose(overflow.into_cells(), CellKey::pair, weigh, budget.overflow(), None);
+fn select_overflow(tally: &mut Tally, budget: Budget, weights: &Weights, overflow: OverflowUpdate, pairs: &mut Cells) -> Cells {
+    let weigh = |cells: &[(CellKey, Cell)]| (sum(cells), weights.tie(&cells[0].0));
+    let mut chosen = select(overflow.into_cells(), CellKey::pair, weigh, budget.overflow(), None);
     let mut of_pairs: HashMap<u64, u64> = HashMap::default();
-    for (key, cell) in &chosen.loose {
-        match Owner::of(key) {
-            Owner::Pair => *of_pairs.entry(key.pair()).or_default() += cell.hits,
-            Owner::Client => tally.clients[key.client as usize].error += cell.hits,
-            Owner::Path => tally.path_errors[key.path as usize] += cell.hits,
+    for (key, cell) in &chosen.dropped {
+        match OverflowOwner::from_key(key) {
+            OverflowOwner::Pair => *of_pairs.entry(key.pair()).or_default() += cell.hits,
+            OverflowOwner::Client => tally.clients[key.client as usize].error += cell.hits,
+            OverflowOwner::Path => tally.path_errors[key.path as usize] += cell.hits,
         }
     }
     for (key, cell) in pairs.iter_mut().chain(&mut chosen.kept) {
@@ -158,43 +159,43 @@ fn choose_overflow(tally: &mut Tally, budget: Budget, scales: &Scales, overflow:
 }
 
 /// The cells of nobody. Where they are still too many, as many hosts and sizes are, the smallest are known by neither.
-fn of_nobody(table: Table, budget: Budget) -> Cells {
+fn bounded_unattributed(table: CellTable, budget: Budget) -> Cells {
     let mut cells: Cells = table.into_cells().collect();
-    if cells.len() <= budget.nobodys() {
+    if cells.len() <= budget.unattributed() {
         return cells;
     }
     cells.sort_unstable_by_key(|(key, cell)| (Reverse(cell.hits), *key));
-    let few = cells.split_off(budget.nobodys());
-    let bare: Table = few.into_iter().map(|(key, cell)| (key.bare(), cell)).collect();
+    let few = cells.split_off(budget.unattributed());
+    let bare: CellTable = few.into_iter().map(|(key, cell)| (key.without_host_and_size(), cell)).collect();
     // Some may have been known by neither before.
-    cells.into_iter().chain(bare.into_cells()).collect::<Table>().into_cells().collect()
+    cells.into_iter().chain(bare.into_cells()).collect::<CellTable>().into_cells().collect()
 }
 
 /// Room for groups that were answered, and how ordinary an answer is.
-type OfAnswered<'o> = (usize, &'o dyn Fn(&CellKey) -> AlikeCounts);
+type AnsweredSlots<'o> = (usize, &'o dyn Fn(&CellKey) -> SimilarCounts);
 
-/// Keeps the groups of most weight while there is room for their cells, then those that were answered while there is room for
+/// Keeps the groups of most weight while there is capacity for their cells, then those that were answered while there is capacity for
 /// these, the least ordinary first; of each group the cell of most hits, then the answered ones, then those of most hits.
-fn choose(
+fn select(
     cells: Cells,
     owner: impl Fn(&CellKey) -> u64,
     weigh: impl Fn(&[(CellKey, Cell)]) -> (u64, u64),
-    mut room: usize,
-    answered: Option<OfAnswered<'_>>,
-) -> Choice {
-    let (mut room_for_answered, ordinary) = answered.map_or((0, None), |(room, ordinary)| (room, Some(ordinary)));
+    mut capacity: usize,
+    answered: Option<AnsweredSlots<'_>>,
+) -> Selection {
+    let (mut answered_capacity, ordinary) = answered.map_or((0, None), |(capacity, ordinary)| (capacity, Some(ordinary)));
     let ordinary = |key: &CellKey| ordinary.filter(|_| key.answered()).map(|ordinary| ordinary(key));
-    let mut ranked: Vec<(Option<AlikeCounts>, (CellKey, Cell))> = cells.into_iter().map(|cell| (ordinary(&cell.0), cell)).collect();
+    let mut ranked: Vec<(Option<SimilarCounts>, (CellKey, Cell))> = cells.into_iter().map(|cell| (ordinary(&cell.0), cell)).collect();
     ranked.sort_unstable_by_key(|(ordinary, (key, cell))| (owner(key), Reverse(key.answered()), *ordinary, Reverse(cell.hits), *key));
-    let (of_cells, mut cells): (Vec<Option<AlikeCounts>>, Cells) = ranked.into_iter().unzip();
+    let (of_cells, mut cells): (Vec<Option<SimilarCounts>>, Cells) = ranked.into_iter().unzip();
     let mut start = 0;
     let group = |cells: &[(CellKey, Cell)]| {
         let (weight, tie) = weigh(cells);
         start += cells.len();
         let range = start - cells.len()..start;
-        Group { start: range.start, len: cells.len(), weight, tie, ordinary: of_cells[range].iter().flatten().min().copied() }
+        KeyGroup { start: range.start, len: cells.len(), weight, tie, ordinary: of_cells[range].iter().flatten().min().copied() }
     };
-    let mut groups: Vec<Group> = cells.chunk_by(|a, b| owner(&a.0) == owner(&b.0)).map(group).collect();
+    let mut groups: Vec<KeyGroup> = cells.chunk_by(|a, b| owner(&a.0) == owner(&b.0)).map(group).collect();
     // Of many answers of a hit each none is worth the cell that makes up the weight.
     for group in cells.chunk_by_mut(|a, b| owner(&a.0) == owner(&b.0)) {
         if let Some(heaviest) = (0..group.len()).max_by_key(|&at| (group[at].1.hits, Reverse(at))) {
@@ -203,23 +204,23 @@ fn choose(
     }
     groups.sort_unstable_by_key(|group| (Reverse(group.weight), group.tie));
     let mut stays = vec![false; cells.len()];
-    let mut keep = |group: &Group| stays[group.start..group.start + group.len.min(KINDS)].fill(true);
-    // Whatever follows the first that finds no room weighs no more than all that stay.
+    let mut keep = |group: &KeyGroup| stays[group.start..group.start + group.len.min(MAX_CELLS_PER_KEY)].fill(true);
+    // Whatever follows the first that finds no capacity weighs no more than all that stay.
     let fits = groups.iter().take_while(|group| {
-        let kinds = group.len.min(KINDS);
-        let fits = kinds <= room;
-        room -= if fits { kinds } else { 0 };
+        let kinds = group.len.min(MAX_CELLS_PER_KEY);
+        let fits = kinds <= capacity;
+        capacity -= if fits { kinds } else { 0 };
         fits
     });
     let rest = groups.split_off(fits.count());
     groups.iter().for_each(&mut keep);
-    let (mut of_answered, others): (Vec<Group>, Vec<Group>) = rest.into_iter().partition(|group| group.ordinary.is_some());
+    let (mut of_answered, others): (Vec<KeyGroup>, Vec<KeyGroup>) = rest.into_iter().partition(|group| group.ordinary.is_some());
     of_answered.sort_by_key(|group| group.ordinary);
     let mut floor = others.iter().map(|group| group.weight).max().unwrap_or(0);
     for group in &of_answered {
-        let kinds = group.len.min(KINDS);
-        if kinds <= room_for_answered {
-            room_for_answered -= kinds;
+        let kinds = group.len.min(MAX_CELLS_PER_KEY);
+        if kinds <= answered_capacity {
+            answered_capacity -= kinds;
             keep(group);
         } else {
             floor = floor.max(group.weight);
@@ -227,17 +228,17 @@ fn choose(
     }
     let mut stays = stays.into_iter();
     let kept = cells.extract_if(.., |_| stays.next().unwrap_or(false)).collect();
-    Choice { kept, loose: cells, floor }
+    Selection { kept, dropped: cells, floor }
 }
 
-impl Scales {
-    fn of(tally: &Tally) -> Self {
+impl Weights {
+    fn new(tally: &Tally) -> Self {
         let client = |number: u32| tally.names.clients.client(number);
-        let mut clients: Vec<_> = (0..).zip(&tally.clients).map(|(number, count)| (count.error, tie_of(client(number)))).collect();
+        let mut clients: Vec<_> = (0..).zip(&tally.clients).map(|(number, count)| (count.error, tie_break(client(number)))).collect();
         let texts = tally.names.paths.keys();
         let mut paths: Vec<_> = texts.iter().zip(&tally.path_errors).map(|(text, error)| (*error, xxh3_64(text))).collect();
         let overflow = tally.overflow.iter().filter(|(counts, _)| !counts.key.is_pair());
-        for (Counts { key, hits, .. }, _) in tally.cells.iter().chain(tally.by_path.iter()).chain(overflow) {
+        for (CellCounts { key, hits, .. }, _) in tally.cells.iter().chain(tally.by_path.iter()).chain(overflow) {
             for (weights, number) in [(&mut clients, key.client), (&mut paths, key.path)] {
                 if let Some((weight, _)) = weights.get_mut(number as usize) {
                     *weight += hits;
@@ -258,7 +259,7 @@ fn sum(cells: &[(CellKey, Cell)]) -> u64 {
     cells.iter().map(|(_, cell)| cell.hits).sum()
 }
 
-pub(super) fn tie_of(client: Client<'_>) -> u64 {
+pub(super) fn tie_break(client: Client<'_>) -> u64 {
     match client {
         Client::V4(bits) => xxh3_64(&bits.to_be_bytes()),
         Client::V6(bits) => xxh3_64(&bits.to_be_bytes()),
@@ -267,14 +268,14 @@ pub(super) fn tie_of(client: Client<'_>) -> u64 {
 }
 
 /// Who stays, by number.
-struct Present {
+struct KeptIds {
     clients: Vec<bool>,
     paths: Vec<bool>,
     hosts: HashSet<u32>,
 }
 
-impl Present {
-    fn of(tally: &Tally, budget: Budget, scales: &Scales, cells: [&Cells; 4]) -> Self {
+impl KeptIds {
+    fn new(tally: &Tally, budget: Budget, weights: &Weights, cells: [&Cells; 4]) -> Self {
         let all = tally.clients.len() <= budget.clients;
         let mut clients = vec![all; tally.clients.len()];
         let mut paths = vec![tally.path_errors.len() <= budget.paths(); tally.path_errors.len()];
@@ -295,13 +296,13 @@ impl Present {
             }
         }
         hosts.extend(tally.evidence.hosts());
-        for (_, (_, host), few) in tally.signs.iter() {
+        for (_, (_, host), few) in tally.app_evidence.iter() {
             hosts.insert(host);
             few.kept_clients().iter().for_each(|&client| clients[client as usize] = true);
         }
         if !all {
             let heavy = budget.heavy_clients();
-            let by_hits = |number: u32| scales.clients[number as usize];
+            let by_hits = |number: u32| weights.clients[number as usize];
             let requests = |count: &ClientCount| count.requests + count.missed;
             let by_requests = |number: u32| (requests(&tally.clients[number as usize]), by_hits(number).1);
             let [by_hits, by_requests] = [heaviest(clients.len(), heavy, by_hits), heaviest(clients.len(), heavy, by_requests)];
@@ -313,16 +314,16 @@ impl Present {
     }
 
     /// What the absent weigh, later ones may weigh that are taken for new.
-    fn lift_floors(&self, tally: &mut Tally, scales: &Scales) {
-        let floor = &mut tally.floor;
+    fn raise_error_floors(&self, tally: &mut Tally, weights: &Weights) {
+        let floor = &mut tally.error_floor;
         let absent = |present: &[bool]| -> Vec<usize> { (0..present.len()).filter(|&number| !present[number]).collect() };
         for number in absent(&self.clients) {
             let count = &tally.clients[number];
-            floor.clients = floor.clients.max(scales.clients[number].0);
+            floor.clients = floor.clients.max(weights.clients[number].0);
             floor.requests = floor.requests.max(count.requests + count.missed);
         }
         for number in absent(&self.paths) {
-            floor.paths = floor.paths.max(scales.paths[number].0);
+            floor.paths = floor.paths.max(weights.paths[number].0);
         }
     }
 }
@@ -341,8 +342,9 @@ fn heaviest(count: usize, most: usize, weigh: impl Fn(u32) -> (u64, u64)) -> Vec
 }
 
 /// Gives those that stay new numbers, and puts all together again.
-fn rebuild(tally: &mut Tally, present: &Present, cells: [Cells; 2], besides: [Cells; 2]) {
-    let Tally { names: old, clients, allowed, signs, evidence, minutes, budget, floor, path_errors, .. } = std::mem::take(tally);
+fn rebuild(tally: &mut Tally, present: &KeptIds, cells: [Cells; 2], besides: [Cells; 2]) {
+    let Tally { names: old, clients, allowed, app_evidence, evidence, minutes, budget, error_floor, path_errors, .. } =
+        std::mem::take(tally);
     let mut names = Names::default();
     let number = |names: &mut Names, number: u32| {
         if present.clients[number as usize] { names.clients.number_of(old.clients.client(number)) } else { Names::REST }
@@ -363,7 +365,7 @@ fn rebuild(tally: &mut Tally, present: &Present, cells: [Cells; 2], besides: [Ce
         rules: (0..old.rules.keys().len() as u32).collect(),
     };
     names.rules = old.rules;
-    let [by_path, overflow] = besides.map(|cells| cells.into_iter().map(|(key, cell)| (renumbered(&key, &new), cell)).collect());
+    let [by_path, overflow] = besides.map(|cells| cells.into_iter().map(|(key, cell)| (remap_key(&key, &new), cell)).collect());
     let stay = |present: &[bool]| -> Vec<usize> { (0..present.len()).filter(|&number| present[number]).collect() };
     *tally = Tally {
         names,
@@ -371,15 +373,15 @@ fn rebuild(tally: &mut Tally, present: &Present, cells: [Cells; 2], besides: [Ce
         path_errors: stay(&present.paths).into_iter().map(|number| path_errors[number]).collect(),
         allowed,
         budget,
-        floor,
+        error_floor,
         by_path,
         overflow,
         ..Tally::default()
     };
     tally.minutes.merge(minutes, &new);
     tally.evidence.merge(&evidence, |(input, host)| (input, new.hosts[host as usize]));
-    tally.signs.merge(&signs, |(input, host)| (input, new.hosts[host as usize]), |client| new.client(client));
+    tally.app_evidence.merge(&app_evidence, |(input, host)| (input, new.hosts[host as usize]), |client| new.client(client));
     for (key, cell) in cells.into_iter().flatten() {
-        tally.cells.put(renumbered(&key, &new), cell);
+        tally.cells.insert(remap_key(&key, &new), cell);
     }
 }

@@ -1,7 +1,7 @@
 //! Cells by their keys, each key once, in two rows: what every hit changes, and the rest.
 //!
-//! Who looks up many keys asks for all [`leads`](Table::leads) first, and follows them then: the looks into memory wait
-//! together. Counts nothing by itself.
+//! Who looks up many keys asks for all [`lookups`](CellTable::lookups) first, and follows them then: the looks into memory wait
+//! together. CellCounts nothing by itself.
 
 use std::hint::black_box;
 use std::mem;
@@ -10,9 +10,9 @@ use foldhash::fast::RandomState;
 use hashbrown::HashTable;
 
 use super::cell::{Cell, CellKey, SampleView};
-use super::counts::Counts;
-use super::rest::{Line, Rest};
-use super::texts::Texts;
+use super::counts::CellCounts;
+use super::rest::{CellSample, HitLine};
+use super::texts::ByteArena;
 use crate::intern::{Slot, tag};
 
 /// Keys that are looked up together.
@@ -20,23 +20,23 @@ pub(super) const BATCH: usize = 32;
 
 /// Cells by number.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Table {
-    counts: Vec<Counts>,
-    rests: Vec<Rest>,
+pub(super) struct CellTable {
+    counts: Vec<CellCounts>,
+    samples: Vec<CellSample>,
     /// Those of the proofs.
-    texts: Texts,
+    texts: ByteArena,
     slots: HashTable<Slot>,
     state: RandomState,
 }
 
 /// The part of a cell that is not counted.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct CellRest<'t> {
-    rest: &'t Rest,
-    texts: &'t Texts,
+pub(super) struct CellSampleRef<'t> {
+    rest: &'t CellSample,
+    texts: &'t ByteArena,
 }
 
-impl<'t> CellRest<'t> {
+impl<'t> CellSampleRef<'t> {
     /// Hits that there may have been besides those counted.
     pub(super) fn error(self) -> u64 {
         self.rest.error
@@ -50,15 +50,15 @@ impl<'t> CellRest<'t> {
 
 /// Where a key may be.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Lead {
+pub(super) struct Lookup {
     tag: u32,
     number: u32,
 }
 
 /// No cell has this number.
-const NOWHERE: u32 = u32::MAX;
+const NO_CELL: u32 = u32::MAX;
 
-impl Table {
+impl CellTable {
     /// How many cells there are.
     pub(super) fn len(&self) -> usize {
         self.counts.len()
@@ -70,13 +70,13 @@ impl Table {
     }
 
     /// All cells, by number: how often, how far that may be too low, and what proves it.
-    pub(super) fn iter(&self) -> impl Iterator<Item = (&Counts, CellRest<'_>)> {
-        self.counts.iter().zip(self.rests.iter().map(|rest| CellRest { rest, texts: &self.texts }))
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&CellCounts, CellSampleRef<'_>)> {
+        self.counts.iter().zip(self.samples.iter().map(|rest| CellSampleRef { rest, texts: &self.texts }))
     }
 
     /// The same, to change how far they may be too low.
     pub(super) fn errors_mut(&mut self) -> impl Iterator<Item = (&CellKey, &mut u64)> {
-        self.counts.iter().map(|counts| &counts.key).zip(self.rests.iter_mut().map(|rest| &mut rest.error))
+        self.counts.iter().map(|counts| &counts.key).zip(self.samples.iter_mut().map(|rest| &mut rest.error))
     }
 
     /// All keys, by number.
@@ -86,8 +86,8 @@ impl Table {
 
     /// All cells with their keys.
     pub(super) fn into_cells(self) -> impl Iterator<Item = (CellKey, Cell)> {
-        let Self { counts, rests, texts, .. } = self;
-        counts.into_iter().zip(rests).map(move |(counts, rest)| {
+        let Self { counts, samples, texts, .. } = self;
+        counts.into_iter().zip(samples).map(move |(counts, rest)| {
             let cell = Cell { hits: counts.hits, error: rest.error, times: counts.times(), sample: rest.into_sample(&texts) };
             (counts.key, cell)
         })
@@ -95,139 +95,139 @@ impl Table {
 
     /// Where keys may be, no more than a batch of them.
     #[inline]
-    pub(super) fn leads(&self, keys: &[CellKey]) -> [Lead; BATCH] {
-        let mut leads = [Lead::default(); BATCH];
-        for (lead, key) in leads.iter_mut().zip(keys) {
-            lead.tag = tag(&self.state, key);
+    pub(super) fn prefetch(&self, keys: &[CellKey]) -> [Lookup; BATCH] {
+        let mut lookups = [Lookup::default(); BATCH];
+        for (lookup, key) in lookups.iter_mut().zip(keys) {
+            lookup.tag = tag(&self.state, key);
         }
-        for lead in &mut leads[..keys.len()] {
-            lead.number = Slot::find(&self.slots, lead.tag, |_| true).unwrap_or(NOWHERE);
+        for lookup in &mut lookups[..keys.len()] {
+            lookup.number = Slot::find(&self.slots, lookup.tag, |_| true).unwrap_or(NO_CELL);
         }
         // A first look, on which nothing waits, brings them near.
-        let near = |lead: &Lead| self.counts.get(lead.number as usize).map_or(0, |counts| counts.hits);
-        black_box(leads[..keys.len()].iter().map(near).fold(0, u64::wrapping_add));
-        leads
+        let near = |lookup: &Lookup| self.counts.get(lookup.number as usize).map_or(0, |counts| counts.hits);
+        black_box(lookups[..keys.len()].iter().map(near).fold(0, u64::wrapping_add));
+        lookups
     }
 
     /// The number of a key.
     #[inline]
-    fn find(&self, key: &CellKey, lead: Lead) -> Option<usize> {
+    fn find(&self, key: &CellKey, lookup: Lookup) -> Option<usize> {
         let is_key = |number: u32| self.counts.get(number as usize).is_some_and(|counts| counts.key == *key);
-        if is_key(lead.number) {
-            return Some(lead.number as usize);
+        if is_key(lookup.number) {
+            return Some(lookup.number as usize);
         }
-        Slot::find(&self.slots, lead.tag, is_key).map(|number| number as usize)
+        Slot::find(&self.slots, lookup.tag, is_key).map(|number| number as usize)
     }
 
-    /// Counts a hit.
+    /// CellCounts a hit.
     #[inline]
-    pub(super) fn count(&mut self, key: &CellKey, lead: Lead, line: &Line<'_>) {
-        let number = self.find(key, lead).unwrap_or_else(|| {
-            let rest = Rest::of_line(line, &mut self.texts);
-            self.push(Counts::new(*key), lead, rest)
+    pub(super) fn count(&mut self, key: &CellKey, lookup: Lookup, line: &HitLine<'_>) {
+        let number = self.find(key, lookup).unwrap_or_else(|| {
+            let rest = CellSample::from_line(line, &mut self.texts);
+            self.push(CellCounts::new(*key), lookup, rest)
         });
-        if self.counts[number].count(line.time) && self.rests[number].is_later(line) {
-            self.rests[number].replace(Rest::of_line(line, &mut self.texts), &mut self.texts);
-            self.tidy();
+        if self.counts[number].count(line.time) && self.samples[number].is_later_than(line) {
+            self.samples[number].replace(CellSample::from_line(line, &mut self.texts), &mut self.texts);
+            self.compact();
         }
     }
 
-    fn push(&mut self, counts: Counts, lead: Lead, rest: Rest) -> usize {
+    fn push(&mut self, counts: CellCounts, lookup: Lookup, rest: CellSample) -> usize {
         let number = self.counts.len();
         // Four thousand million cells do not fit into any memory.
-        let slot = Slot { tag: lead.tag, number: number as u32 };
+        let slot = Slot { tag: lookup.tag, number: number as u32 };
         self.slots.insert_unique(slot.place(), slot, |slot| slot.place());
         self.counts.push(counts);
-        self.rests.push(rest);
+        self.samples.push(rest);
         number
     }
 
     /// Adds the cells of another table, by new keys.
     pub(super) fn merge(&mut self, other: Self, new: impl Fn(&CellKey) -> CellKey) {
-        let before = self.texts.take_in(other.texts);
-        let moved = |mut rest: Rest| {
+        let before = self.texts.append(other.texts);
+        let moved = |mut rest: CellSample| {
             if let Some(text) = rest.text_mut() {
-                *text = text.behind(before);
+                *text = text.shifted(before);
             }
             rest
         };
-        let mut rests = other.rests.into_iter().map(moved);
+        let mut samples = other.samples.into_iter().map(moved);
         for counts in other.counts.chunks(BATCH) {
             let mut keys = [CellKey::default(); BATCH];
             for (key, counts) in keys.iter_mut().zip(counts) {
                 *key = new(&counts.key);
             }
-            let leads = self.leads(&keys[..counts.len()]);
-            let near = |lead: &Lead| self.rests.get(lead.number as usize).map_or(0, |rest| rest.place.line);
-            black_box(leads[..counts.len()].iter().map(near).fold(0, u64::wrapping_add));
-            for (((counts, key), lead), rest) in counts.iter().zip(keys).zip(leads).zip(&mut rests) {
-                self.add(Counts { key, ..*counts }, lead, rest);
+            let lookups = self.prefetch(&keys[..counts.len()]);
+            let near = |lookup: &Lookup| self.samples.get(lookup.number as usize).map_or(0, |rest| rest.position.line);
+            black_box(lookups[..counts.len()].iter().map(near).fold(0, u64::wrapping_add));
+            for (((counts, key), lookup), rest) in counts.iter().zip(keys).zip(lookups).zip(&mut samples) {
+                self.add(CellCounts { key, ..*counts }, lookup, rest);
             }
         }
-        self.tidy();
+        self.compact();
     }
 
     /// Lets go of the texts that no cell needs, once they are many.
-    fn tidy(&mut self) {
-        if !self.texts.is_mostly_spent() {
+    fn compact(&mut self) {
+        if !self.texts.is_mostly_free() {
             return;
         }
         let old = mem::take(&mut self.texts);
-        for text in self.rests.iter_mut().filter_map(Rest::text_mut) {
-            *text = self.texts.put(old.get(*text));
+        for text in self.samples.iter_mut().filter_map(CellSample::text_mut) {
+            *text = self.texts.insert(old.get(*text));
         }
     }
 
     /// Adds a cell to the one of the same key.
-    pub(super) fn put(&mut self, key: CellKey, cell: Cell) {
-        let lead = Lead { tag: tag(&self.state, &key), number: NOWHERE };
-        let rest = Rest::of_sample(cell.error, cell.sample, &mut self.texts);
-        self.add(Counts::of(key, cell.hits, cell.times), lead, rest);
-        self.tidy();
+    pub(super) fn insert(&mut self, key: CellKey, cell: Cell) {
+        let lookup = Lookup { tag: tag(&self.state, &key), number: NO_CELL };
+        let rest = CellSample::from_sample(cell.error, cell.sample, &mut self.texts);
+        self.add(CellCounts::from_parts(key, cell.hits, cell.times), lookup, rest);
+        self.compact();
     }
 
     /// Of two proofs the earlier one stays.
-    fn add(&mut self, counts: Counts, lead: Lead, rest: Rest) {
-        let Some(number) = self.find(&counts.key, lead) else {
-            self.push(counts, lead, rest);
+    fn add(&mut self, counts: CellCounts, lookup: Lookup, rest: CellSample) {
+        let Some(number) = self.find(&counts.key, lookup) else {
+            self.push(counts, lookup, rest);
             return;
         };
         self.counts[number].add(&counts);
-        let mine = &mut self.rests[number];
+        let mine = &mut self.samples[number];
         if rest.is_before(mine, &self.texts) {
             mine.replace(rest, &mut self.texts);
         } else {
-            rest.spend(&mut self.texts);
+            rest.free(&mut self.texts);
         }
     }
 }
 
-impl FromIterator<(CellKey, Cell)> for Table {
+impl FromIterator<(CellKey, Cell)> for CellTable {
     fn from_iter<I: IntoIterator<Item = (CellKey, Cell)>>(cells: I) -> Self {
         let mut table = Self::default();
-        cells.into_iter().for_each(|(key, cell)| table.put(key, cell));
+        cells.into_iter().for_each(|(key, cell)| table.insert(key, cell));
         table
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::Place;
+    use super::super::LinePosition;
     use super::*;
     use crate::time::LogTime;
 
     #[test]
     fn proofs_that_earlier_ones_replace_take_no_room() {
-        let (mut table, text) = (Table::default(), [b'x'; 1000]);
+        let (mut table, text) = (CellTable::default(), [b'x'; 1000]);
         for n in 0..20_000 {
             // A log that goes back in time.
-            let place = Place { input: 0, chunk: 0, offset: n, line: n };
-            let line = Line { time: Some(LogTime { utc: -i64::try_from(n).unwrap(), offset: 0 }), place, text: &text, parsed: true };
+            let position = LinePosition { input: 0, chunk: 0, offset: n, line: n };
+            let line = HitLine { time: Some(LogTime { utc: -i64::try_from(n).unwrap(), offset: 0 }), position, text: &text, parsed: true };
             let key = CellKey { client: n as u32 % 2, ..CellKey::default() };
-            let [lead, ..] = table.leads(&[key]);
-            table.count(&key, lead, &line);
+            let [lookup, ..] = table.prefetch(&[key]);
+            table.count(&key, lookup, &line);
         }
-        let samples: Vec<_> = table.iter().map(|(counts, rest)| (counts.hits, rest.sample().place.line)).collect();
+        let samples: Vec<_> = table.iter().map(|(counts, rest)| (counts.hits, rest.sample().position.line)).collect();
         assert_eq!(samples, [(10_000, 19_998), (10_000, 19_999)]);
         assert!(table.texts.held() < 4 << 20, "{}", table.texts.held());
     }

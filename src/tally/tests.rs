@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 
-use super::budget::KINDS;
-use super::{Budget, Place, ProofView, Tally};
+use super::budget::MAX_CELLS_PER_KEY;
+use super::{Budget, LinePosition, SampleContentView, Tally};
 use crate::finding::{Findings, Hit, RuleId};
 use crate::names::Names;
 use crate::time::LogTime;
@@ -40,14 +40,14 @@ fn part_of(input: u32, requests: &[Request], chunk: u64) -> Tally {
             findings.push(hit, b"a line");
         }
     }
-    tally.absorb(&findings, Place { input, chunk, offset: 0, line: 0 });
-    tally.named(names)
+    tally.add_findings(&findings, LinePosition { input, chunk, offset: 0, line: 0 });
+    tally.with_names(names)
 }
 
 /// Puts parts together, in an order that `picks` says; each keeps to the budget.
 fn together(parts: impl IntoIterator<Item = Tally>, picks: &[prop::sample::Index], budget: Budget) -> Tally {
     let bounded = |part| {
-        let mut tally = Tally::bounded(budget);
+        let mut tally = Tally::with_budget(budget);
         tally.merge(part);
         tally
     };
@@ -95,7 +95,7 @@ fn counted(tally: &Tally) -> Counted {
     for view in tally.cells() {
         let hits = view.cell.hits;
         *counted.statuses.entry(view.status).or_default() += hits;
-        if !view.is_rest() {
+        if !view.is_other() {
             *counted.pairs.entry((client(view.client), path(view.path))).or_default() += hits;
         }
         if view.client != Names::REST {
@@ -134,16 +134,16 @@ fn check<K: Ord + std::fmt::Debug>(truth: &Sums<K>, counted: &Sums<K>, floor: u6
 
 /// No pair, client or path has more than so many `kinds` of cells.
 fn check_all(requests: &[Request], tally: &Tally, budget: Budget, kinds: usize) {
-    let (truth, counted, floor) = (truth(requests), counted(tally), tally.floor());
+    let (truth, counted, floor) = (truth(requests), counted(tally), tally.error_floor());
     assert_eq!(truth.statuses, counted.statuses, "sums of all hits are exact");
     let mut errors = BTreeMap::new();
-    for view in tally.cells().chain(tally.overflow_cells()).filter(|view| !view.is_rest()) {
+    for view in tally.cells().chain(tally.overflow_cells()).filter(|view| !view.is_other()) {
         let key = (tally.client(view.client).to_string(), String::from_utf8_lossy(tally.path(view.path)).into_owned());
         assert!(errors.insert(key, view.error()).is_none_or(|error| error == view.error()), "a pair has one error");
     }
     check(&truth.pairs, &counted.pairs, floor.pairs, |key| errors.get(key).copied());
     let count = |client: &String| {
-        let number = tally.number_of(crate::client::Client::parse(client.as_bytes()))?;
+        let number = tally.client_number(crate::client::Client::parse(client.as_bytes()))?;
         tally.client_counts().get(number as usize)
     };
     check(&truth.clients, &counted.clients, floor.clients, |client| Some(count(client)?.error));
@@ -155,7 +155,7 @@ fn check_all(requests: &[Request], tally: &Tally, budget: Budget, kinds: usize) 
     assert!(floor.clients * room(budget.folded().min(budget.heavy_clients())) <= hits, "{} hits, floor {}", hits, floor.clients);
     assert!(floor.requests * budget.heavy_clients() as u64 <= requests.len() as u64);
     assert!(floor.paths * room(budget.folded()) <= hits, "{} hits, floor {}", hits, floor.paths);
-    let bound = tally.bound();
+    let bound = tally.error_bound();
     assert_eq!(bound.is_none(), truth == counted, "{bound:?}");
     // Of hits that have neither client, path nor host any more, there is one cell for each input and status.
     let cells = tally.cells().filter(|view| view.client != Names::REST).count();
@@ -189,7 +189,7 @@ proptest! {
         let requests: Vec<Request> = parts.iter().flat_map(|(_, requests)| requests.clone()).collect();
         let each = (0..).zip(&parts).map(|(chunk, (input, requests))| part_of(*input, requests, chunk));
         let tally = together(each, &picks, OF_MANY_INPUTS);
-        check_all(&requests, &tally, OF_MANY_INPUTS, KINDS);
+        check_all(&requests, &tally, OF_MANY_INPUTS, MAX_CELLS_PER_KEY);
         let (mut inputs, mut expected): (Sums<u32>, Sums<u32>) = Default::default();
         tally.cells().for_each(|view| *inputs.entry(view.input).or_default() += view.cell.hits);
         for (input, requests) in &parts {
@@ -205,7 +205,7 @@ proptest! {
         picks in prop::collection::vec(any::<prop::sample::Index>(), 18),
     ) {
         let tally = together((0..).zip(&parts).map(|(chunk, requests)| part(requests, chunk)), &picks, SMALL);
-        prop_assert_eq!(tally.bound(), None);
+        prop_assert_eq!(tally.error_bound(), None);
         prop_assert_eq!(counted(&tally), truth(&parts.concat()));
     }
 }
@@ -225,9 +225,9 @@ fn of_inputs(inputs: u32, status: impl Fn(u32) -> u16) -> (Vec<Request>, Tally) 
 #[test]
 fn a_request_of_more_inputs_than_there_is_room_for_is_one_pair_with_all_its_hits() {
     let (requests, tally) = of_inputs(3_000, |input| if input % 3 == 0 { 200 } else { 404 });
-    assert_eq!((tally.bound(), counted(&tally)), (None, truth(&requests)));
+    assert_eq!((tally.error_bound(), counted(&tally)), (None, truth(&requests)));
     let of_pair = |status: u16| {
-        let views = tally.cells().chain(tally.overflow_cells()).filter(|view| !view.is_rest() && view.status == Some(status));
+        let views = tally.cells().chain(tally.overflow_cells()).filter(|view| !view.is_other() && view.status == Some(status));
         views.map(|view| view.cell.hits).sum::<u64>()
     };
     assert_eq!((of_pair(200), of_pair(404)), (1_000, 2_000));
@@ -238,10 +238,10 @@ fn a_request_of_more_inputs_than_there_is_room_for_is_one_pair_with_all_its_hits
 #[test]
 fn a_pair_of_too_many_kinds_is_within_its_error() {
     let (requests, tally) = of_inputs(3_000, |input| 400 + input as u16 % 60);
-    check_all(&requests, &tally, OF_MANY_INPUTS, KINDS);
-    let bound = tally.bound().unwrap();
-    assert!(bound.pairs > 0 && bound.pairs < 3_000 && tally.floor() == super::Floor::default(), "{bound:?}");
-    assert!(tally.overflow_cells().count() <= 3 * KINDS);
+    check_all(&requests, &tally, OF_MANY_INPUTS, MAX_CELLS_PER_KEY);
+    let bound = tally.error_bound().unwrap();
+    assert!(bound.pairs > 0 && bound.pairs < 3_000 && tally.error_floor() == super::ErrorFloor::default(), "{bound:?}");
+    assert!(tally.overflow_cells().count() <= 3 * MAX_CELLS_PER_KEY);
 }
 
 /// A hit in the order of samples: without a time, when, and where.
@@ -257,8 +257,8 @@ fn timed(hits: &[(u8, Option<i64>)], chunk: u64) -> Tally {
         hit.time = time.map(|utc| LogTime { utc, offset: 0 });
         findings.push(hit, format!("{chunk} {line}").as_bytes());
     }
-    tally.absorb(&findings, Place { input: 0, chunk, offset: 0, line: 0 });
-    tally.named(names)
+    tally.add_findings(&findings, LinePosition { input: 0, chunk, offset: 0, line: 0 });
+    tally.with_names(names)
 }
 
 proptest! {
@@ -286,7 +286,7 @@ proptest! {
             prop_assert_eq!(view.cell.hits, hits.len() as u64);
             prop_assert_eq!(view.cell.times().map(|(first, last)| (first.utc, last.utc)), times().min().zip(times().max()));
             prop_assert_eq!(view.sample().time.map(|time| time.utc), time);
-            let ProofView::Line { text, .. } = view.sample().proof else { panic!("{:?}", view.sample()) };
+            let SampleContentView::Line { text, .. } = view.sample().content else { panic!("{:?}", view.sample()) };
             prop_assert_eq!(String::from_utf8_lossy(text), format!("{chunk} {line}"));
         }
     }
@@ -300,7 +300,7 @@ fn a_client_or_a_path_of_many_small_pairs_is_not_lost() {
         .collect();
     let tally = together((0..).zip(&rounds).map(|(chunk, requests)| part(requests, chunk)), &[], SMALL);
     let (truth, counted) = (truth(&rounds.concat()), counted(&tally));
-    assert!(tally.bound().is_some());
+    assert!(tally.error_bound().is_some());
     assert_eq!((counted.clients["192.0.2.255"], counted.paths["/255"]), (truth.clients["192.0.2.255"], truth.paths["/255"]));
 }
 
@@ -323,10 +323,10 @@ fn survives(flood: impl Fn(u32) -> Answered) -> bool {
     let count = SMALL.cells as u32 * 2;
     (0..count).for_each(|n| (0..2).for_each(|again| answer(2 * n + again, flood(n))));
     answer(2 * count, ("www".into(), "/real/.env".into(), Some(311)));
-    tally.absorb(&findings, Place { input: 0, chunk: 0, offset: 0, line: 0 });
-    let tally = together([tally.named(names)], &[], SMALL);
-    assert!(tally.bound().is_some(), "something is dropped");
-    tally.cells().any(|view| !view.is_rest() && tally.path(view.path) == b"/real/.env")
+    tally.add_findings(&findings, LinePosition { input: 0, chunk: 0, offset: 0, line: 0 });
+    let tally = together([tally.with_names(names)], &[], SMALL);
+    assert!(tally.error_bound().is_some(), "something is dropped");
+    tally.cells().any(|view| !view.is_other() && tally.path(view.path) == b"/real/.env")
 }
 
 /// Each flood is unlike itself in all respects but one, which is what makes its answers ordinary.
@@ -345,11 +345,11 @@ fn no_flood_of_answers_drops_the_only_other_one() {
 fn answers_are_kept_first() {
     let requests: Vec<Request> = (0..200).map(|n| (n % 20, n, if n % 50 == 0 { 200 } else { 404 }, true)).collect();
     let tally = together(requests.chunks(20).map(|requests| part(requests, 0)), &[], SMALL);
-    let answered = |is_rest| tally.cells().filter(|view| view.answered && view.is_rest() == is_rest).count();
+    let answered = |is_rest| tally.cells().filter(|view| view.answered && view.is_other() == is_rest).count();
     assert_eq!((answered(false), answered(true)), (4, 0));
 }
 
 #[test]
 fn as_many_minutes_are_counted_as_the_readme_says() {
-    assert_eq!((Budget::STANDARD.minutes(), Budget::STANDARD.minutes_behind_prune()), (170_000, 21_250));
+    assert_eq!((Budget::STANDARD.minutes(), Budget::STANDARD.minutes_after_prune()), (170_000, 21_250));
 }

@@ -1,40 +1,40 @@
-//! Texts that prove cells, one behind the other in a few blocks: a new cell asks the allocator for nothing, and what two
+//! ByteArena that prove cells, one behind the other in a few blocks: a new cell asks the allocator for nothing, and what two
 //! tallies hold is one's without a copy.
 //!
-//! A text that is spent stays where it is until there are more of them than others; then whoever knows which are left
-//! [puts](Texts::put) those into new blocks.
+//! A text that is freed stays where it is until there are more of them than others; then whoever knows which are left
+//! [puts](ByteArena::put) those into new blocks.
 
 /// Bytes of a block, but for one that holds a single longer text.
 const BLOCK: usize = 1 << 16;
 /// Spent bytes that are no trouble to anybody.
-const TROUBLE: usize = 1 << 20;
+const COMPACT_THRESHOLD: usize = 1 << 20;
 
-/// Texts.
+/// ByteArena.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Texts {
+pub(super) struct ByteArena {
     blocks: Vec<Vec<u8>>,
     held: usize,
-    spent: usize,
+    freed: usize,
 }
 
 /// Where a text is.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct At {
+pub(super) struct ArenaSpan {
     block: u32,
     start: u32,
     len: u32,
 }
 
-impl At {
-    /// Where it is when its texts stand [behind](Texts::take_in) others.
-    pub(super) fn behind(self, blocks: u32) -> Self {
+impl ArenaSpan {
+    /// Where it is when its texts stand [behind](ByteArena::take_in) others.
+    pub(super) fn shifted(self, blocks: u32) -> Self {
         Self { block: self.block + blocks, ..self }
     }
 }
 
-impl Texts {
+impl ByteArena {
     /// Keeps a text.
-    pub(super) fn put(&mut self, text: &[u8]) -> At {
+    pub(super) fn insert(&mut self, text: &[u8]) -> ArenaSpan {
         if self.blocks.last().is_none_or(|block| block.len() + text.len() > BLOCK) {
             // The first one grows as it is filled: many a tally holds little.
             self.blocks.push(if self.blocks.is_empty() { Vec::new() } else { Vec::with_capacity(BLOCK) });
@@ -45,36 +45,36 @@ impl Texts {
         block.extend_from_slice(text);
         self.held += text.len();
         // A line is no longer than what is read at a time, and blocks are fewer than cells.
-        At { block: number as u32, start: start as u32, len: text.len() as u32 }
+        ArenaSpan { block: number as u32, start: start as u32, len: text.len() as u32 }
     }
 
     /// A text that was kept.
-    pub(super) fn get(&self, at: At) -> &[u8] {
+    pub(super) fn get(&self, at: ArenaSpan) -> &[u8] {
         &self.blocks[at.block as usize][at.start as usize..][..at.len as usize]
     }
 
     /// Says that nobody needs a text any more.
-    pub(super) fn spend(&mut self, at: At) {
-        self.spent += at.len as usize;
+    pub(super) fn free(&mut self, at: ArenaSpan) {
+        self.freed += at.len as usize;
     }
 
-    /// Bytes of all texts, those that are spent among them.
+    /// Bytes of all texts, those that are freed among them.
     #[cfg(test)]
     pub(super) fn held(&self) -> usize {
         self.held
     }
 
     /// Takes the texts of others behind its own; how many blocks now stand before them.
-    pub(super) fn take_in(&mut self, other: Self) -> u32 {
+    pub(super) fn append(&mut self, other: Self) -> u32 {
         let before = self.blocks.len() as u32;
         self.blocks.extend(other.blocks);
-        (self.held, self.spent) = (self.held + other.held, self.spent + other.spent);
+        (self.held, self.freed) = (self.held + other.held, self.freed + other.freed);
         before
     }
 
     /// Whether it is time to put what is left into new blocks.
-    pub(super) fn is_mostly_spent(&self) -> bool {
-        self.spent > TROUBLE && self.spent > self.held / 2
+    pub(super) fn is_mostly_free(&self) -> bool {
+        self.freed > COMPACT_THRESHOLD && self.freed > self.held / 2
     }
 }
 
@@ -88,19 +88,19 @@ mod tests {
         #[test]
         fn a_text_is_what_was_put(lengths in prop::collection::vec(prop_oneof![9 => 0..3_000_usize, 1 => 0..3 * BLOCK], 1..60), first in any::<prop::sample::Index>()) {
             let texts: Vec<Vec<u8>> = (0_u8..).zip(lengths).map(|(byte, length)| vec![byte; length]).collect();
-            let (mut one, mut other) = (Texts::default(), Texts::default());
+            let (mut one, mut other) = (ByteArena::default(), ByteArena::default());
             let (mine, others) = texts.split_at(first.index(texts.len()));
-            let [mut places, behind] = [(&mut one, mine), (&mut other, others)].map(|(kept, texts)| texts.iter().map(|text| kept.put(text)).collect::<Vec<_>>());
-            let before = one.take_in(other);
-            places.extend(behind.into_iter().map(|at| at.behind(before)));
+            let [mut places, behind] = [(&mut one, mine), (&mut other, others)].map(|(kept, texts)| texts.iter().map(|text| kept.insert(text)).collect::<Vec<_>>());
+            let before = one.append(other);
+            places.extend(behind.into_iter().map(|at| at.shifted(before)));
             for (at, text) in places.iter().zip(&texts) {
                 prop_assert_eq!(one.get(*at), text.as_slice());
             }
-            prop_assert!(!one.is_mostly_spent());
+            prop_assert!(!one.is_mostly_free());
             for at in places {
-                one.spend(at);
+                one.free(at);
             }
-            prop_assert_eq!(one.is_mostly_spent(), texts.concat().len() > TROUBLE);
+            prop_assert_eq!(one.is_mostly_free(), texts.concat().len() > COMPACT_THRESHOLD);
         }
     }
 }

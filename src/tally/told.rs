@@ -4,7 +4,7 @@
 //! Whoever calls made sure that what was told makes sense: every number was given out here, and no sum overflows.
 
 use super::cell::CellKey;
-use super::{Cell, ClientCount, Floor, MinuteKey, Tally};
+use super::{Cell, ClientCount, ErrorFloor, MinuteKey, Tally};
 use crate::client::Client;
 use crate::finding::{Few, RuleId};
 use crate::names::Names;
@@ -12,7 +12,7 @@ use crate::soft_404::{HomeSizes, MethodClass, SiteEvidence};
 
 /// What tells a told cell from others. Numbers are those that this tally gave.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ToldKey {
+pub struct ImportedKey {
     /// The client, or [`Names::REST`].
     pub client: u32,
     /// The path, or [`Names::REST`].
@@ -39,7 +39,7 @@ pub struct ToldKey {
 
 /// New numbers, by old ones.
 #[derive(Clone, Copy)]
-pub struct Renumbered<'n> {
+pub struct ImportRemap<'n> {
     /// Those of inputs.
     pub inputs: &'n [u32],
     /// Those of rules; `None` for one that is left out.
@@ -69,7 +69,7 @@ impl Tally {
     }
 
     /// The number of a sorted list of rules.
-    pub fn insert_list(&mut self, rules: &[RuleId]) -> u32 {
+    pub fn insert_rule_list(&mut self, rules: &[RuleId]) -> u32 {
         self.names.rules.number(rules, Box::from)
     }
 
@@ -88,20 +88,20 @@ impl Tally {
     }
 
     /// The most that any key may have had that is not there.
-    pub fn insert_floor(&mut self, floor: Floor) {
-        self.floor = self.floor.plus(floor);
+    pub fn insert_error_floor(&mut self, floor: ErrorFloor) {
+        self.error_floor = self.error_floor.plus(floor);
     }
 
     /// A cell; one with the same key is added to, and one without rules is none. One with a path and no client is what was let
     /// go of the pairs of that path, as [`path_cells`](Self::path_cells) are; one without an input is one of
     /// [`overflow_cells`](Self::overflow_cells).
-    pub fn insert_cell(&mut self, key: ToldKey, cell: Cell) {
-        self.put_told(key.into(), cell);
+    pub fn insert_cell(&mut self, key: ImportedKey, cell: Cell) {
+        self.insert_imported(key.into(), cell);
     }
 
     /// What shows an app, of an input and a virtual host.
-    pub fn insert_sign(&mut self, app: RuleId, input: u32, host: u32, few: &Few) {
-        self.signs.gather(app, (input, host), few);
+    pub fn insert_app_evidence(&mut self, app: RuleId, input: u32, host: u32, few: &Few) {
+        self.app_evidence.gather(app, (input, host), few);
     }
 
     /// Evidence of a site whose cells may be gone, of an input and a virtual host.
@@ -131,22 +131,22 @@ impl Tally {
 
     /// The same with other numbers for inputs, rules and entries.
     #[must_use]
-    pub fn renumbered(mut self, new: &Renumbered<'_>) -> Self {
+    pub fn remapped(mut self, new: &ImportRemap<'_>) -> Self {
         let input = |input: u32| new.inputs[input as usize];
         let lists = std::mem::take(&mut self.names.rules);
-        let lists: Vec<u32> = lists.keys().iter().map(|list| self.insert_renumbered(list, new)).collect();
+        let lists: Vec<u32> = lists.keys().iter().map(|list| self.insert_remapped(list, new)).collect();
         let [cells, by_path, overflow] = [&mut self.cells, &mut self.by_path, &mut self.overflow].map(std::mem::take);
         for (key, mut cell) in cells.into_cells().chain(by_path.into_cells()).chain(overflow.into_cells()) {
-            cell.sample.place.input = input(cell.sample.place.input);
+            cell.sample.position.input = input(cell.sample.position.input);
             let its_input = if key.is_overflow() { key.input } else { input(key.input) };
-            self.put_told(CellKey { input: its_input, rules: lists[key.rules as usize], ..key }, cell);
+            self.insert_imported(CellKey { input: its_input, rules: lists[key.rules as usize], ..key }, cell);
         }
-        self.minutes = std::mem::take(&mut self.minutes).of_lists(&lists);
-        self.evidence = std::mem::take(&mut self.evidence).renumbered(|(its_input, host)| (input(its_input), host), new.rules);
-        let signs = std::mem::take(&mut self.signs);
+        self.minutes = std::mem::take(&mut self.minutes).with_rule_lists(&lists);
+        self.evidence = std::mem::take(&mut self.evidence).remapped(|(its_input, host)| (input(its_input), host), new.rules);
+        let signs = std::mem::take(&mut self.app_evidence);
         for (app, (its_input, host), few) in signs.iter() {
             if let Some(app) = (new.rules)(app) {
-                self.signs.gather(app, (input(its_input), host), few);
+                self.app_evidence.gather(app, (input(its_input), host), few);
             }
         }
         for (entry, requests) in std::mem::take(&mut self.allowed).into_iter().enumerate() {
@@ -155,24 +155,24 @@ impl Tally {
         self
     }
 
-    fn insert_renumbered(&mut self, list: &[RuleId], new: &Renumbered<'_>) -> u32 {
+    fn insert_remapped(&mut self, list: &[RuleId], new: &ImportRemap<'_>) -> u32 {
         let mut list: Vec<RuleId> = list.iter().filter_map(|&rule| (new.rules)(rule)).collect();
         list.sort_unstable();
         list.dedup();
-        self.insert_list(&list)
+        self.insert_rule_list(&list)
     }
 
     /// A cell that all rules have left is no hit any more.
-    fn put_told(&mut self, key: CellKey, cell: Cell) {
+    fn insert_imported(&mut self, key: CellKey, cell: Cell) {
         if key.rules == Names::NO_RULES {
             return;
         }
         if key.is_overflow() {
-            self.overflow.put(key.overflow(), cell);
+            self.overflow.insert(key.overflow(), cell);
         } else if key.client == Names::REST && key.path != Names::REST {
-            self.by_path.put(key, cell);
+            self.by_path.insert(key, cell);
         } else {
-            self.cells.put(key, cell);
+            self.cells.insert(key, cell);
         }
     }
 }

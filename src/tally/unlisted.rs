@@ -10,7 +10,7 @@ use std::hash::BuildHasher;
 use foldhash::fast::RandomState;
 use hashbrown::HashTable;
 
-use super::{Place, Sample, span};
+use super::{LinePosition, Sample, union_span};
 use crate::finding::{Findings, Unlisted as Request};
 use crate::names::Renumbering;
 use crate::record::Outcome;
@@ -21,24 +21,24 @@ const MANY: u32 = 64;
 
 /// Requests that no rule matched, by path and by client.
 #[derive(Debug, Clone, Default)]
-pub struct Unlisted {
+pub struct UnmatchedRequests {
     /// By the number of the path.
-    paths: Vec<Path>,
-    pairs: HashTable<Pair>,
+    paths: Vec<PathState>,
+    pairs: HashTable<ClientPathPair>,
     state: RandomState,
 }
 
 #[derive(Debug, Clone, Default)]
-enum Path {
+enum PathState {
     #[default]
     Unseen,
-    Open(Box<Asked>),
-    Ordinary,
+    Open(Box<UnmatchedPath>),
+    Normal,
 }
 
 /// What is known of a path.
 #[derive(Debug, Clone)]
-pub struct Asked {
+pub struct UnmatchedPath {
     /// How often it was asked for.
     pub requests: u64,
     /// How often with which status, in no order.
@@ -55,20 +55,20 @@ pub struct Asked {
 
 /// A client that asked for a path, and in the upper bits of the path what it got.
 #[derive(Debug, Clone, Copy)]
-struct Pair {
+struct ClientPathPair {
     client: u32,
-    path_and_got: u32,
+    path_and_flags: u32,
 }
 
 /// It got a 2xx or a 304.
-const GIVEN: u32 = 1 << 31;
+const SERVED: u32 = 1 << 31;
 /// It was sent elsewhere.
-const SENT_ON: u32 = 1 << 30;
-const PATH: u32 = SENT_ON - 1;
+const REDIRECTED: u32 = 1 << 30;
+const PATH: u32 = REDIRECTED - 1;
 
-impl Pair {
+impl ClientPathPair {
     fn path(self) -> u32 {
-        self.path_and_got & PATH
+        self.path_and_flags & PATH
     }
 
     fn key(self) -> (u32, u32) {
@@ -76,7 +76,7 @@ impl Pair {
     }
 }
 
-impl Unlisted {
+impl UnmatchedRequests {
     /// Whether none was noted.
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -84,110 +84,111 @@ impl Unlisted {
     }
 
     /// Adds what was noted in a run of lines.
-    pub(super) fn absorb(&mut self, findings: &Findings, place: Place) {
+    pub(super) fn add_findings(&mut self, findings: &Findings, position: LinePosition) {
         for request in &findings.unlisted {
-            let place = Place { line: request.line.into(), offset: request.offset, ..place };
-            self.add(request, findings.target(request), place);
+            let position = LinePosition { line: request.line.into(), offset: request.offset, ..position };
+            self.add(request, findings.target(request), position);
         }
     }
 
-    fn add(&mut self, request: &Request, target: &[u8], place: Place) {
+    fn add(&mut self, request: &Request, target: &[u8], position: LinePosition) {
         let path = self.path_mut(request.path);
         if request.linked {
-            *path = Path::Ordinary;
+            *path = PathState::Normal;
         }
         match path {
-            Path::Ordinary => return,
-            Path::Open(asked) => asked.count(request, target, place),
-            Path::Unseen => *path = Path::Open(Box::new(Asked::new(request, target, place))),
+            PathState::Normal => return,
+            PathState::Open(asked) => asked.count(request, target, position),
+            PathState::Unseen => *path = PathState::Open(Box::new(UnmatchedPath::new(request, target, position))),
         }
         let got = match Outcome::of(request.status) {
-            Outcome::Answered => GIVEN,
-            Outcome::Redirected => SENT_ON,
+            Outcome::Answered => SERVED,
+            Outcome::Redirected => REDIRECTED,
             _ => 0,
         };
-        self.pair(Pair { client: request.client, path_and_got: request.path | got });
+        self.pair(ClientPathPair { client: request.client, path_and_flags: request.path | got });
     }
 
     /// Adds another one, whose numbers are renumbered.
     pub(super) fn merge(&mut self, other: Self, new: &Renumbering) {
         for (number, path) in other.paths.into_iter().enumerate() {
             let mine = match path {
-                Path::Unseen => continue,
+                PathState::Unseen => continue,
                 _ => self.path_mut(new.paths[number]),
             };
             match (&mut *mine, path) {
-                (Path::Ordinary, _) | (_, Path::Unseen) => {}
-                (_, Path::Ordinary) => *mine = Path::Ordinary,
-                (Path::Open(mine), Path::Open(asked)) => mine.merge(*asked),
+                (PathState::Normal, _) | (_, PathState::Unseen) => {}
+                (_, PathState::Normal) => *mine = PathState::Normal,
+                (PathState::Open(mine), PathState::Open(asked)) => mine.merge(*asked),
                 // The clients it was given to come with the pairs.
-                (Path::Unseen, Path::Open(asked)) => *mine = Path::Open(Box::new(Asked { given: 0, ..*asked })),
+                (PathState::Unseen, PathState::Open(asked)) => *mine = PathState::Open(Box::new(UnmatchedPath { given: 0, ..*asked })),
             }
         }
         for pair in other.pairs {
             let path = new.paths[pair.path() as usize];
-            self.pair(Pair { client: new.clients[pair.client as usize], path_and_got: path | (pair.path_and_got & !PATH) });
+            self.pair(ClientPathPair { client: new.clients[pair.client as usize], path_and_flags: path | (pair.path_and_flags & !PATH) });
         }
     }
 
     /// Adds a pair, unless its path is ordinary or comes to be.
-    fn pair(&mut self, pair: Pair) {
+    fn pair(&mut self, pair: ClientPathPair) {
         let Self { paths, pairs, state } = self;
         let number = pair.path() as usize;
-        let Path::Open(asked) = &mut paths[number] else { return };
-        let hash = |pair: &Pair| state.hash_one(pair.key());
-        let mut entry =
-            pairs.entry(hash(&pair), |known| known.key() == pair.key(), hash).or_insert(Pair { path_and_got: pair.path(), ..pair });
+        let PathState::Open(asked) = &mut paths[number] else { return };
+        let hash = |pair: &ClientPathPair| state.hash_one(pair.key());
+        let mut entry = pairs
+            .entry(hash(&pair), |known| known.key() == pair.key(), hash)
+            .or_insert(ClientPathPair { path_and_flags: pair.path(), ..pair });
         let known = entry.get_mut();
-        asked.given += u32::from(pair.path_and_got & !known.path_and_got & GIVEN != 0);
-        known.path_and_got |= pair.path_and_got;
+        asked.given += u32::from(pair.path_and_flags & !known.path_and_flags & SERVED != 0);
+        known.path_and_flags |= pair.path_and_flags;
         if asked.given >= MANY {
-            paths[number] = Path::Ordinary;
+            paths[number] = PathState::Normal;
         }
     }
 
-    fn path_mut(&mut self, number: u32) -> &mut Path {
+    fn path_mut(&mut self, number: u32) -> &mut PathState {
         let at = number as usize;
         if at >= self.paths.len() {
-            self.paths.resize_with(at + 1, Path::default);
+            self.paths.resize_with(at + 1, PathState::default);
         }
         &mut self.paths[at]
     }
 
     /// What is known of a path by its number; `None` for one that is ordinary or was not noted.
     #[must_use]
-    pub fn asked(&self, path: u32) -> Option<&Asked> {
+    pub fn path(&self, path: u32) -> Option<&UnmatchedPath> {
         match self.paths.get(path as usize) {
-            Some(Path::Open(asked)) => Some(asked),
+            Some(PathState::Open(asked)) => Some(asked),
             _ => None,
         }
     }
 
     /// The numbers of the paths that are ordinary.
-    pub fn ordinary(&self) -> impl Iterator<Item = u32> {
-        (0..).zip(&self.paths).filter(|(_, path)| matches!(path, Path::Ordinary)).map(|(number, _)| number)
+    pub fn normal_paths(&self) -> impl Iterator<Item = u32> {
+        (0..).zip(&self.paths).filter(|(_, path)| matches!(path, PathState::Normal)).map(|(number, _)| number)
     }
 
     /// Who asked for which of the others, and whether there was something to get: a 2xx or a 3xx. In no order.
     pub fn pairs(&self) -> impl Iterator<Item = (u32, u32, bool)> {
-        let is_open = |pair: &&Pair| matches!(self.paths[pair.path() as usize], Path::Open(_));
-        self.pairs.iter().filter(is_open).map(|pair| (pair.client, pair.path(), pair.path_and_got & !PATH != 0))
+        let is_open = |pair: &&ClientPathPair| matches!(self.paths[pair.path() as usize], PathState::Open(_));
+        self.pairs.iter().filter(is_open).map(|pair| (pair.client, pair.path(), pair.path_and_flags & !PATH != 0))
     }
 }
 
-impl Asked {
-    fn new(request: &Request, target: &[u8], place: Place) -> Self {
-        let sample = Sample::of_line(request.time, place, target, true);
+impl UnmatchedPath {
+    fn new(request: &Request, target: &[u8], position: LinePosition) -> Self {
+        let sample = Sample::from_line(request.time, position, target, true);
         let statuses = vec![(request.status, 1)];
         Self { requests: 1, statuses, times: request.time.map(|t| (t, t)), sample, status: request.status, given: 0 }
     }
 
-    fn count(&mut self, request: &Request, target: &[u8], place: Place) {
+    fn count(&mut self, request: &Request, target: &[u8], position: LinePosition) {
         self.requests += 1;
         self.count_status(request.status, 1);
-        self.times = span(self.times, request.time.map(|t| (t, t)));
-        if self.sample.is_later(request.time, place) {
-            self.sample = Sample::of_line(request.time, place, target, true);
+        self.times = union_span(self.times, request.time.map(|t| (t, t)));
+        if self.sample.is_later_than(request.time, position) {
+            self.sample = Sample::from_line(request.time, position, target, true);
             self.status = request.status;
         }
     }
@@ -201,11 +202,11 @@ impl Asked {
 
     fn merge(&mut self, other: Self) {
         self.requests += other.requests;
-        self.times = span(self.times, other.times);
+        self.times = union_span(self.times, other.times);
         for (status, requests) in other.statuses {
             self.count_status(status, requests);
         }
-        if self.sample.is_later(other.sample.time, other.sample.place) {
+        if self.sample.is_later_than(other.sample.time, other.sample.position) {
             (self.sample, self.status) = (other.sample, other.status);
         }
     }

@@ -9,8 +9,8 @@ const RULES: &str = r#"
 id = "shop"
 title = "Shop"
 path_glob = ["/shop-assets/**/*.css"]
-hits = ["GET /shop-assets/a.css", "GET /x/shop-assets/b/c.css"]
-misses = ["GET /shop-assets/", "GET /a.css"]
+must_match = ["GET /shop-assets/a.css", "GET /x/shop-assets/b/c.css"]
+must_not_match = ["GET /shop-assets/", "GET /a.css"]
 
 [[rule]]
 id = "own/shop-login"
@@ -19,8 +19,8 @@ class = "panel"
 severity = "high"
 paths = ["/shop-login"]
 unless_app = "shop"
-hits = ["GET /shop-login", "POST /shop-login"]
-misses = ["GET /shop-log", "GET /"]
+must_match = ["GET /shop-login", "POST /shop-login"]
+must_not_match = ["GET /shop-log", "GET /"]
 
 [[rule]]
 id = "own/key"
@@ -28,8 +28,8 @@ title = "Key"
 class = "config-exposure"
 severity = "high"
 paths = ["/key.pem", "/key-1.pem", "/key-2.pem", "/key-3.pem"]
-hits = ["GET /key.pem", "GET /a/key.pem"]
-misses = ["GET /key.pe", "GET /"]
+must_match = ["GET /key.pem", "GET /a/key.pem"]
+must_not_match = ["GET /key.pe", "GET /"]
 
 [[rule]]
 id = "own/guess"
@@ -38,8 +38,8 @@ class = "exposure"
 severity = "medium"
 suffixes = [".page"]
 with_client = { distinct_paths = 3, classes = ["config-exposure"] }
-hits = ["GET /a.page", "GET /b.page"]
-misses = ["GET /page", "GET /a.pages"]
+must_match = ["GET /a.page", "GET /b.page"]
+must_not_match = ["GET /page", "GET /a.pages"]
 "#;
 
 fn asset(client: u8, bytes: u32) -> String {

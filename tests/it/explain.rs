@@ -18,8 +18,8 @@ title = "Environment file"
 class = "config-exposure"
 severity = "high"
 paths = ["/.env", "/env.bak"]
-hits = ["GET /.env"]
-misses = ["GET /"]
+must_match = ["GET /.env"]
+must_not_match = ["GET /"]
 
 [[rule]]
 id = "mine/union"
@@ -29,8 +29,8 @@ severity = "medium"
 fields = ["query", "user_agent"]
 words = ["union"]
 regex = 'union\s+select'
-hits = ["GET /?q=union+select"]
-misses = ["GET /"]
+must_match = ["GET /?q=union+select"]
+must_not_match = ["GET /"]
 
 [[rule]]
 id = "mine/gone"
@@ -40,8 +40,8 @@ severity = "low"
 paths = ["/old-panel"]
 methods = ["POST", "PUT"]
 statuses = [404, 410]
-hits = ["POST /old-panel"]
-misses = ["GET /"]
+must_match = ["POST /old-panel"]
+must_not_match = ["GET /"]
 
 [[rule]]
 id = "mine/linked"
@@ -52,8 +52,8 @@ answer = "inconclusive"
 fields = ["path", "referer"]
 words = ["/panel"]
 unless = { referer = "://" }
-hits = ["GET /panel"]
-misses = ["GET /"]
+must_match = ["GET /panel"]
+must_not_match = ["GET /"]
 
 [[rule]]
 id = "mine/bot"
@@ -61,8 +61,8 @@ title = "A bot that says so"
 class = "scanner-agent"
 severity = "info"
 agents = ["evilbot"]
-hits = [{ request = "GET /", user_agent = "evilbot/1" }]
-misses = ["GET /"]
+must_match = [{ request = "GET /", user_agent = "evilbot/1" }]
+must_not_match = ["GET /"]
 
 [[rule]]
 id = "mine/script"
@@ -70,8 +70,8 @@ title = "Script in a folder of pictures"
 class = "webshell"
 severity = "high"
 path_glob = "/pictures/**/*.php"
-hits = ["GET /pictures/a.php"]
-misses = ["GET /"]
+must_match = ["GET /pictures/a.php"]
+must_not_match = ["GET /"]
 "#;
 
 fn harness() -> Harness {

@@ -183,7 +183,36 @@ fn json_is_valid_and_lossless() {
     }
 }
 
-/// H10.
+/// No output is a page, so nothing has to be escaped for one: text that acts in a browser is written as it was logged.
+#[test]
+fn h9_there_is_no_html_and_text_for_a_browser_is_only_text() {
+    const CORPUS: [&str; 6] = [
+        "<script>alert(1)</script>",
+        "</script><svg/onload=alert(1)>",
+        "javascript:alert(1)//",
+        "&lt;img src=x onerror=alert(1)&gt;",
+        "<!--<img src='-->",
+        "{{constructor.constructor('alert(1)')()}}",
+    ];
+    for text in CORPUS {
+        let harness = harness(probe(text.replace(' ', "+").as_bytes(), text.as_bytes(), text.as_bytes()));
+        let target = format!("/.env?x={}", text.replace(' ', "+"));
+        let object = harness.run(FORMATS[6]).objects().remove(0);
+        assert_eq!([&object["target"], &object["referer"], &object["user_agent"]], [target.as_str(), text, text]);
+        let report = harness.run(FORMATS[5]).json();
+        assert_eq!(report["pairs"][0]["sample"]["target"], target);
+        assert_eq!(report["clients"][0]["sample"]["user_agent"], text);
+        let pairs = harness.run(FORMATS[1]).text();
+        assert!(cells(&pairs)[1].contains(&target), "{pairs}");
+    }
+    let harness = harness(probe(b"1", b"-", b"-"));
+    for command in ["scan", "follow", "merge", "diff", "learn", "explain", "formats"] {
+        let run = harness.run([command, "-f", "html", "access.log"]);
+        assert_eq!((run.code, run.stdout.len()), (2, 0), "{command}");
+        assert!(run.stderr.contains("html"), "{command}: {}", run.stderr);
+    }
+}
+
 #[test]
 fn standard_error_is_escaped() {
     let harness = harness(b"\x1b[2J\xff\xe2\x80\xae no line of any log\n");

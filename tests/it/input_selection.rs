@@ -157,7 +157,7 @@ fn logs_outside_the_time_range_are_skipped_without_losing_hits() {
         let (run, report) = harness.json([window, &["logs"]].concat());
         assert_eq!((run.code, skipped(&report)), (0, expected.to_vec()), "{window:?}: {}", run.stderr);
         assert_eq!(inputs(&report).len(), 4);
-        assert_eq!(run.stderr.contains("skipped whole"), !expected.is_empty(), "{}", run.stderr);
+        assert_eq!(run.stderr.contains("skipped unread"), !expected.is_empty(), "{}", run.stderr);
         for input in report["inputs"].as_array().unwrap().iter().filter(|input| !input["skipped_whole"].is_null()) {
             assert_eq!((&input["lines"], &input["bytes"], &input["problem"]), (&0.into(), &0.into(), &Value::Null));
         }
@@ -181,16 +181,16 @@ fn skipped_logs_are_reported_in_every_format() {
     let harness = rotated();
     let window = ["--since", "2026-11-08", "--until", "2026-11-12"];
     let table = harness.run([&["scan", "--full"], &window[..], &["logs"]].concat());
-    assert!(table.text().contains("3 inputs were skipped whole"), "{}", table.text());
+    assert!(table.text().contains("3 inputs were skipped unread"), "{}", table.text());
     assert_eq!(table.text().matches("  not read\n").count(), 3);
     for notice in [
-        "note: 1 input skipped whole, last written before --since: logs/access.log.10.gz\n",
-        "note: 2 inputs skipped whole, begin after --until: logs/access.log.1, logs/access.log\n",
+        "note: 1 input skipped unread, last written before --since: logs/access.log.10.gz\n",
+        "note: 2 inputs skipped unread, begin after --until: logs/access.log.1, logs/access.log\n",
     ] {
         assert!(table.stderr.contains(notice), "{}", table.stderr);
     }
     let learnt = harness.run([&["learn"], &window[..], &["logs"]].concat());
-    assert!(learnt.text().contains("3 inputs were skipped whole"), "{}", learnt.text());
+    assert!(learnt.text().contains("3 inputs were skipped unread"), "{}", learnt.text());
     assert_eq!(learnt.stderr, table.stderr);
     assert_eq!(harness.run([&["scan", "-q"], &window[..], &["logs"]].concat()).stderr, "");
     let json = harness.run([&["scan", "-f", "json", "-o", "a.json"], &window[..], &["logs"]].concat());

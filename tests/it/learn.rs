@@ -61,7 +61,7 @@ fn an_unmatched_path_is_proposed_until_a_normal_client_requests_it() {
     let harness = harness(&log);
     let table = learn(&harness, &["access.log"]).text();
     assert!(
-        table.starts_with("1 unlisted path was asked for by 3 independent probers or more; 3 clients are known to probe.\n"),
+        table.starts_with("1 unlisted path was requested by 3 independent probers or more; 3 clients are known to probe.\n"),
         "{table}"
     );
     assert!(table.contains("/unlisted.php") && table.contains("access.log:4") && table.contains("12 lines in 1 input"), "{table}");
@@ -76,7 +76,7 @@ fn an_unmatched_path_is_proposed_until_a_normal_client_requests_it() {
     fs::write(harness.path("access.log"), log + &line("192.0.2.1", "GET /unlisted.php HTTP/1.1", 200)).unwrap();
     assert_eq!(proposed(&harness), [""; 0]);
     let table = learn(&harness, &["access.log"]).text();
-    assert!(table.starts_with("No unlisted path was asked for by 3 independent probers; 3 clients"), "{table}");
+    assert!(table.starts_with("No unlisted path was requested by 3 independent probers; 3 clients"), "{table}");
 }
 
 #[test]

@@ -85,7 +85,7 @@ fn files_that_are_no_reports_are_refused() {
     };
     harness.file("totals.json", changed("\"totals\"", "\"parsed\":"));
     harness.file("lines.json", changed("\"evidence\"", "\"lines\":"));
-    harness.file("later.json", whole.replacen("\"schema_version\": 3", "\"schema_version\": 4", 1));
+    harness.file("later.json", whole.replacen("\"schema_version\": 4", "\"schema_version\": 5", 1));
     harness.file("other.json", "{\"general\": {}}");
     let ndjson = harness.run(["scan", "-f", "ndjson", "a.log"]).stdout;
     harness.file("hits.ndjson", ndjson);
@@ -100,7 +100,7 @@ fn files_that_are_no_reports_are_refused() {
         ("half.json", "is damaged"),
         ("totals.json", "its totals have"),
         ("lines.json", "an input has"),
-        ("later.json", "schema_version 4"),
+        ("later.json", "schema_version 5"),
     ] {
         for args in [&["merge", name, file][..], &["diff", file, name], &["diff", name, file]] {
             let run = harness.run(args);
@@ -118,7 +118,7 @@ fn files_that_are_no_reports_are_refused() {
 #[test]
 fn unknown_rules_cause_a_warning_and_can_be_excluded() {
     let harness = Harness::new();
-    harness.file("own.toml", "[[rule]]\nid = 'own/page'\ntitle = 'Page'\nclass = 'panel'\nseverity = 'high'\npaths = ['/page']\nhits = ['GET /page']\nmisses = ['GET /']\n");
+    harness.file("own.toml", "[[rule]]\nid = 'own/page'\ntitle = 'Page'\nclass = 'panel'\nseverity = 'high'\npaths = ['/page']\nmust_match = ['GET /page']\nmust_not_match = ['GET /']\n");
     logs(&harness);
     report(&harness, "own.json", &["--rules", "own.toml", "a.log"]);
     let with = harness.run(["scan", "-f", "csv", "--rules", "own.toml", "a.log"]).text();

@@ -472,7 +472,7 @@ fn a_closed_standard_output_is_a_failed_write() {
 fn a_rule_that_matches_most_lines_causes_a_warning() {
     let harness = Harness::new();
     let rule = "[[rule]]\nid = 'own/broad'\ntitle = 'A page'\nclass = 'panel'\nseverity = 'low'\npaths = ['/page']\n";
-    harness.file("own.toml", rule.to_owned() + "hits = ['GET /page?n=7']\nmisses = ['GET /']\n");
+    harness.file("own.toml", rule.to_owned() + "must_match = ['GET /page?n=7']\nmust_not_match = ['GET /']\n");
     let scan = |lines: usize, broad: usize, args: &[&str]| {
         let page = |n: usize| if n < broad { format!("GET /page?n={n} HTTP/1.1") } else { format!("GET /other/{n} HTTP/1.1") };
         harness.file("access.log", (0..lines).map(|n| line("192.0.2.1", &page(n), 200)).collect::<String>());

@@ -12,7 +12,9 @@ const HEAD: &str = "family = \"x\"\ntitle = \"x\"\n";
 
 /// A rule with these conditions.
 fn rule(id: &str, conditions: &str) -> String {
-    format!("[[rule]]\nid = \"{id}\"\ntitle = \"t\"\nclass = \"rce\"\nseverity = \"high\"\nhits = []\nmisses = []\n{conditions}\n")
+    format!(
+        "[[rule]]\nid = \"{id}\"\ntitle = \"t\"\nclass = \"rce\"\nseverity = \"high\"\nmust_match = []\nmust_not_match = []\n{conditions}\n"
+    )
 }
 
 /// Scans with these rules only, with as much memory as a small server has.

@@ -6,7 +6,7 @@ use probewatch::finding::Severity;
 use probewatch::analysis::merge::{Merged, Whole};
 use probewatch::analysis::build::{Context, Material, Wanted, build};
 use probewatch::analysis::snapshot::{Evidence, read};
-use probewatch::render::{Format, View, render};
+use probewatch::render::{OutputFormat, RenderOptions, render};
 use probewatch::rules::RuleSet;
 use probewatch_fuzz::RULES;
 
@@ -54,8 +54,8 @@ fn report(whole: &Whole, rules: &RuleSet) -> Vec<u8> {
     let context = Context::of(&material);
     let wanted = Wanted { answered: true, pairs: true, clients: true, paths: true, rules: true, campaigns: true, most: None };
     let mut report = build(&material, &context, whole.inputs.clone(), whole.without_time, wanted);
-    (report.machine, report.period, report.prefix) = (whole.machine.clone(), whole.period.clone(), whole.prefix);
+    (report.log_host, report.period, report.prefix) = (whole.log_host.clone(), whole.period.clone(), whole.prefix);
     let mut out = Vec::new();
-    render(&report, &View { format: Format::Json, ..View::default() }, &mut out).expect("writing to memory does not fail");
+    render(&report, &RenderOptions { format: OutputFormat::Json, ..RenderOptions::default() }, &mut out).expect("writing to memory does not fail");
     out
 }

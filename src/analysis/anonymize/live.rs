@@ -1,14 +1,14 @@
 //! The same for hits one by one, and for alerts.
 
-use super::{Place, Privacy};
+use super::{Privacy, TextKind};
 use crate::alerting::alert::Alert;
 use crate::analysis::hit::LiveHit;
-use crate::analysis::model::Hit;
+use crate::analysis::model::ReportedHit;
 use crate::client::ClientKey;
 
 /// Room to tell one hit in.
 #[derive(Debug, Default)]
-pub struct HitRoom {
+pub struct RedactionBuffers {
     client: Option<ClientKey>,
     target: Vec<u8>,
     path: Vec<u8>,
@@ -22,20 +22,20 @@ pub struct HitRoom {
 impl Privacy {
     /// The hit as it is told.
     #[must_use]
-    pub fn hit<'r>(&self, hit: &Hit<'r>, room: &'r mut HitRoom) -> Hit<'r> {
-        if self.is_usual() {
+    pub fn hit<'r>(&self, hit: &ReportedHit<'r>, room: &'r mut RedactionBuffers) -> ReportedHit<'r> {
+        if self.is_default() {
             return *hit;
         }
-        room.client = self.veil.as_ref().map(|veil| veil.client(hit.client));
-        room.target = self.text(hit.target, Place::Text);
-        room.path = self.text(hit.path, Place::Text);
-        room.decoded = hit.decoded.map(|decoded| self.text(decoded, Place::Text)).unwrap_or_default();
-        room.method = self.text(hit.method, Place::Text);
-        room.protocol = self.text(hit.protocol, Place::Text);
-        room.referer = hit.referer.map(|referer| self.text(referer, Place::Text)).unwrap_or_default();
-        room.agent = hit.user_agent.map(|agent| self.text(agent, Place::Agent)).unwrap_or_default();
+        room.client = self.veil.as_ref().map(|veil| veil.anonymize(hit.client));
+        room.target = self.text(hit.target, TextKind::Text);
+        room.path = self.text(hit.path, TextKind::Text);
+        room.decoded = hit.decoded.map(|decoded| self.text(decoded, TextKind::Text)).unwrap_or_default();
+        room.method = self.text(hit.method, TextKind::Text);
+        room.protocol = self.text(hit.protocol, TextKind::Text);
+        room.referer = hit.referer.map(|referer| self.text(referer, TextKind::Text)).unwrap_or_default();
+        room.agent = hit.user_agent.map(|agent| self.text(agent, TextKind::Agent)).unwrap_or_default();
         let room = &*room;
-        Hit {
+        ReportedHit {
             client: room.client.as_ref().map_or(hit.client, ClientKey::client),
             target: &room.target,
             path: &room.path,
@@ -50,23 +50,23 @@ impl Privacy {
 
     /// A live hit as it is told.
     #[must_use]
-    pub fn live<'r>(&self, live: &LiveHit<'r>, room: &'r mut HitRoom) -> LiveHit<'r> {
+    pub fn live<'r>(&self, live: &LiveHit<'r>, room: &'r mut RedactionBuffers) -> LiveHit<'r> {
         LiveHit { hit: self.hit(&live.hit, room), ..*live }
     }
 
     /// The alert as it is told.
     #[must_use]
     pub fn alert(&self, alert: Alert) -> Alert {
-        if self.is_usual() {
+        if self.is_default() {
             return alert;
         }
         let mut told = alert;
         if let (Some(veil), Some(client)) = (&self.veil, &mut told.client) {
-            *client = veil.client(client.client());
+            *client = veil.anonymize(client.client());
         }
-        told.path = told.path.map(|path| self.text(&path, Place::Text));
-        told.sample.target = self.text(&told.sample.target, Place::Text);
-        told.sample.method = self.text(&told.sample.method, Place::Text);
+        told.path = told.path.map(|path| self.text(&path, TextKind::Text));
+        told.sample.target = self.text(&told.sample.target, TextKind::Text);
+        told.sample.method = self.text(&told.sample.method, TextKind::Text);
         told
     }
 }

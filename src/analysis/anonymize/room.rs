@@ -2,36 +2,36 @@
 
 use std::collections::HashMap;
 
-use super::{Key, Place, Report, Row, Sample};
+use super::{Report, Row, RowKey, SampleRequest, TextKind};
 use crate::client::{Client, ClientKey};
 
 /// What is told, by what there is; what is told as it is has no entry.
 #[derive(Debug, Default)]
-pub(crate) struct Room {
+pub(crate) struct RedactionMap {
     texts: HashMap<Vec<u8>, Vec<u8>>,
     agents: HashMap<Vec<u8>, Vec<u8>>,
     clients: HashMap<ClientKey, ClientKey>,
 }
 
-impl Room {
-    pub(crate) fn keep_text(&mut self, text: &[u8], place: Place, told: impl FnOnce() -> Vec<u8>) {
+impl RedactionMap {
+    pub(crate) fn insert_text(&mut self, text: &[u8], place: TextKind, told: impl FnOnce() -> Vec<u8>) {
         let texts = match place {
-            Place::Text => &mut self.texts,
-            Place::Agent => &mut self.agents,
+            TextKind::Text => &mut self.texts,
+            TextKind::Agent => &mut self.agents,
         };
         if !texts.contains_key(text) {
             texts.insert(text.to_vec(), told());
         }
     }
 
-    pub(crate) fn keep_client(&mut self, client: Client<'_>, told: impl FnOnce() -> ClientKey) {
+    pub(crate) fn insert_client(&mut self, client: Client<'_>, told: impl FnOnce() -> ClientKey) {
         self.clients.entry(ClientKey::from(&client)).or_insert_with(told);
     }
 
-    pub(crate) fn text<'r>(&'r self, text: &'r [u8], place: Place) -> &'r [u8] {
+    pub(crate) fn text<'r>(&'r self, text: &'r [u8], place: TextKind) -> &'r [u8] {
         let texts = match place {
-            Place::Text => &self.texts,
-            Place::Agent => &self.agents,
+            TextKind::Text => &self.texts,
+            TextKind::Agent => &self.agents,
         };
         texts.get(text).map_or(text, Vec::as_slice)
     }
@@ -41,52 +41,52 @@ impl Room {
     }
 
     /// What a row is about, as it is told.
-    pub(crate) fn key<'r>(&'r self, mut key: Key<'r>) -> Key<'r> {
-        each_of_key(&mut key, &mut |text, place| *text = self.text(text, place), &mut |client| *client = self.client(*client));
+    pub(crate) fn key<'r>(&'r self, mut key: RowKey<'r>) -> RowKey<'r> {
+        visit_key(&mut key, &mut |text, place| *text = self.text(text, place), &mut |client| *client = self.client(*client));
         key
     }
 }
 
 /// Goes over all texts of a log and all clients in a report.
-pub(crate) fn each<'r>(report: &mut Report<'r>, text: &mut impl FnMut(&mut &'r [u8], Place), client: &mut impl FnMut(&mut Client<'r>)) {
+pub(crate) fn visit<'r>(report: &mut Report<'r>, text: &mut impl FnMut(&mut &'r [u8], TextKind), client: &mut impl FnMut(&mut Client<'r>)) {
     let Report { answered, uncertain, pairs, clients, paths, rules, campaigns, floods, .. } = report;
     for row in [answered, uncertain, pairs, clients, paths, rules].into_iter().flatten() {
-        each_of_row(row, text, client);
+        visit_row(row, text, client);
     }
     for campaign in campaigns {
-        campaign.sample_paths.iter_mut().for_each(|path| text(path, Place::Text));
-        each_of_sample(&mut campaign.sample, text);
+        campaign.sample_paths.iter_mut().for_each(|path| text(path, TextKind::Text));
+        visit_sample(&mut campaign.sample, text);
     }
     for flood in floods {
         flood.client.iter_mut().for_each(&mut *client);
-        text(&mut flood.path, Place::Text);
-        each_of_sample(&mut flood.sample, text);
+        text(&mut flood.path, TextKind::Text);
+        visit_sample(&mut flood.sample, text);
     }
 }
 
-fn each_of_row<'r>(row: &mut Row<'r>, text: &mut impl FnMut(&mut &'r [u8], Place), client: &mut impl FnMut(&mut Client<'r>)) {
-    each_of_key(&mut row.key, text, client);
-    each_of_sample(&mut row.sample, text);
+fn visit_row<'r>(row: &mut Row<'r>, text: &mut impl FnMut(&mut &'r [u8], TextKind), client: &mut impl FnMut(&mut Client<'r>)) {
+    visit_key(&mut row.key, text, client);
+    visit_sample(&mut row.sample, text);
     if let Some(its_client) = row.answer.as_mut().and_then(|answer| answer.client.as_mut()) {
         client(its_client);
     }
 }
 
-fn each_of_key<'r>(key: &mut Key<'r>, text: &mut impl FnMut(&mut &'r [u8], Place), client: &mut impl FnMut(&mut Client<'r>)) {
+fn visit_key<'r>(key: &mut RowKey<'r>, text: &mut impl FnMut(&mut &'r [u8], TextKind), client: &mut impl FnMut(&mut Client<'r>)) {
     match key {
-        Key::Pair(its_client, path, _) => {
+        RowKey::Pair(its_client, path, _) => {
             client(its_client);
-            text(path, Place::Text);
+            text(path, TextKind::Text);
         }
-        Key::Client(its_client) => client(its_client),
-        Key::Path(path) | Key::Answer(_, path, _) => text(path, Place::Text),
-        Key::Rule(_) => {}
+        RowKey::Client(its_client) => client(its_client),
+        RowKey::Path(path) | RowKey::Answer(_, path, _) => text(path, TextKind::Text),
+        RowKey::Rule(_) => {}
     }
 }
 
-pub(crate) fn each_of_sample<'r>(sample: &mut Sample<'r>, text: &mut impl FnMut(&mut &'r [u8], Place)) {
-    text(&mut sample.target, Place::Text);
+pub(crate) fn visit_sample<'r>(sample: &mut SampleRequest<'r>, text: &mut impl FnMut(&mut &'r [u8], TextKind)) {
+    text(&mut sample.target, TextKind::Text);
     if let Some(agent) = &mut sample.user_agent {
-        text(agent, Place::Agent);
+        text(agent, TextKind::Agent);
     }
 }

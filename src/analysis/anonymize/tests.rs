@@ -2,42 +2,42 @@
 
 use crate::analysis::anonymize::*;
 use crate::analysis::fixture;
-use crate::analysis::novelty::news;
-use crate::analysis::seen::Seen;
+use crate::analysis::novelty::find_new;
+use crate::analysis::seen::SeenHistory;
 use crate::client::Client;
-use crate::render::mail::{Page, write_page};
-use crate::render::{By, Format, View, ndjson, render};
+use crate::render::mail::{RunSummary, write_summary};
+use crate::render::{GroupBy, OutputFormat, RenderOptions, ndjson, render};
 use std::path::Path;
 
-fn veils() -> [Veil; 2] {
-    [Veil::Truncate, Veil::keyed(&[7; 32]).unwrap()]
+fn veils() -> [Anonymizer; 2] {
+    [Anonymizer::Truncate, Anonymizer::with_key(&[7; 32]).unwrap()]
 }
 
 /// All that can be made of a report.
 fn told(privacy: &Privacy) -> String {
     let report = fixture::report(fixture::rules());
-    let found = news(&report, &mut Seen::new(1), 1, 0);
+    let found = find_new(&report, &mut SeenHistory::new(1), 1, 0);
     let mut out = Vec::new();
-    privacy.with(&report, &found, |report, found| {
-        for format in [Format::Table, Format::Csv, Format::Json] {
-            for by in [None, Some(By::Pair), Some(By::Client), Some(By::Path), Some(By::Rule)] {
-                render(report, &View { format, by, ..View::default() }, &mut out).unwrap();
+    privacy.with_redacted(&report, &found, |report, found| {
+        for format in [OutputFormat::Table, OutputFormat::Csv, OutputFormat::Json] {
+            for by in [None, Some(GroupBy::Pair), Some(GroupBy::Client), Some(GroupBy::Path), Some(GroupBy::Rule)] {
+                render(report, &RenderOptions { format, by, ..RenderOptions::default() }, &mut out).unwrap();
             }
         }
-        crate::render::csv::novelty::write_csv(found, &mut out).unwrap();
-        let page = Page {
+        crate::render::csv::write_novelty(found, &mut out).unwrap();
+        let page = RunSummary {
             report,
             news: found,
             label: "Run 1",
-            machine: None,
+            host: None,
             is_first: false,
             folder: Path::new("x"),
             notes: &[],
             level: crate::finding::Severity::Low,
         };
-        write_page(&page, &mut out).unwrap();
+        write_summary(&page, &mut out).unwrap();
     });
-    let mut room = HitRoom::default();
+    let mut room = RedactionBuffers::default();
     ndjson::write(&privacy.hit(&fixture::hit(), &mut room), fixture::rules(), &mut out).unwrap();
     String::from_utf8(out).unwrap()
 }
@@ -61,7 +61,7 @@ fn no_output_tells_a_client() {
 fn rows_are_in_the_order_of_what_is_told() {
     let report = fixture::report(fixture::rules());
     for veil in veils() {
-        Privacy::new(Some(veil), true).with(&report, &[], |told, _| {
+        Privacy::new(Some(veil), true).with_redacted(&report, &[], |told, _| {
             assert_eq!(told.clients.len(), report.clients.len());
             let order = |row: &Row<'_>| Reverse((row.severity, row.answered, row.hits));
             assert!(told.clients.is_sorted_by(|a, b| (order(a), a.key) <= (order(b), b.key)));
@@ -82,9 +82,9 @@ fn secrets_are_told_where_that_is_asked_for() {
 
 #[test]
 fn an_empty_text_stays_empty() {
-    let hit = crate::analysis::model::Hit { target: b"", method: b"", path: b"", client: Client::Text(b""), ..fixture::hit() };
-    for privacy in [Privacy::new(None, false), Privacy::new(Some(Veil::Truncate), false)] {
-        let mut room = HitRoom::default();
+    let hit = crate::analysis::model::ReportedHit { target: b"", method: b"", path: b"", client: Client::Text(b""), ..fixture::hit() };
+    for privacy in [Privacy::new(None, false), Privacy::new(Some(Anonymizer::Truncate), false)] {
+        let mut room = RedactionBuffers::default();
         let told = privacy.hit(&hit, &mut room);
         assert_eq!((told.target, told.method, told.path, told.client), (&b""[..], &b""[..], &b""[..], Client::Text(b"")));
     }

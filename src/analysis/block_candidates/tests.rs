@@ -6,15 +6,15 @@ use std::path::Path;
 
 use proptest::prelude::*;
 
-use super::super::build::{Context, Wanted, build};
+use super::super::build::{LogAnalysis, RowSelection, build};
 use crate::analysis::block_candidates::*;
-use crate::analysis::model::Input;
+use crate::analysis::model::InputSummary;
 use crate::block::parse_trusted_proxy;
 use crate::engine::{Judge, Scope, Scratch};
-use crate::render::{By, Format, View, render};
+use crate::render::{GroupBy, OutputFormat, RenderOptions, render};
 use crate::rules::{AllowList, RuleSet, check};
-use crate::source::SourceText;
-use crate::tally::{Place, Tally};
+use crate::source::SourceInfo;
+use crate::tally::{LinePosition, Tally};
 
 const RULES: &str = r#"
 [[rule]]
@@ -63,14 +63,17 @@ fn lines(client: &str, paths: &[&str], status: u16) -> String {
 fn judged<T>(log: &str, policy: &BlockPolicy<'_>, max: Option<usize>, then: impl FnOnce(&Report<'_>) -> T) -> T {
     let (rules, scope, allow) = (rules(), Scope::default(), AllowList::default());
     let (mut scratch, mut tally) = (Scratch::default(), Tally::default());
-    tally.absorb(&Judge::new(&rules, &scope).judge(log.as_bytes(), &mut scratch), Place { input: 0, chunk: 0, offset: 0, line: 0 });
-    let (tally, texts) = (tally.named(scratch.names), [SourceText::new(b"a.log".to_vec(), 0, vec![(0, 0)])]);
+    tally.add_findings(
+        &Judge::new(&rules, &scope).judge(log.as_bytes(), &mut scratch),
+        LinePosition { input: 0, chunk: 0, offset: 0, line: 0 },
+    );
+    let (tally, texts) = (tally.with_names(scratch.names), [SourceInfo::new(b"a.log".to_vec(), 0, vec![(0, 0)])]);
     let material =
-        Material { rules: &rules, tally: &tally, texts: &texts, min_severity: Severity::Low, outcomes: &[], apps: &[], allow: &allow };
-    let context = Context::of(&material);
-    let wanted = Wanted { answered: true, pairs: true, clients: true, paths: true, rules: true, campaigns: true, most: None };
-    let mut report = build(&material, &context, vec![Input::default()], 0, wanted);
-    let blocks = blocks(&report, &material, policy, max);
+        ReportInput { rules: &rules, tally: &tally, texts: &texts, min_severity: Severity::Low, outcomes: &[], apps: &[], allow: &allow };
+    let context = LogAnalysis::new(&material);
+    let wanted = RowSelection { answered: true, pairs: true, clients: true, paths: true, rules: true, campaigns: true, most: None };
+    let mut report = build(&material, &context, vec![InputSummary::default()], 0, wanted);
+    let blocks = block_decisions(&report, &material, policy, max);
     assert_eq!(blocks.len(), report.clients.len());
     report.blocks = Some(blocks);
     then(&report)
@@ -235,16 +238,16 @@ fn tables_and_documents_have_the_columns_where_they_were_asked_for() {
     judged(&log, &BlockPolicy::new(&[], &[], &allow), None, |report| {
         let text = |format, by| {
             let mut out = Vec::new();
-            render(report, &View { format, by: Some(by), ..View::default() }, &mut out).unwrap();
+            render(report, &RenderOptions { format, by: Some(by), ..RenderOptions::default() }, &mut out).unwrap();
             String::from_utf8(out).unwrap()
         };
-        let clients = text(Format::Csv, By::Client);
+        let clients = text(OutputFormat::Csv, GroupBy::Client);
         let mut rows = clients.lines();
         assert!(rows.next().unwrap().ends_with(",source,line,block_candidate,block_reason,network,network_probers,floods"));
         assert!(rows.next().unwrap().ends_with(",true,3 probes of 3 paths; no ordinary request,203.0.113.0/24,1,"), "{clients}");
         assert!(rows.next().unwrap().ends_with(",false,not an address,,1,"), "{clients}");
-        assert!(text(Format::Csv, By::Path).lines().next().unwrap().ends_with(",source,line"));
-        let document: serde_json::Value = serde_json::from_str(&text(Format::Json, By::Client)).unwrap();
+        assert!(text(OutputFormat::Csv, GroupBy::Path).lines().next().unwrap().ends_with(",source,line"));
+        let document: serde_json::Value = serde_json::from_str(&text(OutputFormat::Json, GroupBy::Client)).unwrap();
         let [first, second] = [0, 1].map(|n| &document["clients"][n]);
         assert_eq!((&first["block_candidate"], &first["network"]), (&true.into(), &"203.0.113.0/24".into()));
         assert_eq!(first["block_reason"], "3 probes of 3 paths; no ordinary request");

@@ -4,13 +4,13 @@ use std::sync::LazyLock;
 
 use proptest::prelude::*;
 
-use crate::analysis::build::{Context, Wanted, build};
+use crate::analysis::build::{LogAnalysis, RowSelection, build};
 use crate::analysis::campaigns::*;
-use crate::analysis::model::Input;
+use crate::analysis::model::InputSummary;
 use crate::engine::{Judge, Scope, Scratch};
 use crate::rules::{AllowList, RuleChoice, RuleSet, load};
-use crate::source::SourceText;
-use crate::tally::{Place, Tally};
+use crate::source::SourceInfo;
+use crate::tally::{LinePosition, Tally};
 
 static RULES: LazyLock<RuleSet> = LazyLock::new(|| load(&RuleChoice::default()).unwrap());
 
@@ -32,8 +32,8 @@ fn campaigns_of(lines: &[String], cut: usize, reversed: bool, threads: usize) ->
     let (mut tallies, mut offset, mut before, mut runs) = (Vec::new(), 0, 0, Vec::new());
     for part in lines.chunks(cut) {
         let (text, mut scratch, mut tally) = (part.concat(), Scratch::default(), Tally::default());
-        tally.absorb(&judge.judge(text.as_bytes(), &mut scratch), Place { input: 0, chunk: offset, offset: 0, line: 0 });
-        tallies.push(tally.named(scratch.names));
+        tally.add_findings(&judge.judge(text.as_bytes(), &mut scratch), LinePosition { input: 0, chunk: offset, offset: 0, line: 0 });
+        tallies.push(tally.with_names(scratch.names));
         runs.push((offset, part.len() as u64));
         offset += text.len() as u64;
         before += part.len();
@@ -47,13 +47,13 @@ fn campaigns_of(lines: &[String], cut: usize, reversed: bool, threads: usize) ->
         sum
     });
     let (tally, allow) = (tally.unwrap_or_default(), AllowList::default());
-    let texts = [SourceText::new(b"access.log".to_vec(), 7, runs)];
+    let texts = [SourceInfo::new(b"access.log".to_vec(), 7, runs)];
     let material =
-        Material { rules: &RULES, tally: &tally, texts: &texts, min_severity: Severity::Low, outcomes: &[], apps: &[], allow: &allow };
-    let wanted = Wanted { answered: true, pairs: true, clients: true, paths: true, rules: true, campaigns: true, most: None };
+        ReportInput { rules: &RULES, tally: &tally, texts: &texts, min_severity: Severity::Low, outcomes: &[], apps: &[], allow: &allow };
+    let wanted = RowSelection { answered: true, pairs: true, clients: true, paths: true, rules: true, campaigns: true, most: None };
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-    let context = Context::of(&material);
-    let report = pool.install(|| build(&material, &context, vec![Input::default()], 0, wanted));
+    let context = LogAnalysis::new(&material);
+    let report = pool.install(|| build(&material, &context, vec![InputSummary::default()], 0, wanted));
     report.campaigns.iter().map(told).collect()
 }
 
@@ -61,12 +61,12 @@ fn campaigns_of(lines: &[String], cut: usize, reversed: bool, threads: usize) ->
 fn told(one: &Campaign<'_>) -> String {
     let Campaign { key, severity, clients, networks, paths, hits, answered, first_time, last_time, sample_paths, sample } = one;
     let times = [first_time, last_time].map(|time| time.unwrap().rfc3339());
-    let paths_of_it: Vec<_> = sample_paths.iter().map(|path| shown(path)).collect();
+    let paths_of_it: Vec<_> = sample_paths.iter().map(|path| redacted(path)).collect();
     format!(
         "key {key}\n{severity}, {clients} clients of {networks} networks, {paths} paths\n{hits} hits, {answered} answered, {times:?}\n\
          {paths_of_it:?}\nline {}: {} {:?}\n\n",
         sample.line,
-        shown(sample.target),
+        redacted(sample.target),
         sample.status
     )
 }

@@ -9,15 +9,15 @@ mod side;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-pub use self::side::Side;
-use self::side::Thing;
-use super::accuracy::sentence;
+use self::side::DiffSubject;
+pub use self::side::ReportIndex;
+use super::accuracy::accuracy_note;
 use crate::finding::Severity;
 use crate::soft_404::Answer;
 
 /// What a row is about. What matters most comes first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Kind {
+pub enum DiffKind {
     /// A path that answered, with its host in front where one is logged.
     Answer,
     /// A rule.
@@ -28,7 +28,7 @@ pub enum Kind {
     Client,
 }
 
-impl Kind {
+impl DiffKind {
     /// Every kind, in the order of the rows.
     pub const ALL: [Self; 4] = [Self::Answer, Self::Rule, Self::Path, Self::Client];
 
@@ -56,12 +56,12 @@ pub enum Change {
     /// It is not there any more: of a rule, a path or a client, whose hits there are none of.
     Gone,
     /// An answer that is no longer one.
-    Now(Fate),
+    Now(AnswerNow),
 }
 
 /// What became of a path that had a distinct answer and has none now. What matters most comes first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Fate {
+pub enum AnswerNow {
     /// Some answer of it may be distinct.
     Uncertain,
     /// No hit is for it, so it may still be there.
@@ -76,7 +76,7 @@ pub enum Fate {
     Refused,
 }
 
-impl Fate {
+impl AnswerNow {
     /// Every fate, in the order of the rows.
     pub const ALL: [Self; 6] = [Self::Uncertain, Self::NotRequested, Self::Ordinary, Self::Unanswered, Self::Soft404, Self::Refused];
 
@@ -107,7 +107,7 @@ impl Change {
         }
     }
 
-    fn of(before: u64, after: u64) -> Option<Self> {
+    fn from_counts(before: u64, after: u64) -> Option<Self> {
         match (before, after) {
             (same, other) if same == other => None,
             (0, _) => Some(Self::New),
@@ -120,9 +120,9 @@ impl Change {
 
 /// One row.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Row {
+pub struct DiffRow {
     /// What it is about.
-    pub kind: Kind,
+    pub kind: DiffKind,
     /// Which, fit for an output.
     pub key: String,
     /// How it changed.
@@ -139,25 +139,25 @@ pub struct Row {
 
 /// What differs, most important first.
 #[must_use]
-pub fn diff(old: &Side, new: &Side) -> Vec<Row> {
-    let mut both: BTreeMap<&Thing, [(Severity, u64); 2]> = BTreeMap::new();
+pub fn diff(old: &ReportIndex, new: &ReportIndex) -> Vec<DiffRow> {
+    let mut both: BTreeMap<&DiffSubject, [(Severity, u64); 2]> = BTreeMap::new();
     for (side, at) in [(old, 0), (new, 1)] {
-        for (thing, (severity, hits)) in side.things() {
+        for (thing, (severity, hits)) in side.subjects() {
             both.entry(thing).or_insert([(Severity::Info, 0); 2])[at] = (*severity, *hits);
         }
     }
-    let row = |(thing, [before, after]): (&Thing, [(Severity, u64); 2])| {
-        let (change, status) = match Change::of(before.1, after.1)? {
-            Change::Gone if thing.kind() == Kind::Answer => {
-                let (fate, status) = new.fate(thing);
+    let row = |(thing, [before, after]): (&DiffSubject, [(Severity, u64); 2])| {
+        let (change, status) = match Change::from_counts(before.1, after.1)? {
+            Change::Gone if thing.kind() == DiffKind::Answer => {
+                let (fate, status) = new.answer_now(thing);
                 (Change::Now(fate), status)
             }
             change => (change, None),
         };
         let severity = before.0.max(after.0);
-        Some(Row { kind: thing.kind(), key: thing.shown(), change, severity, before: before.1, after: after.1, status })
+        Some(DiffRow { kind: thing.kind(), key: thing.shown(), change, severity, before: before.1, after: after.1, status })
     };
-    let mut rows: Vec<Row> = both.into_iter().filter_map(row).collect();
+    let mut rows: Vec<DiffRow> = both.into_iter().filter_map(row).collect();
     // Of rows that are alike in all this the order of their keys stays.
     rows.sort_by_key(|row| (row.kind, row.change, Reverse(row.severity), Reverse(row.before.abs_diff(row.after))));
     rows
@@ -165,8 +165,8 @@ pub fn diff(old: &Side, new: &Side) -> Vec<Row> {
 
 /// What a reader must know besides where a side is not exact, in words.
 #[must_use]
-pub fn notes(old: &Side, new: &Side) -> Vec<String> {
-    let note = |(side, so): (&Side, &str)| Some(format!("{} {so}", sentence(side.approximate()?)));
+pub fn notes(old: &ReportIndex, new: &ReportIndex) -> Vec<String> {
+    let note = |(side, so): (&ReportIndex, &str)| Some(format!("{} {so}", accuracy_note(side.approximate()?)));
     let old = (old, "That is the old report: what is new may have been there before.");
     let new = (new, "That is the new report: what is gone or not requested may still be there.");
     [old, new].into_iter().filter_map(note).collect()

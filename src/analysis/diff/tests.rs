@@ -1,30 +1,30 @@
 //! What differs, and in which order it is told.
 
-use super::side::Thing;
+use super::side::DiffSubject;
 use crate::analysis::diff::*;
-use crate::render::diff::render;
-use crate::render::{Format, View};
+use crate::render::render_diff;
+use crate::render::{OutputFormat, RenderOptions};
 
-fn side(things: &[(Thing, Severity, u64)]) -> Side {
-    let mut side = Side::default();
+fn side(things: &[(DiffSubject, Severity, u64)]) -> ReportIndex {
+    let mut side = ReportIndex::default();
     for (thing, severity, hits) in things {
         side.add(thing.clone(), *severity, *hits);
     }
     side
 }
 
-fn answer(host: &[u8], path: &[u8]) -> Thing {
-    Thing::Answer(host.into(), path.into())
+fn answer(host: &[u8], path: &[u8]) -> DiffSubject {
+    DiffSubject::Answer(host.into(), path.into())
 }
 
-fn path(path: &[u8]) -> Thing {
-    Thing::Path(path.into())
+fn path(path: &[u8]) -> DiffSubject {
+    DiffSubject::Path(path.into())
 }
 
-fn old_and_new() -> (Side, Side) {
+fn old_and_new() -> (ReportIndex, ReportIndex) {
     let old = side(&[
         (answer(b"", b"/old"), Severity::High, 2),
-        (Thing::Rule("dotfiles/env".into()), Severity::High, 5),
+        (DiffSubject::Rule("dotfiles/env".into()), Severity::High, 5),
         (path(b"/same"), Severity::Low, 7),
         (path(b"/less"), Severity::Low, 7),
         (path(b"/reset-password/0123456789abcdef0123"), Severity::Low, 1),
@@ -32,7 +32,7 @@ fn old_and_new() -> (Side, Side) {
     let new = side(&[
         (answer(b"shop.example", b"/.env"), Severity::Critical, 1),
         (answer(b"shop.example", b"/=cmd"), Severity::Critical, 1),
-        (Thing::Rule("dotfiles/env".into()), Severity::Critical, 1205),
+        (DiffSubject::Rule("dotfiles/env".into()), Severity::Critical, 1205),
         (path(b"/same"), Severity::Medium, 7),
         (path(b"/less"), Severity::Low, 3),
         (path(b"/low"), Severity::Low, 900),
@@ -41,9 +41,9 @@ fn old_and_new() -> (Side, Side) {
     (old, new)
 }
 
-fn printed(rows: &[Row], format: Format) -> String {
+fn printed(rows: &[DiffRow], format: OutputFormat) -> String {
     let mut out = Vec::new();
-    render(rows, &[], &View { format, width: 80, ..View::default() }, &mut out).unwrap();
+    render_diff(rows, &[], &RenderOptions { format, width: 80, ..RenderOptions::default() }, &mut out).unwrap();
     String::from_utf8(out).unwrap()
 }
 
@@ -52,7 +52,7 @@ fn what_matters_most_comes_first() {
     let (old, new) = old_and_new();
     let rows = diff(&old, &new);
     assert_eq!(
-        printed(&rows, Format::Csv),
+        printed(&rows, OutputFormat::Csv),
         "kind,key,change,severity,hits_before,hits_after,status_after\n\
          answer,shop.example/.env,new,critical,0,1,\n\
          answer,shop.example/=cmd,new,critical,0,1,\n\
@@ -63,8 +63,8 @@ fn what_matters_most_comes_first() {
          path,/less,fewer,low,7,3,\n\
          path,/reset-password/***,gone,low,1,0,\n"
     );
-    insta::assert_snapshot!("table", printed(&rows, Format::Table));
-    let json: serde_json::Value = serde_json::from_str(&printed(&rows, Format::Json)).unwrap();
+    insta::assert_snapshot!("table", printed(&rows, OutputFormat::Table));
+    let json: serde_json::Value = serde_json::from_str(&printed(&rows, OutputFormat::Json)).unwrap();
     assert_eq!(json.as_array().unwrap().len(), rows.len());
     assert_eq!(
         json[3],
@@ -78,27 +78,27 @@ fn an_answer_that_is_none_any_more_says_what_became_of_it() {
     let things: Vec<_> = gone.iter().map(|(path, hits)| (answer(b"a.example", path.as_bytes()), Severity::High, *hits)).collect();
     let old = side(&things);
     let mut new = side(&[(path(b"/refused"), Severity::High, 1)]);
-    let mut meet = |path: &str, exposes: bool, fate: Fate, status: u16, hits: u64| {
-        new.meet(answer(b"a.example", path.as_bytes()), (exposes, fate), Some(status), hits);
+    let mut meet = |path: &str, exposes: bool, fate: AnswerNow, status: u16, hits: u64| {
+        new.add_outcome(answer(b"a.example", path.as_bytes()), (exposes, fate), Some(status), hits);
     };
     // The commonest status, of equals the lowest; a hit of a rule that exposes nothing does not count beside others.
-    meet("/refused", false, Fate::Ordinary, 200, 90);
-    meet("/refused", true, Fate::Refused, 404, 1);
-    meet("/refused", true, Fate::Refused, 403, 1);
-    meet("/refused", false, Fate::Unanswered, 500, 90);
-    meet("/redirected", false, Fate::Unanswered, 301, 1);
-    meet("/app", true, Fate::Ordinary, 200, 1);
+    meet("/refused", false, AnswerNow::Ordinary, 200, 90);
+    meet("/refused", true, AnswerNow::Refused, 404, 1);
+    meet("/refused", true, AnswerNow::Refused, 403, 1);
+    meet("/refused", false, AnswerNow::Unanswered, 500, 90);
+    meet("/redirected", false, AnswerNow::Unanswered, 301, 1);
+    meet("/app", true, AnswerNow::Ordinary, 200, 1);
     // What matters most decides, in whatever order it is met.
-    meet("/maybe", true, Fate::Refused, 404, 9);
-    meet("/maybe", true, Fate::Uncertain, 200, 1);
-    meet("/maybe", true, Fate::Soft404, 200, 9);
-    meet("/soft", true, Fate::Soft404, 304, 1);
-    meet("/soft", true, Fate::Refused, 404, 9);
+    meet("/maybe", true, AnswerNow::Refused, 404, 9);
+    meet("/maybe", true, AnswerNow::Uncertain, 200, 1);
+    meet("/maybe", true, AnswerNow::Soft404, 200, 9);
+    meet("/soft", true, AnswerNow::Soft404, 304, 1);
+    meet("/soft", true, AnswerNow::Refused, 404, 9);
     // Another host is another answer.
-    new.meet(answer(b"b.example", b"/nothing"), (true, Fate::Refused), Some(404), 1);
-    let rows: Vec<Row> = diff(&old, &new).into_iter().filter(|row| row.kind == Kind::Answer).collect();
+    new.add_outcome(answer(b"b.example", b"/nothing"), (true, AnswerNow::Refused), Some(404), 1);
+    let rows: Vec<DiffRow> = diff(&old, &new).into_iter().filter(|row| row.kind == DiffKind::Answer).collect();
     assert_eq!(
-        printed(&rows, Format::Csv),
+        printed(&rows, OutputFormat::Csv),
         "kind,key,change,severity,hits_before,hits_after,status_after\n\
          answer,a.example/maybe,uncertain,high,4,0,200\n\
          answer,a.example/nothing,not_requested,high,6,0,\n\
@@ -107,10 +107,10 @@ fn an_answer_that_is_none_any_more_says_what_became_of_it() {
          answer,a.example/soft,soft_404,high,5,0,304\n\
          answer,a.example/refused,refused,high,1,0,403\n"
     );
-    insta::assert_snapshot!("fates", printed(&rows, Format::Table));
-    let json: serde_json::Value = serde_json::from_str(&printed(&rows, Format::Json)).unwrap();
+    insta::assert_snapshot!("fates", printed(&rows, OutputFormat::Table));
+    let json: serde_json::Value = serde_json::from_str(&printed(&rows, OutputFormat::Json)).unwrap();
     assert_eq!((&json[5]["change"], &json[5]["status_after"]), (&"refused".into(), &403.into()));
-    assert!(rows.iter().map(|row| row.change).eq(Fate::ALL.map(Change::Now)));
+    assert!(rows.iter().map(|row| row.change).eq(AnswerNow::ALL.map(Change::Now)));
 }
 
 #[test]
@@ -118,19 +118,20 @@ fn nothing_differs_from_itself() {
     let (old, _) = old_and_new();
     let rows = diff(&old, &old);
     assert_eq!(rows, []);
-    assert_eq!(printed(&rows, Format::Table), "No difference.\n");
-    assert_eq!(printed(&rows, Format::Csv), "kind,key,change,severity,hits_before,hits_after,status_after\n");
-    assert_eq!(printed(&rows, Format::Json), "[]\n");
+    assert_eq!(printed(&rows, OutputFormat::Table), "No difference.\n");
+    assert_eq!(printed(&rows, OutputFormat::Csv), "kind,key,change,severity,hits_before,hits_after,status_after\n");
+    assert_eq!(printed(&rows, OutputFormat::Json), "[]\n");
 }
 
 #[test]
 fn who_compares_what_is_approximate_is_told_so() {
     let (old, mut new) = old_and_new();
     assert_eq!(notes(&old, &new), [""; 0]);
-    new.approximate = Some(crate::analysis::model::Approximate { pairs: 3, rest_hits: 9, ..Default::default() });
+    new.approximate = Some(crate::analysis::model::Approximation { pairs: 3, rest_hits: 9, ..Default::default() });
     let told = notes(&old, &new);
     assert!(told.len() == 1 && told[0].ends_with("what is gone or not requested may still be there."), "{told:?}");
     let mut out = Vec::new();
-    render(&diff(&old, &new), &told, &View { format: Format::Table, width: 80, ..View::default() }, &mut out).unwrap();
+    render_diff(&diff(&old, &new), &told, &RenderOptions { format: OutputFormat::Table, width: 80, ..RenderOptions::default() }, &mut out)
+        .unwrap();
     assert!(String::from_utf8(out).unwrap().contains("  Approximate: there was more"));
 }

@@ -1,10 +1,10 @@
 //! Tells a line at once, in the light of what was seen so far.
 
-use super::{Desk, Spot, Verdict, counted, lowered, response, told};
+use super::{HitBuffers, HitLocation, HitVerdict, assemble, counted_client, lowercase_host, response};
 use crate::alerting::alert::MIN_ANSWERED_SEVERITY;
-use crate::analysis::model::Hit;
-use crate::analysis::rows::reread;
-use crate::analysis::rule_status::{Late, LiveContext, LiveSeen};
+use crate::analysis::model::ReportedHit;
+use crate::analysis::rows::parse_stored_line;
+use crate::analysis::rule_status::{LiveAnalysis, LiveHitContext, PendingHit};
 use crate::finding::RuleId;
 
 /// A line that matched, and the log it stands in.
@@ -33,7 +33,7 @@ pub struct LiveLine<'a> {
 #[expect(clippy::struct_excessive_bools, reason = "each is a question of its own")]
 pub struct LiveHit<'a> {
     /// The request; it has no rules where it is no finding, or none that was asked for.
-    pub hit: Hit<'a>,
+    pub hit: ReportedHit<'a>,
     /// Its answer is distinct.
     pub answered: bool,
     /// Its answer is to raise an alert.
@@ -43,7 +43,7 @@ pub struct LiveHit<'a> {
     /// All rules it matched, sorted.
     pub matched: &'a [RuleId],
     /// Its client may yet make it a finding.
-    pub may_come_late: bool,
+    pub may_be_promoted: bool,
 }
 
 impl LiveHit<'_> {
@@ -56,11 +56,11 @@ impl LiveHit<'_> {
 
 /// Why a line is reported.
 #[derive(Debug)]
-pub enum Occasion<'o> {
+pub enum ReportReason<'o> {
     /// It came. Lines that waited for its client to show itself go into the list.
-    New(&'o mut Vec<Late>),
+    New(&'o mut Vec<PendingHit>),
     /// Its client showed itself.
-    Late,
+    Promoted,
     /// The grade of its answer changed.
     Regraded {
         /// It raised no alert yet.
@@ -69,45 +69,51 @@ pub enum Occasion<'o> {
 }
 
 /// The hit a line is by now.
-pub fn live<'a>(context: &mut LiveContext<'_>, line: &LiveLine<'a>, occasion: Occasion<'_>, desk: &'a mut Desk) -> LiveHit<'a> {
-    let (record, probe) = reread(line.text, line.parsed);
-    let Desk { normalizer, rules, host, client, prefix } = desk;
-    let client = counted(record.client, *prefix, client);
+pub fn live_hit<'a>(
+    context: &mut LiveAnalysis<'_>,
+    line: &LiveLine<'a>,
+    occasion: ReportReason<'_>,
+    desk: &'a mut HitBuffers,
+) -> LiveHit<'a> {
+    let (record, probe) = parse_stored_line(line.text, line.parsed);
+    let HitBuffers { normalizer, rules, host, client, prefix } = desk;
+    let client = counted_client(record.client, *prefix, client);
     let views = normalizer.views(probe.line.target);
-    let seen = LiveSeen {
+    let seen = LiveHitContext {
         client,
         path: views.resolved,
-        host: lowered(record.host, host),
+        host: lowercase_host(record.host, host),
         family: line.family,
         response: response(&record, &probe),
     };
-    let met = context.meet(&seen);
+    let met = context.resolve(&seen);
     let (is_update, may_alert) = match occasion {
-        Occasion::New(late) => {
-            late.extend(context.see(line.rules, &seen, &met));
+        ReportReason::New(late) => {
+            late.extend(context.observe(line.rules, &seen, &met));
             (false, true)
         }
-        Occasion::Late => (false, true),
-        Occasion::Regraded { may_alert } => (true, may_alert),
+        ReportReason::Promoted => (false, true),
+        ReportReason::Regraded { may_alert } => (true, may_alert),
     };
     let decision = context.decide(line.rules, &seen, &met, rules);
     let answer = decision.grade.map(|grade| grade.answer);
     let alerts =
         decision.reported && decision.answered && decision.severity >= MIN_ANSWERED_SEVERITY && may_alert && context.may_alert(&met);
     if let Some(answer) = answer.filter(|_| decision.reported && !is_update) {
-        context.keep_graded(&met, seen.response, answer, alerts, line);
+        context.track_answer(&met, seen.response, answer, alerts, line);
     }
     if !decision.reported {
         rules.clear();
     }
-    let verdict = Verdict { severity: decision.severity, rules, answer, context: context.word_of(rules).filter(|_| !rules.is_empty()) };
-    let spot = Spot { generation: line.generation, offset: line.offset, source: line.source, line: line.line };
+    let verdict =
+        HitVerdict { severity: decision.severity, rules, answer, context: context.required_context(rules).filter(|_| !rules.is_empty()) };
+    let spot = HitLocation { generation: line.generation, offset: line.offset, source: line.source, line: line.line };
     LiveHit {
-        hit: told(&record, client, &probe, views, &spot, &verdict),
+        hit: assemble(&record, client, &probe, views, &spot, &verdict),
         answered: decision.answered,
         alerts,
         is_update,
         matched: line.rules,
-        may_come_late: !decision.matched && context.may_come_late(line.rules),
+        may_be_promoted: !decision.matched && context.may_be_promoted(line.rules),
     }
 }

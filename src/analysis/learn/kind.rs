@@ -6,7 +6,7 @@ use crate::finding::Severity;
 
 /// A kind of path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum PathKind {
     /// A part of it begins with a dot.
     Dot,
     /// An archive, a dump or a copy.
@@ -35,9 +35,9 @@ const HINTS: [(&str, &str); 7] = [
     ("wp-", "wordpress"),
 ];
 
-impl Kind {
+impl PathKind {
     /// The kind of a path in lower case.
-    pub(crate) fn of(path: &str) -> Self {
+    pub(crate) fn from_path(path: &str) -> Self {
         let name = path.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
         let extension = name.rsplit_once('.').map_or("", |(_, extension)| extension);
         if path.contains("/.") {
@@ -79,7 +79,7 @@ impl Kind {
     }
 
     /// The class that a word in the path speaks for, where it is one of these.
-    pub(crate) fn hinted(self, path: &str) -> Option<&'static str> {
+    pub(crate) fn class_hint(self, path: &str) -> Option<&'static str> {
         let (_, class) = HINTS.iter().find(|(word, _)| path.contains(word))?;
         self.classes().contains(class).then_some(class)
     }
@@ -113,7 +113,7 @@ impl Kind {
 }
 
 /// How bad it would be if such a path were there. A guess never cries out.
-pub(crate) fn severity(class: &str) -> Severity {
+pub(crate) fn suggested_severity(class: &str) -> Severity {
     match class {
         "backup" | "config-exposure" | "vcs-exposure" | "webshell" | "php-eval" => Severity::Medium,
         _ => Severity::Low,
@@ -128,23 +128,23 @@ mod tests {
     #[test]
     fn by_looks() {
         for (path, kind) in [
-            ("/.aws/x", Kind::Dot),
-            ("/app/.foorc", Kind::Dot),
-            ("/site.tar.gz", Kind::Backup),
-            ("/config.php.bak", Kind::Backup),
-            ("/index.php~", Kind::Backup),
-            ("/admin/index.php", Kind::Php),
-            ("/x.php7", Kind::Php),
-            ("/administrator/", Kind::Admin),
-            ("/geoserver/web", Kind::Other),
+            ("/.aws/x", PathKind::Dot),
+            ("/app/.foorc", PathKind::Dot),
+            ("/site.tar.gz", PathKind::Backup),
+            ("/config.php.bak", PathKind::Backup),
+            ("/index.php~", PathKind::Backup),
+            ("/admin/index.php", PathKind::Php),
+            ("/x.php7", PathKind::Php),
+            ("/administrator/", PathKind::Admin),
+            ("/geoserver/web", PathKind::Other),
         ] {
-            assert_eq!(Kind::of(path), kind, "{path}");
+            assert_eq!(PathKind::from_path(path), kind, "{path}");
         }
     }
 
     #[test]
     fn a_word_speaks_for_a_class_that_fits() {
-        let hinted = |path: &str| Kind::of(path).hinted(path);
+        let hinted = |path: &str| PathKind::from_path(path).class_hint(path);
         assert_eq!(hinted("/phpmyadmln/pma/index.php"), Some("db-admin"));
         assert_eq!(hinted("/wp-old/x.php"), Some("wordpress"));
         assert_eq!((hinted("/wp-old.zip"), hinted("/root.php")), (None, None));
@@ -153,7 +153,7 @@ mod tests {
     #[test]
     fn every_class_is_one() {
         let hinted = HINTS.iter().map(|(_, class)| class);
-        for kind in [Kind::Dot, Kind::Backup, Kind::Php, Kind::Admin, Kind::Other] {
+        for kind in [PathKind::Dot, PathKind::Backup, PathKind::Php, PathKind::Admin, PathKind::Other] {
             for class in kind.classes().iter().chain(hinted.clone()) {
                 assert!(CLASSES.contains(class), "{class}");
             }

@@ -9,22 +9,22 @@ mod random;
 #[cfg(test)]
 mod tests;
 
-use crate::analysis::build::{Context, Material};
-use crate::analysis::proposals::{Example, Proposal, Proposals};
+use crate::analysis::build::{LogAnalysis, ReportInput};
+use crate::analysis::proposals::{Proposal, ProposalExample, Proposals};
 use crate::client::Network;
 use crate::redact::mask;
-use crate::source::SourceText;
-use crate::tally::{Asked, Proof, Tally};
-use kind::Kind;
-use ordinary::Ordinary;
-use prober::Probers;
+use crate::source::SourceInfo;
+use crate::tally::{SampleContent, Tally, UnmatchedPath};
+use kind::PathKind;
+use ordinary::NormalPages;
+use prober::KnownProbers;
 
 /// Of those who asked, one in three may be somebody else: many a prober asks for one path and is gone, but a page that
 /// was taken away is asked for by all the search engines that remember it.
-const OTHERS: usize = 2;
+const PROBERS_PER_OTHER: usize = 2;
 
 /// Who asked for a path.
-struct Candidate {
+struct PathCandidate {
     path: u32,
     probers: Vec<u32>,
     others: Vec<u32>,
@@ -33,22 +33,22 @@ struct Candidate {
 /// The paths that at least `min_probers` independent probers asked for, the most asked for first. The tally is one of a
 /// run that noted what no rule matched.
 #[must_use]
-pub fn learn<'a>(material: &Material<'a>, context: &Context<'_>, min_probers: usize) -> Proposals<'a> {
-    let Material { rules, tally, texts, .. } = *material;
-    let probers = Probers::of(rules, tally, context);
-    let ordinary = Ordinary::of(tally, &probers);
+pub fn learn<'a>(material: &ReportInput<'a>, context: &LogAnalysis<'_>, min_probers: usize) -> Proposals<'a> {
+    let ReportInput { rules, tally, texts, .. } = *material;
+    let probers = KnownProbers::new(rules, tally, context);
+    let ordinary = NormalPages::new(tally, &probers);
     let (mut proposals, mut random) = (Vec::new(), 0);
     for candidate in candidates(tally, &probers, min_probers) {
-        let Some((asked, path)) = tally.unlisted().asked(candidate.path).zip(str::from_utf8(tally.path(candidate.path)).ok()) else {
+        let Some((asked, path)) = tally.unmatched().path(candidate.path).zip(str::from_utf8(tally.path(candidate.path)).ok()) else {
             continue;
         };
         let known = networks(tally, &candidate.probers);
         let others = networks(tally, &candidate.others).into_iter().filter(|other| known.binary_search(other).is_err()).count();
-        if known.len() < min_probers || others * OTHERS > known.len() || ordinary.covers(path.as_bytes()) {
+        if known.len() < min_probers || others * PROBERS_PER_OTHER > known.len() || ordinary.covers(path.as_bytes()) {
             continue;
         }
         // What the reports would mask, no rule may spell out.
-        if random::looks_random(path) || mask::mask(path.as_bytes()) != path.as_bytes() {
+        if random::is_machine_generated(path) || mask::mask(path.as_bytes()) != path.as_bytes() {
             random += 1;
             continue;
         }
@@ -58,10 +58,10 @@ pub fn learn<'a>(material: &Material<'a>, context: &Context<'_>, min_probers: us
             rule: kind.rule(class),
             title: kind.title(class),
             class,
-            severity: kind::severity(class),
+            severity: kind::suggested_severity(class),
             probers: known.len() as u64,
             others: others as u64,
-            ..facts(asked, path, texts)
+            ..proposal_for(asked, path, texts)
         });
     }
     proposals.sort_by(|a, b| (b.probers, b.requests, a.path).cmp(&(a.probers, a.requests, b.path)));
@@ -69,9 +69,9 @@ pub fn learn<'a>(material: &Material<'a>, context: &Context<'_>, min_probers: us
 }
 
 /// Every path that enough probers asked for, with who asked; a network may still be behind several of them.
-fn candidates(tally: &Tally, probers: &Probers<'_>, min_probers: usize) -> Vec<Candidate> {
+fn candidates(tally: &Tally, probers: &KnownProbers<'_>, min_probers: usize) -> Vec<PathCandidate> {
     let mut asked = Vec::new();
-    for (_, path, _) in tally.unlisted().pairs().filter(|(client, ..)| probers.are(*client)) {
+    for (_, path, _) in tally.unmatched().pairs().filter(|(client, ..)| probers.contains(*client)) {
         let at = path as usize;
         if at >= asked.len() {
             asked.resize(at + 1, 0_u32);
@@ -80,18 +80,18 @@ fn candidates(tally: &Tally, probers: &Probers<'_>, min_probers: usize) -> Vec<C
     }
     let enough = |path: u32| asked.get(path as usize).is_some_and(|&n| n as usize >= min_probers);
     let mut pairs: Vec<(u32, u32)> =
-        tally.unlisted().pairs().filter(|(_, path, _)| enough(*path)).map(|(client, path, _)| (path, client)).collect();
+        tally.unmatched().pairs().filter(|(_, path, _)| enough(*path)).map(|(client, path, _)| (path, client)).collect();
     pairs.sort_unstable();
     let candidate = |of_path: &[(u32, u32)]| {
-        let (probers, others) = of_path.iter().map(|(_, client)| *client).partition(|client| probers.are(*client));
-        Candidate { path: of_path[0].0, probers, others }
+        let (probers, others) = of_path.iter().map(|(_, client)| *client).partition(|client| probers.contains(*client));
+        PathCandidate { path: of_path[0].0, probers, others }
     };
     pairs.chunk_by(|a, b| a.0 == b.0).map(candidate).collect()
 }
 
 /// The networks of clients, sorted.
 fn networks<'a>(tally: &'a Tally, clients: &[u32]) -> Vec<Network<'a>> {
-    let mut networks: Vec<_> = clients.iter().map(|&client| Network::of(tally.client(client))).collect();
+    let mut networks: Vec<_> = clients.iter().map(|&client| Network::from_client(tally.client(client))).collect();
     networks.sort_unstable();
     networks.dedup();
     networks
@@ -99,12 +99,12 @@ fn networks<'a>(tally: &'a Tally, clients: &[u32]) -> Vec<Network<'a>> {
 
 /// What kind of path it is, and its class: what a word in it says, or that of the rules that those who asked for it met
 /// most.
-fn kind_and_class(path: &str, candidate: &Candidate, probers: &Probers<'_>) -> (Kind, &'static str) {
-    let kind = Kind::of(path);
-    if let Some(class) = kind.hinted(path) {
+fn kind_and_class(path: &str, candidate: &PathCandidate, probers: &KnownProbers<'_>) -> (PathKind, &'static str) {
+    let kind = PathKind::from_path(path);
+    if let Some(class) = kind.class_hint(path) {
         return (kind, class);
     }
-    let votes = |class: &str| candidate.probers.iter().map(|&client| probers.interest(client, class)).sum::<u64>();
+    let votes = |class: &str| candidate.probers.iter().map(|&client| probers.class_votes(client, class)).sum::<u64>();
     // Of equals the first: the list begins with what is likeliest.
     let classes = kind.classes();
     let best = classes.iter().rev().max_by_key(|class| votes(class));
@@ -112,17 +112,17 @@ fn kind_and_class(path: &str, candidate: &Candidate, probers: &Probers<'_>) -> (
 }
 
 /// What is known of a path apart from who asked.
-fn facts<'a>(asked: &'a Asked, path: &'a str, texts: &'a [SourceText]) -> Proposal<'a> {
-    let (sample, text) = (&asked.sample, &texts[asked.sample.place.input as usize]);
+fn proposal_for<'a>(asked: &'a UnmatchedPath, path: &'a str, texts: &'a [SourceInfo]) -> Proposal<'a> {
+    let (sample, text) = (&asked.sample, &texts[asked.sample.position.input as usize]);
     let (first_time, last_time) = asked.times.unzip();
     let mut statuses = asked.statuses.clone();
     statuses.sort_unstable();
-    let example = Example {
+    let example = ProposalExample {
         source: &text.path,
-        line: text.line_number(sample.place.chunk, sample.place.line),
+        line: text.line_number(sample.position.chunk, sample.position.line),
         // It is kept where it was written in another way.
-        target: match &sample.proof {
-            Proof::Line { text, .. } if !text.is_empty() => text,
+        target: match &sample.content {
+            SampleContent::Line { text, .. } if !text.is_empty() => text,
             _ => path.as_bytes(),
         },
         status: asked.status,

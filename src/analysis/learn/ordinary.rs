@@ -2,19 +2,19 @@
 //!
 //! What was never given to an ordinary client is not the site's, as far as its log can tell.
 
-use super::prober::Probers;
+use super::prober::KnownProbers;
 use crate::tally::Tally;
 
 /// The paths that ordinary clients were given, sorted.
-pub(crate) struct Ordinary<'a> {
+pub(crate) struct NormalPages<'a> {
     paths: Vec<&'a [u8]>,
 }
 
-impl<'a> Ordinary<'a> {
-    pub(crate) fn of(tally: &'a Tally, probers: &Probers<'_>) -> Self {
-        let unlisted = tally.unlisted();
-        let given = unlisted.pairs().filter(|(client, _, got)| *got && !probers.are(*client)).map(|(_, path, _)| path);
-        Self::from_paths(unlisted.ordinary().chain(given).map(|path| tally.path(path)).collect())
+impl<'a> NormalPages<'a> {
+    pub(crate) fn new(tally: &'a Tally, probers: &KnownProbers<'_>) -> Self {
+        let unlisted = tally.unmatched();
+        let given = unlisted.pairs().filter(|(client, _, got)| *got && !probers.contains(*client)).map(|(_, path, _)| path);
+        Self::from_paths(unlisted.normal_paths().chain(given).map(|path| tally.path(path)).collect())
     }
 
     fn from_paths(mut paths: Vec<&'a [u8]>) -> Self {
@@ -37,7 +37,7 @@ mod tests {
 
     #[test]
     fn a_folder_with_an_ordinary_page_is_ordinary() {
-        let ordinary = Ordinary::from_paths(vec![b"/shop/item", b"/blog", b"/shop-old/x"]);
+        let ordinary = NormalPages::from_paths(vec![b"/shop/item", b"/blog", b"/shop-old/x"]);
         for path in ["/blog", "/shop", "/shop/", "/shop/item", "/shop-old"] {
             assert!(ordinary.covers(path.as_bytes()), "{path}");
         }

@@ -7,7 +7,7 @@ const NUMBER: usize = 6;
 const HASH: usize = 10;
 
 /// Whether a part of the path looks made up.
-pub(crate) fn looks_random(path: &str) -> bool {
+pub(crate) fn is_machine_generated(path: &str) -> bool {
     let runs = |of: fn(&u8) -> bool| path.as_bytes().chunk_by(move |a, b| of(a) && of(b));
     let is_hash = |run: &[u8]| {
         let digits = run.iter().filter(|b| b.is_ascii_digit()).count();
@@ -23,10 +23,10 @@ mod tests {
     #[test]
     fn names_of_machines() {
         for path in ["/123456.php", "/a/5f4dcc3b5aa765d61d83/x", "/id-20260102.zip", "/7f3a-0123456789ab"] {
-            assert!(looks_random(path), "{path}");
+            assert!(is_machine_generated(path), "{path}");
         }
         for path in ["/root11.php", "/2026/backup.zip", "/phpmyadmin-4.8.5/", "/feedbacked/facade.php", "/wp1/12345.php", "/"] {
-            assert!(!looks_random(path), "{path}");
+            assert!(!is_machine_generated(path), "{path}");
         }
     }
 }

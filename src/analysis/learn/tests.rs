@@ -8,7 +8,7 @@ use crate::analysis::learn::*;
 use crate::engine::{Judge, Scope, Scratch};
 use crate::finding::Severity;
 use crate::rules::{AllowList, RuleChoice, RuleSet, load};
-use crate::tally::Place;
+use crate::tally::LinePosition;
 
 /// A few rules, whatever those that come with the program learn to name.
 static RULES: LazyLock<RuleSet> = LazyLock::new(|| {
@@ -44,23 +44,23 @@ fn tally(runs: &[String], workers: &[usize]) -> Tally {
         let (mut scratch, mut own) = (Scratch::default(), Tally::default());
         for (number, run) in runs.iter().enumerate().filter(|(number, _)| workers[*number] == worker) {
             let findings = judge.judge(run.as_bytes(), &mut scratch);
-            own.absorb(&findings, Place { input: 0, chunk: number as u64, offset: 0, line: 0 });
+            own.add_findings(&findings, LinePosition { input: 0, chunk: number as u64, offset: 0, line: 0 });
             scratch.recycle(findings);
         }
-        all.merge(own.named(scratch.names));
+        all.merge(own.with_names(scratch.names));
     }
     all
 }
 
-fn text() -> [SourceText; 1] {
-    [SourceText::new(b"a.log".to_vec(), 0, vec![(0, 0)])]
+fn text() -> [SourceInfo; 1] {
+    [SourceInfo::new(b"a.log".to_vec(), 0, vec![(0, 0)])]
 }
 
 /// What is learnt, in the light of the whole.
-fn learned<T>(tally: &Tally, texts: &[SourceText], min_probers: usize, then: impl FnOnce(&Proposals<'_>) -> T) -> T {
+fn learned<T>(tally: &Tally, texts: &[SourceInfo], min_probers: usize, then: impl FnOnce(&Proposals<'_>) -> T) -> T {
     let allow = AllowList::default();
-    let material = Material { rules: &RULES, tally, texts, min_severity: Severity::Low, outcomes: &[], apps: &[], allow: &allow };
-    then(&learn(&material, &Context::of(&material), min_probers))
+    let material = ReportInput { rules: &RULES, tally, texts, min_severity: Severity::Low, outcomes: &[], apps: &[], allow: &allow };
+    then(&learn(&material, &LogAnalysis::new(&material), min_probers))
 }
 
 /// The paths that are proposed of a log.

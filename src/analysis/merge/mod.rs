@@ -12,16 +12,16 @@ use std::collections::BTreeSet;
 
 use thiserror::Error;
 
-use self::allow::Entries;
-use self::rules::Unknown;
-use self::sources::Sources;
-use crate::analysis::model::{Input, Report};
-use crate::analysis::snapshot::{Evidence, EvidenceError, retold};
-use crate::client::{Client, Prefix, prefix};
+use self::allow::MergedAllowEntries;
+use self::rules::UnknownRules;
+use self::sources::MergedInputs;
+use crate::analysis::model::{InputSummary, Report};
+use crate::analysis::snapshot::{ReportSnapshot, SnapshotError, roundtrip};
+use crate::client::{Client, Ipv6Prefix, network};
 use crate::finding::RuleId;
 use crate::rules::{AllowList, Rule, RuleError, RuleSet};
-use crate::source::SourceText;
-use crate::tally::{Budget, Renumbered, Tally};
+use crate::source::SourceInfo;
+use crate::tally::{Budget, ImportRemap, Tally};
 
 /// Why reports cannot be added up.
 #[derive(Debug, Error)]
@@ -40,67 +40,67 @@ pub enum MergeError {
     Prefixes(String, String),
     /// A part of this run cannot be told.
     #[error(transparent)]
-    Part(#[from] EvidenceError),
+    Part(#[from] SnapshotError),
 }
 
 /// Reports that are being added up.
 #[derive(Debug)]
-pub struct Merged<'r> {
+pub struct ReportMerger<'r> {
     known: &'r RuleSet,
-    unknown: Unknown,
+    unknown: UnknownRules,
     tally: Tally,
-    sources: Sources,
-    allowed: Entries,
+    sources: MergedInputs,
+    allowed: MergedAllowEntries,
     without_time: u64,
-    machines: BTreeSet<Option<String>>,
+    log_hosts: BTreeSet<Option<String>>,
     periods: BTreeSet<Option<String>>,
     /// How IPv6 clients are counted, where there are any.
-    prefixes: BTreeSet<Option<Prefix>>,
+    prefixes: BTreeSet<Option<Ipv6Prefix>>,
 }
 
 /// What they come to, to build a report from.
 #[derive(Debug)]
-pub struct Whole {
+pub struct MergedReport {
     /// The rules, where they are not those that were known: rules that only the reports know are among them.
     pub rules: Option<RuleSet>,
     /// All hits.
     pub tally: Tally,
     /// The inputs' texts, by number.
-    pub texts: Vec<SourceText>,
+    pub texts: Vec<SourceInfo>,
     /// The inputs by the same numbers, without hits.
-    pub inputs: Vec<Input>,
+    pub inputs: Vec<InputSummary>,
     /// What was allowed.
     pub allow: AllowList,
     /// Lines without a time, where a window asked for one.
     pub without_time: u64,
     /// The machine that all of them speak of.
-    pub machine: Option<String>,
+    pub log_host: Option<String>,
     /// The day or hour that all of them speak of.
     pub period: Option<String>,
     /// Which IPv6 addresses are one client.
-    pub prefix: Option<Prefix>,
+    pub prefix: Option<Ipv6Prefix>,
     /// The ids of rules that only the reports know, sorted.
     pub unknown_rules: Vec<String>,
 }
 
-impl<'r> Merged<'r> {
+impl<'r> ReportMerger<'r> {
     /// Nothing yet. All evidence must have been read for these rules.
     #[must_use]
     pub fn new(rules: &'r RuleSet) -> Self {
-        Self::bounded(rules, Budget::STANDARD)
+        Self::with_budget(rules, Budget::STANDARD)
     }
 
     /// The same, with a budget of its own.
     #[must_use]
-    pub fn bounded(rules: &'r RuleSet, budget: Budget) -> Self {
+    pub fn with_budget(rules: &'r RuleSet, budget: Budget) -> Self {
         Self {
             known: rules,
-            unknown: Unknown::default(),
-            tally: Tally::bounded(budget),
-            sources: Sources::default(),
-            allowed: Entries::default(),
+            unknown: UnknownRules::default(),
+            tally: Tally::with_budget(budget),
+            sources: MergedInputs::default(),
+            allowed: MergedAllowEntries::default(),
             without_time: 0,
-            machines: BTreeSet::new(),
+            log_hosts: BTreeSet::new(),
             periods: BTreeSet::new(),
             prefixes: BTreeSet::new(),
         }
@@ -111,29 +111,30 @@ impl<'r> Merged<'r> {
     /// # Errors
     ///
     /// There are more rules or entries than numbers, or IPv6 clients are counted otherwise.
-    pub fn add(&mut self, evidence: Evidence) -> Result<(), MergeError> {
-        self.take_prefix(&evidence)?;
-        let Evidence { machine, period, prefix: _, tally, texts, inputs, allowed, without_time, unknown_rules } = evidence;
+    pub fn add(&mut self, evidence: ReportSnapshot) -> Result<(), MergeError> {
+        self.check_prefix(&evidence)?;
+        let ReportSnapshot { log_host, period, prefix: _, tally, texts, inputs, allowed, without_time, unknown_rules } = evidence;
         let first = self.known.rules().len();
         let rules = self.unknown.add(unknown_rules, first)?;
         let (mine, theirs) = self.sources.add(texts, inputs);
         let (my_allowed, their_allowed) = self.allowed.add(&allowed)?;
-        if !is_same(&mine) || !is_same(&my_allowed) {
-            let new = Renumbered { inputs: &mine, rules: &Some, allowed: &my_allowed };
-            self.tally = std::mem::take(&mut self.tally).renumbered(&new);
+        if !is_identity(&mine) || !is_identity(&my_allowed) {
+            let new = ImportRemap { inputs: &mine, rules: &Some, allowed: &my_allowed };
+            self.tally = std::mem::take(&mut self.tally).remapped(&new);
         }
         let rule = |rule: RuleId| usize::from(rule.0).checked_sub(first).map_or(Some(rule), |at| rules.get(at).copied());
-        self.tally.merge(tally.renumbered(&Renumbered { inputs: &theirs, rules: &rule, allowed: &their_allowed }));
+        self.tally.merge(tally.remapped(&ImportRemap { inputs: &theirs, rules: &rule, allowed: &their_allowed }));
         self.without_time += without_time;
-        self.machines.insert(machine);
+        self.log_hosts.insert(log_host);
         self.periods.insert(period);
         Ok(())
     }
 
     /// A group cannot be taken apart, and of addresses that were counted one by one not all is known that their group needs.
-    fn take_prefix(&mut self, evidence: &Evidence) -> Result<(), MergeError> {
-        let counted = |prefix: Option<Prefix>| prefix.map_or_else(|| "by addresses".to_owned(), |prefix| format!("by /{}", prefix.bits()));
-        if has_six(evidence) {
+    fn check_prefix(&mut self, evidence: &ReportSnapshot) -> Result<(), MergeError> {
+        let counted =
+            |prefix: Option<Ipv6Prefix>| prefix.map_or_else(|| "by addresses".to_owned(), |prefix| format!("by /{}", prefix.bits()));
+        if has_ipv6(evidence) {
             self.prefixes.insert(evidence.prefix);
         }
         match self.prefixes.iter().copied().collect::<Vec<_>>().as_slice() {
@@ -147,8 +148,8 @@ impl<'r> Merged<'r> {
     /// # Errors
     ///
     /// Those of [`add`](Self::add); the report has no evidence.
-    pub fn add_part(&mut self, part: &Report<'_>) -> Result<(), MergeError> {
-        self.add(retold(part)?)
+    pub fn add_report(&mut self, part: &Report<'_>) -> Result<(), MergeError> {
+        self.add(roundtrip(part)?)
     }
 
     /// What it comes to. Of rules that only the reports know, those that `is_left_out` names count nothing.
@@ -156,18 +157,18 @@ impl<'r> Merged<'r> {
     /// # Errors
     ///
     /// The rules would not start.
-    pub fn finish(self, is_left_out: impl Fn(&Rule) -> bool) -> Result<Whole, MergeError> {
+    pub fn finish(self, is_left_out: impl Fn(&Rule) -> bool) -> Result<MergedReport, MergeError> {
         let (rules, tally, unknown_rules) =
-            self.unknown.settle(self.known, self.tally, self.sources.len(), self.allowed.len(), is_left_out)?;
+            self.unknown.resolve(self.known, self.tally, self.sources.len(), self.allowed.len(), is_left_out)?;
         let (texts, inputs) = self.sources.into_parts();
-        Ok(Whole {
+        Ok(MergedReport {
             rules,
             tally,
             texts,
             inputs,
             allow: self.allowed.into_list(),
             without_time: self.without_time,
-            machine: only(self.machines),
+            log_host: only(self.log_hosts),
             period: only(self.periods),
             prefix: self.prefixes.into_iter().next().flatten(),
             unknown_rules,
@@ -176,17 +177,17 @@ impl<'r> Merged<'r> {
 }
 
 /// Whether a report has IPv6 clients, or groups of them.
-fn has_six(evidence: &Evidence) -> bool {
-    let Evidence { tally, prefix, .. } = evidence;
+fn has_ipv6(evidence: &ReportSnapshot) -> bool {
+    let ReportSnapshot { tally, prefix, .. } = evidence;
     (0..tally.client_counts().len() as u32).any(|number| match tally.client(number) {
         Client::V6(_) => true,
-        Client::Text(text) => prefix.is_some() && prefix::group(text).is_some(),
+        Client::Text(text) => prefix.is_some() && network::parse_prefix(text).is_some(),
         Client::V4(_) => false,
     })
 }
 
 /// Whether numbers stay what they are.
-fn is_same<N: Copy + Into<u64>>(new: &[N]) -> bool {
+fn is_identity<N: Copy + Into<u64>>(new: &[N]) -> bool {
     (0..).zip(new).all(|(old, new)| old == (*new).into())
 }
 

@@ -3,15 +3,15 @@
 use super::MergeError;
 use crate::finding::RuleId;
 use crate::rules::{MOST_RULES, Rule, RuleSet};
-use crate::tally::{Renumbered, Tally};
+use crate::tally::{ImportRemap, Tally};
 
 /// Rules in the order they were met.
 #[derive(Debug, Default)]
-pub(crate) struct Unknown {
+pub(crate) struct UnknownRules {
     rules: Vec<Rule>,
 }
 
-impl Unknown {
+impl UnknownRules {
     /// Adds others, and gives the numbers they have behind the `first` known ones.
     pub(crate) fn add(&mut self, others: Vec<Rule>, first: usize) -> Result<Vec<RuleId>, MergeError> {
         others.into_iter().map(|rule| self.number(rule, first)).collect()
@@ -30,7 +30,7 @@ impl Unknown {
     }
 
     /// The rules to report by, a tally that knows them, and the ids of those that were not known.
-    pub(crate) fn settle(
+    pub(crate) fn resolve(
         self,
         known: &RuleSet,
         tally: Tally,
@@ -47,10 +47,10 @@ impl Unknown {
         let numbers: Vec<Option<RuleId>> = of_known.collect();
         let inputs: Vec<u32> = (0..inputs as u32).collect();
         let allowed: Vec<u16> = (0..=u16::MAX).take(allowed).collect();
-        let new = Renumbered { inputs: &inputs, rules: &|rule| numbers[usize::from(rule.0)], allowed: &allowed };
+        let new = ImportRemap { inputs: &inputs, rules: &|rule| numbers[usize::from(rule.0)], allowed: &allowed };
         let mut ids: Vec<String> = kept.into_iter().map(|rule| rule.id).collect();
         ids.sort();
-        Ok((Some(set), tally.renumbered(&new), ids))
+        Ok((Some(set), tally.remapped(&new), ids))
     }
 }
 

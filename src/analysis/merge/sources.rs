@@ -2,27 +2,27 @@
 
 use std::collections::BTreeSet;
 
-use crate::analysis::model::Input;
+use crate::analysis::model::InputSummary;
 use crate::formats::LogFormat;
-use crate::source::SourceText;
-use crate::tally::span;
+use crate::source::SourceInfo;
+use crate::tally::union_span;
 
 /// Between the problems of one input.
 const ALSO: &str = "; also: ";
 
 /// Inputs by machine and path.
 #[derive(Debug, Default)]
-pub(crate) struct Sources {
-    each: Vec<(SourceText, Input)>,
+pub(crate) struct MergedInputs {
+    each: Vec<(SourceInfo, InputSummary)>,
 }
 
-impl Sources {
+impl MergedInputs {
     pub(crate) fn len(&self) -> usize {
         self.each.len()
     }
 
     /// Adds others; the new numbers of those that were here, and of those that came.
-    pub(crate) fn add(&mut self, texts: Vec<SourceText>, inputs: Vec<Input>) -> (Vec<u32>, Vec<u32>) {
+    pub(crate) fn add(&mut self, texts: Vec<SourceInfo>, inputs: Vec<InputSummary>) -> (Vec<u32>, Vec<u32>) {
         let here = self.each.len();
         let all = std::mem::take(&mut self.each).into_iter().chain(texts.into_iter().zip(inputs));
         let mut all: Vec<_> = all.enumerate().collect();
@@ -39,16 +39,16 @@ impl Sources {
         (numbers, theirs)
     }
 
-    pub(crate) fn into_parts(self) -> (Vec<SourceText>, Vec<Input>) {
+    pub(crate) fn into_parts(self) -> (Vec<SourceInfo>, Vec<InputSummary>) {
         self.each.into_iter().unzip()
     }
 }
 
-fn key(text: &SourceText) -> (Option<&str>, &[u8]) {
+fn key(text: &SourceInfo) -> (Option<&str>, &[u8]) {
     (text.machine.as_deref(), &text.path)
 }
 
-fn add(sum: &mut Input, other: &Input) {
+fn add(sum: &mut InputSummary, other: &InputSummary) {
     sum.bytes += other.bytes;
     sum.lines += other.lines;
     sum.parsed += other.parsed;
@@ -62,8 +62,8 @@ fn add(sum: &mut Input, other: &Input) {
     sum.skipped += other.skipped;
     sum.pending += other.pending;
     sum.requests += other.requests;
-    let times = |input: &Input| input.first_time.zip(input.last_time);
-    (sum.first_time, sum.last_time) = span(times(sum), times(other)).unzip();
+    let times = |input: &InputSummary| input.first_time.zip(input.last_time);
+    (sum.first_time, sum.last_time) = union_span(times(sum), times(other)).unzip();
     // What one of them read was read.
     sum.skipped_whole = sum.skipped_whole.and(other.skipped_whole);
     let problems: BTreeSet<&str> = [&sum.problem, &other.problem].into_iter().flatten().flat_map(|problem| problem.split(ALSO)).collect();

@@ -7,15 +7,15 @@ use std::sync::LazyLock;
 
 use proptest::prelude::*;
 
-use crate::analysis::build::{Context, Material, Wanted, build};
+use crate::analysis::build::{LogAnalysis, ReportInput, RowSelection, build};
 use crate::analysis::merge::*;
 use crate::analysis::snapshot::read;
 use crate::engine::{Judge, Scope, Scratch};
 use crate::finding::Severity;
 use crate::formats::LogFormat;
-use crate::render::{By, Format, View, render};
+use crate::render::{GroupBy, OutputFormat, RenderOptions, render};
 use crate::rules::{RuleChoice, load};
-use crate::tally::{Place, span};
+use crate::tally::{LinePosition, union_span};
 
 /// The rules that come with the program: they have conditions on clients, and apps.
 fn rules() -> &'static RuleSet {
@@ -39,16 +39,16 @@ impl Piece {
         Self { machine: None, path, generation: 7, offset: 0, lines_before: 0, text: lines.concat() }
     }
 
-    fn source(&self) -> SourceText {
-        SourceText::new(self.path.into(), self.generation, Vec::new()).on(self.machine)
+    fn source(&self) -> SourceInfo {
+        SourceInfo::new(self.path.into(), self.generation, Vec::new()).with_host(self.machine)
     }
 }
 
 /// What a scan of these would hand to a report; pieces of one log are one input.
 struct Scanned {
     tally: Tally,
-    texts: Vec<SourceText>,
-    inputs: Vec<Input>,
+    texts: Vec<SourceInfo>,
+    inputs: Vec<InputSummary>,
     allow: AllowList,
 }
 
@@ -56,16 +56,16 @@ fn scan(pieces: &[Piece]) -> Scanned {
     let asked = Scope { windows: true, ..Scope::default() };
     let judge = Judge::new(rules(), &asked);
     let (mut scratch, mut tally, mut texts, mut inputs) =
-        (Scratch::default(), Tally::default(), Vec::<SourceText>::new(), Vec::<Input>::new());
+        (Scratch::default(), Tally::default(), Vec::<SourceInfo>::new(), Vec::<InputSummary>::new());
     for piece in pieces {
         let source = piece.source();
         let at = texts.iter().position(|known| *known == source).unwrap_or_else(|| {
             texts.push(source.clone());
-            inputs.push(Input { path: source.path.clone(), machine: piece.machine.map(str::to_owned), ..Input::default() });
+            inputs.push(InputSummary { path: source.path.clone(), log_host: piece.machine.map(str::to_owned), ..InputSummary::default() });
             texts.len() - 1
         });
         let findings = judge.judge(piece.text.as_bytes(), &mut scratch);
-        tally.absorb(&findings, Place { input: at as u32, chunk: piece.offset, offset: 0, line: piece.lines_before });
+        tally.add_findings(&findings, LinePosition { input: at as u32, chunk: piece.offset, offset: 0, line: piece.lines_before });
         let input = &mut inputs[at];
         input.bytes += piece.text.len() as u64;
         input.lines += findings.lines.lines;
@@ -76,15 +76,16 @@ fn scan(pieces: &[Piece]) -> Scanned {
         input.format = LogFormat::most_of(&input.formats, &input.others);
         input.unparsed += findings.lines.unparsed;
         input.requests += findings.requests();
-        (input.first_time, input.last_time) = span(input.first_time.zip(input.last_time), findings.times).unzip();
+        (input.first_time, input.last_time) = union_span(input.first_time.zip(input.last_time), findings.times).unzip();
     }
-    Scanned { tally: tally.named(scratch.names), texts, inputs, allow: AllowList::default() }
+    Scanned { tally: tally.with_names(scratch.names), texts, inputs, allow: AllowList::default() }
 }
 
-const ALL: Wanted = Wanted { answered: true, pairs: true, clients: true, paths: true, rules: true, campaigns: true, most: None };
+const ALL: RowSelection =
+    RowSelection { answered: true, pairs: true, clients: true, paths: true, rules: true, campaigns: true, most: None };
 
 fn with_report<R>(rules: &RuleSet, scanned: &Scanned, use_it: impl FnOnce(&Report<'_>) -> R) -> R {
-    let material = Material {
+    let material = ReportInput {
         rules,
         tally: &scanned.tally,
         texts: &scanned.texts,
@@ -93,32 +94,32 @@ fn with_report<R>(rules: &RuleSet, scanned: &Scanned, use_it: impl FnOnce(&Repor
         apps: &[],
         allow: &scanned.allow,
     };
-    let context = Context::of(&material);
+    let context = LogAnalysis::new(&material);
     use_it(&build(&material, &context, scanned.inputs.clone(), 0, ALL))
 }
 
-fn printed(rules: &RuleSet, scanned: &Scanned, format: Format, by: By) -> String {
-    let view = View { format, by: Some(by), ..View::default() };
+fn printed(rules: &RuleSet, scanned: &Scanned, format: OutputFormat, by: GroupBy) -> String {
+    let view = RenderOptions { format, by: Some(by), ..RenderOptions::default() };
     let mut out = Vec::new();
     with_report(rules, scanned, |report| render(report, &view, &mut out)).unwrap();
     String::from_utf8(out).unwrap()
 }
 
 fn json(scanned: &Scanned) -> String {
-    printed(rules(), scanned, Format::Json, By::Pair)
+    printed(rules(), scanned, OutputFormat::Json, GroupBy::Pair)
 }
 
 /// Adds up reports in JSON.
 fn merged(reports: &[String]) -> Scanned {
-    let mut merged = Merged::new(rules());
+    let mut merged = ReportMerger::new(rules());
     for report in reports {
         merged.add(read(report.as_bytes(), rules()).unwrap()).unwrap();
     }
     of_whole(merged.finish(|_| false).unwrap())
 }
 
-fn of_whole(whole: Whole) -> Scanned {
-    let Whole { tally, texts, inputs, allow, rules, .. } = whole;
+fn of_whole(whole: MergedReport) -> Scanned {
+    let MergedReport { tally, texts, inputs, allow, rules, .. } = whole;
     assert!(rules.is_none(), "all rules are known");
     Scanned { tally, texts, inputs, allow }
 }
@@ -200,8 +201,8 @@ proptest! {
         let groups: Vec<String> = [&parts[..at], &parts[at..]].iter().filter(|group| !group.is_empty()).map(|group| json(&merged(group))).collect();
         for result in [merged(&parts), merged(&groups)] {
             prop_assert_eq!(json(&result), json(&whole));
-            for by in [By::Pair, By::Client, By::Path, By::Rule] {
-                prop_assert_eq!(printed(rules(), &result, Format::Csv, by), printed(rules(), &whole, Format::Csv, by));
+            for by in [GroupBy::Pair, GroupBy::Client, GroupBy::Path, GroupBy::Rule] {
+                prop_assert_eq!(printed(rules(), &result, OutputFormat::Csv, by), printed(rules(), &whole, OutputFormat::Csv, by));
             }
         }
     }
@@ -210,10 +211,10 @@ proptest! {
     fn a_part_of_this_run_is_as_if_it_were_written_and_read(pieces in pieces()) {
         let parts: Vec<Scanned> = pieces.iter().map(|piece| scan(std::slice::from_ref(piece))).collect();
         let written: Vec<String> = parts.iter().map(json).collect();
-        let mut told = Merged::new(rules());
+        let mut told = ReportMerger::new(rules());
         for (number, part) in parts.iter().enumerate() {
             if number % 2 == 0 {
-                with_report(rules(), part, |report| told.add_part(report)).unwrap();
+                with_report(rules(), part, |report| told.add_report(report)).unwrap();
             } else {
                 told.add(read(written[number].as_bytes(), rules()).unwrap()).unwrap();
             }
@@ -253,8 +254,8 @@ proptest! {
         prop_assert!(!json(&result).contains("0123456789abcdef"), "no secret is told");
         prop_assert_eq!(rows(&json(&result)), rows(&json(&whole)));
         prop_assert_eq!(json(&merged(&[json(&result)])), json(&result), "told twice");
-        for by in [By::Pair, By::Client, By::Path, By::Rule] {
-            let [result, whole] = [&result, &whole].map(|scanned| rows(&printed(rules(), scanned, Format::Csv, by)));
+        for by in [GroupBy::Pair, GroupBy::Client, GroupBy::Path, GroupBy::Rule] {
+            let [result, whole] = [&result, &whole].map(|scanned| rows(&printed(rules(), scanned, OutputFormat::Csv, by)));
             prop_assert_eq!(result, whole);
         }
     }
@@ -296,12 +297,12 @@ fn logs_of_one_name_on_two_machines_stay_apart() {
     let parts = [on(Some("web1"), &probes[..3]), on(Some("web2"), &probes[3..])].map(|piece| json(&scan(&[piece])));
     let both = value(&merged(&parts));
     assert_eq!((&both["totals"]["soft_404"], both["inputs"].as_array().unwrap().len()), (&6.into(), 2));
-    assert_eq!((&both["inputs"][0]["machine"], &both["inputs"][1]["machine"]), (&"web1".into(), &"web2".into()));
-    assert_eq!(both["clients"][0]["sample"]["machine"], "web2", "where the most severe of its probes is");
+    assert_eq!((&both["inputs"][0]["log_host"], &both["inputs"][1]["log_host"]), (&"web1".into(), &"web2".into()));
+    assert_eq!(both["clients"][0]["sample"]["log_host"], "web2", "where the most severe of its probes is");
     let unnamed = [on(None, &probes[..3]), on(None, &probes[3..])].map(|piece| json(&scan(&[piece])));
     let one = value(&merged(&unnamed));
     assert_eq!((&one["totals"]["soft_404"], one["inputs"].as_array().unwrap().len()), (&6.into(), 1));
-    assert_eq!(one["inputs"][0].get("machine"), None);
+    assert_eq!(one["inputs"][0].get("log_host"), None);
 }
 
 const OWN: &str = r#"
@@ -340,23 +341,26 @@ fn a_rule_that_nobody_knows_is_told_as_the_report_has_it() {
     let log: String = ["/old-admin", "/key", "/guess", "/other"].map(|target| get("192.0.2.1", target, 200, 512)).concat();
     let findings = Judge::new(&own, &asked).judge(log.as_bytes(), &mut scratch);
     let mut tally = Tally::default();
-    tally.absorb(&findings, Place { input: 0, chunk: 0, offset: 0, line: 0 });
-    let inputs = vec![Input {
+    tally.add_findings(&findings, LinePosition { input: 0, chunk: 0, offset: 0, line: 0 });
+    let inputs = vec![InputSummary {
         path: b"a.log".to_vec(),
         lines: 4,
         parsed: 4,
         formats: [4, 0, 0],
         format: Some("combined".into()),
-        ..Input::default()
+        ..InputSummary::default()
     }];
-    let texts = vec![SourceText::new(b"a.log".to_vec(), 7, Vec::new())];
-    let scanned = Scanned { tally: tally.named(scratch.names), texts, inputs, allow: AllowList::default() };
-    let told = printed(&own, &scanned, Format::Json, By::Pair);
+    let texts = vec![SourceInfo::new(b"a.log".to_vec(), 7, Vec::new())];
+    let scanned = Scanned { tally: tally.with_names(scratch.names), texts, inputs, allow: AllowList::default() };
+    let told = printed(&own, &scanned, OutputFormat::Json, GroupBy::Pair);
     let as_told = |rules: &RuleSet, is_left_out: &dyn Fn(&Rule) -> bool| {
-        let mut merged = Merged::new(rules);
+        let mut merged = ReportMerger::new(rules);
         merged.add(read(told.as_bytes(), rules).unwrap()).unwrap();
-        let Whole { rules: more, tally, texts, inputs, allow, unknown_rules, .. } = merged.finish(is_left_out).unwrap();
-        (printed(more.as_ref().unwrap_or(rules), &Scanned { tally, texts, inputs, allow }, Format::Json, By::Pair), unknown_rules)
+        let MergedReport { rules: more, tally, texts, inputs, allow, unknown_rules, .. } = merged.finish(is_left_out).unwrap();
+        (
+            printed(more.as_ref().unwrap_or(rules), &Scanned { tally, texts, inputs, allow }, OutputFormat::Json, GroupBy::Pair),
+            unknown_rules,
+        )
     };
     assert_eq!(as_told(&own, &|_| false), (told.clone(), vec![]));
     let (by_fewer, unknown) = as_told(&fewer, &|_| false);

@@ -1,6 +1,6 @@
 //! What a report holds that no report before it did: answers, rules, paths, clients and campaigns never seen before.
 //!
-//! Looks at a finished report and a [memory](Seen) of what earlier ones held, and judges nothing. Keys are texts as reports
+//! Looks at a finished report and a [memory](SeenHistory) of what earlier ones held, and judges nothing. Keys are texts as reports
 //! show them, masked and escaped: a secret is in none of them, and what differs only in its secret is one.
 
 use std::borrow::Cow;
@@ -8,19 +8,19 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
 use super::labels;
-use super::model::{Campaign, Key, Report, Row, Sample};
-pub use crate::analysis::seen::Kind;
-use crate::analysis::seen::Seen;
+use super::model::{Campaign, Report, Row, RowKey, SampleRequest};
+pub use crate::analysis::seen::NoveltyKind;
+use crate::analysis::seen::SeenHistory;
 use crate::finding::Severity;
-use crate::redact::mask::shown;
+use crate::redact::mask::redacted;
 use crate::rules::RuleSet;
 use crate::time::LogTime;
 
 /// Something that was never seen before.
 #[derive(Debug, Clone)]
-pub struct News<'a> {
+pub struct NewItem<'a> {
     /// What it is.
-    pub kind: Kind,
+    pub kind: NoveltyKind,
     /// Which one, fit for an output: the host and path of an answer, the id of a rule, a path, a client, the key of a
     /// campaign.
     pub key: String,
@@ -31,19 +31,19 @@ pub struct News<'a> {
     /// The earliest of them.
     pub first_time: Option<LogTime>,
     /// Of the most severe of them the earliest.
-    pub sample: Sample<'a>,
+    pub sample: SampleRequest<'a>,
 }
 
-/// What is new in a report, in the order of [`Kind`], then of the report's rows; remembers all that the report holds.
+/// What is new in a report, in the order of [`NoveltyKind`], then of the report's rows; remembers all that the report holds.
 ///
-/// `mark` and `now` are those of [`Seen::look`]. The report is to be whole: what its lists leave out is not looked at.
+/// `mark` and `now` are those of [`SeenHistory::look`]. The report is to be whole: what its lists leave out is not looked at.
 #[must_use]
-pub fn news<'a>(report: &Report<'a>, seen: &mut Seen, mark: u32, now: i64) -> Vec<News<'a>> {
-    let mut found: Vec<News<'a>> = Vec::new();
+pub fn find_new<'a>(report: &Report<'a>, seen: &mut SeenHistory, mark: u32, now: i64) -> Vec<NewItem<'a>> {
+    let mut found: Vec<NewItem<'a>> = Vec::new();
     // What differs only in what is masked has one key.
-    let mut known: HashMap<(Kind, String), usize> = HashMap::new();
-    for one in everything(report) {
-        if !seen.look(one.kind, one.key.as_bytes(), mark, now) {
+    let mut known: HashMap<(NoveltyKind, String), usize> = HashMap::new();
+    for one in candidates(report) {
+        if !seen.check_and_record(one.kind, one.key.as_bytes(), mark, now) {
             continue;
         }
         match known.entry((one.kind, one.key.clone())) {
@@ -58,21 +58,28 @@ pub fn news<'a>(report: &Report<'a>, seen: &mut Seen, mark: u32, now: i64) -> Ve
 }
 
 /// All that may be new, in its order.
-fn everything<'r, 'a>(report: &'r Report<'a>) -> impl Iterator<Item = News<'a>> + 'r {
-    let of = |rows: &'r [Row<'a>], kind| rows.iter().map(move |row| News::of_row(report.rule_set, kind, row));
-    let rows = of(&report.answered, Kind::Answer).chain(of(&report.rules, Kind::Rule));
-    let rows = rows.chain(of(&report.paths, Kind::Path)).chain(of(&report.clients, Kind::Client));
-    rows.chain(report.campaigns.iter().map(News::of_campaign))
+fn candidates<'r, 'a>(report: &'r Report<'a>) -> impl Iterator<Item = NewItem<'a>> + 'r {
+    let of = |rows: &'r [Row<'a>], kind| rows.iter().map(move |row| NewItem::from_row(report.rule_set, kind, row));
+    let rows = of(&report.answered, NoveltyKind::Answer).chain(of(&report.rules, NoveltyKind::Rule));
+    let rows = rows.chain(of(&report.paths, NoveltyKind::Path)).chain(of(&report.clients, NoveltyKind::Client));
+    rows.chain(report.campaigns.iter().map(NewItem::from_campaign))
 }
 
-impl<'a> News<'a> {
-    fn of_row(rules: &RuleSet, kind: Kind, row: &Row<'a>) -> Self {
-        Self { kind, key: key_of(rules, row.key), severity: row.severity, hits: row.hits, first_time: row.first_time, sample: row.sample }
+impl<'a> NewItem<'a> {
+    fn from_row(rules: &RuleSet, kind: NoveltyKind, row: &Row<'a>) -> Self {
+        Self {
+            kind,
+            key: display_key(rules, row.key),
+            severity: row.severity,
+            hits: row.hits,
+            first_time: row.first_time,
+            sample: row.sample,
+        }
     }
 
-    fn of_campaign(campaign: &Campaign<'a>) -> Self {
+    fn from_campaign(campaign: &Campaign<'a>) -> Self {
         let Campaign { ref key, severity, hits, first_time, sample, .. } = *campaign;
-        Self { kind: Kind::Campaign, key: key.clone(), severity, hits, first_time, sample }
+        Self { kind: NoveltyKind::Campaign, key: key.clone(), severity, hits, first_time, sample }
     }
 
     /// Adds another with the same key. Rows come the worst first, so the proof is this one's.
@@ -86,18 +93,18 @@ impl<'a> News<'a> {
 }
 
 /// What names it, fit for an output.
-pub(crate) fn key_of(rules: &RuleSet, key: Key<'_>) -> String {
+pub(crate) fn display_key(rules: &RuleSet, key: RowKey<'_>) -> String {
     match key {
-        Key::Answer(host, path, _) => format!("{}{}", host.map_or(Cow::default(), shown), shown_path(path)),
-        Key::Rule(rule) => rules.rule(rule).id.clone(),
-        Key::Path(path) | Key::Pair(_, path, _) => shown_path(path).into_owned(),
-        Key::Client(client) => labels::client(client).into_owned(),
+        RowKey::Answer(host, path, _) => format!("{}{}", host.map_or(Cow::default(), redacted), shown_path(path)),
+        RowKey::Rule(rule) => rules.rule(rule).id.clone(),
+        RowKey::Path(path) | RowKey::Pair(_, path, _) => shown_path(path).into_owned(),
+        RowKey::Client(client) => labels::client(client).into_owned(),
     }
 }
 
 /// A path; `-` where what was asked for has none.
 fn shown_path(path: &[u8]) -> Cow<'_, str> {
-    if path.is_empty() { Cow::Borrowed("-") } else { shown(path) }
+    if path.is_empty() { Cow::Borrowed("-") } else { redacted(path) }
 }
 
 #[cfg(test)]

@@ -5,80 +5,80 @@ use proptest::prelude::*;
 use crate::analysis::fixture;
 use crate::analysis::novelty::*;
 use crate::client::Client;
-use crate::redact::sanitize::{self, guard};
+use crate::redact::sanitize::{self, csv_guard};
 
-fn csv(news: &[News<'_>]) -> String {
+fn csv(news: &[NewItem<'_>]) -> String {
     let mut out = Vec::new();
-    crate::render::csv::novelty::write_csv(news, &mut out).unwrap();
+    crate::render::csv::write_novelty(news, &mut out).unwrap();
     String::from_utf8(out).unwrap()
 }
 
 #[test]
 fn a_first_night_is_all_news() {
-    let (rules, mut seen) = (fixture::rules(), Seen::new(1));
+    let (rules, mut seen) = (fixture::rules(), SeenHistory::new(1));
     let report = fixture::report(rules);
-    let first = news(&report, &mut seen, 1, 0);
+    let first = find_new(&report, &mut seen, 1, 0);
     insta::assert_snapshot!("a_first_night", csv(&first));
     assert!(first.is_sorted_by_key(|one| one.kind));
     let rows = report.answered.len() + report.rules.len() + report.paths.len() + report.clients.len() + report.campaigns.len();
     assert_eq!(first.len(), rows);
-    assert_eq!(csv(&news(&report, &mut seen, 1, 0)), csv(&first), "made anew under the same mark");
-    assert_eq!(csv(&news(&report, &mut seen, 2, 0)), "kind,key,severity,hits,first_time,sample_target,source,line\n");
+    assert_eq!(csv(&find_new(&report, &mut seen, 1, 0)), csv(&first), "made anew under the same mark");
+    assert_eq!(csv(&find_new(&report, &mut seen, 2, 0)), "kind,key,severity,hits,first_time,sample_target,source,line\n");
 }
 
 #[test]
 fn only_what_is_new_is_news() {
-    let (rules, mut seen) = (fixture::rules(), Seen::new(1));
+    let (rules, mut seen) = (fixture::rules(), SeenHistory::new(1));
     let mut before = fixture::report(rules);
-    before.answered.retain(|row| row.key != Key::Answer(Some(b"shop.example"), b"/.git/config", b"shop.example"));
-    before.clients.retain(|row| row.key != Key::Client(Client::V4(0xcb00_7107)));
+    before.answered.retain(|row| row.key != RowKey::Answer(Some(b"shop.example"), b"/.git/config", b"shop.example"));
+    before.clients.retain(|row| row.key != RowKey::Client(Client::V4(0xcb00_7107)));
     before.campaigns.clear();
-    let _ = news(&before, &mut seen, 1, 0);
+    let _ = find_new(&before, &mut seen, 1, 0);
     let report = fixture::report(rules);
-    let found: Vec<_> = news(&report, &mut seen, 2, 0).into_iter().map(|one| (one.kind, one.key, one.hits)).collect();
-    let git = (Kind::Answer, "shop.example/.git/config".to_owned(), 3);
-    assert_eq!(found, [git, (Kind::Client, "203.0.113.7".into(), 5), (Kind::Campaign, "0123456789ab".into(), 8)]);
+    let found: Vec<_> = find_new(&report, &mut seen, 2, 0).into_iter().map(|one| (one.kind, one.key, one.hits)).collect();
+    let git = (NoveltyKind::Answer, "shop.example/.git/config".to_owned(), 3);
+    assert_eq!(found, [git, (NoveltyKind::Client, "203.0.113.7".into(), 5), (NoveltyKind::Campaign, "0123456789ab".into(), 8)]);
 }
 
 #[test]
 fn what_differs_in_a_secret_only_is_one() {
-    let (rules, mut seen) = (fixture::rules(), Seen::new(1));
+    let (rules, mut seen) = (fixture::rules(), SeenHistory::new(1));
     let mut report = fixture::empty(rules);
     let row = fixture::report(rules).paths[0].clone();
-    let path = |path: &'static [u8], hits| Row { key: Key::Path(path), hits, ..row.clone() };
+    let path = |path: &'static [u8], hits| Row { key: RowKey::Path(path), hits, ..row.clone() };
     report.paths = vec![path(b"/a;token=first", 5), path(b"/b", 3), path(b"/a;token=second", 2)];
-    let found: Vec<_> = news(&report, &mut seen, 1, 0).into_iter().map(|one| (one.key, one.hits)).collect();
+    let found: Vec<_> = find_new(&report, &mut seen, 1, 0).into_iter().map(|one| (one.key, one.hits)).collect();
     assert_eq!(found, [("/a;token=***".to_owned(), 7), ("/b".to_owned(), 3)]);
     report.paths = vec![path(b"/a;token=third", 1)];
-    assert!(news(&report, &mut seen, 2, 0).is_empty());
+    assert!(find_new(&report, &mut seen, 2, 0).is_empty());
 }
 
 #[test]
 fn what_has_no_name_is_a_dash() {
-    let (rules, mut seen) = (fixture::rules(), Seen::new(1));
+    let (rules, mut seen) = (fixture::rules(), SeenHistory::new(1));
     let mut report = fixture::empty(rules);
     let row = fixture::report(rules).paths[0].clone();
-    report.paths = vec![Row { key: Key::Path(b""), ..row.clone() }];
-    report.clients = vec![Row { key: Key::Client(Client::Text(b"")), ..row.clone() }];
-    report.answered = vec![Row { key: Key::Answer(None, b"/.env", b"access.log"), ..row }];
-    let keys: Vec<_> = news(&report, &mut seen, 1, 0).into_iter().map(|one| one.key).collect();
+    report.paths = vec![Row { key: RowKey::Path(b""), ..row.clone() }];
+    report.clients = vec![Row { key: RowKey::Client(Client::Text(b"")), ..row.clone() }];
+    report.answered = vec![Row { key: RowKey::Answer(None, b"/.env", b"access.log"), ..row }];
+    let keys: Vec<_> = find_new(&report, &mut seen, 1, 0).into_iter().map(|one| one.key).collect();
     assert_eq!(keys, ["/.env", "-", "-"]);
 }
 
 proptest! {
     #[test]
     fn no_byte_of_a_log_acts(path: Vec<u8>, target in any::<Vec<u8>>(), host in "[=+@\",;\r\n\t a-z-]{0,12}", source: Vec<u8>) {
-        let (rules, mut seen) = (fixture::rules(), Seen::new(1));
+        let (rules, mut seen) = (fixture::rules(), SeenHistory::new(1));
         let mut report = fixture::empty(rules);
         let mut row = fixture::report(rules).paths[0].clone();
         (row.sample.target, row.sample.source) = (&target, &source);
-        row.key = Key::Answer(Some(host.as_bytes()), &path, host.as_bytes());
+        row.key = RowKey::Answer(Some(host.as_bytes()), &path, host.as_bytes());
         report.answered = vec![row.clone()];
-        row.key = Key::Path(&path);
+        row.key = RowKey::Path(&path);
         report.paths = vec![row.clone()];
-        row.key = Key::Client(Client::Text(&path));
+        row.key = RowKey::Client(Client::Text(&path));
         report.clients = vec![row];
-        let found = news(&report, &mut seen, 1, 0);
+        let found = find_new(&report, &mut seen, 1, 0);
         let text = csv(&found);
         prop_assert!(!text.contains(|c: char| c.is_control() && c != '\n'));
         let mut reader = ::csv::Reader::from_reader(text.as_bytes());
@@ -86,9 +86,9 @@ proptest! {
         prop_assert_eq!(records.len(), 3);
         for (record, one) in records.iter().zip(&found) {
             prop_assert_eq!(record.len(), 8);
-            prop_assert_eq!(&record[1], &*guard(one.key.as_str().into()));
-            prop_assert_eq!(&record[5], &*guard(shown(&target)));
-            prop_assert_eq!(&record[6], &*guard(sanitize::text(&source)));
+            prop_assert_eq!(&record[1], &*csv_guard(one.key.as_str().into()));
+            prop_assert_eq!(&record[5], &*csv_guard(redacted(&target)));
+            prop_assert_eq!(&record[6], &*csv_guard(sanitize::escape(&source)));
         }
     }
 }

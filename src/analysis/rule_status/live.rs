@@ -10,10 +10,10 @@ use std::hash::BuildHasher;
 use foldhash::fast::RandomState;
 
 use super::Decision;
-use super::decide::{self, Standing};
+use super::decide::{self, RuleStatus};
 use super::live_answers::{LiveAnswers, Regraded};
 use crate::analysis::hit::LiveLine;
-use crate::analysis::site::{Apps, Memory, Site as SiteName};
+use crate::analysis::site::{DetectedApps, SiteHistory, SiteName};
 use crate::client::{Client, ClientKey};
 use crate::finding::{Homes, RuleId, Severity, Signs};
 use crate::intern::Interner;
@@ -36,11 +36,11 @@ const WAITING_LINES: usize = 16;
 const WAITING_BYTES: usize = 2_048;
 
 /// A site among those that are known: a host, or the logs of one family where hosts are not logged.
-type Site = u32;
+type SiteId = u32;
 
 /// One hit as the context sees it.
 #[derive(Debug, Clone, Copy)]
-pub struct LiveSeen<'a> {
+pub struct LiveHitContext<'a> {
     /// Who asked.
     pub client: Client<'a>,
     /// For what: the normalised path.
@@ -55,8 +55,8 @@ pub struct LiveSeen<'a> {
 
 /// A hit's site and client, as they are remembered.
 #[derive(Debug, Clone)]
-pub struct Met {
-    site: Option<Site>,
+pub struct ResolvedIds {
+    site: Option<SiteId>,
     client: ClientKey,
     path: u64,
     shape: PathShape,
@@ -64,7 +64,7 @@ pub struct Met {
 
 /// A request that waits for its client to show itself: a [`LiveLine`] that owns what it says.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Late {
+pub struct PendingHit {
     generation: u64,
     source: Box<[u8]>,
     family: Box<[u8]>,
@@ -75,10 +75,10 @@ pub struct Late {
     rules: Box<[RuleId]>,
 }
 
-impl Late {
+impl PendingHit {
     /// A line that is to wait.
     #[must_use]
-    pub fn of(line: &LiveLine<'_>) -> Self {
+    pub fn new(line: &LiveLine<'_>) -> Self {
         Self {
             generation: line.generation,
             source: line.source.into(),
@@ -109,30 +109,30 @@ impl Late {
 
 /// What was seen so far.
 #[derive(Debug)]
-pub struct LiveContext<'r> {
+pub struct LiveAnalysis<'r> {
     rules: &'r RuleSet,
     level: Severity,
     outcomes: &'r [Outcome],
-    said: &'r [RuleId],
+    declared_apps: &'r [RuleId],
     sites: Interner<Box<[u8]>>,
-    signs: Signs<Site>,
-    apps: Apps<Site>,
-    conditions: Vec<(&'r WithClient, Recent<ClientKey, Asked>)>,
+    signs: Signs<SiteId>,
+    apps: DetectedApps<SiteId>,
+    conditions: Vec<(&'r WithClient, Recent<ClientKey, DistinctPaths>)>,
     answers: LiveAnswers,
-    waiting: Recent<ClientKey, Vec<Late>>,
+    waiting: Recent<ClientKey, Vec<PendingHit>>,
     state: RandomState,
 }
 
 /// The first distinct paths a client asked for, by their hashes: as many as it takes.
 #[derive(Debug, Default)]
-struct Asked {
+struct DistinctPaths {
     paths: Vec<u64>,
 }
 
-impl<'r> LiveContext<'r> {
-    /// Nothing was seen; the apps of `said` run everywhere.
+impl<'r> LiveAnalysis<'r> {
+    /// Nothing was seen; the apps of `declared_apps` run everywhere.
     #[must_use]
-    pub fn new(rules: &'r RuleSet, level: Severity, outcomes: &'r [Outcome], said: &'r [RuleId]) -> Self {
+    pub fn new(rules: &'r RuleSet, level: Severity, outcomes: &'r [Outcome], declared_apps: &'r [RuleId]) -> Self {
         let mut conditions: Vec<&WithClient> = rules.rules().iter().filter_map(|rule| rule.with_client.as_ref()).collect();
         conditions.sort_unstable();
         conditions.dedup();
@@ -140,12 +140,12 @@ impl<'r> LiveContext<'r> {
             rules,
             level,
             outcomes,
-            said,
+            declared_apps,
             sites: Interner::default(),
             signs: Signs::default(),
-            apps: Apps::weigh(std::iter::empty(), said),
+            apps: DetectedApps::from_evidence(std::iter::empty(), declared_apps),
             conditions: conditions.into_iter().map(|with| (with, Recent::new(CLIENTS))).collect(),
-            answers: LiveAnswers::new(rules, Memory::default()),
+            answers: LiveAnswers::new(rules, SiteHistory::default()),
             waiting: Recent::new(WAITING_CLIENTS),
             state: RandomState::default(),
         }
@@ -153,18 +153,18 @@ impl<'r> LiveContext<'r> {
 
     /// The same, with what earlier runs recorded of the sites.
     #[must_use]
-    pub fn remembering(self, memory: Memory) -> Self {
+    pub fn with_history(self, memory: SiteHistory) -> Self {
         Self { answers: LiveAnswers::new(self.rules, memory), ..self }
     }
 
     /// What is known of the sites, for the next run. `now` is in seconds since 1970.
     #[must_use]
-    pub fn memory(&mut self, now: i64) -> &Memory {
-        self.answers.memory(now)
+    pub fn history(&mut self, now: i64) -> &SiteHistory {
+        self.answers.history(now)
     }
 
     /// Takes in sizes of home pages in a run of lines of a log.
-    pub fn see_homes(&mut self, homes: &Homes, names: &Names, family: &[u8]) {
+    pub fn record_home_pages(&mut self, homes: &Homes, names: &Names, family: &[u8]) {
         for (host, bytes) in homes.iter() {
             let host = (host != Names::NO_HOST).then(|| &**names.hosts.key(host));
             if let Some(site) = site(&mut self.sites, host, family) {
@@ -179,8 +179,8 @@ impl<'r> LiveContext<'r> {
     }
 
     /// Weighs all evidence, however little came since it was weighed.
-    pub fn weigh_all(&mut self) {
-        self.answers.weigh_all();
+    pub fn update_grader(&mut self) {
+        self.answers.update_grader_for_all();
     }
 
     /// Whether there is more to grade by than there was.
@@ -190,20 +190,20 @@ impl<'r> LiveContext<'r> {
     }
 
     /// Keeps a hit whose grade may change.
-    pub fn keep_graded(&mut self, met: &Met, response: Response, answer: Answer, has_alerted: bool, line: &LiveLine<'_>) {
+    pub fn track_answer(&mut self, met: &ResolvedIds, response: Response, answer: Answer, has_alerted: bool, line: &LiveLine<'_>) {
         if let Some(site) = met.site.filter(|_| line.text.len() <= WAITING_BYTES) {
-            self.answers.keep(site, met.path, met.shape, line.rules, response, answer, has_alerted, || Late::of(line));
+            self.answers.track(site, met.path, met.shape, line.rules, response, answer, has_alerted, || PendingHit::new(line));
         }
     }
 
     /// Whether a distinct answer is to raise an alert. A site that refuses nothing may answer anything: of such a site one alert
     /// is enough until it shows that it does not.
-    pub fn may_alert(&mut self, met: &Met) -> bool {
+    pub fn may_alert(&mut self, met: &ResolvedIds) -> bool {
         met.site.is_none_or(|site| self.answers.may_alert(site, &met.shape))
     }
 
     /// Takes in the signs of apps in a run of lines of a log.
-    pub fn see_signs(&mut self, signs: &Signs, names: &Names, family: &[u8]) {
+    pub fn record_app_evidence(&mut self, signs: &Signs, names: &Names, family: &[u8]) {
         if signs.is_empty() {
             return;
         }
@@ -217,17 +217,17 @@ impl<'r> LiveContext<'r> {
                 self.signs.gather(app, site, few);
             }
         }
-        self.apps = Apps::weigh(self.signs.iter(), self.said);
+        self.apps = DetectedApps::from_evidence(self.signs.iter(), self.declared_apps);
     }
 
     /// Finds whose hit it is, and on which site.
-    pub fn meet(&mut self, seen: &LiveSeen<'_>) -> Met {
+    pub fn resolve(&mut self, seen: &LiveHitContext<'_>) -> ResolvedIds {
         let site = site(&mut self.sites, seen.host, seen.family);
-        Met { site, client: ClientKey::from(&seen.client), path: path_hash(seen.path), shape: PathShape::of(seen.path) }
+        ResolvedIds { site, client: ClientKey::from(&seen.client), path: path_hash(seen.path), shape: PathShape::of(seen.path) }
     }
 
     /// Takes in a hit; what waited for its client to show itself, if it did so now.
-    pub fn see(&mut self, matched: &[RuleId], seen: &LiveSeen<'_>, met: &Met) -> Vec<Late> {
+    pub fn observe(&mut self, matched: &[RuleId], seen: &LiveHitContext<'_>, met: &ResolvedIds) -> Vec<PendingHit> {
         if let Some(site) = met.site {
             self.answers.record(site, site_name(seen.host, seen.family), met.path, met.shape, matched, &seen.response);
         }
@@ -239,12 +239,12 @@ impl<'r> LiveContext<'r> {
         for at in 0..self.conditions.len() {
             let (with, _) = self.conditions[at];
             let counts = |rule: &Rule| rule.is_certain() && (with.classes.is_empty() || with.classes.contains(&rule.class));
-            let strong = |rule: &RuleId| counts(self.rules.rule(*rule)) && self.silenced(*rule, met.site).is_none();
+            let strong = |rule: &RuleId| counts(self.rules.rule(*rule)) && self.suppressing_app(*rule, met.site).is_none();
             if !matched.iter().any(strong) {
                 continue;
             }
             let enough = with.distinct_paths as usize;
-            let asked = self.conditions[at].1.value(met.client.clone(), Asked::default);
+            let asked = self.conditions[at].1.value(met.client.clone(), DistinctPaths::default);
             if asked.paths.len() < enough && !asked.paths.contains(&path) {
                 asked.paths.push(path);
                 shown |= asked.paths.len() == enough;
@@ -254,22 +254,22 @@ impl<'r> LiveContext<'r> {
     }
 
     /// What a hit comes to by now; the rules that are reported go to `kept`.
-    pub fn decide(&self, matched: &[RuleId], seen: &LiveSeen<'_>, met: &Met, kept: &mut Vec<RuleId>) -> Decision {
-        let standing = |rule| self.standing(rule, met);
+    pub fn decide(&self, matched: &[RuleId], seen: &LiveHitContext<'_>, met: &ResolvedIds, kept: &mut Vec<RuleId>) -> Decision {
+        let standing = |rule| self.rule_status(rule, met);
         let status = seen.response.status;
         let grade = || met.site.map_or(Grade::DISTINCT, |site| self.answers.grade(site, met.path, met.shape, matched, &seen.response));
         let decision = decide::decide(self.rules, self.level, matched, status, standing, grade, kept);
-        decision.within(self.outcomes, Outcome::of(status))
+        decision.filter_outcome(self.outcomes, Outcome::of(status))
     }
 
     /// Whether a request that is no finding may become one when its client shows itself.
     #[must_use]
-    pub fn may_come_late(&self, matched: &[RuleId]) -> bool {
+    pub fn may_be_promoted(&self, matched: &[RuleId]) -> bool {
         matched.iter().any(|&rule| self.rules.rule(rule).with_client.is_some())
     }
 
     /// Keeps a request that is no finding yet. Where there is no room, the one that waited longest goes.
-    pub fn wait(&mut self, client: Client<'_>, late: Late) {
+    pub fn hold(&mut self, client: Client<'_>, late: PendingHit) {
         if late.text.len() > WAITING_BYTES || client.is_unknown() {
             return;
         }
@@ -282,27 +282,27 @@ impl<'r> LiveContext<'r> {
 
     /// What makes these rules a finding besides the line, where the line alone does not.
     #[must_use]
-    pub fn word_of(&self, rules: &[RuleId]) -> Option<&'static str> {
-        decide::word_of(self.rules, rules)
+    pub fn required_context(&self, rules: &[RuleId]) -> Option<&'static str> {
+        decide::required_context(self.rules, rules)
     }
 
-    fn standing(&self, rule: RuleId, met: &Met) -> Standing {
+    fn rule_status(&self, rule: RuleId, met: &ResolvedIds) -> RuleStatus {
         let upheld = |with: &WithClient| {
             let known = self.conditions.iter().find(|(known, _)| *known == with);
             known.and_then(|(_, clients)| clients.peek(&met.client)).is_some_and(|asked| asked.paths.len() >= with.distinct_paths as usize)
         };
         if self.rules.rule(rule).with_client.as_ref().is_some_and(|with| !upheld(with)) {
-            return Standing::Falls;
+            return RuleStatus::Dropped;
         }
         if self.rules.rule(rule).window.is_some() {
-            return Standing::Falls;
+            return RuleStatus::Dropped;
         }
-        self.silenced(rule, met.site).map_or(Standing::Stands, Standing::Silenced)
+        self.suppressing_app(rule, met.site).map_or(RuleStatus::Active, RuleStatus::Suppressed)
     }
 
     /// The app that silences a rule on a site.
-    fn silenced(&self, rule: RuleId, site: Option<Site>) -> Option<RuleId> {
-        let run = |app: &RuleId| site.map_or(self.said.contains(app), |site| self.apps.run(*app, site));
+    fn suppressing_app(&self, rule: RuleId, site: Option<SiteId>) -> Option<RuleId> {
+        let run = |app: &RuleId| site.map_or(self.declared_apps.contains(app), |site| self.apps.runs(*app, site));
         self.rules.silenced_by(rule).iter().copied().find(run)
     }
 }
@@ -313,7 +313,7 @@ fn site_name<'n>(host: Option<&'n [u8]>, family: &'n [u8]) -> SiteName<'n> {
 }
 
 /// The number of a site; `None` where there are too many.
-fn site(sites: &mut Interner<Box<[u8]>>, host: Option<&[u8]>, family: &[u8]) -> Option<Site> {
+fn site(sites: &mut Interner<Box<[u8]>>, host: Option<&[u8]>, family: &[u8]) -> Option<SiteId> {
     // A path begins with no NUL, and neither does a host.
     let key = match host {
         Some(host) => host.to_vec(),

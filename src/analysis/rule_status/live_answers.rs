@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use foldhash::{HashMap, HashSet};
 
-use super::live::Late;
-use crate::analysis::site::{Memory, RuleHashes, Site as SiteName};
+use super::live::PendingHit;
+use crate::analysis::site::{RuleHashes, SiteHistory, SiteName};
 use crate::finding::RuleId;
 use crate::rules::RuleSet;
 use crate::soft_404::{Answer, Candidate, Grade, Grader, PathShape, Response, SiteEvidence};
@@ -21,31 +21,31 @@ const GRADED: usize = 256;
 /// The same of all sites: with lines of 2 KB at most 16 MB.
 const ALL_GRADED: usize = 8_192;
 /// Evidence that is weighed at once, however little it is.
-const AT_ONCE: usize = 16;
+const EAGER_CHANGES: usize = 16;
 
 /// How long a site is remembered that answers nothing any more.
-const KEEP: Duration = Duration::from_secs(60 * 24 * 60 * 60);
+const MAX_AGE: Duration = Duration::from_secs(60 * 24 * 60 * 60);
 
 /// A site's number.
-type Site = u32;
+type SiteId = u32;
 
 /// An answer that was graded, and may be again.
 #[derive(Debug)]
-struct Graded {
+struct TrackedAnswer {
     path: u64,
     shape: PathShape,
     rules: Box<[RuleId]>,
     response: Response,
     answer: Answer,
     has_alerted: bool,
-    line: Late,
+    line: PendingHit,
 }
 
 /// A line whose grade changed.
 #[derive(Debug)]
 pub struct Regraded {
     /// The line.
-    pub line: Late,
+    pub line: PendingHit,
     /// It raised no alert yet.
     pub may_alert: bool,
 }
@@ -61,7 +61,7 @@ struct SiteAnswers {
     changes: usize,
     weighed: usize,
     graded_by: usize,
-    graded: VecDeque<Graded>,
+    graded: VecDeque<TrackedAnswer>,
     /// An alert was raised: for the site, and in which of its folders.
     has_alerted: bool,
     folders: HashSet<u32>,
@@ -72,9 +72,9 @@ struct SiteAnswers {
 /// What all sites answered.
 #[derive(Debug)]
 pub(crate) struct LiveAnswers {
-    sites: HashMap<Site, SiteAnswers>,
+    sites: HashMap<SiteId, SiteAnswers>,
     grader: Grader,
-    memory: Memory,
+    memory: SiteHistory,
     rules: RuleHashes,
     clock: u64,
     /// Paths of all sites.
@@ -97,7 +97,7 @@ impl SiteAnswers {
 }
 
 impl LiveAnswers {
-    pub(crate) fn new(rules: &RuleSet, memory: Memory) -> Self {
+    pub(crate) fn new(rules: &RuleSet, memory: SiteHistory) -> Self {
         Self {
             sites: HashMap::default(),
             grader: Grader::empty(rules.subjects()),
@@ -111,7 +111,7 @@ impl LiveAnswers {
     }
 
     /// Takes in a response to a probe.
-    pub(crate) fn record(&mut self, site: Site, name: SiteName<'_>, path: u64, shape: PathShape, rules: &[RuleId], response: &Response) {
+    pub(crate) fn record(&mut self, site: SiteId, name: SiteName<'_>, path: u64, shape: PathShape, rules: &[RuleId], response: &Response) {
         self.change(site, name, |evidence| {
             let before = evidence.shared(path);
             evidence.record(path, || shape, rules, response);
@@ -121,7 +121,7 @@ impl LiveAnswers {
     }
 
     /// Takes in a size of a home page.
-    pub(crate) fn record_home(&mut self, site: Site, name: SiteName<'_>, bytes: u64) {
+    pub(crate) fn record_home(&mut self, site: SiteId, name: SiteName<'_>, bytes: u64) {
         self.change(site, name, |evidence| {
             let is_new = !evidence.home.contains(bytes);
             evidence.home.insert(bytes);
@@ -129,7 +129,7 @@ impl LiveAnswers {
         });
     }
 
-    fn change(&mut self, site: Site, name: SiteName<'_>, change: impl FnOnce(&mut SiteEvidence) -> bool) {
+    fn change(&mut self, site: SiteId, name: SiteName<'_>, change: impl FnOnce(&mut SiteEvidence) -> bool) {
         self.clock += 1;
         if !self.sites.contains_key(&site) {
             self.add(site, name);
@@ -140,18 +140,18 @@ impl LiveAnswers {
         if change(&mut known.evidence) {
             known.changes += 1;
             // A few are cheap to weigh, and the first ones matter most.
-            if known.changes <= AT_ONCE || known.changes - known.weighed > known.weighed / 8 {
-                Self::weigh(&mut self.grader, known);
+            if known.changes <= EAGER_CHANGES || known.changes - known.weighed > known.weighed / 8 {
+                Self::update_grader(&mut self.grader, known);
                 self.has_ungraded |= known.is_ungraded();
             }
         }
         self.paths = self.paths - before + known.len();
         if self.paths > PATHS {
-            self.make_room(site);
+            self.evict_idle(site);
         }
     }
 
-    fn add(&mut self, site: Site, name: SiteName<'_>) {
+    fn add(&mut self, site: SiteId, name: SiteName<'_>) {
         let evidence = self.memory.answers(name, &self.rules).unwrap_or_default();
         let place = self.sites.len();
         let name = match name {
@@ -170,15 +170,15 @@ impl LiveAnswers {
             folders: HashSet::default(),
             last: self.clock,
         };
-        Self::weigh(&mut self.grader, &mut known);
+        Self::update_grader(&mut self.grader, &mut known);
         self.paths += known.len();
         self.sites.insert(site, known);
     }
 
     /// Empties the sites that were quiet longest until an eighth of the room is free: not one at each change. Their places
     /// stay, and so does the site that changed last.
-    fn make_room(&mut self, changed: Site) {
-        let mut quiet: Vec<(u64, Site)> = self.sites.iter().map(|(site, known)| (known.last, *site)).collect();
+    fn evict_idle(&mut self, changed: SiteId) {
+        let mut quiet: Vec<(u64, SiteId)> = self.sites.iter().map(|(site, known)| (known.last, *site)).collect();
         quiet.sort_unstable();
         for (_, site) in quiet {
             if self.paths <= PATHS - PATHS / 8 {
@@ -189,23 +189,23 @@ impl LiveAnswers {
             self.graded -= known.graded.len();
             known.evidence = SiteEvidence::default();
             known.graded.clear();
-            Self::weigh(&mut self.grader, known);
+            Self::update_grader(&mut self.grader, known);
         }
     }
 
-    fn weigh(grader: &mut Grader, known: &mut SiteAnswers) {
+    fn update_grader(grader: &mut Grader, known: &mut SiteAnswers) {
         grader.set(known.place, known.name.0, known.evidence.clone());
         known.weighed = known.changes;
     }
 
     /// The grade of an answer, by what is known.
-    pub(crate) fn grade(&self, site: Site, path: u64, shape: PathShape, rules: &[RuleId], response: &Response) -> Grade {
+    pub(crate) fn grade(&self, site: SiteId, path: u64, shape: PathShape, rules: &[RuleId], response: &Response) -> Grade {
         let Some(known) = self.sites.get(&site) else { return Grade::DISTINCT };
         self.grader.grade(known.place, &Candidate { path, shape, rules }, known.evidence.path(path), response)
     }
 
     /// Whether a distinct answer is to raise an alert, which is then remembered.
-    pub(crate) fn may_alert(&mut self, site: Site, shape: &PathShape) -> bool {
+    pub(crate) fn may_alert(&mut self, site: SiteId, shape: &PathShape) -> bool {
         let Some(known) = self.sites.get_mut(&site) else { return true };
         let is_first_in_folder = shape.folder == 0 || !known.folders.contains(&shape.folder);
         let refuses = |folder| self.grader.refuses(known.place, folder);
@@ -219,16 +219,16 @@ impl LiveAnswers {
 
     /// Keeps an answer, to be graded again.
     #[expect(clippy::too_many_arguments, reason = "an answer, its grade, and the line it came from")]
-    pub(crate) fn keep(
+    pub(crate) fn track(
         &mut self,
-        site: Site,
+        site: SiteId,
         path: u64,
         shape: PathShape,
         rules: &[RuleId],
         response: Response,
         answer: Answer,
         has_alerted: bool,
-        line: impl FnOnce() -> Late,
+        line: impl FnOnce() -> PendingHit,
     ) {
         let Some(known) = self.sites.get_mut(&site) else { return };
         if known.graded.len() >= GRADED || self.graded >= ALL_GRADED {
@@ -239,7 +239,7 @@ impl LiveAnswers {
             }
             self.graded -= 1;
         }
-        known.graded.push_back(Graded { path, shape, rules: rules.into(), response, answer, has_alerted, line: line() });
+        known.graded.push_back(TrackedAnswer { path, shape, rules: rules.into(), response, answer, has_alerted, line: line() });
         self.graded += 1;
         self.has_ungraded |= known.is_ungraded();
     }
@@ -250,9 +250,9 @@ impl LiveAnswers {
     }
 
     /// Weighs every site whose evidence changed.
-    pub(crate) fn weigh_all(&mut self) {
+    pub(crate) fn update_grader_for_all(&mut self) {
         for known in self.sites.values_mut().filter(|known| known.weighed < known.changes) {
-            Self::weigh(&mut self.grader, known);
+            Self::update_grader(&mut self.grader, known);
             self.has_ungraded |= known.is_ungraded();
         }
     }
@@ -281,13 +281,13 @@ impl LiveAnswers {
     }
 
     /// What is known of the sites, for the next run.
-    pub(crate) fn memory(&mut self, now: i64) -> &Memory {
+    pub(crate) fn history(&mut self, now: i64) -> &SiteHistory {
         for known in self.sites.values().filter(|known| !known.evidence.is_empty()) {
             let (is_host, name) = &known.name;
             let name = if *is_host { SiteName::Host(name) } else { SiteName::Log(name) };
             self.memory.record_answers(name, &known.evidence, &self.rules, now);
         }
-        self.memory.prune(now, KEEP);
+        self.memory.prune(now, MAX_AGE);
         &self.memory
     }
 }
@@ -302,7 +302,7 @@ mod tests {
     /// Fails where a site may grow without bound once it is known.
     #[test]
     fn sites_that_grow_give_way_to_each_other() {
-        let mut answers = LiveAnswers::new(rules(), Memory::default());
+        let mut answers = LiveAnswers::new(rules(), SiteHistory::default());
         let response = Response { method: MethodClass::Get, status: Some(404), bytes: Some(612), extra: 0 };
         // Answered and refused paths have room for 1,024 of each on a site: more than all sites may hold together.
         for path in 0..1_000 {

@@ -5,8 +5,8 @@ use std::path::Path;
 use crate::analysis::rule_status::*;
 use crate::engine::{Judge, Scope as Asked, Scratch};
 use crate::rules::AllowList;
-use crate::source::SourceText;
-use crate::tally::{Place, Tally};
+use crate::source::SourceInfo;
+use crate::tally::{LinePosition, Tally};
 
 const RULES: &str = r#"
 [[rule]]
@@ -47,11 +47,15 @@ fn reported(text: &str) -> Vec<(&'static str, Vec<&'static str>)> {
     let (mut scratch, mut tally) = (Scratch::default(), Tally::default());
     let line = |path| format!("192.0.2.1 - - [02/Nov/2026:08:01:00 +0000] \"GET {path} HTTP/1.1\" 404 9 \"-\" \"x\"\n");
     let log = ["/a", "/b", "/c", "/guess"].map(line).concat();
-    tally.absorb(&Judge::new(&rules, &asked).judge(log.as_bytes(), &mut scratch), Place { input: 0, chunk: 0, offset: 0, line: 0 });
-    let (tally, texts, allow) = (tally.named(scratch.names), [SourceText::new(b"a.log".to_vec(), 0, vec![(0, 0)])], AllowList::default());
+    tally.add_findings(
+        &Judge::new(&rules, &asked).judge(log.as_bytes(), &mut scratch),
+        LinePosition { input: 0, chunk: 0, offset: 0, line: 0 },
+    );
+    let (tally, texts, allow) =
+        (tally.with_names(scratch.names), [SourceInfo::new(b"a.log".to_vec(), 0, vec![(0, 0)])], AllowList::default());
     let material =
-        Material { rules: &rules, tally: &tally, texts: &texts, min_severity: Severity::Info, outcomes: &[], apps: &[], allow: &allow };
-    let context = Context::of(&material);
+        ReportInput { rules: &rules, tally: &tally, texts: &texts, min_severity: Severity::Info, outcomes: &[], apps: &[], allow: &allow };
+    let context = LogAnalysis::new(&material);
     assert_eq!(tally.cells().count(), 4, "all are kept");
     let mut told = Vec::new();
     for (view, decision) in tally.cells().zip(context.decisions()) {

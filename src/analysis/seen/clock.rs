@@ -13,13 +13,13 @@ const MOST: i64 = 8 * 24;
 /// Hours since the first look.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Clock {
+pub(crate) struct RunClock {
     hours: u32,
     /// The highest hour since 1970 that the machine ever said.
     highest: Option<i64>,
 }
 
-impl Clock {
+impl RunClock {
     /// The hour it is, when the machine says so many seconds since 1970.
     pub(crate) fn hour(&mut self, now: i64) -> u32 {
         let now = now.div_euclid(3_600);

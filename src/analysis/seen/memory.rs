@@ -21,18 +21,18 @@ const LATE: u32 = 31 * 24;
 
 /// At most `MOST` keys once it is pruned, and whenever it is written.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) struct Memory<const MOST: usize>(HashMap<u64, Sighting, RandomState>);
+pub(crate) struct SeenKeys<const MOST: usize>(HashMap<u64, SeenEntry, RandomState>);
 
 /// When a key was seen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Sighting {
+struct SeenEntry {
     /// The mark it is news of.
     first: u32,
     /// The latest hour.
     last: u32,
 }
 
-impl Sighting {
+impl SeenEntry {
     /// What stays comes first: what was seen lately and, of what was seen in the same hour, what is known for longest. So
     /// a flood of new keys drives each other out before what was there.
     fn order(self, hash: u64) -> (Reverse<u32>, u32, u64) {
@@ -40,10 +40,10 @@ impl Sighting {
     }
 }
 
-impl<const MOST: usize> Memory<MOST> {
+impl<const MOST: usize> SeenKeys<MOST> {
     /// Whether a key is new under a mark, and remembers that it was seen.
-    pub(crate) fn look(&mut self, hash: u64, mark: u32, hour: u32) -> bool {
-        let known = self.0.entry(hash).or_insert(Sighting { first: mark, last: hour });
+    pub(crate) fn check_and_record(&mut self, hash: u64, mark: u32, hour: u32) -> bool {
+        let known = self.0.entry(hash).or_insert(SeenEntry { first: mark, last: hour });
         known.last = hour.max(known.last);
         if known.first.checked_sub(mark).is_some_and(|later| later <= LATE) {
             known.first = mark;
@@ -64,7 +64,7 @@ impl<const MOST: usize> Memory<MOST> {
     }
 
     /// What stays within the budget, in no order.
-    fn kept(&self) -> Vec<(u64, Sighting)> {
+    fn kept(&self) -> Vec<(u64, SeenEntry)> {
         let mut all: Vec<_> = self.0.iter().map(|(&hash, &seen)| (hash, seen)).collect();
         if all.len() > MOST {
             all.select_nth_unstable_by_key(MOST, |&(hash, seen)| seen.order(hash));
@@ -73,20 +73,20 @@ impl<const MOST: usize> Memory<MOST> {
         all
     }
 
-    fn written(&self) -> String {
+    fn encode(&self) -> String {
         let mut kept = self.kept();
         kept.sort_unstable_by_key(|(hash, _)| *hash);
         let mut bytes = Vec::with_capacity(RECORD * kept.len());
-        for (hash, Sighting { first, last }) in kept {
+        for (hash, SeenEntry { first, last }) in kept {
             bytes.extend_from_slice(&hash.to_be_bytes());
             bytes.extend_from_slice(&first.to_be_bytes());
             bytes.extend_from_slice(&last.min(LAST_HOUR).to_be_bytes()[1..]);
         }
-        base64::written(&bytes)
+        base64::encode(&bytes)
     }
 
-    fn read(text: &str) -> Option<Self> {
-        let bytes = base64::read(text)?;
+    fn decode(text: &str) -> Option<Self> {
+        let bytes = base64::decode(text)?;
         let (records, rest) = bytes.as_chunks::<RECORD>();
         let mut memory = Self(HashMap::with_capacity_and_hasher(records.len(), RandomState::default()));
         let mut before = None;
@@ -98,31 +98,31 @@ impl<const MOST: usize> Memory<MOST> {
             if before.replace(hash).is_some_and(|before| before >= hash) {
                 return None;
             }
-            memory.0.insert(hash, Sighting { first, last });
+            memory.0.insert(hash, SeenEntry { first, last });
         }
         rest.is_empty().then_some(memory)
     }
 }
 
-impl<const MOST: usize> Serialize for Memory<MOST> {
+impl<const MOST: usize> Serialize for SeenKeys<MOST> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(&self.written())
+        serializer.serialize_str(&self.encode())
     }
 }
 
-impl<'de, const MOST: usize> Deserialize<'de> for Memory<MOST> {
+impl<'de, const MOST: usize> Deserialize<'de> for SeenKeys<MOST> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Records<const MOST: usize>;
 
         impl<const MOST: usize> Visitor<'_> for Records<MOST> {
-            type Value = Memory<MOST>;
+            type Value = SeenKeys<MOST>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("what was seen, 20 characters a key in Base64, in order")
             }
 
             fn visit_str<E: Error>(self, text: &str) -> Result<Self::Value, E> {
-                Memory::read(text)
+                SeenKeys::decode(text)
                     .ok_or_else(|| E::custom("what was seen is not as it was written: 20 characters a key in Base64, in order"))
             }
         }
@@ -135,7 +135,7 @@ impl<'de, const MOST: usize> Deserialize<'de> for Memory<MOST> {
 mod base64 {
     const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-    pub(crate) fn written(bytes: &[u8]) -> String {
+    pub(crate) fn encode(bytes: &[u8]) -> String {
         let (groups, _) = bytes.as_chunks::<3>();
         let digits = |[a, b, c]: [u8; 3]| {
             let bits = u32::from_be_bytes([0, a, b, c]);
@@ -144,7 +144,7 @@ mod base64 {
         groups.iter().flat_map(|group| digits(*group)).collect()
     }
 
-    pub(crate) fn read(text: &str) -> Option<Vec<u8>> {
+    pub(crate) fn decode(text: &str) -> Option<Vec<u8>> {
         let (groups, rest) = text.as_bytes().as_chunks::<4>();
         let mut bytes = Vec::with_capacity(3 * groups.len());
         for group in groups {

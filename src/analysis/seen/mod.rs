@@ -1,7 +1,7 @@
 //! What earlier runs saw, so that a report can say what is new.
 //!
 //! Keeps hashes, never a text: who reads the memory learns no path and no client from it. It is bounded. What was not seen
-//! for long is [pruned](Seen::prune), and over the budget of its kind what was seen last the longest ago goes first; both
+//! for long is [pruned](SeenHistory::prune), and over the budget of its kind what was seen last the longest ago goes first; both
 //! may then be called new again. Nothing here knows what a rule or a campaign is: a key is bytes.
 
 mod clock;
@@ -12,12 +12,12 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-use self::clock::Clock;
-use self::memory::Memory;
+use self::clock::RunClock;
+use self::memory::SeenKeys;
 
 /// What can be new, what matters most first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Kind {
+pub enum NoveltyKind {
     /// A path that answered, with its host where one is logged.
     Answer,
     /// A rule that matched.
@@ -30,7 +30,7 @@ pub enum Kind {
     Campaign,
 }
 
-impl Kind {
+impl NoveltyKind {
     /// Every kind, in its order.
     pub const ALL: [Self; 5] = [Self::Answer, Self::Rule, Self::Path, Self::Client, Self::Campaign];
 
@@ -53,29 +53,29 @@ impl Kind {
 /// ends with [`prune`](Self::prune).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Seen {
+pub struct SeenHistory {
     /// Nobody who does not know it can make two keys one.
     seed: u64,
-    clock: Clock,
-    answers: Memory<8_000>,
-    rules: Memory<12_000>,
-    paths: Memory<72_000>,
-    clients: Memory<40_000>,
-    campaigns: Memory<4_000>,
+    clock: RunClock,
+    answers: SeenKeys<8_000>,
+    rules: SeenKeys<12_000>,
+    paths: SeenKeys<72_000>,
+    clients: SeenKeys<40_000>,
+    campaigns: SeenKeys<4_000>,
 }
 
-impl Seen {
+impl SeenHistory {
     /// Nothing seen yet. The seed is to be random, and stays with the memory.
     #[must_use]
     pub fn new(seed: u64) -> Self {
         Self {
             seed,
-            clock: Clock::default(),
-            answers: Memory::default(),
-            rules: Memory::default(),
-            paths: Memory::default(),
-            clients: Memory::default(),
-            campaigns: Memory::default(),
+            clock: RunClock::default(),
+            answers: SeenKeys::default(),
+            rules: SeenKeys::default(),
+            paths: SeenKeys::default(),
+            clients: SeenKeys::default(),
+            campaigns: SeenKeys::default(),
         }
     }
 
@@ -87,14 +87,14 @@ impl Seen {
     /// one and no longer in the later one, where they lie at most 31 days apart.
     ///
     /// `now` is the machine's time in seconds since 1970. It only says how long ago a key was seen.
-    pub fn look(&mut self, kind: Kind, key: &[u8], mark: u32, now: i64) -> bool {
+    pub fn check_and_record(&mut self, kind: NoveltyKind, key: &[u8], mark: u32, now: i64) -> bool {
         let (hash, hour) = (xxh3_64_with_seed(key, self.seed), self.clock.hour(now));
         match kind {
-            Kind::Answer => self.answers.look(hash, mark, hour),
-            Kind::Rule => self.rules.look(hash, mark, hour),
-            Kind::Path => self.paths.look(hash, mark, hour),
-            Kind::Client => self.clients.look(hash, mark, hour),
-            Kind::Campaign => self.campaigns.look(hash, mark, hour),
+            NoveltyKind::Answer => self.answers.check_and_record(hash, mark, hour),
+            NoveltyKind::Rule => self.rules.check_and_record(hash, mark, hour),
+            NoveltyKind::Path => self.paths.check_and_record(hash, mark, hour),
+            NoveltyKind::Client => self.clients.check_and_record(hash, mark, hour),
+            NoveltyKind::Campaign => self.campaigns.check_and_record(hash, mark, hour),
         }
     }
 

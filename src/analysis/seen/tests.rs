@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use super::memory::Memory;
+use super::memory::SeenKeys;
 use crate::analysis::seen::*;
 
 const HOUR: i64 = 3_600;
@@ -36,7 +36,7 @@ struct Known {
 proptest! {
     #[test]
     fn remembers_what_a_list_does(acts in acts()) {
-        let (mut seen, mut list) = (Seen::new(7), Vec::<Known>::new());
+        let (mut seen, mut list) = (SeenHistory::new(7), Vec::<Known>::new());
         let (mut mark, mut now, mut highest) = (500_000_u32, 1_000_000_i64, 1_000_000_i64);
         seen.prune(now * HOUR, DAY);
         for act in acts {
@@ -56,7 +56,7 @@ proptest! {
                             known.first == mark
                         }
                     };
-                    prop_assert_eq!(seen.look(Kind::ALL[kind], &[key], mark, now * HOUR + 7), expected);
+                    prop_assert_eq!(seen.check_and_record(NoveltyKind::ALL[kind], &[key], mark, now * HOUR + 7), expected);
                 }
                 Act::Prune(hours, keep) => {
                     now += hours;
@@ -70,7 +70,7 @@ proptest! {
                     mark += 1;
                     prop_assert_eq!(seen.is_empty(), list.is_empty());
                     let text = serde_json::to_string(&seen).unwrap();
-                    let again: Seen = serde_json::from_str(&text).unwrap();
+                    let again: SeenHistory = serde_json::from_str(&text).unwrap();
                     prop_assert_eq!(&again, &seen);
                     seen = again;
                 }
@@ -81,23 +81,23 @@ proptest! {
     /// Of a budget of four, whatever comes.
     #[test]
     fn the_longest_unseen_go_first(looks in prop::collection::vec((0..12_u64, 1..4_u32), 0..40)) {
-        let (mut memory, mut list) = (Memory::<4>::default(), Vec::<(u64, u32, u32)>::new());
+        let (mut memory, mut list) = (SeenKeys::<4>::default(), Vec::<(u64, u32, u32)>::new());
         let mut hour = 0;
         for (key, passed) in looks {
             // Several in one hour; then what is known for longest stays.
             hour += passed / 3;
             let known = list.iter().position(|(of, ..)| *of == key).map(|at| list.remove(at));
             let first = known.map_or(hour, |(_, first, _)| first);
-            prop_assert_eq!(memory.look(key, hour, hour), first == hour);
+            prop_assert_eq!(memory.check_and_record(key, hour, hour), first == hour);
             list.push((key, first, hour));
             list.sort_by_key(|&(key, first, last)| (std::cmp::Reverse(last), first, key));
             list.truncate(4);
             memory.prune(0);
             let stays = serde_json::to_string(&memory).unwrap();
             prop_assert_eq!(stays.len(), 20 * list.len() + 2);
-            let mut of_list = Memory::<4>::default();
+            let mut of_list = SeenKeys::<4>::default();
             for (key, first, last) in &list {
-                of_list.look(*key, *first, *last);
+                of_list.check_and_record(*key, *first, *last);
             }
             prop_assert_eq!(&memory, &of_list);
         }
@@ -106,37 +106,37 @@ proptest! {
     /// While the clock never shows more than `keep` after the first look, nothing is old enough, however it jumps.
     #[test]
     fn a_clock_that_is_set_back_loses_nothing(readings in prop::collection::vec(0..=90_i64, 1..40)) {
-        let (mut seen, keep, start) = (Seen::new(1), 90 * DAY, 1_793_577_600);
+        let (mut seen, keep, start) = (SeenHistory::new(1), 90 * DAY, 1_793_577_600);
         for (run, day) in (0..).zip(&readings) {
-            seen.look(Kind::Path, &[run], 10 + u32::from(run), start + day * 24 * HOUR);
+            seen.check_and_record(NoveltyKind::Path, &[run], 10 + u32::from(run), start + day * 24 * HOUR);
             seen.prune(start + day * 24 * HOUR, keep);
         }
         for (run, _) in (0..).zip(&readings) {
-            prop_assert!(!seen.look(Kind::Path, &[run], 1_000, start + 90 * 24 * HOUR), "run {}", run);
+            prop_assert!(!seen.check_and_record(NoveltyKind::Path, &[run], 1_000, start + 90 * 24 * HOUR), "run {}", run);
         }
     }
 
     #[test]
     fn no_text_makes_it_panic(text in prop_oneof![r#"[A-Za-z0-9+/=\\"-]{0,50}"#, any::<String>()], at in 0..400_usize, byte: u8) {
         let as_string = serde_json::to_string(&text).unwrap();
-        if let Ok(memory) = serde_json::from_str::<Memory<9>>(&as_string) {
+        if let Ok(memory) = serde_json::from_str::<SeenKeys<9>>(&as_string) {
             prop_assert_eq!(serde_json::to_string(&memory).unwrap(), as_string.clone(), "only what was written is read");
         }
         let mut bytes = serde_json::to_vec(&few()).unwrap();
         let at = at % bytes.len();
         bytes[at] = byte;
-        if let Ok(seen) = serde_json::from_slice::<Seen>(&bytes) {
+        if let Ok(seen) = serde_json::from_slice::<SeenHistory>(&bytes) {
             prop_assert!(serde_json::to_vec(&seen).is_ok());
         }
     }
 }
 
 /// Some of each kind.
-fn few() -> Seen {
-    let mut seen = Seen::new(u64::MAX);
-    for kind in Kind::ALL {
+fn few() -> SeenHistory {
+    let mut seen = SeenHistory::new(u64::MAX);
+    for kind in NoveltyKind::ALL {
         for key in 0..3_u8 {
-            seen.look(kind, &[key], 77, 1_793_577_600 + i64::from(key) * HOUR);
+            seen.check_and_record(kind, &[key], 77, 1_793_577_600 + i64::from(key) * HOUR);
         }
     }
     seen
@@ -144,30 +144,30 @@ fn few() -> Seen {
 
 #[test]
 fn what_is_new_stays_new_in_its_own_report() {
-    let mut seen = Seen::new(3);
+    let mut seen = SeenHistory::new(3);
     assert!(seen.is_empty());
-    assert!(seen.look(Kind::Answer, b"/.env", 4, 0));
-    assert!(seen.look(Kind::Answer, b"/.env", 4, HOUR), "a report that is made anew");
-    assert!(!seen.look(Kind::Answer, b"/.env", 5, HOUR));
-    assert!(seen.look(Kind::Path, b"/.env", 5, HOUR), "another kind is another thing");
+    assert!(seen.check_and_record(NoveltyKind::Answer, b"/.env", 4, 0));
+    assert!(seen.check_and_record(NoveltyKind::Answer, b"/.env", 4, HOUR), "a report that is made anew");
+    assert!(!seen.check_and_record(NoveltyKind::Answer, b"/.env", 5, HOUR));
+    assert!(seen.check_and_record(NoveltyKind::Path, b"/.env", 5, HOUR), "another kind is another thing");
     assert!(!seen.is_empty());
 }
 
 #[test]
 fn a_late_line_makes_it_news_of_the_earlier_period() {
-    let (mut seen, day) = (Seen::new(3), 497_000);
-    assert!(seen.look(Kind::Rule, b"r", day + 24, 0));
-    assert!(seen.look(Kind::Rule, b"r", day, 0));
-    assert!(!seen.look(Kind::Rule, b"r", day + 24, 0));
+    let (mut seen, day) = (SeenHistory::new(3), 497_000);
+    assert!(seen.check_and_record(NoveltyKind::Rule, b"r", day + 24, 0));
+    assert!(seen.check_and_record(NoveltyKind::Rule, b"r", day, 0));
+    assert!(!seen.check_and_record(NoveltyKind::Rule, b"r", day + 24, 0));
     // Marks of runs are low: whoever turns from periods back to runs is not told everything again.
-    assert!(!seen.look(Kind::Rule, b"r", 12, 0));
+    assert!(!seen.check_and_record(NoveltyKind::Rule, b"r", 12, 0));
 }
 
 #[test]
 fn what_was_not_seen_for_long_is_forgotten() {
-    let mut seen = Seen::new(3);
+    let mut seen = SeenHistory::new(3);
     let mut at = |day: i64, mark, key: &[u8]| {
-        let is_new = seen.look(Kind::Client, key, mark, day * 24 * HOUR);
+        let is_new = seen.check_and_record(NoveltyKind::Client, key, mark, day * 24 * HOUR);
         seen.prune(day * 24 * HOUR, 7 * DAY);
         is_new
     };
@@ -182,40 +182,46 @@ fn what_was_not_seen_for_long_is_forgotten() {
 
 #[test]
 fn a_clock_that_jumps_ahead_makes_nothing_old() {
-    let (mut seen, now) = (Seen::new(3), 1_793_577_600);
-    seen.look(Kind::Path, b"/a", 1, now);
+    let (mut seen, now) = (SeenHistory::new(3), 1_793_577_600);
+    seen.check_and_record(NoveltyKind::Path, b"/a", 1, now);
     for wrong in [now + 10 * 365 * 24 * HOUR, 0, i64::MAX, i64::MIN, now] {
         seen.prune(wrong, 30 * DAY);
     }
-    assert!(!seen.look(Kind::Path, b"/a", 2, now));
+    assert!(!seen.check_and_record(NoveltyKind::Path, b"/a", 2, now));
 }
 
 #[test]
 fn a_full_memory_is_small_and_whole() {
-    let (mut seen, mut now) = (Seen::new(0x0123_4567_89ab_cdef), 1_793_577_600);
-    let budgets = [(Kind::Answer, 8_000), (Kind::Rule, 12_000), (Kind::Path, 72_000), (Kind::Client, 40_000), (Kind::Campaign, 4_000)];
+    let (mut seen, mut now) = (SeenHistory::new(0x0123_4567_89ab_cdef), 1_793_577_600);
+    let budgets = [
+        (NoveltyKind::Answer, 8_000),
+        (NoveltyKind::Rule, 12_000),
+        (NoveltyKind::Path, 72_000),
+        (NoveltyKind::Client, 40_000),
+        (NoveltyKind::Campaign, 4_000),
+    ];
     for (kind, most) in budgets {
         for key in 0..most + 1_000_u32 {
             now += HOUR;
-            assert!(seen.look(kind, &key.to_be_bytes(), 1_000_000 + key, now));
+            assert!(seen.check_and_record(kind, &key.to_be_bytes(), 1_000_000 + key, now));
         }
     }
     // Written without an end of the run.
     let text = serde_json::to_string(&seen).unwrap();
     assert!(text.len() < 3_000_000, "{}", text.len());
     assert!(text.len() > 20 * 136_000);
-    let again: Seen = serde_json::from_str(&text).unwrap();
+    let again: SeenHistory = serde_json::from_str(&text).unwrap();
     seen.prune(now, Duration::MAX);
     assert_eq!(again, seen);
-    assert!(!seen.look(Kind::Path, &72_999_u32.to_be_bytes(), 5_000_000, 0), "the latest stay");
-    assert!(seen.look(Kind::Path, &0_u32.to_be_bytes(), 5_000_000, 0), "the earliest are called new again");
+    assert!(!seen.check_and_record(NoveltyKind::Path, &72_999_u32.to_be_bytes(), 5_000_000, 0), "the latest stay");
+    assert!(seen.check_and_record(NoveltyKind::Path, &0_u32.to_be_bytes(), 5_000_000, 0), "the earliest are called new again");
 }
 
 #[test]
 fn what_was_not_written_is_refused() {
     let one = "AAAAAAAAAAAAAABNAAAA";
     let other = "AAAAAAAAAAEAAABNAAAA";
-    let reads = |text: &str| serde_json::from_str::<Memory<9>>(&format!("\"{text}\"")).is_ok();
+    let reads = |text: &str| serde_json::from_str::<SeenKeys<9>>(&format!("\"{text}\"")).is_ok();
     assert!(reads("") && reads(one) && reads(&format!("{one}{other}")));
     for text in [
         &one[1..],
@@ -231,21 +237,21 @@ fn what_was_not_written_is_refused() {
         assert!(!reads(text), "{text}");
     }
     let whole = serde_json::to_string(&few()).unwrap();
-    assert!(serde_json::from_str::<Seen>(&whole).is_ok());
+    assert!(serde_json::from_str::<SeenHistory>(&whole).is_ok());
     for (from, to) in
         [("\"seed\"", "\"sead\""), ("\"paths\":\"", "\"paths\":\"x"), ("{\"seed\"", "{\"more\":1,\"seed\""), ("\"hours\":", "\"hours\":-")]
     {
-        assert!(serde_json::from_str::<Seen>(&whole.replacen(from, to, 1)).is_err(), "{from}");
+        assert!(serde_json::from_str::<SeenHistory>(&whole.replacen(from, to, 1)).is_err(), "{from}");
     }
     for foreign in ["", "null", "[]", "{}", "7", r#"{"seed":1}"#] {
-        assert!(serde_json::from_str::<Seen>(foreign).is_err(), "{foreign}");
+        assert!(serde_json::from_str::<SeenHistory>(foreign).is_err(), "{foreign}");
     }
 }
 
 #[test]
 fn it_holds_no_text() {
-    let mut seen = Seen::new(5);
-    seen.look(Kind::Client, b"192.0.2.7", 1, 0);
+    let mut seen = SeenHistory::new(5);
+    seen.check_and_record(NoveltyKind::Client, b"192.0.2.7", 1, 0);
     let text = serde_json::to_string(&seen).unwrap();
     assert!(!text.contains("192.0"), "{text}");
 }

@@ -24,7 +24,7 @@ const COMPARED: usize = 64;
 
 /// One list, and who worked through it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Campaign {
+pub struct CampaignGroup {
     /// The paths that at least half of its clients asked for, by number, sorted by their text.
     pub paths: Vec<u32>,
     /// Its clients, by number, sorted.
@@ -35,11 +35,11 @@ pub struct Campaign {
 
 /// Finds the campaigns among pairs of a client and a path it asked for, both numbers, in any order. The longest lists come
 /// first.
-pub fn campaigns<'a, N: Eq + Hash>(
+pub fn find_campaigns<'a, N: Eq + Hash>(
     mut asked: Vec<(u32, u32)>,
     network: impl Fn(u32) -> N,
     text: impl Fn(u32) -> &'a [u8],
-) -> Vec<Campaign> {
+) -> Vec<CampaignGroup> {
     asked.sort_unstable();
     asked.dedup();
     let mut askers: HashMap<u32, u32> = HashMap::default();
@@ -51,7 +51,7 @@ pub fn campaigns<'a, N: Eq + Hash>(
     of_clients.retain(|pairs| pairs.len() >= PATHS);
     let paths = by_text(&of_clients, text);
     let lists = lists(&of_clients, &paths);
-    alike(&lists).iter().filter_map(|group| campaign(group, &paths, &network)).collect()
+    group_similar(&lists).iter().filter_map(|group| campaign(group, &paths, &network)).collect()
 }
 
 /// All paths of these pairs, sorted by their text. A path's place among them means the same whatever its number.
@@ -64,7 +64,7 @@ fn by_text<'a>(of_clients: &[&[(u32, u32)]], text: impl Fn(u32) -> &'a [u8]) -> 
 }
 
 /// What one client or more asked for, exactly.
-struct List {
+struct PathList {
     /// Places of paths, sorted.
     places: Vec<u32>,
     /// Who asked for it.
@@ -72,7 +72,7 @@ struct List {
 }
 
 /// Every list once, the longest first.
-fn lists(of_clients: &[&[(u32, u32)]], paths: &[u32]) -> Vec<List> {
+fn lists(of_clients: &[&[(u32, u32)]], paths: &[u32]) -> Vec<PathList> {
     let places: HashMap<u32, u32> = paths.iter().copied().zip(0..).collect();
     let mut lists: HashMap<Vec<u32>, Vec<u32>> = HashMap::default();
     for pairs in of_clients {
@@ -80,21 +80,21 @@ fn lists(of_clients: &[&[(u32, u32)]], paths: &[u32]) -> Vec<List> {
         list.sort_unstable();
         lists.entry(list).or_default().push(pairs[0].0);
     }
-    let mut lists: Vec<List> = lists.into_iter().map(|(places, clients)| List { places, clients }).collect();
+    let mut lists: Vec<PathList> = lists.into_iter().map(|(places, clients)| PathList { places, clients }).collect();
     lists.sort_unstable_by(|a, b| (b.places.len(), &a.places).cmp(&(a.places.len(), &b.places)));
     lists
 }
 
 /// Puts each list to the first of those before it that it is like; where there is none, others may be like it.
 ///
-/// Lists that are alike share one of their rarest paths: so many that without them too little is left to share. Only
+/// Lists that are group_similar share one of their rarest paths: so many that without them too little is left to share. Only
 /// those that do are compared.
-fn alike(lists: &[List]) -> Vec<Vec<&List>> {
+fn group_similar(lists: &[PathList]) -> Vec<Vec<&PathList>> {
     let mut in_lists: HashMap<u32, u32> = HashMap::default();
     for place in lists.iter().flat_map(|list| &list.places) {
         *in_lists.entry(*place).or_default() += 1;
     }
-    let mut groups: Vec<Vec<&List>> = Vec::new();
+    let mut groups: Vec<Vec<&PathList>> = Vec::new();
     let mut by_rare_path: HashMap<u32, Vec<usize>> = HashMap::default();
     for list in lists {
         let mut rare = list.places.clone();
@@ -104,7 +104,7 @@ fn alike(lists: &[List]) -> Vec<Vec<&List>> {
             rare.iter().filter_map(|place| by_rare_path.get(place)).flat_map(|groups| groups.iter().take(COMPARED)).copied().collect();
         near.sort_unstable();
         near.dedup();
-        if let Some(group) = near.into_iter().take(COMPARED).find(|&group| is_like(list, groups[group][0])) {
+        if let Some(group) = near.into_iter().take(COMPARED).find(|&group| is_similar(list, groups[group][0])) {
             groups[group].push(list);
             continue;
         }
@@ -116,7 +116,7 @@ fn alike(lists: &[List]) -> Vec<Vec<&List>> {
     groups
 }
 
-fn is_like(a: &List, b: &List) -> bool {
+fn is_similar(a: &PathList, b: &PathList) -> bool {
     let shorter = a.places.len().min(b.places.len());
     let longer = a.places.len().max(b.places.len());
     // The shorter one may be whole in the longer one, and no more.
@@ -127,7 +127,7 @@ fn is_like(a: &List, b: &List) -> bool {
     both * ALIKE.1 >= (shorter + longer - both) * ALIKE.0
 }
 
-fn campaign<N: Eq + Hash>(group: &[&List], paths: &[u32], network: impl Fn(u32) -> N) -> Option<Campaign> {
+fn campaign<N: Eq + Hash>(group: &[&PathList], paths: &[u32], network: impl Fn(u32) -> N) -> Option<CampaignGroup> {
     let mut clients: Vec<u32> = group.iter().flat_map(|list| &list.clients).copied().collect();
     clients.sort_unstable();
     let networks = clients.iter().map(|client| network(*client)).collect::<HashSet<_>>().len();
@@ -139,7 +139,7 @@ fn campaign<N: Eq + Hash>(group: &[&List], paths: &[u32], network: impl Fn(u32) 
     let mut places: Vec<u32> = asked_by.into_keys().collect();
     places.sort_unstable();
     let paths: Vec<u32> = places.into_iter().map(|place| paths[place as usize]).collect();
-    (networks >= NETWORKS && paths.len() >= PATHS).then_some(Campaign { paths, clients, networks })
+    (networks >= NETWORKS && paths.len() >= PATHS).then_some(CampaignGroup { paths, clients, networks })
 }
 
 #[cfg(test)]
@@ -154,8 +154,9 @@ mod tests {
         texts.dedup();
         let number = |path: &str| texts.iter().position(|text| *text == path).unwrap() as u32;
         let pairs = asked.iter().map(|(client, path)| (*client, number(path))).collect();
-        let found = campaigns(pairs, |client| client / 10, |path| texts[path as usize].as_bytes());
-        let named = |one: Campaign| (one.paths.iter().map(|&path| texts[path as usize].to_owned()).collect(), one.clients, one.networks);
+        let found = find_campaigns(pairs, |client| client / 10, |path| texts[path as usize].as_bytes());
+        let named =
+            |one: CampaignGroup| (one.paths.iter().map(|&path| texts[path as usize].to_owned()).collect(), one.clients, one.networks);
         found.into_iter().map(named).collect()
     }
 
@@ -224,7 +225,7 @@ mod tests {
             })
         };
         let pairs = asked.iter().map(|(client, path)| (*client, number(path))).collect();
-        let found = campaigns(pairs, |client| client / 10, |path| texts[path as usize].as_bytes());
+        let found = find_campaigns(pairs, |client| client / 10, |path| texts[path as usize].as_bytes());
         found.into_iter().map(|one| one.paths.iter().map(|path| texts[*path as usize]).collect()).collect()
     }
 
@@ -278,7 +279,7 @@ mod tests {
             let number = |path: u8| u32::from(path ^ shift);
             let texts: Vec<[u8; 1]> = (0..=u8::MAX).map(|number| [number ^ shift]).collect();
             let pairs = asked.iter().map(|(client, path)| (*client, number(*path))).collect();
-            let found = campaigns(pairs, |client| client / 10, |path| &texts[path as usize]);
+            let found = find_campaigns(pairs, |client| client / 10, |path| &texts[path as usize]);
             let found: Vec<_> =
                 found.into_iter().map(|one| (one.paths.iter().map(|path| texts[*path as usize][0]).collect(), one.clients, one.networks)).collect();
             prop_assert_eq!(found, expected);

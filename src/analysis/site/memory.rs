@@ -22,14 +22,14 @@ const APPS: usize = 4_096;
 
 /// A site, wherever it was seen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Site<'a> {
+pub enum SiteName<'a> {
     /// A virtual host.
     Host(&'a [u8]),
     /// A log that names no host, and its rotated siblings.
     Log(&'a [u8]),
 }
 
-impl Site<'_> {
+impl SiteName<'_> {
     fn hash(self, of: &[u8]) -> u64 {
         let (kind, name) = match self {
             Self::Host(name) => (b"host\0", name),
@@ -90,13 +90,13 @@ impl PathRecord {
 /// What earlier runs saw.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Memory {
+pub struct SiteHistory {
     answers: BTreeMap<u64, SiteRecord>,
     /// When an app was last seen on a site.
     apps: BTreeMap<u64, i64>,
 }
 
-impl Memory {
+impl SiteHistory {
     /// Whether nothing is remembered.
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -105,7 +105,7 @@ impl Memory {
 
     /// What a site answered in earlier runs.
     #[must_use]
-    pub fn answers(&self, site: Site<'_>, rules: &RuleHashes) -> Option<SiteEvidence> {
+    pub fn answers(&self, site: SiteName<'_>, rules: &RuleHashes) -> Option<SiteEvidence> {
         let record = self.answers.get(&site.hash(b""))?;
         let mut evidence = SiteEvidence::default();
         for (path, known) in &record.paths {
@@ -116,7 +116,7 @@ impl Memory {
     }
 
     /// Records what a site answered.
-    pub fn record_answers(&mut self, site: Site<'_>, evidence: &SiteEvidence, rules: &RuleHashes, now: i64) {
+    pub fn record_answers(&mut self, site: SiteName<'_>, evidence: &SiteEvidence, rules: &RuleHashes, now: i64) {
         let mut all = self.answers(site, rules).unwrap_or_default();
         all.merge(evidence);
         all.trim();
@@ -133,12 +133,12 @@ impl Memory {
 
     /// Whether a site was seen to run an app.
     #[must_use]
-    pub fn runs(&self, site: Site<'_>, app: &str) -> bool {
+    pub fn runs(&self, site: SiteName<'_>, app: &str) -> bool {
         self.apps.contains_key(&site.hash(app.as_bytes()))
     }
 
     /// Takes in that a site runs an app.
-    pub fn note_app(&mut self, site: Site<'_>, app: &str, now: i64) {
+    pub fn record_app(&mut self, site: SiteName<'_>, app: &str, now: i64) {
         let last = self.apps.entry(site.hash(app.as_bytes())).or_insert(now);
         *last = now.max(*last);
     }
@@ -148,9 +148,9 @@ impl Memory {
         let oldest = now.saturating_sub_unsigned(keep.as_secs());
         self.answers.retain(|_, site| site.last >= oldest);
         self.apps.retain(|_, last| *last >= oldest);
-        thin(&mut self.answers, SITES, |site| site.last);
+        drop_oldest(&mut self.answers, SITES, |site| site.last);
         self.prune_paths();
-        thin(&mut self.apps, APPS, |last| *last);
+        drop_oldest(&mut self.apps, APPS, |last| *last);
     }
 
     /// Drops the sites seen longest ago until the others have no more than [`PATHS`] together.
@@ -169,7 +169,7 @@ impl Memory {
 }
 
 /// Drops what was seen longest ago until there are `most`.
-fn thin<V>(map: &mut BTreeMap<u64, V>, most: usize, last: impl Fn(&V) -> i64) {
+fn drop_oldest<V>(map: &mut BTreeMap<u64, V>, most: usize, last: impl Fn(&V) -> i64) {
     if map.len() <= most {
         return;
     }
@@ -208,15 +208,15 @@ mod tests {
 
     #[test]
     fn what_a_site_answered_is_known_by_the_site() {
-        let mut memory = Memory::default();
-        let site = Site::Host(b"a.example");
+        let mut memory = SiteHistory::default();
+        let site = SiteName::Host(b"a.example");
         memory.record_answers(site, &answered("/.env", 512), &rules(), 10);
         memory.record_answers(site, &answered("/x", 7), &rules(), 11);
         let known = memory.answers(site, &rules()).unwrap();
         let mut expected = answered("/.env", 512);
         expected.merge(&answered("/x", 7));
         assert_eq!(known, expected);
-        assert!(memory.answers(Site::Log(b"a.example"), &rules()).is_none());
+        assert!(memory.answers(SiteName::Log(b"a.example"), &rules()).is_none());
         let other_rules = RuleHashes::new(["t/b"].into_iter());
         let path = path_hash(b"/.env");
         assert_eq!(memory.answers(site, &other_rules).unwrap().path(path).unwrap().rules(), [RuleId(0)], "by the rule's id");
@@ -224,20 +224,20 @@ mod tests {
 
     #[test]
     fn what_is_old_or_too_much_is_dropped() {
-        let mut memory = Memory::default();
+        let mut memory = SiteHistory::default();
         let name = |n: i64| format!("{n}.example").into_bytes();
         for n in 0..5_000 {
-            memory.record_answers(Site::Host(&name(n)), &answered("/.env", 1), &rules(), 1_000 + n);
-            memory.note_app(Site::Host(&name(n)), "wordpress", 1_000 + n);
+            memory.record_answers(SiteName::Host(&name(n)), &answered("/.env", 1), &rules(), 1_000 + n);
+            memory.record_app(SiteName::Host(&name(n)), "wordpress", 1_000 + n);
         }
         memory.prune(6_000, WEEK);
         assert_eq!((memory.answers.len(), memory.apps.len()), (SITES, APPS));
-        assert!(memory.runs(Site::Host(b"4999.example"), "wordpress") && !memory.runs(Site::Host(b"4999.example"), "joomla"));
-        assert!(memory.answers(Site::Host(b"0.example"), &rules()).is_none());
+        assert!(memory.runs(SiteName::Host(b"4999.example"), "wordpress") && !memory.runs(SiteName::Host(b"4999.example"), "joomla"));
+        assert!(memory.answers(SiteName::Host(b"0.example"), &rules()).is_none());
         memory.prune(0, WEEK);
         assert_eq!(memory.apps.len(), APPS, "a clock that was set back drops nothing");
         memory.prune(700_000, WEEK);
-        assert_eq!(memory, Memory::default());
+        assert_eq!(memory, SiteHistory::default());
     }
 
     #[test]
@@ -247,24 +247,24 @@ mod tests {
         for n in 0..OF_A_SITE {
             evidence.merge(&answered(&format!("/{n}"), 1));
         }
-        let mut memory = Memory::default();
+        let mut memory = SiteHistory::default();
         let name = |n: i64| format!("{n}.example").into_bytes();
         for n in 0..40 {
-            memory.record_answers(Site::Host(&name(n)), &evidence, &rules(), 1_000 + n);
+            memory.record_answers(SiteName::Host(&name(n)), &evidence, &rules(), 1_000 + n);
         }
         memory.prune(2_000, WEEK);
         assert_eq!(memory.answers.len(), PATHS / OF_A_SITE);
         let fits = i64::try_from(memory.answers.len()).unwrap();
-        let is_known = |n: i64| memory.answers(Site::Host(&name(n)), &rules()).is_some();
+        let is_known = |n: i64| memory.answers(SiteName::Host(&name(n)), &rules()).is_some();
         assert!(is_known(40 - fits) && !is_known(40 - fits - 1), "the newest stay");
     }
 
     #[test]
     fn it_is_written_and_read_back() {
-        let mut memory = Memory::default();
-        memory.record_answers(Site::Log(b"access.log"), &answered("/.env", u64::MAX), &rules(), 7);
-        memory.note_app(Site::Host(b"a.example"), "wordpress", 7);
+        let mut memory = SiteHistory::default();
+        memory.record_answers(SiteName::Log(b"access.log"), &answered("/.env", u64::MAX), &rules(), 7);
+        memory.record_app(SiteName::Host(b"a.example"), "wordpress", 7);
         let text = serde_json::to_string(&memory).unwrap();
-        assert_eq!(serde_json::from_str::<Memory>(&text).unwrap(), memory);
+        assert_eq!(serde_json::from_str::<SiteHistory>(&text).unwrap(), memory);
     }
 }

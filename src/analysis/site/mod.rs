@@ -5,7 +5,7 @@ mod campaigns;
 mod memory;
 mod probers;
 
-pub use apps::Apps;
-pub use campaigns::{Campaign, campaigns};
-pub use memory::{Memory, RuleHashes, Site};
-pub use probers::Probers;
+pub use apps::DetectedApps;
+pub use campaigns::{CampaignGroup, find_campaigns};
+pub use memory::{RuleHashes, SiteHistory, SiteName};
+pub use probers::ProberSet;

@@ -2,14 +2,14 @@
 
 /// Clients by number, each a prober or not.
 #[derive(Debug, Default)]
-pub struct Probers {
+pub struct ProberSet {
     is_prober: Vec<bool>,
 }
 
-impl Probers {
+impl ProberSet {
     /// Those who asked for at least so many distinct paths, out of pairs of a client and a path in any order.
     #[must_use]
-    pub fn weigh(mut asked: Vec<(u32, u32)>, distinct_paths: u32) -> Self {
+    pub fn from_requests(mut asked: Vec<(u32, u32)>, distinct_paths: u32) -> Self {
         asked.sort_unstable();
         asked.dedup();
         let mut is_prober = Vec::new();
@@ -35,8 +35,8 @@ mod tests {
     #[test]
     fn counts_distinct_paths() {
         let asked = vec![(7, 1), (2, 1), (7, 2), (2, 1), (2, 1), (7, 1), (9, 3), (9, 4)];
-        let probers = Probers::weigh(asked, 2);
+        let probers = ProberSet::from_requests(asked, 2);
         assert_eq!((0..12).filter(|&client| probers.contains(client)).collect::<Vec<_>>(), [7, 9]);
-        assert!(!Probers::weigh(vec![(1, 1)], 2).contains(1));
+        assert!(!ProberSet::from_requests(vec![(1, 1)], 2).contains(1));
     }
 }

@@ -5,11 +5,11 @@ use std::io;
 use thiserror::Error;
 
 /// The version of the document this reads.
-pub(crate) const READS: u32 = 3;
+pub(crate) const READS_SCHEMA: u32 = 4;
 
 /// Why a report cannot be read back.
 #[derive(Debug, Error)]
-pub enum EvidenceError {
+pub enum SnapshotError {
     /// The file cannot be read.
     #[error("cannot be read: {0}")]
     Io(#[from] io::Error),
@@ -17,10 +17,10 @@ pub enum EvidenceError {
     #[error("is no report: {0}; name files that `probewatch scan -f json` or `probewatch report` wrote")]
     Foreign(String),
     /// A later version wrote it.
-    #[error("is a report of schema_version {0}, and this probewatch reads {READS}; use the one that wrote it, or a newer one")]
+    #[error("is a report of schema_version {0}, and this probewatch reads {READS_SCHEMA}; use the one that wrote it, or a newer one")]
     Newer(u32),
     /// An earlier version wrote it.
-    #[error("is a report of schema_version {0}, and this probewatch reads {READS}; scan the logs again with it")]
+    #[error("is a report of schema_version {0}, and this probewatch reads {READS_SCHEMA}; scan the logs again with it")]
     Older(u32),
     /// It was cut.
     #[error("holds no evidence, as it was cut by --top; write it again without --top")]

@@ -11,7 +11,7 @@ const LONGEST: usize = 64 * 1024 * 1024;
 const DEEPEST: usize = 32;
 
 /// A reader that refuses.
-pub(crate) struct Guarded<R> {
+pub(crate) struct LimitedReader<R> {
     from: R,
     depth: usize,
     /// Bytes since a string began.
@@ -19,7 +19,7 @@ pub(crate) struct Guarded<R> {
     is_escaped: bool,
 }
 
-impl<R> Guarded<R> {
+impl<R> LimitedReader<R> {
     pub(crate) fn new(from: R) -> Self {
         Self { from, depth: 0, string: None, is_escaped: false }
     }
@@ -50,7 +50,7 @@ impl<R> Guarded<R> {
     }
 }
 
-impl<R: Read> Read for Guarded<R> {
+impl<R: Read> Read for LimitedReader<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let n = self.from.read(buffer)?;
         self.look(&buffer[..n]).map_err(|why| io::Error::new(io::ErrorKind::InvalidData, why))?;
@@ -64,7 +64,7 @@ mod tests {
 
     fn read(text: &str) -> Result<String, String> {
         let mut out = String::new();
-        Guarded::new(text.as_bytes()).read_to_string(&mut out).map(|_| out).map_err(|error| error.to_string())
+        LimitedReader::new(text.as_bytes()).read_to_string(&mut out).map(|_| out).map_err(|error| error.to_string())
     }
 
     #[test]

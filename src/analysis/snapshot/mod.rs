@@ -18,30 +18,30 @@ mod tell;
 mod told_rule;
 mod write;
 
-pub use self::error::EvidenceError;
+pub use self::error::SnapshotError;
 pub use self::read::read;
-pub(crate) use self::write::Told;
+pub(crate) use self::write::SnapshotJson;
 
-use self::rebuild::Rebuild;
-use self::tell::{Teller, retell};
-use super::model::{Input, Report};
-use crate::client::Prefix;
+use self::rebuild::SnapshotDecoder;
+use self::tell::{SnapshotEncoder, transfer};
+use super::model::{InputSummary, Report};
+use crate::client::Ipv6Prefix;
 use crate::rules::Rule;
-use crate::source::SourceText;
+use crate::source::SourceInfo;
 use crate::tally::Tally;
 
 /// What a report was made of.
 #[derive(Debug, Clone, Copy)]
-pub struct Basis<'a> {
+pub struct SnapshotSource<'a> {
     /// All hits.
     pub tally: &'a Tally,
     /// The inputs' texts, by number.
-    pub texts: &'a [SourceText],
+    pub texts: &'a [SourceInfo],
 }
 
 /// An entry of an allow list that an earlier report told of.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct AllowedBy {
+pub struct AllowOrigin {
     /// The list.
     pub file: String,
     /// The line the entry begins at, from 1.
@@ -52,21 +52,21 @@ pub struct AllowedBy {
 
 /// What an earlier report told.
 #[derive(Debug, Default)]
-pub struct Evidence {
+pub struct ReportSnapshot {
     /// The machine it speaks of, where that was said.
-    pub machine: Option<String>,
+    pub log_host: Option<String>,
     /// The day or hour it speaks of, where it was cut into such.
     pub period: Option<String>,
     /// Which IPv6 addresses it counts as one client.
-    pub prefix: Option<Prefix>,
+    pub prefix: Option<Ipv6Prefix>,
     /// All hits. Rules that are not known have numbers behind those of the set that was asked, in the order of `unknown_rules`.
     pub tally: Tally,
     /// The inputs' texts, by number; they number no lines, as samples know theirs.
-    pub texts: Vec<SourceText>,
+    pub texts: Vec<SourceInfo>,
     /// The inputs, by the same numbers, without hits.
-    pub inputs: Vec<Input>,
+    pub inputs: Vec<InputSummary>,
     /// Entries of allow lists, by the numbers of [`Tally::allowed`].
-    pub allowed: Vec<AllowedBy>,
+    pub allowed: Vec<AllowOrigin>,
     /// Lines without a time, where a window asked for one.
     pub without_time: u64,
     /// Rules that occur and that the set does not know, as the report tells of them.
@@ -77,13 +77,13 @@ pub struct Evidence {
 ///
 /// # Errors
 ///
-/// [`EvidenceError::Damaged`] where a count is beyond all bounds; [`EvidenceError::Cut`] where it has none.
-pub fn retold(report: &Report<'_>) -> Result<Evidence, EvidenceError> {
-    let Some(teller) = Teller::of(report) else { return Err(EvidenceError::Cut) };
-    let mut rebuild = Rebuild::new(report.rule_set);
-    retell(&teller, &mut rebuild).map_err(EvidenceError::Damaged)?;
-    let (machine, period, prefix) = (report.machine.clone(), report.period.clone(), report.prefix);
-    Ok(Evidence { machine, period, prefix, ..rebuild.done() })
+/// [`SnapshotError::Damaged`] where a count is beyond all bounds; [`SnapshotError::Cut`] where it has none.
+pub fn roundtrip(report: &Report<'_>) -> Result<ReportSnapshot, SnapshotError> {
+    let Some(teller) = SnapshotEncoder::new(report) else { return Err(SnapshotError::Cut) };
+    let mut rebuild = SnapshotDecoder::new(report.rule_set);
+    transfer(&teller, &mut rebuild).map_err(SnapshotError::Damaged)?;
+    let (log_host, period, prefix) = (report.log_host.clone(), report.period.clone(), report.prefix);
+    Ok(ReportSnapshot { log_host, period, prefix, ..rebuild.finish() })
 }
 
 #[cfg(test)]

@@ -4,11 +4,11 @@ use std::borrow::Cow;
 
 use crate::client::Client;
 use crate::names::Names;
-use crate::redact::mask::Key;
-use crate::redact::sanitize::exact;
+use crate::redact::mask::RedactedKey;
+use crate::redact::sanitize::escape_lossless;
 
 /// Names in order.
-pub(crate) struct Ranks<T> {
+pub(crate) struct SortedIds<T> {
     pub(crate) names: Vec<T>,
     /// By place.
     numbers: Vec<u32>,
@@ -16,9 +16,9 @@ pub(crate) struct Ranks<T> {
     places: Vec<u32>,
 }
 
-impl<T: Ord> Ranks<T> {
+impl<T: Ord> SortedIds<T> {
     /// The names of these numbers, which may come again and again; [`Names::REST`] has none.
-    pub(crate) fn of(numbers: impl Iterator<Item = u32>, name: impl Fn(u32) -> T) -> Self {
+    pub(crate) fn new(numbers: impl Iterator<Item = u32>, name: impl Fn(u32) -> T) -> Self {
         let mut is_used = Vec::new();
         for number in numbers.filter(|&number| number != Names::REST) {
             let at = number as usize;
@@ -51,15 +51,15 @@ impl<T: Ord> Ranks<T> {
 
 /// A client as it is told.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum ClientName<'a> {
+pub(crate) enum ClientText<'a> {
     Address(Client<'a>),
     Text(Cow<'a, [u8]>),
 }
 
-impl<'a> ClientName<'a> {
-    pub(crate) fn of(client: Client<'a>) -> Self {
+impl<'a> ClientText<'a> {
+    pub(crate) fn new(client: Client<'a>) -> Self {
         match client {
-            Client::Text(text) => Self::Text(Key::of(text).bytes()),
+            Client::Text(text) => Self::Text(RedactedKey::new(text).into_bytes()),
             address => Self::Address(address),
         }
     }
@@ -67,21 +67,21 @@ impl<'a> ClientName<'a> {
     pub(crate) fn exact(&self) -> Cow<'_, str> {
         match self {
             Self::Address(address) => Cow::Owned(address.to_string()),
-            Self::Text(text) => exact(text),
+            Self::Text(text) => escape_lossless(text),
         }
     }
 }
 
 /// A path as it is told, and as it is shown.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct PathName<'a> {
+pub(crate) struct PathText<'a> {
     pub(crate) bytes: Cow<'a, [u8]>,
     pub(crate) shown: Cow<'a, str>,
 }
 
-impl<'a> PathName<'a> {
-    pub(crate) fn of(path: &'a [u8]) -> Self {
-        let key = Key::of(path);
-        Self { shown: key.shown(), bytes: key.bytes() }
+impl<'a> PathText<'a> {
+    pub(crate) fn new(path: &'a [u8]) -> Self {
+        let key = RedactedKey::new(path);
+        Self { shown: key.redacted(), bytes: key.into_bytes() }
     }
 }

@@ -7,15 +7,17 @@ use std::marker::PhantomData;
 use serde::de::{DeserializeOwned, DeserializeSeed, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
-use super::error::READS;
-use super::guarded::Guarded;
-use super::rebuild::Rebuild;
-use super::rows::{AllowedRow, CellRow, ClientErrorRow, ClientRow, HomeRow, InputRow, MinuteRow, PathErrorRow, RuleRow, SignRow, SiteRow};
-use super::sums::{self, Totals};
+use super::error::READS_SCHEMA;
+use super::guarded::LimitedReader;
+use super::rebuild::SnapshotDecoder;
+use super::rows::{
+    AllowedRow, AppEvidenceRow, CellRow, ClientErrorRow, ClientRow, HomePageRow, InputRow, MinuteRow, PathErrorRow, RuleRow, SitePathRow,
+};
+use super::sums::{self, DocumentTotals};
 use super::write::{BOUNDS, LISTS};
-use super::{Evidence, EvidenceError};
-use crate::client::Prefix;
-use crate::redact::sanitize::text;
+use super::{ReportSnapshot, SnapshotError};
+use crate::client::Ipv6Prefix;
+use crate::redact::sanitize::escape;
 use crate::rules::RuleSet;
 
 /// Bytes read at a time.
@@ -27,9 +29,9 @@ const BUFFER: usize = 64 * 1024;
 ///
 /// It cannot be read, is no report, has no evidence, or is damaged. Nothing that stands in it makes it panic, or hold much more
 /// than it has bytes.
-pub fn read(input: impl Read, rules: &RuleSet) -> Result<Evidence, EvidenceError> {
-    let mut document = Document { rebuild: Some(Rebuild::new(rules)), ..Document::default() };
-    let mut parser = serde_json::Deserializer::from_reader(BufReader::with_capacity(BUFFER, Guarded::new(input)));
+pub fn read(input: impl Read, rules: &RuleSet) -> Result<ReportSnapshot, SnapshotError> {
+    let mut document = ReportDocument { rebuild: Some(SnapshotDecoder::new(rules)), ..ReportDocument::default() };
+    let mut parser = serde_json::Deserializer::from_reader(BufReader::with_capacity(BUFFER, LimitedReader::new(input)));
     let parsed = (&mut document).deserialize(&mut parser).and_then(|()| parser.end());
     if let Some(refused) = document.refused {
         return Err(refused);
@@ -37,44 +39,44 @@ pub fn read(input: impl Read, rules: &RuleSet) -> Result<Evidence, EvidenceError
     parsed.map_err(|error| document.broken(error))?;
     match document.evidence {
         Some(evidence) => {
-            sums::check(document.totals.as_ref(), &evidence).map_err(EvidenceError::Damaged)?;
-            Ok(Evidence { machine: document.machine, period: document.period, prefix: document.prefix, ..evidence })
+            sums::check(document.totals.as_ref(), &evidence).map_err(SnapshotError::Damaged)?;
+            Ok(ReportSnapshot { log_host: document.log_host, period: document.period, prefix: document.prefix, ..evidence })
         }
-        None if document.is_hidden => Err(EvidenceError::Hidden),
-        None if document.is_cut => Err(EvidenceError::Cut),
-        None => Err(EvidenceError::Foreign("it has no evidence, and no word of it".into())),
+        None if document.is_hidden => Err(SnapshotError::Hidden),
+        None if document.is_cut => Err(SnapshotError::Cut),
+        None => Err(SnapshotError::Foreign("it has no evidence, and no word of it".into())),
     }
 }
 
 /// What is known of the document so far.
 #[derive(Default)]
-struct Document<'r> {
+struct ReportDocument<'r> {
     version: Option<u32>,
     is_ours: bool,
-    totals: Option<Totals>,
-    machine: Option<String>,
+    totals: Option<DocumentTotals>,
+    log_host: Option<String>,
     period: Option<String>,
-    prefix: Option<Prefix>,
+    prefix: Option<Ipv6Prefix>,
     /// Its clients are hidden.
     is_hidden: bool,
-    rebuild: Option<Rebuild<'r>>,
-    evidence: Option<Evidence>,
+    rebuild: Option<SnapshotDecoder<'r>>,
+    evidence: Option<ReportSnapshot>,
     /// It says that it has none.
     is_cut: bool,
     /// Why it is not read on, where that is not the parser's business.
-    refused: Option<EvidenceError>,
+    refused: Option<SnapshotError>,
 }
 
-impl Document<'_> {
+impl ReportDocument<'_> {
     /// What an error of the parser means: before it was known to be a report, it may be anything.
-    fn broken(&self, error: serde_json::Error) -> EvidenceError {
-        let message = text(error.to_string().as_bytes()).into_owned();
+    fn broken(&self, error: serde_json::Error) -> SnapshotError {
+        let message = escape(error.to_string().as_bytes()).into_owned();
         match error.classify() {
             serde_json::error::Category::Io if error.io_error_kind() != Some(std::io::ErrorKind::InvalidData) => {
-                EvidenceError::Io(error.into())
+                SnapshotError::Io(error.into())
             }
-            _ if self.is_ours && self.version.is_some() => EvidenceError::Damaged(message),
-            _ => EvidenceError::Foreign(message),
+            _ if self.is_ours && self.version.is_some() => SnapshotError::Damaged(message),
+            _ => SnapshotError::Foreign(message),
         }
     }
 
@@ -82,15 +84,15 @@ impl Document<'_> {
     fn check_version(&mut self, version: u32) -> bool {
         self.version = Some(version);
         self.refused = match version {
-            READS => None,
-            newer if newer > READS => Some(EvidenceError::Newer(newer)),
-            older => Some(EvidenceError::Older(older)),
+            READS_SCHEMA => None,
+            newer if newer > READS_SCHEMA => Some(SnapshotError::Newer(newer)),
+            older => Some(SnapshotError::Older(older)),
         };
         self.refused.is_none()
     }
 }
 
-impl<'de> DeserializeSeed<'de> for &mut Document<'_> {
+impl<'de> DeserializeSeed<'de> for &mut ReportDocument<'_> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
@@ -98,7 +100,7 @@ impl<'de> DeserializeSeed<'de> for &mut Document<'_> {
     }
 }
 
-impl<'de> Visitor<'de> for &mut Document<'_> {
+impl<'de> Visitor<'de> for &mut ReportDocument<'_> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -121,18 +123,19 @@ impl<'de> Visitor<'de> for &mut Document<'_> {
                     }
                 }
                 "totals" => self.totals = Some(map.next_value()?),
-                "machine" => self.machine = map.next_value::<Option<String>>()?.map(|name| text(name.as_bytes()).into_owned()),
-                "period" => self.period = map.next_value::<Option<String>>()?.map(|name| text(name.as_bytes()).into_owned()),
+                "log_host" => self.log_host = map.next_value::<Option<String>>()?.map(|name| escape(name.as_bytes()).into_owned()),
+                "period" => self.period = map.next_value::<Option<String>>()?.map(|name| escape(name.as_bytes()).into_owned()),
                 "ipv6_prefix" => {
                     let bits = map.next_value::<Option<u8>>()?;
-                    self.prefix = bits.map(|bits| Prefix::new(bits).ok_or_else(|| A::Error::custom("no such ipv6_prefix"))).transpose()?;
+                    self.prefix =
+                        bits.map(|bits| Ipv6Prefix::new(bits).ok_or_else(|| A::Error::custom("no such ipv6_prefix"))).transpose()?;
                 }
                 "anonymized" => self.is_hidden = map.next_value::<Option<String>>()?.is_some(),
                 "evidence" => {
                     let (true, true, Some(rebuild)) = (self.is_ours, self.version.is_some(), self.rebuild.take()) else {
                         return Err(A::Error::custom("evidence stands twice, or before who wrote it"));
                     };
-                    self.evidence = map.next_value_seed(Lists(rebuild))?;
+                    self.evidence = map.next_value_seed(SnapshotLists(rebuild))?;
                     self.is_cut = self.evidence.is_none();
                 }
                 _ => {
@@ -145,18 +148,18 @@ impl<'de> Visitor<'de> for &mut Document<'_> {
 }
 
 /// The lists of the evidence, `None` where there is none.
-struct Lists<'r>(Rebuild<'r>);
+struct SnapshotLists<'r>(SnapshotDecoder<'r>);
 
-impl<'de> DeserializeSeed<'de> for Lists<'_> {
-    type Value = Option<Evidence>;
+impl<'de> DeserializeSeed<'de> for SnapshotLists<'_> {
+    type Value = Option<ReportSnapshot>;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
         deserializer.deserialize_option(self)
     }
 }
 
-impl<'de> Visitor<'de> for Lists<'_> {
-    type Value = Option<Evidence>;
+impl<'de> Visitor<'de> for SnapshotLists<'_> {
+    type Value = Option<ReportSnapshot>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("the lists of the evidence, or null")
@@ -188,22 +191,22 @@ impl<'de> Visitor<'de> for Lists<'_> {
                 }
             }
             match key.as_str() {
-                "rules" => map.next_value_seed(Each::of(|row: RuleRow<'static>| rebuild.rule(row)))?,
-                "inputs" => map.next_value_seed(Each::of(|row: InputRow<'static>| rebuild.input(&row)))?,
-                "hosts" => map.next_value_seed(Each::of(|row: String| rebuild.host(&row)))?,
-                "clients" => map.next_value_seed(Each::of(|row: ClientRow<'static>| rebuild.client(&row)))?,
-                "paths" => map.next_value_seed(Each::of(|row: String| rebuild.path(&row)))?,
-                "lists" => map.next_value_seed(Each::of(|row: Vec<u32>| rebuild.list(&row)))?,
-                "cells" => map.next_value_seed(Each::of(|row: CellRow<'static>| rebuild.cell(row)))?,
-                "minutes" => map.next_value_seed(Each::of(|row: MinuteRow| rebuild.minute(row)))?,
+                "rules" => map.next_value_seed(RowsInto::new(|row: RuleRow<'static>| rebuild.rule(row)))?,
+                "inputs" => map.next_value_seed(RowsInto::new(|row: InputRow<'static>| rebuild.input(&row)))?,
+                "hosts" => map.next_value_seed(RowsInto::new(|row: String| rebuild.host(&row)))?,
+                "clients" => map.next_value_seed(RowsInto::new(|row: ClientRow<'static>| rebuild.client(&row)))?,
+                "paths" => map.next_value_seed(RowsInto::new(|row: String| rebuild.path(&row)))?,
+                "lists" => map.next_value_seed(RowsInto::new(|row: Vec<u32>| rebuild.list(&row)))?,
+                "cells" => map.next_value_seed(RowsInto::new(|row: CellRow<'static>| rebuild.cell(row)))?,
+                "minutes" => map.next_value_seed(RowsInto::new(|row: MinuteRow| rebuild.minute(row)))?,
                 "uncounted" => rebuild.uncounted(map.next_value()?).map_err(A::Error::custom)?,
-                "signs" => map.next_value_seed(Each::of(|row: SignRow| rebuild.sign(&row)))?,
-                "homes" => map.next_value_seed(Each::of(|row: HomeRow| rebuild.home(&row)))?,
-                "sites" => map.next_value_seed(Each::of(|row: SiteRow| rebuild.site_path(row)))?,
-                "allowed" => map.next_value_seed(Each::of(|row: AllowedRow<'static>| rebuild.allowed(row)))?,
+                "signs" => map.next_value_seed(RowsInto::new(|row: AppEvidenceRow| rebuild.app_evidence(&row)))?,
+                "homes" => map.next_value_seed(RowsInto::new(|row: HomePageRow| rebuild.home(&row)))?,
+                "sites" => map.next_value_seed(RowsInto::new(|row: SitePathRow| rebuild.site_path(row)))?,
+                "allowed" => map.next_value_seed(RowsInto::new(|row: AllowedRow<'static>| rebuild.allowed(row)))?,
                 "floor" => rebuild.floor(&map.next_value()?).map_err(A::Error::custom)?,
-                "client_errors" => map.next_value_seed(Each::of(|row: ClientErrorRow| rebuild.client_error(&row)))?,
-                "path_errors" => map.next_value_seed(Each::of(|row: PathErrorRow| rebuild.path_error(&row)))?,
+                "client_errors" => map.next_value_seed(RowsInto::new(|row: ClientErrorRow| rebuild.client_error(&row)))?,
+                "path_errors" => map.next_value_seed(RowsInto::new(|row: PathErrorRow| rebuild.path_error(&row)))?,
                 _ => rebuild.without_time(map.next_value()?).map_err(A::Error::custom)?,
             }
         }
@@ -211,24 +214,24 @@ impl<'de> Visitor<'de> for Lists<'_> {
         let is_whole = told == LISTS.len();
         match LISTS.iter().chain(&BOUNDS).nth(told).filter(|_| !is_whole) {
             Some(missing) => Err(A::Error::custom(format!("the list '{missing}' is missing"))),
-            None => Ok(Some(rebuild.done())),
+            None => Ok(Some(rebuild.finish())),
         }
     }
 }
 
 /// A list whose rows are taken as they come.
-struct Each<T, F> {
+struct RowsInto<T, F> {
     take: F,
     row: PhantomData<T>,
 }
 
-impl<T, F: FnMut(T) -> Result<(), String>> Each<T, F> {
-    fn of(take: F) -> Self {
+impl<T, F: FnMut(T) -> Result<(), String>> RowsInto<T, F> {
+    fn new(take: F) -> Self {
         Self { take, row: PhantomData }
     }
 }
 
-impl<'de, T: DeserializeOwned, F: FnMut(T) -> Result<(), String>> DeserializeSeed<'de> for Each<T, F> {
+impl<'de, T: DeserializeOwned, F: FnMut(T) -> Result<(), String>> DeserializeSeed<'de> for RowsInto<T, F> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
@@ -236,7 +239,7 @@ impl<'de, T: DeserializeOwned, F: FnMut(T) -> Result<(), String>> DeserializeSee
     }
 }
 
-impl<'de, T: Deserialize<'de>, F: FnMut(T) -> Result<(), String>> Visitor<'de> for Each<T, F> {
+impl<'de, T: Deserialize<'de>, F: FnMut(T) -> Result<(), String>> Visitor<'de> for RowsInto<T, F> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -5,22 +5,22 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::rows::{
-    AllowedRow, CellRow, ClientErrorRow, ClientRow, FloorRow, HomeRow, InputRow, Mention, MinuteRow, PathErrorRow, RuleRow, SampleRow,
-    SignRow, SiteRow, span,
+    AllowedRow, AppEvidenceRow, BackRef, CellRow, ClientErrorRow, ClientRow, ErrorFloorRow, HomePageRow, InputRow, MinuteRow, PathErrorRow,
+    RuleRow, SampleRow, SitePathRow, span,
 };
 use super::told_rule::{self, check_id};
-use super::{AllowedBy, Evidence};
-use crate::analysis::model::Input;
+use super::{AllowOrigin, ReportSnapshot};
+use crate::analysis::model::InputSummary;
 use crate::client::Client;
 use crate::finding::{Few, Others, RuleId};
 use crate::formats::LogFormat;
 use crate::names::Names;
-use crate::redact::mask::as_shown;
-use crate::redact::sanitize::text;
+use crate::redact::mask::pre_redacted;
+use crate::redact::sanitize::escape;
 use crate::rules::{MOST_RULES, RuleSet};
 use crate::soft_404::{HomeSizes, MethodClass, PathEvidence, PathNumbers, SiteEvidence};
-use crate::source::{SourceText, unescaped};
-use crate::tally::{Cell, ClientCount, Floor, MinuteKey, Place, Proof, Sample, Told, ToldKey};
+use crate::source::{SourceInfo, unescaped};
+use crate::tally::{Cell, ClientCount, ErrorFloor, ImportedKey, ImportedSample, LinePosition, MinuteKey, Sample, SampleContent};
 
 /// The most that one report may count of anything: thousands of such reports can be added up.
 const MOST: u64 = 1 << 50;
@@ -28,14 +28,14 @@ const MOST: u64 = 1 << 50;
 const MOST_FORMATS: usize = 256;
 
 /// A tally that comes to be.
-pub(crate) struct Rebuild<'r> {
+pub(crate) struct SnapshotDecoder<'r> {
     known: &'r RuleSet,
-    evidence: Evidence,
+    evidence: ReportSnapshot,
     /// By place; `None` for one that counts nothing here.
     rules: Vec<Option<RuleId>>,
-    hosts: Vec<HostName>,
+    hosts: Vec<DecodedHost>,
     clients: Vec<u32>,
-    paths: Vec<PathName>,
+    paths: Vec<DecodedPath>,
     lists: Vec<u32>,
     generations: Vec<u64>,
     agents: Vec<Arc<[u8]>>,
@@ -43,21 +43,21 @@ pub(crate) struct Rebuild<'r> {
     sum: u64,
 }
 
-struct HostName {
+struct DecodedHost {
     number: u32,
     shown: Box<[u8]>,
 }
 
-struct PathName {
+struct DecodedPath {
     number: u32,
     bytes: Box<[u8]>,
 }
 
-impl<'r> Rebuild<'r> {
+impl<'r> SnapshotDecoder<'r> {
     pub(crate) fn new(known: &'r RuleSet) -> Self {
         Self {
             known,
-            evidence: Evidence::default(),
+            evidence: ReportSnapshot::default(),
             rules: Vec::new(),
             hosts: Vec::new(),
             clients: Vec::new(),
@@ -69,7 +69,7 @@ impl<'r> Rebuild<'r> {
         }
     }
 
-    pub(crate) fn done(self) -> Evidence {
+    pub(crate) fn finish(self) -> ReportSnapshot {
         self.evidence
     }
 
@@ -99,12 +99,12 @@ impl<'r> Rebuild<'r> {
         self.add(row.parsed)?;
         let others = self.others(&row.other_formats)?;
         let path = bytes(&row.path)?;
-        let machine = row.machine.as_ref().map(|machine| text(machine.as_bytes()).into_owned());
+        let log_host = row.log_host.as_ref().map(|host| escape(host.as_bytes()).into_owned());
         let (first_time, last_time) = span(row.times)?.unzip();
-        self.evidence.texts.push(SourceText::new(path.clone(), 0, Vec::new()).on(machine.as_deref()));
-        self.evidence.inputs.push(Input {
+        self.evidence.texts.push(SourceInfo::new(path.clone(), 0, Vec::new()).with_host(log_host.as_deref()));
+        self.evidence.inputs.push(InputSummary {
             path,
-            machine,
+            log_host,
             format: LogFormat::most_of(&row.formats, &others),
             bytes: row.bytes,
             lines: row.lines,
@@ -119,7 +119,7 @@ impl<'r> Rebuild<'r> {
             hits: 0,
             first_time,
             last_time,
-            problem: row.problem.as_ref().map(|problem| text(problem.as_bytes()).into_owned()),
+            problem: row.problem.as_ref().map(|problem| escape(problem.as_bytes()).into_owned()),
             skipped_whole: row.skipped_whole,
         });
         Ok(())
@@ -133,7 +133,7 @@ impl<'r> Rebuild<'r> {
         let mut others = Others::default();
         for (name, lines) in rows {
             self.add(*lines)?;
-            others.count(&text(name.as_bytes()).as_ref().into(), *lines);
+            others.count(&escape(name.as_bytes()).as_ref().into(), *lines);
         }
         Ok(others)
     }
@@ -144,7 +144,7 @@ impl<'r> Rebuild<'r> {
             return Err("the first host, and no other, is none".into());
         }
         let number = self.evidence.tally.insert_host(&host);
-        self.hosts.push(HostName { number, shown: host.into() });
+        self.hosts.push(DecodedHost { number, shown: host.into() });
         Ok(())
     }
 
@@ -160,7 +160,7 @@ impl<'r> Rebuild<'r> {
     pub(crate) fn path(&mut self, row: &str) -> Result<(), String> {
         let bytes = bytes(row)?;
         let number = self.evidence.tally.insert_path(&bytes);
-        self.paths.push(PathName { number, bytes: bytes.into() });
+        self.paths.push(DecodedPath { number, bytes: bytes.into() });
         Ok(())
     }
 
@@ -169,7 +169,7 @@ impl<'r> Rebuild<'r> {
         let mut rules: Vec<RuleId> = rules.into_iter().flatten().collect();
         rules.sort_unstable();
         rules.dedup();
-        self.lists.push(self.evidence.tally.insert_list(&rules));
+        self.lists.push(self.evidence.tally.insert_rule_list(&rules));
         Ok(())
     }
 
@@ -181,7 +181,7 @@ impl<'r> Rebuild<'r> {
         if host.is_none() && row.client.or(row.path).is_none() {
             return Err("it has a cell without a host, a client and a path".into());
         }
-        let key = ToldKey {
+        let key = ImportedKey {
             client: row.client.map_or(Ok(Names::REST), |client| at(&self.clients, client, "client").copied())?,
             path: row.path.map_or(Ok(Names::REST), |path| Ok::<_, String>(at(&self.paths, path, "path")?.number))?,
             rules: *at(&self.lists, row.list, "list of rules")?,
@@ -213,27 +213,31 @@ impl<'r> Rebuild<'r> {
             let host = host.map(|host| at(&self.hosts, host, "host")).transpose()?;
             Ok::<_, String>(host.map(|host| host.shown.clone()).filter(|host| !host.is_empty()))
         };
-        let told = Told {
+        let told = ImportedSample {
             generation,
             line: row.line,
             target: match (row.target, path) {
-                (Some(target), _) => told_text(&target),
+                (Some(target), _) => imported_text(&target),
                 (None, Some(path)) => at(&self.paths, path, "path")?.bytes.clone(),
                 (None, None) => return Err("it has a request without a target".into()),
             },
             status,
-            host: row.host.map_or_else(usual, |host| Ok(Some(told_text(&host))))?,
+            host: row.host.map_or_else(usual, |host| Ok(Some(imported_text(&host))))?,
             user_agent,
         };
-        let place = Place { input, chunk: row.offset, offset: 0, line: row.line };
-        Ok(Sample { time: row.time.map(super::rows::TimeRow::time).transpose()?, place, proof: Proof::Told(Box::new(told)) })
+        let position = LinePosition { input, chunk: row.offset, offset: 0, line: row.line };
+        Ok(Sample {
+            time: row.time.map(super::rows::TimeRow::time).transpose()?,
+            position,
+            content: SampleContent::Imported(Box::new(told)),
+        })
     }
 
-    fn generation(&mut self, mention: Mention<'_>) -> Result<u64, String> {
+    fn generation(&mut self, mention: BackRef<'_>) -> Result<u64, String> {
         match mention {
-            Mention::Again(number) => at(&self.generations, number, "generation").copied(),
-            Mention::First(digits) => {
-                let wrong = |_| format!("'{}' names no generation of a log", text(digits.as_bytes()));
+            BackRef::Again(number) => at(&self.generations, number, "generation").copied(),
+            BackRef::First(digits) => {
+                let wrong = |_| format!("'{}' names no generation of a log", escape(digits.as_bytes()));
                 let generation = u64::from_str_radix(&digits, 16).map_err(wrong)?;
                 self.generations.push(generation);
                 Ok(generation)
@@ -241,11 +245,11 @@ impl<'r> Rebuild<'r> {
         }
     }
 
-    fn agent(&mut self, mention: Mention<'_>) -> Result<Arc<[u8]>, String> {
+    fn agent(&mut self, mention: BackRef<'_>) -> Result<Arc<[u8]>, String> {
         match mention {
-            Mention::Again(number) => at(&self.agents, number, "user agent").cloned(),
-            Mention::First(agent) => {
-                let agent: Arc<[u8]> = Arc::from(told_text(&agent));
+            BackRef::Again(number) => at(&self.agents, number, "user agent").cloned(),
+            BackRef::First(agent) => {
+                let agent: Arc<[u8]> = Arc::from(imported_text(&agent));
                 self.agents.push(Arc::clone(&agent));
                 Ok(agent)
             }
@@ -272,8 +276,8 @@ impl<'r> Rebuild<'r> {
         Ok(())
     }
 
-    pub(crate) fn sign(&mut self, row: &SignRow) -> Result<(), String> {
-        let SignRow(rule, input, host, clients, sizes, magnitudes) = row;
+    pub(crate) fn app_evidence(&mut self, row: &AppEvidenceRow) -> Result<(), String> {
+        let AppEvidenceRow(rule, input, host, clients, sizes, magnitudes) = row;
         let rule = *at(&self.rules, *rule, "rule")?;
         let input = input.unwrap_or(0);
         at(&self.evidence.inputs, input, "input")?;
@@ -286,13 +290,13 @@ impl<'r> Rebuild<'r> {
             (_, first) => first.copied().unwrap_or_default(),
         };
         if let Some(rule) = rule {
-            self.evidence.tally.insert_sign(rule, input, host, &Few::told(clients.as_deref(), sizes.as_deref(), *magnitudes, any));
+            self.evidence.tally.insert_app_evidence(rule, input, host, &Few::told(clients.as_deref(), sizes.as_deref(), *magnitudes, any));
         }
         Ok(())
     }
 
-    pub(crate) fn home(&mut self, row: &HomeRow) -> Result<(), String> {
-        let HomeRow(input, host, sizes) = row;
+    pub(crate) fn home(&mut self, row: &HomePageRow) -> Result<(), String> {
+        let HomePageRow(input, host, sizes) = row;
         let (input, host) = self.site(*input, *host)?;
         let mut home = HomeSizes::default();
         for size in sizes {
@@ -302,10 +306,10 @@ impl<'r> Rebuild<'r> {
         Ok(())
     }
 
-    pub(crate) fn site_path(&mut self, row: SiteRow) -> Result<(), String> {
-        let SiteRow(input, host, path, shape, rules, flags, get, post) = row;
+    pub(crate) fn site_path(&mut self, row: SitePathRow) -> Result<(), String> {
+        let SitePathRow(input, host, path, shape, rules, flags, get, post) = row;
         let (input, host) = self.site(input, host)?;
-        let path = u64::from_str_radix(&path, 16).map_err(|_| format!("'{}' is no hash of a path", text(path.as_bytes())))?;
+        let path = u64::from_str_radix(&path, 16).map_err(|_| format!("'{}' is no hash of a path", escape(path.as_bytes())))?;
         let rules: Vec<Option<RuleId>> = rules.iter().map(|&place| at(&self.rules, place, "rule").copied()).collect::<Result<_, _>>()?;
         let rules: Vec<RuleId> = rules.into_iter().flatten().collect();
         let known = PathEvidence::from_numbers(PathNumbers { shape, flags, get, post }, &rules);
@@ -324,9 +328,9 @@ impl<'r> Rebuild<'r> {
     pub(crate) fn allowed(&mut self, row: AllowedRow<'_>) -> Result<(), String> {
         let AllowedRow(file, line, reason, requests) = row;
         self.add(requests)?;
-        let shown = |told: &str| text(told.as_bytes()).into_owned();
+        let shown = |told: &str| escape(told.as_bytes()).into_owned();
         let entry = u16::try_from(self.evidence.allowed.len()).map_err(|_| "it has too many entries of allow lists".to_owned())?;
-        self.evidence.allowed.push(AllowedBy { file: shown(&file), line, reason: shown(&reason) });
+        self.evidence.allowed.push(AllowOrigin { file: shown(&file), line, reason: shown(&reason) });
         self.evidence.tally.insert_allowed(entry, requests);
         Ok(())
     }
@@ -337,10 +341,10 @@ impl<'r> Rebuild<'r> {
         Ok(())
     }
 
-    pub(crate) fn floor(&mut self, row: &FloorRow) -> Result<(), String> {
-        let &FloorRow { pairs, clients, requests, paths } = row;
+    pub(crate) fn floor(&mut self, row: &ErrorFloorRow) -> Result<(), String> {
+        let &ErrorFloorRow { pairs, clients, requests, paths } = row;
         [pairs, clients, requests, paths].into_iter().try_for_each(|most| self.add(most))?;
-        self.evidence.tally.insert_floor(Floor { pairs, clients, requests, paths });
+        self.evidence.tally.insert_error_floor(ErrorFloor { pairs, clients, requests, paths });
         Ok(())
     }
 
@@ -372,10 +376,10 @@ fn at<'t, T>(list: &'t [T], place: u32, what: &str) -> Result<&'t T, String> {
 }
 
 fn bytes(exact: &str) -> Result<Vec<u8>, String> {
-    unescaped(exact).ok_or_else(|| format!("'{}' has a backslash that begins no \\xNN", text(exact.as_bytes())))
+    unescaped(exact).ok_or_else(|| format!("'{}' has a backslash that begins no \\xNN", escape(exact.as_bytes())))
 }
 
 /// A text that was shown before; it is made fit again, as it may come from anywhere.
-fn told_text(told: &str) -> Box<[u8]> {
-    as_shown(&text(told.as_bytes())).into()
+fn imported_text(told: &str) -> Box<[u8]> {
+    pre_redacted(&escape(told.as_bytes())).into()
 }

@@ -9,7 +9,7 @@ use serde::de::{Error, Visitor};
 use serde::ser::SerializeTuple;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::analysis::model::Skipped;
+use crate::analysis::model::SkipReason;
 use crate::finding::Severity;
 use crate::rules::By;
 use crate::soft_404::{ShapeNumbers, SizeNumbers, Subject};
@@ -45,7 +45,7 @@ pub(crate) struct RuleRow<'a> {
 /// An input, exactly.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct InputRow<'a> {
-    pub(crate) machine: Option<Cow<'a, str>>,
+    pub(crate) log_host: Option<Cow<'a, str>>,
     pub(crate) path: Cow<'a, str>,
     pub(crate) bytes: u64,
     pub(crate) lines: u64,
@@ -62,7 +62,7 @@ pub(crate) struct InputRow<'a> {
     pub(crate) times: Option<TimesRow>,
     pub(crate) problem: Option<Cow<'a, str>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) skipped_whole: Option<Skipped>,
+    pub(crate) skipped_whole: Option<SkipReason>,
 }
 
 /// A client, all its requests, and those that are allowed.
@@ -101,19 +101,19 @@ pub(crate) struct CellRow<'a> {
 #[derive(Debug, Deserialize)]
 pub(crate) struct SampleRow<'a> {
     pub(crate) time: Option<TimeRow>,
-    pub(crate) generation: Mention<'a>,
+    pub(crate) generation: BackRef<'a>,
     pub(crate) offset: u64,
     pub(crate) line: u64,
     /// As every output shows it; `None` where that is the cell's path.
     pub(crate) target: Option<Cow<'a, str>>,
     /// As every output shows it; `None` where that is the cell's host.
     pub(crate) host: Option<Cow<'a, str>>,
-    pub(crate) user_agent: Option<Mention<'a>>,
+    pub(crate) user_agent: Option<BackRef<'a>>,
 }
 
 /// A text that is told in full the first time, and by its number among those after that.
 #[derive(Debug)]
-pub(crate) enum Mention<'a> {
+pub(crate) enum BackRef<'a> {
     First(Cow<'a, str>),
     Again(u32),
 }
@@ -121,7 +121,7 @@ pub(crate) enum Mention<'a> {
 /// An app that was seen: the rule, the input or the host, the clients and sizes while they are not enough, and the magnitudes of the
 /// sizes, which earlier versions did not count.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct SignRow(
+pub(crate) struct AppEvidenceRow(
     pub(crate) u32,
     pub(crate) Option<u32>,
     pub(crate) Option<u32>,
@@ -132,12 +132,12 @@ pub(crate) struct SignRow(
 
 /// Sizes of the home page of an input or a host, sorted.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct HomeRow(pub(crate) Option<u32>, pub(crate) Option<u32>, pub(crate) Vec<u64>);
+pub(crate) struct HomePageRow(pub(crate) Option<u32>, pub(crate) Option<u32>, pub(crate) Vec<u64>);
 
 /// What a site answered for a path whose cells may be gone: the input or the host, the hash of the path in hexadecimal digits, its
 /// shape, the rules, flags, and the sizes that GET and POST got with the bytes of the target beyond the path.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct SiteRow(
+pub(crate) struct SitePathRow(
     pub(crate) Option<u32>,
     pub(crate) Option<u32>,
     pub(crate) String,
@@ -159,7 +159,7 @@ pub(crate) struct MinuteRow(pub(crate) Option<u32>, pub(crate) Option<u32>, pub(
 
 /// The most that a key may have had that is not told.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct FloorRow {
+pub(crate) struct ErrorFloorRow {
     pub(crate) pairs: u64,
     pub(crate) clients: u64,
     pub(crate) requests: u64,
@@ -244,7 +244,7 @@ impl Serialize for SampleRow<'_> {
     }
 }
 
-impl Serialize for Mention<'_> {
+impl Serialize for BackRef<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
             Self::First(text) => serializer.serialize_str(text),
@@ -253,26 +253,26 @@ impl Serialize for Mention<'_> {
     }
 }
 
-impl<'de> Deserialize<'de> for Mention<'_> {
+impl<'de> Deserialize<'de> for BackRef<'_> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(MentionVisitor)
+        deserializer.deserialize_any(BackRefVisitor)
     }
 }
 
-struct MentionVisitor;
+struct BackRefVisitor;
 
-impl Visitor<'_> for MentionVisitor {
-    type Value = Mention<'static>;
+impl Visitor<'_> for BackRefVisitor {
+    type Value = BackRef<'static>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a text, or the number of one that was told before")
     }
 
     fn visit_str<E: Error>(self, text: &str) -> Result<Self::Value, E> {
-        Ok(Mention::First(Cow::Owned(text.to_owned())))
+        Ok(BackRef::First(Cow::Owned(text.to_owned())))
     }
 
     fn visit_u64<E: Error>(self, number: u64) -> Result<Self::Value, E> {
-        u32::try_from(number).map(Mention::Again).map_err(|_| E::custom("a number beyond all that were told"))
+        u32::try_from(number).map(BackRef::Again).map_err(|_| E::custom("a number beyond all that were told"))
     }
 }

@@ -3,31 +3,31 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-use super::rows::{Mention, SampleRow};
+use super::rows::{BackRef, SampleRow};
 use crate::analysis::labels;
-use crate::analysis::rows::told;
-use crate::redact::mask::shown;
-use crate::source::SourceText;
-use crate::tally::{SampleView, Scope};
+use crate::analysis::rows::sample_request;
+use crate::redact::mask::redacted;
+use crate::source::SourceInfo;
+use crate::tally::{SampleView, Site};
 
 /// What was told so far.
 #[derive(Default)]
-pub(crate) struct Samples<'a> {
+pub(crate) struct SampleEncoder<'a> {
     generations: HashMap<u64, u32>,
     agents: HashMap<Cow<'a, str>, u32>,
     hosts: HashMap<&'a [u8], Cow<'a, str>>,
 }
 
-impl<'a> Samples<'a> {
+impl<'a> SampleEncoder<'a> {
     /// The row of a sample; `path` and `site` are what its cell says already.
-    pub(crate) fn row(&mut self, text: &'a SourceText, sample: SampleView<'a>, path: Option<&'a str>, site: Scope<'a>) -> SampleRow<'a> {
-        let told = told(text, sample);
-        let host = told.host.map(shown);
+    pub(crate) fn row(&mut self, text: &'a SourceInfo, sample: SampleView<'a>, path: Option<&'a str>, site: Site<'a>) -> SampleRow<'a> {
+        let told = sample_request(text, sample);
+        let host = told.host.map(redacted);
         let is_usual = match site {
-            Scope::Host(usual) => host.as_ref() == Some(self.hosts.entry(usual).or_insert_with(|| shown(usual))),
-            Scope::Input(_) => host.is_none(),
+            Site::Host(usual) => host.as_ref() == Some(self.hosts.entry(usual).or_insert_with(|| redacted(usual))),
+            Site::Input(_) => host.is_none(),
         };
-        let target = shown(told.target);
+        let target = redacted(told.target);
         SampleRow {
             time: sample.time.map(Into::into),
             generation: self.generation(told.generation),
@@ -35,23 +35,23 @@ impl<'a> Samples<'a> {
             line: told.line,
             target: Some(target).filter(|target| Some(&**target) != path),
             host: host.filter(|_| !is_usual),
-            user_agent: told.user_agent.map(|agent| self.agent(shown(agent))),
+            user_agent: told.user_agent.map(|agent| self.agent(redacted(agent))),
         }
     }
 
-    fn generation(&mut self, generation: u64) -> Mention<'a> {
+    fn generation(&mut self, generation: u64) -> BackRef<'a> {
         let next = self.generations.len() as u32;
         match *self.generations.entry(generation).or_insert(next) {
-            new if new == next => Mention::First(Cow::Owned(labels::generation(generation))),
-            known => Mention::Again(known),
+            new if new == next => BackRef::First(Cow::Owned(labels::generation(generation))),
+            known => BackRef::Again(known),
         }
     }
 
-    fn agent(&mut self, agent: Cow<'a, str>) -> Mention<'a> {
+    fn agent(&mut self, agent: Cow<'a, str>) -> BackRef<'a> {
         if let Some(&known) = self.agents.get(&agent) {
-            return Mention::Again(known);
+            return BackRef::Again(known);
         }
         self.agents.insert(agent.clone(), self.agents.len() as u32);
-        Mention::First(agent)
+        BackRef::First(agent)
     }
 }

@@ -4,35 +4,35 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 
 use super::rows::InputRow;
-use crate::analysis::model::{Input, Report};
+use crate::analysis::model::{InputSummary, Report};
 use crate::formats::LogFormat;
-use crate::redact::sanitize::{exact, text};
-use crate::source::SourceText;
+use crate::redact::sanitize::{escape, escape_lossless};
+use crate::source::SourceInfo;
 
 /// The rows of inputs.
-pub(crate) struct Sources<'a> {
+pub(crate) struct InputTable<'a> {
     pub(crate) rows: Vec<InputRow<'a>>,
     /// By the number of the text.
     places: Vec<u32>,
 }
 
-impl<'a> Sources<'a> {
+impl<'a> InputTable<'a> {
     /// The inputs in the order of the report; texts that none of them is, and that are used, behind them.
-    pub(crate) fn of(report: &'a Report<'a>, texts: &'a [SourceText], used: impl Iterator<Item = u32>) -> Self {
-        let machine = report.machine.as_deref();
-        let mut rows: Vec<_> = report.inputs.iter().map(|input| row(input, machine)).collect();
+    pub(crate) fn new(report: &'a Report<'a>, texts: &'a [SourceInfo], used: impl Iterator<Item = u32>) -> Self {
+        let log_host = report.log_host.as_deref();
+        let mut rows: Vec<_> = report.inputs.iter().map(|input| row(input, log_host)).collect();
         let mut known: HashMap<(Option<&str>, &[u8]), u32> = HashMap::new();
         for (input, place) in report.inputs.iter().zip(0..) {
-            known.entry((input.machine.as_deref().or(machine), &input.path)).or_insert(place);
+            known.entry((input.log_host.as_deref().or(log_host), &input.path)).or_insert(place);
         }
         let mut places = vec![u32::MAX; texts.len()];
         for number in used {
             let at = number as usize;
             if places[at] == u32::MAX {
                 let text = &texts[at];
-                let its_machine = text.machine.as_deref().or(machine);
-                places[at] = *known.entry((its_machine, &text.path)).or_insert_with(|| {
-                    rows.push(unlisted(text, its_machine));
+                let its_host = text.machine.as_deref().or(log_host);
+                places[at] = *known.entry((its_host, &text.path)).or_insert_with(|| {
+                    rows.push(unlisted(text, its_host));
                     (rows.len() - 1) as u32
                 });
             }
@@ -46,7 +46,7 @@ impl<'a> Sources<'a> {
     }
 }
 
-fn row<'a>(input: &'a Input, machine: Option<&'a str>) -> InputRow<'a> {
+fn row<'a>(input: &'a InputSummary, log_host: Option<&'a str>) -> InputRow<'a> {
     let mut formats = input.formats;
     if let Some(format) = LogFormat::ALL.iter().position(|format| Some(format.as_str()) == input.format.as_deref())
         && formats == [0; 3]
@@ -55,28 +55,28 @@ fn row<'a>(input: &'a Input, machine: Option<&'a str>) -> InputRow<'a> {
         formats[format] = input.parsed;
     }
     InputRow {
-        machine: input.machine.as_deref().or(machine).map(|machine| text(machine.as_bytes())),
-        path: exact(&input.path),
+        log_host: input.log_host.as_deref().or(log_host).map(|log_host| escape(log_host.as_bytes())),
+        path: escape_lossless(&input.path),
         bytes: input.bytes,
         lines: input.lines,
         parsed: input.parsed,
         formats,
-        other_formats: input.others.iter().map(|(name, lines)| (text(name.as_bytes()), lines)).collect(),
+        other_formats: input.others.iter().map(|(name, lines)| (escape(name.as_bytes()), lines)).collect(),
         unparsed: input.unparsed,
         oversized: input.oversized,
         skipped: input.skipped,
         pending: input.pending,
         requests: input.requests,
         times: input.first_time.zip(input.last_time).map(|(first, last)| (first.into(), last.into())),
-        problem: input.problem.as_ref().map(|problem| text(problem.as_bytes())),
+        problem: input.problem.as_ref().map(|problem| escape(problem.as_bytes())),
         skipped_whole: input.skipped_whole,
     }
 }
 
-fn unlisted<'a>(source: &'a SourceText, machine: Option<&'a str>) -> InputRow<'a> {
+fn unlisted<'a>(source: &'a SourceInfo, log_host: Option<&'a str>) -> InputRow<'a> {
     InputRow {
-        machine: machine.map(|machine| text(machine.as_bytes())),
-        path: exact(&source.path),
+        log_host: log_host.map(|log_host| escape(log_host.as_bytes())),
+        path: escape_lossless(&source.path),
         bytes: 0,
         lines: 0,
         parsed: 0,

@@ -4,15 +4,15 @@
 
 use serde::Deserialize;
 
-use super::Evidence;
-use crate::analysis::model::Input;
+use super::ReportSnapshot;
+use crate::analysis::model::InputSummary;
 
 /// A count by its name: its total, and what an input has of it.
-type Count = (&'static str, u64, fn(&Input) -> u64);
+type CountCheck = (&'static str, u64, fn(&InputSummary) -> u64);
 
 /// The counts of lines that a report gives for all inputs.
 #[derive(Debug, Deserialize)]
-pub(crate) struct Totals {
+pub(crate) struct DocumentTotals {
     bytes: u64,
     lines: u64,
     parsed: u64,
@@ -28,7 +28,7 @@ pub(crate) struct Totals {
 /// # Errors
 ///
 /// What does not add up, in a clause.
-pub(crate) fn check(totals: Option<&Totals>, evidence: &Evidence) -> Result<(), String> {
+pub(crate) fn check(totals: Option<&DocumentTotals>, evidence: &ReportSnapshot) -> Result<(), String> {
     for input in &evidence.inputs {
         let parts = [input.parsed, input.unparsed, input.oversized, input.skipped, input.pending];
         let sum = parts.iter().sum::<u64>();
@@ -39,8 +39,8 @@ pub(crate) fn check(totals: Option<&Totals>, evidence: &Evidence) -> Result<(), 
     totals.map_or(Ok(()), |totals| check_totals(totals, evidence))
 }
 
-fn check_totals(totals: &Totals, evidence: &Evidence) -> Result<(), String> {
-    let counts: [Count; 8] = [
+fn check_totals(totals: &DocumentTotals, evidence: &ReportSnapshot) -> Result<(), String> {
+    let counts: [CountCheck; 8] = [
         ("bytes", totals.bytes, |input| input.bytes),
         ("lines", totals.lines, |input| input.lines),
         ("parsed", totals.parsed, |input| input.parsed),

@@ -5,47 +5,48 @@
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
-use super::Basis;
-use super::ranks::{ClientName, PathName, Ranks};
-use super::rebuild::Rebuild;
+use super::SnapshotSource;
+use super::ranks::{ClientText, PathText, SortedIds};
+use super::rebuild::SnapshotDecoder;
 use super::rows::{
-    AllowedRow, CellRow, ClientErrorRow, ClientRow, FloorRow, HomeRow, InputRow, MinuteRow, PathErrorRow, RuleRow, SignRow, SiteRow,
+    AllowedRow, AppEvidenceRow, CellRow, ClientErrorRow, ClientRow, ErrorFloorRow, HomePageRow, InputRow, MinuteRow, PathErrorRow, RuleRow,
+    SitePathRow,
 };
-use super::samples::Samples;
-use super::sources::Sources;
-use crate::analysis::model::{Allowed, Report};
+use super::samples::SampleEncoder;
+use super::sources::InputTable;
+use crate::analysis::model::{AllowedCount, Report};
 use crate::finding::{Few, RuleId, Signs};
 use crate::names::Names;
-use crate::redact::mask::Key;
-use crate::redact::sanitize::{exact, text};
+use crate::redact::mask::RedactedKey;
+use crate::redact::sanitize::{escape, escape_lossless};
 use crate::rules::{Rule, RuleSet};
 use crate::soft_404::{HomeSizes, PathEvidence, PathNumbers, SiteEvidence};
-use crate::tally::{CellView, ClientCount, Floor, MinuteKey, Scope, Tally};
+use crate::tally::{CellView, ClientCount, ErrorFloor, MinuteKey, Site, Tally};
 
 /// A report's evidence, ready to be told.
-pub(crate) struct Teller<'a> {
-    basis: Basis<'a>,
+pub(crate) struct SnapshotEncoder<'a> {
+    basis: SnapshotSource<'a>,
     set: &'a RuleSet,
-    allowed: &'a [Allowed<'a>],
+    allowed: &'a [AllowedCount<'a>],
     pub(crate) without_time: u64,
-    sources: Sources<'a>,
+    sources: InputTable<'a>,
     rules: Vec<RuleId>,
-    lists: Ranks<&'a [RuleId]>,
-    clients: Ranks<ClientName<'a>>,
-    paths: Ranks<PathName<'a>>,
-    hosts: Hosts<'a>,
-    cells: Vec<Placed<'a>>,
-    signs: Vec<(RuleId, Scope<'a>, Few)>,
+    lists: SortedIds<&'a [RuleId]>,
+    clients: SortedIds<ClientText<'a>>,
+    paths: SortedIds<PathText<'a>>,
+    hosts: HostTable<'a>,
+    cells: Vec<IndexedCell<'a>>,
+    signs: Vec<(RuleId, Site<'a>, Few)>,
 }
 
 /// Virtual hosts as they are told, and the place of each as the tally has it.
-struct Hosts<'a> {
+struct HostTable<'a> {
     names: Vec<Cow<'a, [u8]>>,
     places: HashMap<&'a [u8], u32>,
 }
 
 /// A cell and the places of its names.
-struct Placed<'a> {
+struct IndexedCell<'a> {
     client: u32,
     path: u32,
     input: u32,
@@ -54,13 +55,13 @@ struct Placed<'a> {
     view: CellView<'a>,
 }
 
-impl<'a> Teller<'a> {
+impl<'a> SnapshotEncoder<'a> {
     /// The evidence of a report, where it has any.
-    pub(crate) fn of(report: &'a Report<'a>) -> Option<Self> {
+    pub(crate) fn new(report: &'a Report<'a>) -> Option<Self> {
         let basis = report.evidence?;
         let tally = basis.tally;
-        let mut signs: Signs<Scope<'a>> = Signs::default();
-        for (app, site, few) in tally.signs() {
+        let mut signs: Signs<Site<'a>> = Signs::default();
+        for (app, site, few) in tally.app_evidence() {
             signs.gather(app, site, few);
         }
         let signs: Vec<_> = signs.iter().map(|(app, site, few)| (app, site, *few)).collect();
@@ -73,7 +74,8 @@ impl<'a> Teller<'a> {
             .chain(signs.iter().filter_map(|sign| sign.2.clients()).flatten().copied());
         let clients = clients.chain(tally.minutes().iter().map(|(key, _)| key.client));
         let counted = tally.minutes().iter().map(|(key, _)| key);
-        let lists = Ranks::of(cells_of(tally).map(|view| view.rules).chain(counted.map(|key| key.rules)), |list| tally.rules(list));
+        let lists =
+            SortedIds::new(cells_of(tally).map(|view| view.rules).chain(counted.map(|key| key.rules)), |list| tally.rule_list(list));
         let counted = tally.minutes().iter().map(|(key, _)| key.path);
         let paths = cells_of(tally).map(|view| view.path).chain(nonzero(tally.path_errors())).chain(counted);
         let mut rules: Vec<RuleId> = lists
@@ -90,21 +92,21 @@ impl<'a> Teller<'a> {
             set: report.rule_set,
             allowed: &report.allowed,
             without_time: report.totals.without_time,
-            sources: Sources::of(report, basis.texts, cells_of(tally).map(|view| source_of(&view)).chain(sites().filter_map(input_of))),
-            clients: Ranks::of(clients, |client| ClientName::of(tally.client(client))),
-            paths: Ranks::of(paths, |path| PathName::of(tally.path(path))),
+            sources: InputTable::new(report, basis.texts, cells_of(tally).map(|view| source_of(&view)).chain(sites().filter_map(input_of))),
+            clients: SortedIds::new(clients, |client| ClientText::new(tally.client(client))),
+            paths: SortedIds::new(paths, |path| PathText::new(tally.path(path))),
             hosts: hosts(sites()),
             rules,
             lists,
             cells: Vec::with_capacity(tally.len()),
             signs,
         };
-        teller.place_cells();
+        teller.index_cells();
         Some(teller)
     }
 
-    fn place_cells(&mut self) {
-        let place = |view: CellView<'a>| Placed {
+    fn index_cells(&mut self) {
+        let place = |view: CellView<'a>| IndexedCell {
             client: self.clients.place(view.client),
             path: self.paths.place(view.path),
             input: self.sources.place(source_of(&view)),
@@ -120,7 +122,7 @@ impl<'a> Teller<'a> {
         self.cells = cells;
     }
 
-    fn host(&self, site: Scope<'_>) -> u32 {
+    fn host(&self, site: Site<'_>) -> u32 {
         host_of(site).and_then(|host| self.hosts.places.get(host)).copied().unwrap_or(0)
     }
 
@@ -138,7 +140,7 @@ impl<'a> Teller<'a> {
 
     /// The first one is no host.
     pub(crate) fn hosts(&self) -> impl Iterator<Item = Cow<'_, str>> {
-        self.hosts.names.iter().map(|host| exact(host))
+        self.hosts.names.iter().map(|host| escape_lossless(host))
     }
 
     pub(crate) fn clients(&self) -> impl Iterator<Item = ClientRow<'_>> {
@@ -150,7 +152,7 @@ impl<'a> Teller<'a> {
     }
 
     pub(crate) fn paths(&self) -> impl Iterator<Item = Cow<'_, str>> {
-        self.paths.names.iter().map(|path| exact(&path.bytes))
+        self.paths.names.iter().map(|path| escape_lossless(&path.bytes))
     }
 
     /// Lists of places of rules.
@@ -159,9 +161,9 @@ impl<'a> Teller<'a> {
     }
 
     pub(crate) fn cells(&self) -> impl Iterator<Item = CellRow<'_>> {
-        let mut samples = Samples::default();
+        let mut samples = SampleEncoder::default();
         self.cells.iter().map(move |placed| {
-            let Placed { client, path, input, host, list, view } = placed;
+            let IndexedCell { client, path, input, host, list, view } = placed;
             let text = &self.basis.texts[source_of(view) as usize];
             let known = |place: u32| (place != Names::REST).then_some(place);
             let shown = self.paths.names.get(*path as usize).map(|path| &*path.shown);
@@ -201,8 +203,8 @@ impl<'a> Teller<'a> {
         self.basis.tally.minutes().dropped()
     }
 
-    pub(crate) fn signs(&self) -> Vec<SignRow> {
-        let row = |(app, site, few): &(RuleId, Scope<'a>, Few)| {
+    pub(crate) fn app_evidence(&self) -> Vec<AppEvidenceRow> {
+        let row = |(app, site, few): &(RuleId, Site<'a>, Few)| {
             let (input, host) = self.site(*site);
             let mut clients: Option<Vec<u32>> = few.clients().map(|few| few.iter().map(|&client| self.clients.place(client)).collect());
             let mut sizes = few.sizes().map(<[u64]>::to_vec);
@@ -212,7 +214,7 @@ impl<'a> Teller<'a> {
             if let Some(sizes) = &mut sizes {
                 sizes.sort_unstable();
             }
-            SignRow(self.rule_place(*app), input, host, clients, sizes, few.magnitudes())
+            AppEvidenceRow(self.rule_place(*app), input, host, clients, sizes, few.magnitudes())
         };
         let mut rows: Vec<_> = self.signs.iter().map(row).collect();
         rows.sort_unstable_by_key(|row| (row.0, row.1, row.2));
@@ -220,12 +222,12 @@ impl<'a> Teller<'a> {
     }
 
     /// Sizes of home pages.
-    pub(crate) fn homes(&self) -> Vec<HomeRow> {
-        let row = |(_, site, _, home): (u32, Scope<'a>, Option<&SiteEvidence>, Option<&'a HomeSizes>)| {
+    pub(crate) fn homes(&self) -> Vec<HomePageRow> {
+        let row = |(_, site, _, home): (u32, Site<'a>, Option<&SiteEvidence>, Option<&'a HomeSizes>)| {
             let mut sizes: Vec<u64> = home?.iter().collect();
             sizes.sort_unstable();
             let (input, host) = self.site(site);
-            Some(HomeRow(input, host, sizes))
+            Some(HomePageRow(input, host, sizes))
         };
         let mut rows: Vec<_> = self.basis.tally.kept_evidence().filter_map(row).collect();
         rows.sort_unstable_by_key(|row| (row.0, row.1));
@@ -243,7 +245,7 @@ impl<'a> Teller<'a> {
     }
 
     /// What sites answered where the cells that showed it are gone.
-    pub(crate) fn site_paths(&self) -> Vec<SiteRow> {
+    pub(crate) fn site_paths(&self) -> Vec<SitePathRow> {
         let mut rows = Vec::new();
         for (_, site, evidence, _) in self.basis.tally.kept_evidence() {
             let (input, host) = self.site(site);
@@ -255,15 +257,17 @@ impl<'a> Teller<'a> {
     }
 
     /// The place of a site: of its input, or of its host.
-    fn site(&self, site: Scope<'_>) -> (Option<u32>, Option<u32>) {
+    fn site(&self, site: Site<'_>) -> (Option<u32>, Option<u32>) {
         match site {
-            Scope::Input(input) => (Some(self.sources.place(input)), None),
-            Scope::Host(_) => (None, Some(self.host(site))),
+            Site::Input(input) => (Some(self.sources.place(input)), None),
+            Site::Host(_) => (None, Some(self.host(site))),
         }
     }
 
     pub(crate) fn allowed(&self) -> impl Iterator<Item = AllowedRow<'_>> {
-        self.allowed.iter().map(|entry| AllowedRow(text(entry.file.as_bytes()), entry.line, text(entry.reason.as_bytes()), entry.requests))
+        self.allowed
+            .iter()
+            .map(|entry| AllowedRow(escape(entry.file.as_bytes()), entry.line, escape(entry.reason.as_bytes()), entry.requests))
     }
 
     /// Whether nothing was let go, so that there are no bounds to tell.
@@ -271,15 +275,15 @@ impl<'a> Teller<'a> {
         self.basis.tally.is_exact()
     }
 
-    pub(crate) fn floor(&self) -> FloorRow {
-        let Floor { pairs, clients, requests, paths } = self.basis.tally.floor();
-        FloorRow { pairs, clients, requests, paths }
+    pub(crate) fn floor(&self) -> ErrorFloorRow {
+        let ErrorFloor { pairs, clients, requests, paths } = self.basis.tally.error_floor();
+        ErrorFloorRow { pairs, clients, requests, paths }
     }
 
     /// Of those that may have had something besides.
     pub(crate) fn client_errors(&self) -> impl Iterator<Item = ClientErrorRow> {
         let counts = self.basis.tally.client_counts();
-        let row = |(place, (client, _)): (u32, (u32, &ClientName<'_>))| {
+        let row = |(place, (client, _)): (u32, (u32, &ClientText<'_>))| {
             let ClientCount { error, missed, .. } = *counts.get(client as usize)?;
             (error > 0 || missed > 0).then_some(ClientErrorRow(place, error, missed))
         };
@@ -294,10 +298,10 @@ impl<'a> Teller<'a> {
     }
 }
 
-fn site_row((input, host): (Option<u32>, Option<u32>), hash: u64, path: &PathEvidence, rule: impl Fn(RuleId) -> u32) -> SiteRow {
+fn site_row((input, host): (Option<u32>, Option<u32>), hash: u64, path: &PathEvidence, rule: impl Fn(RuleId) -> u32) -> SitePathRow {
     let PathNumbers { shape, flags, get, post } = path.numbers();
     let rules = path.rules().iter().map(|&id| rule(id)).collect();
-    SiteRow(input, host, format!("{hash:016x}"), shape, rules, flags, get, post)
+    SitePathRow(input, host, format!("{hash:016x}"), shape, rules, flags, get, post)
 }
 
 /// The rules that evidence beside the cells names.
@@ -312,13 +316,13 @@ fn cells_of(tally: &Tally) -> impl Iterator<Item = CellView<'_>> {
 }
 
 /// The site of a cell, where it has one.
-fn site_of(view: CellView<'_>) -> Option<Scope<'_>> {
+fn site_of(view: CellView<'_>) -> Option<Site<'_>> {
     (!view.is_overflow()).then_some(view.site)
 }
 
 /// The number of the input that a cell is told of.
 fn source_of(view: &CellView<'_>) -> u32 {
-    if view.is_overflow() { view.sample().place.input } else { view.input }
+    if view.is_overflow() { view.sample().position.input } else { view.input }
 }
 
 /// The numbers of those that may have had something besides.
@@ -327,7 +331,7 @@ fn nonzero(errors: &[u64]) -> impl Iterator<Item = u32> {
 }
 
 /// Tells it all to a tally that is put together anew.
-pub(crate) fn retell(teller: &Teller<'_>, rebuild: &mut Rebuild<'_>) -> Result<(), String> {
+pub(crate) fn transfer(teller: &SnapshotEncoder<'_>, rebuild: &mut SnapshotDecoder<'_>) -> Result<(), String> {
     teller.rules().try_for_each(|row| rebuild.rule(row))?;
     teller.inputs().iter().try_for_each(|row| rebuild.input(row))?;
     teller.hosts().try_for_each(|row| rebuild.host(&row))?;
@@ -337,7 +341,7 @@ pub(crate) fn retell(teller: &Teller<'_>, rebuild: &mut Rebuild<'_>) -> Result<(
     teller.cells().try_for_each(|row| rebuild.cell(row))?;
     teller.minutes().into_iter().try_for_each(|row| rebuild.minute(row))?;
     rebuild.uncounted(teller.uncounted())?;
-    teller.signs().iter().try_for_each(|row| rebuild.sign(row))?;
+    teller.app_evidence().iter().try_for_each(|row| rebuild.app_evidence(row))?;
     teller.homes().iter().try_for_each(|row| rebuild.home(row))?;
     teller.site_paths().into_iter().try_for_each(|row| rebuild.site_path(row))?;
     teller.allowed().try_for_each(|row| rebuild.allowed(row))?;
@@ -347,26 +351,26 @@ pub(crate) fn retell(teller: &Teller<'_>, rebuild: &mut Rebuild<'_>) -> Result<(
     teller.path_errors().try_for_each(|row| rebuild.path_error(&row))
 }
 
-fn input_of(site: Scope<'_>) -> Option<u32> {
+fn input_of(site: Site<'_>) -> Option<u32> {
     match site {
-        Scope::Input(input) => Some(input),
-        Scope::Host(_) => None,
+        Site::Input(input) => Some(input),
+        Site::Host(_) => None,
     }
 }
 
 /// The hosts in their order as they are told, behind the one that is none; and the place of each as the tally has it.
-fn hosts<'a>(sites: impl Iterator<Item = Scope<'a>>) -> Hosts<'a> {
+fn hosts<'a>(sites: impl Iterator<Item = Site<'a>>) -> HostTable<'a> {
     let known: HashSet<&[u8]> = sites.filter_map(host_of).collect();
-    let mut hosts: Vec<_> = known.into_iter().map(|host| (Key::of(host).bytes(), host)).collect();
+    let mut hosts: Vec<_> = known.into_iter().map(|host| (RedactedKey::new(host).into_bytes(), host)).collect();
     hosts.sort_unstable();
     let places = hosts.iter().zip(1..).map(|((_, host), place)| (*host, place)).collect();
-    Hosts { names: std::iter::once(Cow::Borrowed(&b""[..])).chain(hosts.into_iter().map(|(told, _)| told)).collect(), places }
+    HostTable { names: std::iter::once(Cow::Borrowed(&b""[..])).chain(hosts.into_iter().map(|(told, _)| told)).collect(), places }
 }
 
-fn host_of(site: Scope<'_>) -> Option<&[u8]> {
+fn host_of(site: Site<'_>) -> Option<&[u8]> {
     match site {
-        Scope::Host(host) => Some(host),
-        Scope::Input(_) => None,
+        Site::Host(host) => Some(host),
+        Site::Input(_) => None,
     }
 }
 
@@ -374,7 +378,7 @@ fn rule_row(rule: &Rule) -> RuleRow<'_> {
     let all = |texts: &'_ [String]| texts.iter().map(|text| Cow::Owned(text.clone())).collect();
     RuleRow {
         id: Cow::Borrowed(&rule.id),
-        title: text(rule.title.as_bytes()),
+        title: escape(rule.title.as_bytes()),
         class: Cow::Borrowed(&rule.class),
         severity: rule.severity,
         exposes: rule.exposes(),

@@ -4,19 +4,19 @@ use proptest::prelude::*;
 
 use crate::analysis::fixture;
 use crate::analysis::snapshot::*;
-use crate::render::{Format, View, render};
+use crate::render::{OutputFormat, RenderOptions, render};
 use crate::rules::{RuleChoice, load};
 use crate::tally::Budget;
 
 /// A document around this evidence.
 fn document(evidence: &str) -> String {
-    format!("{{\"schema_version\": 3, \"generated_by\": \"probewatch 1.2.3\", \"inputs\": [], \"evidence\": {evidence}}}\n")
+    format!("{{\"schema_version\": 4, \"generated_by\": \"probewatch 1.2.3\", \"inputs\": [], \"evidence\": {evidence}}}\n")
 }
 
 const RULES: &str = r#"[
     {"id":"dotfiles/env","title":"Environment file","class":"exposure","severity":"high","exposes":true,"with_client":null,"window":false,"unless_app":[],"is_sign":false,"subject":"path","cve":[]},
     {"id":"later/unheard-of","title":"Later","class":"cve","severity":"critical","exposes":true,"with_client":[3,["cve"]],"window":false,"unless_app":["wordpress"],"is_sign":false,"subject":"product","cve":["CVE-2030-1"]}]"#;
-const INPUTS: &str = r#"[{"machine":null,"path":"a.log","bytes":9,"lines":1,"parsed":1,"formats":[1,0,0],"unparsed":0,"oversized":0,"skipped":0,"pending":0,"requests":1,"times":[[1793577600,60],[1793577600,60]],"problem":null}]"#;
+const INPUTS: &str = r#"[{"log_host":null,"path":"a.log","bytes":9,"lines":1,"parsed":1,"formats":[1,0,0],"unparsed":0,"oversized":0,"skipped":0,"pending":0,"requests":1,"times":[[1793577600,60],[1793577600,60]],"problem":null}]"#;
 const CELL: &str = r#"[0,0,0,200,0,1,true,true,0,512,0,3,0,[[1793577600,60],[1793577600,60]],[[1793577600,60],"00000000000000ff",0,1,"/.env?x",null,"curl"]]"#;
 
 fn lists() -> Vec<(&'static str, String)> {
@@ -82,24 +82,24 @@ fn what_was_told_is_known_again() {
     let cell = view.cell;
     assert_eq!((view.status, view.bytes, cell.hits), (Some(200), Some(512), 3));
     assert_eq!(evidence.tally.path(view.path), b"/.env");
-    let crate::tally::ProofView::Told(told) = view.sample().proof else { panic!("{cell:?}") };
+    let crate::tally::SampleContentView::Imported(told) = view.sample().content else { panic!("{cell:?}") };
     assert_eq!((told.generation, told.line, &*told.target), (255, 1, &b"/.env?x"[..]));
     assert_eq!((told.host.as_deref(), told.user_agent.as_deref()), (Some(&b"shop.example"[..]), Some(&b"curl"[..])));
-    assert_eq!(evidence.allowed, [AllowedBy { file: "allow.toml".into(), line: 3, reason: "ours".into() }]);
+    assert_eq!(evidence.allowed, [AllowOrigin { file: "allow.toml".into(), line: 3, reason: "ours".into() }]);
 }
 
 #[test]
 fn bounds_are_known_again() {
     let tally = read(written(&bounded_lists()).as_bytes(), builtin()).unwrap().tally;
-    let errors: Vec<_> = tally.cells().map(|view| (view.is_rest(), view.error())).collect();
+    let errors: Vec<_> = tally.cells().map(|view| (view.is_other(), view.error())).collect();
     assert_eq!(errors, [(false, 5), (true, 0), (true, 0)], "what was let go is all there");
     assert_eq!(tally.path_cells().map(|view| (tally.path(view.path), view.cell.hits)).collect::<Vec<_>>(), [(&b"/.env"[..], 3)]);
     let overflow: Vec<_> = tally.overflow_cells().map(|view| (view.client, view.path, view.status, view.bytes, view.cell.hits)).collect();
     assert_eq!(overflow, [(0, 0, Some(200), None, 2)]);
     let count = tally.client_counts()[0];
     assert_eq!((count.requests, count.error, count.missed, tally.path_error(0)), (1, 4, 6, 2));
-    assert_eq!(tally.floor(), crate::tally::Floor { pairs: 7, clients: 8, requests: 9, paths: 10 });
-    assert_eq!(tally.bound().unwrap().rest_hits, 4, "two are in the overflow");
+    assert_eq!(tally.error_floor(), crate::tally::ErrorFloor { pairs: 7, clients: 8, requests: 9, paths: 10 });
+    assert_eq!(tally.error_bound().unwrap().rest_hits, 4, "two are in the overflow");
 }
 
 #[test]
@@ -140,13 +140,13 @@ fn what_is_no_report_is_told_from_what_is_damaged() {
         ("not json".into(), "is no report"),
         ("{}".into(), "is no report"),
         ("[1,2]".into(), "is no report"),
-        ("{\"schema_version\":3,\"generated_by\":\"goaccess 1.7\"}".into(), "is no report"),
+        ("{\"schema_version\":4,\"generated_by\":\"goaccess 1.7\"}".into(), "is no report"),
         ("{\"evidence\":{}}".into(), "is no report"),
         (
             "{\"schema_version\":1,\"generated_by\":\"probewatch 0.1\"}".into(),
-            "schema_version 1, and this probewatch reads 3; scan the logs again",
+            "schema_version 1, and this probewatch reads 4; scan the logs again",
         ),
-        ("{\"schema_version\":4,\"generated_by\":\"probewatch 9\"}".into(), "schema_version 4"),
+        ("{\"schema_version\":5,\"generated_by\":\"probewatch 9\"}".into(), "schema_version 5"),
         (document("null"), "--top"),
         (document("{}"), "the list 'rules' is missing"),
         (document("[]"), "is damaged"),
@@ -218,8 +218,8 @@ fn what_makes_no_sense_is_refused() {
 fn a_report_without_evidence_is_refused_and_empty_ones_are_not() {
     let rules = fixture::rules();
     let mut out = Vec::new();
-    render(&fixture::report(rules), &View { format: Format::Json, ..View::default() }, &mut out).unwrap();
-    assert!(matches!(read(&*out, rules), Err(EvidenceError::Cut)));
+    render(&fixture::report(rules), &RenderOptions { format: OutputFormat::Json, ..RenderOptions::default() }, &mut out).unwrap();
+    assert!(matches!(read(&*out, rules), Err(SnapshotError::Cut)));
     let empty = lists()
         .into_iter()
         .map(|(name, _)| (name, if ["without_time", "uncounted"].contains(&name) { "0".into() } else { "[]".to_owned() }))
@@ -238,12 +238,12 @@ proptest! {
         let damaged = [&text[..at], put.as_bytes(), &text[end..]].concat();
         if let Ok(evidence) = read(&*damaged, builtin()) {
             // What is read can be told: numbers fit, and times can be printed.
-            let mut merged = Tally::bounded(Budget { cells: 20, clients: 1 });
+            let mut merged = Tally::with_budget(Budget { cells: 20, clients: 1 });
             merged.merge(evidence.tally.clone());
-            let mut small = Tally::bounded(Budget { cells: 1, clients: 1 });
+            let mut small = Tally::with_budget(Budget { cells: 1, clients: 1 });
             small.merge(evidence.tally.clone());
             small.merge(merged.clone());
-            prop_assert!(small.bound().is_some() || small.len() <= 1);
+            prop_assert!(small.error_bound().is_some() || small.len() <= 1);
             merged.merge(evidence.tally);
             for view in merged.cells() {
                 prop_assert!(view.cell.times().is_none_or(|(first, last)| !first.rfc3339().is_empty() && !last.rfc3339().is_empty()));

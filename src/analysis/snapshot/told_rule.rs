@@ -2,7 +2,7 @@
 //! file may say.
 
 use super::rows::RuleRow;
-use crate::redact::sanitize::text;
+use crate::redact::sanitize::escape;
 use crate::rules::{Answer, By, Rule, Window, WithClient};
 
 /// Bytes of a word: an id, a class, a CVE id, the name of an app.
@@ -29,7 +29,7 @@ pub(crate) fn rule(row: RuleRow<'_>) -> Result<Rule, String> {
         .transpose()?;
     Ok(Rule {
         id: id.into_owned(),
-        title: text(title.as_bytes()).chars().take(WORD).collect(),
+        title: escape(title.as_bytes()).chars().take(WORD).collect(),
         class: class.into_owned(),
         severity,
         answer: if exposes { Answer::Exposes } else { Answer::Inconclusive },
@@ -43,8 +43,8 @@ pub(crate) fn rule(row: RuleRow<'_>) -> Result<Rule, String> {
         cwe: Vec::new(),
         references: Vec::new(),
         false_positives: Vec::new(),
-        hits: Vec::new(),
-        misses: Vec::new(),
+        must_match: Vec::new(),
+        must_not_match: Vec::new(),
     })
 }
 
@@ -58,5 +58,5 @@ fn is_word(word: &str) -> bool {
 }
 
 fn check(holds: bool, what: &str, found: &str) -> Result<(), String> {
-    if holds { Ok(()) } else { Err(format!("'{}' is no {what} of a rule", text(found.as_bytes()))) }
+    if holds { Ok(()) } else { Err(format!("'{}' is no {what} of a rule", escape(found.as_bytes()))) }
 }

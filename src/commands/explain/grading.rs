@@ -7,17 +7,17 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 use super::super::common::{print_problems, report_no_logs};
 use super::super::{Exit, message};
 use super::ExplainSettings;
-use crate::analysis::build::Material;
-use crate::analysis::path_answer::{Graded, GradedLog, Request};
-use crate::client::Prefix;
+use crate::analysis::build::ReportInput;
+use crate::analysis::path_answer::{GradeRequest, GradeResult, GradedLog};
+use crate::client::Ipv6Prefix;
 use crate::commands::error::CommandError;
 use crate::engine::Scope;
 use crate::finding::{RuleId, Severity};
 use crate::formats::Formats;
 use crate::input::Mmap;
-use crate::input::find::{Found, find};
+use crate::input::find::{FoundInputs, find};
 use crate::rules::{AllowList, RuleSet};
-use crate::scan::{self, Job, Scan};
+use crate::scan::{self, ScanJob, ScanResult};
 
 /// What a scan of the log needs.
 #[derive(Debug)]
@@ -29,14 +29,14 @@ pub(super) struct GradingContext<'a> {
     /// Options of the scan.
     pub(super) scope: &'a Scope,
     /// The result of the scan.
-    pub(super) scan: &'a OnceCell<Scan>,
+    pub(super) scan: &'a OnceCell<ScanResult>,
 }
 
 /// The log, scanned on demand.
 #[derive(Debug)]
 pub(super) struct GradingLog<'a> {
     context: GradingContext<'a>,
-    found: Option<Found>,
+    found: Option<FoundInputs>,
     graded: Option<GradedLog<'a>>,
     /// The log could not be read completely.
     pub(super) has_problem: bool,
@@ -67,13 +67,13 @@ impl<'a> GradingLog<'a> {
     }
 
     /// The length of the IPv6 prefix that counts as one client.
-    pub(super) fn prefix(&self) -> Option<Prefix> {
+    pub(super) fn prefix(&self) -> Option<Ipv6Prefix> {
         self.context.settings.prefix
     }
 
     /// Grades the answer to a request.
-    pub(super) fn grade(&mut self, request: &Request<'_>) -> Graded {
-        let Some(found) = &self.found else { return Graded::NeedsLog };
+    pub(super) fn grade(&mut self, request: &GradeRequest<'_>) -> GradeResult {
+        let Some(found) = &self.found else { return GradeResult::NeedsLog };
         if self.graded.is_none() {
             match scan_log(&self.context, found) {
                 Ok((log, has_problem)) => {
@@ -86,12 +86,12 @@ impl<'a> GradingLog<'a> {
                 }
             }
         }
-        self.graded.as_ref().map_or(Graded::NeedsLog, |log| log.grade(request))
+        self.graded.as_ref().map_or(GradeResult::NeedsLog, |log| log.grade(request))
     }
 }
 
 /// Finds the log at this path.
-fn find_log(path: &PathBuf) -> Result<Found, Exit> {
+fn find_log(path: &PathBuf) -> Result<FoundInputs, Exit> {
     let found = find(std::slice::from_ref(path));
     if !found.problems.is_empty() {
         for problem in &found.problems {
@@ -109,8 +109,8 @@ fn find_log(path: &PathBuf) -> Result<Found, Exit> {
 }
 
 /// Scans the log and prints its problems. Returns whether there were any.
-fn scan_log<'a>(context: &GradingContext<'a>, found: &Found) -> Result<(GradedLog<'a>, bool), CommandError> {
-    let job = Job {
+fn scan_log<'a>(context: &GradingContext<'a>, found: &FoundInputs) -> Result<(GradedLog<'a>, bool), CommandError> {
+    let job = ScanJob {
         rules: context.rules,
         scope: context.scope,
         formats: context.formats,
@@ -124,7 +124,7 @@ fn scan_log<'a>(context: &GradingContext<'a>, found: &Found) -> Result<(GradedLo
     let scan = context.scan.get_or_init(|| read);
     let inputs: Vec<_> = scan.inputs.iter().flatten().cloned().collect();
     let has_problem = print_problems(&inputs) | report_no_logs(&inputs, found);
-    let material = Material {
+    let material = ReportInput {
         rules: context.rules,
         tally: &scan.tally,
         texts: &scan.texts,
@@ -133,5 +133,5 @@ fn scan_log<'a>(context: &GradingContext<'a>, found: &Found) -> Result<(GradedLo
         apps: context.apps,
         allow: &context.scope.allow,
     };
-    Ok((GradedLog::of(material), has_problem))
+    Ok((GradedLog::new(material), has_problem))
 }

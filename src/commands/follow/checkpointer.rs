@@ -7,12 +7,12 @@ use std::mem;
 use std::os::unix::ffi::OsStrExt;
 use std::time::{Duration, Instant, SystemTime};
 
-use crate::analysis::site::Memory;
+use crate::analysis::site::SiteHistory;
 use crate::commands::FollowSettings;
 use crate::commands::error::CommandError;
 use crate::commands::message::{self, sanitized};
 use crate::source::Checkpoint;
-use crate::state::{KEEP_ABSENT, State, StateFolder};
+use crate::state::{KEEP_ABSENT, StateFolder, TailState};
 
 /// The name of the state file; other commands use other names in the same folder.
 const NAME: &str = "follow";
@@ -28,7 +28,7 @@ const SITES_INTERVAL: Duration = Duration::from_secs(10);
 pub(super) struct Checkpointer {
     folder: Option<StateFolder>,
     rules: u64,
-    sites: Memory,
+    sites: SiteHistory,
     sites_saved: Option<Instant>,
     /// Logs that were not found, and since when.
     absent: BTreeMap<u64, u64>,
@@ -39,12 +39,12 @@ pub(super) struct Checkpointer {
 
 impl Checkpointer {
     /// Opens the state folder and loads the state of the last run; `None` if there is none.
-    pub(super) fn open(settings: &FollowSettings, rules: u64) -> Result<(Self, Option<State>), CommandError> {
+    pub(super) fn open(settings: &FollowSettings, rules: u64) -> Result<(Self, Option<TailState>), CommandError> {
         let folder = settings.state.dir.as_deref().map(|dir| StateFolder::open(dir, NAME, settings.state.insecure)).transpose()?;
         let checkpointer = |folder, absent| Self {
             folder,
             rules,
-            sites: Memory::default(),
+            sites: SiteHistory::default(),
             sites_saved: None,
             absent,
             saved: Instant::now(),
@@ -54,14 +54,14 @@ impl Checkpointer {
         if settings.state.reset {
             folder.reset()?;
         }
-        let Some(mut state) = folder.load::<State>()? else { return Ok((checkpointer(Some(folder), BTreeMap::new()), None)) };
+        let Some(mut state) = folder.load::<TailState>()? else { return Ok((checkpointer(Some(folder), BTreeMap::new()), None)) };
         if state.rules != rules && !settings.scan.quiet {
             let path = sanitized(&folder.path().to_string_lossy());
             message::notice(&format!("{path}: the rules differ from those of the last run; lines that it read are not matched again"));
         }
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs());
         let is_there = |known: &Checkpoint| fs::symlink_metadata(OsStr::from_bytes(&known.path)).is_ok();
-        state.forget_absent(is_there, now, KEEP_ABSENT);
+        state.drop_absent(is_there, now, KEEP_ABSENT);
         let mut checkpointer = checkpointer(Some(folder), state.absent.clone());
         checkpointer.sites.clone_from(&state.sites);
         Ok((checkpointer, Some(state)))
@@ -88,7 +88,7 @@ impl Checkpointer {
     }
 
     /// Takes the history of sites for the next save.
-    pub(super) fn take_sites(&mut self, now: Instant, sites: &Memory) {
+    pub(super) fn take_sites(&mut self, now: Instant, sites: &SiteHistory) {
         self.sites.clone_from(sites);
         self.sites_saved = Some(now);
     }
@@ -98,7 +98,7 @@ impl Checkpointer {
         let Some(folder) = &self.folder else { return Ok(()) };
         // Moved into the state and back: they are too large to copy every second.
         let (absent, sites) = (mem::take(&mut self.absent), mem::take(&mut self.sites));
-        let state = State { rules: self.rules, absent, checkpoints, sites };
+        let state = TailState { rules: self.rules, absent, checkpoints, sites };
         let saved = folder.save(&state);
         (self.absent, self.sites) = (state.absent, state.sites);
         saved?;

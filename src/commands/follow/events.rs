@@ -6,8 +6,8 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::Duration;
 
-use crate::input::tail::wake::{Wake, Woken};
-use crate::tui::Input;
+use crate::input::tail::watcher::{FolderWatcher, WatchEvent};
+use crate::tui::TerminalInput;
 
 /// How long to collect events before logs are read. A busy log causes events all the time.
 const BATCH_DELAY: Duration = Duration::from_millis(20);
@@ -16,15 +16,15 @@ const BATCH_DELAY: Duration = Duration::from_millis(20);
 #[derive(Debug)]
 pub(super) enum FollowEvent {
     /// Something changed in a watched folder.
-    Woken(Woken),
+    Woken(WatchEvent),
     /// Input from the terminal.
-    Input(Input),
+    Input(TerminalInput),
 }
 
 /// The queue of events, with the watcher that feeds it.
 #[derive(Debug)]
 pub(super) struct EventQueue {
-    wake: Wake,
+    wake: FolderWatcher,
     sender: Sender<FollowEvent>,
     rings: Receiver<FollowEvent>,
 }
@@ -37,7 +37,7 @@ pub(super) struct EventBatch {
     /// The paths that changed.
     pub(super) paths: BTreeSet<PathBuf>,
     /// Input from the terminal, in order.
-    pub(super) inputs: Vec<Input>,
+    pub(super) inputs: Vec<TerminalInput>,
 }
 
 impl EventQueue {
@@ -46,7 +46,7 @@ impl EventQueue {
         let (sender, rings) = channel();
         let ring = sender.clone();
         // The receiver is dropped at the end of the run, so a send error is ignored.
-        let wake = Wake::new(poll_only, move |woken| drop(ring.send(FollowEvent::Woken(woken))));
+        let wake = FolderWatcher::new(poll_only, move |woken| drop(ring.send(FollowEvent::Woken(woken))));
         Self { wake, sender, rings }
     }
 
@@ -83,8 +83,8 @@ impl EventQueue {
 impl EventBatch {
     fn take(&mut self, ring: FollowEvent) {
         match ring {
-            FollowEvent::Woken(Woken::All) => self.all = true,
-            FollowEvent::Woken(Woken::Paths(paths)) => self.paths.extend(paths),
+            FollowEvent::Woken(WatchEvent::All) => self.all = true,
+            FollowEvent::Woken(WatchEvent::Paths(paths)) => self.paths.extend(paths),
             FollowEvent::Input(input) => self.inputs.push(input),
         }
     }

@@ -22,8 +22,8 @@ use super::rule_context::RuleContext;
 use super::{Exit, FollowSettings, message, server_logs};
 use crate::alert_sinks::{AlertSinkSettings, AlertSinks, SystemdNotifier};
 use crate::alerting::{self, AlertDetector};
-use crate::input::tail::{First, Options, Tail};
-use crate::scan::follow::Carried;
+use crate::input::tail::{StartPosition, Tail, TailOptions};
+use crate::scan::live::LiveState;
 
 /// How many bytes of one log are read at a time, so that no log waits long for another.
 const BLOCK: usize = 1 << 20;
@@ -44,8 +44,8 @@ fn follow(settings: &FollowSettings) -> Result<Exit, CommandError> {
     }
     server_logs::print_skipped(&settings.scan);
     let (checkpointer, known) = Checkpointer::open(settings, rule_context.fingerprint())?;
-    let begin = if settings.state.from_start { First::Start } else { First::End };
-    let options = Options { begin, max_line: settings.scan.max_line, block: BLOCK };
+    let start = if settings.state.from_start { StartPosition::Start } else { StartPosition::End };
+    let options = TailOptions { start, max_line: settings.scan.max_line, block: BLOCK };
     let window = alerting::AlertOptions { cooldown: settings.cooldown.as_secs().max(1), ..alerting::AlertOptions::default() };
     let wanted = AlertSinkSettings {
         exec: settings.exec.clone(),
@@ -68,7 +68,7 @@ fn follow(settings: &FollowSettings) -> Result<Exit, CommandError> {
         events,
         started: Instant::now(),
     };
-    let mut carried = Carried::remembering(known.map(|state| state.sites).unwrap_or_default());
+    let mut carried = LiveState::with_sites(known.map(|state| state.sites).unwrap_or_default());
     loop {
         let end;
         (end, carried) = FollowSession::new(&mut runtime, &rule_context, carried).run()?;

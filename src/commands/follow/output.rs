@@ -14,13 +14,13 @@ use crate::commands::message::{self, sanitized};
 use crate::commands::stdout::TerminalInfo;
 use crate::commands::{FollowSettings, stdout};
 use crate::render::live::alert;
-use crate::render::live::fold::{Fold, Folded, Told};
-use crate::render::live::line::Lines;
+use crate::render::live::fold::{FoldDecision, FoldedRepeats, RepeatFolder};
+use crate::render::live::line::LiveLines;
 use crate::render::ndjson;
 use crate::render::sink::Sink;
-use crate::render::{Color, Format, View, render};
+use crate::render::{Color, OutputFormat, RenderOptions, render};
 use crate::rules::RuleSet;
-use crate::tui::{Command, Dashboard, Input, Keys, LogRow, Screen, spawn_keys};
+use crate::tui::{Dashboard, KeyReader, LogRow, Screen, TerminalInput, TuiCommand, spawn_key_reader};
 
 /// The time between checks of the terminal's width.
 const RESIZE_INTERVAL: Duration = Duration::from_secs(1);
@@ -50,15 +50,15 @@ enum OutputMode {
 struct TuiOutput {
     dashboard: Dashboard,
     screen: Screen,
-    _keys: Keys,
+    _keys: KeyReader,
 }
 
 /// Lines for people, on standard output.
 #[derive(Debug)]
 struct LineOutput {
     out: Sink,
-    lines: Lines,
-    fold: Option<Fold>,
+    lines: LiveLines,
+    fold: Option<RepeatFolder>,
     measured: Instant,
 }
 
@@ -69,13 +69,13 @@ impl LiveOutput {
         let TerminalInfo { width, color } = TerminalInfo::detect(settings.scan.color, false);
         let mode = if settings.tui {
             let screen = Screen::enter()?;
-            let keys = spawn_keys(move |input| drop(events.send(FollowEvent::Input(input)))).map_err(CommandError::Terminal)?;
+            let keys = spawn_key_reader(move |input| drop(events.send(FollowEvent::Input(input)))).map_err(CommandError::Terminal)?;
             OutputMode::View(Box::new(TuiOutput { dashboard: Dashboard::new(now, color), screen, _keys: keys }))
         } else if settings.ndjson {
             OutputMode::Ndjson(Sink::stdout())
         } else {
-            let fold = settings.fold.then(|| Fold::new(settings.quiet_for));
-            OutputMode::Lines(Box::new(LineOutput { out: Sink::stdout(), lines: Lines::new(width, color), fold, measured: now }))
+            let fold = settings.fold.then(|| RepeatFolder::new(settings.quiet_for));
+            OutputMode::Lines(Box::new(LineOutput { out: Sink::stdout(), lines: LiveLines::new(width, color), fold, measured: now }))
         };
         Ok(Self { mode, color: settings.scan.color, quiet: settings.scan.quiet, is_dirty: false })
     }
@@ -101,7 +101,7 @@ impl LiveOutput {
                 output.lines.write_alert(raised, rules, &mut output.out)?;
             }
             OutputMode::Ndjson(_) if self.quiet => {}
-            OutputMode::Ndjson(_) => message::print_raw(&alert::text(raised, rules)),
+            OutputMode::Ndjson(_) => message::print_raw(&alert::text_line(raised, rules)),
             OutputMode::View(view) => view.dashboard.alert(raised, rules),
         }
         Ok(())
@@ -139,7 +139,7 @@ impl LiveOutput {
     }
 
     /// Handles input from the terminal.
-    pub(super) fn input(&mut self, input: Input) -> Option<Command> {
+    pub(super) fn input(&mut self, input: TerminalInput) -> Option<TuiCommand> {
         let OutputMode::View(view) = &mut self.mode else { return None };
         view.dashboard.input(input)
     }
@@ -166,7 +166,7 @@ impl LiveOutput {
     /// The time until [`tick`](Self::tick) has something to do without new events.
     pub(super) fn next_due(&self, now: Instant) -> Option<Duration> {
         match &self.mode {
-            OutputMode::Lines(output) => output.fold.as_ref()?.next_due().map(|due| due.saturating_duration_since(now)),
+            OutputMode::Lines(output) => output.fold.as_ref()?.next_flush().map(|due| due.saturating_duration_since(now)),
             OutputMode::Ndjson(_) => None,
             OutputMode::View(view) => view.screen.due(&view.dashboard, now),
         }
@@ -211,7 +211,7 @@ impl LiveOutput {
     /// Prints a summary: after the lines, or on standard error with NDJSON. The live view shows it all the time.
     pub(super) fn summary(&mut self, report: &Report<'_>, note: Option<&str>, top: Option<usize>) -> Result<(), CommandError> {
         let TerminalInfo { width, color } = TerminalInfo::detect(self.color, matches!(self.mode, OutputMode::Ndjson(_)));
-        let view = View { format: Format::Table, by: None, top, full: false, width, color };
+        let view = RenderOptions { format: OutputFormat::Table, by: None, top, full: false, width, color };
         let mut text = Vec::new();
         let written = note.map_or(Ok(()), |note| writeln!(text, "{note}")).and_then(|()| render(report, &view, &mut text));
         written.map_err(|error| self.explain(error))?;
@@ -235,7 +235,7 @@ impl LiveOutput {
     pub(super) fn exit_tui(&mut self) {
         if let OutputMode::View(_) = self.mode {
             let TerminalInfo { width, color } = TerminalInfo::detect(self.color, false);
-            let output = LineOutput { out: Sink::stdout(), lines: Lines::new(width, color), fold: None, measured: Instant::now() };
+            let output = LineOutput { out: Sink::stdout(), lines: LiveLines::new(width, color), fold: None, measured: Instant::now() };
             self.mode = OutputMode::Lines(Box::new(output));
         }
     }
@@ -259,9 +259,9 @@ impl LineOutput {
         }
         if let Some(fold) = fold {
             let mut written = Ok(());
-            let told = fold.see(now, &live.hit, live.answered, &mut |folded| write_folded(lines, folded, rules, out, &mut written));
+            let told = fold.observe(now, &live.hit, live.answered, &mut |folded| write_folded(lines, folded, rules, out, &mut written));
             written?;
-            if told == Told::Folded {
+            if told == FoldDecision::Folded {
                 return Ok(());
             }
         }
@@ -277,7 +277,7 @@ impl LineOutput {
         }
         let (mut written, mut is_dirty) = (Ok(()), false);
         if let Some(fold) = fold {
-            fold.due(now, &mut |folded| {
+            fold.flush_idle(now, &mut |folded| {
                 is_dirty = true;
                 write_folded(lines, folded, rules, out, &mut written);
             });
@@ -289,14 +289,14 @@ impl LineOutput {
         let Self { out, lines, fold, .. } = self;
         let mut written = Ok(());
         if let Some(fold) = fold {
-            fold.flush(&mut |folded| write_folded(lines, folded, rules, out, &mut written));
+            fold.flush_all(&mut |folded| write_folded(lines, folded, rules, out, &mut written));
         }
         written
     }
 }
 
 /// Writes a folded count, unless an earlier write failed.
-fn write_folded(lines: &mut Lines, folded: Folded<'_>, rules: &RuleSet, out: &mut Sink, written: &mut io::Result<()>) {
+fn write_folded(lines: &mut LiveLines, folded: FoldedRepeats<'_>, rules: &RuleSet, out: &mut Sink, written: &mut io::Result<()>) {
     if written.is_ok() {
         *written = lines.write_folded(&folded, rules, out);
     }

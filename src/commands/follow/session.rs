@@ -10,8 +10,8 @@ use super::output::LiveOutput;
 use super::signals::Signals;
 use crate::alert_sinks::{AlertSinks, SystemdNotifier};
 use crate::alerting::{AlertDetector, AlertSampleRef, ObservedHit};
-use crate::analysis::anonymize::{HitRoom, Privacy};
-use crate::analysis::build::Wanted;
+use crate::analysis::anonymize::{Privacy, RedactionBuffers};
+use crate::analysis::build::RowSelection;
 use crate::analysis::hit::LiveHit;
 use crate::commands::error::CommandError;
 use crate::commands::rule_context::RuleContext;
@@ -20,8 +20,8 @@ use crate::input::tail::Tail;
 use crate::render::TABLE_ROWS;
 use crate::render::live::alert;
 use crate::rules::RuleSet;
-use crate::scan::follow::{Carried, Since, Stream};
-use crate::tui::{Command, LogRow};
+use crate::scan::live::{LiveScan, LiveState, SummaryStart};
+use crate::tui::{LogRow, TuiCommand};
 
 /// The longest wait, because signals are checked between waits.
 const MAX_TIMEOUT: Duration = Duration::from_millis(100);
@@ -59,7 +59,7 @@ pub(super) enum SessionEnd {
 pub(super) struct FollowSession<'a, 'c> {
     runtime: &'a mut FollowRuntime<'c>,
     rule_context: &'a RuleContext,
-    stream: Stream<'a>,
+    stream: LiveScan<'a>,
     /// When all paths are polled again.
     next_full_poll: Instant,
     /// When [`SLOW_INTERVAL`] is over.
@@ -67,14 +67,14 @@ pub(super) struct FollowSession<'a, 'c> {
 }
 
 impl<'a, 'c: 'a> FollowSession<'a, 'c> {
-    pub(super) fn new(runtime: &'a mut FollowRuntime<'c>, rule_context: &'a RuleContext, carried: Carried) -> Self {
+    pub(super) fn new(runtime: &'a mut FollowRuntime<'c>, rule_context: &'a RuleContext, carried: LiveState) -> Self {
         let now = Instant::now();
-        let stream = Stream::new(rule_context.job(&runtime.settings.scan), carried);
+        let stream = LiveScan::new(rule_context.job(&runtime.settings.scan), carried);
         Self { runtime, rule_context, stream, next_full_poll: now, next_slow_poll: now }
     }
 
     /// Runs until a signal arrives or new rules are loaded.
-    pub(super) fn run(mut self) -> Result<(SessionEnd, Carried), CommandError> {
+    pub(super) fn run(mut self) -> Result<(SessionEnd, LiveState), CommandError> {
         let mut batch = EventBatch { all: true, ..EventBatch::default() };
         let mut is_ready = false;
         loop {
@@ -95,7 +95,7 @@ impl<'a, 'c: 'a> FollowSession<'a, 'c> {
             self.housekeeping(now)?;
             if let Some(exit) = self.exit_requested(now, &batch)? {
                 self.stop()?;
-                return Ok((SessionEnd::Stopped(exit), self.stream.into_carried(unix_now())));
+                return Ok((SessionEnd::Stopped(exit), self.stream.into_state(unix_now())));
             }
             if self.runtime.signals.take_summary() {
                 self.summary()?;
@@ -103,7 +103,7 @@ impl<'a, 'c: 'a> FollowSession<'a, 'c> {
             if self.runtime.signals.take_reload()
                 && let Some(rule_context) = self.reload()?
             {
-                return Ok((SessionEnd::Reloaded(rule_context), self.stream.into_carried(unix_now())));
+                return Ok((SessionEnd::Reloaded(rule_context), self.stream.into_state(unix_now())));
             }
             batch = self.runtime.events.wait(if more { Duration::ZERO } else { self.next_timeout() });
         }
@@ -114,7 +114,7 @@ impl<'a, 'c: 'a> FollowSession<'a, 'c> {
         let Self { runtime, stream, .. } = self;
         let named = server_logs::logs(&runtime.settings.scan);
         for log in runtime.tail.logs().filter(|log| log.live) {
-            stream.look_at(log.path, named.iter().any(|path| path == log.path));
+            stream.check_log(log.path, named.iter().any(|path| path == log.path));
         }
         self.print_notices();
     }
@@ -130,18 +130,18 @@ impl<'a, 'c: 'a> FollowSession<'a, 'c> {
         let FollowRuntime { tail, events, output, settings, .. } = &mut *self.runtime;
         let is_full = batch.all || now >= self.next_full_poll;
         if batch.all {
-            tail.wake();
+            tail.force_full_poll();
         }
         if is_full {
             self.next_full_poll = now + settings.poll_interval;
-            tail.look(now, None);
+            tail.poll(now, None);
             if let Some(notice) = events.watch(&tail.folders()) {
                 output.notice(&notice);
             }
         }
         // After a full poll too, because that skips idle logs.
         if !batch.paths.is_empty() {
-            tail.look(now, Some(&batch.paths));
+            tail.poll(now, Some(&batch.paths));
         }
         for notice in tail.notices() {
             output.notice(&format!("{}: {}", notice.path.to_string_lossy(), notice.what));
@@ -150,7 +150,7 @@ impl<'a, 'c: 'a> FollowSession<'a, 'c> {
 
     /// Reads new lines and prints their hits. Returns whether there are more.
     fn read(&mut self, now: Instant) -> Result<bool, CommandError> {
-        if self.runtime.checkpointer.is_on() && self.runtime.tail.has_new() {
+        if self.runtime.checkpointer.is_on() && self.runtime.tail.has_new_generation() {
             // Before the first hit of a log is printed: if the run is killed, the next one prints the hit with the same ID.
             self.runtime.output.flush()?;
             self.save()?;
@@ -164,7 +164,7 @@ impl<'a, 'c: 'a> FollowSession<'a, 'c> {
             }
             checkpointer.mark_dirty();
             let mut each = |live: &LiveHit<'_>| emit_hit(now, live, (&rule_context.rules, privacy), output, detector, sinks);
-            match stream.take(&piece, &mut each) {
+            match stream.process(&piece, &mut each) {
                 Ok(taken) => output.requests(now, taken.requests),
                 Err(error) => failed = Some(error),
             }
@@ -181,7 +181,7 @@ impl<'a, 'c: 'a> FollowSession<'a, 'c> {
         let Self { runtime, stream, rule_context, .. } = self;
         let FollowRuntime { output, detector, sinks, privacy, .. } = &mut **runtime;
         let mut each = |live: &LiveHit<'_>| emit_hit(now, live, (&rule_context.rules, privacy), output, detector, sinks);
-        stream.settle(&mut each).map_err(|error| self.runtime.output.explain(error))
+        stream.regrade_all(&mut each).map_err(|error| self.runtime.output.explain(error))
     }
 
     /// Saves how far the logs were read. All output for these lines must have been flushed.
@@ -218,9 +218,9 @@ impl<'a, 'c: 'a> FollowSession<'a, 'c> {
     fn exit_requested(&mut self, now: Instant, batch: &EventBatch) -> Result<Option<Exit>, CommandError> {
         for &input in &batch.inputs {
             match self.runtime.output.input(input) {
-                Some(Command::Quit) => return Ok(Some(Exit::Success)),
-                Some(Command::Interrupt) => return Ok(Some(Exit::Interrupted)),
-                Some(Command::Redraw) => self.runtime.output.redraw(now)?,
+                Some(TuiCommand::Quit) => return Ok(Some(Exit::Success)),
+                Some(TuiCommand::Interrupt) => return Ok(Some(Exit::Interrupted)),
+                Some(TuiCommand::Redraw) => self.runtime.output.redraw(now)?,
                 None => {}
             }
         }
@@ -245,17 +245,19 @@ impl<'a, 'c: 'a> FollowSession<'a, 'c> {
     fn summary(&mut self) -> Result<(), CommandError> {
         let Self { stream, runtime, .. } = self;
         let most = Some(runtime.settings.scan.top.unwrap_or(TABLE_ROWS));
-        let wanted = Wanted { answered: true, pairs: false, clients: true, paths: true, rules: true, campaigns: false, most };
+        let wanted = RowSelection { answered: true, pairs: false, clients: true, paths: true, rules: true, campaigns: false, most };
         let running = runtime.started.elapsed();
         stream.summary(wanted, |report, since| {
             report.elapsed = running;
             let note = match since {
-                Since::Start => None,
-                Since::Time(Some(time)) => Some(format!("Hits since {}: earlier ones were dropped, to bound memory.", time.rfc3339())),
-                Since::Time(None) => Some("Earlier hits were dropped.".to_owned()),
+                SummaryStart::Start => None,
+                SummaryStart::Time(Some(time)) => {
+                    Some(format!("Hits since {}: earlier ones were dropped, to bound memory.", time.rfc3339()))
+                }
+                SummaryStart::Time(None) => Some("Earlier hits were dropped.".to_owned()),
             };
             let FollowRuntime { output, privacy, settings, .. } = &mut **runtime;
-            privacy.with(report, &[], |report, _| output.summary(report, note.as_deref(), settings.scan.top))
+            privacy.with_redacted(report, &[], |report, _| output.summary(report, note.as_deref(), settings.scan.top))
         })
     }
 
@@ -312,7 +314,7 @@ fn emit_hit(
 ) -> io::Result<()> {
     let hit = &live.hit;
     if live.is_reported() {
-        output.hit(now, &privacy.live(live, &mut HitRoom::default()), rules)?;
+        output.hit(now, &privacy.live(live, &mut RedactionBuffers::default()), rules)?;
     }
     let event = ObservedHit {
         time: hit.time,
@@ -338,7 +340,7 @@ fn emit_hit(
         let raised = privacy.alert(raised);
         let mut json = Vec::new();
         let written = output.alert(&raised, rules).and_then(|()| alert::write_json(&raised, rules, &mut json));
-        sinks.send_alert(raised.severity, &json, &alert::text(&raised, rules));
+        sinks.send_alert(raised.severity, &json, &alert::text_line(&raised, rules));
         if result.is_ok() {
             result = written;
         }

@@ -17,7 +17,7 @@ use self::writer::ReportWriter;
 use super::error::CommandError;
 use super::{Exit, ReportSettings, ReportTask, message, server_logs, signals, stdout};
 use crate::report_store::{Access, ReportStore, Run};
-use crate::state::{KEEP_ABSENT, Ledger, StateError, StateFolder};
+use crate::state::{KEEP_ABSENT, ReportState, StateError, StateFolder};
 
 /// The name of the state file; other commands use other names in the same folder.
 const NAME: &str = "report";
@@ -39,7 +39,7 @@ pub fn run(settings: &ReportSettings) -> Exit {
     };
     done.unwrap_or_else(|error| {
         let exit = error.report();
-        if let CommandError::State(StateError::Held { .. }) = error {
+        if let CommandError::State(StateError::Locked { .. }) = error {
             message::hint("--wait waits for its end");
         }
         exit
@@ -51,7 +51,7 @@ fn report(settings: &ReportSettings) -> Result<Exit, CommandError> {
     let group = settings.group.as_deref().map(group_id).transpose()?;
     let report_run = ReportRun::new(settings, &stop)?;
     let opened = if settings.wait {
-        StateFolder::wait(dir(settings), NAME, settings.state.insecure, stop.flag())
+        StateFolder::open_waiting(dir(settings), NAME, settings.state.insecure, stop.flag())
     } else {
         StateFolder::open(dir(settings), NAME, settings.state.insecure)
     };
@@ -67,7 +67,7 @@ fn report(settings: &ReportSettings) -> Result<Exit, CommandError> {
     if let Some(exit) = stop.exit() {
         return Err(CommandError::ReportStopped(exit));
     }
-    state.logs.forget_absent(run::still_exists, report_run.now(), KEEP_ABSENT);
+    state.logs.drop_absent(run::still_exists, report_run.now(), KEEP_ABSENT);
     let mut writer = ReportWriter::new(&report_run, &increment, &problems, &notes, &state);
     if writer.is_empty() {
         if known.as_ref() != Some(&state) {
@@ -94,8 +94,8 @@ fn report(settings: &ReportSettings) -> Result<Exit, CommandError> {
 }
 
 /// Loads the state of the last run and publishes its folders if that is pending; `None` if the state is discarded.
-fn recover_state(settings: &ReportSettings, folder: &StateFolder, store: &ReportStore) -> Result<Option<Ledger>, CommandError> {
-    let run = |known: &Option<Ledger>| known.as_ref().and_then(|state| state.run.clone());
+fn recover_state(settings: &ReportSettings, folder: &StateFolder, store: &ReportStore) -> Result<Option<ReportState>, CommandError> {
+    let run = |known: &Option<ReportState>| known.as_ref().and_then(|state| state.run.clone());
     if !settings.state.reset {
         let known = folder.load()?;
         store.recover(run(&known).as_ref())?;
@@ -109,8 +109,8 @@ fn recover_state(settings: &ReportSettings, folder: &StateFolder, store: &Report
 }
 
 /// Removes staged folders if the state was not saved. If it was saved after all, the next run publishes them.
-fn rollback(folder: &StateFolder, store: &ReportStore, known: Option<&Ledger>) {
-    if let Ok(there) = folder.load::<Ledger>()
+fn rollback(folder: &StateFolder, store: &ReportStore, known: Option<&ReportState>) {
+    if let Ok(there) = folder.load::<ReportState>()
         && there.as_ref() == known
     {
         // If this fails, the next run does it.
@@ -129,7 +129,8 @@ fn publish(store: &ReportStore, run: &Run, report_run: &ReportRun<'_>) -> Result
 fn dry_run(settings: &ReportSettings) -> Result<Exit, CommandError> {
     let stop = signals::listen();
     let report_run = ReportRun::new(settings, &stop)?;
-    let known: Option<Ledger> = if settings.state.reset { None } else { StateFolder::peek(dir(settings), NAME, settings.state.insecure)? };
+    let known: Option<ReportState> =
+        if settings.state.reset { None } else { StateFolder::peek(dir(settings), NAME, settings.state.insecure)? };
     let mut state = report_run.initial_state(known.as_ref());
     let ReadResult { increment, problems, notes } = report_run.read(known.as_ref(), &mut state);
     if let Some(exit) = stop.exit() {

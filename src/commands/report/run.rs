@@ -21,10 +21,10 @@ use crate::commands::message::{self, sanitized};
 use crate::commands::rule_context::RuleContext;
 use crate::commands::server_logs;
 use crate::commands::signals::StopSignal;
-use crate::input::tail::{First, Options, Tail};
-use crate::scan::increment::{Increment, Part, Reading, increment};
+use crate::input::tail::{StartPosition, Tail, TailOptions};
+use crate::scan::incremental::{IncrementalJob, IncrementalResult, PeriodResult, increment};
 use crate::source::Checkpoint;
-use crate::state::Ledger;
+use crate::state::ReportState;
 use crate::tally::Tally;
 use crate::time::LogTime;
 
@@ -50,7 +50,7 @@ pub(super) struct ReportRun<'a> {
 /// The new lines, counted by period.
 #[derive(Debug)]
 pub(super) struct ReadResult {
-    pub(super) increment: Increment,
+    pub(super) increment: IncrementalResult,
     /// Logs that could not be read, and why.
     pub(super) problems: Vec<(PathBuf, String)>,
     /// Notices about logs, such as truncations.
@@ -103,22 +103,22 @@ impl<'a> ReportRun<'a> {
     }
 
     /// The state of the last run, or a new one.
-    pub(super) fn initial_state(&self, known: Option<&Ledger>) -> Ledger {
-        known.cloned().unwrap_or_else(|| Ledger::new(RandomState::new().hash_one(self.now)))
+    pub(super) fn initial_state(&self, known: Option<&ReportState>) -> ReportState {
+        known.cloned().unwrap_or_else(|| ReportState::new(RandomState::new().hash_one(self.now)))
     }
 
     /// Reads new lines, and records in the state how far the logs were read.
-    pub(super) fn read(&self, known: Option<&Ledger>, state: &mut Ledger) -> ReadResult {
-        let begin = if self.settings.state.from_start { First::Start } else { First::Given };
-        let options = Options { begin, max_line: self.settings.scan.max_line, block: BLOCK };
+    pub(super) fn read(&self, known: Option<&ReportState>, state: &mut ReportState) -> ReadResult {
+        let start = if self.settings.state.from_start { StartPosition::Start } else { StartPosition::ExplicitInputs };
+        let options = TailOptions { start, max_line: self.settings.scan.max_line, block: BLOCK };
         let checkpoints = known.map(|state| state.logs.checkpoints.clone());
         let mut tail = Tail::new(server_logs::existing_logs(&self.settings.scan), options, checkpoints);
         let RuleContext { rules, scope, formats, .. } = &self.rule_context;
         let now = LogTime { utc: self.now.cast_signed(), offset: 0 };
-        let reading = Reading { rules, scope, formats, stop: self.stop.flag(), now, prefix: self.settings.scan.client.prefix };
+        let reading = IncrementalJob { rules, scope, formats, stop: self.stop.flag(), now, prefix: self.settings.scan.client.prefix };
         let mut increment = self.pool.install(|| increment(&mut tail, &reading, self.settings.cut.as_ref()));
         if increment.parts.is_empty() && self.settings.always && self.settings.cut.is_none() {
-            increment.parts.push(Part { period: None, tally: Tally::default(), inputs: Vec::new(), lines: 0 });
+            increment.parts.push(PeriodResult { period: None, tally: Tally::default(), inputs: Vec::new(), lines: 0 });
         }
         state.logs.checkpoints = tail.checkpoints();
         self.record_rules(known, state);
@@ -133,7 +133,7 @@ impl<'a> ReportRun<'a> {
         ReadResult { increment, problems, notes }
     }
 
-    fn record_rules(&self, known: Option<&Ledger>, state: &mut Ledger) {
+    fn record_rules(&self, known: Option<&ReportState>, state: &mut ReportState) {
         let rules = self.rule_context.fingerprint();
         if known.is_some_and(|known| known.logs.rules != rules) && !self.settings.scan.quiet {
             let dir = self.settings.state.dir.as_deref().map(|dir| sanitized(&dir.to_string_lossy())).unwrap_or_default();

@@ -8,22 +8,22 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use super::run::ReportRun;
-use crate::analysis::block_candidates::blocks;
-use crate::analysis::build::{Context, Material, Wanted, build};
-use crate::analysis::merge::{Merged, Whole};
-use crate::analysis::model::{Input, Report};
-use crate::analysis::novelty::{News, news};
+use crate::analysis::block_candidates::block_decisions;
+use crate::analysis::build::{LogAnalysis, ReportInput, RowSelection, build};
+use crate::analysis::merge::{MergedReport, ReportMerger};
+use crate::analysis::model::{InputSummary, Report};
+use crate::analysis::novelty::{NewItem, find_new};
 use crate::analysis::{accuracy, snapshot};
 use crate::commands::common::apps;
 use crate::commands::error::CommandError;
 use crate::finding::Severity;
-use crate::render::mail::{self, Page};
-use crate::render::{By, Format, View, render, write_answered};
+use crate::render::mail::{self, RunSummary};
+use crate::render::{GroupBy, OutputFormat, RenderOptions, render, write_answered};
 use crate::report_store::{ReportStore, StagedFile, Staging, run_folder_name};
 use crate::rules::{AllowList, RuleSet};
-use crate::scan::increment::{Increment, Part};
-use crate::source::SourceText;
-use crate::state::Ledger;
+use crate::scan::incremental::{IncrementalResult, PeriodResult};
+use crate::source::SourceInfo;
+use crate::state::ReportState;
 use crate::tally::Tally;
 use crate::time::Period;
 
@@ -31,16 +31,18 @@ use crate::time::Period;
 const REPORT_FILE: &str = "report.json";
 
 /// The CSV files, and what a row of each is.
-const TABLES: [(&str, By); 4] = [("pairs.csv", By::Pair), ("clients.csv", By::Client), ("paths.csv", By::Path), ("rules.csv", By::Rule)];
+const TABLES: [(&str, GroupBy); 4] =
+    [("pairs.csv", GroupBy::Pair), ("clients.csv", GroupBy::Client), ("paths.csv", GroupBy::Path), ("rules.csv", GroupBy::Rule)];
 
 /// All rows: the files are complete.
-const WANTED: Wanted = Wanted { answered: true, pairs: true, clients: true, paths: true, rules: true, campaigns: true, most: None };
+const WANTED: RowSelection =
+    RowSelection { answered: true, pairs: true, clients: true, paths: true, rules: true, campaigns: true, most: None };
 
 /// The folders of a run.
 pub(super) struct ReportWriter<'r> {
     run: &'r ReportRun<'r>,
-    increment: &'r Increment,
-    parts: Vec<&'r Part>,
+    increment: &'r IncrementalResult,
+    parts: Vec<&'r PeriodResult>,
     problems: &'r [(PathBuf, String)],
     notes: &'r [String],
     /// Nothing was reported before, so everything is new and that is not worth a mail.
@@ -55,8 +57,8 @@ pub(super) struct ReportWriter<'r> {
 struct ReportInputs<'s> {
     rules: &'s RuleSet,
     tally: &'s Tally,
-    texts: &'s [SourceText],
-    inputs: Vec<Input>,
+    texts: &'s [SourceInfo],
+    inputs: Vec<InputSummary>,
     allow: &'s AllowList,
     without_time: u64,
 }
@@ -64,7 +66,7 @@ struct ReportInputs<'s> {
 /// One folder: its name, its content, and notes for the reader.
 struct ReportFolder<'e> {
     name: &'e str,
-    part: &'e Part,
+    part: &'e PeriodResult,
     /// Identifies the run or period in the history of seen keys.
     generation: u32,
     label: String,
@@ -75,10 +77,10 @@ struct ReportFolder<'e> {
 impl<'r> ReportWriter<'r> {
     pub(super) fn new(
         run: &'r ReportRun<'r>,
-        increment: &'r Increment,
+        increment: &'r IncrementalResult,
         problems: &'r [(PathBuf, String)],
         notes: &'r [String],
-        state: &Ledger,
+        state: &ReportState,
     ) -> Self {
         let parts = increment.parts.iter().filter(|part| part.lines > 0 || run.settings.always).collect();
         Self { run, increment, parts, problems, notes, is_first: state.run.is_none(), mail: None, notable: 0 }
@@ -95,7 +97,7 @@ impl<'r> ReportWriter<'r> {
         staging: &mut Staging<'_>,
         store: &ReportStore,
         number: u64,
-        state: &mut Ledger,
+        state: &mut ReportState,
     ) -> Result<(), CommandError> {
         for part in self.parts.clone() {
             let name = part.period.map_or_else(|| run_folder_name(number, self.run.started()), Period::label);
@@ -103,7 +105,7 @@ impl<'r> ReportWriter<'r> {
             staging.folder(&name)?;
             if let Some(merged_report) = self.write_part(&folder, staging, store, state)? {
                 let rules = merged_report.rules.as_ref().unwrap_or(&self.run.rule_context.rules);
-                let Whole { tally, texts, inputs, allow, without_time, .. } = &merged_report;
+                let MergedReport { tally, texts, inputs, allow, without_time, .. } = &merged_report;
                 let report_inputs = ReportInputs { rules, tally, texts, inputs: inputs.clone(), allow, without_time: *without_time };
                 self.with_report(&folder, &report_inputs, WANTED, state, |report, state| {
                     self.write_folder(&folder, staging, report, state).map(drop)
@@ -115,17 +117,17 @@ impl<'r> ReportWriter<'r> {
     }
 
     /// The summaries that a run would write. Writes no file.
-    pub(super) fn pages(&self, state: &mut Ledger) -> Result<Vec<u8>, CommandError> {
+    pub(super) fn pages(&self, state: &mut ReportState) -> Result<Vec<u8>, CommandError> {
         let mut pages = Vec::new();
         for &part in &self.parts {
             let folder = self.folder(part, "(nowhere: this changes nothing)", 0, state);
             let page = self.with_report(&folder, &self.report_inputs(part), WANTED, state, |report, state| {
-                let news = news(report, &mut state.seen, folder.generation, self.run.now().cast_signed());
+                let news = find_new(report, &mut state.seen, folder.generation, self.run.now().cast_signed());
                 let mut page = Vec::new();
                 self.run
                     .privacy
-                    .with(report, &news, |report, news| {
-                        mail::write_page(&self.page(&folder, report, news, &self.notes(&folder, report)), &mut page)
+                    .with_redacted(report, &news, |report, news| {
+                        mail::write_summary(&self.page(&folder, report, news, &self.notes(&folder, report)), &mut page)
                     })
                     .map_err(CommandError::WriteReport)?;
                 Ok(page)
@@ -148,7 +150,7 @@ impl<'r> ReportWriter<'r> {
         Some(mail)
     }
 
-    fn folder<'e>(&self, part: &'e Part, name: &'e str, number: u64, state: &Ledger) -> ReportFolder<'e> {
+    fn folder<'e>(&self, part: &'e PeriodResult, name: &'e str, number: u64, state: &ReportState) -> ReportFolder<'e> {
         // In all reports on a period, the keys first seen in that period are new.
         let generation = part.period.map_or(number, |period| (period.start / 3_600).cast_unsigned()) as u32;
         let label = part.period.map_or_else(|| format!("Run {number}"), Period::label);
@@ -156,8 +158,8 @@ impl<'r> ReportWriter<'r> {
         ReportFolder { name, part, generation, label, path, notes: self.folder_notes(part, state) }
     }
 
-    fn report_inputs(&self, part: &'r Part) -> ReportInputs<'r> {
-        let Increment { texts, without_time, .. } = self.increment;
+    fn report_inputs(&self, part: &'r PeriodResult) -> ReportInputs<'r> {
+        let IncrementalResult { texts, without_time, .. } = self.increment;
         let inputs = part.inputs.clone();
         let rule_context = &self.run.rule_context;
         ReportInputs {
@@ -177,8 +179,8 @@ impl<'r> ReportWriter<'r> {
         folder: &ReportFolder<'_>,
         staging: &mut Staging<'_>,
         store: &ReportStore,
-        state: &mut Ledger,
-    ) -> Result<Option<Whole>, CommandError> {
+        state: &mut ReportState,
+    ) -> Result<Option<MergedReport>, CommandError> {
         let earlier = Self::earlier(folder, store)?;
         let (this, report_inputs) = (&*self, self.report_inputs(folder.part));
         let mail = this.with_report(folder, &report_inputs, WANTED, state, |report, state| {
@@ -187,13 +189,15 @@ impl<'r> ReportWriter<'r> {
             }
             // Keys that an earlier run found in this period were in its mail. The history is a copy, because the merged
             // report updates it.
-            let news = news(report, &mut state.seen.clone(), u32::MAX, this.run.now().cast_signed());
-            this.run.privacy.with(report, &news, |report, news| this.mail_of(&this.page(folder, report, news, &this.notes(folder, report))))
+            let news = find_new(report, &mut state.seen.clone(), u32::MAX, this.run.now().cast_signed());
+            this.run
+                .privacy
+                .with_redacted(report, &news, |report, news| this.mail_of(&this.page(folder, report, news, &this.notes(folder, report))))
         })?;
         // Merged only now, when the rows of this run are freed, to limit memory.
         let sum = |earlier| {
             let merged = this.read(folder, earlier)?;
-            this.with_report(folder, &report_inputs, Wanted::default(), state, |report, _| Self::merge(merged, report, folder))
+            this.with_report(folder, &report_inputs, RowSelection::default(), state, |report, _| Self::merge(merged, report, folder))
         };
         let merged_report = earlier.map(sum).transpose()?;
         self.notable += usize::from(mail.is_some());
@@ -207,18 +211,18 @@ impl<'r> ReportWriter<'r> {
     }
 
     /// Reads that report.
-    fn read(&self, folder: &ReportFolder<'_>, file: File) -> Result<Merged<'r>, CommandError> {
+    fn read(&self, folder: &ReportFolder<'_>, file: File) -> Result<ReportMerger<'r>, CommandError> {
         let rules = &self.run.rule_context.rules;
         let wrong = |what: String| CommandError::Earlier { path: folder.path.join(REPORT_FILE), what };
         let evidence = snapshot::read(BufReader::new(file), rules).map_err(|error| wrong(error.to_string()))?;
-        let mut merged = Merged::new(rules);
+        let mut merged = ReportMerger::new(rules);
         merged.add(evidence).map_err(|error| wrong(error.to_string()))?;
         Ok(merged)
     }
 
-    fn merge(mut merged: Merged<'_>, report: &Report<'_>, folder: &ReportFolder<'_>) -> Result<Whole, CommandError> {
+    fn merge(mut merged: ReportMerger<'_>, report: &Report<'_>, folder: &ReportFolder<'_>) -> Result<MergedReport, CommandError> {
         let wrong = |error: crate::analysis::merge::MergeError| CommandError::Sum { path: folder.path.clone(), what: error.to_string() };
-        merged.add_part(report).map_err(wrong)?;
+        merged.add_report(report).map_err(wrong)?;
         merged.finish(|_| false).map_err(wrong)
     }
 
@@ -228,10 +232,10 @@ impl<'r> ReportWriter<'r> {
         folder: &ReportFolder<'_>,
         staging: &mut Staging<'_>,
         report: &Report<'_>,
-        state: &mut Ledger,
+        state: &mut ReportState,
     ) -> Result<Option<Vec<u8>>, CommandError> {
-        let news = news(report, &mut state.seen, folder.generation, self.run.now().cast_signed());
-        self.run.privacy.with(report, &news, |report, news| self.write_files(folder, staging, report, news))
+        let news = find_new(report, &mut state.seen, folder.generation, self.run.now().cast_signed());
+        self.run.privacy.with_redacted(report, &news, |report, news| self.write_files(folder, staging, report, news))
     }
 
     /// Writes the files, after redaction.
@@ -240,24 +244,24 @@ impl<'r> ReportWriter<'r> {
         folder: &ReportFolder<'_>,
         staging: &mut Staging<'_>,
         report: &Report<'_>,
-        news: &[News<'_>],
+        news: &[NewItem<'_>],
     ) -> Result<Option<Vec<u8>>, CommandError> {
         for (name, by) in TABLES {
-            let view = View { format: Format::Csv, by: Some(by), ..View::default() };
+            let view = RenderOptions { format: OutputFormat::Csv, by: Some(by), ..RenderOptions::default() };
             write_file(staging, name, |out| render(report, &view, out))?;
         }
         write_file(staging, "answered.csv", |out| write_answered(report, out))?;
-        write_file(staging, "new.csv", |out| crate::render::csv::novelty::write_csv(news, out))?;
+        write_file(staging, "new.csv", |out| crate::render::csv::write_novelty(news, out))?;
         let notes = self.notes(folder, report);
         let page = self.page(folder, report, news, &notes);
-        write_file(staging, "summary.txt", |out| mail::write_page(&page, out))?;
-        let view = View { format: Format::Json, ..View::default() };
+        write_file(staging, "summary.txt", |out| mail::write_summary(&page, out))?;
+        let view = RenderOptions { format: OutputFormat::Json, ..RenderOptions::default() };
         write_file(staging, REPORT_FILE, |out| render(report, &view, out))?;
         self.mail_of(&page)
     }
 
-    fn mail_of(&self, page: &Page<'_>) -> Result<Option<Vec<u8>>, CommandError> {
-        if self.run.settings.notify_level.is_none() || !mail::is_due(page) {
+    fn mail_of(&self, page: &RunSummary<'_>) -> Result<Option<Vec<u8>>, CommandError> {
+        if self.run.settings.notify_level.is_none() || !mail::is_notable(page) {
             return Ok(None);
         }
         let mut mail = Vec::new();
@@ -270,13 +274,13 @@ impl<'r> ReportWriter<'r> {
         &self,
         folder: &ReportFolder<'_>,
         report_inputs: &ReportInputs<'_>,
-        wanted: Wanted,
-        state: &mut Ledger,
-        consume: impl FnOnce(&Report<'_>, &mut Ledger) -> Result<R, CommandError> + Send,
+        wanted: RowSelection,
+        state: &mut ReportState,
+        consume: impl FnOnce(&Report<'_>, &mut ReportState) -> Result<R, CommandError> + Send,
     ) -> Result<R, CommandError> {
         let ReportRun { settings, machine, pool, .. } = self.run;
         let apps = apps(&settings.scan.apps, report_inputs.rules)?;
-        let material = Material {
+        let material = ReportInput {
             rules: report_inputs.rules,
             tally: report_inputs.tally,
             texts: report_inputs.texts,
@@ -286,36 +290,42 @@ impl<'r> ReportWriter<'r> {
             allow: report_inputs.allow,
         };
         pool.install(|| {
-            let context = Context::remembering(&material, &state.sites);
-            context.teach(&material, &mut state.sites, self.run.now().cast_signed());
+            let context = LogAnalysis::with_history(&material, &state.sites);
+            context.update_history(&material, &mut state.sites, self.run.now().cast_signed());
             let mut report = build(&material, &context, report_inputs.inputs.clone(), report_inputs.without_time, wanted);
-            report.machine = Some(machine.clone());
+            report.log_host = Some(machine.clone());
             report.prefix = settings.scan.client.prefix;
             report.period = folder.part.period.map(Period::label);
             self.attach_problems(&mut report.inputs);
-            report.blocks = Some(blocks(&report, &material, &self.run.policy(), settings.max_block));
+            report.blocks = Some(block_decisions(&report, &material, &self.run.policy(), settings.max_block));
             consume(&report, state)
         })
     }
 
     /// Removes inputs without lines in this report, and records problems of the others.
-    fn attach_problems(&self, inputs: &mut Vec<Input>) {
+    fn attach_problems(&self, inputs: &mut Vec<InputSummary>) {
         for (path, what) in self.problems {
             let path = path.as_os_str().as_bytes();
             match inputs.iter_mut().find(|input| input.path == path) {
                 Some(input) => input.problem = Some(what.clone()),
-                None => inputs.push(Input { path: path.to_vec(), problem: Some(what.clone()), ..Input::default() }),
+                None => inputs.push(InputSummary { path: path.to_vec(), problem: Some(what.clone()), ..InputSummary::default() }),
             }
         }
         inputs.retain(|input| input.lines > 0 || input.problem.is_some());
     }
 
-    fn page<'p>(&'p self, folder: &'p ReportFolder<'_>, report: &'p Report<'p>, news: &'p [News<'p>], notes: &'p [String]) -> Page<'p> {
-        Page {
+    fn page<'p>(
+        &'p self,
+        folder: &'p ReportFolder<'_>,
+        report: &'p Report<'p>,
+        news: &'p [NewItem<'p>],
+        notes: &'p [String],
+    ) -> RunSummary<'p> {
+        RunSummary {
             report,
             news,
             label: &folder.label,
-            machine: Some(&self.run.machine),
+            host: Some(&self.run.machine),
             is_first: self.is_first,
             folder: &folder.path,
             notes,
@@ -325,12 +335,12 @@ impl<'r> ReportWriter<'r> {
 
     /// All notes for the reader of a report.
     fn notes(&self, folder: &ReportFolder<'_>, report: &Report<'_>) -> Vec<String> {
-        let of_report = report.approximate.as_ref().map(accuracy::sentence).into_iter().chain(self.run.privacy.note());
+        let of_report = report.approximate.as_ref().map(accuracy::accuracy_note).into_iter().chain(self.run.privacy.note());
         folder.notes.iter().cloned().chain(of_report).collect()
     }
 
     /// Notes for the reader of a folder.
-    fn folder_notes(&self, part: &Part, state: &Ledger) -> Vec<String> {
+    fn folder_notes(&self, part: &PeriodResult, state: &ReportState) -> Vec<String> {
         let mut notes = self.notes.to_vec();
         let newest = state.newest_period.as_deref().and_then(Period::parse);
         if let (Some(period), Some(newest)) = (part.period, newest)
@@ -343,7 +353,7 @@ impl<'r> ReportWriter<'r> {
 }
 
 /// Records the newest period.
-fn update_newest_period(part: &Part, state: &mut Ledger) {
+fn update_newest_period(part: &PeriodResult, state: &mut ReportState) {
     let newest = state.newest_period.as_deref().and_then(Period::parse);
     if let Some(period) = part.period.filter(|period| newest.is_none_or(|newest| newest < *period)) {
         state.newest_period = Some(period.label());

@@ -120,7 +120,7 @@ fn draft(options: &AddOptions, paths: Vec<String>, existing: Option<&str>, rules
     let mut draft = Draft::new(id, &title, &options.class, options.severity);
     draft.paths = paths;
     plain::with_cases(&mut draft);
-    draft.hits.push(Example { request: draft.hits[0].request.clone(), status: Some(200), ..Example::default() });
+    draft.must_match.push(Example { request: draft.must_match[0].request.clone(), status: Some(200), ..Example::default() });
     Ok(draft)
 }
 

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use super::super::message::sanitized;
 use super::super::{Exit, message, stdout};
 use super::{CaseRunner, pluralize, with_rules};
-use crate::redact::sanitize::text;
+use crate::redact::sanitize::escape;
 use crate::rules::lint::Lint;
 use crate::rules::{Case, Rule, RuleChoice};
 
@@ -33,55 +33,55 @@ pub fn lint(choice: &RuleChoice) -> Exit {
     }
 }
 
-/// Runs the cases of the selected rules. Missing cases are an error in built-in rules, and a notice in others.
+/// Runs the cases of the selected rules. A built-in rule without cases is an error, another one a notice.
 #[must_use]
 pub fn test(choice: &RuleChoice) -> Exit {
     with_rules(choice, |rules| {
         let (mut cases, mut wrong, mut bare) = (0, Vec::new(), Vec::new());
         let mut runner = CaseRunner::new(rules);
         for (number, rule) in rules.rules().iter().enumerate() {
-            if rule.hits.is_empty() || rule.misses.is_empty() {
+            if rule.must_match.is_empty() || rule.must_not_match.is_empty() {
                 bare.push(rule);
             }
-            for (case, expected) in rule.hits.iter().map(|c| (c, true)).chain(rule.misses.iter().map(|c| (c, false))) {
+            for (case, expected) in rule.must_match.iter().map(|c| (c, true)).chain(rule.must_not_match.iter().map(|c| (c, false))) {
                 cases += 1;
                 if runner.matched(case).iter().any(|id| usize::from(id.0) == number) != expected {
-                    wrong.push(complaint(rule, case, expected));
+                    wrong.push(failure(rule, case, expected));
                 }
             }
         }
         let is_builtin = !choice.no_builtin;
         for rule in bare {
-            let (lacks, shows) = if rule.hits.is_empty() { ("hits", "finds") } else { ("misses", "leaves alone") };
+            let (key, untested) = if rule.must_match.is_empty() { ("must_match", "matches") } else { ("must_not_match", "leaves alone") };
             if is_builtin {
-                wrong.push(format!("{}: has no {lacks}", rule.id));
+                wrong.push(format!("{}: has no {key} cases", rule.id));
             } else {
-                message::notice(&format!("{}: has no {lacks}, so no case shows what it {shows}; add two of each", rule.id));
+                message::notice(&format!("{}: has no {key} cases, so what it {untested} is not tested; give it two of each kind", rule.id));
             }
         }
-        for complaint in &wrong {
-            message::error(complaint);
+        for failure in &wrong {
+            message::error(failure);
         }
         if wrong.is_empty() {
             return stdout::print(
-                format!("{}, {}: all pass\n", pluralize(rules.rules().len(), "rule"), pluralize(cases, "case")).as_bytes(),
+                format!("{}, {}: all passed\n", pluralize(rules.rules().len(), "rule"), pluralize(cases, "case")).as_bytes(),
             );
         }
-        message::hint("a hit must match its rule and a miss must not; mend the rule or the case");
+        message::hint("a rule must match its must_match cases and none of its must_not_match cases; fix the rule or the case");
         Exit::Usage
     })
 }
 
-fn complaint(rule: &Rule, case: &Case, expected: bool) -> String {
-    let request = text(case.request.as_bytes());
+fn failure(rule: &Rule, case: &Case, expected: bool) -> String {
+    let request = escape(case.request.as_bytes());
     let mut what = if expected {
-        format!("{}: does not match its hit '{request}'", rule.id)
+        format!("{}: does not match its must_match case '{request}'", rule.id)
     } else {
-        format!("{}: matches its miss '{request}'", rule.id)
+        format!("{}: matches its must_not_match case '{request}'", rule.id)
     };
     for (name, header) in [("user agent", &case.user_agent), ("referer", &case.referer)] {
         if let Some(header) = header {
-            let _ = write!(what, ", {name} '{}'", text(header.as_bytes()));
+            let _ = write!(what, ", {name} '{}'", escape(header.as_bytes()));
         }
     }
     what

@@ -152,18 +152,18 @@ fn with_passing_cases(mut drafts: Vec<Draft>) -> Result<Vec<Draft>, Exit> {
     let mut runner = CaseRunner::new(&rules);
     for draft in &mut drafts {
         let Some(&number) = numbers.get(draft.id.as_str()) else { continue };
-        retain_passing(&mut draft.hits, &cases(&rules, number, true), number, true, &mut runner);
-        retain_passing(&mut draft.misses, &cases(&rules, number, false), number, false, &mut runner);
-        if draft.hits.is_empty() {
-            message::warning(&format!("{}: no request was found that shows what it matches; add cases that it must match", draft.id));
+        retain_passing(&mut draft.must_match, &cases(&rules, number, true), number, true, &mut runner);
+        retain_passing(&mut draft.must_not_match, &cases(&rules, number, false), number, false, &mut runner);
+        if draft.must_match.is_empty() {
+            message::warning(&format!("{}: no request was found that it matches; add cases that it must_match cases", draft.id));
         }
     }
     Ok(drafts)
 }
 
-fn cases(rules: &RuleSet, number: usize, hits: bool) -> Vec<Case> {
+fn cases(rules: &RuleSet, number: usize, must_match: bool) -> Vec<Case> {
     let rule = rules.rule(RuleId(number as u16));
-    if hits { rule.hits.clone() } else { rule.misses.clone() }
+    if must_match { rule.must_match.clone() } else { rule.must_not_match.clone() }
 }
 
 fn retain_passing(examples: &mut Vec<Example>, cases: &[Case], number: usize, expected: bool, runner: &mut CaseRunner<'_>) {

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::super::{Exit, stdout};
 use super::{find_rule, with_rules};
-use crate::redact::sanitize::text;
+use crate::redact::sanitize::escape;
 use crate::rules::{Answer, Case, Rule, RuleChoice, written};
 
 /// Lists the selected rules, or those of one class.
@@ -19,7 +19,7 @@ pub fn list(choice: &RuleChoice, class: Option<&str>) -> Exit {
         let mut out = String::new();
         for rule in rules.rules().iter().filter(options) {
             let window = rule.window.map(|window| format!(" (at {window})")).unwrap_or_default();
-            let title = text(rule.title.as_bytes());
+            let title = escape(rule.title.as_bytes());
             let _ = writeln!(out, "{:id$}  {:class$}  {:8}  {title}{window}", rule.id, rule.class, rule.severity);
         }
         stdout::print(out.as_bytes())
@@ -42,7 +42,7 @@ fn page(rule: &Rule, written: Option<&str>) -> String {
         Answer::Inconclusive => "a 2xx means nothing",
     };
     let cwe: Vec<_> = rule.cwe.iter().map(|n| format!("CWE-{n}")).collect();
-    let mut out = format!("{}\n  {}\n\n", rule.id, text(rule.title.as_bytes()));
+    let mut out = format!("{}\n  {}\n\n", rule.id, escape(rule.title.as_bytes()));
     let facts = [
         ("class", rule.class.clone()),
         ("severity", rule.severity.to_string()),
@@ -53,12 +53,12 @@ fn page(rule: &Rule, written: Option<&str>) -> String {
         ("att&ck", rule.attack.join(", ")),
     ];
     for (name, fact) in facts.iter().filter(|(_, fact)| !fact.is_empty()) {
-        let _ = writeln!(out, "  {name:9} {}", text(fact.as_bytes()));
+        let _ = writeln!(out, "  {name:9} {}", escape(fact.as_bytes()));
     }
     if let Some(table) = written {
         let _ = writeln!(out, "\n  as written");
         for line in table.lines() {
-            let _ = writeln!(out, "    {}", text(line.as_bytes()));
+            let _ = writeln!(out, "    {}", escape(line.as_bytes()));
         }
         return out;
     }
@@ -66,14 +66,14 @@ fn page(rule: &Rule, written: Option<&str>) -> String {
     for (name, lines) in [
         ("references", rule.references.clone()),
         ("false positives", rule.false_positives.clone()),
-        ("hits", cases(&rule.hits)),
-        ("misses", cases(&rule.misses)),
+        ("must_match", cases(&rule.must_match)),
+        ("must_not_match", cases(&rule.must_not_match)),
     ] {
         if !lines.is_empty() {
             let _ = writeln!(out, "\n  {name}");
         }
         for line in lines {
-            let _ = writeln!(out, "    {}", text(line.as_bytes()));
+            let _ = writeln!(out, "    {}", escape(line.as_bytes()));
         }
     }
     out

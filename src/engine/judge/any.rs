@@ -5,17 +5,17 @@ use super::{AHEAD, BATCH, Judge, Request, fetch_ahead, map_ahead};
 use crate::engine::Scratch;
 use crate::engine::index::BLOCK;
 use crate::finding::Findings;
-use crate::formats::hole::nuls_within;
-use crate::formats::transcriber::{Course, Read, Transcriber};
-use crate::formats::{Formats, Frame, Header, LogFormat, Sheet};
+use crate::formats::bytes::nuls_within;
+use crate::formats::reader::{LineContext, LineKind, LogReader};
+use crate::formats::{Formats, Frame, FrameBuffer, LogFormat, W3cHeader};
 
 /// Who reads lines that the engine does not, and what it keeps between blocks.
 struct Reader<'r, 'f> {
-    transcriber: &'r mut Transcriber,
-    course: &'r Course<'f>,
+    log_reader: &'r mut LogReader,
+    context: &'r LineContext<'f>,
     /// The columns in force.
-    header: Header,
-    sheet: Sheet,
+    header: W3cHeader,
+    buffer: FrameBuffer,
     /// Lines of each format.
     read: Counts,
 }
@@ -24,11 +24,11 @@ struct Reader<'r, 'f> {
 struct Counts([u64; 256]);
 
 impl Judge<'_> {
-    /// Judges whole lines of any format; the last one may lack its newline.
+    /// Judges rewritten_line lines of any format; the last one may lack its newline.
     #[must_use]
-    pub fn judge_any(&self, lines: &[u8], course: &Course<'_>, transcriber: &mut Transcriber, scratch: &mut Scratch) -> Findings {
-        let sheet = std::mem::take(&mut scratch.sheet);
-        let mut reader = Reader { transcriber, course, header: course.header.clone(), sheet, read: Counts([0; 256]) };
+    pub fn judge_any(&self, lines: &[u8], context: &LineContext<'_>, log_reader: &mut LogReader, scratch: &mut Scratch) -> Findings {
+        let buffer = std::mem::take(&mut scratch.sheet);
+        let mut reader = Reader { log_reader, context, header: context.header.clone(), buffer, read: Counts([0; 256]) };
         let mut findings = scratch.findings();
         let mut index = std::mem::take(&mut scratch.index);
         let mut start = 0;
@@ -47,9 +47,9 @@ impl Judge<'_> {
             }
         }
         findings.times = std::mem::take(&mut scratch.span).ends();
-        reader.read.tell(course.formats, &mut findings);
+        reader.read.tell(context.formats, &mut findings);
         scratch.index = index;
-        scratch.sheet = reader.sheet;
+        scratch.sheet = reader.buffer;
         findings
     }
 
@@ -62,29 +62,29 @@ impl Judge<'_> {
         scratch: &mut Scratch,
         findings: &mut Findings,
     ) {
-        let Reader { transcriber, course, header, sheet, read } = reader;
-        sheet.clear();
+        let Reader { log_reader, context, header, buffer, read } = reader;
+        buffer.clear();
         for line in lines.clone() {
             before_each(line);
-            transcriber.see(line.text, course, header, |from| line.quotes.first(line.text, from), sheet);
+            log_reader.read_into(line.text, context, header, |from| line.quotes.first(line.text, from), buffer);
         }
         let mut batch = Vec::with_capacity(BATCH);
-        for (number, (line, seen)) in lines.zip(sheet.read()).enumerate() {
+        for (number, (line, seen)) in lines.zip(buffer.read()).enumerate() {
             match seen {
-                Read::AsIs => self.take(line, &mut batch, scratch, findings),
-                Read::Own => skip(line, findings),
-                Read::As(_) | Read::WithoutClient => {
-                    let format = if let Some(frame) = sheet.frame(number, line.text) {
+                LineKind::AsIs => self.take(line, &mut batch, scratch, findings),
+                LineKind::Directive => skip(line, findings),
+                LineKind::As(_) | LineKind::WithoutClient => {
+                    let format = if let Some(frame) = buffer.frame(number, line.text) {
                         self.take_frame(line, frame, None, &mut batch, scratch, findings)
                     } else {
-                        self.take_written(line, sheet.whole(number).unwrap_or_default(), &mut batch, scratch, findings)
+                        self.take_written(line, buffer.rewritten_line(number).unwrap_or_default(), &mut batch, scratch, findings)
                     };
                     // What stood behind a prefix is of the engine's own formats, and counted as such.
                     match seen {
-                        Read::As(id) if usize::from(id.0) >= LogFormat::ALL.len() => read.0[usize::from(id.0)] += 1,
+                        LineKind::As(id) if usize::from(id.0) >= LogFormat::ALL.len() => read.0[usize::from(id.0)] += 1,
                         _ => findings.lines.parsed[format as usize] += 1,
                     }
-                    findings.lines.without_client += u64::from(*seen == Read::WithoutClient);
+                    findings.lines.without_client += u64::from(*seen == LineKind::WithoutClient);
                 }
             }
         }

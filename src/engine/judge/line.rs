@@ -4,7 +4,7 @@ use memchr::memchr;
 
 use crate::engine::index::{Index, Quotes};
 use crate::finding::{Findings, Hit};
-use crate::formats::hole::leading_nuls;
+use crate::formats::bytes::leading_nuls;
 
 /// A line, not looked at yet.
 #[derive(Clone, Copy)]

@@ -9,7 +9,7 @@ use crate::engine::scratch::Reading;
 use crate::engine::{Scratch, Verdict, unlisted};
 use crate::finding::{Findings, Hit, RuleId, Severity, Sign, Unlisted, Windows};
 use crate::fingerprint::Fingerprint;
-use crate::formats::{Frame, canonical};
+use crate::formats::{Frame, clf_writer};
 use crate::names::Names;
 use crate::record::{Outcome, RequestLine};
 use crate::rules::By;
@@ -74,7 +74,7 @@ impl Judge<'_> {
         let mut written = std::mem::take(&mut scratch.line);
         let text = line.unwrap_or_else(|| {
             written.clear();
-            canonical::write_frame(frame, &mut written);
+            clf_writer::write_frame(frame, &mut written);
             &written
         });
         self.keep(hit, reading, verdict.path, (text, frame.host), agent, scratch, findings);

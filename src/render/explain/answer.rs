@@ -2,20 +2,20 @@
 
 use std::io::{self, Write};
 
-use super::page::Page;
-use crate::analysis::path_answer::{Alike, Graded, GradedAnswer};
+use super::page::ExplainPage;
+use crate::analysis::path_answer::{GradeResult, GradedAnswer, SimilarAnswer};
 use crate::number::{counted, grouped};
-use crate::redact::mask::shown;
+use crate::redact::mask::redacted;
 use crate::render::grades::{sizes, why};
 use crate::render::style::{DIM, WARNING};
 use crate::soft_404::Answer;
 
 /// Why there is no grade, in a sentence.
-pub(crate) fn ungraded(answer: &Graded) -> Option<&'static str> {
+pub(crate) fn ungraded(answer: &GradeResult) -> Option<&'static str> {
     match answer {
-        Graded::Known(_) => None,
-        Graded::NeedsLog => Some("The grade of the answer depends on the whole log; --in LOG names it."),
-        Graded::Ordinary => Some(
+        GradeResult::Known(_) => None,
+        GradeResult::NeedsLog => Some("The grade of the answer depends on the whole log; --in LOG names it."),
+        GradeResult::Ordinary => Some(
             "The answer has no grade: in this log no rule stands that exposes something. The site runs an app whose page this is, \
              or the client does not meet the condition of the rule.",
         ),
@@ -23,14 +23,14 @@ pub(crate) fn ungraded(answer: &Graded) -> Option<&'static str> {
 }
 
 /// Writes the section.
-pub(crate) fn write<W: Write>(answer: &Graded, page: &mut Page<'_, W>) -> io::Result<()> {
+pub(crate) fn write<W: Write>(answer: &GradeResult, page: &mut ExplainPage<'_, W>) -> io::Result<()> {
     page.heading("ANSWER")?;
     if let Some(sentence) = ungraded(answer) {
-        return page.text(2, if matches!(answer, Graded::NeedsLog) { WARNING } else { DIM }, sentence);
+        return page.text(2, if matches!(answer, GradeResult::NeedsLog) { WARNING } else { DIM }, sentence);
     }
     match answer {
-        Graded::Known(answer) => page.rows(&rows(answer)),
-        Graded::NeedsLog | Graded::Ordinary => Ok(()),
+        GradeResult::Known(answer) => page.rows(&rows(answer)),
+        GradeResult::NeedsLog | GradeResult::Ordinary => Ok(()),
     }
 }
 
@@ -45,7 +45,7 @@ fn rows(answer: &GradedAnswer) -> Vec<(String, String)> {
     [
         row("grade", format!("{}: {}", grade.as_str().replace('_', " "), meaning(grade))),
         row("reason", why(&answer.detail)),
-        row("site", format!("{}: {}", shown(&answer.site), probed(answer))),
+        row("site", format!("{}: {}", redacted(&answer.site), probed(answer))),
         anything,
         (!answer.home_sizes.is_empty()).then(|| row("home page", sizes(&answer.home_sizes))).flatten(),
         (!answer.get_sizes.is_empty()).then(|| row("GET", format!("got {} for this path", sizes(&answer.get_sizes)))).flatten(),
@@ -74,10 +74,10 @@ fn probed(answer: &GradedAnswer) -> String {
     }
 }
 
-fn alike(paths: &[Alike]) -> String {
-    let path = |one: &Alike| {
-        let host = one.host.as_deref().map(shown).unwrap_or_default();
-        format!("{host}{} ({})", shown(&one.path), counted(one.bytes, "byte", "bytes"))
+fn alike(paths: &[SimilarAnswer]) -> String {
+    let path = |one: &SimilarAnswer| {
+        let host = one.host.as_deref().map(redacted).unwrap_or_default();
+        format!("{host}{} ({})", redacted(&one.path), counted(one.bytes, "byte", "bytes"))
     };
     paths.iter().map(path).collect::<Vec<_>>().join(", ")
 }
@@ -118,7 +118,7 @@ mod tests {
                 "GET | was refused for this path: 403, 404",
             ]
         );
-        assert_eq!(ungraded(&Graded::Known(Box::new(answer))), None);
-        assert!(ungraded(&Graded::NeedsLog).is_some_and(|sentence| sentence.contains("--in LOG")));
+        assert_eq!(ungraded(&GradeResult::Known(Box::new(answer))), None);
+        assert!(ungraded(&GradeResult::NeedsLog).is_some_and(|sentence| sentence.contains("--in LOG")));
     }
 }

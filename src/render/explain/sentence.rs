@@ -1,17 +1,17 @@
 //! What a rule asks for and whether it got it, as sentences.
 
-use super::Subject;
+use super::ExplainedRequest;
 use crate::engine::explain::{Account, RereadAs, Withheld, literal};
 use crate::finding::RuleId;
 use crate::normalize::Reading;
-use crate::redact::sanitize::text;
+use crate::redact::sanitize::escape;
 use crate::rules::{Asks, Check, Field, RuleSet, Shape, Span, View, bit};
 
 /// Literals that a sentence lists.
 const LISTED: usize = 6;
 
 /// The name of a view within a sentence.
-pub(crate) fn name(view: View) -> &'static str {
+pub(crate) fn view_name(view: View) -> &'static str {
     match view {
         View::Field(Field::Path) => "path",
         View::Resolved => "resolved path",
@@ -39,7 +39,7 @@ pub(crate) fn topic(asks: &Asks<'_>) -> &'static str {
 }
 
 /// What the request says to a check.
-pub(crate) fn of(check: &Check<'_>, account: &Account<'_>, subject: &Subject<'_>) -> String {
+pub(crate) fn check(check: &Check<'_>, account: &Account<'_>, subject: &ExplainedRequest<'_>) -> String {
     let method = shown_method(subject);
     match (check.asks, check.holds) {
         (Asks::Literal(kind), true) => present(kind, account, subject),
@@ -47,30 +47,32 @@ pub(crate) fn of(check: &Check<'_>, account: &Account<'_>, subject: &Subject<'_>
         (Asks::Literal(kind), false) => absent(kind, account, subject),
         (Asks::Word(fields), false) => absent(fields, account, subject),
         (Asks::Method(methods), holds) => {
-            format!("method is {method}{}", unless(holds, &format!(", not {}", one_of(methods.iter().map(|m| text(m).into_owned())))))
+            format!("method is {method}{}", if_fails(holds, &format!(", not {}", one_of(methods.iter().map(|m| escape(m).into_owned())))))
         }
         (Asks::Status(statuses), holds) => {
             let wanted = one_of(statuses.iter().map(u16::to_string));
             match subject.record.status {
-                Some(status) => format!("status is {status}{}", unless(holds, &format!(", not {wanted}"))),
+                Some(status) => format!("status is {status}{}", if_fails(holds, &format!(", not {wanted}"))),
                 None => format!("there is no status, and the rule asks for {wanted}"),
             }
         }
         (Asks::Shape(shape), holds) => format!("the request {} {}", if holds { "is" } else { "is not" }, shape_name(shape)),
         (Asks::Glob(glob), holds) => {
-            format!("the {} {} {}", subject.name(View::Resolved), if holds { "fits" } else { "does not fit" }, shown(glob))
+            format!("the {} {} {}", subject.name(View::Resolved), if holds { "fits" } else { "does not fit" }, single_line_regex(glob))
         }
-        (Asks::Regex(regex, fields), false) => format!("the regex matches nothing in the {}: {}", fields_of(fields), shown(regex)),
-        (Asks::Regex(regex, _), true) => format!("{}: {}", matched(check.found.as_ref(), subject), shown(regex)),
+        (Asks::Regex(regex, fields), false) => {
+            format!("the regex matches nothing in the {}: {}", fields_of(fields), single_line_regex(regex))
+        }
+        (Asks::Regex(regex, _), true) => format!("{}: {}", matched(check.found.as_ref(), subject), single_line_regex(regex)),
         (Asks::Not(_, _), false) => {
-            format!("excused by unless: {}", check.found.as_ref().map(|span| stands(span, subject)).unwrap_or_default())
+            format!("excused by unless: {}", check.found.as_ref().map(|span| located(span, subject)).unwrap_or_default())
         }
-        (Asks::Not(regex, fields), true) => format!("nothing in the {} excuses it: {}", fields_of(fields), shown(regex)),
+        (Asks::Not(regex, fields), true) => format!("nothing in the {} excuses it: {}", fields_of(fields), single_line_regex(regex)),
     }
 }
 
 /// How a text was read again.
-pub(crate) fn reading(reading: RereadAs) -> &'static str {
+pub(crate) fn reread_as(reading: RereadAs) -> &'static str {
     let reading = match reading {
         RereadAs::Fragment => return "# as a byte of the path",
         RereadAs::Run(reading) => reading,
@@ -106,14 +108,14 @@ pub(crate) fn withheld(reason: Withheld, rule: RuleId, rules: &RuleSet) -> Strin
 }
 
 /// The literals of a rule that stand where they must, each once: `'/.env' stands in the path`.
-pub(crate) fn seen(account: &Account<'_>, subject: &Subject<'_>) -> String {
+pub(crate) fn seen(account: &Account<'_>, subject: &ExplainedRequest<'_>) -> String {
     present(u16::MAX, account, subject)
 }
 
-fn present(kinds: u16, account: &Account<'_>, subject: &Subject<'_>) -> String {
+fn present(kinds: u16, account: &Account<'_>, subject: &ExplainedRequest<'_>) -> String {
     let mut places = Vec::new();
     for seen in account.seen.iter().filter(|seen| seen.counts && seen.wanted & kinds != 0) {
-        let place = stands(&seen.span, subject);
+        let place = located(&seen.span, subject);
         if !places.contains(&place) {
             places.push(place);
         }
@@ -127,7 +129,7 @@ fn present(kinds: u16, account: &Account<'_>, subject: &Subject<'_>) -> String {
 }
 
 /// Why no literal of these kinds counts: one stands in the wrong place, or none is there.
-fn absent(kinds: u16, account: &Account<'_>, subject: &Subject<'_>) -> String {
+fn absent(kinds: u16, account: &Account<'_>, subject: &ExplainedRequest<'_>) -> String {
     let misplaced = account.seen.iter().filter(|seen| !seen.counts && seen.wanted & kinds != 0);
     // Of several views that show the same bytes, the one that says most about the place.
     let telling = |view| match view {
@@ -138,21 +140,21 @@ fn absent(kinds: u16, account: &Account<'_>, subject: &Subject<'_>) -> String {
     };
     let nearest = misplaced.max_by_key(|seen| (seen.span.range.len(), telling(seen.span.view)));
     if let Some(seen) = nearest {
-        return format!("{}, {}", stands(&seen.span, subject), but(kinds, seen.span.view, subject.name(View::Resolved)));
+        return format!("{}, {}", located(&seen.span, subject), misplaced_because(kinds, seen.span.view, subject.name(View::Resolved)));
     }
     let literals = [subject.rules.request_literals(), subject.rules.header_literals()];
     let mut texts: Vec<_> = literals.iter().flat_map(|l| l.of_rule(account.rule.0)).filter(|(_, wanted)| wanted & kinds != 0).collect();
     texts.sort_unstable();
     texts.dedup_by_key(|(text, _)| *text);
     let more = texts.len().saturating_sub(LISTED);
-    let mut listed: Vec<_> = texts.iter().take(LISTED).map(|(literal, _)| format!("'{}'", text(literal))).collect();
+    let mut listed: Vec<_> = texts.iter().take(LISTED).map(|(literal, _)| format!("'{}'", escape(literal))).collect();
     if more > 0 {
         listed.push(format!("or {more} more"));
     }
-    format!("{} {}", nowhere(kinds), listed.join(", "))
+    format!("{} {}", missing(kinds), listed.join(", "))
 }
 
-fn nowhere(kinds: u16) -> String {
+fn missing(kinds: u16) -> String {
     match kinds {
         bit::PATHS => "no segments of the path are".into(),
         bit::SUFFIX => "the path does not end in".into(),
@@ -164,7 +166,7 @@ fn nowhere(kinds: u16) -> String {
 }
 
 /// What is wrong with a literal's place.
-fn but(kinds: u16, view: View, resolved: &str) -> String {
+fn misplaced_because(kinds: u16, view: View, resolved: &str) -> String {
     match (kinds, view) {
         (bit::PATHS, View::Resolved) => "but not as whole segments where the rule looks".into(),
         (bit::SUFFIX, View::Resolved) => "but not at its end".into(),
@@ -176,17 +178,17 @@ fn but(kinds: u16, view: View, resolved: &str) -> String {
     }
 }
 
-fn stands(span: &Span, subject: &Subject<'_>) -> String {
-    format!("'{}' stands in the {}", subject.marked(span.view).text(&span.range), subject.name(span.view))
+fn located(span: &Span, subject: &ExplainedRequest<'_>) -> String {
+    format!("'{}' stands in the {}", subject.annotated(span.view).text(&span.range), subject.name(span.view))
 }
 
-fn matched(span: Option<&Span>, subject: &Subject<'_>) -> String {
-    let told = |span: &Span| format!("matches '{}' in the {}", subject.marked(span.view).text(&span.range), subject.name(span.view));
+fn matched(span: Option<&Span>, subject: &ExplainedRequest<'_>) -> String {
+    let told = |span: &Span| format!("matches '{}' in the {}", subject.annotated(span.view).text(&span.range), subject.name(span.view));
     span.map(told).unwrap_or_default()
 }
 
 fn fields_of(mask: u16) -> String {
-    one_of(Field::ALL.into_iter().filter(|f| mask & bit::of_field(*f) != 0).map(|f| name(View::Field(f)).to_owned()))
+    one_of(Field::ALL.into_iter().filter(|f| mask & bit::of_field(*f) != 0).map(|f| view_name(View::Field(f)).to_owned()))
 }
 
 /// `a, b or c`.
@@ -207,19 +209,19 @@ fn shape_name(shape: Shape) -> &'static str {
     }
 }
 
-fn shown_method(subject: &Subject<'_>) -> String {
+fn shown_method(subject: &ExplainedRequest<'_>) -> String {
     match subject.line.method {
         b"" => "missing".into(),
-        method => text(method).into_owned(),
+        method => escape(method).into_owned(),
     }
 }
 
-fn unless(holds: bool, text: &str) -> &str {
+fn if_fails(holds: bool, text: &str) -> &str {
     if holds { "" } else { text }
 }
 
 /// A regex on one line. Line breaks in one that is written over several mean nothing.
-pub(crate) fn shown(regex: &str) -> String {
+pub(crate) fn single_line_regex(regex: &str) -> String {
     let lines: Vec<_> = if regex.starts_with("(?x)") { regex.split_whitespace().collect() } else { vec![regex] };
-    text(lines.join(" ").as_bytes()).into_owned()
+    escape(lines.join(" ").as_bytes()).into_owned()
 }

@@ -4,10 +4,10 @@ use std::path::Path;
 
 use proptest::prelude::*;
 
-use crate::analysis::block_candidates::blocks;
-use crate::analysis::build::Material;
+use crate::analysis::block_candidates::block_decisions;
+use crate::analysis::build::ReportInput;
 use crate::analysis::fixture;
-use crate::analysis::model::{Campaign, Key, Row};
+use crate::analysis::model::{Campaign, Row, RowKey};
 use crate::block::BlockPolicy;
 use crate::client::Client;
 use crate::render::layout::width;
@@ -24,7 +24,7 @@ fn night() -> Report<'static> {
 
 fn judge(report: &mut Report<'_>, max: Option<usize>) {
     let (tally, allow) = (Tally::default(), AllowList::default());
-    let material = Material {
+    let material = ReportInput {
         rules: report.rule_set,
         tally: &tally,
         texts: &[],
@@ -33,7 +33,7 @@ fn judge(report: &mut Report<'_>, max: Option<usize>) {
         apps: &[],
         allow: &allow,
     };
-    report.blocks = Some(blocks(report, &material, &BlockPolicy::new(&[], &[], &allow), max));
+    report.blocks = Some(block_decisions(report, &material, &BlockPolicy::new(&[], &[], &allow), max));
 }
 
 fn campaign<'a>(report: &Report<'a>) -> Campaign<'a> {
@@ -54,24 +54,30 @@ fn campaign<'a>(report: &Report<'a>) -> Campaign<'a> {
 }
 
 /// What is new: one of two answers, two rules, the campaign, a path and a client.
-fn news<'a>(report: &Report<'a>) -> Vec<News<'a>> {
+fn news<'a>(report: &Report<'a>) -> Vec<NewItem<'a>> {
     let row = &report.pairs[0];
-    let one =
-        |kind, key: &str, severity| News { kind, key: key.to_owned(), severity, hits: 3, first_time: row.first_time, sample: row.sample };
+    let one = |kind, key: &str, severity| NewItem {
+        kind,
+        key: key.to_owned(),
+        severity,
+        hits: 3,
+        first_time: row.first_time,
+        sample: row.sample,
+    };
     vec![
-        one(Kind::Answer, "shop.example/backup/.env", Severity::Critical),
-        one(Kind::Rule, "php/eval-stdin", Severity::High),
-        one(Kind::Rule, "dotfiles/env", Severity::High),
-        one(Kind::Rule, "wordpress/login", Severity::Low),
-        one(Kind::Path, "/backup/.env", Severity::Critical),
-        one(Kind::Client, "198.51.100.23", Severity::Critical),
-        one(Kind::Campaign, "c0ffee01", Severity::High),
+        one(NoveltyKind::Answer, "shop.example/backup/.env", Severity::Critical),
+        one(NoveltyKind::Rule, "php/eval-stdin", Severity::High),
+        one(NoveltyKind::Rule, "dotfiles/env", Severity::High),
+        one(NoveltyKind::Rule, "wordpress/login", Severity::Low),
+        one(NoveltyKind::Path, "/backup/.env", Severity::Critical),
+        one(NoveltyKind::Client, "198.51.100.23", Severity::Critical),
+        one(NoveltyKind::Campaign, "c0ffee01", Severity::High),
     ]
 }
 
-fn page<'a>(report: &'a Report<'a>, news: &'a [News<'a>]) -> Page<'a> {
+fn page<'a>(report: &'a Report<'a>, news: &'a [NewItem<'a>]) -> RunSummary<'a> {
     let folder = Path::new("/srv/reports/000012-20261103T000500Z");
-    Page { report, news, label: "Run 12", machine: Some("web1"), is_first: false, folder, notes: &[], level: Severity::High }
+    RunSummary { report, news, label: "Run 12", host: Some("web1"), is_first: false, folder, notes: &[], level: Severity::High }
 }
 
 fn written(write: impl Fn(&mut Vec<u8>) -> io::Result<()>) -> String {
@@ -80,12 +86,12 @@ fn written(write: impl Fn(&mut Vec<u8>) -> io::Result<()>) -> String {
     String::from_utf8(out).unwrap()
 }
 
-fn mail(page: &Page<'_>) -> String {
+fn mail(page: &RunSummary<'_>) -> String {
     written(|out| write_mail(page, out))
 }
 
-fn summary(page: &Page<'_>) -> String {
-    written(|out| write_page(page, out))
+fn summary(page: &RunSummary<'_>) -> String {
+    written(|out| write_summary(page, out))
 }
 
 #[test]
@@ -94,8 +100,8 @@ fn a_night_with_answers() {
     report.campaigns.push(campaign(&report));
     let news = news(&report);
     let notes = ["112 lines came late and were added to 2026-11-01.".to_owned()];
-    let page = Page { notes: &notes, ..page(&report, &news) };
-    assert!(is_due(&page));
+    let page = RunSummary { notes: &notes, ..page(&report, &news) };
+    assert!(is_notable(&page));
     insta::assert_snapshot!("answered_mail", mail(&page));
     insta::assert_snapshot!("answered_page", summary(&page));
 }
@@ -106,7 +112,7 @@ fn a_night_without_an_answer() {
     report.answered.clear();
     report.totals.answered = 0;
     report.inputs.truncate(1);
-    let news: Vec<_> = news(&report).into_iter().filter(|news| news.kind == Kind::Rule).collect();
+    let news: Vec<_> = news(&report).into_iter().filter(|news| news.kind == NoveltyKind::Rule).collect();
     let page = page(&report, &news);
     insta::assert_snapshot!("refused_mail", mail(&page));
     insta::assert_snapshot!("refused_page", summary(&page));
@@ -116,7 +122,7 @@ fn a_night_without_an_answer() {
 fn a_first_run_calls_nothing_new() {
     let report = night();
     let news = news(&report);
-    let page = Page { is_first: true, machine: None, ..page(&report, &news) };
+    let page = RunSummary { is_first: true, host: None, ..page(&report, &news) };
     insta::assert_snapshot!("first_mail", mail(&page));
     insta::assert_snapshot!("first_page", summary(&page));
 }
@@ -126,7 +132,7 @@ fn nothing_to_tell() {
     let mut report = fixture::empty(fixture::rules());
     judge(&mut report, None);
     let page = page(&report, &[]);
-    assert!(!is_due(&page));
+    assert!(!is_notable(&page));
     insta::assert_snapshot!("quiet_mail", mail(&page));
     insta::assert_snapshot!("quiet_page", summary(&page));
 }
@@ -134,7 +140,7 @@ fn nothing_to_tell() {
 /// Many addresses of few networks, each of which asked three times.
 fn of_networks(report: &mut Report<'static>) {
     let row = report.clients.iter().find(|row| row.paths >= 3).unwrap().clone();
-    let row = |client| Row { key: Key::Client(client), ..row.clone() };
+    let row = |client| Row { key: RowKey::Client(client), ..row.clone() };
     report.clients = (1..=40).map(|n| row(Client::V6(0x2001_0db8_0001_0002 << 64 | n))).collect();
     report.clients.extend((1..=5).map(|n| row(Client::V4(0xc633_6400 + n))));
     report.clients.extend((1..=2).map(|n| row(Client::V4(0xcb00_7100 + n))));
@@ -147,7 +153,7 @@ fn a_network_is_one_line() {
     of_networks(&mut report);
     judge(&mut report, Some(46));
     let notes = ["Counts are bounds: hits of a client may be up to 1,200 more than said.".to_owned()];
-    let page = Page { notes: &notes, ..page(&report, &[]) };
+    let page = RunSummary { notes: &notes, ..page(&report, &[]) };
     insta::assert_snapshot!("networks_mail", mail(&page));
     insta::assert_snapshot!("networks_page", summary(&page));
 }
@@ -158,24 +164,24 @@ fn due_for_answers_and_for_news_that_are_rare() {
     let news = news(&report);
     let due = |report: &Report<'_>, kind, level| {
         let news: Vec<_> = news.iter().filter(|news| news.kind == kind).cloned().collect();
-        is_due(&Page { level, ..page(report, &news) })
+        is_notable(&RunSummary { level, ..page(report, &news) })
     };
-    assert!(due(&report, Kind::Path, Severity::Critical), "an answer, new or not");
+    assert!(due(&report, NoveltyKind::Path, Severity::Critical), "an answer, new or not");
     report.answered.retain(|row| row.severity < Severity::High);
-    assert!(!due(&report, Kind::Path, Severity::High));
-    assert!(!due(&report, Kind::Client, Severity::High));
-    for kind in [Kind::Answer, Kind::Rule, Kind::Campaign] {
+    assert!(!due(&report, NoveltyKind::Path, Severity::High));
+    assert!(!due(&report, NoveltyKind::Client, Severity::High));
+    for kind in [NoveltyKind::Answer, NoveltyKind::Rule, NoveltyKind::Campaign] {
         assert!(due(&report, kind, Severity::High), "{kind:?}");
     }
-    assert!(!due(&report, Kind::Rule, Severity::Critical));
-    assert!(!is_due(&Page { is_first: true, ..page(&report, &news) }), "in a first run all is new");
+    assert!(!due(&report, NoveltyKind::Rule, Severity::Critical));
+    assert!(!is_notable(&RunSummary { is_first: true, ..page(&report, &news) }), "in a first run all is new");
 }
 
 #[test]
 fn the_same_path_of_another_host_is_another_answer() {
     let mut report = night();
-    let Key::Answer(_, path, _) = report.answered[1].key else { unreachable!() };
-    report.answered[1].key = Key::Answer(Some(b"blog.example"), path, b"blog.example");
+    let RowKey::Answer(_, path, _) = report.answered[1].key else { unreachable!() };
+    report.answered[1].key = RowKey::Answer(Some(b"blog.example"), path, b"blog.example");
     let page = page(&report, &[]);
     assert!(mail(&page).contains("shop.example/backup/.env") || mail(&page).contains("shop.example/.git/config"), "{}", mail(&page));
 }
@@ -198,17 +204,17 @@ proptest! {
         (source, folder) in (any::<Vec<u8>>(), any::<String>()),
         host in prop::option::of(hostile()),
         notes in prop::collection::vec(any::<String>(), 0..3),
-        machine in prop::option::of(any::<String>()),
+        report_host in prop::option::of(any::<String>()),
         problem in prop::option::of(any::<String>()),
         (hits, is_first) in (any::<u32>(), any::<bool>()),
     ) {
         let mut report = night();
         for (row, text) in report.answered.iter_mut().zip(&texts) {
-            row.key = Key::Answer(host.as_deref(), text, host.as_deref().unwrap_or(b"access.log"));
+            row.key = RowKey::Answer(host.as_deref(), text, host.as_deref().unwrap_or(b"access.log"));
             row.sample.target = text;
         }
         report.answered.extend(report.answered.clone());
-        report.clients[0].key = Key::Client(Client::Text(&texts[2]));
+        report.clients[0].key = RowKey::Client(Client::Text(&texts[2]));
         report.clients[0].hits = u64::from(hits);
         report.totals.sum.hits = u64::from(hits);
         report.inputs[0].problem = problem;
@@ -218,7 +224,7 @@ proptest! {
         list.networks = u64::MAX;
         report.campaigns = vec![list; 3];
         let news = news(&report);
-        let page = Page { machine: machine.as_deref(), notes: &notes, is_first, folder: Path::new(&folder), ..page(&report, &news) };
+        let page = RunSummary { host: report_host.as_deref(), notes: &notes, is_first, folder: Path::new(&folder), ..page(&report, &news) };
         let (mail, summary) = (mail(&page), summary(&page));
         prop_assert!(mail.lines().count() <= 10, "{mail}");
         for (text, most) in [(&mail, 70), (&summary, 78)] {

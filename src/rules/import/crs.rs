@@ -57,13 +57,13 @@ pub(super) fn rules(stem: &str, text: &str) -> Import {
         let agent = |agent: String| Example { request: "GET /".into(), user_agent: Some(agent), ..Example::default() };
         let ordinary = ["Mozilla/5.0 (X11; Linux x86_64; rv:144.0) Gecko/20100101 Firefox/144.0", "NetNewsWire (RSS Reader)"];
         let sent = shown.map(|word| word.replace('\\', "\\\\"));
-        draft.hits = vec![agent(sent[0].clone()), agent(format!("Mozilla/5.0 {}", sent[1]))];
-        draft.misses = ordinary.map(|name| agent(name.into())).into();
+        draft.must_match = vec![agent(sent[0].clone()), agent(format!("Mozilla/5.0 {}", sent[1]))];
+        draft.must_not_match = ordinary.map(|name| agent(name.into())).into();
         draft.agents = words;
     } else {
         let [first, last] = shown.map(|word| in_query(word));
-        draft.hits = [format!("GET /?q={first}"), format!("GET /index?x=1&q={last}")].map(Example::of).into();
-        draft.misses = ["GET /about", "GET /search?q=red+shoes"].map(|request| Example::of(request.into())).into();
+        draft.must_match = [format!("GET /?q={first}"), format!("GET /index?x=1&q={last}")].map(Example::of).into();
+        draft.must_not_match = ["GET /about", "GET /search?q=red+shoes"].map(|request| Example::of(request.into())).into();
         draft.words = words;
     }
     import.drafts.push(draft);

@@ -206,20 +206,20 @@ fn with_cases(draft: &mut Draft) {
         plain::with_cases(draft);
         return;
     }
-    let mut hits = Vec::new();
+    let mut must_match = Vec::new();
     if draft.fields == ["target"] {
         let target = plain::encoded_but(&draft.words[0], b"/-._~?=&;");
-        hits.extend([target.clone(), format!("{target}x")]);
+        must_match.extend([target.clone(), format!("{target}x")]);
     } else {
         let query = draft.regex.as_ref().map_or(draft.words[0].clone(), |regex| unescaped(regex));
         let query = query.split('&').map(|p| p.split('=').map(in_query).collect::<Vec<_>>().join("=")).collect::<Vec<_>>().join("&");
         let path = draft.paths.first().map_or_else(|| "/".into(), |path| plain::encoded(path));
-        hits.extend([format!("{path}?{query}"), format!("/app{path}?{query}&x=1")]);
-        draft.misses.push(Example::of(format!("{method} {path}?lang=de")));
+        must_match.extend([format!("{path}?{query}"), format!("/app{path}?{query}&x=1")]);
+        draft.must_not_match.push(Example::of(format!("{method} {path}?lang=de")));
     }
-    draft.hits = hits.into_iter().map(|target| Example::of(format!("{method} {target}"))).collect();
-    draft.misses.extend(["GET /about", "GET /search?q=red+shoes"].map(|request| Example::of(request.into())));
-    draft.misses.truncate(2);
+    draft.must_match = must_match.into_iter().map(|target| Example::of(format!("{method} {target}"))).collect();
+    draft.must_not_match.extend(["GET /about", "GET /search?q=red+shoes"].map(|request| Example::of(request.into())));
+    draft.must_not_match.truncate(2);
 }
 
 /// The parameters that a regex was made of.

@@ -174,10 +174,10 @@ proptest! {
         for draft in &import.drafts {
             prop_assert_eq!(&draft.id, "own/list");
             let judge = Judge::of(&import);
-            for hit in &draft.hits {
+            for hit in &draft.must_match {
                 prop_assert!(judge.finds(&hit.request, 404, "-"), "{:?} {:?}", hit, draft.paths);
             }
-            for miss in &draft.misses {
+            for miss in &draft.must_not_match {
                 prop_assert!(!judge.finds(&miss.request, 404, "-"), "{:?} {:?}", miss, draft.paths);
             }
         }

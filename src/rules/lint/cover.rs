@@ -106,7 +106,7 @@ fn by_others(
     }
     let others: BTreeSet<usize> = told.keys().copied().collect();
     let nothing_left = covered == list.of(&rule.definition).len();
-    if nothing_left && covered > 0 && rule.definition.hits.iter().all(|case| !matched(case).is_disjoint(&others)) {
+    if nothing_left && covered > 0 && rule.definition.must_match.iter().all(|case| !matched(case).is_disjoint(&others)) {
         let names: Vec<_> = others.iter().map(|other| id(rules, *other)).collect();
         let what = format!("all it finds is found by {} already", few(names));
         say(rule, Level::Warning, what, "drop it, or say what it adds: a CVE, a higher severity, a narrower case", found);

@@ -6,7 +6,7 @@ use super::super::load::Located;
 use super::super::pattern::Pattern;
 use super::{Complaint, Level, few, say};
 
-/// Hits, and misses, that a rule has at least.
+/// Fewest `must_match` cases, and fewest `must_not_match` cases, of a rule.
 const CASES: usize = 2;
 
 /// The first year of a CVE id.
@@ -82,14 +82,13 @@ fn is_page(text: &str) -> bool {
 }
 
 fn cases(rule: &Located, found: &mut Vec<Complaint>) {
-    let (hits, misses) = (rule.definition.hits.len(), rule.definition.misses.len());
-    if hits >= CASES && misses >= CASES {
+    let (must, must_not) = (rule.definition.must_match.len(), rule.definition.must_not_match.len());
+    if must >= CASES && must_not >= CASES {
         return;
     }
     let level = if rule.is_builtin { Level::Error } else { Level::Warning };
-    let count = |n: usize, word: &str, plural: &str| format!("{n} {}", if n == 1 { word } else { plural });
-    let what = format!("it has {} and {}", count(hits, "hit", "hits"), count(misses, "miss", "misses"));
-    say(rule, level, what, "give it two of each: requests it must match, and ordinary ones that come close", found);
+    let what = format!("it has {must} must_match and {must_not} must_not_match cases");
+    say(rule, level, what, "give it two of each: requests that it must match, and ordinary requests that are similar", found);
 }
 
 fn regex(rule: &Located, found: &mut Vec<Complaint>) {

@@ -95,8 +95,8 @@ fn asked(definition: &Definition) -> Definition {
         list.clear();
     }
     d.cwe.clear();
-    d.hits.clear();
-    d.misses.clear();
+    d.must_match.clear();
+    d.must_not_match.clear();
     d
 }
 

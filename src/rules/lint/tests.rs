@@ -16,7 +16,7 @@ fn said(rules: &str) -> Vec<String> {
 }
 
 fn rule(name: &str, keys: &str) -> String {
-    let cases = "hits = ['GET /1', 'GET /2']\nmisses = ['GET /3', 'GET /4']";
+    let cases = "must_match = ['GET /1', 'GET /2']\nmust_not_match = ['GET /3', 'GET /4']";
     format!("[[rule]]\nid = 'x/{name}'\ntitle = 'T'\nclass = 'panel'\nseverity = 'medium'\n{keys}\n{cases}\n")
 }
 
@@ -83,7 +83,7 @@ fn what_costs_time_on_every_line_is_named() {
 fn form_is_looked_at() {
     let rules = "family = 'y'\n".to_owned()
         + &rule("a", "paths = ['/zz1']\ncve = ['CVE-1']\nattack = ['x']\ncwe = [0]\nreferences = ['owasp']").replace("'T'", "'small.'")
-        + "[[rule]]\nid = 'y/none'\ntitle = ' '\nclass = 'panel'\nseverity = 'low'\nwords = ['zzz']\nregex = 'z*'\nhits = ['GET /zzz']\n";
+        + "[[rule]]\nid = 'y/none'\ntitle = ' '\nclass = 'panel'\nseverity = 'low'\nwords = ['zzz']\nregex = 'z*'\nmust_match = ['GET /zzz']\n";
     let said = said(&rules).join("\n");
     for part in [
         "x/a: the file's family is 'y'",
@@ -92,7 +92,7 @@ fn form_is_looked_at() {
         "cwe: '0'",
         "references: 'owasp'",
         "begins with a small letter",
-        "y/none: it has 1 hit and 0 misses",
+        "y/none: it has 1 must_match and 0 must_not_match cases",
         "y/none: it has no title",
         "matches the empty text",
     ] {

@@ -4,14 +4,14 @@
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-use probewatch::analysis::build::{Context, Material, Wanted, build};
-use probewatch::analysis::model::{Input, Key, Row};
+use probewatch::analysis::build::{LogAnalysis, ReportInput, RowSelection, build};
+use probewatch::analysis::model::{InputSummary, Row, RowKey};
 use probewatch::engine::{Judge, Scope, Scratch};
 use probewatch::finding::Severity;
 use probewatch::rules::{AllowList, RuleChoice, RuleSet, load};
 use probewatch::soft_404::{Answer, Reason};
-use probewatch::source::SourceText;
-use probewatch::tally::{Budget, Place, Tally};
+use probewatch::source::SourceInfo;
+use probewatch::tally::{Budget, LinePosition, Tally};
 use proptest::prelude::*;
 
 use super::generated::{any_log, any_refusing_log};
@@ -27,30 +27,30 @@ const ANSWERED: usize = 10;
 type Grades = BTreeMap<(String, String), (Answer, Reason)>;
 
 /// Scans chunks of `chunk` lines and merges them into `empty`. The text records where the chunks begin.
-fn tally_of(lines: &[String], chunk: usize, empty: Tally) -> (Tally, [SourceText; 1]) {
+fn tally_of(lines: &[String], chunk: usize, empty: Tally) -> (Tally, [SourceInfo; 1]) {
     let scope = Scope::default();
     let judge = Judge::new(&RULES, &scope);
     let (mut whole, mut offset, mut runs) = (empty, 0, Vec::new());
     for part in lines.chunks(chunk) {
         let (text, mut scratch, mut tally) = (part.concat(), Scratch::default(), Tally::default());
-        tally.absorb(&judge.judge(text.as_bytes(), &mut scratch), Place { input: 0, chunk: offset, offset: 0, line: 0 });
-        whole.merge(tally.named(scratch.names));
+        tally.add_findings(&judge.judge(text.as_bytes(), &mut scratch), LinePosition { input: 0, chunk: offset, offset: 0, line: 0 });
+        whole.merge(tally.with_names(scratch.names));
         runs.push((offset, part.len() as u64));
         offset += text.len() as u64;
     }
-    (whole, [SourceText::new(b"access.log".to_vec(), 7, runs)])
+    (whole, [SourceInfo::new(b"access.log".to_vec(), 7, runs)])
 }
 
-fn grades_of((tally, texts): &(Tally, [SourceText; 1])) -> Grades {
+fn grades_of((tally, texts): &(Tally, [SourceInfo; 1])) -> Grades {
     let allow = AllowList::default();
-    let material = Material { rules: &RULES, tally, texts, min_severity: Severity::Info, outcomes: &[], apps: &[], allow: &allow };
-    let context = Context::of(&material);
-    let report = build(&material, &context, vec![Input::default()], 0, Wanted { answered: true, ..Wanted::default() });
+    let material = ReportInput { rules: &RULES, tally, texts, min_severity: Severity::Info, outcomes: &[], apps: &[], allow: &allow };
+    let context = LogAnalysis::new(&material);
+    let report = build(&material, &context, vec![InputSummary::default()], 0, RowSelection { answered: true, ..RowSelection::default() });
     report.answered.iter().chain(&report.uncertain).map(grade_of).collect()
 }
 
 fn grade_of(row: &Row<'_>) -> ((String, String), (Answer, Reason)) {
-    let (Key::Answer(host, path, _), Some(detail)) = (row.key, &row.answer) else { panic!("{row:?}") };
+    let (RowKey::Answer(host, path, _), Some(detail)) = (row.key, &row.answer) else { panic!("{row:?}") };
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     ((text(host.unwrap_or_default()), text(path)), (detail.grade.answer, detail.grade.reason))
 }
@@ -79,16 +79,16 @@ proptest! {
 
     #[test]
     fn evicted_groups_do_not_change_grades(lines in any_log(3..5, 90..140), chunk in 5_usize..60) {
-        let bounded = tally_of(&lines, chunk, Tally::bounded(SMALL));
-        prop_assume!(bounded.0.bound().is_some());
+        let bounded = tally_of(&lines, chunk, Tally::with_budget(SMALL));
+        prop_assume!(bounded.0.error_bound().is_some());
         assert_agree(&grades_of(&bounded), &grades_of(&tally_of(&lines, lines.len(), Tally::default())));
     }
 
     /// Refused requests are evicted first.
     #[test]
     fn answers_that_fit_keep_their_grades(lines in any_refusing_log(3..5, 90..140), chunk in 5_usize..60) {
-        let (bounded, exact) = (tally_of(&lines, chunk, Tally::bounded(SMALL)), tally_of(&lines, lines.len(), Tally::default()));
-        prop_assume!(bounded.0.bound().is_some() && answered(&exact.0) <= ANSWERED);
+        let (bounded, exact) = (tally_of(&lines, chunk, Tally::with_budget(SMALL)), tally_of(&lines, lines.len(), Tally::default()));
+        prop_assume!(bounded.0.error_bound().is_some() && answered(&exact.0) <= ANSWERED);
         prop_assert_eq!(grades_of(&bounded), grades_of(&exact));
     }
 }

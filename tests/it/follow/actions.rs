@@ -25,8 +25,8 @@ class = "misconfig"
 severity = "high"
 paths = ["/door"]
 window = { by = "client", count = 3, within = "60s" }
-hits = []
-misses = []
+must_match = []
+must_not_match = []
 "#;
 
 /// Text that a shell, a terminal, an argument parser or syslog might interpret.

@@ -35,7 +35,7 @@ fn floods(report: &Value) -> BTreeSet<(String, String)> {
 }
 
 fn expected_floods() -> BTreeSet<(String, String)> {
-    ["203.0.113.7", "198.51.100.1"].map(|client| ("flood/log-in".to_owned(), client.to_owned())).into()
+    ["203.0.113.7", "198.51.100.1"].map(|client| ("flood/login".to_owned(), client.to_owned())).into()
 }
 
 #[test]
@@ -44,7 +44,7 @@ fn a_login_flood_is_on_the_first_page() {
     harness.file("access.log", lines().concat());
     let table = harness.run(["scan", "access.log"]);
     let text = table.text();
-    assert!(text.contains("  flood/log-in: 203.0.113.7 sent 64 POST /wp-login.php within 5 minutes\n"), "{text}");
+    assert!(text.contains("  flood/login: 203.0.113.7 sent 64 POST /wp-login.php within 5 minutes\n"), "{text}");
     assert!(text.lines().count() <= 24, "{text}");
     let (_, report) = harness.json(["access.log"]);
     assert_eq!(floods(&report), expected_floods());
@@ -55,15 +55,15 @@ fn a_login_flood_is_on_the_first_page() {
     assert_eq!((&flood["requests"], &flood["minutes"], &flood["floods"]), (&64.into(), &5.into(), &1.into()));
     assert_eq!((&flood["first_minute"], &flood["last_minute"]), (&"2026-11-02T08:00:00+00:00".into(), &"2026-11-02T08:04:00+00:00".into()));
     let rows = harness.run(["scan", "-f", "csv", "--by", "rule", "access.log"]).text();
-    assert!(rows.lines().any(|row| row.starts_with("flood/log-in,default-login,medium,,84,2,")), "{rows}");
+    assert!(rows.lines().any(|row| row.starts_with("flood/login,default-login,medium,,84,2,")), "{rows}");
     let rows = harness.run(["scan", "-f", "csv", "--by", "client", "access.log"]).text();
-    assert!(rows.lines().any(|row| row.starts_with("203.0.113.7,64,") && row.ends_with(",flood/log-in")), "{rows}");
+    assert!(rows.lines().any(|row| row.starts_with("203.0.113.7,64,") && row.ends_with(",flood/login")), "{rows}");
     let hits = harness.run(["scan", "-f", "ndjson", "access.log"]).objects();
     assert_eq!(hits.len(), 84);
     // Requests that another rule reports are reported without a flood too.
     let by_number: Vec<&Value> = hits.iter().filter(|hit| hit["context"] == "flood").collect();
     assert_eq!(by_number.len(), 20);
-    assert!(by_number.iter().all(|hit| hit["client"] == "198.51.100.1" && hit["rules"][0] == "flood/log-in"), "{}", hits[0]);
+    assert!(by_number.iter().all(|hit| hit["client"] == "198.51.100.1" && hit["rules"][0] == "flood/login"), "{}", hits[0]);
     assert_eq!(harness.run(["scan", "--fail-on", "medium", "access.log"]).code, 1);
 }
 
@@ -120,7 +120,7 @@ fn the_summary_of_a_report_lists_floods() {
     harness.file("access.log", lines().concat());
     let run = harness.run(["report", "--out", "out", "--state", "state", "--notify-level", "medium", "access.log"]);
     assert_eq!(run.code, 0, "{}", run.stderr);
-    let sentence = "flood/log-in: 203.0.113.7 sent 64 POST /wp-login.php within 5 minutes";
+    let sentence = "flood/login: 203.0.113.7 sent 64 POST /wp-login.php within 5 minutes";
     assert!(run.text().lines().any(|line| line.starts_with(&sentence[..50])), "{}", run.text());
     let folders = fs::read_dir(harness.path("out")).unwrap().filter_map(Result::ok).map(|entry| entry.path());
     let folder = folders.filter(|path| path.join("summary.txt").exists()).min().unwrap();

@@ -304,7 +304,7 @@ fn leads_to_log(path: &Path) -> bool {
 #[test]
 fn the_disk_holds_all_lines_after_a_rotation() {
     let (harness, mut writer) = stage();
-    let Some(logrotate) = Logrotate::new("the rig with logrotate", &harness, "create\ncompress") else { return };
+    let Some(logrotate) = Logrotate::new("the harness with logrotate", &harness, "create\ncompress") else { return };
     for _ in 0..2 {
         logrotate.rotate();
         writer.reopen();

@@ -54,7 +54,7 @@ pub(super) fn until_stuck(follower: &Follower) {
 fn rules(paths: &str) -> String {
     format!(
         "family = \"t\"\ntitle = \"t\"\n[[rule]]\nid = \"t/door\"\ntitle = \"t\"\nclass = \"misconfig\"\nseverity = \"high\"\n\
-         hits = []\nmisses = []\npaths = [{paths}]\n"
+         must_match = []\nmust_not_match = []\npaths = [{paths}]\n"
     )
 }
 

@@ -1,7 +1,7 @@
 //! Runs that stop and start again (F3, F5, F9-F13): with a state, each hit is reported exactly once after a clean stop;
 //! after a kill nothing is lost, and repeated hits have the same ID.
 
-use std::fs::{self, File};
+use std::fs::{self, File, OpenOptions};
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::PathBuf;
 
@@ -88,6 +88,56 @@ fn kills_at_any_moment() {
     follower.until_seen((0..writer.next()).filter(|number| !seen.contains(number)));
     runs.push(follower.end().hits);
     at_least_once(&on_disk(&harness.path("log")), &runs.iter().map(Vec::as_slice).collect::<Vec<_>>()).unwrap();
+}
+
+/// The complete hits that a run appended to a file. A newline before them ends a partial line of the run before, and a partial
+/// line follows them if the run was killed.
+fn appended(text: &str, follows_partial_line: bool) -> Vec<Hit> {
+    let text = if follows_partial_line { text.strip_prefix('\n').expect("the partial line is continued") } else { text };
+    let whole = &text[..text.rfind('\n').map_or(0, |end| end + 1)];
+    whole.lines().map(|line| Hit(serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}")))).collect()
+}
+
+/// F1. The same with hits that are appended to a file. `benches/kills.sh` repeats this for hours.
+#[test]
+fn kills_at_any_moment_of_runs_that_append_to_a_file() {
+    let (harness, writer) = stage();
+    let busy = writer.go(Reopen::Every(200));
+    let path = harness.path("hits.ndjson");
+    let text = || fs::read_to_string(&path).unwrap_or_default();
+    let start = || {
+        let file = OpenOptions::new().append(true).create(true).open(&path).unwrap();
+        Follower::start_to(&mut command(&harness, &STATE), file.into())
+    };
+    let (mut runs, mut rng) = (Vec::new(), crate::harness::Rng::new());
+    let mut run = |before: &str| {
+        let now = text();
+        if now.len() > before.len() {
+            runs.push(appended(&now[before.len()..], !before.is_empty() && !before.ends_with('\n')));
+        }
+    };
+    for round in 0..12 {
+        let before = text();
+        let follower = start();
+        if round % 2 == 0 {
+            follower.until_process("a hit", |_| text().len() > before.len());
+        }
+        std::thread::sleep(std::time::Duration::from_millis(rng.below(60)));
+        follower.kill();
+        run(&before);
+        if round % 3 == 0 {
+            rotate(&harness, round);
+        }
+    }
+    busy.stop();
+    let disk = on_disk(&harness.path("log"));
+    let before = text();
+    let follower = start();
+    let is_there = |text: &str, number: u64| text.contains(&format!("?n={number:0digits$}\"", digits = super::oracle::DIGITS));
+    follower.until_process("each line", |_| disk.keys().all(|number| is_there(&text(), *number)));
+    follower.end();
+    run(&before);
+    at_least_once(&disk, &runs.iter().map(Vec::as_slice).collect::<Vec<_>>()).unwrap();
 }
 
 /// F3. A partial line is not consumed: it belongs to the next run.

@@ -37,8 +37,8 @@ fn sized_part(requests: &[Request], before: u64, size: impl Fn(u32, u8) -> u32) 
     let mut inputs = Vec::new();
     let asked = Scope::default();
     let judge = Judge::new(two_rules(), &asked);
-    let texts =
-        [false, true].map(|second| SourceText::new(b"access.log".into(), 7, Vec::new()).on(Some(if second { "web2" } else { "web1" })));
+    let texts = [false, true]
+        .map(|second| SourceInfo::new(b"access.log".into(), 7, Vec::new()).with_host(Some(if second { "web2" } else { "web1" })));
     for (input, second) in [(0, false), (1, true)] {
         let of_machine = (0..).zip(requests).filter(|(_, request)| request.3 == second);
         let line =
@@ -47,15 +47,15 @@ fn sized_part(requests: &[Request], before: u64, size: impl Fn(u32, u8) -> u32) 
         let mut scratch = Scratch::default();
         let findings = judge.judge(text.as_bytes(), &mut scratch);
         let mut tally = Tally::default();
-        tally.absorb(&findings, Place { input, chunk: before * 1000, offset: 0, line: before });
-        all.merge(tally.named(scratch.names));
-        inputs.push(Input {
+        tally.add_findings(&findings, LinePosition { input, chunk: before * 1000, offset: 0, line: before });
+        all.merge(tally.with_names(scratch.names));
+        inputs.push(InputSummary {
             path: b"access.log".into(),
-            machine: texts[input as usize].machine.as_deref().map(str::to_owned),
+            log_host: texts[input as usize].machine.as_deref().map(str::to_owned),
             lines: findings.lines.lines,
             parsed: findings.lines.lines,
             requests: findings.requests(),
-            ..Input::default()
+            ..InputSummary::default()
         });
     }
     Scanned { tally: all, texts: texts.into(), inputs, allow: AllowList::default() }
@@ -66,17 +66,17 @@ fn cut_back(scanned: Scanned) -> Scanned {
 }
 
 fn cut_back_to(budget: Budget, scanned: Scanned) -> Scanned {
-    let mut tally = Tally::bounded(budget);
+    let mut tally = Tally::with_budget(budget);
     tally.merge(scanned.tally);
     Scanned { tally, ..scanned }
 }
 
 fn told(scanned: &Scanned) -> String {
-    printed(two_rules(), scanned, Format::Json, By::Pair)
+    printed(two_rules(), scanned, OutputFormat::Json, GroupBy::Pair)
 }
 
 fn sum(reports: &[String], budget: Budget) -> Scanned {
-    let mut merged = Merged::bounded(two_rules(), budget);
+    let mut merged = ReportMerger::with_budget(two_rules(), budget);
     for report in reports {
         merged.add(read(report.as_bytes(), two_rules()).unwrap()).unwrap();
     }
@@ -100,7 +100,7 @@ fn counted(tally: &Tally) -> Counted {
     let path = |number| String::from_utf8_lossy(tally.path(number)).into_owned();
     let rest = crate::names::Names::REST;
     for view in tally.cells() {
-        if !view.is_rest() {
+        if !view.is_other() {
             *counted.pairs.entry((client(view.client), path(view.path))).or_default() += view.cell.hits;
         }
         if view.client != rest {
@@ -136,14 +136,14 @@ fn check<K: Ord + Debug>(truth: &Sums<K>, counted: &Sums<K>, floor: u64, error: 
 
 /// Every key of the truth is within its bounds.
 fn check_bounds(truth: &Tally, tally: &Tally) {
-    let (truth, counted, floor) = (counted(truth), counted(tally), tally.floor());
+    let (truth, counted, floor) = (counted(truth), counted(tally), tally.error_floor());
     let mut errors = BTreeMap::new();
-    for view in tally.cells().filter(|view| !view.is_rest()) {
+    for view in tally.cells().filter(|view| !view.is_other()) {
         let key = (tally.client(view.client).to_string(), String::from_utf8_lossy(tally.path(view.path)).into_owned());
         assert!(errors.insert(key, view.error()).is_none_or(|error| error == view.error()), "a pair has one error");
     }
     check(&truth.pairs, &counted.pairs, floor.pairs, |key| errors.get(key).copied());
-    let count = |client: &String| tally.client_counts().get(tally.number_of(Client::parse(client.as_bytes()))? as usize);
+    let count = |client: &String| tally.client_counts().get(tally.client_number(Client::parse(client.as_bytes()))? as usize);
     check(&truth.clients, &counted.clients, floor.clients, |client| Some(count(client)?.error));
     check(&truth.requests, &counted.requests, floor.requests, |client| Some(count(client)?.missed));
     let missed: Sums<String> =
@@ -197,7 +197,7 @@ proptest! {
         let parts = one_after_another(&parts);
         let exact: Vec<String> = parts.iter().map(told).collect();
         let truth = sum(&exact, Budget::STANDARD);
-        prop_assert_eq!(truth.tally.bound(), None);
+        prop_assert_eq!(truth.tally.error_bound(), None);
         let reports: Vec<String> = if parts_are_bounded { parts.into_iter().map(|part| told(&cut_back(part))).collect() } else { exact };
         let at = cut.index(reports.len() + 1);
         let groups: Vec<String> =
@@ -208,7 +208,7 @@ proptest! {
             let (report, truly) = (told(&result), told(&truth));
             prop_assert_eq!(exact_parts(&report), exact_parts(&truly));
             // Above the budget it may be exact as well, where nothing had to go.
-            let is_exact = result.tally.bound().is_none();
+            let is_exact = result.tally.error_bound().is_none();
             prop_assert!(is_exact || !fits(&truth.tally));
             let value: serde_json::Value = serde_json::from_str(&report).unwrap();
             prop_assert_eq!(value["approximate"].is_null(), is_exact);
@@ -227,10 +227,10 @@ proptest! {
             if is_whole {
                 prop_assert_eq!(told(&again), report);
             }
-            for by in [By::Pair, By::Client, By::Path, By::Rule] {
-                printed(two_rules(), &result, Format::Csv, by);
+            for by in [GroupBy::Pair, GroupBy::Client, GroupBy::Path, GroupBy::Rule] {
+                printed(two_rules(), &result, OutputFormat::Csv, by);
             }
-            prop_assert_eq!(printed(two_rules(), &result, Format::Table, By::Rule).contains("Approximate: "), !is_exact);
+            prop_assert_eq!(printed(two_rules(), &result, OutputFormat::Table, GroupBy::Rule).contains("Approximate: "), !is_exact);
         }
     }
 
@@ -239,9 +239,9 @@ proptest! {
         parts in prop::collection::vec(prop::collection::vec(request(), 60..160), 2..4),
     ) {
         let parts: Vec<Scanned> = one_after_another(&parts).into_iter().map(cut_back).collect();
-        let mut merged = Merged::bounded(two_rules(), SMALL);
+        let mut merged = ReportMerger::with_budget(two_rules(), SMALL);
         for part in &parts {
-            with_report(two_rules(), part, |report| merged.add_part(report)).unwrap();
+            with_report(two_rules(), part, |report| merged.add_report(report)).unwrap();
         }
         let result = of_whole(merged.finish(|_| false).unwrap());
         let written: Vec<String> = parts.iter().map(told).collect();
@@ -273,14 +273,14 @@ proptest! {
         let at = evidence + at.index(text.len() - evidence);
         let damaged = [&text[..at], put.as_bytes(), &text[(at + length).min(text.len())..]].concat();
         if let Ok(evidence) = read(&*damaged, two_rules()) {
-            let mut merged = Merged::bounded(two_rules(), SMALL);
+            let mut merged = ReportMerger::with_budget(two_rules(), SMALL);
             merged.add(evidence).unwrap();
             merged.add(read(report.as_bytes(), two_rules()).unwrap()).unwrap();
-            let Whole { tally, texts, inputs, allow, rules, .. } = merged.finish(|_| false).unwrap();
+            let MergedReport { tally, texts, inputs, allow, rules, .. } = merged.finish(|_| false).unwrap();
             let rules = rules.as_ref().unwrap_or(two_rules());
             let scanned = Scanned { tally, texts, inputs, allow };
-            for format in [Format::Json, Format::Csv, Format::Table] {
-                printed(rules, &scanned, format, By::Path);
+            for format in [OutputFormat::Json, OutputFormat::Csv, OutputFormat::Table] {
+                printed(rules, &scanned, format, GroupBy::Path);
             }
         }
     }
@@ -291,11 +291,11 @@ proptest! {
 fn what_was_let_go_is_renumbered_too() {
     let requests: Vec<Request> = (0..80).map(|n| (n % 50, n, 200, n % 2 == 0)).collect();
     let bounded = cut_back(part(&requests, 0));
-    assert!(bounded.tally.path_cells().count() > 0 && bounded.tally.cells().any(|view| view.is_rest()));
+    assert!(bounded.tally.path_cells().count() > 0 && bounded.tally.cells().any(|view| view.is_other()));
     let other = {
         let mut other = part(&[(1, 1, 404, false)], 0);
         other.inputs[0].path = b"a.log".into();
-        other.texts[0] = SourceText::new(b"a.log".into(), 7, Vec::new()).on(Some("web1"));
+        other.texts[0] = SourceInfo::new(b"a.log".into(), 7, Vec::new()).with_host(Some("web1"));
         other
     };
     let both = sum(&[told(&other), told(&bounded)], SMALL);
@@ -309,7 +309,7 @@ fn what_was_let_go_is_renumbered_too() {
     assert_eq!(lines_of(&both, 1).0, lines_of(&bounded, 0).0);
     assert_eq!(lines_of(&both, 2).0, lines_of(&bounded, 1).0);
     assert!(lines_of(&bounded, 1).1 > 0 && lines_of(&both, 2).1 > 0);
-    assert!(both.tally.cells().chain(both.tally.path_cells()).all(|view| view.input == view.sample().place.input));
+    assert!(both.tally.cells().chain(both.tally.path_cells()).all(|view| view.input == view.sample().position.input));
 }
 
 /// A client that gets ever other sizes of one path, and one that gets one size of it.
@@ -333,7 +333,7 @@ fn what_a_pair_has_besides_its_cells_is_written_read_and_added_up() {
     let truth = told(&sum(&[told(&one), told(&other)], Budget::STANDARD));
     let bounded = [one, other].map(|part| told(&cut_back_to(OF_MANY_SIZES, part)));
     let result = sum(&bounded, OF_MANY_SIZES);
-    assert!(result.tally.overflow_cells().count() >= 3 && result.tally.bound().is_none());
+    assert!(result.tally.overflow_cells().count() >= 3 && result.tally.error_bound().is_none());
     let report = told(&result);
     assert_eq!(rows(&report), rows(&truth));
     assert_eq!(exact_parts(&report), exact_parts(&truth));

@@ -10,7 +10,7 @@ fn log_in(client: &str, minute: u32, second: u32, path: &str) -> String {
 /// Who sent how many, as a report says.
 fn told(scanned: &Scanned) -> Vec<(String, u64, u64)> {
     with_report(rules(), scanned, |report| {
-        let row = |flood: &crate::analysis::model::Flood<'_>| (flood.client.unwrap().to_string(), flood.requests, flood.minutes);
+        let row = |flood: &crate::analysis::model::FloodRow<'_>| (flood.client.unwrap().to_string(), flood.requests, flood.minutes);
         report.floods.iter().map(row).collect()
     })
 }
@@ -68,8 +68,8 @@ proptest! {
         let result = merged(&parts);
         prop_assert_eq!(json(&result), json(&whole));
         prop_assert_eq!(json(&merged(&[json(&result)])), json(&whole), "told twice");
-        for by in [By::Client, By::Rule] {
-            prop_assert_eq!(printed(rules(), &result, Format::Csv, by), printed(rules(), &whole, Format::Csv, by));
+        for by in [GroupBy::Client, GroupBy::Rule] {
+            prop_assert_eq!(printed(rules(), &result, OutputFormat::Csv, by), printed(rules(), &whole, OutputFormat::Csv, by));
         }
     }
 }
@@ -84,8 +84,8 @@ fn two_halves_of_an_hour_are_a_flood_together() {
     assert_eq!((told(&one), told(&other)), (vec![], vec![]));
     let both = merged(&[json(&one), json(&other)]);
     assert_eq!(told(&both), [("192.0.2.1".to_owned(), 20, 1)]);
-    let rows = printed(rules(), &both, Format::Csv, By::Client);
-    assert!(rows.contains("192.0.2.1") && rows.contains("flood/log-in"), "{rows}");
+    let rows = printed(rules(), &both, OutputFormat::Csv, GroupBy::Client);
+    assert!(rows.contains("192.0.2.1") && rows.contains("flood/login"), "{rows}");
 }
 
 #[test]
@@ -95,7 +95,7 @@ fn a_flood_is_kept_where_there_is_too_much_to_count() {
     let flood = (0..40).map(|n| log_in("192.0.2.1", 7, n, "/wp-login.php"));
     let lines: Vec<String> = others.chain(flood).collect();
     let exact = scan(&[Piece::new("a.log", &lines)]);
-    let mut tally = Tally::bounded(Budget { cells: 100, clients: 100 });
+    let mut tally = Tally::with_budget(Budget { cells: 100, clients: 100 });
     tally.merge(exact.tally.clone());
     let kept: u64 = tally.minutes().iter().map(|(_, requests)| requests).sum();
     assert!(tally.minutes().len() <= 25, "{}", tally.minutes().len());
@@ -112,10 +112,10 @@ fn a_flood_is_kept_where_there_is_too_much_to_count() {
 fn whoever_does_not_know_the_rule_counts_all_the_same() {
     let lines: Vec<String> = (0..25).map(|n| log_in("192.0.2.1", 7, n, "/wp-login.php")).collect();
     let report = json(&scan(&[Piece::new("a.log", &lines)]));
-    let other = load(&RuleChoice { disable: vec!["flood/log-in".into()], ..RuleChoice::default() }).unwrap();
-    let mut sum = Merged::new(&other);
+    let other = load(&RuleChoice { disable: vec!["flood/login".into()], ..RuleChoice::default() }).unwrap();
+    let mut sum = ReportMerger::new(&other);
     sum.add(read(report.as_bytes(), &other).unwrap()).unwrap();
-    let Whole { tally, texts, inputs, allow, rules, .. } = sum.finish(|_| false).unwrap();
+    let MergedReport { tally, texts, inputs, allow, rules, .. } = sum.finish(|_| false).unwrap();
     let set = rules.unwrap();
     let floods = with_report(&set, &Scanned { tally, texts, inputs, allow }, |report| report.floods.len());
     assert_eq!(floods, 1);

@@ -224,9 +224,9 @@ fn common<T: PartialEq + Clone>(left: &[T], right: &[T]) -> Result<Vec<T>, Strin
 
 /// Two requests that it matches, where some can be made, and two ordinary ones.
 fn with_cases(draft: &mut Draft, sought: &Sought<'_>, tests: &[(Test, bool)]) {
-    draft.hits = (0..2).filter_map(|n| example(draft, sought, tests, n)).collect();
-    draft.hits.dedup();
-    draft.misses = ["/about", "/search?q=red+shoes"].map(|target| Example::of(format!("GET {target}"))).into();
+    draft.must_match = (0..2).filter_map(|n| example(draft, sought, tests, n)).collect();
+    draft.must_match.dedup();
+    draft.must_not_match = ["/about", "/search?q=red+shoes"].map(|target| Example::of(format!("GET {target}"))).into();
 }
 
 fn example(draft: &Draft, sought: &Sought<'_>, tests: &[(Test, bool)], n: usize) -> Option<Example> {
