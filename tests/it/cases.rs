@@ -95,8 +95,8 @@ fn check(path: &Path) -> (usize, Vec<String>) {
         let run = case.run(&cases.files);
         let complaints = case.complaints(&run);
         if !complaints.is_empty() {
-            let (file, said) = (path.file_name().unwrap().display(), run.text() + &run.stderr);
-            wrong.push(format!("{file}: {}\n  {}\n{said}", case.name, complaints.join("\n  ")));
+            let (file, output) = (path.file_name().unwrap().display(), run.text() + &run.stderr);
+            wrong.push(format!("{file}: {}\n  {}\n{output}", case.name, complaints.join("\n  ")));
         }
     }
     let names: BTreeSet<_> = cases.case.iter().map(|case| &case.name).collect();

@@ -126,7 +126,7 @@ fn reports_with_different_prefixes_are_not_merged() {
 }
 
 /// A line of a proxied request: the peer, the forwarded field, and the expected client.
-const BEHIND: [(&str, &str, &str); 9] = [
+const PROXIED_LINES: [(&str, &str, &str); 9] = [
     ("192.0.2.1", "203.0.113.66, 198.51.100.7, 192.0.2.9", "198.51.100.7"),
     ("192.0.2.2", "198.51.100.8", "198.51.100.8"),
     ("192.0.2.3", "[2001:db8::7]:4711", "2001:db8::7"),
@@ -139,9 +139,9 @@ const BEHIND: [(&str, &str, &str); 9] = [
     ("2001:db8::51", "203.0.113.66", "2001:db8::51"),
 ];
 
-/// A log with a line for each of [`BEHIND`]; `write` formats the peer and the field.
-fn behind(head: &str, write: impl Fn(&str, &str) -> String) -> String {
-    BEHIND.iter().fold(head.to_owned(), |log, (peer, field, _)| log + &write(peer, field) + "\n")
+/// A log with a line for each of [`PROXIED_LINES`]; `write` formats the peer and the field.
+fn proxied_log(head: &str, write: impl Fn(&str, &str) -> String) -> String {
+    PROXIED_LINES.iter().fold(head.to_owned(), |log, (peer, field, _)| log + &write(peer, field) + "\n")
 }
 
 /// Logs of a proxy in several formats: name, field, the format if it must be given, and text.
@@ -158,11 +158,11 @@ fn logs_behind() -> Vec<(&'static str, &'static str, Option<&'static str>, Strin
     // A log with columns cannot contain spaces: IIS writes a plus.
     let w3c = |peer: &str, field: &str| format!("2026-11-02 08:01:00 {peer} GET /.env 404 {}", field.replace(' ', "+"));
     vec![
-        ("main", "x-forwarded-for", None, behind("", main)),
-        ("json", "x-forwarded-for", None, behind("", json)),
-        ("asked", "x-real-ip", Some(string), behind("", asked)),
-        ("w3c", "x-forwarded-for", None, behind(&head("X-Forwarded-For"), w3c)),
-        ("iis", "x-forwarded-for", None, behind(&head("cs(X-Forwarded-For)"), w3c)),
+        ("main", "x-forwarded-for", None, proxied_log("", main)),
+        ("json", "x-forwarded-for", None, proxied_log("", json)),
+        ("asked", "x-real-ip", Some(string), proxied_log("", asked)),
+        ("w3c", "x-forwarded-for", None, proxied_log(&head("X-Forwarded-For"), w3c)),
+        ("iis", "x-forwarded-for", None, proxied_log(&head("cs(X-Forwarded-For)"), w3c)),
     ]
 }
 
@@ -182,11 +182,11 @@ fn the_client_is_the_rightmost_untrusted_address_in_every_format() {
         let format: Vec<&str> = format.iter().flat_map(|string| ["--log-format", string]).collect();
         let with = |flags: &[&str]| hits_of_scan(&harness, &[&format, flags, &["access.log"]].concat());
         let from = ["--client-from", field, "--trusted-proxy", "192.0.2.0/24"];
-        assert_eq!(with(&from), BEHIND.map(|(_, _, client)| client), "{name}");
-        assert_eq!(with(&[]), BEHIND.map(|(peer, ..)| peer), "{name}");
+        assert_eq!(with(&from), PROXIED_LINES.map(|(_, _, client)| client), "{name}");
+        assert_eq!(with(&[]), PROXIED_LINES.map(|(peer, ..)| peer), "{name}");
         // Proxies of somebody else, and a field that the log does not have.
-        assert_eq!(with(&["--client-from", field, "--trusted-proxy", "10.0.0.0/8"]), BEHIND.map(|(peer, ..)| peer), "{name}");
-        assert_eq!(with(&["--client-from", "x-nobody", "--trusted-proxy", "192.0.2.0/24"]), BEHIND.map(|(peer, ..)| peer), "{name}");
+        assert_eq!(with(&["--client-from", field, "--trusted-proxy", "10.0.0.0/8"]), PROXIED_LINES.map(|(peer, ..)| peer), "{name}");
+        assert_eq!(with(&["--client-from", "x-nobody", "--trusted-proxy", "192.0.2.0/24"]), PROXIED_LINES.map(|(peer, ..)| peer), "{name}");
     }
 }
 
@@ -201,7 +201,7 @@ fn a_report_shows_the_real_clients() {
         assert_eq!(run.code, 0, "{name}: {}", run.stderr);
         let clients = std::fs::read_to_string(harness.path("out/latest/clients.csv")).unwrap();
         let mut hits_of_scan: Vec<&str> = clients.lines().skip(1).filter_map(|row| row.split(',').next()).collect();
-        let mut expected = BEHIND.map(|(_, _, client)| client);
+        let mut expected = PROXIED_LINES.map(|(_, _, client)| client);
         hits_of_scan.sort_unstable();
         expected.sort_unstable();
         assert_eq!(hits_of_scan, expected, "{name}");
@@ -325,9 +325,9 @@ fn a_hint_is_printed_if_one_client_makes_all_requests() {
         harness.file("access.log", (0..lines).map(one).collect::<String>());
         harness.run([&["scan", "access.log"], args].concat()).stderr
     };
-    let said = scan(100, 5, FIELD, &[]);
+    let hint = scan(100, 5, FIELD, &[]);
     let typed = "--client-from x-forwarded-for --trusted-proxy 10.0.0.1";
-    assert!(said.contains("hint: one client makes 95 of 100 requests") && said.contains(typed), "{said}");
+    assert!(hint.contains("hint: one client makes 95 of 100 requests") && hint.contains(typed), "{hint}");
     assert!(!scan(100, 5, FIELD, &["--anonymize"]).contains("10.0.0.1"));
     let typed: Vec<&str> = typed.split(' ').collect();
     for (lines, others, field, args) in [
@@ -338,17 +338,18 @@ fn a_hint_is_printed_if_one_client_makes_all_requests() {
         (100, 0, FIELD, &["-q"]),
         (100, 0, FIELD, &typed),
     ] {
-        let said = scan(lines, others, field, args);
-        assert!(!said.contains("--client-from"), "{lines} {others} {field} {said}");
+        let hint = scan(lines, others, field, args);
+        assert!(!hint.contains("--client-from"), "{lines} {others} {field} {hint}");
     }
 }
 
 #[test]
 fn the_client_of_an_unparsed_line_is_one_of_its_first_addresses() {
     let harness = Harness::new();
-    let behind = |bytes: usize| format!("{:bytes$}1.1.1.1\n", "a b c");
+    let proxied_log = |bytes: usize| format!("{:bytes$}1.1.1.1\n", "a b c");
     let among = |others: &str| format!("{others}1.1.1.1\n");
-    let unparsed = [behind(249), behind(250), among("8.8.8.1 8.8.8.2 8.8.8.3 "), among("8.8.8.1 8.8.8.2 8.8.8.3 8.8.8.4 ")].concat();
+    let unparsed =
+        [proxied_log(249), proxied_log(250), among("8.8.8.1 8.8.8.2 8.8.8.3 "), among("8.8.8.1 8.8.8.2 8.8.8.3 8.8.8.4 ")].concat();
     harness.file("access.log", prober("1.1.1.1") + &unparsed);
     let (run, report) = harness.json(["access.log"]);
     let row = report["clients"].as_array().unwrap().iter().find(|row| row["client"] == "1.1.1.1").unwrap();

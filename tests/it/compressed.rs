@@ -12,9 +12,9 @@ const LINES: u64 = 20_000;
 
 /// Scans a compressed file and a plain one of 100 lines, which must always be read. Returns the input entry of the
 /// compressed file.
-fn scan(packed: &[u8]) -> (Run, Value) {
+fn scan(compressed: &[u8]) -> (Run, Value) {
     let harness = Harness::new();
-    harness.file("a.packed", packed);
+    harness.file("a.packed", compressed);
     harness.file("b.log", log(100));
     let (run, report) = harness.json(["a.packed", "b.log"]);
     assert_eq!((report["inputs"][1]["parsed"].as_u64(), report["inputs"][1]["problem"].as_str()), (Some(100), None));
@@ -36,15 +36,15 @@ fn problem(input: &Value) -> &str {
 #[test]
 fn a_truncated_compressed_log_yields_its_complete_lines() {
     for compression in COMPRESSIONS {
-        let packed = compression.pack(log(LINES as usize).as_bytes());
+        let compressed = compression.pack(log(LINES as usize).as_bytes());
         let early = format!("{} stream ends early", compression.name());
-        for len in [packed.len() / 2, packed.len() - 9, packed.len() - 4] {
-            let (_, input) = scan(&packed[..len]);
+        for len in [compressed.len() / 2, compressed.len() - 9, compressed.len() - 4] {
+            let (_, input) = scan(&compressed[..len]);
             assert!(problem(&input).contains(&early), "{len}: {input}");
             assert!(lines(&input) > 1000 && lines(&input) <= LINES, "{len}: {input}");
             assert_eq!(input["unparsed"], 0);
         }
-        let (_, input) = scan(&packed[..12]);
+        let (_, input) = scan(&compressed[..12]);
         assert_eq!(lines(&input), 0);
         assert!(problem(&input).contains(&early), "{input}");
     }
@@ -55,12 +55,12 @@ fn a_truncated_compressed_log_yields_its_complete_lines() {
 fn a_log_that_is_being_compressed_counts_once() {
     let text = log(LINES as usize);
     for compression in COMPRESSIONS {
-        let packed = compression.pack(text.as_bytes());
-        for part in [0, packed.len() / 2, packed.len()] {
+        let compressed = compression.pack(text.as_bytes());
+        for part in [0, compressed.len() / 2, compressed.len()] {
             let harness = Harness::new();
             std::fs::create_dir(harness.path("log")).unwrap();
             harness.file("log/access.log.1", &text);
-            harness.file(format!("log/access.log.1.{}", compression.ending()), &packed[..part]);
+            harness.file(format!("log/access.log.1.{}", compression.ending()), &compressed[..part]);
             let (run, report) = harness.json(["log"]);
             assert_eq!((run.code, report["totals"]["lines"].as_u64()), (0, Some(LINES)), "{compression:?} {part}: {}", run.stderr);
             assert!(run.stderr.contains("left out"), "{}", run.stderr);
@@ -72,10 +72,10 @@ fn a_log_that_is_being_compressed_counts_once() {
 #[test]
 fn a_damaged_compressed_log_is_read_up_to_the_damage() {
     for compression in COMPRESSIONS {
-        let mut packed = compression.pack(log(LINES as usize).as_bytes());
-        let middle = packed.len() / 2;
-        packed[middle..middle + 200].iter_mut().for_each(|byte| *byte ^= 0x55);
-        let (_, input) = scan(&packed);
+        let mut compressed = compression.pack(log(LINES as usize).as_bytes());
+        let middle = compressed.len() / 2;
+        compressed[middle..middle + 200].iter_mut().for_each(|byte| *byte ^= 0x55);
+        let (_, input) = scan(&compressed);
         assert!(problem(&input).contains(compression.name()), "{input}");
         assert!(input["parsed"].as_u64().unwrap() > 1000, "{compression:?} {input}");
     }
@@ -88,10 +88,10 @@ fn a_wrong_checksum_is_reported_and_the_lines_count() {
         [(Compression::Gzip, [8, 2]), (Compression::Zstd, [4, 1]), (Compression::Bzip2, [2, 4]), (Compression::Xz, [12, 8])]
     {
         for at in ats {
-            let mut packed = compression.pack(log(LINES as usize).as_bytes());
-            let at = packed.len() - at;
-            packed[at] ^= 1;
-            let (_, input) = scan(&packed);
+            let mut compressed = compression.pack(log(LINES as usize).as_bytes());
+            let at = compressed.len() - at;
+            compressed[at] ^= 1;
+            let (_, input) = scan(&compressed);
             let told = matches!(compression, Compression::Gzip | Compression::Zstd);
             assert!(problem(&input).contains(if told { "checksum mismatch" } else { "corrupt or fails its checksum" }), "{input}");
             assert!(problem(&input).contains("may not be what was packed"), "{input}");
@@ -107,8 +107,8 @@ fn concatenated_members_are_one_log() {
     let bytes = text.as_bytes();
     for compression in COMPRESSIONS {
         let parts = [&bytes[..700_001], b"", &bytes[700_001..700_003], &bytes[700_003..]];
-        let packed = parts.map(|part| compression.pack(part)).concat();
-        let (_, input) = scan(&packed);
+        let compressed = parts.map(|part| compression.pack(part)).concat();
+        let (_, input) = scan(&compressed);
         assert!(input["problem"].is_null(), "{input}");
         assert_eq!((lines(&input), input["bytes"].as_u64()), (LINES, Some(bytes.len() as u64)));
         assert_eq!(input["parsed"], LINES);
@@ -134,12 +134,12 @@ fn padding_between_members_is_skipped() {
 #[test]
 fn trailing_zeros_are_padding_and_other_trailing_bytes_are_damage() {
     for compression in COMPRESSIONS {
-        let packed = compression.pack(log(LINES as usize).as_bytes());
-        let (run, input) = scan(&[packed.clone(), vec![0; 513]].concat());
+        let compressed = compression.pack(log(LINES as usize).as_bytes());
+        let (run, input) = scan(&[compressed.clone(), vec![0; 513]].concat());
         assert!(input["problem"].is_null() && run.stderr.contains("513 zero bytes follow"), "{}", run.stderr);
         assert_eq!(lines(&input), LINES);
         for junk in [b"junk".to_vec(), vec![0, 0, 7]] {
-            let (_, input) = scan(&[packed.clone(), junk].concat());
+            let (_, input) = scan(&[compressed.clone(), junk].concat());
             assert!(problem(&input).contains(&format!("follows the {} stream", compression.name())), "{input}");
             assert_eq!(lines(&input), LINES);
         }
@@ -230,15 +230,15 @@ fn a_compressed_log_has_the_same_report() {
         let piped = plain.run_with_stdin(["scan", "-f", format, "-"], text.as_bytes());
         for compression in COMPRESSIONS {
             let harness = Harness::new();
-            let packed = compression.pack(text.as_bytes());
-            harness.file("a.log", &packed);
+            let compressed = compression.pack(text.as_bytes());
+            harness.file("a.log", &compressed);
             for threads in ["1", "2", "5"] {
                 let run = harness.run(["scan", "-f", format, "-j", threads, "a.log"]);
                 assert!(run.code == 0 && run.stdout == expected.stdout, "{compression:?} {format} {threads}: {}", run.stderr);
             }
-            let run = harness.run_with_stdin(["scan", "-f", format, "-"], &packed);
+            let run = harness.run_with_stdin(["scan", "-f", format, "-"], &compressed);
             assert!(run.code == 0 && run.stdout == piped.stdout, "{compression:?} {format}: {}", run.stderr);
-            let run = harness.run_with_stdin(["scan", "-f", format, "-"], &packed[..packed.len() / 2]);
+            let run = harness.run_with_stdin(["scan", "-f", format, "-"], &compressed[..compressed.len() / 2]);
             assert_eq!(run.code, 3, "{}", run.stderr);
             assert!(run.stderr.contains(&format!("{} stream ends early", compression.name())), "{}", run.stderr);
             assert!(!run.stdout.is_empty() && run.stdout.len() < piped.stdout.len(), "{compression:?} {format}");

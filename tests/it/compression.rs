@@ -49,9 +49,9 @@ impl Compression {
             Self::Zstd => {
                 let mut context = zstd_safe::CCtx::create();
                 context.set_parameter(zstd_safe::CParameter::ChecksumFlag(true)).unwrap();
-                let mut packed = Vec::with_capacity(zstd_safe::compress_bound(text.len()));
-                context.compress2(&mut packed, text).unwrap();
-                packed
+                let mut compressed = Vec::with_capacity(zstd_safe::compress_bound(text.len()));
+                context.compress2(&mut compressed, text).unwrap();
+                compressed
             }
             Self::Bzip2 => {
                 let mut encoder = BzEncoder::new(Vec::new(), bzip2::Compression::fast());

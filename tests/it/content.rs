@@ -291,7 +291,7 @@ fn other_logs_are_never_scanned_silently() {
         (NGINX_ERROR, "a server's error log"),
         (APACHE_ERROR, "a server's error log"),
         (json, "JSON lines"),
-        (&cron, "an access log behind the prefix of another writer"),
+        (&cron, "an access log with the prefix of another writer"),
         ("once upon a time\n", "none of its 5 lines is in a format that is known"),
     ] {
         let (run, report) = scan(text.repeat(5));

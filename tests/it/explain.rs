@@ -109,7 +109,7 @@ fn every_reason_has_a_text() {
     let referred = combined("GET /panel HTTP/1.1", 404, "http://x.example.org/", "x");
     let bot = combined("GET / HTTP/1.1", 404, "-", "evilbot/1");
     let refused = combined("POST /old-panel HTTP/1.1", 200, "-", "x");
-    for (text, said) in [
+    for (text, explain_text) in [
         ("GET /?q=union+of+two", "the regex matches nothing in the query: union\\s+select"),
         (&refused, "status is 200, not 404 or 410"),
         ("GET /old-panel", "method is GET, not POST or PUT"),
@@ -125,7 +125,7 @@ fn every_reason_has_a_text() {
     ] {
         let run = explain(&harness, "200", &[text]);
         assert_eq!(run.code, 0, "{}", run.stderr);
-        assert!(run.text().contains(said), "{said}: {}", run.text());
+        assert!(run.text().contains(explain_text), "{explain_text}: {}", run.text());
     }
 }
 
@@ -172,13 +172,13 @@ fn line_numbers_agree_with_those_of_a_scan() {
     log.extend(line("192.0.2.2", "GET /.env HTTP/1.1", 404).into_bytes());
     log.extend(b"GET /.env\n");
     harness.file("plain.log", &log);
-    harness.file("packed.log", gzip(&log));
-    for name in ["plain.log", "packed.log"] {
+    harness.file("compressed.log", gzip(&log));
+    for name in ["plain.log", "compressed.log"] {
         let scan = harness.run(["scan", "--no-builtin", "--rules", "my.toml", "-f", "ndjson", name]).objects();
         let line = scan[0]["line"].as_u64().unwrap();
         assert_eq!((line, scan[0]["client"].as_str()), (4, Some("192.0.2.2")));
-        let told = explain(&harness, "80", &["-f", "json", &format!("{name}:{line}")]).objects();
-        assert_eq!((told[0]["line"].as_u64(), told[0]["client"].as_str(), told.len()), (Some(4), Some("192.0.2.2"), 1));
+        let objects = explain(&harness, "80", &["-f", "json", &format!("{name}:{line}")]).objects();
+        assert_eq!((objects[0]["line"].as_u64(), objects[0]["client"].as_str(), objects.len()), (Some(4), Some("192.0.2.2"), 1));
         let text = explain(&harness, "80", &[&format!("{name}:4")]).text();
         assert!(text.contains(&format!("{name}:4. A line of the format combined.")), "{text}");
         // In a file it is read as in a scan.
@@ -209,9 +209,9 @@ fn a_file_name_is_not_read_as_a_line() {
 #[test]
 fn unreadable_input_is_reported() {
     let harness = harness();
-    harness.file("packed.zip", b"PK\x03\x04 and so on");
-    let run = explain(&harness, "80", &["packed.zip:1"]);
-    assert!(run.code == 3 && run.stderr.contains("packed.zip: is packed with zip"), "{}", run.stderr);
+    harness.file("compressed.zip", b"PK\x03\x04 and so on");
+    let run = explain(&harness, "80", &["compressed.zip:1"]);
+    assert!(run.code == 3 && run.stderr.contains("compressed.zip: is packed with zip"), "{}", run.stderr);
     let whole = gzip(line("192.0.2.1", "GET /.env HTTP/1.1", 200).repeat(500).as_bytes());
     harness.file("cut.gz", &whole[..whole.len() / 2]);
     let run = explain(&harness, "80", &["cut.gz:499"]);
@@ -226,9 +226,9 @@ fn unreadable_input_is_reported() {
 fn the_readme_shows_an_explanation() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let page = fs::read_to_string(root.join("README.md")).unwrap();
-    let (_, behind) = page.split_once("probewatch explain samples/").unwrap();
-    let place = format!("samples/{}", behind.lines().next().unwrap());
-    let shown = behind.split("```text\n").nth(1).unwrap().split("```").next().unwrap();
+    let (_, rest) = page.split_once("probewatch explain samples/").unwrap();
+    let place = format!("samples/{}", rest.lines().next().unwrap());
+    let shown = rest.split("```text\n").nth(1).unwrap().split("```").next().unwrap();
     let run = finish(Harness::new().command(["explain", &place]).current_dir(root).env("COLUMNS", "100"));
     let text = run.text();
     let mut lines = text.lines();
@@ -284,8 +284,8 @@ fn anything() -> String {
 fn answers_are_graded_with_the_whole_log() {
     let harness = Harness::new();
     harness.file("access.log", anything());
-    harness.file("packed.log.gz", gzip(anything().as_bytes()));
-    for log in ["access.log", "packed.log.gz"] {
+    harness.file("compressed.log.gz", gzip(anything().as_bytes()));
+    for log in ["access.log", "compressed.log.gz"] {
         let run = finish(harness.command(["explain", &format!("{log}:1")]).env("COLUMNS", "100"));
         assert_eq!((run.code, run.stderr.as_str()), (0, ""));
         let section = format!(
@@ -380,8 +380,8 @@ fn grades_of_explanations_and_scans_agree() {
         }
         // A line of a file is graded with that file.
         if let Some(hit) = scan.iter().find(|hit| !hit["answer"].is_null()) {
-            let told = harness.run(["explain", "-f", "json", &format!("{name}:{}", hit["line"])]).objects();
-            assert_eq!(told[0]["answer"]["grade"], hit["answer"], "{name}:{}", hit["line"]);
+            let objects = harness.run(["explain", "-f", "json", &format!("{name}:{}", hit["line"])]).objects();
+            assert_eq!(objects[0]["answer"]["grade"], hit["answer"], "{name}:{}", hit["line"]);
         }
     }
     assert!(graded > 10, "{graded}");
@@ -421,14 +421,14 @@ fn colour_is_used_on_request_and_changes_no_text() {
 #[test]
 fn conditions_beyond_the_line_are_mentioned() {
     let harness = Harness::new();
-    let said = |args: &[&str]| harness.run(["explain"].iter().chain(args)).text();
+    let explain_text = |args: &[&str]| harness.run(["explain"].iter().chain(args)).text();
     let login = r#"192.0.2.1 - - [02/Nov/2026:08:01:00 +0000] "GET /wp-login.php HTTP/1.1" 403 5 "-" "-""#;
-    assert!(said(&[login]).contains("wordpress/login-refused") && !said(&[login]).contains("silenced"));
-    assert!(said(&["--app", "wordpress", login]).contains("silenced: app wordpress (--app)"));
+    assert!(explain_text(&[login]).contains("wordpress/login-refused") && !explain_text(&[login]).contains("silenced"));
+    assert!(explain_text(&["--app", "wordpress", login]).contains("silenced: app wordpress (--app)"));
     let script = r#"192.0.2.1 - - [02/Nov/2026:08:01:00 +0000] "GET /some-page.php HTTP/1.1" 404 5 "-" "-""#;
-    assert!(said(&[script]).contains("also asked for 5 distinct paths that rules of"), "{}", said(&[script]));
-    let quoted = said(&["GET /?id=1+un/**/ion+sel/**/ect+1,2"]);
+    assert!(explain_text(&[script]).contains("also asked for 5 distinct paths that rules of"), "{}", explain_text(&[script]));
+    let quoted = explain_text(&["GET /?id=1+un/**/ion+sel/**/ect+1,2"]);
     assert!(quoted.contains("the target read again, comments within words as nothing: /?id=1+union+select+1,2"), "{quoted}");
-    let object: Value = serde_json::from_str(&said(&["-f", "json", "GET /?id=1+un/**/ion+sel/**/ect+1,2"])).unwrap();
+    let object: Value = serde_json::from_str(&explain_text(&["-f", "json", "GET /?id=1+un/**/ion+sel/**/ect+1,2"])).unwrap();
     assert_eq!(object["matches"][0]["read_again"]["field"], "target");
 }

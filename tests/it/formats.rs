@@ -182,7 +182,7 @@ fn threads_and_maps_do_not_change_the_report_of_mixed_formats() {
         let piped = harness.run_with_stdin(["scan", "-f", "json", "-j3", "-"], text.as_bytes()).text();
         assert!(piped.replace("\"-\"", "\"access.log\"") == expected.replace("\"-\"", "\"access.log\""), "piped");
         harness.file("access.log", gzip(text.as_bytes()));
-        assert!(scan(&["-j3", "access.log"]) == expected, "packed");
+        assert!(scan(&["-j3", "access.log"]) == expected, "compressed");
     }
 }
 
@@ -205,7 +205,7 @@ fn directives_of_a_log_are_skipped() {
     assert_eq!((run.code, sums), (0, [9, 5, 0, 4]));
     harness.file("u_ex.log", IIS_HEAD);
     let run = harness.run(["scan", "u_ex.log"]);
-    assert_eq!((run.code, run.stderr.as_str()), (0, ""), "a server that nobody asked yet");
+    assert_eq!((run.code, run.stderr.as_str()), (0, ""), "a server without requests");
 }
 
 #[test]

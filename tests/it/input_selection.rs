@@ -35,8 +35,8 @@ fn rotated() -> Harness {
     fs::create_dir(harness.path("logs")).unwrap();
     for (name, day) in [("access.log", 20), ("access.log.1", 18), ("access.log.2.gz", 10), ("access.log.10.gz", 5)] {
         let text = probe(day).repeat(3);
-        let packed = name.ends_with("gz");
-        harness.file(format!("logs/{name}"), if packed { gzip(text.as_bytes()) } else { text.into_bytes() });
+        let compressed = name.ends_with("gz");
+        harness.file(format!("logs/{name}"), if compressed { gzip(text.as_bytes()) } else { text.into_bytes() });
         set_modified(&harness, &format!("logs/{name}"), end_of(day));
     }
     harness
@@ -384,8 +384,8 @@ fn a_configured_error_log_is_not_read() {
         ("error.log.1", "an error_log in the configuration"),
         ("other.log", "a server's error log"),
     ] {
-        let said = run.stderr.lines().filter(|line| line.contains(&format!("logs/{name}: ")) && line.contains(what)).count();
-        assert_eq!(said, 1, "{name} {}", run.stderr);
+        let notices = run.stderr.lines().filter(|line| line.contains(&format!("logs/{name}: ")) && line.contains(what)).count();
+        assert_eq!(notices, 1, "{name} {}", run.stderr);
     }
 }
 

@@ -36,21 +36,21 @@ fn threads_maps_and_compression_do_not_change_the_report() {
     }
     let plain = harness.run(["scan", "-f", "ndjson", "access.log"]).text();
     harness.file("access.log", gzip(text.as_bytes()));
-    assert!(harness.run(["scan", "-f", "ndjson", "access.log"]).text() == plain, "packed");
+    assert!(harness.run(["scan", "-f", "ndjson", "access.log"]).text() == plain, "compressed");
 }
 
 /// Checks that a log has the same report plain, compressed and piped, apart from its name.
 fn assert_same_however_it_comes(text: &[u8]) {
     let harness = Harness::new();
     harness.file("plain.log", text);
-    harness.file("packed.log", gzip(text));
+    harness.file("compressed.log", gzip(text));
     for format in ["csv", "json"] {
         let plain = harness.run(["scan", "-f", format, "plain.log"]);
         assert!(plain.text().contains("plain.log"), "{}", plain.stderr);
-        let packed = harness.run(["scan", "-f", format, "packed.log"]);
+        let compressed = harness.run(["scan", "-f", format, "compressed.log"]);
         let piped = harness.run_with_stdin(["scan", "-f", format, "-"], text);
-        let packed_pipe = harness.run_with_stdin(["scan", "-f", format, "-"], &gzip(text));
-        for (run, name) in [(packed, "packed.log"), (piped, "-"), (packed_pipe, "-")] {
+        let compressed_pipe = harness.run_with_stdin(["scan", "-f", format, "-"], &gzip(text));
+        for (run, name) in [(compressed, "compressed.log"), (piped, "-"), (compressed_pipe, "-")] {
             assert_eq!(run.code, plain.code, "{}", run.stderr);
             assert!(run.text() == plain.text().replace("plain.log", name), "{format} of {name}");
         }
@@ -269,8 +269,8 @@ fn logs_of_real_sites_satisfy_the_invariants() {
     assert!(!logs.is_empty());
     for log in logs.iter().take(3) {
         let mut text = Vec::new();
-        let packed = fs::File::open(log).unwrap();
-        std::io::Read::read_to_end(&mut flate2::read::MultiGzDecoder::new(packed), &mut text).unwrap();
+        let compressed = fs::File::open(log).unwrap();
+        std::io::Read::read_to_end(&mut flate2::read::MultiGzDecoder::new(compressed), &mut text).unwrap();
         assert_same_however_it_is_read(&text);
         assert_same_however_it_comes(&text);
         assert_sums_of_a_split(&text);

@@ -110,23 +110,23 @@ fn busy() -> String {
 fn threads_maps_and_compression_do_not_change_the_report() {
     let log = busy();
     let harness = harness(&log);
-    let told = |args: &[&str]| {
+    let run_learn = |args: &[&str]| {
         let run = learn(&harness, &[args, &["--emit-rules", "new.toml", "access.log"]].concat());
         assert_eq!(run.code, 0, "{}", run.stderr);
         (run.text(), fs::read_to_string(harness.path("new.toml")).unwrap())
     };
     for format in ["table", "csv", "json"] {
-        let expected = told(&["-f", format, "-j1", "--mmap", "never"]);
+        let expected = run_learn(&["-f", format, "-j1", "--mmap", "never"]);
         assert!(expected.0.contains("/two.php") && expected.1.contains("/two.php"), "{expected:?}");
         for threads in ["1", "2", "8"] {
             for mmap in ["always", "never"] {
-                assert!(told(&["-f", format, "-j", threads, "--mmap", mmap]) == expected, "{format}, {threads} threads, mmap {mmap}");
+                assert!(run_learn(&["-f", format, "-j", threads, "--mmap", mmap]) == expected, "{format}, {threads} threads, mmap {mmap}");
             }
         }
     }
-    let expected = told(&["-f", "csv"]);
+    let expected = run_learn(&["-f", "csv"]);
     harness.file("access.log", gzip(log.as_bytes()));
-    assert!(told(&["-f", "csv"]) == expected, "packed");
+    assert!(run_learn(&["-f", "csv"]) == expected, "compressed");
     let piped = harness.run_with_stdin(LEARN.iter().chain(&["-f", "csv", "-"]), log.as_bytes());
     assert_eq!(piped.text().replace(",-,", ",access.log,"), expected.0, "{}", piped.stderr);
 }
@@ -163,7 +163,7 @@ fn rules_in_use_are_not_overwritten() {
 #[test]
 fn errors_are_reported_before_anything_is_read() {
     let harness = harness(busy());
-    for (args, code, told) in [
+    for (args, code, run_learn) in [
         (&["-f", "ndjson"][..], 2, "learn does not print ndjson"),
         (&["--emit-rules", "-"], 2, "would both go to standard output"),
         (&["--emit-rules", "x.toml", "-o", "x.toml"], 2, "would both go to x.toml"),
@@ -173,7 +173,7 @@ fn errors_are_reported_before_anything_is_read() {
     ] {
         let run = learn(&harness, &[args, &["access.log"]].concat());
         assert_eq!(run.code, code, "{args:?}: {}", run.stderr);
-        assert!(run.stderr.contains(told) && run.stdout.is_empty(), "{args:?}: {}", run.stderr);
+        assert!(run.stderr.contains(run_learn) && run.stdout.is_empty(), "{args:?}: {}", run.stderr);
     }
 }
 

@@ -27,7 +27,7 @@ fn lines() -> u64 {
 }
 
 /// Client and path of a line.
-fn asked(n: u64) -> (String, String) {
+fn client_and_path(n: u64) -> (String, String) {
     let unique = |n: u64| format!("10.{}.{}.{}", n >> 16 & 255, n >> 8 & 255, n & 255);
     if n % EVERY < HEAVY {
         return (format!("192.0.2.{}", n % EVERY), format!("/heavy{}/.env", n % EVERY));
@@ -44,7 +44,7 @@ fn write_log(harness: &Harness, lines: u64) {
     let mut file = BufWriter::new(File::create(harness.path("access.log")).unwrap());
     let mut line = String::new();
     for n in 0..lines {
-        let (client, path) = asked(n);
+        let (client, path) = client_and_path(n);
         line.clear();
         let _ = writeln!(line, "{client} - - [02/Nov/2026:08:01:00 +0000] \"GET {path} HTTP/1.1\" 404 5 \"-\" \"Mozilla/5.0\"");
         file.write_all(line.as_bytes()).unwrap();
@@ -83,7 +83,7 @@ fn frequent_entries_are_exact_among_very_many() {
         let within = |hits: u64, truth: u64, bound: &Value| assert!(hits <= truth && truth <= hits + of(bound), "{hits}, {truth}, {bound}");
         for n in 0..HEAVY {
             let truth = (lines - n).div_ceil(EVERY);
-            let (client, path) = asked(n);
+            let (client, path) = client_and_path(n);
             within(of(&row(&report, "pairs", &[("client", &client), ("path", &path)])["hits"]), truth, &bound["pairs"]);
             within(of(&row(&report, "clients", &[("client", &client)])["hits"]), truth, &bound["clients"]);
             within(of(&row(&report, "paths", &[("path", &path)])["hits"]), truth, &bound["paths"]);

@@ -90,7 +90,7 @@ fn files_that_are_no_reports_are_refused() {
     let ndjson = harness.run(["scan", "-f", "ndjson", "a.log"]).stdout;
     harness.file("hits.ndjson", ndjson);
     harness.run(["learn", "-f", "json", "-o", "learnt.json", "a.log"]);
-    for (file, said) in [
+    for (file, message) in [
         ("missing.json", "cannot be read"),
         ("a.log", "is no report"),
         ("other.json", "is no report"),
@@ -105,7 +105,7 @@ fn files_that_are_no_reports_are_refused() {
         for args in [&["merge", name, file][..], &["diff", file, name], &["diff", name, file]] {
             let run = harness.run(args);
             assert_eq!((run.code, run.text().as_str()), (2, ""), "{args:?}");
-            assert!(run.stderr.contains(file) && run.stderr.contains(said), "{args:?}: {}", run.stderr);
+            assert!(run.stderr.contains(file) && run.stderr.contains(message), "{args:?}: {}", run.stderr);
         }
     }
     let run = harness.run(["merge", "-f", "json", "-o", name, name]);

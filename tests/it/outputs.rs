@@ -478,8 +478,11 @@ fn a_rule_that_matches_most_lines_causes_a_warning() {
         harness.file("access.log", (0..lines).map(|n| line("192.0.2.1", &page(n), 200)).collect::<String>());
         harness.run([&["scan", "--no-builtin", "--rules", "own.toml", "access.log"], args].concat()).stderr
     };
-    let said = scan(100, 50, &[]);
-    assert!(said.contains("access.log: the rule own/broad matches 50 of 100 lines") && said.contains("--disable own/broad"), "{said}");
+    let warnings = scan(100, 50, &[]);
+    assert!(
+        warnings.contains("access.log: the rule own/broad matches 50 of 100 lines") && warnings.contains("--disable own/broad"),
+        "{warnings}"
+    );
     for (lines, broad, args) in [(100, 49, &[][..]), (99, 99, &[]), (100, 50, &["-q"])] {
         assert_eq!(scan(lines, broad, args), "", "{broad} of {lines}");
     }

@@ -43,9 +43,9 @@ fn report(log: &str) -> Value {
 fn the_table_of_samples_is_correct() {
     for row in table("log ") {
         let totals = &report(&row[0])["totals"];
-        let said: Vec<u64> = row[1..7].iter().map(|cell| cell.parse().unwrap()).collect();
+        let stated: Vec<u64> = row[1..7].iter().map(|cell| cell.parse().unwrap()).collect();
         let found = ["lines", "unparsed", "hits", "clients", "answered", "soft_404"].map(|name| totals[name].as_u64().unwrap());
-        assert_eq!(said, found, "{}: lines, unparsed, hits, clients, answered, soft 404", row[0]);
+        assert_eq!(stated, found, "{}: lines, unparsed, hits, clients, answered, soft 404", row[0]);
     }
 }
 

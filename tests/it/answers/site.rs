@@ -276,8 +276,12 @@ pub(super) fn score<E>(kind: &Kind<E>, harness: &Harness, log: &Path, truth: &[b
         score.distinct_real += usize::from(real && grade == 2);
         score.false_rows += usize::from(!real && grade == 2);
         if (real && grade != 2) || (!real && grade != 0) {
-            let said = ["soft 404", "uncertain", "distinct"][grade];
-            score.wrong.push(format!("{}: {host}{path} is {} and called {said}:{what}", kind.name, if real { "real" } else { "none" }));
+            let grade_name = ["soft 404", "uncertain", "distinct"][grade];
+            score.wrong.push(format!(
+                "{}: {host}{path} is {} and called {grade_name}:{what}",
+                kind.name,
+                if real { "real" } else { "none" }
+            ));
         }
     }
     score

@@ -116,12 +116,12 @@ fn a_program_gets_alerts_on_its_input() {
         follower.until_process("the program is given an alert", |_| objects(&harness.path("given")).len() > n);
         assert_alert(&objects(&harness.path("given"))[n], client);
     }
-    let said = follower.end();
+    let output = follower.end();
     assert_eq!(fs::read_to_string(harness.path("argv")).unwrap(), "0 \n", "called once, without arguments");
     assert!(!fs::read_to_string(harness.path("env")).unwrap().contains("/door"));
     assert!(!harness.path("pwned").exists());
-    assert_eq!(objects(&harness.path("given")).len(), 2, "{}", said.notices);
-    assert_eq!(said.other.len(), 0, "{:?}", said.other);
+    assert_eq!(objects(&harness.path("given")).len(), 2, "{}", output.notices);
+    assert_eq!(output.other.len(), 0, "{:?}", output.other);
 }
 
 /// H11. A program that ends is restarted for the next alert; one that cannot be started stops nothing.
@@ -150,7 +150,7 @@ fn a_missing_program_is_an_error() {
     let mut follower = act(&harness, &["--exec", "/nonexistent/hook", "--alert-file", "alerts"]);
     send_probes(&harness, "192.0.2.1");
     // An error at the start, or when an alert is raised: either way it is printed, and hits are printed too.
-    follower.until("a word on the program", |said| said.notices.contains("/nonexistent/hook"));
+    follower.until("a word on the program", |output| output.notices.contains("/nonexistent/hook"));
 }
 
 /// H11. A program that does not read delays nothing.
@@ -165,7 +165,7 @@ fn a_program_that_hangs_delays_nothing() {
     }
     follower.until_process("all alerts in the file", |_| objects(&harness.path("alerts")).len() == 500);
     let ended = follower.end_with(Signal::TERM);
-    assert_eq!(ended.code(), 143, "{}", ended.said.notices);
+    assert_eq!(ended.code(), 143, "{}", ended.output.notices);
 }
 
 #[test]
@@ -220,8 +220,8 @@ fn alerts_are_sent_to_the_local_syslog() {
 #[test]
 fn a_missing_syslog_socket_is_an_error() {
     let ended = act(&harness(), &["--syslog=nobody.socket"]).ended();
-    assert!([2, 4].contains(&ended.code()), "{}", ended.said.notices);
-    assert!(ended.said.notices.contains("nobody.socket"), "{}", ended.said.notices);
+    assert!([2, 4].contains(&ended.code()), "{}", ended.output.notices);
+    assert!(ended.output.notices.contains("nobody.socket"), "{}", ended.output.notices);
 }
 
 /// A missing log daemon stops nothing, and is used again when it is back.

@@ -29,8 +29,8 @@ fn answers<'h>(hits: impl IntoIterator<Item = &'h Value>) -> BTreeMap<u64, Value
     hits.into_iter().map(|hit| (hit["line"].as_u64().unwrap(), hit["answer"].clone())).collect()
 }
 
-fn answers_of(said: &FollowerOutput) -> BTreeMap<u64, Value> {
-    answers(said.hits.iter().map(|hit| &hit.0))
+fn answers_of(result: &FollowerOutput) -> BTreeMap<u64, Value> {
+    answers(result.hits.iter().map(|hit| &hit.0))
 }
 
 /// Probes for different paths, all answered with 200. Ten clients of one network are no campaign, and none requests enough
@@ -59,9 +59,9 @@ fn a_soft_404_site_raises_one_alert_at_most() {
         append(&harness, &lines[0]);
         let mut follower = follow(&harness);
         // Graded before anything else is known about the site.
-        follower.until("the first probe", |said| !said.hits.is_empty());
+        follower.until("the first probe", |result| !result.hits.is_empty());
         append(&harness, &lines[1..].concat());
-        follower.until("all probes", |said| answers_of(said).len() == hits);
+        follower.until("all probes", |result| answers_of(result).len() == hits);
         follower.end();
         let alerts = objects(&harness.path("alerts"));
         assert!(alerts.len() <= 1, "{name}: {alerts:#?}");
@@ -76,9 +76,9 @@ fn a_single_answer_raises_an_alert_at_once() {
     let mut follower = follow(&harness);
     append(&harness, &line("192.0.2.1", "GET /.env HTTP/1.1", 200));
     follower.until_process("an alert", |_| !objects(&harness.path("alerts")).is_empty());
-    follower.until("the hit", |said| said.hits.len() == 1);
-    let said = follower.end();
-    assert_eq!(answers_of(&said), BTreeMap::from([(1, "distinct".into())]));
+    follower.until("the hit", |result| result.hits.len() == 1);
+    let result = follower.end();
+    assert_eq!(answers_of(&result), BTreeMap::from([(1, "distinct".into())]));
     let alerts = objects(&harness.path("alerts"));
     assert_eq!((alerts.len(), &alerts[0]["kind"]), (1, &"answered".into()), "{alerts:#?}");
 }
@@ -92,8 +92,8 @@ proptest! {
         harness.file("access.log", lines.concat());
         let expected = answers(&harness.run(["scan", "-f", "ndjson", "access.log"]).objects());
         let mut follower = follow(&harness);
-        follower.until("every hit of the scan", |said| {
-            let seen = answers_of(said);
+        follower.until("every hit of the scan", |result| {
+            let seen = answers_of(result);
             expected.keys().all(|line| seen.contains_key(line))
         });
         let mut found = answers_of(&follower.end());

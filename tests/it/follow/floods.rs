@@ -106,7 +106,7 @@ fn follow_raises_the_floods_that_a_scan_finds() {
         let text = fs::read_to_string(harness.path("alerts.ndjson")).unwrap_or_default();
         text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
     };
-    follower.until_process("two floods are told", |_| alerts().len() >= 2);
+    follower.until_process("two floods are reported", |_| alerts().len() >= 2);
     follower.end_with(Signal::INT);
     let raised: BTreeSet<(String, String)> =
         alerts().iter().map(|alert| (alert["rule"].as_str().unwrap().to_owned(), alert["client"].as_str().unwrap().to_owned())).collect();

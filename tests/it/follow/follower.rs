@@ -36,7 +36,7 @@ pub(super) struct FollowerOutput {
 /// What the reader threads send to the test.
 #[derive(Debug, Default)]
 struct OutputChannel {
-    said: Mutex<FollowerOutput>,
+    output: Mutex<FollowerOutput>,
     news: Condvar,
 }
 
@@ -51,7 +51,7 @@ pub(super) struct Follower {
 /// The output and exit status of a follower.
 pub(super) struct FollowerResult {
     pub(super) status: ExitStatus,
-    pub(super) said: FollowerOutput,
+    pub(super) output: FollowerOutput,
 }
 
 /// `follow -f ndjson --from-start` with only the rule that the numbered lines match, for a fast start.
@@ -84,21 +84,21 @@ impl Follower {
         let mut child = command.stdout(stdout).stderr(Stdio::piped()).spawn().unwrap();
         let shared = Arc::new(OutputChannel::default());
         let stderr = child.stderr.take().unwrap();
-        let told = Arc::clone(&shared);
+        let sender = Arc::clone(&shared);
         let reader = thread::spawn(move || {
-            lines(stderr, |line| told.describe(|said| said.notices += &line));
+            lines(stderr, |line| sender.describe(|output| output.notices += &line));
         });
         Self { stdout: child.stdout.take(), child, shared, readers: vec![reader] }
     }
 
     /// Starts reading standard output.
     pub(super) fn read(&mut self) {
-        let (stdout, told) = (self.stdout.take().unwrap(), Arc::clone(&self.shared));
+        let (stdout, sender) = (self.stdout.take().unwrap(), Arc::clone(&self.shared));
         self.readers.push(thread::spawn(move || {
             lines(stdout, |line| {
-                told.describe(|said| match line.strip_suffix('\n').and_then(|line| serde_json::from_str::<Value>(line).ok()) {
-                    Some(hit) => said.hits.push(Hit(hit)),
-                    None => said.other.push(line),
+                sender.describe(|output| match line.strip_suffix('\n').and_then(|line| serde_json::from_str::<Value>(line).ok()) {
+                    Some(hit) => output.hits.push(Hit(hit)),
+                    None => output.other.push(line),
                 });
             });
         }));
@@ -117,24 +117,24 @@ impl Follower {
     pub(super) fn until(&mut self, what: &str, done: impl Fn(&FollowerOutput) -> bool) {
         let start = Instant::now();
         let shared = Arc::clone(&self.shared);
-        let mut said = shared.said.lock().unwrap();
-        while !done(&said) {
+        let mut output = shared.output.lock().unwrap();
+        while !done(&output) {
             let ended = self.child.try_wait().unwrap();
             assert!(
                 ended.is_none() || !self.readers.iter().all(JoinHandle::is_finished),
                 "{what}: it ended: {ended:?}\n{}",
-                describe(&said)
+                describe(&output)
             );
-            assert!(start.elapsed() < DEADLINE, "{what}: it does not come\n{}", describe(&said));
-            said = shared.news.wait_timeout(said, Duration::from_millis(50)).unwrap().0;
+            assert!(start.elapsed() < DEADLINE, "{what}: it does not come\n{}", describe(&output));
+            output = shared.news.wait_timeout(output, Duration::from_millis(50)).unwrap().0;
         }
     }
 
     /// Waits until the line with each of these numbers was reported.
     pub(super) fn until_seen(&mut self, numbers: impl IntoIterator<Item = u64>) {
         let numbers: Vec<u64> = numbers.into_iter().collect();
-        let missing = |said: &FollowerOutput| {
-            let seen: std::collections::BTreeSet<u64> = said.hits.iter().filter_map(Hit::number).collect();
+        let missing = |output: &FollowerOutput| {
+            let seen: std::collections::BTreeSet<u64> = output.hits.iter().filter_map(Hit::number).collect();
             numbers.iter().filter(|number| !seen.contains(number)).copied().collect::<Vec<_>>()
         };
         // Compares counts first: the sets are built only if they can be equal.
@@ -142,38 +142,38 @@ impl Follower {
         let start = Instant::now();
         while start.elapsed() < DEADLINE {
             let shared = Arc::clone(&self.shared);
-            let said = shared.said.lock().unwrap();
-            if said.hits.len() >= enough && missing(&said).is_empty() {
+            let output = shared.output.lock().unwrap();
+            if output.hits.len() >= enough && missing(&output).is_empty() {
                 return;
             }
             if self.child.try_wait().unwrap().is_some() && self.readers.iter().all(JoinHandle::is_finished) {
                 break;
             }
-            drop(shared.news.wait_timeout(said, Duration::from_millis(20)).unwrap());
+            drop(shared.news.wait_timeout(output, Duration::from_millis(20)).unwrap());
         }
-        let said = self.shared.said.lock().unwrap();
-        let missing = missing(&said);
+        let output = self.shared.output.lock().unwrap();
+        let missing = missing(&output);
         panic!(
             "{} of {enough} lines are not reported, the first {:?}\n{}",
             missing.len(),
             &missing[..missing.len().min(10)],
-            describe(&said)
+            describe(&output)
         );
     }
 
     /// The number of hits so far.
     pub(super) fn hits(&self) -> usize {
-        self.shared.said.lock().unwrap().hits.len()
+        self.shared.output.lock().unwrap().hits.len()
     }
 
     /// The number of lines for people so far.
     pub(super) fn lines(&self) -> usize {
-        self.shared.said.lock().unwrap().other.len()
+        self.shared.output.lock().unwrap().other.len()
     }
 
     /// Standard error so far.
     pub(super) fn notices(&self) -> String {
-        self.shared.said.lock().unwrap().notices.clone()
+        self.shared.output.lock().unwrap().notices.clone()
     }
 
     pub(super) fn signal(&self, signal: Signal) {
@@ -195,7 +195,7 @@ impl Follower {
         let start = Instant::now();
         while !done(self) {
             let is_there = start.elapsed() < DEADLINE && self.process_state() != 'Z';
-            assert!(is_there, "{what}: it does not come\n{}", describe(&self.shared.said.lock().unwrap()));
+            assert!(is_there, "{what}: it does not come\n{}", describe(&self.shared.output.lock().unwrap()));
             thread::sleep(Duration::from_millis(5));
         }
     }
@@ -244,13 +244,13 @@ impl Follower {
     /// Stops it as a service manager does, and returns its output.
     pub(super) fn end(self) -> FollowerOutput {
         let ended = self.end_with(Signal::TERM);
-        assert_eq!(ended.code(), 143, "{}", ended.said.notices);
-        ended.said
+        assert_eq!(ended.code(), 143, "{}", ended.output.notices);
+        ended.output
     }
 
     /// Kills it.
     pub(super) fn kill(self) -> FollowerOutput {
-        self.end_with(Signal::KILL).said
+        self.end_with(Signal::KILL).output
     }
 
     /// Waits for its end.
@@ -260,22 +260,22 @@ impl Follower {
             if let Some(status) = self.child.try_wait().unwrap() {
                 break status;
             }
-            assert!(start.elapsed() < DEADLINE, "it does not end\n{}", describe(&self.shared.said.lock().unwrap()));
+            assert!(start.elapsed() < DEADLINE, "it does not end\n{}", describe(&self.shared.output.lock().unwrap()));
             thread::sleep(Duration::from_millis(2));
         };
         for reader in self.readers.drain(..) {
             reader.join().unwrap();
         }
-        let said = std::mem::take(&mut *self.shared.said.lock().unwrap());
-        assert!(!said.notices.contains("panicked"), "{}", said.notices);
-        FollowerResult { status, said }
+        let output = std::mem::take(&mut *self.shared.output.lock().unwrap());
+        assert!(!output.notices.contains("panicked"), "{}", output.notices);
+        FollowerResult { status, output }
     }
 }
 
 impl FollowerResult {
     /// The exit code; fails if a signal ended it.
     pub(super) fn code(&self) -> i32 {
-        assert_eq!(self.status.signal(), None, "killed by a signal: {}", self.said.notices);
+        assert_eq!(self.status.signal(), None, "killed by a signal: {}", self.output.notices);
         self.status.code().unwrap()
     }
 }
@@ -289,7 +289,7 @@ impl Drop for Follower {
 
 impl OutputChannel {
     fn describe(&self, news: impl FnOnce(&mut FollowerOutput)) {
-        news(&mut self.said.lock().unwrap());
+        news(&mut self.output.lock().unwrap());
         self.news.notify_all();
     }
 }
@@ -304,9 +304,9 @@ fn lines(stream: impl Read, mut each: impl FnMut(String)) {
 }
 
 /// The output, shortened for messages.
-fn describe(said: &FollowerOutput) -> String {
-    let last: Vec<_> = said.hits.iter().rev().take(3).map(|hit| hit.0.to_string()).collect();
-    format!("{} hits, the last {last:#?}\nother: {:#?}\nstderr: {}", said.hits.len(), said.other, said.notices)
+fn describe(output: &FollowerOutput) -> String {
+    let last: Vec<_> = output.hits.iter().rev().take(3).map(|hit| hit.0.to_string()).collect();
+    format!("{} hits, the last {last:#?}\nother: {:#?}\nstderr: {}", output.hits.len(), output.other, output.notices)
 }
 
 #[test]
@@ -316,10 +316,10 @@ fn the_harness_reads_output_and_exit_code() {
     assert!(Command::new("mkfifo").arg(harness.path("go")).status().unwrap().success());
     let mut follower = Follower::start(&mut harness.shell(script));
     follower.until_seen([7]);
-    follower.until("a note", |said| said.notices == "note\n" && said.other == ["for people\n"]);
+    follower.until("a note", |output| output.notices == "note\n" && output.other == ["for people\n"]);
     follower.stall();
     follower.resume();
     std::fs::write(harness.path("go"), "\n").unwrap();
     let ended = follower.ended();
-    assert_eq!((ended.code(), ended.said.hits.len()), (5, 1));
+    assert_eq!((ended.code(), ended.output.hits.len()), (5, 1));
 }

@@ -115,10 +115,10 @@ fn a_log_that_does_not_exist_yet() {
         late.reopen();
         late.write(5);
         follower.until_seen(105..110);
-        let said = assert_complete(&harness, follower, &mut late);
+        let result = assert_complete(&harness, follower, &mut late);
         // Once before it appeared, and once after it was removed, if that was noticed.
-        let told = said.notices.lines().filter(|line| line.contains("late.log") && line.contains("waiting")).count();
-        assert!((1..=2).contains(&told), "told {told} times: {}", said.notices);
+        let told = result.notices.lines().filter(|line| line.contains("late.log") && line.contains("waiting")).count();
+        assert!((1..=2).contains(&told), "told {told} times: {}", result.notices);
     }
 }
 

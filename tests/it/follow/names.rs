@@ -81,14 +81,15 @@ fn a_start_during_compression_reads_the_log_once() {
     for compression in COMPRESSIONS {
         for target in ["log", "log/access.log"] {
             let (harness, mut writer) = stage();
-            let (plain, packed) = (harness.path("log/access.log.1"), harness.path(format!("log/access.log.1.{}", compression.ending())));
+            let (plain, compressed) =
+                (harness.path("log/access.log.1"), harness.path(format!("log/access.log.1.{}", compression.ending())));
             fs::rename(harness.path("log/access.log"), &plain).unwrap();
-            fs::write(&packed, compression.pack(&fs::read(&plain).unwrap())).unwrap();
+            fs::write(&compressed, compression.pack(&fs::read(&plain).unwrap())).unwrap();
             writer.reopen();
             writer.write(5);
             let mut follower = follow(&harness, &[target]);
             follower.until_seen(0..15);
-            fs::remove_file(packed).unwrap();
+            fs::remove_file(compressed).unwrap();
             writer.write(1);
             follower.until_seen([15]);
             exactly_once(&on_disk(&harness.path("log")), &[&follower.end().hits])

@@ -163,9 +163,9 @@ mod tests {
         fs::create_dir_all(harness.path("old")).unwrap();
         harness.file("access.log", line(4) + line(5).trim_end());
         harness.file("access.log.1", "GET / HTTP/1.1\n".to_owned() + &line(3));
-        let mut packed = GzEncoder::new(Vec::new(), Compression::fast());
-        packed.write_all((line(1) + &line(2)).as_bytes()).unwrap();
-        harness.file("old/access.log.2.gz", packed.finish().unwrap());
+        let mut compressed = GzEncoder::new(Vec::new(), Compression::fast());
+        compressed.write_all((line(1) + &line(2)).as_bytes()).unwrap();
+        harness.file("old/access.log.2.gz", compressed.finish().unwrap());
         assert_eq!(on_disk(&harness.path("")), Disk::from([(1, 0), (2, length), (3, 15), (4, 0)]));
     }
 
@@ -186,8 +186,8 @@ mod tests {
             (vec![hit(1, "a:0", 1), hit(2, "a:99", 2), hit(3, "b:0", 1)], "line 2 stands at 100"),
         ];
         for (hits, why) in cases {
-            let said = exactly_once(&disk, &[&hits]).unwrap_err();
-            assert!(said.contains(why), "{why}: {said}");
+            let output = exactly_once(&disk, &[&hits]).unwrap_err();
+            assert!(output.contains(why), "{why}: {output}");
         }
         assert!(exactly_once(&disk, &[&all[..2], &all[1..]]).unwrap_err().contains("doubled"));
         assert!(at_least_once(&disk, &[&all, &[hit(3, "c:0", 1)]]).unwrap_err().contains("two ids"));

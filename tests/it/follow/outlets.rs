@@ -18,8 +18,8 @@ fn a_full_device() {
     let (harness, _) = stage();
     let full = OpenOptions::new().write(true).open("/dev/full").unwrap();
     let ended = Follower::start_to(&mut command(&harness, &["log"]), full.into()).ended();
-    assert_eq!(ended.code(), 4, "{}", ended.said.notices);
-    assert!(!ended.said.notices.is_empty());
+    assert_eq!(ended.code(), 4, "{}", ended.output.notices);
+    assert!(!ended.output.notices.is_empty());
 }
 
 /// G4, G14. The disk is full in the middle of a line; what was not written completely is reported by the next run.
@@ -35,7 +35,7 @@ fn a_disk_that_fills_up() {
     let file = File::create(&output).unwrap();
     let mut limited = harness.under(&["prlimit", "--fsize=50001"], FOLLOW.iter().chain(&args));
     let ended = Follower::start_to(&mut limited, file.into()).ended();
-    assert_eq!(ended.code(), 4, "{}", ended.said.notices);
+    assert_eq!(ended.code(), 4, "{}", ended.output.notices);
     let text = fs::read_to_string(&output).unwrap();
     // A partial line at the end does not report its hit.
     let first: Vec<Hit> =
@@ -57,7 +57,7 @@ fn a_reader_that_closes_the_pipe() {
     let mut writer = super::Writer::open(harness.path("log/access.log"));
     writer.write(5);
     let ended = follower.ended();
-    assert_eq!((ended.code(), ended.said.notices.as_str()), (141, ""));
+    assert_eq!((ended.code(), ended.output.notices.as_str()), (141, ""));
     let mut follower = follow(&harness, &args);
     follower.until_seen(0..5);
     assert_eq!(follower.end().hits.len(), 5);
@@ -114,14 +114,15 @@ fn prints_lines_and_a_summary() {
     let hostile = line("192.0.2.66", "GET /.git/config?x=\u{1b}[2J\u{202e}evil\u{9b}31m HTTP/1.1", 404);
     harness.file("access.log", line("192.0.2.1", "GET /.git/config HTTP/1.1", 404) + &hostile);
     let mut follower = Follower::start(&mut harness.command(["follow", "--from-start", "access.log"]));
-    follower
-        .until("two lines", |said| ["192.0.2.1 ", "192.0.2.66"].iter().all(|client| said.other.iter().any(|line| line.contains(client))));
+    follower.until("two lines", |result| {
+        ["192.0.2.1 ", "192.0.2.66"].iter().all(|client| result.other.iter().any(|line| line.contains(client)))
+    });
     let before = follower.lines();
-    let said = follower.end();
-    let text = said.other.concat();
+    let result = follower.end();
+    let text = result.other.concat();
     let acts = |c: char| (c.is_control() && c != '\n') || ('\u{202a}'..='\u{202e}').contains(&c);
     assert!(!text.contains(acts) && text.contains(r"\x1b[2J"), "{text:?}");
-    assert!(said.other.len() > before, "no summary: {text}");
+    assert!(result.other.len() > before, "no summary: {text}");
 }
 
 /// Repeats of one client and rule are printed as a count after the client was idle; with `--fold off` each is a line.
@@ -135,9 +136,9 @@ fn repeats_are_folded() {
         let mut follower = Follower::start(&mut harness.command(args));
         let of_client = |lines: &[String]| lines.iter().filter(|line| line.contains("192.0.2.5")).count();
         if whole {
-            follower.until("each of them", |said| of_client(&said.other) >= 40);
+            follower.until("each of them", |result| of_client(&result.other) >= 40);
         } else {
-            follower.until("the count", |said| said.other.iter().any(|line| line.contains("39") && line.contains("192.0.2.5")));
+            follower.until("the count", |result| result.other.iter().any(|line| line.contains("39") && line.contains("192.0.2.5")));
             assert!(follower.lines() < 10);
         }
         follower.end();
@@ -151,7 +152,7 @@ fn inputs_that_cannot_be_followed_are_refused() {
     for args in [["follow", "--poll-interval=never", "log"], ["follow", "--no-such-option", "log"], ["follow", "-f", "csv"]] {
         let mut command = harness.command(args);
         let ended = Follower::start(command.stdin(Stdio::null())).ended();
-        assert_eq!(ended.code(), 2, "{args:?}: {}", ended.said.notices);
+        assert_eq!(ended.code(), 2, "{args:?}: {}", ended.output.notices);
     }
 }
 

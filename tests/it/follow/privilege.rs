@@ -129,8 +129,8 @@ fn a_log_without_read_permission() {
     command.args(&who[1..]).arg(&program).args(FOLLOW).args(["log/access.log", "log/secret.log"]).current_dir(harness.path(""));
     let mut follower = Follower::start(&mut command);
     follower.until_seen(0..10);
-    let said = assert_complete(&harness, follower, &mut writer);
-    assert_eq!(said.notices.lines().filter(|line| line.contains("secret.log")).count(), 1, "{}", said.notices);
+    let output = assert_complete(&harness, follower, &mut writer);
+    assert_eq!(output.notices.lines().filter(|line| line.contains("secret.log")).count(), 1, "{}", output.notices);
 }
 
 /// K4. No notice contains a line of a log.
@@ -143,8 +143,8 @@ fn notices_do_not_repeat_lines() {
     let mut follower = Follower::start(command.env("RUST_BACKTRACE", "full"));
     follower.until_seen(0..10);
     fs::write(harness.path("log/odd.log"), "").unwrap();
-    let said = assert_complete(&harness, follower, &mut writer);
-    assert!(!said.notices.contains(secret), "{}", said.notices);
+    let output = assert_complete(&harness, follower, &mut writer);
+    assert!(!output.notices.contains(secret), "{}", output.notices);
     let state = fs::read_dir(harness.path("state")).unwrap().map(|entry| entry.unwrap().path());
     assert!(state.into_iter().all(|path: std::path::PathBuf| !holds(&path, secret)), "a line in the state");
 }

@@ -31,7 +31,7 @@ fn rotated(test: &str, watch: &[&str], directives: &str, told: bool, rotations: 
     let busy = writer.go(if told { Reopen::Told(flag) } else { Reopen::Every(200) });
     for _ in 0..rotations {
         let before = follower.hits();
-        follower.until("the writer writes", |said| said.hits.len() > before + 100);
+        follower.until("the writer writes", |output| output.hits.len() > before + 100);
         if stall == FollowerPause::Yes {
             follower.stall();
             // Lines that could be missed.
@@ -200,8 +200,8 @@ fn three_rotations_while_the_follower_is_stopped() {
             }
             writer.write(20);
             follower.resume();
-            let said = assert_complete(&harness, follower, &mut writer);
-            assert_eq!(said.hits.len(), 10 + 80 + 1, "{directives}, {mode:?}");
+            let output = assert_complete(&harness, follower, &mut writer);
+            assert_eq!(output.hits.len(), 10 + 80 + 1, "{directives}, {mode:?}");
         }
     }
 }
@@ -290,7 +290,7 @@ fn descriptors_are_closed_after_many_quick_rotations() {
     for round in 0..30 {
         fs::remove_file(harness.path(format!("log/access.log.{round}"))).unwrap();
     }
-    follower.until_process("old logs are let go", |follower| logs(follower) <= 1);
+    follower.until_process("old logs are closed", |follower| logs(follower) <= 1);
     writer.write(1);
     follower.until_seen([writer.next() - 1]);
     exactly_once(&disk, &[&follower.end().hits]).unwrap();
@@ -310,7 +310,7 @@ fn the_disk_holds_all_lines_after_a_rotation() {
         writer.reopen();
         writer.write(7);
     }
-    let packed = fs::read(harness.path("log/access.log.2.gz")).unwrap();
-    assert!(packed.starts_with(&[0x1f, 0x8b]));
+    let compressed = fs::read(harness.path("log/access.log.2.gz")).unwrap();
+    assert!(compressed.starts_with(&[0x1f, 0x8b]));
     assert_eq!(on_disk(&harness.path("log")).into_keys().collect::<Vec<_>>(), (0..24).collect::<Vec<_>>());
 }

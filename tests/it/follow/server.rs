@@ -126,10 +126,10 @@ fn buffers_and_reopening() {
             let all = nginx.next;
             nginx.quit();
             follower.until_seen(0..all);
-            let said = follower.end();
+            let output = follower.end();
             let disk = on_disk(&harness.path("log"));
             assert_eq!(disk.len() as u64, all);
-            exactly_once(&disk, &[&said.hits]).unwrap_or_else(|e| panic!("{options}, {mode:?}: {e}"));
+            exactly_once(&disk, &[&output.hits]).unwrap_or_else(|e| panic!("{options}, {mode:?}: {e}"));
         }
     }
 }
@@ -143,9 +143,9 @@ fn escape_forms() {
         let mut follower = follow(&harness, &["log/access.log"]);
         nginx.ask(5);
         follower.until_seen(0..5);
-        let said = follower.end();
-        exactly_once(&on_disk(&harness.path("log")), &[&said.hits]).unwrap_or_else(|e| panic!("{escape}: {e}"));
-        for hit in &said.hits {
+        let output = follower.end();
+        exactly_once(&on_disk(&harness.path("log")), &[&output.hits]).unwrap_or_else(|e| panic!("{escape}: {e}"));
+        for hit in &output.hits {
             let (client, status) = (hit.0["client"].as_str(), hit.0["status"].as_u64());
             assert_eq!((client, status), (Some("127.0.0.1"), Some(404)), "{escape}: {}", hit.0);
         }

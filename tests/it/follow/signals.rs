@@ -19,7 +19,7 @@ fn term_and_int_stop_a_run_cleanly() {
         writer.write(1);
         follower.until_seen([10]);
         let ended = follower.end_with(signal);
-        assert_eq!((ended.code(), ended.said.hits.len(), ended.said.other.len()), (code, 11, 0), "{}", ended.said.notices);
+        assert_eq!((ended.code(), ended.output.hits.len(), ended.output.other.len()), (code, 11, 0), "{}", ended.output.notices);
     }
 }
 
@@ -66,7 +66,7 @@ fn hup_reloads_the_rules() {
     harness.file("access.log", harness::line("192.0.2.1", "GET /one/0 HTTP/1.1", 404));
     let args = ["follow", "-f", "ndjson", "--from-start", "--no-builtin", "--rules", "rules.toml", "access.log"];
     let mut follower = Follower::start(&mut harness.command(args));
-    follower.until("the first rule", |said| said.hits.len() == 1);
+    follower.until("the first rule", |result| result.hits.len() == 1);
     harness.file("rules.toml", rules("\"/one\", \"/two\""));
     follower.signal(Signal::HUP);
     let mut log = std::fs::OpenOptions::new().append(true).open(harness.path("access.log")).unwrap();
@@ -75,18 +75,18 @@ fn hup_reloads_the_rules() {
         std::thread::sleep(Duration::from_millis(20));
     };
     until_known(&follower, 1, || ask("/two/1"));
-    follower.until("the new rule", |said| said.hits.iter().any(|hit| hit.0["target"] == "/two/1"));
+    follower.until("the new rule", |result| result.hits.iter().any(|hit| hit.0["target"] == "/two/1"));
     let quiet = follower.notices();
     harness.file("rules.toml", "rule = 1\n");
     follower.signal(Signal::HUP);
-    follower.until("the new rules are refused", |said| said.notices[quiet.len()..].contains("rules.toml"));
+    follower.until("the new rules are refused", |result| result.notices[quiet.len()..].contains("rules.toml"));
     ask("/two/2");
-    follower.until("the rules before", |said| said.hits.iter().any(|hit| hit.0["target"] == "/two/2"));
+    follower.until("the rules before", |result| result.hits.iter().any(|hit| hit.0["target"] == "/two/2"));
     harness.file("rules.toml", rules("\"/three\""));
     follower.signal(Signal::HUP);
     let hits = follower.hits();
     until_known(&follower, hits, || ask("/three/1"));
-    follower.until("rules after broken ones", |said| said.hits.iter().any(|hit| hit.0["target"] == "/three/1"));
+    follower.until("rules after broken ones", |result| result.hits.iter().any(|hit| hit.0["target"] == "/three/1"));
     follower.end();
 }
 
@@ -106,16 +106,16 @@ fn usr1_prints_a_summary() {
     follower.until_seen(0..10);
     let before = follower.notices();
     follower.signal(Signal::USR1);
-    follower.until("a summary", |said| said.notices[before.len()..].contains("10"));
+    follower.until("a summary", |result| result.notices[before.len()..].contains("10"));
     let first = follower.notices();
     let mut writer = Writer::from(harness.path("log/access.log"), 10);
     writer.write(5);
     follower.until_seen(10..15);
     follower.signal(Signal::USR1);
-    follower.until("another", |said| said.notices[first.len()..].contains("15"));
-    let said = follower.end();
-    assert_eq!((said.hits.len(), said.other.len()), (15, 0), "{:?}", said.other);
-    assert!(said.notices.contains("192.0.2.7"), "no client in the summary: {}", said.notices);
+    follower.until("another", |result| result.notices[first.len()..].contains("15"));
+    let result = follower.end();
+    assert_eq!((result.hits.len(), result.other.len()), (15, 0), "{:?}", result.other);
+    assert!(result.notices.contains("192.0.2.7"), "no client in the summary: {}", result.notices);
 }
 
 /// Many signals at the same time stop nothing and lose nothing.
@@ -129,7 +129,7 @@ fn hup_and_usr1_under_load() {
         let hits = follower.hits();
         follower.signal(Signal::USR1);
         follower.signal(Signal::HUP);
-        follower.until("it goes on", |said| said.hits.len() > hits + 50);
+        follower.until("it goes on", |result| result.hits.len() > hits + 50);
     }
     super::assert_complete(&harness, follower, &mut busy.stop());
 }

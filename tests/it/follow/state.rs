@@ -29,9 +29,9 @@ fn again_and_again(mode: &[&str], rounds: u64, end: impl Fn(Follower) -> Vec<Hit
     let mut runs = Vec::new();
     for round in 0..rounds {
         let mut follower = follow(&harness, &args);
-        follower.until("some hits", |said| said.hits.len() > 150);
+        follower.until("some hits", |stderr| stderr.hits.len() > 150);
         rotate(&harness, 2 * round);
-        follower.until("hits behind a rotation", |said| said.hits.len() > 400);
+        follower.until("hits behind a rotation", |stderr| stderr.hits.len() > 400);
         runs.push(end(follower));
         rotate(&harness, 2 * round + 1);
     }
@@ -48,7 +48,7 @@ fn again_and_again(mode: &[&str], rounds: u64, end: impl Fn(Follower) -> Vec<Hit
 fn clean_stops_report_each_line_once() {
     for mode in MODES {
         for signal in [Signal::TERM, Signal::INT] {
-            let (harness, runs) = again_and_again(mode, 3, |follower| follower.end_with(signal).said.hits);
+            let (harness, runs) = again_and_again(mode, 3, |follower| follower.end_with(signal).output.hits);
             let runs: Vec<_> = runs.iter().map(Vec::as_slice).collect();
             exactly_once(&on_disk(&harness.path("log")), &runs).unwrap();
         }
@@ -74,7 +74,7 @@ fn kills_at_any_moment() {
     for round in 0..12 {
         let mut follower = follow(&harness, &STATE);
         if round % 2 == 0 {
-            follower.until("a hit", |said| !said.hits.is_empty());
+            follower.until("a hit", |stderr| !stderr.hits.is_empty());
         }
         std::thread::sleep(std::time::Duration::from_millis(rng.below(60)));
         runs.push(follower.kill().hits);
@@ -232,9 +232,9 @@ fn a_damaged_state_is_refused() {
         fs::write(file, damage(fs::read(file).unwrap())).unwrap();
         let before = fs::read(file).unwrap();
         for _ in 0..2 {
-            let said = refused(&harness, what);
-            assert!(said.contains("state/follow.json"), "{what}: {said}");
-            assert!(said.contains("--reset-state"), "{what}: {said}");
+            let stderr = refused(&harness, what);
+            assert!(stderr.contains("state/follow.json"), "{what}: {stderr}");
+            assert!(stderr.contains("--reset-state"), "{what}: {stderr}");
             assert_eq!(fs::read(file).unwrap(), before, "{what}");
         }
         // With `--reset` it starts again.

@@ -35,11 +35,11 @@ fn the_unit_is_valid() {
     let harness = Harness::new();
     let Some(path) = copy(&harness) else { return };
     let output = Command::new("systemd-analyze").args(["verify", "--man=no", &path]).output().unwrap();
-    let said = String::from_utf8_lossy(&output.stderr);
+    let text = String::from_utf8_lossy(&output.stderr);
     // Other units of the host may have errors.
-    let ours: Vec<_> = said.lines().filter(|line| line.contains("probewatch")).collect();
-    assert!(ours.is_empty(), "{said}");
-    assert!(output.status.success() || !said.trim().is_empty(), "it fails and says nothing");
+    let ours: Vec<_> = text.lines().filter(|line| line.contains("probewatch")).collect();
+    assert!(ours.is_empty(), "{text}");
+    assert!(output.status.success() || !text.trim().is_empty(), "it fails and says nothing");
 }
 
 #[test]
@@ -51,9 +51,9 @@ fn the_unit_is_hardened() {
         return skip("the systemd unit is closed", "this systemd-analyze knows no --offline");
     }
     let output = Command::new("systemd-analyze").args(offline).arg(format!("--threshold={MOST_EXPOSED}")).arg(&path).output().unwrap();
-    let said = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));
-    assert!(said.contains("Overall exposure level"), "{said}");
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));
+    assert!(text.contains("Overall exposure level"), "{text}");
 }
 
 /// The command accepts the command line of the unit, and notifies systemd as the unit expects.

@@ -28,9 +28,9 @@ fn a_folder_that_is_removed_and_created_again() {
                 first += 10;
                 fs::remove_dir_all(&folder).unwrap();
             }
-            let said = follower.unwrap().end();
-            super::exactly_once(&super::oracle::Disk::new(), &[&said.hits]).unwrap();
-            assert_eq!(said.hits.len(), 30, "{mode:?}, {run_measured}");
+            let output = follower.unwrap().end();
+            super::exactly_once(&super::oracle::Disk::new(), &[&output.hits]).unwrap();
+            assert_eq!(output.hits.len(), 30, "{mode:?}, {run_measured}");
         }
     }
 }
@@ -81,9 +81,9 @@ fn no_watches_left() {
         fs::rename(harness.path("log/access.log"), harness.path("log/access.log.1")).unwrap();
         writer.reopen();
         writer.write(10);
-        let said = assert_complete(&harness, follower, &mut writer);
-        let told: Vec<_> = said.notices.lines().filter(|line| line.contains("looks for them")).collect();
-        assert_eq!(told.len(), 1, "{limit}: {}", said.notices);
+        let output = assert_complete(&harness, follower, &mut writer);
+        let told: Vec<_> = output.notices.lines().filter(|line| line.contains("looks for them")).collect();
+        assert_eq!(told.len(), 1, "{limit}: {}", output.notices);
     }
 }
 
@@ -117,13 +117,13 @@ fn a_single_file_that_is_mounted() {
     fs::rename(harness.path("log/access.log"), harness.path("log/access.log.1")).unwrap();
     writer.write(5);
     follower.until_seen(10..15);
-    follower.until("a word on the mount", |said| said.notices.contains("mount"));
+    follower.until("a word on the mount", |output| output.notices.contains("mount"));
     writer.write(5);
     follower.until_seen(15..20);
-    let said = follower.end();
-    let told = said.notices.lines().filter(|line| line.contains("is a mounted file")).count();
-    assert_eq!(told, 1, "{}", said.notices);
-    assert_eq!(said.hits.len(), 20);
+    let output = follower.end();
+    let told = output.notices.lines().filter(|line| line.contains("is a mounted file")).count();
+    assert_eq!(told, 1, "{}", output.notices);
+    assert_eq!(output.hits.len(), 20);
 }
 
 /// E26. A thousand quiet logs and a busy one.

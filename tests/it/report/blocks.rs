@@ -26,15 +26,15 @@ fn run(harness: &Harness, log: &str, args: &[&str]) -> (Run, Out) {
 /// Whether the table says that a client is a candidate; `None` if it has no row.
 fn candidate(folder: &Folder, client: &str) -> Option<bool> {
     let row = folder.client(client)?;
-    let told = match row["block_candidate"].as_str() {
+    let is_candidate = match row["block_candidate"].as_str() {
         "true" | "yes" => true,
         "false" | "no" | "" => false,
         other => panic!("block_candidate is {other:?}"),
     };
     let json = folder.report["clients"].as_array().unwrap().iter().find(|row| row["client"] == client).unwrap();
-    assert_eq!(json["block_candidate"].as_bool(), Some(told), "{json}");
-    assert!(!told || !row["block_reason"].is_empty(), "{row:?}");
-    Some(told)
+    assert_eq!(json["block_candidate"].as_bool(), Some(is_candidate), "{json}");
+    assert!(!is_candidate || !row["block_reason"].is_empty(), "{row:?}");
+    Some(is_candidate)
 }
 
 fn candidates(folder: &Folder) -> Vec<String> {
@@ -216,8 +216,8 @@ fn at_most_n_block_candidates() {
     let mut found = candidates(out.last());
     found.sort();
     assert_eq!(found, (1..=5).map(|n| format!("8.8.{n}.8")).collect::<Vec<_>>(), "the worst first");
-    let said = [&run.stderr, &out.last().summary, &run.text()].into_iter().any(|text| text.contains("55"));
-    assert!(said, "that 55 were left out: {}{}", run.stderr, out.last().summary);
+    let contains_55 = [&run.stderr, &out.last().summary, &run.text()].into_iter().any(|text| text.contains("55"));
+    assert!(contains_55, "that 55 were left out: {}{}", run.stderr, out.last().summary);
     let harness = Harness::new();
     let (_, out) = self::run(&harness, &log, &["--max-block", "1"]);
     let found = candidates(out.last());

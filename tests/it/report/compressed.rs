@@ -20,15 +20,15 @@ fn a_rotated_log_counts_once_with_any_compression() {
         site.reopen();
         site.write(5);
         let (plain, done) = (harness.path(format!("{LOG}.1")), harness.path(format!("{LOG}.1.{}", compression.ending())));
-        let packed = compression.pack(&fs::read(&plain).unwrap());
-        fs::write(&done, &packed[..packed.len() / 2]).unwrap();
+        let compressed = compression.pack(&fs::read(&plain).unwrap());
+        fs::write(&done, &compressed[..compressed.len() / 2]).unwrap();
         site.run(&[]);
-        site.assert_complete(&format!("{compression:?} half packed"));
-        fs::write(&done, &packed).unwrap();
+        site.assert_complete(&format!("{compression:?} half compressed"));
+        fs::write(&done, &compressed).unwrap();
         fs::remove_file(&plain).unwrap();
         site.write(5);
         site.run(&[]);
-        site.assert_complete(&format!("{compression:?} packed"));
+        site.assert_complete(&format!("{compression:?} compressed"));
         site.run(&[]);
         site.assert_complete(&format!("{compression:?} again"));
     }
@@ -68,7 +68,7 @@ fn a_growing_compressed_log_counts_part_by_part() {
         assert_eq!(hits(), 50, "{compression:?}");
         harness.file("grown", [&parts[0][..], &parts[1][..parts[1].len() / 2]].concat());
         report(&harness, &args);
-        assert_eq!(hits(), 50, "{compression:?}: half a part is nobody's yet");
+        assert_eq!(hits(), 50, "{compression:?}: a partial part does not count yet");
         harness.file("grown", parts[..2].concat());
         report_ok(&harness, &args);
         assert_eq!(hits(), 100, "{compression:?}");

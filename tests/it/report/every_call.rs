@@ -4,7 +4,7 @@
 //! files: the run is killed before the call, and the next run must finish or repeat what is missing. Between two such calls
 //! the disk does not change, so these are all possible states.
 
-#![expect(clippy::print_stdout, reason = "how many calls there were, for who asks with --nocapture")]
+#![expect(clippy::print_stdout, reason = "the number of calls, shown with --nocapture")]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -194,14 +194,14 @@ fn failed_everywhere(start: &StartingFiles, error: &str, only: &[&str]) {
         tried += 1;
         let (harness, out) = start.run_into(point, &format!("error={error}"));
         let when = format!("{error} at call {} of {}", point.1, point.0);
-        let is_said = !out.stderr.is_empty() || is_message_lost(&trace(&harness, &out));
+        let has_message = !out.stderr.is_empty() || is_message_lost(&trace(&harness, &out));
         let run = Run::of(out.output);
         // Cleanup and messages may fail without consequences; nothing else may.
         let fine: &[i32] = if point.0.contains("sync") { &[4] } else { &[0, 2, 4] };
         assert!(fine.contains(&run.code), "{when}: {} {}", run.code, run.stderr);
         // Calls are counted by thread: if a write fails in a thread that writes files, the first one of the thread that
         // prints the message fails too.
-        assert!(run.code == 0 || is_said, "{when}: exit {} and not a word", run.code);
+        assert!(run.code == 0 || has_message, "{when}: exit {} and not a word", run.code);
         start.recover(&harness, &when);
     }
     println!("{counts}, {tried} tried");
@@ -274,16 +274,16 @@ fn killed_at_every_call_of_a_recovery() {
         let commit = commit.unwrap_or_else(|| panic!("no rename of the state in the trace:\n{text}"));
         let upto = text.lines().take(commit + 1).collect::<Vec<_>>().join("\n");
         let all = points(&text);
-        let behind = &all[points(&upto).len()];
-        let (harness, out) = start.run_into(behind, "signal=KILL");
-        assert!(was_killed(&out), "{behind:?}");
+        let later_calls = &all[points(&upto).len()];
+        let (harness, out) = start.run_into(later_calls, "signal=KILL");
+        assert!(was_killed(&out), "{later_calls:?}");
         let recovery = StartingFiles { harness, args: start.args, before: start.before };
         let points = recovery.points();
         assert!(!points.is_empty());
         println!("killed at {} calls of a recovery", points.len());
         for point in points {
             let (harness, out) = recovery.run_into(&point, "signal=KILL");
-            let when = format!("killed behind the commit, and again at call {} of {}", point.1, point.0);
+            let when = format!("killed after the commit, and again at call {} of {}", point.1, point.0);
             assert!(was_killed(&out), "not {when}: {:?}", out.status);
             recovery.recover(&harness, &when);
         }

@@ -166,7 +166,7 @@ fn a_first_run_after_rotations() {
     for given in [LogArgument::WithSiblings, LogArgument::Folder, LogArgument::Pattern] {
         let harness = Harness::new();
         let mut site = Site::new(&harness);
-        let Some(logrotate) = Logrotate::new("a first run behind rotations", &harness, "create\ncompress\ndelaycompress") else { return };
+        let Some(logrotate) = Logrotate::new("a first run after rotations", &harness, "create\ncompress\ndelaycompress") else { return };
         for _ in 0..3 {
             site.write(5);
             logrotate.rotate();

@@ -17,7 +17,7 @@ fn mail(harness: &Harness, log: &str, args: &[&str]) -> String {
 /// A site with history: without it everything is new and not worth a mail.
 fn site_with_history() -> Harness {
     let harness = Harness::new();
-    assert_eq!(mail(&harness, &get("192.0.2.9", "/.svn/entries", 404), &[]), "", "a first run tells of answers alone");
+    assert_eq!(mail(&harness, &get("192.0.2.9", "/.svn/entries", 404), &[]), "", "a first run mails answers only");
     harness
 }
 

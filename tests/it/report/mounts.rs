@@ -18,5 +18,5 @@ pub(super) fn mounting(test: &str, harness: &Harness, script: &str) -> Option<Ru
 /// Shell that runs `report` with these arguments and prints `exit N`.
 pub(super) fn report(args: &[&str]) -> String {
     let args = args.join("' '");
-    format!("\"$0\" report --state state --out out '{args}' > printed 2> said && echo exit 0 || echo exit $?")
+    format!("\"$0\" report --state state --out out '{args}' > printed 2> errors && echo exit 0 || echo exit $?")
 }

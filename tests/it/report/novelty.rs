@@ -192,7 +192,7 @@ fn a_campaign_is_new_once() {
     assert_eq!(first.len(), 1);
     log += &["4.4.4.4", "5.5.5.5", "6.6.6.6"].map(from).concat();
     assert_eq!(campaigns(&log), [""; 0], "the same list once more");
-    assert!(!Out::read(&harness).last().report["campaigns"].as_array().unwrap().is_empty(), "it is there, and not new");
+    assert!(!Out::read(&harness).last().report["campaigns"].as_array().unwrap().is_empty(), "it is in the report, but not new");
 }
 
 /// A run without anything new has a table with a header and no rows.

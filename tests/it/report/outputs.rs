@@ -33,7 +33,7 @@ fn the_disk_for_reports_is_full() {
     let run = mounts::report(&args);
     let script = format!(
         "mv out first; mkdir out; mount -t tmpfs -o size=64k none out; cp -a first/. out/\n\
-         cp state/report.json before; {run}; cmp state/report.json before; cat printed; ls -A out | wc -l; cat said >&2\n\
+         cp state/report.json before; {run}; cmp state/report.json before; cat printed; ls -A out | wc -l; cat errors >&2\n\
          mount -o remount,size=64m out; {run}; rm -rf first; cp -a out kept; umount out; rm -rf out; mv kept out"
     );
     let Some(run) = mounting("G1", &harness, &script) else { return };
@@ -81,7 +81,7 @@ fn the_disk_for_the_state_is_full() {
     let run = mounts::report(&Site::args(&[]));
     let script = format!(
         "mv state first; mkdir -m 700 state; mount -t tmpfs -o size=256k,mode=700 none state; cp -a first/. state/\n\
-         dd if=/dev/zero of=state/filler bs=4k 2> /dev/null || true; {run}; cat printed; ls -A out | wc -l; cat said >&2; rm state/filler\n\
+         dd if=/dev/zero of=state/filler bs=4k 2> /dev/null || true; {run}; cat printed; ls -A out | wc -l; cat errors >&2; rm state/filler\n\
          {run}; rm -rf first; cp -a state kept; umount state; rm -rf state; mv kept state; chmod 700 state"
     );
     let Some(run) = mounting("G3", &harness, &script) else { return };
@@ -97,8 +97,9 @@ fn a_read_only_disk() {
         let harness = Harness::new();
         let site = full(&harness);
         let run = mounts::report(&Site::args(&[]));
-        let script =
-            format!("mount --bind {what} {what}; mount -o remount,bind,ro {what}; {run}; cat printed; cat said >&2; umount {what}; {run}");
+        let script = format!(
+            "mount --bind {what} {what}; mount -o remount,bind,ro {what}; {run}; cat printed; cat errors >&2; umount {what}; {run}"
+        );
         let Some(run) = mounting("D12", &harness, &script) else { return };
         assert_eq!(run.text(), "exit 4\nexit 0\n", "{what}: {}", run.stderr);
         assert!(run.stderr.to_lowercase().contains("read-only file system"), "{what}: {}", run.stderr);
@@ -130,7 +131,7 @@ fn folders_without_write_permission() {
         assert!(snapshot(&harness.path("out")) == before);
     }
     site.run(&[]);
-    site.assert_complete("behind runs of somebody else");
+    site.assert_complete("after runs of another user");
 }
 
 /// G2. The mail cannot be printed; the folders are complete.
@@ -175,7 +176,7 @@ fn standard_output_closed_before_the_mail() {
     drop(reader);
     let run = finish(command(&harness, &Site::args(&[])).stdout(writer));
     assert_eq!((run.code, run.stderr.as_str()), (141, ""));
-    assert_eq!(site.assert_complete("a mail that nobody read").folders.len(), 2);
+    assert_eq!(site.assert_complete("a mail that was not read").folders.len(), 2);
 }
 
 /// G7. Closed descriptors are not written to.
@@ -278,7 +279,7 @@ fn modes_of_files_and_folders() {
             let out = Out::read_as(&harness.path("out"), mode);
             assert_eq!(out.folders.len(), 1, "{umask} {given}");
             for (name, bits) in entries(&harness.path("state")) {
-                assert_eq!(bits & 0o777, 0o600, "the state is nobody else's: {name}");
+                assert_eq!(bits & 0o777, 0o600, "the state is private: {name}");
             }
         }
     }

@@ -45,7 +45,7 @@ fn the_second_run_ends_at_once() {
         assert_eq!(site.try_run(&[look]).code, 0, "{look}");
     }
     assert_eq!(first.resume().code, 0);
-    site.assert_complete("behind a second run that was refused");
+    site.assert_complete("after a second run that was refused");
 }
 
 /// F9.
@@ -92,7 +92,7 @@ fn a_waiting_run_can_be_stopped() {
         assert!(snapshot(&harness.path("out")) == before);
         drop(lock);
         site.run(&[]);
-        site.assert_complete("behind a run that was told not to wait any more");
+        site.assert_complete("after a waiting run that was stopped");
     }
 }
 
@@ -124,7 +124,7 @@ fn the_lock_ends_with_its_process() {
     first.kill();
     site.write(5);
     site.run(&[]);
-    site.assert_complete("behind a run that was killed");
+    site.assert_complete("after a run that was killed");
 }
 
 /// F3. Stopped before the commit: nothing is committed, printed or left.
@@ -143,7 +143,7 @@ fn a_signal_before_the_commit() {
         assert_eq!((run.code, run.stdout.len()), (code, 0), "{}", run.stderr);
         assert!(before == (snapshot(&harness.path("out")), fs::read(harness.path("state/report.json")).unwrap()));
         site.run(&[]);
-        site.assert_complete("behind a signal");
+        site.assert_complete("after a signal");
     }
 }
 
@@ -163,7 +163,7 @@ fn a_signal_during_the_commit() {
         let folders = Out::read(&harness).folders.len();
         assert_eq!(folders, if run.code == 0 { 2 } else { 1 }, "{when}: exit {} and {folders} folders", run.code);
         site.run(&[]);
-        site.assert_complete("behind a signal within the commit");
+        site.assert_complete("after a signal during the commit");
     }
 }
 
@@ -180,7 +180,7 @@ fn a_signal_at_any_moment() {
         let output = child.wait_with_output().unwrap();
         assert!(output.status.code().is_none_or(|code| [0, 143].contains(&code)), "{round}: {:?}", output.status);
         site.run(&[]);
-        site.assert_complete("behind a signal at any moment");
+        site.assert_complete("after a signal at any time");
     }
 }
 
@@ -204,11 +204,11 @@ fn the_folder_is_removed_during_the_run() {
         site.write(3);
         site.run(&[]);
         let second = Out::read(&harness).sums();
-        assert_eq!(first.get("hits") + second.get("hits"), site.lines(), "{when}: the lines of the failed run are told by the next");
+        assert_eq!(first.get("hits") + second.get("hits"), site.lines(), "{when}: the lines of the failed run are reported by the next");
     }
 }
 
-/// The log is rotated, packed and cut between its reading and the commit.
+/// The log is rotated, compressed and truncated between its reading and the commit.
 #[test]
 fn a_rotation_during_a_run() {
     if !can_trace("a rotation within a run") {

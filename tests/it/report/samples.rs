@@ -71,7 +71,7 @@ fn the_line_for_cron() {
     assert!(!jobs[0].contains('%') && text.ends_with('\n'), "cron reads % as a newline, and a last line only with its end");
     assert!(lines(&text).any(|line| line.starts_with("MAILTO=")), "{text}");
     let command = fields[6..].join(" ");
-    assert!(!command.contains('>') && !command.contains('|'), "nothing to hide: it says nothing where there is nothing to say");
+    assert!(!command.contains('>') && !command.contains('|'), "no redirection: it prints nothing without news");
     assert_command_works(&Harness::new(), &command, "/var/lib/probewatch", "/srv/reports");
 }
 
@@ -89,11 +89,11 @@ fn the_units_are_valid() {
     let harness = Harness::new();
     let Some(paths) = copies(&harness) else { return };
     let output = Command::new("systemd-analyze").args(["verify", "--man=no"]).args(&paths).output().unwrap();
-    let said = String::from_utf8_lossy(&output.stderr);
+    let text = String::from_utf8_lossy(&output.stderr);
     // Other units of the host may have errors.
-    let ours: Vec<_> = said.lines().filter(|line| line.contains("probewatch")).collect();
-    assert!(ours.is_empty(), "{said}");
-    assert!(output.status.success() || !said.trim().is_empty(), "it fails and says nothing");
+    let ours: Vec<_> = text.lines().filter(|line| line.contains("probewatch")).collect();
+    assert!(ours.is_empty(), "{text}");
+    assert!(output.status.success() || !text.trim().is_empty(), "it fails and says nothing");
 }
 
 #[test]
@@ -106,9 +106,9 @@ fn the_service_is_hardened() {
     let mut command = Command::new("systemd-analyze");
     command.args(["security", "--offline=true", "--no-pager", &format!("--threshold={MOST_EXPOSED}")]).arg(service);
     let output = command.output().unwrap();
-    let said = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));
-    assert!(said.contains("Overall exposure level"), "{said}");
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));
+    assert!(text.contains("Overall exposure level"), "{text}");
 }
 
 /// The timer is valid, and runs every hour.
@@ -163,5 +163,5 @@ fn the_lines_for_logrotate() {
         site.write(5);
     }
     site.run(&[]);
-    site.assert_complete("rotated as the sample says");
+    site.assert_complete("rotated as in the sample");
 }

@@ -90,12 +90,12 @@ impl<'a> Site<'a> {
 
     /// Moves the log and all old ones by one number, as logrotate does; the server keeps its open file.
     pub(super) fn rotate(&self) {
-        let old = |number: u32, packed: &str| self.harness.path(format!("{LOG}.{number}{packed}"));
+        let old = |number: u32, compressed: &str| self.harness.path(format!("{LOG}.{number}{compressed}"));
         let last = (1..10_000).find(|&n| !old(n, "").exists() && !old(n, ".gz").exists()).unwrap();
         for number in (1..last).rev() {
-            for packed in ["", ".gz"] {
-                if old(number, packed).exists() {
-                    fs::rename(old(number, packed), old(number + 1, packed)).unwrap();
+            for compressed in ["", ".gz"] {
+                if old(number, compressed).exists() {
+                    fs::rename(old(number, compressed), old(number + 1, compressed)).unwrap();
                 }
             }
         }
@@ -107,9 +107,9 @@ impl<'a> Site<'a> {
     pub(super) fn pack(&self, number: u32) {
         let plain = self.harness.path(format!("{LOG}.{number}"));
         let Ok(text) = fs::read(&plain) else { return };
-        let mut packed = GzEncoder::new(File::create_new(with_gz(&plain)).unwrap(), Compression::fast());
-        packed.write_all(&text).unwrap();
-        packed.finish().unwrap();
+        let mut compressed = GzEncoder::new(File::create_new(with_gz(&plain)).unwrap(), Compression::fast());
+        compressed.write_all(&text).unwrap();
+        compressed.finish().unwrap();
         fs::remove_file(plain).unwrap();
     }
 

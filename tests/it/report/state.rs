@@ -126,7 +126,7 @@ fn changed_rules() {
     let run = report_ok(&harness, &more);
     assert_eq!((run.stderr.lines().count(), run.stderr.contains("rules")), (1, true), "{}", run.stderr);
     site.write(5);
-    assert!(!report_ok(&harness, &more).stderr.contains("rules"), "said twice");
+    assert!(!report_ok(&harness, &more).stderr.contains("rules"), "printed twice");
     site.assert_complete("other rules that find the same");
 }
 
@@ -239,7 +239,7 @@ fn an_older_copy_of_a_log() {
     let run = site.run(&[]);
     assert_eq!(run.stderr, "", "cron would mail it after each copytruncate");
     let summary = Out::read(&harness).last().summary.clone();
-    assert!(summary.contains(LOG), "it is said: {summary}");
+    assert!(summary.contains(LOG), "missing in the summary: {summary}");
     let (sums, expected) = (Out::read(&harness).sums(), site.expected());
     assert!(sums.get("lines") >= expected.get("lines"), "lost: {} of {}", sums.get("lines"), expected.get("lines"));
     assert!(sums.get("lines") <= expected.get("lines") + 10, "more than the copy holds came again: {}", sums.get("lines"));
@@ -356,11 +356,11 @@ fn status_and_dry_run_change_nothing() {
     let status = site.run(&["--status"]).text();
     assert!(status.contains(LOG), "{status}");
     let dry = site.run(&["--dry-run"]);
-    assert!(dry.text().contains('5') && !dry.text().contains("15"), "what a run would tell: {}", dry.text());
+    assert!(dry.text().contains('5') && !dry.text().contains("15"), "what a run would report: {}", dry.text());
     assert!(before == (snapshot(&harness.path("state")), snapshot(&harness.path("out"))));
     assert!(fs::metadata(harness.path("out/latest")).is_ok());
     site.run(&[]);
-    site.assert_complete("behind a look");
+    site.assert_complete("after --status");
 }
 
 /// `--status` prints how far each log was read and how many bytes are left.
@@ -372,9 +372,9 @@ fn status_shows_the_lag() {
     site.run(&[]);
     let (calm, length) = (site.run(&["--status"]).text(), numbered(10).len());
     site.write(1);
-    let behind = site.run(&["--status"]).text();
-    assert_ne!(calm, behind, "one line more to read makes no difference");
-    assert!(behind.contains(&length.to_string()), "{length} bytes are not read: {behind}");
+    let lagging = site.run(&["--status"]).text();
+    assert_ne!(calm, lagging, "one line more to read makes no difference");
+    assert!(lagging.contains(&length.to_string()), "{length} bytes are not read: {lagging}");
     // A removed log is still listed.
     fs::remove_file(harness.path(LOG)).unwrap();
     assert!(site.run(&["--status"]).text().contains(LOG));

@@ -52,8 +52,8 @@ fn hour(rng: &mut Rng, day: u64, hour: u64) -> String {
 fn rotate(harness: &Harness, site: &str, day: u64) {
     let path = |suffix: &str| harness.path(format!("log/{site}.log{suffix}"));
     if day > 0 {
-        let packed = std::process::Command::new("gzip").arg(path(".1")).status().unwrap();
-        assert!(packed.success());
+        let compressed = std::process::Command::new("gzip").arg(path(".1")).status().unwrap();
+        assert!(compressed.success());
         fs::rename(path(".1.gz"), path(&format!(".{}.gz", 100 - day))).unwrap();
     }
     fs::rename(path(""), path(".1")).unwrap();

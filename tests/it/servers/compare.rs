@@ -157,7 +157,7 @@ fn the_real_client_is_read_from_logs_of_real_servers() {
     // Their hits depend on other requests of the client, and so on how the client is identified.
     const BY_LINE: [&str; 2] = ["--disable", "client/script-name,flood/login"];
     let flags = [FLAGS.as_slice(), &BY_LINE].concat();
-    for served in served("clients behind a proxy") {
+    for served in served("proxied clients") {
         for log in served.logs.iter().filter(|log| log.format.to_ascii_lowercase().contains("forwarded")) {
             let text = String::from_utf8_lossy(&fs::read(&log.path).unwrap()).into_owned();
             let lines: Vec<&str> = text.split('\n').collect();
