@@ -199,17 +199,17 @@ impl AlertDetector {
     /// Observes a request, and calls `raise` for each alert it causes.
     pub fn observe(&mut self, hit: &ObservedHit<'_>, raise: &mut impl FnMut(Alert)) {
         self.latest = self.latest.max(hit.time.map(|time| time.utc));
-        let mut tell = |detection: Option<Detection>| detection.into_iter().for_each(|detection| raise(detection.into_alert(hit)));
+        let mut raise_for = |detection: Option<Detection>| detection.into_iter().for_each(|detection| raise(detection.into_alert(hit)));
         if hit.is_update {
-            return tell(self.answered(hit));
+            return raise_for(self.answered(hit));
         }
         for &rule in hit.matched {
-            tell(self.flood(rule, hit));
+            raise_for(self.flood(rule, hit));
         }
         if !hit.reported.is_empty() {
-            tell(self.answered(hit));
-            tell(self.probing(hit));
-            tell(self.campaign(hit));
+            raise_for(self.answered(hit));
+            raise_for(self.probing(hit));
+            raise_for(self.campaign(hit));
         }
     }
 

@@ -109,13 +109,13 @@ mod tests {
     use crate::commands::rules::cover::*;
 
     #[test]
-    fn a_list_has_a_path_a_line() {
+    fn a_list_has_one_path_per_line() {
         let text = "# paths\n/.env\tpath\n\n /a b\n";
         assert_eq!(paths(text).collect::<Vec<_>>(), ["/.env", "/a b"]);
     }
 
     #[test]
-    fn each_path_is_covered_as_its_rule_says() {
+    fn paths_are_covered_as_their_rules_say() {
         let rules = crate::rules::load(&RuleChoice::default()).unwrap();
         let mut runner = CaseRunner::new(&rules);
         let mut cover = |path| covered(path, &rules, &mut runner).0;
