@@ -652,9 +652,9 @@ fn memory_use(detector: &AlertDetector) -> (usize, usize) {
     let (paths, path_keys) = detector.campaigns.allocated_bytes();
     let (mut bytes, mut most) = (paths + table(path_keys, 64), path_keys);
     let counts =
-        |keys: &Recent<u64, MinuteCounts>| (keys.values().map(MinuteCounts::allocated_bytes).sum::<usize>(), keys.values().count());
+        |keys: &Recent<u64, RecentMinutes>| (keys.values().map(RecentMinutes::allocated_bytes).sum::<usize>(), keys.values().count());
     for (allocated_bytes, keys) in detector.thresholds.iter().map(|threshold| counts(&threshold.keys)).chain([spans(&detector.probers)]) {
-        bytes += allocated_bytes + table(keys, size_of::<SlidingWindow>().max(size_of::<MinuteCounts>()));
+        bytes += allocated_bytes + table(keys, size_of::<SlidingWindow>().max(size_of::<RecentMinutes>()));
         most = most.max(keys);
     }
     (bytes + table(detector.cooldown.len(), size_of::<Option<i64>>()), most.max(detector.cooldown.len()))
@@ -709,16 +709,16 @@ fn a_key_remembers_eight_minutes_and_32_distinct_values() {
     let entry = |minute: i64, other| WindowEntry { utc: START + minute * 600, distinct_key: other, offset: 0, severity: Severity::Low };
     // Logs of so many times, read side by side.
     let third = |times: i64| {
-        let mut minutes = MinuteCounts::default();
+        let mut minutes = RecentMinutes::default();
         for request in 0..2 {
             (0..times).for_each(|minute| assert_eq!(minutes.record(entry(minute, request), window), None));
         }
         minutes.record(entry(0, 2), window).map(|counted| counted.requests)
     };
     assert_eq!((third(8), third(9)), (Some(3), None));
-    assert_eq!(MinuteCounts::max_minutes(Window { within: 1_200, ..window }), 42, "two windows of a long one");
+    assert_eq!(RecentMinutes::max_minutes(Window { within: 1_200, ..window }), 42, "two windows of a long one");
     let others = |count| {
-        let mut minutes = MinuteCounts::default();
+        let mut minutes = RecentMinutes::default();
         let window = Window { count, ..window };
         (0..50).filter_map(|other| minutes.record(entry(0, other), window)).last().map(|counted| (counted.requests, counted.distinct))
     };

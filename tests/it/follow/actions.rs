@@ -47,7 +47,7 @@ fn message(socket: &UnixDatagram) -> String {
         if let Ok(length) = socket.recv(&mut bytes) {
             return String::from_utf8(bytes[..length].to_vec()).unwrap();
         }
-        assert!(start.elapsed() < DEADLINE, "no message comes");
+        assert!(start.elapsed() < DEADLINE, "no message");
     }
 }
 

@@ -118,7 +118,7 @@ fn a_log_that_does_not_exist_yet() {
         let result = assert_complete(&harness, follower, &mut late);
         // Once before it appeared, and once after it was removed, if that was noticed.
         let told = result.notices.lines().filter(|line| line.contains("late.log") && line.contains("waiting")).count();
-        assert!((1..=2).contains(&told), "told {told} times: {}", result.notices);
+        assert!((1..=2).contains(&told), "reported {told} times: {}", result.notices);
     }
 }
 

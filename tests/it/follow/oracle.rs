@@ -135,7 +135,7 @@ fn in_order(run: &[Hit]) -> Result<(), String> {
         if let Some(last) = last.insert(hit.generation(), this)
             && !(last.0 < this.0 && last.1 < this.1 && last.2 < this.2)
         {
-            return Err(format!("out of order, behind offset, line and number {last:?}: {}", hit.0));
+            return Err(format!("out of order after offset, line and number {last:?}: {}", hit.0));
         }
     }
     Ok(())

@@ -31,7 +31,7 @@ fn again_and_again(mode: &[&str], rounds: u64, end: impl Fn(Follower) -> Vec<Hit
         let mut follower = follow(&harness, &args);
         follower.until("some hits", |stderr| stderr.hits.len() > 150);
         rotate(&harness, 2 * round);
-        follower.until("hits behind a rotation", |stderr| stderr.hits.len() > 400);
+        follower.until("hits after a rotation", |stderr| stderr.hits.len() > 400);
         runs.push(end(follower));
         rotate(&harness, 2 * round + 1);
     }
