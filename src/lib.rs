@@ -12,7 +12,7 @@
 //! | 3 | [`analysis`] |
 //! | 2 | [`alerting`] · [`block`] · [`engine`] |
 //! | 1 | [`alert_sinks`] · [`formats`] · [`input`] · [`redact`] · [`report_store`] · [`rules`] · [`server_config`] · [`tally`] |
-//! | 0 | [`client`] · [`clients`] · [`fetch`] · [`finding`] · [`fingerprint`] · [`heap`] · [`intern`] · [`names`] · [`normalize`] · [`number`] · [`recent`] · [`record`] · [`soft_404`] · [`source`] · [`system`] · [`time`] |
+//! | 0 | [`allocator`] · [`client`] · [`finding`] · [`fingerprint`] · [`intern`] · [`log_entry`] · [`lru`] · [`normalize`] · [`number`] · [`prefetch`] · [`soft_404`] · [`source`] · [`system`] · [`time`] |
 //!
 //! How a log becomes a report:
 //!
@@ -28,26 +28,24 @@
 
 pub mod alert_sinks;
 pub mod alerting;
+pub mod allocator;
 pub mod analysis;
 pub mod block;
 pub mod cli;
 pub mod client;
-pub mod clients;
 pub mod commands;
 pub mod config;
 pub mod engine;
-pub mod fetch;
 pub mod finding;
 pub mod fingerprint;
 pub mod formats;
-pub mod heap;
 pub mod input;
 pub mod intern;
-pub mod names;
+pub mod log_entry;
+pub mod lru;
 pub mod normalize;
 pub mod number;
-pub mod recent;
-pub mod record;
+pub mod prefetch;
 pub mod redact;
 pub mod render;
 pub mod report_store;

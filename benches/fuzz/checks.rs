@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::LazyLock;
 
 use memchr::{memchr, memchr_iter};
-use probewatch::engine::{Judge, Scope, Scratch};
+use probewatch::engine::{LineScanner, ScanOptions, WorkerState};
 use probewatch::finding::{Findings, LineCounts};
 use probewatch::formats::bytes::leading_nuls;
 use probewatch::formats::reader::{LineContext, LineKind, RewrittenLines, LogReader};
@@ -93,12 +93,12 @@ fn check_cut(text: &[u8], context: &LineContext<'_>, expected: &[u8]) {
 
 /// Every line is counted once, and every hit lies at the beginning of a line.
 fn check_counts(text: &[u8], context: &LineContext<'_>) {
-    let scope = Scope { max_line: MAX_LINE, ..Scope::default() };
-    let mut scratch = Scratch::default();
-    let judge = Judge::new(&RULES, &scope);
-    let findings = judge.judge_any(text, context, &mut LogReader::default(), &mut scratch);
+    let scope = ScanOptions { max_line: MAX_LINE, ..ScanOptions::default() };
+    let mut scratch = WorkerState::default();
+    let judge = LineScanner::new(&RULES, &scope);
+    let findings = judge.scan_any(text, context, &mut LogReader::default(), &mut scratch);
     check_findings(text, &findings);
-    let again = judge.judge_any(text, context, &mut LogReader::default(), &mut scratch);
+    let again = judge.scan_any(text, context, &mut LogReader::default(), &mut scratch);
     assert_eq!(findings.lines, again.lines, "lines that are known are counted otherwise");
     assert_eq!(places(&findings), places(&again), "lines that are known hit otherwise");
 }
@@ -142,10 +142,10 @@ pub fn lies_in(part: &[u8], whole: &[u8]) -> bool {
 
 /// Rules judge these lines, the same the second time.
 pub fn check_rules(rules: &RuleSet, lines: &[u8]) {
-    let scope = Scope::default();
-    let judge = Judge::new(rules, &scope);
-    let mut scratch = Scratch::default();
-    let findings = judge.judge(lines, &mut scratch);
+    let scope = ScanOptions::default();
+    let judge = LineScanner::new(rules, &scope);
+    let mut scratch = WorkerState::default();
+    let findings = judge.scan(lines, &mut scratch);
     check_findings(lines, &findings);
-    assert_eq!(places(&findings), places(&judge.judge(lines, &mut scratch)));
+    assert_eq!(places(&findings), places(&judge.scan(lines, &mut scratch)));
 }

@@ -21,7 +21,7 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use super::AlertSinkError;
 use super::failure_notifier::FailureNotifier;
 use super::queue::AlertQueue;
-use crate::system::reason;
+use crate::system::errno_message;
 
 /// How long a program may take to read the remaining lines, and again to end after its standard input is closed.
 const STOP_TIMEOUT: Duration = Duration::from_secs(2);
@@ -145,7 +145,7 @@ impl ExecSink {
             Err(error) => {
                 let until = self.backoff.child_ended(now);
                 self.state = ChildState::Waiting { until };
-                self.push_notice(&format!("cannot be started ({}); retrying", reason(&error)), until, now);
+                self.push_notice(&format!("cannot be started ({}); retrying", errno_message(&error)), until, now);
             }
         }
     }
@@ -299,7 +299,7 @@ fn exit_status(child: &mut Child) -> Option<String> {
         Ok(None) => None,
         Ok(Some(status)) => Some(status.to_string()),
         // If a parent process made the system reap children itself, the exit status is lost.
-        Err(error) => Some(reason(&error)),
+        Err(error) => Some(errno_message(&error)),
     }
 }
 

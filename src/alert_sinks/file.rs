@@ -14,7 +14,7 @@ use rustix::fs::OFlags;
 use super::AlertSinkError;
 use super::failure_notifier::FailureNotifier;
 use super::queue::AlertQueue;
-use crate::system::{continues_line, reason, survive_size_limit};
+use crate::system::{continues_line, errno_message, ignore_sigxfsz};
 
 /// The file, and the lines that are not written yet.
 #[derive(Debug)]
@@ -32,7 +32,7 @@ pub(super) struct FileSink {
 
 impl FileSink {
     pub(super) fn open(path: PathBuf) -> Result<Self, AlertSinkError> {
-        survive_size_limit();
+        ignore_sigxfsz();
         match open(&path) {
             Ok(file) => {
                 let failures = FailureNotifier::new(format!("--alert-file {}", path.display()));
@@ -70,7 +70,7 @@ impl FileSink {
             match self.try_first() {
                 Ok(()) => self.failures.recovered(),
                 Err(error) => {
-                    self.failures.failed(&reason(&error), now);
+                    self.failures.failed(&errno_message(&error), now);
                     return;
                 }
             }

@@ -21,7 +21,7 @@ use self::exec::ExecSink;
 use self::file::FileSink;
 use self::syslog::SyslogSink;
 use crate::finding::Severity;
-use crate::system::reason;
+use crate::system::errno_message;
 pub use systemd::SystemdNotifier;
 
 /// The local syslog socket.
@@ -32,7 +32,7 @@ pub const LOG_SOCKET: &str = "/dev/log";
 #[derive(Debug, thiserror::Error)]
 pub enum AlertSinkError {
     /// The program cannot be started.
-    #[error("cannot start {}: {}; --exec takes the path of a program, or a name in PATH, and no arguments: put those in a script", program.display(), reason(error))]
+    #[error("cannot start {}: {}; --exec takes the path of a program, or a name in PATH, and no arguments: put those in a script", program.display(), errno_message(error))]
     Exec {
         /// The program as the user gave it.
         program: PathBuf,
@@ -40,7 +40,7 @@ pub enum AlertSinkError {
         error: io::Error,
     },
     /// The file cannot be opened.
-    #[error("cannot open {}: {}; choose another --alert-file: a regular file, no link, in a folder you may write to", path.display(), reason(error))]
+    #[error("cannot open {}: {}; choose another --alert-file: a regular file, no link, in a folder you may write to", path.display(), errno_message(error))]
     File {
         /// The path as the user gave it.
         path: PathBuf,
@@ -48,7 +48,7 @@ pub enum AlertSinkError {
         error: io::Error,
     },
     /// No daemon listens on the socket.
-    #[error("cannot reach the system's log at {}: {}; is a log daemon running? --syslog=PATH names another datagram socket", path.display(), reason(error))]
+    #[error("cannot reach the system's log at {}: {}; is a log daemon running? --syslog=PATH names another datagram socket", path.display(), errno_message(error))]
     Syslog {
         /// The socket.
         path: PathBuf,

@@ -12,7 +12,7 @@ use super::AlertSinkError;
 use super::failure_notifier::FailureNotifier;
 use super::queue::AlertQueue;
 use crate::finding::Severity;
-use crate::system::reason;
+use crate::system::errno_message;
 
 /// `daemon` of RFC 5424, table 1.
 const FACILITY: u8 = 3;
@@ -76,7 +76,7 @@ impl SyslogSink {
                 // The daemon is slow. That is reported only when the queue is full.
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return,
                 Err(error) => {
-                    self.failures.failed(&reason(&error), now);
+                    self.failures.failed(&errno_message(&error), now);
                     return;
                 }
             }

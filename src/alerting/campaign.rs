@@ -9,7 +9,7 @@
 //! each path: botnets split their lists.
 
 use super::sliding_window::{SlidingWindow, WindowEntry, WindowLimit, WindowSummary};
-use crate::recent::Recent;
+use crate::lru::LruMap;
 
 /// Networks that request one path. Two or three unrelated clients may react to the same news, and a site's own clients are
 /// fewer.
@@ -33,7 +33,7 @@ const PATH_LIMIT: WindowLimit = WindowLimit { count: MIN_PATHS, within: WITHIN }
 pub(super) struct CampaignDetector {
     /// The earliest time seen.
     start: i64,
-    paths: Recent<u64, PathActivity>,
+    paths: LruMap<u64, PathActivity>,
     /// The unusual paths that enough networks requested.
     unusual_paths: SlidingWindow,
 }
@@ -58,7 +58,7 @@ struct Burst {
 impl CampaignDetector {
     /// Remembers at most `keys` paths.
     pub(super) fn new(keys: usize) -> Self {
-        Self { start: i64::MAX, paths: Recent::new(keys), unusual_paths: SlidingWindow::default() }
+        Self { start: i64::MAX, paths: LruMap::new(keys), unusual_paths: SlidingWindow::default() }
     }
 
     /// Records a request for a path (a hash), with an entry for the client's network. Returns the latest time of the

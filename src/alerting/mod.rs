@@ -32,7 +32,7 @@ use foldhash::fast::RandomState;
 use crate::alerting::alert::{Alert, AlertKind, AlertSample, MIN_ANSWERED_SEVERITY};
 use crate::client::{Client, ClientKey, Network};
 use crate::finding::{RuleId, Severity};
-use crate::recent::Recent;
+use crate::lru::LruMap;
 use crate::rules::{By, RuleSet, Window};
 use crate::time::LogTime;
 use campaign::CampaignDetector;
@@ -121,7 +121,7 @@ pub struct AlertDetector {
     state: RandomState,
     /// Sorted by rule.
     thresholds: Vec<RuleThreshold>,
-    probers: Recent<u64, SlidingWindow>,
+    probers: LruMap<u64, SlidingWindow>,
     campaigns: CampaignDetector,
     cooldown: Cooldown,
     /// The latest time seen.
@@ -136,7 +136,7 @@ struct RuleThreshold {
     id: u64,
     window: Window,
     severity: Severity,
-    keys: Recent<u64, RecentMinutes>,
+    keys: LruMap<u64, RecentMinutes>,
 }
 
 /// The facts of an alert, before the request is added to it.
@@ -171,7 +171,7 @@ impl AlertDetector {
             options,
             state: RandomState::default(),
             thresholds: Vec::new(),
-            probers: Recent::new(options.keys),
+            probers: LruMap::new(options.keys),
             campaigns: CampaignDetector::new(options.keys),
             cooldown: Cooldown::new(options.cooldown, options.keys),
             latest: None,
@@ -191,7 +191,7 @@ impl AlertDetector {
             let most = (self.options.keys * ENTRIES_PER_KEY / all / RecentMinutes::max_minutes(window).max(window.count as usize))
                 .clamp(2, self.options.keys);
             let same = known.iter().position(|old| (old.id, old.window) == (id, window));
-            let keys = same.map_or_else(|| Recent::new(most), |at| known.swap_remove(at).keys.of_at_most(most));
+            let keys = same.map_or_else(|| LruMap::new(most), |at| known.swap_remove(at).keys.with_capacity(most));
             self.thresholds.push(RuleThreshold { rule: number, id, window, severity: rule.severity, keys });
         }
     }
@@ -300,7 +300,7 @@ fn window_entry(hit: &ObservedHit<'_>, distinct_key: u64) -> Option<WindowEntry>
 /// When each alert was last raised.
 #[derive(Debug)]
 struct Cooldown {
-    last_raised: Recent<u64, Option<i64>>,
+    last_raised: LruMap<u64, Option<i64>>,
     /// Seconds of the log's time between two alerts of one key.
     rest: i64,
 }
@@ -308,7 +308,7 @@ struct Cooldown {
 impl Cooldown {
     /// Remembers at most `keys` alerts.
     fn new(seconds: u64, keys: usize) -> Self {
-        Self { last_raised: Recent::new(keys), rest: i64::try_from(seconds).unwrap_or(i64::MAX) }
+        Self { last_raised: LruMap::new(keys), rest: i64::try_from(seconds).unwrap_or(i64::MAX) }
     }
 
     /// Whether to raise an alert now. If so, it is recorded as raised. Time never runs backwards: an alert that an older

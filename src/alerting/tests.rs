@@ -648,11 +648,11 @@ fn memory_use(detector: &AlertDetector) -> (usize, usize) {
     // A table keeps up to a seventh free, doubles, and has one extra byte per slot.
     let table = |keys: usize, value: usize| (keys * 8 / 7).next_power_of_two() * (size_of::<u64>() + value + 1);
     let spans =
-        |spans: &Recent<u64, SlidingWindow>| (spans.values().map(SlidingWindow::allocated_bytes).sum::<usize>(), spans.values().count());
+        |spans: &LruMap<u64, SlidingWindow>| (spans.values().map(SlidingWindow::allocated_bytes).sum::<usize>(), spans.values().count());
     let (paths, path_keys) = detector.campaigns.allocated_bytes();
     let (mut bytes, mut most) = (paths + table(path_keys, 64), path_keys);
     let counts =
-        |keys: &Recent<u64, RecentMinutes>| (keys.values().map(RecentMinutes::allocated_bytes).sum::<usize>(), keys.values().count());
+        |keys: &LruMap<u64, RecentMinutes>| (keys.values().map(RecentMinutes::allocated_bytes).sum::<usize>(), keys.values().count());
     for (allocated_bytes, keys) in detector.thresholds.iter().map(|threshold| counts(&threshold.keys)).chain([spans(&detector.probers)]) {
         bytes += allocated_bytes + table(keys, size_of::<SlidingWindow>().max(size_of::<RecentMinutes>()));
         most = most.max(keys);

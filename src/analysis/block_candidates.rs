@@ -13,8 +13,8 @@ use super::model::{Report, Row};
 use crate::block::{BlockPolicy, NeverBlockReason, prefix_network};
 use crate::client::{Client, Network};
 use crate::finding::Severity;
+use crate::log_entry::Outcome;
 use crate::number::{counted, grouped};
-use crate::record::Outcome;
 
 /// Three guesses in vain are no slip: a visitor, or a search engine on the way of a stale link, may hit upon one or two.
 const MIN_GUESSES: u64 = 3;

@@ -14,7 +14,7 @@ use super::snapshot::SnapshotSource;
 use super::soft_404;
 use super::suppressed;
 use crate::finding::{RuleId, Severity};
-use crate::record::Outcome;
+use crate::log_entry::Outcome;
 use crate::rules::{AllowList, RuleSet};
 use crate::soft_404::Answer;
 use crate::source::SourceInfo;

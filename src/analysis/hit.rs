@@ -8,11 +8,11 @@ use super::model::ReportedHit;
 use super::rows::parse_stored_line;
 use super::rule_status::{HitContext, LogAnalysis};
 use crate::client::{Client, Ipv6Prefix};
-use crate::engine::Probe;
+use crate::engine::ParsedRequest;
 use crate::finding::{RuleId, Severity};
-use crate::names::Names;
-use crate::normalize::{Normalizer, Views};
-use crate::record::{Outcome, Record};
+use crate::intern::SymbolTables;
+use crate::log_entry::{LogEntry, Outcome};
+use crate::normalize::{DecodedViews, Normalizer};
 use crate::soft_404::{Answer, MethodClass, Response};
 use crate::tally::{LinePosition, Site};
 
@@ -59,7 +59,7 @@ pub fn hit_from_line<'a>(
     let views = normalizer.views(probe.line.target);
     let who = counted_client(record.client, *prefix, client);
     // One that was let go is nobody the context knows.
-    let client = material.tally.client_number(who).unwrap_or(Names::REST);
+    let client = material.tally.client_number(who).unwrap_or(SymbolTables::OTHER);
     let site = lowercase_host(record.host, host).map_or(Site::Input(line.position.input), Site::Host);
     let seen = HitContext { client, site, path: views.resolved, response: response(&record, &probe) };
     let decision = context.filter_outcome(context.decide(line.rules, &seen, rules), Outcome::of(record.status));
@@ -83,7 +83,7 @@ pub fn hit_from_line<'a>(
 }
 
 /// What the site answered.
-pub(crate) fn response(record: &Record<'_>, probe: &Probe<'_>) -> Response {
+pub(crate) fn response(record: &LogEntry<'_>, probe: &ParsedRequest<'_>) -> Response {
     Response { method: MethodClass::of(probe.line.method), status: record.status, bytes: record.bytes, extra: probe.line.query_len() }
 }
 
@@ -121,10 +121,10 @@ struct HitVerdict<'a> {
 }
 
 fn assemble<'a>(
-    record: &Record<'a>,
+    record: &LogEntry<'a>,
     client: Client<'a>,
-    probe: &Probe<'a>,
-    views: Views<'a>,
+    probe: &ParsedRequest<'a>,
+    views: DecodedViews<'a>,
     spot: &HitLocation<'a>,
     verdict: &HitVerdict<'a>,
 ) -> ReportedHit<'a> {

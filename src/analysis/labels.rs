@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use super::model::{Row, RowKey};
 use crate::client::Client;
 use crate::finding::RuleId;
-use crate::record::Outcome;
+use crate::log_entry::Outcome;
 use crate::redact::mask::redacted;
 use crate::rules::RuleSet;
 

@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 use super::block_candidates::BlockDecision;
 use super::snapshot::SnapshotSource;
 use crate::client::{Client, Ipv6Prefix};
-use crate::finding::{Others, RuleId, Severity};
-use crate::record::Outcome;
+use crate::finding::{OtherFormatCounts, RuleId, Severity};
+use crate::log_entry::Outcome;
 use crate::rules::RuleSet;
 use crate::soft_404::{Answer, Grade, MethodClass};
 use crate::time::LogTime;
@@ -85,7 +85,7 @@ pub struct InputSummary {
     /// The same by format where the Common Log Format or a child of it explains them, in the order of [`LogFormat::ALL`](crate::formats::LogFormat::ALL).
     pub formats: [u64; 3],
     /// The same of other formats, by name.
-    pub others: Others,
+    pub others: OtherFormatCounts,
     /// Lines that none does; matched as raw text all the same.
     pub unparsed: u64,
     /// Lines over the length limit.
@@ -291,7 +291,7 @@ impl Soft404<'_> {
 /// One list of probed paths that clients of several networks worked through, give or take a few paths.
 #[derive(Debug, Clone)]
 pub struct Campaign<'a> {
-    /// Names the list, in hexadecimal digits: the same paths have the same key in every report.
+    /// SymbolTables the list, in hexadecimal digits: the same paths have the same key in every report.
     pub key: String,
     /// The worst of its hits, raised where one was answered.
     pub severity: Severity,

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 
 use super::model::InputSummary;
 use crate::finding::Severity;
-use crate::record::Outcome;
+use crate::log_entry::Outcome;
 use crate::redact::mask;
 use crate::time::LogTime;
 

@@ -11,12 +11,12 @@ use foldhash::HashSet;
 use super::build::ReportInput;
 use super::model::{AnswerDetail, Row, RowKey, SampleRequest};
 use super::rule_status::LogAnalysis;
-use crate::engine::Probe;
+use crate::engine::ParsedRequest;
 use crate::finding::{RuleId, Severity};
 use crate::formats::Frame;
 use crate::intern::Interner;
-use crate::names::Names;
-use crate::record::{Outcome, Record};
+use crate::intern::SymbolTables;
+use crate::log_entry::{LogEntry, Outcome};
 use crate::soft_404::{Answer, Grade};
 use crate::source::SourceInfo;
 use crate::tally::{self, CellView, SampleContentView, Site, union_span};
@@ -63,7 +63,7 @@ pub(crate) fn by_answer<'a>(material: &ReportInput<'a>, context: &LogAnalysis<'a
     let place = |i: &RowItem<'a>| (context.site_root(i.view.site), i.view.path);
     let is_better = |i: &&RowItem<'a>| i.grade.is_some_and(|grade| grade.answer > answer);
     let better: HashSet<_> = items.iter().filter(is_better).map(place).collect();
-    let is_in = |i: &RowItem<'a>| i.has_grade(answer) && i.view.path != Names::REST && !better.contains(&place(i));
+    let is_in = |i: &RowItem<'a>| i.has_grade(answer) && i.view.path != SymbolTables::OTHER && !better.contains(&place(i));
     let mut members = members(RowItems(items, &[]), |i| is_in(i).then(|| place(i)));
     let key = |i: &RowItem<'a>| {
         let site = context.site_root(i.view.site);
@@ -93,7 +93,7 @@ fn detail<'a>(material: &ReportInput<'a>, context: &LogAnalysis<'a>, items: &[Ro
     };
     let best = items.iter().max_by(order).unwrap_or(&items[0]);
     let clients = distinct(items.iter().map(|i| i.view.client));
-    let client = <[u32; 1]>::try_from(clients).ok().filter(|one| one[0] != Names::REST);
+    let client = <[u32; 1]>::try_from(clients).ok().filter(|one| one[0] != SymbolTables::OTHER);
     AnswerDetail {
         statuses: distinct(items.iter().filter_map(|i| i.view.status)),
         bytes: best.view.bytes,
@@ -105,13 +105,13 @@ fn detail<'a>(material: &ReportInput<'a>, context: &LogAnalysis<'a>, items: &[Ro
 }
 
 pub(crate) fn by_client<'a>(material: &ReportInput<'a>, items: RowItems<'_, 'a>, most: usize) -> Vec<Row<'a>> {
-    let members = members(items, |i| Some(i.view.client).filter(|&client| client != Names::REST));
+    let members = members(items, |i| Some(i.view.client).filter(|&client| client != SymbolTables::OTHER));
     let key = |i: &RowItem<'a>| RowKey::Client(material.tally.client(i.view.client));
     grouped(material, &members, most, |(_, at)| items.at(at), key)
 }
 
 pub(crate) fn by_path<'a>(material: &ReportInput<'a>, items: RowItems<'_, 'a>, most: usize) -> Vec<Row<'a>> {
-    let members = members(items, |i| Some(i.view.path).filter(|&path| path != Names::REST));
+    let members = members(items, |i| Some(i.view.path).filter(|&path| path != SymbolTables::OTHER));
     let key = |i: &RowItem<'a>| RowKey::Path(material.tally.path(i.view.path));
     grouped(material, &members, most, |(_, at)| items.at(at), key)
 }
@@ -147,7 +147,7 @@ struct RowGroup<G> {
 fn rank_groups<'a, G: Hash + Eq + Copy>(members: &[(G, u32)], item: impl Fn((G, u32)) -> RowItem<'a>) -> (Vec<RowGroup<G>>, Vec<u32>) {
     let (mut numbers, mut groups) = (Interner::default(), Vec::new());
     let rank_groups = |&member: &(G, u32)| {
-        let number = numbers.number(&member.0, |group| *group);
+        let number = numbers.intern(&member.0, |group| *group);
         if number as usize == groups.len() {
             groups.push(RowGroup { rank: (false, Severity::Info, 0, 0), first: member, len: 0 });
         }
@@ -241,14 +241,14 @@ fn row<'a>(material: &ReportInput<'a>, items: &[RowItem<'a>], key: RowKey<'a>) -
 
 /// How many clients or paths these are. Of those that were let go no more is known than that there were some.
 fn count_at_least_one(numbers: impl Iterator<Item = u32>) -> u64 {
-    distinct(numbers.filter(|&number| number != Names::REST)).len().max(1) as u64
+    distinct(numbers.filter(|&number| number != SymbolTables::OTHER)).len().max(1) as u64
 }
 
-/// How many distinct numbers these are, without [`Names::REST`].
+/// How many distinct numbers these are, without [`SymbolTables::OTHER`].
 pub(crate) fn count_distinct(numbers: impl Iterator<Item = u32>) -> u64 {
     let mut seen = Vec::new();
     let mut count = 0;
-    for number in numbers.filter(|&number| number != Names::REST) {
+    for number in numbers.filter(|&number| number != SymbolTables::OTHER) {
         let at = number as usize;
         if at >= seen.len() {
             seen.resize(at + 1, false);
@@ -321,8 +321,8 @@ pub(crate) fn sample_request<'a>(text: &'a SourceInfo, sample: tally::SampleView
 }
 
 /// The record of a line that was kept, and what the rules were asked about it.
-pub(crate) fn parse_stored_line(text: &[u8], parsed: bool) -> (Record<'_>, Probe<'_>) {
+pub(crate) fn parse_stored_line(text: &[u8], parsed: bool) -> (LogEntry<'_>, ParsedRequest<'_>) {
     let record = if parsed { Frame::locate(text, None).map(|frame| frame.record(LogTime::parse_clf(frame.time))) } else { None };
-    let probe = record.as_ref().map_or_else(|| Probe::of_raw(text), Probe::of_record);
+    let probe = record.as_ref().map_or_else(|| ParsedRequest::from_raw(text), ParsedRequest::new);
     (record.unwrap_or_default(), probe)
 }

@@ -17,10 +17,10 @@ pub use self::live_answers::Regraded;
 use super::build::ReportInput;
 use super::floods;
 use crate::analysis::site::{DetectedApps, ProberSet, RuleHashes, SiteHistory, SiteName};
-use crate::finding::{RuleId, Severity, Signs};
+use crate::finding::{AppEvidence, RuleId, Severity};
 use crate::intern::Interner;
-use crate::names::Names;
-use crate::record::Outcome;
+use crate::intern::SymbolTables;
+use crate::log_entry::Outcome;
 use crate::rules::{Rule, RuleSet, Window, WithClient};
 use crate::soft_404::{Candidate, Grade, Grader, PathEvidence, PathShape, Response, SiteEvidence, path_hash};
 use crate::source::SourceInfo;
@@ -107,7 +107,7 @@ impl<'a> LogAnalysis<'a> {
     pub fn with_history(material: &ReportInput<'a>, memory: &SiteHistory) -> Self {
         let tally = material.tally;
         let families = families(material);
-        let mut signs: Signs<Site<'a>> = Signs::default();
+        let mut signs: AppEvidence<Site<'a>> = AppEvidence::default();
         for (app, site, few) in tally.app_evidence() {
             signs.gather(app, site_root(&families, site), few);
         }
@@ -127,7 +127,7 @@ impl<'a> LogAnalysis<'a> {
             overflow_decisions: Vec::new(),
         };
         context.add_known_apps(material, memory);
-        let is_somewhere = |rule| material.rules.silenced_by(RuleId(rule)).iter().any(|&app| context.apps.runs_anywhere(app));
+        let is_somewhere = |rule| material.rules.suppressed_by_apps(RuleId(rule)).iter().any(|&app| context.apps.runs_anywhere(app));
         context.may_be_suppressed = (0..).zip(material.rules.rules()).map(|(rule, _)| is_somewhere(rule)).collect();
         context.probers = context.probers(material);
         context.answers = context.answers(material, memory);
@@ -200,14 +200,14 @@ impl<'a> LogAnalysis<'a> {
     /// The rules that a decision leaves.
     #[must_use]
     pub fn list(&self, decision: &Decision) -> &[RuleId] {
-        self.lists.key(decision.list)
+        self.lists.resolve(decision.list)
     }
 
     /// How bad one rule is for a hit.
     pub(crate) fn severity_of(&self, rule: RuleId, site: Site<'_>, answered: bool) -> Severity {
         match self.suppressing_app(rule, site) {
             Some(_) => Severity::Info,
-            None => self.rules.rule(rule).severity_when(answered),
+            None => self.rules.rule(rule).effective_severity(answered),
         }
     }
 
@@ -246,7 +246,7 @@ impl<'a> LogAnalysis<'a> {
 
     /// The app that silences a rule on a site.
     fn suppressing_app(&self, rule: RuleId, site: Site<'_>) -> Option<RuleId> {
-        let apps = if self.may_be_suppressed[usize::from(rule.0)] { self.rules.silenced_by(rule) } else { &[] };
+        let apps = if self.may_be_suppressed[usize::from(rule.0)] { self.rules.suppressed_by_apps(rule) } else { &[] };
         apps.iter().copied().find(|&app| self.apps.runs(app, self.site_root(site)))
     }
 
@@ -305,7 +305,7 @@ impl<'a> LogAnalysis<'a> {
             let is_known = !depends[at] && !view.answered;
             let decision = known[at].filter(|_| is_known).unwrap_or_else(|| {
                 let mut decision = context.decide(material.tally.rule_list(view.rules), &seen, &mut kept);
-                decision.list = context.lists.number(&*kept, Box::from);
+                decision.list = context.lists.intern(&*kept, Box::from);
                 if is_known {
                     known[at] = Some(decision);
                 }
@@ -322,7 +322,7 @@ impl<'a> LogAnalysis<'a> {
         let (matched, seen) = (material.tally.rule_list(view.rules), HitContext::new(material, &view));
         let least = |rule| self.rule_status_anywhere(rule);
         let least = decide::decide(self.rules, self.level, matched, view.status, least, || Grade::OF_MANY_SITES, kept);
-        let list = self.lists.number(kept.as_slice(), Box::from);
+        let list = self.lists.intern(kept.as_slice(), Box::from);
         let most = |rule| self.rule_status(rule, &seen);
         let most = decide::decide(self.rules, self.level, matched, view.status, most, || Grade::DISTINCT, kept);
         let within = |decision| self.filter_outcome(decision, Outcome::of(view.status));
@@ -334,7 +334,7 @@ impl<'a> LogAnalysis<'a> {
         if !self.rules.rule(rule).is_certain() {
             return RuleStatus::Dropped;
         }
-        let mut apps = self.rules.silenced_by(rule).iter().copied();
+        let mut apps = self.rules.suppressed_by_apps(rule).iter().copied();
         apps.find(|&app| self.apps.runs_anywhere(app)).map_or(RuleStatus::Active, RuleStatus::Suppressed)
     }
 }
@@ -371,7 +371,7 @@ fn lists_with(material: &ReportInput<'_>, holds: impl Fn(RuleId) -> bool) -> Vec
 
 impl<'a> HitContext<'a> {
     fn new(material: &ReportInput<'a>, view: &CellView<'a>) -> Self {
-        let path = if view.path == Names::REST { b"" } else { material.tally.path(view.path) };
+        let path = if view.path == SymbolTables::OTHER { b"" } else { material.tally.path(view.path) };
         Self { client: view.client, site: view.site, path, response: view.response() }
     }
 }

@@ -20,7 +20,7 @@ use crate::config::file::word;
 use crate::config::formats::{FieldKey, FormatText};
 use crate::config::value::{Count, Span};
 use crate::finding::Severity;
-use crate::record::Outcome;
+use crate::log_entry::Outcome;
 use crate::render::{Color, OutputFormat};
 
 /// Everything `follow` can be told.

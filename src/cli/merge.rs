@@ -14,7 +14,7 @@ use super::scan::{OtherArgs, OutputArgs, RuleArgs, ScanArgs, SelectionArgs};
 use super::words::FailOn;
 use crate::config::value::Count;
 use crate::finding::Severity;
-use crate::record::Outcome;
+use crate::log_entry::Outcome;
 use crate::render::{Color, GroupBy, OutputFormat};
 
 /// Everything `merge` can be told.

@@ -32,10 +32,10 @@ use self::own::OwnArgs;
 use self::report::ReportArgs;
 use self::rules::RulesCommand;
 use self::scan::{OtherArgs, RuleArgs, ScanArgs};
+use crate::allocator;
 use crate::commands::rules::{AddOptions, ImportOptions};
 use crate::commands::{self, Exit, message};
 use crate::config::{self, Surroundings, environment};
-use crate::heap;
 use crate::render::OutputFormat;
 use crate::rules::RuleChoice;
 
@@ -107,7 +107,7 @@ pub enum Command {
 /// Does what the command line asks for.
 #[must_use]
 pub fn run() -> Exit {
-    heap::keep_large_buffers_apart();
+    allocator::set_mmap_threshold();
     let parsed = command().try_get_matches().and_then(|matches| Cli::from_arg_matches(&matches));
     match parsed {
         Ok(cli) => dispatch(cli.command, &Surroundings::here()),

@@ -20,7 +20,7 @@ use crate::config::file::word;
 use crate::config::formats::{FieldKey, FormatText};
 use crate::config::value::{Count, FileMode, Size, Span};
 use crate::finding::Severity;
-use crate::record::Outcome;
+use crate::log_entry::Outcome;
 
 /// Everything `report` can be told.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Args)]

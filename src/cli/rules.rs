@@ -9,7 +9,7 @@ use super::help;
 use super::scan::{OtherArgs, RuleArgs};
 use crate::finding::Severity;
 use crate::rules::CLASSES;
-use crate::rules::import::Origin;
+use crate::rules::import::ImportFormat;
 
 /// What `rules` can do.
 #[derive(Debug, Clone, Subcommand)]
@@ -120,7 +120,7 @@ pub struct ImportArgs {
     pub files: Vec<PathBuf>,
     /// What they are: wordlist, crs-data, sigma, nuclei [default: found out for each]
     #[arg(long, value_name = "KIND", value_enum, hide_possible_values = true)]
-    pub from: Option<Origin>,
+    pub from: Option<ImportFormat>,
     /// Rule file to write; one that an import wrote is replaced [default: standard output]
     #[arg(long, value_hint = ValueHint::FilePath)]
     pub file: Option<PathBuf>,

@@ -19,7 +19,7 @@ use crate::config::formats::{FieldKey, FormatText};
 use crate::config::value::{Count, SeverityOverride, Size};
 use crate::finding::Severity;
 use crate::input::Mmap;
-use crate::record::Outcome;
+use crate::log_entry::Outcome;
 use crate::render::{Color, GroupBy, OutputFormat};
 
 /// Everything `scan` can be told.

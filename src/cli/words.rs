@@ -7,9 +7,9 @@ use clap::builder::PossibleValue;
 
 use crate::finding::Severity;
 use crate::input::Mmap;
-use crate::record::Outcome;
+use crate::log_entry::Outcome;
 use crate::render::{Color, GroupBy, OutputFormat};
-use crate::rules::import::Origin;
+use crate::rules::import::ImportFormat;
 
 impl ValueEnum for OutputFormat {
     fn value_variants<'a>() -> &'a [Self] {
@@ -100,7 +100,7 @@ impl ValueEnum for Outcome {
     }
 }
 
-impl ValueEnum for Origin {
+impl ValueEnum for ImportFormat {
     fn value_variants<'a>() -> &'a [Self] {
         &[Self::Wordlist, Self::CrsData, Self::Sigma, Self::Nuclei]
     }

@@ -17,7 +17,7 @@ use super::{Anonymize, ScanSettings, message, server_logs, signals};
 use crate::analysis::anonymize::Privacy;
 use crate::analysis::model::InputSummary;
 use crate::client::Anonymizer;
-use crate::engine::Scope;
+use crate::engine::ScanOptions;
 use crate::finding::RuleId;
 use crate::input::exclude::{exclude_compressed_copies, exclude_older};
 use crate::input::find::{FoundInputs, InputSource, find};
@@ -113,7 +113,7 @@ pub(super) fn pool(settings: &ScanSettings) -> Result<ThreadPool, CommandError> 
 pub(super) fn read(
     settings: &ScanSettings,
     rules: &RuleSet,
-    scope: &Scope,
+    scope: &ScanOptions,
     sources: &[InputSource],
     pool: &ThreadPool,
 ) -> Result<ScanResult, CommandError> {

@@ -20,16 +20,16 @@ use super::stdout::{self, TerminalInfo};
 use super::{Exit, message};
 use crate::analysis::path_answer::{GradeRequest, GradeResult, is_graded};
 use crate::client::Ipv6Prefix;
-use crate::engine::Probe;
-use crate::engine::explain::{Explainer, Explanation, Typed, Withheld};
+use crate::engine::ParsedRequest;
+use crate::engine::explain::{Explainer, Explanation, InputRequest, SuppressedBy};
 use crate::finding::{RuleId, Severity};
 use crate::formats::reader::{LineContext, LineKind, LogReader};
 use crate::formats::{ClientPosition, FormatChoice, Formats, Frame, LogFormat, W3cHeader, recognize};
 use crate::input::lines_in_order::{InputLine, LinesSummary, for_each_line};
-use crate::record::Record;
+use crate::log_entry::LogEntry;
 use crate::render::explain::{ExplainedRequest, ReadAs, ViewCache, write};
 use crate::render::{Color, OutputFormat, RenderOptions};
-use crate::rules::{RuleChoice, RuleSet, View as Seen, load};
+use crate::rules::{RuleChoice, RuleSet, TextView as Seen, load};
 use crate::time::LogTime;
 
 /// The settings of `explain`.
@@ -66,7 +66,7 @@ pub struct ExplainSettings {
 /// Where the lines come from.
 #[derive(Debug, PartialEq, Eq)]
 enum LineSource {
-    Typed(Vec<u8>),
+    InputRequest(Vec<u8>),
     Stdin,
     Line(PathBuf, u64),
 }
@@ -122,7 +122,7 @@ pub fn run(settings: &ExplainSettings) -> Exit {
     let reader = LogLineReader { context, log_reader: LogReader::default(), line: Vec::new() };
     let mut line_explainer = LineExplainer { settings, rules: &rules, explainer, only, view, reader, log, out, explained: 0, error: None };
     let exit = match source {
-        LineSource::Typed(text) => line_explainer.explain_text(&text),
+        LineSource::InputRequest(text) => line_explainer.explain_text(&text),
         LineSource::Stdin => line_explainer.explain_stdin(),
         LineSource::Line(path, line) => line_explainer.explain_file_line(&path, line),
     };
@@ -165,7 +165,7 @@ fn line_source(settings: &ExplainSettings) -> Result<LineSource, Exit> {
             message::notice(&format!("read as the path of a request, but {how}"));
         }
     }
-    Ok(LineSource::Typed(text.to_vec()))
+    Ok(LineSource::InputRequest(text.to_vec()))
 }
 
 /// Splits `FILE:LINE`. A text with spaces is a line of a log.
@@ -295,7 +295,7 @@ impl<W: Write> LineExplainer<'_, W> {
         let only = self.settings.formats.as_clf();
         let (name, line) = if only.is_some() { (None, text) } else { self.reader.read(text) };
         let frame = Frame::locate(line, only);
-        let explain_text = if frame.is_none() && may_be_request { Typed::read(text) } else { None };
+        let explain_text = if frame.is_none() && may_be_request { InputRequest::read(text) } else { None };
         let (taken, record) = match (&frame, &explain_text) {
             (Some(frame), _) => {
                 (ReadAs::Line(name.unwrap_or_else(|| frame.format().as_str().into())), Some(frame.record(LogTime::parse_clf(frame.time))))
@@ -303,9 +303,9 @@ impl<W: Write> LineExplainer<'_, W> {
             (None, Some(explain_text)) => (ReadAs::Request, Some(explain_text.record())),
             (None, None) => (ReadAs::Unparsed(recognize(text)), None),
         };
-        let probe = record.as_ref().map_or_else(|| Probe::of_raw(text), Probe::of_record);
+        let probe = record.as_ref().map_or_else(|| ParsedRequest::from_raw(text), ParsedRequest::new);
         let mut explanation = self.explainer.explain(&probe, self.only);
-        let record = record.unwrap_or(Record { request: text, ..Record::default() });
+        let record = record.unwrap_or(LogEntry { request: text, ..LogEntry::default() });
         let whole = self.only.map(|_| self.explainer.explain(&probe, None));
         let answer = grade_answer(&mut self.log, self.rules, &record, &explanation, whole.as_ref());
         if let Some(answer) = &answer {
@@ -328,12 +328,12 @@ impl<W: Write> LineExplainer<'_, W> {
 fn grade_answer(
     log: &mut GradingLog<'_>,
     rules: &RuleSet,
-    record: &Record<'_>,
+    record: &LogEntry<'_>,
     explanation: &Explanation<'_>,
     whole: Option<&Explanation<'_>>,
 ) -> Option<GradeResult> {
     let matched = |explanation: &Explanation<'_>| -> Vec<RuleId> {
-        explanation.matches.iter().map(|account| account.rule).filter(|&rule| !rules.rule(rule).is_sign).collect()
+        explanation.matches.iter().map(|account| account.rule).filter(|&rule| !rules.rule(rule).is_app_evidence).collect()
     };
     if !is_graded(rules, &matched(explanation), record.status) {
         return None;
@@ -350,9 +350,9 @@ fn apply_min_severity(explanation: &mut Explanation<'_>, answer: &GradeResult, r
         GradeResult::NeedsLog => true,
         GradeResult::Ordinary => false,
     };
-    for account in explanation.matches.iter_mut().filter(|account| account.withheld.is_none()) {
-        let severity = rules.rule(account.rule).severity_when(is_raised);
-        account.withheld = (severity < least).then_some(Withheld::BelowMinSeverity { severity, least });
+    for account in explanation.matches.iter_mut().filter(|account| account.suppressed_by.is_none()) {
+        let severity = rules.rule(account.rule).effective_severity(is_raised);
+        account.suppressed_by = (severity < least).then_some(SuppressedBy::BelowMinSeverity { severity, least });
     }
 }
 

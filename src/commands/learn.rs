@@ -14,7 +14,7 @@ use crate::analysis::build::{LogAnalysis, ReportInput, count_hits};
 use crate::analysis::learn;
 use crate::analysis::proposals::Proposals;
 use crate::commands::error::CommandError;
-use crate::engine::Scope;
+use crate::engine::ScanOptions;
 use crate::finding::Severity;
 use crate::render::RenderOptions;
 use crate::render::render_proposals;
@@ -42,7 +42,7 @@ fn run_learn(settings: &LearnSettings) -> Result<Exit, CommandError> {
         message::warnings(rules.warnings());
     }
     let apps = apps(&scan_settings.apps, &rules)?;
-    let scope = Scope {
+    let scope = ScanOptions {
         format: scan_settings.formats.as_clf(),
         since: scan_settings.since,
         until: scan_settings.until,

@@ -5,7 +5,7 @@ use rayon::ThreadPoolBuilder;
 use super::common::apps;
 use super::{ScanSettings, server_logs};
 use crate::commands::error::CommandError;
-use crate::engine::Scope;
+use crate::engine::ScanOptions;
 use crate::finding::RuleId;
 use crate::formats::Formats;
 use crate::rules::{AllowList, RuleSet, load};
@@ -16,7 +16,7 @@ use crate::source::Fingerprint;
 #[derive(Debug)]
 pub(super) struct RuleContext {
     pub(super) rules: RuleSet,
-    pub(super) scope: Scope,
+    pub(super) scope: ScanOptions,
     pub(super) formats: Formats,
     pub(super) apps: Vec<RuleId>,
 }
@@ -30,7 +30,7 @@ impl RuleContext {
             Err(_) => load(&settings.rules)?,
         };
         let apps = apps(&settings.apps, &rules)?;
-        let scope = Scope {
+        let scope = ScanOptions {
             format: settings.formats.as_clf(),
             since: None,
             until: None,

@@ -17,7 +17,7 @@ use crate::analysis::build::{LogAnalysis, ReportInput, RowSelection, build};
 use crate::analysis::model::{InputSummary, Report};
 use crate::analysis::{accuracy, broad_rules, hit};
 use crate::commands::error::CommandError;
-use crate::engine::Scope;
+use crate::engine::ScanOptions;
 use crate::render::sink::Sink;
 use crate::render::{GroupBy, OutputFormat, RenderOptions, TABLE_ROWS, ndjson, render};
 use crate::rules::{AllowList, load};
@@ -40,7 +40,7 @@ fn scan(settings: &ScanSettings) -> Result<Exit, CommandError> {
     if !settings.quiet {
         message::warnings(rules.warnings());
     }
-    let scope = Scope {
+    let scope = ScanOptions {
         format: settings.formats.as_clf(),
         since: settings.since,
         until: settings.until,

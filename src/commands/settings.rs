@@ -10,7 +10,7 @@ use crate::finding::Severity;
 use crate::formats::FormatChoice;
 use crate::input::exclude::NewerThan;
 use crate::input::{Mmap, rotated_files};
-use crate::record::Outcome;
+use crate::log_entry::Outcome;
 use crate::render::{Color, GroupBy, OutputFormat};
 use crate::report_store::Retention;
 use crate::rules::RuleChoice;

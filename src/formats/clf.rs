@@ -16,7 +16,7 @@ use super::LogFormat;
 use super::bytes::marks_of_8;
 use super::client_position::{is_doubtful, is_moved};
 use crate::client::Client;
-use crate::record::Record;
+use crate::log_entry::LogEntry;
 use crate::time::{CLF_TIME_LEN, LogTime};
 
 /// Where the fields of a line lie that every line is asked for.
@@ -106,7 +106,7 @@ impl<'a> Frame<'a> {
 
     /// The whole record, of a line whose time was read already.
     #[must_use]
-    pub fn record(&self, time: Option<LogTime>) -> Record<'a> {
+    pub fn record(&self, time: Option<LogTime>) -> LogEntry<'a> {
         let headers = self.headers.strip_prefix(b"\"").and_then(|r| {
             let end = quoted_end(r)?;
             let agent = r.get(end + 2..)?.strip_prefix(b"\"")?;
@@ -114,7 +114,7 @@ impl<'a> Frame<'a> {
         });
         // A dash is what a log writes for nothing.
         let (referer, user_agent) = headers.unzip();
-        Record {
+        LogEntry {
             client: self.client,
             host: self.host,
             time,

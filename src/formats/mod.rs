@@ -29,7 +29,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use crate::finding::Others;
+use crate::finding::OtherFormatCounts;
 pub use builtin::{FormatChoice, FormatId, Formats};
 pub use clf::Frame;
 pub use client_position::{ClientPosition, client_position};
@@ -59,7 +59,7 @@ impl LogFormat {
     /// The name of the format that most lines have, the first of equals; lines are in the order of [`ALL`](Self::ALL), those
     /// of other formats behind them by name.
     #[must_use]
-    pub fn most_of(lines: &[u64; 3], others: &Others) -> Option<Arc<str>> {
+    pub fn most_of(lines: &[u64; 3], others: &OtherFormatCounts) -> Option<Arc<str>> {
         let own = Self::ALL.into_iter().zip(lines).map(|(format, lines)| (format.as_str(), *lines));
         let all = own.chain(others.iter().map(|(name, lines)| (&**name, lines)));
         let most = all.clone().map(|(_, lines)| lines).max().filter(|&lines| lines > 0)?;

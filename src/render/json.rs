@@ -23,7 +23,7 @@ use crate::analysis::model::{
 use crate::analysis::snapshot::SnapshotJson;
 use crate::client::Ipv6Prefix;
 use crate::finding::Severity;
-use crate::record::Outcome;
+use crate::log_entry::Outcome;
 use crate::redact::mask::redacted;
 use crate::redact::sanitize::escape;
 use crate::rules::RuleSet;

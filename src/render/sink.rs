@@ -17,7 +17,7 @@ use tempfile::NamedTempFile;
 
 pub use self::error::SinkError;
 use self::error::SinkStep;
-use crate::system::{continues_line, stdout_was_closed, survive_size_limit};
+use crate::system::{continues_line, ignore_sigxfsz, stdout_was_closed};
 
 /// Bytes of the write buffer: reports are made of small pieces.
 const BUFFER: usize = 64 * 1024;
@@ -48,7 +48,7 @@ impl Sink {
     /// half a line.
     #[must_use]
     pub fn stdout() -> Self {
-        survive_size_limit();
+        ignore_sigxfsz();
         let mut out = BufWriter::with_capacity(BUFFER, BlockingWriter::new(io::stdout()));
         if continues_line(io::stdout()) {
             // The newline goes into the buffer, which cannot fail.
@@ -77,7 +77,7 @@ impl Sink {
     /// The file cannot be created, or `path` is something that a report cannot replace: a folder, a socket, a disk, or a
     /// system link such as `/dev/stdout`.
     pub fn file(path: &Path) -> Result<Self, SinkError> {
-        survive_size_limit();
+        ignore_sigxfsz();
         let target = open(path).map_err(|error| SinkError::new(Some(path), SinkStep::Open, error))?;
         Ok(Self { path: Some(path.to_owned()), target })
     }

@@ -6,7 +6,7 @@ use crate::analysis::model::{InputSummary, SkipReason};
 use crate::number::{counted, grouped};
 use crate::redact::sanitize::escape;
 
-/// Names that a notice lists; the rest are counted.
+/// SymbolTables that a notice lists; the rest are counted.
 const NAMED: usize = 3;
 
 /// How many inputs were skipped, and why; `None` if all were read.

@@ -5,7 +5,7 @@
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
-use crate::system::reason;
+use crate::system::errno_message;
 
 /// An error about the folder of `--out`. The exit code is 4, except for [`Held`](Self::Held) and [`Shared`](Self::Shared).
 #[derive(Debug, thiserror::Error)]
@@ -45,7 +45,7 @@ pub enum ReportStoreError {
         path: PathBuf,
     },
     /// A system call failed.
-    #[error("cannot {step} {}: {}; {}", path.display(), reason(error), advice(error.kind()))]
+    #[error("cannot {step} {}: {}; {}", path.display(), errno_message(error), advice(error.kind()))]
     Failed {
         /// The operation, such as `write`.
         step: &'static str,

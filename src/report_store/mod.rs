@@ -30,7 +30,7 @@ use serde::{Deserialize, Serialize};
 use self::disk::FolderHandle;
 use self::disk::SYNC_THREADS;
 use self::name::ReportDirName;
-use crate::system::survive_size_limit;
+use crate::system::ignore_sigxfsz;
 pub use error::ReportStoreError;
 pub use name::run_folder_name;
 pub use staging::{StagedFile, Staging};
@@ -101,7 +101,7 @@ impl ReportStore {
     ///
     /// Another run holds the lock; the folder cannot be created or written to; or `latest` exists and is not a link.
     pub fn open(dir: &Path, access: Access) -> Result<Self, ReportStoreError> {
-        survive_size_limit();
+        ignore_sigxfsz();
         // A trailing slash would follow a link.
         let dir: PathBuf = dir.components().collect();
         let folder = open_folder(&dir, access)?;

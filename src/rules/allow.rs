@@ -35,19 +35,19 @@ pub struct AllowEntry {
     paths: Vec<String>,
     agents: Vec<String>,
     /// What it named is not known any more.
-    is_told: bool,
+    is_reported: bool,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct File {
+struct AllowFile {
     #[serde(default)]
-    allow: Vec<Spanned<Entry>>,
+    allow: Vec<Spanned<AllowFileEntry>>,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Entry {
+struct AllowFileEntry {
     reason: String,
     #[serde(default)]
     clients: Vec<String>,
@@ -80,7 +80,7 @@ impl AllowList {
 
     /// Entries that an earlier report told of, by file, line and reason: they are listed, and allow nothing more.
     #[must_use]
-    pub fn told(entries: impl IntoIterator<Item = (String, usize, String)>) -> Self {
+    pub fn from_report(entries: impl IntoIterator<Item = (String, usize, String)>) -> Self {
         let entry = |(file, line, reason)| AllowEntry {
             reason,
             file,
@@ -89,7 +89,7 @@ impl AllowList {
             names: Vec::new(),
             paths: Vec::new(),
             agents: Vec::new(),
-            is_told: true,
+            is_reported: true,
         };
         Self { entries: entries.into_iter().map(entry).collect() }
     }
@@ -145,8 +145,8 @@ impl AllowList {
 }
 
 impl AllowEntry {
-    fn new(file: &str, line: usize, entry: Entry) -> Result<Self, String> {
-        let Entry { reason, clients, paths, agents } = entry;
+    fn new(file: &str, line: usize, entry: AllowFileEntry) -> Result<Self, String> {
+        let AllowFileEntry { reason, clients, paths, agents } = entry;
         if reason.trim().is_empty() {
             return Err("reason: it is empty; say why this is allowed, for whoever reads the report next year".into());
         }
@@ -161,7 +161,8 @@ impl AllowEntry {
         if let Some(path) = paths.iter().find(|path| !path.starts_with('/')) {
             return Err(format!("paths: '{path}' must begin with '/'"));
         }
-        let mut this = Self { reason, file: file.to_owned(), line, clients: Vec::new(), names: Vec::new(), paths, agents, is_told: false };
+        let mut this =
+            Self { reason, file: file.to_owned(), line, clients: Vec::new(), names: Vec::new(), paths, agents, is_reported: false };
         for client in clients {
             match network(&client) {
                 Some(network) if width(&network) == Width::Everything => {
@@ -180,7 +181,7 @@ impl AllowEntry {
     }
 
     fn allows(&self, client: Client<'_>, path: &[u8], agent: Option<&[u8]>) -> bool {
-        if self.is_told {
+        if self.is_reported {
             return false;
         }
         let any_client = self.clients.is_empty() && self.names.is_empty();
@@ -215,7 +216,7 @@ fn read(path: &Path) -> Result<Vec<AllowEntry>, RuleError> {
     let unreadable =
         |source: std::io::Error| RuleError::Syntax { file: file.clone(), message: format!("cannot read the allow list: {source}") };
     let text = fs::read_to_string(path).map_err(unreadable)?;
-    let parsed: File = toml::from_str(&text).map_err(|error| RuleError::Syntax { file: file.clone(), message: error.to_string() })?;
+    let parsed: AllowFile = toml::from_str(&text).map_err(|error| RuleError::Syntax { file: file.clone(), message: error.to_string() })?;
     parsed
         .allow
         .into_iter()
@@ -286,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn whom_an_entry_names_is_known_whatever_it_is_for() {
+    fn an_entry_names_its_clients_for_any_path() {
         let allowed = list(
             "[[allow]]\nreason = 'office'\nclients = ['192.0.2.0/28', 'scan.example.net']\npaths = ['/health']\n\
              [[allow]]\nreason = 'robots'\nagents = ['Googlebot']\n",
@@ -315,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wide_network_is_asked_about() {
+    fn a_wide_network_is_a_warning() {
         let allowed = list("\n[[allow]]\nreason = 'x'\nclients = ['10.0.0.0/8', '64.0.0.0/2']\n").unwrap();
         let warnings = allowed.warnings();
         assert_eq!(warnings.len(), 1);
@@ -323,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mistake_names_file_line_and_what_to_type() {
+    fn an_error_names_file_line_and_a_fix() {
         for (text, part) in [
             ("[[allow]]\nclients = ['192.0.2.1']", "reason"),
             ("\n[[allow]]\nreason = 'x'", "allow.toml:2: it would allow everything"),

@@ -7,7 +7,7 @@ use std::fmt;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, Visitor};
 
-use crate::record::Record;
+use crate::log_entry::LogEntry;
 
 /// A request as a log would tell it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,25 +25,25 @@ pub struct Case {
 impl Case {
     /// The case as a record.
     #[must_use]
-    pub fn record(&self) -> Record<'_> {
-        Record {
+    pub fn log_entry(&self) -> LogEntry<'_> {
+        LogEntry {
             client: b"192.0.2.1",
             request: self.request.as_bytes(),
             status: Some(self.status),
             user_agent: self.user_agent.as_deref().map(str::as_bytes),
             referer: self.referer.as_deref().map(str::as_bytes),
-            ..Record::default()
+            ..LogEntry::default()
         }
     }
 
     /// The case that a request line alone is; the protocol is added where it is missing.
     #[must_use]
-    pub fn of_request(line: &str) -> Self {
+    pub fn from_request(line: &str) -> Self {
         let protocol = if line.contains(" HTTP/") { "" } else { " HTTP/1.1" };
-        Self::of_raw(format!("{line}{protocol}"))
+        Self::from_raw(format!("{line}{protocol}"))
     }
 
-    fn of_raw(request: String) -> Self {
+    fn from_raw(request: String) -> Self {
         Self { request, status: 404, user_agent: None, referer: None }
     }
 }
@@ -58,7 +58,7 @@ struct CaseVisitor;
 
 #[derive(serde::Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Table {
+struct CaseTable {
     request: Option<String>,
     raw: Option<String>,
     status: Option<u16>,
@@ -74,14 +74,14 @@ impl<'de> Visitor<'de> for CaseVisitor {
     }
 
     fn visit_str<E: Error>(self, line: &str) -> Result<Case, E> {
-        Ok(Case::of_request(line))
+        Ok(Case::from_request(line))
     }
 
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Case, A::Error> {
-        let table = Table::deserialize(MapAccessDeserializer::new(map))?;
+        let table = CaseTable::deserialize(MapAccessDeserializer::new(map))?;
         let case = match (table.request, table.raw) {
-            (Some(line), None) => Case::of_request(&line),
-            (None, Some(raw)) => Case::of_raw(raw),
+            (Some(line), None) => Case::from_request(&line),
+            (None, Some(raw)) => Case::from_raw(raw),
             _ => return Err(A::Error::custom("a case has either `request` or `raw`")),
         };
         Ok(Case { status: table.status.unwrap_or(case.status), user_agent: table.user_agent, referer: table.referer, ..case })

@@ -122,7 +122,7 @@ pub(super) struct Definition {
     pub(super) must_not_match: Vec<Case>,
     /// It is the sign of an app, and no rule.
     #[serde(skip)]
-    pub(super) is_sign: bool,
+    pub(super) is_app_evidence: bool,
     /// What the rule looks for, as its file says.
     #[serde(skip)]
     pub(super) subject: Subject,
@@ -190,7 +190,7 @@ impl From<AppDefinition> for Definition {
             window: None,
             must_match: app.must_match,
             must_not_match: app.must_not_match,
-            is_sign: true,
+            is_app_evidence: true,
             subject: Subject::default(),
         }
     }

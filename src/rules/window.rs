@@ -73,7 +73,7 @@ impl fmt::Display for Window {
             By::Client => "by one client",
             By::Path => "for one path",
         };
-        write!(f, "{} requests {of_one} within {}", self.count, Span(self.within))
+        write!(f, "{} requests {of_one} within {}", self.count, SpanText(self.within))
     }
 }
 
@@ -91,15 +91,15 @@ impl Visitor<'_> for SpanVisitor {
     }
 
     fn visit_str<E: Error>(self, text: &str) -> Result<u32, E> {
-        text.parse().map(|Span(seconds)| seconds).map_err(E::custom)
+        text.parse().map(|SpanText(seconds)| seconds).map_err(E::custom)
     }
 }
 
 /// Seconds, as a person writes them.
 #[derive(Debug, PartialEq, Eq)]
-struct Span(u32);
+struct SpanText(u32);
 
-impl FromStr for Span {
+impl FromStr for SpanText {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -118,7 +118,7 @@ impl FromStr for Span {
     }
 }
 
-impl fmt::Display for Span {
+impl fmt::Display for SpanText {
     /// In the longest unit that needs no fraction, but seconds up to two minutes: `90s`, `5m`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let fits = |(_, unit): &&(&str, u32)| self.0.is_multiple_of(*unit) && (*unit != 60 || self.0 >= 120);
@@ -145,20 +145,20 @@ mod tests {
             ("24h", 86_400, "1d"),
             ("1d", 86_400, "1d"),
         ] {
-            assert_eq!(text.parse(), Ok(Span(seconds)), "{text}");
-            assert_eq!(Span(seconds).to_string(), written);
+            assert_eq!(text.parse(), Ok(SpanText(seconds)), "{text}");
+            assert_eq!(SpanText(seconds).to_string(), written);
         }
         for text in ["", "60", "s", "-1s", "1.5m", "60 s", "60S", "1w", "1h30m", "+5s", "é", "5é"] {
-            assert!(text.parse::<Span>().unwrap_err().contains("is no span of time"), "{text}");
+            assert!(text.parse::<SpanText>().unwrap_err().contains("is no span of time"), "{text}");
         }
         for text in ["2d", "25h", "86401s", "99999999999s", "4294967295d"] {
-            assert!(text.parse::<Span>().unwrap_err().contains("is too long"), "{text}");
+            assert!(text.parse::<SpanText>().unwrap_err().contains("is too long"), "{text}");
         }
-        assert!("0s".parse::<Span>().unwrap_err().contains("no time at all"));
+        assert!("0s".parse::<SpanText>().unwrap_err().contains("no time at all"));
     }
 
     #[test]
-    fn a_window_says_what_it_counts() {
+    fn a_window_displays_what_it_counts() {
         let window: Window = toml::from_str("by = 'path'\ncount = 50\nwithin = '10m'").unwrap();
         assert_eq!(window, Window { by: By::Path, count: 50, within: 600 });
         assert_eq!(window.to_string(), "50 requests for one path within 10m");

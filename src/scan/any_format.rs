@@ -2,7 +2,7 @@
 //!
 //! What comes of a line does not depend on the way that is tried first: that saves work, and no more.
 
-use crate::engine::{Judge, Scope, Scratch};
+use crate::engine::{LineScanner, ScanOptions, WorkerState};
 use crate::finding::Findings;
 use crate::formats::reader::{LineContext, LogReader, looks_like_clf};
 
@@ -16,36 +16,36 @@ impl AnyFormatScanner {
     /// Judges whole lines; the last one may lack its newline. Findings are at their places in `lines`, whatever they were read as.
     pub(super) fn scan(
         &mut self,
-        judge: Judge<'_>,
-        scope: &Scope,
+        judge: LineScanner<'_>,
+        scope: &ScanOptions,
         lines: &[u8],
         context: &LineContext<'_>,
-        scratch: &mut Scratch,
+        scratch: &mut WorkerState,
     ) -> Findings {
         // A format of the engine's own was asked for, and no other.
         if scope.format.is_some() {
-            return judge.judge(lines, scratch);
+            return judge.scan(lines, scratch);
         }
         let mut direct = None;
         if context.is_clf_first() && looks_like_clf(lines) {
-            let findings = judge.judge(lines, scratch);
+            let findings = judge.scan(lines, scratch);
             if findings.lines.unparsed == 0 {
                 return findings;
             }
             direct = Some(findings);
         }
         if !self.log_reader.needs_rewrite(lines, context) {
-            return direct.unwrap_or_else(|| judge.judge(lines, scratch));
+            return direct.unwrap_or_else(|| judge.scan(lines, scratch));
         }
         if let Some(findings) = direct {
             scratch.recycle(findings);
         }
-        judge.judge_any(lines, context, &mut self.log_reader, scratch)
+        judge.scan_any(lines, context, &mut self.log_reader, scratch)
     }
 }
 
 /// Whether lines without a time are counted.
-pub(super) fn has_time_range(scope: &Scope) -> bool {
+pub(super) fn has_time_range(scope: &ScanOptions) -> bool {
     scope.since.is_some() || scope.until.is_some()
 }
 
@@ -80,12 +80,12 @@ mod tests {
     }
 
     /// Findings with names instead of their numbers, which tell who asked for them first.
-    fn told(mut findings: Findings, scratch: &Scratch) -> String {
+    fn told(mut findings: Findings, scratch: &WorkerState) -> String {
         let names = &scratch.names;
-        let path = |number: &mut u32| String::from_utf8_lossy(names.paths.key(std::mem::take(number))).into_owned();
-        let host = |number: u32| String::from_utf8_lossy(names.hosts.key(number)).into_owned();
-        let client = |number: u32| names.clients.client(number);
-        let rules = |number: &mut u32| names.rules.key(std::mem::take(number)).to_vec();
+        let path = |number: &mut u32| String::from_utf8_lossy(names.paths.resolve(std::mem::take(number))).into_owned();
+        let host = |number: u32| String::from_utf8_lossy(names.hosts.resolve(number)).into_owned();
+        let client = |number: u32| names.clients.resolve(number);
+        let rules = |number: &mut u32| names.rules.resolve(std::mem::take(number)).to_vec();
         let hits = findings.hits.iter_mut().map(|hit| {
             let (client, host) = (client(std::mem::take(&mut hit.client)), host(std::mem::take(&mut hit.host)));
             (path(&mut hit.path), client, host, rules(&mut hit.rules))
@@ -93,7 +93,7 @@ mod tests {
         let hits: Vec<_> = hits.collect();
         let unlisted = findings.unlisted.iter_mut().map(|seen| (path(&mut seen.path), client(std::mem::take(&mut seen.client))));
         let unlisted: Vec<_> = unlisted.collect();
-        let askers: Vec<_> = std::mem::take(&mut findings.askers).into_iter().map(client).collect();
+        let request_clients: Vec<_> = std::mem::take(&mut findings.request_clients).into_iter().map(client).collect();
         let mentioned: Vec<_> = std::mem::take(&mut findings.mentioned).into_iter().map(client).collect();
         let signs = std::mem::take(&mut findings.signs);
         let mut signs: Vec<_> =
@@ -102,7 +102,7 @@ mod tests {
         let homes = std::mem::take(&mut findings.home);
         let mut homes: Vec<_> = homes.iter().map(|(number, bytes)| (host(number), bytes)).collect();
         homes.sort();
-        format!("{askers:?}\n{mentioned:?}\n{hits:?}\n{unlisted:?}\n{signs:?}\n{homes:?}\n{findings:?}")
+        format!("{request_clients:?}\n{mentioned:?}\n{hits:?}\n{unlisted:?}\n{signs:?}\n{homes:?}\n{findings:?}")
     }
 
     proptest! {
@@ -115,18 +115,18 @@ mod tests {
             let mut text = if is_w3c { b"#Fields: date time c-ip cs-uri-stem sc-status\n".to_vec() } else { Vec::new() };
             text.extend(lines.join(&b'\n'));
             text.extend(ended.then_some(b'\n'));
-            let scope = Scope { since, max_line: 600, unlisted: true, ..Scope::default() };
+            let scope = ScanOptions { since, max_line: 600, unlisted: true, ..ScanOptions::default() };
             let context = LineContext { formats: &FORMATS, preferred: &[], header: W3cHeader::from_log_start(&text, 600), clients: ClientPosition::Unknown, max_line: 600 };
-            let judge = Judge::new(&RULES, &scope);
-            let mut scratch = Scratch::default();
+            let judge = LineScanner::new(&RULES, &scope);
+            let mut scratch = WorkerState::default();
             let found = told(AnyFormatScanner::default().scan(judge, &scope, &text, &context, &mut scratch), &scratch);
-            let (mut written, mut scratch) = (RewrittenLines::default(), Scratch::default());
+            let (mut written, mut scratch) = (RewrittenLines::default(), WorkerState::default());
             let expected = if LogReader::default().rewrite(&text, &context, &mut written) {
-                let mut findings = judge.judge(&written.text, &mut scratch);
+                let mut findings = judge.scan(&written.text, &mut scratch);
                 written.map_offsets(0, &mut findings, &FORMATS, has_time_range(&scope));
                 findings
             } else {
-                judge.judge(&text, &mut scratch)
+                judge.scan(&text, &mut scratch)
             };
             prop_assert_eq!(found, told(expected, &scratch));
         }

@@ -10,7 +10,7 @@ use tempfile::SpooledTempFile;
 use super::worker::lock;
 use crate::analysis::hit::StoredLine;
 use crate::finding::{Findings, RuleId};
-use crate::names::Names;
+use crate::intern::SymbolTables;
 use crate::tally::LinePosition;
 
 /// Bytes that stay in memory.
@@ -47,13 +47,13 @@ impl Default for HitSpool {
 
 impl HitSpool {
     /// Adds the hits of a block of lines. A failure is remembered, and told by [`HitSpool::check`].
-    pub(super) fn push(&self, findings: &Findings, names: &Names, place: LinePosition) {
+    pub(super) fn push(&self, findings: &Findings, names: &SymbolTables, place: LinePosition) {
         if findings.hits.is_empty() {
             return;
         }
         let mut bytes = Vec::new();
         for hit in &findings.hits {
-            let (rules, text) = (names.rules.key(hit.rules), findings.text(hit));
+            let (rules, text) = (names.rules.resolve(hit.rules), findings.text(hit));
             bytes.extend(hit.offset.to_le_bytes());
             bytes.extend(hit.line.to_le_bytes());
             bytes.push(u8::from(hit.parsed));

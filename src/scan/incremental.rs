@@ -16,7 +16,7 @@ use std::time::Instant;
 use self::batch_scanner::BatchScanner;
 use crate::analysis::model::InputSummary;
 use crate::client::Ipv6Prefix;
-use crate::engine::Scope;
+use crate::engine::ScanOptions;
 use crate::formats::Formats;
 use crate::input::tail::{Notice, Tail};
 use crate::rules::RuleSet;
@@ -30,7 +30,7 @@ pub struct IncrementalJob<'a> {
     /// The rules.
     pub rules: &'a RuleSet,
     /// What to look at and what to keep.
-    pub scope: &'a Scope,
+    pub scope: &'a ScanOptions,
     /// The formats that are known.
     pub formats: &'a Formats,
     /// Set from outside to end the work.

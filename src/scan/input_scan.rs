@@ -13,7 +13,7 @@ use super::log_detection::{BINARY_PROBLEM, FoundBy, LogHead, nul_bytes_problem, 
 use super::w3c_headers::W3cHeaderIndex;
 use super::worker::{InFlightGuard, WorkerPool, lock};
 use crate::analysis::model::{InputSummary, SkipReason};
-use crate::engine::Judge;
+use crate::engine::LineScanner;
 use crate::finding::{Findings, LineCounts};
 use crate::formats::reader::LineContext;
 use crate::input::chunk::{Body, Chunk, ReadSummary};
@@ -31,7 +31,7 @@ pub(super) struct InputScan<'a> {
     number: usize,
     source: &'a InputSource,
     job: &'a ScanJob<'a>,
-    judge: Judge<'a>,
+    judge: LineScanner<'a>,
     workers: &'a WorkerPool,
     spool: Option<&'a HitSpool>,
     headers: W3cHeaderIndex,
@@ -100,7 +100,7 @@ impl<'a> InputScan<'a> {
         number: usize,
         source: &'a InputSource,
         job: &'a ScanJob<'a>,
-        judge: Judge<'a>,
+        judge: LineScanner<'a>,
         workers: &'a WorkerPool,
         spool: Option<&'a HitSpool>,
     ) -> Self {

@@ -15,14 +15,14 @@ use crate::analysis::model::{InputSummary, Report};
 use crate::analysis::rule_status::{LiveAnalysis, PendingHit};
 use crate::analysis::site::SiteHistory;
 use crate::client::Ipv6Prefix;
-use crate::engine::{Judge, Scope, Scratch};
+use crate::engine::{LineScanner, ScanOptions, WorkerState};
 use crate::finding::{Findings, Hit, RuleId, Severity};
 use crate::formats::reader::LineContext;
 use crate::formats::{Formats, W3cHeader};
 use crate::input::chunk::{Body, Chunk};
 use crate::input::tail::{LineChunk, Notice};
-use crate::names::Names;
-use crate::record::Outcome;
+use crate::intern::SymbolTables;
+use crate::log_entry::Outcome;
 use crate::rules::RuleSet;
 use crate::source::SourceInfo;
 use crate::tally::{LinePosition, Tally};
@@ -48,7 +48,7 @@ pub struct LiveJob<'a> {
     /// The rules.
     pub rules: &'a RuleSet,
     /// What to look at and what to keep.
-    pub scope: &'a Scope,
+    pub scope: &'a ScanOptions,
     /// The formats that are known.
     pub formats: &'a Formats,
     /// Report from this level on.
@@ -65,9 +65,9 @@ pub struct LiveJob<'a> {
 #[derive(Debug)]
 pub struct LiveScan<'a> {
     job: LiveJob<'a>,
-    judge: Judge<'a>,
+    judge: LineScanner<'a>,
     context: LiveAnalysis<'a>,
-    scratch: Scratch,
+    scratch: WorkerState,
     any_format: AnyFormatScanner,
     tally: Tally,
     rolling_tally: RollingTally,
@@ -127,7 +127,7 @@ impl<'a> LiveScan<'a> {
         let LiveState { rolling_tally, texts, logs, path_stats, hits, noted, sites } = state;
         Self {
             job,
-            judge: Judge::new(job.rules, job.scope),
+            judge: LineScanner::new(job.rules, job.scope),
             context: LiveAnalysis::new(job.rules, job.min_severity, job.outcomes, job.apps).with_history(sites),
             scratch: scratch(job.prefix),
             any_format: AnyFormatScanner::default(),
@@ -336,7 +336,7 @@ impl<'a> LiveScan<'a> {
             line: place.line + u64::from(hit.line) + 1,
             text: findings.text(hit),
             parsed: hit.parsed,
-            rules: self.scratch.names.rules.key(hit.rules),
+            rules: self.scratch.names.rules.resolve(hit.rules),
         };
         let mut late = Vec::new();
         let told = live_hit(&mut self.context, &line, ReportReason::New(&mut late), &mut self.desk);
@@ -399,7 +399,7 @@ impl<'a> LiveScan<'a> {
 
     /// Puts what was tallied to what was tallied before, with its names.
     fn roll_up_tally(&mut self) {
-        let names = self.scratch.begin_anew();
+        let names = self.scratch.reset();
         self.rolling_tally.add(mem::take(&mut self.tally).with_names(names));
     }
 
@@ -426,9 +426,9 @@ impl<'a> LiveScan<'a> {
 }
 
 /// A scratch for clients that are counted so.
-fn scratch(prefix: Option<Ipv6Prefix>) -> Scratch {
-    let mut scratch = Scratch::default();
-    scratch.names = Names::counting(prefix);
+fn scratch(prefix: Option<Ipv6Prefix>) -> WorkerState {
+    let mut scratch = WorkerState::default();
+    scratch.names = SymbolTables::with_prefix(prefix);
     scratch
 }
 

@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use super::w3c_headers;
-use crate::engine::Scope;
+use crate::engine::ScanOptions;
 use crate::formats::reader::{LineContext, LogReader};
 use crate::formats::{ClientPosition, Formats, LogFormat, has_forwarded, is_binary, is_error_log, recognize};
 use crate::input::head_tail::{HeadTail, read_head_tail};
@@ -83,12 +83,12 @@ pub(super) fn any_line_parses(lines: &[u8], context: &LineContext<'_>, only: Opt
 }
 
 /// Whether a log that was read before begins with lines of which one any_line_parses, packed or not.
-pub(super) fn starts_as_access_log(path: &Path, formats: &Formats, scope: &Scope) -> bool {
+pub(super) fn starts_as_access_log(path: &Path, formats: &Formats, scope: &ScanOptions) -> bool {
     read_head_tail(path, HEAD_BYTES).is_some_and(|HeadTail { first, .. }| head_parses(&first, path, formats, scope))
 }
 
 /// Whether one of the first lines of a log any_line_parses.
-fn head_parses(first: &[u8], path: &Path, formats: &Formats, scope: &Scope) -> bool {
+fn head_parses(first: &[u8], path: &Path, formats: &Formats, scope: &ScanOptions) -> bool {
     let header = w3c_headers::header_at_start(0, first, scope.max_line);
     let context =
         LineContext { formats, preferred: formats.preferred_for(path), header, clients: ClientPosition::Unknown, max_line: scope.max_line };
@@ -97,7 +97,7 @@ fn head_parses(first: &[u8], path: &Path, formats: &Formats, scope: &Scope) -> b
 
 /// What a live log is whose lines do not parse, going by those it begins with; `lines` are those that came, where it cannot be read.
 /// Whether its lines are matched all the same, and what to say of it.
-pub(super) fn classify_unparsed(path: &Path, by: FoundBy, lines: &[u8], formats: &Formats, scope: &Scope) -> (bool, Option<String>) {
+pub(super) fn classify_unparsed(path: &Path, by: FoundBy, lines: &[u8], formats: &Formats, scope: &ScanOptions) -> (bool, Option<String>) {
     let first = read_head_tail(path, HEAD_BYTES).map(|read_head_tail| read_head_tail.first).filter(|first| !first.is_empty());
     let first = first.as_deref().unwrap_or(lines);
     if first.is_empty() || head_parses(first, path, formats, scope) {

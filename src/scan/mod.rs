@@ -21,7 +21,7 @@ use rayon::prelude::*;
 
 use crate::analysis::model::InputSummary;
 use crate::client::Ipv6Prefix;
-use crate::engine::{Judge, Scope};
+use crate::engine::{LineScanner, ScanOptions};
 use crate::formats::Formats;
 use crate::input::Mmap;
 use crate::input::find::InputSource;
@@ -39,7 +39,7 @@ pub struct ScanJob<'a> {
     /// The rules.
     pub rules: &'a RuleSet,
     /// What to look at and what to keep.
-    pub scope: &'a Scope,
+    pub scope: &'a ScanOptions,
     /// The formats that are known.
     pub formats: &'a Formats,
     /// When to map files.
@@ -81,7 +81,7 @@ pub struct ScanResult {
 ///
 /// The spool of kept lines could not be written. Trouble with an input is told in its [`InputSummary::problem`].
 pub fn scan(sources: &[InputSource], job: &ScanJob<'_>) -> std::io::Result<ScanResult> {
-    let judge = Judge::new(job.rules, job.scope);
+    let judge = LineScanner::new(job.rules, job.scope);
     // What no rule names is learnt from all of it, or from nothing.
     let budget = (!job.scope.unlisted).then_some(Budget::STANDARD);
     let workers = WorkerPool::new(rayon::current_num_threads(), budget).with_prefix(job.prefix);

@@ -17,7 +17,7 @@ use std::path::Path;
 
 use super::w3c_headers;
 use crate::analysis::model::SkipReason;
-use crate::engine::Scope;
+use crate::engine::ScanOptions;
 use crate::formats::reader::{LineContext, LogReader, RewrittenLines};
 use crate::formats::{ClientPosition, Formats, Frame};
 use crate::input::find::{InputSource, SourceKind};
@@ -40,14 +40,14 @@ const SAMPLE_BYTES: usize = 64 << 10;
 
 /// What there is to know to say which logs are skipped.
 pub(super) struct TimeRangeFilter<'a> {
-    scope: &'a Scope,
+    scope: &'a ScanOptions,
     formats: &'a Formats,
     /// Of each source, whether it is one of a family; empty where that does not matter.
     kin: Vec<bool>,
 }
 
 impl<'a> TimeRangeFilter<'a> {
-    pub(super) fn new(sources: &[InputSource], scope: &'a Scope, formats: &'a Formats) -> Self {
+    pub(super) fn new(sources: &[InputSource], scope: &'a ScanOptions, formats: &'a Formats) -> Self {
         let kin = if scope.until.is_some() { has_rotated_siblings(sources) } else { Vec::new() };
         Self { scope, formats, kin }
     }
@@ -76,7 +76,7 @@ impl<'a> TimeRangeFilter<'a> {
 
     /// The times of the lines at both ends.
     fn times(&self, path: &Path, read_head_tail: &HeadTail) -> Vec<LogTime> {
-        let Scope { format, max_line, .. } = *self.scope;
+        let ScanOptions { format, max_line, .. } = *self.scope;
         let header = w3c_headers::header_at_start(0, &read_head_tail.first, max_line);
         let context = LineContext {
             formats: self.formats,
@@ -139,7 +139,7 @@ mod tests {
     }
 
     fn skipped(folder: &TempDir, since: Option<TimeBound>, until: Option<TimeBound>) -> Vec<Option<SkipReason>> {
-        let scope = Scope { since, until, ..Scope::default() };
+        let scope = ScanOptions { since, until, ..ScanOptions::default() };
         let sources = find(&[folder.path().to_owned()]).sources;
         let formats = Formats::builtin().unwrap();
         let time_range = TimeRangeFilter::new(&sources, &scope, &formats);

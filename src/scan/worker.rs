@@ -9,8 +9,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::any_format::AnyFormatScanner;
 use crate::client::Ipv6Prefix;
-use crate::engine::{Scratch, Shared};
-use crate::names::Names;
+use crate::engine::{SharedCache, WorkerState};
+use crate::intern::SymbolTables;
 use crate::tally::{Budget, Tally};
 
 /// What the workers of a pool hold together, in cells, clients or paths, before they put it to the merged.
@@ -34,7 +34,7 @@ pub(super) struct WorkerPool {
 
 #[derive(Debug, Default)]
 struct Worker {
-    scratch: Mutex<Scratch>,
+    scratch: Mutex<WorkerState>,
     tally: Mutex<Tally>,
     scanner: Mutex<AnyFormatScanner>,
     /// Findings that are in the numbers of the scratch and not in the tally yet.
@@ -62,15 +62,16 @@ impl WorkerPool {
     /// The same, of clients of whom those of one IPv6 prefix are one.
     pub(super) fn with_prefix(self, prefix: Option<Ipv6Prefix>) -> Self {
         for worker in &self.each {
-            lock(&worker.scratch).names = Names::counting(prefix);
+            lock(&worker.scratch).names = SymbolTables::with_prefix(prefix);
         }
         self
     }
 
     fn with_capacity(threads: usize, budget: Option<Budget>, capacity: Option<usize>) -> Self {
         let merged = Mutex::new(budget.map_or_else(Tally::default, Tally::with_budget));
-        let shared = (threads > 1).then(Arc::<Shared>::default);
-        let worker = || Worker { scratch: Mutex::new(shared.clone().map(Scratch::sharing).unwrap_or_default()), ..Worker::default() };
+        let shared = (threads > 1).then(Arc::<SharedCache>::default);
+        let worker =
+            || Worker { scratch: Mutex::new(shared.clone().map(WorkerState::with_shared_cache).unwrap_or_default()), ..Worker::default() };
         Self { each: (0..threads).map(|_| worker()).collect(), merged, capacity, has_evicted: AtomicBool::new(false) }
     }
 
@@ -80,7 +81,7 @@ impl WorkerPool {
     }
 
     /// A worker's scratch.
-    pub(super) fn scratch(&self, worker: usize) -> MutexGuard<'_, Scratch> {
+    pub(super) fn scratch(&self, worker: usize) -> MutexGuard<'_, WorkerState> {
         lock(&self.each[worker].scratch)
     }
 
@@ -95,7 +96,7 @@ impl WorkerPool {
     }
 
     /// Says that findings of a worker are not tallied yet; to be called while its scratch is held.
-    pub(super) fn in_flight(&self, worker: usize, _held: &Scratch) -> InFlightGuard<'_> {
+    pub(super) fn in_flight(&self, worker: usize, _held: &WorkerState) -> InFlightGuard<'_> {
         let in_flight = &self.each[worker].in_flight;
         in_flight.fetch_add(1, Ordering::Relaxed);
         InFlightGuard(in_flight)
@@ -131,7 +132,7 @@ impl Worker {
             [tally.len(), tally.minutes().len(), names.clients.len(), names.paths.keys().len()].into_iter().any(|count| count >= capacity);
         // Findings are in_flight only from when the scratch was held.
         let is_idle = self.in_flight.load(Ordering::Acquire) == 0;
-        (is_full && is_idle).then(|| mem::take(&mut *tally).with_names(scratch.begin_anew()))
+        (is_full && is_idle).then(|| mem::take(&mut *tally).with_names(scratch.reset()))
     }
 
     fn into_tally(self) -> Tally {
@@ -157,7 +158,7 @@ mod tests {
     fn find<'w>(workers: &'w WorkerPool, clients: &[&str]) -> (Findings, InFlightGuard<'w>) {
         let mut scratch = workers.scratch(0);
         let mut findings = Findings::default();
-        findings.askers = clients.iter().map(|client| scratch.names.clients.number(client.as_bytes())).collect();
+        findings.request_clients = clients.iter().map(|client| scratch.names.clients.intern(client.as_bytes())).collect();
         let in_flight = workers.in_flight(0, &scratch);
         (findings, in_flight)
     }

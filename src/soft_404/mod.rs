@@ -13,7 +13,7 @@ mod tests;
 
 use serde::{Deserialize, Serialize};
 
-pub use crate::record::MethodClass;
+pub use crate::log_entry::MethodClass;
 
 pub use evidence::{HomeSizes, MOST_PATHS, PathEvidence, PathNumbers, Response, SiteEvidence, Size, SizeNumbers};
 pub use grade::{Candidate, Grade, Grader, HOSTS, Reason};

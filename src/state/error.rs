@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::system::reason;
+use crate::system::errno_message;
 
 /// An error of a state. Each variant has its exit code.
 #[derive(Debug, thiserror::Error)]
@@ -47,7 +47,7 @@ pub enum StateError {
         reset: &'static str,
     },
     /// A system call failed; the exit code is 4. The state is intact.
-    #[error("cannot {step} {}: {}; {}", path.display(), reason(error), advice(error.kind()))]
+    #[error("cannot {step} {}: {}; {}", path.display(), errno_message(error), advice(error.kind()))]
     Failed {
         /// The operation, such as `write`.
         step: &'static str,

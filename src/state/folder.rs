@@ -18,7 +18,7 @@ use rustix::process::geteuid;
 use super::codec::{decode, encode};
 use super::lock::StateLock;
 use super::{PersistedState, StateError};
-use crate::system::survive_size_limit;
+use crate::system::ignore_sigxfsz;
 
 /// The largest state that is read: about a million logs.
 const MAX_BYTES: u64 = 256 << 20;
@@ -60,7 +60,7 @@ impl StateFolder {
     ///
     /// Another run held the lock until `stop` was set; other users could modify the folder; or a system call failed.
     pub fn open_waiting(dir: &Path, name: &str, insecure: bool, stop: &AtomicBool) -> Result<Self, StateError> {
-        survive_size_limit();
+        ignore_sigxfsz();
         let folder = open_folder(dir, insecure)?;
         let lock = lock(&folder, &format!("{name}.lock"), dir, stop)?;
         let state = Self { file: StateFile { dir: dir.to_owned(), name: format!("{name}.json"), folder }, _lock: lock };

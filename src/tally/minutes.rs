@@ -11,14 +11,14 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::prune::tie_break;
 use crate::finding::Hit;
-use crate::names::{Names, Renumbering};
+use crate::intern::{IdRemap, SymbolTables};
 
 /// Whose requests are counted, and when. Numbers are those of the tally.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct MinuteKey {
-    /// The client; [`Names::REST`] where the requests for a path are counted.
+    /// The client; [`SymbolTables::OTHER`] where the requests for a path are counted.
     pub client: u32,
-    /// The path; [`Names::REST`] where those of a client are.
+    /// The path; [`SymbolTables::OTHER`] where those of a client are.
     pub path: u32,
     /// The list of rules that the requests matched.
     pub rules: u32,
@@ -50,17 +50,17 @@ impl MinuteCounts {
         if let Some(time) = hit.time.filter(|_| hit.windows.by_client || hit.windows.by_path) {
             let minute = time.utc.div_euclid(Self::SECONDS);
             if hit.windows.by_client {
-                self.insert(MinuteKey { client: hit.client, path: Names::REST, rules: hit.rules, minute }, 1);
+                self.insert(MinuteKey { client: hit.client, path: SymbolTables::OTHER, rules: hit.rules, minute }, 1);
             }
             if hit.windows.by_path {
-                self.insert(MinuteKey { client: Names::REST, path: hit.path, rules: hit.rules, minute }, 1);
+                self.insert(MinuteKey { client: SymbolTables::OTHER, path: hit.path, rules: hit.rules, minute }, 1);
             }
         }
     }
 
     /// Adds requests. Those by no rules count for nothing.
     pub(super) fn insert(&mut self, key: MinuteKey, requests: u64) {
-        if key.rules != Names::NO_RULES {
+        if key.rules != SymbolTables::EMPTY_RULES {
             *self.counts.entry(key).or_default() += requests;
         }
     }
@@ -99,11 +99,11 @@ impl MinuteCounts {
     }
 
     /// Adds others, whose numbers are renumbered. What has no number any more is dropped.
-    pub(super) fn merge(&mut self, other: Self, new: &Renumbering) {
+    pub(super) fn merge(&mut self, other: Self, new: &IdRemap) {
         self.dropped += other.dropped;
         for (key, requests) in other.counts {
             let told = MinuteKey { client: new.client(key.client), path: new.path(key.path), rules: new.rules[key.rules as usize], ..key };
-            if (told.client, told.path) == (Names::REST, Names::REST) {
+            if (told.client, told.path) == (SymbolTables::OTHER, SymbolTables::OTHER) {
                 self.dropped += requests;
             } else {
                 self.insert(told, requests);
@@ -122,7 +122,7 @@ impl MinuteCounts {
 
     /// Drops counts until there are no more than `most`: first those of clients and paths with the fewest requests. Ties are
     /// settled by texts, never by who came first.
-    pub(super) fn trim(&mut self, most: usize, names: &Names) {
+    pub(super) fn trim(&mut self, most: usize, names: &SymbolTables) {
         if self.counts.len() <= most {
             return;
         }
@@ -131,11 +131,11 @@ impl MinuteCounts {
             *owners.entry(key.owner()).or_default() += requests;
         }
         let tie = |key: MinuteKey| match key.client {
-            Names::REST => (1_u8, xxh3_64(names.paths.key(key.path))),
-            client => (0, tie_break(names.clients.client(client))),
+            SymbolTables::OTHER => (1_u8, xxh3_64(names.paths.resolve(key.path))),
+            client => (0, tie_break(names.clients.resolve(client))),
         };
         let rank = |key: MinuteKey, requests: u64| {
-            (Reverse(owners[&key.owner()]), tie(key), names.rules.key(key.rules), Reverse(requests), key.minute)
+            (Reverse(owners[&key.owner()]), tie(key), names.rules.resolve(key.rules), Reverse(requests), key.minute)
         };
         let mut ranked: Vec<_> = self.iter().map(|(key, requests)| (rank(key, requests), key)).collect();
         ranked.sort_unstable();

@@ -31,9 +31,9 @@ pub use told::{ImportRemap, ImportedKey};
 pub use unlisted::{UnmatchedPath, UnmatchedRequests};
 
 use crate::client::Client;
-use crate::finding::{Few, Findings, Hit, RuleId, Signs};
-use crate::names::Names;
-use crate::record::Outcome;
+use crate::finding::{AppEvidence, BoundedSet, Findings, Hit, RuleId};
+use crate::intern::SymbolTables;
+use crate::log_entry::Outcome;
 use crate::soft_404::{MethodClass, Response};
 use cell::CellKey;
 use rest::HitLine;
@@ -42,7 +42,7 @@ use table::{BATCH, CellSampleRef, CellTable};
 /// All hits, in cells.
 #[derive(Debug, Clone, Default)]
 pub struct Tally {
-    names: Names,
+    names: SymbolTables,
     clients: Vec<ClientCount>,
     /// Requests that are not in `clients` yet, by client: every line counts one, and numbers alone stay near.
     uncounted_requests: Vec<u64>,
@@ -50,7 +50,7 @@ pub struct Tally {
     /// Requests that are allowed, by the number of the entry that says so.
     allowed: Vec<u64>,
     /// What was answered that shows an app, by input and host.
-    app_evidence: Signs<(u32, u32)>,
+    app_evidence: AppEvidence<(u32, u32)>,
     /// Home pages, and what cells that were dropped showed of their sites.
     evidence: TallyEvidence,
     /// Requests that rules with a `window` count.
@@ -83,15 +83,15 @@ pub struct ClientCount {
 /// A cell with its key spelled out.
 #[derive(Debug, Clone, Copy)]
 pub struct CellView<'t> {
-    /// The client's number in [`Tally::client`], or [`Names::REST`].
+    /// The client's number in [`Tally::client`], or [`SymbolTables::OTHER`].
     pub client: u32,
-    /// The path's number in [`Tally::path`], or [`Names::REST`].
+    /// The path's number in [`Tally::path`], or [`SymbolTables::OTHER`].
     pub path: u32,
     /// The number of the list of rules in [`Tally::rules`].
     pub rules: u32,
     /// The status code.
     pub status: Option<u16>,
-    /// The input's number, or [`Names::NO_INPUT`].
+    /// The input's number, or [`SymbolTables::NO_INPUT`].
     pub input: u32,
     /// What answered.
     pub site: Site<'t>,
@@ -117,16 +117,16 @@ impl<'t> CellView<'t> {
         Response { method: self.method, status: self.status, bytes: self.bytes, extra: self.extra }
     }
 
-    /// Whether it holds what was let go of other cells: its client, its path or both are [`Names::REST`].
+    /// Whether it holds what was let go of other cells: its client, its path or both are [`SymbolTables::OTHER`].
     #[must_use]
     pub fn is_other(&self) -> bool {
-        self.client == Names::REST || self.path == Names::REST
+        self.client == SymbolTables::OTHER || self.path == SymbolTables::OTHER
     }
 
     /// Whether it is one of the [`overflow_cells`](Tally::overflow_cells).
     #[must_use]
     pub fn is_overflow(&self) -> bool {
-        self.input == Names::NO_INPUT
+        self.input == SymbolTables::NO_INPUT
     }
 
     /// Hits that its client and path together may have had before any were counted; 0 where the tally is exact. All cells
@@ -146,10 +146,10 @@ impl<'t> CellView<'t> {
 impl Tally {
     /// Adds what was found in a run of lines by the worker whose tally this is.
     pub fn add_findings(&mut self, findings: &Findings, position: LinePosition) {
-        if let Some(&most) = findings.askers.iter().max() {
+        if let Some(&most) = findings.request_clients.iter().max() {
             self.uncounted_requests.resize(self.uncounted_requests.len().max(most as usize + 1), 0);
         }
-        for &client in &findings.askers {
+        for &client in &findings.request_clients {
             self.uncounted_requests[client as usize] += 1;
         }
         for &client in &findings.mentioned {
@@ -200,7 +200,7 @@ impl Tally {
 
     /// The same, with the names that its numbers stand for.
     #[must_use]
-    pub fn with_names(mut self, names: Names) -> Self {
+    pub fn with_names(mut self, names: SymbolTables) -> Self {
         for (client, requests) in (0..).zip(std::mem::take(&mut self.uncounted_requests)) {
             self.count_mut(client).requests += requests;
         }
@@ -232,7 +232,7 @@ impl Tally {
     }
 
     /// What clients and paths had besides the cells that are kept of them, in no order and without inputs. Those with a client and
-    /// a path belong to that pair, those with [`Names::REST`] as path to the client, those with it as client to the path. Their
+    /// a path belong to that pair, those with [`SymbolTables::OTHER`] as path to the client, those with it as client to the path. Their
     /// hits are in other [`cells`](Self::cells) as well: of another client or path, or of none.
     pub fn overflow_cells(&self) -> impl Iterator<Item = CellView<'_>> {
         self.views(&self.overflow)
@@ -257,7 +257,7 @@ impl Tally {
     }
 
     fn site(&self, input: u32, host: u32) -> Site<'_> {
-        if host == Names::NO_HOST { Site::Input(input) } else { Site::Host(self.names.hosts.key(host)) }
+        if host == SymbolTables::NO_HOST { Site::Input(input) } else { Site::Host(self.names.hosts.resolve(host)) }
     }
 
     /// Requests that are allowed, by the number of the entry that says so; those that allowed none may be missing.
@@ -267,7 +267,7 @@ impl Tally {
     }
 
     /// The apps that were seen, where, and by how many.
-    pub fn app_evidence(&self) -> impl Iterator<Item = (RuleId, Site<'_>, &Few)> {
+    pub fn app_evidence(&self) -> impl Iterator<Item = (RuleId, Site<'_>, &BoundedSet)> {
         self.app_evidence.iter().map(|(app, (input, host), few)| (app, self.site(input, host), few))
     }
 
@@ -298,7 +298,7 @@ impl Tally {
     /// The client with a number.
     #[must_use]
     pub fn client(&self, number: u32) -> Client<'_> {
-        self.names.clients.client(number)
+        self.names.clients.resolve(number)
     }
 
     /// What clients asked for, by number.
@@ -310,13 +310,13 @@ impl Tally {
     /// The path with a number.
     #[must_use]
     pub fn path(&self, number: u32) -> &[u8] {
-        self.names.paths.key(number)
+        self.names.paths.resolve(number)
     }
 
     /// The list of rules with a number, sorted.
     #[must_use]
     pub fn rule_list(&self, number: u32) -> &[RuleId] {
-        self.names.rules.key(number)
+        self.names.rules.resolve(number)
     }
 }
 

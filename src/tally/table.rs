@@ -13,7 +13,7 @@ use super::cell::{Cell, CellKey, SampleView};
 use super::counts::CellCounts;
 use super::rest::{CellSample, HitLine};
 use super::texts::ByteArena;
-use crate::intern::{Slot, tag};
+use crate::intern::{Slot, hash_tag};
 
 /// Keys that are looked up together.
 pub(super) const BATCH: usize = 32;
@@ -98,7 +98,7 @@ impl CellTable {
     pub(super) fn prefetch(&self, keys: &[CellKey]) -> [Lookup; BATCH] {
         let mut lookups = [Lookup::default(); BATCH];
         for (lookup, key) in lookups.iter_mut().zip(keys) {
-            lookup.tag = tag(&self.state, key);
+            lookup.tag = hash_tag(&self.state, key);
         }
         for lookup in &mut lookups[..keys.len()] {
             lookup.number = Slot::find(&self.slots, lookup.tag, |_| true).unwrap_or(NO_CELL);
@@ -180,7 +180,7 @@ impl CellTable {
 
     /// Adds a cell to the one of the same key.
     pub(super) fn insert(&mut self, key: CellKey, cell: Cell) {
-        let lookup = Lookup { tag: tag(&self.state, &key), number: NO_CELL };
+        let lookup = Lookup { tag: hash_tag(&self.state, &key), number: NO_CELL };
         let rest = CellSample::from_sample(cell.error, cell.sample, &mut self.texts);
         self.add(CellCounts::from_parts(key, cell.hits, cell.times), lookup, rest);
         self.compact();

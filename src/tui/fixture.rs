@@ -12,7 +12,7 @@ use crate::alerting::alert::{Alert, AlertKind, AlertSample};
 use crate::analysis::model::ReportedHit;
 use crate::client::{Client, ClientKey};
 use crate::finding::{RuleId, Severity};
-use crate::record::Outcome;
+use crate::log_entry::Outcome;
 use crate::rules::{RuleChoice, RuleSet, load};
 use crate::soft_404::Answer;
 use crate::time::LogTime;
@@ -73,7 +73,7 @@ pub(super) const PROBES: [ProbeFixture; 12] = [
 pub(super) fn hit(n: u64, probe: &ProbeFixture) -> ReportedHit<'static> {
     let (client, target, path, rules, status) = *probe;
     let outcome = Outcome::of(Some(status));
-    let severity = rules.iter().map(|rule| rules_of(*rule).severity_when(outcome == Outcome::Answered)).max().unwrap();
+    let severity = rules.iter().map(|rule| rules_of(*rule).effective_severity(outcome == Outcome::Answered)).max().unwrap();
     ReportedHit {
         generation: 0x00c0_ffee,
         offset: 211 * n,

@@ -9,7 +9,7 @@ use foldhash::fast::FixedState;
 use super::text;
 use crate::analysis::model::ReportedHit;
 use crate::finding::Severity;
-use crate::record::Outcome;
+use crate::log_entry::Outcome;
 use crate::redact::mask;
 use crate::rules::RuleSet;
 use crate::soft_404::Answer;

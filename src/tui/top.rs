@@ -11,7 +11,7 @@ use hashbrown::HashMap;
 use super::hit_row::{HitRow, stable_id};
 use crate::finding::Severity;
 
-/// Names that stay when room is made; there are never more than twice as many.
+/// SymbolTables that stay when room is made; there are never more than twice as many.
 pub(super) const KEPT: usize = 1_000;
 
 /// What rows are sorted by.
@@ -56,7 +56,7 @@ impl SortOrder {
 /// What is known of one name.
 #[derive(Debug, Clone)]
 pub(super) struct TopEntry {
-    /// Names it among others, in every snapshot of a run.
+    /// SymbolTables it among others, in every snapshot of a run.
     pub(super) id: u64,
     pub(super) hits: u64,
     /// Hits whose answer means something.
@@ -133,7 +133,7 @@ impl TopTable {
         self.entries.get(name)
     }
 
-    /// Names there are; whether there were more.
+    /// SymbolTables there are; whether there were more.
     pub(super) fn len(&self) -> (usize, bool) {
         (self.entries.len(), self.pruned)
     }

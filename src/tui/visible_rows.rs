@@ -74,7 +74,7 @@ pub(super) enum PanelItem<'p> {
 }
 
 impl PanelItem<'_> {
-    /// Names the row among the others of its panel, in every snapshot of a run.
+    /// SymbolTables the row among the others of its panel, in every snapshot of a run.
     pub(super) fn id(&self) -> u64 {
         match self {
             Self::Entry(_, entry) => entry.id,

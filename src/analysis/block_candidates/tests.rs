@@ -10,7 +10,7 @@ use super::super::build::{LogAnalysis, RowSelection, build};
 use crate::analysis::block_candidates::*;
 use crate::analysis::model::InputSummary;
 use crate::block::parse_trusted_proxy;
-use crate::engine::{Judge, Scope, Scratch};
+use crate::engine::{LineScanner, ScanOptions, WorkerState};
 use crate::render::{GroupBy, OutputFormat, RenderOptions, render};
 use crate::rules::{AllowList, RuleSet, check};
 use crate::source::SourceInfo;
@@ -61,10 +61,10 @@ fn lines(client: &str, paths: &[&str], status: u16) -> String {
 
 /// The whole report of a log, judged.
 fn judged<T>(log: &str, policy: &BlockPolicy<'_>, max: Option<usize>, then: impl FnOnce(&Report<'_>) -> T) -> T {
-    let (rules, scope, allow) = (rules(), Scope::default(), AllowList::default());
-    let (mut scratch, mut tally) = (Scratch::default(), Tally::default());
+    let (rules, scope, allow) = (rules(), ScanOptions::default(), AllowList::default());
+    let (mut scratch, mut tally) = (WorkerState::default(), Tally::default());
     tally.add_findings(
-        &Judge::new(&rules, &scope).judge(log.as_bytes(), &mut scratch),
+        &LineScanner::new(&rules, &scope).scan(log.as_bytes(), &mut scratch),
         LinePosition { input: 0, chunk: 0, offset: 0, line: 0 },
     );
     let (tally, texts) = (tally.with_names(scratch.names), [SourceInfo::new(b"a.log".to_vec(), 0, vec![(0, 0)])]);

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use crate::analysis::build::{LogAnalysis, RowSelection, build};
 use crate::analysis::campaigns::*;
 use crate::analysis::model::InputSummary;
-use crate::engine::{Judge, Scope, Scratch};
+use crate::engine::{LineScanner, ScanOptions, WorkerState};
 use crate::rules::{AllowList, RuleChoice, RuleSet, load};
 use crate::source::SourceInfo;
 use crate::tally::{LinePosition, Tally};
@@ -27,12 +27,12 @@ fn line((network, client, path, status, minute): &Request) -> String {
 /// What the campaigns of a log are, printed, when it is cut into runs of so many lines that are judged apart and merged in
 /// this order.
 fn campaigns_of(lines: &[String], cut: usize, reversed: bool, threads: usize) -> String {
-    let scope = Scope::default();
-    let judge = Judge::new(&RULES, &scope);
+    let scope = ScanOptions::default();
+    let judge = LineScanner::new(&RULES, &scope);
     let (mut tallies, mut offset, mut before, mut runs) = (Vec::new(), 0, 0, Vec::new());
     for part in lines.chunks(cut) {
-        let (text, mut scratch, mut tally) = (part.concat(), Scratch::default(), Tally::default());
-        tally.add_findings(&judge.judge(text.as_bytes(), &mut scratch), LinePosition { input: 0, chunk: offset, offset: 0, line: 0 });
+        let (text, mut scratch, mut tally) = (part.concat(), WorkerState::default(), Tally::default());
+        tally.add_findings(&judge.scan(text.as_bytes(), &mut scratch), LinePosition { input: 0, chunk: offset, offset: 0, line: 0 });
         tallies.push(tally.with_names(scratch.names));
         runs.push((offset, part.len() as u64));
         offset += text.len() as u64;

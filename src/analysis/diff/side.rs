@@ -9,7 +9,7 @@ use crate::analysis::labels;
 use crate::analysis::model::{Approximation, Report};
 use crate::client::{Client, ClientKey};
 use crate::finding::Severity;
-use crate::record::Outcome;
+use crate::log_entry::Outcome;
 use crate::redact::mask::redacted;
 use crate::soft_404::Answer;
 use crate::tally::{CellView, Site};

@@ -10,7 +10,7 @@ use crate::finding::RuleId;
 /// A line that matched, and the log it stands in.
 #[derive(Debug, Clone, Copy)]
 pub struct LiveLine<'a> {
-    /// Names the log's generation.
+    /// SymbolTables the log's generation.
     pub generation: u64,
     /// The log's path.
     pub source: &'a [u8],

@@ -1,4 +1,4 @@
-//! Names that a machine made up: hashes and numbers, which say nothing of what the next prober asks for.
+//! SymbolTables that a machine made up: hashes and numbers, which say nothing of what the next prober asks for.
 
 /// Digits in a row; a date has eight, a year four.
 const NUMBER: usize = 6;

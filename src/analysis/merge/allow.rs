@@ -30,6 +30,6 @@ impl MergedAllowEntries {
     }
 
     pub(crate) fn into_list(self) -> AllowList {
-        AllowList::told(self.each.into_iter().map(|entry| (entry.file, entry.line, entry.reason)))
+        AllowList::from_report(self.each.into_iter().map(|entry| (entry.file, entry.line, entry.reason)))
     }
 }

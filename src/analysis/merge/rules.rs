@@ -42,7 +42,7 @@ impl UnknownRules {
             return Ok((None, tally, Vec::new()));
         }
         let kept: Vec<Rule> = self.rules.iter().filter(|rule| !is_left_out(rule)).cloned().collect();
-        let set = known.reporting_also(&kept)?;
+        let set = known.with_unknown_rules(&kept)?;
         let of_known = known.rules().iter().chain(&self.rules).map(|rule| set.number_of(&rule.id));
         let numbers: Vec<Option<RuleId>> = of_known.collect();
         let inputs: Vec<u32> = (0..inputs as u32).collect();
@@ -56,5 +56,15 @@ impl UnknownRules {
 
 /// A total order of what reports can say of a rule, the worst last.
 fn weight(rule: &Rule) -> impl Ord + '_ {
-    (rule.severity, rule.exposes(), &rule.class, &rule.title, &rule.cve, &rule.unless_app, &rule.with_client, rule.is_sign, rule.window)
+    (
+        rule.severity,
+        rule.exposes(),
+        &rule.class,
+        &rule.title,
+        &rule.cve,
+        &rule.unless_app,
+        &rule.with_client,
+        rule.is_app_evidence,
+        rule.window,
+    )
 }

@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use crate::analysis::build::{LogAnalysis, ReportInput, RowSelection, build};
 use crate::analysis::merge::*;
 use crate::analysis::snapshot::read;
-use crate::engine::{Judge, Scope, Scratch};
+use crate::engine::{LineScanner, ScanOptions, WorkerState};
 use crate::finding::Severity;
 use crate::formats::LogFormat;
 use crate::render::{GroupBy, OutputFormat, RenderOptions, render};
@@ -53,10 +53,10 @@ struct Scanned {
 }
 
 fn scan(pieces: &[Piece]) -> Scanned {
-    let asked = Scope { windows: true, ..Scope::default() };
-    let judge = Judge::new(rules(), &asked);
+    let asked = ScanOptions { windows: true, ..ScanOptions::default() };
+    let judge = LineScanner::new(rules(), &asked);
     let (mut scratch, mut tally, mut texts, mut inputs) =
-        (Scratch::default(), Tally::default(), Vec::<SourceInfo>::new(), Vec::<InputSummary>::new());
+        (WorkerState::default(), Tally::default(), Vec::<SourceInfo>::new(), Vec::<InputSummary>::new());
     for piece in pieces {
         let source = piece.source();
         let at = texts.iter().position(|known| *known == source).unwrap_or_else(|| {
@@ -64,7 +64,7 @@ fn scan(pieces: &[Piece]) -> Scanned {
             inputs.push(InputSummary { path: source.path.clone(), log_host: piece.machine.map(str::to_owned), ..InputSummary::default() });
             texts.len() - 1
         });
-        let findings = judge.judge(piece.text.as_bytes(), &mut scratch);
+        let findings = judge.scan(piece.text.as_bytes(), &mut scratch);
         tally.add_findings(&findings, LinePosition { input: at as u32, chunk: piece.offset, offset: 0, line: piece.lines_before });
         let input = &mut inputs[at];
         input.bytes += piece.text.len() as u64;
@@ -336,10 +336,10 @@ fn a_rule_that_nobody_knows_is_told_as_the_report_has_it() {
     let own = crate::rules::check(file, OWN).unwrap();
     let (_, last) = OWN.rsplit_once("\n\n").unwrap();
     let fewer = crate::rules::check(file, last).unwrap();
-    let asked = Scope::default();
-    let mut scratch = Scratch::default();
+    let asked = ScanOptions::default();
+    let mut scratch = WorkerState::default();
     let log: String = ["/old-admin", "/key", "/guess", "/other"].map(|target| get("192.0.2.1", target, 200, 512)).concat();
-    let findings = Judge::new(&own, &asked).judge(log.as_bytes(), &mut scratch);
+    let findings = LineScanner::new(&own, &asked).scan(log.as_bytes(), &mut scratch);
     let mut tally = Tally::default();
     tally.add_findings(&findings, LinePosition { input: 0, chunk: 0, offset: 0, line: 0 });
     let inputs = vec![InputSummary {
@@ -377,7 +377,7 @@ fn a_rule_that_nobody_knows_is_told_as_the_report_has_it() {
 fn what_was_allowed_adds_up_by_entry() {
     let with = |entries: &[(&str, usize, u64)]| {
         let mut scanned = scan(&[Piece::new("a.log", &[get("192.0.2.1", "/.env", 404, 9)])]);
-        scanned.allow = AllowList::told(entries.iter().map(|(file, line, _)| ((*file).to_owned(), *line, "ours".to_owned())));
+        scanned.allow = AllowList::from_report(entries.iter().map(|(file, line, _)| ((*file).to_owned(), *line, "ours".to_owned())));
         for (entry, (.., requests)) in (0..).zip(entries) {
             scanned.tally.insert_allowed(entry, *requests);
         }

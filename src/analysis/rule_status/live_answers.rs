@@ -297,7 +297,7 @@ mod tests {
     use crate::analysis::fixture::rules;
     use crate::analysis::rule_status::live_answers::*;
     use crate::finding::RuleId;
-    use crate::record::MethodClass;
+    use crate::log_entry::MethodClass;
 
     /// Fails where a site may grow without bound once it is known.
     #[test]

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::analysis::rule_status::*;
-use crate::engine::{Judge, Scope as Asked, Scratch};
+use crate::engine::{LineScanner, ScanOptions as Asked, WorkerState};
 use crate::rules::AllowList;
 use crate::source::SourceInfo;
 use crate::tally::{LinePosition, Tally};
@@ -44,11 +44,11 @@ fn requests_of_a_window_are_findings_where_they_are_enough() {
 fn reported(text: &str) -> Vec<(&'static str, Vec<&'static str>)> {
     let rules = crate::rules::check(Path::new("t.toml"), text).unwrap();
     let asked = Asked { windows: true, ..Asked::default() };
-    let (mut scratch, mut tally) = (Scratch::default(), Tally::default());
+    let (mut scratch, mut tally) = (WorkerState::default(), Tally::default());
     let line = |path| format!("192.0.2.1 - - [02/Nov/2026:08:01:00 +0000] \"GET {path} HTTP/1.1\" 404 9 \"-\" \"x\"\n");
     let log = ["/a", "/b", "/c", "/guess"].map(line).concat();
     tally.add_findings(
-        &Judge::new(&rules, &asked).judge(log.as_bytes(), &mut scratch),
+        &LineScanner::new(&rules, &asked).scan(log.as_bytes(), &mut scratch),
         LinePosition { input: 0, chunk: 0, offset: 0, line: 0 },
     );
     let (tally, texts, allow) =

@@ -6,7 +6,7 @@ use std::hash::Hash;
 
 use foldhash::HashSet;
 
-use crate::finding::{Few, RuleId};
+use crate::finding::{BoundedSet, RuleId};
 
 /// The apps of every site.
 #[derive(Debug)]
@@ -17,8 +17,8 @@ pub struct DetectedApps<K> {
 
 impl<K: Copy + Eq + Hash + Ord> DetectedApps<K> {
     /// Weighs what was seen; the apps of `declared` run everywhere.
-    pub fn from_evidence<'a>(signs: impl Iterator<Item = (RuleId, K, &'a Few)>, declared: &[RuleId]) -> Self {
-        let enough = signs.filter(|(app, _, few)| few.is_enough() && !declared.contains(app));
+    pub fn from_evidence<'a>(signs: impl Iterator<Item = (RuleId, K, &'a BoundedSet)>, declared: &[RuleId]) -> Self {
+        let enough = signs.filter(|(app, _, few)| few.is_sufficient() && !declared.contains(app));
         Self { seen: enough.map(|(app, site, _)| (app, site)).collect(), declared: declared.to_vec() }
     }
 

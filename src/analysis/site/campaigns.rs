@@ -42,11 +42,11 @@ pub fn find_campaigns<'a, N: Eq + Hash>(
 ) -> Vec<CampaignGroup> {
     asked.sort_unstable();
     asked.dedup();
-    let mut askers: HashMap<u32, u32> = HashMap::default();
+    let mut request_clients: HashMap<u32, u32> = HashMap::default();
     for (_, path) in &asked {
-        *askers.entry(*path).or_default() += 1;
+        *request_clients.entry(*path).or_default() += 1;
     }
-    asked.retain(|(_, path)| askers[path] > 1);
+    asked.retain(|(_, path)| request_clients[path] > 1);
     let mut of_clients: Vec<&[(u32, u32)]> = asked.chunk_by(|a, b| a.0 == b.0).collect();
     of_clients.retain(|pairs| pairs.len() >= PATHS);
     let paths = by_text(&of_clients, text);
@@ -135,7 +135,7 @@ fn campaign<N: Eq + Hash>(group: &[&PathList], paths: &[u32], network: impl Fn(u
     for (place, list) in group.iter().flat_map(|list| list.places.iter().map(move |place| (*place, list))) {
         *asked_by.entry(place).or_default() += list.clients.len();
     }
-    asked_by.retain(|_, askers| 2 * *askers >= clients.len());
+    asked_by.retain(|_, request_clients| 2 * *request_clients >= clients.len());
     let mut places: Vec<u32> = asked_by.into_keys().collect();
     places.sort_unstable();
     let paths: Vec<u32> = places.into_iter().map(|place| paths[place as usize]).collect();

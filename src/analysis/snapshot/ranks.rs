@@ -1,13 +1,13 @@
-//! Names in the order of their texts, and the place of each by the number that a tally gave it.
+//! SymbolTables in the order of their texts, and the place of each by the number that a tally gave it.
 
 use std::borrow::Cow;
 
 use crate::client::Client;
-use crate::names::Names;
+use crate::intern::SymbolTables;
 use crate::redact::mask::RedactedKey;
 use crate::redact::sanitize::escape_lossless;
 
-/// Names in order.
+/// SymbolTables in order.
 pub(crate) struct SortedIds<T> {
     pub(crate) names: Vec<T>,
     /// By place.
@@ -17,10 +17,10 @@ pub(crate) struct SortedIds<T> {
 }
 
 impl<T: Ord> SortedIds<T> {
-    /// The names of these numbers, which may come again and again; [`Names::REST`] has none.
+    /// The names of these numbers, which may come again and again; [`SymbolTables::OTHER`] has none.
     pub(crate) fn new(numbers: impl Iterator<Item = u32>, name: impl Fn(u32) -> T) -> Self {
         let mut is_used = Vec::new();
-        for number in numbers.filter(|&number| number != Names::REST) {
+        for number in numbers.filter(|&number| number != SymbolTables::OTHER) {
             let at = number as usize;
             if at >= is_used.len() {
                 is_used.resize(at + 1, false);
@@ -38,9 +38,9 @@ impl<T: Ord> SortedIds<T> {
         Self { names, numbers, places }
     }
 
-    /// The place of a name by its number; that of [`Names::REST`] is itself, behind all others.
+    /// The place of a name by its number; that of [`SymbolTables::OTHER`] is itself, behind all others.
     pub(crate) fn place(&self, number: u32) -> u32 {
-        self.places.get(number as usize).copied().unwrap_or(Names::REST)
+        self.places.get(number as usize).copied().unwrap_or(SymbolTables::OTHER)
     }
 
     /// All names with their numbers.

@@ -12,9 +12,9 @@ use super::told_rule::{self, check_id};
 use super::{AllowOrigin, ReportSnapshot};
 use crate::analysis::model::InputSummary;
 use crate::client::Client;
-use crate::finding::{Few, Others, RuleId};
+use crate::finding::{BoundedSet, OtherFormatCounts, RuleId};
 use crate::formats::LogFormat;
-use crate::names::Names;
+use crate::intern::SymbolTables;
 use crate::redact::mask::pre_redacted;
 use crate::redact::sanitize::escape;
 use crate::rules::{MOST_RULES, RuleSet};
@@ -126,11 +126,11 @@ impl<'r> SnapshotDecoder<'r> {
     }
 
     /// The lines of other formats by name; there are as many names as formats, and no more.
-    fn others(&mut self, rows: &[(Cow<'_, str>, u64)]) -> Result<Others, String> {
+    fn others(&mut self, rows: &[(Cow<'_, str>, u64)]) -> Result<OtherFormatCounts, String> {
         if rows.len() > MOST_FORMATS {
             return Err(format!("it has {} formats of one log", rows.len()));
         }
-        let mut others = Others::default();
+        let mut others = OtherFormatCounts::default();
         for (name, lines) in rows {
             self.add(*lines)?;
             others.count(&escape(name.as_bytes()).as_ref().into(), *lines);
@@ -182,12 +182,12 @@ impl<'r> SnapshotDecoder<'r> {
             return Err("it has a cell without a host, a client and a path".into());
         }
         let key = ImportedKey {
-            client: row.client.map_or(Ok(Names::REST), |client| at(&self.clients, client, "client").copied())?,
-            path: row.path.map_or(Ok(Names::REST), |path| Ok::<_, String>(at(&self.paths, path, "path")?.number))?,
+            client: row.client.map_or(Ok(SymbolTables::OTHER), |client| at(&self.clients, client, "client").copied())?,
+            path: row.path.map_or(Ok(SymbolTables::OTHER), |path| Ok::<_, String>(at(&self.paths, path, "path")?.number))?,
             rules: *at(&self.lists, row.list, "list of rules")?,
             status: row.status,
-            input: if host.is_some() { row.input } else { Names::NO_INPUT },
-            host: host.map_or(Names::NO_HOST, |host| host.number),
+            input: if host.is_some() { row.input } else { SymbolTables::NO_INPUT },
+            host: host.map_or(SymbolTables::NO_HOST, |host| host.number),
             answered: row.answered,
             is_probe: row.is_probe,
             method: MethodClass::from_u8(row.method),
@@ -262,8 +262,8 @@ impl<'r> SnapshotDecoder<'r> {
         self.add(requests)?;
         let rules = *at(&self.lists, list, "list of rules")?;
         let key = match (client, path) {
-            (Some(client), None) => MinuteKey { client: *at(&self.clients, client, "client")?, path: Names::REST, rules, minute },
-            (None, Some(path)) => MinuteKey { client: Names::REST, path: at(&self.paths, path, "path")?.number, rules, minute },
+            (Some(client), None) => MinuteKey { client: *at(&self.clients, client, "client")?, path: SymbolTables::OTHER, rules, minute },
+            (None, Some(path)) => MinuteKey { client: SymbolTables::OTHER, path: at(&self.paths, path, "path")?.number, rules, minute },
             _ => return Err("it counts requests in a minute that are neither those of one client nor those for one path".into()),
         };
         self.evidence.tally.insert_minute(key, requests);
@@ -285,12 +285,17 @@ impl<'r> SnapshotDecoder<'r> {
         let clients: Option<Vec<u32>> =
             clients.as_ref().map(|places| places.iter().map(|&place| at(&self.clients, place, "client").copied()).collect()).transpose()?;
         // Three of those that there are stand for enough of them.
-        let any: [u32; Few::ENOUGH] = match (&clients, self.clients.first_chunk()) {
+        let any: [u32; BoundedSet::ENOUGH] = match (&clients, self.clients.first_chunk()) {
             (None, None) => return Err("more clients saw an app than there are".into()),
             (_, first) => first.copied().unwrap_or_default(),
         };
         if let Some(rule) = rule {
-            self.evidence.tally.insert_app_evidence(rule, input, host, &Few::told(clients.as_deref(), sizes.as_deref(), *magnitudes, any));
+            self.evidence.tally.insert_app_evidence(
+                rule,
+                input,
+                host,
+                &BoundedSet::told(clients.as_deref(), sizes.as_deref(), *magnitudes, any),
+            );
         }
         Ok(())
     }

@@ -15,8 +15,8 @@ use super::rows::{
 use super::samples::SampleEncoder;
 use super::sources::InputTable;
 use crate::analysis::model::{AllowedCount, Report};
-use crate::finding::{Few, RuleId, Signs};
-use crate::names::Names;
+use crate::finding::{AppEvidence, BoundedSet, RuleId};
+use crate::intern::SymbolTables;
 use crate::redact::mask::RedactedKey;
 use crate::redact::sanitize::{escape, escape_lossless};
 use crate::rules::{Rule, RuleSet};
@@ -36,7 +36,7 @@ pub(crate) struct SnapshotEncoder<'a> {
     paths: SortedIds<PathText<'a>>,
     hosts: HostTable<'a>,
     cells: Vec<IndexedCell<'a>>,
-    signs: Vec<(RuleId, Site<'a>, Few)>,
+    signs: Vec<(RuleId, Site<'a>, BoundedSet)>,
 }
 
 /// Virtual hosts as they are told, and the place of each as the tally has it.
@@ -60,7 +60,7 @@ impl<'a> SnapshotEncoder<'a> {
     pub(crate) fn new(report: &'a Report<'a>) -> Option<Self> {
         let basis = report.evidence?;
         let tally = basis.tally;
-        let mut signs: Signs<Site<'a>> = Signs::default();
+        let mut signs: AppEvidence<Site<'a>> = AppEvidence::default();
         for (app, site, few) in tally.app_evidence() {
             signs.gather(app, site, few);
         }
@@ -165,7 +165,7 @@ impl<'a> SnapshotEncoder<'a> {
         self.cells.iter().map(move |placed| {
             let IndexedCell { client, path, input, host, list, view } = placed;
             let text = &self.basis.texts[source_of(view) as usize];
-            let known = |place: u32| (place != Names::REST).then_some(place);
+            let known = |place: u32| (place != SymbolTables::OTHER).then_some(place);
             let shown = self.paths.names.get(*path as usize).map(|path| &*path.shown);
             CellRow {
                 client: known(*client),
@@ -188,7 +188,7 @@ impl<'a> SnapshotEncoder<'a> {
     }
 
     pub(crate) fn minutes(&self) -> Vec<MinuteRow> {
-        let known = |place: u32| (place != Names::REST).then_some(place);
+        let known = |place: u32| (place != SymbolTables::OTHER).then_some(place);
         let row = |(key, requests): (MinuteKey, u64)| {
             let (client, path) = (self.clients.place(key.client), self.paths.place(key.path));
             MinuteRow(known(client), known(path), self.lists.place(key.rules), key.minute, requests)
@@ -204,7 +204,7 @@ impl<'a> SnapshotEncoder<'a> {
     }
 
     pub(crate) fn app_evidence(&self) -> Vec<AppEvidenceRow> {
-        let row = |(app, site, few): &(RuleId, Site<'a>, Few)| {
+        let row = |(app, site, few): &(RuleId, Site<'a>, BoundedSet)| {
             let (input, host) = self.site(*site);
             let mut clients: Option<Vec<u32>> = few.clients().map(|few| few.iter().map(|&client| self.clients.place(client)).collect());
             let mut sizes = few.sizes().map(<[u64]>::to_vec);
@@ -386,7 +386,7 @@ fn rule_row(rule: &Rule) -> RuleRow<'_> {
         window: rule.window.is_some(),
         counts: rule.window.map(|window| (window.by, window.count, window.within)),
         unless_app: all(&rule.unless_app),
-        is_sign: rule.is_sign,
+        is_app_evidence: rule.is_app_evidence,
         subject: rule.subject,
         cve: all(&rule.cve),
     }

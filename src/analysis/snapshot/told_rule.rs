@@ -17,7 +17,7 @@ pub(crate) fn check_id(id: &str) -> Result<(), String> {
 
 /// The rule; it matches nothing.
 pub(crate) fn rule(row: RuleRow<'_>) -> Result<Rule, String> {
-    let RuleRow { id, title, class, severity, exposes, with_client, window: _, counts, unless_app, is_sign, subject, cve } = row;
+    let RuleRow { id, title, class, severity, exposes, with_client, window: _, counts, unless_app, is_app_evidence, subject, cve } = row;
     check(is_word(&class), "class", &class)?;
     let words = |words: Vec<_>| -> Result<Vec<String>, String> {
         check(words.len() <= WORDS, "list", "of too many words")?;
@@ -36,7 +36,7 @@ pub(crate) fn rule(row: RuleRow<'_>) -> Result<Rule, String> {
         with_client,
         window: counts.map(window).transpose()?,
         unless_app: words(unless_app)?,
-        is_sign,
+        is_app_evidence,
         subject,
         cve: words(cve)?,
         attack: Vec::new(),

@@ -11,7 +11,7 @@ use crate::analysis::build::ReportInput;
 use crate::analysis::path_answer::{GradeRequest, GradeResult, GradedLog};
 use crate::client::Ipv6Prefix;
 use crate::commands::error::CommandError;
-use crate::engine::Scope;
+use crate::engine::ScanOptions;
 use crate::finding::{RuleId, Severity};
 use crate::formats::Formats;
 use crate::input::Mmap;
@@ -27,7 +27,7 @@ pub(super) struct GradingContext<'a> {
     pub(super) formats: &'a Formats,
     pub(super) apps: &'a [RuleId],
     /// Options of the scan.
-    pub(super) scope: &'a Scope,
+    pub(super) scope: &'a ScanOptions,
     /// The result of the scan.
     pub(super) scan: &'a OnceCell<ScanResult>,
 }
@@ -43,8 +43,8 @@ pub(super) struct GradingLog<'a> {
 }
 
 /// The options of a scan for `explain`: the whole log, except for allowed requests.
-pub(super) fn scope(settings: &ExplainSettings) -> Result<Scope, CommandError> {
-    Ok(Scope {
+pub(super) fn scope(settings: &ExplainSettings) -> Result<ScanOptions, CommandError> {
+    Ok(ScanOptions {
         format: settings.formats.as_clf(),
         since: None,
         until: None,

@@ -9,9 +9,9 @@ use super::super::message::sanitized;
 use super::super::{Exit, message, stdout};
 use super::{CaseRunner, read_rule_file, replace_rule_file};
 use crate::finding::Severity;
-use crate::rules::draft::{Draft, Example, slug};
+use crate::rules::builder::{ExampleRequest, RuleBuilder, slug};
 use crate::rules::lint::is_ordinary;
-use crate::rules::{Case, Rule, RuleChoice, RuleSet, check, family, load, plain};
+use crate::rules::{Case, Rule, RuleChoice, RuleSet, check, family, load, path_list};
 
 /// The default rule file.
 pub const FILE: &str = "probewatch-rules.toml";
@@ -47,7 +47,7 @@ fn add_rule(options: &AddOptions) -> Result<Exit, Exit> {
             "{name}: a list that ends in .txt holds paths and nothing else; add them as lines, or name a .toml"
         )));
     }
-    let paths = options.paths.iter().map(|p| plain::path(p)).collect::<Result<Vec<_>, _>>().map_err(|e| message::usage_error(&e))?;
+    let paths = options.paths.iter().map(|p| path_list::path(p)).collect::<Result<Vec<_>, _>>().map_err(|e| message::usage_error(&e))?;
     let existing = read_rule_file(path).map_err(|error| message::usage_error(&format!("{name}: cannot read rules: {error}")))?;
     let rules = load_rules(path, existing.is_some())?;
     let new = unmatched_paths(&rules, paths, options.severity);
@@ -55,12 +55,12 @@ fn add_rule(options: &AddOptions) -> Result<Exit, Exit> {
         message::notice("nothing was added");
         return Ok(Exit::Success);
     }
-    let draft = draft(options, new, existing.as_deref(), &rules)?;
-    let text = append_rule(existing.as_deref(), &draft);
+    let builder = builder(options, new, existing.as_deref(), &rules)?;
+    let text = append_rule(existing.as_deref(), &builder);
     check(path, &text).map_err(|error| message::usage_error(&error.to_string()))?;
     replace_rule_file(path, &text)?;
-    let paths = if draft.paths.len() == 1 { "1 path".to_owned() } else { format!("{} paths", draft.paths.len()) };
-    let exit = stdout::print(format!("{}: {paths} added to {name} ({}, {})\n", draft.id, draft.class, draft.severity).as_bytes());
+    let paths = if builder.paths.len() == 1 { "1 path".to_owned() } else { format!("{} paths", builder.paths.len()) };
+    let exit = stdout::print(format!("{}: {paths} added to {name} ({}, {})\n", builder.id, builder.class, builder.severity).as_bytes());
     message::hint(&format!("type `probewatch scan --rules {name} access.log`; `probewatch rules test {name}` runs its cases"));
     Ok(exit)
 }
@@ -76,7 +76,7 @@ fn unmatched_paths(rules: &RuleSet, paths: Vec<String>, wanted: Severity) -> Vec
     let mut runner = CaseRunner::new(rules);
     let mut new: Vec<String> = Vec::new();
     for path in paths {
-        let case = Case::of_request(&format!("GET {}", plain::encoded(&path)));
+        let case = Case::from_request(&format!("GET {}", path_list::encoded(&path)));
         let served = runner.matched(&Case { status: 200, ..case.clone() });
         // Rules that match only failed requests do not count.
         let found: Vec<_> = runner.matched(&case).into_iter().filter(|id| served.contains(id)).collect();
@@ -103,7 +103,7 @@ fn print_match(path: &str, rule: &Rule, wanted: Severity) {
     }
 }
 
-fn draft(options: &AddOptions, paths: Vec<String>, existing: Option<&str>, rules: &RuleSet) -> Result<Draft, Exit> {
+fn builder(options: &AddOptions, paths: Vec<String>, existing: Option<&str>, rules: &RuleSet) -> Result<RuleBuilder, Exit> {
     let taken: BTreeSet<&str> = rules.rules().iter().map(|rule| rule.id.as_str()).collect();
     let id = match &options.id {
         Some(id) if taken.contains(id.as_str()) => {
@@ -117,11 +117,15 @@ fn draft(options: &AddOptions, paths: Vec<String>, existing: Option<&str>, rules
     };
     let more = if paths.len() == 1 { String::new() } else { format!(" and {} more", paths.len() - 1) };
     let title = options.title.clone().unwrap_or_else(|| format!("Own rule for {}{more}", paths[0]));
-    let mut draft = Draft::new(id, &title, &options.class, options.severity);
-    draft.paths = paths;
-    plain::with_cases(&mut draft);
-    draft.must_match.push(Example { request: draft.must_match[0].request.clone(), status: Some(200), ..Example::default() });
-    Ok(draft)
+    let mut builder = RuleBuilder::new(id, &title, &options.class, options.severity);
+    builder.paths = paths;
+    path_list::with_cases(&mut builder);
+    builder.must_match.push(ExampleRequest {
+        request: builder.must_match[0].request.clone(),
+        status: Some(200),
+        ..ExampleRequest::default()
+    });
+    Ok(builder)
 }
 
 /// The ID, with a number if it is taken.
@@ -131,8 +135,8 @@ fn free_id(id: &str, taken: &BTreeSet<&str>) -> String {
 }
 
 /// The file with the new rule at its end. Existing text and the style of line ends are kept.
-fn append_rule(existing: Option<&str>, draft: &Draft) -> String {
-    let rule = draft.to_toml();
+fn append_rule(existing: Option<&str>, builder: &RuleBuilder) -> String {
+    let rule = builder.to_toml();
     let Some(existing) = existing.filter(|text| !text.is_empty()) else {
         return format!("family = \"own\"\ntitle  = \"Rules of our own\"\n\n{rule}");
     };

@@ -17,16 +17,16 @@ pub fn lint(choice: &RuleChoice) -> Exit {
         Err(error) => return message::usage_error(&error.to_string()),
     };
     let mut runner = CaseRunner::new(lint.set());
-    let complaints = lint.complaints(|case| runner.matched(case));
+    let diagnostics = lint.diagnostics(|case| runner.matched(case));
     let rules = lint.set().rules().len();
-    if complaints.is_empty() {
+    if diagnostics.is_empty() {
         return stdout::print(format!("{}: nothing odd\n", pluralize(rules, "rule")).as_bytes());
     }
     let mut out = String::new();
-    for complaint in &complaints {
-        let _ = writeln!(out, "{}", sanitized(&complaint.to_string()));
+    for diagnostic in &diagnostics {
+        let _ = writeln!(out, "{}", sanitized(&diagnostic.to_string()));
     }
-    let _ = writeln!(out, "{}: {}", pluralize(rules, "rule"), pluralize(complaints.len(), "odd thing"));
+    let _ = writeln!(out, "{}: {}", pluralize(rules, "rule"), pluralize(diagnostics.len(), "odd thing"));
     match stdout::print(out.as_bytes()) {
         Exit::Success => Exit::Usage,
         failed => failed,

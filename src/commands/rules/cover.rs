@@ -12,7 +12,7 @@ use super::super::{Exit, message, stdout};
 use super::{CaseRunner, pluralize, with_rules};
 use crate::finding::RuleId;
 use crate::rules::lint::is_ordinary;
-use crate::rules::{Case, RuleChoice, RuleSet, plain};
+use crate::rules::{Case, RuleChoice, RuleSet, path_list};
 
 /// How a path is covered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -83,8 +83,8 @@ fn covered(path: &str, rules: &RuleSet, runner: &mut CaseRunner<'_>) -> (Coverag
         return (Coverage::NoPath, Vec::new());
     }
     let mut matched = |method: &str, status: u16| -> Vec<RuleId> {
-        let case = Case { status, ..Case::of_request(&format!("{method} {}", plain::encoded(path))) };
-        runner.matched(&case).into_iter().filter(|&id| !rules.rule(id).is_sign).collect()
+        let case = Case { status, ..Case::from_request(&format!("{method} {}", path_list::encoded(path))) };
+        runner.matched(&case).into_iter().filter(|&id| !rules.rule(id).is_app_evidence).collect()
     };
     let [answered, absent, posted] = [matched("GET", 200), matched("GET", 404), matched("POST", 404)];
     let certain = |ids: &[RuleId]| ids.iter().any(|&id| rules.rule(id).is_certain());

@@ -11,8 +11,8 @@ use super::super::message::sanitized;
 use super::super::{Exit, message, stdout};
 use super::{CaseRunner, pluralize, read_rule_file, replace_rule_file};
 use crate::finding::RuleId;
-use crate::rules::draft::{Draft, Example};
-use crate::rules::import::{Import, LeftOut, Origin, import as import_text, is_known, settle};
+use crate::rules::builder::{ExampleRequest, RuleBuilder};
+use crate::rules::import::{Import, ImportFormat, SkippedItems, import as import_text, is_known, make_ids_unique};
 use crate::rules::{Case, RuleSet, check};
 
 /// The first line of every imported file. Only files with this line are replaced.
@@ -30,7 +30,7 @@ pub struct ImportOptions {
     /// Files and folders.
     pub paths: Vec<PathBuf>,
     /// The format; detected for each file by default.
-    pub origin: Option<Origin>,
+    pub origin: Option<ImportFormat>,
     /// The rule file; standard output by default.
     pub file: Option<PathBuf>,
 }
@@ -105,14 +105,14 @@ fn find(path: &Path, files: &mut Vec<PathBuf>) -> std::io::Result<()> {
 }
 
 /// Reads the rules of all files. Returns the number of rules that were left out, each of which is reported.
-fn read(files: &[PathBuf], origin: Option<Origin>) -> Result<(Vec<Draft>, usize), Exit> {
+fn read(files: &[PathBuf], origin: Option<ImportFormat>) -> Result<(Vec<RuleBuilder>, usize), Exit> {
     let (mut drafts, mut left_out, mut taken) = (Vec::new(), 0, BTreeSet::new());
     for path in files {
         let name = sanitized(&path.display().to_string());
         let bytes = text(path).map_err(|error| message::usage_error(&format!("{name}: cannot read: {error}")))?;
         match import_text(path, &String::from_utf8_lossy(&bytes), origin) {
             Ok(mut import) => {
-                settle(&mut import, &mut taken);
+                make_ids_unique(&mut import, &mut taken);
                 print_left_out(&name, &import);
                 left_out += import.left_out.len();
                 drafts.extend(import.drafts);
@@ -134,7 +134,7 @@ fn text(path: &Path) -> std::io::Result<Vec<u8>> {
 }
 
 fn print_left_out(name: &str, import: &Import) {
-    for (prefix, LeftOut(reasons)) in [("not carried over", &import.left_out), ("carried over", &import.notes)] {
+    for (prefix, SkippedItems(reasons)) in [("not carried over", &import.left_out), ("carried over", &import.notes)] {
         for (why, things) in reasons {
             let some =
                 things.iter().take(NAMED).map(|t| sanitized(&t.chars().take(100).collect::<String>())).collect::<Vec<_>>().join(", ");
@@ -146,7 +146,7 @@ fn print_left_out(name: &str, import: &Import) {
 }
 
 /// Keeps the cases that pass: they were generated heuristically.
-fn with_passing_cases(mut drafts: Vec<Draft>) -> Result<Vec<Draft>, Exit> {
+fn with_passing_cases(mut drafts: Vec<RuleBuilder>) -> Result<Vec<RuleBuilder>, Exit> {
     let rules = check(Path::new("imported.toml"), &rule_file_text(&drafts)).map_err(|error| message::usage_error(&error.to_string()))?;
     let numbers: BTreeMap<&str, usize> = rules.rules().iter().enumerate().map(|(n, rule)| (rule.id.as_str(), n)).collect();
     let mut runner = CaseRunner::new(&rules);
@@ -166,16 +166,16 @@ fn cases(rules: &RuleSet, number: usize, must_match: bool) -> Vec<Case> {
     if must_match { rule.must_match.clone() } else { rule.must_not_match.clone() }
 }
 
-fn retain_passing(examples: &mut Vec<Example>, cases: &[Case], number: usize, expected: bool, runner: &mut CaseRunner<'_>) {
+fn retain_passing(examples: &mut Vec<ExampleRequest>, cases: &[Case], number: usize, expected: bool, runner: &mut CaseRunner<'_>) {
     let mut holds = cases.iter().map(|case| runner.matched(case).contains(&RuleId(number as u16)) == expected);
     examples.retain(|_| holds.next().unwrap_or(false));
 }
 
-fn rule_file_text(drafts: &[Draft]) -> String {
+fn rule_file_text(drafts: &[RuleBuilder]) -> String {
     let mut families: Vec<&str> = drafts.iter().filter_map(|draft| draft.id.split('/').next()).collect();
     families.sort_unstable();
     families.dedup();
     let head = if let [family] = families[..] { format!("family = \"{family}\"\n") } else { String::new() };
-    let rules: Vec<String> = drafts.iter().map(Draft::to_toml).collect();
+    let rules: Vec<String> = drafts.iter().map(RuleBuilder::to_toml).collect();
     format!("{MARK}\n{head}title = \"Imported rules\"\n\n{}", rules.join("\n"))
 }

@@ -18,7 +18,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use super::{Exit, message};
-use crate::engine::{Matcher, Scratch};
+use crate::engine::{Matcher, WorkerState};
 use crate::finding::RuleId;
 use crate::rules::{Case, RuleChoice, RuleSet, load};
 
@@ -44,17 +44,17 @@ fn with_rules(choice: &RuleChoice, then: impl FnOnce(&RuleSet) -> Exit) -> Exit 
 /// Matches cases against rules.
 struct CaseRunner<'r> {
     matcher: Matcher<'r>,
-    scratch: Scratch,
+    scratch: WorkerState,
 }
 
 impl<'r> CaseRunner<'r> {
     fn new(rules: &'r RuleSet) -> Self {
-        Self { matcher: Matcher::new(rules), scratch: Scratch::default() }
+        Self { matcher: Matcher::new(rules), scratch: WorkerState::default() }
     }
 
     /// The rules that match a case.
     fn matched(&mut self, case: &Case) -> Vec<RuleId> {
-        let verdict = self.matcher.lone_verdict(&case.record(), &mut self.scratch);
+        let verdict = self.matcher.match_uncached(&case.log_entry(), &mut self.scratch);
         self.scratch.rules(verdict).to_vec()
     }
 }

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use super::super::{Exit, stdout};
 use super::{find_rule, with_rules};
 use crate::redact::sanitize::escape;
-use crate::rules::{Answer, Case, Rule, RuleChoice, written};
+use crate::rules::{Answer, Case, Rule, RuleChoice, source_text};
 
 /// Lists the selected rules, or those of one class.
 #[must_use]
@@ -13,7 +13,7 @@ pub fn list(choice: &RuleChoice, class: Option<&str>) -> Exit {
     let choice = RuleChoice { only: class.map_or_else(|| choice.only.clone(), |c| vec![c.to_owned()]), ..choice.clone() };
     with_rules(&choice, |rules| {
         // Rules that detect apps are always selected, but are listed only on request.
-        let options = |rule: &&Rule| !rule.is_sign || choice.only.iter().any(|o| *o == rule.class || *o == rule.id);
+        let options = |rule: &&Rule| !rule.is_app_evidence || choice.only.iter().any(|o| *o == rule.class || *o == rule.id);
         let id = rules.rules().iter().map(|r| r.id.len()).max().unwrap_or(0);
         let class = rules.rules().iter().map(|r| r.class.len()).max().unwrap_or(0);
         let mut out = String::new();
@@ -30,13 +30,13 @@ pub fn list(choice: &RuleChoice, class: Option<&str>) -> Exit {
 #[must_use]
 pub fn show(choice: &RuleChoice, id: &str) -> Exit {
     with_rules(choice, |rules| match find_rule(rules, id) {
-        Ok(rule) => stdout::print(page(rules.rule(rule), written(choice, id).as_deref()).as_bytes()),
+        Ok(rule) => stdout::print(page(rules.rule(rule), source_text(choice, id).as_deref()).as_bytes()),
         Err(exit) => exit,
     })
 }
 
-/// A rule in readable form, then as written in its file.
-fn page(rule: &Rule, written: Option<&str>) -> String {
+/// A rule in readable form, then as source_text in its file.
+fn page(rule: &Rule, source_text: Option<&str>) -> String {
     let answer = match rule.answer {
         Answer::Exposes => "a 2xx means that the path exists",
         Answer::Inconclusive => "a 2xx means nothing",
@@ -55,8 +55,8 @@ fn page(rule: &Rule, written: Option<&str>) -> String {
     for (name, fact) in facts.iter().filter(|(_, fact)| !fact.is_empty()) {
         let _ = writeln!(out, "  {name:9} {}", escape(fact.as_bytes()));
     }
-    if let Some(table) = written {
-        let _ = writeln!(out, "\n  as written");
+    if let Some(table) = source_text {
+        let _ = writeln!(out, "\n  as source_text");
         for line in table.lines() {
             let _ = writeln!(out, "    {}", escape(line.as_bytes()));
         }

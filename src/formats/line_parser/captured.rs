@@ -6,7 +6,7 @@
 use super::FormatLineParser;
 use super::field::{CaptureSlot, TrimMode};
 use crate::formats::{FieldBuffers, Fields, RequestField, TimeField, iso};
-use crate::record::RequestLine;
+use crate::log_entry::RequestLine;
 use crate::time::LogTime;
 
 /// How texts are encoding beside or instead of escapes.

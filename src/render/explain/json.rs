@@ -7,12 +7,12 @@ use serde::Serialize;
 
 use super::{AnnotatedText, ExplainedRequest, ReadAs, answer, sentence};
 use crate::analysis::path_answer::{GradeResult, SimilarAnswer};
-use crate::engine::explain::{Account, Trail};
+use crate::engine::explain::{DecodeSteps, RuleExplanation};
 use crate::finding::Severity;
 use crate::redact::mask::redacted;
 use crate::redact::sanitize::escape;
 use crate::render::grades;
-use crate::rules::{Field, View};
+use crate::rules::{Field, TextView};
 use crate::time::LogTime;
 
 #[derive(Serialize)]
@@ -148,13 +148,13 @@ fn object<'a>(subject: &ExplainedRequest<'a>) -> ExplainObject<'a> {
         decoding: explanation.trails.iter().flat_map(steps).collect(),
         round_limit: explanation.texts.round_limit,
         views: ViewsObject {
-            target: view(View::Field(Field::Target)),
-            path: view(View::Field(Field::Path)),
-            resolved: view(View::Resolved),
-            query: view(View::Field(Field::Query)),
+            target: view(TextView::Field(Field::Target)),
+            path: view(TextView::Field(Field::Path)),
+            resolved: view(TextView::Resolved),
+            query: view(TextView::Field(Field::Query)),
         },
         matches: explanation.matches.iter().map(|account| rule(account, subject)).collect(),
-        near_misses: explanation.misses.iter().map(|account| rule(account, subject)).collect(),
+        near_misses: explanation.near_misses.iter().map(|account| rule(account, subject)).collect(),
         answer: subject.answer.map(graded),
     }
 }
@@ -182,8 +182,8 @@ fn graded(answer: &GradeResult) -> GradeObject<'_> {
     }
 }
 
-fn steps(trail: &Trail) -> Vec<DecodeStepObject> {
-    let field = key(View::Field(trail.field));
+fn steps(trail: &DecodeSteps) -> Vec<DecodeStepObject> {
+    let field = key(TextView::Field(trail.field));
     let shown = |text: &[u8]| AnnotatedText::new(text, &trail.logged).whole();
     let sent = trail.sent.iter().map(|sent| DecodeStepObject { field, round: 0, undone: vec!["log escapes"], text: shown(sent) });
     let rounds = trail.rounds.iter().zip(1..);
@@ -196,7 +196,7 @@ fn steps(trail: &Trail) -> Vec<DecodeStepObject> {
     .collect()
 }
 
-fn rule<'a>(account: &Account<'_>, subject: &ExplainedRequest<'a>) -> MatchObject<'a> {
+fn rule<'a>(account: &RuleExplanation<'_>, subject: &ExplainedRequest<'a>) -> MatchObject<'a> {
     let rule = subject.rules.rule(account.rule);
     let found = |view, range| SpanObject { kind: "", field: key(view), text: subject.annotated(view).text(range) };
     MatchObject {
@@ -204,7 +204,7 @@ fn rule<'a>(account: &Account<'_>, subject: &ExplainedRequest<'a>) -> MatchObjec
         title: escape(rule.title.as_bytes()),
         class: &rule.class,
         severity: subject.severity(account.rule),
-        withheld: account.withheld.map(|reason| sentence::withheld(reason, account.rule, subject.rules)),
+        withheld: account.suppressed_by.map(|reason| sentence::withheld(reason, account.rule, subject.rules)),
         found: account.spans().iter().map(|(mark, span)| SpanObject { kind: mark.as_str(), ..found(span.view, &span.range) }).collect(),
         asks: account
             .checks
@@ -215,8 +215,8 @@ fn rule<'a>(account: &Account<'_>, subject: &ExplainedRequest<'a>) -> MatchObjec
                 says: sentence::check(check, account, subject),
             })
             .collect(),
-        read_again: account.reread.as_ref().map(|reread| RereadObject {
-            field: key(View::Field(reread.field)),
+        read_again: account.alternative.as_ref().map(|reread| RereadObject {
+            field: key(TextView::Field(reread.field)),
             how: sentence::reread_as(reread.reading),
             text: subject.reread(reread),
         }),
@@ -224,12 +224,12 @@ fn rule<'a>(account: &Account<'_>, subject: &ExplainedRequest<'a>) -> MatchObjec
 }
 
 /// The name of a view in rule files.
-fn key(view: View) -> &'static str {
+fn key(view: TextView) -> &'static str {
     match view {
-        View::Resolved => "resolved",
-        View::Field(Field::UserAgent) => "user_agent",
-        View::Field(Field::Raw) => "raw",
-        view @ View::Field(_) => sentence::view_name(view),
+        TextView::Resolved => "resolved",
+        TextView::Field(Field::UserAgent) => "user_agent",
+        TextView::Field(Field::Raw) => "raw",
+        view @ TextView::Field(_) => sentence::view_name(view),
     }
 }
 

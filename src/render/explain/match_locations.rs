@@ -5,16 +5,20 @@ use std::ops::Range;
 
 use super::page::ExplainPage;
 use super::{ExplainedRequest, sentence};
-use crate::engine::explain::{Account, Mark};
+use crate::engine::explain::{FoundBy, RuleExplanation};
 use crate::render::layout::truncate;
 use crate::render::style::{ALARM, DIM, PLAIN};
-use crate::rules::{Asks, View as Seen};
+use crate::rules::{Requirement, TextView};
 
 /// Columns before each line.
 const MARGIN: usize = 4;
 
 /// The views in which something of the rule stands, with lines under it.
-pub(crate) fn write<W: Write>(subject: &ExplainedRequest<'_>, account: &Account<'_>, page: &mut ExplainPage<'_, W>) -> io::Result<()> {
+pub(crate) fn write<W: Write>(
+    subject: &ExplainedRequest<'_>,
+    account: &RuleExplanation<'_>,
+    page: &mut ExplainPage<'_, W>,
+) -> io::Result<()> {
     let spans: Vec<_> = account.spans().into_iter().map(|(mark, span)| (mark, subject.same(span.view), &span.range)).collect();
     let mut views: Vec<_> = spans.iter().map(|(_, view, _)| *view).collect();
     views.sort_unstable();
@@ -23,18 +27,18 @@ pub(crate) fn write<W: Write>(subject: &ExplainedRequest<'_>, account: &Account<
 }
 
 /// What was found, in which view, and where in it.
-type MatchLocation<'a> = (Mark, Seen, &'a Range<usize>);
+type MatchLocation<'a> = (FoundBy, TextView, &'a Range<usize>);
 
 fn write_view<W: Write>(
     subject: &ExplainedRequest<'_>,
-    account: &Account<'_>,
-    view: Seen,
+    account: &RuleExplanation<'_>,
+    view: TextView,
     spans: &[MatchLocation<'_>],
     page: &mut ExplainPage<'_, W>,
 ) -> io::Result<()> {
     let mut here: Vec<_> = spans.iter().filter(|(_, of, _)| *of == view).collect();
     // A regex says most about where to look.
-    here.sort_by_key(|(mark, ..)| (matches!(mark, Mark::Literal(_)), mark.as_str()));
+    here.sort_by_key(|(mark, ..)| (matches!(mark, FoundBy::Literal(_)), mark.as_str()));
     let name = sentence::view_name(view);
     let column = here.iter().map(|(mark, ..)| mark.as_str().len()).chain([name.len()]).max().unwrap_or(0);
     let room = page.width.saturating_sub(MARGIN + column + 2);
@@ -61,9 +65,9 @@ fn write_view<W: Write>(
     Ok(())
 }
 
-fn source<'r>(asks: &Asks<'r>) -> Option<&'r str> {
+fn source<'r>(asks: &Requirement<'r>) -> Option<&'r str> {
     match asks {
-        Asks::Regex(source, _) | Asks::Glob(source) | Asks::Not(source, _) => Some(source),
+        Requirement::Regex(source, _) | Requirement::Glob(source) | Requirement::Not(source, _) => Some(source),
         _ => None,
     }
 }

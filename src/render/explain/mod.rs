@@ -17,11 +17,11 @@ use std::sync::Arc;
 use self::annotated::AnnotatedText;
 use super::RenderOptions;
 use crate::analysis::path_answer::GradeResult;
-use crate::engine::explain::{Explanation, Reread};
+use crate::engine::explain::{AlternativeDecoding, Explanation};
 use crate::finding::{RuleId, Severity};
-use crate::record::{Outcome, Record, RequestLine};
+use crate::log_entry::{LogEntry, Outcome, RequestLine};
 use crate::render::OutputFormat;
-use crate::rules::{Field, RuleSet, View as Seen};
+use crate::rules::{Field, RuleSet, TextView};
 
 /// What a text was taken for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,7 +42,7 @@ pub struct ExplainedRequest<'a> {
     /// What it was taken for.
     pub taken: ReadAs,
     /// Its fields.
-    pub record: Record<'a>,
+    pub record: LogEntry<'a>,
     /// Its request line.
     pub line: RequestLine<'a>,
     /// What the rules say.
@@ -80,7 +80,7 @@ impl ExplainedRequest<'_> {
 
     /// How bad a hit of this rule is here.
     fn severity(&self, rule: RuleId) -> Severity {
-        self.rules.rule(rule).severity_when(self.is_raised())
+        self.rules.rule(rule).effective_severity(self.is_raised())
     }
 
     /// Whether the answer raises the severity: without a log it counts as distinct.
@@ -93,39 +93,39 @@ impl ExplainedRequest<'_> {
     }
 
     /// A resolved path in which nothing was to be resolved is the path.
-    fn same(&self, view: Seen) -> Seen {
-        let (path, texts) = (Seen::Field(Field::Path), &self.explanation.texts);
-        if view == Seen::Resolved && texts.of_view(view) == texts.of_view(path) { path } else { view }
+    fn same(&self, view: TextView) -> TextView {
+        let (path, texts) = (TextView::Field(Field::Path), &self.explanation.texts);
+        if view == TextView::Resolved && texts.of_view(view) == texts.of_view(path) { path } else { view }
     }
 
     /// The name of a view within a sentence.
-    fn name(&self, view: Seen) -> &'static str {
+    fn name(&self, view: TextView) -> &'static str {
         sentence::view_name(self.same(view))
     }
 
     /// A view, masked by what it was as logged.
-    fn annotated(&self, view: Seen) -> &AnnotatedText {
+    fn annotated(&self, view: TextView) -> &AnnotatedText {
         let place = match view {
-            Seen::Field(field) => field as usize,
-            Seen::Resolved => 7,
+            TextView::Field(field) => field as usize,
+            TextView::Resolved => 7,
         };
         self.shown.0[place].get_or_init(|| self.annotate(view))
     }
 
-    fn annotate(&self, view: Seen) -> AnnotatedText {
+    fn annotate(&self, view: TextView) -> AnnotatedText {
         AnnotatedText::new(self.explanation.texts.of_view(view), self.logged(view))
     }
 
     /// A text that was read again, masked by what it was as logged.
-    fn reread(&self, reread: &Reread) -> String {
-        AnnotatedText::new(&reread.text, self.logged(Seen::Field(reread.field))).whole()
+    fn reread(&self, reread: &AlternativeDecoding) -> String {
+        AnnotatedText::new(&reread.text, self.logged(TextView::Field(reread.field))).whole()
     }
 
-    fn logged(&self, view: Seen) -> &[u8] {
+    fn logged(&self, view: TextView) -> &[u8] {
         match view {
-            Seen::Field(Field::Referer) => self.record.referer.unwrap_or_default(),
-            Seen::Field(Field::UserAgent) => self.record.user_agent.unwrap_or_default(),
-            Seen::Field(_) | Seen::Resolved => self.line.target,
+            TextView::Field(Field::Referer) => self.record.referer.unwrap_or_default(),
+            TextView::Field(Field::UserAgent) => self.record.user_agent.unwrap_or_default(),
+            TextView::Field(_) | TextView::Resolved => self.line.target,
         }
     }
 }

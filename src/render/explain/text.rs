@@ -7,13 +7,13 @@ use std::io::{self, Write};
 
 use super::page::ExplainPage;
 use super::{AnnotatedText, ExplainedRequest, ReadAs, answer, match_locations, sentence};
-use crate::engine::explain::{Account, Reread, Trail};
+use crate::engine::explain::{AlternativeDecoding, DecodeSteps, RuleExplanation};
 use crate::redact::mask::redacted;
 use crate::redact::sanitize;
 use crate::render::RenderOptions;
 use crate::render::layout::truncate;
 use crate::render::style::{self, ALARM, BOLD, DIM, WARNING};
-use crate::rules::{Asks, Field, View as Seen};
+use crate::rules::{Field, Requirement, TextView};
 use crate::time::LogTime;
 
 /// Near misses that are told.
@@ -24,7 +24,7 @@ const SEEN: usize = 4;
 /// Writes the explanation.
 pub(crate) fn write<W: Write>(subject: &ExplainedRequest<'_>, options: &RenderOptions, out: &mut W) -> io::Result<()> {
     let mut page = ExplainPage::new(options, out);
-    let worst = subject.explanation.matches.iter().filter(|a| a.withheld.is_none()).map(|a| subject.severity(a.rule)).max();
+    let worst = subject.explanation.matches.iter().filter(|a| a.suppressed_by.is_none()).map(|a| subject.severity(a.rule)).max();
     page.text(0, if worst.is_some() { ALARM } else { BOLD }, &headline(subject))?;
     page.text(0, DIM, &origin(subject))?;
     page.heading("REQUEST")?;
@@ -32,7 +32,7 @@ pub(crate) fn write<W: Write>(subject: &ExplainedRequest<'_>, options: &RenderOp
     write_decoding(subject, &mut page)?;
     write_views(subject, &mut page)?;
     if subject.only.is_some() {
-        let accounts = subject.explanation.matches.iter().chain(&subject.explanation.misses);
+        let accounts = subject.explanation.matches.iter().chain(&subject.explanation.near_misses);
         accounts.into_iter().try_for_each(|account| write_rule(subject, account, &mut page))?;
         return write_answer(subject, &mut page);
     }
@@ -48,7 +48,7 @@ fn headline(subject: &ExplainedRequest<'_>) -> String {
         let verb = if matches.is_empty() { "does not match" } else { "matches" };
         return format!("{} {verb}.", subject.rules.rule(rule).id);
     }
-    let reported = matches.iter().filter(|account| account.withheld.is_none());
+    let reported = matches.iter().filter(|account| account.suppressed_by.is_none());
     let worst = reported.clone().map(|account| subject.severity(account.rule)).max();
     let count = if matches.len() == 1 { "1 rule matches".into() } else { format!("{} rules match", matches.len()) };
     match (matches.len(), worst) {
@@ -120,8 +120,8 @@ fn write_decoding<W: Write>(subject: &ExplainedRequest<'_>, page: &mut ExplainPa
 }
 
 /// The steps of a trail that can be seen: an escaped byte looks the same when the log writer escaped it and when we do.
-fn steps(trail: &Trail) -> Vec<(String, String)> {
-    let name = sentence::view_name(Seen::Field(trail.field));
+fn steps(trail: &DecodeSteps) -> Vec<(String, String)> {
+    let name = sentence::view_name(TextView::Field(trail.field));
     let shown = |text: &[u8]| AnnotatedText::new(text, &trail.logged).whole();
     let sent = trail.sent.iter().map(|sent| (format!("{name} (log escapes)"), shown(sent)));
     let rounds = trail.rounds.iter().zip(1..);
@@ -139,15 +139,15 @@ fn steps(trail: &Trail) -> Vec<(String, String)> {
 /// The views of the target, where they are not plain to see in it.
 fn write_views<W: Write>(subject: &ExplainedRequest<'_>, page: &mut ExplainPage<'_, W>) -> io::Result<()> {
     let text = |view| subject.explanation.texts.of_view(view);
-    let (path, query) = (text(Seen::Field(Field::Path)), text(Seen::Field(Field::Query)));
+    let (path, query) = (text(TextView::Field(Field::Path)), text(TextView::Field(Field::Query)));
     let mark: &[u8] = if query.is_empty() { b"" } else { b"?" };
-    let mut views = vec![Seen::Field(Field::Path)];
-    views.extend(Some(Seen::Resolved).filter(|view| text(*view) != path));
+    let mut views = vec![TextView::Field(Field::Path)];
+    views.extend(Some(TextView::Resolved).filter(|view| text(*view) != path));
     if views.len() == 1 && [path, mark, query].concat() == subject.line.target {
         return Ok(());
     }
-    views.extend(Some(Seen::Field(Field::Query)).filter(|_| !query.is_empty()));
-    let shown = |view: Seen| if text(view).is_empty() { "(empty)".into() } else { subject.annotated(view).whole() };
+    views.extend(Some(TextView::Field(Field::Query)).filter(|_| !query.is_empty()));
+    let shown = |view: TextView| if text(view).is_empty() { "(empty)".into() } else { subject.annotated(view).whole() };
     let rows: Vec<_> = views.into_iter().map(|view| (sentence::view_name(view).to_owned(), shown(view))).collect();
     page.heading("WHAT RULES SEE")?;
     page.rows(&rows)
@@ -162,13 +162,14 @@ fn write_matches<W: Write>(subject: &ExplainedRequest<'_>, page: &mut ExplainPag
     page.heading("WHAT MATCHES")?;
     for account in matches {
         write_name(subject, account, page)?;
-        if let Some(reread) = account.reread.as_ref().filter(|_| !account.matches_itself()) {
+        if let Some(reread) = account.alternative.as_ref().filter(|_| !account.matches_itself()) {
             write_reread(subject, reread, page)?;
             write_withheld(subject, account, page)?;
             continue;
         }
         match_locations::write(subject, account, page)?;
-        let placeless = account.checks.iter().filter(|c| matches!(c.asks, Asks::Method(_) | Asks::Status(_) | Asks::Shape(_)));
+        let placeless =
+            account.checks.iter().filter(|c| matches!(c.asks, Requirement::Method(_) | Requirement::Status(_) | Requirement::Shape(_)));
         let told: Vec<_> = placeless.map(|check| sentence::check(check, account, subject)).collect();
         if !told.is_empty() {
             page.plain(4, &told.join("; "))?;
@@ -178,13 +179,17 @@ fn write_matches<W: Write>(subject: &ExplainedRequest<'_>, page: &mut ExplainPag
     Ok(())
 }
 
-fn write_reread<W: Write>(subject: &ExplainedRequest<'_>, reread: &Reread, page: &mut ExplainPage<'_, W>) -> io::Result<()> {
-    let name = sentence::view_name(Seen::Field(reread.field));
+fn write_reread<W: Write>(subject: &ExplainedRequest<'_>, reread: &AlternativeDecoding, page: &mut ExplainPage<'_, W>) -> io::Result<()> {
+    let name = sentence::view_name(TextView::Field(reread.field));
     page.plain(4, &format!("the {name} read again, {}: {}", sentence::reread_as(reread.reading), subject.reread(reread)))
 }
 
-fn write_withheld<W: Write>(subject: &ExplainedRequest<'_>, account: &Account<'_>, page: &mut ExplainPage<'_, W>) -> io::Result<()> {
-    match account.withheld {
+fn write_withheld<W: Write>(
+    subject: &ExplainedRequest<'_>,
+    account: &RuleExplanation<'_>,
+    page: &mut ExplainPage<'_, W>,
+) -> io::Result<()> {
+    match account.suppressed_by {
         Some(reason) => page.text(4, WARNING, &sentence::withheld(reason, account.rule, subject.rules)),
         None => Ok(()),
     }
@@ -195,7 +200,7 @@ fn write_answer<W: Write>(subject: &ExplainedRequest<'_>, page: &mut ExplainPage
 }
 
 fn write_misses<W: Write>(subject: &ExplainedRequest<'_>, page: &mut ExplainPage<'_, W>) -> io::Result<()> {
-    let misses = &subject.explanation.misses;
+    let misses = &subject.explanation.near_misses;
     if misses.is_empty() {
         return Ok(());
     }
@@ -219,7 +224,7 @@ fn write_misses<W: Write>(subject: &ExplainedRequest<'_>, page: &mut ExplainPage
 }
 
 /// One rule with all that it asks for.
-fn write_rule<W: Write>(subject: &ExplainedRequest<'_>, account: &Account<'_>, page: &mut ExplainPage<'_, W>) -> io::Result<()> {
+fn write_rule<W: Write>(subject: &ExplainedRequest<'_>, account: &RuleExplanation<'_>, page: &mut ExplainPage<'_, W>) -> io::Result<()> {
     page.heading("WHAT THE RULE ASKS FOR")?;
     write_name(subject, account, page)?;
     match_locations::write(subject, account, page)?;
@@ -228,7 +233,7 @@ fn write_rule<W: Write>(subject: &ExplainedRequest<'_>, account: &Account<'_>, p
         let label = format!("{answer:3}  {}", sentence::topic(&check.asks));
         page.labelled(4, LONGEST_TOPIC, &label, &sentence::check(check, account, subject))?;
     }
-    if let Some(reread) = &account.reread {
+    if let Some(reread) = &account.alternative {
         write_reread(subject, reread, page)?;
     }
     if account.matches() { write_withheld(subject, account, page) } else { Ok(()) }
@@ -237,7 +242,7 @@ fn write_rule<W: Write>(subject: &ExplainedRequest<'_>, account: &Account<'_>, p
 /// `yes  raw_prefixes`.
 const LONGEST_TOPIC: usize = 17;
 
-fn write_name<W: Write>(subject: &ExplainedRequest<'_>, account: &Account<'_>, page: &mut ExplainPage<'_, W>) -> io::Result<()> {
+fn write_name<W: Write>(subject: &ExplainedRequest<'_>, account: &RuleExplanation<'_>, page: &mut ExplainPage<'_, W>) -> io::Result<()> {
     let rule = subject.rules.rule(account.rule);
     let severity = subject.severity(account.rule);
     let name = format!("{}  {} ({})", rule.id, sanitize::escape(rule.title.as_bytes()), rule.class);

@@ -12,7 +12,7 @@ use hashbrown::HashTable;
 use crate::analysis::model::ReportedHit;
 use crate::client::{Client, ClientKey};
 use crate::finding::{RuleId, Severity};
-use crate::record::Outcome;
+use crate::log_entry::Outcome;
 use crate::redact::mask::redacted;
 use crate::soft_404::Answer::Soft404;
 use crate::time::LogTime;

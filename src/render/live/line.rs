@@ -240,7 +240,7 @@ mod tests {
     use crate::analysis::fixture;
     use crate::client::Client;
     use crate::finding::RuleId;
-    use crate::record::Outcome;
+    use crate::log_entry::Outcome;
     use crate::render::live::line::*;
     use crate::soft_404::Answer;
     use proptest::prelude::*;

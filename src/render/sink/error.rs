@@ -7,7 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use crate::redact::sanitize::escape;
-use crate::system::reason;
+use crate::system::errno_message;
 
 /// An output could not be written.
 #[derive(Debug, thiserror::Error)]
@@ -19,7 +19,7 @@ pub enum SinkError {
         output: String,
     },
     /// Anything else; the exit code is 4.
-    #[error("cannot {step} {output}: {reason}; {advice}", reason = reason(error))]
+    #[error("cannot {step} {output}: {reason}; {advice}", reason = errno_message(error))]
     Failed {
         /// The output, as the user named it.
         output: String,

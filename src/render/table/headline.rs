@@ -3,8 +3,8 @@
 //! It names inputs that could not be fully read, as the report is then incomplete.
 
 use crate::analysis::model::Report;
+use crate::log_entry::Outcome;
 use crate::number::{counted, grouped};
-use crate::record::Outcome;
 
 /// The sentence, and whether something was answered.
 pub(crate) fn sentence(report: &Report<'_>) -> (String, bool) {

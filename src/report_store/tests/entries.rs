@@ -1,4 +1,4 @@
-//! Names that are taken, folders that are links, and an `--out` that is removed.
+//! SymbolTables that are taken, folders that are links, and an `--out` that is removed.
 
 use std::os::unix::fs::{MetadataExt, chown, lchown, symlink};
 

@@ -15,7 +15,7 @@ use super::line_batch::{BatchLines, LineBatch, PeriodRunOf, whole};
 use super::log::IncrementalLog;
 use super::period_splitter::{PeriodRun, PeriodSplitter};
 use super::{IncrementalJob, IncrementalResult};
-use crate::engine::Judge;
+use crate::engine::LineScanner;
 use crate::finding::Findings;
 use crate::formats::W3cHeader;
 use crate::formats::reader::{LogReader, RewrittenLines};
@@ -52,7 +52,7 @@ struct PreparedBatch {
 pub(super) struct BatchScanner<'a> {
     job: &'a IncrementalJob<'a>,
     cut: Option<&'a PeriodRule>,
-    judge: Judge<'a>,
+    scanner: LineScanner<'a>,
     /// The number of bytes at which a batch is scanned.
     most: usize,
     batch: Vec<LineBatch>,
@@ -68,7 +68,7 @@ impl<'a> BatchScanner<'a> {
         Self {
             job,
             cut,
-            judge: Judge::new(job.rules, job.scope),
+            scanner: LineScanner::new(job.rules, job.scope),
             most,
             batch: Vec::new(),
             bytes: 0,
@@ -211,9 +211,9 @@ impl<'a> BatchScanner<'a> {
     }
 
     fn count_group(&mut self, group: &[PeriodRunOf<'_>], periods: &BTreeSet<PeriodKey>) {
-        let Self { job, judge, parts, logs, .. } = self;
+        let Self { job, scanner, parts, logs, .. } = self;
         let workers = parts.open(periods, rayon::current_num_threads(), job.prefix);
-        let done: Vec<InputStats> = group.par_iter().with_max_len(1).map(|run| scan_run(*judge, job, logs, run, &workers)).collect();
+        let done: Vec<InputStats> = group.par_iter().with_max_len(1).map(|run| scan_run(*scanner, job, logs, run, &workers)).collect();
         for (run, stats) in group.iter().zip(done) {
             let bytes = run.bytes(stats.lines.lines);
             parts.count(run.period, run.text, bytes, &stats);
@@ -309,7 +309,7 @@ impl<'a> BatchScanner<'a> {
 
 /// Scans a run of lines with the workers of its period. An oversized line is only counted.
 fn scan_run(
-    judge: Judge<'_>,
+    scanner: LineScanner<'_>,
     job: &IncrementalJob<'_>,
     logs: &HashMap<u32, IncrementalLog>,
     run: &PeriodRunOf<'_>,
@@ -324,17 +324,17 @@ fn scan_run(
             let mut context = job.context(run.batch, log);
             let mut any_format = workers.scanner(worker);
             let mut scratch = workers.scratch(worker);
-            let mut findings = any_format.scan(judge, job.scope, &text[range.clone()], &context, &mut scratch);
+            let mut findings = any_format.scan(scanner, job.scope, &text[range.clone()], &context, &mut scratch);
             if let Some(place) = log.and_then(|log| log.clients.detect(findings.lines.without_client, &log.path, false)) {
                 context.clients = place;
                 scratch.recycle(findings);
-                findings = any_format.scan(judge, job.scope, &text[range], &context, &mut scratch);
+                findings = any_format.scan(scanner, job.scope, &text[range], &context, &mut scratch);
             }
             (findings, scratch, workers)
         }
         (BatchLines::Written { rewritten, .. }, Some(workers)) => {
             let mut scratch = workers.scratch(worker);
-            let mut findings = judge.judge(&rewritten.text[range], &mut scratch);
+            let mut findings = scanner.scan(&rewritten.text[range], &mut scratch);
             rewritten.map_offsets(run.run.lines_before as usize, &mut findings, job.formats, has_time_range(job.scope));
             (findings, scratch, workers)
         }

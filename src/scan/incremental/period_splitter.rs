@@ -5,7 +5,7 @@
 
 use memchr::memchr;
 
-use crate::engine::Scope;
+use crate::engine::ScanOptions;
 use crate::formats::Frame;
 use crate::time::{ClfTimeParser, LogTime, Period, PeriodRule};
 
@@ -24,13 +24,13 @@ pub(super) struct PeriodRun {
 /// Reads the times of lines and says to which period they belong.
 pub(super) struct PeriodSplitter<'a> {
     cut: &'a PeriodRule,
-    scope: &'a Scope,
+    scope: &'a ScanOptions,
     clock: ClfTimeParser,
     last: Option<(LogTime, Period)>,
 }
 
 impl<'a> PeriodSplitter<'a> {
-    pub(super) fn new(cut: &'a PeriodRule, scope: &'a Scope) -> Self {
+    pub(super) fn new(cut: &'a PeriodRule, scope: &'a ScanOptions) -> Self {
         Self { cut, scope, clock: ClfTimeParser::default(), last: None }
     }
 

@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 use proptest::prelude::*;
 use tempfile::TempDir;
 
-use crate::engine::{Judge, Scratch};
+use crate::engine::{LineScanner, WorkerState};
 use crate::input::tail::{StartPosition, TailOptions};
 use crate::rules::{RuleChoice, load};
 use crate::scan::incremental::*;
@@ -41,7 +41,7 @@ impl Rig {
     fn run(&mut self, names: &[&str], cut: Option<&PeriodRule>, block: usize, most: usize) -> IncrementalResult {
         let paths: Vec<PathBuf> = names.iter().map(|name| self.folder.path().join(name)).collect();
         let mut tail = Tail::new(paths, TailOptions { start: StartPosition::ExplicitInputs, max_line: 1000, block }, self.state.take());
-        let scope = Scope { max_line: 1000, ..Scope::default() };
+        let scope = ScanOptions { max_line: 1000, ..ScanOptions::default() };
         let job = IncrementalJob { rules: &RULES, scope: &scope, formats: &FORMATS, stop: &NOT, now: NOW, prefix: None };
         let mut scanner = BatchScanner::new(&job, cut, most);
         tail.read_once(Instant::now(), &mut |piece| scanner.take(&piece));
@@ -81,8 +81,8 @@ fn requests(tally: &Tally) -> u64 {
 
 /// The same by one judge, line by line: of each period the tally and the lines.
 fn reference(text: &str, cut: Option<&PeriodRule>) -> BTreeMap<Option<Period>, (Tally, u64)> {
-    let scope = Scope { max_line: 1000, ..Scope::default() };
-    let judge = Judge::new(&RULES, &scope);
+    let scope = ScanOptions { max_line: 1000, ..ScanOptions::default() };
+    let judge = LineScanner::new(&RULES, &scope);
     let time = |line: &str| {
         let at = line.find('[')?;
         (line.len() <= 1000).then_some(())?;
@@ -95,8 +95,8 @@ fn reference(text: &str, cut: Option<&PeriodRule>) -> BTreeMap<Option<Period>, (
     let mut offset = 0;
     for (number, line) in (0..).zip(text.split_inclusive('\n')) {
         period = of(line.trim_end_matches('\n')).or(period);
-        let mut scratch = Scratch::default();
-        let findings = judge.judge(line.as_bytes(), &mut scratch);
+        let mut scratch = WorkerState::default();
+        let findings = judge.scan(line.as_bytes(), &mut scratch);
         let mut one = Tally::default();
         one.add_findings(&findings, LinePosition { input: 0, chunk: offset, offset: 0, line: number });
         let part = parts.entry(period).or_default();
@@ -408,7 +408,7 @@ fn a_stop_is_told() {
     let rig = Rig::new();
     rig.append("access.log", line(0, "GET / HTTP/1.1", 200).as_bytes());
     let stop = AtomicBool::new(true);
-    let scope = Scope::default();
+    let scope = ScanOptions::default();
     let mut tail = Tail::new(
         vec![rig.folder.path().join("access.log")],
         TailOptions { start: StartPosition::ExplicitInputs, max_line: 1000, block: 4096 },

@@ -15,7 +15,7 @@ use crate::soft_404::Answer;
 static RULES: LazyLock<RuleSet> = LazyLock::new(|| load(&RuleChoice::default()).expect("rules"));
 static FORMATS: LazyLock<Formats> = LazyLock::new(|| Formats::builtin().expect("formats"));
 
-fn job(scope: &Scope) -> LiveJob<'_> {
+fn job(scope: &ScanOptions) -> LiveJob<'_> {
     LiveJob { rules: &RULES, scope, formats: &FORMATS, min_severity: Severity::Low, outcomes: &[], apps: &[], prefix: None }
 }
 
@@ -99,14 +99,14 @@ fn any_log() -> impl Strategy<Value = String> {
 proptest! {
     #[test]
     fn cuts_change_nothing_and_sums_are_those_of_a_scan(text in any_log(), cut in 1_usize..8) {
-        let scope = Scope::default();
+        let scope = ScanOptions::default();
         let (mut merged, mut cut_up) = (LiveScan::new(job(&scope), LiveState::default()), LiveScan::new(job(&scope), LiveState::default()));
         let (one, other) = (pieces(&mut merged, &text, usize::MAX), pieces(&mut cut_up, &text, cut));
         prop_assert_eq!(first_reports(&one), first_reports(&other));
         prop_assert_eq!(final_answers(&one, &mut merged), final_answers(&other, &mut cut_up));
         let one = first_reports(&one);
-        let mut scratch = Scratch::default();
-        let findings = Judge::new(&RULES, &scope).judge(text.as_bytes(), &mut scratch);
+        let mut scratch = WorkerState::default();
+        let findings = LineScanner::new(&RULES, &scope).scan(text.as_bytes(), &mut scratch);
         let mut tally = Tally::default();
         tally.add_findings(&findings, LinePosition { input: 0, chunk: 0, offset: 0, line: 0 });
         let tally = tally.with_names(scratch.names);
@@ -146,7 +146,7 @@ fn any_mixed_log() -> impl Strategy<Value = String> {
 proptest! {
     #[test]
     fn formats_do_not_depend_on_cuts(text in any_mixed_log(), cut in 1_usize..8) {
-        let scope = Scope::default();
+        let scope = ScanOptions::default();
         let (mut merged, mut cut_up) = (LiveScan::new(job(&scope), LiveState::default()), LiveScan::new(job(&scope), LiveState::default()));
         let (one, other) = (pieces(&mut merged, &text, usize::MAX), pieces(&mut cut_up, &text, cut));
         prop_assert_eq!(&one, &other);
@@ -167,7 +167,7 @@ fn hunter() -> Vec<String> {
 
 #[test]
 fn a_finding_of_its_client_is_told_when_the_client_shows_itself() {
-    let scope = Scope::default();
+    let scope = ScanOptions::default();
     let mut stream = LiveScan::new(job(&scope), LiveState::default());
     let odd = line(1, "GET /abcd.php HTTP/1.1", 404);
     assert_eq!(pieces(&mut stream, &odd, 1), [], "a name that says nothing");
@@ -182,7 +182,7 @@ fn a_finding_of_its_client_is_told_when_the_client_shows_itself() {
 
 #[test]
 fn only_the_newest_lines_wait() {
-    let scope = Scope::default();
+    let scope = ScanOptions::default();
     let mut stream = LiveScan::new(job(&scope), LiveState::default());
     let many: String = (0..40_u8)
         .map(|n| line(1, &format!("GET /abc{}{}.php HTTP/1.1", char::from(b'a' + n / 8), char::from(b'k' + n % 8)), 404))
@@ -195,7 +195,7 @@ fn only_the_newest_lines_wait() {
 #[test]
 fn an_answer_is_reported_again_when_its_grade_changes() {
     use Answer::{Distinct, Soft404, Uncertain};
-    let scope = Scope::default();
+    let scope = ScanOptions::default();
     let mut stream = LiveScan::new(job(&scope), LiveState::default());
     let log: String =
         ["/.env", "/.git/config", "/c99.php", "/phpinfo.php"].map(|path| line(1, &format!("GET {path} HTTP/1.1"), 200)).concat();
@@ -218,7 +218,7 @@ fn an_answer_is_reported_again_when_its_grade_changes() {
 
 #[test]
 fn sites_are_known_after_a_restart() {
-    let scope = Scope::default();
+    let scope = ScanOptions::default();
     let mut stream = LiveScan::new(job(&scope), LiveState::default());
     let log: String = ["/.env", "/.git/config", "/c99.php"].map(|path| line(1, &format!("GET {path} HTTP/1.1"), 200)).concat();
     pieces(&mut stream, &log, 1);
@@ -230,7 +230,7 @@ fn sites_are_known_after_a_restart() {
 
 #[test]
 fn a_file_of_a_folder_waits_for_a_line_that_parses() {
-    let scope = Scope::default();
+    let scope = ScanOptions::default();
     let mut stream = LiveScan::new(job(&scope), LiveState::default());
     let junk = "2026/11/02 08:01:00 [error] open() \"/srv/.git/config\" failed, request: \"GET /.git/config HTTP/1.1\"\n";
     assert_eq!(feed(&mut stream, "e.log", false, (0, 0), junk), []);
@@ -245,7 +245,7 @@ fn a_file_of_a_folder_waits_for_a_line_that_parses() {
 
 #[test]
 fn hits_are_forgotten_before_memory_is_full_and_lines_never() {
-    let scope = Scope::default();
+    let scope = ScanOptions::default();
     let mut stream = LiveScan::new(job(&scope), LiveState::default());
     let first = line(1, "GET /.env HTTP/1.1", 404);
     pieces(&mut stream, &first, 1);

@@ -53,10 +53,10 @@ fn message(socket: &UnixDatagram) -> String {
 
 /// Reads messages until one has this line.
 pub(super) fn read_until(socket: &UnixDatagram, line: &str) {
-    let mut told = Vec::new();
-    while !told.iter().any(|message: &String| message.lines().any(|l| l == line)) {
-        told.push(message(socket));
-        assert!(told.len() < 10_000, "no {line}: {told:?}");
+    let mut messages = Vec::new();
+    while !messages.iter().any(|message: &String| message.lines().any(|l| l == line)) {
+        messages.push(message(socket));
+        assert!(messages.len() < 10_000, "no {line}: {messages:?}");
     }
 }
 
@@ -231,20 +231,20 @@ fn a_lost_syslog_socket_stops_nothing() {
     let path = harness.path("log.socket");
     let first = socket(&path);
     let follower = act(&harness, &[&format!("--syslog={}", path.display()), "--alert-file", "alerts"]);
-    let told = |client: &str| {
+    let raise_alert = |client: &str| {
         send_probes(&harness, client);
         follower
             .until_process("the alert in the file", |_| fs::read_to_string(harness.path("alerts")).is_ok_and(|text| text.contains(client)));
     };
-    told("192.0.2.1");
+    raise_alert("192.0.2.1");
     assert!(message(&first).contains("192.0.2.1"));
     drop(first);
     fs::remove_file(&path).unwrap();
-    told("192.0.2.2");
+    raise_alert("192.0.2.2");
     let second = socket(&path);
     let start = Instant::now();
     for n in 3.. {
-        told(&format!("192.0.2.{n}"));
+        raise_alert(&format!("192.0.2.{n}"));
         let mut bytes = [0; 4096];
         if second.recv(&mut bytes).is_ok() {
             break;
@@ -263,9 +263,9 @@ fn an_alert_is_raised_again_after_the_cooldown() {
         send_probes(&harness, "192.0.2.1");
     }
     send_probes(&harness, "192.0.2.2");
-    let told = |client: &str| objects(&harness.path("alerts")).iter().filter(|alert| alert.to_string().contains(client)).count();
-    follower.until_process("the alert of another client", |_| told("192.0.2.2") == 1);
-    assert_eq!(told("192.0.2.1"), 1);
+    let alerts_of = |client: &str| objects(&harness.path("alerts")).iter().filter(|alert| alert.to_string().contains(client)).count();
+    follower.until_process("the alert of another client", |_| alerts_of("192.0.2.2") == 1);
+    assert_eq!(alerts_of("192.0.2.1"), 1);
     follower.end();
 }
 

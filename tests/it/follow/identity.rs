@@ -117,8 +117,8 @@ fn a_log_that_does_not_exist_yet() {
         follower.until_seen(105..110);
         let result = assert_complete(&harness, follower, &mut late);
         // Once before it appeared, and once after it was removed, if that was noticed.
-        let told = result.notices.lines().filter(|line| line.contains("late.log") && line.contains("waiting")).count();
-        assert!((1..=2).contains(&told), "reported {told} times: {}", result.notices);
+        let count = result.notices.lines().filter(|line| line.contains("late.log") && line.contains("waiting")).count();
+        assert!((1..=2).contains(&count), "reported {count} times: {}", result.notices);
     }
 }
 

@@ -162,16 +162,16 @@ fn the_real_client_is_read_from_logs_of_real_servers() {
             let text = String::from_utf8_lossy(&fs::read(&log.path).unwrap()).into_owned();
             let lines: Vec<&str> = text.split('\n').collect();
             let mut expected = hits_of(&served, log, &BY_LINE);
-            let mut behind = 0;
+            let mut proxied = 0;
             for (line, hit) in &mut expected {
                 let number = *line as usize - 1;
                 let client = format!("192.0.2.{}", number % 7);
                 if lines[number].contains(&format!("{client}, 10.0.0.1")) && hit[0].as_str().unwrap().starts_with("203.0.113.") {
                     hit[0] = client.into();
-                    behind += 1;
+                    proxied += 1;
                 }
             }
-            assert!(behind > 300, "{} {}: {behind}", served.server, log.name);
+            assert!(proxied > 300, "{} {}: {proxied}", served.server, log.name);
             // What follows a host and a time taken is unknown unless the format is given.
             if log.name != "vhost" {
                 assert_same(&served, log.name, &expected, &hits_of(&served, log, &flags));

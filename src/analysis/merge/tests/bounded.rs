@@ -35,8 +35,8 @@ fn part(requests: &[Request], before: u64) -> Scanned {
 fn sized_part(requests: &[Request], before: u64, size: impl Fn(u32, u8) -> u32) -> Scanned {
     let mut all = Tally::default();
     let mut inputs = Vec::new();
-    let asked = Scope::default();
-    let judge = Judge::new(two_rules(), &asked);
+    let asked = ScanOptions::default();
+    let judge = LineScanner::new(two_rules(), &asked);
     let texts = [false, true]
         .map(|second| SourceInfo::new(b"access.log".into(), 7, Vec::new()).with_host(Some(if second { "web2" } else { "web1" })));
     for (input, second) in [(0, false), (1, true)] {
@@ -44,8 +44,8 @@ fn sized_part(requests: &[Request], before: u64, size: impl Fn(u32, u8) -> u32) 
         let line =
             |(at, (who, what, status, _)): (u32, &Request)| get(&format!("192.0.2.{who}"), &format!("/p{what}"), *status, size(at, *what));
         let text: String = of_machine.map(line).collect();
-        let mut scratch = Scratch::default();
-        let findings = judge.judge(text.as_bytes(), &mut scratch);
+        let mut scratch = WorkerState::default();
+        let findings = judge.scan(text.as_bytes(), &mut scratch);
         let mut tally = Tally::default();
         tally.add_findings(&findings, LinePosition { input, chunk: before * 1000, offset: 0, line: before });
         all.merge(tally.with_names(scratch.names));
@@ -98,7 +98,7 @@ fn counted(tally: &Tally) -> Counted {
     let mut counted = Counted::default();
     let client = |number| tally.client(number).to_string();
     let path = |number| String::from_utf8_lossy(tally.path(number)).into_owned();
-    let rest = crate::names::Names::REST;
+    let rest = crate::intern::SymbolTables::OTHER;
     for view in tally.cells() {
         if !view.is_other() {
             *counted.pairs.entry((client(view.client), path(view.path))).or_default() += view.cell.hits;
