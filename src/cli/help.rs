@@ -358,6 +358,13 @@ Examples:
   probewatch completions bash > ~/.local/share/bash-completion/completions/probewatch
   probewatch completions fish > ~/.config/fish/completions/probewatch.fish";
 
+/// After `schema --help`.
+pub(super) const SCHEMA: &str = "\
+Examples:
+  probewatch schema | less
+  probewatch schema csv
+  probewatch schema json > report.schema.json";
+
 /// After `man --help`.
 pub(super) const MAN: &str = "\
 Examples:

@@ -37,6 +37,7 @@ use crate::commands::rules::{AddOptions, ImportOptions};
 use crate::commands::{self, Exit, message};
 use crate::config::{self, Surroundings, environment};
 use crate::render::OutputFormat;
+use crate::render::schema::Topic;
 use crate::rules::RuleChoice;
 
 /// Who is probing my site, for what, and what answered?
@@ -95,6 +96,16 @@ pub enum Command {
         #[arg(value_enum)]
         shell: Shell,
     },
+    /// Describe every column and key of the outputs
+    ///
+    /// Prints each with its type, unit and meaning: JSON Schema for JSON, NDJSON and rule files, text for CSV. Without an argument it
+    /// lists all of them as text.
+    #[command(after_help = help::SCHEMA)]
+    Schema {
+        /// Output to describe
+        #[arg(value_enum)]
+        output: Option<Topic>,
+    },
     /// Print the manual as a man page
     #[command(after_help = help::MAN)]
     Man {
@@ -148,6 +159,7 @@ fn dispatch(command: Command, here: &Surroundings) -> Exit {
         Command::Diff(args) => diff(*args, here),
         Command::Rules(asked) => rules(asked, here),
         Command::Completions { shell } => commands::completions::run(self::command(), shell),
+        Command::Schema { output } => commands::schema::run(output),
         Command::Man { only } => commands::man::run(self::command(), only.as_deref()),
     }
 }

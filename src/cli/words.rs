@@ -8,6 +8,7 @@ use clap::builder::PossibleValue;
 use crate::finding::Severity;
 use crate::input::Mmap;
 use crate::log_entry::Outcome;
+use crate::render::schema::Topic;
 use crate::render::{Color, GroupBy, OutputFormat};
 use crate::rules::import::ImportFormat;
 
@@ -22,6 +23,21 @@ impl ValueEnum for OutputFormat {
             Self::Csv => PossibleValue::new("csv").help("One CSV table"),
             Self::Json => PossibleValue::new("json").help("One JSON document"),
             Self::Ndjson => PossibleValue::new("ndjson").help("One JSON object a hit"),
+        })
+    }
+}
+
+impl ValueEnum for Topic {
+    fn value_variants<'a>() -> &'a [Self] {
+        &[Self::Csv, Self::Json, Self::Ndjson, Self::Rules]
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        Some(match self {
+            Self::Csv => PossibleValue::new("csv").help("Columns of every CSV table"),
+            Self::Json => PossibleValue::new("json").help("JSON Schema of a report"),
+            Self::Ndjson => PossibleValue::new("ndjson").help("JSON Schema of a hit"),
+            Self::Rules => PossibleValue::new("rules").help("JSON Schema of a rule file"),
         })
     }
 }

@@ -37,7 +37,7 @@ pub use compile::MOST_RULES;
 pub use condition::{Condition, RequestFacts, Shape};
 #[cfg(test)]
 pub(crate) use definition::PAYLOADS;
-pub use definition::{Answer, CLASSES, Field, WithClient};
+pub use definition::{Answer, CLASSES, Field, WithClient, schema};
 pub use error::RuleError;
 pub use literals::{LiteralHits, LiteralMatch, Literals, Regions, bit};
 pub use load::{RuleChoice, check, family, load};
