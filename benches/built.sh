@@ -1,9 +1,9 @@
 # shellcheck shell=bash
-# Changes to the root of the crate and builds programs there. Sourced by other scripts.
+# Changes to the root of the crate and defines how to build there. Sourced by other scripts.
 cd -- "$(dirname -- "$0")/.." || exit
 
-# Builds something and prints the path of the program: that of a benchmark has a hash in its name. The last build stays: a
-# build for benchmarks includes test features, so build the command after them.
+# Builds a program and prints its path: that of a benchmark has a hash in its name. Build the command after benchmarks, because
+# a build for benchmarks replaces it by one with features for tests.
 built() {
     local messages
     messages=$(cargo "${@:2}" --quiet --message-format=json)

@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
-# Times processes in turn, so that a busy moment affects all of them, and prints medians and their ratios.
-# Changes nothing: no cache is dropped, no result is written.
+# Times whole processes side by side, each in turn so that a busy moment hits them all, and prints medians and their ratios.
+# It measures and changes nothing: no cache is dropped, no result is written.
 set -eu
 
 if [ $# -lt 1 ] || [ $# -gt 2 ]; then
     echo "usage: benches/compare.sh LOG [WORDS]" >&2
     echo "  LOG    an access log, the larger the better" >&2
-    echo "  WORDS  a file of words, one a line: rg looks for them too, where it is installed" >&2
+    echo "  WORDS  a file of words, one per line: rg searches for them, if it is installed" >&2
     exit 2
 fi
-# The path of the log is relative to the caller's folder, the build runs in the root of the crate.
+# The log is relative to the caller's folder, the build to the root of the crate.
 log=$(realpath -- "$1")
 words=${2:+$(realpath -- "$2")}
 . "$(dirname -- "$0")/rounds.sh"
@@ -23,7 +23,7 @@ names=("probewatch scan -q" "newlines 2" "wc -l")
 if [ -n "$words" ] && command -v rg > /dev/null; then
     names+=("rg -c -F -f")
 elif [ -n "$words" ]; then
-    echo "rg is not installed: left out" >&2
+    echo "rg is not installed: skipped" >&2
 fi
 
 run() {
