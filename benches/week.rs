@@ -1,7 +1,7 @@
-//! A week of hourly runs of `probewatch report` over real logs, beside what one scan of all their lines and a slow memory
-//! of everything ever seen say. And how much longer a run with 10 MB of new lines takes than a scan of them.
+//! Replays a week of hourly runs of `probewatch report` on real logs, and compares them with one scan of all lines and with
+//! a slow reference of everything seen. Also compares the time of a run with 10 MB of new lines with that of a scan of them.
 //!
-//! `benches/week.sh` builds and starts it; it works in a temporary folder and leaves nothing.
+//! `benches/week.sh` builds and starts it. It works in a temporary folder and removes it.
 
 #![allow(clippy::print_stdout, clippy::unwrap_used, clippy::expect_used, reason = "a program to measure with, not to ship")]
 
@@ -16,26 +16,27 @@ use flate2::read::MultiGzDecoder;
 use jiff::fmt::strtime;
 use serde_json::Value;
 
-/// Hours of a replay.
+/// Hours of the replay.
 const HOURS: usize = 7 * 24;
-/// No state may grow beyond this.
+/// The largest state in bytes.
 const MOST_STATE: u64 = 5 << 20;
-/// New lines of the run that is timed.
+/// New lines of the timed run.
 const LARGE: usize = 10_000_000;
-/// A run over them may take so much longer than a scan.
+/// How much longer than a scan that run may take.
 const MOST_MORE: Duration = Duration::from_millis(200);
 /// How often each is timed.
 const ROUNDS: usize = 7;
-/// Everything a line alone decides, whatever it weighs: a rule that looks at other lines too says other things in another cut.
+/// Findings of single lines only, with any severity: rules that depend on other lines have other findings if the log is
+/// split.
 const LOCAL: [&str; 4] = ["--min-severity", "info", "--disable", "client/script-name"];
 
-/// Where things lie, and the program.
+/// The folders and the program.
 struct Bench {
     program: String,
     folder: tempfile::TempDir,
 }
 
-/// A site: its lines by the hour since its first one.
+/// A site: its lines by hour since the first one.
 struct Site {
     name: String,
     hours: Vec<String>,
@@ -48,7 +49,7 @@ fn main() {
     let args: Vec<_> = std::env::args().skip(1).filter(|arg| arg != "--bench").collect();
     let fine = match args.first().map(String::as_str) {
         Some("replay") if args.len() > 2 => replay(args[1].clone(), &args[2..]),
-        // `cargo test --benches` and `cargo bench` without arguments come here: see that lines come into their hours.
+        // `cargo test --benches` and `cargo bench` without arguments only check that lines are assigned to hours.
         _ => {
             let site = site("x", "a [17/May/2015:10:59:03 +0000]\nb\nc [17/May/2015:13:01:00 +0200]\nd [17/May/2015:12:00:00 +0000]\n");
             let hours: Vec<_> = site.hours.iter().map(|lines| lines.lines().count()).collect();
@@ -105,7 +106,7 @@ impl Bench {
         serde_json::from_slice(&self.run(&args.collect::<Vec<_>>())).unwrap()
     }
 
-    /// Runs every hour, and gives on how many days the news were wrong, how large the state became, and the slowest run.
+    /// Runs every hour. Returns on how many days `new.csv` was wrong, the largest state, and the slowest run.
     fn week(&self, sites: &[Site]) -> (usize, u64, Duration) {
         for folder in ["log", "all", "new"] {
             fs::create_dir(self.path(folder)).unwrap();
@@ -146,7 +147,7 @@ impl Bench {
         (wrong, state, slowest)
     }
 
-    /// As logrotate does with `create`, `compress` and `delaycompress`, but that old logs keep their number.
+    /// As logrotate does with `create`, `compress` and `delaycompress`, except that old logs keep their number.
     fn rotate(&self, site: &str, day: usize) {
         let path = |number: usize| self.path(format!("log/{site}.log.{number}"));
         if day > 0 {
@@ -156,7 +157,7 @@ impl Bench {
         append(&self.path(format!("log/{site}.log")), "");
     }
 
-    /// How many sums of all runs are not those of one scan.
+    /// How many sums over all runs differ from those of one scan.
     fn sums(&self) -> usize {
         let mut found = BTreeMap::new();
         for folder in self.folders() {
@@ -173,7 +174,7 @@ impl Bench {
         wrong.len()
     }
 
-    /// The medians of a report of many new lines, with all that is known behind it, and of a scan of them.
+    /// The median times of a report of many new lines, with a large state, and of a scan of them.
     fn large(&self, sites: &[Site]) -> (Duration, Duration) {
         let text: String = sites.iter().flat_map(|site| &site.hours).map(String::as_str).collect();
         let mut text = text.repeat(LARGE / text.len().max(1) + 1);
@@ -205,7 +206,7 @@ impl Bench {
     }
 }
 
-/// What adds up: hits of each pair and rule, and where lines went.
+/// What adds up: hits of each pair and rule, and line counts.
 fn add(sums: &mut BTreeMap<String, u64>, report: &Value) {
     for name in ["lines", "parsed", "unparsed", "oversized", "requests", "hits"] {
         *sums.entry(name.to_owned()).or_default() += report["totals"][name].as_u64().unwrap();
@@ -216,14 +217,14 @@ fn add(sums: &mut BTreeMap<String, u64>, report: &Value) {
     }
 }
 
-/// What a report could have to say that is new, but campaigns.
+/// What a report could list as new, except for campaigns.
 fn things(report: &Value) -> BTreeSet<Thing> {
     let lists = [("rule", "rules", "rule"), ("path", "paths", "path"), ("client", "clients", "client"), ("answer", "answered", "path")];
     let mut things = BTreeSet::new();
     for (kind, list, key) in lists {
         for row in report[list].as_array().unwrap() {
             let host = if kind == "answer" { row["sample"]["host"].as_str().unwrap_or("") } else { "" };
-            // A request without a path is told as one to `-`.
+            // A request without a path is reported with the path `-`.
             let key = row[key].as_str().filter(|key| !key.is_empty()).unwrap_or("-");
             things.insert((kind.to_owned(), format!("{host}{key}")));
         }
@@ -234,12 +235,12 @@ fn things(report: &Value) -> BTreeSet<Thing> {
 fn told(path: &Path) -> Vec<Thing> {
     let mut reader = csv::Reader::from_path(path).unwrap();
     let rows = reader.records().map(Result::unwrap);
-    // A cell that a spreadsheet would take for a formula has a mark in front.
+    // Cells that a spreadsheet would read as a formula have a prefix.
     let plain = |cell: &str| cell.strip_prefix('\'').unwrap_or(cell).to_owned();
     rows.map(|row| (row[0].to_owned(), plain(&row[1]))).filter(|(kind, _)| kind != "campaign").collect()
 }
 
-/// Puts the lines into the hours since the first one. A line without a time, or with an earlier one, comes when it stands.
+/// Assigns lines to hours since the first one. A line without a time, or with an earlier one, stays with the line before it.
 fn site(name: &str, text: &str) -> Site {
     let (mut hours, mut first, mut now) = (vec![String::new(); HOURS], None, 0);
     for line in text.lines() {

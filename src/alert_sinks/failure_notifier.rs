@@ -50,7 +50,7 @@ impl FailureNotifier {
 
     /// Moves the notices that are due to `notices`.
     pub(super) fn collect(&mut self, queue: &mut AlertQueue, now: Instant, notices: &mut Vec<String>) {
-        if queue.dropped() > 0 && self.losses_reported_at.is_none_or(|told| now >= told + LOSS_INTERVAL) {
+        if queue.dropped() > 0 && self.losses_reported_at.is_none_or(|last_report| now >= last_report + LOSS_INTERVAL) {
             self.losses_reported_at = Some(now);
             self.notices.push(format!("{}: {} dropped, as the queue is full", self.sink, alerts(queue.take_dropped())));
         }

@@ -76,7 +76,7 @@ fn window_sums(minutes: &[(i64, u64)], span: i64) -> impl Iterator<Item = (usize
 
 /// The most recent minutes of one key.
 #[derive(Debug, Default)]
-pub(super) struct MinuteCounts {
+pub(super) struct RecentMinutes {
     /// Sorted by minute.
     minutes: Vec<MinuteCount>,
     turn: u64,
@@ -105,7 +105,7 @@ pub(super) struct FloodCount {
     pub(super) distinct: u64,
 }
 
-impl MinuteCounts {
+impl RecentMinutes {
     /// How many minutes are remembered for each key.
     pub(super) fn max_minutes(window: Window) -> usize {
         (window.minutes() as usize * WINDOWS_PER_KEY).max(MIN_MINUTES)

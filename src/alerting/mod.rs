@@ -37,7 +37,7 @@ use crate::rules::{By, RuleSet, Window};
 use crate::time::LogTime;
 use campaign::CampaignDetector;
 pub use floods::{Flood, floods};
-use floods::{FloodCount, MinuteCounts};
+use floods::{FloodCount, RecentMinutes};
 use sliding_window::{SlidingWindow, WindowEntry, WindowLimit, WindowSummary};
 
 /// Distinct probe paths of one client, and the window in seconds. Mistyped addresses and old pages in search engines result
@@ -136,7 +136,7 @@ struct RuleThreshold {
     id: u64,
     window: Window,
     severity: Severity,
-    keys: LruMap<u64, MinuteCounts>,
+    keys: LruMap<u64, RecentMinutes>,
 }
 
 /// The facts of an alert, before the request is added to it.
@@ -188,7 +188,7 @@ impl AlertDetector {
         let all = windows.len();
         for (rule, number, window) in windows {
             let id = self.state.hash_one(&rule.id);
-            let most = (self.options.keys * ENTRIES_PER_KEY / all / MinuteCounts::max_minutes(window).max(window.count as usize))
+            let most = (self.options.keys * ENTRIES_PER_KEY / all / RecentMinutes::max_minutes(window).max(window.count as usize))
                 .clamp(2, self.options.keys);
             let same = known.iter().position(|old| (old.id, old.window) == (id, window));
             let keys = same.map_or_else(|| LruMap::new(most), |at| known.swap_remove(at).keys.with_capacity(most));
@@ -199,17 +199,17 @@ impl AlertDetector {
     /// Observes a request, and calls `raise` for each alert it causes.
     pub fn observe(&mut self, hit: &ObservedHit<'_>, raise: &mut impl FnMut(Alert)) {
         self.latest = self.latest.max(hit.time.map(|time| time.utc));
-        let mut tell = |detection: Option<Detection>| detection.into_iter().for_each(|detection| raise(detection.into_alert(hit)));
+        let mut raise_for = |detection: Option<Detection>| detection.into_iter().for_each(|detection| raise(detection.into_alert(hit)));
         if hit.is_update {
-            return tell(self.answered(hit));
+            return raise_for(self.answered(hit));
         }
         for &rule in hit.matched {
-            tell(self.flood(rule, hit));
+            raise_for(self.flood(rule, hit));
         }
         if !hit.reported.is_empty() {
-            tell(self.answered(hit));
-            tell(self.probing(hit));
-            tell(self.campaign(hit));
+            raise_for(self.answered(hit));
+            raise_for(self.probing(hit));
+            raise_for(self.campaign(hit));
         }
     }
 
@@ -224,7 +224,7 @@ impl AlertDetector {
         };
         let RuleThreshold { severity, ref mut keys, id, .. } = self.thresholds[at];
         let entry = window_entry(hit, distinct_key)?;
-        let minutes = keys.value(key, MinuteCounts::default);
+        let minutes = keys.value(key, RecentMinutes::default);
         let FloodCount { requests, times, distinct } = minutes.record(entry, window)?;
         if !self.cooldown.should_raise(self.state.hash_one((id, key)), minutes.latest()) {
             return None;

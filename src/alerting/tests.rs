@@ -104,7 +104,7 @@ fn alerts(hits: &[TestHit], options: AlertOptions) -> Vec<Alert> {
     raised
 }
 
-/// What an alert says, without what it copies from the request.
+/// The fields of an alert, without those copied from the request.
 #[derive(Debug, PartialEq, Eq)]
 struct AlertFacts {
     number: usize,
@@ -138,7 +138,7 @@ struct ReferenceDetector {
     seen: Vec<TestHit>,
     /// Each time that a path was unusual and requested by many networks.
     unusual_paths: Vec<(i64, u32)>,
-    told: Vec<(AlertKind, u32, u32, i64)>,
+    raised_at: Vec<(AlertKind, u32, u32, i64)>,
     raised: Vec<AlertFacts>,
 }
 
@@ -240,7 +240,7 @@ impl ReferenceDetector {
         self.seen.iter().filter(|one| holds(one)).filter_map(|one| Some((one.utc()?, other(one), one.severity))).collect()
     }
 
-    /// Who asked for a path, by network.
+    /// The requests for a path, with the network as the distinct value.
     fn networks(&self, path: u32) -> Vec<Simple> {
         self.entries_where(|one| !one.reported.is_empty() && one.path == path, |one| one.client >> 8)
     }
@@ -280,7 +280,7 @@ impl ReferenceDetector {
         }
     }
 
-    #[expect(clippy::too_many_arguments, reason = "all that an alert says")]
+    #[expect(clippy::too_many_arguments, reason = "the fields of an alert")]
     fn raise_if_due(
         &mut self,
         kind: AlertKind,
@@ -294,7 +294,7 @@ impl ReferenceDetector {
         self.raise_at(within.last().unwrap().0, kind, key, worst, within, clients, paths, cooldown);
     }
 
-    #[expect(clippy::too_many_arguments, reason = "all that an alert says")]
+    #[expect(clippy::too_many_arguments, reason = "the fields of an alert")]
     fn raise_at(
         &mut self,
         now: i64,
@@ -312,10 +312,10 @@ impl ReferenceDetector {
     }
 
     fn is_due(&mut self, kind: AlertKind, (client, path): (u32, u32), now: i64, cooldown: i64) -> bool {
-        let same = |told: &&(AlertKind, u32, u32, i64)| (told.0, told.1, told.2) == (kind, client, path);
-        let is_due = self.told.iter().rfind(same).is_none_or(|told| now >= told.3.saturating_add(cooldown));
+        let same = |raised_at: &&(AlertKind, u32, u32, i64)| (raised_at.0, raised_at.1, raised_at.2) == (kind, client, path);
+        let is_due = self.raised_at.iter().rfind(same).is_none_or(|raised_at| now >= raised_at.3.saturating_add(cooldown));
         if is_due {
-            self.told.push((kind, client, path, now));
+            self.raised_at.push((kind, client, path, now));
         }
         is_due
     }
@@ -365,7 +365,7 @@ const FLOODS: (u32, u32, i64, usize) = (3, 4, 3, 120);
 const PROBES: (u32, u32, i64, usize) = (1, 30, 3, 250);
 const CAMPAIGNS: (u32, u32, i64, usize) = (7, 7, 3, 300);
 
-/// What the detector and their twin say of a log.
+/// The alerts of the detector and of the reference for a log.
 fn both(hits: &[TestHit], cooldown: u64) -> (Vec<AlertFacts>, Vec<AlertFacts>) {
     let mut reference = ReferenceDetector::default();
     for one in hits {
@@ -449,7 +449,7 @@ fn minutes_of(hits: &[TestHit], key: impl Fn(&TestHit) -> u32) -> std::collectio
 }
 
 proptest! {
-    /// A report knows all minutes at once, `follow` one request after the other.
+    /// A report counts all minutes together, `follow` one request after the other.
     #[test]
     fn a_report_and_follow_find_the_same_floods(hits in log_of(FLOODS), shuffled in any::<prop::sample::Index>()) {
         let mut hits = hits;
@@ -488,8 +488,8 @@ proptest! {
         full.dedup();
         let found = floods(window, &minutes);
         let of_floods = |minute: &i64| found.iter().any(|flood| (flood.first_minute..=flood.last_minute).contains(minute));
-        let told: Vec<i64> = counts.keys().copied().filter(of_floods).collect();
-        prop_assert_eq!(told, full);
+        let raised_at: Vec<i64> = counts.keys().copied().filter(of_floods).collect();
+        prop_assert_eq!(raised_at, full);
         prop_assert_eq!(found.iter().map(|flood| flood.requests).sum::<u64>(), counts.iter().filter(|(minute, _)| of_floods(minute)).map(|(_, n)| n).sum::<u64>());
         prop_assert!(found.windows(2).all(|pair| pair[0].last_minute < pair[1].first_minute));
     }
@@ -585,7 +585,7 @@ fn a_campaign_is_unusual_paths_from_many_networks() {
 
 #[test]
 fn noise_is_no_campaign() {
-    // Every ten minutes somebody asks for what everybody asks for; then five at once do.
+    // A common path is requested every ten minutes, and then by five networks together.
     let noise = (0..200_u32).map(|n| TestHit::probe(i64::from(n) * 120, (n % 50 + 10) << 8, n % 5)).collect::<Vec<_>>();
     assert_eq!(kinds(&[noise.clone(), botnet(24_000, 0..5)].concat()), []);
     let after_an_hour = botnet(24_000 + 3_600, 0..5);
@@ -645,16 +645,16 @@ fn new_rules_keep_existing_counts() {
 
 /// Bytes that everything remembered takes, and the most keys of a table.
 fn memory_use(detector: &AlertDetector) -> (usize, usize) {
-    // A table keeps up to a seventh free, doubles, and has a byte of its own for each place.
+    // A table keeps up to a seventh free, doubles, and has one extra byte per slot.
     let table = |keys: usize, value: usize| (keys * 8 / 7).next_power_of_two() * (size_of::<u64>() + value + 1);
     let spans =
         |spans: &LruMap<u64, SlidingWindow>| (spans.values().map(SlidingWindow::allocated_bytes).sum::<usize>(), spans.values().count());
     let (paths, path_keys) = detector.campaigns.allocated_bytes();
     let (mut bytes, mut most) = (paths + table(path_keys, 64), path_keys);
     let counts =
-        |keys: &LruMap<u64, MinuteCounts>| (keys.values().map(MinuteCounts::allocated_bytes).sum::<usize>(), keys.values().count());
+        |keys: &LruMap<u64, RecentMinutes>| (keys.values().map(RecentMinutes::allocated_bytes).sum::<usize>(), keys.values().count());
     for (allocated_bytes, keys) in detector.thresholds.iter().map(|threshold| counts(&threshold.keys)).chain([spans(&detector.probers)]) {
-        bytes += allocated_bytes + table(keys, size_of::<SlidingWindow>().max(size_of::<MinuteCounts>()));
+        bytes += allocated_bytes + table(keys, size_of::<SlidingWindow>().max(size_of::<RecentMinutes>()));
         most = most.max(keys);
     }
     (bytes + table(detector.cooldown.len(), size_of::<Option<i64>>()), most.max(detector.cooldown.len()))
@@ -667,7 +667,7 @@ fn memory_is_bounded_with_many_clients() {
     let mut raised = 0_usize;
     let matched = vec![BY_CLIENT, BY_PATH, PLAIN];
     for number in 0..200_000_u32 {
-        // First clients that ask for thirty paths each, which are asked for by thirty; then very many that ask for one.
+        // First clients that request thirty paths each, and paths requested by thirty clients; then very many that request one.
         let (client, path) = if number < 150_000 { (number / 30, number % 30 + number / 900 * 30) } else { (number, number) };
         let hits = TestHit { matched: matched.clone(), answered: true, severity: Severity::High, ..TestHit::probe(0, client << 8, path) };
         hits.observe(0, &mut detector, &mut |_| raised += 1);
@@ -709,16 +709,16 @@ fn a_key_remembers_eight_minutes_and_32_distinct_values() {
     let entry = |minute: i64, other| WindowEntry { utc: START + minute * 600, distinct_key: other, offset: 0, severity: Severity::Low };
     // Logs of so many times, read side by side.
     let third = |times: i64| {
-        let mut minutes = MinuteCounts::default();
+        let mut minutes = RecentMinutes::default();
         for request in 0..2 {
             (0..times).for_each(|minute| assert_eq!(minutes.record(entry(minute, request), window), None));
         }
         minutes.record(entry(0, 2), window).map(|counted| counted.requests)
     };
     assert_eq!((third(8), third(9)), (Some(3), None));
-    assert_eq!(MinuteCounts::max_minutes(Window { within: 1_200, ..window }), 42, "two windows of a long one");
+    assert_eq!(RecentMinutes::max_minutes(Window { within: 1_200, ..window }), 42, "two windows of a long one");
     let others = |count| {
-        let mut minutes = MinuteCounts::default();
+        let mut minutes = RecentMinutes::default();
         let window = Window { count, ..window };
         (0..50).filter_map(|other| minutes.record(entry(0, other), window)).last().map(|counted| (counted.requests, counted.distinct))
     };

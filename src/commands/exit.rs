@@ -55,7 +55,7 @@ mod tests {
     use crate::commands::exit::*;
 
     #[test]
-    fn a_reader_that_has_left_is_no_fault() {
+    fn a_closed_pipe_is_not_an_output_error() {
         assert_eq!(Exit::from_write_error(&io::ErrorKind::BrokenPipe.into()), Exit::BrokenPipe);
         assert_eq!(Exit::from_write_error(&io::ErrorKind::StorageFull.into()), Exit::Output);
         assert_eq!([Exit::Success, Exit::Interrupted, Exit::BrokenPipe, Exit::Terminated].map(Exit::code), [0, 130, 141, 143]);

@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use self::grading::{GradingContext, GradingLog, scope};
 use super::message::sanitized;
-use super::rules::named;
+use super::rules::find_rule;
 use super::stdout::{self, TerminalInfo};
 use super::{Exit, message};
 use crate::analysis::path_answer::{GradeRequest, GradeResult, is_graded};
@@ -81,7 +81,7 @@ pub fn run(settings: &ExplainSettings) -> Exit {
     if !settings.quiet {
         message::warnings(rules.warnings());
     }
-    let only = match settings.rule.as_deref().map(|id| named(&rules, id)).transpose() {
+    let only = match settings.rule.as_deref().map(|id| find_rule(&rules, id)).transpose() {
         Ok(only) => only,
         Err(exit) => return exit,
     };

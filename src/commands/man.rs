@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn the_whole_page_holds_every_flag_of_every_subcommand() {
+    fn the_page_contains_every_flag_and_subcommand() {
         let page = page_of(None);
         let command = cli::command();
         let scan = command.find_subcommand("scan").expect("scan");
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn a_subcommand_has_a_page_of_its_own() {
+    fn a_subcommand_has_its_own_page() {
         let page = page_of(Some("scan"));
         assert!(page.contains(".TH probewatch-scan 1") && page.contains("1.2.3") && page.contains("min\\-severity"), "{page}");
         assert!(page_of(Some("rules")).contains("PROBEWATCH RULES TEST"));

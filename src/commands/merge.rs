@@ -2,7 +2,7 @@
 
 use super::common::{apps, print_problems, privacy};
 use super::report_files::{files, merged, output};
-use super::scan::wanted;
+use super::scan::row_selection;
 use super::stdout::TerminalInfo;
 use super::{Exit, MergeSettings, message};
 use crate::analysis::build::{LogAnalysis, ReportInput, build};
@@ -39,7 +39,7 @@ fn merge(settings: &MergeSettings) -> Result<Exit, CommandError> {
         allow: &merged.allow,
     };
     let context = LogAnalysis::new(&material);
-    let rows = wanted(filter.format, settings.by, settings.full, filter.top);
+    let rows = row_selection(filter.format, settings.by, settings.full, filter.top);
     let mut report = build(&material, &context, merged.inputs.clone(), merged.without_time, rows);
     (report.log_host, report.period, report.prefix) = (merged.log_host.clone(), merged.period.clone(), merged.prefix);
     if let Some(bound) = report.approximate.as_ref().filter(|_| !filter.quiet) {

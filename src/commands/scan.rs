@@ -71,7 +71,7 @@ fn scan(settings: &ScanSettings) -> Result<Exit, CommandError> {
             &context,
             report_inputs(inputs, &found),
             scan.without_time,
-            wanted(settings.format, settings.by, settings.full, settings.top),
+            row_selection(settings.format, settings.by, settings.full, settings.top),
         )
     });
     let broad = if settings.quiet { Vec::new() } else { notes::broad_rule_warnings(&material, &context, &report.inputs) };
@@ -124,7 +124,7 @@ fn proxy_hint(settings: &ScanSettings, scan: &scan::ScanResult, sum: &InputSumma
 }
 
 /// The rows that a report in this format needs.
-pub(super) fn wanted(format: OutputFormat, by: Option<GroupBy>, full: bool, most: Option<usize>) -> RowSelection {
+pub(super) fn row_selection(format: OutputFormat, by: Option<GroupBy>, full: bool, most: Option<usize>) -> RowSelection {
     let is = |row: GroupBy| by.unwrap_or_default() == row;
     let shown = |row: GroupBy| by.map_or(full, |b| b == row);
     match format {

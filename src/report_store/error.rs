@@ -70,12 +70,12 @@ impl ReportStoreError {
         Self::in_the_way(path, what, "move it away or choose another --out")
     }
 
-    /// Something that this run created was removed by somebody else.
+    /// Something that this run created was removed by another process.
     pub(super) fn vanished(path: &Path) -> Self {
         Self::failed("write", path.to_owned(), io::Error::new(ErrorKind::NotFound, "it was removed during the run"))
     }
 
-    /// The folder cannot be emptied now, because somebody writes to it or reads from it over a network.
+    /// The folder cannot be emptied now, because another process writes to it or reads from it over a network.
     pub(super) fn is_busy(&self) -> bool {
         matches!(self, Self::Failed { error, .. } if matches!(error.kind(), ErrorKind::DirectoryNotEmpty | ErrorKind::ResourceBusy))
     }

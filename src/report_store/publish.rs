@@ -109,7 +109,7 @@ impl ReportStore {
             return Ok(());
         }
         let old = format!("{REPLACED_PREFIX}{name}");
-        // Left by an earlier attempt, after which somebody put another folder there.
+        // Left by an earlier attempt, after which another folder was put there.
         staging_folder.remove(&old)?;
         self.folder.rename(name, staging_folder, &old)?;
         staging_folder.rename(name, &self.folder, name)

@@ -130,7 +130,7 @@ impl Staging<'_> {
     ///
     /// # Errors
     ///
-    /// A file was not finished, something was removed by somebody else, or a system call failed.
+    /// A file was not finished, something was removed by another process, or a system call failed.
     pub fn finish(mut self) -> Result<Run, ReportStoreError> {
         self.close_current()?;
         sync_all(&self.pending_syncs, self.store.sync_threads)?;
@@ -186,7 +186,7 @@ impl StagedFile<'_> {
     ///
     /// # Errors
     ///
-    /// It cannot be written, or was removed by somebody else.
+    /// It cannot be written, or was removed by another process.
     pub fn finish(mut self) -> Result<(), ReportStoreError> {
         self.out.flush().map_err(|error| self.explain(error))?;
         if !self.folder.refers_to(&self.name, self.out.get_ref().fd())? {

@@ -1,10 +1,10 @@
-//! The client field: one key for one address however it is written, and text for all that only looks like one.
+//! The client field: one key for each address in any notation, and text for everything that only looks like an address.
 
 use std::collections::BTreeMap;
 
 use crate::harness::{Harness, line};
 
-/// Hits by client, of a log with one probe from each of these.
+/// Hits by client, for a log with one probe from each of these.
 fn clients(fields: &[&str]) -> BTreeMap<String, u64> {
     let harness = Harness::new();
     harness.file("access.log", fields.iter().map(|field| line(field, "GET /.env HTTP/1.1", 404)).collect::<String>());
@@ -18,13 +18,13 @@ fn clients(fields: &[&str]) -> BTreeMap<String, u64> {
         .collect()
 }
 
-/// Each stays the text it is, and none becomes another.
+/// Each stays the text it is.
 fn assert_text(fields: &[&str]) {
     let expected = fields.iter().map(|field| ((*field).to_owned(), 1)).collect();
     assert_eq!(clients(fields), expected);
 }
 
-/// Each may be a part of an address, in a line that lost its start, and is no client.
+/// Each may be part of an address, in a line that lost its start, and is not a client.
 fn assert_unknown(fields: &[&str]) {
     assert_eq!(clients(fields), BTreeMap::from([("-".to_owned(), fields.len() as u64)]));
 }

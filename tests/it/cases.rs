@@ -1,8 +1,7 @@
-//! Commands as data: each `tests/cases/*.toml` holds logs and what the command says of them.
+//! Test cases as data: each `tests/cases/*.toml` contains logs, commands and the expected output.
 //!
-//! A case names its arguments, and of the outcome what matters: the exit code always; `stdout` to the byte, or
-//! `stdout_has` and `stdout_lacks` in parts; `stderr` to the byte, or `stderr_has` in parts. A case without standard
-//! input gets the null device.
+//! A case has the arguments and what is expected: always the exit code; `stdout` exactly, or parts in `stdout_has` and
+//! `stdout_lacks`; `stderr` exactly, or parts in `stderr_has`. Without `stdin`, standard input is the null device.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -16,7 +15,7 @@ use crate::harness::{Harness, Run, finish};
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Cases {
-    /// The files that each of them finds, by name: their lines.
+    /// The files that each case can read: their lines by name.
     #[serde(default)]
     files: BTreeMap<String, Vec<String>>,
     case: Vec<Case>,
@@ -25,10 +24,10 @@ struct Cases {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Case {
-    /// What it shows.
+    /// What the case shows.
     name: String,
     args: Vec<String>,
-    /// Files of its own.
+    /// Additional files.
     #[serde(default)]
     files: BTreeMap<String, Vec<String>>,
     stdin: Option<Vec<String>>,
@@ -61,7 +60,7 @@ impl Case {
         }
     }
 
-    /// What is not as it should be.
+    /// A list of what differs.
     fn complaints(&self, run: &Run) -> Vec<String> {
         let (stdout, stderr) = (run.text(), &run.stderr);
         let mut complaints = Vec::new();
@@ -87,7 +86,7 @@ impl Case {
     }
 }
 
-/// Runs all cases of a file; gives their number, and what went wrong.
+/// Runs all cases of a file. Returns their number and the failures.
 fn check(path: &Path) -> (usize, Vec<String>) {
     let text = fs::read_to_string(path).unwrap();
     let cases: Cases = toml::from_str(&text).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
@@ -96,8 +95,8 @@ fn check(path: &Path) -> (usize, Vec<String>) {
         let run = case.run(&cases.files);
         let complaints = case.complaints(&run);
         if !complaints.is_empty() {
-            let (file, said) = (path.file_name().unwrap().display(), run.text() + &run.stderr);
-            wrong.push(format!("{file}: {}\n  {}\n{said}", case.name, complaints.join("\n  ")));
+            let (file, output) = (path.file_name().unwrap().display(), run.text() + &run.stderr);
+            wrong.push(format!("{file}: {}\n  {}\n{output}", case.name, complaints.join("\n  ")));
         }
     }
     let names: BTreeSet<_> = cases.case.iter().map(|case| &case.name).collect();

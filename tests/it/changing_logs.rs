@@ -1,7 +1,7 @@
-//! Logs that change while they are scanned: cut short, written anew, appended to, replaced, removed, full of holes.
+//! Logs that change during a scan: truncated, rewritten, appended to, replaced, removed, punched.
 //!
-//! Whatever happens, a hit is a line that stood in the log that was opened, at the place it names, and what was lost is
-//! said. A disk that fails to read (A10) needs a device mapper and is not tried here.
+//! In every case, a hit is a line of the log that was opened, at the reported offset, and lost lines are reported. A disk
+//! with read errors (A10) would need a device mapper and is not tested.
 
 use std::collections::HashMap;
 use std::fs::{self, File, OpenOptions};
@@ -18,15 +18,15 @@ use serde_json::Value;
 
 use crate::harness::{Harness, Rng, Run, finish, line, log, skip, spawn, wait};
 
-/// One worker's share of a file: a chunk of a scan is so long.
+/// The size of a chunk of a scan.
 const RANGE: usize = 1 << 20;
 
-/// At least so many bytes of lines, each fortieth a probe for a path of its own that names `generation`.
+/// At least this many bytes of lines, in which every fortieth line is a probe for a path that names `generation`.
 fn old_log(generation: &str, bytes: usize) -> String {
     long_lines(generation, bytes, 0)
 }
 
-/// The same with paths that are so much longer.
+/// The same with longer paths.
 fn long_lines(generation: &str, bytes: usize, more: usize) -> String {
     let tail = "x".repeat(more);
     let mut text = String::with_capacity(bytes + more + 200);
@@ -40,7 +40,7 @@ fn long_lines(generation: &str, bytes: usize, more: usize) -> String {
     text
 }
 
-/// A folder here, and one in memory where the system has that.
+/// A folder on disk, and one in memory if the system has that.
 fn places(test: &str) -> Vec<Harness> {
     let memory = Path::new("/dev/shm");
     if !memory.is_dir() {
@@ -50,7 +50,7 @@ fn places(test: &str) -> Vec<Harness> {
     vec![Harness::new(), Harness::within(memory)]
 }
 
-/// Scans `access.log`, which is changed while the scan stands behind its chunk number `chunk`.
+/// Scans `access.log`, which is changed while the scan is paused after chunk number `chunk`.
 fn scan_changed(harness: &Harness, chunk: u32, args: &[&str], change: impl FnOnce(&Path)) -> Run {
     let [barrier, reached, go] = ["barrier", "barrier.reached", "barrier.go"].map(|name| harness.path(name));
     let mut command = harness.command(["scan", "--only", "vcs/git", "access.log"].iter().chain(args));
@@ -68,7 +68,7 @@ fn scan_changed(harness: &Harness, chunk: u32, args: &[&str], change: impl FnOnc
     run
 }
 
-/// The lines of a log by their offsets, with their numbers.
+/// The lines of a log with their numbers, by offset.
 struct Lines<'a>(HashMap<u64, (u64, &'a str)>);
 
 impl<'a> Lines<'a> {
@@ -89,13 +89,13 @@ impl<'a> Lines<'a> {
         self.0.get(&hit["offset"].as_u64().unwrap()).is_some_and(|(_, line)| *line == told)
     }
 
-    /// The same, and its number is right too.
+    /// The same, and its line number is right too.
     fn has_numbered(&self, hit: &Value) -> bool {
         self.has(hit) && self.0[&hit["offset"].as_u64().unwrap()].0 == hit["line"].as_u64().unwrap()
     }
 }
 
-/// How many probes [`old_log`] put in a text.
+/// How many probes [`old_log`] puts into a text.
 fn probes(text: &str) -> usize {
     text.lines().filter(|line| line.contains("/.git/")).count()
 }
@@ -105,17 +105,17 @@ fn rewrite(path: &Path, text: &str) {
     file.write_all_at(text.as_bytes(), 0).unwrap();
 }
 
-fn cut(path: &Path, len: usize) {
+fn truncate(path: &Path, len: usize) {
     OpenOptions::new().write(true).open(path).unwrap().set_len(len as u64).unwrap();
 }
 
-/// A1 and A4. With one thread, the first range was settled before the second was pulled away.
+/// A1 and A4. With one thread, the first range was complete before the second was truncated.
 #[test]
 fn a_log_truncated_to_nothing_yields_what_was_read_before() {
     let text = old_log("old", 3 * RANGE);
     for harness in places("a log truncated to nothing, in memory") {
         harness.file("access.log", &text);
-        let run = scan_changed(&harness, 2, &["-f", "ndjson", "-j1", "--mmap", "always"], |log| cut(log, 0));
+        let run = scan_changed(&harness, 2, &["-f", "ndjson", "-j1", "--mmap", "always"], |log| truncate(log, 0));
         assert_eq!(run.code, 3, "{}", run.stderr);
         assert!(run.stderr.contains("truncated during the scan"), "{}", run.stderr);
         let (lines, hits) = (Lines::of(&text), run.objects());
@@ -124,7 +124,7 @@ fn a_log_truncated_to_nothing_yields_what_was_read_before() {
         assert_eq!(hits.len(), settled);
 
         harness.file("access.log", &text);
-        let run = scan_changed(&harness, 2, &["-f", "json", "-j1", "--mmap", "always"], |log| cut(log, 0));
+        let run = scan_changed(&harness, 2, &["-f", "json", "-j1", "--mmap", "always"], |log| truncate(log, 0));
         let (report, read) = (run.json(), lines.0.values().filter(|(_, line)| line.contains("192.0.2")).count() as u64);
         assert_eq!(report["totals"]["hits"], settled);
         assert!(report["totals"]["lines"].as_u64().unwrap() < read);
@@ -132,14 +132,14 @@ fn a_log_truncated_to_nothing_yields_what_was_read_before() {
     }
 }
 
-/// A1 with several threads: which ranges were settled is chance, but not what is in them.
+/// A1 with several threads: which ranges were complete is chance, but their content is not.
 #[test]
 fn a_log_truncated_under_many_threads_yields_only_its_own_lines() {
     let text = old_log("old", 6 * RANGE);
     for harness in places("a log truncated under many threads, in memory") {
         for chunk in [1, 3] {
             harness.file("access.log", &text);
-            let run = scan_changed(&harness, chunk, &["-f", "ndjson", "-j4", "--mmap", "always"], |log| cut(log, 0));
+            let run = scan_changed(&harness, chunk, &["-f", "ndjson", "-j4", "--mmap", "always"], |log| truncate(log, 0));
             let (lines, hits) = (Lines::of(&text), run.objects());
             assert!(hits.iter().all(|hit| lines.has(hit)));
             assert!(hits.len() < probes(&text));
@@ -148,7 +148,7 @@ fn a_log_truncated_under_many_threads_yields_only_its_own_lines() {
     }
 }
 
-/// A2. The last page of what is left reads as zeros behind the end, and no signal says so.
+/// A2. The rest of the last page reads as zeros, without a signal.
 #[test]
 fn a_log_truncated_within_a_page_ends_there() {
     let text = old_log("old", 4 * RANGE / 3);
@@ -161,7 +161,7 @@ fn a_log_truncated_within_a_page_ends_there() {
     for harness in places("a log truncated within its last page, in memory") {
         for mmap in ["always", "never"] {
             harness.file("access.log", text);
-            let run = scan_changed(&harness, 1, &["-f", "json", "-j1", "--mmap", mmap], |log| cut(log, left));
+            let run = scan_changed(&harness, 1, &["-f", "json", "-j1", "--mmap", mmap], |log| truncate(log, left));
             let report = run.json();
             assert_eq!(run.code, 3, "{}", run.stderr);
             assert!(run.stderr.contains("truncated during the scan"), "{}", run.stderr);
@@ -175,7 +175,7 @@ fn a_log_truncated_within_a_page_ends_there() {
     }
 }
 
-/// A3. A map shows the new log with no fault at all.
+/// A3. The map shows the new log without any fault.
 #[test]
 fn a_log_truncated_and_regrown_is_never_mixed_with_the_new_one() {
     let (old, new) = (old_log("old", 3 * RANGE), old_log("new", 6 * RANGE));
@@ -195,7 +195,7 @@ fn a_log_truncated_and_regrown_is_never_mixed_with_the_new_one() {
     }
 }
 
-/// A6. What comes behind the end that the log had at first is the next run's.
+/// A6. Lines after the original end belong to the next run.
 #[test]
 fn appended_lines_are_not_read() {
     let text = old_log("old", 2 * RANGE);
@@ -211,7 +211,7 @@ fn appended_lines_are_not_read() {
     }
 }
 
-/// A7 and A8. The log that was opened is read to its end whatever its name leads to now.
+/// A7 and A8. The open log is read to its end, whatever happens to its name.
 #[test]
 fn a_log_replaced_or_removed_is_read_to_its_end() {
     let text = old_log("old", 2 * RANGE);
@@ -225,7 +225,7 @@ fn a_log_replaced_or_removed_is_read_to_its_end() {
     }
 }
 
-/// Every probe of `text` was found, and nothing is wrong.
+/// Every probe of `text` was found, without a problem.
 fn assert_whole(run: &Run, text: &str) {
     let (lines, hits) = (Lines::of(text), run.objects());
     assert_eq!(run.code, 0, "{}", run.stderr);
@@ -233,7 +233,7 @@ fn assert_whole(run: &Run, text: &str) {
     assert_eq!(hits.len(), probes(text));
 }
 
-/// A9. The hole is said; the lines around it count.
+/// A9. The hole is reported, and the lines around it count.
 #[test]
 fn a_hole_punched_during_a_scan_loses_only_its_lines() {
     const HOLE: std::ops::Range<u64> = RANGE as u64 + (64 << 10)..RANGE as u64 + (128 << 10);
@@ -246,7 +246,7 @@ fn a_hole_punched_during_a_scan_loses_only_its_lines() {
         assert_eq!(run.code, 3, "{}", run.stderr);
         assert!(run.stderr.contains("NUL bytes"), "{}", run.stderr);
         let (lines, hits) = (Lines::of(&text), run.objects());
-        // The line that the hole begins in goes on behind it: it may be a hit, but of no client.
+        // The line in which the hole begins continues after it: it may be a hit, but without a client.
         let (whole, torn): (Vec<_>, Vec<_>) = hits.iter().partition(|hit| lines.has(hit));
         assert!(torn.len() <= 1 && torn.iter().all(|hit| hit["client"] == "-" && HOLE.contains(&(hit["offset"].as_u64().unwrap() + 200))));
         let outside = |(at, (_, line)): &(&u64, &(u64, &str))| **at + line.len() as u64 <= HOLE.start || **at >= HOLE.end;
@@ -255,7 +255,7 @@ fn a_hole_punched_during_a_scan_loses_only_its_lines() {
     }
 }
 
-/// Takes the bytes of a range out of a file; writes zeros where there is no tool for it.
+/// Punches a hole into a file; writes zeros if the tool is missing.
 fn punch(path: &Path, range: std::ops::Range<u64>) {
     let [offset, length] = [range.start, range.end - range.start].map(|n| n.to_string());
     let args = ["-p", "-o", &offset, "-l", &length];
@@ -267,14 +267,14 @@ fn punch(path: &Path, range: std::ops::Range<u64>) {
     }
 }
 
-/// A5. Truncations at any moment of a scan, many workers in the map at once.
+/// A5. Truncations at random times, with many workers reading the map.
 ///
-/// Half of the cuts come after a random time, which may be before the log is opened or after it was read: how many of them meet the
-/// scan is chance, and not asserted. The others wait until the scan stands after a chunk that it has not checked yet: each meets it.
+/// Half of the truncations come after a random time, which may be before the log is opened or after it was read. The others
+/// come while the scan is paused after a chunk that it has not verified yet.
 #[test]
 fn survives_two_hundred_truncations() {
     const ROUNDS: usize = 200;
-    // Four ranges for four workers, in lines so long that a round is short.
+    // Four ranges for four workers, with lines so long that a round is short.
     let text = long_lines("old", 3 * RANGE + RANGE / 2, 700);
     let places = places("truncations at any moment, in memory");
     let (lines, mut rng) = (Lines::of(&text), Rng::new());
@@ -282,28 +282,29 @@ fn survives_two_hundred_truncations() {
         harness.file("master", &text);
         let started = Instant::now();
         fs::copy(harness.path("master"), harness.path("access.log")).unwrap();
-        assert_eq!(raced(harness, Duration::MAX, 0).code, 0);
+        assert_eq!(truncate_after(harness, Duration::MAX, 0).code, 0);
         let whole = started.elapsed().as_micros() as u64;
         for round in 0..ROUNDS / places.len() {
             fs::copy(harness.path("master"), harness.path("access.log")).unwrap();
             let len = if rng.below(2) == 0 { 0 } else { rng.below(text.len() as u64) };
             if round % 2 == 0 {
-                let run = raced(harness, Duration::from_micros(rng.below(whole)), len);
-                // Opened after the cut, the log ends in half a line; cut under the scan, it never does.
+                let run = truncate_after(harness, Duration::from_micros(rng.below(whole)), len);
+                // If the log was truncated before it was opened, it ends in a partial line; if it was truncated during the
+                // scan, it never does.
                 let last_half = |hit: &Value| run.code == 0 && hit["offset"].as_u64().unwrap() + 1000 > len;
                 assert_survived(&run, len, |hit| lines.has(hit) || last_half(hit));
             } else {
                 let args = ["-f", "ndjson", "-j4", "--mmap", "always"];
-                let run = scan_changed(harness, 1 + rng.below(4) as u32, &args, |log| cut(log, len as usize));
+                let run = scan_changed(harness, 1 + rng.below(4) as u32, &args, |log| truncate(log, len as usize));
                 assert_survived(&run, len, |hit| lines.has(hit));
-                // The chunk it stands after is gone. Where a part of the log is left, all chunks beyond may have been checked before.
+                // The chunk before the pause is lost. If part of the log is left, all earlier chunks may have been verified.
                 assert!(run.code == 3 || len > 0, "a truncation to nothing was not seen: {}", run.stderr);
             }
         }
     }
 }
 
-/// Checks that a scan of a log that was truncated reported nothing but its lines, and says whether it lost some.
+/// Checks that a scan of a truncated log reports only its lines. Returns whether lines were lost.
 fn assert_survived(run: &Run, len: u64, is_line: impl Fn(&Value) -> bool) {
     for hit in run.objects() {
         assert!(is_line(&hit), "{len}, exit {}: {hit}", run.code);
@@ -312,14 +313,14 @@ fn assert_survived(run: &Run, len: u64, is_line: impl Fn(&Value) -> bool) {
     assert_eq!(run.code == 3, run.stderr.contains("during the scan"), "{}", run.stderr);
 }
 
-/// A scan under which the log is cut after some time, if it is still running then.
-fn raced(harness: &Harness, delay: Duration, len: u64) -> Run {
+/// A scan during which the log is truncated after some time, if the scan is still running then.
+fn truncate_after(harness: &Harness, delay: Duration, len: u64) -> Run {
     let log = OpenOptions::new().write(true).open(harness.path("access.log")).unwrap();
     let over = AtomicBool::new(false);
     let command = &mut harness.command(["scan", "-f", "ndjson", "--only", "vcs/git", "-j4", "--mmap", "always", "access.log"]);
     let (child, started) = (spawn(command), Instant::now());
     thread::scope(|scope| {
-        let _stop = SetAtEnd(&over);
+        let _stop = SetOnDrop(&over);
         scope.spawn(|| {
             while !over.load(Ordering::Relaxed) {
                 if started.elapsed() >= delay {
@@ -333,22 +334,22 @@ fn raced(harness: &Harness, delay: Duration, len: u64) -> Run {
     })
 }
 
-/// Ends the thread that plays the writer, also when the test fails.
-struct SetAtEnd<'a>(&'a AtomicBool);
+/// Stops the writer thread, also if the test fails.
+struct SetOnDrop<'a>(&'a AtomicBool);
 
-impl Drop for SetAtEnd<'_> {
+impl Drop for SetOnDrop<'_> {
     fn drop(&mut self) {
         self.0.store(true, Ordering::Relaxed);
     }
 }
 
-/// A11. A note says so, and the report is the same.
+/// A11. A notice says so, and the report is the same.
 #[test]
 fn a_failed_memory_map_falls_back_to_reads() {
     let harness = Harness::new();
     let path = harness.file("access.log", old_log("old", RANGE));
-    // Allocated ahead: what a map would have to cover, at no cost on the disk.
-    cut(&path, 400_000_000);
+    // Allocated only: a map would have to cover it, but it needs no disk space.
+    truncate(&path, 400_000_000);
     let args = ["scan", "-f", "json", "-j1", "--mmap", "always", "access.log"];
     let free = harness.run(args);
     let inner = harness.command(args);
@@ -363,7 +364,7 @@ fn a_failed_memory_map_falls_back_to_reads() {
     assert_eq!(free.text(), limited.text());
 }
 
-/// A12. Files that say they have no length, or a wrong one, and cannot be mapped.
+/// A12. Files that report no length or a wrong one, and cannot be mapped.
 #[test]
 fn system_files_are_read_without_a_map() {
     let harness = Harness::new();
@@ -382,7 +383,7 @@ fn system_files_are_read_without_a_map() {
     }
 }
 
-/// A13. A thousand files are opened while each of them is cut and written again without end.
+/// A13. A thousand files are opened while each of them is truncated and rewritten continuously.
 #[test]
 fn survives_files_that_shrink_and_grow() {
     const FILES: usize = 50;
@@ -392,7 +393,7 @@ fn survives_files_that_shrink_and_grow() {
     let paths: Vec<_> = (0..FILES).map(|n| harness.file(format!("{n}.log"), &text)).collect();
     let over = AtomicBool::new(false);
     thread::scope(|scope| {
-        let _stop = SetAtEnd(&over);
+        let _stop = SetOnDrop(&over);
         scope.spawn(|| cut_and_write(&paths, &text, &over));
         for n in 0..RUNS {
             let (run, report) = harness.json(["--mmap", if n % 2 == 0 { "always" } else { "never" }, "."]);
@@ -402,7 +403,7 @@ fn survives_files_that_shrink_and_grow() {
     });
 }
 
-/// Empties each file and writes it again, round after round.
+/// Truncates and rewrites each file, round after round.
 fn cut_and_write(paths: &[PathBuf], text: &str, over: &AtomicBool) {
     let logs: Vec<_> = paths.iter().map(|path| OpenOptions::new().append(true).open(path).unwrap()).collect();
     while !over.load(Ordering::Relaxed) {
@@ -416,7 +417,7 @@ fn cut_and_write(paths: &[PathBuf], text: &str, over: &AtomicBool) {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 6, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// A14. Wherever the border of a range falls in a line, and however long the lines around it are.
+    /// A14. For any position of a chunk border within a line, and lines of any length.
     #[test]
     fn a_line_across_a_chunk_border_is_read_once(before in 0..300_usize, lengths in prop::collection::vec(0..9_000_usize, 1..8)) {
         let harness = Harness::new();

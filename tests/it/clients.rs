@@ -1,4 +1,4 @@
-//! Who asked: behind proxies, and where many addresses are one client.
+//! Clients: behind proxies, and with several addresses of a prefix.
 
 use serde_json::{Value, json};
 
@@ -71,7 +71,7 @@ fn addresses_of_a_prefix_are_one_client() {
 
 #[test]
 fn requests_of_a_prefix_belong_to_one_client() {
-    // Four probes from four addresses: only together are they a prober's.
+    // Four probes from four addresses: only together do they make a prober.
     let harness = Harness::new();
     let spread: String =
         PROBES.iter().zip(1..).map(|(path, n)| line(&format!("2606:4700:0:1::{n}"), &format!("GET {path} HTTP/1.1"), 404)).collect();
@@ -82,7 +82,7 @@ fn requests_of_a_prefix_belong_to_one_client() {
     assert_eq!(clients.lines().count(), 2, "{clients}");
     assert!(clients.contains("2606:4700:0:1::/64,4,4,"), "{clients}");
     assert!(clients.contains(",true,") || clients.contains(",yes,"), "a candidate: {clients}");
-    // Who shelters one address of it shelters all.
+    // A reason not to block one address holds for its whole prefix.
     let args = ["--trusted-proxy", "2606:4700:0:1::9", "--ipv6-prefix", "64", "access.log"];
     let run = harness.run([&["report", "--state", "state2", "--out", "out2"][..], &args].concat());
     assert_eq!(run.code, 0, "{}", run.stderr);
@@ -117,7 +117,7 @@ fn reports_with_different_prefixes_are_not_merged() {
     report("each.json", &["more.log"]);
     report("four.json", &["four.log"]);
     report("whole.json", &["--ipv6-prefix", "64", "four.log", "more.log", "six.log"]);
-    // Without IPv6 clients it is all one how they are counted.
+    // Without IPv6 clients the prefix does not matter.
     let merged = harness.run(["merge", "-f", "json", "six.json", "more.json", "four.json"]);
     assert_eq!(merged.text(), std::fs::read_to_string(harness.path("whole.json")).unwrap(), "{}", merged.stderr);
     let refused = harness.run(["merge", "six.json", "four.json", "each.json"]);
@@ -125,26 +125,26 @@ fn reports_with_different_prefixes_are_not_merged() {
     assert!(refused.stderr.contains("by /64") && refused.stderr.contains("--ipv6-prefix"), "{}", refused.stderr);
 }
 
-/// A line behind a proxy: who connected, what that one wrote of who asked, and who did.
-const BEHIND: [(&str, &str, &str); 9] = [
+/// A line of a proxied request: the peer, the forwarded field, and the expected client.
+const PROXIED_LINES: [(&str, &str, &str); 9] = [
     ("192.0.2.1", "203.0.113.66, 198.51.100.7, 192.0.2.9", "198.51.100.7"),
     ("192.0.2.2", "198.51.100.8", "198.51.100.8"),
     ("192.0.2.3", "[2001:db8::7]:4711", "2001:db8::7"),
     ("192.0.2.4", "192.0.2.200, 192.0.2.9", "192.0.2.200"),
     ("192.0.2.5", "-", "192.0.2.5"),
     ("192.0.2.6", "198.51.100.9, unknown", "192.0.2.6"),
-    // Who is no proxy may write what he likes.
+    // A client that is not a trusted proxy may send any field.
     ("198.51.100.50", "127.0.0.1, ::1", "198.51.100.50"),
     ("198.51.100.51", "203.0.113.66, 192.0.2.9", "198.51.100.51"),
     ("2001:db8::51", "203.0.113.66", "2001:db8::51"),
 ];
 
-/// A log of a line for each of [`BEHIND`], by what writes one of the peer and the field.
-fn behind(head: &str, write: impl Fn(&str, &str) -> String) -> String {
-    BEHIND.iter().fold(head.to_owned(), |log, (peer, field, _)| log + &write(peer, field) + "\n")
+/// A log with a line for each of [`PROXIED_LINES`]; `write` formats the peer and the field.
+fn proxied_log(head: &str, write: impl Fn(&str, &str) -> String) -> String {
+    PROXIED_LINES.iter().fold(head.to_owned(), |log, (peer, field, _)| log + &write(peer, field) + "\n")
 }
 
-/// Logs behind a proxy in several formats: their names, the field, the format where it must be given, and the text.
+/// Logs of a proxy in several formats: name, field, the format if it must be given, and text.
 fn logs_behind() -> Vec<(&'static str, &'static str, Option<&'static str>, String)> {
     let main = |peer: &str, field: &str| format!("{} \"{field}\"", line(peer, "GET /.env HTTP/1.1", 404).trim_end());
     let json = |peer: &str, field: &str| {
@@ -155,19 +155,19 @@ fn logs_behind() -> Vec<(&'static str, &'static str, Option<&'static str>, Strin
     let string = "$remote_addr|$msec|$request|$status|$http_x_real_ip";
     let asked = |peer: &str, field: &str| format!("{peer}|1793606460.123|GET /.env HTTP/1.1|404|{field}");
     let head = |column: &str| format!("#Version: 1.0\n#Fields: date time c-ip cs-method cs-uri-stem sc-status {column}\n");
-    // A log with columns has no spaces within them: IIS writes a plus.
+    // A log with columns cannot contain spaces: IIS writes a plus.
     let w3c = |peer: &str, field: &str| format!("2026-11-02 08:01:00 {peer} GET /.env 404 {}", field.replace(' ', "+"));
     vec![
-        ("main", "x-forwarded-for", None, behind("", main)),
-        ("json", "x-forwarded-for", None, behind("", json)),
-        ("asked", "x-real-ip", Some(string), behind("", asked)),
-        ("w3c", "x-forwarded-for", None, behind(&head("X-Forwarded-For"), w3c)),
-        ("iis", "x-forwarded-for", None, behind(&head("cs(X-Forwarded-For)"), w3c)),
+        ("main", "x-forwarded-for", None, proxied_log("", main)),
+        ("json", "x-forwarded-for", None, proxied_log("", json)),
+        ("asked", "x-real-ip", Some(string), proxied_log("", asked)),
+        ("w3c", "x-forwarded-for", None, proxied_log(&head("X-Forwarded-For"), w3c)),
+        ("iis", "x-forwarded-for", None, proxied_log(&head("cs(X-Forwarded-For)"), w3c)),
     ]
 }
 
-/// The clients of the hits, in the order of their lines.
-fn told(harness: &Harness, args: &[&str]) -> Vec<String> {
+/// The clients of the hits, in the order of the lines.
+fn hits_of_scan(harness: &Harness, args: &[&str]) -> Vec<String> {
     let run = harness.run(["scan", "-f", "ndjson"].iter().chain(args));
     assert_eq!(run.code, 0, "{args:?}: {}", run.stderr);
     run.objects().iter().map(|hit| hit["client"].as_str().unwrap().to_owned()).collect()
@@ -180,13 +180,13 @@ fn the_client_is_the_rightmost_untrusted_address_in_every_format() {
     for (name, field, format, text) in logs_behind() {
         harness.file("access.log", text);
         let format: Vec<&str> = format.iter().flat_map(|string| ["--log-format", string]).collect();
-        let with = |flags: &[&str]| told(&harness, &[&format, flags, &["access.log"]].concat());
+        let with = |flags: &[&str]| hits_of_scan(&harness, &[&format, flags, &["access.log"]].concat());
         let from = ["--client-from", field, "--trusted-proxy", "192.0.2.0/24"];
-        assert_eq!(with(&from), BEHIND.map(|(_, _, client)| client), "{name}");
-        assert_eq!(with(&[]), BEHIND.map(|(peer, ..)| peer), "{name}");
-        // Somebody else's proxies, and a field that the log does not have.
-        assert_eq!(with(&["--client-from", field, "--trusted-proxy", "10.0.0.0/8"]), BEHIND.map(|(peer, ..)| peer), "{name}");
-        assert_eq!(with(&["--client-from", "x-nobody", "--trusted-proxy", "192.0.2.0/24"]), BEHIND.map(|(peer, ..)| peer), "{name}");
+        assert_eq!(with(&from), PROXIED_LINES.map(|(_, _, client)| client), "{name}");
+        assert_eq!(with(&[]), PROXIED_LINES.map(|(peer, ..)| peer), "{name}");
+        // Proxies of somebody else, and a field that the log does not have.
+        assert_eq!(with(&["--client-from", field, "--trusted-proxy", "10.0.0.0/8"]), PROXIED_LINES.map(|(peer, ..)| peer), "{name}");
+        assert_eq!(with(&["--client-from", "x-nobody", "--trusted-proxy", "192.0.2.0/24"]), PROXIED_LINES.map(|(peer, ..)| peer), "{name}");
     }
 }
 
@@ -200,23 +200,24 @@ fn a_report_shows_the_real_clients() {
         let run = harness.run([&["report", "--state", "state", "--out", "out"], &format[..], &args].concat());
         assert_eq!(run.code, 0, "{name}: {}", run.stderr);
         let clients = std::fs::read_to_string(harness.path("out/latest/clients.csv")).unwrap();
-        let mut told: Vec<&str> = clients.lines().skip(1).filter_map(|row| row.split(',').next()).collect();
-        let mut expected = BEHIND.map(|(_, _, client)| client);
-        told.sort_unstable();
+        let mut hits_of_scan: Vec<&str> = clients.lines().skip(1).filter_map(|row| row.split(',').next()).collect();
+        let mut expected = PROXIED_LINES.map(|(_, _, client)| client);
+        hits_of_scan.sort_unstable();
         expected.sort_unstable();
-        assert_eq!(told, expected, "{name}");
+        assert_eq!(hits_of_scan, expected, "{name}");
     }
 }
 
 const HOST_FIRST: &str =
     r#"$host $remote_addr - $remote_user [$time_local] "$request" $status $body_bytes_sent "$http_referer" "$http_user_agent""#;
 
-/// A prober that sends the address of another as `Host`, in a log of [`HOST_FIRST`].
+/// A prober that sends another client's address as `Host`, in a log of [`HOST_FIRST`].
 fn with_forged_host() -> String {
     prober("66.249.66.1 9.9.9.9")
 }
 
-/// Hits by client, by `scan` with one thread and several, from a file and from standard input, packed, and by `follow` and `report`.
+/// Hits by client, by `scan` with one thread and several, from a file and from standard input, compressed, and by `follow`
+/// and `report`.
 fn clients_however_read(harness: &Harness, log: &str, expected: &[(&str, u64)]) {
     let expected: Vec<_> = expected.iter().map(|(client, hits)| ((*client).to_owned(), *hits)).collect();
     harness.file("access.log", log);
@@ -240,7 +241,7 @@ fn clients_however_read(harness: &Harness, log: &str, expected: &[(&str, u64)]) 
     assert_eq!(clients(&report), expected);
 }
 
-/// The clients that the last report says one could block.
+/// The block candidates of the last report.
 fn candidates(harness: &Harness) -> Vec<String> {
     let report: Value = serde_json::from_slice(&std::fs::read(harness.path("out/latest/report.json")).unwrap()).unwrap();
     let rows = report["clients"].as_array().unwrap().iter().filter(|row| row["block_candidate"] == true);
@@ -249,7 +250,7 @@ fn candidates(harness: &Harness) -> Vec<String> {
 
 #[test]
 fn the_host_field_is_not_the_client() {
-    // Googlebot asks for pages, and somebody who names it as host for secrets.
+    // Googlebot requests pages, and a prober sends its address as host.
     let google: String = (0..20).map(|n| line("www.example.org 66.249.66.1", &format!("GET /page/{n} HTTP/1.1"), 200)).collect();
     for log in [with_forged_host() + &google, google + &with_forged_host()] {
         let harness = Harness::new();
@@ -269,7 +270,7 @@ fn lines_without_a_client_have_no_block_candidate() {
     assert_eq!((&report["totals"]["parsed"], &report["totals"]["unparsed"]), (&Value::from(4), &Value::from(0)));
     let notes: Vec<_> = run.stderr.lines().filter(|line| line.contains("two addresses")).collect();
     assert!(notes.len() == 1 && notes[0].contains("access.log: has 4 lines") && notes[0].contains(HOST_FIRST), "{}", run.stderr);
-    // What is said to be typed reads them.
+    // The command of the hint works.
     let (run, report) = harness.json(["--log-format", HOST_FIRST, "access.log"]);
     assert_eq!((clients(&report), run.stderr.contains("two addresses")), (vec![("9.9.9.9".to_owned(), 4)], false), "{}", run.stderr);
     let client_first = HOST_FIRST.replace("$host $remote_addr", "$remote_addr $host");
@@ -283,7 +284,7 @@ fn follow_and_report_show_an_unknown_client() {
     harness.file("access.log", with_forged_host());
     let run = harness.run(["report", "--state", "state", "--out", "out", "access.log"]);
     let summary = std::fs::read_to_string(harness.path("out/latest/summary.txt")).unwrap();
-    // The page is wrapped.
+    // The text is wrapped.
     let summary = summary.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(run.code == 0 && summary.contains("has 4 lines") && summary.contains(HOST_FIRST), "{summary}");
     let child = crate::harness::spawn(&mut harness.command(["follow", "--from-start", "-f", "ndjson", "access.log"]));
@@ -324,9 +325,9 @@ fn a_hint_is_printed_if_one_client_makes_all_requests() {
         harness.file("access.log", (0..lines).map(one).collect::<String>());
         harness.run([&["scan", "access.log"], args].concat()).stderr
     };
-    let said = scan(100, 5, FIELD, &[]);
+    let hint = scan(100, 5, FIELD, &[]);
     let typed = "--client-from x-forwarded-for --trusted-proxy 10.0.0.1";
-    assert!(said.contains("hint: one client makes 95 of 100 requests") && said.contains(typed), "{said}");
+    assert!(hint.contains("hint: one client makes 95 of 100 requests") && hint.contains(typed), "{hint}");
     assert!(!scan(100, 5, FIELD, &["--anonymize"]).contains("10.0.0.1"));
     let typed: Vec<&str> = typed.split(' ').collect();
     for (lines, others, field, args) in [
@@ -337,17 +338,18 @@ fn a_hint_is_printed_if_one_client_makes_all_requests() {
         (100, 0, FIELD, &["-q"]),
         (100, 0, FIELD, &typed),
     ] {
-        let said = scan(lines, others, field, args);
-        assert!(!said.contains("--client-from"), "{lines} {others} {field} {said}");
+        let hint = scan(lines, others, field, args);
+        assert!(!hint.contains("--client-from"), "{lines} {others} {field} {hint}");
     }
 }
 
 #[test]
 fn the_client_of_an_unparsed_line_is_one_of_its_first_addresses() {
     let harness = Harness::new();
-    let behind = |bytes: usize| format!("{:bytes$}1.1.1.1\n", "a b c");
+    let proxied_log = |bytes: usize| format!("{:bytes$}1.1.1.1\n", "a b c");
     let among = |others: &str| format!("{others}1.1.1.1\n");
-    let unparsed = [behind(249), behind(250), among("8.8.8.1 8.8.8.2 8.8.8.3 "), among("8.8.8.1 8.8.8.2 8.8.8.3 8.8.8.4 ")].concat();
+    let unparsed =
+        [proxied_log(249), proxied_log(250), among("8.8.8.1 8.8.8.2 8.8.8.3 "), among("8.8.8.1 8.8.8.2 8.8.8.3 8.8.8.4 ")].concat();
     harness.file("access.log", prober("1.1.1.1") + &unparsed);
     let (run, report) = harness.json(["access.log"]);
     let row = report["clients"].as_array().unwrap().iter().find(|row| row["client"] == "1.1.1.1").unwrap();

@@ -1,6 +1,6 @@
-//! Packed logs: damaged, glued together, padded, misnamed, and such as unpack to more than there is memory.
+//! Compressed logs: damaged, concatenated, padded, misnamed, and larger than memory when decompressed.
 //!
-//! What could be unpacked counts, what is wrong is said, and the other files are read whatever one of them is.
+//! Everything that can be decompressed counts, problems are reported, and other files are read in any case.
 
 use serde_json::Value;
 
@@ -10,11 +10,11 @@ use crate::memory::bounded;
 
 const LINES: u64 = 20_000;
 
-/// Scans a packed file beside a plain one of 100 lines, which must be read whatever the packed one is; the report's entry
-/// of the packed one.
-fn scan(packed: &[u8]) -> (Run, Value) {
+/// Scans a compressed file and a plain one of 100 lines, which must always be read. Returns the input entry of the
+/// compressed file.
+fn scan(compressed: &[u8]) -> (Run, Value) {
     let harness = Harness::new();
-    harness.file("a.packed", packed);
+    harness.file("a.packed", compressed);
     harness.file("b.log", log(100));
     let (run, report) = harness.json(["a.packed", "b.log"]);
     assert_eq!((report["inputs"][1]["parsed"].as_u64(), report["inputs"][1]["problem"].as_str()), (Some(100), None));
@@ -32,35 +32,35 @@ fn problem(input: &Value) -> &str {
     input["problem"].as_str().expect("something is wrong")
 }
 
-/// C1. Half a line at the end is no line.
+/// C1. A partial line at the end does not count.
 #[test]
 fn a_truncated_compressed_log_yields_its_complete_lines() {
     for compression in COMPRESSIONS {
-        let packed = compression.pack(log(LINES as usize).as_bytes());
+        let compressed = compression.pack(log(LINES as usize).as_bytes());
         let early = format!("{} stream ends early", compression.name());
-        for len in [packed.len() / 2, packed.len() - 9, packed.len() - 4] {
-            let (_, input) = scan(&packed[..len]);
+        for len in [compressed.len() / 2, compressed.len() - 9, compressed.len() - 4] {
+            let (_, input) = scan(&compressed[..len]);
             assert!(problem(&input).contains(&early), "{len}: {input}");
             assert!(lines(&input) > 1000 && lines(&input) <= LINES, "{len}: {input}");
             assert_eq!(input["unparsed"], 0);
         }
-        let (_, input) = scan(&packed[..12]);
+        let (_, input) = scan(&compressed[..12]);
         assert_eq!(lines(&input), 0);
         assert!(problem(&input).contains(&early), "{input}");
     }
 }
 
-/// What a start meets while `gzip` is at its work: the plain file stays until the packed one is whole.
+/// What a start meets during `gzip`: the plain file stays until the compressed one is complete.
 #[test]
 fn a_log_that_is_being_compressed_counts_once() {
     let text = log(LINES as usize);
     for compression in COMPRESSIONS {
-        let packed = compression.pack(text.as_bytes());
-        for part in [0, packed.len() / 2, packed.len()] {
+        let compressed = compression.pack(text.as_bytes());
+        for part in [0, compressed.len() / 2, compressed.len()] {
             let harness = Harness::new();
             std::fs::create_dir(harness.path("log")).unwrap();
             harness.file("log/access.log.1", &text);
-            harness.file(format!("log/access.log.1.{}", compression.ending()), &packed[..part]);
+            harness.file(format!("log/access.log.1.{}", compression.ending()), &compressed[..part]);
             let (run, report) = harness.json(["log"]);
             assert_eq!((run.code, report["totals"]["lines"].as_u64()), (0, Some(LINES)), "{compression:?} {part}: {}", run.stderr);
             assert!(run.stderr.contains("left out"), "{}", run.stderr);
@@ -72,26 +72,26 @@ fn a_log_that_is_being_compressed_counts_once() {
 #[test]
 fn a_damaged_compressed_log_is_read_up_to_the_damage() {
     for compression in COMPRESSIONS {
-        let mut packed = compression.pack(log(LINES as usize).as_bytes());
-        let middle = packed.len() / 2;
-        packed[middle..middle + 200].iter_mut().for_each(|byte| *byte ^= 0x55);
-        let (_, input) = scan(&packed);
+        let mut compressed = compression.pack(log(LINES as usize).as_bytes());
+        let middle = compressed.len() / 2;
+        compressed[middle..middle + 200].iter_mut().for_each(|byte| *byte ^= 0x55);
+        let (_, input) = scan(&compressed);
         assert!(problem(&input).contains(compression.name()), "{input}");
         assert!(input["parsed"].as_u64().unwrap() > 1000, "{compression:?} {input}");
     }
 }
 
-/// C3. Where the checksum stands: behind the text, or in what an xz file says of its blocks behind them.
+/// C3. The checksum may be after the text, or in the index of an xz file.
 #[test]
 fn a_wrong_checksum_is_reported_and_the_lines_count() {
     for (compression, ats) in
         [(Compression::Gzip, [8, 2]), (Compression::Zstd, [4, 1]), (Compression::Bzip2, [2, 4]), (Compression::Xz, [12, 8])]
     {
         for at in ats {
-            let mut packed = compression.pack(log(LINES as usize).as_bytes());
-            let at = packed.len() - at;
-            packed[at] ^= 1;
-            let (_, input) = scan(&packed);
+            let mut compressed = compression.pack(log(LINES as usize).as_bytes());
+            let at = compressed.len() - at;
+            compressed[at] ^= 1;
+            let (_, input) = scan(&compressed);
             let told = matches!(compression, Compression::Gzip | Compression::Zstd);
             assert!(problem(&input).contains(if told { "checksum mismatch" } else { "corrupt or fails its checksum" }), "{input}");
             assert!(problem(&input).contains("may be wrong"), "{input}");
@@ -100,15 +100,15 @@ fn a_wrong_checksum_is_reported_and_the_lines_count() {
     }
 }
 
-/// C4. Also where a line goes on in the next member, and where a member is empty.
+/// C4. Also if a line continues in the next member, and if a member is empty.
 #[test]
 fn concatenated_members_are_one_log() {
     let text = log(LINES as usize);
     let bytes = text.as_bytes();
     for compression in COMPRESSIONS {
         let parts = [&bytes[..700_001], b"", &bytes[700_001..700_003], &bytes[700_003..]];
-        let packed = parts.map(|part| compression.pack(part)).concat();
-        let (_, input) = scan(&packed);
+        let compressed = parts.map(|part| compression.pack(part)).concat();
+        let (_, input) = scan(&compressed);
         assert!(input["problem"].is_null(), "{input}");
         assert_eq!((lines(&input), input["bytes"].as_u64()), (LINES, Some(bytes.len() as u64)));
         assert_eq!(input["parsed"], LINES);
@@ -134,25 +134,25 @@ fn padding_between_members_is_skipped() {
 #[test]
 fn trailing_zeros_are_padding_and_other_trailing_bytes_are_damage() {
     for compression in COMPRESSIONS {
-        let packed = compression.pack(log(LINES as usize).as_bytes());
-        let (run, input) = scan(&[packed.clone(), vec![0; 513]].concat());
+        let compressed = compression.pack(log(LINES as usize).as_bytes());
+        let (run, input) = scan(&[compressed.clone(), vec![0; 513]].concat());
         assert!(input["problem"].is_null() && run.stderr.contains("513 zero bytes follow"), "{}", run.stderr);
         assert_eq!(lines(&input), LINES);
         for junk in [b"junk".to_vec(), vec![0, 0, 7]] {
-            let (_, input) = scan(&[packed.clone(), junk].concat());
+            let (_, input) = scan(&[compressed.clone(), junk].concat());
             assert!(problem(&input).contains(&format!("follows the {} stream", compression.name())), "{input}");
             assert_eq!(lines(&input), LINES);
         }
     }
 }
 
-/// A packed file of `block` over and over; the bytes of its text.
+/// A compressed file that repeats `block`, and the bytes of its text.
 fn bomb(harness: &Harness, compression: Compression, block: &[u8], times: usize) -> u64 {
     harness.file("bomb", compression.pack(block).repeat(times));
     (block.len() * times) as u64
 }
 
-/// C6. The other packings with less: nothing of theirs grows behind the first ten megabytes.
+/// C6. The other formats with less: their memory does not grow after the first ten megabytes.
 #[test]
 fn a_compressed_line_of_600_megabytes_needs_little_memory() {
     for compression in COMPRESSIONS {
@@ -170,7 +170,7 @@ fn a_compressed_line_of_600_megabytes_needs_little_memory() {
     }
 }
 
-/// C7. The same line a million times and more: nothing that is counted grows with it.
+/// C7. The same line more than a million times: no count needs more memory.
 #[test]
 fn a_compressed_log_of_equal_lines_needs_little_memory() {
     for compression in COMPRESSIONS {
@@ -183,7 +183,7 @@ fn a_compressed_log_of_equal_lines_needs_little_memory() {
     }
 }
 
-/// C7. What asks for more memory than a text may have is refused by name, whatever is in it.
+/// C7. A file that needs more memory than allowed is refused, whatever it contains.
 #[test]
 fn a_compressed_log_with_too_large_a_window_is_refused() {
     // A zstd frame whose header asks for a window of 3.75 TiB (RFC 8878, section 3.1.1.1.2), and one raw block.
@@ -191,7 +191,7 @@ fn a_compressed_log_with_too_large_a_window_is_refused() {
     let (run, input) = scan(greedy);
     assert!(problem(&input).starts_with("needs a zstd window of 3932160 MiB, and 128 MiB are the most"), "{input}");
     assert!(run.stderr.contains("zstd -dc --long=31 FILE | probewatch scan -"), "{}", run.stderr);
-    // Behind one that asks for less.
+    // After one that needs less.
     let (_, input) = scan(&[Compression::Zstd.pack(log(50).as_bytes()), greedy.to_vec()].concat());
     assert_eq!(lines(&input), 50);
     assert!(problem(&input).starts_with("needs a zstd window"), "{input}");
@@ -218,7 +218,7 @@ fn compression_is_detected_from_content() {
     }
 }
 
-/// C9. The same report from every packing, from a file and from a pipe, whole and cut off.
+/// C9. The same report from every compression, from a file and from a pipe, complete and truncated.
 #[test]
 fn a_compressed_log_has_the_same_report() {
     let text = log(30_000);
@@ -230,15 +230,15 @@ fn a_compressed_log_has_the_same_report() {
         let piped = plain.run_with_stdin(["scan", "-f", format, "-"], text.as_bytes());
         for compression in COMPRESSIONS {
             let harness = Harness::new();
-            let packed = compression.pack(text.as_bytes());
-            harness.file("a.log", &packed);
+            let compressed = compression.pack(text.as_bytes());
+            harness.file("a.log", &compressed);
             for threads in ["1", "2", "5"] {
                 let run = harness.run(["scan", "-f", format, "-j", threads, "a.log"]);
                 assert!(run.code == 0 && run.stdout == expected.stdout, "{compression:?} {format} {threads}: {}", run.stderr);
             }
-            let run = harness.run_with_stdin(["scan", "-f", format, "-"], &packed);
+            let run = harness.run_with_stdin(["scan", "-f", format, "-"], &compressed);
             assert!(run.code == 0 && run.stdout == piped.stdout, "{compression:?} {format}: {}", run.stderr);
-            let run = harness.run_with_stdin(["scan", "-f", format, "-"], &packed[..packed.len() / 2]);
+            let run = harness.run_with_stdin(["scan", "-f", format, "-"], &compressed[..compressed.len() / 2]);
             assert_eq!(run.code, 3, "{}", run.stderr);
             assert!(run.stderr.contains(&format!("{} stream ends early", compression.name())), "{}", run.stderr);
             assert!(!run.stdout.is_empty() && run.stdout.len() < piped.stdout.len(), "{compression:?} {format}");
@@ -246,7 +246,7 @@ fn a_compressed_log_has_the_same_report() {
     }
 }
 
-/// C9. Other commands read them too.
+/// C9. Other commands read compressed logs too.
 #[test]
 fn a_line_of_a_compressed_log_is_explained() {
     for compression in COMPRESSIONS {
@@ -257,7 +257,7 @@ fn a_line_of_a_compressed_log_is_explained() {
     }
 }
 
-/// C9. Known by their first bytes, whatever they are called.
+/// C9. Compression is recognised from the first bytes, with any name.
 #[test]
 fn other_compressions_are_refused_by_name() {
     let heads: [(&[u8], &str); 5] = [
@@ -268,7 +268,7 @@ fn other_compressions_are_refused_by_name() {
         (b"\x1f\x9d\x90", "compress"),
     ];
     for (head, name) in heads {
-        // Lines behind the head would be found, were it taken for text.
+        // Lines after the header would be found if the file were read as text.
         let (_, input) = scan(&[head, b"\n", log(100).as_bytes()].concat());
         assert!(problem(&input).contains(&format!("compressed with {name}")), "{input}");
         assert_eq!((lines(&input), input["hits"].as_u64()), (0, Some(0)));

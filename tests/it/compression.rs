@@ -1,4 +1,4 @@
-//! Packs as gzip, zstd, bzip2 and xz do.
+//! Compresses with gzip, zstd, bzip2 and xz.
 
 use std::io::Write as _;
 
@@ -6,7 +6,7 @@ use bzip2::write::BzEncoder;
 use flate2::write::GzEncoder;
 use liblzma::write::XzEncoder;
 
-/// A way of packing.
+/// A compression format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Compression {
     Gzip,
@@ -18,7 +18,7 @@ pub(crate) enum Compression {
 pub(crate) const COMPRESSIONS: [Compression; 4] = [Compression::Gzip, Compression::Zstd, Compression::Bzip2, Compression::Xz];
 
 impl Compression {
-    /// What a sentence calls it.
+    /// Its name in messages.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Gzip => "gzip",
@@ -28,7 +28,7 @@ impl Compression {
         }
     }
 
-    /// The ending of a file's name.
+    /// Its file extension.
     pub(crate) fn ending(self) -> &'static str {
         match self {
             Self::Gzip => "gz",
@@ -49,9 +49,9 @@ impl Compression {
             Self::Zstd => {
                 let mut context = zstd_safe::CCtx::create();
                 context.set_parameter(zstd_safe::CParameter::ChecksumFlag(true)).unwrap();
-                let mut packed = Vec::with_capacity(zstd_safe::compress_bound(text.len()));
-                context.compress2(&mut packed, text).unwrap();
-                packed
+                let mut compressed = Vec::with_capacity(zstd_safe::compress_bound(text.len()));
+                context.compress2(&mut compressed, text).unwrap();
+                compressed
             }
             Self::Bzip2 => {
                 let mut encoder = BzEncoder::new(Vec::new(), bzip2::Compression::fast());

@@ -1,7 +1,7 @@
-//! What may stand in a log that no log writer should have written, and what they write that looks wrong.
+//! Log content that no server should write, and valid content that looks wrong.
 //!
-//! Every line is accounted for, a log without one line that parses never ends with 0, and no content costs memory.
-//! Half a line at a checkpoint (B3) belongs to runs that keep a state.
+//! Every line is accounted for, a log without any line that parses never exits with 0, and no content needs much memory.
+//! Partial lines at checkpoints (B3) are tested with runs that keep a state.
 
 use std::fs::File;
 use std::io::Write as _;
@@ -29,7 +29,7 @@ fn scan(content: impl AsRef<[u8]>) -> (Run, Value) {
     harness.json(["access.log"])
 }
 
-/// The hits in a log with this content, which can be read.
+/// The hits in a readable log with this content.
 fn hits(content: impl AsRef<[u8]>) -> Vec<Value> {
     let harness = Harness::new();
     harness.file("access.log", content);
@@ -53,8 +53,8 @@ fn a_last_line_without_its_newline_counts() {
     assert_eq!(hits(&text).last().unwrap()["line"], 21);
 }
 
-/// Writes `count` bytes of the same letter.
-fn pour(file: &mut File, count: usize) {
+/// Writes `count` bytes of one letter.
+fn write_bytes(file: &mut File, count: usize) {
     const STEP: usize = 1 << 20;
     let block = vec![b'A'; STEP];
     for at in (0..count).step_by(STEP) {
@@ -62,14 +62,14 @@ fn pour(file: &mut File, count: usize) {
     }
 }
 
-/// B4. However the file is read, a line that is too long is counted and not held.
+/// B4. With every way of reading, a line that is too long is counted and not kept.
 #[test]
 fn a_line_of_100_megabytes_needs_little_memory() {
     let harness = Harness::new();
     let path = harness.path("access.log");
     let mut file = File::create(&path).unwrap();
     file.write_all(log(100).as_bytes()).unwrap();
-    pour(&mut file, 100_000_000);
+    write_bytes(&mut file, 100_000_000);
     file.write_all(b"\n").unwrap();
     file.write_all(log(100).as_bytes()).unwrap();
     for mmap in ["always", "never"] {
@@ -84,14 +84,14 @@ fn a_line_of_100_megabytes_needs_little_memory() {
 #[test]
 fn a_gigabyte_without_a_newline_needs_little_memory() {
     let harness = Harness::new();
-    pour(&mut File::create(harness.path("access.log")).unwrap(), 1 << 30);
+    write_bytes(&mut File::create(harness.path("access.log")).unwrap(), 1 << 30);
     for mmap in ["always", "never"] {
         let run = bounded(&mut harness.command(["scan", "-f", "json", "--mmap", mmap, "access.log"]));
         assert_eq!((run.code, sums(&run.json())), (3, [1, 0, 0, 1, 0]), "{}", run.stderr);
     }
 }
 
-/// B6. nginx takes requests and headers of 8 KiB each as it comes.
+/// B6. By default nginx accepts requests and headers of 8 KiB each.
 #[test]
 fn lines_of_14_kilobytes_are_parsed() {
     let request = format!("GET /.git/{} HTTP/1.1", "x".repeat(7000));
@@ -100,7 +100,7 @@ fn lines_of_14_kilobytes_are_parsed() {
     assert_eq!(hits(&text)[0]["user_agent"].as_str().unwrap().len(), 7000);
 }
 
-/// B7. The lines around NULs count, and that there were any is said.
+/// B7. The lines around NUL bytes count, and NUL bytes are reported.
 #[test]
 fn nul_bytes_between_lines_are_reported_and_no_line_is_lost() {
     let nuls = "\0".repeat(100_000);
@@ -113,7 +113,7 @@ fn nul_bytes_between_lines_are_reported_and_no_line_is_lost() {
     }
 }
 
-/// B7. The half line before the NULs and the line behind them make one that parses.
+/// B7. The partial line before the NUL bytes and the line after them form one that parses.
 #[test]
 fn nul_bytes_inside_a_line_are_reported() {
     let torn = probe().replace("config", &("con".to_owned() + &"\0".repeat(4096) + "fig"));
@@ -122,7 +122,7 @@ fn nul_bytes_inside_a_line_are_reported() {
     assert!(run.stderr.contains("4096 NUL bytes"), "{}", run.stderr);
 }
 
-/// B8. What `copytruncate` makes of the log of a writer that goes on at its old offset.
+/// B8. The result of `copytruncate` if the writer continues at its old offset.
 #[test]
 fn a_hole_before_the_first_line_is_skipped() {
     for (real, mmap) in [(true, "always"), (true, "never"), (false, "always"), (false, "never")] {
@@ -156,7 +156,7 @@ fn a_hole_of_100_gigabytes_is_not_read() {
     }
 }
 
-/// B10. Bytes that are no UTF-8 are matched as bytes and told as escapes.
+/// B10. Invalid UTF-8 is matched as bytes and printed with escapes.
 #[test]
 fn invalid_utf_8_is_printed_losslessly() {
     let mut text = Vec::new();
@@ -218,8 +218,8 @@ fn a_lone_carriage_return_does_not_end_a_line() {
     assert_eq!((hits.len(), &hits[0]["target"]), (1, &Value::from(r"/.git/a\x0db")));
 }
 
-/// B15. nginx writes `\x22`, its JSON escape and Apache `\"`; with `escape=none` a quote is bare, and what stands to the
-/// left of the client's own words still holds.
+/// B15. nginx writes `\x22`, its JSON escape and Apache write `\"`. With `escape=none` a quote is not escaped, and the
+/// fields to the left of the client's text still parse.
 #[test]
 fn quotes_within_fields_do_not_shift_fields() {
     for quote in [r"\x22", r#"\""#] {
@@ -236,7 +236,7 @@ fn quotes_within_fields_do_not_shift_fields() {
     }
 }
 
-/// B16. A writer that lets newlines through writes lines of the attacker's: they cannot be told apart.
+/// B16. If a server logs newlines of the client, the forged lines cannot be recognised.
 #[test]
 fn a_forged_line_counts_as_a_line() {
     let forged = line("192.0.2.1", "GET /x HTTP/1.1", 200).replace("Mozilla/5.0", &format!("x\n{}", probe().trim_end()));
@@ -253,7 +253,7 @@ fn a_tls_hello_is_a_request_without_a_method() {
     assert_eq!(hits[0]["classes"], serde_json::json!(["non-http"]));
 }
 
-/// B18. What nginx and Apache write of requests that never became one.
+/// B18. What nginx and Apache log for invalid requests.
 #[test]
 fn malformed_requests_are_parsed() {
     for (request, status) in [("", 400), ("", 499), ("-", 408), ("GET", 400), ("GET /", 400), (" ", 400), ("GET  HTTP/1.1", 400)] {
@@ -264,8 +264,8 @@ fn malformed_requests_are_parsed() {
     assert_eq!((hit["target"].as_str(), hit["protocol"].as_str()), (Some("/.git/config"), None));
 }
 
-/// B19. A full disk cut the first record short, and the second went on right behind it. Where the cut went through the
-/// address, there is none that could be blamed.
+/// B19. A full disk truncated the first line, and the second follows directly. If the address is truncated, there is no
+/// client.
 #[test]
 fn a_line_merged_with_half_another_is_matched_without_a_wrong_client() {
     for half in ["1", "192.0.", "198.51.100.7", "pppp"] {
@@ -282,7 +282,7 @@ fn a_line_merged_with_half_another_is_matched_without_a_wrong_client() {
 const NGINX_ERROR: &str = "2026/11/02 08:01:00 [error] 12#12: *1 open() \"/srv/.git/config\" failed (2: No such file or directory), client: 192.0.2.1, server: _, request: \"GET /.git/config HTTP/1.1\", host: \"example.org\"\n";
 const APACHE_ERROR: &str = "[Mon Nov 02 08:01:00.123456 2026] [core:error] [pid 12:tid 1] [client 192.0.2.1:555] AH00126: Invalid URI in request GET /.git/config HTTP/1.1\n";
 
-/// B20. Named, a log of another kind is a fault that is explained.
+/// B20. A log of another kind that is given by its path is reported as an error.
 #[test]
 fn other_logs_are_never_scanned_silently() {
     let json = "{\"time\":\"2026-11-02T08:01:00Z\",\"level\":\"error\",\"message\":\"no route to host\"}\n";
@@ -301,7 +301,7 @@ fn other_logs_are_never_scanned_silently() {
     }
 }
 
-/// B20. Found in a folder beside an access log, an error log is passed over; its lines are nobody's.
+/// B20. In a folder with an access log, an error log is skipped and its lines are not counted.
 #[test]
 fn an_error_log_in_a_folder_is_skipped() {
     for error in [NGINX_ERROR, APACHE_ERROR] {
@@ -315,7 +315,7 @@ fn an_error_log_in_a_folder_is_skipped() {
     }
 }
 
-/// B21. Any time that can be written is read, none is needed, and no order is.
+/// B21. Any valid time is read; lines without times and lines out of order are accepted.
 #[test]
 fn invalid_times_lose_no_line() {
     let times = [
@@ -340,7 +340,7 @@ fn invalid_times_lose_no_line() {
     assert_eq!(hits(&text).len(), times.len());
 }
 
-/// B22. A number that cannot be is none, and the line is looked at all the same.
+/// B22. An invalid number is null, and the line is matched.
 #[test]
 fn invalid_numbers_are_null() {
     let max = u64::MAX.to_string();
@@ -365,7 +365,7 @@ fn invalid_numbers_are_null() {
     assert_eq!(sums(&report), [3, 3, 0, 0, 3]);
 }
 
-/// B23. Disguises are seen through as deep as anyone decodes, and no deeper than is bounded.
+/// B23. Nested encodings are decoded as deep as servers decode them, up to a limit.
 #[test]
 fn encoded_paths_are_decoded() {
     for target in [

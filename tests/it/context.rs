@@ -1,4 +1,4 @@
-//! What only the whole log shows: apps that a site runs, clients that are probers, and what an allow list leaves out.
+//! What needs the whole log: apps that a site runs, clients that are probers, and allow lists.
 
 use serde_json::Value;
 
@@ -85,7 +85,7 @@ fn normal_pages_of_an_app_are_not_reported_on_its_site() {
     assert_eq!(hits(&info), 2);
     let severities: Vec<_> = info["rules"].as_array().unwrap().iter().map(|row| (&row["rule"], &row["severity"])).collect();
     assert_eq!(severities, [(&"own/key".into(), &"high".into()), (&"own/shop-login".into(), &"info".into())]);
-    // The client asked for four things, and one of them is no news.
+    // The client made four requests, and one of them is a normal page.
     assert_eq!(seen["clients"][0]["requests"], 2);
     assert_eq!(seen["clients"][0]["other_requests"], 0);
 }
@@ -241,7 +241,7 @@ fn threads_and_maps_do_not_change_the_report() {
     for format in ["json", "ndjson", "csv", "table"] {
         let of = |args: &[&str]| {
             let text = scan(&harness, &log, &[&["-f", format], args].concat()).text();
-            // The last line of a table tells the time it took.
+            // The last line of a table shows the elapsed time.
             text.lines().filter(|line| !line.starts_with("40,000 lines: ")).map(str::to_owned).collect::<Vec<_>>()
         };
         let expected = of(&["-j1", "--mmap", "never"]);
@@ -268,7 +268,7 @@ fn a_rule_with_an_unknown_app_is_reported() {
 #[test]
 fn lines_without_a_client_are_not_grouped_as_one() {
     let probes = |client: &str| ["/key-1.pem", "/key-2.pem", "/key-3.pem", "/a.page"].map(|path| get(client, path, 404)).concat();
-    // Which of the two is the client is unknown, so somebody else may have asked for the page.
+    // It is unknown which of the two is the client, so another client may have requested the page.
     for (client, hits) in [("192.0.2.1", 4), ("192.0.2.1 198.51.100.7", 3), ("-", 3)] {
         let harness = Harness::new();
         let run = scan(&harness, &probes(client), &["-f", "json"]);

@@ -1,9 +1,9 @@
-//! Requests of our own making with labels, as `tests/cases/detection/*.tsv` holds them: how many of the attacks are found,
-//! class by class and disguise by disguise, and which ordinary requests are flagged.
+//! Labelled requests of our own, in `tests/cases/detection/*.tsv`: how many attacks are detected, by class and by encoding,
+//! and which normal requests are flagged.
 //!
-//! A file a class; `ordinary.tsv` holds what looks bad and is not. A line is the trick it is written with, the request as
-//! logged, and where they matter `status=`, `referer=` and `agent=`, with a tab between. Everyone asks once, each from an
-//! address of his own: nothing is found for the company it comes in. The table is printed whatever becomes of it.
+//! There is one file per class; `ordinary.tsv` has requests that look bad but are not. A line has the trick, the request as
+//! logged, and optionally `status=`, `referer=` and `agent=`, separated by tabs. Each request comes from its own address, so
+//! that nothing is detected because of other requests. The table is always printed.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -13,7 +13,7 @@ use std::path::Path;
 
 use crate::harness::Harness;
 
-/// At least so many percent of the attacks of a class are found. What is not named here: [`OTHERS`].
+/// The least percentage of attacks of a class that must be detected. Classes not listed here: [`OTHERS`].
 const GOALS: [(&str, f64); 15] = [
     ("config-exposure", 98.0),
     ("vcs-exposure", 98.0),
@@ -32,11 +32,11 @@ const GOALS: [(&str, f64); 15] = [
     ("webshell", 88.0),
 ];
 const OTHERS: f64 = 90.0;
-/// Of all attacks, and of those in each disguise.
+/// Of all attacks, and of those with each trick.
 const OVERALL: f64 = 92.0;
 
-/// The tricks an attack may be written with: `plain` is none, `raw` is a request that is no HTTP, as the server wrote it
-/// down; `nginx`, `apache` and `json` are the escapes of the log writer.
+/// The tricks an attack may be written with: `plain` is none; `raw` is a request that is not HTTP, as the server logs it;
+/// `nginx`, `apache` and `json` are the escapes of the log writer.
 pub(crate) const TRICKS: [&str; 28] = [
     "plain",
     "raw",
@@ -74,7 +74,7 @@ const ORDINARY: &str = "ordinary";
 pub(crate) struct Labelled {
     class: String,
     trick: String,
-    /// As the file has it, without the trick.
+    /// As in the file, without the trick.
     text: String,
     pub(crate) request: String,
     status: String,
@@ -115,7 +115,7 @@ impl Labelled {
     }
 }
 
-/// All labelled requests: the attacks, and the ordinary ones.
+/// All labelled requests: the attacks and the normal ones.
 pub(crate) fn labelled() -> (Vec<Labelled>, Vec<Labelled>) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases/detection");
     let mut paths: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
@@ -128,7 +128,7 @@ pub(crate) fn labelled() -> (Vec<Labelled>, Vec<Labelled>) {
     paths.iter().flat_map(|path| of_file(path)).partition(|labelled| labelled.class != ORDINARY)
 }
 
-/// The rules that each request matches, in one log.
+/// The rules that match each request, all in one log.
 fn rules_of(requests: &[Labelled]) -> Vec<Option<String>> {
     let harness = Harness::new();
     let text: String = requests.iter().zip(1..).map(|(labelled, number)| labelled.log_line(number)).collect();
@@ -173,7 +173,7 @@ fn shares<'a>(attacks: &'a [Labelled], rules: &[Option<String>], label: impl Fn(
     shares
 }
 
-/// A row of the table for each share and the names of those below their goal.
+/// A row of the table for each share, and the names of those that miss their goal.
 fn rows(set: &str, shares: &BTreeMap<&str, Share>, goal: impl Fn(&str) -> f64, table: &mut String) -> Vec<String> {
     let mut missed = Vec::new();
     for (name, share) in shares {
@@ -208,7 +208,7 @@ fn attacks_are_detected_and_normal_requests_are_not() {
     let goal_of = |class: &str| GOALS.iter().find(|(name, _)| *name == class).map_or(OTHERS, |(_, goal)| *goal);
     let classes = rows("class", &shares(&attacks, &found, |attack| &attack.class), goal_of, &mut table);
     let tricks = rows("disguise", &shares(&attacks, &found, |attack| &attack.trick), |_| OVERALL, &mut table);
-    // Past the test harness, which keeps quiet about what passes.
+    // Written directly, because the test harness hides the output of tests that pass.
     let _ = std::io::stderr().write_all(table.as_bytes());
 
     let missed = lines(attacks.iter().zip(&found).filter(|(_, rules)| rules.is_none()));

@@ -1,7 +1,7 @@
-//! Disguises, in each field that a log shows: undone, or known to a rule where there is nothing to undo.
+//! Encodings in each field of a log: decoded, or matched by a rule if there is nothing to decode.
 //!
-//! `tests/cases/evasions.tsv` has a line for each trick and field at least: the class of a rule that must see through it,
-//! and a request in which nothing else stands that a rule could find; or `-` and why the trick does not apply there.
+//! `tests/cases/evasions.tsv` has at least one line for each trick and field: the class of a rule that must match, and a
+//! request without anything else that matches; or `-` and why the trick does not apply.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -12,8 +12,8 @@ use crate::harness::Harness;
 
 const FIELDS: [&str; 4] = ["path", "query", "referer", "agent"];
 
-/// Whether the disguise stands in the field it is said to stand in, and nowhere else.
-fn stands_in(field: &str, request: &Labelled) -> bool {
+/// Whether the encoded text is in the stated field, and nowhere else.
+fn is_in_field(field: &str, request: &Labelled) -> bool {
     let place = match (&*request.referer, request.agent.contains("Firefox")) {
         ("-", true) if request.request.contains('?') => "query",
         ("-", true) => "path",
@@ -37,7 +37,7 @@ fn every_encoding_is_decoded_in_every_field() {
             continue;
         }
         let request = Labelled::of_line(class, &format!("{trick}\t{rest}"));
-        assert!(stands_in(field, &request), "not in the {field}: {line}");
+        assert!(is_in_field(field, &request), "not in the {field}: {line}");
         requests.push((line, class, request));
     }
     let wanted: BTreeSet<_> = TRICKS[1..].iter().flat_map(|trick| FIELDS.map(|field| (*trick, field))).collect();

@@ -1,4 +1,4 @@
-//! `probewatch explain`: what it takes a text for, what it says of it, and that it never says another thing than a scan.
+//! `probewatch explain`: how it reads its argument, what it prints, and that it agrees with a scan.
 
 use std::fs;
 use std::path::Path;
@@ -109,7 +109,7 @@ fn every_reason_has_a_text() {
     let referred = combined("GET /panel HTTP/1.1", 404, "http://x.example.org/", "x");
     let bot = combined("GET / HTTP/1.1", 404, "-", "evilbot/1");
     let refused = combined("POST /old-panel HTTP/1.1", 200, "-", "x");
-    for (text, said) in [
+    for (text, explain_text) in [
         ("GET /?q=union+of+two", "the regex matches nothing in the query: union\\s+select"),
         (&refused, "status is 200, not 404 or 410"),
         ("GET /old-panel", "method is GET, not POST or PUT"),
@@ -125,7 +125,7 @@ fn every_reason_has_a_text() {
     ] {
         let run = explain(&harness, "200", &[text]);
         assert_eq!(run.code, 0, "{}", run.stderr);
-        assert!(run.text().contains(said), "{said}: {}", run.text());
+        assert!(run.text().contains(explain_text), "{explain_text}: {}", run.text());
     }
 }
 
@@ -172,16 +172,16 @@ fn line_numbers_agree_with_those_of_a_scan() {
     log.extend(line("192.0.2.2", "GET /.env HTTP/1.1", 404).into_bytes());
     log.extend(b"GET /.env\n");
     harness.file("plain.log", &log);
-    harness.file("packed.log", gzip(&log));
-    for name in ["plain.log", "packed.log"] {
+    harness.file("compressed.log", gzip(&log));
+    for name in ["plain.log", "compressed.log"] {
         let scan = harness.run(["scan", "--no-builtin", "--rules", "my.toml", "-f", "ndjson", name]).objects();
         let line = scan[0]["line"].as_u64().unwrap();
         assert_eq!((line, scan[0]["client"].as_str()), (4, Some("192.0.2.2")));
-        let told = explain(&harness, "80", &["-f", "json", &format!("{name}:{line}")]).objects();
-        assert_eq!((told[0]["line"].as_u64(), told[0]["client"].as_str(), told.len()), (Some(4), Some("192.0.2.2"), 1));
+        let objects = explain(&harness, "80", &["-f", "json", &format!("{name}:{line}")]).objects();
+        assert_eq!((objects[0]["line"].as_u64(), objects[0]["client"].as_str(), objects.len()), (Some(4), Some("192.0.2.2"), 1));
         let text = explain(&harness, "80", &[&format!("{name}:4")]).text();
         assert!(text.contains(&format!("{name}:4. A line of the format combined.")), "{text}");
-        // In a file it is what a scan takes it for.
+        // In a file it is read as in a scan.
         let text = explain(&harness, "80", &[&format!("{name}:5")]).text();
         assert!(text.contains("This line has no known format"), "{text}");
         let run = explain(&harness, "80", &[&format!("{name}:6")]);
@@ -209,9 +209,9 @@ fn a_file_name_is_not_read_as_a_line() {
 #[test]
 fn unreadable_input_is_reported() {
     let harness = harness();
-    harness.file("packed.zip", b"PK\x03\x04 and so on");
-    let run = explain(&harness, "80", &["packed.zip:1"]);
-    assert!(run.code == 3 && run.stderr.contains("packed.zip: is compressed with zip"), "{}", run.stderr);
+    harness.file("compressed.zip", b"PK\x03\x04 and so on");
+    let run = explain(&harness, "80", &["compressed.zip:1"]);
+    assert!(run.code == 3 && run.stderr.contains("compressed.zip: is compressed with zip"), "{}", run.stderr);
     let whole = gzip(line("192.0.2.1", "GET /.env HTTP/1.1", 200).repeat(500).as_bytes());
     harness.file("cut.gz", &whole[..whole.len() / 2]);
     let run = explain(&harness, "80", &["cut.gz:499"]);
@@ -221,14 +221,14 @@ fn unreadable_input_is_reported() {
     assert_eq!(harness.run(["explain"]).code, 2);
 }
 
-/// The front page shows a part of a real explanation: every line of its block is printed, in this order.
+/// The README shows part of a real explanation: every line of its block is printed, in this order.
 #[test]
 fn the_readme_shows_an_explanation() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let page = fs::read_to_string(root.join("README.md")).unwrap();
-    let (_, behind) = page.split_once("probewatch explain samples/").unwrap();
-    let place = format!("samples/{}", behind.lines().next().unwrap());
-    let shown = behind.split("```text\n").nth(1).unwrap().split("```").next().unwrap();
+    let (_, rest) = page.split_once("probewatch explain samples/").unwrap();
+    let place = format!("samples/{}", rest.lines().next().unwrap());
+    let shown = rest.split("```text\n").nth(1).unwrap().split("```").next().unwrap();
     let run = finish(Harness::new().command(["explain", &place]).current_dir(root).env("COLUMNS", "100"));
     let text = run.text();
     let mut lines = text.lines();
@@ -237,7 +237,7 @@ fn the_readme_shows_an_explanation() {
     }
 }
 
-/// The rules of each line that explanations of these lines report.
+/// The rules that explanations report for each line.
 fn explained(objects: &[Value]) -> Vec<(u64, Vec<String>)> {
     let rules = |object: &Value| {
         let matches = object["matches"].as_array().unwrap().iter();
@@ -251,7 +251,7 @@ fn explained(objects: &[Value]) -> Vec<(u64, Vec<String>)> {
 fn explanations_and_scans_agree_line_by_line() {
     let harness = Harness::new();
     let samples = Path::new(env!("CARGO_MANIFEST_DIR")).join("samples");
-    // Not the site that says 200 to everything: what a scan makes of that depends on other lines.
+    // Without sites that answer 200 to everything: their grades depend on other lines.
     for name in ["answered.log", "disguised.log", "mixed.log", "outcomes.log", "quiet.log", "rotated.log.1.gz"] {
         let bytes = fs::read(samples.join(name)).unwrap();
         harness.file(name, &bytes);
@@ -265,7 +265,7 @@ fn explanations_and_scans_agree_line_by_line() {
     }
 }
 
-/// A request with a size.
+/// A request with a response size.
 fn sized(client: &str, request: &str, status: u16, bytes: u32) -> String {
     format!("{client} - - [02/Nov/2026:08:01:00 +0000] \"{request} HTTP/1.1\" {status} {bytes} \"-\" \"curl/8\"\n")
 }
@@ -284,8 +284,8 @@ fn anything() -> String {
 fn answers_are_graded_with_the_whole_log() {
     let harness = Harness::new();
     harness.file("access.log", anything());
-    harness.file("packed.log.gz", gzip(anything().as_bytes()));
-    for log in ["access.log", "packed.log.gz"] {
+    harness.file("compressed.log.gz", gzip(anything().as_bytes()));
+    for log in ["access.log", "compressed.log.gz"] {
         let run = finish(harness.command(["explain", &format!("{log}:1")]).env("COLUMNS", "100"));
         assert_eq!((run.code, run.stderr.as_str()), (0, ""));
         let section = format!(
@@ -296,13 +296,13 @@ fn answers_are_graded_with_the_whole_log() {
              same size  /id_rsa (612 bytes), /backup.sql (612 bytes), /.git/config (612 bytes)\n\n"
         );
         assert!(run.text().contains(&section), "{}", run.text());
-        // A soft 404 raises nothing.
+        // A soft 404 does not raise the severity.
         assert!(run.text().contains("1 rule matches: dotfiles/env, high."), "{}", run.text());
     }
     let text = harness.run(["explain", "access.log:9"]).text();
     assert!(text.contains("grade      distinct: unlike what the site answers to anything"), "{text}");
     assert!(!text.contains("same size"), "{text}");
-    // What was not answered, and what exposes nothing, has no grade.
+    // Requests that were not answered, or expose nothing, have no grade.
     for line in ["access.log:10", "GET /.env"] {
         assert!(!harness.run(["explain", line]).text().contains("ANSWER"), "{line}");
     }
@@ -336,7 +336,7 @@ fn a_pasted_line_is_graded_with_the_given_log() {
     assert!(unknown["grade"].is_null() && unknown["why"].as_str().unwrap().contains("--in LOG"), "{unknown}");
     let text = harness.run(["explain", post.trim_end()]).text();
     assert!(text.contains("The grade of the answer depends on the whole log; --in LOG names it."), "{text}");
-    // What is not answered has none.
+    // Requests that were not answered have none.
     assert!(answer(&sized("192.0.2.9", "GET /.env", 404, 9), &["--in", "access.log"]).is_null());
     let only = harness.run(["explain", "--rule", "dotfiles/env", "--in", "access.log", post.trim_end()]).text();
     assert!(only.contains("dotfiles/env matches.") && only.contains("700 bytes; GET of the path was refused"), "{only}");
@@ -356,7 +356,7 @@ fn a_log_that_cannot_be_used_is_refused() {
     assert!(run.code == 2 && run.stderr.contains("cannot both be standard input"), "{}", run.stderr);
     let run = harness.run_with_stdin(["explain", "--in", "-", env], anything().as_bytes());
     assert!(run.code == 0 && run.text().contains("grade      soft 404"), "{}", run.text());
-    // A damaged log is graded by as far as it can be read.
+    // Answers of a damaged log are graded with what can be read.
     let whole = gzip(anything().repeat(500).as_bytes());
     harness.file("cut.gz", &whole[..whole.len() / 2]);
     let run = harness.run(["explain", "--in", "cut.gz", env]);
@@ -378,10 +378,10 @@ fn grades_of_explanations_and_scans_agree() {
             assert_eq!(line["answer"]["grade"], hit["answer"], "{name}:{}", hit["line"]);
             graded += usize::from(!hit["answer"].is_null());
         }
-        // A line of the file is graded by its file.
+        // A line of a file is graded with that file.
         if let Some(hit) = scan.iter().find(|hit| !hit["answer"].is_null()) {
-            let told = harness.run(["explain", "-f", "json", &format!("{name}:{}", hit["line"])]).objects();
-            assert_eq!(told[0]["answer"]["grade"], hit["answer"], "{name}:{}", hit["line"]);
+            let objects = harness.run(["explain", "-f", "json", &format!("{name}:{}", hit["line"])]).objects();
+            assert_eq!(objects[0]["answer"]["grade"], hit["answer"], "{name}:{}", hit["line"]);
         }
     }
     assert!(graded > 10, "{graded}");
@@ -395,7 +395,7 @@ fn secrets_and_control_bytes_are_not_printed() {
     for args in [&[&*text][..], &["-f", "json", &text], &["--rule", "mine/union", &text]] {
         let run = explain(&harness, "80", args);
         assert_eq!(run.code, 0, "{}", run.stderr);
-        // That there is no control byte is checked of every run.
+        // Every run is checked for control bytes.
         assert!(!run.text().contains("hunter2") && !run.text().contains("yet"), "{}", run.text());
         assert!(run.text().contains("***"), "{}", run.text());
     }
@@ -421,14 +421,14 @@ fn colour_is_used_on_request_and_changes_no_text() {
 #[test]
 fn conditions_beyond_the_line_are_mentioned() {
     let harness = Harness::new();
-    let said = |args: &[&str]| harness.run(["explain"].iter().chain(args)).text();
+    let explain_text = |args: &[&str]| harness.run(["explain"].iter().chain(args)).text();
     let login = r#"192.0.2.1 - - [02/Nov/2026:08:01:00 +0000] "GET /wp-login.php HTTP/1.1" 403 5 "-" "-""#;
-    assert!(said(&[login]).contains("wordpress/login-refused") && !said(&[login]).contains("suppressed"));
-    assert!(said(&["--app", "wordpress", login]).contains("suppressed by app wordpress (--app)"));
+    assert!(explain_text(&[login]).contains("wordpress/login-refused") && !explain_text(&[login]).contains("suppressed"));
+    assert!(explain_text(&["--app", "wordpress", login]).contains("suppressed by app wordpress (--app)"));
     let script = r#"192.0.2.1 - - [02/Nov/2026:08:01:00 +0000] "GET /some-page.php HTTP/1.1" 404 5 "-" "-""#;
-    assert!(said(&[script]).contains("also requested 5 distinct paths that rules of"), "{}", said(&[script]));
-    let quoted = said(&["GET /?id=1+un/**/ion+sel/**/ect+1,2"]);
+    assert!(explain_text(&[script]).contains("also requested 5 distinct paths that rules of"), "{}", explain_text(&[script]));
+    let quoted = explain_text(&["GET /?id=1+un/**/ion+sel/**/ect+1,2"]);
     assert!(quoted.contains("the target decoded another way, comments within words as nothing: /?id=1+union+select+1,2"), "{quoted}");
-    let object: Value = serde_json::from_str(&said(&["-f", "json", "GET /?id=1+un/**/ion+sel/**/ect+1,2"])).unwrap();
+    let object: Value = serde_json::from_str(&explain_text(&["-f", "json", "GET /?id=1+un/**/ion+sel/**/ect+1,2"])).unwrap();
     assert_eq!(object["matches"][0]["read_again"]["field"], "target");
 }

@@ -12,7 +12,7 @@ use std::process::{Command, Stdio};
 use rustix::fs::{CWD, FileType, mknodat};
 use serde_json::Value;
 
-use crate::harness::{EXE, Harness, Run, finish, has, line, log, skip};
+use crate::harness::{EXE, Harness, Run, finish, is_installed, line, log, skip};
 
 fn probe(client: &str) -> String {
     line(client, "GET /.git/config HTTP/1.1", 404)
@@ -144,8 +144,8 @@ fn an_unreadable_file_does_not_stop_the_others() {
     let mut command = harness.command(args);
     if rustix::process::geteuid().is_root() {
         fs::set_permissions(harness.path(""), Permissions::from_mode(0o755)).unwrap();
-        let may =
-            has("setpriv") && Command::new(WHO[0]).args(&WHO[1..]).args([EXE, "--version"]).output().is_ok_and(|o| o.status.success());
+        let may = is_installed("setpriv")
+            && Command::new(WHO[0]).args(&WHO[1..]).args([EXE, "--version"]).output().is_ok_and(|o| o.status.success());
         if !may {
             return skip("d7", "root may read anything, and there is no setpriv, or no other user may run the command");
         }
@@ -216,7 +216,7 @@ fn ten_thousand_files_need_few_descriptors() {
     for n in 0..10_000 {
         harness.file(format!("logs/{n:05}.log"), probe("192.0.2.1"));
     }
-    if !has("prlimit") {
+    if !is_installed("prlimit") {
         return skip("d10", "there is no prlimit");
     }
     for mmap in ["always", "never"] {

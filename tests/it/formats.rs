@@ -1,4 +1,4 @@
-//! The same requests in every format that is known by name are the same hits, and how a log is read changes nothing in them.
+//! The same requests in every known format have the same hits, and how a log is read does not change them.
 
 use std::fs;
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::harness::{Harness, line, sized};
 use crate::invariants::gzip;
 
-/// A request, as every format is to tell it.
+/// A request, written in every format.
 struct Request {
     second: u32,
     client: &'static str,
@@ -25,7 +25,7 @@ const REQUESTS: [Request; 5] = [
 
 const AGENT: &str = "Mozilla/5.0 (X11)";
 
-/// A log of these requests, by what writes one of them.
+/// A log of these requests; `write` formats one of them.
 fn log(head: &str, write: impl Fn(&Request) -> String) -> String {
     let lines: Vec<String> = REQUESTS.iter().map(|request| write(request) + "\n").collect();
     head.to_owned() + &lines.concat()
@@ -109,8 +109,8 @@ fn logs() -> Vec<(&'static str, String)> {
     ]
 }
 
-/// What a hit says, but for its place and what only some formats know.
-fn told(harness: &Harness, args: &[&str]) -> Vec<Value> {
+/// A hit without its location and without fields that only some formats have.
+fn hits_of_scan(harness: &Harness, args: &[&str]) -> Vec<Value> {
     let run = harness.run(["scan", "-f", "ndjson"].iter().chain(args));
     assert_eq!(run.code, 0, "{}", run.stderr);
     let keys = ["time", "client", "method", "target", "path", "status", "bytes", "outcome", "rules", "severity"];
@@ -123,13 +123,13 @@ fn told(harness: &Harness, args: &[&str]) -> Vec<Value> {
 fn every_format_has_the_same_hits() {
     let harness = Harness::new();
     harness.file("access.log", log("", combined));
-    let expected = told(&harness, &["access.log"]);
+    let expected = hits_of_scan(&harness, &["access.log"]);
     assert_eq!(expected.len(), 4);
     for (name, text) in logs() {
         harness.file("other.log", &text);
-        let hits = told(&harness, &["other.log"]);
+        let hits = hits_of_scan(&harness, &["other.log"]);
         let without_agent = |hits: &[Value]| hits.iter().map(|hit| hit.as_array().unwrap()[..10].to_vec()).collect::<Vec<_>>();
-        // HAProxy logs no agent by itself.
+        // HAProxy logs no user agent by default.
         assert_eq!(without_agent(&hits), without_agent(&expected), "{name}: {text}");
         assert!(name == "haproxy_http" || hits == expected, "{name}: {hits:?}");
         let (run, report) = harness.json(["other.log"]);
@@ -152,13 +152,13 @@ fn hits_have_the_line_and_offset_of_the_log() {
     }
 }
 
-/// A log in all formats, large enough to be read in parts; a W3C extended one where it is to be one.
+/// A log in all formats, large enough to be read in several chunks; a W3C extended one on request.
 fn mixed(is_w3c: bool) -> String {
     let logs = logs();
     let mut text = if is_w3c { IIS_HEAD.to_owned() } else { String::new() };
     let mut number = 0_usize;
     while text.len() < 5 << 20 {
-        // Long runs of one format, as a log has them, and a line of another now and then.
+        // Long runs of one format, as in real logs, with a line of another format now and then.
         let (_, part) = &logs[number / 40 % logs.len()];
         text += if number.is_multiple_of(7) { "GET /.git/config and no format\n" } else { "" };
         text += if part.starts_with('#') && !is_w3c { &logs[0].1 } else { part };
@@ -182,7 +182,7 @@ fn threads_and_maps_do_not_change_the_report_of_mixed_formats() {
         let piped = harness.run_with_stdin(["scan", "-f", "json", "-j3", "-"], text.as_bytes()).text();
         assert!(piped.replace("\"-\"", "\"access.log\"") == expected.replace("\"-\"", "\"access.log\""), "piped");
         harness.file("access.log", gzip(text.as_bytes()));
-        assert!(scan(&["-j3", "access.log"]) == expected, "packed");
+        assert!(scan(&["-j3", "access.log"]) == expected, "compressed");
     }
 }
 
@@ -205,7 +205,7 @@ fn directives_of_a_log_are_skipped() {
     assert_eq!((run.code, sums), (0, [9, 5, 0, 4]));
     harness.file("u_ex.log", IIS_HEAD);
     let run = harness.run(["scan", "u_ex.log"]);
-    assert_eq!((run.code, run.stderr.as_str()), (0, ""), "a server that nobody asked yet");
+    assert_eq!((run.code, run.stderr.as_str()), (0, ""), "a server without requests");
 }
 
 #[test]
@@ -218,7 +218,7 @@ fn a_format_string_reads_an_unknown_format() {
     assert!(run.stderr.contains("give its format string to --log-format"), "{}", run.stderr);
     harness.file("access.log", log("", combined));
     let string = "$remote_addr|$msec|$request|$status|$body_bytes_sent|$http_user_agent";
-    assert_eq!(told(&harness, &["--log-format", string, "odd.log"]), told(&harness, &["access.log"]));
+    assert_eq!(hits_of_scan(&harness, &["--log-format", string, "odd.log"]), hits_of_scan(&harness, &["access.log"]));
     let run = harness.run(["scan", "--log-format", "cobmined", "odd.log"]);
     assert_eq!(run.code, 2);
     assert!(run.stderr.contains("no log format is called 'cobmined'; there are combined, "), "{}", run.stderr);
@@ -236,7 +236,7 @@ fn unknown_keys_are_listed() {
     assert!(run.stderr.contains("--field"), "{}", run.stderr);
     harness.file("access.log", log("", combined));
     let fields = "client=a,target=b,status=c,time=d,user_agent=e,bytes=f,method=g";
-    assert_eq!(told(&harness, &["--field", fields, "odd.log"]), told(&harness, &["access.log"]));
+    assert_eq!(hits_of_scan(&harness, &["--field", fields, "odd.log"]), hits_of_scan(&harness, &["access.log"]));
 }
 
 #[test]
@@ -246,8 +246,8 @@ fn the_format_of_a_log_is_printed() {
         harness.file("some.log", &text);
         let run = harness.run(["formats", "-f", "json", "some.log"]);
         assert_eq!(run.code, 0, "{}", run.stderr);
-        let told: Value = serde_json::from_slice(&run.stdout).unwrap();
-        let log = &told["logs"][0];
+        let hits_of_scan: Value = serde_json::from_slice(&run.stdout).unwrap();
+        let log = &hits_of_scan["logs"][0];
         assert_eq!((log["found"][0]["read_as"].as_str(), log["confidence"].as_f64()), (Some(name), Some(1.0)), "{log}");
         let client = log["found"][0]["fields"].as_array().unwrap().iter().find(|field| field["meaning"] == "client");
         assert!(client.is_some_and(|client| client["text"].as_str().unwrap().starts_with("192.0.2.7")) || name == "envoy", "{log}");
@@ -268,14 +268,18 @@ fn a_line_of_another_format_is_explained() {
     let harness = Harness::new();
     harness.file("u_ex.log", log(IIS_HEAD, iis));
     let run = harness.run(["explain", "-f", "json", "u_ex.log:5"]);
-    let told: Value = serde_json::from_slice(&run.stdout).unwrap();
-    assert_eq!((&told["format"], &told["client"], &told["target"]), (&json!("w3c"), &json!("192.0.2.7"), &json!("/.env")), "{told}");
+    let hits_of_scan: Value = serde_json::from_slice(&run.stdout).unwrap();
+    assert_eq!(
+        (&hits_of_scan["format"], &hits_of_scan["client"], &hits_of_scan["target"]),
+        (&json!("w3c"), &json!("192.0.2.7"), &json!("/.env")),
+        "{hits_of_scan}"
+    );
     let run = harness.run(["explain", "-f", "json", &nginx_json(&REQUESTS[0])]);
-    let told: Value = serde_json::from_slice(&run.stdout).unwrap();
-    assert_eq!((&told["format"], &told["client"]), (&json!("json"), &json!("192.0.2.7")), "{told}");
+    let hits_of_scan: Value = serde_json::from_slice(&run.stdout).unwrap();
+    assert_eq!((&hits_of_scan["format"], &hits_of_scan["client"]), (&json!("json"), &json!("192.0.2.7")), "{hits_of_scan}");
 }
 
-/// Reports with formats by name are merged, and those without as before.
+/// Reports with and without named formats are merged.
 #[test]
 fn reports_of_different_formats_merge() {
     let harness = Harness::new();

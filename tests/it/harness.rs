@@ -1,4 +1,4 @@
-//! A temporary folder and the command, and what every run must keep whatever it is given.
+//! A temporary folder with the command, and the checks that apply to every run.
 
 use regex::Regex;
 use std::ffi::{OsStr, OsString};
@@ -13,12 +13,12 @@ use tempfile::TempDir;
 /// The command under test.
 pub(crate) const EXE: &str = env!("CARGO_BIN_EXE_probewatch");
 
-/// A folder to work in, gone when the test ends.
+/// A working folder, removed when the test ends.
 pub(crate) struct Harness {
     folder: TempDir,
 }
 
-/// What a run left.
+/// The result of a run.
 pub(crate) struct Run {
     pub(crate) code: i32,
     pub(crate) stdout: Vec<u8>,
@@ -30,7 +30,7 @@ impl Harness {
         Self { folder: tempfile::tempdir().unwrap() }
     }
 
-    /// In a folder under `parent`, for another file system.
+    /// A folder in `parent`, for another file system.
     pub(crate) fn within(parent: &Path) -> Self {
         Self { folder: tempfile::tempdir_in(parent).unwrap() }
     }
@@ -39,21 +39,21 @@ impl Harness {
         self.folder.path().join(name)
     }
 
-    /// Writes a file and gives its path.
+    /// Writes a file and returns its path.
     pub(crate) fn file(&self, name: impl AsRef<Path>, bytes: impl AsRef<[u8]>) -> PathBuf {
         let path = self.path(name);
         fs::write(&path, bytes).unwrap();
         path
     }
 
-    /// The command, in the folder, with nothing of ours in its environment.
+    /// The command, in the folder, with a clean environment.
     pub(crate) fn command<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> Command {
         let mut command = self.program(EXE);
         command.args(args);
         command
     }
 
-    /// Another program that is to run the command: `prlimit --nofile=64`, say, with the command and its arguments behind.
+    /// A program that runs the command: for example `prlimit --nofile=64`, followed by the command and its arguments.
     pub(crate) fn under<S: AsRef<OsStr>>(&self, program: &[&str], args: impl IntoIterator<Item = S>) -> Command {
         let mut command = self.program(program[0]);
         command.args(&program[1..]).arg(EXE).args(args);
@@ -67,7 +67,7 @@ impl Harness {
         command
     }
 
-    /// Any program, in the folder, with nothing of ours in its environment.
+    /// Any program, in the folder, with a clean environment.
     pub(crate) fn program(&self, name: &str) -> Command {
         let mut command = Command::new(name);
         command.current_dir(self.folder.path()).stdin(Stdio::null());
@@ -82,12 +82,12 @@ impl Harness {
         finish(&mut self.command(args))
     }
 
-    /// Runs with something on standard input.
+    /// Runs with this standard input.
     pub(crate) fn run_with_stdin<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>, stdin: &[u8]) -> Run {
         let mut child = spawn(self.command(args).stdin(Stdio::piped()));
         let mut pipe = child.stdin.take().unwrap();
         std::thread::scope(|scope| {
-            // A reader that leaves early is not this test's business.
+            // The command may stop reading early.
             scope.spawn(move || drop(pipe.write_all(stdin)));
             Run::of(child.wait_with_output().unwrap())
         })
@@ -103,17 +103,17 @@ impl Harness {
     }
 }
 
-/// Runs a command to its end and checks what must always hold.
+/// Runs a command to its end and makes the general checks.
 pub(crate) fn finish(command: &mut Command) -> Run {
     Run::of(command.output().unwrap())
 }
 
-/// Starts a command whose streams are kept for [`wait`].
+/// Starts a command with captured output, for [`wait`].
 pub(crate) fn spawn(command: &mut Command) -> Child {
     command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
 }
 
-/// Waits for a command to end, and checks what must always hold.
+/// Waits for a command to end, and makes the general checks.
 pub(crate) fn wait(child: Child) -> Run {
     Run::of(child.wait_with_output().unwrap())
 }
@@ -147,17 +147,18 @@ impl Run {
     }
 }
 
-/// Whether a program is there.
-pub(crate) fn has(program: &str) -> bool {
+/// Whether a program is installed.
+pub(crate) fn is_installed(program: &str) -> bool {
     Command::new(program).arg("--version").stdin(Stdio::null()).output().is_ok_and(|output| output.status.success())
 }
 
-/// Says that a test, or a part of it, was left out, and why: past the test harness, which keeps quiet about what passes.
+/// Prints that a test or part of it was skipped, and why: written directly, because the test harness hides output of tests
+/// that pass.
 pub(crate) fn skip(what: &str, why: &str) {
     let _ = writeln!(std::io::stderr(), "skipped: {what}: {why}");
 }
 
-/// Every line of every input went somewhere, and no hit is missing in the rows.
+/// Every line of every input is accounted for, and the rows contain all hits.
 pub(crate) fn assert_conserved(report: &Value) {
     for sums in report["inputs"].as_array().unwrap().iter().chain([&report["totals"]]) {
         let of = |name: &str| sums[name].as_u64().unwrap();
@@ -168,7 +169,7 @@ pub(crate) fn assert_conserved(report: &Value) {
     assert_eq!(pairs + rest, report["totals"]["hits"].as_u64().unwrap());
 }
 
-/// No control byte but the newline, no C1, nothing that turns the direction of writing, nothing invisible.
+/// Fails on control characters other than newline, on C1 and bidirectional controls, and on invisible characters.
 pub(crate) fn assert_clean(bytes: &[u8]) {
     let text = std::str::from_utf8(bytes).expect("output is UTF-8");
     let bad = |c: &char| {
@@ -177,7 +178,7 @@ pub(crate) fn assert_clean(bytes: &[u8]) {
     assert_eq!(text.chars().find(bad), None, "{text:?}");
 }
 
-/// A combined line. Each page has a size of its own, as content has: what has one size is taken for one page.
+/// A combined line. Each page has its own size, because equal sizes count as one page.
 pub(crate) fn line(client: &str, request: &str, status: u16) -> String {
     let target = request.split(' ').nth(1).unwrap_or_default();
     let path = target.split('?').next().unwrap_or_default();
@@ -188,13 +189,13 @@ pub(crate) fn line(client: &str, request: &str, status: u16) -> String {
     format!("{client} - - [02/Nov/2026:08:01:00 +0000] \"{request}\" {status} {bytes} \"-\" \"Mozilla/5.0\"\n")
 }
 
-/// The same line with an answer of so many bytes.
+/// The same line with this response size.
 pub(crate) fn sized(line: &str, bytes: u64) -> String {
     let size = Regex::new(r#"(" [0-9]{3} )[0-9]+ "#).unwrap();
     size.replace(line, format!("${{1}}{bytes} ")).into_owned()
 }
 
-/// So many ordinary lines, with a probe in each tenth.
+/// Normal lines, with a probe in every tenth.
 pub(crate) fn log(lines: usize) -> String {
     (0..lines)
         .map(|n| {
@@ -204,7 +205,7 @@ pub(crate) fn log(lines: usize) -> String {
         .collect()
 }
 
-/// Numbers that look random and are the same in every run (xorshift).
+/// A deterministic random number generator (xorshift).
 pub(crate) struct Rng(u64);
 
 impl Rng {
@@ -223,7 +224,8 @@ impl Rng {
         self.next_u64() % bound
     }
 
-    /// A size of content like no other: spread over more decades than files are, so that no page shows for everything.
+    /// A content size unlike any other: spread over more orders of magnitude than files are, so that no page counts as a
+    /// soft 404.
     pub(crate) fn size(&mut self) -> u64 {
         let octave = 1 << (10 + self.below(40));
         octave + self.below(octave)

@@ -1,11 +1,10 @@
-//! Text that acts: on a terminal, in a spreadsheet, in a parser, on the reader's eye. It is shown, and does nothing.
+//! Text that a terminal, a spreadsheet, a parser or the reader's eye would interpret. It is printed as plain text.
 //!
-//! The rig itself refuses raw control and bidirectional characters in whatever a run prints; here stands what is to be
-//! seen instead.
+//! The harness rejects raw control and bidirectional characters in all output; the tests here check what is printed instead.
 
 use serde_json::Value;
 
-use crate::harness::{EXE, Harness, finish, has, log, skip};
+use crate::harness::{EXE, Harness, finish, is_installed, log, skip};
 
 const FORMATS: [&[&str]; 7] = [
     &["scan", "-f", "table", "access.log"],
@@ -23,7 +22,7 @@ fn probe(query: &[u8], referer: &[u8], agent: &[u8]) -> Vec<u8> {
     [head, query, b" HTTP/1.1\" 200 512 \"", referer, b"\" \"", agent, b"\"\n"].concat()
 }
 
-/// A rig with this log as access.log.
+/// A harness with this log as access.log.
 fn harness(log: impl AsRef<[u8]>) -> Harness {
     let harness = Harness::new();
     harness.file("access.log", log);
@@ -38,13 +37,13 @@ fn object(log: impl AsRef<[u8]>) -> Value {
     objects.remove(0)
 }
 
-/// The rows of a CSV, each a list of cells; fails where one has more or fewer than the header.
+/// The rows of a CSV as lists of cells; fails if a row has more or fewer cells than the header.
 fn cells(csv: &str) -> Vec<Vec<String>> {
     let mut reader = csv::ReaderBuilder::new().has_headers(false).from_reader(csv.as_bytes());
     reader.records().map(|row| row.unwrap().iter().map(str::to_owned).collect()).collect()
 }
 
-/// Bytes that act, and how they are shown.
+/// Bytes with an effect, and how they are printed.
 const ACTING: [(&[u8], &str); 12] = [
     (b"\x1b[2J", r"\x1b[2J"),
     (b"\x1b]0;title\x07", r"\x1b]0;title\x07"),
@@ -84,7 +83,7 @@ fn active_text_is_escaped() {
 #[test]
 fn output_on_a_terminal_is_escaped() {
     let harness = harness(ACTING.iter().flat_map(|(bytes, _)| probe(bytes, bytes, bytes)).collect::<Vec<_>>());
-    if !has("script") {
+    if !is_installed("script") {
         return skip("output_on_a_terminal_is_escaped", "there is no script");
     }
     for format in ["table", "csv", "json", "ndjson"] {
@@ -92,7 +91,7 @@ fn output_on_a_terminal_is_escaped() {
         let output = harness.shell(&line).output().unwrap();
         let text = String::from_utf8(output.stdout).expect("a terminal gets UTF-8");
         assert!(text.contains("/.env"), "{text}");
-        // The terminal itself makes a newline a carriage return and a newline.
+        // The terminal adds a carriage return to each newline.
         let acting = text.replace("\r\n", "\n").chars().find(|c| (c.is_control() && *c != '\n') || matches!(c, '\u{200b}' | '\u{202e}'));
         assert_eq!(acting, None, "{format}: {text:?}");
     }
@@ -143,7 +142,7 @@ fn csv_cells_are_not_formulas() {
         let escaped = agent.starts_with('\'') || (agent.starts_with('\\') && !formula.contains(['\t', '\r']));
         assert!(escaped, "{formula:?}: {agent}");
     }
-    // The client is what stands first in the line, whoever wrote it there; so is the target what was asked for.
+    // The client is the first field of the line, whatever its content; the target is the requested one.
     let line = "=1+1 - - [02/Nov/2026:08:01:00 +0000] \"GET =cmd/.env HTTP/1.1\" 404 5 \"-\" \"-\"\n";
     for args in &FORMATS[1..4] {
         for cell in cells(&harness(line).run(*args).text()).concat() {

@@ -1,5 +1,5 @@
-//! Which files are read, in which order, and which are not: rotated families, `--newer-than`, and logs that lie outside
-//! `--since` and `--until` as a whole.
+//! Which files are read, and in which order: rotated logs, `--newer-than`, and logs that are completely outside `--since`
+//! and `--until`.
 
 use std::fs::{self, File};
 use std::os::unix::fs::symlink;
@@ -29,15 +29,14 @@ fn end_of(day: u64) -> SystemTime {
     UNIX_EPOCH + Duration::from_secs(FIRST + day * DAY)
 }
 
-/// A log of four days and what it was rotated to, each written to until the end of its day: the 20th, the 18th, the 10th
-/// and the 5th.
+/// A log and its rotated files, each last written at the end of its day: the 20th, the 18th, the 10th and the 5th.
 fn rotated() -> Harness {
     let harness = Harness::new();
     fs::create_dir(harness.path("logs")).unwrap();
     for (name, day) in [("access.log", 20), ("access.log.1", 18), ("access.log.2.gz", 10), ("access.log.10.gz", 5)] {
         let text = probe(day).repeat(3);
-        let packed = name.ends_with("gz");
-        harness.file(format!("logs/{name}"), if packed { gzip(text.as_bytes()) } else { text.into_bytes() });
+        let compressed = name.ends_with("gz");
+        harness.file(format!("logs/{name}"), if compressed { gzip(text.as_bytes()) } else { text.into_bytes() });
         set_modified(&harness, &format!("logs/{name}"), end_of(day));
     }
     harness
@@ -50,7 +49,7 @@ fn inputs(report: &Value) -> Vec<&str> {
     report["inputs"].as_array().unwrap().iter().map(|input| input["path"].as_str().unwrap()).collect()
 }
 
-/// Which inputs were skipped, and why.
+/// The skipped inputs and the reasons.
 fn skipped(report: &Value) -> Vec<(&str, &str)> {
     let inputs = report["inputs"].as_array().unwrap().iter();
     inputs.filter_map(|input| Some((input["path"].as_str()?.trim_start_matches("logs/"), input["skipped_whole"].as_str()?))).collect()
@@ -127,7 +126,7 @@ fn standard_input_and_pipes_are_never_too_old() {
     assert_eq!(run.json()["totals"]["lines"], 1);
 }
 
-/// The rows of a report: what was found, whatever was read for it.
+/// The rows of a report, without its inputs.
 fn rows(report: &Value) -> Vec<&Value> {
     ["pairs", "clients", "paths", "rules", "answered"].iter().map(|rows| &report[rows]).collect()
 }
@@ -138,7 +137,7 @@ fn logs_outside_the_time_range_are_skipped_without_losing_hits() {
     const AFTER: &str = "after_until";
     let (harness, copied) = (rotated(), rotated());
     for name in ["access.log", "access.log.1", "access.log.2.gz", "access.log.10.gz"] {
-        // Nothing but the ends of a copied log can tell, and a family of one is read.
+        // Only the end of a copied log shows its time; rotated logs are read.
         set_modified(&copied, &format!("logs/{name}"), end_of(25));
         fs::create_dir(copied.path(format!("logs/{name}.d"))).unwrap();
         fs::rename(copied.path(format!("logs/{name}")), copied.path(format!("logs/{name}.d/{name}"))).unwrap();
@@ -198,7 +197,7 @@ fn skipped_logs_are_reported_in_every_format() {
     assert_eq!(json.code, 0);
     let merged = harness.run(["merge", "-f", "json", "a.json"]).json();
     assert_eq!(skipped(&merged).len(), 3);
-    // What one of two reports has read was read.
+    // Everything that one of two reports has read was read.
     harness.run(["scan", "-f", "json", "-o", "b.json", "logs"]);
     assert_eq!(skipped(&harness.run(["merge", "-f", "json", "a.json", "b.json"]).json()), []);
 }
@@ -217,7 +216,7 @@ fn logs_without_usable_times_are_read() {
     }
     let (run, report) = harness.json(["--since", "2026-11-10", "future.log", "image.log", "later.log"]);
     assert_eq!((skipped(&report), &report["totals"]["lines"], &report["totals"]["hits"]), (vec![], &3.into(), &1.into()), "{}", run.stderr);
-    // By itself, or among logs that are no family of it, a log that begins late may hold what is earlier.
+    // A log by itself, or among unrelated logs, may contain earlier lines after a late start.
     harness.file("joined.log", probe(20) + &probe(1));
     let (_, report) = harness.json(["--until", "2026-11-05", "joined.log", "copied.log"]);
     assert_eq!((skipped(&report), &report["totals"]["hits"]), (vec![], &2.into()));
@@ -237,12 +236,12 @@ fn files_that_are_no_logs_are_skipped_at_any_age() {
         let is_input = inputs(&report).iter().any(|input| input.ends_with(name));
         assert!(!is_input && run.stderr.contains(&format!("{name}: skipped")), "{}", run.stderr);
     }
-    // A damaged one is to be heard of.
+    // A damaged one must be reported.
     assert_eq!((run.code, skipped(&report).len()), (3, 2));
     assert!(run.stderr.contains("error: logs/access.log.3.gz: "), "{}", run.stderr);
 }
 
-/// Asserts that nothing was found, and that it is said what to do.
+/// Asserts that nothing was found, and that a hint was printed.
 fn assert_absent(run: &Run, what: &str) {
     assert_eq!(run.code, 3, "{}", run.stderr);
     assert!(run.stderr.contains(what), "{}", run.stderr);
@@ -313,7 +312,7 @@ const NGINX_ERROR: &str =
     "2026/11/22 10:00:00 [error] 12#12: *3 open() \"/srv/.git/config\" failed, client: 192.0.2.7, request: \"GET /.git/config HTTP/1.1\"\n";
 const APACHE_ERROR: &str = "[Sun Nov 22 10:00:00.123456 2026] [core:error] [pid 12] [client 192.0.2.7:5] AH00126: Invalid URI in request GET /.git/config HTTP/1.1\n";
 
-/// Bytes that look random: the high ones of a product.
+/// Bytes that look random: the high bytes of a product.
 fn random(bytes: u32) -> Vec<u8> {
     let mut state = 7_u64;
     let mut next = || {
@@ -345,7 +344,7 @@ fn an_error_log_in_a_folder_is_not_matched() {
     for error in [NGINX_ERROR, APACHE_ERROR] {
         let harness = Harness::new();
         fs::create_dir(harness.path("logs")).unwrap();
-        // Whatever it is called.
+        // With any name.
         harness.file("logs/site-access.log", error.repeat(3));
         harness.file("logs/access.log", line("192.0.2.1", "GET /.env HTTP/1.1", 404));
         for target in ["logs", "logs/*.log"] {
@@ -370,7 +369,7 @@ fn a_configured_error_log_is_not_read() {
     let harness = Harness::new();
     fs::create_dir(harness.path("logs")).unwrap();
     let logs = harness.path("logs").display().to_string();
-    // No error log by its lines: only the configuration says what it is.
+    // Not recognised from its lines: only the configuration shows that it is an error log.
     let conf = format!("error_log {logs}/error.log warn;\nhttp {{\n  server {{ access_log {logs}/$host.log; }}\n}}\n");
     harness.file("nginx.conf", conf);
     for name in ["logs/error.log", "logs/error.log.1"] {
@@ -385,8 +384,8 @@ fn a_configured_error_log_is_not_read() {
         ("error.log.1", "an error_log in the configuration"),
         ("other.log", "a server's error log"),
     ] {
-        let said = run.stderr.lines().filter(|line| line.contains(&format!("logs/{name}: ")) && line.contains(what)).count();
-        assert_eq!(said, 1, "{name} {}", run.stderr);
+        let notices = run.stderr.lines().filter(|line| line.contains(&format!("logs/{name}: ")) && line.contains(what)).count();
+        assert_eq!(notices, 1, "{name} {}", run.stderr);
     }
 }
 
@@ -405,7 +404,7 @@ fn binary_files_are_reported_and_not_matched() {
     let (run, report) = harness.json(["logs"]);
     assert_eq!((run.code, &report["totals"]["hits"]), (0, &Value::from(1)), "{}", run.stderr);
     assert!(run.stderr.contains("logs/noise.log: skipped: binary data"), "{}", run.stderr);
-    // A log whose server escapes nothing begins with what a client sent.
+    // Without escapes, a log may begin with bytes that a client sent.
     let raw = [random(300).into_iter().filter(|byte| !matches!(byte, 0 | b'\n')).collect(), b"\n".to_vec(), ODD.into()].concat();
     harness.file("raw.log", [raw, line("192.0.2.1", "GET /.env HTTP/1.1", 404).into_bytes()].concat());
     let (run, report) = harness.json(["--only", "vcs/git,dotfiles/env", "raw.log"]);
@@ -422,7 +421,7 @@ fn binary_files_are_reported_and_not_matched() {
 #[test]
 fn permission_denied_mentions_the_group_of_the_file() {
     use std::os::unix::fs::{PermissionsExt as _, chown};
-    if !rustix::process::geteuid().is_root() || !crate::harness::has("setpriv") {
+    if !rustix::process::geteuid().is_root() || !crate::harness::is_installed("setpriv") {
         return crate::harness::skip("the group of a log", "needs root and setpriv");
     }
     let group = fs::read_to_string("/etc/group").unwrap();

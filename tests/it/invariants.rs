@@ -1,5 +1,5 @@
-//! A report says the same however its log is read: in any number of threads, mapped or not, plain, packed or piped, and
-//! whatever finds the literals of rules.
+//! A report does not depend on how its log is read: with any number of threads, with maps or reads, plain, compressed or
+//! piped, with or without the prefilter.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -36,21 +36,21 @@ fn threads_maps_and_compression_do_not_change_the_report() {
     }
     let plain = harness.run(["scan", "-f", "ndjson", "access.log"]).text();
     harness.file("access.log", gzip(text.as_bytes()));
-    assert!(harness.run(["scan", "-f", "ndjson", "access.log"]).text() == plain, "packed");
+    assert!(harness.run(["scan", "-f", "ndjson", "access.log"]).text() == plain, "compressed");
 }
 
-/// Checks that a log tells the same plain, packed and piped, apart from its name.
+/// Checks that a log has the same report plain, compressed and piped, apart from its name.
 fn assert_same_however_it_comes(text: &[u8]) {
     let harness = Harness::new();
     harness.file("plain.log", text);
-    harness.file("packed.log", gzip(text));
+    harness.file("compressed.log", gzip(text));
     for format in ["csv", "json"] {
         let plain = harness.run(["scan", "-f", format, "plain.log"]);
         assert!(plain.text().contains("plain.log"), "{}", plain.stderr);
-        let packed = harness.run(["scan", "-f", format, "packed.log"]);
+        let compressed = harness.run(["scan", "-f", format, "compressed.log"]);
         let piped = harness.run_with_stdin(["scan", "-f", format, "-"], text);
-        let packed_pipe = harness.run_with_stdin(["scan", "-f", format, "-"], &gzip(text));
-        for (run, name) in [(packed, "packed.log"), (piped, "-"), (packed_pipe, "-")] {
+        let compressed_pipe = harness.run_with_stdin(["scan", "-f", format, "-"], &gzip(text));
+        for (run, name) in [(compressed, "compressed.log"), (piped, "-"), (compressed_pipe, "-")] {
             assert_eq!(run.code, plain.code, "{}", run.stderr);
             assert!(run.text() == plain.text().replace("plain.log", name), "{format} of {name}");
         }
@@ -62,7 +62,7 @@ fn plain_compressed_and_piped_logs_have_the_same_report() {
     assert_same_however_it_comes(log(20_000).as_bytes());
 }
 
-/// Checks that a report of these logs is the same when literals are found without the prefilter.
+/// Checks that the report of these logs is the same without the prefilter.
 fn assert_same_without_the_prefilter(harness: &Harness, logs: &[&str]) {
     for format in ["json", "ndjson", "csv"] {
         let of = |more: &[&str]| harness.run(["scan", "-f", format, "--min-severity", "info"].iter().chain(more).chain(logs));
@@ -78,7 +78,7 @@ fn samples_have_the_same_report_without_the_prefilter() {
     assert_same_without_the_prefilter(&Harness::new(), &[concat!(env!("CARGO_MANIFEST_DIR"), "/samples")]);
 }
 
-/// The sums of a report that depend on each line alone: of all lines, and of each pair the hits and each outcome.
+/// The totals of a report that depend on single lines: of all lines, and the hits and outcomes of each pair.
 fn sums(report: &Value) -> BTreeMap<String, u64> {
     let totals = ["bytes", "lines", "parsed", "unparsed", "oversized", "requests", "hits"];
     let mut sums: BTreeMap<_, _> = totals.iter().map(|name| ((*name).to_owned(), report["totals"][name].as_u64().unwrap())).collect();
@@ -97,7 +97,7 @@ fn sums(report: &Value) -> BTreeMap<String, u64> {
 /// The rules with `with_client`.
 const CONTEXTUAL: &str = "client/script-name,prober/php-script,prober/php-redirected,prober/archive,prober/app-folder,prober/settings,prober/page-name,prober/other-script";
 
-/// Checks that a log cut in two between lines tells the same sums, in one run and in two.
+/// Checks that a log split between two lines has the same totals, in one run and in two.
 fn assert_sums_of_a_split(text: &[u8]) {
     let harness = Harness::new();
     let middle = text.len() / 2;
@@ -105,7 +105,8 @@ fn assert_sums_of_a_split(text: &[u8]) {
     harness.file("whole.log", text);
     harness.file("1.log", &text[..middle]);
     harness.file("2.log", &text[middle..]);
-    // Down to info, and without the rules that depend on other requests of a client: no row is left out for what other lines say.
+    // Down to info, and without rules that depend on other requests of a client, so that no row is left out because of other
+    // lines.
     let of = |paths: &[&str]| sums(&harness.json(["--min-severity", "info", "--disable", CONTEXTUAL].iter().chain(paths)).1);
     let whole = of(&["whole.log"]);
     assert_eq!(of(&["1.log", "2.log"]), whole, "both in one run");
@@ -116,7 +117,7 @@ fn assert_sums_of_a_split(text: &[u8]) {
     assert_eq!(added, whole, "a run for each");
 }
 
-/// What probes are made of, plain and in disguise.
+/// Parts of probes, plain and encoded.
 const PIECES: [&str; 32] = [
     "/",
     "a",
@@ -157,7 +158,7 @@ fn any_pieces() -> impl Strategy<Value = String> {
     prop::collection::vec(prop::sample::select(PIECES.to_vec()), 0..8).prop_map(|pieces| pieces.concat())
 }
 
-/// A line of a log as it comes, or something that is none.
+/// A line of a log, or something else.
 fn any_line() -> impl Strategy<Value = Vec<u8>> {
     let request = prop_oneof![
         Just("GET / HTTP/1.1".to_owned()),
@@ -180,14 +181,14 @@ fn any_line() -> impl Strategy<Value = Vec<u8>> {
         4 => common.clone().prop_map(move |line| (line + headers).into_bytes()),
         2 => common.clone().prop_map(String::into_bytes),
         2 => common.prop_map(move |line| format!("example.org:443 {line}{headers}").into_bytes()),
-        // Never with the first bytes of something that is no text.
+        // Never starts with the magic bytes of a binary format.
         1 => (prop::sample::select(vec![0_u8, b'x', 0x80]), prop::collection::vec(any::<u8>(), 0..80)).prop_map(|(first, rest)| [vec![first], rest].concat()),
         1 => Just(b"once upon a time GET /.env".to_vec()),
         1 => Just(Vec::new()),
     ]
 }
 
-/// Lines of every kind with either ending, the last one perhaps with none.
+/// Lines of every kind with both line ends; the last one may have none.
 fn any_log() -> impl Strategy<Value = Vec<u8>> {
     (prop::collection::vec((any_line(), any::<bool>()), 1..120), any::<bool>()).prop_map(|(lines, whole)| {
         let ended = |(line, cr): (Vec<u8>, bool)| [line, if cr { b"\r\n".to_vec() } else { b"\n".to_vec() }].concat();
@@ -199,7 +200,7 @@ fn any_log() -> impl Strategy<Value = Vec<u8>> {
     })
 }
 
-/// Checks that threads and maps change no byte of what is told of a log, nor the exit code.
+/// Checks that threads and maps do not change the output or the exit code.
 fn assert_same_however_it_is_read(text: &[u8]) {
     let harness = Harness::new();
     harness.file("access.log", text);
@@ -225,7 +226,7 @@ proptest! {
     #[test]
     fn reports_do_not_depend_on_the_prefilter(text in any_log()) {
         let harness = Harness::new();
-        // There is a hit for certain, so there is something to compare.
+        // There is at least one hit to compare.
         harness.file("access.log", [line("192.0.2.1", "GET /.env HTTP/1.1", 404).as_bytes(), &text].concat());
         assert_same_without_the_prefilter(&harness, &["access.log"]);
     }
@@ -257,7 +258,7 @@ fn corpora_have_the_same_report_without_the_prefilter() {
     }
 }
 
-/// The same laws on logs of real sites, in the folder that `PROBEWATCH_CORPORA` names.
+/// The same invariants with logs of real sites, in the folder that `PROBEWATCH_CORPORA` names.
 #[test]
 fn logs_of_real_sites_satisfy_the_invariants() {
     let Some(folder) = std::env::var_os("PROBEWATCH_CORPORA") else {
@@ -268,8 +269,8 @@ fn logs_of_real_sites_satisfy_the_invariants() {
     assert!(!logs.is_empty());
     for log in logs.iter().take(3) {
         let mut text = Vec::new();
-        let packed = fs::File::open(log).unwrap();
-        std::io::Read::read_to_end(&mut flate2::read::MultiGzDecoder::new(packed), &mut text).unwrap();
+        let compressed = fs::File::open(log).unwrap();
+        std::io::Read::read_to_end(&mut flate2::read::MultiGzDecoder::new(compressed), &mut text).unwrap();
         assert_same_however_it_is_read(&text);
         assert_same_however_it_comes(&text);
         assert_sums_of_a_split(&text);

@@ -1,4 +1,4 @@
-//! `learn`: what is proposed, that it is the same however it is read, and that the rules it writes are rules.
+//! `learn`: the proposals, their independence of how logs are read, and the rules it writes.
 
 use std::fs;
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::harness::{Harness, Run, line};
 use crate::invariants::gzip;
 
-/// Rules of the test's own: what comes with the program learns new paths all the time.
+/// Rules of the test, because the built-in rules change often.
 const RULES: &str = r#"
 [[rule]]
 id = "mine/env"
@@ -24,7 +24,7 @@ severity = "high"
 paths = ["/probe.php", "/shell.php"]
 "#;
 
-/// A client, in a network of its own, that asks for what the rules name and for these.
+/// A client in its own network that requests what the rules match, and these paths.
 fn prober(client: usize, paths: &[&str]) -> String {
     let known = ["/.env", "/probe.php", "/shell.php"];
     known.iter().chain(paths).map(|path| line(&format!("10.0.{client}.1"), &format!("GET {path} HTTP/1.1"), 404)).collect()
@@ -47,7 +47,7 @@ fn learn(harness: &Harness, args: &[&str]) -> Run {
     harness.run(LEARN.iter().chain(args))
 }
 
-/// The paths that are proposed, in their order.
+/// The proposed paths, in order.
 fn proposed(harness: &Harness) -> Vec<String> {
     let run = learn(harness, &["-f", "json", "access.log"]);
     assert_eq!(run.code, 0, "{}", run.stderr);
@@ -94,7 +94,7 @@ fn the_number_of_probers_can_be_set() {
     assert!(!fs::read_to_string(harness.path("one.toml")).unwrap().contains("/four.php"));
 }
 
-/// A log of some size: a site, its visitors, and probers all through it.
+/// A larger log: a site, its visitors, and probers throughout.
 fn busy() -> String {
     let words = ["/one.php", "/Two.php", "/old/three.zip", "/.four", "/panel/five", "/1234567.php"];
     (0..400)
@@ -110,23 +110,23 @@ fn busy() -> String {
 fn threads_maps_and_compression_do_not_change_the_report() {
     let log = busy();
     let harness = harness(&log);
-    let told = |args: &[&str]| {
+    let run_learn = |args: &[&str]| {
         let run = learn(&harness, &[args, &["--emit-rules", "new.toml", "access.log"]].concat());
         assert_eq!(run.code, 0, "{}", run.stderr);
         (run.text(), fs::read_to_string(harness.path("new.toml")).unwrap())
     };
     for format in ["table", "csv", "json"] {
-        let expected = told(&["-f", format, "-j1", "--mmap", "never"]);
+        let expected = run_learn(&["-f", format, "-j1", "--mmap", "never"]);
         assert!(expected.0.contains("/two.php") && expected.1.contains("/two.php"), "{expected:?}");
         for threads in ["1", "2", "8"] {
             for mmap in ["always", "never"] {
-                assert!(told(&["-f", format, "-j", threads, "--mmap", mmap]) == expected, "{format}, {threads} threads, mmap {mmap}");
+                assert!(run_learn(&["-f", format, "-j", threads, "--mmap", mmap]) == expected, "{format}, {threads} threads, mmap {mmap}");
             }
         }
     }
-    let expected = told(&["-f", "csv"]);
+    let expected = run_learn(&["-f", "csv"]);
     harness.file("access.log", gzip(log.as_bytes()));
-    assert!(told(&["-f", "csv"]) == expected, "packed");
+    assert!(run_learn(&["-f", "csv"]) == expected, "compressed");
     let piped = harness.run_with_stdin(LEARN.iter().chain(&["-f", "csv", "-"]), log.as_bytes());
     assert_eq!(piped.text().replace(",-,", ",access.log,"), expected.0, "{}", piped.stderr);
 }
@@ -163,7 +163,7 @@ fn rules_in_use_are_not_overwritten() {
 #[test]
 fn errors_are_reported_before_anything_is_read() {
     let harness = harness(busy());
-    for (args, code, told) in [
+    for (args, code, run_learn) in [
         (&["-f", "ndjson"][..], 2, "learn does not print ndjson"),
         (&["--emit-rules", "-"], 2, "would both go to standard output"),
         (&["--emit-rules", "x.toml", "-o", "x.toml"], 2, "would both go to x.toml"),
@@ -173,7 +173,7 @@ fn errors_are_reported_before_anything_is_read() {
     ] {
         let run = learn(&harness, &[args, &["access.log"]].concat());
         assert_eq!(run.code, code, "{args:?}: {}", run.stderr);
-        assert!(run.stderr.contains(told) && run.stdout.is_empty(), "{args:?}: {}", run.stderr);
+        assert!(run.stderr.contains(run_learn) && run.stdout.is_empty(), "{args:?}: {}", run.stderr);
     }
 }
 

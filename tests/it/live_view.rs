@@ -1,6 +1,6 @@
-//! The live view in a real terminal: what it shows while a busy log is written, and what its keys do.
+//! The live view in a real terminal: what it shows while a busy log is written, and its keys.
 //!
-//! The terminal is tmux, with a socket of its own; where it is not installed the test says so and does nothing.
+//! The terminal is tmux with its own socket. If tmux is not installed, the test is skipped with a message.
 
 use std::fs::OpenOptions;
 use std::io::Write as _;
@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use crate::harness::{EXE, Harness, line, skip};
 
-/// So long a picture is waited for, on a machine that may be busy.
+/// The timeout on a busy host.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A terminal of 80 by 24 in which the live view runs.
@@ -20,7 +20,7 @@ struct Terminal {
 }
 
 impl Terminal {
-    /// Follows this log in it; `None` where there is no tmux.
+    /// Follows this log in it; `None` without tmux.
     fn open(harness: &Harness, log: &str) -> Option<Self> {
         let terminal = Self { socket: harness.path("tmux") };
         let run = format!("cd '{}' && '{EXE}' follow --tui {log}; echo \"ended with $?\"; sleep 60", harness.path(".").display());
@@ -28,7 +28,7 @@ impl Terminal {
         status.is_some().then_some(terminal)
     }
 
-    /// What tmux printed; `None` where it failed or is not there.
+    /// The output of tmux; `None` if it failed or is not installed.
     fn tmux(&self, args: &[&str]) -> Option<String> {
         let mut command = Command::new("tmux");
         command.arg("-S").arg(&self.socket).args(args).stdin(Stdio::null());
@@ -41,7 +41,7 @@ impl Terminal {
         assert!(self.tmux(&["send-keys", "-t", "view", key]).is_some(), "the key {key} was not taken");
     }
 
-    /// Waits for a picture of which this holds.
+    /// Waits for a screen that satisfies the condition.
     fn wait(&self, what: &str, holds: impl Fn(&str) -> bool) -> String {
         let until = Instant::now() + PATIENCE;
         loop {
@@ -61,7 +61,7 @@ impl Drop for Terminal {
     }
 }
 
-/// So many lines of a busy site, with probes by two clients in them.
+/// Lines of a busy site, with probes by two clients.
 fn busy(from: usize, lines: usize) -> String {
     (from..from + lines)
         .map(|n| match n % 10 {

@@ -1,7 +1,6 @@
-//! Very many clients and paths: memory has a limit, what was asked for most is right, and the report says what is not.
+//! Very many clients and paths: memory is limited, frequent entries are exact, and the report says what is not.
 //!
-//! `PROBEWATCH_TEST_LINES` asks for more lines than the few that are quick; each has a client and a path of its own, but
-//! for the heavy ones.
+//! `PROBEWATCH_TEST_LINES` sets more lines than the default; each has its own client and path, except for the frequent ones.
 
 use std::fmt::Write as _;
 use std::fs::File;
@@ -11,16 +10,16 @@ use std::path::Path;
 use serde_json::Value;
 
 use crate::harness::{Harness, Run, line};
-use crate::memory::watched;
+use crate::memory::run_measured;
 
-/// What the README promises, in KiB: with two threads, and for each one more.
+/// The limit in the README, in KiB: with two threads, and for each additional one.
 const BUDGET: u64 = 192 << 10;
 const A_THREAD: u64 = 8 << 10;
 
-/// Lines between two of the same heavy pair, and how many there are of those.
+/// Lines between two of the same frequent pair, and the number of such pairs.
 const EVERY: u64 = 400;
 const HEAVY: u64 = 10;
-/// Lines between two of a client that asks for ever new paths, and of a path that ever new clients ask for.
+/// Lines between two of a client that always requests new paths, and of a path that new clients always request.
 const SPREAD: u64 = 50;
 
 fn lines() -> u64 {
@@ -28,7 +27,7 @@ fn lines() -> u64 {
 }
 
 /// Client and path of a line.
-fn asked(n: u64) -> (String, String) {
+fn client_and_path(n: u64) -> (String, String) {
     let unique = |n: u64| format!("10.{}.{}.{}", n >> 16 & 255, n >> 8 & 255, n & 255);
     if n % EVERY < HEAVY {
         return (format!("192.0.2.{}", n % EVERY), format!("/heavy{}/.env", n % EVERY));
@@ -36,7 +35,7 @@ fn asked(n: u64) -> (String, String) {
     match n % SPREAD {
         20 => ("198.51.100.1".into(), format!("/{n}/.env")),
         30 => (unique(n), "/everyone/.env".into()),
-        // Beyond what one network holds, clients come again, with other paths.
+        // If a network is used up, clients repeat with other paths.
         _ => (unique(n), format!("/{n}/.env")),
     }
 }
@@ -45,7 +44,7 @@ fn write_log(harness: &Harness, lines: u64) {
     let mut file = BufWriter::new(File::create(harness.path("access.log")).unwrap());
     let mut line = String::new();
     for n in 0..lines {
-        let (client, path) = asked(n);
+        let (client, path) = client_and_path(n);
         line.clear();
         let _ = writeln!(line, "{client} - - [02/Nov/2026:08:01:00 +0000] \"GET {path} HTTP/1.1\" 404 5 \"-\" \"Mozilla/5.0\"");
         file.write_all(line.as_bytes()).unwrap();
@@ -59,8 +58,8 @@ fn row<'r>(report: &'r Value, list: &str, key: &[(&str, &str)]) -> &'r Value {
 }
 
 fn scan(harness: &Harness, threads: &str) -> (Run, Value) {
-    // Into a file: nobody empties a pipe while the memory is watched.
-    let (run, most) = watched(&mut harness.command(["scan", "-f", "json", "-j", threads, "-o", "report.json", "access.log"]));
+    // To a file: pipes are not read while memory is measured.
+    let (run, most) = run_measured(&mut harness.command(["scan", "-f", "json", "-j", threads, "-o", "report.json", "access.log"]));
     let further = threads.parse::<u64>().unwrap().saturating_sub(2);
     assert!(most > 0 && most <= BUDGET + further * A_THREAD, "{most} KiB with {threads} threads");
     let report = serde_json::from_slice(&std::fs::read(harness.path("report.json")).unwrap()).unwrap();
@@ -84,7 +83,7 @@ fn frequent_entries_are_exact_among_very_many() {
         let within = |hits: u64, truth: u64, bound: &Value| assert!(hits <= truth && truth <= hits + of(bound), "{hits}, {truth}, {bound}");
         for n in 0..HEAVY {
             let truth = (lines - n).div_ceil(EVERY);
-            let (client, path) = asked(n);
+            let (client, path) = client_and_path(n);
             within(of(&row(&report, "pairs", &[("client", &client), ("path", &path)])["hits"]), truth, &bound["pairs"]);
             within(of(&row(&report, "clients", &[("client", &client)])["hits"]), truth, &bound["clients"]);
             within(of(&row(&report, "paths", &[("path", &path)])["hits"]), truth, &bound["paths"]);
@@ -92,19 +91,19 @@ fn frequent_entries_are_exact_among_very_many() {
         let spread = |rest: u64| (0..lines).filter(|n| n % SPREAD == rest && n % EVERY >= HEAVY).count() as u64;
         within(of(&row(&report, "clients", &[("client", "198.51.100.1")])["hits"]), spread(20), &bound["clients"]);
         within(of(&row(&report, "paths", &[("path", "/everyone/.env")])["hits"]), spread(30), &bound["paths"]);
-        // The rows that come first are the heavy ones, in the same order whoever counted.
+        // The first rows are the frequent ones, in the same order for any number of threads.
         let first: Vec<_> =
             report["pairs"].as_array().unwrap().iter().take(HEAVY as usize).map(|row| row["path"].as_str().unwrap()).collect();
         assert!(first.iter().all(|path| path.starts_with("/heavy")), "{first:?}");
-        // N / M: 21,000 cells of pairs stay whatever comes.
+        // N / M: 21,000 pairs are kept in any case.
         assert!(of(&bound["pairs"]) * 21_000 <= lines, "{bound}");
     }
 }
 
-/// Files that each hold the same probe: more than there is room for combinations of client, path and input.
+/// Files with the same probe: more combinations of client, path and input than are kept.
 const FILES: u64 = 86_000;
 
-/// Writes them, in memory where there is such a folder: a disk takes a minute.
+/// Writes them in memory if possible: a disk takes a minute.
 fn write_files() -> Harness {
     let memory = Path::new("/dev/shm");
     let harness = if memory.is_dir() { Harness::within(memory) } else { Harness::new() };

@@ -1,8 +1,8 @@
-//! `merge` and `diff`: reports of parts add up to that of the whole, and what differs is told.
+//! `merge` and `diff`: merged reports of parts equal the report of the whole, and differences are listed.
 
 use crate::harness::{Harness, Run, line, log};
 
-/// Logs with probes, on sites that answer, with secrets and lines that no format explains.
+/// Logs with probes on sites that answer, with secrets and unparsed lines.
 fn logs(harness: &Harness) -> [&'static str; 3] {
     let secret = line("192.0.2.77", "GET /.env?token=s3cr3t HTTP/1.1", 200);
     harness.file("a.log", log(300) + &secret + "no log line /etc/passwd\n");
@@ -17,7 +17,7 @@ fn report(harness: &Harness, name: &str, args: &[&str]) {
     assert_eq!(run.code, 0, "{}", run.stderr);
 }
 
-/// A report of each log, and their names.
+/// A report of each log, and the file names.
 fn reports(harness: &Harness) -> Vec<String> {
     let each = logs(harness).map(|log| (log, format!("{log}.json")));
     for (log, name) in &each {
@@ -90,7 +90,7 @@ fn files_that_are_no_reports_are_refused() {
     let ndjson = harness.run(["scan", "-f", "ndjson", "a.log"]).stdout;
     harness.file("hits.ndjson", ndjson);
     harness.run(["learn", "-f", "json", "-o", "learnt.json", "a.log"]);
-    for (file, said) in [
+    for (file, message) in [
         ("missing.json", "cannot be read"),
         ("a.log", "is no report"),
         ("other.json", "is no report"),
@@ -105,7 +105,7 @@ fn files_that_are_no_reports_are_refused() {
         for args in [&["merge", name, file][..], &["diff", file, name], &["diff", name, file]] {
             let run = harness.run(args);
             assert_eq!((run.code, run.text().as_str()), (2, ""), "{args:?}");
-            assert!(run.stderr.contains(file) && run.stderr.contains(said), "{args:?}: {}", run.stderr);
+            assert!(run.stderr.contains(file) && run.stderr.contains(message), "{args:?}: {}", run.stderr);
         }
     }
     let run = harness.run(["merge", "-f", "json", "-o", name, name]);
@@ -175,7 +175,7 @@ fn diff_distinguishes_refused_from_not_requested() {
     };
     let files = ["/.env", "/.git/config", "/backup.sql", "/phpinfo.php"];
     let old: String = files.iter().zip(1..).map(|(path, n)| sized(path, 200, 7_000 * n)).collect();
-    // The home page is what the last one gets now.
+    // The last one gets the home page now.
     let home = sized("/", 200, 512);
     let new = [
         sized(files[0], 403, 9),
@@ -208,7 +208,7 @@ fn diff_distinguishes_refused_from_not_requested() {
     let json: serde_json::Value = serde_json::from_str(&harness.run(["diff", "-f", "json", "old.json", "new.json"]).text()).unwrap();
     let refused = json.as_array().unwrap().iter().find(|row| row["key"] == "/.env" && row["kind"] == "answer").unwrap();
     assert_eq!((refused["change"].as_str(), refused["status_after"].as_u64()), (Some("refused"), Some(404)));
-    // What is of no answer is gone, as before.
+    // Paths without an answer are gone, as before.
     assert!(json.as_array().unwrap().iter().any(|row| row["kind"] == "path" && row["change"] == "gone"));
 }
 

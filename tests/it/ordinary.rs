@@ -1,6 +1,7 @@
-//! What the owner and the visitors of an app ask for in its ordinary use is no finding, and an attack beside it is.
+//! Requests of the owner and visitors of an app in normal use are not reported, and attacks among them are.
 //!
-//! The logs are in `tests/cases/ordinary`, one for each app; the README there says which were recorded and which were written.
+//! The logs are in `tests/cases/ordinary`, one for each app; the README there says which were recorded and which were
+//! written.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -9,14 +10,14 @@ use std::path::{Path, PathBuf};
 
 use crate::harness::{Harness, sized};
 
-/// Attacks that are one on every site.
+/// Attacks on any site.
 const EVERYWHERE: [&str; 2] = ["GET /.env", "GET /uploads/c99.php?cmd=id"];
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases/ordinary")
 }
 
-/// Each log by its name.
+/// Each log with its name.
 fn logs() -> BTreeMap<String, String> {
     let paths = fs::read_dir(folder()).unwrap().map(|entry| entry.unwrap().path());
     let logs = paths.filter(|path| path.extension().is_some_and(|extension| extension == "log"));
@@ -34,7 +35,7 @@ fn attacks() -> BTreeMap<String, Vec<String>> {
     attacks
 }
 
-/// The rules of each line that is a finding, by the number of the line, from 1.
+/// The rules of each reported line, by line number from 1.
 fn findings(log: &str) -> BTreeMap<usize, String> {
     let harness = Harness::new();
     harness.file("access.log", log);
@@ -44,7 +45,7 @@ fn findings(log: &str) -> BTreeMap<usize, String> {
     run.objects().iter().map(|hit| (number(hit), hit["rules"].to_string())).collect()
 }
 
-/// An answered request by a client that names itself as a program of the owner would.
+/// An answered request by a client with the user agent of a program that owners use.
 fn answered(client: &str, request: &str, bytes: u64) -> String {
     let line = format!(
         "{client} - - [24/Nov/2026:10:00:00 +0000] \"{request} HTTP/1.1\" 200 512 \"https://www.example/\" \"WordPress/6.8 mirall/3.15 (Nextcloud)\"\n"

@@ -1,5 +1,5 @@
-//! Where a report goes: full disks, readers that leave, closed descriptors, narrow screens; the old report or the new
-//! one, never half of one. And how a run ends: each exit code, and what is said with it.
+//! Outputs: full disks, closed pipes, closed descriptors, narrow terminals; the old report or the new one, never a partial
+//! one. And exit codes, with their messages.
 
 use std::fs::{self, Permissions};
 use std::io::{BufRead as _, BufReader, Read as _, pipe};
@@ -10,11 +10,11 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{CWD, FileType, OFlags, fcntl_getfl, fcntl_setfl, mknodat};
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::harness::{EXE, Harness, Run, finish, has, line, log, skip};
+use crate::harness::{EXE, Harness, Run, finish, is_installed, line, log, skip};
 
 const FORMATS: [&str; 4] = ["table", "csv", "json", "ndjson"];
 
-/// A log with so many probes that every report of it is longer than any pipe or buffer holds.
+/// A log with so many probes that every report is longer than any pipe or buffer.
 fn long_log() -> String {
     (0..4_000).map(|n| line(&format!("192.0.2.{}", n % 250), &format!("GET /{n}/.git/config HTTP/1.1"), 404)).collect()
 }
@@ -36,7 +36,7 @@ fn a_full_disk_keeps_the_old_report() {
     let harness = Harness::new();
     fs::create_dir(harness.path("out")).unwrap();
     harness.file("access.log", long_log());
-    // In a mount namespace of its own, so that nothing stays mounted whatever happens.
+    // In its own mount namespace, so that nothing stays mounted.
     let may = |line: &str| Command::new("unshare").args(["--mount", "sh", "-c", line]).current_dir(harness.path("")).output();
     if !may(MOUNT).is_ok_and(|o| o.status.success()) {
         return skip("g1", "only root can mount a small disk");
@@ -73,7 +73,7 @@ fn a_full_device_is_an_error_in_one_line() {
 fn a_file_size_limit_is_an_error_and_no_crash() {
     let harness = Harness::new();
     harness.file("access.log", long_log());
-    if !has("prlimit") {
+    if !is_installed("prlimit") {
         return skip("g4", "there is no prlimit");
     }
     for format in ["csv", "json", "ndjson"] {
@@ -122,7 +122,7 @@ fn a_pipe_closed_from_the_start() {
 #[test]
 fn closed_descriptors_write_to_no_other_file() {
     let harness = Harness::new();
-    // Damaged, so that there is something to say on standard error.
+    // Damaged, so that there is a message on standard error.
     let text = format!("{}no line of any log\n", log(50));
     harness.file("access.log", &text);
     for closed in [">&-", "2>&-", ">&- 2>&-", "<&- >&- 2>&-"] {
@@ -225,7 +225,7 @@ fn any_width_and_terminal_work() {
 fn output_on_a_terminal_is_escaped() {
     let harness = Harness::new();
     harness.file("access.log", log(200));
-    if !has("script") {
+    if !is_installed("script") {
         return skip("output_on_a_terminal_is_escaped", "there is no script");
     }
     let on_terminal = |setup: &str| {
@@ -293,7 +293,7 @@ fn fail_on_compares_severities() {
         let run = harness.run(["scan", "--fail-on", level, name]);
         assert_eq!(run.code, code, "{name} {level}: {}", run.text());
     }
-    // What was found weighs more than what could not be read.
+    // A finding has precedence over an unreadable input.
     assert_eq!(harness.run(["scan", "--fail-on", "low", "high.log", "gone.log"]).code, 1);
     assert_eq!(harness.run(["scan", "--fail-on", "low", "calm.log", "gone.log"]).code, 3);
 }
@@ -347,7 +347,7 @@ fn a_signal_stops_cleanly() {
         harness.file("report", "old\n");
         let mut command = harness.command(["scan", "-o", "report", "pipe.log"]);
         let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        // Opening the pipe waits until it is being read; it stays open and empty.
+        // Opening the pipe waits for its reader; it stays open and empty.
         let writer = fs::File::create(harness.path("pipe.log")).unwrap();
         kill_process(Pid::from_child(&child), signal).unwrap();
         let run = Run::of(child.wait_with_output().unwrap());
@@ -425,7 +425,7 @@ fn usage_errors_come_with_advice() {
     assert!(run.stderr.contains("gone.log: no such file"), "{}", run.stderr);
 }
 
-/// A run that was killed may have left half a line in the file that a shell appends to.
+/// A killed run may have left a partial line in a file that a shell appends to.
 #[test]
 fn a_partial_line_in_a_file_is_ended_first() {
     let harness = Harness::new();
@@ -440,7 +440,7 @@ fn a_partial_line_in_a_file_is_ended_first() {
         let last: serde_json::Value = serde_json::from_str(text.lines().last().unwrap()).unwrap();
         assert_eq!(last["path"], "/.env");
     }
-    // A file that is written from the middle on, as after another program of the same shell line.
+    // A file that is written from the middle on, after another program of the same shell line.
     finish(&mut harness.shell(&format!("{{ printf half; {scan}; }} > hits.ndjson")));
     assert!(fs::read_to_string(harness.path("hits.ndjson")).unwrap().starts_with("half\n{"));
 }
@@ -478,8 +478,11 @@ fn a_rule_that_matches_most_lines_causes_a_warning() {
         harness.file("access.log", (0..lines).map(|n| line("192.0.2.1", &page(n), 200)).collect::<String>());
         harness.run([&["scan", "--no-builtin", "--rules", "own.toml", "access.log"], args].concat()).stderr
     };
-    let said = scan(100, 50, &[]);
-    assert!(said.contains("access.log: the rule own/broad matches 50 of 100 lines") && said.contains("--disable own/broad"), "{said}");
+    let warnings = scan(100, 50, &[]);
+    assert!(
+        warnings.contains("access.log: the rule own/broad matches 50 of 100 lines") && warnings.contains("--disable own/broad"),
+        "{warnings}"
+    );
     for (lines, broad, args) in [(100, 49, &[][..]), (99, 99, &[]), (100, 50, &["-q"])] {
         assert_eq!(scan(lines, broad, args), "", "{broad} of {lines}");
     }

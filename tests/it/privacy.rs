@@ -1,4 +1,4 @@
-//! H12 and users.md 19: who asked is told by no output where it is to be hidden, and secrets only where that is asked for.
+//! H12: with `--anonymize`, no output contains a client's address, and secrets are shown only on request.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
@@ -7,7 +7,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::harness::{Harness, line, spawn, wait};
 
-/// Addresses that stand in the log: as clients, in targets, agents and lines that no format explains.
+/// Addresses in the log: as clients, in targets, in user agents and in unparsed lines.
 const ADDRESSES: [&str; 6] = ["203.0.113.77", "203.0.113.78", "198.51.100.9", "2001:db8:1:2::9", "192.0.2.55", "192.0.2.66"];
 
 fn stage() -> Harness {
@@ -118,7 +118,7 @@ fn no_file_of_a_report_contains_a_client() {
         assert!(clients.contains("block_candidate") && clients.contains("its address is hidden"), "{clients}");
         let summary = fs::read_to_string(harness.path(format!("{out}/latest/summary.txt"))).unwrap();
         assert!(summary.contains("--anonymize") && !summary.contains("BLOCK CANDIDATES"), "{summary}");
-        // What was reported before is known again, hidden or not.
+        // What was reported before is recognised, anonymized or not.
         let run = harness.run(["report", "--state", &state, "--out", &out, "--always", "access.log"]);
         assert_eq!(run.code, 0, "{}", run.stderr);
     }
@@ -154,7 +154,7 @@ fn follow_shows_no_client_in_lines_objects_alerts_and_summaries() {
         let mut child =
             spawn(&mut harness.command([&["follow", "--from-start", "--alert-file", "alerts.json"], args, &["access.log"]].concat()));
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        // The log's last probe is told behind all others.
+        // The last probe of the log is reported after all others.
         let mut told = String::new();
         let until = |line: &str| line.contains("/.env") && (line.contains("***") || line.contains("\"line\":20"));
         for line in &mut lines {
@@ -187,12 +187,12 @@ fn secrets_are_shown_only_on_request() {
         let open = harness.run([args, &["--no-redact", "access.log"]].concat()).text();
         assert!(open.contains("password=hunter2"), "{open}");
     }
-    // What is merged holds none.
+    // Merged reports contain none.
     let run = harness.run(["scan", "-f", "json", "--no-redact", "-o", "open.json", "access.log"]);
     assert_eq!(run.code, 0, "{}", run.stderr);
     let merged = harness.run(["merge", "-f", "json", "open.json"]).text();
     assert!(merged.contains("password=***") && !merged.contains("hunter2"), "{merged}");
-    // What is new is told as the rest is.
+    // New findings are anonymized too.
     harness.file("reset.log", line("192.0.2.1", "GET /.env HTTP/1.1", 404));
     let args = ["report", "--state", "state", "--out", "out", "--no-redact", "reset.log"];
     assert_eq!(harness.run(args).code, 0);

@@ -1,12 +1,12 @@
-//! What an attacker, or a careless rule, could make grow: rules that explode, lines that match everywhere, very many
-//! keys. Time and memory stay in proportion, or the rule is refused.
+//! Attacks on resources: rules with huge automata, lines that match everywhere, very many keys. Time and memory stay in
+//! proportion, or the rule is refused.
 //!
-//! Nothing is timed: a search that is not linear would not end while anyone waits.
+//! Nothing is timed: a search that is not linear would not end.
 
 use std::fmt::Write as _;
 use std::process::Command;
 
-use crate::harness::{Harness, Run, finish, has, line, log, skip};
+use crate::harness::{Harness, Run, finish, is_installed, line, log, skip};
 
 const HEAD: &str = "family = \"x\"\ntitle = \"x\"\n";
 
@@ -17,7 +17,7 @@ fn rule(id: &str, conditions: &str) -> String {
     )
 }
 
-/// Scans with these rules only, in no more memory than a small server has.
+/// Scans with these rules only, with as much memory as a small server has.
 fn with_rules(harness: &Harness, rules: &str, log: &str) -> Run {
     harness.file("rules.toml", rules);
     let args = ["scan", "-j2", "-f", "json", "--no-builtin", "--rules", "rules.toml", log];
@@ -25,7 +25,7 @@ fn with_rules(harness: &Harness, rules: &str, log: &str) -> Run {
 }
 
 fn modest(harness: &Harness, args: &[&str]) -> Command {
-    if has("prlimit") {
+    if is_installed("prlimit") {
         return harness.under(&["prlimit", "--as=600000000"], args);
     }
     skip("the limit on memory", "there is no prlimit");
@@ -59,7 +59,7 @@ fn rules_with_huge_automata_are_refused() {
 #[test]
 fn classic_regex_bombs_run_in_linear_time() {
     let harness = Harness::new();
-    // Just below the longest line, with a last letter that lets each of them fail.
+    // Just below the longest line, with a last letter that makes each rule fail.
     harness.file("access.log", line("192.0.2.1", &format!("GET /?{}! HTTP/1.1", "a".repeat(1_000_000)), 200).repeat(3));
     for regex in ["(a+)+$", "(a|a)*$", "(a|aa)+$", "(.*a){12}$", "(a*)*b", "^(([a-z])+.)+[A-Z]([a-z])+$"] {
         let run = with_rules(&harness, &format!("{HEAD}{}", rule("x/a", &format!("words = ['aaaa']\nregex = '{regex}'"))), "access.log");
@@ -123,7 +123,7 @@ fn rule_files_with_crlf_or_a_byte_order_mark_load() {
 /// J9.
 #[test]
 fn very_many_clients_and_paths() {
-    // As many as are told apart without doubt.
+    // As many as can certainly be distinguished.
     const LINES: u32 = 80_000;
     let harness = Harness::new();
     let mut text = String::new();
@@ -164,10 +164,10 @@ fn many_long_lines() {
     }
 }
 
-/// A limit that is too low for the start ends with a message, not by a signal.
+/// A limit that is too low for the start results in a message, not in a signal.
 #[test]
 fn running_out_of_memory_prints_a_message() {
-    if !has("prlimit") {
+    if !is_installed("prlimit") {
         return skip("no memory", "there is no prlimit");
     }
     let harness = Harness::new();
@@ -179,7 +179,7 @@ fn running_out_of_memory_prints_a_message() {
     }
 }
 
-/// A file of nothing but newlines costs no rule a look at each.
+/// Empty lines are not matched against rules.
 #[test]
 fn empty_lines_are_counted() {
     let harness = Harness::new();

@@ -1,4 +1,4 @@
-//! Rules of one's own: lists of paths, `rules add`, `rules import`, `rules lint`.
+//! Custom rules: lists of paths, `rules add`, `rules import`, `rules lint`.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -7,14 +7,14 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 
 use crate::harness::{Harness, line};
 
-/// The ids of the rules that the lines of `access.log` match with these rules alone.
+/// The IDs of the rules that match lines of `access.log`, with these rules alone.
 fn found(harness: &Harness, rules: &str) -> Vec<String> {
     let run = harness.run(["scan", "-f", "csv", "--by", "rule", "--no-builtin", "--rules", rules, "access.log"]);
     assert_eq!(run.code, 0, "{}", run.stderr);
     run.text().lines().skip(1).map(|row| row.split(',').next().unwrap().to_owned()).collect()
 }
 
-fn rig_with_log(requests: &[&str]) -> Harness {
+fn harness_with_log(requests: &[&str]) -> Harness {
     let harness = Harness::new();
     harness.file("access.log", requests.iter().map(|request| line("192.0.2.1", &format!("{request} HTTP/1.1"), 404)).collect::<String>());
     harness
@@ -22,7 +22,7 @@ fn rig_with_log(requests: &[&str]) -> Harness {
 
 #[test]
 fn a_list_of_paths_is_accepted_as_a_rule_file() {
-    let harness = rig_with_log(&["GET /old/page.php", "GET /Sub/x", "GET /older"]);
+    let harness = harness_with_log(&["GET /old/page.php", "GET /Sub/x", "GET /older"]);
     harness.file("My list.txt", "\u{feff}# ours\r\n\r\nold/page.php\r\n/sub/  # a folder\r\n");
     assert_eq!(found(&harness, "My list.txt"), ["own/my-list"]);
     let ndjson = harness.run(["scan", "-f", "ndjson", "--rules", "My list.txt", "--only", "own/my-list", "access.log"]);
@@ -37,7 +37,7 @@ fn a_list_of_paths_is_accepted_as_a_rule_file() {
 
 #[test]
 fn lists_in_folders_are_found() {
-    let harness = rig_with_log(&["GET /one", "GET /two"]);
+    let harness = harness_with_log(&["GET /one", "GET /two"]);
     fs::create_dir_all(harness.path("rules/deep")).unwrap();
     harness.file("rules/a.txt", "/one\n");
     harness.file("rules/deep/b.TXT", "/two\n");
@@ -50,7 +50,7 @@ fn lists_in_folders_are_found() {
 
 #[test]
 fn a_line_without_a_path_is_reported() {
-    let harness = rig_with_log(&[]);
+    let harness = harness_with_log(&[]);
     harness.file("bad.txt", "/fine\n/with?query\n\n/a b\n/\n");
     let run = harness.run(["scan", "--rules", "bad.txt", "access.log"]);
     assert_eq!((run.code, run.stdout.len()), (2, 0));
@@ -64,7 +64,7 @@ fn a_line_without_a_path_is_reported() {
 
 #[test]
 fn a_path_becomes_a_rule_in_one_line() {
-    let harness = rig_with_log(&["GET /old-admin.php", "GET /%6fld-admin.php?x=1", "GET /old-admin.php5"]);
+    let harness = harness_with_log(&["GET /old-admin.php", "GET /%6fld-admin.php?x=1", "GET /old-admin.php5"]);
     let run = harness.run(["rules", "add", "/old-admin.php", "--class", "panel"]);
     assert_eq!((run.code, run.text().as_str()), (0, "own/old-admin-php: 1 path added to probewatch-rules.toml (panel, medium)\n"));
     assert!(run.stderr.contains("probewatch scan --rules probewatch-rules.toml access.log"), "{}", run.stderr);
@@ -79,7 +79,7 @@ fn a_path_becomes_a_rule_in_one_line() {
 
 #[test]
 fn existing_rules_are_kept_byte_for_byte() {
-    let harness = rig_with_log(&[]);
+    let harness = harness_with_log(&[]);
     let mine = "# my rules\r\nfamily = \"mine\"\r\n\r\n[[rule]]\r\nid = \"mine/a\"\r\ntitle = 'Mine' # yes\r\nclass = \"panel\"\r\nseverity='low'\r\n\
                 paths = [ \"/mine-a\" ]\r\nmust_match = ['GET /mine-a', 'GET /x/mine-a']\r\nmust_not_match = ['GET /mine', 'GET /mine-b']";
     let path = harness.file("my.toml", mine);
@@ -94,7 +94,7 @@ fn existing_rules_are_kept_byte_for_byte() {
     assert_eq!(added.matches('\n').count(), added.matches("\r\n").count());
     assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o644);
     assert!(fs::symlink_metadata(harness.path("link.toml")).unwrap().is_symlink());
-    // Of three files none is left over.
+    // Nothing is left of the three files.
     assert_eq!(fs::read_dir(harness.path("")).unwrap().count(), 3);
     let again = harness.run(args);
     assert!(again.code == 0 && again.stderr.contains("already found by mine/mine-b (high)"), "{}", again.stderr);
@@ -104,7 +104,7 @@ fn existing_rules_are_kept_byte_for_byte() {
 
 #[test]
 fn a_path_that_matches_already_is_not_added() {
-    let harness = rig_with_log(&[]);
+    let harness = harness_with_log(&[]);
     let run = harness.run(["rules", "add", "/.env", "https://example.org/%2egit/config", "--severity", "critical", "--file", "my.toml"]);
     assert_eq!((run.code, run.stdout.len()), (0, 0));
     for part in
@@ -117,14 +117,14 @@ fn a_path_that_matches_already_is_not_added() {
 
 #[test]
 fn add_warns_about_paths_of_normal_clients() {
-    let harness = rig_with_log(&[]);
+    let harness = harness_with_log(&[]);
     let run = harness.run(["rules", "add", "/index.html"]);
     assert!(run.code == 0 && run.stderr.contains("/index.html: ordinary clients request it too"), "{}", run.stderr);
 }
 
 #[test]
 fn add_refuses_invalid_paths() {
-    let harness = rig_with_log(&[]);
+    let harness = harness_with_log(&[]);
     harness.file("broken.toml", "[[rule]\n");
     harness.file("inline.toml", "rule = []\n");
     for (args, expected) in [
@@ -149,7 +149,7 @@ fn add_refuses_invalid_paths() {
 
 #[test]
 fn an_import_reports_what_it_left_out() {
-    let harness = rig_with_log(&["GET /zz/a.php", "GET /?f=/etc/zzconf", "GET /?q=zzinject", "GET /ww/setup.cgi"]);
+    let harness = harness_with_log(&["GET /zz/a.php", "GET /?f=/etc/zzconf", "GET /?q=zzinject", "GET /ww/setup.cgi"]);
     fs::create_dir(harness.path("in")).unwrap();
     harness.file("in/paths.txt", "zz/a.php\n/index.html\n/q?x\n");
     harness.file("in/lfi-os-files.data", "# files\n/etc/zzconf\n");
@@ -171,7 +171,7 @@ fn an_import_reports_what_it_left_out() {
         let run = harness.run(["rules", what, "out.toml"]);
         assert_eq!((run.code, run.stderr.as_str()), (0, ""), "{what}: {}", run.text());
     }
-    // To standard output the same, and again into the same file.
+    // The same to standard output, and again to the same file.
     let text = fs::read_to_string(harness.path("out.toml")).unwrap();
     assert_eq!(harness.run(["rules", "import", "in"]).text(), text);
     assert_eq!(harness.run(["rules", "import", "in", "--file", "out.toml"]).code, 0);
@@ -180,7 +180,7 @@ fn an_import_reports_what_it_left_out() {
 
 #[test]
 fn an_import_replaces_only_imported_files() {
-    let harness = rig_with_log(&[]);
+    let harness = harness_with_log(&[]);
     harness.file("paths.txt", "/zz\n");
     harness.file("mine.toml", "# mine\n");
     for (args, expected) in [
@@ -198,10 +198,10 @@ fn an_import_replaces_only_imported_files() {
 
 #[test]
 fn hostile_names_and_texts_are_escaped() {
-    let harness = rig_with_log(&[]);
+    let harness = harness_with_log(&[]);
     harness.file("a\u{1b}[2J.txt", "/x\u{1b}[2Jy\n/\u{202e}zz\n");
     harness.file("b.yml", "title: \"a\\e[2J\"\nlogsource: {category: webserver}\ndetection: {k: [\"\\e[2Jzz\"], condition: k}\n");
-    // The rig looks at every byte that is printed.
+    // The harness checks every byte of the output.
     for args in [&["import", "a\u{1b}[2J.txt", "b.yml"][..], &["lint", "a\u{1b}[2J.txt"], &["add", "/\u{1b}[2J"]] {
         harness.run(["rules"].iter().chain(args));
     }
@@ -209,7 +209,7 @@ fn hostile_names_and_texts_are_escaped() {
 
 #[test]
 fn lint_reports_file_line_and_advice() {
-    let harness = rig_with_log(&[]);
+    let harness = harness_with_log(&[]);
     let rule = |id: &str, keys: &str| format!("[[rule]]\nid = '{id}'\ntitle = 'T'\nclass = 'panel'\nseverity = 'low'\n{keys}\n");
     harness.file(
         "x.toml",
@@ -235,7 +235,7 @@ fn lint_reports_file_line_and_advice() {
 /// not there, and nobody is connected to. What would promise that a file was checked is no key of one.
 #[test]
 fn j8_no_rule_comes_from_elsewhere() {
-    let rig = rig_with_log(&["GET /.env"]);
+    let harness = harness_with_log(&["GET /.env"]);
     let server = TcpListener::bind("127.0.0.1:0").unwrap();
     server.set_nonblocking(true).unwrap();
     let address = format!("http://{}/rules.toml", server.local_addr().unwrap());
@@ -247,7 +247,7 @@ fn j8_no_rule_comes_from_elsewhere() {
         &["rules", "cover", &address],
     ];
     for args in runs {
-        let run = rig.run(args);
+        let run = harness.run(args);
         assert_eq!((run.code, run.stdout.len()), (2, 0), "{args:?}: {}", run.stderr);
         assert!(run.stderr.contains(&address), "{args:?}: {}", run.stderr);
     }
@@ -255,8 +255,8 @@ fn j8_no_rule_comes_from_elsewhere() {
     let rule = "[[rule]]\nid = 'x/y'\ntitle = 'T'\nclass = 'panel'\nseverity = 'high'\npaths = ['/y']\n";
     for key in ["sha256", "signature", "url"] {
         for text in [format!("{key} = '0'\n{rule}"), format!("{rule}{key} = '0'\n")] {
-            rig.file("rules.toml", text);
-            let run = rig.run(["scan", "--rules", "rules.toml", "access.log"]);
+            harness.file("rules.toml", text);
+            let run = harness.run(["scan", "--rules", "rules.toml", "access.log"]);
             assert_eq!((run.code, run.stdout.len()), (2, 0), "{key}");
             assert!(run.stderr.contains("rules.toml") && run.stderr.contains(key), "{}", run.stderr);
         }

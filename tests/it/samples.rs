@@ -1,4 +1,4 @@
-//! What `samples/README.md` says of the samples is what a scan of them gives, number by number.
+//! `samples/README.md` agrees with a scan of the samples, number by number.
 
 use std::fs;
 use std::path::Path;
@@ -7,10 +7,10 @@ use serde_json::Value;
 
 use crate::harness::{Harness, Run, finish};
 
-/// The folder of the samples lies here.
+/// The folder of the samples.
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");
 
-/// What lies in the folder and is no log.
+/// Files in the folder that are not logs.
 const NO_LOGS: [&str; 6] =
     ["README.md", "probewatch-report.service", "probewatch-report.timer", "probewatch.cron", "probewatch.rotate", "probewatch.service"];
 
@@ -18,7 +18,7 @@ fn readme() -> String {
     fs::read_to_string(Path::new(ROOT).join("samples/README.md")).unwrap()
 }
 
-/// The rows of the table whose head begins with `first`: each cell without its backquotes.
+/// The rows of the table whose header starts with `first`: each cell without its backquotes.
 fn table(first: &str) -> Vec<Vec<String>> {
     let text = readme();
     let is_head = |line: &&str| line.strip_prefix("| ").is_some_and(|rest| rest.starts_with(first));
@@ -43,9 +43,9 @@ fn report(log: &str) -> Value {
 fn the_table_of_samples_is_correct() {
     for row in table("log ") {
         let totals = &report(&row[0])["totals"];
-        let said: Vec<u64> = row[1..7].iter().map(|cell| cell.parse().unwrap()).collect();
+        let stated: Vec<u64> = row[1..7].iter().map(|cell| cell.parse().unwrap()).collect();
         let found = ["lines", "unparsed", "hits", "clients", "answered", "soft_404"].map(|name| totals[name].as_u64().unwrap());
-        assert_eq!(said, found, "{}: lines, unparsed, hits, clients, answered, soft 404", row[0]);
+        assert_eq!(stated, found, "{}: lines, unparsed, hits, clients, answered, soft 404", row[0]);
     }
 }
 
@@ -83,7 +83,7 @@ fn the_readme_of_the_samples_shows_the_report() {
     assert!(readme().lines().any(|line| line == headline), "samples/README.md does not show: {headline}");
 }
 
-/// The front page shows a part of this very report: every line of its first block stands in the report.
+/// The README shows part of this report: every line of its first block is in the report.
 #[test]
 fn the_readme_shows_this_report() {
     let page = fs::read_to_string(Path::new(ROOT).join("README.md")).unwrap();

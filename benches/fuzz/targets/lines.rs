@@ -1,4 +1,4 @@
-//! Log lines of any format, found out line by line: combined and its kin, W3C columns, the formats of products.
+//! Log lines of any format, detected for each line: combined and related formats, W3C columns, product formats.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

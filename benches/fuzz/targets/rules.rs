@@ -1,6 +1,6 @@
-//! Rules: a rule file, a plain list of paths, or the rules of another tool.
+//! Rules: a rule file, a plain list of paths, or rules of another tool.
 //!
-//! The first byte says which of them the others are.
+//! The first byte selects which of them the rest is.
 #![no_main]
 
 use std::collections::BTreeSet;
@@ -10,7 +10,7 @@ use libfuzzer_sys::fuzz_target;
 use probewatch::rules::import::{ImportFormat, import, settle};
 use probewatch::rules::{RuleSet, check};
 
-/// Lines that a set of rules is asked about.
+/// Lines that are matched against the rules.
 const LINES: &[u8] =
     b"192.0.2.7 - - [02/Nov/2026:08:01:00 +0000] \"GET /.env?a=1%20union%20select HTTP/1.1\" 200 612 \"-\" \"curl/8.5.0\"\n\
     192.0.2.7 - - [02/Nov/2026:08:01:01 +0000] \"POST /wp-login.php HTTP/1.1\" 302 - \"/?q=../../etc/passwd\" \"-\"\n\
@@ -28,7 +28,7 @@ fuzz_target!(|input: &[u8]| {
     }
 });
 
-/// A rule file is refused with a message that names it, or its rules can be asked.
+/// A rule file is refused with a message that contains its name, or its rules can be matched.
 fn check_file(text: &str) {
     match check(Path::new("some/rules.toml"), text) {
         Err(error) => assert!(error.to_string().contains("some/rules.toml"), "an error that names no file: {error}"),
@@ -45,7 +45,7 @@ fn check_set(rules: &RuleSet) {
     probewatch_fuzz::check_rules(rules, LINES);
 }
 
-/// What is made of the rules of others is written down, and reads back as one rule of the same id.
+/// A converted rule is written to a file, and loads as one rule with the same ID.
 fn check_import(file: &str, text: &str, origin: ImportFormat) {
     let mut made = match import(Path::new(file), text, Some(origin)) {
         Err(error) => return assert!(!error.is_empty(), "an error without a word"),

@@ -149,9 +149,9 @@ fn a_program_that_closes_its_input_is_restarted() {
 fn a_deleted_program_is_retried() {
     let program = Program::new("rm program; exit 1");
     let mut exec = program.start();
-    let said = |notices: &[String], what: &str| notices.iter().any(|notice| notice.contains(what));
+    let has_notice = |notices: &[String], what: &str| notices.iter().any(|notice| notice.contains(what));
     let (mut notices, deadline) = (Vec::new(), Instant::now() + DEADLINE);
-    while !said(&notices, "cannot be started (no such file or directory); retrying in 1 s") {
+    while !has_notice(&notices, "cannot be started (no such file or directory); retrying in 1 s") {
         assert!(Instant::now() < deadline, "{notices:?}");
         exec.poll(Instant::now(), &mut notices);
     }

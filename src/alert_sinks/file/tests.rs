@@ -47,7 +47,7 @@ fn a_rotated_file_is_closed() {
     assert_eq!((read(&rotated).as_str(), read(&path).as_str(), mode(&path)), ("1\n", "2\n", 0o600));
     fs::remove_file(&path).unwrap();
     file.poll(now, &mut notices);
-    assert!(file.file.is_none() && !path.exists(), "nobody's disk is held, and nothing made before it is needed");
+    assert!(file.file.is_none() && !path.exists(), "the old file is closed, and the new one is created on demand");
     file.send_alert(b"3\n", now);
     fs::rename(&path, &rotated).unwrap();
     fs::write(&path, "made by another\n").unwrap();

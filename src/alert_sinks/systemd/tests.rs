@@ -12,7 +12,7 @@ fn serve() {
     let mut notices = Vec::new();
     systemd.ready();
     systemd.status("following 3 logs\nWATCHDOG=trigger");
-    systemd.status("told later: not a second has passed");
+    systemd.status("sent later: less than a second has passed");
     systemd.status("following 4 logs");
     systemd.reloading();
     systemd.ready();
@@ -22,8 +22,8 @@ fn serve() {
     systemd.status("following 5 logs");
     notices.extend(systemd.poll());
     systemd.stopping();
-    let said = format!("\npulse {:?}, notices {notices:?}\n", systemd.watchdog_interval());
-    io::Write::write_all(&mut io::stdout(), said.as_bytes()).unwrap();
+    let text = format!("\npulse {:?}, notices {notices:?}\n", systemd.watchdog_interval());
+    io::Write::write_all(&mut io::stdout(), text.as_bytes()).unwrap();
 }
 
 /// Runs it with a manager. Returns the line it printed.
@@ -38,8 +38,8 @@ fn run(socket: Option<&Path>, watchdog: Option<&str>) -> String {
     }
     let run = command.env_remove("WATCHDOG_PID").output().unwrap();
     assert!(run.status.success(), "{run:?}");
-    let said = String::from_utf8(run.stdout).unwrap();
-    said.lines().find(|line| line.starts_with("pulse ")).unwrap().to_owned()
+    let text = String::from_utf8(run.stdout).unwrap();
+    text.lines().find(|line| line.starts_with("pulse ")).unwrap().to_owned()
 }
 
 #[test]
@@ -49,16 +49,16 @@ fn the_manager_is_notified() {
     let socket = UnixDatagram::bind(&path).unwrap();
     socket.set_nonblocking(true).unwrap();
     assert_eq!(run(Some(&path), Some("60000000")), "pulse Some(30s), notices []");
-    let mut heard = Vec::new();
+    let mut messages = Vec::new();
     let mut bytes = [0; 4096];
     while let Ok(length) = socket.recv(&mut bytes) {
-        heard.push(String::from_utf8(bytes[..length].to_vec()).unwrap());
+        messages.push(String::from_utf8(bytes[..length].to_vec()).unwrap());
     }
-    let since = heard[2].strip_prefix("RELOADING=1\nMONOTONIC_USEC=").unwrap().trim_end().parse::<u64>();
+    let since = messages[2].strip_prefix("RELOADING=1\nMONOTONIC_USEC=").unwrap().trim_end().parse::<u64>();
     assert!(since.is_ok());
-    heard.remove(2);
+    messages.remove(2);
     assert_eq!(
-        heard,
+        messages,
         [
             "READY=1\n",
             "STATUS=following 3 logs WATCHDOG=trigger\n",
@@ -78,7 +78,7 @@ fn without_a_manager_nothing_happens() {
 
 #[test]
 fn a_missing_manager_is_reported_once() {
-    let said = run(Some(Path::new("/nowhere/notify")), None);
-    assert!(said.starts_with("pulse None, notices [\"cannot notify the service manager: No such file or directory"), "{said}");
-    assert_eq!(said.matches("cannot notify").count(), 1);
+    let text = run(Some(Path::new("/nowhere/notify")), None);
+    assert!(text.starts_with("pulse None, notices [\"cannot notify the service manager: No such file or directory"), "{text}");
+    assert_eq!(text.matches("cannot notify").count(), 1);
 }

@@ -210,7 +210,7 @@ mod tests {
     use crate::commands::report::*;
 
     #[test]
-    fn by_name_or_by_number() {
+    fn finds_groups_by_name_or_number() {
         let groups = b"root:x:0:\nadm:x:4:syslog,me\nbroken\nodd:x:many:\n";
         assert_eq!((find_group(groups, b"adm"), find_group(groups, b"root")), (Some(4), Some(0)));
         for name in [&b"ad"[..], b"broken", b"odd", b"me", b""] {

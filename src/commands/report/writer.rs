@@ -103,9 +103,9 @@ impl<'r> ReportWriter<'r> {
             let name = part.period.map_or_else(|| run_folder_name(number, self.run.started()), Period::label);
             let folder = self.folder(part, &name, number, state);
             staging.folder(&name)?;
-            if let Some(whole) = self.write_part(&folder, staging, store, state)? {
-                let rules = whole.rules.as_ref().unwrap_or(&self.run.rule_context.rules);
-                let MergedReport { tally, texts, inputs, allow, without_time, .. } = &whole;
+            if let Some(merged_report) = self.write_part(&folder, staging, store, state)? {
+                let rules = merged_report.rules.as_ref().unwrap_or(&self.run.rule_context.rules);
+                let MergedReport { tally, texts, inputs, allow, without_time, .. } = &merged_report;
                 let report_inputs = ReportInputs { rules, tally, texts, inputs: inputs.clone(), allow, without_time: *without_time };
                 self.with_report(&folder, &report_inputs, WANTED, state, |report, state| {
                     self.write_folder(&folder, staging, report, state).map(drop)
@@ -197,12 +197,12 @@ impl<'r> ReportWriter<'r> {
         // Merged only now, when the rows of this run are freed, to limit memory.
         let sum = |earlier| {
             let merged = this.read(folder, earlier)?;
-            this.with_report(folder, &report_inputs, RowSelection::default(), state, |report, _| Self::whole(merged, report, folder))
+            this.with_report(folder, &report_inputs, RowSelection::default(), state, |report, _| Self::merge(merged, report, folder))
         };
-        let whole = earlier.map(sum).transpose()?;
+        let merged_report = earlier.map(sum).transpose()?;
         self.notable += usize::from(mail.is_some());
         self.mail = mail.or_else(|| self.mail.take());
-        Ok(whole)
+        Ok(merged_report)
     }
 
     /// The report of earlier runs on the same period.
@@ -220,7 +220,7 @@ impl<'r> ReportWriter<'r> {
         Ok(merged)
     }
 
-    fn whole(mut merged: ReportMerger<'_>, report: &Report<'_>, folder: &ReportFolder<'_>) -> Result<MergedReport, CommandError> {
+    fn merge(mut merged: ReportMerger<'_>, report: &Report<'_>, folder: &ReportFolder<'_>) -> Result<MergedReport, CommandError> {
         let wrong = |error: crate::analysis::merge::MergeError| CommandError::Sum { path: folder.path.clone(), what: error.to_string() };
         merged.add_report(report).map_err(wrong)?;
         merged.finish(|_| false).map_err(wrong)

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::super::message::sanitized;
 use super::super::{Exit, message, stdout};
-use super::{CaseRunner, counted, with_rules};
+use super::{CaseRunner, pluralize, with_rules};
 use crate::redact::sanitize::escape;
 use crate::rules::lint::Lint;
 use crate::rules::{Case, Rule, RuleChoice};
@@ -20,13 +20,13 @@ pub fn lint(choice: &RuleChoice) -> Exit {
     let diagnostics = lint.diagnostics(|case| runner.matched(case));
     let rules = lint.set().rules().len();
     if diagnostics.is_empty() {
-        return stdout::print(format!("{}: nothing odd\n", counted(rules, "rule")).as_bytes());
+        return stdout::print(format!("{}: nothing odd\n", pluralize(rules, "rule")).as_bytes());
     }
     let mut out = String::new();
     for diagnostic in &diagnostics {
         let _ = writeln!(out, "{}", sanitized(&diagnostic.to_string()));
     }
-    let _ = writeln!(out, "{}: {}", counted(rules, "rule"), counted(diagnostics.len(), "problem"));
+    let _ = writeln!(out, "{}: {}", pluralize(rules, "rule"), pluralize(diagnostics.len(), "problem"));
     match stdout::print(out.as_bytes()) {
         Exit::Success => Exit::Usage,
         failed => failed,
@@ -63,7 +63,9 @@ pub fn test(choice: &RuleChoice) -> Exit {
             message::error(failure);
         }
         if wrong.is_empty() {
-            return stdout::print(format!("{}, {}: all passed\n", counted(rules.rules().len(), "rule"), counted(cases, "case")).as_bytes());
+            return stdout::print(
+                format!("{}, {}: all passed\n", pluralize(rules.rules().len(), "rule"), pluralize(cases, "case")).as_bytes(),
+            );
         }
         message::hint("a rule must match its must_match cases and none of its must_not_match cases; fix the rule or the case");
         Exit::Usage

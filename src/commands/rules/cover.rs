@@ -9,7 +9,7 @@ use std::path::Path;
 
 use super::super::message::sanitized;
 use super::super::{Exit, message, stdout};
-use super::{CaseRunner, counted, with_rules};
+use super::{CaseRunner, pluralize, with_rules};
 use crate::finding::RuleId;
 use crate::rules::lint::is_ordinary;
 use crate::rules::{Case, RuleChoice, RuleSet, path_list};
@@ -65,7 +65,7 @@ pub fn cover(choice: &RuleChoice, file: &Path) -> Exit {
         }
         let sum: usize = counts.values().sum();
         let exit = stdout::print(printed.as_bytes());
-        message::notice(&format!("{} in {}", counted(sum, "path"), sanitized(&file.display().to_string())));
+        message::notice(&format!("{} in {}", pluralize(sum, "path"), sanitized(&file.display().to_string())));
         for (cover, count) in counts {
             message::notice(&format!("{count}: {cover}"));
         }
@@ -109,13 +109,13 @@ mod tests {
     use crate::commands::rules::cover::*;
 
     #[test]
-    fn a_list_has_a_path_a_line() {
+    fn a_list_has_one_path_per_line() {
         let text = "# paths\n/.env\tpath\n\n /a b\n";
         assert_eq!(paths(text).collect::<Vec<_>>(), ["/.env", "/a b"]);
     }
 
     #[test]
-    fn each_path_is_covered_as_its_rule_says() {
+    fn paths_are_covered_as_their_rules_say() {
         let rules = crate::rules::load(&RuleChoice::default()).unwrap();
         let mut runner = CaseRunner::new(&rules);
         let mut cover = |path| covered(path, &rules, &mut runner).0;

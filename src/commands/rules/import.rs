@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use super::super::message::sanitized;
 use super::super::{Exit, message, stdout};
-use super::{CaseRunner, read_rule_file, replace_rule_file};
+use super::{CaseRunner, pluralize, read_rule_file, replace_rule_file};
 use crate::finding::RuleId;
 use crate::rules::builder::{ExampleRequest, RuleBuilder};
 use crate::rules::import::{Import, ImportFormat, SkippedItems, finalize, import as import_text, is_known};
@@ -53,7 +53,7 @@ fn import_files(options: &ImportOptions) -> Result<Exit, Exit> {
     if drafts.is_empty() {
         return Err(message::usage_error(&format!(
             "nothing to import in {}; import reads word lists, CRS .data files, Sigma rules or nuclei templates",
-            count(files.len(), "file")
+            pluralize(files.len(), "file")
         )));
     }
     let drafts = with_passing_cases(drafts)?;
@@ -65,7 +65,7 @@ fn import_files(options: &ImportOptions) -> Result<Exit, Exit> {
         Some(path) => replace_rule_file(path, &text).map(|()| Exit::Success)?,
         None => stdout::print(text.as_bytes()),
     };
-    let (rules, from) = (count(drafts.len(), "rule"), count(files.len(), "file"));
+    let (rules, from) = (pluralize(drafts.len(), "rule"), pluralize(files.len(), "file"));
     message::notice(&format!("{rules} from {from}; not carried over: {skipped}"));
     if options.file.is_some() {
         message::hint(&format!("type `probewatch rules lint {name}`, then `probewatch scan --rules {name} access.log`"));
@@ -178,8 +178,4 @@ fn rule_file_text(drafts: &[RuleBuilder]) -> String {
     let head = if let [family] = families[..] { format!("family = \"{family}\"\n") } else { String::new() };
     let rules: Vec<String> = drafts.iter().map(RuleBuilder::to_toml).collect();
     format!("{MARK}\n{head}title = \"Imported rules\"\n\n{}", rules.join("\n"))
-}
-
-fn count(n: usize, word: &str) -> String {
-    format!("{n} {word}{}", if n == 1 { "" } else { "s" })
 }

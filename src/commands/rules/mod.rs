@@ -23,7 +23,7 @@ use crate::finding::RuleId;
 use crate::rules::{Case, RuleChoice, RuleSet, load};
 
 /// The rule with this ID; otherwise prints an error with a similar ID.
-pub(super) fn named(rules: &RuleSet, id: &str) -> Result<RuleId, Exit> {
+pub(super) fn find_rule(rules: &RuleSet, id: &str) -> Result<RuleId, Exit> {
     let number = rules.rules().iter().position(|rule| rule.id == id);
     number.map(|number| RuleId(number as u16)).ok_or_else(|| {
         let meant = rules.nearest(id).map(|id| format!(" (did you mean '{id}'?)")).unwrap_or_default();
@@ -60,7 +60,7 @@ impl<'r> CaseRunner<'r> {
 }
 
 /// `1 rule`, `2 rules`.
-fn counted(n: usize, what: &str) -> String {
+fn pluralize(n: usize, what: &str) -> String {
     format!("{n} {what}{}", if n == 1 { "" } else { "s" })
 }
 

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::super::{Exit, stdout};
-use super::{named, with_rules};
+use super::{find_rule, with_rules};
 use crate::redact::sanitize::escape;
 use crate::rules::{Answer, Case, Rule, RuleChoice, source_text};
 
@@ -29,7 +29,7 @@ pub fn list(choice: &RuleChoice, class: Option<&str>) -> Exit {
 /// Prints one rule.
 #[must_use]
 pub fn show(choice: &RuleChoice, id: &str) -> Exit {
-    with_rules(choice, |rules| match named(rules, id) {
+    with_rules(choice, |rules| match find_rule(rules, id) {
         Ok(rule) => stdout::print(page(rules.rule(rule), source_text(choice, id).as_deref()).as_bytes()),
         Err(exit) => exit,
     })

@@ -186,7 +186,7 @@ fn a_removed_out_folder_is_an_error() {
     staging.folder(RUN_1).unwrap();
     write(&mut staging, REPORT, "probewatch").unwrap();
     fs::rename(out.join(".run-1.tmp"), out.join("elsewhere")).unwrap();
-    assert!(staging.finish().is_err(), "nobody would find it there");
+    assert!(staging.finish().is_err(), "it would be lost there");
     wipe(&out.join("elsewhere"));
 
     let run = stage(&store, 1, &[RUN_1], "one").unwrap();
@@ -195,7 +195,7 @@ fn a_removed_out_folder_is_an_error() {
     assert!(matches!(&refusal, ReportStoreError::Lost { path } if *path == out.join(RUN_1)), "{refusal}");
 }
 
-/// Between a run and the next start, somebody put the day's folder back.
+/// Between a run and the next start, the day's folder was put back.
 #[test]
 fn a_day_restored_by_hand_is_replaced() {
     let (_room, out) = staging_folder();

@@ -136,7 +136,7 @@ fn folders_appear_when_they_are_published() {
     assert_eq!(store.last_run_number().unwrap(), 2);
     fs::remove_dir_all(out.join(RUN_2)).unwrap();
     store.recover(Some(&Run { number: 2, folders: vec![RUN_2.into()] })).unwrap();
-    assert_eq!(reports(&out), expected(&[(RUN_1, "one")]), "what somebody removed is not missed");
+    assert_eq!(reports(&out), expected(&[(RUN_1, "one")]), "removed reports are not missed");
 }
 
 #[test]

@@ -1,6 +1,6 @@
-//! Kinds of sites that Apache makes: fallback resources, rewritten errors, listings, prefixes that answer anything.
+//! Kinds of sites made with Apache: fallback resources, rewritten errors, listings, prefixes that answer anything.
 //!
-//! Each kind is one server process with one log. Where Apache is missing the kinds are left out, and the test says so.
+//! Each kind is one server process with one log. If Apache is not installed, these kinds are skipped with a message.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -13,10 +13,10 @@ use crate::servers::daemon::Daemon;
 
 const PLACES: [&str; 3] = ["/usr/sbin/apache2", "/usr/sbin/httpd", "/usr/local/apache2/bin/httpd"];
 
-/// Where the modules of these lie.
+/// The folder of Apache's modules.
 const MODULES: [&str; 3] = ["/usr/lib/apache2/modules", "/usr/lib64/httpd/modules", "/usr/local/apache2/modules"];
 
-/// The directive for the size in the log, and a part of the configuration. FOLDER stands for the folder.
+/// The `LogFormat` directive for the size, and part of the configuration. FOLDER is replaced by the folder.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Conf {
     size: &'static str,
@@ -57,7 +57,7 @@ const KINDS: &[Kind<Conf>] = &[
     .folders(&["/cgi-bin/", "/manager/"]),
 ];
 
-/// The scores of all kinds, none where the program is missing.
+/// The scores of all kinds; empty if Apache is not installed.
 pub(super) fn scores(test: &str) -> Vec<(&'static str, Score)> {
     let Some((program, modules)) = PLACES.into_iter().zip(MODULES).find(|(place, _)| Path::new(place).exists()) else {
         skip(test, "Apache is not installed");

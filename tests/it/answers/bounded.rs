@@ -1,5 +1,5 @@
-//! Laws of the grades that only the library can show, as the command has one size of chunks and room for 85,000 cells: a log may be
-//! cut into any chunks, and a tally that dropped cells gives the same grades as an exact one.
+//! Properties of grades that only the library can show, because the command has fixed chunk sizes and space for 85,000
+//! groups: a log may be cut into any chunks, and a tally that evicted groups gives the same grades as an exact one.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -18,15 +18,15 @@ use super::generated::{any_log, any_refusing_log};
 
 static RULES: LazyLock<RuleSet> = LazyLock::new(|| load(&RuleChoice::default()).unwrap());
 
-/// A fourth of the requests of a log here.
+/// A quarter of the requests of a log here.
 const SMALL: Budget = Budget { cells: 100, clients: 200 };
-/// Room that it has for cells that were answered.
+/// How many groups of answered requests it holds.
 const ANSWERED: usize = 10;
 
 /// The grade of each host and path whose answer is not a soft 404, with its reason.
 type Grades = BTreeMap<(String, String), (Answer, Reason)>;
 
-/// Scans chunks of `chunk` lines and merges them into `empty`. The text knows where the chunks are.
+/// Scans chunks of `chunk` lines and merges them into `empty`. The text records where the chunks begin.
 fn tally_of(lines: &[String], chunk: usize, empty: Tally) -> (Tally, [SourceInfo; 1]) {
     let scope = ScanOptions::default();
     let judge = LineScanner::new(&RULES, &scope);
@@ -55,7 +55,7 @@ fn grade_of(row: &Row<'_>) -> ((String, String), (Answer, Reason)) {
     ((text(host.unwrap_or_default()), text(path)), (detail.grade.answer, detail.grade.reason))
 }
 
-/// Checks that grades of a tally that dropped cells are those of an exact one, apart from those it calls uncertain.
+/// Checks that a tally that evicted groups has the grades of an exact one, except for those it calls uncertain.
 fn assert_agree(bounded: &Grades, exact: &Grades) {
     for (row, (answer, reason)) in bounded {
         let expected = exact.get(row).map_or(Answer::Soft404, |grade| grade.0);
@@ -63,7 +63,7 @@ fn assert_agree(bounded: &Grades, exact: &Grades) {
     }
 }
 
-/// Cells of requests that were answered.
+/// Groups of requests that were answered.
 fn answered(tally: &Tally) -> usize {
     tally.cells().filter(|view| view.answered).count()
 }
@@ -84,7 +84,7 @@ proptest! {
         assert_agree(&grades_of(&bounded), &grades_of(&tally_of(&lines, lines.len(), Tally::default())));
     }
 
-    /// What was refused makes room for what was answered.
+    /// Refused requests are evicted first.
     #[test]
     fn answers_that_fit_keep_their_grades(lines in any_refusing_log(3..5, 90..140), chunk in 5_usize..60) {
         let (bounded, exact) = (tally_of(&lines, chunk, Tally::with_budget(SMALL)), tally_of(&lines, lines.len(), Tally::default()));

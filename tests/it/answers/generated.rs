@@ -1,4 +1,4 @@
-//! Generated logs: sites that answer in ways of their own, what scanners and visitors request of them, and secrets.
+//! Generated logs: sites with different kinds of answers, requests of scanners and visitors, and exposed files.
 //!
 //! Nothing here knows how answers are graded.
 
@@ -8,9 +8,9 @@ use proptest::prelude::*;
 
 use super::probes::PATHS;
 
-/// What a site answers for a path that it does not have.
+/// What a site answers for missing paths.
 #[derive(Debug, Clone, Copy)]
-enum Manner {
+enum AnswerStyle {
     /// 404.
     Refuses,
     /// One page.
@@ -19,7 +19,7 @@ enum Manner {
     Jitter,
     /// A page that prints the path.
     Echo,
-    /// A page of any size.
+    /// A page of random size.
     AnySize,
     /// A page, in a log without sizes.
     NoSize,
@@ -28,17 +28,17 @@ enum Manner {
 /// A site and the requests for it.
 #[derive(Debug, Clone)]
 struct Site {
-    manner: Manner,
-    /// Bytes of its pages.
+    style: AnswerStyle,
+    /// The sizes of its pages.
     page: u64,
-    /// Numbers of paths in [`PATHS`] at which there is a file.
+    /// Indices into [`PATHS`] of existing files.
     secrets: Vec<usize>,
     requests: Vec<Request>,
 }
 
 #[derive(Debug, Clone)]
 struct Request {
-    /// The number of a path in [`PATHS`]; visitors request pages.
+    /// An index into [`PATHS`]; visitors request pages.
     path: usize,
     is_visit: bool,
     method: &'static str,
@@ -48,7 +48,8 @@ struct Request {
     noise: u64,
 }
 
-const MANNERS: [Manner; 6] = [Manner::Refuses, Manner::SamePage, Manner::Jitter, Manner::Echo, Manner::AnySize, Manner::NoSize];
+const MANNERS: [AnswerStyle; 6] =
+    [AnswerStyle::Refuses, AnswerStyle::SamePage, AnswerStyle::Jitter, AnswerStyle::Echo, AnswerStyle::AnySize, AnswerStyle::NoSize];
 
 /// Lines of a log of one site without hosts, or of several virtual hosts, with a number of requests for each site.
 pub(crate) fn any_log(sites: Range<usize>, requests: Range<usize>) -> impl Strategy<Value = Vec<String>> {
@@ -57,10 +58,10 @@ pub(crate) fn any_log(sites: Range<usize>, requests: Range<usize>) -> impl Strat
 
 /// The same for sites that refuse what they do not have.
 pub(crate) fn any_refusing_log(sites: Range<usize>, requests: Range<usize>) -> impl Strategy<Value = Vec<String>> {
-    lines_of(&[Manner::Refuses], sites, requests)
+    lines_of(&[AnswerStyle::Refuses], sites, requests)
 }
 
-fn lines_of(manners: &'static [Manner], sites: Range<usize>, requests: Range<usize>) -> impl Strategy<Value = Vec<String>> {
+fn lines_of(manners: &'static [AnswerStyle], sites: Range<usize>, requests: Range<usize>) -> impl Strategy<Value = Vec<String>> {
     let alone = any_site(manners, requests.clone()).prop_map(|site| site.lines("").collect());
     let hosts = prop::collection::vec(any_site(manners, requests), sites).prop_map(|sites| {
         let lines = |(number, site): (usize, &Site)| site.lines(&format!("www{number}.example.com:80 ")).collect::<Vec<_>>();
@@ -69,10 +70,10 @@ fn lines_of(manners: &'static [Manner], sites: Range<usize>, requests: Range<usi
     prop_oneof![1 => alone, 3 => hosts]
 }
 
-fn any_site(manners: &'static [Manner], requests: Range<usize>) -> impl Strategy<Value = Site> {
+fn any_site(manners: &'static [AnswerStyle], requests: Range<usize>) -> impl Strategy<Value = Site> {
     let secrets = prop::collection::vec(0..PATHS.len(), 0..4);
     (prop::sample::select(manners), 700..4_000_u64, secrets, prop::collection::vec(any_request(), requests))
-        .prop_map(|(manner, page, secrets, requests)| Site { manner, page, secrets, requests })
+        .prop_map(|(style, page, secrets, requests)| Site { style, page, secrets, requests })
 }
 
 fn any_request() -> impl Strategy<Value = Request> {
@@ -110,13 +111,13 @@ impl Site {
         if self.secrets.contains(&path) {
             return (200, Some(5_000 + 977 * path as u64));
         }
-        match self.manner {
-            Manner::Refuses => (404, Some(153)),
-            Manner::SamePage => (200, Some(self.page)),
-            Manner::Jitter => (200, Some(self.page + noise % 7)),
-            Manner::Echo => (200, Some(self.page + PATHS[path].len() as u64)),
-            Manner::AnySize => (200, Some(self.page + noise % 3_000)),
-            Manner::NoSize => (200, None),
+        match self.style {
+            AnswerStyle::Refuses => (404, Some(153)),
+            AnswerStyle::SamePage => (200, Some(self.page)),
+            AnswerStyle::Jitter => (200, Some(self.page + noise % 7)),
+            AnswerStyle::Echo => (200, Some(self.page + PATHS[path].len() as u64)),
+            AnswerStyle::AnySize => (200, Some(self.page + noise % 3_000)),
+            AnswerStyle::NoSize => (200, None),
         }
     }
 }

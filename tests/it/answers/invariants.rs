@@ -1,4 +1,4 @@
-//! Laws of the grades: neither the order of lines, nor files, nor threads, nor a flood of probes change what an answer means.
+//! Invariants of grades: the order of lines, files, threads and many other probes do not change the grade of an answer.
 
 use std::fmt::Write as _;
 
@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::generated::any_log;
 use crate::harness::{Harness, Rng, Run, line, sized};
 
-/// Answers to unlike probes of a site that answers 200 to anything, each with content of 14 to 19 KB.
+/// Answers to different probes of a site that answers 200 to anything, each of 14 to 19 KB.
 fn flood(rng: &mut Rng, paths: usize) -> Vec<String> {
     const NAMES: [&str; 8] = [".env", ".git/config", "phpinfo.php", "id_rsa", "db.sql", "actuator/env", "wp-login.php", "backup.zip"];
     (0..paths)
@@ -28,7 +28,7 @@ fn head(path: &str) -> String {
     sized(&line("192.0.2.9", &format!("HEAD {path} HTTP/1.1"), 200), 0)
 }
 
-/// Path, grade and reason of each row that was answered, sorted.
+/// Path, grade and reason of each answered row, sorted.
 fn grades(harness: &Harness, args: &[&str]) -> Vec<String> {
     let report = harness.json(args).1;
     let lists = ["answered", "uncertain"].map(|list| report[list].as_array().unwrap().clone());
@@ -59,7 +59,7 @@ fn many_soft_404s_do_not_hide_an_exposed_file() {
     assert_eq!(totals["soft_404"].as_u64().unwrap() + 3, totals["hits"].as_u64().unwrap(), "{totals}");
 }
 
-/// What a HEAD was answered with says nothing about the content of a GET.
+/// The answer to a HEAD request shows nothing about the content of a GET.
 #[test]
 fn head_requests_do_not_hide_an_exposed_file() {
     let harness = Harness::new();
@@ -69,7 +69,7 @@ fn head_requests_do_not_hide_an_exposed_file() {
     assert!(is_distinct(&harness, "access.log", "/.env"));
 }
 
-/// A client that finds a page with the size of a secret has one pair, which makes the answer uncertain, no soft 404.
+/// A page of the same size as the file makes its answer uncertain, but not a soft 404.
 #[test]
 fn a_page_of_equal_size_does_not_hide_an_exposed_file() {
     let harness = Harness::new();
@@ -98,7 +98,7 @@ fn order_files_and_threads_do_not_change_grades() {
         }
         harness.file("whole.log", lines.concat());
         assert_eq!(grades(&harness, &["whole.log"]), expected, "shuffled, round {round}");
-        // The parts of a log that was rotated are one site.
+        // The parts of a rotated log belong to one site.
         let cut = rng.below(lines.len() as u64) as usize;
         harness.file("part.log", lines[cut..].concat());
         harness.file("part.log.1", lines[..cut].concat());
@@ -106,7 +106,7 @@ fn order_files_and_threads_do_not_change_grades() {
     }
 }
 
-/// What a report says of answers, apart from the lines that show them: every row, and every site that answers anything.
+/// The answers of a report without the lines that show them: every row, and every site that answers anything.
 fn answers(run: &Run) -> Vec<String> {
     let report = run.json();
     let mut all = Vec::new();
@@ -129,15 +129,15 @@ fn scan(harness: &Harness, threads: &str, lines: &[String]) -> Vec<String> {
     answers(&harness.run(["scan", "-f", "json", "--threads", threads, "access.log"]))
 }
 
-/// The same lines in a log of several chunks, which have a mebibyte each: after each line come 50 KB of requests for a page.
-fn spread(lines: &[String]) -> Vec<String> {
+/// The same lines spread over several chunks of 1 MiB: each line is followed by 50 KB of requests for a page.
+fn spread_over_chunks(lines: &[String]) -> Vec<String> {
     let page = line("203.0.113.7", "GET /assets/style.css HTTP/1.1", 200);
     let host = if lines[0].starts_with("www") { "www0.example.com:80 " } else { "" };
     let between = format!("{host}{page}").repeat(500);
     lines.iter().map(|line| format!("{line}{between}")).collect()
 }
 
-/// Scans each part of a log alone and merges the reports. The parts have the names of a log that was rotated.
+/// Scans each part of a log alone and merges the reports. The parts are named like a rotated log.
 fn merged(harness: &Harness, lines: &[String], mut cuts: Vec<usize>) -> Vec<String> {
     cuts.extend([0, lines.len()]);
     cuts.sort_unstable();
@@ -164,7 +164,7 @@ proptest! {
         let harness = Harness::new();
         let expected = scan(&harness, "1", &lines);
         prop_assert_eq!(&scan(&harness, "8", &shuffled), &expected, "shuffled, 8 threads");
-        prop_assert_eq!(&scan(&harness, "2", &spread(&lines)), &expected, "several chunks, 2 threads");
+        prop_assert_eq!(&scan(&harness, "2", &spread_over_chunks(&lines)), &expected, "several chunks, 2 threads");
         let cuts = cuts.iter().map(|cut| cut.index(shuffled.len() + 1)).collect();
         prop_assert_eq!(&merged(&harness, &shuffled, cuts), &expected, "shuffled, in parts that were merged");
     }

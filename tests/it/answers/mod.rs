@@ -1,7 +1,7 @@
-//! Grades of answers on sites that real servers make: nginx, Apache, and a small server of its own.
+//! Grades of answers on sites of real servers: nginx, Apache, and a small server in the test.
 //!
-//! Each kind of site gets the probes that scanners send and the requests of ordinary visitors. What is true of a request is what came
-//! back: a planted secret, or what the site says to anything. No test here looks at how the grades are found.
+//! Each kind of site gets the probes of scanners and the requests of normal visitors. The truth about a request is its
+//! answer: a planted file, or what the site answers to anything. No test here depends on how grades are determined.
 
 mod apache;
 mod bounded;
@@ -14,13 +14,13 @@ mod site;
 
 use site::Score;
 
-/// Percent of rows called distinct that are real, of real rows that are not called a soft 404, and of rows called uncertain.
+/// Percentages: rows called distinct that are real, real rows that are not called a soft 404, and rows called uncertain.
 const PRECISION: f64 = 98.0;
 const RECALL: f64 = 98.0;
 const UNCERTAIN: f64 = 5.0;
 
-/// Shows the table, and fails where all kinds together are worse than the goals, where one secret is lost, or where one kind of
-/// site has more than a row in twenty that is called distinct and is not real.
+/// Prints the table. Fails if all kinds together miss the goals, if one planted file is missed, or if one kind of site has
+/// more than one row in twenty that is wrongly called distinct.
 #[expect(clippy::print_stdout, reason = "a failure shows what each kind of site came to")]
 fn check(scores: &[(&'static str, Score)]) {
     if scores.is_empty() {

@@ -1,6 +1,6 @@
-//! Kinds of sites that nginx makes: single-page applications, echoes, tokens, fallbacks of a part, filters, many hosts.
+//! Kinds of sites made with nginx: single-page applications, echoes, tokens, partial fallbacks, filters, many hosts.
 //!
-//! Each kind is one server process with one log. Where nginx is missing the kinds are left out, and the test says so.
+//! Each kind is one server process with one log. If nginx is not installed, these kinds are skipped with a message.
 
 use std::fs;
 use std::path::Path;
@@ -12,7 +12,7 @@ use crate::servers::daemon::Daemon;
 
 const PLACES: [&str; 3] = ["/usr/sbin/nginx", "/usr/local/sbin/nginx", "/usr/bin/nginx"];
 
-/// A part of a configuration: the format of the log, and what is in `http`. PORT and TEXT stand for the port and for 700 bytes.
+/// Part of a configuration: the log format and the content of `http`. PORT and TEXT are replaced by the port and 700 bytes.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Conf {
     format: &'static str,
@@ -45,7 +45,7 @@ const fn logs(mut kind: Kind<Conf>, format: &'static str) -> Kind<Conf> {
     kind
 }
 
-/// A server with one site of its own, and the default for all other hosts.
+/// A server with one site, and the default server for other hosts.
 const fn made_up_hosts(name: &'static str, http: &'static str) -> Kind<Conf> {
     let kind = kind(name, &[("www.example.com /.env", 300), ("www.example.com /backup.zip", 120_000)], http);
     logs(kind.few(5).hosts(&MADE_UP), VHOST)
@@ -222,7 +222,7 @@ const MADE_UP: [&str; 14] = [
     "xn--bcher-kva.example",
 ];
 
-/// The scores of all kinds, none where the program is missing.
+/// The scores of all kinds; empty if nginx is not installed.
 pub(super) fn scores(test: &str) -> Vec<(&'static str, Score)> {
     let Some(program) = PLACES.into_iter().find(|place| Path::new(place).exists()) else {
         skip(test, "nginx is not installed");

@@ -1,6 +1,6 @@
-//! Kinds of sites that configurations cannot make: a small server in the test that writes a combined log of its own.
+//! Kinds of sites that configurations cannot make: a small server in the test that writes a combined log.
 //!
-//! It answers one connection after the other, so many as there are requests, and ends.
+//! It answers one connection after the other, as many as there are requests, and ends.
 
 #![expect(clippy::format_collect, reason = "pages of a few kilobytes")]
 
@@ -14,11 +14,11 @@ use super::probes;
 use super::site::{self, Kind, Score, TWO};
 use crate::harness::{Harness, Rng};
 
-/// What a site makes of a request, by the number of the request.
-type Handler = fn(&mut Asked<'_>) -> (u16, String);
+/// The answer of a site to a request, given the number of the request.
+type Handler = fn(&mut HandlerRequest<'_>) -> (u16, String);
 
-/// A request as a handler sees it.
-pub(super) struct Asked<'a> {
+/// A request as a handler gets it.
+pub(super) struct HandlerRequest<'a> {
     method: &'a str,
     target: &'a str,
     path: &'a str,
@@ -26,11 +26,11 @@ pub(super) struct Asked<'a> {
     number: usize,
     total: usize,
     rng: &'a mut Rng,
-    /// What is planted there; the server gives it unless the handler takes it away.
+    /// The planted file, if there is one. The server sends it unless the handler removes it.
     secret: Option<Vec<u8>>,
 }
 
-impl Asked<'_> {
+impl HandlerRequest<'_> {
     fn is_home(&self) -> bool {
         matches!(self.path, "/" | "/about") || self.path.starts_with("/assets/")
     }
@@ -47,17 +47,17 @@ const fn kind(name: &'static str, plants: &'static [(&'static str, usize)], hand
     Kind::new(name, plants, handler)
 }
 
-/// A site with secrets of many sizes.
+/// A site with exposed files of many sizes.
 const fn many(name: &'static str, handler: Handler) -> Kind<Handler> {
     kind(name, SECRETS, handler)
 }
 
-/// A site with two secrets, of which few paths are requested.
+/// A site with two exposed files, and few requested paths.
 const fn few(name: &'static str, handler: Handler, paths: usize) -> Kind<Handler> {
     kind(name, TWO, handler).few(paths)
 }
 
-/// A site without secrets.
+/// A site without exposed files.
 const fn none(name: &'static str, handler: Handler) -> Kind<Handler> {
     kind(name, &[], handler)
 }
@@ -71,42 +71,42 @@ fn not_found() -> (u16, String) {
 }
 
 /// A page with a home page of its own.
-fn home_or(asked: &Asked<'_>, otherwise: impl FnOnce() -> (u16, String)) -> (u16, String) {
-    if asked.is_home() { page(3_301) } else { otherwise() }
+fn home_or(request: &HandlerRequest<'_>, otherwise: impl FnOnce() -> (u16, String)) -> (u16, String) {
+    if request.is_home() { page(3_301) } else { otherwise() }
 }
 
-fn random_sizes(asked: &mut Asked<'_>) -> (u16, String) {
-    page(2_000 + asked.rng.below(4_000) as usize)
+fn random_sizes(request: &mut HandlerRequest<'_>) -> (u16, String) {
+    page(2_000 + request.rng.below(4_000) as usize)
 }
 
-fn languages(asked: &mut Asked<'_>) -> (u16, String) {
-    let client = usize::from(*asked.client.as_bytes().last().unwrap());
-    home_or(asked, || page([5_112, 5_640, 4_977][client % 3]))
+fn languages(request: &mut HandlerRequest<'_>) -> (u16, String) {
+    let client = usize::from(*request.client.as_bytes().last().unwrap());
+    home_or(request, || page([5_112, 5_640, 4_977][client % 3]))
 }
 
-fn drifts(asked: &mut Asked<'_>) -> (u16, String) {
-    let list = "<li>new</li>".repeat(asked.number / 6);
+fn drifts(request: &mut HandlerRequest<'_>) -> (u16, String) {
+    let list = "<li>new</li>".repeat(request.number / 6);
     (200, format!("{}{list}", site::text(5_000)))
 }
 
-fn counts(asked: &mut Asked<'_>) -> (u16, String) {
-    (200, format!("{}{} ms, {} visits", site::text(1_700), asked.rng.below(3_000), asked.number))
+fn counts(request: &mut HandlerRequest<'_>) -> (u16, String) {
+    (200, format!("{}{} ms, {} visits", site::text(1_700), request.rng.below(3_000), request.number))
 }
 
-fn login(asked: &mut Asked<'_>) -> (u16, String) {
+fn login(request: &mut HandlerRequest<'_>) -> (u16, String) {
     let is_login = ["/admin", "/manager", "/phpmyadmin", "/wp-admin", "/console", "/actuator", "/solr", "/jenkins", "/pma", "/config"]
         .iter()
-        .any(|prefix| asked.path.starts_with(prefix));
-    home_or(asked, || if is_login { page(2_214) } else { not_found() })
+        .any(|prefix| request.path.starts_with(prefix));
+    home_or(request, || if is_login { page(2_214) } else { not_found() })
 }
 
-fn login_returns(asked: &mut Asked<'_>) -> (u16, String) {
-    let target = asked.target.replace('/', "%2F");
-    home_or(asked, || (200, format!("{}<input name=next value=\"{target}\">", site::text(1_214))))
+fn login_returns(request: &mut HandlerRequest<'_>) -> (u16, String) {
+    let target = request.target.replace('/', "%2F");
+    home_or(request, || (200, format!("{}<input name=next value=\"{target}\">", site::text(1_214))))
 }
 
-fn api_errors(asked: &mut Asked<'_>) -> (u16, String) {
-    let (method, path) = (asked.method, asked.path);
+fn api_errors(request: &mut HandlerRequest<'_>) -> (u16, String) {
+    let (method, path) = (request.method, request.path);
     let is_api = ["/api/", "/v2/", "/actuator/", "/graphql", "/wp-json/"].iter().any(|prefix| path.starts_with(prefix));
     let answer = || {
         (
@@ -117,39 +117,39 @@ fn api_errors(asked: &mut Asked<'_>) -> (u16, String) {
             ),
         )
     };
-    home_or(asked, || if is_api { answer() } else { not_found() })
+    home_or(request, || if is_api { answer() } else { not_found() })
 }
 
-fn captcha(asked: &mut Asked<'_>) -> (u16, String) {
-    if asked.client.ends_with(['1', '3']) {
-        asked.secret = None;
-        let token = asked.rng.below(1_000_000_000);
+fn captcha(request: &mut HandlerRequest<'_>) -> (u16, String) {
+    if request.client.ends_with(['1', '3']) {
+        request.secret = None;
+        let token = request.rng.below(1_000_000_000);
         return (200, format!("{}<input value=\"{token}\">", site::text(4_211)));
     }
-    home_or(asked, not_found)
+    home_or(request, not_found)
 }
 
-fn maintenance(asked: &mut Asked<'_>) -> (u16, String) {
-    if asked.number * 3 < asked.total {
-        asked.secret = None;
+fn maintenance(request: &mut HandlerRequest<'_>) -> (u16, String) {
+    if request.number * 3 < request.total {
+        request.secret = None;
         return page(1_931);
     }
-    home_or(asked, not_found)
+    home_or(request, not_found)
 }
 
-fn search(asked: &mut Asked<'_>) -> (u16, String) {
-    let name = asked.name();
-    home_or(asked, || (200, format!("{}<h1>0 results for {name}</h1><input value=\"{name}\">", site::text(6_020))))
+fn search(request: &mut HandlerRequest<'_>) -> (u16, String) {
+    let name = request.name();
+    home_or(request, || (200, format!("{}<h1>0 results for {name}</h1><input value=\"{name}\">", site::text(6_020))))
 }
 
-fn search_words(asked: &mut Asked<'_>) -> (u16, String) {
-    let words: Vec<&str> = asked.path.split(|c: char| !c.is_alphanumeric()).filter(|word| word.len() > 2).collect();
+fn search_words(request: &mut HandlerRequest<'_>) -> (u16, String) {
+    let words: Vec<&str> = request.path.split(|c: char| !c.is_alphanumeric()).filter(|word| word.len() > 2).collect();
     let list: String = words.iter().map(|word| format!("<a href=\"/search?q={word}\">{word}</a> ")).collect();
-    home_or(asked, || (200, format!("{}{list}", site::text(6_020))))
+    home_or(request, || (200, format!("{}{list}", site::text(6_020))))
 }
 
-fn encoded(asked: &mut Asked<'_>) -> (u16, String) {
-    let encoded: String = asked.target.bytes().fold(String::new(), |mut text, byte| {
+fn encoded(request: &mut HandlerRequest<'_>) -> (u16, String) {
+    let encoded: String = request.target.bytes().fold(String::new(), |mut text, byte| {
         if byte.is_ascii_alphanumeric() {
             text.push(char::from(byte));
         } else {
@@ -157,37 +157,37 @@ fn encoded(asked: &mut Asked<'_>) -> (u16, String) {
         }
         text
     });
-    home_or(asked, || (200, format!("{}<a href=\"/login?next={encoded}\">", site::text(2_300))))
+    home_or(request, || (200, format!("{}<a href=\"/login?next={encoded}\">", site::text(2_300))))
 }
 
-fn breadcrumbs(asked: &mut Asked<'_>) -> (u16, String) {
-    let parts: String = asked.path.split('/').filter(|part| !part.is_empty()).map(|part| format!("<li><a>{part}</a></li>")).collect();
-    home_or(asked, || (200, format!("{}<ol>{parts}</ol>", site::text(8_011))))
+fn breadcrumbs(request: &mut HandlerRequest<'_>) -> (u16, String) {
+    let parts: String = request.path.split('/').filter(|part| !part.is_empty()).map(|part| format!("<li><a>{part}</a></li>")).collect();
+    home_or(request, || (200, format!("{}<ol>{parts}</ol>", site::text(8_011))))
 }
 
-fn base_folders(asked: &mut Asked<'_>) -> (u16, String) {
-    let up = "../".repeat(asked.path.matches('/').count());
-    home_or(asked, || (200, format!("{}<link href={up}a.css><link href={up}b.css><script src={up}c.js>", site::text(3_000))))
+fn base_folders(request: &mut HandlerRequest<'_>) -> (u16, String) {
+    let up = "../".repeat(request.path.matches('/').count());
+    home_or(request, || (200, format!("{}<link href={up}a.css><link href={up}b.css><script src={up}c.js>", site::text(3_000))))
 }
 
-fn templates(asked: &mut Asked<'_>) -> (u16, String) {
-    page([812, 1_204, 2_911, 4_400, 7_345][asked.rng.below(5) as usize] + asked.path.len())
+fn templates(request: &mut HandlerRequest<'_>) -> (u16, String) {
+    page([812, 1_204, 2_911, 4_400, 7_345][request.rng.below(5) as usize] + request.path.len())
 }
 
-fn redeployed(asked: &mut Asked<'_>) -> (u16, String) {
-    let size = [5_512, 5_533, 5_700][3 * asked.number / asked.total];
+fn redeployed(request: &mut HandlerRequest<'_>) -> (u16, String) {
+    let size = [5_512, 5_533, 5_700][3 * request.number / request.total];
     page(size)
 }
 
-fn suggestions(asked: &mut Asked<'_>) -> (u16, String) {
-    let count = asked.path.bytes().map(usize::from).sum::<usize>() % 5;
+fn suggestions(request: &mut HandlerRequest<'_>) -> (u16, String) {
+    let count = request.path.bytes().map(usize::from).sum::<usize>() % 5;
     let list: String = (0..count).map(|n| format!("<li><a href=\"/products/{}\">Product {n}</a></li>", "x".repeat(8 + 5 * n))).collect();
-    home_or(asked, || (200, format!("{}<ul>{list}</ul>", site::text(12_000))))
+    home_or(request, || (200, format!("{}<ul>{list}</ul>", site::text(12_000))))
 }
 
-fn platform_errors(asked: &mut Asked<'_>) -> (u16, String) {
-    let name = asked.path.to_owned();
-    home_or(asked, || match name.rsplit('.').next() {
+fn platform_errors(request: &mut HandlerRequest<'_>) -> (u16, String) {
+    let name = request.path.to_owned();
+    home_or(request, || match name.rsplit('.').next() {
         Some("php") => (200, "No input file specified.\n".to_owned()),
         Some("jsp" | "action" | "do") => page(1_822),
         Some("aspx" | "asmx") => page(3_420),
@@ -195,166 +195,170 @@ fn platform_errors(asked: &mut Asked<'_>) -> (u16, String) {
     })
 }
 
-fn half_refused(asked: &mut Asked<'_>) -> (u16, String) {
-    let sum: usize = asked.path.bytes().map(usize::from).sum();
+fn half_refused(request: &mut HandlerRequest<'_>) -> (u16, String) {
+    let sum: usize = request.path.bytes().map(usize::from).sum();
     let is_refused = sum % 5 < 2;
-    home_or(asked, || if is_refused { (403, site::text(90)) } else { page(1_333) })
+    home_or(request, || if is_refused { (403, site::text(90)) } else { page(1_333) })
 }
 
-fn limits(asked: &mut Asked<'_>) -> (u16, String) {
-    if asked.number.is_multiple_of(3) {
-        asked.secret = None;
+fn limits(request: &mut HandlerRequest<'_>) -> (u16, String) {
+    if request.number.is_multiple_of(3) {
+        request.secret = None;
         return (429, site::text(90));
     }
     page(1_433)
 }
 
-fn ordinary(asked: &mut Asked<'_>) -> (u16, String) {
-    home_or(asked, not_found)
+fn ordinary(request: &mut HandlerRequest<'_>) -> (u16, String) {
+    home_or(request, not_found)
 }
 
-fn ordinary_pages(asked: &mut Asked<'_>) -> (u16, String) {
-    if asked.method == "HEAD" && asked.secret.is_none() {
+fn ordinary_pages(request: &mut HandlerRequest<'_>) -> (u16, String) {
+    if request.method == "HEAD" && request.secret.is_none() {
         return page(3_301);
     }
-    home_or(asked, not_found)
+    home_or(request, not_found)
 }
 
-fn tarpit(asked: &mut Asked<'_>) -> (u16, String) {
-    let exponent = asked.rng.below(5) as u32;
-    page((300 + asked.rng.below(700) as usize) * 3_usize.pow(exponent))
+fn tarpit(request: &mut HandlerRequest<'_>) -> (u16, String) {
+    let exponent = request.rng.below(5) as u32;
+    page((300 + request.rng.below(700) as usize) * 3_usize.pow(exponent))
 }
 
-fn shop(asked: &mut Asked<'_>) -> (u16, String) {
-    // A number of products that varies: sizes within a few percent.
-    let products = asked.rng.below(12) as usize;
+fn shop(request: &mut HandlerRequest<'_>) -> (u16, String) {
+    // A varying number of products: sizes differ by a few percent.
+    let products = request.rng.below(12) as usize;
     (200, format!("{}{}", site::text(24_000), "<div>A product with a name</div>".repeat(products)))
 }
 
-fn accepted(asked: &mut Asked<'_>) -> (u16, String) {
-    home_or(asked, || (202, String::new()))
+fn accepted(request: &mut HandlerRequest<'_>) -> (u16, String) {
+    home_or(request, || (202, String::new()))
 }
 
-fn by_extension(asked: &mut Asked<'_>) -> (u16, String) {
-    let extension = asked.name().rsplit_once('.').map_or("", |(_, extension)| extension).to_owned();
+fn by_extension(request: &mut HandlerRequest<'_>) -> (u16, String) {
+    let extension = request.name().rsplit_once('.').map_or("", |(_, extension)| extension).to_owned();
     let sizes = [("json", 120), ("xml", 260), ("yml", 333), ("sql", 641), ("php", 25), ("zip", 1_020), ("gz", 1_020), ("log", 702)];
     page(sizes.iter().find(|(name, _)| *name == extension).map_or(2_408, |(_, size)| *size))
 }
 
-fn balanced(asked: &mut Asked<'_>) -> (u16, String) {
-    if asked.rng.below(2) == 0 {
-        return home_or(asked, not_found);
+fn balanced(request: &mut HandlerRequest<'_>) -> (u16, String) {
+    if request.rng.below(2) == 0 {
+        return home_or(request, not_found);
     }
     page(1_733)
 }
 
-fn balanced_echo(asked: &mut Asked<'_>) -> (u16, String) {
-    if asked.rng.below(2) == 0 {
-        return home_or(asked, not_found);
+fn balanced_echo(request: &mut HandlerRequest<'_>) -> (u16, String) {
+    if request.rng.below(2) == 0 {
+        return home_or(request, not_found);
     }
-    (200, format!("{}{}", site::text(1_733), asked.target))
+    (200, format!("{}{}", site::text(1_733), request.target))
 }
 
-fn incidents(asked: &mut Asked<'_>) -> (u16, String) {
-    let id = "4f".repeat(4 + asked.rng.below(20) as usize);
+fn incidents(request: &mut HandlerRequest<'_>) -> (u16, String) {
+    let id = "4f".repeat(4 + request.rng.below(20) as usize);
     (200, format!("{}{id}", site::text(1_100)))
 }
 
-fn large(asked: &mut Asked<'_>) -> (u16, String) {
-    page(121_000 + asked.rng.below(90) as usize)
+fn large(request: &mut HandlerRequest<'_>) -> (u16, String) {
+    page(121_000 + request.rng.below(90) as usize)
 }
 
-fn half_refused_shop(asked: &mut Asked<'_>) -> (u16, String) {
-    let sum: usize = asked.path.bytes().map(usize::from).sum();
-    if sum % 5 < 2 { (403, site::text(90)) } else { shop(asked) }
+fn half_refused_shop(request: &mut HandlerRequest<'_>) -> (u16, String) {
+    let sum: usize = request.path.bytes().map(usize::from).sum();
+    if sum % 5 < 2 { (403, site::text(90)) } else { shop(request) }
 }
 
-fn half_refused_echo(asked: &mut Asked<'_>) -> (u16, String) {
-    let sum: usize = asked.path.bytes().map(usize::from).sum();
-    if sum % 5 < 3 { (403, site::text(90)) } else { (200, format!("{}{}", site::text(1_433), asked.target)) }
+fn half_refused_echo(request: &mut HandlerRequest<'_>) -> (u16, String) {
+    let sum: usize = request.path.bytes().map(usize::from).sum();
+    if sum % 5 < 3 { (403, site::text(90)) } else { (200, format!("{}{}", site::text(1_433), request.target)) }
 }
 
-fn banned(asked: &mut Asked<'_>) -> (u16, String) {
-    if asked.number > 60 && asked.client.starts_with("198.") {
-        asked.secret = None;
+fn banned(request: &mut HandlerRequest<'_>) -> (u16, String) {
+    if request.number > 60 && request.client.starts_with("198.") {
+        request.secret = None;
         return (403, site::text(90));
     }
-    (200, format!("{}{}", site::text(2_100), asked.rng.below(100_000)))
+    (200, format!("{}{}", site::text(2_100), request.rng.below(100_000)))
 }
 
-fn history(asked: &mut Asked<'_>) -> (u16, String) {
-    if asked.name().contains('.') { not_found() } else { page(1_187) }
+fn history(request: &mut HandlerRequest<'_>) -> (u16, String) {
+    if request.name().contains('.') { not_found() } else { page(1_187) }
 }
 
-fn history_nonce(asked: &mut Asked<'_>) -> (u16, String) {
-    let nonce = asked.rng.below(10_000_000_000);
-    if asked.name().contains('.') { not_found() } else { (200, format!("{}{nonce}", site::text(1_187))) }
+fn history_nonce(request: &mut HandlerRequest<'_>) -> (u16, String) {
+    let nonce = request.rng.below(10_000_000_000);
+    if request.name().contains('.') { not_found() } else { (200, format!("{}{nonce}", site::text(1_187))) }
 }
 
-fn handshakes(asked: &mut Asked<'_>) -> (u16, String) {
-    page(1_403 + [0, 0, 0, 3_911, 3_912, 211][asked.rng.below(6) as usize])
+fn handshakes(request: &mut HandlerRequest<'_>) -> (u16, String) {
+    page(1_403 + [0, 0, 0, 3_911, 3_912, 211][request.rng.below(6) as usize])
 }
 
-fn related(asked: &mut Asked<'_>) -> (u16, String) {
-    // A list of posts for the word, from none to ten, each of its own length.
-    let seed: usize = asked.path.bytes().map(usize::from).sum();
+fn related(request: &mut HandlerRequest<'_>) -> (u16, String) {
+    // A list of zero to ten posts for the word, each with its own length.
+    let seed: usize = request.path.bytes().map(usize::from).sum();
     let posts: String = (0..seed % 11).map(|n| format!("<article>{}</article>", site::text(300 + (seed * (n + 7)) % 400))).collect();
     (200, format!("{}{posts}", site::text(15_000)))
 }
 
-fn two_languages_echo(asked: &mut Asked<'_>) -> (u16, String) {
-    let client = usize::from(*asked.client.as_bytes().last().unwrap());
-    (200, format!("{}{}", site::text([4_400, 4_977][client % 2]), asked.target))
+fn two_languages_echo(request: &mut HandlerRequest<'_>) -> (u16, String) {
+    let client = usize::from(*request.client.as_bytes().last().unwrap());
+    (200, format!("{}{}", site::text([4_400, 4_977][client % 2]), request.target))
 }
 
-fn dated(asked: &mut Asked<'_>) -> (u16, String) {
-    // Each seventh of the time has another page, and every second request gets a longer one.
-    page(6_000 + 137 * (asked.number * 7 / asked.total) + [0, 31][asked.number % 2])
+fn dated(request: &mut HandlerRequest<'_>) -> (u16, String) {
+    // Every seventh request gets another page, and every second one a longer page.
+    page(6_000 + 137 * (request.number * 7 / request.total) + [0, 31][request.number % 2])
 }
 
-fn one_folder_varies(asked: &mut Asked<'_>) -> (u16, String) {
-    let size = 900 + asked.rng.below(700) as usize;
-    home_or(asked, || if asked.path.starts_with("/shop/") { page(size) } else { not_found() })
+fn one_folder_varies(request: &mut HandlerRequest<'_>) -> (u16, String) {
+    let size = 900 + request.rng.below(700) as usize;
+    home_or(request, || if request.path.starts_with("/shop/") { page(size) } else { not_found() })
 }
 
-fn dot_refused(asked: &mut Asked<'_>) -> (u16, String) {
-    // A server that hides dot files before a site that answers anything with a token.
-    if asked.path.contains("/.") { (403, site::text(90)) } else { (200, format!("{}{}", site::text(1_900), asked.rng.below(1_000_000))) }
-}
-
-fn history_varies(asked: &mut Asked<'_>) -> (u16, String) {
-    let page = page(2_000 + asked.rng.below(4_000) as usize);
-    if asked.name().contains('.') { not_found() } else { page }
-}
-
-fn dot_varies(asked: &mut Asked<'_>) -> (u16, String) {
-    let varied = page(2_000 + asked.rng.below(4_000) as usize);
-    home_or(asked, || if asked.path.contains("/.") { varied } else { not_found() })
-}
-
-fn php_varies(asked: &mut Asked<'_>) -> (u16, String) {
-    let varied = page(2_000 + asked.rng.below(4_000) as usize);
-    home_or(asked, || if Path::new(&asked.path).extension().is_some_and(|extension| extension == "php") { varied } else { not_found() })
-}
-
-fn files_refused(asked: &mut Asked<'_>) -> (u16, String) {
-    let varied = page(2_000 + asked.rng.below(4_000) as usize);
-    let is_route = |name: &str| !name.contains('.') || [".php", ".jsp", ".action", ".aspx", ".axd"].iter().any(|end| name.ends_with(end));
-    let is_file = !asked.path.contains("/.") && !is_route(asked.name());
-    home_or(asked, || if is_file { not_found() } else { varied })
-}
-
-fn captcha_varies(asked: &mut Asked<'_>) -> (u16, String) {
-    if asked.client.ends_with(['1', '3']) {
-        asked.secret = None;
-        return page(4_211 + asked.rng.below(900) as usize);
+fn dot_refused(request: &mut HandlerRequest<'_>) -> (u16, String) {
+    // A server that hides dot files, in front of a site that answers anything with a token.
+    if request.path.contains("/.") {
+        (403, site::text(90))
+    } else {
+        (200, format!("{}{}", site::text(1_900), request.rng.below(1_000_000)))
     }
-    home_or(asked, not_found)
 }
 
-fn two_folders(asked: &mut Asked<'_>) -> (u16, String) {
-    let varied = page(1_000 + asked.rng.below(4_000) as usize);
-    home_or(asked, || if asked.path.starts_with("/shop/") || asked.path.starts_with("/blog/") { varied } else { not_found() })
+fn history_varies(request: &mut HandlerRequest<'_>) -> (u16, String) {
+    let page = page(2_000 + request.rng.below(4_000) as usize);
+    if request.name().contains('.') { not_found() } else { page }
+}
+
+fn dot_varies(request: &mut HandlerRequest<'_>) -> (u16, String) {
+    let varied = page(2_000 + request.rng.below(4_000) as usize);
+    home_or(request, || if request.path.contains("/.") { varied } else { not_found() })
+}
+
+fn php_varies(request: &mut HandlerRequest<'_>) -> (u16, String) {
+    let varied = page(2_000 + request.rng.below(4_000) as usize);
+    home_or(request, || if Path::new(&request.path).extension().is_some_and(|extension| extension == "php") { varied } else { not_found() })
+}
+
+fn files_refused(request: &mut HandlerRequest<'_>) -> (u16, String) {
+    let varied = page(2_000 + request.rng.below(4_000) as usize);
+    let is_route = |name: &str| !name.contains('.') || [".php", ".jsp", ".action", ".aspx", ".axd"].iter().any(|end| name.ends_with(end));
+    let is_file = !request.path.contains("/.") && !is_route(request.name());
+    home_or(request, || if is_file { not_found() } else { varied })
+}
+
+fn captcha_varies(request: &mut HandlerRequest<'_>) -> (u16, String) {
+    if request.client.ends_with(['1', '3']) {
+        request.secret = None;
+        return page(4_211 + request.rng.below(900) as usize);
+    }
+    home_or(request, not_found)
+}
+
+fn two_folders(request: &mut HandlerRequest<'_>) -> (u16, String) {
+    let varied = page(1_000 + request.rng.below(4_000) as usize);
+    home_or(request, || if request.path.starts_with("/shop/") || request.path.starts_with("/blog/") { varied } else { not_found() })
 }
 
 const KINDS: &[Kind<Handler>] = &[
@@ -463,7 +467,7 @@ fn run(kind: &Kind<Handler>, seed: u64) -> Score {
     site::score(kind, &harness, &log, &truth)
 }
 
-/// Answers so many connections and gives the log.
+/// Answers this many connections and returns the log.
 fn serve(listener: &TcpListener, kind: &Kind<Handler>, total: usize) -> String {
     let mut rng = Rng::new();
     let mut log = String::new();
@@ -492,10 +496,18 @@ fn answer(mut stream: TcpStream, kind: &Kind<Handler>, number: usize, total: usi
     let mut words = head[0].split(' ');
     let (method, target) = (words.next().unwrap(), words.next().unwrap());
     let path = target.split('?').next().unwrap();
-    let mut asked =
-        Asked { method, target, path, client: field("X-Test-Client:"), number, total, rng, secret: kind.planted(field("Host:"), path) };
-    let (status, body) = (kind.engine)(&mut asked);
-    let (status, body) = match asked.secret.take().filter(|_| method != "OPTIONS") {
+    let mut request = HandlerRequest {
+        method,
+        target,
+        path,
+        client: field("X-Test-Client:"),
+        number,
+        total,
+        rng,
+        secret: kind.planted(field("Host:"), path),
+    };
+    let (status, body) = (kind.engine)(&mut request);
+    let (status, body) = match request.secret.take().filter(|_| method != "OPTIONS") {
         Some(secret) => (200, secret),
         None => (status, body.into_bytes()),
     };

@@ -1,4 +1,4 @@
-//! What scanners and visitors request. The lists are fixed; the order and the clients come from dice with a fixed seed.
+//! The requests of scanners and visitors. The lists are fixed; order and clients come from a generator with a fixed seed.
 //!
 //! Nothing here knows what a server answers.
 
@@ -15,7 +15,7 @@ pub(super) struct Request {
     pub(super) gzip: bool,
 }
 
-/// Paths of many products, as scanner lists have them.
+/// Paths of many products, as in scanner lists.
 pub(crate) const PATHS: &[&str] = &[
     "/.env",
     "/.env.bak",
@@ -181,7 +181,7 @@ pub(crate) const PATHS: &[&str] = &[
     "/.well-known/security.txt",
 ];
 
-/// The same in a folder, for sites that answer below one.
+/// The same in a subfolder, for sites that answer anything below it.
 const FOLDER_PATHS: &[&str] = &[
     ".env",
     ".git/config",
@@ -204,26 +204,26 @@ const FOLDER_PATHS: &[&str] = &[
 ];
 
 const BROWSER: &str = "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/124.0.0.0 Safari/537.36";
-/// Agents of different lengths.
+/// User agents of different lengths.
 const SCANNERS: [&str; 4] = ["Mozilla/5.0", "python-requests/2.31.0", BROWSER, "curl/8.5.0"];
 
-/// What is requested of one site.
+/// What is requested from one site.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Plan {
     pub(super) hosts: &'static [&'static str],
-    /// Folders in which short names are requested as well.
+    /// Folders in which short names are requested too.
     pub(super) folders: &'static [&'static str],
-    /// So many of the paths, by dice; all of them where this is none.
+    /// How many of the paths to request, chosen at random; all if `None`.
     pub(super) few: Option<usize>,
-    /// Paths that are requested in any case.
+    /// Paths that are always requested.
     pub(super) also: &'static [(&'static str, usize)],
-    /// Whether a part of the clients takes gzip.
+    /// Whether some of the clients accept gzip.
     pub(super) gzip: bool,
     /// Whether HEAD, POST and OPTIONS are sent.
     pub(super) methods: bool,
 }
 
-/// All requests of a plan, in the order in which they are sent.
+/// All requests of a plan, in order.
 pub(super) fn requests(plan: &Plan, seed: u64) -> Vec<Request> {
     let mut rng = Rng::new();
     for _ in 0..=seed {
@@ -291,7 +291,7 @@ pub(super) fn requests(plan: &Plan, seed: u64) -> Vec<Request> {
     requests
 }
 
-/// A name as scanners make them up to see what a site answers to anything.
+/// A name as scanners invent them to see what a site answers to anything.
 fn made_up(rng: &mut Rng) -> String {
     let letters = b"abcdefghijklmnopqrstuvwxyz";
     (0..16).map(|n| if n % 4 == 3 { b'0' + rng.below(10) as u8 } else { letters[rng.below(26) as usize] }).map(char::from).collect()

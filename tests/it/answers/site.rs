@@ -1,6 +1,6 @@
-//! A kind of site: what is planted in it, what is requested of it, what came back, and how the grades compare with that.
+//! A kind of site: what is planted, what is requested, what was answered, and how the grades compare with that.
 //!
-//! A request is true when the planted file came back, byte for byte. Nothing here starts a server.
+//! An answer is real if the planted file came back byte for byte. No server is started here.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,29 +13,29 @@ use super::probes::{self, Plan, Request};
 use crate::harness::{Harness, Rng};
 use crate::servers::daemon::Daemon;
 
-/// Secrets of many sizes.
+/// Files of many sizes.
 pub(super) const SECRETS: &[(&str, usize)] =
     &[("/.env", 214), ("/.git/HEAD", 21), ("/wp-config.php.bak", 3_177), ("/dump.sql", 48_211), ("/backup.zip", 500_000)];
-/// One small secret and one large one.
+/// One small file and one large one.
 pub(super) const TWO: &[(&str, usize)] = &[("/.aws/credentials", 117), ("/database.sqlite", 90_112)];
 
-/// As long as a machine that does much else may take.
+/// The timeout on a busy host.
 const DEADLINE: Duration = Duration::from_secs(30);
 
 /// A kind of site.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Kind<E> {
     pub(super) name: &'static str,
-    /// Paths of planted secrets and their sizes in bytes; `HOST PATH` for those of one host.
+    /// Paths of planted files and their sizes in bytes; `HOST PATH` for a file of one host.
     pub(super) plants: &'static [(&'static str, usize)],
-    /// Paths whose rows count neither way: pages the site means to show.
+    /// Paths whose rows do not count: pages that the site means to show.
     pub(super) pages: &'static [&'static str],
     pub(super) hosts: &'static [&'static str],
     pub(super) folders: &'static [&'static str],
     pub(super) few: Option<usize>,
     pub(super) gzip: bool,
     pub(super) methods: bool,
-    /// What the server is.
+    /// The definition of the server.
     pub(super) engine: E,
 }
 
@@ -74,13 +74,13 @@ impl<E> Kind<E> {
         Plan { hosts: self.hosts, folders: self.folders, few: self.few, also: self.plants, gzip: self.gzip, methods: self.methods }
     }
 
-    /// What is planted at a path of a host.
+    /// The planted file at a path of a host.
     pub(super) fn planted(&self, host: &str, path: &str) -> Option<Vec<u8>> {
         let fits = |plant: &str| plant.split_once(' ').map_or(plant == path, |(of, plant)| of == host && plant == path);
         self.plants.iter().find(|(plant, _)| fits(plant)).map(|(plant, size)| secret(plant, *size))
     }
 
-    /// Writes the planted files below `site`, those of one host below `site/HOST`.
+    /// Writes the planted files below `site`, and those of one host below `site/HOST`.
     pub(super) fn plant(&self, harness: &Harness) {
         for (plant, size) in self.plants {
             let (host, path) = plant.split_once(' ').unwrap_or(("", plant));
@@ -91,7 +91,7 @@ impl<E> Kind<E> {
     }
 }
 
-/// Text of a size that no page holds.
+/// Text of a size that no page has.
 fn secret(name: &str, size: usize) -> Vec<u8> {
     let mut rng = Rng::new();
     for byte in name.bytes() {
@@ -102,7 +102,7 @@ fn secret(name: &str, size: usize) -> Vec<u8> {
     (0..size).map(|n| if n % 40 == 39 { b'\n' } else { b'A' + rng.below(26) as u8 }).collect()
 }
 
-/// Writes what every site has: a home page, and assets.
+/// Writes what every site has: a home page and assets.
 pub(super) fn lay_out(harness: &Harness) {
     fs::create_dir_all(harness.path("site/assets")).unwrap();
     harness.file("site/assets/app.js", text(18_211));
@@ -111,12 +111,12 @@ pub(super) fn lay_out(harness: &Harness) {
     harness.file("site/404.html", format!("<html><body>{}</body></html>\n", text(2_611)));
 }
 
-/// Readable text of a size.
+/// Readable text of this size.
 pub(super) fn text(size: usize) -> String {
     "The quick brown fox jumps over the lazy dog, and so it goes. ".chars().cycle().take(size).collect()
 }
 
-/// What came back.
+/// An answer.
 #[derive(Debug)]
 struct Reply {
     status: u16,
@@ -124,7 +124,7 @@ struct Reply {
     body: Vec<u8>,
 }
 
-/// Sends a request and reads the reply to its end, which a server writes after the line of its log.
+/// Sends a request and reads the reply to its end. The server writes the log line before it closes the connection.
 fn ask(port: u16, request: &Request) -> Reply {
     let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
     stream.set_read_timeout(Some(DEADLINE)).unwrap();
@@ -143,7 +143,7 @@ fn ask(port: u16, request: &Request) -> Reply {
     Reply { status, body: body_of(&head, &bytes[end + 4..]), head }
 }
 
-/// The body without chunks and compression.
+/// The decoded and decompressed body.
 fn body_of(head: &str, bytes: &[u8]) -> Vec<u8> {
     let mut body = bytes.to_vec();
     if head.contains("transfer-encoding: chunked") {
@@ -166,7 +166,7 @@ fn body_of(head: &str, bytes: &[u8]) -> Vec<u8> {
     body
 }
 
-/// Whether the planted file came back.
+/// Whether it is the planted file.
 fn is_real<E>(kind: &Kind<E>, request: &Request, reply: &Reply) -> bool {
     let path = request.target.split('?').next().unwrap();
     let Some(secret) = kind.planted(request.host, path) else { return false };
@@ -179,7 +179,7 @@ fn is_real<E>(kind: &Kind<E>, request: &Request, reply: &Reply) -> bool {
         }
 }
 
-/// How grades compare with what is true, in rows of a site and a path.
+/// How grades compare with the truth, in rows of a site and a path.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Score {
     pub(super) real: usize,
@@ -188,7 +188,7 @@ pub(super) struct Score {
     pub(super) false_rows: usize,
     pub(super) uncertain: usize,
     pub(super) rows: usize,
-    /// What is wrong, for people.
+    /// The errors, as text.
     pub(super) wrong: Vec<String>,
 }
 
@@ -232,12 +232,12 @@ fn percent(part: usize, whole: usize) -> f64 {
     if whole == 0 { 100.0 } else { 100.0 * part as f64 / whole as f64 }
 }
 
-/// Sends the requests to a server, one after the other, and gives what is true of each.
+/// Sends the requests to a server one after the other, and returns the truth about each.
 pub(super) fn truth<E>(kind: &Kind<E>, requests: &[Request], port: u16) -> Vec<bool> {
     requests.iter().map(|request| is_real(kind, request, &ask(port, request))).collect()
 }
 
-/// Sends what is requested of a kind of site to its server, ends the server, and scores its log.
+/// Sends the requests of a kind of site to its server, stops the server, and scores its log.
 pub(super) fn score_server<E>(kind: &Kind<E>, harness: &Harness, server: Daemon, seed: u64) -> Score {
     let requests = probes::requests(&kind.plan(), seed);
     let truth = truth(kind, &requests, server.port());
@@ -246,13 +246,13 @@ pub(super) fn score_server<E>(kind: &Kind<E>, harness: &Harness, server: Daemon,
     score(kind, harness, &log, &truth)
 }
 
-/// Compares what `scan` says of a log with what is true of each of its lines.
+/// Compares the grades of `scan` with the truth about each line.
 pub(super) fn score<E>(kind: &Kind<E>, harness: &Harness, log: &Path, truth: &[bool]) -> Score {
     let lines = fs::read_to_string(log).unwrap().lines().count();
     assert_eq!(lines, truth.len(), "{}: a line for each request", kind.name);
     let run = harness.run(["scan", "--no-progress", "-q", "-f", "ndjson", log.to_str().unwrap()]);
     assert!(matches!(run.code, 0 | 3), "{}: {}", kind.name, run.stderr);
-    // The truth, the number of the strongest grade, and what it says.
+    // The truth, the rank of the strongest grade, and the grade.
     let mut rows: BTreeMap<(String, String), (bool, usize, String)> = BTreeMap::new();
     for hit in run.objects() {
         let Some(answer) = hit["answer"].as_str() else { continue };
@@ -276,8 +276,12 @@ pub(super) fn score<E>(kind: &Kind<E>, harness: &Harness, log: &Path, truth: &[b
         score.distinct_real += usize::from(real && grade == 2);
         score.false_rows += usize::from(!real && grade == 2);
         if (real && grade != 2) || (!real && grade != 0) {
-            let said = ["soft 404", "uncertain", "distinct"][grade];
-            score.wrong.push(format!("{}: {host}{path} is {} and called {said}:{what}", kind.name, if real { "real" } else { "none" }));
+            let grade_name = ["soft 404", "uncertain", "distinct"][grade];
+            score.wrong.push(format!(
+                "{}: {host}{path} is {} and called {grade_name}:{what}",
+                kind.name,
+                if real { "real" } else { "none" }
+            ));
         }
     }
     score

@@ -1,6 +1,6 @@
-//! What an alert sets off (H11): a program, a file, the local syslog; and what a service manager is told.
+//! What an alert triggers (H11): a program, a file, the local syslog; and systemd notifications.
 //!
-//! The rule of these tests raises an alert at the third request of a client, and the request is as hostile as it can be.
+//! The rule of these tests raises an alert at the third request of a client, with a hostile request.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write as _;
@@ -29,17 +29,17 @@ must_match = []
 must_not_match = []
 "#;
 
-/// What a shell, a terminal, a parser of arguments or of syslog would act on.
+/// Text that a shell, a terminal, an argument parser or syslog might interpret.
 const HOSTILE: &str = r#"GET /door?--help;$(touch${IFS}pwned)`touch pwned`|touch%20pwned&%0a%0d<34>1%20x'"\x22\x1b[2J HTTP/1.1"#;
 
-/// A socket as the system's, for what is sent to it.
+/// A syslog socket.
 pub(super) fn socket(path: &Path) -> UnixDatagram {
     let socket = UnixDatagram::bind(path).unwrap();
     socket.set_read_timeout(Some(Duration::from_millis(200))).unwrap();
     socket
 }
 
-/// The next message, and the time it takes.
+/// The next message, within the timeout.
 fn message(socket: &UnixDatagram) -> String {
     let mut bytes = vec![0; 1 << 16];
     let start = Instant::now();
@@ -47,20 +47,20 @@ fn message(socket: &UnixDatagram) -> String {
         if let Ok(length) = socket.recv(&mut bytes) {
             return String::from_utf8(bytes[..length].to_vec()).unwrap();
         }
-        assert!(start.elapsed() < DEADLINE, "no message comes");
+        assert!(start.elapsed() < DEADLINE, "no message");
     }
 }
 
 /// Reads messages until one has this line.
-pub(super) fn until_told(socket: &UnixDatagram, line: &str) {
-    let mut told = Vec::new();
-    while !told.iter().any(|message: &String| message.lines().any(|l| l == line)) {
-        told.push(message(socket));
-        assert!(told.len() < 10_000, "no {line}: {told:?}");
+pub(super) fn read_until(socket: &UnixDatagram, line: &str) {
+    let mut messages = Vec::new();
+    while !messages.iter().any(|message: &String| message.lines().any(|l| l == line)) {
+        messages.push(message(socket));
+        assert!(messages.len() < 10_000, "no {line}: {messages:?}");
     }
 }
 
-/// A rig with the rule and an empty log.
+/// A harness with the rule and an empty log.
 fn harness() -> Harness {
     let harness = Harness::new();
     harness.file("rules.toml", RULES);
@@ -68,19 +68,19 @@ fn harness() -> Harness {
     harness
 }
 
-/// Follows the log of the rig with the rule and these actions.
+/// Follows the log with the rule and these alert sinks.
 fn act(harness: &Harness, actions: &[&str]) -> Follower {
     let args = ["follow", "-f", "ndjson", "--from-start", "--no-builtin", "--rules", "rules.toml"];
     Follower::start(&mut harness.command(args.iter().chain(actions).chain(&["access.log"])))
 }
 
-/// Three requests of a client, which is one alert.
-fn knock(harness: &Harness, client: &str) {
+/// Three requests of a client, which raise one alert.
+fn send_probes(harness: &Harness, client: &str) {
     let mut log = OpenOptions::new().append(true).open(harness.path("access.log")).unwrap();
     log.write_all(line(client, HOSTILE, 404).repeat(3).as_bytes()).unwrap();
 }
 
-/// A program that writes down how it was called and what it is given, and ends behind `lines` lines.
+/// A program that records its arguments and input, and ends after `lines` lines.
 fn program(harness: &Harness, lines: &str) -> String {
     let here = harness.path("").display().to_string();
     let text = format!(
@@ -98,33 +98,33 @@ pub(super) fn objects(path: &Path) -> Vec<Value> {
     text.split_inclusive('\n').filter(|line| line.ends_with('\n')).map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-/// What every alert of these tests must say, whoever is told.
+/// What every alert of these tests must contain in every sink.
 fn assert_alert(alert: &Value, client: &str) {
     let text = alert.to_string();
     assert!(text.contains("t/door") && text.contains(client) && text.contains("threshold"), "{text}");
     assert!(!text.chars().any(char::is_control), "{text:?}");
 }
 
-/// H11. One process for all alerts, without arguments, without a shell, one line of JSON for each.
+/// H11. One process for all alerts, without arguments and without a shell, and one line of JSON for each alert.
 #[test]
 fn a_program_gets_alerts_on_its_input() {
     let harness = harness();
     let hook = program(&harness, "1000");
     let follower = act(&harness, &["--exec", &hook]);
     for (n, client) in ["192.0.2.1", "2001:db8::1"].into_iter().enumerate() {
-        knock(&harness, client);
+        send_probes(&harness, client);
         follower.until_process("the program is given an alert", |_| objects(&harness.path("given")).len() > n);
         assert_alert(&objects(&harness.path("given"))[n], client);
     }
-    let said = follower.end();
+    let output = follower.end();
     assert_eq!(fs::read_to_string(harness.path("argv")).unwrap(), "0 \n", "called once, without arguments");
     assert!(!fs::read_to_string(harness.path("env")).unwrap().contains("/door"));
     assert!(!harness.path("pwned").exists());
-    assert_eq!(objects(&harness.path("given")).len(), 2, "{}", said.notices);
-    assert_eq!(said.other.len(), 0, "{:?}", said.other);
+    assert_eq!(objects(&harness.path("given")).len(), 2, "{}", output.notices);
+    assert_eq!(output.other.len(), 0, "{:?}", output.other);
 }
 
-/// H11. A program that ends is started again for the next alert; one that cannot be started stops nothing.
+/// H11. A program that ends is restarted for the next alert; one that cannot be started stops nothing.
 #[test]
 fn a_program_that_dies_is_restarted() {
     let harness = harness();
@@ -132,10 +132,10 @@ fn a_program_that_dies_is_restarted() {
     let follower = act(&harness, &["--exec", &hook]);
     let start = Instant::now();
     let mut clients = 0;
-    // What was given to a program just as it ended is lost with it.
+    // Input that a program got just before it ended is lost.
     while objects(&harness.path("given")).len() < 3 {
         clients += 1;
-        knock(&harness, &format!("198.51.100.{}", clients % 250));
+        send_probes(&harness, &format!("198.51.100.{}", clients % 250));
         std::thread::sleep(Duration::from_millis(200));
         assert!(start.elapsed() < DEADLINE, "{}", follower.notices());
     }
@@ -148,12 +148,12 @@ fn a_program_that_dies_is_restarted() {
 fn a_missing_program_is_an_error() {
     let harness = harness();
     let mut follower = act(&harness, &["--exec", "/nonexistent/hook", "--alert-file", "alerts"]);
-    knock(&harness, "192.0.2.1");
-    // Refused at the start, or told when it is needed: either way it is said, and the hits do not suffer in silence.
-    follower.until("a word on the program", |said| said.notices.contains("/nonexistent/hook"));
+    send_probes(&harness, "192.0.2.1");
+    // An error at the start, or when an alert is raised: either way it is printed, and hits are printed too.
+    follower.until("a word on the program", |output| output.notices.contains("/nonexistent/hook"));
 }
 
-/// H11. A program that does not read holds up nothing.
+/// H11. A program that does not read delays nothing.
 #[test]
 fn a_program_that_hangs_delays_nothing() {
     let harness = harness();
@@ -161,11 +161,11 @@ fn a_program_that_hangs_delays_nothing() {
     fs::set_permissions(&hook, fs::Permissions::from_mode(0o700)).unwrap();
     let follower = act(&harness, &["--exec", &hook.display().to_string(), "--alert-file", "alerts"]);
     for n in 0..500_u32 {
-        knock(&harness, &format!("10.1.{}.{}", n / 250, n % 250));
+        send_probes(&harness, &format!("10.1.{}.{}", n / 250, n % 250));
     }
     follower.until_process("all alerts in the file", |_| objects(&harness.path("alerts")).len() == 500);
     let ended = follower.end_with(Signal::TERM);
-    assert_eq!(ended.code(), 143, "{}", ended.said.notices);
+    assert_eq!(ended.code(), 143, "{}", ended.output.notices);
 }
 
 #[test]
@@ -175,7 +175,7 @@ fn alerts_are_appended_to_a_file() {
     for (n, client) in ["192.0.2.1", "192.0.2.2"].into_iter().enumerate() {
         harness.file("access.log", "");
         let follower = act(&harness, &["--alert-file", "alerts"]);
-        knock(&harness, client);
+        send_probes(&harness, client);
         follower.until_process("an alert in the file", |_| objects(&harness.path("alerts")).len() == n + 2);
         follower.end();
         let alerts = objects(&harness.path("alerts"));
@@ -184,12 +184,12 @@ fn alerts_are_appended_to_a_file() {
     }
 }
 
-/// G12. A new file of alerts is for nobody else.
+/// G12. A new alert file is private.
 #[test]
 fn a_new_file_of_alerts_is_private() {
     let harness = harness();
     let follower = act(&harness, &["--alert-file", "alerts"]);
-    knock(&harness, "192.0.2.1");
+    send_probes(&harness, "192.0.2.1");
     follower.until_process("an alert in the file", |_| objects(&harness.path("alerts")).len() == 1);
     follower.end();
     assert_eq!(fs::metadata(harness.path("alerts")).unwrap().permissions().mode() & 0o777, 0o600);
@@ -202,7 +202,7 @@ fn alerts_are_sent_to_the_local_syslog() {
     let socket = socket(&harness.path("log.socket"));
     let follower = act(&harness, &[&format!("--syslog={}", harness.path("log.socket").display())]);
     for client in ["192.0.2.1", "2001:db8::1"] {
-        knock(&harness, client);
+        send_probes(&harness, client);
         let message = message(&socket);
         let (priority, rest) = message.strip_prefix('<').and_then(|rest| rest.split_once('>')).unwrap();
         assert!(priority.parse::<u8>().unwrap() < 192, "{message}");
@@ -216,35 +216,35 @@ fn alerts_are_sent_to_the_local_syslog() {
     follower.end();
 }
 
-/// Nobody listens: that is said at once, and not found out with the first alert.
+/// An error at the start, not with the first alert.
 #[test]
 fn a_missing_syslog_socket_is_an_error() {
     let ended = act(&harness(), &["--syslog=nobody.socket"]).ended();
-    assert!([2, 4].contains(&ended.code()), "{}", ended.said.notices);
-    assert!(ended.said.notices.contains("nobody.socket"), "{}", ended.said.notices);
+    assert!([2, 4].contains(&ended.code()), "{}", ended.output.notices);
+    assert!(ended.output.notices.contains("nobody.socket"), "{}", ended.output.notices);
 }
 
-/// A log daemon that goes away stops nothing, and is found again when it is back.
+/// A missing log daemon stops nothing, and is used again when it is back.
 #[test]
 fn a_lost_syslog_socket_stops_nothing() {
     let harness = harness();
     let path = harness.path("log.socket");
     let first = socket(&path);
     let follower = act(&harness, &[&format!("--syslog={}", path.display()), "--alert-file", "alerts"]);
-    let told = |client: &str| {
-        knock(&harness, client);
+    let raise_alert = |client: &str| {
+        send_probes(&harness, client);
         follower
             .until_process("the alert in the file", |_| fs::read_to_string(harness.path("alerts")).is_ok_and(|text| text.contains(client)));
     };
-    told("192.0.2.1");
+    raise_alert("192.0.2.1");
     assert!(message(&first).contains("192.0.2.1"));
     drop(first);
     fs::remove_file(&path).unwrap();
-    told("192.0.2.2");
+    raise_alert("192.0.2.2");
     let second = socket(&path);
     let start = Instant::now();
     for n in 3.. {
-        told(&format!("192.0.2.{n}"));
+        raise_alert(&format!("192.0.2.{n}"));
         let mut bytes = [0; 4096];
         if second.recv(&mut bytes).is_ok() {
             break;
@@ -254,22 +254,22 @@ fn a_lost_syslog_socket_stops_nothing() {
     follower.end();
 }
 
-/// The same alert comes again only when it has rested.
+/// The same alert is raised again only after its cooldown.
 #[test]
 fn an_alert_is_raised_again_after_the_cooldown() {
     let harness = harness();
     let follower = act(&harness, &["--alert-file", "alerts"]);
     for _ in 0..5 {
-        knock(&harness, "192.0.2.1");
+        send_probes(&harness, "192.0.2.1");
     }
-    knock(&harness, "192.0.2.2");
-    let told = |client: &str| objects(&harness.path("alerts")).iter().filter(|alert| alert.to_string().contains(client)).count();
-    follower.until_process("the alert of another client", |_| told("192.0.2.2") == 1);
-    assert_eq!(told("192.0.2.1"), 1);
+    send_probes(&harness, "192.0.2.2");
+    let alerts_of = |client: &str| objects(&harness.path("alerts")).iter().filter(|alert| alert.to_string().contains(client)).count();
+    follower.until_process("the alert of another client", |_| alerts_of("192.0.2.2") == 1);
+    assert_eq!(alerts_of("192.0.2.1"), 1);
     follower.end();
 }
 
-/// A probe that was answered is an alert without any threshold.
+/// An answered probe raises an alert without a threshold.
 #[test]
 fn an_answered_probe_is_an_alert() {
     let harness = harness();
@@ -283,23 +283,23 @@ fn an_answered_probe_is_an_alert() {
     follower.end();
 }
 
-/// Ready when it follows, alive as often as it is asked to be, and a word when it stops.
+/// Ready when it follows logs, watchdog notifications at the configured interval, and stopping at the end.
 #[test]
 fn a_service_manager_is_notified() {
     let (harness, _) = stage();
     let socket = socket(&harness.path("notify"));
     let mut command = command(&harness, &["log"]);
     let follower = Follower::start(command.env("NOTIFY_SOCKET", harness.path("notify")).env("WATCHDOG_USEC", "300000"));
-    until_told(&socket, "READY=1");
+    read_until(&socket, "READY=1");
     for _ in 0..3 {
-        until_told(&socket, "WATCHDOG=1");
+        read_until(&socket, "WATCHDOG=1");
     }
     follower.signal(Signal::TERM);
-    until_told(&socket, "STOPPING=1");
+    read_until(&socket, "STOPPING=1");
     assert_eq!(follower.ended().code(), 143);
 }
 
-/// It is not alive for a manager when it is not: a watchdog that barks on its own would hide a hang.
+/// A stuck process must not send watchdog notifications.
 #[test]
 fn a_stuck_follower_does_not_notify_the_watchdog() {
     let (harness, mut writer) = stage();

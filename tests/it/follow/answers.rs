@@ -1,5 +1,5 @@
-//! Grades of answers while a log is followed: alerts for sites that answer anything and for a lone answer, and the last grades of
-//! a log that was read to its end.
+//! Grades of answers while a log is followed: alerts for sites that answer anything, alerts for single answers, and the
+//! final grades of a log.
 
 use std::collections::BTreeMap;
 use std::fs::OpenOptions;
@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use serde_json::Value;
 
 use super::actions::objects;
-use super::follower::{Follower, Said};
+use super::follower::{Follower, FollowerOutput};
 use crate::answers::generated::any_log;
 use crate::answers::probes::PATHS;
 use crate::harness::{Harness, line, sized};
@@ -24,17 +24,17 @@ fn append(harness: &Harness, text: &str) {
     log.write_all(text.as_bytes()).unwrap();
 }
 
-/// The latest answer that was reported for each line.
+/// The latest reported grade for each line.
 fn answers<'h>(hits: impl IntoIterator<Item = &'h Value>) -> BTreeMap<u64, Value> {
     hits.into_iter().map(|hit| (hit["line"].as_u64().unwrap(), hit["answer"].clone())).collect()
 }
 
-fn answers_of(said: &Said) -> BTreeMap<u64, Value> {
-    answers(said.hits.iter().map(|hit| &hit.0))
+fn answers_of(result: &FollowerOutput) -> BTreeMap<u64, Value> {
+    answers(result.hits.iter().map(|hit| &hit.0))
 }
 
-/// Probes for unlike paths, all answered with 200. Ten clients of one network are no campaign, and none of them requests so many
-/// paths that it raises an alert of its own.
+/// Probes for different paths, all answered with 200. Ten clients of one network are no campaign, and none requests enough
+/// paths for an alert of its own.
 fn answered_probes(size: impl Fn(usize, &str) -> u64) -> Vec<String> {
     let probe = |(n, path): (usize, &&str)| {
         let request = format!("GET {path} HTTP/1.1");
@@ -43,7 +43,7 @@ fn answered_probes(size: impl Fn(usize, &str) -> u64) -> Vec<String> {
     PATHS.iter().enumerate().map(probe).collect()
 }
 
-/// The first answer may be content; the later ones show that it is not.
+/// The first answer may be real content; the later ones show that it is not.
 #[test]
 fn a_soft_404_site_raises_one_alert_at_most() {
     let sites = [
@@ -58,17 +58,17 @@ fn a_soft_404_site_raises_one_alert_at_most() {
         assert!(hits >= 60, "{hits}");
         append(&harness, &lines[0]);
         let mut follower = follow(&harness);
-        // Graded while nothing else is known of the site.
-        follower.until("the first probe", |said| !said.hits.is_empty());
+        // Graded before anything else is known about the site.
+        follower.until("the first probe", |result| !result.hits.is_empty());
         append(&harness, &lines[1..].concat());
-        follower.until("all probes", |said| answers_of(said).len() == hits);
+        follower.until("all probes", |result| answers_of(result).len() == hits);
         follower.end();
         let alerts = objects(&harness.path("alerts"));
         assert!(alerts.len() <= 1, "{name}: {alerts:#?}");
     }
 }
 
-/// The alert needs no second line.
+/// The alert needs only one line.
 #[test]
 fn a_single_answer_raises_an_alert_at_once() {
     let harness = Harness::new();
@@ -76,9 +76,9 @@ fn a_single_answer_raises_an_alert_at_once() {
     let mut follower = follow(&harness);
     append(&harness, &line("192.0.2.1", "GET /.env HTTP/1.1", 200));
     follower.until_process("an alert", |_| !objects(&harness.path("alerts")).is_empty());
-    follower.until("the hit", |said| said.hits.len() == 1);
-    let said = follower.end();
-    assert_eq!(answers_of(&said), BTreeMap::from([(1, "distinct".into())]));
+    follower.until("the hit", |result| result.hits.len() == 1);
+    let result = follower.end();
+    assert_eq!(answers_of(&result), BTreeMap::from([(1, "distinct".into())]));
     let alerts = objects(&harness.path("alerts"));
     assert_eq!((alerts.len(), &alerts[0]["kind"]), (1, &"answered".into()), "{alerts:#?}");
 }
@@ -92,8 +92,8 @@ proptest! {
         harness.file("access.log", lines.concat());
         let expected = answers(&harness.run(["scan", "-f", "ndjson", "access.log"]).objects());
         let mut follower = follow(&harness);
-        follower.until("every hit of the scan", |said| {
-            let seen = answers_of(said);
+        follower.until("every hit of the scan", |result| {
+            let seen = answers_of(result);
             expected.keys().all(|line| seen.contains_key(line))
         });
         let mut found = answers_of(&follower.end());

@@ -1,6 +1,6 @@
-//! A running `follow` whose two streams are read while it runs, so that a test can wait for what it says.
+//! A running `follow` whose output is read while it runs, so that a test can wait for it.
 //!
-//! Nothing waits for a fixed time: a test names what it waits for, and fails with all that was said when it does not come.
+//! Nothing waits for a fixed time: tests wait for a condition, and on a timeout fail with all output.
 
 use std::io::{BufRead as _, BufReader, Read};
 use std::os::unix::process::ExitStatusExt as _;
@@ -16,50 +16,50 @@ use serde_json::Value;
 use super::oracle::Hit;
 use crate::harness::Harness;
 
-/// Longer than anything takes on a busy machine.
+/// The timeout on a busy host.
 pub(crate) const DEADLINE: Duration = Duration::from_secs(60);
 
-/// How to be told of changes: woken by the system, and by looking again and again.
+/// The two ways to detect changes: inotify and polling.
 pub(super) const MODES: [&[&str]; 2] = [&[], &["--poll", "--poll-interval", "100ms"]];
 
-/// What was said so far.
+/// The output so far.
 #[derive(Debug, Default)]
-pub(super) struct Said {
+pub(super) struct FollowerOutput {
     /// The hits on standard output, in order.
     pub(super) hits: Vec<Hit>,
-    /// What came on standard output and is no hit: lines for people, or the half of a line at the end.
+    /// Lines on standard output that are not hits: lines for people, or a partial line at the end.
     pub(super) other: Vec<String>,
     /// Standard error.
     pub(super) notices: String,
 }
 
-/// What the readers tell the test.
+/// What the reader threads send to the test.
 #[derive(Debug, Default)]
-struct Shared {
-    said: Mutex<Said>,
+struct OutputChannel {
+    output: Mutex<FollowerOutput>,
     news: Condvar,
 }
 
-/// A follower, ended with the test that started it.
+/// A follower that is killed when the test ends.
 pub(super) struct Follower {
     child: Child,
-    shared: Arc<Shared>,
+    shared: Arc<OutputChannel>,
     stdout: Option<ChildStdout>,
     readers: Vec<JoinHandle<()>>,
 }
 
-/// What a follower left.
-pub(super) struct Ended {
+/// The output and exit status of a follower.
+pub(super) struct FollowerResult {
     pub(super) status: ExitStatus,
-    pub(super) said: Said,
+    pub(super) output: FollowerOutput,
 }
 
-/// `follow -f ndjson --from-start` with the rule the numbered lines match, which makes the start short.
+/// `follow -f ndjson --from-start` with only the rule that the numbered lines match, for a fast start.
 pub(super) fn command(harness: &Harness, args: &[&str]) -> Command {
     harness.command(FOLLOW.iter().chain(args))
 }
 
-/// The arguments of [`command`] but its own.
+/// The arguments of [`command`] before those of the test.
 pub(super) const FOLLOW: [&str; 6] = ["follow", "-f", "ndjson", "--from-start", "--only", "vcs/git"];
 
 /// Starts [`command`].
@@ -79,32 +79,32 @@ impl Follower {
         Self::start_to(command, Stdio::piped())
     }
 
-    /// With standard output somewhere else.
+    /// With another standard output.
     pub(super) fn start_to(command: &mut Command, stdout: Stdio) -> Self {
         let mut child = command.stdout(stdout).stderr(Stdio::piped()).spawn().unwrap();
-        let shared = Arc::new(Shared::default());
+        let shared = Arc::new(OutputChannel::default());
         let stderr = child.stderr.take().unwrap();
-        let told = Arc::clone(&shared);
+        let sender = Arc::clone(&shared);
         let reader = thread::spawn(move || {
-            lines(stderr, |line| told.tell(|said| said.notices += &line));
+            lines(stderr, |line| sender.describe(|output| output.notices += &line));
         });
         Self { stdout: child.stdout.take(), child, shared, readers: vec![reader] }
     }
 
-    /// Begins to read standard output.
+    /// Starts reading standard output.
     pub(super) fn read(&mut self) {
-        let (stdout, told) = (self.stdout.take().unwrap(), Arc::clone(&self.shared));
+        let (stdout, sender) = (self.stdout.take().unwrap(), Arc::clone(&self.shared));
         self.readers.push(thread::spawn(move || {
             lines(stdout, |line| {
-                told.tell(|said| match line.strip_suffix('\n').and_then(|line| serde_json::from_str::<Value>(line).ok()) {
-                    Some(hit) => said.hits.push(Hit(hit)),
-                    None => said.other.push(line),
+                sender.describe(|output| match line.strip_suffix('\n').and_then(|line| serde_json::from_str::<Value>(line).ok()) {
+                    Some(hit) => output.hits.push(Hit(hit)),
+                    None => output.other.push(line),
                 });
             });
         }));
     }
 
-    /// Leaves standard output, as a reader that ends.
+    /// Closes standard output, as a reader that ends.
     pub(super) fn hang_up(&mut self) {
         drop(self.stdout.take().unwrap());
     }
@@ -113,97 +113,106 @@ impl Follower {
         Pid::from_child(&self.child)
     }
 
-    /// Waits until what was said is as it should be.
-    pub(super) fn until(&mut self, what: &str, done: impl Fn(&Said) -> bool) {
+    /// Waits until a condition on the output holds.
+    pub(super) fn until(&mut self, what: &str, done: impl Fn(&FollowerOutput) -> bool) {
         let start = Instant::now();
         let shared = Arc::clone(&self.shared);
-        let mut said = shared.said.lock().unwrap();
-        while !done(&said) {
+        let mut output = shared.output.lock().unwrap();
+        while !done(&output) {
             let ended = self.child.try_wait().unwrap();
-            assert!(ended.is_none() || !self.readers.iter().all(JoinHandle::is_finished), "{what}: it ended: {ended:?}\n{}", tell(&said));
-            assert!(start.elapsed() < DEADLINE, "{what}: it does not come\n{}", tell(&said));
-            said = shared.news.wait_timeout(said, Duration::from_millis(50)).unwrap().0;
+            assert!(
+                ended.is_none() || !self.readers.iter().all(JoinHandle::is_finished),
+                "{what}: it ended: {ended:?}\n{}",
+                describe(&output)
+            );
+            assert!(start.elapsed() < DEADLINE, "{what}: it does not come\n{}", describe(&output));
+            output = shared.news.wait_timeout(output, Duration::from_millis(50)).unwrap().0;
         }
     }
 
     /// Waits until the line with each of these numbers was reported.
     pub(super) fn until_seen(&mut self, numbers: impl IntoIterator<Item = u64>) {
         let numbers: Vec<u64> = numbers.into_iter().collect();
-        let missing = |said: &Said| {
-            let seen: std::collections::BTreeSet<u64> = said.hits.iter().filter_map(Hit::number).collect();
+        let missing = |output: &FollowerOutput| {
+            let seen: std::collections::BTreeSet<u64> = output.hits.iter().filter_map(Hit::number).collect();
             numbers.iter().filter(|number| !seen.contains(number)).copied().collect::<Vec<_>>()
         };
-        // Counting first: the sets are made only when they can be equal.
+        // Compares counts first: the sets are built only if they can be equal.
         let enough = numbers.len();
         let start = Instant::now();
         while start.elapsed() < DEADLINE {
             let shared = Arc::clone(&self.shared);
-            let said = shared.said.lock().unwrap();
-            if said.hits.len() >= enough && missing(&said).is_empty() {
+            let output = shared.output.lock().unwrap();
+            if output.hits.len() >= enough && missing(&output).is_empty() {
                 return;
             }
             if self.child.try_wait().unwrap().is_some() && self.readers.iter().all(JoinHandle::is_finished) {
                 break;
             }
-            drop(shared.news.wait_timeout(said, Duration::from_millis(20)).unwrap());
+            drop(shared.news.wait_timeout(output, Duration::from_millis(20)).unwrap());
         }
-        let said = self.shared.said.lock().unwrap();
-        let missing = missing(&said);
-        panic!("{} of {enough} lines are not reported, the first {:?}\n{}", missing.len(), &missing[..missing.len().min(10)], tell(&said));
+        let output = self.shared.output.lock().unwrap();
+        let missing = missing(&output);
+        panic!(
+            "{} of {enough} lines are not reported, the first {:?}\n{}",
+            missing.len(),
+            &missing[..missing.len().min(10)],
+            describe(&output)
+        );
     }
 
-    /// How many hits there are by now.
+    /// The number of hits so far.
     pub(super) fn hits(&self) -> usize {
-        self.shared.said.lock().unwrap().hits.len()
+        self.shared.output.lock().unwrap().hits.len()
     }
 
-    /// How many lines for people there are by now.
+    /// The number of lines for people so far.
     pub(super) fn lines(&self) -> usize {
-        self.shared.said.lock().unwrap().other.len()
+        self.shared.output.lock().unwrap().other.len()
     }
 
-    /// What standard error holds by now.
+    /// Standard error so far.
     pub(super) fn notices(&self) -> String {
-        self.shared.said.lock().unwrap().notices.clone()
+        self.shared.output.lock().unwrap().notices.clone()
     }
 
     pub(super) fn signal(&self, signal: Signal) {
         kill_process(self.pid(), signal).unwrap();
     }
 
-    /// Stops it where it stands, and comes back when it does stand.
+    /// Stops the process, and returns when it is stopped.
     pub(super) fn stall(&self) {
         self.signal(Signal::STOP);
         self.until_process("it stands", |follower| follower.process_state() == 'T');
     }
 
-    pub(super) fn go_on(&self) {
+    pub(super) fn resume(&self) {
         self.signal(Signal::CONT);
     }
 
-    /// Waits for something to be seen in the process from outside.
+    /// Waits for a condition on the process.
     pub(super) fn until_process(&self, what: &str, mut done: impl FnMut(&Self) -> bool) {
         let start = Instant::now();
         while !done(self) {
             let is_there = start.elapsed() < DEADLINE && self.process_state() != 'Z';
-            assert!(is_there, "{what}: it does not come\n{}", tell(&self.shared.said.lock().unwrap()));
+            assert!(is_there, "{what}: it does not come\n{}", describe(&self.shared.output.lock().unwrap()));
             thread::sleep(Duration::from_millis(5));
         }
     }
 
-    /// The letter of `ps`: `T` stands still, `S` waits, `Z` has ended.
+    /// The state letter of `ps`: `T` stopped, `S` sleeping, `Z` ended.
     pub(super) fn process_state(&self) -> char {
         self.stat()[0].chars().next().unwrap()
     }
 
-    /// Processor time that its threads have taken, in nanoseconds: a fast machine does much within one tick of `stat`.
+    /// CPU time of its threads in nanoseconds, because `stat` counts in ticks that are too long.
     pub(super) fn processor_time(&self) -> u64 {
         let tasks = std::fs::read_dir(self.proc("task")).unwrap();
         let times = tasks.filter_map(|task| std::fs::read_to_string(task.ok()?.path().join("schedstat")).ok());
         times.map(|time| time.split_whitespace().next().unwrap().parse::<u64>().unwrap()).sum()
     }
 
-    /// The fields of `/proc/PID/stat` behind the name.
+    /// The fields of `/proc/PID/stat` after the name.
     fn stat(&self) -> Vec<String> {
         let stat = std::fs::read_to_string(self.proc("stat")).unwrap();
         stat.rsplit(')').next().unwrap().split_whitespace().map(str::to_owned).collect()
@@ -216,7 +225,7 @@ impl Follower {
         line.split_whitespace().nth(1).unwrap().parse().unwrap()
     }
 
-    /// What its descriptors lead to.
+    /// The targets of its descriptors.
     pub(super) fn descriptors(&self) -> Vec<PathBuf> {
         let entries = std::fs::read_dir(self.proc("fd")).unwrap();
         entries.filter_map(|entry| std::fs::read_link(entry.ok()?.path()).ok()).collect()
@@ -227,46 +236,46 @@ impl Follower {
     }
 
     /// Sends a signal and waits for the end.
-    pub(super) fn end_with(self, signal: Signal) -> Ended {
+    pub(super) fn end_with(self, signal: Signal) -> FollowerResult {
         self.signal(signal);
         self.ended()
     }
 
-    /// Ends it as a service manager does, and gives what it said.
-    pub(super) fn end(self) -> Said {
+    /// Stops it as a service manager does, and returns its output.
+    pub(super) fn end(self) -> FollowerOutput {
         let ended = self.end_with(Signal::TERM);
-        assert_eq!(ended.code(), 143, "{}", ended.said.notices);
-        ended.said
+        assert_eq!(ended.code(), 143, "{}", ended.output.notices);
+        ended.output
     }
 
-    /// Ends it as a power cut does.
-    pub(super) fn kill(self) -> Said {
-        self.end_with(Signal::KILL).said
+    /// Kills it.
+    pub(super) fn kill(self) -> FollowerOutput {
+        self.end_with(Signal::KILL).output
     }
 
-    /// Waits for it to end by itself.
-    pub(super) fn ended(mut self) -> Ended {
+    /// Waits for its end.
+    pub(super) fn ended(mut self) -> FollowerResult {
         let start = Instant::now();
         let status = loop {
             if let Some(status) = self.child.try_wait().unwrap() {
                 break status;
             }
-            assert!(start.elapsed() < DEADLINE, "it does not end\n{}", tell(&self.shared.said.lock().unwrap()));
+            assert!(start.elapsed() < DEADLINE, "it does not end\n{}", describe(&self.shared.output.lock().unwrap()));
             thread::sleep(Duration::from_millis(2));
         };
         for reader in self.readers.drain(..) {
             reader.join().unwrap();
         }
-        let said = std::mem::take(&mut *self.shared.said.lock().unwrap());
-        assert!(!said.notices.contains("panicked"), "{}", said.notices);
-        Ended { status, said }
+        let output = std::mem::take(&mut *self.shared.output.lock().unwrap());
+        assert!(!output.notices.contains("panicked"), "{}", output.notices);
+        FollowerResult { status, output }
     }
 }
 
-impl Ended {
-    /// The exit code; a signal that ended it is a failure.
+impl FollowerResult {
+    /// The exit code; fails if a signal ended it.
     pub(super) fn code(&self) -> i32 {
-        assert_eq!(self.status.signal(), None, "killed by a signal: {}", self.said.notices);
+        assert_eq!(self.status.signal(), None, "killed by a signal: {}", self.output.notices);
         self.status.code().unwrap()
     }
 }
@@ -278,14 +287,14 @@ impl Drop for Follower {
     }
 }
 
-impl Shared {
-    fn tell(&self, news: impl FnOnce(&mut Said)) {
-        news(&mut self.said.lock().unwrap());
+impl OutputChannel {
+    fn describe(&self, news: impl FnOnce(&mut FollowerOutput)) {
+        news(&mut self.output.lock().unwrap());
         self.news.notify_all();
     }
 }
 
-/// Gives each line with its newline; what is at the end without one as well.
+/// Reads lines with their newlines; the last one may have none.
 fn lines(stream: impl Read, mut each: impl FnMut(String)) {
     let mut stream = BufReader::new(stream);
     let mut line = Vec::new();
@@ -294,10 +303,10 @@ fn lines(stream: impl Read, mut each: impl FnMut(String)) {
     }
 }
 
-/// What was said, short enough to be read.
-fn tell(said: &Said) -> String {
-    let last: Vec<_> = said.hits.iter().rev().take(3).map(|hit| hit.0.to_string()).collect();
-    format!("{} hits, the last {last:#?}\nother: {:#?}\nstderr: {}", said.hits.len(), said.other, said.notices)
+/// The output, shortened for messages.
+fn describe(output: &FollowerOutput) -> String {
+    let last: Vec<_> = output.hits.iter().rev().take(3).map(|hit| hit.0.to_string()).collect();
+    format!("{} hits, the last {last:#?}\nother: {:#?}\nstderr: {}", output.hits.len(), output.other, output.notices)
 }
 
 #[test]
@@ -307,10 +316,10 @@ fn the_harness_reads_output_and_exit_code() {
     assert!(Command::new("mkfifo").arg(harness.path("go")).status().unwrap().success());
     let mut follower = Follower::start(&mut harness.shell(script));
     follower.until_seen([7]);
-    follower.until("a note", |said| said.notices == "note\n" && said.other == ["for people\n"]);
+    follower.until("a note", |output| output.notices == "note\n" && output.other == ["for people\n"]);
     follower.stall();
-    follower.go_on();
+    follower.resume();
     std::fs::write(harness.path("go"), "\n").unwrap();
     let ended = follower.ended();
-    assert_eq!((ended.code(), ended.said.hits.len()), (5, 1));
+    assert_eq!((ended.code(), ended.output.hits.len()), (5, 1));
 }

@@ -1,4 +1,4 @@
-//! Which log is which (E10-E13, E27): by its text, never by its name, its inode or its times.
+//! The identity of logs (E10-E13, E27): by content, never by name, inode or times.
 
 use std::fs::{self, FileTimes, OpenOptions};
 use std::os::unix::fs::MetadataExt as _;
@@ -7,10 +7,11 @@ use std::time::{Duration, SystemTime};
 use super::follower::{MODES, follow};
 use super::oracle::{exactly_once, on_disk};
 use super::writer::Writer;
-use super::{settle, stage};
+use super::{assert_complete, stage};
 use crate::harness;
 
-/// E10. The next file may get the inode of the one before; while it is held open it cannot, so the follower is away then.
+/// E10. A new file may get the inode of a deleted one. That cannot happen while a follower holds it open, so the follower is
+/// stopped then.
 #[test]
 fn a_new_log_with_the_inode_of_the_old_one() {
     let (harness, mut writer) = stage();
@@ -37,7 +38,7 @@ fn a_new_log_with_the_inode_of_the_old_one() {
     }
 }
 
-/// E10. The same under a follower that runs.
+/// E10. The same while the follower runs.
 #[test]
 fn removed_and_made_again() {
     for mode in MODES {
@@ -50,11 +51,11 @@ fn removed_and_made_again() {
             writer.write(3);
             follower.until_seen([writer.next() - 1]);
         }
-        settle(&harness, follower, &mut writer);
+        assert_complete(&harness, follower, &mut writer);
     }
 }
 
-/// E11. More than is hashed at the start of a log is the same in all of them, and in those that take their places.
+/// E11. All logs, and their replacements, have the same first bytes, more than are hashed.
 #[test]
 fn logs_that_begin_alike() {
     let (harness, _) = stage();
@@ -93,10 +94,10 @@ fn a_log_of_one_short_line_is_read_at_once() {
     let mut short = Writer::from(harness.path("log/short.log"), 500);
     short.write(1);
     follower.until_seen([500]);
-    settle(&harness, follower, &mut short);
+    assert_complete(&harness, follower, &mut short);
 }
 
-/// E13. It waits, says so once, and takes the log when it comes, and when it comes again.
+/// E13. It waits with one notice, and reads the log when it appears, and when it appears again.
 #[test]
 fn a_log_that_does_not_exist_yet() {
     for mode in MODES {
@@ -114,14 +115,14 @@ fn a_log_that_does_not_exist_yet() {
         late.reopen();
         late.write(5);
         follower.until_seen(105..110);
-        let said = settle(&harness, follower, &mut late);
-        // Once before it came, and once when it had gone, if that was seen.
-        let told = said.notices.lines().filter(|line| line.contains("late.log") && line.contains("waiting")).count();
-        assert!((1..=2).contains(&told), "told {told} times: {}", said.notices);
+        let result = assert_complete(&harness, follower, &mut late);
+        // Once before it appeared, and once after it was removed, if that was noticed.
+        let count = result.notices.lines().filter(|line| line.contains("late.log") && line.contains("waiting")).count();
+        assert!((1..=2).contains(&count), "reported {count} times: {}", result.notices);
     }
 }
 
-/// E27. The times of a file say nothing.
+/// E27. File times do not matter.
 #[test]
 fn times_of_files_do_not_matter() {
     let (harness, mut writer) = stage();

@@ -1,14 +1,14 @@
-//! Lines that come in parts, and where a run begins (E20, E22).
+//! Lines that are written in parts, and where a run starts (E20, E22).
 
 use std::io::Write as _;
 use std::process::{Command, Stdio};
 
 use super::follower::{Follower, MODES, follow};
 use super::writer::{Writer, line};
-use super::{settle, stage, works};
+use super::{assert_complete, stage, works};
 use crate::harness::skip;
 
-/// E22. Between the parts the follower has looked: it reported a line of another log.
+/// E22. Between the parts the follower read the log: it reported a line of another log.
 #[test]
 fn a_line_in_three_writes_is_one_line() {
     for mode in MODES {
@@ -23,11 +23,11 @@ fn a_line_in_three_writes_is_one_line() {
             });
             follower.until_seen([writer.next() - 1]);
         }
-        settle(&harness, follower, &mut other);
+        assert_complete(&harness, follower, &mut other);
     }
 }
 
-/// E20. A map tells nobody that it was written to; and before the lines come, there are zeros in their place.
+/// E20. Writes through a map cause no events, and before the lines are written, the file has zeros there.
 #[test]
 fn a_log_written_through_a_map() {
     let python = "import mmap, sys
@@ -51,7 +51,7 @@ with open(sys.argv[1], 'r+b') as log:
         let mut lines = server.stdin.take().unwrap();
         follower.until_process("the log has its length", |_| mapped.metadata().unwrap().len() == 4096);
         for number in 800..803 {
-            // What comes behind it in another log was read: the zeros were looked at.
+            // A later line of another log was read, so the zeros were read too.
             writer.write(1);
             follower.until_seen([writer.next() - 1]);
             lines.write_all(line(number).as_bytes()).unwrap();
@@ -59,21 +59,21 @@ with open(sys.argv[1], 'r+b') as log:
         }
         drop(lines);
         assert!(server.wait().unwrap().success());
-        settle(&harness, follower, &mut writer);
+        assert_complete(&harness, follower, &mut writer);
     }
 }
 
-/// Without `--from-start` only what comes is told, and nothing of it is missed once it says that it is ready.
+/// Without `--from-start` only new lines are reported, and none is missed after it is ready.
 #[test]
 fn a_run_starts_at_the_end_by_default() {
     let (harness, mut writer) = stage();
     let socket = super::actions::socket(&harness.path("ready"));
     let mut command = harness.command(["follow", "-f", "ndjson", "--only", "vcs/git", "log"]);
     let mut follower = Follower::start(command.env("NOTIFY_SOCKET", harness.path("ready")));
-    super::actions::until_told(&socket, "READY=1");
+    super::actions::read_until(&socket, "READY=1");
     writer.write(5);
     follower.until_seen(10..15);
-    // What comes into a followed folder later is new from its first line on.
+    // Files that appear later in a followed folder are read from their first line.
     let mut late = Writer::from(harness.path("log/late.log"), 100);
     late.write(5);
     follower.until_seen(100..105);

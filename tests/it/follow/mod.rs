@@ -1,7 +1,7 @@
-//! `follow` as a process: numbered writers, the real logrotate and nginx, stalls, kills and restarts.
+//! `follow` as a process: writers of numbered lines, the real logrotate and nginx, pauses, kills and restarts.
 //!
-//! The oracle is the disk: each line that is there in the end was reported once (`oracle`). What needs root, or a
-//! program that is missing, says so and is left out by name. Lines that a rotation destroyed are nobody's fault.
+//! The oracle is the disk: each line that is there at the end was reported once (`oracle`). Tests that need root or a
+//! missing program are skipped with a message. Lines that a rotation destroyed do not count.
 
 mod actions;
 mod answers;
@@ -28,7 +28,7 @@ use std::process::Command;
 
 use crate::harness::{Harness, skip};
 
-use follower::{Follower, Said};
+use follower::{Follower, FollowerOutput};
 use oracle::{exactly_once, on_disk};
 use writer::Writer;
 
@@ -41,21 +41,21 @@ fn stage() -> (Harness, Writer) {
     (harness, writer)
 }
 
-/// Waits for all that is on the disk and for one line more, ends the follower, and compares.
-fn settle(harness: &Harness, mut follower: Follower, writer: &mut Writer) -> Said {
+/// Waits for all lines on disk and for one more, stops the follower, and compares.
+fn assert_complete(harness: &Harness, mut follower: Follower, writer: &mut Writer) -> FollowerOutput {
     follower.until_seen(on_disk(&harness.path("log")).into_keys());
     writer.reopen();
     writer.write(1);
     follower.until_seen([writer.next() - 1]);
-    let said = follower.end();
-    exactly_once(&on_disk(&harness.path("log")), &[&said.hits]).unwrap();
-    said
+    let output = follower.end();
+    exactly_once(&on_disk(&harness.path("log")), &[&output.hits]).unwrap();
+    output
 }
 
-/// A command that begins in a name space of its own for mounts, where the system allows that; `line` is shell, and ends
-/// with `exec "$0" "$@"`.
+/// A command that starts in its own mount namespace, if the system allows that; `line` is shell and ends with `exec "$0"
+/// "$@"`.
 fn mounting(test: &str, harness: &Harness, line: &str, args: &[&str]) -> Option<Command> {
-    // Root needs no name space for users; others get one where the system has them.
+    // Root needs no user namespace; others get one if the system has them.
     let flags = ["-m", "-Urm"].into_iter().find(|flags| works(Command::new("unshare").args([flags, "true"])));
     let Some(flags) = flags else {
         skip(test, "no name space for mounts: needs root");

@@ -1,5 +1,5 @@
-//! Logs that are moved or copied to names that no rotation gives, behind links that are switched, and while they are packed:
-//! known by their text.
+//! Logs that are moved or copied to names that no rotation gives, with changing links, and during compression: recognised by
+//! their content.
 
 use std::fs::{self, OpenOptions};
 use std::os::unix::fs::symlink;
@@ -12,7 +12,7 @@ use crate::compression::COMPRESSIONS;
 
 const NAMES: [&str; 5] = ["access.log.away", "access.log~", "old.log", "access-1.log", "access.log.1-2026112223.backup"];
 
-/// While nothing runs, and with lines in it that nobody read.
+/// While not running, and with unread lines.
 #[test]
 fn a_moved_log_is_read_to_its_end() {
     for target in ["log", "log/access.log"] {
@@ -75,20 +75,21 @@ fn the_rest_of_a_link_target_is_read() {
     }
 }
 
-/// The packed file is whole, and the plain one still there.
+/// The compressed file is complete, and the plain one still exists.
 #[test]
 fn a_start_during_compression_reads_the_log_once() {
     for compression in COMPRESSIONS {
         for target in ["log", "log/access.log"] {
             let (harness, mut writer) = stage();
-            let (plain, packed) = (harness.path("log/access.log.1"), harness.path(format!("log/access.log.1.{}", compression.ending())));
+            let (plain, compressed) =
+                (harness.path("log/access.log.1"), harness.path(format!("log/access.log.1.{}", compression.ending())));
             fs::rename(harness.path("log/access.log"), &plain).unwrap();
-            fs::write(&packed, compression.pack(&fs::read(&plain).unwrap())).unwrap();
+            fs::write(&compressed, compression.pack(&fs::read(&plain).unwrap())).unwrap();
             writer.reopen();
             writer.write(5);
             let mut follower = follow(&harness, &[target]);
             follower.until_seen(0..15);
-            fs::remove_file(packed).unwrap();
+            fs::remove_file(compressed).unwrap();
             writer.write(1);
             follower.until_seen([15]);
             exactly_once(&on_disk(&harness.path("log")), &[&follower.end().hits])

@@ -1,6 +1,6 @@
-//! What must have been reported: the numbers of all lines that are on the disk in the end, wherever a rotation put them.
+//! What must have been reported: the numbers of all lines on disk at the end, in any rotated file.
 //!
-//! Lines that a rotation destroyed may have been reported or not; nothing may be reported that nobody wrote.
+//! Lines that a rotation destroyed may have been reported or not. Nothing may be reported that was not written.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs;
@@ -15,7 +15,7 @@ use serde_json::Value;
 pub(super) struct Hit(pub(super) Value);
 
 impl Hit {
-    /// The number its line carries; none when the line is not one that was written.
+    /// The number in its line; `None` if the line was not written by the test.
     pub(super) fn number(&self) -> Option<u64> {
         let digits = self.0["target"].as_str()?.strip_prefix("/.git/config?n=")?;
         (digits.len() == DIGITS && digits.bytes().all(|b| b.is_ascii_digit())).then(|| digits.parse().unwrap())
@@ -37,10 +37,10 @@ impl Hit {
 /// Digits of a number.
 pub(super) const DIGITS: usize = 7;
 
-/// The numbers that are on the disk, each with its offset in the text of its file.
+/// The numbers on disk, each with its offset in the text of its file.
 pub(super) type Disk = BTreeMap<u64, u64>;
 
-/// Reads every file below a folder. Half a line at an end is not yet a line.
+/// Reads every file in a folder. A partial line at the end does not count.
 pub(super) fn on_disk(folder: &Path) -> Disk {
     let mut disk = Disk::new();
     collect(folder, &mut disk);
@@ -90,7 +90,7 @@ fn number(line: &[u8]) -> Option<u64> {
     std::str::from_utf8(line.get(at..at + DIGITS)?).ok()?.parse().ok()
 }
 
-/// Lost 0, doubled 0, garbled 0, and each file in its order, over all runs together.
+/// Nothing lost, repeated or garbled, and each file in order, over all runs together.
 pub(super) fn exactly_once(disk: &Disk, runs: &[&[Hit]]) -> Result<(), String> {
     let mut seen = BTreeSet::new();
     for hit in runs.iter().copied().flatten() {
@@ -103,7 +103,7 @@ pub(super) fn exactly_once(disk: &Disk, runs: &[&[Hit]]) -> Result<(), String> {
     at_least_once(disk, runs)
 }
 
-/// Lost 0, garbled 0, and what came again came with the same id, and not in the same run.
+/// Nothing lost or garbled, and repeated hits have the same ID and are from another run.
 pub(super) fn at_least_once(disk: &Disk, runs: &[&[Hit]]) -> Result<(), String> {
     let (mut seen, mut ids) = (HashMap::new(), HashMap::new());
     for run in runs {
@@ -127,7 +127,7 @@ pub(super) fn at_least_once(disk: &Disk, runs: &[&[Hit]]) -> Result<(), String> 
     if lost.is_empty() { Ok(()) } else { Err(format!("lost {} of {}, the first {first:?}", lost.len(), disk.len())) }
 }
 
-/// Each generation is told from its start to its end, and once.
+/// Each generation is reported from its start to its end, once.
 fn in_order(run: &[Hit]) -> Result<(), String> {
     let mut last: HashMap<&str, (u64, u64, u64)> = HashMap::new();
     for hit in run {
@@ -135,7 +135,7 @@ fn in_order(run: &[Hit]) -> Result<(), String> {
         if let Some(last) = last.insert(hit.generation(), this)
             && !(last.0 < this.0 && last.1 < this.1 && last.2 < this.2)
         {
-            return Err(format!("out of order, behind offset, line and number {last:?}: {}", hit.0));
+            return Err(format!("out of order after offset, line and number {last:?}: {}", hit.0));
         }
     }
     Ok(())
@@ -163,9 +163,9 @@ mod tests {
         fs::create_dir_all(harness.path("old")).unwrap();
         harness.file("access.log", line(4) + line(5).trim_end());
         harness.file("access.log.1", "GET / HTTP/1.1\n".to_owned() + &line(3));
-        let mut packed = GzEncoder::new(Vec::new(), Compression::fast());
-        packed.write_all((line(1) + &line(2)).as_bytes()).unwrap();
-        harness.file("old/access.log.2.gz", packed.finish().unwrap());
+        let mut compressed = GzEncoder::new(Vec::new(), Compression::fast());
+        compressed.write_all((line(1) + &line(2)).as_bytes()).unwrap();
+        harness.file("old/access.log.2.gz", compressed.finish().unwrap());
         assert_eq!(on_disk(&harness.path("")), Disk::from([(1, 0), (2, length), (3, 15), (4, 0)]));
     }
 
@@ -186,8 +186,8 @@ mod tests {
             (vec![hit(1, "a:0", 1), hit(2, "a:99", 2), hit(3, "b:0", 1)], "line 2 stands at 100"),
         ];
         for (hits, why) in cases {
-            let said = exactly_once(&disk, &[&hits]).unwrap_err();
-            assert!(said.contains(why), "{why}: {said}");
+            let output = exactly_once(&disk, &[&hits]).unwrap_err();
+            assert!(output.contains(why), "{why}: {output}");
         }
         assert!(exactly_once(&disk, &[&all[..2], &all[1..]]).unwrap_err().contains("doubled"));
         assert!(at_least_once(&disk, &[&all, &[hit(3, "c:0", 1)]]).unwrap_err().contains("two ids"));

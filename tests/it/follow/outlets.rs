@@ -1,4 +1,4 @@
-//! Standard output that is full, gone, slow or closed (E25, G2, G4, G6, G7, G14), and what people see.
+//! Standard output that is full, closed or slow (E25, G2, G4, G6, G7, G14), and the output for people.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::Write as _;
@@ -10,7 +10,7 @@ use super::follower::{FOLLOW, Follower, command, follow};
 use super::oracle::{Hit, at_least_once, on_disk};
 use super::signals::until_stuck;
 use super::stage;
-use crate::harness::{Harness, has, line, skip};
+use crate::harness::{Harness, is_installed, line, skip};
 
 /// G2.
 #[test]
@@ -18,14 +18,14 @@ fn a_full_device() {
     let (harness, _) = stage();
     let full = OpenOptions::new().write(true).open("/dev/full").unwrap();
     let ended = Follower::start_to(&mut command(&harness, &["log"]), full.into()).ended();
-    assert_eq!(ended.code(), 4, "{}", ended.said.notices);
-    assert!(!ended.said.notices.is_empty());
+    assert_eq!(ended.code(), 4, "{}", ended.output.notices);
+    assert!(!ended.output.notices.is_empty());
 }
 
-/// G4, G14. The disk is full in the middle of a line; what was not written whole is told by the next run.
+/// G4, G14. The disk is full in the middle of a line; what was not written completely is reported by the next run.
 #[test]
 fn a_disk_that_fills_up() {
-    if !has("prlimit") {
+    if !is_installed("prlimit") {
         return skip("G14", "there is no prlimit");
     }
     let (harness, mut writer) = stage();
@@ -35,9 +35,9 @@ fn a_disk_that_fills_up() {
     let file = File::create(&output).unwrap();
     let mut limited = harness.under(&["prlimit", "--fsize=50001"], FOLLOW.iter().chain(&args));
     let ended = Follower::start_to(&mut limited, file.into()).ended();
-    assert_eq!(ended.code(), 4, "{}", ended.said.notices);
+    assert_eq!(ended.code(), 4, "{}", ended.output.notices);
     let text = fs::read_to_string(&output).unwrap();
-    // Half a line at the end is no report of its line.
+    // A partial line at the end does not report its hit.
     let first: Vec<Hit> =
         text.split_inclusive('\n').filter(|line| line.ends_with('\n')).map(|line| Hit(serde_json::from_str(line).unwrap())).collect();
     assert!(!first.is_empty() && first.len() < 500, "{}", first.len());
@@ -46,7 +46,7 @@ fn a_disk_that_fills_up() {
     at_least_once(&on_disk(&harness.path("log")), &[&first, &follower.end().hits]).unwrap();
 }
 
-/// G6. The reader leaves between two lines: no complaint, and what it did not get is told to the next one.
+/// G6. The reader closes the pipe between two lines: no error is printed, and the rest is reported by the next run.
 #[test]
 fn a_reader_that_closes_the_pipe() {
     let (harness, _) = stage();
@@ -57,13 +57,13 @@ fn a_reader_that_closes_the_pipe() {
     let mut writer = super::Writer::open(harness.path("log/access.log"));
     writer.write(5);
     let ended = follower.ended();
-    assert_eq!((ended.code(), ended.said.notices.as_str()), (141, ""));
+    assert_eq!((ended.code(), ended.output.notices.as_str()), (141, ""));
     let mut follower = follow(&harness, &args);
     follower.until_seen(0..5);
     assert_eq!(follower.end().hits.len(), 5);
 }
 
-/// G7. No descriptor of ours takes the place of one that was closed.
+/// G7. No descriptor of the process replaces a closed one.
 #[test]
 fn closed_streams() {
     for closed in [">&-", "2>&-", ">&- 2>&-"] {
@@ -72,7 +72,7 @@ fn closed_streams() {
         let line = format!(r#"exec "$0" {} --state state log/access.log {closed}"#, FOLLOW.join(" "));
         let mut follower = Follower::start(&mut harness.shell(&line));
         if closed.starts_with('>') {
-            // What is said goes nowhere; that it was read is seen in the state.
+            // Messages are lost; the state shows that the log was read.
             follower.until_process("a state", |_| harness.path("state/follow.json").exists());
         } else {
             follower.until_seen(0..10);
@@ -84,7 +84,7 @@ fn closed_streams() {
     }
 }
 
-/// E25. The log is the buffer: nothing is read ahead of a reader that is slow.
+/// E25. The log is the buffer: a slow reader stops the reading.
 #[test]
 fn a_slow_reader() {
     const LINES: u64 = 8000;
@@ -103,28 +103,29 @@ fn a_slow_reader() {
     follower.until_seen(0..LINES);
     writer = super::Writer::from(harness.path("log/access.log"), LINES);
     let all = follower.memory("VmHWM");
-    super::settle(&harness, follower, &mut writer);
+    super::assert_complete(&harness, follower, &mut writer);
     assert!(most < 150_000 && all < 150_000, "{most} kB before it was read, {all} kB after");
 }
 
-/// One line a hit, nothing of a log that acts on a terminal, and a summary at the end.
+/// One line per hit, escaped for terminals, and a summary at the end.
 #[test]
 fn prints_lines_and_a_summary() {
     let harness = Harness::new();
     let hostile = line("192.0.2.66", "GET /.git/config?x=\u{1b}[2J\u{202e}evil\u{9b}31m HTTP/1.1", 404);
     harness.file("access.log", line("192.0.2.1", "GET /.git/config HTTP/1.1", 404) + &hostile);
     let mut follower = Follower::start(&mut harness.command(["follow", "--from-start", "access.log"]));
-    follower
-        .until("two lines", |said| ["192.0.2.1 ", "192.0.2.66"].iter().all(|client| said.other.iter().any(|line| line.contains(client))));
+    follower.until("two lines", |result| {
+        ["192.0.2.1 ", "192.0.2.66"].iter().all(|client| result.other.iter().any(|line| line.contains(client)))
+    });
     let before = follower.lines();
-    let said = follower.end();
-    let text = said.other.concat();
+    let result = follower.end();
+    let text = result.other.concat();
     let acts = |c: char| (c.is_control() && c != '\n') || ('\u{202a}'..='\u{202e}').contains(&c);
     assert!(!text.contains(acts) && text.contains(r"\x1b[2J"), "{text:?}");
-    assert!(said.other.len() > before, "no summary: {text}");
+    assert!(result.other.len() > before, "no summary: {text}");
 }
 
-/// Repeats of one client and rule are a count, told when it rests; with `--fold off` each is a line.
+/// Repeats of one client and rule are printed as a count after the client was idle; with `--fold off` each is a line.
 #[test]
 fn repeats_are_folded() {
     for (fold, whole) in [("on", false), ("off", true)] {
@@ -135,27 +136,27 @@ fn repeats_are_folded() {
         let mut follower = Follower::start(&mut harness.command(args));
         let of_client = |lines: &[String]| lines.iter().filter(|line| line.contains("192.0.2.5")).count();
         if whole {
-            follower.until("each of them", |said| of_client(&said.other) >= 40);
+            follower.until("each of them", |result| of_client(&result.other) >= 40);
         } else {
-            follower.until("the count", |said| said.other.iter().any(|line| line.contains("39") && line.contains("192.0.2.5")));
+            follower.until("the count", |result| result.other.iter().any(|line| line.contains("39") && line.contains("192.0.2.5")));
             assert!(follower.lines() < 10);
         }
         follower.end();
     }
 }
 
-/// A mistake is told at once, not waited with.
+/// Usage errors are reported immediately.
 #[test]
 fn inputs_that_cannot_be_followed_are_refused() {
     let harness = Harness::new();
     for args in [["follow", "--poll-interval=never", "log"], ["follow", "--no-such-option", "log"], ["follow", "-f", "csv"]] {
         let mut command = harness.command(args);
         let ended = Follower::start(command.stdin(Stdio::null())).ended();
-        assert_eq!(ended.code(), 2, "{args:?}: {}", ended.said.notices);
+        assert_eq!(ended.code(), 2, "{args:?}: {}", ended.output.notices);
     }
 }
 
-/// After `kill -9` in the middle of a line, the next run begins a line of its own, and prints what was cut whole.
+/// After `kill -9` in the middle of a line, the next run starts a new line and prints the partial one completely.
 #[test]
 fn a_partial_line_of_a_killed_run_is_ended() {
     let (harness, mut writer) = stage();

@@ -1,4 +1,4 @@
-//! What it may do and does (K1-K4): it reads logs and writes its state, and nothing else.
+//! What it does and needs (K1-K4): it reads logs and writes its state, and nothing else.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, chown, symlink};
@@ -6,10 +6,10 @@ use std::path::Path;
 use std::process::Command;
 
 use super::follower::{FOLLOW, Follower, command, follow};
-use super::{settle, stage, works};
+use super::{assert_complete, stage, works};
 use crate::harness::{EXE, skip};
 
-/// K1. Everything that opens, makes, moves or removes a file, makes a socket, or starts a program.
+/// K1. System calls that open, create, move or remove files, create sockets, or start programs.
 #[test]
 fn reads_logs_and_writes_its_state_only() {
     let (harness, mut writer) = stage();
@@ -26,7 +26,7 @@ fn reads_logs_and_writes_its_state_only() {
     writer.write(5);
     follower.until_seen(10..20);
     follower.end();
-    // The tracer is a process of its own, and ends behind it.
+    // The tracer is a process of its own, and ends after it.
     let trace = harness.path("trace");
     let start = std::time::Instant::now();
     let text = loop {
@@ -61,7 +61,7 @@ fn writes(call: &str) -> bool {
     call.starts_with("creat(") || ["O_WRONLY", "O_RDWR", "O_CREAT", "O_TRUNC", "O_APPEND"].iter().any(|flag| call.contains(flag))
 }
 
-/// K2, D13. A log may be a link, also one that is made to lead elsewhere.
+/// K2, D13. A log may be a link, and the link may change.
 #[test]
 fn a_link_with_a_changed_target() {
     for mode in super::follower::MODES {
@@ -75,11 +75,11 @@ fn a_link_with_a_changed_target() {
         fs::rename(harness.path("new"), harness.path("current")).unwrap();
         writer.write(5);
         follower.until_seen((0..15).chain(100..105));
-        settle(&harness, follower, &mut next);
+        assert_complete(&harness, follower, &mut next);
     }
 }
 
-/// K3. The group that may read logs is all it needs.
+/// K3. The group of the logs is sufficient.
 #[test]
 fn the_group_of_logs_is_enough() {
     const GROUP: u32 = 4;
@@ -95,7 +95,7 @@ fn the_group_of_logs_is_enough() {
         fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
     }
     let who = ["setpriv", "--reuid=65534", "--regid=65534", "--groups=4", "--no-new-privs"];
-    // Where the build lies others need not be able to go.
+    // Other users may have no access to the build folder.
     let program = harness.path("probewatch");
     fs::copy(EXE, &program).unwrap();
     if !works(Command::new(who[0]).args(&who[1..]).arg(&program).arg("--version")) {
@@ -106,11 +106,11 @@ fn the_group_of_logs_is_enough() {
     let mut follower = Follower::start(&mut command);
     follower.until_seen(0..10);
     writer.write(5);
-    settle(&harness, follower, &mut writer);
+    assert_complete(&harness, follower, &mut writer);
     assert!(fs::read_dir(&state).unwrap().count() > 0);
 }
 
-/// K3. A log that may not be read is named, and the others are followed.
+/// K3. A log without read permission is reported, and the others are followed.
 #[test]
 fn a_log_without_read_permission() {
     let (harness, mut writer) = stage();
@@ -129,11 +129,11 @@ fn a_log_without_read_permission() {
     command.args(&who[1..]).arg(&program).args(FOLLOW).args(["log/access.log", "log/secret.log"]).current_dir(harness.path(""));
     let mut follower = Follower::start(&mut command);
     follower.until_seen(0..10);
-    let said = settle(&harness, follower, &mut writer);
-    assert_eq!(said.notices.lines().filter(|line| line.contains("secret.log")).count(), 1, "{}", said.notices);
+    let output = assert_complete(&harness, follower, &mut writer);
+    assert_eq!(output.notices.lines().filter(|line| line.contains("secret.log")).count(), 1, "{}", output.notices);
 }
 
-/// K4. No notice repeats a line of a log, whatever goes wrong.
+/// K4. No notice contains a line of a log.
 #[test]
 fn notices_do_not_repeat_lines() {
     let (harness, mut writer) = stage();
@@ -143,8 +143,8 @@ fn notices_do_not_repeat_lines() {
     let mut follower = Follower::start(command.env("RUST_BACKTRACE", "full"));
     follower.until_seen(0..10);
     fs::write(harness.path("log/odd.log"), "").unwrap();
-    let said = settle(&harness, follower, &mut writer);
-    assert!(!said.notices.contains(secret), "{}", said.notices);
+    let output = assert_complete(&harness, follower, &mut writer);
+    assert!(!output.notices.contains(secret), "{}", output.notices);
     let state = fs::read_dir(harness.path("state")).unwrap().map(|entry| entry.unwrap().path());
     assert!(state.into_iter().all(|path: std::path::PathBuf| !holds(&path, secret)), "a line in the state");
 }

@@ -1,4 +1,4 @@
-//! The real nginx on 127.0.0.1: its buffers, its escapes, and how it is told that a log was moved (E24, B15).
+//! The real nginx on 127.0.0.1: its buffers, its escapes, and reopening its logs (E24, B15).
 
 use std::fs;
 use std::io::{Read as _, Write as _};
@@ -16,7 +16,7 @@ use crate::harness::{Harness, skip};
 
 const PLACES: [&str; 3] = ["/usr/sbin/nginx", "/usr/local/sbin/nginx", "/usr/bin/nginx"];
 
-/// What a client says of itself: each byte that an escape form treats in its own way.
+/// A user agent with each byte that an escape mode treats differently.
 const AGENT: &str = "quoted \" and \\ and \u{1} and \u{e9}";
 
 /// A server that answers 404 to everything.
@@ -27,7 +27,8 @@ struct Nginx {
 }
 
 impl Nginx {
-    /// Starts it with this `log_format` escape and these options of `access_log`; none where it is missing, which is said.
+    /// Starts it with this `log_format` escape and these options of `access_log`; `None`, with a message, if it is not
+    /// installed.
     fn start(test: &str, harness: &Harness, escape: &str, options: &str) -> Option<Self> {
         let Some(program) = PLACES.into_iter().find(|place| Path::new(place).exists()) else {
             skip(test, "nginx is not installed");
@@ -61,7 +62,7 @@ impl Nginx {
         Some(server)
     }
 
-    /// Asks so many times, each time with the next number.
+    /// Sends this many requests, each with the next number.
     fn ask(&mut self, times: u64) {
         for _ in 0..times {
             let mut stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
@@ -75,7 +76,7 @@ impl Nginx {
         }
     }
 
-    /// Moves the log away and tells the server so.
+    /// Moves the log away and signals the server.
     fn rotate(&self, harness: &Harness, round: u64) {
         let log = harness.path("log/access.log");
         fs::rename(&log, harness.path(format!("log/access.log.{round}"))).unwrap();
@@ -91,7 +92,7 @@ impl Nginx {
         kill_process(Pid::from_child(&self.master), signal).unwrap();
     }
 
-    /// Ends it in order: what it holds is written.
+    /// Stops it cleanly, so that buffers are written.
     fn quit(mut self) {
         self.signal(Signal::QUIT);
         self.master.wait().unwrap();
@@ -100,7 +101,7 @@ impl Nginx {
 
 impl Drop for Nginx {
     fn drop(&mut self) {
-        // Its workers end with it only when it is asked to end.
+        // Its workers end only with a clean stop.
         if self.master.try_wait().is_ok_and(|ended| ended.is_none()) {
             self.signal(Signal::TERM);
             let _ = self.master.wait();
@@ -108,7 +109,7 @@ impl Drop for Nginx {
     }
 }
 
-/// E24. Nothing for a while, then all at once; and what was held when the log was moved is in the old one.
+/// E24. Nothing for a while, then everything at once; what was buffered when the log was moved is in the old one.
 #[test]
 fn buffers_and_reopening() {
     for options in ["", "buffer=32k flush=60s", "buffer=1k flush=100ms"] {
@@ -125,15 +126,15 @@ fn buffers_and_reopening() {
             let all = nginx.next;
             nginx.quit();
             follower.until_seen(0..all);
-            let said = follower.end();
+            let output = follower.end();
             let disk = on_disk(&harness.path("log"));
             assert_eq!(disk.len() as u64, all);
-            exactly_once(&disk, &[&said.hits]).unwrap_or_else(|e| panic!("{options}, {mode:?}: {e}"));
+            exactly_once(&disk, &[&output.hits]).unwrap_or_else(|e| panic!("{options}, {mode:?}: {e}"));
         }
     }
 }
 
-/// B15. Whatever the agent says, each line is one hit, by the client that the server saw.
+/// B15. With any user agent, each line is one hit with the client that the server saw.
 #[test]
 fn escape_forms() {
     for escape in ["default", "json", "none"] {
@@ -142,9 +143,9 @@ fn escape_forms() {
         let mut follower = follow(&harness, &["log/access.log"]);
         nginx.ask(5);
         follower.until_seen(0..5);
-        let said = follower.end();
-        exactly_once(&on_disk(&harness.path("log")), &[&said.hits]).unwrap_or_else(|e| panic!("{escape}: {e}"));
-        for hit in &said.hits {
+        let output = follower.end();
+        exactly_once(&on_disk(&harness.path("log")), &[&output.hits]).unwrap_or_else(|e| panic!("{escape}: {e}"));
+        for hit in &output.hits {
             let (client, status) = (hit.0["client"].as_str(), hit.0["status"].as_u64());
             assert_eq!((client, status), (Some("127.0.0.1"), Some(404)), "{escape}: {}", hit.0);
         }

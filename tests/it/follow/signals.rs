@@ -1,4 +1,4 @@
-//! Signals (F3, F4): an end at a line boundary, an end at once, rules anew, a summary on request.
+//! Signals (F3, F4): a clean stop, an immediate end, a reload of rules, a summary.
 
 use std::time::Duration;
 
@@ -19,11 +19,11 @@ fn term_and_int_stop_a_run_cleanly() {
         writer.write(1);
         follower.until_seen([10]);
         let ended = follower.end_with(signal);
-        assert_eq!((ended.code(), ended.said.hits.len(), ended.said.other.len()), (code, 11, 0), "{}", ended.said.notices);
+        assert_eq!((ended.code(), ended.output.hits.len(), ended.output.other.len()), (code, 11, 0), "{}", ended.output.notices);
     }
 }
 
-/// F3. Nobody reads, so the first cannot be obeyed; the second needs nobody.
+/// F3. With a full pipe the first signal cannot stop the run; the second one ends the process.
 #[test]
 fn a_second_int_ends_the_process() {
     let (harness, mut writer) = stage();
@@ -31,7 +31,7 @@ fn a_second_int_ends_the_process() {
     let follower = Follower::start_unread(&mut command(&harness, &["log"]));
     until_stuck(&follower);
     follower.signal(Signal::INT);
-    // Signals of one kind are not counted: the first must have been taken before the second is sent.
+    // Signals of one kind are not queued: the first must have been handled before the second is sent.
     std::thread::sleep(Duration::from_millis(100));
     if follower.process_state() != 'Z' {
         follower.signal(Signal::INT);
@@ -39,7 +39,7 @@ fn a_second_int_ends_the_process() {
     assert_eq!(follower.ended().code(), 130);
 }
 
-/// Waits until it writes to a pipe that nobody reads: it sleeps, and takes no time any more.
+/// Waits until it blocks in a write: it sleeps and uses no CPU time.
 pub(super) fn until_stuck(follower: &Follower) {
     let (mut before, mut calm) = (0, 0);
     follower.until_process("the pipe is full", |follower| {
@@ -58,7 +58,7 @@ fn rules(paths: &str) -> String {
     )
 }
 
-/// F4. New rules hold for what comes; broken ones change nothing, and that is said.
+/// F4. New rules apply to later lines; invalid ones change nothing, and an error is printed.
 #[test]
 fn hup_reloads_the_rules() {
     let harness = Harness::new();
@@ -66,7 +66,7 @@ fn hup_reloads_the_rules() {
     harness.file("access.log", harness::line("192.0.2.1", "GET /one/0 HTTP/1.1", 404));
     let args = ["follow", "-f", "ndjson", "--from-start", "--no-builtin", "--rules", "rules.toml", "access.log"];
     let mut follower = Follower::start(&mut harness.command(args));
-    follower.until("the first rule", |said| said.hits.len() == 1);
+    follower.until("the first rule", |result| result.hits.len() == 1);
     harness.file("rules.toml", rules("\"/one\", \"/two\""));
     follower.signal(Signal::HUP);
     let mut log = std::fs::OpenOptions::new().append(true).open(harness.path("access.log")).unwrap();
@@ -75,22 +75,22 @@ fn hup_reloads_the_rules() {
         std::thread::sleep(Duration::from_millis(20));
     };
     until_known(&follower, 1, || ask("/two/1"));
-    follower.until("the new rule", |said| said.hits.iter().any(|hit| hit.0["target"] == "/two/1"));
+    follower.until("the new rule", |result| result.hits.iter().any(|hit| hit.0["target"] == "/two/1"));
     let quiet = follower.notices();
     harness.file("rules.toml", "rule = 1\n");
     follower.signal(Signal::HUP);
-    follower.until("the new rules are refused", |said| said.notices[quiet.len()..].contains("rules.toml"));
+    follower.until("the new rules are refused", |result| result.notices[quiet.len()..].contains("rules.toml"));
     ask("/two/2");
-    follower.until("the rules before", |said| said.hits.iter().any(|hit| hit.0["target"] == "/two/2"));
+    follower.until("the rules before", |result| result.hits.iter().any(|hit| hit.0["target"] == "/two/2"));
     harness.file("rules.toml", rules("\"/three\""));
     follower.signal(Signal::HUP);
     let hits = follower.hits();
     until_known(&follower, hits, || ask("/three/1"));
-    follower.until("rules after broken ones", |said| said.hits.iter().any(|hit| hit.0["target"] == "/three/1"));
+    follower.until("rules after broken ones", |result| result.hits.iter().any(|hit| hit.0["target"] == "/three/1"));
     follower.end();
 }
 
-/// It does not say when it is done, so it is asked until it knows.
+/// It does not say when it has reloaded, so the test sends requests until it has.
 fn until_known(follower: &Follower, hits: usize, mut ask: impl FnMut()) {
     follower.until_process("new rules", |follower| {
         ask();
@@ -98,7 +98,7 @@ fn until_known(follower: &Follower, hits: usize, mut ask: impl FnMut()) {
     });
 }
 
-/// USR1, on standard error, while hits go on as lines of JSON on the other.
+/// USR1 prints to standard error, while hits continue as JSON lines on standard output.
 #[test]
 fn usr1_prints_a_summary() {
     let (harness, _) = stage();
@@ -106,19 +106,19 @@ fn usr1_prints_a_summary() {
     follower.until_seen(0..10);
     let before = follower.notices();
     follower.signal(Signal::USR1);
-    follower.until("a summary", |said| said.notices[before.len()..].contains("10"));
+    follower.until("a summary", |result| result.notices[before.len()..].contains("10"));
     let first = follower.notices();
     let mut writer = Writer::from(harness.path("log/access.log"), 10);
     writer.write(5);
     follower.until_seen(10..15);
     follower.signal(Signal::USR1);
-    follower.until("another", |said| said.notices[first.len()..].contains("15"));
-    let said = follower.end();
-    assert_eq!((said.hits.len(), said.other.len()), (15, 0), "{:?}", said.other);
-    assert!(said.notices.contains("192.0.2.7"), "no client in the summary: {}", said.notices);
+    follower.until("another", |result| result.notices[first.len()..].contains("15"));
+    let result = follower.end();
+    assert_eq!((result.hits.len(), result.other.len()), (15, 0), "{:?}", result.other);
+    assert!(result.notices.contains("192.0.2.7"), "no client in the summary: {}", result.notices);
 }
 
-/// Signals that come together, again and again, end nothing and lose nothing.
+/// Many signals at the same time stop nothing and lose nothing.
 #[test]
 fn hup_and_usr1_under_load() {
     let (harness, writer) = stage();
@@ -129,7 +129,7 @@ fn hup_and_usr1_under_load() {
         let hits = follower.hits();
         follower.signal(Signal::USR1);
         follower.signal(Signal::HUP);
-        follower.until("it goes on", |said| said.hits.len() > hits + 50);
+        follower.until("it goes on", |result| result.hits.len() > hits + 50);
     }
-    super::settle(&harness, follower, &mut busy.stop());
+    super::assert_complete(&harness, follower, &mut busy.stop());
 }

@@ -1,5 +1,5 @@
-//! Runs that end and begin again (F3, F5, F9-F13): by their state, exactly once after a clean stop; after a kill nothing
-//! is lost, and what comes again comes with the same id.
+//! Runs that stop and start again (F3, F5, F9-F13): with a state, each hit is reported exactly once after a clean stop;
+//! after a kill nothing is lost, and repeated hits have the same ID.
 
 use std::fs::{self, File, OpenOptions};
 use std::os::unix::fs::{PermissionsExt as _, symlink};
@@ -15,13 +15,13 @@ use crate::harness::{Harness, finish, skip, wait};
 
 const STATE: [&str; 3] = ["--state", "state", "log/access.log"];
 
-/// Moves the log away as logrotate does; the writer keeps what it has open.
+/// Moves the log away as logrotate does; the writer keeps its open file.
 fn rotate(harness: &Harness, round: u64) {
     fs::rename(harness.path("log/access.log"), harness.path(format!("log/access.log.{round}"))).unwrap();
     File::create(harness.path("log/access.log")).unwrap();
 }
 
-/// Runs again and again under a busy writer and its rotations; each run is ended by `end`, the last one cleanly.
+/// Repeats runs with a busy writer and rotations; each run is ended by `end`, the last one cleanly.
 fn again_and_again(mode: &[&str], rounds: u64, end: impl Fn(Follower) -> Vec<Hit>) -> (Harness, Vec<Vec<Hit>>) {
     let (harness, writer) = stage();
     let args = [mode, &STATE].concat();
@@ -29,9 +29,9 @@ fn again_and_again(mode: &[&str], rounds: u64, end: impl Fn(Follower) -> Vec<Hit
     let mut runs = Vec::new();
     for round in 0..rounds {
         let mut follower = follow(&harness, &args);
-        follower.until("some hits", |said| said.hits.len() > 150);
+        follower.until("some hits", |stderr| stderr.hits.len() > 150);
         rotate(&harness, 2 * round);
-        follower.until("hits behind a rotation", |said| said.hits.len() > 400);
+        follower.until("hits after a rotation", |stderr| stderr.hits.len() > 400);
         runs.push(end(follower));
         rotate(&harness, 2 * round + 1);
     }
@@ -48,7 +48,7 @@ fn again_and_again(mode: &[&str], rounds: u64, end: impl Fn(Follower) -> Vec<Hit
 fn clean_stops_report_each_line_once() {
     for mode in MODES {
         for signal in [Signal::TERM, Signal::INT] {
-            let (harness, runs) = again_and_again(mode, 3, |follower| follower.end_with(signal).said.hits);
+            let (harness, runs) = again_and_again(mode, 3, |follower| follower.end_with(signal).output.hits);
             let runs: Vec<_> = runs.iter().map(Vec::as_slice).collect();
             exactly_once(&on_disk(&harness.path("log")), &runs).unwrap();
         }
@@ -64,7 +64,7 @@ fn kills_lose_nothing_and_repeated_hits_have_the_same_id() {
     }
 }
 
-/// F1, in small: killed at any moment from the start on, also before it said anything.
+/// F1 with few rounds: killed at any time from the start on, also before any output.
 #[test]
 fn kills_at_any_moment() {
     let (harness, writer) = stage();
@@ -74,7 +74,7 @@ fn kills_at_any_moment() {
     for round in 0..12 {
         let mut follower = follow(&harness, &STATE);
         if round % 2 == 0 {
-            follower.until("a hit", |said| !said.hits.is_empty());
+            follower.until("a hit", |stderr| !stderr.hits.is_empty());
         }
         std::thread::sleep(std::time::Duration::from_millis(rng.below(60)));
         runs.push(follower.kill().hits);
@@ -90,26 +90,26 @@ fn kills_at_any_moment() {
     at_least_once(&on_disk(&harness.path("log")), &runs.iter().map(Vec::as_slice).collect::<Vec<_>>()).unwrap();
 }
 
-/// What a run appended to a file: whole hits, behind the newline that ends the half line of a run before it, and before half a line
-/// of its own if it was killed.
-fn appended(text: &str, is_behind_half: bool) -> Vec<Hit> {
-    let text = if is_behind_half { text.strip_prefix('\n').expect("the half line goes on") } else { text };
+/// The complete hits that a run appended to a file. A newline before them ends a partial line of the run before, and a partial
+/// line follows them if the run was killed.
+fn appended(text: &str, follows_partial_line: bool) -> Vec<Hit> {
+    let text = if follows_partial_line { text.strip_prefix('\n').expect("the partial line is continued") } else { text };
     let whole = &text[..text.rfind('\n').map_or(0, |end| end + 1)];
     whole.lines().map(|line| Hit(serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}")))).collect()
 }
 
-/// The same with hits that are appended to a file. `benches/kills.sh` does this for hours.
+/// F1. The same with hits that are appended to a file. `benches/kills.sh` repeats this for hours.
 #[test]
 fn kills_at_any_moment_of_runs_that_append_to_a_file() {
-    let (rig, writer) = stage();
+    let (harness, writer) = stage();
     let busy = writer.go(Reopen::Every(200));
-    let path = rig.path("hits.ndjson");
+    let path = harness.path("hits.ndjson");
     let text = || fs::read_to_string(&path).unwrap_or_default();
     let start = || {
         let file = OpenOptions::new().append(true).create(true).open(&path).unwrap();
-        Follower::start_to(&mut command(&rig, &STATE), file.into())
+        Follower::start_to(&mut command(&harness, &STATE), file.into())
     };
-    let (mut runs, mut dice) = (Vec::new(), crate::harness::Rng::new());
+    let (mut runs, mut rng) = (Vec::new(), crate::harness::Rng::new());
     let mut run = |before: &str| {
         let now = text();
         if now.len() > before.len() {
@@ -122,15 +122,15 @@ fn kills_at_any_moment_of_runs_that_append_to_a_file() {
         if round % 2 == 0 {
             follower.until_process("a hit", |_| text().len() > before.len());
         }
-        std::thread::sleep(std::time::Duration::from_millis(dice.below(60)));
+        std::thread::sleep(std::time::Duration::from_millis(rng.below(60)));
         follower.kill();
         run(&before);
         if round % 3 == 0 {
-            rotate(&rig, round);
+            rotate(&harness, round);
         }
     }
     busy.stop();
-    let disk = on_disk(&rig.path("log"));
+    let disk = on_disk(&harness.path("log"));
     let before = text();
     let follower = start();
     let is_there = |text: &str, number: u64| text.contains(&format!("?n={number:0digits$}\"", digits = super::oracle::DIGITS));
@@ -140,7 +140,7 @@ fn kills_at_any_moment_of_runs_that_append_to_a_file() {
     at_least_once(&disk, &runs.iter().map(Vec::as_slice).collect::<Vec<_>>()).unwrap();
 }
 
-/// F3. The half that was read is not done: its line belongs to the next run.
+/// F3. A partial line is not consumed: it belongs to the next run.
 #[test]
 fn a_stop_in_the_middle_of_a_line() {
     let (harness, mut writer) = stage();
@@ -158,7 +158,7 @@ fn a_stop_in_the_middle_of_a_line() {
     exactly_once(&on_disk(&harness.path("log")), &[&runs[0], &runs[1]]).unwrap();
 }
 
-/// F18. A run with nothing new says nothing, and the next one goes on.
+/// F18. A run with nothing new prints nothing, and the next one continues.
 #[test]
 fn a_run_with_nothing_new() {
     let (harness, mut writer) = stage();
@@ -170,14 +170,14 @@ fn a_run_with_nothing_new() {
         runs.push(follower.end().hits);
         let socket = super::actions::socket(&harness.path("ready"));
         let idle = Follower::start(command(&harness, &STATE).env("NOTIFY_SOCKET", harness.path("ready")));
-        super::actions::until_told(&socket, "READY=1");
+        super::actions::read_until(&socket, "READY=1");
         assert_eq!(idle.end().hits.len(), 0);
         fs::remove_file(harness.path("ready")).unwrap();
     }
     exactly_once(&on_disk(&harness.path("log")), &runs.iter().map(Vec::as_slice).collect::<Vec<_>>()).unwrap();
 }
 
-/// F9, F10. Held by another run: 5, at once, and the other goes on. Its death lets it go.
+/// F9, F10. Locked by another run: exits with 5 immediately, and the other run continues. The lock ends with its process.
 #[test]
 fn only_one_run_at_a_time() {
     let (harness, mut writer) = stage();
@@ -207,14 +207,14 @@ fn with_state() -> (Harness, Vec<PathBuf>) {
     (harness, files)
 }
 
-/// Tries to follow, which must be refused before anything is read.
+/// Tries to follow, which must fail before anything is read.
 fn refused(harness: &Harness, what: &str) -> String {
     let run = wait(crate::harness::spawn(&mut command(harness, &STATE)));
     assert_eq!((run.code, run.stdout.len()), (2, 0), "{what}: {}", run.stderr);
     run.stderr
 }
 
-/// F5. Neither from the start, which would double, nor from the end, which would lose.
+/// F5. Starts neither at the start, which would repeat hits, nor at the end, which would lose some.
 #[test]
 fn a_damaged_state_is_refused() {
     for (what, damage) in [
@@ -232,12 +232,12 @@ fn a_damaged_state_is_refused() {
         fs::write(file, damage(fs::read(file).unwrap())).unwrap();
         let before = fs::read(file).unwrap();
         for _ in 0..2 {
-            let said = refused(&harness, what);
-            assert!(said.contains("state/follow.json"), "{what}: {said}");
-            assert!(said.contains("--reset-state"), "{what}: {said}");
+            let stderr = refused(&harness, what);
+            assert!(stderr.contains("state/follow.json"), "{what}: {stderr}");
+            assert!(stderr.contains("--reset-state"), "{what}: {stderr}");
             assert_eq!(fs::read(file).unwrap(), before, "{what}");
         }
-        // Told so, it begins anew.
+        // With `--reset` it starts again.
         let mut follower = follow(&harness, &["--reset-state", "--state", "state", "log/access.log"]);
         follower.until_seen(0..10);
         follower.end();
@@ -260,7 +260,7 @@ fn leftovers_of_a_killed_run_are_ignored() {
     assert_eq!(follower.end().hits.len(), 5);
 }
 
-/// F11, F13. What others may write to says nothing that can be relied on.
+/// F11, F13. A state that others may write to cannot be trusted.
 #[test]
 fn a_state_that_others_may_write_to_is_refused() {
     let (harness, files) = with_state();
@@ -278,7 +278,7 @@ fn a_state_that_others_may_write_to_is_refused() {
     assert_eq!(follower.end().hits.len(), 1);
 }
 
-/// F12, K2. No link leads out of the state.
+/// F12, K2. Links in the state folder are not followed.
 #[test]
 fn links_in_the_state_are_refused() {
     let (harness, files) = with_state();
@@ -294,7 +294,7 @@ fn links_in_the_state_are_refused() {
     }
 }
 
-/// What is written is for nobody else, whatever the mask of the caller is (G12).
+/// The files are private with any umask (G12).
 #[test]
 fn the_state_is_private() {
     let (harness, _) = stage();
@@ -309,7 +309,7 @@ fn the_state_is_private() {
     assert_eq!(fs::metadata(harness.path("state")).unwrap().permissions().mode() & 0o077, 0);
 }
 
-/// G3. A state that cannot be written is an error, not a run without one.
+/// G3. A state that cannot be written is an error.
 #[test]
 fn a_state_that_cannot_be_written() {
     let (harness, _) = stage();

@@ -1,4 +1,4 @@
-//! The systemd unit under `samples/`: it can be loaded, it is as closed as it says, and its command line is one of ours.
+//! The systemd unit in `samples/`: it is valid, it is hardened as it claims, and its command line is valid.
 
 use std::fs;
 use std::path::Path;
@@ -8,7 +8,7 @@ use super::follower::Follower;
 use super::works;
 use crate::harness::{EXE, Harness, skip};
 
-/// The worst exposure that `systemd-analyze security` may find, of 10, times ten.
+/// The highest exposure that `systemd-analyze security` may report, from 0 to 10, times ten.
 const MOST_EXPOSED: &str = "20";
 
 fn unit() -> String {
@@ -20,7 +20,7 @@ fn values<'a>(unit: &'a str, name: &str) -> Vec<&'a str> {
     unit.lines().filter_map(|line| line.strip_prefix(name)?.strip_prefix('=')).collect()
 }
 
-/// The unit as it would stand in the system, but with the program that was built.
+/// The unit as it would be installed, but with the program of this build.
 fn copy(harness: &Harness) -> Option<String> {
     if !works(Command::new("systemd-analyze").arg("--version")) {
         skip("the systemd unit", "systemd-analyze is not installed");
@@ -35,11 +35,11 @@ fn the_unit_is_valid() {
     let harness = Harness::new();
     let Some(path) = copy(&harness) else { return };
     let output = Command::new("systemd-analyze").args(["verify", "--man=no", &path]).output().unwrap();
-    let said = String::from_utf8_lossy(&output.stderr);
-    // Other units of the machine may have faults of their own.
-    let ours: Vec<_> = said.lines().filter(|line| line.contains("probewatch")).collect();
-    assert!(ours.is_empty(), "{said}");
-    assert!(output.status.success() || !said.trim().is_empty(), "it fails and says nothing");
+    let text = String::from_utf8_lossy(&output.stderr);
+    // Other units of the host may have errors.
+    let ours: Vec<_> = text.lines().filter(|line| line.contains("probewatch")).collect();
+    assert!(ours.is_empty(), "{text}");
+    assert!(output.status.success() || !text.trim().is_empty(), "it fails and says nothing");
 }
 
 #[test]
@@ -51,12 +51,12 @@ fn the_unit_is_hardened() {
         return skip("the systemd unit is closed", "this systemd-analyze knows no --offline");
     }
     let output = Command::new("systemd-analyze").args(offline).arg(format!("--threshold={MOST_EXPOSED}")).arg(&path).output().unwrap();
-    let said = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));
-    assert!(said.contains("Overall exposure level"), "{said}");
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));
+    assert!(text.contains("Overall exposure level"), "{text}");
 }
 
-/// What the unit starts is what the command takes, and it tells systemd that it is ready as the unit expects.
+/// The command accepts the command line of the unit, and notifies systemd as the unit expects.
 #[test]
 fn the_command_line_of_the_unit_is_valid() {
     let unit = unit();
@@ -72,7 +72,7 @@ fn the_command_line_of_the_unit_is_valid() {
     let socket = super::actions::socket(&harness.path("notify"));
     let mut command = harness.command(words);
     let follower = Follower::start(command.env("NOTIFY_SOCKET", harness.path("notify")));
-    super::actions::until_told(&socket, "READY=1");
+    super::actions::read_until(&socket, "READY=1");
     assert!(follower.notices().lines().count() < 3, "{}", follower.notices());
     follower.end();
     assert_eq!(values(&unit, "Type"), ["notify"]);

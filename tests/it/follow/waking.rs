@@ -1,18 +1,18 @@
-//! What tells of changes, and what does not (E14, E16-E19, E26, E28): a wake-up may be missing, a line may not.
+//! Events of changes and their limits (E14, E16-E19, E26, E28): events may be lost, lines may not.
 
 use std::fs;
 use std::process::Command;
 
 use super::follower::{FOLLOW, Follower, MODES, follow};
 use super::writer::{Reopen, Writer, line};
-use super::{mounting, settle, stage, works};
+use super::{assert_complete, mounting, stage, works};
 use crate::harness::{EXE, skip};
 
 /// E14.
 #[test]
 fn a_folder_that_is_removed_and_created_again() {
     for mode in MODES {
-        for watched in ["log/site/access.log", "log/site"] {
+        for run_measured in ["log/site/access.log", "log/site"] {
             let (harness, _) = stage();
             let folder = harness.path("log/site");
             let mut first = 0;
@@ -21,21 +21,21 @@ fn a_folder_that_is_removed_and_created_again() {
                 fs::create_dir(&folder).unwrap();
                 let mut writer = Writer::from(folder.join("access.log"), first);
                 writer.write(5);
-                let follower = follower.get_or_insert_with(|| follow(&harness, &[mode, &[watched]].concat()));
+                let follower = follower.get_or_insert_with(|| follow(&harness, &[mode, &[run_measured]].concat()));
                 follower.until_seen(first..first + 5);
                 writer.write(5);
                 follower.until_seen(first..first + 10);
                 first += 10;
                 fs::remove_dir_all(&folder).unwrap();
             }
-            let said = follower.unwrap().end();
-            super::exactly_once(&super::oracle::Disk::new(), &[&said.hits]).unwrap();
-            assert_eq!(said.hits.len(), 30, "{mode:?}, {watched}");
+            let output = follower.unwrap().end();
+            super::exactly_once(&super::oracle::Disk::new(), &[&output.hits]).unwrap();
+            assert_eq!(output.hits.len(), 30, "{mode:?}, {run_measured}");
         }
     }
 }
 
-/// E16. More happens than the system keeps for us, and a new log comes in the middle of it.
+/// E16. More events than the system queues, and a new log among them.
 #[test]
 fn a_queue_that_overflows() {
     let limit: u64 = fs::read_to_string("/proc/sys/fs/inotify/max_queued_events").map_or(0, |text| text.trim().parse().unwrap());
@@ -58,12 +58,12 @@ fn a_queue_that_overflows() {
     writer.write(20);
     let mut late = Writer::from(harness.path("log/late.log"), 9000);
     late.write(20);
-    follower.go_on();
+    follower.resume();
     follower.until_seen(9000..9020);
-    settle(&harness, follower, &mut writer);
+    assert_complete(&harness, follower, &mut writer);
 }
 
-/// E17. Both limits, each in a name space of its own, so that nobody else meets them.
+/// E17. Both inotify limits, each in its own namespace, so that no other process is affected.
 #[test]
 fn no_watches_left() {
     for limit in ["max_inotify_instances", "max_inotify_watches"] {
@@ -81,13 +81,13 @@ fn no_watches_left() {
         fs::rename(harness.path("log/access.log"), harness.path("log/access.log.1")).unwrap();
         writer.reopen();
         writer.write(10);
-        let said = settle(&harness, follower, &mut writer);
-        let told: Vec<_> = said.notices.lines().filter(|line| line.contains("looks for them")).collect();
-        assert_eq!(told.len(), 1, "{limit}: {}", said.notices);
+        let output = assert_complete(&harness, follower, &mut writer);
+        let told: Vec<_> = output.notices.lines().filter(|line| line.contains("looks for them")).collect();
+        assert_eq!(told.len(), 1, "{limit}: {}", output.notices);
     }
 }
 
-/// E18. The layer below is written to by somebody else.
+/// E18. Another process writes to the lower layer.
 #[test]
 fn the_lower_layer_of_an_overlay() {
     let (harness, mut writer) = stage();
@@ -102,10 +102,10 @@ fn the_lower_layer_of_an_overlay() {
         writer.write(5);
         follower.until_seen([writer.next() - 1]);
     }
-    settle(&harness, follower, &mut writer);
+    assert_complete(&harness, follower, &mut writer);
 }
 
-/// E19. The mount keeps the old log for ever: that cannot be helped, but it is said.
+/// E19. The mount keeps the old log for ever, which a notice reports.
 #[test]
 fn a_single_file_that_is_mounted() {
     let (harness, mut writer) = stage();
@@ -117,16 +117,16 @@ fn a_single_file_that_is_mounted() {
     fs::rename(harness.path("log/access.log"), harness.path("log/access.log.1")).unwrap();
     writer.write(5);
     follower.until_seen(10..15);
-    follower.until("a word on the mount", |said| said.notices.contains("mount"));
+    follower.until("a word on the mount", |output| output.notices.contains("mount"));
     writer.write(5);
     follower.until_seen(15..20);
-    let said = follower.end();
-    let told = said.notices.lines().filter(|line| line.contains("is a mounted file")).count();
-    assert_eq!(told, 1, "{}", said.notices);
-    assert_eq!(said.hits.len(), 20);
+    let output = follower.end();
+    let told = output.notices.lines().filter(|line| line.contains("is a mounted file")).count();
+    assert_eq!(told, 1, "{}", output.notices);
+    assert_eq!(output.hits.len(), 20);
 }
 
-/// E26. A thousand quiet logs and one that never rests.
+/// E26. A thousand quiet logs and a busy one.
 #[test]
 fn a_busy_log_does_not_delay_the_others() {
     for mode in MODES {
@@ -142,11 +142,11 @@ fn a_busy_log_does_not_delay_the_others() {
             quiet.write(1);
             follower.until_seen([200_000 + n]);
         }
-        settle(&harness, follower, &mut busy.stop());
+        assert_complete(&harness, follower, &mut busy.stop());
     }
 }
 
-/// E28. A log that may only be appended to: nothing else is asked of it.
+/// E28. An append-only log is only read.
 #[test]
 fn an_append_only_log() {
     let (harness, mut writer) = stage();
@@ -157,7 +157,7 @@ fn an_append_only_log() {
     let mut follower = follow(&harness, &["log/access.log"]);
     follower.until_seen(0..10);
     writer.write(5);
-    let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| settle(&harness, follower, &mut writer)));
+    let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| assert_complete(&harness, follower, &mut writer)));
     // Otherwise the folder could not be removed.
     assert!(works(Command::new("chattr").arg("-a").arg(&path)));
     done.unwrap();

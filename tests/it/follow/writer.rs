@@ -1,4 +1,4 @@
-//! A server that writes numbered lines: each is a probe, and its target carries its number.
+//! A server that writes numbered lines: each is a probe whose target contains its number.
 
 use std::fs::{File, OpenOptions};
 use std::io::Write as _;
@@ -15,7 +15,7 @@ pub(super) fn line(number: u64) -> String {
     harness::line("192.0.2.7", &format!("GET /.git/config?n={number:07} HTTP/1.1"), 404)
 }
 
-/// A log that is open, as a server holds it.
+/// An open log, as a server holds it.
 pub(super) struct Writer {
     path: PathBuf,
     log: File,
@@ -23,18 +23,18 @@ pub(super) struct Writer {
 }
 
 impl Writer {
-    /// Opens a log, or makes it.
+    /// Opens or creates a log.
     pub(super) fn open(path: impl AsRef<Path>) -> Self {
         Self::from(path, 0)
     }
 
-    /// With its first number.
+    /// Starts with this number.
     pub(super) fn from(path: impl AsRef<Path>, first: u64) -> Self {
         let path = path.as_ref().to_owned();
         Self { log: append(&path), path, next: first }
     }
 
-    /// Writes so many lines, each at once.
+    /// Writes this many lines, each with one write.
     pub(super) fn write(&mut self, lines: u64) {
         for _ in 0..lines {
             self.log.write_all(line(self.next).as_bytes()).unwrap();
@@ -42,7 +42,7 @@ impl Writer {
         }
     }
 
-    /// Writes the next line in parts that end at these bytes of it, and calls `between` behind each but the last.
+    /// Writes the next line in parts that end at these offsets, and calls `between` after each but the last.
     pub(super) fn write_in_parts(&mut self, ends: &[usize], mut between: impl FnMut(&mut Self)) {
         let line = line(self.next);
         let mut start = 0;
@@ -55,21 +55,21 @@ impl Writer {
         self.next += 1;
     }
 
-    /// As nginx does when it is told that its log was moved.
+    /// As nginx does on USR1.
     pub(super) fn reopen(&mut self) {
         self.log = append(&self.path);
     }
 
-    /// The next number; also how many lines there are, when the first was 0.
+    /// The next number, which is also the number of lines if the first was 0.
     pub(super) fn next(&self) -> u64 {
         self.next
     }
 
-    /// Writes on in a thread of its own.
-    pub(super) fn go(self, reopen: Reopen) -> Busy {
+    /// Continues to write in a thread.
+    pub(super) fn go(self, reopen: Reopen) -> BusyWriter {
         let over = Arc::new(AtomicBool::new(false));
         let until = Arc::clone(&over);
-        Busy { over, thread: Some(thread::spawn(move || self.run(&until, &reopen))) }
+        BusyWriter { over, thread: Some(thread::spawn(move || self.run(&until, &reopen))) }
     }
 
     fn run(mut self, over: &AtomicBool, reopen: &Reopen) -> Self {
@@ -78,20 +78,20 @@ impl Writer {
             if reopen.is_due(self.next) {
                 self.reopen();
             }
-            // About 3,000 lines a second.
+            // About 3,000 lines per second.
             thread::sleep(Duration::from_millis(1));
         }
         self
     }
 }
 
-/// When a server opens its log anew.
+/// When a server reopens its log.
 pub(super) enum Reopen {
-    /// It writes on into what it has.
+    /// Never.
     Never,
-    /// Behind so many lines, whatever happened.
+    /// After this many lines.
     Every(u64),
-    /// When this file is there, which it removes: what a signal is to nginx.
+    /// When this file exists, which it then removes: it stands for a signal to nginx.
     Told(PathBuf),
 }
 
@@ -105,13 +105,13 @@ impl Reopen {
     }
 }
 
-/// A writer at work.
-pub(super) struct Busy {
+/// A writer in a thread.
+pub(super) struct BusyWriter {
     over: Arc<AtomicBool>,
     thread: Option<JoinHandle<Writer>>,
 }
 
-impl Busy {
+impl BusyWriter {
     /// Waits for its last line.
     pub(super) fn stop(mut self) -> Writer {
         self.over.store(true, Ordering::Relaxed);
@@ -119,7 +119,7 @@ impl Busy {
     }
 }
 
-impl Drop for Busy {
+impl Drop for BusyWriter {
     fn drop(&mut self) {
         self.over.store(true, Ordering::Relaxed);
     }

@@ -1,10 +1,10 @@
-//! Whom one could block (I2-I5, I8, I9, I11): public addresses that clearly probe, and nobody that one would be sorry for.
+//! Block candidates (I2-I5, I8, I9, I11): public addresses that clearly probe, and no others.
 //!
-//! Addresses that may be candidates are those of well-known public servers, which nobody takes for probers.
+//! Candidates in these tests have addresses of well-known public servers.
 
 use std::process::Command;
 
-use super::harness::{Folder, Out, number, well};
+use super::harness::{Folder, Out, number, report_ok};
 use crate::follow::works;
 use crate::harness::{Harness, Run, finish, line, skip};
 
@@ -12,29 +12,29 @@ const PUBLIC: [&str; 4] = ["8.8.8.8", "9.9.9.9", "1.1.1.1", "2606:4700:4700::111
 
 const PROBES: [&str; 6] = ["/.git/config", "/.env", "/phpinfo.php", "/id_rsa", "/db.sql", "/actuator/env"];
 
-/// A client that cannot be taken for anything else.
+/// A client that is clearly a prober.
 fn prober(client: &str) -> String {
     PROBES.iter().map(|path| line(client, &format!("GET {path} HTTP/1.1"), 404)).collect()
 }
 
 fn run(harness: &Harness, log: &str, args: &[&str]) -> (Run, Out) {
     harness.file("access.log", log);
-    let run = well(harness, &[args, &["access.log"]].concat());
+    let run = report_ok(harness, &[args, &["access.log"]].concat());
     (run, Out::read(harness))
 }
 
-/// Whether the table says that a client is a candidate; none where it has no row.
+/// Whether the table says that a client is a candidate; `None` if it has no row.
 fn candidate(folder: &Folder, client: &str) -> Option<bool> {
     let row = folder.client(client)?;
-    let told = match row["block_candidate"].as_str() {
+    let is_candidate = match row["block_candidate"].as_str() {
         "true" | "yes" => true,
         "false" | "no" | "" => false,
         other => panic!("block_candidate is {other:?}"),
     };
     let json = folder.report["clients"].as_array().unwrap().iter().find(|row| row["client"] == client).unwrap();
-    assert_eq!(json["block_candidate"].as_bool(), Some(told), "{json}");
-    assert!(!told || !row["block_reason"].is_empty(), "{row:?}");
-    Some(told)
+    assert_eq!(json["block_candidate"].as_bool(), Some(is_candidate), "{json}");
+    assert!(!is_candidate || !row["block_reason"].is_empty(), "{row:?}");
+    Some(is_candidate)
 }
 
 fn candidates(folder: &Folder) -> Vec<String> {
@@ -76,7 +76,7 @@ fn private_addresses_are_reported_but_never_block_candidates() {
     }
 }
 
-/// I2. Also in the disguise of an address of the other family.
+/// I2. Also as IPv4-mapped IPv6 addresses.
 #[test]
 fn private_addresses_mapped_into_ipv6() {
     let harness = Harness::new();
@@ -84,7 +84,7 @@ fn private_addresses_mapped_into_ipv6() {
     assert_eq!(candidates(out.last()), [""; 0]);
 }
 
-/// I2. The machine's own addresses, which may be public ones.
+/// I2. The addresses of this machine, which may be public.
 #[test]
 fn own_addresses() {
     const SETUP: &str = "ip link set lo up && ip addr add 9.9.9.9/32 dev lo && ip -6 addr add 2606:4700:4700::1111/128 dev lo";
@@ -103,7 +103,7 @@ fn own_addresses() {
     }
 }
 
-/// I9. A name is no address.
+/// I9. A host name is not an address.
 #[test]
 fn host_names_are_not_block_candidates() {
     let harness = Harness::new();
@@ -116,7 +116,7 @@ fn host_names_are_not_block_candidates() {
 fn allowed_clients_and_trusted_proxies() {
     let harness = Harness::new();
     harness.file("allow.toml", "[[allow]]\nreason = 'ours'\nclients = ['8.8.8.0/24']\n");
-    // What an entry says of paths takes other things out; its clients are safe all the same.
+    // Paths of an allow entry exempt other requests; its clients are never blocked.
     harness.file("paths.toml", "[[allow]]\nreason = 'ours'\nclients = ['1.1.1.1']\npaths = ['/status-page']\n");
     let args = ["--allow", "allow.toml", "--allow", "paths.toml", "--trusted-proxy", "9.9.9.0/24"];
     let (_, out) = run(&harness, &PUBLIC.map(prober).concat(), &args);
@@ -138,7 +138,7 @@ fn a_list_with_one_invalid_entry_is_refused() {
     }
 }
 
-/// I4. Anybody can call himself what he likes.
+/// I4. Any client can send any user agent.
 #[test]
 fn a_user_agent_does_not_protect_from_blocking() {
     let harness = Harness::new();
@@ -151,7 +151,7 @@ fn a_user_agent_does_not_protect_from_blocking() {
     assert_eq!(found, ["8.8.8.8", "9.9.9.9"]);
 }
 
-/// I5. A list that allows everybody is a mistake, and one that allows very many may be.
+/// I5. A list that allows all addresses is an error; one that allows very many causes a warning.
 #[test]
 fn lists_that_are_too_wide() {
     let harness = Harness::new();
@@ -172,7 +172,7 @@ fn lists_that_are_too_wide() {
     }
 }
 
-/// A client that mostly does what visitors do: to block it would cost more than it gains.
+/// A client that mostly does what visitors do: blocking it would cost more than it gains.
 #[test]
 fn the_cost_of_blocking() {
     let harness = Harness::new();
@@ -183,13 +183,13 @@ fn the_cost_of_blocking() {
     let reason = &out.last().client("8.8.8.8").unwrap()["block_reason"];
     assert!(reason.contains('2') && reason.contains("ordinary"), "{reason}");
     assert!(out.last().summary.contains("8.8.8.8"), "{}", out.last().summary);
-    // One page is no reason to lock somebody out.
+    // One page is not a reason to block a client.
     let harness = Harness::new();
     let (_, out) = run(&harness, &line("1.1.1.1", "GET /server-status HTTP/1.1", 404), &[]);
     assert_eq!(candidate(out.last(), "1.1.1.1"), Some(false));
 }
 
-/// I8. Very many addresses of one network are told as one.
+/// I8. Very many addresses of one network are reported as one network.
 #[test]
 fn addresses_of_one_network() {
     const MANY: u32 = 2_000;
@@ -216,8 +216,8 @@ fn at_most_n_block_candidates() {
     let mut found = candidates(out.last());
     found.sort();
     assert_eq!(found, (1..=5).map(|n| format!("8.8.{n}.8")).collect::<Vec<_>>(), "the worst first");
-    let said = [&run.stderr, &out.last().summary, &run.text()].into_iter().any(|text| text.contains("55"));
-    assert!(said, "that 55 were left out: {}{}", run.stderr, out.last().summary);
+    let contains_55 = [&run.stderr, &out.last().summary, &run.text()].into_iter().any(|text| text.contains("55"));
+    assert!(contains_55, "that 55 were left out: {}{}", run.stderr, out.last().summary);
     let harness = Harness::new();
     let (_, out) = self::run(&harness, &log, &["--max-block", "1"]);
     let found = candidates(out.last());
@@ -229,7 +229,7 @@ fn at_most_n_block_candidates() {
     assert!(none.stderr.contains("--max-block"), "{}", none.stderr);
 }
 
-/// I13. Only who asked counts, whatever else stands in the line.
+/// I13. Only the client field counts, whatever else is in the line.
 #[test]
 fn an_address_in_a_user_agent_is_not_a_client() {
     let harness = Harness::new();

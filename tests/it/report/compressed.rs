@@ -1,13 +1,13 @@
-//! Rotated logs that are packed while `report` runs from cron, in every packing.
+//! Rotated logs that are compressed while `report` runs from cron, in every format.
 
 use std::fs;
 
-use super::harness::{Out, QUICK, report, well};
+use super::harness::{Out, QUICK, report, report_ok};
 use super::site::{LOG, Site, numbered};
 use crate::compression::COMPRESSIONS;
 use crate::harness::Harness;
 
-/// C10, C11. Packed between two runs, and a run while it is being packed.
+/// C10, C11. Compressed between two runs, and a run during compression.
 #[test]
 fn a_rotated_log_counts_once_with_any_compression() {
     for compression in COMPRESSIONS {
@@ -20,21 +20,21 @@ fn a_rotated_log_counts_once_with_any_compression() {
         site.reopen();
         site.write(5);
         let (plain, done) = (harness.path(format!("{LOG}.1")), harness.path(format!("{LOG}.1.{}", compression.ending())));
-        let packed = compression.pack(&fs::read(&plain).unwrap());
-        fs::write(&done, &packed[..packed.len() / 2]).unwrap();
+        let compressed = compression.pack(&fs::read(&plain).unwrap());
+        fs::write(&done, &compressed[..compressed.len() / 2]).unwrap();
         site.run(&[]);
-        site.settle(&format!("{compression:?} half packed"));
-        fs::write(&done, &packed).unwrap();
+        site.assert_complete(&format!("{compression:?} half compressed"));
+        fs::write(&done, &compressed).unwrap();
         fs::remove_file(&plain).unwrap();
         site.write(5);
         site.run(&[]);
-        site.settle(&format!("{compression:?} packed"));
+        site.assert_complete(&format!("{compression:?} compressed"));
         site.run(&[]);
-        site.settle(&format!("{compression:?} again"));
+        site.assert_complete(&format!("{compression:?} again"));
     }
 }
 
-/// C10. Lines that nobody read before the log was packed.
+/// C10. Lines that were not read before the log was compressed.
 #[test]
 fn lines_compressed_before_they_were_read_are_read() {
     for compression in COMPRESSIONS {
@@ -50,11 +50,11 @@ fn lines_compressed_before_they_were_read_are_read() {
         fs::write(harness.path(format!("{LOG}.1.{}", compression.ending())), compression.pack(&fs::read(&plain).unwrap())).unwrap();
         fs::remove_file(&plain).unwrap();
         site.run(&[]);
-        site.settle(&format!("{compression:?}"));
+        site.assert_complete(&format!("{compression:?}"));
     }
 }
 
-/// C11, C12. A log that is written packed, part by part, as nginx does with `gzip` and `flush`.
+/// C11, C12. A log that is written compressed, part by part, as nginx does with `gzip` and `flush`.
 #[test]
 fn a_growing_compressed_log_counts_part_by_part() {
     for compression in COMPRESSIONS {
@@ -64,17 +64,17 @@ fn a_growing_compressed_log_counts_part_by_part() {
         let args = [&QUICK[..], &["grown"]].concat();
         let hits = || Out::read(&harness).sums().get("hits");
         harness.file("grown", &parts[0]);
-        well(&harness, &args);
+        report_ok(&harness, &args);
         assert_eq!(hits(), 50, "{compression:?}");
         harness.file("grown", [&parts[0][..], &parts[1][..parts[1].len() / 2]].concat());
         report(&harness, &args);
-        assert_eq!(hits(), 50, "{compression:?}: half a part is nobody's yet");
+        assert_eq!(hits(), 50, "{compression:?}: a partial part does not count yet");
         harness.file("grown", parts[..2].concat());
-        well(&harness, &args);
+        report_ok(&harness, &args);
         assert_eq!(hits(), 100, "{compression:?}");
         harness.file("grown", parts.concat());
-        well(&harness, &args);
-        well(&harness, &args);
+        report_ok(&harness, &args);
+        report_ok(&harness, &args);
         assert_eq!(hits(), 200, "{compression:?}");
     }
 }

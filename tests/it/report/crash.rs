@@ -1,6 +1,6 @@
-//! Killed at any moment (F1): the reports of all runs add up to exactly the lines written.
+//! Killed at any time (F1): the reports of all runs add up to exactly the lines written.
 //!
-//! The moments are random here, and every single call of the commit in `every_call`.
+//! The times are random here; `every_call` tests every system call of the commit.
 
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::Stdio;
@@ -13,12 +13,12 @@ use super::harness::{Out, command, full};
 use super::site::Site;
 use crate::harness::{Harness, Rng};
 
-/// Rounds of the test in full, and else; `CRASH_ROUNDS` says another number.
+/// Rounds of the full test, and of the short one; `CRASH_ROUNDS` sets another number.
 const ROUNDS: [u64; 2] = [400, 120];
-/// Kills come within this time, in microseconds, or within the time a run takes where that is longer.
+/// Runs are killed within this time in microseconds, or within the duration of a run if that is longer.
 const WITHIN: u64 = 30_000;
 
-/// Writes, rotates and packs between runs that are killed, and adds up.
+/// Writes, rotates and compresses between runs that are killed, and sums up.
 fn killed(rounds: u64, args: &[&str], also_while_it_runs: bool) {
     let harness = Harness::new();
     let mut site = Site::new(&harness);
@@ -46,7 +46,7 @@ fn killed(rounds: u64, args: &[&str], also_while_it_runs: bool) {
         let status = child.wait().unwrap();
         kills += u64::from(status.signal() == Some(Signal::KILL.as_raw()));
         assert!(status.code().is_none_or(|code| code == 0), "round {round}: {status}");
-        // What a reader sees is whole at any moment.
+        // What a reader sees is complete at any time.
         if round % 10 == 0 {
             Out::visible(&harness.path("out"), 0o600);
         }
@@ -54,11 +54,11 @@ fn killed(rounds: u64, args: &[&str], also_while_it_runs: bool) {
     assert!(kills * 8 > rounds, "{kills} of {rounds} runs were killed: this tests nothing");
     site.finish_line();
     site.run(args);
-    let out = site.settle(&format!("{kills} of {rounds} runs were killed"));
+    let out = site.assert_complete(&format!("{kills} of {rounds} runs were killed"));
     assert!(!out.folders.is_empty());
 }
 
-/// The old log is packed one rotation later, so that a server may still write to it.
+/// The old log is compressed one rotation later, so that a server may still write to it.
 fn rotate(site: &mut Site<'_>) {
     site.finish_line();
     site.rotate();

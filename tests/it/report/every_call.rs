@@ -1,10 +1,10 @@
-//! Killed, and failed, at every single call of the commit (F2, F3, F21).
+//! Killed, and failed, at every system call of the commit (F2, F3, F21).
 //!
-//! A first run under `strace` tells the calls that change something. Then each is the last of a run of its own over the
-//! same files, which is killed before the call is made; the next run has to finish or to redo what is missing. What is
-//! between two calls that change nothing on the disk is one moment to it.
+//! A first run with `strace` lists the calls that change something. Then each of them is the last one of a run over the same
+//! files: the run is killed before the call, and the next run must finish or repeat what is missing. Between two such calls
+//! the disk does not change, so these are all possible states.
 
-#![expect(clippy::print_stdout, reason = "how many calls there were, for who asks with --nocapture")]
+#![expect(clippy::print_stdout, reason = "the number of calls, shown with --nocapture")]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -13,39 +13,39 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use super::harness::{Out, Sums, full, picture};
-use super::interrupt::{Traced, can_trace, output, traced, was_killed};
+use super::harness::{Out, Sums, full, snapshot};
+use super::interrupt::{TracedRun, can_trace, output, traced, was_killed};
 use super::site::Site;
 use crate::harness::{Harness, Run};
 
-/// Calls that change what is on the disk, or say that it is to stay. The question mark: not every machine has them all.
+/// Calls that change or sync the disk. With a question mark, because not every architecture has all of them.
 const CALLS: &str = "trace=?open,?openat,?openat2,?creat,?mkdir,?mkdirat,?write,?pwrite64,?writev,?fsync,?fdatasync,?syncfs,?rename,\
     ?renameat,?renameat2,?unlink,?unlinkat,?rmdir,?symlink,?symlinkat,?link,?linkat,?fchmod,?fchmodat,?fchmodat2,?chmod,?fchown,?fchownat,\
     ?chown,?truncate,?ftruncate,?flock,?utimensat,?copy_file_range,?sendfile";
 
-/// A call of a run: its name, and the how manieth of its thread.
-type Point = (String, usize);
+/// A call of a run: its name, and its number within its thread.
+type SystemCall = (String, usize);
 
 /// The arguments of all runs here: one thread, so that each run makes the same calls.
 const ONE_THREAD: [&str; 1] = ["-j1"];
 
-/// Files from which a run starts again and again.
-struct Start {
+/// Files from which runs start repeatedly.
+struct StartingFiles {
     harness: Harness,
     args: Vec<&'static str>,
-    /// What the runs before have reported.
+    /// What earlier runs reported.
     before: BTreeMap<String, Value>,
 }
 
-impl Start {
-    /// Before the first run of all: neither state nor folder.
+impl StartingFiles {
+    /// Before the first run: neither state nor folder.
     fn first(args: &[&'static str]) -> Self {
         let harness = Harness::new();
         Site::new(&harness).write(10);
         Self::here(harness, args)
     }
 
-    /// After a run and a rotation, with old lines that are packed by now, and new ones.
+    /// After a run and a rotation, with old compressed lines and new ones.
     fn later(args: &[&'static str]) -> Self {
         let harness = Harness::new();
         let mut site = Site::new(&harness);
@@ -65,7 +65,7 @@ impl Start {
         Self { harness, args, before }
     }
 
-    /// The same files once more, elsewhere.
+    /// A copy of the same files.
     fn copy(&self) -> Harness {
         let copy = Harness::new();
         let status = Command::new("cp").args(["-a", "."]).arg(copy.path("")).current_dir(self.harness.path("")).status().unwrap();
@@ -73,23 +73,23 @@ impl Start {
         copy
     }
 
-    /// The calls of a run that change something, in their order.
-    fn points(&self) -> Vec<Point> {
+    /// The calls of a run that change something, in order.
+    fn points(&self) -> Vec<SystemCall> {
         let harness = self.copy();
         let out = output(&mut traced(&harness, &["-e", CALLS], &self.args));
         assert_eq!(out.status.code(), Some(0), "{}", String::from_utf8_lossy(&out.stderr));
         points(&trace(&harness, &out))
     }
 
-    /// Runs over a copy with this injected; `None` for what it left when the point was not met.
-    fn run_into(&self, point: &Point, what: &str) -> (Harness, Traced) {
+    /// Runs on a copy with this injection. Returns the harness with what is left, or `None` if the call was not made.
+    fn run_into(&self, point: &SystemCall, what: &str) -> (Harness, TracedRun) {
         let harness = self.copy();
         let (which, inject) = (format!("trace={}", point.0), format!("inject={}:{what}:when={}", point.0, point.1));
         let out = output(&mut traced(&harness, &["-e", &which, "-e", &inject], &self.args));
         (harness, out)
     }
 
-    /// Runs once more as if nothing had been; then all runs together have told each line once.
+    /// Runs again; then all runs together have reported each line once.
     fn recover(&self, harness: &Harness, when: &str) {
         let seen = self.seen(harness);
         let run = crate::harness::finish(&mut super::harness::command(harness, &self.args));
@@ -99,14 +99,14 @@ impl Start {
         all.extend(reports(harness));
         let expected = Sums::scanned(harness, &[&["all.log"][..], &super::harness::QUICK].concat());
         Sums::of(all.values()).assert_same(&expected, when);
-        // And then there is nothing new.
-        let done = picture(&harness.path("out"));
+        // And a further run finds nothing new.
+        let done = snapshot(&harness.path("out"));
         let again = crate::harness::finish(&mut super::harness::command(harness, &self.args));
         assert_eq!((again.code, again.stdout.len()), (0, 0), "{when}: {}", again.stderr);
-        assert!(picture(&harness.path("out")) == done, "{when}: a run with nothing new changed something");
+        assert!(snapshot(&harness.path("out")) == done, "{when}: a run with nothing new changed something");
     }
 
-    /// What a reader may have read so far: also what a later run throws away by its age.
+    /// What a reader may have read so far, including folders that a later run removes by age.
     fn seen(&self, harness: &Harness) -> BTreeMap<String, Value> {
         let mut seen = self.before.clone();
         seen.extend(reports(harness));
@@ -114,13 +114,14 @@ impl Start {
     }
 }
 
-/// The reports that can be seen, by the names of their folders.
+/// The visible reports, by the names of their folders.
 fn reports(harness: &Harness) -> BTreeMap<String, Value> {
     Out::visible(&harness.path("out"), 0o600).folders.into_iter().map(|folder| (folder.name, folder.report)).collect()
 }
 
-/// The whole trace of a run that has ended. The tracer may still be writing it; the line on the end of the process is the last one.
-fn trace(harness: &Harness, run: &Traced) -> String {
+/// The complete trace of a run that has ended. The tracer may still be writing it; its last line is about the end of the
+/// process.
+fn trace(harness: &Harness, run: &TracedRun) -> String {
     let end = format!("{} ", run.pid);
     let start = std::time::Instant::now();
     loop {
@@ -134,7 +135,7 @@ fn trace(harness: &Harness, run: &Traced) -> String {
     }
 }
 
-/// Whether a write to standard error was made to fail. A call during which another thread made one takes two lines of the trace.
+/// Whether a write to standard error failed. If another thread made a call at the same time, the trace has two lines for it.
 fn is_message_lost(trace: &str) -> bool {
     let mut unfinished = BTreeSet::new();
     trace.lines().filter_map(|line| line.split_once(' ')).any(|(thread, call)| {
@@ -147,8 +148,8 @@ fn is_message_lost(trace: &str) -> bool {
     })
 }
 
-/// Reads the calls out of a trace: `1234 openat(3, "x", O_CREAT) = 4`.
-fn points(trace: &str) -> Vec<Point> {
+/// Parses the calls of a trace: `1234 openat(3, "x", O_CREAT) = 4`.
+fn points(trace: &str) -> Vec<SystemCall> {
     let (mut counts, mut points) = (BTreeMap::<(&str, &str), usize>::new(), Vec::new());
     for line in trace.lines() {
         let Some((thread, call)) = line.split_once(' ').map(|(thread, call)| (thread, call.trim_start())) else { continue };
@@ -168,10 +169,10 @@ fn points(trace: &str) -> Vec<Point> {
 }
 
 /// Kills a run at each of its points.
-fn killed_everywhere(start: &Start) {
+fn killed_everywhere(start: &StartingFiles) {
     let points = start.points();
     let names = |prefix: &str| points.iter().filter(|(name, _)| name.starts_with(prefix)).count();
-    // The eight files and their folder are made durable, then the state; the state and the folder are renamed.
+    // The eight files and their folder are synced, then the state; the state and the folder are renamed.
     assert!(names("fsync") + names("fdatasync") >= 10 && names("rename") >= 2, "these are not the calls of a commit: {points:?}");
     for point in &points {
         let (harness, out) = start.run_into(point, "signal=KILL");
@@ -182,8 +183,8 @@ fn killed_everywhere(start: &Start) {
     println!("killed at {} calls", points.len());
 }
 
-/// Lets each call of a run fail; not in full, the first, the fourth and so on of each kind.
-fn failed_everywhere(start: &Start, error: &str, only: &[&str]) {
+/// Lets each call of a run fail; in the short test, only the first, the fourth and so on of each kind.
+fn failed_everywhere(start: &StartingFiles, error: &str, only: &[&str]) {
     let step = if full() { 1 } else { 3 };
     let points = start.points();
     let points: Vec<_> = points.iter().filter(|(name, _)| only.is_empty() || only.contains(&name.as_str())).collect();
@@ -193,14 +194,14 @@ fn failed_everywhere(start: &Start, error: &str, only: &[&str]) {
         tried += 1;
         let (harness, out) = start.run_into(point, &format!("error={error}"));
         let when = format!("{error} at call {} of {}", point.1, point.0);
-        let is_said = !out.stderr.is_empty() || is_message_lost(&trace(&harness, &out));
+        let has_message = !out.stderr.is_empty() || is_message_lost(&trace(&harness, &out));
         let run = Run::of(out.output);
-        // What is only tidied up or said may fail and not matter; what is to stay may not.
+        // Cleanup and messages may fail without consequences; nothing else may.
         let fine: &[i32] = if point.0.contains("sync") { &[4] } else { &[0, 2, 4] };
         assert!(fine.contains(&run.code), "{when}: {} {}", run.code, run.stderr);
-        // Calls are counted by thread: where a write fails in one that writes files, the first one of the thread that prints the
-        // message fails too.
-        assert!(run.code == 0 || is_said, "{when}: exit {} and not a word", run.code);
+        // Calls are counted by thread: if a write fails in a thread that writes files, the first one of the thread that
+        // prints the message fails too.
+        assert!(run.code == 0 || has_message, "{when}: exit {} and not a word", run.code);
         start.recover(&harness, &when);
     }
     println!("{counts}, {tried} tried");
@@ -211,7 +212,7 @@ fn failed_everywhere(start: &Start, error: &str, only: &[&str]) {
 #[test]
 fn killed_at_every_call_of_the_first_run() {
     if can_trace("F2, the first run") {
-        killed_everywhere(&Start::first(&[]));
+        killed_everywhere(&StartingFiles::first(&[]));
     }
 }
 
@@ -219,7 +220,7 @@ fn killed_at_every_call_of_the_first_run() {
 #[test]
 fn killed_at_every_call_of_a_later_run() {
     if can_trace("F2, a later run") {
-        killed_everywhere(&Start::later(&["--keep-runs", "1"]));
+        killed_everywhere(&StartingFiles::later(&["--keep-runs", "1"]));
     }
 }
 
@@ -227,17 +228,17 @@ fn killed_at_every_call_of_a_later_run() {
 #[test]
 fn killed_at_every_call_of_a_run_that_replaces_a_folder() {
     if can_trace("F2, a folder that is replaced") {
-        killed_everywhere(&Start::later(&["--daily"]));
+        killed_everywhere(&StartingFiles::later(&["--daily"]));
     }
 }
 
-/// F2. The calls that write the state stand behind as many of their kind in another thread, and are met by the file's name.
+/// F2. The calls that write the state come after many of their kind in another thread, and are selected by file name.
 #[test]
 fn killed_while_the_state_is_written() {
     if !can_trace("F2, the state") {
         return;
     }
-    let start = Start::later(&[]);
+    let start = StartingFiles::later(&[]);
     for (call, met) in [("fchmod", true), ("write", true), ("fsync", true), ("fchmod", false), ("write", false), ("fsync", false)] {
         let harness = start.copy();
         let written = harness.path("state/report.json.tmp");
@@ -257,14 +258,14 @@ fn killed_while_the_state_is_written() {
     }
 }
 
-/// F2. Killed right behind the commit, and then at every call of the run that is to make up for it.
+/// F2. Killed directly after the commit, and then at every call of the run that recovers.
 #[test]
 fn killed_at_every_call_of_a_recovery() {
     for args in [&[][..], &["--daily"]] {
         if !can_trace("F2, a recovery") {
             return;
         }
-        let start = Start::later(args);
+        let start = StartingFiles::later(args);
         let harness = start.copy();
         let out = output(&mut traced(&harness, &["-e", CALLS], &start.args));
         assert_eq!(out.status.code(), Some(0));
@@ -273,40 +274,40 @@ fn killed_at_every_call_of_a_recovery() {
         let commit = commit.unwrap_or_else(|| panic!("no rename of the state in the trace:\n{text}"));
         let upto = text.lines().take(commit + 1).collect::<Vec<_>>().join("\n");
         let all = points(&text);
-        let behind = &all[points(&upto).len()];
-        let (harness, out) = start.run_into(behind, "signal=KILL");
-        assert!(was_killed(&out), "{behind:?}");
-        let recovery = Start { harness, args: start.args, before: start.before };
+        let later_calls = &all[points(&upto).len()];
+        let (harness, out) = start.run_into(later_calls, "signal=KILL");
+        assert!(was_killed(&out), "{later_calls:?}");
+        let recovery = StartingFiles { harness, args: start.args, before: start.before };
         let points = recovery.points();
         assert!(!points.is_empty());
         println!("killed at {} calls of a recovery", points.len());
         for point in points {
             let (harness, out) = recovery.run_into(&point, "signal=KILL");
-            let when = format!("killed behind the commit, and again at call {} of {}", point.1, point.0);
+            let when = format!("killed after the commit, and again at call {} of {}", point.1, point.0);
             assert!(was_killed(&out), "not {when}: {:?}", out.status);
             recovery.recover(&harness, &when);
         }
     }
 }
 
-/// F21. A disk that does not keep what it was given.
+/// F21. A disk that fails to sync.
 #[test]
 fn syncs_that_fail() {
     if can_trace("F21") {
         for args in [&[][..], &["--daily"]] {
             for error in ["EIO", "ENOSPC"] {
-                failed_everywhere(&Start::later(args), error, &["fsync", "fdatasync"]);
+                failed_everywhere(&StartingFiles::later(args), error, &["fsync", "fdatasync"]);
             }
         }
     }
 }
 
-/// Any other call that fails: nothing is lost and nothing is told twice, whatever it was.
+/// Any other call that fails: nothing is lost and nothing is reported twice.
 #[test]
 fn any_call_may_fail() {
     if can_trace("any call may fail") {
-        failed_everywhere(&Start::later(&["--keep-runs", "1"]), "EIO", &[]);
-        failed_everywhere(&Start::later(&["--daily"]), "EACCES", &[]);
+        failed_everywhere(&StartingFiles::later(&["--keep-runs", "1"]), "EIO", &[]);
+        failed_everywhere(&StartingFiles::later(&["--daily"]), "EACCES", &[]);
     }
 }
 
@@ -316,7 +317,7 @@ fn a_failed_run_keeps_the_state() {
     if !can_trace("F21, the state") {
         return;
     }
-    let start = Start::later(&[]);
+    let start = StartingFiles::later(&[]);
     let harness = start.copy();
     let before = fs::read(harness.path("state/report.json")).unwrap();
     let out = output(&mut traced(&harness, &["-e", "trace=fsync,fdatasync", "-e", "inject=fsync,fdatasync:error=EIO"], &start.args));
@@ -327,7 +328,7 @@ fn a_failed_run_keeps_the_state() {
     start.recover(&harness, "no fsync works");
 }
 
-/// What begins with a dot.
+/// Entries that start with a dot.
 fn leftovers(folder: &Path) -> Vec<String> {
     super::harness::entries(folder).into_iter().map(|(name, _)| name).filter(|name| name.starts_with('.') && name != ".state").collect()
 }

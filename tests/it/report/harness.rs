@@ -1,7 +1,7 @@
-//! Runs `report` as cron does, and reads back what it left: every folder of every run, checked, and added up.
+//! Runs `report` as cron does, and reads its output: every folder of every run, checked and summed up.
 //!
-//! Whatever a test is about, [`Out::read`] holds each folder to the contract: its files, their modes, their columns, JSON
-//! whose sums agree, and nothing beside them.
+//! In every test, [`Out::read`] checks each folder: its files, modes and columns, the sums in its JSON, and that there is
+//! nothing else.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,13 +13,13 @@ use serde_json::Value;
 
 use crate::harness::{Harness, Run, assert_clean, assert_conserved, finish};
 
-/// What a run's folder holds, in the order of names.
+/// The files of a run's folder, sorted by name.
 pub(super) const FILES: [&str; 8] =
     ["answered.csv", "clients.csv", "new.csv", "pairs.csv", "paths.csv", "report.json", "rules.csv", "summary.txt"];
 
 const PAIR: &str = "client,path,rules,classes,severity,outcome,hits,first_time,last_time,status,sample_target,source,line";
 
-/// The columns of each table, in order. More may follow behind them.
+/// The columns of each table, in order. More may follow.
 const COLUMNS: [(&str, &str); 6] = [
     (
         "answered.csv",
@@ -36,10 +36,10 @@ const COLUMNS: [(&str, &str); 6] = [
     ("rules.csv", "rule,class,severity,cve,hits,clients,paths,answered,first_time,last_time"),
 ];
 
-/// One rule, which makes a start short, and whatever severity it ends up with.
+/// One rule, for a fast start, with any severity.
 pub(super) const QUICK: [&str; 4] = ["--only", "vcs/git", "--min-severity", "info"];
 
-/// Whether the long tests are to be run in full: where `REPORT_FULL` is set. Each says what it leaves out otherwise.
+/// Whether to run the long tests in full: if `REPORT_FULL` is set. Otherwise each prints what it leaves out.
 pub(super) fn full() -> bool {
     std::env::var_os("REPORT_FULL").is_some()
 }
@@ -54,14 +54,14 @@ pub(super) fn report(harness: &Harness, args: &[&str]) -> Run {
     finish(&mut command(harness, args))
 }
 
-/// Runs [`command`], which has to go well.
-pub(super) fn well(harness: &Harness, args: &[&str]) -> Run {
+/// Runs [`command`], which must succeed.
+pub(super) fn report_ok(harness: &Harness, args: &[&str]) -> Run {
     let run = report(harness, args);
     assert_eq!(run.code, 0, "{args:?}: {}", run.stderr);
     run
 }
 
-/// A row of a table, by its columns.
+/// A row of a table by column.
 pub(super) type Row = BTreeMap<String, String>;
 
 /// A folder of reports.
@@ -73,15 +73,15 @@ pub(super) struct Folder {
     tables: BTreeMap<&'static str, Vec<Row>>,
 }
 
-/// All folders of reports, in the order of their names, which is that of their numbers.
+/// All report folders sorted by name, which is by number.
 pub(super) struct Out {
     pub(super) folders: Vec<Folder>,
-    /// Where `latest` leads to.
+    /// The target of `latest`.
     pub(super) latest: Option<String>,
 }
 
 impl Out {
-    /// Reads and checks what lies in `out` and in `state`: both hold what they should, and nothing else.
+    /// Reads and checks `out` and `state`: both contain what they should, and nothing else.
     pub(super) fn read(harness: &Harness) -> Self {
         let state = harness.path("state");
         for (name, mode) in entries(&state) {
@@ -91,7 +91,7 @@ impl Out {
         Self::read_as(&harness.path("out"), 0o600)
     }
 
-    /// The folders in `out` alone, whose files have this mode.
+    /// The folders in `out` alone, with this file mode.
     pub(super) fn read_as(out: &Path, mode: u32) -> Self {
         let read = Self::visible(out, mode);
         let (owner, hidden): (Vec<_>, Vec<_>) =
@@ -101,7 +101,7 @@ impl Out {
         read
     }
 
-    /// The folders that a reader sees; what begins with a dot is not looked at.
+    /// The folders that a reader sees, without hidden entries.
     pub(super) fn visible(out: &Path, mode: u32) -> Self {
         let mut read = Self { folders: Vec::new(), latest: None };
         for (name, bits) in entries(out).into_iter().filter(|(name, _)| !name.starts_with('.')) {
@@ -111,7 +111,7 @@ impl Out {
                 continue;
             }
             assert!(is_ours(&name), "no folder of a run: {}", path.display());
-            // Whoever may read the files may look into the folder.
+            // Whoever may read the files may enter the folder.
             assert_eq!(bits & 0o777, mode | (mode & 0o444) >> 2, "{}", path.display());
             read.folders.push(Folder::read(&path, name, mode));
         }
@@ -150,7 +150,7 @@ impl Folder {
         folder
     }
 
-    /// The tables say what the JSON says.
+    /// The tables agree with the JSON.
     fn agrees(&self) {
         for (file, list) in [
             ("pairs.csv", "pairs"),
@@ -192,7 +192,7 @@ pub(super) fn number(row: &Row, column: &str) -> u64 {
     row[column].parse().unwrap_or_else(|_| panic!("{column} is no number: {row:?}"))
 }
 
-/// The names in a folder with their modes, sorted; none where there is no folder.
+/// The names in a folder with their modes, sorted; empty if there is no folder.
 pub(super) fn entries(folder: &Path) -> Vec<(String, u32)> {
     let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
     let mut entries: Vec<_> = entries
@@ -214,7 +214,7 @@ fn is_ours(name: &str) -> bool {
         || shape == "0000-00-00T00"
 }
 
-/// Reads a table; each row has as many cells as the header, and the header begins as it must.
+/// Reads a table; each row has as many cells as the header, and the header starts with the known columns.
 fn table(path: &Path, columns: &str) -> Vec<Row> {
     let mut reader = csv::ReaderBuilder::new().flexible(false).from_path(path).unwrap();
     let header = reader.headers().unwrap().clone();
@@ -224,8 +224,8 @@ fn table(path: &Path, columns: &str) -> Vec<Row> {
     reader.records().map(|record| row(record.unwrap_or_else(|e| panic!("{}: {e}", path.display())))).collect()
 }
 
-/// What adds up over runs: where lines went, and the hits of each pair and each rule. A line that waits for its end is of
-/// the run that reads the end.
+/// What adds up over runs: line counts, and the hits of each pair and each rule. An incomplete line belongs to the run that
+/// reads its end.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Sums(BTreeMap<String, u64>);
 
@@ -260,12 +260,12 @@ impl Sums {
         Self::of([&report])
     }
 
-    /// A sum: `lines`, say.
+    /// A sum such as `lines`.
     pub(super) fn get(&self, what: &str) -> u64 {
         self.0.get(what).copied().unwrap_or(0)
     }
 
-    /// Both are the same; otherwise what is lost and what is doubled.
+    /// Asserts that both are equal, and otherwise lists what is lost and what is repeated.
     pub(super) fn assert_same(&self, expected: &Self, when: &str) {
         let names = self.0.keys().chain(expected.0.keys()).collect::<std::collections::BTreeSet<_>>();
         let wrong: Vec<_> = names
@@ -277,23 +277,23 @@ impl Sums {
     }
 }
 
-/// Everything below a folder: the bytes of files, where links lead to, and modes.
-pub(super) fn picture(folder: &Path) -> BTreeMap<String, (u32, Vec<u8>)> {
-    let mut picture = BTreeMap::new();
+/// Everything in a folder: file contents, link targets and modes.
+pub(super) fn snapshot(folder: &Path) -> BTreeMap<String, (u32, Vec<u8>)> {
+    let mut snapshot = BTreeMap::new();
     for (name, mode) in entries(folder) {
         let path = folder.join(&name);
         let kind = fs::symlink_metadata(&path).unwrap().file_type();
         let bytes = if kind.is_symlink() {
             fs::read_link(&path).unwrap().into_os_string().into_encoded_bytes()
         } else if kind.is_dir() {
-            picture.extend(self::picture(&path).into_iter().map(|(inner, what)| (format!("{name}/{inner}"), what)));
+            snapshot.extend(self::snapshot(&path).into_iter().map(|(inner, what)| (format!("{name}/{inner}"), what)));
             Vec::new()
         } else {
             fs::read(&path).unwrap()
         };
-        picture.insert(name, (mode, bytes));
+        snapshot.insert(name, (mode, bytes));
     }
-    picture
+    snapshot
 }
 
 #[test]

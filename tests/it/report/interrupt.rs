@@ -1,7 +1,7 @@
-//! A run that is stopped, or ended, at a system call that the test chooses: `strace` with an injection.
+//! A run that is stopped or killed at a chosen system call, with fault injection of `strace`.
 //!
-//! Calls are counted in each thread by itself; the first thread that gets so far decides. The tracer is a process of its
-//! own (`-D`), so that the run is our child, and its end its own.
+//! Calls are counted in each thread; the first thread that reaches the number triggers the fault. The tracer is a process of
+//! its own (`-D`), so that the run is a child of the test.
 
 use std::fs;
 use std::ops::Deref;
@@ -16,7 +16,7 @@ use crate::follow::follower::DEADLINE;
 use crate::follow::works;
 use crate::harness::{Harness, Run, skip};
 
-/// Whether calls can be traced here; says so when not.
+/// Whether calls can be traced here; prints a message if not.
 pub(super) fn can_trace(test: &str) -> bool {
     let can = works(Command::new("strace").args(["-f", "-o", "/dev/null", "true"]));
     if !can {
@@ -25,19 +25,19 @@ pub(super) fn can_trace(test: &str) -> bool {
     can
 }
 
-/// `report` under a tracer that writes to `trace`, with these further options of the tracer.
+/// `report` with a tracer that writes to `trace`, with these additional options of the tracer.
 pub(super) fn traced(harness: &Harness, options: &[&str], args: &[&str]) -> Command {
     let tracer = ["strace", "-D", "-f", "-q", "-o", "trace"].iter().chain(options).copied().collect::<Vec<_>>();
     harness.under(&tracer, ["report", "--state", "state", "--out", "out"].iter().chain(args))
 }
 
-/// A traced run that has ended, and the process it was.
-pub(super) struct Traced {
+/// A traced run that has ended, and its process ID.
+pub(super) struct TracedRun {
     pub(super) pid: u32,
     pub(super) output: Output,
 }
 
-impl Deref for Traced {
+impl Deref for TracedRun {
     type Target = Output;
 
     fn deref(&self) -> &Output {
@@ -45,10 +45,10 @@ impl Deref for Traced {
     }
 }
 
-/// Waits for the end of a run, be it by a signal or by itself.
-pub(super) fn output(command: &mut Command) -> Traced {
+/// Waits for the end of a run, by a signal or by itself.
+pub(super) fn output(command: &mut Command) -> TracedRun {
     let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    Traced { pid: child.id(), output: child.wait_with_output().unwrap() }
+    TracedRun { pid: child.id(), output: child.wait_with_output().unwrap() }
 }
 
 /// Whether a run was killed.
@@ -56,17 +56,17 @@ pub(super) fn was_killed(output: &Output) -> bool {
     output.status.signal() == Some(Signal::KILL.as_raw())
 }
 
-/// A run that stands still.
+/// A stopped run.
 pub(super) struct Interrupt {
     child: Option<Child>,
     pid: Pid,
 }
 
 impl Interrupt {
-    /// Runs until the `when`th call of this name was made.
+    /// Runs until the `when`th call of this name.
     pub(super) fn at(harness: &Harness, call: &str, when: usize, args: &[&str]) -> Self {
         let (which, what) = (format!("trace={call}"), format!("inject={call}:signal=STOP:when={when}"));
-        // With one thread its files are made to last one by one, and the same call is the same step of each run.
+        // With one thread, files are synced one by one, so that the same call is the same step of each run.
         let args = [args, &["-j1"]].concat();
         let mut command = traced(harness, &["-e", &which, "-e", &what], &args);
         let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
@@ -87,11 +87,11 @@ impl Interrupt {
         kill_process(self.pid, signal).unwrap();
     }
 
-    /// Lets it go on to its end.
-    pub(super) fn go_on(mut self) -> Run {
+    /// Lets it continue to its end.
+    pub(super) fn resume(mut self) -> Run {
         let mut child = self.child.take().unwrap();
         let start = Instant::now();
-        // Another thread may come to its own call of this number, and stop them all again.
+        // Another thread may reach its own call of this number, and stop the process again.
         while child.try_wait().unwrap().is_none() {
             let _ = kill_process(self.pid, Signal::CONT);
             assert!(start.elapsed() < DEADLINE, "it does not end");
@@ -100,7 +100,7 @@ impl Interrupt {
         Run::of(child.wait_with_output().unwrap())
     }
 
-    /// Ends it where it stands, as a power cut does.
+    /// Kills it, as a power cut would.
     pub(super) fn kill(mut self) {
         self.signal(Signal::KILL);
         assert!(was_killed(&self.child.take().unwrap().wait_with_output().unwrap()));

@@ -1,26 +1,26 @@
-//! Runs before, between and after rotations of every mode (point 2), with the newest log given alone, with its siblings, by
-//! its folder and by a pattern: the totals are those of one `scan` over all lines.
+//! Runs before, between and after rotations of every mode, with the newest log given alone, with its siblings, by its folder
+//! and by a glob: the totals are those of one `scan` over all lines.
 //!
-//! The server waits for each rotation, so that even `copytruncate` destroys nothing.
+//! The server pauses during rotations, so that even `copytruncate` loses nothing.
 
-use super::harness::{QUICK, entries, full, well};
+use super::harness::{QUICK, entries, full, report_ok};
 use super::site::{LOG, Site};
 use crate::follow::logrotate::Logrotate;
 use crate::harness::Harness;
 
-/// How the log is named on the command line.
+/// How the log is given on the command line.
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Given {
+enum LogArgument {
     Alone,
-    /// As a shell does with `access.log*`: whatever is there when the run starts.
+    /// As a shell expands `access.log*`: the files that exist when the run starts.
     WithSiblings,
     Folder,
     Pattern,
 }
 
-const GIVEN: [Given; 4] = [Given::Alone, Given::WithSiblings, Given::Folder, Given::Pattern];
+const GIVEN: [LogArgument; 4] = [LogArgument::Alone, LogArgument::WithSiblings, LogArgument::Folder, LogArgument::Pattern];
 
-impl Given {
+impl LogArgument {
     fn run(self, harness: &Harness) {
         let siblings: Vec<_> = entries(&harness.path("log")).into_iter().map(|(name, _)| format!("log/{name}")).collect();
         let paths = match self {
@@ -30,24 +30,24 @@ impl Given {
             Self::Pattern => vec!["log/access.log*"],
         };
         let args = [&QUICK[..], &paths].concat();
-        well(harness, &args);
+        report_ok(harness, &args);
     }
 }
 
-/// Whether the server still writes into what was moved away.
+/// Whether the server still writes to the rotated file.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Writes {
     On,
     Not,
 }
 
-/// Between which of the steps a run is made: a bit a step.
+/// After which of the steps a run is made: one bit per step.
 const RUNS: [u32; 5] = [0b1111_1111, 0b1000_0001, 0b1010_1011, 0b1001_0101, 0b1100_0001];
 
-/// Writes and rotates, with runs in between, and adds up.
+/// Writes and rotates, with runs in between, and sums up.
 fn rotated(directives: &str, writes: Writes) {
     for (n, given) in GIVEN.into_iter().enumerate() {
-        // Not in full: a run at each step, and one of the other ways with each way of naming.
+        // In the short test: a run at each step, and one other set of steps for each way of giving the log.
         for (_, runs) in RUNS.into_iter().enumerate().filter(|&(m, _)| full() || m == 0 || m == n + 1) {
             let harness = Harness::new();
             let mut site = Site::new(&harness);
@@ -88,7 +88,7 @@ fn rotated(directives: &str, writes: Writes) {
             run(&site);
             site.write(1);
             run(&site);
-            site.settle(&format!("{directives:?}, {given:?}, {writes:?}, runs {runs:#b}"));
+            site.assert_complete(&format!("{directives:?}, {given:?}, {writes:?}, runs {runs:#b}"));
         }
     }
 }
@@ -129,7 +129,7 @@ fn copytruncate_and_delaycompress() {
     rotated("copytruncate\ncompress\ndelaycompress", Writes::Not);
 }
 
-/// Two rotations within a second have names of their own here: a number that counts nanoseconds is not to be had.
+/// Two rotations within a second get different names here, because the real names would be the same.
 #[test]
 fn dateext() {
     dated("create\ndateext\ndateformat -%Y%m%d-%s");
@@ -156,17 +156,17 @@ fn dated(directives: &str) {
             site.write(3);
             given.run(&harness);
         }
-        site.settle(&format!("{directives:?}, {given:?}"));
+        site.assert_complete(&format!("{directives:?}, {given:?}"));
     }
 }
 
-/// A first run that comes after rotations: by the folder or a pattern it reads them all.
+/// A first run after rotations: with the folder or a glob it reads all of them.
 #[test]
 fn a_first_run_after_rotations() {
-    for given in [Given::WithSiblings, Given::Folder, Given::Pattern] {
+    for given in [LogArgument::WithSiblings, LogArgument::Folder, LogArgument::Pattern] {
         let harness = Harness::new();
         let mut site = Site::new(&harness);
-        let Some(logrotate) = Logrotate::new("a first run behind rotations", &harness, "create\ncompress\ndelaycompress") else { return };
+        let Some(logrotate) = Logrotate::new("a first run after rotations", &harness, "create\ncompress\ndelaycompress") else { return };
         for _ in 0..3 {
             site.write(5);
             logrotate.rotate();
@@ -174,16 +174,16 @@ fn a_first_run_after_rotations() {
         }
         site.write(5);
         given.run(&harness);
-        site.settle(&format!("{given:?}"));
+        site.assert_complete(&format!("{given:?}"));
         logrotate.rotate();
         site.reopen();
         site.write(5);
         given.run(&harness);
-        site.settle(&format!("{given:?}, and a rotation"));
+        site.assert_complete(&format!("{given:?}, and a rotation"));
     }
 }
 
-/// The way of naming changes from run to run.
+/// The way of giving the log changes from run to run.
 #[test]
 fn one_log_with_several_names() {
     let harness = Harness::new();
@@ -192,7 +192,7 @@ fn one_log_with_several_names() {
     for round in 0..8 {
         site.write(5);
         GIVEN[round % 4].run(&harness);
-        site.settle(&format!("round {round}"));
+        site.assert_complete(&format!("round {round}"));
         site.write(2);
         logrotate.rotate();
         site.reopen();

@@ -1,6 +1,6 @@
-//! What cron mails: nothing where there is nothing to say, else ten lines for a phone.
+//! What cron mails: nothing without news, otherwise ten short lines.
 
-use super::harness::{Out, QUICK, Sums, well};
+use super::harness::{Out, QUICK, Sums, report_ok};
 use crate::harness::{Harness, Rng, line, sized};
 
 fn get(client: &str, path: &str, status: u16) -> String {
@@ -11,17 +11,17 @@ fn get(client: &str, path: &str, status: u16) -> String {
 fn mail(harness: &Harness, log: &str, args: &[&str]) -> String {
     let before = std::fs::read_to_string(harness.path("access.log")).unwrap_or_default();
     harness.file("access.log", before + log);
-    well(harness, &[args, &["access.log"]].concat()).text()
+    report_ok(harness, &[args, &["access.log"]].concat()).text()
 }
 
-/// A site that something was seen of before: where nothing was, all is new, and that is no news.
-fn known() -> Harness {
+/// A site with history: without it everything is new and not worth a mail.
+fn site_with_history() -> Harness {
     let harness = Harness::new();
-    assert_eq!(mail(&harness, &get("192.0.2.9", "/.svn/entries", 404), &[]), "", "a first run tells of answers alone");
+    assert_eq!(mail(&harness, &get("192.0.2.9", "/.svn/entries", 404), &[]), "", "a first run mails answers only");
     harness
 }
 
-/// What every mail is held to.
+/// Checks for every mail.
 fn assert_short(mail: &str) {
     assert!((2..=10).contains(&mail.lines().count()), "{mail}");
     for line in mail.lines() {
@@ -32,12 +32,12 @@ fn assert_short(mail: &str) {
 
 #[test]
 fn nothing_is_mailed_without_news() {
-    let harness = known();
+    let harness = site_with_history();
     assert_eq!(mail(&harness, "", &[]), "");
     let ordinary: String = (0..200).map(|n| get("192.0.2.1", &format!("/page/{n}"), 200)).collect();
     assert_eq!(mail(&harness, &ordinary, &[]), "");
     assert_eq!(mail(&harness, "", &["--always"]), "");
-    // Below the level that is worth a mail: it stands in the folder.
+    // Below the notify level: it is in the folder only.
     assert_eq!(mail(&harness, &get("192.0.2.2", "/server-status", 404), &[]), "");
     assert_eq!(Out::read(&harness).last().report["totals"]["hits"], 1);
 }
@@ -65,7 +65,7 @@ fn the_notify_level_decides() {
         ("high", "/xmlrpc.php", 404, false),
         ("low", "/server-status", 404, true),
     ] {
-        let harness = known();
+        let harness = site_with_history();
         let mail = mail(&harness, &get("192.0.2.1", path, status), &["--notify-level", level]);
         assert_eq!(!mail.is_empty(), is_due, "{level} {path} {status}: {mail}");
         if is_due {
@@ -74,21 +74,21 @@ fn the_notify_level_decides() {
     }
 }
 
-/// A probe that everybody sends all day is told the first time.
+/// A common probe is reported the first time.
 #[test]
 fn repeated_findings_are_not_mailed() {
-    let harness = known();
+    let harness = site_with_history();
     assert_ne!(mail(&harness, &get("192.0.2.1", "/.git/config", 404), &[]), "");
     for client in ["192.0.2.1", "198.51.100.7"] {
         assert_eq!(mail(&harness, &get(client, "/.git/config", 404), &[]), "", "{client}");
     }
-    // An answer is told each time: it is still there.
+    // An answer is reported each time, because it is still there.
     for _ in 0..2 {
         assert_ne!(mail(&harness, &get("192.0.2.1", "/.git/config", 200), &[]), "");
     }
 }
 
-/// A site that nothing was seen of is known too: the first probe of all is news.
+/// A site without hits has a history too: its first probe is news.
 #[test]
 fn the_first_probe_of_a_quiet_site() {
     let harness = Harness::new();
@@ -98,7 +98,7 @@ fn the_first_probe_of_a_quiet_site() {
     assert!(!Out::read(&harness).last().summary.contains("the first run"), "{}", Out::read(&harness).last().summary);
 }
 
-/// However much happened, and whatever stands in the log.
+/// With any number of findings and any text in the log.
 #[test]
 fn ten_lines_are_enough() {
     let harness = Harness::new();

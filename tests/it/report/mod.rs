@@ -1,7 +1,7 @@
-//! `report` as a process: runs from cron between writes, rotations and kills, and what they leave.
+//! `report` as a process: runs from cron between writes, rotations and kills, and their output.
 //!
-//! The oracle is one `scan` over every line that was ever written: the reports of all runs add up to it (`harness`). What
-//! needs root, or a program that is missing, says so and is left out by name.
+//! The oracle is one `scan` over every line that was written: the reports of all runs add up to it (`harness`). Tests that
+//! need root or a missing program are skipped with a message.
 
 mod blocks;
 mod compressed;

@@ -1,11 +1,11 @@
-//! Small disks, read-only ones and other devices, in a name space of its own: nothing stays mounted whatever happens.
+//! Small disks, read-only ones and other devices, in a mount namespace, so that nothing stays mounted.
 
 use std::process::Command;
 
 use crate::follow::works;
 use crate::harness::{Harness, Run, finish, skip};
 
-/// Runs shell in the folder, where it may mount; `$0` is the command. None, and a word about it, where it may not.
+/// Runs shell in the folder with permission to mount; `$0` is the command. `None`, with a message, if that is not allowed.
 pub(super) fn mounting(test: &str, harness: &Harness, script: &str) -> Option<Run> {
     const TRY: &str = "mkdir -p mounted && mount -t tmpfs -o size=16k none mounted";
     if !works(Command::new("unshare").args(["--mount", "sh", "-ec", TRY]).current_dir(harness.path(""))) {
@@ -18,5 +18,5 @@ pub(super) fn mounting(test: &str, harness: &Harness, script: &str) -> Option<Ru
 /// Shell that runs `report` with these arguments and prints `exit N`.
 pub(super) fn report(args: &[&str]) -> String {
     let args = args.join("' '");
-    format!("\"$0\" report --state state --out out '{args}' > printed 2> said && echo exit 0 || echo exit $?")
+    format!("\"$0\" report --state state --out out '{args}' > printed 2> errors && echo exit 0 || echo exit $?")
 }

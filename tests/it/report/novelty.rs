@@ -1,23 +1,23 @@
-//! `new.csv` against a slow reference: everything a scan of a run's lines finds that no scan of earlier lines has found.
+//! `new.csv` against a slow reference: everything that a scan of a run's lines finds and no scan of earlier lines has found.
 
 use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::harness::{Out, Row, number, well};
+use super::harness::{Out, Row, number, report_ok};
 use crate::harness::{Harness, Rng, line, sized};
 
-/// The kinds that are decided by the rows of a report, in the order of the table.
+/// The kinds that are determined by the rows of a report, in the order of the table.
 pub(super) const KINDS: [&str; 4] = ["answer", "rule", "path", "client"];
 
-/// What was seen so far, slowly: every key of every kind.
+/// The reference: every key of every kind seen so far.
 #[derive(Default)]
 pub(super) struct Reference {
     seen: BTreeSet<(String, String)>,
 }
 
 impl Reference {
-    /// What is new in a report over lines that were not there before.
+    /// What is new in a report over these lines.
     pub(super) fn take(&mut self, report: &Value) -> BTreeSet<(String, String)> {
         let rows = |list: &str| report[list].as_array().unwrap().clone();
         let keys = |list: &str, key: &str| rows(list).iter().map(|row| text(row, key)).collect::<Vec<_>>();
@@ -40,10 +40,11 @@ fn text(row: &Value, key: &str) -> String {
 }
 
 /// The kinds and keys of a table, without campaigns.
-pub(super) fn told(rows: &[Row]) -> BTreeSet<(String, String)> {
-    let told: Vec<_> = rows.iter().filter(|row| row["kind"] != "campaign").map(|row| (row["kind"].clone(), row["key"].clone())).collect();
-    let set: BTreeSet<_> = told.iter().cloned().collect();
-    assert_eq!(set.len(), told.len(), "a thing is new once: {told:?}");
+pub(super) fn new_keys(rows: &[Row]) -> BTreeSet<(String, String)> {
+    let new_keys: Vec<_> =
+        rows.iter().filter(|row| row["kind"] != "campaign").map(|row| (row["kind"].clone(), row["key"].clone())).collect();
+    let set: BTreeSet<_> = new_keys.iter().cloned().collect();
+    assert_eq!(set.len(), new_keys.len(), "a thing is new once: {new_keys:?}");
     set
 }
 
@@ -74,7 +75,7 @@ fn lines(rng: &mut Rng, count: u64) -> String {
                 _ => format!("/page/{}", rng.below(100)),
             };
             let status = if rng.below(25) == 0 { 200 } else { 404 };
-            // Of unlike sizes: no two answers are one page for everything.
+            // Of different sizes: no two answers count as one soft 404.
             sized(&line(&client, &format!("GET {path} HTTP/1.1"), status), rng.size())
         })
         .collect()
@@ -89,19 +90,19 @@ fn new_lists_what_no_earlier_run_has_seen() {
         all += &more;
         harness.file("access.log", &all);
         harness.file("new.log", &more);
-        well(&harness, &["access.log"]);
+        report_ok(&harness, &["access.log"]);
         let out = Out::read(&harness);
         assert_eq!(out.folders.len(), run + 1);
         let expected = reference.take(&harness.json(["new.log"]).1);
         let rows = out.last().rows("new.csv");
-        assert_eq!(told(rows), expected, "run {run}");
-        in_order(rows);
+        assert_eq!(new_keys(rows), expected, "run {run}");
+        assert_sorted(rows);
     }
     assert!(KINDS.iter().all(|kind| reference.seen.iter().any(|(seen, _)| seen == kind)), "some kind never came");
 }
 
-/// Answers first, and in each kind the worst first.
-fn in_order(rows: &[Row]) {
+/// Answers first, and in each kind the most severe first.
+fn assert_sorted(rows: &[Row]) {
     let kinds = ["answer", "rule", "path", "client", "campaign"];
     let levels = ["critical", "high", "medium", "low", "info"];
     let at = |list: &[&str], word: &str| list.iter().position(|known| *known == word).unwrap_or_else(|| panic!("what is {word}?"));
@@ -113,7 +114,7 @@ fn in_order(rows: &[Row]) {
     }
 }
 
-/// The line that a new thing names is where it stands.
+/// New entries have the right line.
 #[test]
 fn new_rows_have_their_line() {
     let harness = Harness::new();
@@ -122,7 +123,7 @@ fn new_rows_have_their_line() {
     for end in [100, 300] {
         let lines: Vec<_> = text.lines().take(end).collect();
         harness.file("access.log", lines.join("\n") + "\n");
-        well(&harness, &["access.log"]);
+        report_ok(&harness, &["access.log"]);
         for row in Out::read(&harness).last().rows("new.csv") {
             let line = lines[number(row, "line") as usize - 1];
             assert!(line.contains(&row["sample_target"]), "{row:?}: {line}");
@@ -133,7 +134,7 @@ fn new_rows_have_their_line() {
     }
 }
 
-/// A day's folder lists everything that was first seen on that day, however many runs it took.
+/// The folder of a day lists everything that was first seen on that day, over any number of runs.
 #[test]
 fn a_day_lists_what_was_first_seen_on_it() {
     let harness = Harness::new();
@@ -147,10 +148,10 @@ fn a_day_lists_what_was_first_seen_on_it() {
             all += &more;
             harness.file("access.log", &all);
             harness.file("new.log", &more);
-            well(&harness, &["--daily", "access.log"]);
+            report_ok(&harness, &["--daily", "access.log"]);
             expected.extend(reference.take(&harness.json(["new.log"]).1));
             let out = Out::read(&harness);
-            assert_eq!(told(out.last().rows("new.csv")), expected, "day {day}, hour {hour}");
+            assert_eq!(new_keys(out.last().rows("new.csv")), expected, "day {day}, hour {hour}");
         }
     }
 }
@@ -161,7 +162,7 @@ fn new_answers_are_distinguished_by_host() {
     let at = |host: &str| format!("{host}:443 {}", line("192.0.2.1", "GET /.git/config HTTP/1.1", 200));
     let answers = |log: String| {
         harness.file("access.log", log);
-        well(&harness, &["access.log"]);
+        report_ok(&harness, &["access.log"]);
         let rows = Out::read(&harness);
         let rows = rows.last().rows("new.csv");
         rows.iter().filter(|row| row["kind"] == "answer").map(|row| row["key"].clone()).collect::<Vec<_>>()
@@ -171,7 +172,7 @@ fn new_answers_are_distinguished_by_host() {
     assert!(answers(at("one.example") + &at("two.example") + &at("two.example")).is_empty());
 }
 
-/// The same list of probes from several networks is a campaign, new once, whoever carries it on.
+/// The same list of probes from several networks is a campaign, new once, whichever clients continue it.
 #[test]
 fn a_campaign_is_new_once() {
     let harness = Harness::new();
@@ -179,7 +180,7 @@ fn a_campaign_is_new_once() {
     let from = |client: &str| list.iter().map(|path| line(client, &format!("GET {path} HTTP/1.1"), 404)).collect::<String>();
     let campaigns = |log: &str| {
         harness.file("access.log", log);
-        well(&harness, &["access.log"]);
+        report_ok(&harness, &["access.log"]);
         let out = Out::read(&harness);
         let rows = out.last().rows("new.csv").iter();
         rows.filter(|row| row["kind"] == "campaign").map(|row| row["key"].clone()).collect::<Vec<_>>()
@@ -191,18 +192,18 @@ fn a_campaign_is_new_once() {
     assert_eq!(first.len(), 1);
     log += &["4.4.4.4", "5.5.5.5", "6.6.6.6"].map(from).concat();
     assert_eq!(campaigns(&log), [""; 0], "the same list once more");
-    assert!(!Out::read(&harness).last().report["campaigns"].as_array().unwrap().is_empty(), "it is there, and not new");
+    assert!(!Out::read(&harness).last().report["campaigns"].as_array().unwrap().is_empty(), "it is in the report, but not new");
 }
 
-/// A run in which nothing is new has a table with a header and no row.
+/// A run without anything new has a table with a header and no rows.
 #[test]
 fn nothing_new_among_new_lines() {
     let harness = Harness::new();
     let text = line("192.0.2.1", "GET /.git/config HTTP/1.1", 404);
     harness.file("access.log", &text);
-    well(&harness, &["access.log"]);
+    report_ok(&harness, &["access.log"]);
     harness.file("access.log", text.repeat(2));
-    well(&harness, &["access.log"]);
+    report_ok(&harness, &["access.log"]);
     let out = Out::read(&harness);
     assert_eq!((out.folders.len(), out.last().rows("new.csv").len(), out.last().rows("pairs.csv").len()), (2, 0, 1));
 }

@@ -1,6 +1,7 @@
-//! Where reports go (group G): full disks, limits, readers that leave, closed descriptors, modes, groups and links.
+//! Where reports go (group G): full disks, limits, closed pipes, closed descriptors, modes, groups and links.
 //!
-//! An output that cannot be written is exit code 4, moves no checkpoint and leaves nothing half: the next run tells it all.
+//! An output that cannot be written results in exit code 4, moves no checkpoint and leaves nothing partial: the next run
+//! reports everything.
 
 use std::fs::{self, OpenOptions, Permissions};
 use std::io::{Read as _, Write as _, pipe};
@@ -8,13 +9,13 @@ use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
 
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 
-use super::harness::{Out, command, entries, picture, report};
+use super::harness::{Out, command, entries, report, snapshot};
 use super::interrupt::{can_trace, output, traced};
 use super::mounts::{self, mounting};
 use super::site::Site;
-use crate::harness::{Harness, Run, finish, has, skip};
+use crate::harness::{Harness, Run, finish, is_installed, skip};
 
-/// A site with a run behind it, and so many new lines that no small disk holds their report.
+/// A site with an earlier run, and so many new lines that no small disk can hold their report.
 fn full(harness: &Harness) -> Site<'_> {
     let mut site = Site::new(harness);
     site.write(3);
@@ -23,7 +24,7 @@ fn full(harness: &Harness) -> Site<'_> {
     site
 }
 
-/// G1. Reports lie on a disk that is full, and are told when there is room again.
+/// G1. The disk of the reports is full, and they are written when there is space again.
 #[test]
 fn the_disk_for_reports_is_full() {
     let harness = Harness::new();
@@ -32,7 +33,7 @@ fn the_disk_for_reports_is_full() {
     let run = mounts::report(&args);
     let script = format!(
         "mv out first; mkdir out; mount -t tmpfs -o size=64k none out; cp -a first/. out/\n\
-         cp state/report.json before; {run}; cmp state/report.json before; cat printed; ls -A out | wc -l; cat said >&2\n\
+         cp state/report.json before; {run}; cmp state/report.json before; cat printed; ls -A out | wc -l; cat errors >&2\n\
          mount -o remount,size=64m out; {run}; rm -rf first; cp -a out kept; umount out; rm -rf out; mv kept out"
     );
     let Some(run) = mounting("G1", &harness, &script) else { return };
@@ -41,10 +42,10 @@ fn the_disk_for_reports_is_full() {
     assert_eq!(run.stderr.lines().count(), 1, "{}", run.stderr);
     assert!(run.stderr.contains("out") && run.stderr.contains("no space left on device"), "{}", run.stderr);
     fs::remove_dir_all(harness.path("mounted")).unwrap();
-    site.settle("a disk that was full");
+    site.assert_complete("a disk that was full");
 }
 
-/// G5. A quota that is used up: writes of the reports, and that of the state, fail with its error.
+/// G5. An exhausted quota: writes of the reports and of the state fail with its error.
 #[test]
 fn an_exhausted_quota() {
     if !can_trace("G5") {
@@ -55,20 +56,20 @@ fn an_exhausted_quota() {
     {
         let harness = Harness::new();
         let mut site = full(&harness);
-        let before = (picture(&harness.path("out")), fs::read(harness.path("state/report.json")).unwrap());
+        let before = (snapshot(&harness.path("out")), fs::read(harness.path("state/report.json")).unwrap());
         let path = harness.path(file);
         let options = ["-P", path.to_str().unwrap(), "-e", "trace=write", "-e", "inject=write:error=EDQUOT"];
         let run = Run::of(output(&mut traced(&harness, &options, &Site::args(&["--daily"]))).output);
         assert_eq!((run.code, run.stdout.len(), run.stderr.lines().count()), (4, 0, 1), "{file}: {}", run.stderr);
         assert!(run.stderr.contains("quota exceeded; free some space or ") && run.stderr.contains(what), "{file}: {}", run.stderr);
         assert!(
-            (picture(&harness.path("out")), fs::read(harness.path("state/report.json")).unwrap()) == before,
+            (snapshot(&harness.path("out")), fs::read(harness.path("state/report.json")).unwrap()) == before,
             "{file}: something is left"
         );
         assert!(!harness.path("state/report.json.tmp").exists(), "{file}");
         site.write(1);
         site.run(&[]);
-        site.settle("a quota that was used up");
+        site.assert_complete("a quota that was used up");
     }
 }
 
@@ -80,39 +81,40 @@ fn the_disk_for_the_state_is_full() {
     let run = mounts::report(&Site::args(&[]));
     let script = format!(
         "mv state first; mkdir -m 700 state; mount -t tmpfs -o size=256k,mode=700 none state; cp -a first/. state/\n\
-         dd if=/dev/zero of=state/filler bs=4k 2> /dev/null || true; {run}; cat printed; ls -A out | wc -l; cat said >&2; rm state/filler\n\
+         dd if=/dev/zero of=state/filler bs=4k 2> /dev/null || true; {run}; cat printed; ls -A out | wc -l; cat errors >&2; rm state/filler\n\
          {run}; rm -rf first; cp -a state kept; umount state; rm -rf state; mv kept state; chmod 700 state"
     );
     let Some(run) = mounting("G3", &harness, &script) else { return };
     assert_eq!(run.text().split_whitespace().collect::<Vec<_>>(), ["exit", "4", "3", "exit", "0"], "{}", run.stderr);
     assert!(run.stderr.contains("state/report.json"), "{}", run.stderr);
-    site.settle("a disk that was full of other things");
+    site.assert_complete("a disk that was full of other things");
 }
 
-/// D12, point 5. Nothing can be written to the state or to the reports at all.
+/// D12. Neither the state nor the reports can be written.
 #[test]
 fn a_read_only_disk() {
     for what in ["state", "out"] {
         let harness = Harness::new();
         let site = full(&harness);
         let run = mounts::report(&Site::args(&[]));
-        let script =
-            format!("mount --bind {what} {what}; mount -o remount,bind,ro {what}; {run}; cat printed; cat said >&2; umount {what}; {run}");
+        let script = format!(
+            "mount --bind {what} {what}; mount -o remount,bind,ro {what}; {run}; cat printed; cat errors >&2; umount {what}; {run}"
+        );
         let Some(run) = mounting("D12", &harness, &script) else { return };
         assert_eq!(run.text(), "exit 4\nexit 0\n", "{what}: {}", run.stderr);
         assert!(run.stderr.to_lowercase().contains("read-only file system"), "{what}: {}", run.stderr);
         assert!(run.stderr.contains(what), "{what}: {}", run.stderr);
-        site.settle("a disk that was read-only");
+        site.assert_complete("a disk that was read-only");
     }
 }
 
-/// D12. The same by modes, for who is not root.
+/// D12. The same by modes, for other users than root.
 #[test]
 fn folders_without_write_permission() {
     const WHO: [&str; 4] = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"];
     let harness = Harness::new();
     let site = full(&harness);
-    if !rustix::process::geteuid().is_root() || !has("setpriv") {
+    if !rustix::process::geteuid().is_root() || !is_installed("setpriv") {
         return skip("D12, by modes", "needs root and setpriv");
     }
     let program = harness.path("probewatch");
@@ -120,19 +122,19 @@ fn folders_without_write_permission() {
     fs::set_permissions(harness.path(""), Permissions::from_mode(0o755)).unwrap();
     fs::set_permissions(harness.path("log"), Permissions::from_mode(0o755)).unwrap();
     for (state, out) in [("new/state", "out"), ("state", "new/out")] {
-        let before = picture(&harness.path("out"));
+        let before = snapshot(&harness.path("out"));
         let mut command = harness.program(WHO[0]);
         command.args(&WHO[1..]).arg(&program).args(["report", "--state", state, "--out", out]).args(Site::args(&[]));
         let run = finish(&mut command);
         assert!([2, 4].contains(&run.code), "{state} {out}: {} {}", run.code, run.stderr);
         assert_eq!((run.stdout.len(), run.stderr.lines().count()), (0, 1), "{}", run.stderr);
-        assert!(picture(&harness.path("out")) == before);
+        assert!(snapshot(&harness.path("out")) == before);
     }
     site.run(&[]);
-    site.settle("behind runs of somebody else");
+    site.assert_complete("after runs of another user");
 }
 
-/// G2. The mail cannot be written; the folders are the truth, and they are there.
+/// G2. The mail cannot be printed; the folders are complete.
 #[test]
 fn a_mail_to_a_full_device() {
     let harness = Harness::new();
@@ -140,9 +142,9 @@ fn a_mail_to_a_full_device() {
     let full = OpenOptions::new().write(true).open("/dev/full").unwrap();
     let run = finish(command(&harness, &Site::args(&[])).stdout(full));
     assert_eq!((run.code, run.stderr.lines().count()), (4, 1), "{}", run.stderr);
-    assert_eq!(site.settle("a mail that was lost").folders.len(), 2);
+    assert_eq!(site.assert_complete("a mail that was lost").folders.len(), 2);
     assert_eq!(site.run(&[]).text(), "", "the mail is sent once at most");
-    site.settle("a run with nothing new");
+    site.assert_complete("a run with nothing new");
 }
 
 /// G4.
@@ -150,22 +152,22 @@ fn a_mail_to_a_full_device() {
 fn a_limit_on_file_sizes() {
     let harness = Harness::new();
     let site = full(&harness);
-    if !has("prlimit") {
+    if !is_installed("prlimit") {
         return skip("G4", "there is no prlimit");
     }
     for limit in ["0", "1000", "20000"] {
-        let before = (picture(&harness.path("out")), fs::read(harness.path("state/report.json")).unwrap());
+        let before = (snapshot(&harness.path("out")), fs::read(harness.path("state/report.json")).unwrap());
         let limit = format!("--fsize={limit}");
         let args = [&["report", "--state", "state", "--out", "out"][..], &Site::args(&[])].concat();
         let run = finish(&mut harness.under(&["prlimit", &limit], args));
         assert_eq!((run.code, run.stdout.len()), (4, 0), "{limit}: {}", run.stderr);
-        assert!(before == (picture(&harness.path("out")), fs::read(harness.path("state/report.json")).unwrap()), "{limit}");
+        assert!(before == (snapshot(&harness.path("out")), fs::read(harness.path("state/report.json")).unwrap()), "{limit}");
     }
     site.run(&[]);
-    site.settle("a limit that was lifted");
+    site.assert_complete("a limit that was lifted");
 }
 
-/// G6. Nobody reads the mail; the folders are there.
+/// G6. The mail is not read; the folders are complete.
 #[test]
 fn standard_output_closed_before_the_mail() {
     let harness = Harness::new();
@@ -174,10 +176,10 @@ fn standard_output_closed_before_the_mail() {
     drop(reader);
     let run = finish(command(&harness, &Site::args(&[])).stdout(writer));
     assert_eq!((run.code, run.stderr.as_str()), (141, ""));
-    assert_eq!(site.settle("a mail that nobody read").folders.len(), 2);
+    assert_eq!(site.assert_complete("a mail that was not read").folders.len(), 2);
 }
 
-/// G7. What is closed is nobody's place to write to.
+/// G7. Closed descriptors are not written to.
 #[test]
 fn closed_descriptors() {
     for closed in [">&-", "2>&-", ">&- 2>&-", "<&- >&- 2>&-"] {
@@ -190,11 +192,11 @@ fn closed_descriptors() {
         assert!(fs::read(harness.path("log/access.log")).unwrap() == log, "{closed}");
         site.write(1);
         site.run(&[]);
-        site.settle(closed);
+        site.assert_complete(closed);
     }
 }
 
-/// G8. A pipe that is full and does not wait: the mail comes when there is room.
+/// G8. A full non-blocking pipe: the mail is printed when there is space.
 #[test]
 fn a_slow_reader_of_a_non_blocking_pipe() {
     let harness = Harness::new();
@@ -210,7 +212,7 @@ fn a_slow_reader_of_a_non_blocking_pipe() {
     let mut command = command(&harness, &Site::args(&[]));
     let child = command.stdout(writer).stderr(std::process::Stdio::piped()).spawn().unwrap();
     drop(command);
-    // Everything but the mail is done before anything is read.
+    // Everything but the mail is done before anything is read from the pipe.
     let start = std::time::Instant::now();
     while entries(&harness.path("out")).len() < 3 {
         assert!(start.elapsed() < crate::follow::follower::DEADLINE, "no second folder");
@@ -222,10 +224,10 @@ fn a_slow_reader_of_a_non_blocking_pipe() {
     assert_eq!(run.code, 0, "{}", run.stderr);
     let mail = String::from_utf8(got.split_off(before)).unwrap();
     assert!(mail.ends_with('\n') && mail.lines().count() > 2, "{mail}");
-    site.settle("a slow reader");
+    site.assert_complete("a slow reader");
 }
 
-/// G10. Neither a log nor the folder of one is a place for reports.
+/// G10. Neither a log nor its folder can be the folder of reports.
 #[test]
 fn no_log_is_overwritten() {
     let harness = Harness::new();
@@ -241,7 +243,7 @@ fn no_log_is_overwritten() {
     }
 }
 
-/// G10. Reports that lie where logs are looked for are not read as logs.
+/// G10. Reports in a folder of logs are not read as logs.
 #[test]
 fn reports_are_no_logs() {
     let harness = Harness::new();
@@ -261,7 +263,7 @@ fn reports_are_no_logs() {
     Out::read_as(&harness.path("log/out"), 0o600).sums().assert_same(&site.expected(), "reports beside the logs");
 }
 
-/// G12. Whatever the mask of the caller, and whatever is asked for.
+/// G12. With any umask and any mode.
 #[test]
 fn modes_of_files_and_folders() {
     for umask in ["000", "022", "077", "777"] {
@@ -277,7 +279,7 @@ fn modes_of_files_and_folders() {
             let out = Out::read_as(&harness.path("out"), mode);
             assert_eq!(out.folders.len(), 1, "{umask} {given}");
             for (name, bits) in entries(&harness.path("state")) {
-                assert_eq!(bits & 0o777, 0o600, "the state is nobody else's: {name}");
+                assert_eq!(bits & 0o777, 0o600, "the state is private: {name}");
             }
         }
     }
@@ -293,7 +295,7 @@ fn an_invalid_mode_is_refused() {
         let run = site.try_run(&[&format!("--mode={mode}")]);
         assert_eq!((run.code, run.stdout.len()), (2, 0), "{mode}: {}", run.stderr);
     }
-    // Nobody but the owner writes what the owner reads later.
+    // Only the owner can write what the owner reads later.
     assert!(entries(&harness.path("out")).is_empty());
 }
 
@@ -319,7 +321,7 @@ fn reports_belong_to_the_given_group() {
     }
 }
 
-/// F14, K2. No link that lies in the folder leads a report elsewhere.
+/// F14, K2. Links in the folder are not followed.
 #[test]
 fn links_among_the_reports() {
     let harness = Harness::new();
@@ -328,13 +330,13 @@ fn links_among_the_reports() {
     site.run(&[]);
     fs::create_dir(harness.path("precious")).unwrap();
     harness.file("precious/report.json", "precious");
-    let before = picture(&harness.path("precious"));
-    // Somebody made `latest` lead elsewhere: it is ours and is put right.
+    let before = snapshot(&harness.path("precious"));
+    // Somebody changed the target of `latest`: it is replaced.
     fs::remove_file(harness.path("out/latest")).unwrap();
     symlink(harness.path("precious"), harness.path("out/latest")).unwrap();
     site.write(5);
     site.run(&[]);
-    let out = site.settle("latest led elsewhere");
+    let out = site.assert_complete("latest led elsewhere");
     assert_eq!(out.latest.as_deref(), Some(out.last().name.as_str()));
     // And names that a run is about to use.
     for name in [".run-3.tmp", ".run-000003.tmp", ".latest.tmp"] {
@@ -347,11 +349,11 @@ fn links_among_the_reports() {
         let _ = fs::remove_file(harness.path("out").join(name));
     }
     site.run(&[]);
-    site.settle("links in the way");
-    assert!(picture(&harness.path("precious")) == before);
+    site.assert_complete("links in the way");
+    assert!(snapshot(&harness.path("precious")) == before);
 }
 
-/// F14. A link in the place of a day's folder, or of the report in it, is an error and is not followed.
+/// F14. A link with the name of a day's folder, or of its report, is an error and is not followed.
 #[test]
 fn a_link_with_the_name_of_a_period() {
     let harness = Harness::new();
@@ -361,12 +363,12 @@ fn a_link_with_the_name_of_a_period() {
     let day = harness.path("out").join(Out::read(&harness).names()[0]);
     let away = harness.path("precious");
     fs::rename(&day, &away).unwrap();
-    let before = picture(&away);
+    let before = snapshot(&away);
     symlink(&away, &day).unwrap();
     site.write(5);
     let run = site.try_run(&["--daily"]);
     assert_eq!((run.code, run.stdout.len()), (4, 0), "{}", run.stderr);
-    assert!(picture(&away) == before, "the link was followed");
+    assert!(snapshot(&away) == before, "the link was followed");
     fs::remove_file(&day).unwrap();
     fs::rename(&away, &day).unwrap();
     fs::rename(day.join("report.json"), harness.path("report.json")).unwrap();
@@ -375,10 +377,10 @@ fn a_link_with_the_name_of_a_period() {
     assert!([2, 4].contains(&run.code), "{} {}", run.code, run.stderr);
     fs::rename(harness.path("report.json"), day.join("report.json")).unwrap();
     site.run(&["--daily"]);
-    site.settle("links in the place of a day");
+    site.assert_complete("links in the place of a day");
 }
 
-/// F14. What the user keeps among the reports is left alone.
+/// F14. Other files among the reports are not touched.
 #[test]
 fn other_files_among_the_reports() {
     let harness = Harness::new();
@@ -435,7 +437,7 @@ fn a_day_that_was_deleted() {
     assert_eq!(Out::read(&harness).sums().get("hits"), 7);
 }
 
-/// A place that cannot be one is refused before anything is read.
+/// An unusable folder is refused before anything is read.
 #[test]
 fn an_out_folder_that_cannot_be_used() {
     let harness = Harness::new();
@@ -450,7 +452,7 @@ fn an_out_folder_that_cannot_be_used() {
     }
     assert_eq!(fs::read_to_string(harness.path("file")).unwrap(), "mine");
     site.run(&[]);
-    site.settle("a place at last");
+    site.assert_complete("a place at last");
 }
 
 #[test]
@@ -472,7 +474,7 @@ fn missing_arguments() {
         assert_eq!((run.code, run.stdout.len()), (2, 0), "{args:?}: {}", run.stderr);
         assert!(!run.stderr.is_empty() && entries(&harness.path("out")).is_empty(), "{args:?}");
     }
-    // And a log that is not there is an input that could not be read, as a pattern is that nothing matches: the rest goes on.
+    // And a missing log is an unreadable input, as is a glob without matches: the rest is reported.
     for gone in ["gone.log", "*.none"] {
         let run = report(&harness, &[gone, "access.log"]);
         assert!(run.code == 3 && run.stderr.contains(gone), "{gone}: {} {}", run.code, run.stderr);
@@ -480,7 +482,7 @@ fn missing_arguments() {
     assert_eq!(Out::read(&harness).sums().get("lines"), 5);
 }
 
-/// The two folders that are named may be links: where systemd gives a service a user of its own, they are.
+/// The given folders may be links, as systemd makes them with DynamicUser.
 #[test]
 fn the_given_folders_may_be_links() {
     let harness = Harness::new();
@@ -493,7 +495,7 @@ fn the_given_folders_may_be_links() {
     for _ in 0..2 {
         site.write(5);
         site.run(&[]);
-        site.settle("named by links");
+        site.assert_complete("named by links");
     }
     assert!(
         fs::symlink_metadata(harness.path("out")).unwrap().is_symlink()

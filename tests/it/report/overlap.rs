@@ -1,6 +1,6 @@
-//! Two runs at a time, and what happens to a run while it runs (F3, F9, F10, G9).
+//! Two runs at a time, and changes during a run (F3, F9, F10, G9).
 //!
-//! A run that stands still at a chosen call (`interrupt`) holds the lock as long as the test wants.
+//! A run that is stopped at a chosen call (`interrupt`) holds the lock as long as the test needs.
 
 use std::fs::{self, File};
 use std::time::{Duration, Instant};
@@ -8,13 +8,13 @@ use std::time::{Duration, Instant};
 use rustix::fs::{FlockOperation, flock};
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::harness::{Out, QUICK, command, picture};
+use super::harness::{Out, QUICK, command, snapshot};
 use super::interrupt::{Interrupt, can_trace};
 use super::site::{LOG, Site};
 use crate::follow::follower::DEADLINE;
 use crate::harness::{Harness, finish, spawn, wait};
 
-/// A site with a run behind it and new lines.
+/// A site with an earlier run and new lines.
 fn site(harness: &Harness) -> Site<'_> {
     let mut site = Site::new(harness);
     site.write(10);
@@ -32,20 +32,20 @@ fn the_second_run_ends_at_once() {
     let harness = Harness::new();
     let site = site(&harness);
     let first = Interrupt::at(&harness, "fsync", 1, &Site::args(&[]));
-    let before = picture(&harness.path("state"));
+    let before = snapshot(&harness.path("state"));
     for args in [&[][..], &["--always"], &["--reset"]] {
         let second = site.try_run(args);
         assert_eq!((second.code, second.stdout.len()), (5, 0), "{args:?}: {}", second.stderr);
         assert!(second.stderr.contains("state/report.lock: held by another run"), "{}", second.stderr);
         assert!(second.stderr.contains("--wait"), "{}", second.stderr);
     }
-    assert!(picture(&harness.path("state")) == before);
-    // What only looks needs no lock.
+    assert!(snapshot(&harness.path("state")) == before);
+    // Status and dry run need no lock.
     for look in ["--status", "--dry-run"] {
         assert_eq!(site.try_run(&[look]).code, 0, "{look}");
     }
-    assert_eq!(first.go_on().code, 0);
-    site.settle("behind a second run that was refused");
+    assert_eq!(first.resume().code, 0);
+    site.assert_complete("after a second run that was refused");
 }
 
 /// F9.
@@ -56,7 +56,7 @@ fn the_second_run_waits_with_wait() {
     let lock = File::open(harness.path("state/report.lock")).unwrap();
     flock(&lock, FlockOperation::LockExclusive).unwrap();
     let mut second = spawn(&mut command(&harness, &Site::args(&["--wait"])));
-    // It has looked at the lock by then, and a run that does not wait has ended.
+    // It has tried the lock by then, and a run that does not wait has ended.
     let start = Instant::now();
     while start.elapsed() < Duration::from_millis(400) {
         assert!(second.try_wait().unwrap().is_none(), "it does not wait");
@@ -66,7 +66,7 @@ fn the_second_run_waits_with_wait() {
     drop(lock);
     let second = wait(second);
     assert_eq!(second.code, 0, "{}", second.stderr);
-    assert_eq!(site.settle("a run that waited").folders.len(), 2);
+    assert_eq!(site.assert_complete("a run that waited").folders.len(), 2);
 }
 
 /// F9.
@@ -77,9 +77,10 @@ fn a_waiting_run_can_be_stopped() {
         let site = site(&harness);
         let lock = File::open(harness.path("state/report.lock")).unwrap();
         flock(&lock, FlockOperation::LockExclusive).unwrap();
-        let before = picture(&harness.path("out"));
+        let before = snapshot(&harness.path("out"));
         let mut second = spawn(&mut command(&harness, &Site::args(&["--wait"])));
-        // Again and again: the first may come before anyone listens, and that ends it too, but not in order.
+        // Repeated, because the first signal may come before the handler is installed, and then it ends the process
+        // immediately.
         let start = Instant::now();
         std::thread::sleep(Duration::from_millis(300));
         while second.try_wait().unwrap().is_none() {
@@ -88,10 +89,10 @@ fn a_waiting_run_can_be_stopped() {
             std::thread::sleep(Duration::from_millis(50));
         }
         assert_eq!(wait(second).code, code);
-        assert!(picture(&harness.path("out")) == before);
+        assert!(snapshot(&harness.path("out")) == before);
         drop(lock);
         site.run(&[]);
-        site.settle("behind a run that was told not to wait any more");
+        site.assert_complete("after a waiting run that was stopped");
     }
 }
 
@@ -107,7 +108,7 @@ fn many_runs_at_once() {
         for (n, code) in codes.iter().enumerate() {
             assert!(*code == 0 || *code == 5 && n % 2 == 0, "round {round}: {codes:?}");
         }
-        site.settle("many runs at once");
+        site.assert_complete("many runs at once");
     }
 }
 
@@ -123,10 +124,10 @@ fn the_lock_ends_with_its_process() {
     first.kill();
     site.write(5);
     site.run(&[]);
-    site.settle("behind a run that was killed");
+    site.assert_complete("after a run that was killed");
 }
 
-/// F3. Told to end before the commit: nothing is committed, nothing is said, nothing is left.
+/// F3. Stopped before the commit: nothing is committed, printed or left.
 #[test]
 fn a_signal_before_the_commit() {
     if !can_trace("F3") {
@@ -135,18 +136,18 @@ fn a_signal_before_the_commit() {
     for (signal, code) in [(Signal::TERM, 143), (Signal::INT, 130)] {
         let harness = Harness::new();
         let site = site(&harness);
-        let before = (picture(&harness.path("out")), fs::read(harness.path("state/report.json")).unwrap());
+        let before = (snapshot(&harness.path("out")), fs::read(harness.path("state/report.json")).unwrap());
         let interrupt = Interrupt::at(&harness, "flock", 1, &Site::args(&[]));
         interrupt.signal(signal);
-        let run = interrupt.go_on();
+        let run = interrupt.resume();
         assert_eq!((run.code, run.stdout.len()), (code, 0), "{}", run.stderr);
-        assert!(before == (picture(&harness.path("out")), fs::read(harness.path("state/report.json")).unwrap()));
+        assert!(before == (snapshot(&harness.path("out")), fs::read(harness.path("state/report.json")).unwrap()));
         site.run(&[]);
-        site.settle("behind a signal");
+        site.assert_complete("after a signal");
     }
 }
 
-/// F3. Whenever the signal comes, the run is done whole or not at all.
+/// F3. At any time of the signal, the run is done completely or not at all.
 #[test]
 fn a_signal_during_the_commit() {
     if !can_trace("F3, within the commit") {
@@ -157,16 +158,16 @@ fn a_signal_during_the_commit() {
         let site = site(&harness);
         let interrupt = Interrupt::at(&harness, "fsync", when, &Site::args(&[]));
         interrupt.signal(Signal::TERM);
-        let run = interrupt.go_on();
+        let run = interrupt.resume();
         assert!([0, 143].contains(&run.code), "{when}: {} {}", run.code, run.stderr);
         let folders = Out::read(&harness).folders.len();
         assert_eq!(folders, if run.code == 0 { 2 } else { 1 }, "{when}: exit {} and {folders} folders", run.code);
         site.run(&[]);
-        site.settle("behind a signal within the commit");
+        site.assert_complete("after a signal during the commit");
     }
 }
 
-/// F3. Standing in a log that it cannot stop reading, it ends with the second signal at the latest.
+/// F3. Blocked in reading a log, it ends with the second signal at the latest.
 #[test]
 fn a_signal_at_any_moment() {
     for round in 0..20 {
@@ -179,7 +180,7 @@ fn a_signal_at_any_moment() {
         let output = child.wait_with_output().unwrap();
         assert!(output.status.code().is_none_or(|code| [0, 143].contains(&code)), "{round}: {:?}", output.status);
         site.run(&[]);
-        site.settle("behind a signal at any moment");
+        site.assert_complete("after a signal at any time");
     }
 }
 
@@ -196,18 +197,18 @@ fn the_folder_is_removed_during_the_run() {
         let interrupt = Interrupt::at(&harness, "fsync", when, &Site::args(&[]));
         fs::rename(harness.path("out"), harness.path("away")).unwrap();
         fs::remove_dir_all(harness.path("away")).unwrap();
-        let run = interrupt.go_on();
+        let run = interrupt.resume();
         assert_eq!((run.code, run.stdout.len()), (4, 0), "{when}: {}", run.stderr);
         assert!(run.stderr.contains("out"), "{}", run.stderr);
         assert_eq!(run.stderr.lines().count(), 1, "{}", run.stderr);
         site.write(3);
         site.run(&[]);
         let second = Out::read(&harness).sums();
-        assert_eq!(first.get("hits") + second.get("hits"), site.lines(), "{when}: the lines of the failed run are told by the next");
+        assert_eq!(first.get("hits") + second.get("hits"), site.lines(), "{when}: the lines of the failed run are reported by the next");
     }
 }
 
-/// The log is rotated, packed and cut between its reading and the commit.
+/// The log is rotated, compressed and truncated between its reading and the commit.
 #[test]
 fn a_rotation_during_a_run() {
     if !can_trace("a rotation within a run") {
@@ -229,9 +230,9 @@ fn a_rotation_during_a_run() {
             site.pack(1);
         }
         site.write(4);
-        assert_eq!(interrupt.go_on().code, 0, "{how}");
+        assert_eq!(interrupt.resume().code, 0, "{how}");
         site.run(&[]);
-        site.settle(how);
+        site.assert_complete(how);
     }
 }
 
@@ -245,7 +246,7 @@ fn two_states_cannot_share_an_out() {
         let args = ["report", "--state", state, "--out", "out", "--from-start", "--daily"];
         finish(&mut harness.command(args.iter().chain(&QUICK).chain(more).chain(&[LOG])))
     };
-    let before = (picture(&harness.path("out")), picture(&harness.path("state")));
+    let before = (snapshot(&harness.path("out")), snapshot(&harness.path("state")));
     for more in [&[][..], &["--always"], &["--reset"], &["--wait"]] {
         let run = other("other", more);
         assert_eq!((run.code, run.stdout.len()), (2, 0), "{more:?}: {}", run.stderr);
@@ -257,7 +258,7 @@ fn two_states_cannot_share_an_out() {
         assert!(run.stderr.contains("give every --state an --out of its own"), "{}", run.stderr);
         assert!(!harness.path("other/report.json").exists(), "it counts nothing as reported");
     }
-    assert!((picture(&harness.path("out")), picture(&harness.path("state"))) == before);
+    assert!((snapshot(&harness.path("out")), snapshot(&harness.path("state"))) == before);
     // The same state by another name.
     std::os::unix::fs::symlink("state", harness.path("link")).unwrap();
     site.write(5);

@@ -1,11 +1,11 @@
-//! `--daily` and `--hourly`: a folder a period of the log's own time, and late lines where they belong.
+//! `--daily` and `--hourly`: a folder for each period of the log's time, and late lines in the right folder.
 
 use std::collections::BTreeMap;
 use std::fs;
 
 use serde_json::Value;
 
-use super::harness::{Out, QUICK, Sums, picture, report, well};
+use super::harness::{Out, QUICK, Sums, report, report_ok, snapshot};
 use crate::harness::{Harness, finish, line};
 
 /// A probe at this time, `02/Nov/2026:08:01:00 +0000`.
@@ -13,7 +13,7 @@ fn at(number: u64, time: &str) -> String {
     line("192.0.2.7", &format!("GET /{number:07}/.git/config HTTP/1.1"), 404).replace("02/Nov/2026:08:01:00 +0000", time)
 }
 
-/// Lines as a server adds them, and the period that each belongs to.
+/// Lines as a server adds them, with the period that each belongs to.
 struct Log<'a> {
     harness: &'a Harness,
     text: String,
@@ -33,10 +33,10 @@ impl<'a> Log<'a> {
         self.text.push_str(&line);
     }
 
-    /// Runs over what there is, and holds every folder to the lines that belong there.
+    /// Runs on these lines, and checks that every folder has the lines of its period.
     fn run(&self, args: &[&str]) -> Out {
         self.harness.file("access.log", &self.text);
-        well(self.harness, &[&QUICK, args, &["access.log"]].concat());
+        report_ok(self.harness, &[&QUICK, args, &["access.log"]].concat());
         let out = Out::read(self.harness);
         assert_eq!(out.names(), self.periods.keys().map(String::as_str).collect::<Vec<_>>());
         for folder in &out.folders {
@@ -63,7 +63,7 @@ fn one_folder_per_day() {
     }
     let out = log.run(&["--daily"]);
     assert_eq!(out.latest.as_deref(), Some("2026-11-02"));
-    // More of a day that is there, and a new one.
+    // More lines of an existing day, and a new one.
     log.add("02/Nov/2026:20:01:00 +0000", "2026-11-02");
     log.add("03/Nov/2026:00:00:01 +0000", "2026-11-03");
     let out = log.run(&["--daily"]);
@@ -84,7 +84,7 @@ fn one_folder_per_hour() {
     log.run(&["--hourly"]);
 }
 
-/// Late lines go to the day they belong to, whose folder is replaced whole and says so.
+/// Late lines go to their day, whose folder is replaced and has a note about it.
 #[test]
 fn late_lines_go_to_their_day() {
     let harness = Harness::new();
@@ -96,13 +96,13 @@ fn late_lines_go_to_their_day() {
     log.add("01/Nov/2026:23:00:00 +0000", "2026-11-01");
     log.add("01/Nov/2026:23:00:00 +0000", "2026-11-01");
     log.add("04/Nov/2026:08:00:00 +0000", "2026-11-04");
-    let untouched = picture(&harness.path("out/2026-11-02"));
+    let untouched = snapshot(&harness.path("out/2026-11-02"));
     let out = log.run(&["--daily"]);
     assert!(out.folders[0].summary.contains("late"), "{}", out.folders[0].summary);
     assert!(!before.folders[0].summary.contains("late"), "{}", before.folders[0].summary);
     assert!(!out.folders[3].summary.contains("late"), "{}", out.folders[3].summary);
-    assert!(picture(&harness.path("out/2026-11-02")) == untouched, "a day without new lines is left alone");
-    // Late lines alone are something new.
+    assert!(snapshot(&harness.path("out/2026-11-02")) == untouched, "a day without new lines is left alone");
+    // Late lines alone are new.
     log.add("02/Nov/2026:23:00:00 +0000", "2026-11-02");
     let out = log.run(&["--daily"]);
     assert_eq!(out.latest.as_deref(), Some("2026-11-04"), "the newest day, whatever was written last");
@@ -115,10 +115,10 @@ fn a_run_with_nothing_new() {
     let mut log = Log::new(&harness);
     log.add("02/Nov/2026:08:01:00 +0000", "2026-11-02");
     log.run(&["--daily"]);
-    let before = picture(&harness.path("out"));
+    let before = snapshot(&harness.path("out"));
     let run = report(&harness, &[&QUICK[..], &["--daily", "access.log"]].concat());
     assert_eq!((run.code, run.text().as_str(), run.stderr.as_str()), (0, "", ""));
-    assert!(picture(&harness.path("out")) == before);
+    assert!(snapshot(&harness.path("out")) == before);
 }
 
 #[test]
@@ -146,7 +146,7 @@ fn periods_in_a_given_time_zone() {
     log.run(&["--daily", "--timezone", "Europe/Berlin"]);
 }
 
-/// The hour that comes twice in autumn is one folder; the one that spring leaves out is none.
+/// The hour that occurs twice in autumn has one folder; the one that is skipped in spring has none.
 #[test]
 fn hours_repeated_or_skipped_by_daylight_saving() {
     let harness = Harness::new();
@@ -163,7 +163,7 @@ fn hours_repeated_or_skipped_by_daylight_saving() {
     log.run(&["--hourly", "--timezone", "Europe/Berlin"]);
 }
 
-/// Hours that begin at the half hour of the log's own clock, over runs, and with late lines.
+/// Hours in an offset with half an hour, over several runs, and with late lines.
 #[test]
 fn late_lines_with_another_offset() {
     let harness = Harness::new();
@@ -176,25 +176,25 @@ fn late_lines_with_another_offset() {
     log.add("01/Nov/2026:17:30:00 +0000", "2026-11-01T23");
     log.add("01/Nov/2026:18:30:00 +0000", "2026-11-02T00");
     log.run(&args);
-    // The same hour by three clocks, and it is reported on already.
+    // The same hour in three offsets, and already reported.
     log.add("01/Nov/2026:23:29:59 +0530", "2026-11-01T23");
     log.add("01/Nov/2026:12:45:00 -0500", "2026-11-01T23");
     log.add("01/Nov/2026:18:29:59 +0000", "2026-11-01T23");
-    let untouched = picture(&harness.path("out/2026-11-01T22"));
+    let untouched = snapshot(&harness.path("out/2026-11-01T22"));
     let out = log.run(&args);
     assert!(out.folders[1].summary.contains("3 lines of it came late"), "{}", out.folders[1].summary);
-    assert!(picture(&harness.path("out/2026-11-01T22")) == untouched);
+    assert!(snapshot(&harness.path("out/2026-11-01T22")) == untouched);
     assert_eq!(out.latest.as_deref(), Some("2026-11-02T00"));
-    // Without a zone each line goes by its own clock: into other folders, and no line is told twice.
+    // Without a time zone each line counts in its own offset: in other folders, and no line is reported twice.
     let text = log.text.clone() + &at(99, "01/Nov/2026:18:45:00 +0000");
     harness.file("access.log", &text);
-    well(&harness, &[&QUICK[..], &["--hourly", "access.log"]].concat());
+    report_ok(&harness, &[&QUICK[..], &["--hourly", "access.log"]].concat());
     let out = Out::read(&harness);
     assert_eq!(out.names(), ["2026-11-01T18", "2026-11-01T22", "2026-11-01T23", "2026-11-02T00"]);
     out.sums().assert_same(&Sums::scanned(&harness, &[&["access.log"][..], &QUICK].concat()), "two clocks");
 }
 
-/// A day of a place far away holds the lines of two days of the log.
+/// A day of a distant time zone contains lines of two days of the log.
 #[test]
 fn days_in_a_distant_time_zone() {
     let harness = Harness::new();
@@ -222,24 +222,24 @@ fn an_invalid_time_zone_is_refused() {
     }
 }
 
-/// A line without a time is of the period of the line before it, also across runs and where there is none yet.
+/// A line without a time belongs to the period of the line before it, also across runs and if there is none yet.
 #[test]
 fn lines_without_a_time() {
     let harness = Harness::new();
     let odd = "GET /odd/.git/config is no line of any log\n";
     harness.file("access.log", odd.to_owned() + &at(1, "01/Nov/2026:08:00:00 +0000") + odd + &at(2, "02/Nov/2026:08:00:00 +0000") + odd);
     let args = [&QUICK[..], &["--daily", "access.log"]].concat();
-    well(&harness, &args);
+    report_ok(&harness, &args);
     let lines = |out: &Out| out.folders.iter().map(|folder| (folder.name.clone(), folder.sums().get("lines"))).collect::<Vec<_>>();
     assert_eq!(lines(&Out::read(&harness)), [("2026-11-01".to_owned(), 3), ("2026-11-02".to_owned(), 2)]);
     let text = fs::read_to_string(harness.path("access.log")).unwrap();
     harness.file("access.log", text + odd);
-    well(&harness, &args);
+    report_ok(&harness, &args);
     let out = Out::read(&harness);
     out.sums().assert_same(&Sums::scanned(&harness, &[&["access.log"][..], &QUICK].concat()), "odd lines");
 }
 
-/// Runs with and without periods take turns over one state.
+/// Runs with and without periods alternate with one state.
 #[test]
 fn lines_at_the_borders_of_periods() {
     let harness = Harness::new();
@@ -247,14 +247,14 @@ fn lines_at_the_borders_of_periods() {
     for (n, args) in [&["--daily"][..], &[], &["--hourly"], &["--daily"], &[]].into_iter().enumerate() {
         text += &at(n as u64, "02/Nov/2026:08:01:00 +0000");
         harness.file("access.log", &text);
-        well(&harness, &[&QUICK, args, &["access.log"]].concat());
+        report_ok(&harness, &[&QUICK, args, &["access.log"]].concat());
         runs.push(Out::read(&harness).folders.len());
     }
     assert_eq!(runs, [1, 2, 3, 3, 4]);
     Out::read(&harness).sums().assert_same(&Sums::scanned(&harness, &[&["access.log"][..], &QUICK].concat()), "periods and none");
 }
 
-/// The reports of the days are one report again, and a report is as itself.
+/// The merged reports of the days equal the report of all lines, and merging a report with itself changes nothing.
 #[test]
 fn days_can_be_merged() {
     let harness = Harness::new();

@@ -1,15 +1,15 @@
-//! `--keep` and `--keep-runs`: old folders of ours go, and nothing else does.
+//! `--keep` and `--keep-runs` remove old report folders, and nothing else.
 
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::Command;
 
-use super::harness::{Out, entries, picture};
+use super::harness::{Out, entries, snapshot};
 use super::site::Site;
 use crate::harness::Harness;
 
-/// Makes a folder as old as a run of 2020 would have left it: by its name, and by the times of its files.
+/// Creates a folder with the name and file times of a run of 2020.
 fn aged(out: &Path, name: &str) -> String {
     let old = format!("{}-20200102T030405Z", name.split('-').next().unwrap());
     fs::rename(out.join(name), out.join(&old)).unwrap();
@@ -53,7 +53,7 @@ fn old_runs_are_removed_by_age() {
     assert_eq!((left.folders.len(), left.names().iter().any(|name| old.iter().any(|old| old == name))), (3, false), "{:?}", left.names());
 }
 
-/// A run that tells nothing tidies up too, and says nothing of it.
+/// A run without news removes old folders too, silently.
 #[test]
 fn a_run_with_nothing_new_removes_old_folders() {
     let harness = Harness::new();
@@ -76,22 +76,22 @@ fn other_entries_are_not_removed() {
     harness.file("precious/report.json", "{}");
     let out = harness.path("out");
     fs::create_dir(&out).unwrap();
-    // A name like one of ours with nothing of ours in it, a name of none, and a link.
+    // A report folder's name without a report, another name, and a link.
     for name in ["000001-20200101T000000Z", "2020-01-01", "notes"] {
         fs::create_dir(out.join(name)).unwrap();
         fs::write(out.join(name).join("mine.txt"), "mine").unwrap();
     }
     symlink(harness.path("precious"), out.join("000002-20200101T000000Z")).unwrap();
-    let before = picture(&harness.path("precious"));
+    let before = snapshot(&harness.path("precious"));
     for _ in 0..3 {
         site.write(5);
         site.run(&["--keep-runs", "1", "--keep", "1d"]);
     }
-    assert!(picture(&harness.path("precious")) == before);
+    assert!(snapshot(&harness.path("precious")) == before);
     let names: Vec<_> = entries(&out).into_iter().map(|(name, _)| name).collect();
     for name in ["000001-20200101T000000Z", "2020-01-01", "notes", "000002-20200101T000000Z"] {
         assert!(names.iter().any(|there| there == name), "{name} is gone: {names:?}");
     }
-    // Theirs, one folder of ours, `latest` and `.state`.
+    // Those entries, one report folder, `latest` and `.state`.
     assert_eq!(names.len(), 7, "{names:?}");
 }

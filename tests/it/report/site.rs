@@ -1,6 +1,6 @@
-//! A server that writes numbered lines into a log, and a copy of everything it ever wrote.
+//! A server that writes numbered lines to a log, and a copy of everything it wrote.
 //!
-//! Each line is a probe of a path of its own, so that a line that is lost is told from one that is counted twice.
+//! Each line is a probe for its own path, so that lost lines can be distinguished from repeated ones.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::Write as _;
@@ -12,18 +12,18 @@ use flate2::write::GzEncoder;
 use super::harness::{self, Out, QUICK, Sums};
 use crate::harness::{Harness, Run, finish, line};
 
-/// The log, below the folder of the rig.
+/// The log, below the folder of the harness.
 pub(super) const LOG: &str = "log/access.log";
 
 /// The server.
 pub(super) struct Site<'a> {
     pub(super) harness: &'a Harness,
-    /// As the server holds it open.
+    /// The server's open file.
     log: File,
-    /// Every line, whole and in order.
+    /// Every complete line, in order.
     all: File,
     next: u64,
-    /// What is missing of the line that was begun.
+    /// The rest of a line that was started.
     rest: Option<(String, usize)>,
 }
 
@@ -34,13 +34,13 @@ pub(super) fn numbered(number: u64) -> String {
 }
 
 impl<'a> Site<'a> {
-    /// With an empty log in a folder of its own.
+    /// With an empty log in its own folder.
     pub(super) fn new(harness: &'a Harness) -> Self {
         fs::create_dir_all(harness.path("log")).unwrap();
         Self { harness, log: append(&harness.path(LOG)), all: append(&harness.path("all.log")), next: 0, rest: None }
     }
 
-    /// Writes so many lines.
+    /// Writes this many lines.
     pub(super) fn write(&mut self, lines: u64) {
         for _ in 0..lines {
             let line = numbered(self.next);
@@ -49,7 +49,7 @@ impl<'a> Site<'a> {
         }
     }
 
-    /// Writes any whole lines.
+    /// Writes any complete lines.
     pub(super) fn put(&mut self, text: &str) {
         self.finish_line();
         self.log.write_all(text.as_bytes()).unwrap();
@@ -65,7 +65,7 @@ impl<'a> Site<'a> {
         self.rest = Some((line, bytes));
     }
 
-    /// Writes what is missing of a line that was begun.
+    /// Writes the rest of a line that was started.
     pub(super) fn finish_line(&mut self) {
         if let Some((line, bytes)) = self.rest.take() {
             self.log.write_all(&line.as_bytes()[bytes..]).unwrap();
@@ -73,29 +73,29 @@ impl<'a> Site<'a> {
         }
     }
 
-    /// Forgets a line that was begun: a crash of the server, say.
+    /// Drops a line that was started, as in a crash of the server.
     pub(super) fn drop_line(&mut self) {
         self.rest = None;
     }
 
-    /// Lines so far.
+    /// Number of lines so far.
     pub(super) fn lines(&self) -> u64 {
         self.next
     }
 
-    /// As a server does when it is told that its log was moved.
+    /// As a server does after its log was moved.
     pub(super) fn reopen(&mut self) {
         self.log = append(&self.harness.path(LOG));
     }
 
-    /// Moves the log and all old ones on by one number, as logrotate does; the server keeps what it has open.
+    /// Moves the log and all old ones by one number, as logrotate does; the server keeps its open file.
     pub(super) fn rotate(&self) {
-        let old = |number: u32, packed: &str| self.harness.path(format!("{LOG}.{number}{packed}"));
+        let old = |number: u32, compressed: &str| self.harness.path(format!("{LOG}.{number}{compressed}"));
         let last = (1..10_000).find(|&n| !old(n, "").exists() && !old(n, ".gz").exists()).unwrap();
         for number in (1..last).rev() {
-            for packed in ["", ".gz"] {
-                if old(number, packed).exists() {
-                    fs::rename(old(number, packed), old(number + 1, packed)).unwrap();
+            for compressed in ["", ".gz"] {
+                if old(number, compressed).exists() {
+                    fs::rename(old(number, compressed), old(number + 1, compressed)).unwrap();
                 }
             }
         }
@@ -103,13 +103,13 @@ impl<'a> Site<'a> {
         append(&self.harness.path(LOG));
     }
 
-    /// Packs the old log with this number, as gzip does: the packed one is there before the plain one goes.
+    /// Compresses the old log with this number, as gzip does: the compressed one exists before the plain one is removed.
     pub(super) fn pack(&self, number: u32) {
         let plain = self.harness.path(format!("{LOG}.{number}"));
         let Ok(text) = fs::read(&plain) else { return };
-        let mut packed = GzEncoder::new(File::create_new(with_gz(&plain)).unwrap(), Compression::fast());
-        packed.write_all(&text).unwrap();
-        packed.finish().unwrap();
+        let mut compressed = GzEncoder::new(File::create_new(with_gz(&plain)).unwrap(), Compression::fast());
+        compressed.write_all(&text).unwrap();
+        compressed.finish().unwrap();
         fs::remove_file(plain).unwrap();
     }
 
@@ -118,12 +118,12 @@ impl<'a> Site<'a> {
         [&QUICK, args, &[LOG]].concat()
     }
 
-    /// Runs it over the log, and gives how it went.
+    /// Runs it on the log.
     pub(super) fn try_run(&self, args: &[&str]) -> Run {
         finish(&mut harness::command(self.harness, &Self::args(args)))
     }
 
-    /// Runs it over the log, which has to go well.
+    /// Runs it on the log, which must succeed.
     pub(super) fn run(&self, args: &[&str]) -> Run {
         let run = self.try_run(args);
         assert_eq!(run.code, 0, "{args:?}: {}", run.stderr);
@@ -135,8 +135,8 @@ impl<'a> Site<'a> {
         Sums::scanned(self.harness, &[&["all.log"][..], &QUICK].concat())
     }
 
-    /// The reports of all runs add up to all lines, and nothing is left beside them.
-    pub(super) fn settle(&self, when: &str) -> Out {
+    /// The reports of all runs add up to all lines, and nothing else is left.
+    pub(super) fn assert_complete(&self, when: &str) -> Out {
         let out = Out::read(self.harness);
         out.sums().assert_same(&self.expected(), when);
         out

@@ -1,17 +1,17 @@
-//! What a run knows of its sites from runs before: a page that answers everything, which no run alone could tell.
+//! What a run knows about sites from earlier runs: a soft 404 that no single run could recognise.
 //!
-//! The logs name no virtual host: a site is a log with its rotated siblings.
+//! The logs have no virtual hosts: a site is a log with its rotated siblings.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write as _;
 
-use super::harness::{Folder, Out, well};
+use super::harness::{Folder, Out, report_ok};
 use crate::harness::{Harness, line, sized};
 
-/// Five unlike paths of more than three classes, of which neither half shows anything.
+/// Five different paths of more than three classes; neither half of them shows a soft 404.
 const HALVES: [&[&str]; 2] = [&["/.git/config", "/.env"], &["/phpinfo.php", "/id_rsa", "/actuator/env"]];
 
-/// Adds to a log that these paths were answered, each by so many bytes. Each log has a client of its own.
+/// Adds lines to a log in which these paths were answered with this many bytes each. Each log has its own client.
 fn answered(harness: &Harness, log: &str, paths: &[&str], bytes: impl Fn(usize) -> u64) {
     let client = format!("198.51.100.{}", log.len());
     let mut file = OpenOptions::new().append(true).create(true).open(harness.path(log)).unwrap();
@@ -21,9 +21,9 @@ fn answered(harness: &Harness, log: &str, paths: &[&str], bytes: impl Fn(usize) 
     }
 }
 
-/// Runs over the folder of logs; gives the mail and the folder of the run.
+/// Runs on the folder of logs. Returns the mail and the folder of the run.
 fn run(harness: &Harness) -> (String, Folder) {
-    let mail = well(harness, &["logs"]).text();
+    let mail = report_ok(harness, &["logs"]).text();
     (mail, Out::read(harness).folders.pop().unwrap())
 }
 
@@ -62,23 +62,23 @@ fn a_soft_404_is_recognised_over_two_runs() {
     let rows = second.rows("answered.csv");
     assert_eq!(counted(&second), sorted(one));
     assert!(rows.iter().all(|row| row["source"] == "logs/two.log"), "{rows:?}");
-    // They are reported all the same, as what they are.
+    // They are reported with their grade.
     assert_eq!((&second.report["totals"]["answered"], &second.report["totals"]["soft_404"]), (&1.into(), &3.into()));
 
-    // From now on it is known: a known probe that gets this answer makes no mail, after a rotation too.
+    // From now on it is known: a known probe with this answer causes no mail, also after a rotation.
     fs::rename(harness.path("logs/first.log"), harness.path("logs/first.log.1")).unwrap();
     answered(&harness, "logs/first.log", &others[..1], |_| 512);
     let (mail, third) = run(&harness);
     assert_eq!((counted(&third).len(), mail.as_str()), (0, ""), "{}", third.summary);
     assert_eq!(third.report["totals"]["hits"], 1);
-    // And an answer of quite another size on the same site counts.
+    // And an answer of a very different size on the same site counts.
     answered(&harness, "logs/first.log", &["/.git/config"], |_| 9_001);
     let (mail, fourth) = run(&harness);
     assert_eq!(counted(&fourth), ["/.git/config"]);
     assert_ne!(mail, "");
 }
 
-/// The same lines with a size each are answers of their own in both runs.
+/// The same lines with different sizes are distinct answers in both runs.
 #[test]
 fn distinct_answers_count_in_both_runs() {
     let harness = harness();
@@ -90,7 +90,7 @@ fn distinct_answers_count_in_both_runs() {
     }
 }
 
-/// What was seen of a site is forgotten with the state.
+/// The history of a site is discarded with the state.
 #[test]
 fn a_reset_discards_the_history_of_sites() {
     let harness = harness();
@@ -98,6 +98,6 @@ fn a_reset_discards_the_history_of_sites() {
     run(&harness);
     fs::remove_file(harness.path("logs/first.log")).unwrap();
     answered(&harness, "logs/first.log", &HALVES[0][..1], |_| 512);
-    well(&harness, &["--reset", "logs"]);
+    report_ok(&harness, &["--reset", "logs"]);
     assert_eq!(counted(Out::read(&harness).last()), sorted(&HALVES[0][..1]));
 }

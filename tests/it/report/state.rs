@@ -1,5 +1,5 @@
-//! The state of `report` (F5, F6, F8, F11-F13, F15, F16, F18-F20): damaged, foreign, in others' reach, moved, old; and what is asked
-//! of it by `--status`, `--dry-run`, `--reset` and `--from-start`.
+//! The state of `report` (F5, F6, F8, F11-F13, F15, F16, F18-F20): damaged, foreign, writable by others, moved, old; and
+//! `--status`, `--dry-run`, `--reset` and `--from-start`.
 
 use std::fs::{self, File};
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
@@ -9,14 +9,14 @@ use std::time::{Duration, Instant, SystemTime};
 use serde_json::Value;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-use super::harness::{Out, QUICK, Sums, entries, picture, report, well};
+use super::harness::{Out, QUICK, Sums, entries, report, report_ok, snapshot};
 use super::mounts::{self, mounting};
 use super::site::{LOG, Site, numbered};
-use crate::harness::{Harness, Run, has, line};
+use crate::harness::{Harness, Run, is_installed, line};
 
 const STATE: &str = "state/report.json";
 
-/// A site with a run behind it, and five new lines.
+/// A site with an earlier run, and five new lines.
 fn site(harness: &Harness) -> Site<'_> {
     let mut site = Site::new(harness);
     site.write(10);
@@ -25,16 +25,16 @@ fn site(harness: &Harness) -> Site<'_> {
     site
 }
 
-/// Runs, which must be refused before anything is read or written.
+/// Runs, which must fail before anything is read or written.
 fn refused(site: &Site<'_>, args: &[&str], what: &str) -> Run {
-    let before = picture(&site.harness.path("out"));
+    let before = snapshot(&site.harness.path("out"));
     let run = site.try_run(args);
     assert_eq!((run.code, run.stdout.len()), (2, 0), "{what}: {}", run.stderr);
-    assert!(picture(&site.harness.path("out")) == before, "{what}");
+    assert!(snapshot(&site.harness.path("out")) == before, "{what}");
     run
 }
 
-/// What can be wrong with a state, and how to do it.
+/// What can be wrong with a state, and how to cause it.
 type Damage = (&'static str, fn(Vec<u8>) -> Vec<u8>);
 
 const DAMAGES: [Damage; 6] = [
@@ -50,7 +50,7 @@ const DAMAGES: [Damage; 6] = [
     ("zeros", |bytes| vec![0; bytes.len()]),
 ];
 
-/// F5. Neither from the start, which would double, nor from the end, which would lose.
+/// F5. Starts neither at the start, which would repeat hits, nor at the end, which would lose some.
 #[test]
 fn a_damaged_state_is_refused() {
     for (what, damage) in DAMAGES {
@@ -66,16 +66,16 @@ fn a_damaged_state_is_refused() {
             assert!(fs::read(harness.path(STATE)).unwrap() == bad, "{what}");
         }
         assert!(fs::read(harness.path("state/report.json.bad")).unwrap() == bad, "{what}: a copy is kept");
-        // With the good one back it goes on as if nothing had been.
+        // With the good state back it continues.
         fs::write(harness.path(STATE), good).unwrap();
         fs::remove_file(harness.path("state/report.json.bad")).unwrap();
         site.write(2);
         site.run(&[]);
-        site.settle(what);
+        site.assert_complete(what);
     }
 }
 
-/// F5, recovery. Told so, it starts as on the first run, and its folders get new numbers.
+/// F5. With `--reset` it starts as on the first run, and its folders get new numbers.
 #[test]
 fn reset_starts_again() {
     for damaged in [true, false] {
@@ -109,13 +109,13 @@ fn leftovers_of_a_killed_run_are_removed() {
     harness.file("out/.run-2.tmp/pairs.csv", "half");
     symlink("nowhere", harness.path("out/.latest.tmp")).unwrap();
     site.run(&[]);
-    // That is none of ours.
+    // Not created by probewatch.
     assert_eq!(fs::read_link(harness.path("out/.latest.tmp")).unwrap(), Path::new("nowhere"));
     fs::remove_file(harness.path("out/.latest.tmp")).unwrap();
-    assert_eq!(site.settle("leftovers of a killed run").folders.len(), 2);
+    assert_eq!(site.assert_complete("leftovers of a killed run").folders.len(), 2);
 }
 
-/// F8. The rules are others than in the runs before: that is said, once, and the run goes on.
+/// F8. The rules differ from those of earlier runs: a notice says so, once, and the run continues.
 #[test]
 fn changed_rules() {
     let harness = Harness::new();
@@ -123,14 +123,14 @@ fn changed_rules() {
     assert!(!site.run(&[]).stderr.contains("rules"), "nothing has changed");
     site.write(5);
     let more = [&["--only", "dotfiles/env", LOG][..], &QUICK].concat();
-    let run = well(&harness, &more);
+    let run = report_ok(&harness, &more);
     assert_eq!((run.stderr.lines().count(), run.stderr.contains("rules")), (1, true), "{}", run.stderr);
     site.write(5);
-    assert!(!well(&harness, &more).stderr.contains("rules"), "said twice");
-    site.settle("other rules that find the same");
+    assert!(!report_ok(&harness, &more).stderr.contains("rules"), "printed twice");
+    site.assert_complete("other rules that find the same");
 }
 
-/// F11, F13. What others may write to says nothing that can be relied on.
+/// F11, F13. A state that others may write to cannot be trusted.
 #[test]
 fn a_state_that_others_may_write_to() {
     let harness = Harness::new();
@@ -147,7 +147,7 @@ fn a_state_that_others_may_write_to() {
         fs::set_permissions(harness.path(place), before).unwrap();
     }
     site.run(&[]);
-    site.settle("rights that were taken away again");
+    site.assert_complete("rights that were taken away again");
 }
 
 /// F13.
@@ -157,10 +157,10 @@ fn a_folder_of_others_may_be_trusted() {
     let site = site(&harness);
     fs::set_permissions(harness.path("state"), fs::Permissions::from_mode(0o777)).unwrap();
     site.run(&["--insecure-state"]);
-    site.settle("a state that others could write to");
+    site.assert_complete("a state that others could write to");
 }
 
-/// F12, K2, point 5. No link leads out of the state.
+/// F12, K2. Links in the state folder are not followed.
 #[test]
 fn links_in_the_state() {
     let harness = Harness::new();
@@ -179,10 +179,10 @@ fn links_in_the_state() {
     symlink(&target, harness.path("state/report.json.tmp")).unwrap();
     site.run(&[]);
     assert_eq!(fs::read(&target).unwrap(), b"precious");
-    site.settle("a link where the new state is written");
+    site.assert_complete("a link where the new state is written");
 }
 
-/// F15. Numbers of devices and inodes are hints: the text says which log it is.
+/// F15. Device and inode numbers are hints: the content identifies the log.
 #[test]
 fn logs_on_another_device() {
     let harness = Harness::new();
@@ -203,10 +203,10 @@ fn logs_on_another_device() {
     assert_eq!(run.text(), "exit 0\nexit 0\nexit 0\n", "{}", run.stderr);
     assert!(old.exists());
     fs::write(harness.path("all.log"), fs::read_to_string(harness.path("all.log")).unwrap() + &more).unwrap();
-    assert_eq!(site.settle("another device").folders.len(), 2);
+    assert_eq!(site.assert_complete("another device").folders.len(), 2);
 }
 
-/// F15. The same file with another inode, as a restored backup has.
+/// F15. The same file with another inode, as in a restored backup.
 #[test]
 fn copied_logs() {
     let harness = Harness::new();
@@ -217,13 +217,13 @@ fn copied_logs() {
         site.reopen();
         site.write(2);
         site.run(&[]);
-        site.settle(name);
+        site.assert_complete(name);
         site.rotate();
         site.reopen();
     }
 }
 
-/// F16, point 5. An older copy of a log: what is new in it is told, and that something may be told again is said.
+/// F16. An older copy of a log: new lines in it are reported, with a notice that some may be repeated.
 #[test]
 fn an_older_copy_of_a_log() {
     let harness = Harness::new();
@@ -239,7 +239,7 @@ fn an_older_copy_of_a_log() {
     let run = site.run(&[]);
     assert_eq!(run.stderr, "", "cron would mail it after each copytruncate");
     let summary = Out::read(&harness).last().summary.clone();
-    assert!(summary.contains(LOG), "it is said: {summary}");
+    assert!(summary.contains(LOG), "missing in the summary: {summary}");
     let (sums, expected) = (Out::read(&harness).sums(), site.expected());
     assert!(sums.get("lines") >= expected.get("lines"), "lost: {} of {}", sums.get("lines"), expected.get("lines"));
     assert!(sums.get("lines") <= expected.get("lines") + 10, "more than the copy holds came again: {}", sums.get("lines"));
@@ -257,22 +257,22 @@ fn hits_of(harness: &Harness, number: u64) -> u64 {
     rows.map(|row| super::harness::number(row, "hits")).sum()
 }
 
-/// F18. Nothing new: no folder, no word, no change.
+/// F18. Nothing new: no folder, no output, no change.
 #[test]
 fn a_run_with_nothing_new() {
     let harness = Harness::new();
     let mut site = Site::new(&harness);
     site.write(10);
     site.run(&[]);
-    let before = picture(&harness.path("out"));
+    let before = snapshot(&harness.path("out"));
     for _ in 0..3 {
         let run = site.run(&[]);
         assert_eq!((run.text().as_str(), run.stderr.as_str()), ("", ""));
-        assert!(picture(&harness.path("out")) == before);
+        assert!(snapshot(&harness.path("out")) == before);
     }
-    // One on request says that there was nothing.
+    // A folder on request says that there was nothing.
     assert_eq!(site.run(&["--always"]).text(), "");
-    let out = site.settle("a folder with nothing in it");
+    let out = site.assert_complete("a folder with nothing in it");
     assert_eq!((out.folders.len(), out.last().report["totals"]["lines"].as_u64()), (2, Some(0)));
     assert!(out.folders[1].name.starts_with("000002-"));
 }
@@ -290,10 +290,10 @@ fn an_empty_log_and_a_missing_one() {
     site.reopen();
     site.write(3);
     site.run(&[]);
-    site.settle("a log that came");
+    site.assert_complete("a log that came");
 }
 
-/// F19. No time stamp decides: all lines have the same one, around every kind of rotation.
+/// F19. Times do not matter: all lines have the same one, with every kind of rotation.
 #[test]
 fn lines_of_one_second() {
     let harness = Harness::new();
@@ -303,16 +303,16 @@ fn lines_of_one_second() {
     site.reopen();
     site.write(400);
     site.run(&[]);
-    site.settle("renamed");
+    site.assert_complete("renamed");
     fs::copy(harness.path(LOG), harness.path("log/access.log.0")).unwrap();
     File::options().write(true).open(harness.path(LOG)).unwrap().set_len(0).unwrap();
-    // Longer than what was cut off, before anyone looks.
+    // Longer than what was truncated, before the next run.
     site.write(600);
     site.run(&[]);
-    site.settle("cut and regrown");
+    site.assert_complete("cut and regrown");
 }
 
-/// F20. What a newer version wrote is not guessed at.
+/// F20. A state of a newer version is refused.
 #[test]
 fn a_state_of_a_newer_version() {
     let harness = Harness::new();
@@ -326,7 +326,7 @@ fn a_state_of_a_newer_version() {
     assert_eq!(fs::read_to_string(harness.path(STATE)).unwrap(), newer);
 }
 
-/// The state of `follow` in the same folder is another one.
+/// The state of `follow` in the same folder is separate.
 #[test]
 fn the_state_of_follow_is_not_touched() {
     let harness = Harness::new();
@@ -340,7 +340,7 @@ fn the_state_of_follow_is_not_touched() {
     assert_eq!(Out::read_as(&harness.path("out"), 0o600).folders.len(), 1);
 }
 
-/// What only looks changes nothing, not even a lock.
+/// Status and dry run change nothing, not even a lock.
 #[test]
 fn status_and_dry_run_change_nothing() {
     let harness = Harness::new();
@@ -352,18 +352,18 @@ fn status_and_dry_run_change_nothing() {
     }
     site.run(&[]);
     site.write(5);
-    let before = (picture(&harness.path("state")), picture(&harness.path("out")));
+    let before = (snapshot(&harness.path("state")), snapshot(&harness.path("out")));
     let status = site.run(&["--status"]).text();
     assert!(status.contains(LOG), "{status}");
     let dry = site.run(&["--dry-run"]);
-    assert!(dry.text().contains('5') && !dry.text().contains("15"), "what a run would tell: {}", dry.text());
-    assert!(before == (picture(&harness.path("state")), picture(&harness.path("out"))));
+    assert!(dry.text().contains('5') && !dry.text().contains("15"), "what a run would report: {}", dry.text());
+    assert!(before == (snapshot(&harness.path("state")), snapshot(&harness.path("out"))));
     assert!(fs::metadata(harness.path("out/latest")).is_ok());
     site.run(&[]);
-    site.settle("behind a look");
+    site.assert_complete("after --status");
 }
 
-/// `--status` says how far each log was read and what is not: in bytes, as a rest of a line has no other measure.
+/// `--status` prints how far each log was read and how many bytes are left.
 #[test]
 fn status_shows_the_lag() {
     let harness = Harness::new();
@@ -372,15 +372,15 @@ fn status_shows_the_lag() {
     site.run(&[]);
     let (calm, length) = (site.run(&["--status"]).text(), numbered(10).len());
     site.write(1);
-    let behind = site.run(&["--status"]).text();
-    assert_ne!(calm, behind, "one line more to read makes no difference");
-    assert!(behind.contains(&length.to_string()), "{length} bytes are not read: {behind}");
-    // A log that is gone is still told of.
+    let lagging = site.run(&["--status"]).text();
+    assert_ne!(calm, lagging, "one line more to read makes no difference");
+    assert!(lagging.contains(&length.to_string()), "{length} bytes are not read: {lagging}");
+    // A removed log is still listed.
     fs::remove_file(harness.path(LOG)).unwrap();
     assert!(site.run(&["--status"]).text().contains(LOG));
 }
 
-/// The first run reads what it was given, and nothing that lies beside it.
+/// The first run reads only the given files.
 #[test]
 fn the_first_run_reads_the_given_logs() {
     let harness = Harness::new();
@@ -391,7 +391,7 @@ fn the_first_run_reads_the_given_logs() {
     site.write(5);
     site.run(&[]);
     assert_eq!(Out::read(&harness).sums().get("hits"), 5);
-    // And later what was there then is old.
+    // And later, files that existed then are old.
     site.write(5);
     site.rotate();
     site.reopen();
@@ -413,13 +413,13 @@ fn logs_with_several_names_are_read_once() {
     fs::hard_link(harness.path(LOG), harness.path("log/hard.log")).unwrap();
     let args = [&QUICK[..], &["log/access.log", "log/access.log", "log/link.log", "log/hard.log", "log", "log/*"]].concat();
     for _ in 0..2 {
-        well(&harness, &args);
-        site.settle("several names");
+        report_ok(&harness, &args);
+        site.assert_complete("several names");
         site.write(5);
     }
 }
 
-/// F3. A line that waits for its end is told with it, and its first half is accounted for as pending.
+/// F3. An incomplete line is reported when it is complete, and its first part counts as pending.
 #[test]
 fn a_partly_written_line() {
     let harness = Harness::new();
@@ -428,18 +428,18 @@ fn a_partly_written_line() {
     for bytes in [1, 30, 80] {
         site.begin_line(bytes);
         site.run(&[]);
-        let before = picture(&harness.path("out"));
+        let before = snapshot(&harness.path("out"));
         assert_eq!(site.run(&[]).text(), "", "half a line is nothing new");
-        assert!(picture(&harness.path("out")) == before);
-        site.settle("half a line");
+        assert!(snapshot(&harness.path("out")) == before);
+        site.assert_complete("half a line");
         site.finish_line();
         site.run(&[]);
-        site.settle("and its other half");
+        site.assert_complete("and its other half");
         site.write(2);
     }
 }
 
-/// A rotated log whose last line never ends: after a while nothing more can come.
+/// A rotated log whose last line has no newline: after a while nothing more can follow.
 #[test]
 fn the_last_line_of_a_rotated_log_needs_no_newline() {
     let harness = Harness::new();
@@ -461,7 +461,7 @@ fn the_last_line_of_a_rotated_log_needs_no_newline() {
     assert_eq!(Out::read(&harness).sums().get("lines"), 19, "and once");
 }
 
-/// E27, point 5. Neither the times of files nor those in lines nor those in names decide anything.
+/// E27. Times of files, of lines and in names do not matter.
 #[test]
 fn clocks_that_jump() {
     let harness = Harness::new();
@@ -473,13 +473,13 @@ fn clocks_that_jump() {
         site.write(5);
         site.put(&numbered(site.lines() + 1_000).replace("/Nov/2026:", &format!("/Nov/{year}:")));
         File::options().append(true).open(harness.path(LOG)).unwrap().set_modified(time).unwrap();
-        // The last run's clock went wrong.
+        // The clock of the last run was wrong.
         let out = Out::read(&harness);
         let last = out.last().name.clone();
         let other = format!("{}-{year}0101T000000Z", last.split('-').next().unwrap());
         fs::rename(harness.path("out").join(&last), harness.path("out").join(&other)).unwrap();
         site.run(if year == "1970" { &[] } else { &["--keep", "36500d"] });
-        let out = site.settle(year);
+        let out = site.assert_complete(year);
         assert_eq!(out.latest.as_deref(), Some(out.last().name.as_str()), "{year}");
         site.rotate();
         site.reopen();
@@ -487,12 +487,12 @@ fn clocks_that_jump() {
     assert_eq!(Out::read(&harness).folders.len(), 4);
 }
 
-/// When a file was last changed, which no tool sets back.
+/// The change time, which no tool can set back.
 fn changed(path: &Path) -> SystemTime {
     SystemTime::UNIX_EPOCH + Duration::from_secs(fs::metadata(path).unwrap().ctime().unsigned_abs() + 1)
 }
 
-/// An input that is damaged is 3, hides no other, and is not counted again.
+/// A damaged input results in 3, does not stop the others, and does not count again.
 #[test]
 fn a_damaged_input_does_not_stop_the_others() {
     let harness = Harness::new();
@@ -500,7 +500,7 @@ fn a_damaged_input_does_not_stop_the_others() {
     site.write(10);
     fs::create_dir(harness.path("bad")).unwrap();
     let broken = harness.file("bad/broken.gz", b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03broken");
-    // One that has just changed may be one that is still being written.
+    // One that has just changed may still be being written.
     while !SystemTime::now().duration_since(changed(&broken)).is_ok_and(|since| since >= Duration::from_secs(2)) {
         std::thread::sleep(Duration::from_millis(50));
     }
@@ -517,7 +517,7 @@ fn a_damaged_input_does_not_stop_the_others() {
     assert_eq!(Out::read(&harness).sums().get("hits"), 15);
 }
 
-/// A packed log that was named alone is read once, whatever it is called later.
+/// A compressed log that is given by itself is read once, whatever its name is later.
 #[test]
 fn a_compressed_log_given_by_itself() {
     let harness = Harness::new();
@@ -526,13 +526,13 @@ fn a_compressed_log_given_by_itself() {
     site.rotate();
     site.pack(1);
     for name in ["log/access.log.1.gz", "log/access.log.2.gz"] {
-        well(&harness, &[&QUICK[..], &[name]].concat());
-        site.settle(name);
+        report_ok(&harness, &[&QUICK[..], &[name]].concat());
+        site.assert_complete(name);
         let _ = fs::rename(harness.path("log/access.log.1.gz"), harness.path("log/access.log.2.gz"));
     }
 }
 
-/// K4. What a log says stands in reports, never in notices or in the state.
+/// K4. Lines of logs are in reports, never in notices or in the state.
 #[test]
 fn the_state_holds_no_line() {
     let harness = Harness::new();
@@ -550,12 +550,12 @@ fn the_state_holds_no_line() {
     Sums::of([&out.last().report]).assert_same(&site.expected(), "odd lines");
 }
 
-/// F13. Nothing is read while the folder is not trusted, also for a user who is not the owner.
+/// F13. Nothing is read if the folder is not trusted, also for other users than its owner.
 #[test]
 fn a_folder_that_belongs_to_another_user() {
     let harness = Harness::new();
     let site = site(&harness);
-    if !rustix::process::geteuid().is_root() || !has("setpriv") {
+    if !rustix::process::geteuid().is_root() || !is_installed("setpriv") {
         return crate::harness::skip("F13, another user", "needs root");
     }
     std::os::unix::fs::chown(harness.path("state"), Some(65534), None).unwrap();
@@ -563,7 +563,7 @@ fn a_folder_that_belongs_to_another_user() {
     assert!(run.stderr.contains("another user"), "{}", run.stderr);
 }
 
-/// A state in which something else is said, as `report` would have written it.
+/// A state with changed values, as `report` would write it.
 fn rewritten(state: &[u8], change: impl FnOnce(&mut Value)) -> Vec<u8> {
     let mut whole: Value = serde_json::from_slice(state).unwrap();
     change(&mut whole["state"]);
@@ -572,7 +572,7 @@ fn rewritten(state: &[u8], change: impl FnOnce(&mut Value)) -> Vec<u8> {
     format!("{{\"probewatch-state\":{version},\"checksum\":\"{checksum:016x}\",\"state\":{body}}}\n").into_bytes()
 }
 
-/// F17. Logs that are gone hold up no run, and are forgotten after sixty days.
+/// F17. Deleted logs do not slow down runs, and are dropped from the state after sixty days.
 #[test]
 fn a_hundred_thousand_deleted_logs() {
     let harness = Harness::new();
@@ -605,5 +605,5 @@ fn a_hundred_thousand_deleted_logs() {
     assert_eq!(left["state"]["logs"]["absent"].as_object().unwrap().len(), 1);
     site.write(5);
     site.run(&[]);
-    site.settle("a state with many logs");
+    site.assert_complete("a state with many logs");
 }

@@ -1,17 +1,17 @@
-//! A week of hourly runs over the logs of a few sites, rotated and packed every day (point 3).
+//! A week of hourly runs on the logs of a few sites, rotated and compressed every day.
 //!
-//! Over real logs, and with sizes and times: `benches/week.sh`.
+//! For real logs, with sizes and times: `benches/week.sh`.
 
 use std::collections::BTreeSet;
 use std::fs;
 
 use serde_json::Value;
 
-use super::harness::{Out, Sums, full, well};
-use super::novelty::{Reference, told};
+use super::harness::{Out, Sums, full, report_ok};
+use super::novelty::{Reference, new_keys};
 use crate::harness::{Harness, Rng, line, sized};
 
-/// The state of a run stays below this.
+/// The largest state of a run.
 const MOST_STATE: u64 = 5 << 20;
 
 const SITES: [&str; 3] = ["blog", "shop", "wiki"];
@@ -29,7 +29,7 @@ const PROBES: [&str; 10] = [
     "/id_rsa",
 ];
 
-/// The lines of a site within an hour.
+/// The lines of a site in an hour.
 fn hour(rng: &mut Rng, day: u64, hour: u64) -> String {
     let mut text = String::new();
     for n in 0..rng.below(12) {
@@ -42,7 +42,7 @@ fn hour(rng: &mut Rng, day: u64, hour: u64) -> String {
         let status = if rng.below(30) == 0 { 200 } else { 404 };
         let time = format!("{:02}/Nov/2026:{hour:02}:{:02}:00", day + 1, 5 * n);
         let line = line(&client, &format!("GET {path} HTTP/1.1"), status).replace("02/Nov/2026:08:01:00", &time);
-        // Of unlike sizes: what earlier runs saw of a site would show one page for everything.
+        // Of different sizes: otherwise the history of a site would show a soft 404.
         text += &sized(&line, rng.size());
     }
     text
@@ -52,21 +52,21 @@ fn hour(rng: &mut Rng, day: u64, hour: u64) -> String {
 fn rotate(harness: &Harness, site: &str, day: u64) {
     let path = |suffix: &str| harness.path(format!("log/{site}.log{suffix}"));
     if day > 0 {
-        let packed = std::process::Command::new("gzip").arg(path(".1")).status().unwrap();
-        assert!(packed.success());
+        let compressed = std::process::Command::new("gzip").arg(path(".1")).status().unwrap();
+        assert!(compressed.success());
         fs::rename(path(".1.gz"), path(&format!(".{}.gz", 100 - day))).unwrap();
     }
     fs::rename(path(""), path(".1")).unwrap();
     fs::write(path(""), "").unwrap();
 }
 
-/// Context that a rule draws from other lines is of the run that sees them, and adds up to nothing.
+/// Findings of rules that depend on other lines belong to the run that sees them, and do not add up.
 const LOCAL: [&str; 4] = ["--min-severity", "info", "--disable", "client/script-name"];
 
-/// The classes of the probes: a run that leaves all others out starts in a third of the time, and there are hundreds.
+/// The classes of the probes: with only these, a run starts in a third of the time, and there are hundreds of runs.
 const CLASSES: [&str; 7] = ["backup", "cloud", "config-exposure", "debug", "java", "phpinfo", "vcs-exposure"];
 
-/// What is looked for: everything where all is to be run in full.
+/// The rules to use: all in the full test.
 fn rules() -> Vec<&'static str> {
     let classes = CLASSES.iter().filter(|_| !full()).flat_map(|class| ["--only", class]);
     LOCAL.into_iter().chain(classes).collect()
@@ -96,14 +96,14 @@ fn replayed(args: &[&str]) {
                     rotate(&harness, site, day);
                 }
             }
-            well(&harness, &[&rules[..], args, &["log/blog.log", "log/shop.log", "log/wiki.log"]].concat());
+            report_ok(&harness, &[&rules[..], args, &["log/blog.log", "log/shop.log", "log/wiki.log"]].concat());
             let scanned: Value = harness.json([&rules[..], &["blog.new", "shop.new", "wiki.new"]].concat()).1;
             expected.extend(reference.take(&scanned));
             all += &of_hour;
         }
         let out = Out::read(&harness);
         let of_day: BTreeSet<_> =
-            out.folders.iter().flat_map(|folder| told(folder.rows("new.csv"))).filter(|key| !seen.contains(key)).collect();
+            out.folders.iter().flat_map(|folder| new_keys(folder.rows("new.csv"))).filter(|key| !seen.contains(key)).collect();
         assert_eq!(of_day, expected, "what is new on day {day}");
         seen.extend(of_day);
     }

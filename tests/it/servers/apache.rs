@@ -1,4 +1,4 @@
-//! Apache with its `LogFormat`s: those of Debian, and ones with fields of one's own behind and before.
+//! Apache with its `LogFormat`s: those of Debian, and custom ones.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -7,15 +7,15 @@ use std::process::Command;
 
 use super::daemon::Daemon;
 use super::requests::{Request, lay_out_site};
-use super::{Kind, Served};
+use super::{Kind, ServerRun};
 use crate::harness::{Harness, skip};
 
 const PLACES: [&str; 3] = ["/usr/sbin/apache2", "/usr/sbin/httpd", "/usr/local/apache2/bin/httpd"];
 
-/// Where the modules of these lie.
+/// The folder of Apache's modules.
 const MODULES: [&str; 3] = ["/usr/lib/apache2/modules", "/usr/lib64/httpd/modules", "/usr/local/apache2/modules"];
 
-/// The logs, whether their formats are found out without a flag, and the formats as they stand in the configuration.
+/// The logs, whether their formats are detected, and the formats as in the configuration.
 const LOGS: [Kind; 4] = [("common", true, COMMON), ("combined", true, COMBINED), ("vhost", true, VHOST), ("own", false, OWN)];
 
 const COMMON: &str = r#"LogFormat "%h %l %u %t \"%r\" %>s %b" common"#;
@@ -33,15 +33,15 @@ CustomLog ${LOGS}/vhost.log vhost
 CustomLog "|/bin/cat" common "expr=false"
 "#;
 
-/// Asks it these; none where it is missing, which is said.
-pub(super) fn served(test: &str, asked: &[Request]) -> Option<Served> {
+/// Sends it these requests; `None`, with a message, if it is not installed.
+pub(super) fn served(test: &str, asked: &[Request]) -> Option<ServerRun> {
     let Some((program, modules)) = PLACES.into_iter().zip(MODULES).find(|(place, _)| Path::new(place).exists()) else {
         skip(test, "Apache is not installed");
         return None;
     };
     let harness = Harness::new();
     lay_out_site(&harness);
-    // Its workers are nobody.
+    // Its workers run as another user.
     fs::set_permissions(harness.path(""), fs::Permissions::from_mode(0o755)).unwrap();
     fs::create_dir(harness.path("log")).unwrap();
     harness.file("sites.conf", format!("{COMMON}\n<IfModule logio_module>\n{COMBINED}\n</IfModule>\n{VHOST}\n{OWN}{SITES}"));
@@ -56,7 +56,7 @@ pub(super) fn served(test: &str, asked: &[Request]) -> Option<Served> {
     let logs: Vec<PathBuf> = LOGS.iter().map(|(name, ..)| harness.path(format!("log/{name}.log"))).collect();
     daemon.finish(&logs.iter().map(PathBuf::as_path).collect::<Vec<_>>(), asked.len());
     let conf = harness.path("apache2.conf");
-    Some(Served::new("apache", harness, conf, &LOGS, answers))
+    Some(ServerRun::new("apache", harness, conf, &LOGS, answers))
 }
 
 fn conf(harness: &Harness, port: u16, modules: &str) -> String {
@@ -65,7 +65,8 @@ fn conf(harness: &Harness, port: u16, modules: &str) -> String {
     let load: String = ["mpm_prefork", "authz_core", "remoteip"]
         .map(|name| format!("<IfModule !{name}_module>\nLoadModule {name}_module {modules}/mod_{name}.so\n</IfModule>\n"))
         .concat();
-    // A client is who a header says: all of them come from here. One worker answers one after the other.
+    // The client is taken from a header, because all connections come from this host. One worker answers all requests in
+    // order.
     format!(
         "ServerRoot \"{root}\"\nDocumentRoot \"{root}/site\"\nPidFile apache.pid\nErrorLog error.log\nLogLevel crit\nMutex posixsem\n\
          Listen 127.0.0.1:{port}\nServerName site.example\n{load}{user}\

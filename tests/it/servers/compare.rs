@@ -1,4 +1,4 @@
-//! What a report says of each request, whichever log it reads: the same.
+//! A report has the same hit for each request, whichever log it reads.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -6,10 +6,10 @@ use std::fs;
 use serde_json::Value;
 
 use super::requests::{self, Request};
-use super::{Log, Served, served};
+use super::{Log, ServerRun, served};
 
-/// What is compared of a hit: nothing of it may depend on the format. Texts as they were logged do, as each format escapes them in
-/// its own way, and so does the severity: the grade of an answer goes by its size, which not every format logs.
+/// The compared fields of a hit, which must not depend on the format. Texts as logged do, because each format escapes them
+/// differently, and so does the severity: the grade of an answer depends on its size, which not every format logs.
 const COMPARED: [&str; 7] = ["client", "method", "path", "status", "outcome", "time", "rules"];
 
 /// The hits of a log by their lines.
@@ -18,12 +18,12 @@ type Hits = BTreeMap<u64, Vec<Value>>;
 /// The hits of each log by its file name.
 type HitsOfLogs = BTreeMap<String, Hits>;
 
-fn hits(served: &Served, args: &[&str]) -> HitsOfLogs {
+fn hits(served: &ServerRun, args: &[&str]) -> HitsOfLogs {
     let run = served.harness.run(["scan", "-f", "ndjson"].iter().chain(args));
     assert_eq!(run.code, 0, "{}: {}", served.server, run.stderr);
     let mut logs = HitsOfLogs::new();
     for mut hit in run.objects() {
-        // A flood is counted over all logs of a run, and here each request is in several.
+        // Floods are counted over all logs of a run, and here each request is in several.
         hit["rules"].as_array_mut().unwrap().retain(|rule| !rule.as_str().unwrap().starts_with("flood/"));
         let name = hit["source"].as_str().unwrap().rsplit('/').next().unwrap().to_owned();
         logs.entry(name).or_default().insert(hit["line"].as_u64().unwrap(), COMPARED.map(|field| hit[field].clone()).to_vec());
@@ -31,51 +31,52 @@ fn hits(served: &Served, args: &[&str]) -> HitsOfLogs {
     logs
 }
 
-/// Those of one log, with these flags.
-fn hits_of(served: &Served, log: &Log, flags: &[&str]) -> Hits {
+/// The hits of one log, with these flags.
+fn hits_of(served: &ServerRun, log: &Log, flags: &[&str]) -> Hits {
     let mut logs = hits(served, &[flags, &[log.path.to_str().unwrap()]].concat());
     assert_eq!(logs.len(), 1, "{}: {}", served.server, log.name);
     logs.pop_first().unwrap().1
 }
 
-/// Those of one log, its format found out.
-fn detected(served: &Served, log: &Log) -> Hits {
+/// The hits of one log, with its format detected.
+fn detected(served: &ServerRun, log: &Log) -> Hits {
     hits_of(served, log, &[])
 }
 
-/// Fails with the first lines that are not the same.
-fn assert_same(served: &Served, name: &str, expected: &Hits, found: &Hits) {
+/// Fails with the first lines that differ.
+fn assert_same(served: &ServerRun, name: &str, expected: &Hits, found: &Hits) {
     let lines = expected.keys().chain(found.keys()).collect::<std::collections::BTreeSet<_>>();
     let differing: Vec<_> = lines.into_iter().filter(|line| expected.get(line) != found.get(line)).collect();
     let requests = requests::all();
-    let shown: Vec<String> = differing
+    let preview: Vec<String> = differing
         .iter()
         .take(5)
         .map(|line| {
-            let request = requests[**line as usize - 1].shown();
+            let request = requests[**line as usize - 1].preview();
             format!("{line}: {request}\n  combined: {:?}\n  {name}: {:?}", expected.get(line), found.get(line))
         })
         .collect();
-    assert!(differing.is_empty(), "{}: {} lines differ\n{}", served.server, differing.len(), shown.join("\n"));
+    assert!(differing.is_empty(), "{}: {} lines differ\n{}", served.server, differing.len(), preview.join("\n"));
 }
 
-/// Those that a log can know of, as its format goes. `is_told`: the format is known, and not found out.
-fn known(hits: &Hits, log: &Log, is_told: bool) -> Hits {
+/// The hits that a log in this format can show. `is_told`: the format is given, not detected.
+fn knowable(hits: &Hits, log: &Log, is_told: bool) -> Hits {
     let requests = requests::all();
     let is_known = |request: &Request| match log.name {
         "common" => request.is_plain,
         "own" => !request.has_referer(),
-        // Nobody can tell a quote from the end of a field, nor text from an escape, unless it is said that nothing is escaped.
+        // Without escapes, a quote may be the end of a field, and text may look like an escape, unless the format says that
+        // nothing is escaped.
         "none" => is_told || request.needs_no_escape(),
         _ => true,
     };
     hits.iter().filter(|(line, _)| is_known(&requests[**line as usize - 1])).map(|(line, hit)| (*line, hit.clone())).collect()
 }
 
-/// Compares the hits of a log with those of the combined one of the same server.
-fn assert_as_combined(served: &Served, log: &Log, expected: &Hits, found: &Hits, is_told: bool) {
+/// Compares the hits of a log with those of the combined log of the same server.
+fn assert_as_combined(served: &ServerRun, log: &Log, expected: &Hits, found: &Hits, is_told: bool) {
     assert!(expected.len() > 400, "{}: {} hits", served.server, expected.len());
-    assert_same(served, log.name, &known(expected, log, is_told), &known(found, log, is_told));
+    assert_same(served, log.name, &knowable(expected, log, is_told), &knowable(found, log, is_told));
 }
 
 #[test]
@@ -111,7 +112,7 @@ fn given_formats_have_the_same_hits() {
     }
 }
 
-/// Fails unless the lines of an input went where they should.
+/// Fails unless the lines of an input are accounted for as expected.
 fn assert_counted(what: &str, input: &Value) {
     let of = |name: &str| input[name].as_u64().unwrap();
     assert_eq!(of("lines"), requests::ALL as u64, "{what}");
@@ -143,35 +144,35 @@ fn hostile_probes_are_detected_with_every_escape_mode() {
         assert_eq!(logs.len(), served.logs.len());
         for (name, hits) in &logs {
             let is_missed = |(line, request): &(u64, &Request)| request.is_hostile_probe() && !hits.contains_key(line);
-            let missed: Vec<_> = (1..).zip(&requests).filter(is_missed).map(|(line, request)| (line, request.shown())).collect();
+            let missed: Vec<_> = (1..).zip(&requests).filter(is_missed).map(|(line, request)| (line, request.preview())).collect();
             assert!(missed.is_empty(), "{} {name}: {missed:#?}", served.server);
         }
     }
 }
 
-/// What a proxy wrote is in the line: requests that ended before that field have none.
+/// Text of a proxy is in the line: requests that ended before that field have none.
 #[test]
 fn the_real_client_is_read_from_logs_of_real_servers() {
     const FLAGS: [&str; 4] = ["--client-from", "x-forwarded-for", "--trusted-proxy", "203.0.113.0/24,10.0.0.0/8"];
-    // Their hits depend on what else a client asked for, and so on who is one.
+    // Their hits depend on other requests of the client, and so on how the client is identified.
     const BY_LINE: [&str; 2] = ["--disable", "client/script-name,flood/login"];
     let flags = [FLAGS.as_slice(), &BY_LINE].concat();
-    for served in served("clients behind a proxy") {
+    for served in served("proxied clients") {
         for log in served.logs.iter().filter(|log| log.format.to_ascii_lowercase().contains("forwarded")) {
             let text = String::from_utf8_lossy(&fs::read(&log.path).unwrap()).into_owned();
             let lines: Vec<&str> = text.split('\n').collect();
             let mut expected = hits_of(&served, log, &BY_LINE);
-            let mut behind = 0;
+            let mut proxied = 0;
             for (line, hit) in &mut expected {
                 let number = *line as usize - 1;
                 let client = format!("192.0.2.{}", number % 7);
                 if lines[number].contains(&format!("{client}, 10.0.0.1")) && hit[0].as_str().unwrap().starts_with("203.0.113.") {
                     hit[0] = client.into();
-                    behind += 1;
+                    proxied += 1;
                 }
             }
-            assert!(behind > 300, "{} {}: {behind}", served.server, log.name);
-            // What stands behind a host and a time taken, nobody can know unless it is said.
+            assert!(proxied > 300, "{} {}: {proxied}", served.server, log.name);
+            // What follows a host and a time taken is unknown unless the format is given.
             if log.name != "vhost" {
                 assert_same(&served, log.name, &expected, &hits_of(&served, log, &flags));
             }
@@ -187,9 +188,9 @@ fn the_real_client_is_read_from_logs_of_real_servers() {
 fn both_servers_get_the_same_requests() {
     let all = served("two servers");
     let [nginx, apache] = all.as_slice() else { return };
-    let lines_of = |served: &Served| detected(served, served.log("combined"));
+    let lines_of = |served: &ServerRun| detected(served, served.log("combined"));
     let (nginx, apache) = (lines_of(nginx), lines_of(apache));
-    // Each writes down in its own way what is no request; of those that are, the paths and rules are the same.
+    // Each logs invalid requests differently; for valid ones, the paths and rules are the same.
     let both = nginx.iter().filter_map(|(line, hit)| Some((hit, apache.get(line)?)));
     let same = both.filter(|(one, other)| one[2] == other[2] && one[6] == other[6]).count();
     assert!(same > 400 && same * 100 > nginx.len() * 90, "{same} of {} and {}", nginx.len(), apache.len());

@@ -1,4 +1,4 @@
-//! `--from-nginx` and `--from-apache` on the servers' own configurations.
+//! `--from-nginx` and `--from-apache` with configurations of the servers.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -11,24 +11,24 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-use super::{Served, served_so_many};
+use super::{ServerRun, first_requests};
 
-/// Requests that are enough where the logs count, and not what is in them.
+/// A few requests: only which logs are read matters here.
 const FEW: usize = 100;
 
-/// The inputs of a report by their names, and what each came to.
+/// The inputs of a report by name, with their counts.
 fn inputs(report: &Value) -> Vec<(String, &Value)> {
     let name = |input: &Value| input["path"].as_str().unwrap().rsplit('/').next().unwrap().to_owned();
     report["inputs"].as_array().unwrap().iter().map(|input| (name(input), input)).collect()
 }
 
-fn names(served: &Served) -> BTreeSet<String> {
+fn names(served: &ServerRun) -> BTreeSet<String> {
     served.logs.iter().map(|log| format!("{}.log", log.name)).collect()
 }
 
 #[test]
 fn configured_logs_are_read_with_their_rotated_files() {
-    for served in served_so_many("configurations of real servers", FEW) {
+    for served in first_requests("configurations of real servers", FEW) {
         let old = served.harness.path("log/combined.log.1");
         fs::copy(served.harness.path("log/combined.log"), &old).unwrap();
         fs::write(served.harness.path("log/unnamed.log"), "").unwrap();
@@ -49,7 +49,7 @@ fn configured_logs_are_read_with_their_rotated_files() {
 
 #[test]
 fn report_reads_configured_logs() {
-    for served in served_so_many("report of a configuration", FEW) {
+    for served in first_requests("report of a configuration", FEW) {
         let run = served.harness.run(["report", "--state", "state", "--out", "out", &served.flag()]);
         assert_eq!(run.code, 0, "{}", run.stderr);
         assert!(!run.stderr.contains("; skipped"), "cron would mail it: {}", run.stderr);
@@ -63,13 +63,13 @@ fn report_reads_configured_logs() {
 
 #[test]
 fn follow_follows_configured_logs() {
-    for served in served_so_many("follower of a configuration", FEW) {
+    for served in first_requests("follower of a configuration", FEW) {
         let args = ["follow", "-f", "ndjson", "--from-start", "--only", "config-exposure", &served.flag()];
         let mut child = served.harness.command(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let stdout = BufReader::new(child.stdout.take().unwrap());
         let mut missing = names(&served);
-        // Ends when each log has told of a hit; a follower that does not is ended by the alarm.
-        let alarm = Alarm::of(&child);
+        // Ends when each log has had a hit; a follower that does not end is stopped by the timeout.
+        let alarm = KillTimer::of(&child);
         for line in stdout.lines() {
             let hit: Value = serde_json::from_str(&line.unwrap()).unwrap();
             missing.remove(hit["source"].as_str().unwrap().rsplit('/').next().unwrap());
@@ -85,13 +85,13 @@ fn follow_follows_configured_logs() {
     }
 }
 
-/// Ends a child that does not come to its end by itself.
-struct Alarm {
+/// Kills a child that does not end by itself.
+struct KillTimer {
     silence: mpsc::Sender<()>,
     guard: JoinHandle<()>,
 }
 
-impl Alarm {
+impl KillTimer {
     fn of(child: &Child) -> Self {
         let (silence, silenced) = mpsc::channel();
         let pid = Pid::from_child(child);
@@ -112,7 +112,7 @@ impl Alarm {
 
 #[test]
 fn a_missing_configured_log_is_reported_and_the_others_are_read() {
-    for served in served_so_many("a log that is gone", FEW) {
+    for served in first_requests("a log that is gone", FEW) {
         for log in served.logs.iter().filter(|log| log.name != "combined") {
             fs::remove_file(&log.path).unwrap();
         }

@@ -1,4 +1,4 @@
-//! A server as an ordinary child: started on a free port, asked, and ended by its id, also when a test fails.
+//! A server as a child process: started on a free port, sent requests, and stopped by its process ID, also if a test fails.
 
 use std::fs;
 use std::io::{Read as _, Write as _};
@@ -13,10 +13,10 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::harness::Harness;
 
-/// As long as a machine that does much else may take.
+/// The timeout on a busy host.
 const DEADLINE: Duration = Duration::from_secs(60);
 
-/// Somebody else may take a port that was free a moment ago.
+/// Another process may take a port that was free a moment ago.
 const TRIES: usize = 5;
 
 /// A server that listens.
@@ -26,11 +26,11 @@ pub(crate) struct Daemon {
 }
 
 impl Daemon {
-    /// Starts what `command` makes of a port, and waits until it listens.
+    /// Starts the command for a port, and waits until it listens.
     pub(crate) fn start(harness: &Harness, command: impl Fn(u16) -> Command) -> Self {
         for _ in 0..TRIES {
             let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-            // Apache ends all of its process group with itself.
+            // Apache signals its whole process group when it ends.
             let process = command(port).process_group(0).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
             let mut daemon = Self { process, port };
             if daemon.listens() {
@@ -52,12 +52,13 @@ impl Daemon {
         true
     }
 
-    /// Where it listens on 127.0.0.1.
+    /// Its port on 127.0.0.1.
     pub(crate) fn port(&self) -> u16 {
         self.port
     }
 
-    /// Sends these bytes and reads the answer until the server closes, which it does after it wrote the line of its log.
+    /// Sends these bytes and reads the answer until the server closes the connection, which it does after it wrote its log
+    /// line.
     pub(crate) fn ask(&self, request: &[u8]) -> Vec<u8> {
         let mut stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
         stream.set_read_timeout(Some(DEADLINE)).unwrap();
@@ -69,7 +70,7 @@ impl Daemon {
         answer
     }
 
-    /// Waits until a log has a line for each request, and ends the server.
+    /// Waits until a log has a line for each request, and stops the server.
     pub(crate) fn finish(self, logs: &[&Path], lines: usize) {
         let count = |log: &Path| fs::read(log).map_or(0, |text| text.split(|byte| *byte == b'\n').count() - 1);
         let start = Instant::now();
@@ -88,7 +89,7 @@ impl Daemon {
 
 impl Drop for Daemon {
     fn drop(&mut self) {
-        // Its workers end with it when it is asked to end.
+        // Its workers end only with a clean stop.
         if self.process.try_wait().is_ok_and(|ended| ended.is_none()) {
             let _ = kill_process(Pid::from_child(&self.process), Signal::TERM);
             let _ = self.process.wait();

@@ -1,7 +1,7 @@
-//! The real nginx and Apache on 127.0.0.1, several logs of each at once: the same requests in every format they write.
+//! The real nginx and Apache on 127.0.0.1, with several logs each: the same requests in every format they write.
 //!
-//! A server is asked once for a test, in order, and its logs have a line for each request: the n-th line of every log is the n-th
-//! request. What is compared is what a report says of them. A server that is not installed is left out by name.
+//! A server gets all requests once per test, in order, and its logs have a line for each request: the n-th line of every log
+//! is the n-th request. The hits in reports are compared. A server that is not installed is skipped with a message.
 
 mod apache;
 mod compare;
@@ -15,22 +15,22 @@ use std::path::PathBuf;
 
 use crate::harness::Harness;
 
-/// A log by its name, whether its format is found out without a flag, and the format by its name or as the configuration has it.
+/// A log: its name, whether its format is detected, and the format by name or as in the configuration.
 type Kind = (&'static str, bool, &'static str);
 
 /// A log that a server wrote.
 struct Log {
-    /// What its format is called here.
+    /// The name of its format in the tests.
     name: &'static str,
     path: PathBuf,
-    /// Whether the format is found out without a flag.
+    /// Whether the format is detected.
     is_detected: bool,
     /// The format for `--log-format`.
     format: &'static str,
 }
 
-/// A server that was asked everything and has ended: its logs, and its configuration.
-struct Served {
+/// A server that has got all requests and was stopped: its logs and its configuration.
+struct ServerRun {
     server: &'static str,
     harness: Harness,
     logs: Vec<Log>,
@@ -39,7 +39,7 @@ struct Served {
     answers: Vec<Vec<u8>>,
 }
 
-impl Served {
+impl ServerRun {
     fn new(server: &'static str, harness: Harness, conf: PathBuf, kinds: &[Kind], answers: Vec<Vec<u8>>) -> Self {
         let log = |&(name, is_detected, format): &Kind| Log { name, path: harness.path(format!("log/{name}.log")), is_detected, format };
         let logs = kinds.iter().map(log).collect();
@@ -50,19 +50,19 @@ impl Served {
         self.logs.iter().find(|log| log.name == name).unwrap()
     }
 
-    /// What the configuration of this server is named with.
+    /// The flag that names the configuration of this server.
     fn flag(&self) -> String {
         format!("--from-{}={}", self.server, self.conf.display())
     }
 }
 
-/// Both servers, where they are installed, asked everything.
-fn served(test: &str) -> Vec<Served> {
-    served_so_many(test, requests::ALL)
+/// Both servers, if installed, after all requests.
+fn served(test: &str) -> Vec<ServerRun> {
+    first_requests(test, requests::ALL)
 }
 
-/// Both servers, asked the first so many requests.
-fn served_so_many(test: &str, asked: usize) -> Vec<Served> {
+/// Both servers, after the first requests.
+fn first_requests(test: &str, asked: usize) -> Vec<ServerRun> {
     let requests = &requests::all()[..asked];
     [nginx::served(test, requests), apache::served(test, requests)].into_iter().flatten().collect()
 }

@@ -1,4 +1,4 @@
-//! nginx with its `log_format`s: the one it knows, the one packages have, a JSON map, nothing escaped, and one of its own kind.
+//! nginx with its `log_format`s: the default, that of packages, a JSON map, one without escapes, and a custom one.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,16 +6,16 @@ use std::process::Command;
 
 use super::daemon::Daemon;
 use super::requests::{Request, lay_out_site};
-use super::{Kind, Served};
+use super::{Kind, ServerRun};
 use crate::harness::{Harness, skip};
 
 const PLACES: [&str; 3] = ["/usr/sbin/nginx", "/usr/local/sbin/nginx", "/usr/bin/nginx"];
 
-/// The logs, whether their formats are found out without a flag, and the formats as they are named or stand in the configuration.
+/// The logs, whether their formats are detected, and the formats by name or as in the configuration.
 const LOGS: [Kind; 5] =
     [("combined", true, "combined"), ("main", true, MAIN), ("json", true, JSON), ("none", true, NONE), ("piped", false, PIPED)];
 
-/// What the server says of its logs; the formats stand in a file of their own.
+/// The log directives; the formats are in a file of their own.
 const SITES: &str = r"
 access_log log/combined.log;
 access_log log/main.log main;
@@ -38,7 +38,7 @@ const JSON: &str = r#"log_format json escape=json
     '}';
 "#;
 
-/// Nobody can tell from its lines alone that nothing is escaped in them.
+/// Its lines do not show that nothing is escaped.
 const NONE: &str = r#"log_format none escape=none '$remote_addr - $remote_user [$time_local] "$request" $status $body_bytes_sent '
                             '"$http_referer" "$http_user_agent"';
 "#;
@@ -46,8 +46,8 @@ const NONE: &str = r#"log_format none escape=none '$remote_addr - $remote_user [
 const PIPED: &str = r#"log_format piped '$time_iso8601|$remote_addr|$status|$body_bytes_sent|"$request"|"$http_referer"|"$http_user_agent"';
 "#;
 
-/// Asks it these; none where it is missing, which is said.
-pub(super) fn served(test: &str, asked: &[Request]) -> Option<Served> {
+/// Sends it these requests; `None`, with a message, if it is not installed.
+pub(super) fn served(test: &str, asked: &[Request]) -> Option<ServerRun> {
     let Some(program) = PLACES.into_iter().find(|place| Path::new(place).exists()) else {
         skip(test, "nginx is not installed");
         return None;
@@ -69,14 +69,15 @@ pub(super) fn served(test: &str, asked: &[Request]) -> Option<Served> {
     let logs: Vec<PathBuf> = LOGS.iter().map(|(name, ..)| harness.path(format!("log/{name}.log"))).collect();
     daemon.finish(&logs.iter().map(PathBuf::as_path).collect::<Vec<_>>(), asked.len());
     let conf = harness.path("nginx.conf");
-    Some(Served::new("nginx", harness, conf, &LOGS, answers))
+    Some(ServerRun::new("nginx", harness, conf, &LOGS, answers))
 }
 
 fn conf(port: u16) -> String {
     let user = if rustix::process::geteuid().is_root() { "user root;" } else { "" };
     let temporary: String =
         ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map(|name| format!("{name}_temp_path tmp/{name};")).concat();
-    // A client is who a header says: all of them come from here. A connection ends when its line is written.
+    // The client is taken from a header, because all connections come from this host. A connection is closed after its line
+    // is written.
     format!(
         "{user} daemon off; worker_processes 1; pid nginx.pid; error_log error.log;
         events {{ worker_connections 64; }}

@@ -1,4 +1,4 @@
-//! A thousand requests, the same in every run: the labelled ones, bytes that break parsers, and ordinary pages.
+//! A thousand requests, the same in every run: the labelled ones, bytes that break parsers, and normal pages.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -6,20 +6,20 @@ use std::fs;
 use crate::detection::labelled;
 use crate::harness::{Harness, Rng};
 
-/// How many there are.
+/// The number of requests.
 pub(super) const ALL: usize = 1_000;
 
-/// A request as it goes over the wire.
+/// A request as it is sent.
 pub(super) struct Request {
     pub(super) bytes: Vec<u8>,
-    /// Nothing but the request line can match a rule.
+    /// Only the request line can match a rule.
     pub(super) is_plain: bool,
-    /// Made to break a parser.
+    /// Intended to break a parser.
     is_hostile: bool,
 }
 
 impl Request {
-    /// Whether its line is hostile and asks for something that a rule knows, as far as a server takes that down.
+    /// Whether its line is hostile and matches a rule, as far as a server logs it.
     pub(super) fn is_hostile_probe(&self) -> bool {
         const PROBES: [&[u8]; 2] = [b"/.env", b"/.git/config"];
         let line = self.bytes.split(|byte| *byte == b'\r').next().unwrap_or_default();
@@ -27,23 +27,23 @@ impl Request {
         self.is_hostile && is_probe && line.len() < 8_000
     }
 
-    /// Whether it says where it comes from.
+    /// Whether it has a referrer.
     pub(super) fn has_referer(&self) -> bool {
         self.bytes.windows(11).any(|part| part == b"\r\nReferer: ")
     }
 
-    /// Its beginning, for a message.
-    pub(super) fn shown(&self) -> String {
+    /// Its start, for messages.
+    pub(super) fn preview(&self) -> String {
         format!("{:.200}", self.bytes.escape_ascii().to_string())
     }
 
-    /// Nothing in it is written otherwise where nothing is escaped.
+    /// It has no bytes that need escapes.
     pub(super) fn needs_no_escape(&self) -> bool {
         !self.bytes.contains(&b'"') && !self.bytes.contains(&b'\\')
     }
 }
 
-/// Request lines that are none, or that a log cannot hold as they are.
+/// Request lines that are invalid, or that a log cannot contain unchanged.
 const HOSTILE: [&[u8]; 28] = [
     b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\xaa\xbb\xcc",
     b"\x16\x03\x01\x00\xee\x01\x00\x00\xea\x03\x03 ~\"\\",
@@ -75,7 +75,7 @@ const HOSTILE: [&[u8]; 28] = [
     b"get /.env HTTP/1.1",
 ];
 
-/// What somebody may say of himself.
+/// User agents.
 const AGENTS: [&[u8]; 9] = [
     b"quoted \" and \\ and \\\" and \\\\",
     b"\" 200 1 \"-\" \"198.51.100.99 - - [01/Jan/2020:00:00:00 +0000] \"GET /wp-login.php HTTP/1.1",
@@ -90,7 +90,7 @@ const AGENTS: [&[u8]; 9] = [
 
 const ORDINARY: &[u8] = b"Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0";
 
-/// A site that answers some of what is asked.
+/// A site that answers some of the requests.
 pub(super) fn lay_out_site(harness: &Harness) {
     fs::create_dir_all(harness.path("site/.git")).unwrap();
     for (name, text) in [("index.html", "<p>Hello"), (".git/config", "[core]\n"), (".env", "A=b\n"), ("wp-login.php", "<?php")] {
@@ -106,18 +106,18 @@ pub(super) fn all() -> Vec<Request> {
         let of = |text: &str| if text == "-" { Vec::new() } else { text.as_bytes().to_vec() };
         let is_plain = labelled.referer == "-" && labelled.agent.as_bytes() == ORDINARY;
         let (line, referer, agent) = (sent(&labelled.request), of(&labelled.referer), of(&labelled.agent));
-        requests.push(Asked { line, referer, agent, is_plain, is_hostile: false });
+        requests.push(Target { line, referer, agent, is_plain, is_hostile: false });
     }
     assert!(requests.len() < ALL - 50, "no room for ordinary pages: {}", requests.len());
     for page in requests.len()..ALL {
         let line = format!("GET /page/{page}?q={page} HTTP/1.1").into_bytes();
-        requests.push(Asked { line, referer: Vec::new(), agent: ORDINARY.to_vec(), is_plain: true, is_hostile: false });
+        requests.push(Target { line, referer: Vec::new(), agent: ORDINARY.to_vec(), is_plain: true, is_hostile: false });
     }
     shuffle(&mut requests);
-    requests.iter().enumerate().map(|(number, asked)| on_the_wire(number, asked)).collect()
+    requests.iter().enumerate().map(|(number, asked)| to_bytes(number, asked)).collect()
 }
 
-/// The bytes that a server wrote down so: `\xHH` is one, unless it would end the line.
+/// The bytes that a server logged: `\xHH` is one byte, unless it would end the line.
 fn sent(logged: &str) -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut rest = logged.as_bytes();
@@ -130,24 +130,24 @@ fn sent(logged: &str) -> Vec<u8> {
     bytes
 }
 
-/// What is asked.
-struct Asked {
+/// The request target.
+struct Target {
     line: Vec<u8>,
     referer: Vec<u8>,
     agent: Vec<u8>,
-    /// The line says it all.
+    /// Only the line matters.
     is_plain: bool,
     is_hostile: bool,
 }
 
-fn hostile() -> Vec<Asked> {
+fn hostile() -> Vec<Target> {
     let asked = |line: &[u8], referer: &[u8], agent: &[u8]| {
         let [line, referer, agent] = [line, referer, agent].map(<[u8]>::to_vec);
         let is_plain = agent == ORDINARY;
-        Asked { line, referer, agent, is_plain, is_hostile: true }
+        Target { line, referer, agent, is_plain, is_hostile: true }
     };
     let line = |line: &[u8]| asked(line, b"", ORDINARY);
-    let mut requests: Vec<Asked> = HOSTILE.iter().map(|hostile| line(hostile)).collect();
+    let mut requests: Vec<Target> = HOSTILE.iter().map(|hostile| line(hostile)).collect();
     for filler in [&b"a"[..], b"%2e", b"\"", b"\\", b"\xff"] {
         let long = filler.repeat(7_000 / filler.len());
         requests.push(line(&[b"GET /.env?", &long[..], b" HTTP/1.1"].concat()));
@@ -160,20 +160,20 @@ fn hostile() -> Vec<Asked> {
     requests
 }
 
-fn shuffle(requests: &mut [Asked]) {
+fn shuffle(requests: &mut [Target]) {
     let mut rng = Rng::new();
     for end in (1..requests.len()).rev() {
         requests.swap(end, rng.below(end as u64 + 1) as usize);
     }
 }
 
-/// A request with this line, as it goes over the wire.
+/// A request with this line, as it is sent.
 pub(super) fn with_line(number: usize, line: &[u8]) -> Request {
-    on_the_wire(number, &Asked { line: line.to_vec(), referer: Vec::new(), agent: ORDINARY.to_vec(), is_plain: true, is_hostile: true })
+    to_bytes(number, &Target { line: line.to_vec(), referer: Vec::new(), agent: ORDINARY.to_vec(), is_plain: true, is_hostile: true })
 }
 
-fn on_the_wire(number: usize, asked: &Asked) -> Request {
-    let Asked { line, referer, agent, is_plain, is_hostile } = asked;
+fn to_bytes(number: usize, asked: &Target) -> Request {
+    let Target { line, referer, agent, is_plain, is_hostile } = asked;
     let mut headers = String::from("\r\nHost: site.example\r\n");
     let _ = write!(headers, "X-Test-Client: 203.0.113.{}\r\nX-Forwarded-For: 192.0.2.{}, 10.0.0.1\r\n", number % 50, number % 7);
     let mut bytes = [line, headers.as_bytes(), b"User-Agent: ", agent].concat();

@@ -1,15 +1,15 @@
-//! Every spelling of a path that nginx or Apache serves a secret for is a hit.
+//! Every notation of a path for which nginx or Apache serves a planted file is a hit.
 //!
-//! The servers decide which spellings reach the file: each is requested, and where the secret is in the answer, the line of the log
-//! must match the rule of the plain path.
+//! The servers decide which notations reach the file: each is requested, and if the file is in the answer, the log line must
+//! match the rule of the plain path.
 
 use super::requests::{Request, with_line};
-use super::{Served, apache, nginx};
+use super::{ServerRun, apache, nginx};
 
-/// Files of the site, what is in them, and the class of the rule that looks for them.
+/// Files of the site, their contents, and the class of the rule that matches them.
 const SECRETS: [(&str, &[u8], &str); 2] = [("/.env", b"A=b\n", "config-exposure"), ("/.git/config", b"[core]\n", "vcs-exposure")];
 
-/// What is written before a path and leads to it all the same, with some server.
+/// Prefixes of a path that some server ignores.
 const BEFORE: [&str; 30] = [
     "/",
     "//",
@@ -43,7 +43,7 @@ const BEFORE: [&str; 30] = [
     "http://a@site.example",
 ];
 
-/// What is written after it.
+/// Suffixes.
 const AFTER: [&str; 44] = [
     "#", "#x", "#/a.css", "#?x", "?#", "?", "??", "?x=1", "?/a.css", "/", "//", "/.", "/..", "/../.env", "/x", "/a.css", ".", "..", ". ",
     "%20", "%20%20", " ", "  ", " x", "%09", "\t", "%0a", "%0d%0a", "%00", "%00.css", "%23", "%3f", "%3fx", "%2f", "%5c", "\\", ";",
@@ -76,8 +76,8 @@ const LINES: [&str; 22] = [
     "G_T TARGET HTTP/1.1",
 ];
 
-/// A path with some of its bytes written otherwise.
-fn spelled(path: &str) -> Vec<String> {
+/// A path with some of its bytes encoded.
+fn spellings(path: &str) -> Vec<String> {
     let mut all = vec![path.to_owned(), path.to_uppercase()];
     let escapes: [fn(u8) -> String; 7] = [
         |byte| format!("%{byte:02x}"),
@@ -99,11 +99,11 @@ fn spelled(path: &str) -> Vec<String> {
     all
 }
 
-/// Every request, and which secret it may lead to.
+/// Every request, and which file it may reach.
 fn requests() -> Vec<(String, usize)> {
     let mut lines = Vec::new();
     for (secret, (path, ..)) in SECRETS.iter().enumerate() {
-        let mut targets: Vec<String> = spelled(path);
+        let mut targets: Vec<String> = spellings(path);
         targets.extend(BEFORE.iter().map(|before| format!("{before}{path}")));
         targets.extend(AFTER.iter().map(|after| format!("{path}{after}")));
         targets.extend(BEFORE.iter().zip(AFTER.iter().cycle().skip(secret * 7)).map(|(before, after)| format!("{before}{path}{after}")));
@@ -124,7 +124,7 @@ fn every_path_that_a_server_serves_is_matched() {
     }
 }
 
-fn compare(served: &Served, lines: &[(String, usize)]) {
+fn compare(served: &ServerRun, lines: &[(String, usize)]) {
     let log = served.log("combined");
     let run = served.harness.run(["scan", "-q", "-f", "ndjson", log.path.to_str().unwrap()]);
     let hits = run.objects();
@@ -142,7 +142,7 @@ fn compare(served: &Served, lines: &[(String, usize)]) {
             missed.push(format!("{line:?}"));
         }
     }
-    // Some spellings reach the file with each server: were it none, nothing would be compared.
+    // Some notations reach the file with each server; otherwise nothing would be compared.
     assert!(given > 60, "{}: only {given} of {} spellings are served", served.server, lines.len());
     assert!(missed.is_empty(), "{}: served and not seen:\n{}", served.server, missed.join("\n"));
 }
