@@ -3,7 +3,6 @@
 //! A writer may hold a rotated file for long, so quiet is what counts; but a deleted file takes up its disk as long as
 //! it is open, so there is an end to it.
 
-use std::fs::File;
 use std::mem;
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,6 +16,7 @@ use super::stamp::Stamp;
 use super::text::Likeness;
 use super::{Options, Piece, away};
 use crate::input::chunk::Chunk;
+use crate::source::HEAD;
 
 /// A file without a name is closed when it was quiet for so long; a lost text is given up.
 const QUIET: Duration = Duration::from_secs(5);
@@ -68,13 +68,17 @@ impl Place {
     fn begin_old(&mut self, stamp: Stamp, around: &mut Surroundings<'_>) {
         let Some(log) = self.logs.iter().find(|log| log.stamp.id == stamp.id && log.text.is_none()) else { return };
         let Some(file) = log.file().map(Arc::clone) else { return };
-        // What comes to a file that was held while it was empty is new, whatever copies there may be of it.
         let is_rewritten = log.is_rewritten;
-        if is_rewritten && self.is_copy_of_live(&file) {
-            self.look_again_at(stamp);
-            return;
-        }
-        let copied = if is_rewritten { self.copied_from_another(&file, stamp) } else { None };
+        let copied = match Probe::new(&file) {
+            Ok(mut probe) => {
+                if self.is_copy_of_live(is_rewritten, &mut probe) {
+                    self.look_again_at(stamp);
+                    return;
+                }
+                self.copied_from_another(is_rewritten, stamp, &mut probe)
+            }
+            Err(_) => None,
+        };
         let begun = match copied {
             Some(len) => begin_behind(&file, len, around.numbers).map(Some),
             None => begin(&file, Begin::Start, around.numbers),
@@ -87,9 +91,9 @@ impl Place {
     }
 
     /// Whether a file is a copy of the live one, which has no text yet: where that one begins is to be decided first.
-    fn is_copy_of_live(&self, file: &Arc<File>) -> bool {
+    fn is_copy_of_live(&self, is_rewritten: bool, probe: &mut Probe) -> bool {
         let Some(live) = self.logs.last().filter(|log| log.role == Role::Live && log.text.is_none()) else { return false };
-        Probe::new(file).and_then(|mut probe| is_copy(live, &mut probe)).unwrap_or(false)
+        (is_rewritten || proves_copy(probe)) && is_copy(live, probe).unwrap_or(false)
     }
 
     /// Has the next look take a file without a text for one that changed.
@@ -100,16 +104,17 @@ impl Place {
     }
 
     /// The bytes at the beginning of a file that are known from another log: all of them where the log's own file holds the same,
-    /// and else as many as were read of that.
-    fn copied_from_another(&self, file: &Arc<File>, stamp: Stamp) -> Option<u64> {
-        let mut probe = Probe::new(file).ok()?;
+    /// and else as many as were read of that. A few lines in a file that was empty may be others like those, unless their own file lost
+    /// them.
+    fn copied_from_another(&self, is_rewritten: bool, stamp: Stamp, probe: &mut Probe) -> Option<u64> {
+        let is_proof = is_rewritten || proves_copy(probe);
         let others = self.logs.iter().filter(|log| log.stamp.id != stamp.id || matches!(log.role, Role::Lost { .. }));
         let mut copied = None;
-        for log in others {
+        for log in others.filter(|log| is_proof || matches!(log.role, Role::Lost { .. })) {
             let Some(text) = &log.text else { continue };
-            if log.file().is_some() && is_copy(log, &mut probe).unwrap_or(false) {
+            if log.file().is_some() && is_copy(log, probe).unwrap_or(false) {
                 copied = copied.max(Some(probe.likely_len()));
-            } else if matches!(text.likeness(&mut probe), Ok(Likeness::Same)) {
+            } else if matches!(text.likeness(probe), Ok(Likeness::Same)) {
                 copied = copied.max(Some(text.offset));
             }
         }
@@ -165,6 +170,11 @@ impl Place {
         }
         more
     }
+}
+
+/// Whether a file holds so much that another one of the same beginning is a copy.
+fn proves_copy(probe: &Probe) -> bool {
+    probe.head().len() == HEAD
 }
 
 /// Gives a text to a file that never held a whole line, so that what it holds is told before it is closed; whether it
