@@ -7,7 +7,7 @@ use std::mem;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::begin::{Begin, begin, begin_behind};
+use super::begin::{Begin, begin, begin_behind, is_too_little};
 use super::log::{Log, Role, Turn};
 use super::place::{Known, Past, Place, Surroundings};
 use super::probe::Probe;
@@ -70,6 +70,7 @@ impl Place {
         let Some(file) = log.file().map(Arc::clone) else { return };
         let is_rewritten = log.is_rewritten;
         let copied = match Probe::new(&file) {
+            Ok(probe) if is_too_little(probe.head()) => return,
             Ok(mut probe) => {
                 if self.is_copy_of_live(is_rewritten, &mut probe) {
                     self.look_again_at(stamp);

@@ -574,6 +574,14 @@ fn a_log_that_is_copied_over_an_empty_one() {
     run(false, false, [before, Step::Reopen, Step::Write(1), Step::Look, over(false), Step::Look]);
 }
 
+/// What little stands in the file of a truncated log is no copy of whatever begins like it.
+#[test]
+fn a_line_that_begins_in_a_truncated_log_that_is_rotated() {
+    let copy = Step::CopyTruncate { looks: false, between: 0 };
+    let begun = [copy, Step::Partial(1), Step::Look, Step::AwayAndBack { looks: false }, Step::Rotate { create: false }];
+    run(false, true, begun.into_iter().chain([Step::Partial(72), Step::Wait, Step::Reopen]));
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: programs(), failure_persistence: None, max_shrink_iters: 4000, ..ProptestConfig::default() })]
 
