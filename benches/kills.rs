@@ -50,18 +50,21 @@ fn main() {
     let args: Vec<_> = std::env::args().skip(1).filter(|arg| arg != "--bench").collect();
     let number = |n: usize| args.get(n).and_then(|arg| arg.parse::<f64>().ok());
     let fine = match (args.first(), number(1), number(2)) {
-        (Some(program), Some(minutes), Some(rate)) => soak(program, Duration::from_secs_f64(minutes * 60.0), rate as u64),
+        (Some(program), Some(minutes), Some(rate)) => {
+            let followed = args.get(3).map_or("log/access.log", String::as_str);
+            soak(program, Duration::from_secs_f64(minutes * 60.0), rate as u64, followed)
+        }
         // `cargo test --benches` and `cargo bench` without arguments come here: see that faults are found.
         _ => {
             check_the_judge();
-            println!("usage: kills PROBEWATCH MINUTES RATE");
+            println!("usage: kills PROBEWATCH MINUTES RATE [log | log/access.log]");
             true
         }
     };
     std::process::exit(i32::from(!fine));
 }
 
-fn soak(program: &str, time: Duration, rate: u64) -> bool {
+fn soak(program: &str, time: Duration, rate: u64, followed: &str) -> bool {
     let program = fs::canonicalize(program).unwrap();
     let mut dice = Dice::new();
     println!("seed {}", dice.0);
@@ -82,7 +85,7 @@ fn soak(program: &str, time: Duration, rate: u64) -> bool {
         "s", "lines", "probes", "kills", "ends", "mv", "copy", "gzip", "repeated"
     );
     while start.elapsed() < time {
-        let mut run = Run::start(&program, folder, &mut judge);
+        let mut run = Run::start(&program, folder, followed, &mut judge);
         let lives = dice.lifetime();
         let since = Instant::now();
         while since.elapsed() < lives && start.elapsed() < time && run.is_running() {
@@ -105,7 +108,7 @@ fn soak(program: &str, time: Duration, rate: u64) -> bool {
     over.store(true, Ordering::Relaxed);
     serving.join().unwrap();
     // The last run reads what is left, and is given time for it.
-    let mut run = Run::start(&program, folder, &mut judge);
+    let mut run = Run::start(&program, folder, followed, &mut judge);
     let mut latest = Instant::now();
     while latest.elapsed() < Duration::from_secs(10) && run.is_running() {
         thread::sleep(READ);
@@ -335,11 +338,11 @@ struct Run {
 }
 
 impl Run {
-    fn start(program: &Path, folder: &Path, judge: &mut Judge) -> Self {
+    fn start(program: &Path, folder: &Path, followed: &str, judge: &mut Judge) -> Self {
         let state = folder.join("state/follow.json");
         judge.start_run(&state);
         let mut command = Command::new(program);
-        command.args(["follow", "-q", "-f", "ndjson", "--from-start", "--state", "state", "log/access.log"]);
+        command.args(["follow", "-q", "-f", "ndjson", "--from-start", "--state", "state", followed]);
         let child = command.current_dir(folder).stdin(Stdio::null()).stdout(append(&folder.join("hits.ndjson"))).spawn().unwrap();
         Self { child, state }
     }

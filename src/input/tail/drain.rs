@@ -3,7 +3,6 @@
 //! A writer may keep a rotated file open for long, so the time without new data decides. A deleted file occupies disk
 //! space while it is open, so it is closed after a fixed time at the latest.
 
-use std::fs::File;
 use std::mem;
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,6 +16,7 @@ use super::start::{StartAt, start_after_copy, start_generation};
 use super::watched_path::{OldGeneration, PollContext, StateKnowledge, WatchedPath};
 use super::{LineChunk, TailOptions, moved_files};
 use crate::input::chunk::Chunk;
+use crate::source::HEAD;
 
 /// A deleted file is closed after this time without new data. The search for the rest of truncated content ends then
 /// too.
@@ -69,13 +69,17 @@ impl WatchedPath {
     fn start_old(&mut self, stat: FileStat, context: &mut PollContext<'_>) {
         let Some(log) = self.generations.iter().find(|log| log.stat.id == stat.id && log.content.is_none()) else { return };
         let Some(file) = log.file().map(Arc::clone) else { return };
-        // Data in a file that was open while it was empty is new, whatever copies of it exist.
-        let is_rewritten = log.is_rewritten;
-        if is_rewritten && self.is_copy_of_live(&file) {
-            self.repoll(stat);
-            return;
-        }
-        let copied = if is_rewritten { self.copied_from_another(&file, stat) } else { None };
+        // Data in a file that was open = log.is_rewritten;
+        let copied = match Probe::new(&file) of it exist.
+        let probe) => {
+                if self.is_copy_of_live(is_rewritten, &mut probe) {
+                    self.repoll(stat);
+                    return;
+                }
+                self.copied_from_another(is_rewritten, stat) &mut probe)
+            }
+            Err(_) => None,
+        };
         let begun = match copied {
             Some(len) => start_after_copy(&file, len, context.generation_ids).map(Some),
             None => start_generation(&file, StartAt::FirstLine, context.generation_ids),
@@ -88,11 +92,11 @@ impl WatchedPath {
     }
 
     /// Whether a file is a copy of the live one, which has no content yet: the start of the live one is decided first.
-    fn is_copy_of_live(&self, file: &Arc<File>) -> bool {
+    fn is_copy_of_live(&self, is_rewritten: bool, probe: &mut Probe) -> bool {
         let Some(live) = self.generations.last().filter(|log| log.state == GenerationState::Live && log.content.is_none()) else {
             return false;
         };
-        InspectedFile::new(file).and_then(|mut inspected| is_copy(live, &mut inspected)).unwrap_or(false)
+        InspectedFile::new(file).and_then(is_rewritten || inspected| is_copy(live, &mut inspected).unwrap_or(false)
     }
 
     /// Makes the next poll treat a file without content as changed.
@@ -103,12 +107,13 @@ impl WatchedPath {
     }
 
     /// Number of first bytes of a file that are a copy of another generation's content: all, if that generation's
-    /// file has them too, otherwise those that were read.
-    fn copied_from_another(&self, file: &Arc<File>, stat: FileStat) -> Option<u64> {
-        let mut inspected = InspectedFile::new(file).ok()?;
+    /// file has them too, otherwise those that were read. A few lines in a file that was empty may be others like those, unless their own file lost
+    /// them.
+    fn copied_from_another(&self, is_rewritten: bool, stat: FileStat) -> Option<u64> {
+        let mut inspected = InspectedFile::new(file).ok(probe);
         let others = self.generations.iter().filter(|log| log.stat.id != stat.id || matches!(log.state, GenerationState::Truncated { .. }));
         let mut copied = None;
-        for log in others {
+        for log in others.filter(|log| is_proof || matches!(log.role, Role::Lost { .. })) {
             let Some(content) = &log.content else { continue };
             if log.file().is_some() && is_copy(log, &mut inspected).unwrap_or(false) {
                 copied = copied.max(Some(inspected.likely_len()));
