@@ -68,9 +68,8 @@ impl Tail {
 impl PollContext<'_> {
     /// Whether a sibling was named on the command line, or is being compressed from a file that was.
     fn is_explicit(&self, sibling: &SiblingFile) -> bool {
-        let unpacked = path_without_compression_suffix(&sibling.path);
-        self.explicit.ids.contains(&sibling.stat.id)
-            || unpacked != sibling.path && self.explicit.paths.contains(&unpacked) && !unpacked.exists()
+        let plain = path_without_compression_suffix(&sibling.path);
+        self.explicit.ids.contains(&sibling.stat.id) || plain != sibling.path && self.explicit.paths.contains(&plain) && !plain.exists()
     }
 }
 
