@@ -10,6 +10,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use foldhash::HashSet;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::log_entry::MethodClass;
@@ -17,7 +18,7 @@ use crate::time::LogTime;
 pub use app_evidence::{AppAsset, AppEvidence, BoundedSet};
 
 /// How bad a hit would be if the server gave what was asked for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
     /// Worth knowing, nothing to do.

@@ -5,7 +5,8 @@
 //!
 //! | layer | modules |
 //! | --- | --- |
-//! | 7 | [`cli`] · [`config`] |
+//! | 8 | [`cli`] |
+//! | 7 | [`config`] |
 //! | 6 | [`commands`] |
 //! | 5 | [`tui`] |
 //! | 4 | [`render`] · [`scan`] · [`state`] |

@@ -6,6 +6,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::block_candidates::BlockDecision;
@@ -109,7 +110,7 @@ pub struct InputSummary {
 }
 
 /// Why a log was not read: as a whole it lies outside the time that was asked for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SkipReason {
     /// It was last written to before `--since`.

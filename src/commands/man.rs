@@ -102,7 +102,7 @@ mod tests {
     use crate::commands::man::*;
 
     fn page_of(name: Option<&str>) -> String {
-        let mut command = cli::command();
+        let mut command = cli::documented_command();
         command.build();
         let subject = name.map_or(&command, |name| command.find_subcommand(name).expect("a subcommand"));
         String::from_utf8(page(subject, "1.2.3").expect("a page")).expect("UTF-8")
@@ -119,7 +119,7 @@ mod tests {
         let chapters = ["PROBEWATCH SCAN", "PROBEWATCH EXPLAIN", "PROBEWATCH RULES LIST", "PROBEWATCH MAN", "EXAMPLES"];
         let places = chapters.map(|title| page.find(&format!(".SH \"{title}\"\n")).expect(title));
         assert!(places.is_sorted(), "{places:?}");
-        assert!(page.contains(".SS \"EXIT CODES\""), "{page}");
+        assert!(page.contains(".SS \"EXIT CODES\"") && page.contains("[env: PROBEWATCH_MIN_SEVERITY]"), "{page}");
     }
 
     #[test]

@@ -18,6 +18,7 @@ mod report_files;
 mod rule_context;
 pub mod rules;
 pub mod scan;
+pub mod schema;
 
 mod server_logs;
 mod settings;

@@ -8,6 +8,9 @@ use std::io::{self, Write};
 
 use ::csv::{ErrorKind, Terminator, Writer, WriterBuilder};
 
+mod columns;
+
+pub(crate) use self::columns::tables;
 use super::GroupBy;
 use super::grades;
 use crate::analysis::block_candidates::BlockDecision;
@@ -118,6 +121,8 @@ const BLOCK: &[BlockColumn] = &[
 /// The last column of a client: the rules by which it sent a flood.
 const FLOODS: &[CsvColumn] = &[("floods", |set, row| joined(&labels::flood_ids(set, &row.rules)))];
 
+const DIFF: [&str; 7] = ["kind", "key", "change", "severity", "hits_before", "hits_after", "status_after"];
+
 const NOVELTY: [&str; 8] = ["kind", "key", "severity", "hits", "first_time", "sample_target", "source", "line"];
 
 /// A column: its name, and what it says of a proposal.
@@ -195,7 +200,7 @@ fn write_rows<W: Write>(
 /// Writes what differs between two reports, a row a change: the first `top` rows.
 pub(crate) fn write_diff<W: Write>(rows: &[DiffRow], top: Option<usize>, out: W) -> io::Result<()> {
     let mut csv = writer(out);
-    csv.write_record(["kind", "key", "change", "severity", "hits_before", "hits_after", "status_after"]).map_err(into_io)?;
+    csv.write_record(DIFF).map_err(into_io)?;
     for row in first(rows, top) {
         let key = csv_guard(Cow::Borrowed(&row.key));
         let (before, after) = (row.before.to_string(), row.after.to_string());
@@ -230,11 +235,15 @@ pub(crate) fn write_novelty(news: &[NewItem<'_>], out: impl Write) -> io::Result
     csv.flush()
 }
 
+/// The names of the columns of proposals.
+fn proposal_names() -> impl Iterator<Item = &'static str> {
+    ["rank"].into_iter().chain(PROPOSAL.iter().map(|(name, _)| *name))
+}
+
 /// Writes the first `top` proposals.
 pub(crate) fn write_proposals<W: Write>(proposals: &Proposals<'_>, top: Option<usize>, out: W) -> io::Result<()> {
     let mut csv = writer(out);
-    let heads = ["rank"].into_iter().chain(PROPOSAL.iter().map(|(name, _)| *name));
-    csv.write_record(heads).map_err(into_io)?;
+    csv.write_record(proposal_names()).map_err(into_io)?;
     for (rank, row) in (1..).zip(first(&proposals.proposals, top)) {
         csv.write_field(count(rank).as_bytes()).map_err(into_io)?;
         for (_, cell) in PROPOSAL {

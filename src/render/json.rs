@@ -9,8 +9,10 @@ mod rows;
 use std::borrow::Cow;
 use std::io::{self, Write};
 
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Serialize, Serializer};
 use serde_json::ser::Serializer as JsonSerializer;
+use serde_json::{Map, json};
 
 use self::rows::RowLineFormatter;
 use super::grades;
@@ -65,35 +67,68 @@ pub(crate) fn write<W: Write>(report: &Report<'_>, top: Option<usize>, mut out: 
     out.write_all(b"\n")
 }
 
-#[derive(Serialize)]
-struct ReportDocument<'a> {
+/// A report: `scan -f json`, `merge -f json` and the `report.json` of a run.
+#[derive(JsonSchema, Serialize)]
+#[schemars(title = "probewatch report")]
+pub(crate) struct ReportDocument<'a> {
+    /// Version of this document. It rises when a key is added, renamed or removed.
     schema_version: u32,
+    /// Program and version that wrote the document.
     generated_by: &'static str,
+    /// Logs that were read, in the order of the command line.
     inputs: Inputs<'a>,
+    /// Sums over all inputs.
     totals: TotalsObject,
+    /// How far counts may be too low; null where every count is exact.
     approximate: Option<ApproximateObject>,
+    /// Paths with a distinct answer, the worst first.
     answered: RowList<'a>,
+    /// Paths whose answer may be distinct, the worst first.
     uncertain: RowList<'a>,
+    /// Sites that answer any path.
     soft_404: Vec<Soft404Object<'a>>,
+    /// One row for each client, the worst first.
     clients: RowList<'a>,
+    /// One row for each probed path, the worst first.
     paths: RowList<'a>,
+    /// One row for each rule that matched, the worst first.
     rules: RowList<'a>,
+    /// One row for each client, path and outcome, the worst first.
     pairs: RowList<'a>,
+    /// Lists of paths that several networks requested.
     campaigns: Vec<CampaignObject<'a>>,
+    /// Requests of one client or for one path that exceed the limit of a rule with a `window`.
     floods: Vec<FloodObject<'a>>,
+    /// Applications that the sites run, whose normal pages are not reported.
     apps: Vec<AppObject<'a>>,
+    /// Entries of the allow list that matched requests.
     allowed: Vec<AllowedObject<'a>>,
+    /// Host whose logs these are; null where it is unknown.
     log_host: Option<Cow<'a, str>>,
+    /// Period that the report covers, such as `2026-11-20`; null where it covers all lines read.
     period: Option<&'a str>,
+    /// Length in bits of the IPv6 prefixes that count as one client.
     #[serde(skip_serializing_if = "Option::is_none")]
     ipv6_prefix: Option<u8>,
+    /// How clients were anonymized.
     #[serde(skip_serializing_if = "Option::is_none")]
     anonymized: Option<&'static str>,
+    /// All counts the report is made of, compressed for `merge` and `diff`; null in a report with `--top`. Its form may change with any version.
     evidence: SnapshotJson<'a>,
 }
 
 /// The inputs, each made when it is written: a folder may hold a hundred thousand.
 struct Inputs<'a>(&'a [InputSummary]);
+
+impl JsonSchema for Inputs<'_> {
+    fn schema_name() -> Cow<'static, str> {
+        "Inputs".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        <Vec<InputObject<'_>>>::json_schema(generator)
+    }
+}
 
 impl Serialize for Inputs<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -101,24 +136,41 @@ impl Serialize for Inputs<'_> {
     }
 }
 
-#[derive(Serialize)]
+/// A log that was read.
+#[derive(JsonSchema, Serialize)]
 struct InputObject<'a> {
+    /// Host the log is from.
     #[serde(skip_serializing_if = "Option::is_none")]
     log_host: Option<Cow<'a, str>>,
+    /// Path of the log, or the name given with `--source`.
     path: Cow<'a, str>,
+    /// Name or string of the log format; null where no line was parsed.
     format: Option<Cow<'a, str>>,
+    /// Bytes read, after decompression.
     bytes: u64,
+    /// Lines read.
     lines: u64,
+    /// Lines that were parsed.
     parsed: u64,
+    /// Lines that were not parsed. They were matched as raw text.
     unparsed: u64,
+    /// Lines longer than the limit. They were matched up to the limit.
     oversized: u64,
+    /// Lines that hold no request, such as a W3C header or an empty line.
     skipped: u64,
+    /// Last lines without a newline, left for the next run: 0 or 1.
     pending: u64,
+    /// Requests within `--since` and `--until`.
     requests: u64,
+    /// Requests that match at least one rule.
     hits: u64,
+    /// Earliest time of a line, RFC 3339; null where no line has a time.
     first_time: Option<String>,
+    /// Latest time of a line, RFC 3339; null where no line has a time.
     last_time: Option<String>,
+    /// Why the log could not be read to its end; null where it was.
     problem: Option<Cow<'a, str>>,
+    /// Why no line of the log was read.
     #[serde(skip_serializing_if = "Option::is_none")]
     skipped_whole: Option<SkipReason>,
 }
@@ -144,10 +196,14 @@ fn input(input: &InputSummary) -> InputObject<'_> {
     }
 }
 
-#[derive(Serialize)]
+/// An application that a site runs.
+#[derive(JsonSchema, Serialize)]
 struct AppObject<'a> {
+    /// ID of the application.
     app: &'a str,
+    /// Host it was detected on, or the log where hosts are not logged; null where it was given with `--app`.
     site: Option<Cow<'a, str>>,
+    /// Hits on its normal pages, which are not reported.
     silenced: u64,
 }
 
@@ -155,11 +211,16 @@ fn app<'a>(seen: &AppSeen<'a>) -> AppObject<'a> {
     AppObject { app: seen.app, site: seen.site.map(redacted), silenced: seen.silenced }
 }
 
-#[derive(Serialize)]
+/// An entry of an allow list.
+#[derive(JsonSchema, Serialize)]
 struct AllowedObject<'a> {
+    /// Path of the allow list.
     file: Cow<'a, str>,
+    /// Line of the entry, from 1.
     line: usize,
+    /// Reason that the entry gives.
     reason: Cow<'a, str>,
+    /// Requests that matched a rule and are allowed.
     requests: u64,
 }
 
@@ -168,27 +229,48 @@ fn allowed<'a>(entry: &AllowedCount<'a>) -> AllowedObject<'a> {
     AllowedObject { file: escape(file.as_bytes()), line, reason: escape(reason.as_bytes()), requests }
 }
 
-#[derive(Serialize)]
+/// Sums over all inputs.
+#[derive(JsonSchema, Serialize)]
 struct TotalsObject {
+    /// Bytes read, after decompression.
     bytes: u64,
+    /// Lines read.
     lines: u64,
+    /// Lines that were parsed.
     parsed: u64,
+    /// Lines that were not parsed.
     unparsed: u64,
+    /// Lines longer than the limit.
     oversized: u64,
+    /// Lines that hold no request, such as a W3C header or an empty line.
     skipped: u64,
+    /// Last lines without a newline, left for the next run.
     pending: u64,
+    /// Requests within `--since` and `--until`.
     requests: u64,
+    /// Requests that match at least one rule.
     hits: u64,
+    /// Earliest time of a line, RFC 3339; null where no line has a time.
     first_time: Option<String>,
+    /// Latest time of a line, RFC 3339; null where no line has a time.
     last_time: Option<String>,
+    /// Distinct clients with a hit.
     clients: u64,
+    /// Distinct paths with a hit.
     paths: u64,
+    /// Rules that matched.
     rules: u64,
+    /// Hits with a distinct answer.
     answered: u64,
+    /// Hits whose answer may be distinct.
     uncertain: u64,
+    /// Hits that got what the site answers to anything.
     soft_404: u64,
+    /// Lines without a time, kept although a time range was requested.
     without_time: u64,
+    /// Hits by outcome.
     outcomes: OutcomeCounts,
+    /// Highest severity of a hit; null where there is no hit.
     severity: Option<Severity>,
 }
 
@@ -218,19 +300,36 @@ fn totals(totals: &Totals) -> TotalsObject {
     }
 }
 
-#[derive(Serialize)]
+/// How far a count may be too low, in hits unless said otherwise.
+#[derive(JsonSchema, Serialize)]
 struct ApproximateObject {
+    /// Most hits that a row of `pairs` may lack.
     pairs: u64,
+    /// Most hits that a row of `clients` may lack.
     clients: u64,
+    /// Most requests that a row of `clients` may lack.
     requests: u64,
+    /// Most hits that a row of `paths` may lack.
     paths: u64,
+    /// Hits that no row of `pairs` counts.
     rest_hits: u64,
+    /// Requests that no minute of a flood counts.
     uncounted: u64,
 }
 
 fn approximate(bound: Approximation) -> ApproximateObject {
     let Approximation { pairs, clients, requests, paths, rest_hits, uncounted } = bound;
     ApproximateObject { pairs, clients, requests, paths, rest_hits, uncounted }
+}
+
+impl JsonSchema for RowList<'_> {
+    fn schema_name() -> Cow<'static, str> {
+        "RowList".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        <Vec<RowObject<'_>>>::json_schema(generator)
+    }
 }
 
 /// Rows that become objects one by one, while they are written.
@@ -249,47 +348,73 @@ impl Serialize for RowList<'_> {
     }
 }
 
-#[derive(Serialize)]
+/// A row. Which keys it has depends on its list.
+#[derive(JsonSchema, Serialize)]
 struct RowObject<'a> {
+    /// Client: an address, or the text of the log. Rows of `clients` and `pairs`.
     #[serde(skip_serializing_if = "Option::is_none")]
     client: Option<Cow<'a, str>>,
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     answer: Option<AnswerObject<'a>>,
+    /// Normalized path. Rows of `paths`, `pairs`, `answered` and `uncertain`.
     #[serde(skip_serializing_if = "Option::is_none")]
     path: Option<Cow<'a, str>>,
+    /// ID of the rule. Rows of `rules`.
     #[serde(skip_serializing_if = "Option::is_none")]
     rule: Option<&'a str>,
+    /// Outcome of the requests. Rows of `pairs`.
     #[serde(skip_serializing_if = "Option::is_none")]
     outcome: Option<&'static str>,
+    /// Requests that match at least one rule.
     hits: u64,
+    /// Distinct clients.
     #[serde(skip_serializing_if = "Option::is_none")]
     clients: Option<u64>,
+    /// Distinct paths.
     #[serde(skip_serializing_if = "Option::is_none")]
     paths: Option<u64>,
+    /// All requests of the client, hits or not. Rows of `clients`.
     #[serde(skip_serializing_if = "Option::is_none")]
     requests: Option<u64>,
+    /// Requests of the client that match no rule, and unparsed lines that begin with its address. Rows of `clients`.
     #[serde(skip_serializing_if = "Option::is_none")]
     other_requests: Option<u64>,
+    /// Time of the earliest hit, RFC 3339; null where no hit has one.
     first_time: Option<String>,
+    /// Time of the latest hit, RFC 3339; null where no hit has one.
     last_time: Option<String>,
+    /// Hits by outcome.
     outcomes: OutcomeCounts,
+    /// Hits with a distinct answer.
     answered: u64,
+    /// Hits whose answer may be distinct.
     uncertain: u64,
+    /// Hits that got what the site answers to anything.
     soft_404: u64,
+    /// Highest severity of the hits, one step higher where an answer exposes something.
     severity: Severity,
+    /// IDs of the rules that matched, sorted.
     rules: Vec<&'a str>,
+    /// Classes of these rules, sorted.
     classes: Vec<&'a str>,
+    /// CVE IDs of these rules, sorted.
     cve: Vec<&'a str>,
+    /// The most severe hit, of several the earliest.
     sample: SampleObject<'a>,
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     block: Option<BlockObject>,
 }
 
-#[derive(Serialize)]
+/// Whether the client may be blocked. Rows of `clients` that `report` writes.
+#[derive(JsonSchema, Serialize)]
 struct BlockObject {
+    /// Whether the client is a block candidate.
     block_candidate: bool,
+    /// Why it is a block candidate or is not.
     block_reason: String,
+    /// The /24 or /64 of the client; null where it has no address.
     network: Option<String>,
+    /// Clients of that network with hits.
     network_probers: u64,
 }
 
@@ -332,15 +457,22 @@ fn row_object<'a>(rules: &'a RuleSet, row: &'a Row<'_>) -> RowObject<'a> {
     }
 }
 
-/// What an answer was, why it is graded so, and a command that looks.
-#[derive(Serialize)]
+/// What a path answered. Rows of `answered` and `uncertain`.
+#[derive(JsonSchema, Serialize)]
 struct AnswerObject<'a> {
+    /// Host that answered, or the log where hosts are not logged.
     site: Cow<'a, str>,
+    /// Status codes of the answers, sorted.
     status: Vec<u16>,
+    /// Size of the answer in bytes; null where none is logged.
     bytes: Option<u64>,
+    /// Method of the requests: `GET`, `POST`, `HEAD` or `OTHER`, each for the methods like it.
     method: &'static str,
+    /// Why the answer is distinct or uncertain, as a word.
     reason: &'static str,
+    /// The same as a sentence.
     why: String,
+    /// A shell command that requests the path, to see what it answers now.
     #[serde(skip_serializing_if = "Option::is_none")]
     command: Option<String>,
 }
@@ -361,22 +493,48 @@ fn answer<'a>(row: &'a Row<'_>) -> Option<AnswerObject<'a>> {
 /// Counts by the words of [`Outcome`], all of them always: a program need not ask which are there.
 struct OutcomeCounts([u64; 8]);
 
+impl JsonSchema for OutcomeCounts {
+    fn schema_name() -> Cow<'static, str> {
+        "OutcomeCounts".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        let words = Outcome::ALL.map(Outcome::as_str);
+        let properties: Map<_, _> = words
+            .map(|word| {
+                (word.to_owned(), json!({ "type": "integer", "minimum": 0, "description": format!("Hits with the outcome `{word}`.") }))
+            })
+            .into_iter()
+            .collect();
+        json_schema!({ "type": "object", "properties": properties, "required": words })
+    }
+}
+
 impl Serialize for OutcomeCounts {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_map(Outcome::ALL.iter().map(|outcome| outcome.as_str()).zip(self.0))
     }
 }
 
-#[derive(Serialize)]
+/// One request.
+#[derive(JsonSchema, Serialize)]
 struct SampleObject<'a> {
+    /// Identity of the request: the generation of its log and the byte offset of its line. Two requests never share one.
     id: String,
+    /// Host the log is from.
     #[serde(skip_serializing_if = "Option::is_none")]
     log_host: Option<Cow<'a, str>>,
+    /// Path of the log.
     source: Cow<'a, str>,
+    /// Number of the line, from 1.
     line: u64,
+    /// Request target as logged, secrets masked.
     target: Cow<'a, str>,
+    /// Status code; null where none is logged.
     status: Option<u16>,
+    /// Host the request was for; null where none is logged.
     host: Option<Cow<'a, str>>,
+    /// User agent; null where none is logged.
     user_agent: Option<Cow<'a, str>>,
 }
 
@@ -393,13 +551,20 @@ fn sample<'a>(sample: &SampleRequest<'a>) -> SampleObject<'a> {
     }
 }
 
-#[derive(Serialize)]
+/// A site that answers any path.
+#[derive(JsonSchema, Serialize)]
 struct Soft404Object<'a> {
+    /// Host, or the log where hosts are not logged.
     site: Cow<'a, str>,
+    /// Hosts of one server that answer alike; 1 for one site.
     hosts: u64,
+    /// Why the site is one, as a word.
     reason: &'static str,
+    /// Sizes of its answers in bytes, as ranges: lowest and highest.
     sizes: &'a [(u64, u64)],
+    /// Probed paths that got such an answer.
     paths: u64,
+    /// Hits that got such an answer.
     requests: u64,
 }
 
@@ -408,18 +573,30 @@ fn soft_404<'a>(site: &'a Soft404<'_>) -> Soft404Object<'a> {
     Soft404Object { site: redacted(site.site), hosts, reason: grades::reason(site.grade.reason), sizes: &site.sizes, paths, requests }
 }
 
-#[derive(Serialize)]
+/// A list of paths that several networks requested.
+#[derive(JsonSchema, Serialize)]
 struct CampaignObject<'a> {
+    /// Name of the list of paths, in hexadecimal digits: the same paths have the same key in every report.
     key: &'a str,
+    /// Distinct clients.
     clients: u64,
+    /// Distinct networks of these clients.
     networks: u64,
+    /// Paths of the list.
     paths: u64,
+    /// Hits on these paths by these clients.
     hits: u64,
+    /// Time of the earliest hit, RFC 3339; null where no hit has one.
     first_time: Option<String>,
+    /// Time of the latest hit, RFC 3339; null where no hit has one.
     last_time: Option<String>,
+    /// Hits with a distinct answer.
     answered: u64,
+    /// Highest severity of the hits.
     severity: Severity,
+    /// Up to three of the paths.
     sample_paths: Vec<Cow<'a, str>>,
+    /// The most severe hit, of several the earliest.
     sample: SampleObject<'a>,
 }
 
@@ -440,20 +617,34 @@ fn campaign<'a>(campaign: &'a Campaign<'_>) -> CampaignObject<'a> {
     }
 }
 
-#[derive(Serialize)]
+/// More requests in a window than a rule allows.
+#[derive(JsonSchema, Serialize)]
 struct FloodObject<'a> {
+    /// ID of the rule with the window.
     rule: &'a str,
+    /// Severity of the rule.
     severity: Severity,
+    /// Client that sent the requests; null where several sent them to one path.
     client: Option<Cow<'a, str>>,
+    /// Method of most requests: `GET`, `POST`, `HEAD` or `OTHER`, each for the methods like it.
     method: &'static str,
+    /// Path of most requests; empty where it is unknown.
     path: Cow<'a, str>,
+    /// Distinct clients.
     clients: u64,
+    /// Distinct paths.
     paths: u64,
+    /// Requests of the largest flood.
     requests: u64,
+    /// Minutes from the first to the last of it.
     minutes: u64,
+    /// Start of its first minute, RFC 3339.
     first_minute: String,
+    /// Start of its last minute, RFC 3339.
     last_minute: String,
+    /// Floods, the largest one included.
     floods: u64,
+    /// The most severe hit, of several the earliest.
     sample: SampleObject<'a>,
 }
 

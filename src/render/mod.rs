@@ -12,6 +12,7 @@ pub mod live;
 pub mod mail;
 pub mod ndjson;
 pub mod rule_file;
+pub mod schema;
 pub mod sink;
 pub mod skipped;
 mod style;

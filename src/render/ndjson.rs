@@ -6,6 +6,7 @@
 use std::borrow::Cow;
 use std::io::{self, Write};
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::analysis::labels;
@@ -17,30 +18,55 @@ use crate::rules::RuleSet;
 use crate::soft_404::Answer;
 use crate::time::LogTime;
 
-#[derive(Serialize)]
-struct HitObject<'a> {
+/// A hit: one line of `-f ndjson`.
+#[derive(JsonSchema, Serialize)]
+#[schemars(title = "probewatch hit")]
+pub(crate) struct HitObject<'a> {
+    /// Identity of the request: the generation of its log and the byte offset of its line. Two requests never share one.
     id: String,
+    /// Time of the request, RFC 3339; null where none is logged.
     time: Option<String>,
+    /// Client: an address, or the text of the log; `-` where unknown.
     client: Cow<'a, str>,
+    /// HTTP method; null where the line has none.
     method: Option<Cow<'a, str>>,
+    /// Request target as logged, secrets masked.
     target: Cow<'a, str>,
+    /// Normalized path, which rules match.
     path: Cow<'a, str>,
+    /// Target after decoding, where that differs from the logged one; null otherwise.
     decoded: Option<Cow<'a, str>>,
+    /// Protocol, such as `HTTP/1.1`; null where the line has none.
     protocol: Option<Cow<'a, str>>,
+    /// Status code; null where none is logged.
     status: Option<u16>,
+    /// Size of the answer in bytes; null where none is logged.
     bytes: Option<u64>,
+    /// Outcome of the request, from its status.
     outcome: &'static str,
+    /// Grade of the answer: `distinct`, `uncertain` or `soft_404`; null where the request was not answered.
     answer: Option<&'static str>,
+    /// Highest severity of the rules, one step higher where an answer exposes something.
     severity: Severity,
+    /// IDs of the rules that matched, sorted.
     rules: Vec<&'a str>,
+    /// Classes of these rules, sorted.
     classes: Vec<&'a str>,
+    /// CVE IDs of these rules, sorted.
     cve: Vec<&'a str>,
+    /// Host the request was for; null where none is logged.
     host: Option<Cow<'a, str>>,
+    /// Referer; null where none is logged.
     referer: Option<Cow<'a, str>>,
+    /// User agent; null where none is logged.
     user_agent: Option<Cow<'a, str>>,
+    /// Path of the log.
     source: Cow<'a, str>,
+    /// Number of the line, from 1.
     line: u64,
+    /// Byte offset of the line in its log, after decompression.
     offset: u64,
+    /// What makes the request a hit where its line alone does not: `client` (its other requests) or `flood`; null otherwise.
     context: Option<&'static str>,
 }
 

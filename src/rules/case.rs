@@ -2,8 +2,10 @@
 //!
 //! A case is data; the engine runs it like a line of a log.
 
+use std::borrow::Cow;
 use std::fmt;
 
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, Visitor};
 
@@ -48,6 +50,17 @@ impl Case {
     }
 }
 
+impl JsonSchema for Case {
+    fn schema_name() -> Cow<'static, str> {
+        "Case".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let table = generator.subschema_for::<CaseTable>();
+        json_schema!({ "anyOf": [{ "type": "string", "description": "Request line; ` HTTP/1.1` is added where the protocol is missing." }, table] })
+    }
+}
+
 impl<'de> Deserialize<'de> for Case {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_any(CaseVisitor)
@@ -56,13 +69,19 @@ impl<'de> Deserialize<'de> for Case {
 
 struct CaseVisitor;
 
-#[derive(serde::Deserialize)]
+/// A request with more than its request line.
+#[derive(JsonSchema, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 struct CaseTable {
+    /// Request line, `GET /.env`.
     request: Option<String>,
+    /// Request as sent, with the escapes of the log.
     raw: Option<String>,
+    /// Status code; 404 where it is left out.
     status: Option<u16>,
+    /// User agent.
     user_agent: Option<String>,
+    /// Referer.
     referer: Option<String>,
 }
 

@@ -4,6 +4,7 @@
 
 use std::cell::Cell;
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::definition::Field;
@@ -37,7 +38,7 @@ pub(super) struct TextCondition {
 }
 
 /// What a request looks like as a whole.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Shape {
     /// The target names a scheme and a host.

@@ -37,8 +37,9 @@ pub use compile::MOST_RULES;
 pub use condition::{Condition, RequestFacts, Shape};
 #[cfg(test)]
 pub(crate) use definition::PAYLOADS;
-pub use definition::{Answer, CLASSES, Field, WithClient};
+pub use definition::{Answer, CLASSES, Field, WithClient, schema};
 pub use error::RuleError;
+pub(crate) use error::nearest;
 pub use literals::{LiteralHits, LiteralMatch, Literals, Regions, bit};
 pub use load::{RuleChoice, check, family, load};
 pub use requirement::{Requirement, RequirementCheck, TextSpan, TextView};

@@ -5,6 +5,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use schemars::JsonSchema;
 use serde::de::{Error, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
@@ -17,21 +18,22 @@ const MOST: u32 = 1_000;
 /// The units of a span, in seconds, the longest first.
 const UNITS: [(&str, u32); 4] = [("d", 86_400), ("h", 3_600), ("m", 60), ("s", 1)];
 
-/// A rule's requests are no findings one by one; so many within a span are told of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
+/// How many requests make a flood.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, JsonSchema, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Window {
-    /// Whose requests are counted together.
+    /// Whose requests are counted together: `client` or `path`.
     pub by: By,
     /// Requests it takes, from 2.
     pub count: u32,
-    /// The span in seconds of the log's time, from 1 to a day; counted in minutes, so that less is one.
+    /// Span of the log's time, such as `60s` or `5m`, up to `1d`.
     #[serde(deserialize_with = "span")]
+    #[schemars(with = "String")]
     pub within: u32,
 }
 
 /// Whose requests are counted together.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum By {
     /// Those of one client.

@@ -35,4 +35,5 @@ mod report;
 mod resources;
 mod rules_cli;
 mod samples;
+mod schema;
 mod servers;

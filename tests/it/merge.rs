@@ -215,12 +215,13 @@ fn diff_distinguishes_refused_from_not_requested() {
 #[test]
 fn help_variables_and_manual_include_both() {
     let harness = Harness::new();
-    for (command, words) in [
-        ("merge", ["Examples:", "Exit codes:", "[env: PROBEWATCH_MIN_SEVERITY]"]),
-        ("diff", ["Examples:", "No difference.", "[env: PROBEWATCH_TOP]"]),
+    for (command, words, variable) in [
+        ("merge", ["Examples:", "Exit codes:"], "[env: PROBEWATCH_MIN_SEVERITY]"),
+        ("diff", ["Examples:", "No difference."], "[env: PROBEWATCH_TOP]"),
     ] {
         let help = harness.run([command, "--help"]).text();
         assert!(words.iter().all(|word| help.contains(word)), "{help}");
+        assert!(harness.run(["man", command]).text().contains(variable));
         assert!(harness.run([command, "-h"]).text().lines().all(|line| line.len() <= 100));
         assert!(harness.run(["man", command]).text().contains(&format!(".TH probewatch-{command} 1")));
         assert!(harness.run(["completions", "bash"]).text().contains(command));

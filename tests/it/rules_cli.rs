@@ -226,7 +226,7 @@ fn lint_reports_file_line_and_advice() {
     assert!(run.text().contains("x.toml:8: warning: rule 'x/b': words: '?' stands in "), "{}", run.text());
     assert!(run.text().ends_with("2 rules: 2 odd things\n"), "{}", run.text());
     let test = harness.run(["rules", "test", "--only", "x/a", "x.toml"]);
-    assert!(test.code == 0 && test.stderr.contains("x/a: has no hits"), "{}", test.stderr);
+    assert!(test.code == 0 && test.stderr.contains("x/a: has no must_match cases"), "{}", test.stderr);
     let broken = harness.run(["rules", "lint", "gone.toml"]);
     assert!(broken.code == 2 && broken.stderr.contains("gone.toml"), "{}", broken.stderr);
 }

@@ -1,5 +1,8 @@
 //! Writes evidence row by row; nothing of it is held in memory as a document.
 
+use std::borrow::Cow;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
@@ -34,6 +37,16 @@ impl<'a> SnapshotJson<'a> {
     /// The evidence of a whole report; a part of one has none.
     pub(crate) fn new(report: &'a Report<'a>, is_whole: bool) -> Self {
         Self(is_whole.then(|| SnapshotEncoder::new(report)).flatten())
+    }
+}
+
+impl JsonSchema for SnapshotJson<'_> {
+    fn schema_name() -> Cow<'static, str> {
+        "Evidence".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": ["object", "null"] })
     }
 }
 

@@ -1,7 +1,7 @@
-//! `--since` and `--until`: how a time is typed, and the bound it comes to.
+//! Times as they are typed for `--since`, `--until` and `--newer-than`, and the bounds they stand for.
 //!
-//! Asks no clock and knows no time zone's name: the start of the run is passed in, and a time without an offset is meant
-//! in whatever offset a line was written in.
+//! Reads no clock: the start of the run is passed in. A time without an offset is compared with each line's own local
+//! time.
 
 use std::fmt;
 use std::str::FromStr;
@@ -11,40 +11,38 @@ use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 use serde::Deserialize;
 
-use super::value::Spelled;
+use super::value::RawValue;
 use crate::time::TimeBound;
 
 const EPOCH: DateTime = DateTime::constant(1970, 1, 1, 0, 0, 0, 0);
 
-/// A time as it was typed.
+/// A time, with its spelling.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "Spelled")]
-pub struct When {
-    spelled: String,
-    point: Point,
+#[serde(try_from = "RawValue")]
+pub struct TimeSpec {
+    text: String,
+    point: TimePoint,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Point {
+enum TimePoint {
     Fixed(TimeBound),
     /// Seconds before the start of the run.
     Ago(i64),
 }
 
-impl When {
+impl TimeSpec {
     /// The bound, for a run that started `now` seconds after 1970-01-01T00:00:00Z.
     #[must_use]
     pub fn bound(&self, now: i64) -> TimeBound {
         match self.point {
-            Point::Fixed(bound) => bound,
-            Point::Ago(seconds) => TimeBound::Instant(now.saturating_sub(seconds)),
+            TimePoint::Fixed(bound) => bound,
+            TimePoint::Ago(seconds) => TimeBound::Instant(now.saturating_sub(seconds)),
         }
     }
-}
 
-impl When {
-    /// The instant, in seconds since 1970-01-01T00:00:00Z, for what has a time but no offset of its own: a time without an
-    /// offset is meant in `zone`, or in UTC. Of a time that comes twice there the first is meant.
+    /// The instant in seconds since 1970-01-01T00:00:00Z, for a comparison with the times of files. A time without an
+    /// offset is in `zone`, or in UTC; of a local time that occurs twice there, the first is used.
     #[must_use]
     pub fn instant(&self, now: i64, zone: Option<&TimeZone>) -> i64 {
         let local = match self.bound(now) {
@@ -57,13 +55,13 @@ impl When {
     }
 }
 
-impl fmt::Display for When {
+impl fmt::Display for TimeSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.spelled)
+        f.write_str(&self.text)
     }
 }
 
-impl FromStr for When {
+impl FromStr for TimeSpec {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -71,19 +69,19 @@ impl FromStr for When {
             "not a time; type an age (90s, 30m, 24h, 7d, 2w), a date (2026-11-01) \
              or a time (2026-11-01T08:00, 2026-11-01T08:00:00+01:00)",
         )?;
-        Ok(Self { spelled: text.to_owned(), point })
+        Ok(Self { text: text.to_owned(), point })
     }
 }
 
-impl TryFrom<Spelled> for When {
+impl TryFrom<RawValue> for TimeSpec {
     type Error = String;
 
-    fn try_from(spelled: Spelled) -> Result<Self, String> {
-        spelled.as_str().parse()
+    fn try_from(raw: RawValue) -> Result<Self, String> {
+        raw.as_str().parse()
     }
 }
 
-fn age(text: &str) -> Option<Point> {
+fn age(text: &str) -> Option<TimePoint> {
     let unit = match text.chars().last()? {
         's' => 1,
         'm' => 60,
@@ -96,25 +94,25 @@ fn age(text: &str) -> Option<Point> {
     if !digits.bytes().all(|b| b.is_ascii_digit()) {
         return None;
     }
-    digits.parse::<i64>().ok()?.checked_mul(unit).map(Point::Ago)
+    digits.parse::<i64>().ok()?.checked_mul(unit).map(TimePoint::Ago)
 }
 
-/// Lines have whole seconds, so the first line from a fraction of a second on is one of the next second.
-fn fixed(text: &str) -> Option<Point> {
+/// Lines have whole seconds, so a fraction of a second is rounded up to the next.
+fn fixed(text: &str) -> Option<TimePoint> {
     if let Ok(instant) = text.parse::<Timestamp>() {
         let up = i64::from(instant.subsec_nanosecond() > 0);
-        return Some(Point::Fixed(TimeBound::Instant(instant.as_second() + up)));
+        return Some(TimePoint::Fixed(TimeBound::Instant(instant.as_second() + up)));
     }
-    // What follows the date must be a time and nothing else: jiff would pass over an offset or a zone here.
+    // Only a time may follow the date: jiff would ignore an offset or a zone here.
     if text.get(10..).is_none_or(|rest| rest.contains(['+', '-', 'Z', 'z', '['])) {
         return None;
     }
     let since_epoch = text.parse::<DateTime>().ok()?.duration_since(EPOCH);
     let up = i64::from(since_epoch.subsec_nanos() > 0);
-    Some(Point::Fixed(TimeBound::Local(since_epoch.as_secs() + up)))
+    Some(TimePoint::Fixed(TimeBound::Local(since_epoch.as_secs() + up)))
 }
 
-/// Whether no line can lie between the two. A wall-clock time and an instant cannot be compared.
+/// Whether no time is between the two. A local time and an instant cannot be compared.
 #[must_use]
 pub fn is_empty(since: TimeBound, until: TimeBound) -> bool {
     match (since, until) {
@@ -133,7 +131,7 @@ mod tests {
     const FIRST: i64 = 1_793_491_200;
 
     fn bound(text: &str) -> Option<TimeBound> {
-        text.parse::<When>().ok().map(|when| when.bound(NOW))
+        text.parse::<TimeSpec>().ok().map(|when| when.bound(NOW))
     }
 
     #[test]
@@ -161,12 +159,12 @@ mod tests {
     }
 
     #[test]
-    fn a_file_has_no_offset_so_a_date_is_that_of_the_system() {
+    fn a_date_for_files_is_in_the_time_zone_of_the_system() {
         let berlin = TimeZone::get("Europe/Berlin").unwrap();
-        let instant = |text: &str, zone| text.parse::<When>().unwrap().instant(NOW, zone);
+        let instant = |text: &str, zone| text.parse::<TimeSpec>().unwrap().instant(NOW, zone);
         assert_eq!(instant("2026-11-01", Some(&berlin)), FIRST - 3_600);
         assert_eq!(instant("2026-11-01", None), FIRST);
-        // Clocks are put back from 3 to 2 at 01:00 UTC, a week before.
+        // Clocks go back from 3 to 2 at 01:00 UTC, a week earlier.
         assert_eq!(instant("2026-10-25T02:30", Some(&berlin)), FIRST - 7 * 86_400 + 1_800);
         for (text, seconds) in [("2d", NOW - 172_800), ("2026-11-01T08:00:00+01:00", FIRST + 7 * 3_600)] {
             assert_eq!(instant(text, Some(&berlin)), seconds, "{text}");
@@ -201,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn only_bounds_of_a_kind_are_compared() {
+    fn only_bounds_of_the_same_kind_are_compared() {
         assert!(is_empty(TimeBound::Local(1), TimeBound::Local(1)));
         assert!(is_empty(TimeBound::Instant(2), TimeBound::Instant(1)));
         assert!(!is_empty(TimeBound::Instant(1), TimeBound::Instant(2)));

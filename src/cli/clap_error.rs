@@ -1,14 +1,14 @@
-//! What clap has to say, made harmless: it quotes the command line, and a command line may hold anything.
+//! Errors and help of clap. An error quotes the command line, which may contain control characters, so it is escaped.
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use crate::commands::message::sanitized;
 use crate::commands::{Exit, stdout};
 
-/// Prints what clap has to say: help and version on standard output, errors on standard error.
+/// Prints help and version on standard output, and an error on standard error.
 #[must_use]
-pub(crate) fn clap(error: clap::Error) -> Exit {
-    let error = harmless(error);
+pub(super) fn print(error: clap::Error) -> Exit {
+    let error = sanitize_error(error);
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => match error.print() {
             Ok(()) => Exit::Success,
@@ -21,8 +21,8 @@ pub(crate) fn clap(error: clap::Error) -> Exit {
     }
 }
 
-/// Escapes what clap quotes of the command line.
-fn harmless(mut error: clap::Error) -> clap::Error {
+/// Escapes what clap quotes of the command line, and drops suggestions of hidden flags.
+fn sanitize_error(mut error: clap::Error) -> clap::Error {
     let quoted: Vec<(ContextKind, ContextValue)> = error
         .context()
         .filter_map(|(kind, value)| match value {
@@ -37,14 +37,13 @@ fn harmless(mut error: clap::Error) -> clap::Error {
     if let Some(ContextValue::String(flag)) = error.get(ContextKind::SuggestedArg)
         && is_hidden(&super::command(), flag)
     {
-        // Help does not show it, so nobody means it.
         error.remove(ContextKind::SuggestedArg);
         error.remove(ContextKind::Suggested);
     }
     error
 }
 
-/// Whether a flag of this command, or of one of its own commands, is one that help does not show.
+/// Whether this is a hidden flag of the command or of one of its subcommands.
 fn is_hidden(command: &clap::Command, flag: &str) -> bool {
     let is_flag = |argument: &clap::Arg| argument.get_long() == flag.strip_prefix("--");
     command.get_arguments().any(|argument| argument.is_hide_set() && is_flag(argument))
@@ -60,7 +59,7 @@ mod tests {
     fn a_hidden_flag_is_not_suggested() {
         let text = |flag: &str| {
             let error = cli::command().try_get_matches_from(["probewatch", "scan", flag, "x"]).expect_err("a mistake");
-            harmless(error).render().to_string()
+            sanitize_error(error).render().to_string()
         };
         for flag in ["--nope", "--no-prefilte", "--no-prefix"] {
             assert!(!text(flag).contains("prefilter") && text(flag).contains(flag), "{}", text(flag));
@@ -69,11 +68,11 @@ mod tests {
     }
 
     #[test]
-    fn clap_quotes_nothing_unescaped() {
+    fn an_error_quotes_nothing_unescaped() {
         for args in [vec!["--\u{1b}[2Jx"], vec!["scan", "--top", "\u{1b}[2J"], vec!["scan", "-f", "\u{1b}[2J"], vec!["\u{1b}[2J"]] {
             let all = std::iter::once("probewatch").chain(args.iter().copied());
             let error = cli::command().try_get_matches_from(all).expect_err("a mistake");
-            let text = harmless(error).render().to_string();
+            let text = sanitize_error(error).render().to_string();
             assert!(!text.contains('\u{1b}') && text.contains("\\x1b"), "{text}");
         }
     }

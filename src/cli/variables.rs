@@ -1,7 +1,6 @@
-//! The flags of `scan`, `learn`, `follow` and `report` as environment variables: `--top` is `PROBEWATCH_TOP`.
+//! Environment variables: every flag that is a setting can be set by a variable, as `--top` by `PROBEWATCH_TOP`.
 //!
-//! The names are made from the flags, so that none can be forgotten. The variables are passed in; nothing here asks the
-//! process for them.
+//! The names are made from the flags, so that no flag lacks one, and clap parses the values. The variables are passed in.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -9,24 +8,17 @@ use std::os::unix::ffi::OsStrExt;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, ArgAction, Args, Command, FromArgMatches};
 
-use crate::cli::own::OwnArgs;
-use crate::cli::scan::ScanArgs;
+use super::args::AllArgs;
 use crate::commands::message::sanitized;
+use crate::config::{Layer, PREFIX};
+use crate::rules;
 
-/// What the names of all variables begin with.
-pub const PREFIX: &str = "PROBEWATCH_";
-
-/// Variables that stop a scan at a known place; only tests are built to know them.
+/// Variables that stop a scan at a known point; only builds for tests know them.
 const TEST_ONLY: &[&str] = if cfg!(feature = "failpoints") { &["PROBEWATCH_PAUSE_AT", "PROBEWATCH_PAUSE_FILE"] } else { &[] };
 
-/// The flags of `scan`, by themselves.
-pub(super) fn flags() -> Command {
-    ScanArgs::augment_args(Command::new("probewatch")).disable_help_flag(true)
-}
-
-/// The same, and those that only one subcommand has.
+/// Every flag that is a setting.
 pub(super) fn all_flags() -> Command {
-    OwnArgs::augment_args(flags())
+    AllArgs::augment_args(Command::new("probewatch")).disable_help_flag(true)
 }
 
 /// The variable of a flag, by its long name.
@@ -34,14 +26,14 @@ fn variable(long: &str) -> String {
     format!("{PREFIX}{}", long.replace('-', "_").to_uppercase())
 }
 
-/// The flag of a variable.
+/// The long name of the flag of a variable.
 fn long(variable: &str) -> Option<String> {
     Some(variable.strip_prefix(PREFIX)?.replace('_', "-").to_lowercase())
 }
 
-/// Adds to the long help of a command's flags which variable says the same.
+/// Adds the name of each flag's variable to its long help.
 #[must_use]
-pub fn documented(command: Command) -> Command {
+pub(super) fn with_env_help(command: Command) -> Command {
     let flags = all_flags();
     command.mut_args(|arg| {
         let Some(long) = arg.get_long().filter(|l| flags.get_arguments().any(|f| f.get_long() == Some(*l))) else {
@@ -53,31 +45,32 @@ pub fn documented(command: Command) -> Command {
     })
 }
 
-/// What the variables say. An empty one says nothing.
+/// The settings that the variables give. An empty variable is unset.
 ///
 /// # Errors
 ///
-/// Clap's, with the name of the variable where the flag would be.
-pub fn read(variables: &[(OsString, OsString)]) -> Result<(ScanArgs, OwnArgs), clap::Error> {
+/// Clap's, with the name of the variable in place of the flag.
+pub(super) fn read(variables: &[(OsString, OsString)]) -> Result<Layer, clap::Error> {
     let flags = all_flags();
     let mut arguments = vec![OsString::from("probewatch")];
     for flag in flags.get_arguments() {
         let Some(long) = flag.get_long() else { continue };
         let name = variable(long);
         for (_, value) in variables.iter().filter(|(n, v)| n == name.as_str() && !v.is_empty()) {
-            arguments.extend(spelled(flag, long, value));
+            arguments.extend(to_args(flag, long, value));
         }
     }
     flags
         .args_override_self(true)
-        .mut_args(valued)
+        .mut_args(with_value)
         .try_get_matches_from(arguments)
-        .and_then(|matches| Ok((ScanArgs::from_arg_matches(&matches)?, OwnArgs::from_arg_matches(&matches)?)))
-        .map_err(|error| blamed(error, variables))
+        .and_then(|matches| AllArgs::from_arg_matches(&matches))
+        .map(AllArgs::into_layer)
+        .map_err(|error| with_var_name(error, variables))
 }
 
-/// A variable as the arguments it stands for: one for each part of a list.
-fn spelled(flag: &Arg, long: &str, value: &OsStr) -> Vec<OsString> {
+/// The arguments that a variable stands for: one for each part of a list.
+fn to_args(flag: &Arg, long: &str, value: &OsStr) -> Vec<OsString> {
     let argument = |value: &OsStr| {
         let mut argument = OsString::from(format!("--{long}="));
         argument.push(value);
@@ -91,8 +84,8 @@ fn spelled(flag: &Arg, long: &str, value: &OsStr) -> Vec<OsString> {
     }
 }
 
-/// A variable always has a value, so a switch takes one here.
-fn valued(arg: Arg) -> Arg {
+/// Gives switches a value, because a variable always has one.
+fn with_value(arg: Arg) -> Arg {
     match arg.get_action() {
         ArgAction::SetTrue => arg.action(ArgAction::Set).num_args(1).value_parser(switch),
         _ => arg,
@@ -107,8 +100,8 @@ fn switch(text: &str) -> Result<bool, &'static str> {
     }
 }
 
-/// Says which variable is to blame, where clap names the flag or, of bytes that are no text, nothing.
-fn blamed(mut error: clap::Error, variables: &[(OsString, OsString)]) -> clap::Error {
+/// Puts the name of the variable into an error, in which clap names the flag, or nothing if the value is not UTF-8.
+fn with_var_name(mut error: clap::Error, variables: &[(OsString, OsString)]) -> clap::Error {
     if error.kind() == ErrorKind::InvalidUtf8
         && let Some((name, _)) = variables.iter().find(|(_, value)| value.to_str().is_none())
     {
@@ -122,30 +115,21 @@ fn blamed(mut error: clap::Error, variables: &[(OsString, OsString)]) -> clap::E
     error
 }
 
-/// A warning for each variable that begins like ours and is none, with the nearest one that is.
-#[must_use]
-pub fn strangers(variables: &[(OsString, OsString)]) -> Vec<String> {
+/// A warning for each variable that has the prefix but no flag, with the nearest name.
+pub(super) fn unknown_vars(variables: &[(OsString, OsString)]) -> Vec<String> {
     let flags = all_flags();
     let known: Vec<String> = flags.get_arguments().filter_map(Arg::get_long).map(variable).collect();
+    let visible: Vec<&str> = flags.get_arguments().filter(|flag| !flag.is_hide_set()).filter_map(Arg::get_long).collect();
     variables
         .iter()
         .map(|(name, _)| name.to_string_lossy())
         .filter(|name| name.starts_with(PREFIX) && !known.iter().any(|k| k == name) && !TEST_ONLY.contains(&name.as_ref()))
         .map(|name| {
-            let nearest = long(&name).and_then(|long| nearest(&long)).map(|long| variable(&long));
-            let advice = nearest.map_or_else(|| "'probewatch scan --help' lists them".to_owned(), |n| format!("did you mean {n}?"));
-            format!("nothing reads the variable {}; {advice}", sanitized(&name))
+            let nearest = long(&name).and_then(|long| rules::nearest(&long, visible.iter().copied())).map(|long| variable(&long));
+            let advice = nearest.map_or_else(|| "'probewatch man' lists them".to_owned(), |n| format!("did you mean {n}?"));
+            format!("unknown variable {}; {advice}", sanitized(&name))
         })
         .collect()
-}
-
-/// The flag with the name most like `long`: clap's own suggestion for it.
-pub(super) fn nearest(long: &str) -> Option<String> {
-    let error = all_flags().try_get_matches_from(["probewatch", &format!("--{long}")]).err()?;
-    match error.get(ContextKind::SuggestedArg)? {
-        ContextValue::String(flag) => Some(flag.trim_start_matches('-').to_owned()),
-        _ => None,
-    }
 }
 
 #[cfg(test)]
@@ -157,19 +141,19 @@ mod tests {
     }
 
     #[test]
-    fn switches_can_say_no_and_an_empty_variable_says_nothing() {
+    fn switches_can_be_off_and_an_empty_variable_is_unset() {
         let read =
             read(&set(&[("PROBEWATCH_STATS", "Off"), ("PROBEWATCH_QUIET", "1"), ("PROBEWATCH_NO_BUILTIN", ""), ("PROBEWATCH_TOP", "")]));
-        let (args, _) = read.expect("fine");
-        assert_eq!((args.output.stats, args.output.quiet, args.rules.no_builtin), (Some(false), Some(true), None));
-        assert_eq!(args.selection.top, None);
+        let layer = read.expect("fine");
+        assert_eq!((layer.stats, layer.quiet, layer.no_builtin), (Some(false), Some(true), None));
+        assert_eq!(layer.top, None);
     }
 
     #[test]
     fn lists_are_separated_by_commas() {
-        let (args, _) = read(&set(&[("PROBEWATCH_RULES", "a.toml,,b c.toml"), ("PROBEWATCH_ONLY", "x/y")])).expect("fine");
-        assert_eq!(args.rules.rules, ["a.toml", "b c.toml"].map(std::path::PathBuf::from));
-        assert_eq!(args.rules.only, ["x/y"]);
+        let layer = read(&set(&[("PROBEWATCH_RULES", "a.toml,,b c.toml"), ("PROBEWATCH_ONLY", "x/y")])).expect("fine");
+        assert_eq!(layer.rules, ["a.toml", "b c.toml"].map(std::path::PathBuf::from));
+        assert_eq!(layer.only, ["x/y"]);
     }
 
     #[test]
@@ -187,18 +171,18 @@ mod tests {
     }
 
     #[test]
-    fn a_stranger_is_told_of_with_the_nearest_name() {
-        let told =
-            strangers(&set(&[("PROBEWATCH_MIN_SEVERTY", "high"), ("PROBEWATCH_TOP", "3"), ("HOME", "/"), ("PROBEWATCH_\u{1b}", "")]));
+    fn an_unknown_variable_is_reported_with_the_nearest_name() {
+        let warnings =
+            unknown_vars(&set(&[("PROBEWATCH_MIN_SEVERTY", "high"), ("PROBEWATCH_TOP", "3"), ("HOME", "/"), ("PROBEWATCH_\u{1b}", "")]));
         assert_eq!(
-            told,
+            warnings,
             [
-                "nothing reads the variable PROBEWATCH_MIN_SEVERTY; did you mean PROBEWATCH_MIN_SEVERITY?",
-                "nothing reads the variable PROBEWATCH_\\x1b; 'probewatch scan --help' lists them",
+                "unknown variable PROBEWATCH_MIN_SEVERTY; did you mean PROBEWATCH_MIN_SEVERITY?",
+                "unknown variable PROBEWATCH_\\x1b; 'probewatch man' lists them",
             ]
         );
-        assert!(!strangers(&set(&[("PROBEWATCH_", "")])).is_empty());
-        let pauses = strangers(&set(&[("PROBEWATCH_PAUSE_AT", "x"), ("PROBEWATCH_PAUSE_FILE", "x")]));
+        assert!(!unknown_vars(&set(&[("PROBEWATCH_", "")])).is_empty());
+        let pauses = unknown_vars(&set(&[("PROBEWATCH_PAUSE_AT", "x"), ("PROBEWATCH_PAUSE_FILE", "x")]));
         assert_eq!(pauses.is_empty(), cfg!(feature = "failpoints"));
     }
 }
