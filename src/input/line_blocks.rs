@@ -293,10 +293,10 @@ impl<R: Read> LineBlockReader<R> {
         (length > 0).then(|| self.take_block(length as usize))
     }
 
-    /// Skips a line of `bytes` bytes, and the `behind` bytes after it.
-    fn skip_line(&mut self, bytes: u64, behind: u64) -> LineBlock {
+    /// Skips a line of `bytes` bytes, and the `extra` bytes after it.
+    fn skip_line(&mut self, bytes: u64, extra: u64) -> LineBlock {
         let offset = self.offset;
-        self.offset += bytes + behind;
+        self.offset += bytes + extra;
         LineBlock { offset, body: BlockBody::Oversized { bytes } }
     }
 }

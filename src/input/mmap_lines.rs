@@ -24,9 +24,9 @@ impl OwnedLines {
     pub(super) fn chunks<'a>(&self, bytes: &'a [u8]) -> impl Iterator<Item = Chunk<'a>> + use<'a> {
         let lines = self.span.start..self.oversized.map_or(self.span.end, |(start, _)| start);
         let offset = lines.start as u64;
-        let held = (!lines.is_empty()).then(|| Chunk { offset, body: Body::Lines(&bytes[lines]) });
-        let passed = self.oversized.map(|(start, bytes)| Chunk { offset: start as u64, body: Body::Oversized { bytes } });
-        held.into_iter().chain(passed)
+        let whole = (!lines.is_empty()).then(|| Chunk { offset, body: Body::Lines(&bytes[lines]) });
+        let oversized = self.oversized.map(|(start, bytes)| Chunk { offset: start as u64, body: Body::Oversized { bytes } });
+        whole.into_iter().chain(oversized)
     }
 }
 

@@ -246,7 +246,7 @@ where
     /// What happened to the file, if lines are missing or other text may be among them.
     fn describe_change(&self, complete: bool) -> Option<&'static str> {
         // A check that fails counts as a change.
-        let same = |asked: io::Result<bool>| asked.unwrap_or(false);
+        let same = |check: io::Result<bool>| check.unwrap_or(false);
         let shorter = self.file.metadata().is_ok_and(|now| now.len() < self.snapshot.len);
         if complete && (shorter || same(self.snapshot.same_tail(self.file))) {
             // Truncation after all lines were read does no harm.

@@ -234,7 +234,7 @@ fn invalid(what: String) -> io::Error {
 
 /// Skips zero bytes; returns their number.
 fn skip_zeros(source: &mut impl BufRead) -> io::Result<u64> {
-    let mut passed = 0;
+    let mut skipped = 0;
     loop {
         let bytes = match source.fill_buf() {
             Ok(bytes) => bytes,
@@ -244,9 +244,9 @@ fn skip_zeros(source: &mut impl BufRead) -> io::Result<u64> {
         let zeros = super::sparse::leading_nuls(bytes);
         let more = zeros > 0 && zeros == bytes.len();
         source.consume(zeros);
-        passed += zeros as u64;
+        skipped += zeros as u64;
         if !more {
-            return Ok(passed);
+            return Ok(skipped);
         }
     }
 }

@@ -76,6 +76,6 @@ pub(super) fn skip_magic(source: &mut impl BufRead, magic: &[u8]) -> io::Result<
 
 /// Skips `len` bytes, which must exist.
 pub(super) fn skip(source: &mut impl BufRead, len: u64) -> io::Result<()> {
-    let passed = io::copy(&mut source.by_ref().take(len), &mut io::sink())?;
-    if passed < len { Err(io::ErrorKind::UnexpectedEof.into()) } else { Ok(()) }
+    let skipped = io::copy(&mut source.by_ref().take(len), &mut io::sink())?;
+    if skipped < len { Err(io::ErrorKind::UnexpectedEof.into()) } else { Ok(()) }
 }

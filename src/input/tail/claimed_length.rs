@@ -120,8 +120,8 @@ fn sums(index: &[u8]) -> Option<(u64, u64)> {
 fn number(rest: &mut &[u8]) -> Option<u64> {
     let mut number = 0;
     for place in 0..9 {
-        let (byte, behind) = rest.split_first()?;
-        *rest = behind;
+        let (byte, tail) = rest.split_first()?;
+        *rest = tail;
         number |= u64::from(byte & 0x7f) << (7 * place);
         if byte & 0x80 == 0 {
             return Some(number);

@@ -130,7 +130,7 @@ impl WatchedPath {
         for mut log in logs {
             let should_close = if context.once { Self::is_finished(&mut log) } else { should_close(&mut log, context) };
             if should_close && !start_unfinished(&mut log, context) {
-                self.moved = true;
+                self.files_changed = true;
                 self.close_old(log, context);
             } else {
                 self.generations.push(log);

@@ -42,7 +42,7 @@ impl FileStat {
     }
 
     /// Size and modification time, which do not change when a file is renamed.
-    pub(super) fn content(&self) -> (u64, (i64, i64)) {
+    pub(super) fn size_and_mtime(&self) -> (u64, (i64, i64)) {
         (self.size, self.modified)
     }
 

@@ -249,8 +249,8 @@ impl Generation {
         };
         let at_end = read < want || nuls > 0 && beyond.is_none();
         let starts_line = self.skipped_bytes == 0 && buffer[..read - nuls].last().is_none_or(|last| *last == b'\n');
-        let passed = beyond.filter(|_| starts_line);
-        let fresh = &buffer[..if at_end || passed.is_some() { read - nuls } else { read }];
+        let next_text = beyond.filter(|_| starts_line);
+        let fresh = &buffer[..if at_end || next_text.is_some() { read - nuls } else { read }];
         // Checked after the read: a truncated file never gets its old content back, so the bytes were read from this
         // content.
         if !self.holds()? {
@@ -265,10 +265,10 @@ impl Generation {
         } else if self.skipped_bytes == 0 {
             self.emit_lines(fresh, from, max_line, block, emit);
         }
-        if let (Some(behind), Some(content), Some(file)) =
-            (passed, &mut self.content, self.reader.as_ref().and_then(GenerationReader::plain))
+        if let (Some(next), Some(content), Some(file)) =
+            (next_text, &mut self.content, self.reader.as_ref().and_then(GenerationReader::plain))
         {
-            content.skip_to(behind, 0, &bytes_before(file, behind)?);
+            content.skip_to(next, 0, &bytes_before(file, next)?);
         }
         if !at_end {
             return Ok(ReadStep::More);
@@ -300,25 +300,25 @@ impl Generation {
             self.skipped_bytes += fresh.len() as u64;
             return Ok(false);
         };
-        let behind = from + newline as u64 + 1;
+        let end = from + newline as u64 + 1;
         let mut before = vec![0; TAIL];
         match self.file() {
             Some(file) => {
-                let read = read_full_at(file, &mut before, behind - TAIL as u64)?;
+                let read = read_full_at(file, &mut before, end - TAIL as u64)?;
                 before.truncate(read);
             }
             None => before = fresh[..=newline][(newline + 1).saturating_sub(TAIL)..].to_vec(),
         }
-        self.emit_oversized(self.skipped_bytes + newline as u64, behind, &before, emit);
-        self.searched_to = behind;
+        self.emit_oversized(self.skipped_bytes + newline as u64, end, &before, emit);
+        self.searched_to = end;
         Ok(true)
     }
 
     /// Returns a line that was skipped.
-    fn emit_oversized(&mut self, bytes: u64, behind: u64, before: &[u8], emit: &mut impl FnMut(u64, Chunk<'_>)) {
+    fn emit_oversized(&mut self, bytes: u64, end: u64, before: &[u8], emit: &mut impl FnMut(u64, Chunk<'_>)) {
         let Some(content) = &mut self.content else { return };
         emit(content.lines, Chunk { offset: content.offset, body: Body::Oversized { bytes } });
-        content.skip_to(behind, 1, before);
+        content.skip_to(end, 1, before);
         self.skipped_bytes = 0;
     }
 

@@ -170,16 +170,16 @@ impl InspectedFile {
             return Ok((read == bytes.len()).then_some(bytes));
         };
         let mut text = open_decompressed(&self.file, compression);
-        let (passed, last) = skip(&mut text, offset);
-        if passed < offset {
-            self.len = Some(passed);
+        let (skipped, last) = skip(&mut text, offset);
+        if skipped < offset {
+            self.len = Some(skipped);
             return Ok(None);
         }
         self.ahead = Some((offset, text));
         Ok(Some(last[last.len().saturating_sub(bytes.len())..].to_vec()))
     }
 
-    /// Whether a compressed file is complete, as far as can be told.
+    /// Whether a compressed file is complete, as far as can be determined.
     pub(super) fn is_whole(&self) -> bool {
         let Some(compression) = self.compression.filter(|_| !self.is_stable()) else { return true };
         let mut text = open_decompressed(&self.file, compression);
@@ -193,7 +193,7 @@ impl InspectedFile {
         }
     }
 
-    /// Judged by the change time, which no tool sets back.
+    /// Determined by the change time, which no tool sets back.
     pub(super) fn is_stable(&self) -> bool {
         self.file.metadata().is_ok_and(|found| !FileStat::from_metadata(&found).is_recent())
     }
@@ -203,19 +203,19 @@ impl InspectedFile {
 pub(super) fn skip(text: &mut impl Read, count: u64) -> (u64, Vec<u8>) {
     let mut block = vec![0; BLOCK];
     let mut last = Vec::new();
-    let mut passed = 0;
-    while passed < count {
-        let want = block.len().min(usize::try_from(count - passed).unwrap_or(usize::MAX));
+    let mut skipped = 0;
+    while skipped < count {
+        let want = block.len().min(usize::try_from(count - skipped).unwrap_or(usize::MAX));
         match text.read(&mut block[..want]) {
             Ok(read @ 1..) => {
-                passed += read as u64;
+                skipped += read as u64;
                 last.extend_from_slice(&block[..read]);
                 last.drain(..last.len().saturating_sub(TAIL));
             }
             _ => break,
         }
     }
-    (passed, last)
+    (skipped, last)
 }
 
 /// The first bytes of a file as it is, without the NULs of preallocated space.

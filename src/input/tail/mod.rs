@@ -220,7 +220,7 @@ impl Tail {
         for index in 0..self.watched.len() {
             self.transfer_logs(index);
         }
-        if self.watched.iter_mut().fold(false, |moved, watched| std::mem::take(&mut watched.moved) | moved) {
+        if self.watched.iter_mut().fold(false, |changed, watched| std::mem::take(&mut watched.files_changed) | changed) {
             self.owners.clear();
             for (index, watched) in self.watched.iter().enumerate() {
                 self.owners.extend(watched.ids().map(|id| (id, index)));
@@ -305,7 +305,7 @@ impl Tail {
                 is_only_path,
             },
         );
-        if watched.moved {
+        if watched.files_changed {
             owners.extend(watched.ids().map(|id| (id, index)));
         }
     }
@@ -432,7 +432,7 @@ impl Tail {
         let begin = if is_known || self.options.start != StartPosition::End { StartAt::FirstLine } else { StartAt::End };
         let mut watched = WatchedPath::new(path.clone(), named, begin);
         watched.from_pattern = from_pattern;
-        watched.role = if is_absent { PathRole::NotRequested } else { PathRole::Generation };
+        watched.role = if is_absent { PathRole::NotRequested } else { PathRole::Log };
         watched.known = match self.options.start {
             _ if is_known => StateKnowledge::Known,
             StartPosition::ExplicitInputs => StateKnowledge::UnknownExplicitOnly,

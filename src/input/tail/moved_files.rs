@@ -39,7 +39,7 @@ impl WatchedPath {
             let Ok(metadata) = fs::metadata(&path) else { continue };
             let stat = FileStat::from_metadata(&metadata);
             let file_holds = self.ids().any(|held| held == stat.id) || found.iter().any(|(_, log)| log.stat.id == stat.id);
-            let is_settled = self.finished_siblings.get(&stat.id) == Some(&stat.content());
+            let is_settled = self.finished_siblings.get(&stat.id) == Some(&stat.size_and_mtime());
             if !metadata.is_file() || file_holds || is_settled || context.is_held_by_other(stat.id) && !self.has_truncated() {
                 continue;
             }
@@ -47,7 +47,7 @@ impl WatchedPath {
             match self.match_moved(&sibling, context) {
                 Ok(SiblingAction::Read(log)) => found.push((sibling.rank, *log)),
                 Ok(SiblingAction::Retry) => self.scan_at = None,
-                Ok(SiblingAction::Ignore | SiblingAction::Unknown) => drop(self.finished_siblings.insert(stat.id, stat.content())),
+                Ok(SiblingAction::Ignore | SiblingAction::Unknown) => drop(self.finished_siblings.insert(stat.id, stat.size_and_mtime())),
                 // It is gone, or may not be read.
                 Err(_) => {}
             }
@@ -112,11 +112,11 @@ impl WatchedPath {
                 log.state = GenerationState::Draining;
                 log.resume_in(GenerationReader::new(&mut inspected, log.offset()), sibling.stat, context.now);
                 log.path.clone_from(&sibling.path);
-                self.moved = true;
+                self.files_changed = true;
                 return Ok(SiblingAction::Ignore);
             }
         }
-        let verdict = if context.is_held_by_other(stat.id) { None } else { self.match_old(&mut inspected, sibling, context)? };
-        Ok(verdict.unwrap_or(SiblingAction::Ignore))
+        let action = if context.is_held_by_other(stat.id) { None } else { self.match_old(&mut inspected, sibling, context)? };
+        Ok(action.unwrap_or(SiblingAction::Ignore))
     }
 }

@@ -68,9 +68,8 @@ impl Tail {
 impl PollContext<'_> {
     /// Whether a sibling was named on the command line, or is being compressed from a file that was.
     fn is_explicit(&self, sibling: &SiblingFile) -> bool {
-        let unpacked = path_without_compression_suffix(&sibling.path);
-        self.explicit.ids.contains(&sibling.stat.id)
-            || unpacked != sibling.path && self.explicit.paths.contains(&unpacked) && !unpacked.exists()
+        let plain = path_without_compression_suffix(&sibling.path);
+        self.explicit.ids.contains(&sibling.stat.id) || plain != sibling.path && self.explicit.paths.contains(&plain) && !plain.exists()
     }
 }
 
@@ -163,7 +162,7 @@ impl WatchedPath {
     fn report_missing(&mut self, notices: &mut Vec<Notice>) {
         let mut report = |what: String, problem| notices.push(Notice { path: self.path.clone(), what, problem });
         let is_empty = self.generations.is_empty() && self.old_generations.is_empty();
-        if self.named && self.role == PathRole::Generation && self.missing.is_some() && (self.known != StateKnowledge::Known || is_empty) {
+        if self.named && self.role == PathRole::Log && self.missing.is_some() && (self.known != StateKnowledge::Known || is_empty) {
             report("no such file".to_owned(), true);
         }
         for old in &mut self.old_generations {

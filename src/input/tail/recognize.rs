@@ -65,7 +65,7 @@ impl WatchedPath {
         let is_it = |log: &Generation| log.content.as_ref().is_some_and(|content| content.generation == generation);
         self.generations.retain(|log| !is_it(log) || log.file().is_some());
         self.generations.iter_mut().filter(|log| is_it(log)).for_each(Generation::clear_content);
-        self.moved = true;
+        self.files_changed = true;
     }
 
     /// Whether a file has the start of known content and ends before it.
@@ -127,7 +127,7 @@ impl WatchedPath {
             if let Some(content) = log.content.as_ref().filter(|content| gone && content.offset > 0)
                 && content.compare(inspected)? == ContentMatch::Same
             {
-                self.moved = true;
+                self.files_changed = true;
                 return Ok(self.generations.remove(index).content);
             }
         }
@@ -145,13 +145,13 @@ impl WatchedPath {
     pub(super) fn release(&mut self, id: FileId, path: &Path) -> Option<Generation> {
         let is_given = |log: &Generation| log.stat.id == id && log.state == GenerationState::Draining && !log.is_compressed();
         let index = self.generations.iter().position(is_given).filter(|_| !self.is_self_or_sibling(path))?;
-        self.moved = true;
+        self.files_changed = true;
         Some(self.generations.remove(index))
     }
 
     /// Takes over a generation whose file is at `path` now.
     pub(super) fn adopt(&mut self, mut log: Generation, path: PathBuf) {
-        self.moved = true;
+        self.files_changed = true;
         if path == self.path {
             self.alias = None;
             log.state = GenerationState::Live;

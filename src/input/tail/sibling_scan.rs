@@ -74,7 +74,7 @@ impl WatchedPath {
         self.search_moved(&mut found, context);
         found.sort_by(|(one, _), (other, _)| one.cmp(other));
         if !found.is_empty() {
-            self.moved = true;
+            self.files_changed = true;
         }
         let at = self.generations.iter().position(|log| log.state == GenerationState::Live).unwrap_or(self.generations.len());
         let later = self.scan_at.is_none();
@@ -114,8 +114,8 @@ impl WatchedPath {
         let mut complete = true;
         let folders = self.rotated_folders.len();
         let siblings = self.siblings(context.listings);
-        let met: HashSet<FileId> = siblings.iter().map(|sibling| sibling.stat.id).collect();
-        self.finished_siblings.retain(|id, _| met.contains(id));
+        let seen: HashSet<FileId> = siblings.iter().map(|sibling| sibling.stat.id).collect();
+        self.finished_siblings.retain(|id, _| seen.contains(id));
         let mut new = Vec::new();
         for sibling in siblings {
             let id = sibling.stat.id;
@@ -132,18 +132,18 @@ impl WatchedPath {
                 continue;
             }
             let taken = found.iter().any(|(_, log)| log.stat.id == id);
-            if taken || self.finished_siblings.get(&id) == Some(&sibling.stat.content()) {
+            if taken || self.finished_siblings.get(&id) == Some(&sibling.stat.size_and_mtime()) {
                 self.mark_seen(id);
                 continue;
             }
-            match self.classify(&sibling, context) {
+            match self.classify_sibling(&sibling, context) {
                 Ok(SiblingAction::Unknown) => new.push(sibling),
-                verdict => complete &= self.apply_action(verdict, sibling, found, context),
+                action => complete &= self.apply_action(action, sibling, found, context),
             }
         }
         for sibling in new {
-            let verdict = self.classify_unknown(&sibling, found, context);
-            complete &= self.apply_action(verdict, sibling, found, context);
+            let action = self.classify_unknown(&sibling, found, context);
+            complete &= self.apply_action(action, sibling, found, context);
         }
         // Other files in a subfolder that was just recognized may be siblings too.
         complete && self.rotated_folders.len() == folders
@@ -152,14 +152,14 @@ impl WatchedPath {
     /// Applies an action; `false` if the file was gone before it could be opened.
     fn apply_action(
         &mut self,
-        verdict: io::Result<SiblingAction>,
+        action: io::Result<SiblingAction>,
         sibling: SiblingFile,
         found: &mut Vec<(RotationRank, Generation)>,
         context: &mut PollContext<'_>,
     ) -> bool {
-        match verdict {
+        match action {
             Ok(SiblingAction::Ignore | SiblingAction::Unknown) => {
-                self.finished_siblings.insert(sibling.stat.id, sibling.stat.content());
+                self.finished_siblings.insert(sibling.stat.id, sibling.stat.size_and_mtime());
             }
             Ok(SiblingAction::Retry) => self.scan_at = None,
             Ok(SiblingAction::Read(log)) => found.push((sibling.rank, *log)),
@@ -172,7 +172,7 @@ impl WatchedPath {
     }
 
     /// Decides what to do with a sibling.
-    fn classify(&mut self, sibling: &SiblingFile, context: &mut PollContext<'_>) -> io::Result<SiblingAction> {
+    fn classify_sibling(&mut self, sibling: &SiblingFile, context: &mut PollContext<'_>) -> io::Result<SiblingAction> {
         let (file, stat) = open(&sibling.path)?;
         if stat.id != sibling.stat.id {
             return Err(io::ErrorKind::NotFound.into());
@@ -188,10 +188,10 @@ impl WatchedPath {
             }
             return Ok(SiblingAction::Ignore);
         }
-        if let Some(verdict) = self.match_known(&mut inspected, &file, sibling, context)? {
+        if let Some(action) = self.match_known(&mut inspected, &file, sibling, context)? {
             self.record_folder(sibling);
             self.known_siblings.push((sibling.rank.clone(), sibling.stat));
-            return Ok(verdict);
+            return Ok(action);
         }
         Ok(SiblingAction::Unknown)
     }
@@ -256,7 +256,7 @@ impl WatchedPath {
                     log.state = GenerationState::Draining;
                     log.resume_in(GenerationReader::new(inspected, content.offset), sibling.stat, context.now);
                     log.path.clone_from(&sibling.path);
-                    self.moved = true;
+                    self.files_changed = true;
                     return Ok(Some(SiblingAction::Ignore));
                 }
             }
@@ -301,8 +301,8 @@ impl WatchedPath {
             old.last_seen_scan = self.scans;
         }
         let Some((_, index)) = same else {
-            let verdict = || if inspected.is_whole() { SiblingAction::Ignore } else { SiblingAction::Retry };
-            return Ok(shorter.then(verdict));
+            let action = || if inspected.is_whole() { SiblingAction::Ignore } else { SiblingAction::Retry };
+            return Ok(shorter.then(action));
         };
         let old = &mut self.old_generations[index];
         old.id = sibling.stat.id;

@@ -106,7 +106,7 @@ pub(super) enum StateKnowledge {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum PathRole {
     /// The log.
-    Generation,
+    Log,
     /// A compressed file, which is read as siblings are.
     Compressed,
     /// The path itself was not requested: only rotated siblings of its log were.
@@ -145,7 +145,7 @@ pub(super) struct WatchedPath {
     /// Size of a file whose content another path may know.
     pub(super) undecided: Option<u64>,
     /// The set of files held here changed.
-    pub(super) moved: bool,
+    pub(super) files_changed: bool,
     /// The file of the path, if another path holds it.
     pub(super) alias: Option<FileId>,
     /// Siblings that another path holds.
@@ -185,11 +185,11 @@ impl WatchedPath {
             search_until_scan: moved_files::SCANS,
             rescans: 0,
             undecided: None,
-            moved: false,
+            files_changed: false,
             alias: None,
             wanted_siblings: Vec::new(),
             known: StateKnowledge::Unknown,
-            role: PathRole::Generation,
+            role: PathRole::Log,
             known_siblings: Vec::new(),
             missing: None,
             mount_checked: false,
@@ -248,11 +248,11 @@ impl WatchedPath {
     /// Checks the path and the generations that it led to before. Reads only the bytes that identify a file.
     pub(super) fn poll(&mut self, context: &mut PollContext<'_>) {
         match fs::metadata(&self.path) {
-            _ if self.role != PathRole::Generation => {}
+            _ if self.role != PathRole::Log => {}
             Ok(found) if found.is_file() => self.path_found(FileStat::from_metadata(&found), context),
-            Ok(_) => self.report_unreadable(context, "is not a file; only files are followed"),
+            Ok(_) => self.report_problem_once(context, "is not a file; only files are followed"),
             Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => self.path_missing(context),
-            Err(error) => self.report_unreadable(context, &self.reason(&error)),
+            Err(error) => self.report_problem_once(context, &self.reason(&error)),
         }
         self.poll_old(context);
     }
@@ -334,7 +334,7 @@ impl WatchedPath {
         let (file, stat) = match open(&self.path) {
             Ok(opened) => opened,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return self.path_missing(context),
-            Err(error) => return self.report_unreadable(context, &self.reason(&error)),
+            Err(error) => return self.report_problem_once(context, &self.reason(&error)),
         };
         if self.live().is_some_and(|live| live.stat.id == stat.id) {
             return self.path_unchanged(stat, context);
@@ -349,7 +349,7 @@ impl WatchedPath {
             self.generations.push(log);
             return self.path_unchanged(stat, context);
         }
-        self.moved = true;
+        self.files_changed = true;
         if context.is_held_by_other(stat.id) {
             self.alias = Some(stat.id);
             return;
@@ -376,7 +376,7 @@ impl WatchedPath {
         }
         if self.role == PathRole::Compressed {
             self.generations.pop();
-            self.moved = true;
+            self.files_changed = true;
         }
     }
 
@@ -414,11 +414,6 @@ impl WatchedPath {
     /// Why the path cannot be opened, and which group may read it.
     fn reason(&self, error: &io::Error) -> String {
         if error.kind() == io::ErrorKind::PermissionDenied { describe_denied(&self.path) } else { error.to_string() }
-    }
-
-    /// Reports that the path cannot be read now. Files that are already open are still read.
-    fn report_unreadable(&mut self, context: &mut PollContext<'_>, what: &str) {
-        self.report_problem_once(context, what);
     }
 
     /// Reports a problem unless it was the last one reported.

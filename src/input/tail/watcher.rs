@@ -177,8 +177,8 @@ mod tests {
     fn a_failure_is_reported_once() {
         let mut wake = FolderWatcher::new(true, |_| {});
         wake.error = Some("limit".to_owned());
-        let said = wake.watch(&BTreeSet::new()).unwrap();
-        assert!(said.contains("(limit)"), "{said}");
+        let message = wake.watch(&BTreeSet::new()).unwrap();
+        assert!(message.contains("(limit)"), "{message}");
         wake.error = Some("limit".to_owned());
         assert_eq!(wake.watch(&BTreeSet::new()), None);
     }

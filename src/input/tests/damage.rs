@@ -132,7 +132,7 @@ fn files_that_are_not_text_are_refused() {
     ];
     let (stop, progress) = (AtomicBool::new(false), AtomicU64::new(0));
     let options = ReadOptions { mmap: Mmap::Auto, max_line: MAX_LINE, stop: &stop, progress: &progress };
-    let refused = |path: &Path| read::read(&source(path), &options, &|_| panic!("judged"), &|()| {}).unwrap_err();
+    let refused = |path: &Path| read::read(&source(path), &options, &|_| panic!("processed"), &|()| {}).unwrap_err();
     for (content, name) in cases {
         let error = refused(temporary(&content).path());
         assert!(!matches!(error, OpenError::Unreadable(_)) && error.to_string().contains(name));

@@ -90,7 +90,7 @@ proptest! {
                 let text: Vec<u8> = text.iter().copied().skip_while(|&byte| byte == 0).collect();
                 (ended || !text.is_empty()).then(|| text.strip_suffix(b"\r").unwrap_or(&text).to_vec())
             }
-            DeliveredBody::Oversized(_) => panic!("no line is so long"),
+            DeliveredBody::Oversized(_) => panic!("unexpected oversized line"),
         };
         let expected: Vec<_> = reference(&text, MAX_LINE).into_iter().filter_map(held).collect();
         for file in [plain.path(), compressed.path()] {
@@ -168,7 +168,7 @@ fn a_file_of_length_zero_with_content_is_read() {
 #[test]
 fn file_names_do_not_determine_the_compression() {
     let folder = tempfile::tempdir().unwrap();
-    let [plain, compressed] = ["plain.gz", "packed"].map(|name| folder.path().join(name));
+    let [plain, compressed] = ["plain.gz", "compressed"].map(|name| folder.path().join(name));
     fs::write(&plain, "one\n").unwrap();
     fs::write(&compressed, gzip([&b"one\n"[..]])).unwrap();
     let summaries = [plain, compressed].map(|path| read_path(&path, ReadMethod::usual(Mmap::Auto)));
@@ -198,7 +198,7 @@ fn a_read_ends_when_stopped() {
     let (stop, progress) = (AtomicBool::new(true), AtomicU64::new(0));
     for path in [&pipe, plain.path(), compressed.path()] {
         let options = ReadOptions { mmap: Mmap::Auto, max_line: MAX_LINE, stop: &stop, progress: &progress };
-        let summary = read::read(&source(path), &options, &|_| panic!("judged"), &|()| {}).unwrap();
+        let summary = read::read(&source(path), &options, &|_| panic!("processed"), &|()| {}).unwrap();
         assert_eq!((summary.stopped, summary.damage), (true, None));
     }
 }

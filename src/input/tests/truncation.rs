@@ -26,12 +26,12 @@ fn content() -> Vec<u8> {
 fn read_changed(folder: &str, mmap: Mmap, change: &(dyn Fn(&File) + Sync)) -> (Vec<DeliveredLine>, ReadSummary) {
     let file = tempfile::Builder::new().tempfile_in(folder).unwrap();
     file.as_file().write_all_at(&content(), 0).unwrap();
-    let judged = AtomicU64::new(0);
+    let processed = AtomicU64::new(0);
     let kept = Mutex::new(Vec::new());
     let (stop, progress) = (AtomicBool::new(false), AtomicU64::new(0));
     let options = ReadOptions { mmap, max_line: MAX_LINE, stop: &stop, progress: &progress };
     let process = |chunk: Chunk<'_>| {
-        if judged.fetch_add(1, Ordering::Relaxed) == 2 {
+        if processed.fetch_add(1, Ordering::Relaxed) == 2 {
             change(file.as_file());
         }
         split(chunk, MAX_LINE)

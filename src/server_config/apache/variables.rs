@@ -76,7 +76,7 @@ impl ApacheVariables {
                 out.push(*byte);
                 continue;
             }
-            let Some((name, behind)) = name(tail, shell_syntax) else {
+            let Some((name, after)) = name(tail, shell_syntax) else {
                 out.push(b'$');
                 continue;
             };
@@ -85,7 +85,7 @@ impl ApacheVariables {
                 None if shell_syntax => {}
                 None => out.extend([b"${", name, b"}"].concat()),
             }
-            rest = behind;
+            rest = after;
         }
         out
     }

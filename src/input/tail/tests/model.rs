@@ -398,9 +398,10 @@ impl TailModel {
         assert_eq!(names.len(), names.iter().collect::<HashSet<_>>().len(), "a name was given twice");
         let done: HashMap<u64, u64> = self.state.iter().map(|checkpoint| (checkpoint.generation, checkpoint.offset)).collect();
         let emitted = &self.emitted;
-        let behind = |number: &usize| emitted.get(number).is_some_and(|(name, offset)| done.get(name).is_some_and(|done| offset >= done));
-        self.unsaved.retain(behind);
-        self.may_repeat.retain(behind);
+        let after_checkpoint =
+            |number: &usize| emitted.get(number).is_some_and(|(name, offset)| done.get(name).is_some_and(|done| offset >= done));
+        self.unsaved.retain(after_checkpoint);
+        self.may_repeat.retain(after_checkpoint);
     }
 
     fn read(&mut self) {

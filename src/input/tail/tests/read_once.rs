@@ -139,11 +139,11 @@ fn rotated_files_without_their_log_are_read_once() {
 #[test]
 fn a_compressed_file_of_any_name_is_read() {
     let mut runs = OneShotRuns::new();
-    runs.append("packed", &lines(0..10));
-    gzip(&runs.path("packed"));
-    runs.rename("packed.gz", "packed");
-    assert_eq!(runs.run(&["packed"]), some(0..10));
-    assert_eq!(runs.run(&["packed"]), []);
+    runs.append("compressed", &lines(0..10));
+    gzip(&runs.path("compressed"));
+    runs.rename("compressed.gz", "compressed");
+    assert_eq!(runs.run(&["compressed"]), some(0..10));
+    assert_eq!(runs.run(&["compressed"]), []);
     assert!(runs.notices.is_empty(), "{:?}", runs.notices);
 }
 
