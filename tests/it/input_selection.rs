@@ -103,7 +103,7 @@ fn older_files_are_left_out_and_listed() {
     harness.file("own.toml", "newer-than = 2026-11-01\n");
     set_modified(&harness, "logs/access.log.1", UNIX_EPOCH + Duration::from_secs(FIRST - 2 * DAY));
     let run = harness.run(["learn", "--config", "own.toml", "logs/access.log.1"]);
-    assert!(run.stderr.contains("1 file older than 2026-11-01 left out: logs/access.log.1; nothing else"), "{}", run.stderr);
+    assert!(run.stderr.contains("1 file older than 2026-11-01 left out: logs/access.log.1; no other file was found"), "{}", run.stderr);
     assert_eq!(run.code, 0);
 }
 
@@ -113,7 +113,7 @@ fn leaving_out_all_files_is_no_error() {
     let (run, report) = harness.json(["--newer-than", "2099-01-01", "logs"]);
     assert_eq!((run.code, inputs(&report).len()), (0, 0));
     assert!(run.stderr.starts_with("note: 4 files older than 2099-01-01 left out: "), "{}", run.stderr);
-    assert!(run.stderr.contains(" and 1 more; nothing else was found: ") && !run.stderr.contains("error"), "{}", run.stderr);
+    assert!(run.stderr.contains(" and 1 more; no other file was found: ") && !run.stderr.contains("error"), "{}", run.stderr);
     let run = harness.run(["scan", "--newer-than", "last week", "logs"]);
     assert_eq!(run.code, 2);
     assert!(run.stderr.contains("--newer-than") && run.stderr.contains("24h"), "{}", run.stderr);
@@ -245,7 +245,7 @@ fn files_that_are_no_logs_are_skipped_at_any_age() {
 fn assert_absent(run: &Run, what: &str) {
     assert_eq!(run.code, 3, "{}", run.stderr);
     assert!(run.stderr.contains(what), "{}", run.stderr);
-    assert!(run.stderr.ends_with("and in which format\n") && run.stderr.contains("hint: --from-nginx"), "{}", run.stderr);
+    assert!(run.stderr.ends_with("from the server's configuration\n") && run.stderr.contains("hint: --from-nginx"), "{}", run.stderr);
 }
 
 #[test]

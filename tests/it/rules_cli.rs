@@ -132,7 +132,7 @@ fn add_refuses_invalid_paths() {
         (&["/"], "names no file"),
         (&["/zz", "--class", "pannel"], "'panel'"),
         (&["/zz", "--severity", "hihg"], "'high'"),
-        (&["/zz", "--id", "dotfiles/env"], "a rule has this id"),
+        (&["/zz", "--id", "dotfiles/env"], "a rule has this ID"),
         (&["/zz", "--id", "No Id"], "family/name"),
         (&["/zz", "--file", "broken.toml"], "broken.toml"),
         (&["/zz", "--file", "inline.toml"], "inline.toml"),

@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::harness::Harness;
 
 fn schema(topic: &str) -> Value {
-    Harness::new().run(["schema", topic]).json()
+    serde_json::from_str(&Harness::new().run(["schema", topic]).text()).unwrap()
 }
 
 fn sample_folder() -> String {

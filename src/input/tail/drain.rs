@@ -12,7 +12,7 @@ use super::file_stat::FileStat;
 use super::generation::{Generation, GenerationState, ReadStep};
 use super::inspected_file::InspectedFile;
 use super::siblings::is_copy;
-use super::start::{StartAt, start_after_copy, start_generation};
+use super::start::{StartAt, start_after_copy, start_generation, too_short};
 use super::watched_path::{OldGeneration, PollContext, StateKnowledge, WatchedPath};
 use super::{LineChunk, TailOptions, moved_files};
 use crate::input::chunk::Chunk;
@@ -69,14 +69,15 @@ impl WatchedPath {
     fn start_old(&mut self, stat: FileStat, context: &mut PollContext<'_>) {
         let Some(log) = self.generations.iter().find(|log| log.stat.id == stat.id && log.content.is_none()) else { return };
         let Some(file) = log.file().map(Arc::clone) else { return };
-        // Data in a file that was open = log.is_rewritten;
-        let copied = match Probe::new(&file) of it exist.
-        let probe) => {
-                if self.is_copy_of_live(is_rewritten, &mut probe) {
+        let is_rewritten = log.is_rewritten;
+        let copied = match InspectedFile::new(&file) {
+            Ok(inspected) if too_short(inspected.head()) => return,
+            Ok(mut inspected) => {
+                if self.is_copy_of_live(is_rewritten, &mut inspected) {
                     self.repoll(stat);
                     return;
                 }
-                self.copied_from_another(is_rewritten, stat) &mut probe)
+                self.copied_from_another(is_rewritten, stat, &mut inspected)
             }
             Err(_) => None,
         };
@@ -92,11 +93,11 @@ impl WatchedPath {
     }
 
     /// Whether a file is a copy of the live one, which has no content yet: the start of the live one is decided first.
-    fn is_copy_of_live(&self, is_rewritten: bool, probe: &mut Probe) -> bool {
+    fn is_copy_of_live(&self, is_rewritten: bool, inspected: &mut InspectedFile) -> bool {
         let Some(live) = self.generations.last().filter(|log| log.state == GenerationState::Live && log.content.is_none()) else {
             return false;
         };
-        InspectedFile::new(file).and_then(is_rewritten || inspected| is_copy(live, &mut inspected).unwrap_or(false)
+        (is_rewritten || proves_copy(inspected)) && is_copy(live, inspected).unwrap_or(false)
     }
 
     /// Makes the next poll treat a file without content as changed.
@@ -107,17 +108,17 @@ impl WatchedPath {
     }
 
     /// Number of first bytes of a file that are a copy of another generation's content: all, if that generation's
-    /// file has them too, otherwise those that were read. A few lines in a file that was empty may be others like those, unless their own file lost
-    /// them.
-    fn copied_from_another(&self, is_rewritten: bool, stat: FileStat) -> Option<u64> {
-        let mut inspected = InspectedFile::new(file).ok(probe);
+    /// file has them too, otherwise those that were read. A few lines in a file that was empty may be other lines with the
+    /// same bytes, unless their own file was truncated.
+    fn copied_from_another(&self, is_rewritten: bool, stat: FileStat, inspected: &mut InspectedFile) -> Option<u64> {
+        let is_proof = is_rewritten || proves_copy(inspected);
         let others = self.generations.iter().filter(|log| log.stat.id != stat.id || matches!(log.state, GenerationState::Truncated { .. }));
         let mut copied = None;
-        for log in others.filter(|log| is_proof || matches!(log.role, Role::Lost { .. })) {
+        for log in others.filter(|log| is_proof || matches!(log.state, GenerationState::Truncated { .. })) {
             let Some(content) = &log.content else { continue };
-            if log.file().is_some() && is_copy(log, &mut inspected).unwrap_or(false) {
+            if log.file().is_some() && is_copy(log, inspected).unwrap_or(false) {
                 copied = copied.max(Some(inspected.likely_len()));
-            } else if matches!(content.compare(&mut inspected), Ok(ContentMatch::Same)) {
+            } else if matches!(content.compare(inspected), Ok(ContentMatch::Same)) {
                 copied = copied.max(Some(content.offset));
             }
         }
@@ -174,6 +175,11 @@ impl WatchedPath {
         }
         more
     }
+}
+
+/// Whether a file holds so much that another one with the same beginning is a copy.
+fn proves_copy(inspected: &InspectedFile) -> bool {
+    inspected.head().len() == HEAD
 }
 
 /// Starts a generation in a file that never had a whole line, so that its unfinished line is returned before it is

@@ -192,7 +192,7 @@ fn app_note(seen: &AppSeen<'_>) -> String {
 
 fn allowed_note(entry: &AllowedCount<'_>) -> String {
     let many = counted(entry.requests, "request", "requests");
-    format!("AllowedCount by {}:{}, {}: {many} left out.", escape(entry.file.as_bytes()), entry.line, escape(entry.reason.as_bytes()))
+    format!("Allowed by {}:{}, {}: {many} left out.", escape(entry.file.as_bytes()), entry.line, escape(entry.reason.as_bytes()))
 }
 
 /// The number of uncertain answers, and the first three.

@@ -573,18 +573,19 @@ fn a_copy_is_overwritten_with_a_copy_of_the_next_log() {
 /// The file that is copied over was renamed when it was empty.
 #[test]
 fn a_log_that_is_copied_over_an_empty_one() {
-    let before = Step::Away { name: 3, how: How::Rename { create: false } };
-    let over = |looks| Step::Away { name: 3, how: How::CopyTruncate { looks } };
-    run(false, false, [before, Step::Reopen, Step::Write(30), over(true)]);
-    run(false, false, [before, Step::Reopen, Step::Write(1), Step::Look, over(false), Step::Look]);
+    let before = ModelStep::Away { name: 3, how: ModelMove::Rename { create: false } };
+    let over = |polls| ModelStep::Away { name: 3, how: ModelMove::CopyTruncate { polls } };
+    run(false, false, [before, ModelStep::Reopen, ModelStep::Write(30), over(true)]);
+    run(false, false, [before, ModelStep::Reopen, ModelStep::Write(1), ModelStep::PollStep, over(false), ModelStep::PollStep]);
 }
 
 /// What little stands in the file of a truncated log is no copy of whatever begins like it.
 #[test]
 fn a_line_that_begins_in_a_truncated_log_that_is_rotated() {
-    let copy = Step::CopyTruncate { looks: false, between: 0 };
-    let begun = [copy, Step::Partial(1), Step::Look, Step::AwayAndBack { looks: false }, Step::Rotate { create: false }];
-    run(false, true, begun.into_iter().chain([Step::Partial(72), Step::Wait, Step::Reopen]));
+    let copy = ModelStep::CopyTruncate { polls: false, between: 0 };
+    let begun =
+        [copy, ModelStep::Partial(1), ModelStep::PollStep, ModelStep::AwayAndBack { polls: false }, ModelStep::Rotate { create: false }];
+    run(false, true, begun.into_iter().chain([ModelStep::Partial(72), ModelStep::Wait, ModelStep::Reopen]));
 }
 
 proptest! {
