@@ -262,7 +262,7 @@ proptest! {
     /// order of lines does not matter.
     #[test]
     fn candidates_are_public_addresses(
-        asked in prop::collection::vec((0_usize..12, 0_usize..7, prop::sample::select(vec![200_u16, 301, 403, 404])), 1..60),
+        requests in prop::collection::vec((0_usize..12, 0_usize..7, prop::sample::select(vec![200_u16, 301, 403, 404])), 1..60),
         max in prop::option::of(0_usize..4),
     ) {
         const CLIENTS: [&str; 12] = [
@@ -270,7 +270,7 @@ proptest! {
             "bot.example", "192.0.2.1",
         ];
         const PATHS: [&str; 7] = ["/a", "/b", "/c", "/setup.cgi", "/.env", "/news", "/"];
-        let each: Vec<_> = asked.iter().map(|&(client, path, status)| line(CLIENTS[client], PATHS[path], status, "x")).collect();
+        let each: Vec<_> = requests.iter().map(|&(client, path, status)| line(CLIENTS[client], PATHS[path], status, "x")).collect();
         let allow = AllowList::default();
         let own = ["192.0.2.1".parse().unwrap()];
         let guard = Guard::new(&own, &[], &allow);

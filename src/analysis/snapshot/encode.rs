@@ -69,8 +69,8 @@ impl<'a> SnapshotEncoder<'a> {
         let signs: Vec<_> = signs.iter().map(|(app, site, few)| (app, site, *few)).collect();
         let kept: Vec<_> = tally.kept_evidence().map(|(_, site, ..)| site).collect();
         let sites = || cells_of(tally).filter_map(site_of).chain(signs.iter().map(|sign| sign.1)).chain(kept.iter().copied());
-        let asked = |&(client, count): &(u32, &ClientCount)| (*count != ClientCount::default()).then_some(client);
-        let clients = (0..).zip(tally.client_counts()).filter_map(|pair| asked(&pair));
+        let with_counts = |&(client, count): &(u32, &ClientCount)| (*count != ClientCount::default()).then_some(client);
+        let clients = (0..).zip(tally.client_counts()).filter_map(|pair| with_counts(&pair));
         let clients = clients
             .chain(cells_of(tally).map(|view| view.client))
             .chain(signs.iter().filter_map(|sign| sign.2.clients()).flatten().copied());
@@ -369,7 +369,7 @@ fn hosts<'a>(sites: impl Iterator<Item = Site<'a>>) -> HostTable<'a> {
     let mut hosts: Vec<_> = known.into_iter().map(|host| (Key::of(host).bytes(), host)).collect();
     hosts.sort_unstable();
     let places = hosts.iter().zip(1..).map(|((_, host), place)| (*host, place)).collect();
-    HostTable { names: std::iter::once(Cow::Borrowed(&b""[..])).chain(hosts.into_iter().map(|(told, _)| told)).collect(), places }
+    HostTable { names: std::iter::once(Cow::Borrowed(&b""[..])).chain(hosts.into_iter().map(|(encoded, _)| encoded)).collect(), places }
 }
 
 fn host_of(site: Site<'_>) -> Option<&[u8]> {
@@ -408,21 +408,21 @@ pub(crate) struct SampleEncoder<'a> {
 impl<'a> SampleEncoder<'a> {
     /// The row of a sample. `path` and `site` are those of its cell, and are not repeated.
     pub(crate) fn row(&mut self, text: &'a SourceText, sample: SampleView<'a>, path: Option<&'a str>, site: Site<'a>) -> SampleRow<'a> {
-        let told = sample_request(text, sample);
-        let host = told.host.map(shown);
+        let request = sample_request(text, sample);
+        let host = request.host.map(shown);
         let is_usual = match site {
             Site::Host(usual) => host.as_ref() == Some(self.hosts.entry(usual).or_insert_with(|| shown(usual))),
             Site::Input(_) => host.is_none(),
         };
-        let target = shown(told.target);
+        let target = shown(request.target);
         SampleRow {
             time: sample.time.map(Into::into),
-            generation: self.generation(told.generation),
-            offset: told.offset,
-            line: told.line,
+            generation: self.generation(request.generation),
+            offset: request.offset,
+            line: request.line,
             target: Some(target).filter(|target| Some(&**target) != path),
             host: host.filter(|_| !is_usual),
-            user_agent: told.user_agent.map(|agent| self.agent(shown(agent))),
+            user_agent: request.user_agent.map(|agent| self.agent(shown(agent))),
         }
     }
 
