@@ -1,9 +1,9 @@
 # shellcheck shell=bash
-# Goes to the root of the crate and knows how to build there. To be read by another script.
+# Changes to the root of the crate and defines how to build there. Sourced by other scripts.
 cd -- "$(dirname -- "$0")/.." || exit
 
-# Builds something and says where the program lies: that of a benchmark has a hash in its name. What is built last stays: a
-# build for benchmarks has what only tests need, so the command itself is to be built after them.
+# Builds a program and prints its path: that of a benchmark has a hash in its name. Build the command after benchmarks, because
+# a build for benchmarks replaces it by one with features for tests.
 built() {
     local messages
     messages=$(cargo "${@:2}" --quiet --message-format=json)

@@ -6,10 +6,10 @@ set -eu
 if [ $# -lt 1 ] || [ $# -gt 2 ]; then
     echo "usage: benches/compare.sh LOG [WORDS]" >&2
     echo "  LOG    an access log, the larger the better" >&2
-    echo "  WORDS  a file of words, one a line: rg looks for them too, where it is installed" >&2
+    echo "  WORDS  a file of words, one per line: rg searches for them, if it is installed" >&2
     exit 2
 fi
-# The log is meant from where the caller stands, the build from the root of the crate.
+# The log is relative to the caller's folder, the build to the root of the crate.
 log=$(realpath -- "$1")
 words=${2:+$(realpath -- "$2")}
 . "$(dirname -- "$0")/rounds.sh"
@@ -23,7 +23,7 @@ names=("probewatch scan -q" "newlines 2" "wc -l")
 if [ -n "$words" ] && command -v rg > /dev/null; then
     names+=("rg -c -F -f")
 elif [ -n "$words" ]; then
-    echo "rg is not installed: left out" >&2
+    echo "rg is not installed: skipped" >&2
 fi
 
 run() {
@@ -31,7 +31,7 @@ run() {
         0) "$probewatch" scan -q -- "$log" ;;
         1) "$newlines" 2 "$log" ;;
         2) wc -l -- "$log" ;;
-        # rg ends with 1 where nothing matches.
+        # rg exits with 1 if nothing matches.
         3) rg -c -F -f "$words" -- "$log" || [ $? -eq 1 ] ;;
     esac > /dev/null
 }

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Times scans of the same requests in several formats, and packed in several ways, beside the combined log they were made of.
+# Times scans of the same requests in several formats and compressions, next to the combined log they were made from.
 # Only lines whose texts hold no quote and no backslash are taken, so that one line of awk can write each format.
 set -eu
 
@@ -33,7 +33,7 @@ for pack in gzip zstd bzip2 xz; do
         "$pack" -1 -c "$folder/combined" > "$folder/$pack"
         names+=("$pack" "unpack $pack")
     else
-        echo "$pack is not installed: left out" >&2
+        echo "$pack is not installed: skipped" >&2
     fi
 done
 

@@ -6,4 +6,4 @@ set -eu
 
 cd "$(dirname -- "$0")/.."
 export PROBEWATCH_MODEL_PROGRAMS=${PROGRAMS:-5000}
-exec cargo test --release --locked --lib -- input::tail::tests::model input::tail::tests::once_model input::tail::tests::packing::a_packing
+exec cargo test --release --locked --lib -- input::tail::tests::model input::tail::tests::read_once_model input::tail::tests::compression_race::a_packing

@@ -9,11 +9,11 @@ use std::hint::black_box;
 
 use criterion::measurement::WallTime;
 use criterion::{BatchSize, BenchmarkGroup, Criterion, Throughput};
-use probewatch::engine::{Judge, Matcher, Scope, Scratch};
+use probewatch::engine::{LineScanner, Matcher, ScanOptions, WorkerState};
 use probewatch::formats::Frame;
-use probewatch::names::Names;
+use probewatch::intern::SymbolTables;
+use probewatch::log_entry::LogEntry;
 use probewatch::normalize::Normalizer;
-use probewatch::record::Record;
 use probewatch::rules::{self, RuleChoice, RuleSet};
 use probewatch::tally::{LinePosition, Tally};
 
@@ -92,7 +92,7 @@ fn log() -> String {
 }
 
 /// Each record, and the headers behind it in one piece.
-fn records(log: &str) -> Vec<(Record<'_>, &[u8])> {
+fn records(log: &str) -> Vec<(LogEntry<'_>, &[u8])> {
     let frames = log.lines().map(|line| Frame::locate(line.as_bytes(), None).unwrap());
     frames.map(|frame| (frame.record(None), frame.headers)).collect()
 }
@@ -124,36 +124,36 @@ fn targets(group: &mut BenchmarkGroup<'_, WallTime>) {
 fn verdicts(group: &mut BenchmarkGroup<'_, WallTime>, rules: &RuleSet, log: &str) {
     let (matcher, records) = (Matcher::new(rules), records(log));
     // As the line loop asks: first whether it is known.
-    let found = |record: &Record<'_>, headers, scratch: &mut Scratch| {
-        let known = scratch.recall(record.request, headers, record.status);
-        known.unwrap_or_else(|| matcher.verdict(record, headers, scratch)).rules != Names::NO_RULES
+    let found = |record: &LogEntry<'_>, headers, scratch: &mut WorkerState| {
+        let known = scratch.cached_verdict(record.request, headers, record.status);
+        known.unwrap_or_else(|| matcher.verdict(record, headers, scratch)).rules != SymbolTables::EMPTY_RULES
     };
-    let hits = |scratch: &mut Scratch| records.iter().filter(|(record, headers)| found(record, headers, scratch)).count();
-    let mut used = Scratch::default();
+    let hits = |scratch: &mut WorkerState| records.iter().filter(|(record, headers)| found(record, headers, scratch)).count();
+    let mut used = WorkerState::default();
     assert_eq!(hits(&mut used), LINES / PROBES);
     assert_eq!(hits(&mut used), LINES / PROBES, "what is remembered is the same");
     group.throughput(Throughput::Elements(LINES as u64));
-    group.bench_function("verdicts, fresh", |b| b.iter_batched_ref(Scratch::default, hits, BatchSize::PerIteration));
+    group.bench_function("verdicts, fresh", |b| b.iter_batched_ref(WorkerState::default, hits, BatchSize::PerIteration));
     group.bench_function("verdicts, used", |b| b.iter(|| hits(&mut used)));
 }
 
 fn judging(group: &mut BenchmarkGroup<'_, WallTime>, rules: &RuleSet, log: &str) {
-    let scope = Scope::default();
-    let judge = Judge::new(rules, &scope);
-    let mut scratch = Scratch::default();
-    let findings = judge.judge(log.as_bytes(), &mut scratch);
+    let scope = ScanOptions::default();
+    let judge = LineScanner::new(rules, &scope);
+    let mut scratch = WorkerState::default();
+    let findings = judge.scan(log.as_bytes(), &mut scratch);
     assert_eq!((findings.lines.lines, findings.lines.parsed(), findings.hits.len()), (LINES as u64, LINES as u64, LINES / PROBES));
     group.throughput(Throughput::Bytes(log.len() as u64));
     let mut judging = || {
-        let findings = judge.judge(black_box(log.as_bytes()), &mut scratch);
+        let findings = judge.scan(black_box(log.as_bytes()), &mut scratch);
         scratch.recycle(findings);
     };
     group.bench_function("judging", |b| b.iter(&mut judging));
 }
 
 fn tallying(group: &mut BenchmarkGroup<'_, WallTime>, rules: &RuleSet, log: &str) {
-    let scope = Scope::default();
-    let findings = Judge::new(rules, &scope).judge(log.as_bytes(), &mut Scratch::default());
+    let scope = ScanOptions::default();
+    let findings = LineScanner::new(rules, &scope).scan(log.as_bytes(), &mut WorkerState::default());
     let tally = || {
         let mut tally = Tally::default();
         tally.add_findings(&findings, LinePosition { input: 0, chunk: 0, offset: 0, line: 0 });

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Times probewatch beside the tools people read access logs with, those of them that are installed, and writes the rows of
+# Times probewatch next to common tools for access logs, as far as they are installed, and writes the rows of
 # the table in README.md and, if asked, the plot above it. Each tool runs in turn, so that a busy moment hits them all.
 # Drops no cache and installs nothing. For Linux: what a tool needs in memory is read from /proc.
 set -eu
@@ -8,11 +8,11 @@ usage() {
     cat >&2 <<'USAGE'
 usage: benches/versus.sh [--plot FILE.svg] LOG [WORDS]
   LOG    an access log in the combined format, the larger the better
-  WORDS  a file of words, one a line, for the tools that look for words: they are left out without it
+  WORDS  a file of words, one per line, for the tools that search for words; they are skipped without it
 From the environment:
   ROUNDS      how often each tool is timed (5)
   PART        bytes of LOG that are enough for the slowest tools (100000000)
-  PROBEWATCH  a command that is built already, so that none is built here
+  PROBEWATCH  the path of a built command, so that none is built here
   NEWLINES    the same for the program of benches/newlines.rs
 USAGE
     exit 2
@@ -25,7 +25,7 @@ if [ "${1:-}" = --plot ]; then
     shift 2
 fi
 [ $# -eq 1 ] || [ $# -eq 2 ] || usage
-# The files are meant from where the caller stands, the builds from the root of the crate.
+# Files are relative to the caller's folder, builds to the root of the crate.
 log=$(realpath -- "$1")
 words=${2:+$(realpath -- "$2")}
 rounds=${ROUNDS:-5}
@@ -35,7 +35,7 @@ probewatch=${PROBEWATCH:+$(realpath -- "$PROBEWATCH")}
 . "$(dirname -- "$0")/built.sh"
 newlines=${newlines:-$(built newlines bench --bench newlines --no-run)}
 probewatch=${probewatch:-$(built probewatch build --release)}
-# With another locale GNU tools look at characters where bytes are enough, and awk writes commas.
+# With another locale GNU tools compare characters instead of bytes, and awk prints commas.
 export LC_ALL=C
 
 folder=$(mktemp -d)
@@ -46,17 +46,17 @@ head -c "${PART:-100000000}" -- "$log" | sed '$d' > "$folder/part.log"
 # Name, command, what it does in that time. VERSION is asked of the tool, PART stands for the beginning of LOG.
 tools="probewatch VERSION|probewatch scan -q LOG|the whole report, with all rules, on all cores
 probewatch VERSION -j1|probewatch scan -q -j1 LOG|the whole report, with all rules, in one thread
-newlines|newlines 2 LOG|counts newlines in two threads: the floor under every log tool
+newlines|newlines 2 LOG|counts newlines in two threads: the lower bound for a log tool
 wc VERSION|wc -l LOG|counts newlines
-ripgrep VERSION|rg -c -F -f WORDS LOG|looks for words
-ripgrep VERSION -i|rg -i -c -F -f WORDS LOG|looks for words in upper and lower case
-ugrep VERSION|ugrep -c -F -f WORDS LOG|looks for words
-GNU grep VERSION|grep -c -F -f WORDS LOG|looks for words
-angle-grinder VERSION|agrind -f LOG wp-login|looks for one word, prints its lines
-rhit VERSION|rhit --silent-load LOG|takes lines apart and sums up, no rules
-GoAccess VERSION|goaccess --no-global-config --no-progress --log-format=COMBINED PART|takes lines apart and sums up in all its panels, no rules"
+ripgrep VERSION|rg -c -F -f WORDS LOG|searches for words
+ripgrep VERSION -i|rg -i -c -F -f WORDS LOG|searches for words, ignoring case
+ugrep VERSION|ugrep -c -F -f WORDS LOG|searches for words
+GNU grep VERSION|grep -c -F -f WORDS LOG|searches for words
+angle-grinder VERSION|agrind -f LOG wp-login|searches for one word, prints its lines
+rhit VERSION|rhit --silent-load LOG|parses lines and sums up, no rules
+GoAccess VERSION|goaccess --no-global-config --no-progress --log-format=COMBINED PART|parses lines and fills all its panels, no rules"
 
-# Where a program lies; fails where it is not.
+# The path of a program; fails if there is none.
 path_of() {
     case $1 in
         probewatch) echo "$probewatch" ;;
@@ -65,7 +65,7 @@ path_of() {
     esac
 }
 
-# The number a tool says of itself.
+# The version that a tool prints.
 version_of() {
     "$(path_of "$1")" --version < /dev/null | grep -o -m 1 '[0-9][0-9.]*[0-9]' | head -n 1
 }
@@ -86,7 +86,7 @@ become() {
     exec "${command[@]}" < /dev/null > "$folder/output"
 }
 
-# Whether a command that ended with $2 did its work: those that look for words end with 1 where there are none.
+# Whether exit code $2 of a command means success: tools that search for words exit with 1 if they find none.
 done_well() {
     case $1 in
         rg* | ugrep* | grep*) [ "$2" -le 1 ] ;;
@@ -119,11 +119,11 @@ names=() commands=() texts=()
 while IFS='|' read -r name command text; do
     program=${command%% *}
     if ! path_of "$program" > /dev/null; then
-        echo "$program is not installed: left out" >&2
+        echo "$program is not installed: skipped" >&2
         continue
     fi
     if [ -z "$words" ] && [[ $command == *WORDS* ]]; then
-        echo "no words are given: $command left out" >&2
+        echo "no words are given: $command skipped" >&2
         continue
     fi
     become "$command" &
@@ -131,7 +131,7 @@ while IFS='|' read -r name command text; do
     code=0
     wait $! || code=$?
     if ! done_well "$command" "$code"; then
-        echo "$program ended with $code: left out" >&2
+        echo "$program exited with $code: skipped" >&2
         continue
     fi
     if [[ $name == *VERSION* ]]; then
@@ -165,7 +165,7 @@ awk -F '\t' '
     function short(x) { return x < 0.0995 ? sprintf("%.2g", x) : x < 9.95 ? sprintf("%.2f", x) : x < 99.5 ? sprintf("%.1f", x) : sprintf("%.0f", x) }
     NR == FNR { if ($2 == "probewatch scan -q LOG") ours = $6; next }
     FNR == 1 {
-        print "| tool | command | what it does in that time | read | median | GB/s | times as long as probewatch | own memory | with mapped files |"
+        print "| tool | command | what it does in that time | read | median | GB/s | time relative to probewatch | own memory | with mapped files |"
         print "| --- | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |"
     }
     {

@@ -5,10 +5,10 @@ set -eu
 
 if [ $# -lt 1 ]; then
     echo "usage: benches/week.sh LOG..." >&2
-    echo "  LOG  the access log of a site, plain or packed; its first week is used" >&2
+    echo "  LOG  the access log of a site, plain or compressed; its first week is used" >&2
     exit 2
 fi
-# The logs are meant from where the caller stands.
+# The logs are relative to the caller's folder.
 logs=()
 for log in "$@"; do
     logs+=("$(realpath -- "$log")")

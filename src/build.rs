@@ -11,8 +11,8 @@ use regex_automata::dfa::{StartKind, dense};
 use regex_automata::nfa::thompson::{self, WhichCaptures};
 use regex_automata::util::syntax;
 
-#[path = "rules/fold.rs"]
-mod fold;
+#[path = "rules/case_folding.rs"]
+mod case_folding;
 #[path = "rules/lines.rs"]
 mod lines;
 
@@ -26,7 +26,7 @@ const ALIGNMENT: usize = 8;
 fn main() -> io::Result<()> {
     let folder = Path::new(&env::var("CARGO_MANIFEST_DIR").map_err(io::Error::other)?).join("rules");
     println!("cargo::rerun-if-changed={}", folder.display());
-    for module in ["fold", "lines"] {
+    for module in ["case_folding", "lines"] {
         println!("cargo::rerun-if-changed=src/rules/{module}.rs");
     }
     let mut files: Vec<_> = fs::read_dir(&folder)?.map(|entry| Ok(entry?.path())).collect::<io::Result<_>>()?;
@@ -43,7 +43,7 @@ fn main() -> io::Result<()> {
         let short = out.join(format!("{name}.json"));
         fs::write(&short, file.and_then(|file| short_form(&text, &file)).unwrap_or_default())?;
         let [text, short] = [path, short].map(|path| path.display().to_string());
-        writeln!(list, "    BuiltIn {{ name: {name:?}, text: include_str!({text:?}), short: include_str!({short:?}) }},")
+        writeln!(list, "    BuiltinFile {{ name: {name:?}, text: include_str!({text:?}), short: include_str!({short:?}) }},")
             .map_err(io::Error::other)?;
     }
     list.push_str("]\n");
@@ -53,7 +53,7 @@ fn main() -> io::Result<()> {
 
 /// A rule file as JSON, with the lines of its rules.
 fn short_form(text: &str, file: &serde_json::Value) -> Option<String> {
-    serde_json::to_string(&serde_json::json!({ "lines": lines::Lines::of(text).ok()?, "file": file })).ok()
+    serde_json::to_string(&serde_json::json!({ "lines": lines::RuleLines::of(text).ok()?, "file": file })).ok()
 }
 
 /// The regexes of the rules and of the apps of a file.
@@ -86,7 +86,13 @@ fn automaton(regex: &str) -> Option<dense::DFA<Vec<u32>>> {
     let limits = dense::Config::new().start_kind(StartKind::Unanchored).minimize(true).dfa_size_limit(Some(LARGEST_BEFORE));
     dense::Builder::new()
         .configure(limits)
-        .syntax(syntax::Config::new().case_insensitive(fold::means_capitals(regex)).unicode(false).utf8(false).dot_matches_new_line(true))
+        .syntax(
+            syntax::Config::new()
+                .case_insensitive(case_folding::needs_case_folding(regex))
+                .unicode(false)
+                .utf8(false)
+                .dot_matches_new_line(true),
+        )
         .thompson(thompson::Config::new().utf8(false).which_captures(WhichCaptures::None))
         .build(regex)
         .ok()

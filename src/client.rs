@@ -1,34 +1,31 @@
-//! The address that asked, in one form however it was written.
+//! The client address of a log line, in one form for all its spellings.
 //!
-//! Strict where the platform's parsers were once lax: `0127.0.0.1`, `1.2.3` and `2130706433` are text, not addresses.
-//! Nothing here resolves names.
+//! Parsing is strict: `0127.0.0.1`, `1.2.3` and `2130706433` are text, not addresses. No name is resolved.
 
-mod network;
-mod origin;
-pub mod prefix;
-mod veil;
+mod anonymizer;
+mod ip_source;
+pub mod network;
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-pub use network::Network;
-pub use origin::Origin;
-pub use prefix::Prefix;
-pub use veil::{KeyError, Veil};
+pub use anonymizer::{Anonymizer, KeyError};
+pub use ip_source::ClientIpSource;
+pub use network::{Ipv6Prefix, Network};
 
-/// A client as tallies know it. `::ffff:1.2.3.4` and `1.2.3.4` are one.
+/// A client, as tallies count it. `::ffff:1.2.3.4` and `1.2.3.4` are the same client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Client<'a> {
     /// An IPv4 address.
     V4(u32),
-    /// An IPv6 address that is no mapped IPv4 one.
+    /// An IPv6 address that is not a mapped IPv4 address.
     V6(u128),
-    /// A host name, `-`, or whatever else stood there.
+    /// A host name, `-`, or any other text.
     Text(&'a [u8]),
 }
 
-/// A [`Client`] that owns its text, to be kept in tables. Hashes like the client it was made of.
+/// A [`Client`] that owns its text. Hashes like the borrowed client, so tables can be searched with either.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ClientKey {
     /// An IPv4 address.
@@ -62,7 +59,8 @@ impl From<&Client<'_>> for ClientKey {
 }
 
 impl Hash for Client<'_> {
-    /// One word for an address: every line is hashed, and keys that differ in kind alone are told apart by comparing.
+    /// One hash word for an address, because every line is hashed. Keys that differ only in their kind are told apart
+    /// by comparison.
     fn hash<H: Hasher>(&self, state: &mut H) {
         match self {
             Self::V4(bits) => state.write_u64(u64::from(*bits)),
@@ -85,8 +83,8 @@ impl hashbrown::Equivalent<ClientKey> for Client<'_> {
 }
 
 impl<'a> Client<'a> {
-    /// Reads a client field: an address, perhaps in brackets, with a port (`1.2.3.4:80`, `[::1]:80`) or a zone
-    /// (`fe80::1%eth0`), which are dropped; else the text itself.
+    /// Parses a client field: an address, optionally in brackets, with a port (`1.2.3.4:80`, `[::1]:80`) or a zone
+    /// (`fe80::1%eth0`). Port and zone are dropped. Any other field is text.
     #[must_use]
     pub fn parse(field: &'a [u8]) -> Self {
         if let Some(address) = parse_v4(field) {
@@ -95,38 +93,38 @@ impl<'a> Client<'a> {
         Self::parse_rare(field).unwrap_or(Self::Text(field))
     }
 
-    /// The address that is all of a field, as [`parse`](Self::parse) reads it.
+    /// The address, if the whole field is one. Agrees with [`parse`](Self::parse).
     #[must_use]
     pub fn parse_address(field: &[u8]) -> Option<IpAddr> {
-        // Most fields are asked for nothing: they are a dash, a word, a name.
+        // A cheap check first: most fields are a dash, a word or a name.
         let may_be_address = field.iter().any(|byte| matches!(byte, b'.' | b':'))
             && matches!(field[0], b'0'..=b'9' | b'a'..=b'f' | b'A'..=b'F' | b':' | b'[');
         if may_be_address { Client::parse(field).address() } else { None }
     }
 
-    /// The addresses that stand in a text, each between bytes that no address has, in their order.
+    /// The addresses in a text, in order. Each is delimited by bytes that cannot occur in an address.
     pub fn addresses_in(text: &'a [u8]) -> impl Iterator<Item = Self> {
         let words = text.split(|byte| !(byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b':')));
         let is_address = |word: &&[u8]| Self::parse_address(word).is_some();
         words.map(|word| word.strip_suffix(b".").or(word.strip_suffix(b":")).unwrap_or(word)).filter(is_address).map(Self::parse)
     }
 
-    /// Reads the client of a line. A piece of an address, as a line cut at its start has one, is no client: `-` is.
+    /// Parses the client field of a log line. A fragment of an address, as in a line whose start is cut off, is `-`.
     #[must_use]
-    pub fn of_line(field: &'a [u8]) -> Self {
+    pub fn from_log_field(field: &'a [u8]) -> Self {
         match Self::parse(field) {
             Self::Text(text) if is_piece(text) => Self::Text(b"-"),
             client => client,
         }
     }
 
-    /// Whether nothing is known of who asked: lines of several clients may be among its lines.
+    /// Whether the client is unknown. Lines of several clients may be counted here.
     #[must_use]
     pub fn is_unknown(self) -> bool {
         matches!(self, Self::Text(b"" | b"-"))
     }
 
-    /// The address, where it is one.
+    /// The IP address, if it is one.
     #[must_use]
     pub fn address(self) -> Option<IpAddr> {
         match self {
@@ -141,9 +139,9 @@ impl<'a> Client<'a> {
         let text = std::str::from_utf8(field).ok()?;
         let bare = match text.strip_prefix('[') {
             Some(rest) => {
-                let (inside, behind) = rest.split_once(']')?;
-                if !behind.is_empty() {
-                    port(behind.strip_prefix(':')?)?;
+                let (inside, rest) = rest.split_once(']')?;
+                if !rest.is_empty() {
+                    port(rest.strip_prefix(':')?)?;
                 }
                 inside
             }
@@ -164,8 +162,8 @@ impl<'a> Client<'a> {
     }
 }
 
-/// Whether a text that is no address is a piece of one, or several: `0.3.105`, `105`, `:8a2e:370:7334`. A name has letters, and so has an
-/// address of which a part was hidden; more than three digits are the number of a client in a log without addresses.
+/// Whether a text is a fragment of one or more addresses: `0.3.105`, `105`, `:8a2e:370:7334`. Names and partly masked
+/// addresses contain letters. A number of more than three digits is a client ID in a log without addresses.
 fn is_piece(text: &[u8]) -> bool {
     let is_made_of = |is_part: fn(&u8) -> bool| !text.is_empty() && text.iter().all(is_part);
     let has = |byte: u8| text.contains(&byte);
@@ -179,13 +177,13 @@ fn port(digits: &str) -> Option<u16> {
     digits.bytes().all(|b| b.is_ascii_digit()).then(|| digits.parse().ok())?
 }
 
-/// The IPv4 address that is all of `field`.
+/// Parses an IPv4 address that is the whole field.
 fn parse_v4(field: &[u8]) -> Option<u32> {
     v4_at_start(field).filter(|(_, length)| *length == field.len()).map(|(address, _)| address)
 }
 
-/// The IPv4 address at the start of `text`, up to a space or the end, and its length: four decimal numbers of at most
-/// 255 without leading zeros. Every line comes through here.
+/// Parses an IPv4 address at the start of `text`, up to a space or the end, and returns its length: four decimal numbers
+/// of at most 255 without leading zeros. Runs for every line.
 pub(crate) fn v4_at_start(text: &[u8]) -> Option<(u32, usize)> {
     const LONGEST: usize = "255.255.255.255".len();
     let (mut address, mut part, mut digits, mut dots) = (0_u32, 0_u32, 0_u32, 0_u32);
@@ -216,8 +214,8 @@ pub(crate) fn v4_at_start(text: &[u8]) -> Option<(u32, usize)> {
 }
 
 impl fmt::Display for Client<'_> {
-    /// The canonical text of an address (RFC 5952); of other text its bytes, invalid UTF-8 replaced. Not fit for an
-    /// output as it is: `report` escapes it.
+    /// The canonical text of an address (RFC 5952). Other text is printed with invalid UTF-8 replaced; callers must
+    /// escape it before output.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Text(text) => String::from_utf8_lossy(text).fmt(f),
@@ -232,7 +230,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn one_key_for_one_address() {
+    fn spellings_of_one_address_are_equal() {
         let cases = [
             ("1.2.3.4", "1.2.3.4"),
             ("::ffff:1.2.3.4", "1.2.3.4"),
@@ -250,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_looks_like_an_address_stays_text() {
+    fn malformed_addresses_are_text() {
         for text in [
             "0127.0.0.1",
             "127.0.0.01",
@@ -276,14 +274,14 @@ mod tests {
     }
 
     #[test]
-    fn a_piece_of_an_address_is_no_client() {
+    fn a_fragment_of_an_address_is_an_unknown_client() {
         for text in ["0.3.105", "2.0.3.256", ".3.105", "105", "7.", ".", ":8a2e:370:7334", "1.2.3.4:99999", "db8:1]:443", ":443", "-"] {
-            assert_eq!(Client::of_line(text.as_bytes()), Client::Text(b"-"), "{text}");
+            assert_eq!(Client::from_log_field(text.as_bytes()), Client::Text(b"-"), "{text}");
         }
         for text in ["34600", "192.0.2.x", "192.0.2.0/24", "host.example", "3com.example", "unix:", "a3f9c2", "2001:db8::/64", ""] {
-            assert_eq!(Client::of_line(text.as_bytes()), Client::Text(text.as_bytes()), "{text}");
+            assert_eq!(Client::from_log_field(text.as_bytes()), Client::Text(text.as_bytes()), "{text}");
         }
-        assert_eq!(Client::of_line(b"192.0.2.7:80"), Client::parse(b"192.0.2.7"));
+        assert_eq!(Client::from_log_field(b"192.0.2.7:80"), Client::parse(b"192.0.2.7"));
     }
 
     #[test]

@@ -2,26 +2,23 @@
 //!
 //! Plain data. What a rule looks for is the business of `rules`; whether a line meets it, of `engine`.
 
-mod home;
-mod others;
-mod signs;
-mod unlisted;
+mod app_evidence;
 
 use std::fmt;
 use std::ops::Range;
 use std::str::FromStr;
+use std::sync::Arc;
 
+use foldhash::HashSet;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::record::MethodClass;
+use crate::log_entry::MethodClass;
 use crate::time::LogTime;
-pub use home::Homes;
-pub use others::Others;
-pub use signs::{Few, Sign, Signs};
-pub use unlisted::Unlisted;
+pub use app_evidence::{AppAsset, AppEvidence, BoundedSet};
 
 /// How bad a hit would be if the server gave what was asked for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
     /// Worth knowing, nothing to do.
@@ -42,7 +39,7 @@ impl Severity {
 
     /// One level up; `critical` stays.
     #[must_use]
-    pub fn raised(self) -> Self {
+    pub fn escalated(self) -> Self {
         Self::ALL[(self as usize + 1).min(Self::ALL.len() - 1)]
     }
 
@@ -81,7 +78,7 @@ impl FromStr for Severity {
 pub struct RuleId(pub u16);
 
 /// What the engine found in a run of lines. It owns all it says, as the lines may be gone when it is read; its numbers are
-/// those of the [`Names`](crate::names::Names) of the worker that found it.
+/// those of the [`SymbolTables`](crate::intern::SymbolTables) of the worker that found it.
 #[derive(Debug, Default)]
 pub struct Findings {
     /// Where each line went.
@@ -91,7 +88,7 @@ pub struct Findings {
     /// The earliest and the latest time of a parsed line.
     pub times: Option<(LogTime, LogTime)>,
     /// Who asked, a number for each request within the time window.
-    pub askers: Vec<u32>,
+    pub request_clients: Vec<u32>,
     /// Clients whose address is in a line that no format explains and no rule matches, a number for each such line: it may be an
     /// ordinary request of theirs.
     pub mentioned: Vec<u32>,
@@ -100,11 +97,11 @@ pub struct Findings {
     /// Lines that matched and are allowed: the number of the entry that says so, and the asker.
     pub allowed: Vec<(u16, u32)>,
     /// What was answered that shows an app.
-    pub signs: Signs,
+    pub signs: AppEvidence,
     /// Sizes of home pages, by the number of the host.
     pub home: Homes,
     /// The requests that matched nothing, where the run asks for them.
-    pub unlisted: Vec<Unlisted>,
+    pub unlisted: Vec<UnmatchedRequest>,
     text: Vec<u8>,
 }
 
@@ -116,7 +113,7 @@ pub struct LineCounts {
     /// Lines that the Common Log Format or one of its children explains, by the format's place in its list.
     pub parsed: [u64; 3],
     /// Lines that another format explains.
-    pub others: Others,
+    pub others: OtherFormatCounts,
     /// Of the lines that a format explains, those with two addresses of which either may be the client.
     pub without_client: u64,
     /// Lines that none does.
@@ -209,13 +206,13 @@ impl Findings {
     /// Requests within the time window.
     #[must_use]
     pub fn requests(&self) -> u64 {
-        self.askers.len() as u64
+        self.request_clients.len() as u64
     }
 
     /// Empties it, but for its room.
     #[must_use]
     pub fn cleared(mut self) -> Self {
-        self.askers.clear();
+        self.request_clients.clear();
         self.mentioned.clear();
         self.hits.clear();
         self.allowed.clear();
@@ -223,8 +220,8 @@ impl Findings {
         self.home.clear();
         self.unlisted.clear();
         self.text.clear();
-        let Self { askers, mentioned, hits, allowed, signs, home, unlisted, text, .. } = self;
-        Self { askers, mentioned, hits, allowed, signs, home, unlisted, text, ..Self::default() }
+        let Self { request_clients, mentioned, hits, allowed, signs, home, unlisted, text, .. } = self;
+        Self { request_clients, mentioned, hits, allowed, signs, home, unlisted, text, ..Self::default() }
     }
 
     /// Keeps a hit and its line.
@@ -268,5 +265,132 @@ impl Hit {
             windows: Windows::default(),
             text: 0..0,
         }
+    }
+}
+
+/// A request that no rule matched. Its range points into the text of its [`Findings`].
+#[derive(Debug, Clone)]
+pub struct UnmatchedRequest {
+    /// The line's number within the run, from 0.
+    pub line: u32,
+    /// Where the line begins, in bytes from the start of the run.
+    pub offset: u64,
+    /// When.
+    pub time: Option<LogTime>,
+    /// The status code.
+    pub status: Option<u16>,
+    /// The client's number.
+    pub client: u32,
+    /// The number of the path in lower case.
+    pub path: u32,
+    /// The client followed a link to it, and was answered.
+    pub linked: bool,
+    target: Range<usize>,
+}
+
+impl UnmatchedRequest {
+    /// A request by its place, who asked, and for what.
+    #[must_use]
+    pub fn new(line: u32, offset: u64, client: u32, path: u32) -> Self {
+        Self { line, offset, client, path, time: None, status: None, linked: false, target: 0..0 }
+    }
+}
+
+impl Findings {
+    /// Notes a request that no rule matched, and its target as logged where that is not the path itself.
+    pub fn push_unmatched(&mut self, mut request: UnmatchedRequest, target: &[u8]) {
+        request.target = self.keep(target);
+        self.unlisted.push(request);
+    }
+
+    /// The target of such a request; empty where it is the path itself.
+    #[must_use]
+    pub fn target(&self, request: &UnmatchedRequest) -> &[u8] {
+        &self.text[request.target.clone()]
+    }
+}
+
+/// Lines of other formats, by name.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct OtherFormatCounts(Vec<(Arc<str>, u64)>);
+
+impl OtherFormatCounts {
+    /// Adds lines of a format.
+    pub fn count(&mut self, name: &Arc<str>, lines: u64) {
+        if lines == 0 {
+            return;
+        }
+        match self.0.binary_search_by(|(known, _)| known.cmp(name)) {
+            Ok(at) => self.0[at].1 += lines,
+            Err(at) => self.0.insert(at, (Arc::clone(name), lines)),
+        }
+    }
+
+    /// Adds the lines of others.
+    pub fn add(&mut self, other: &Self) {
+        other.0.iter().for_each(|(name, lines)| self.count(name, *lines));
+    }
+
+    /// All lines.
+    #[must_use]
+    pub fn sum(&self) -> u64 {
+        self.0.iter().map(|(_, lines)| lines).sum()
+    }
+
+    /// Each format's name and lines, by name.
+    pub fn iter(&self) -> impl Iterator<Item = (&Arc<str>, u64)> + Clone {
+        self.0.iter().map(|(name, lines)| (name, *lines))
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+/// Sizes of home pages by the number of their host.
+#[derive(Debug, Clone, Default)]
+pub struct Homes {
+    sizes: HashSet<(u32, u64)>,
+    /// The host and the size that were recorded last.
+    last: Option<(u32, u64)>,
+}
+
+impl Homes {
+    /// A host answered a request for its home page with so many bytes.
+    #[inline]
+    pub fn record(&mut self, host: u32, bytes: u64) {
+        if self.last.replace((host, bytes)) != Some((host, bytes)) {
+            self.sizes.insert((host, bytes));
+        }
+    }
+
+    /// Hosts and sizes, in no order.
+    pub fn iter(&self) -> impl Iterator<Item = (u32, u64)> {
+        self.sizes.iter().copied()
+    }
+
+    /// Empties it.
+    pub fn clear(&mut self) {
+        self.sizes.clear();
+        self.last = None;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_counted_once_and_in_order() {
+        let mut sum = OtherFormatCounts::default();
+        for (name, lines) in [("json", 2), ("aws_alb", 1), ("json", 3), ("w3c", 0)] {
+            sum.count(&name.into(), lines);
+        }
+        let mut twice = sum.clone();
+        twice.add(&sum);
+        assert_eq!(sum.iter().map(|(name, lines)| (&**name, lines)).collect::<Vec<_>>(), [("aws_alb", 1), ("json", 5)]);
+        assert_eq!((sum.sum(), twice.sum()), (6, 12));
     }
 }

@@ -1,44 +1,52 @@
-//! Who is probing my site, for what, and what answered?
+//! Reports who is probing a web site, for what, and which probes were answered, from its access logs.
 //!
-//! The library behind the `probewatch` command. Its rooms stand on floors, and a room knows only rooms on lower floors
-//! (a test over the `use` lines keeps it so):
+//! This is the library of the `probewatch` command. Its modules are in layers: a module uses only modules of lower layers, and
+//! in layer 0 there are no cycles. A test reads this table and checks all `use` paths against it.
 //!
-//! | floor | rooms |
+//! | layer | modules |
 //! | --- | --- |
-//! | door | [`cli`] · [`config`] |
+//! | 8 | [`cli`] |
+//! | 7 | [`config`] |
 //! | 6 | [`commands`] |
 //! | 5 | [`tui`] |
 //! | 4 | [`render`] · [`scan`] · [`state`] |
 //! | 3 | [`analysis`] |
 //! | 2 | [`alerting`] · [`block`] · [`engine`] |
 //! | 1 | [`alert_sinks`] · [`formats`] · [`input`] · [`redact`] · [`report_store`] · [`rules`] · [`server_config`] · [`tally`] |
-//! | 0 | [`client`] · [`clients`] · [`fetch`] · [`finding`] · [`fingerprint`] · [`heap`] · [`intern`] · [`names`] · [`normalize`] · [`number`] · [`recent`] · [`record`] · [`soft_404`] · [`source`] · [`system`] · [`time`] |
+//! | 0 | [`allocator`] · [`client`] · [`finding`] · [`fingerprint`] · [`intern`] · [`log_entry`] · [`lru`] · [`normalize`] · [`number`] · [`prefetch`] · [`soft_404`] · [`source`] · [`system`] · [`time`] |
 //!
-//! The data's way: bytes → chunk cut at newlines → line → target → literals, then regexes → on a hit the whole record →
-//! finding → tally → report.
+//! How a log becomes a report:
+//!
+//! 1. [`input`] opens logs, decompresses them and cuts them into chunks of whole lines.
+//! 2. [`formats`] finds the fields of each line.
+//! 3. [`engine`] normalises the request target and matches it against the [`rules`]: literals first, then regular expressions.
+//!    A line that matches becomes a finding.
+//! 4. [`tally`] counts the findings. Tallies of parts of a log merge into the tally of the whole log.
+//! 5. [`analysis`] decides what needs the whole log, as which answers are distinct, and builds the rows of the report.
+//! 6. [`render`] writes the report as a table, CSV, JSON or NDJSON, after [`redact`] has masked secrets and escaped text.
+//!
+//! [`scan`] runs steps 1 to 4 in parallel, over whole logs or as logs grow.
 
 pub mod alert_sinks;
 pub mod alerting;
+pub mod allocator;
 pub mod analysis;
 pub mod block;
 pub mod cli;
 pub mod client;
-pub mod clients;
 pub mod commands;
 pub mod config;
 pub mod engine;
-pub mod fetch;
 pub mod finding;
 pub mod fingerprint;
 pub mod formats;
-pub mod heap;
 pub mod input;
 pub mod intern;
-pub mod names;
+pub mod log_entry;
+pub mod lru;
 pub mod normalize;
 pub mod number;
-pub mod recent;
-pub mod record;
+pub mod prefetch;
 pub mod redact;
 pub mod render;
 pub mod report_store;

@@ -1,4 +1,4 @@
-//! The probewatch command: hands over to the library and leaves with its exit code.
+//! The `probewatch` command: runs the library and exits with its code.
 
 use std::process::ExitCode;
 

@@ -1,6 +1,6 @@
-//! Numbers as a person reads them: `1,234,567`, `250 MB`, `0.31 s`, `1 probe`.
+//! Numbers for people: `1,234,567`, `250 MB`, `0.31 s`, `1 probe`; and compact ones for the live view: `1.2M`, `5.6 MB`.
 //!
-//! For the table only; programs get plain digits.
+//! Programs get plain digits instead.
 
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ pub(crate) fn counted(n: u64, one: &str, many: &str) -> String {
     format!("{} {}", grouped(n), if n == 1 { one } else { many })
 }
 
-/// Bytes in decimal units, as disks and networks count them.
+/// Bytes in decimal units.
 #[expect(clippy::cast_precision_loss, reason = "shown with two digits")]
 pub(crate) fn size(bytes: u64) -> String {
     const UNITS: [&str; 5] = ["kB", "MB", "GB", "TB", "PB"];
@@ -39,7 +39,7 @@ pub(crate) fn size(bytes: u64) -> String {
     format!("{value:.decimals$} {}", UNITS[unit])
 }
 
-/// How long something took.
+/// A duration.
 pub(crate) fn seconds(elapsed: Duration) -> String {
     match elapsed.as_secs() {
         0 if elapsed.as_millis() < 100 => format!("{} ms", elapsed.as_millis()),
@@ -47,6 +47,47 @@ pub(crate) fn seconds(elapsed: Duration) -> String {
         10..60 => format!("{:.1} s", elapsed.as_secs_f64()),
         whole => format!("{} min {} s", grouped(whole / 60), whole % 60),
     }
+}
+
+/// A count in at most six columns: with a unit from 100,000 on.
+pub(crate) fn compact(n: u64) -> String {
+    const UNITS: [(u64, char); 5] =
+        [(1_000, 'k'), (1_000_000, 'M'), (1_000_000_000, 'G'), (1_000_000_000_000, 'T'), (1_000_000_000_000_000, 'P')];
+    match n {
+        0..1_000 => n.to_string(),
+        1_000..100_000 => format!("{},{:03}", n / 1_000, n % 1_000),
+        _ => {
+            let (unit, letter) = UNITS.into_iter().rfind(|(unit, _)| n / unit > 0).unwrap_or((1, ' '));
+            match n / unit {
+                whole @ 0..10 => format!("{whole}.{}{letter}", n % unit / (unit / 10).max(1)),
+                whole => format!("{whole}{letter}"),
+            }
+        }
+    }
+}
+
+/// Tenths as a number: `0.3`; without a decimal from ten on.
+pub(crate) fn compact_tenths(tenths: u64) -> String {
+    match tenths {
+        0 => "0".to_owned(),
+        1..100 => format!("{}.{}", tenths / 10, tenths % 10),
+        _ => compact(tenths / 10),
+    }
+}
+
+/// Bytes in decimal units, compact.
+pub(crate) fn compact_size(bytes: u64) -> String {
+    match bytes {
+        0..1_000 => format!("{bytes} B"),
+        1_000..1_000_000 => format!("{} kB", compact_tenths(bytes / 100)),
+        1_000_000..1_000_000_000 => format!("{} MB", compact_tenths(bytes / 100_000)),
+        _ => format!("{} GB", compact_tenths(bytes / 100_000_000)),
+    }
+}
+
+/// A compact count and its noun.
+pub(crate) fn compact_counted(n: u64, one: &str, many: &str) -> String {
+    format!("{} {}", compact(n), if n == 1 { one } else { many })
 }
 
 #[cfg(test)]
@@ -63,5 +104,19 @@ mod tests {
         assert_eq!([3, 312, 12_340, 125_000].map(|ms| seconds(Duration::from_millis(ms))), ["3 ms", "0.31 s", "12.3 s", "2 min 5 s"]);
         assert_eq!(counted(1, "probe", "probes"), "1 probe");
         assert_eq!(counted(0, "probe", "probes"), "0 probes");
+    }
+
+    #[test]
+    fn compact_numbers_read_well() {
+        assert_eq!(
+            [0, 999, 1_000, 12_045, 99_999, 100_000, 999_999, 1_250_000, 12_500_000, u64::MAX].map(compact),
+            ["0", "999", "1,000", "12,045", "99,999", "100k", "999k", "1.2M", "12M", "18446P"]
+        );
+        assert_eq!([0, 3, 99, 100, 12_345].map(compact_tenths), ["0", "0.3", "9.9", "10", "1,234"]);
+        assert_eq!(
+            [0, 999, 1_500, 66_000, 5_600_000, 7_000_000_000].map(compact_size),
+            ["0 B", "999 B", "1.5 kB", "66 kB", "5.6 MB", "7.0 GB"]
+        );
+        assert_eq!(compact_counted(1, "hit", "hits"), "1 hit");
     }
 }

@@ -16,7 +16,7 @@ use rustix::fs::{FileType, OFlags, SeekFrom};
 use signal_hook::consts::SIGXFSZ;
 
 /// The system's words without their number, and in the middle of a sentence.
-pub(crate) fn reason(error: &io::Error) -> String {
+pub(crate) fn errno_message(error: &io::Error) -> String {
     let message = error.to_string();
     let words = message.split(" (os error ").next().unwrap_or(&message);
     let mut letters = words.chars();
@@ -25,7 +25,7 @@ pub(crate) fn reason(error: &io::Error) -> String {
 
 /// Past a file size limit (`ulimit -f`) the system sends a signal that ends the process, unless someone listens; then
 /// the write fails like any other.
-pub(crate) fn survive_size_limit() {
+pub(crate) fn ignore_sigxfsz() {
     // A failure leaves the signal as it was, which is no reason to write nothing.
     let _ = signal_hook::flag::register(SIGXFSZ, Arc::default());
 }
@@ -79,9 +79,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_fit_into_a_sentence() {
-        assert_eq!(reason(&io::Error::from_raw_os_error(libc::ENOSPC)), "no space left on device");
-        assert_eq!(reason(&io::Error::other("Élan lost")), "élan lost");
-        assert_eq!(reason(&io::Error::other("")), "");
+    fn errno_messages_fit_into_a_sentence() {
+        assert_eq!(errno_message(&io::Error::from_raw_os_error(libc::ENOSPC)), "no space left on device");
+        assert_eq!(errno_message(&io::Error::other("Élan lost")), "élan lost");
+        assert_eq!(errno_message(&io::Error::other("")), "");
     }
 }

@@ -5,11 +5,11 @@ use std::ops::Range;
 use std::sync::LazyLock;
 
 use memchr::{memchr, memchr_iter};
-use probewatch::engine::{Judge, Scope, Scratch};
+use probewatch::engine::{LineScanner, ScanOptions, WorkerState};
 use probewatch::finding::{Findings, LineCounts};
-use probewatch::formats::hole::leading_nuls;
-use probewatch::formats::transcriber::{Course, Read, Transcribed, Transcriber};
-use probewatch::formats::{ClientPlace, FormatId, Formats, Frame, Header, Sheet, canonical};
+use probewatch::formats::bytes::leading_nuls;
+use probewatch::formats::reader::{LineContext, LineKind, RewrittenLines, LogReader};
+use probewatch::formats::{ClientPosition, FormatId, Formats, Frame, W3cHeader, FrameBuffer, clf_writer};
 use probewatch::rules::{RuleChoice, RuleSet, load};
 
 /// The built-in rules.
@@ -23,13 +23,13 @@ const MAX_LINE: usize = 1000;
 
 /// Checks all that is known of reading the lines of a log, of these formats and with these tried first.
 pub fn check_lines(text: &[u8], formats: &Formats, first: &[FormatId]) {
-    let header = Header::of_log(text, MAX_LINE);
-    let course = Course { formats, first, header, clients: ClientPlace::Unknown, max_line: MAX_LINE };
-    let written = written_again(text, &course);
+    let header = W3cHeader::from_log_start(text, MAX_LINE);
+    let context = LineContext { formats, preferred: first, header, clients: ClientPosition::Unknown, max_line: MAX_LINE };
+    let written = written_again(text, &context);
     assert_eq!(newlines(&written), newlines(text), "lines were added or lost");
-    assert_eq!(shown(&seen(text, &course)), shown(&written), "what is seen of a line is not what is written");
-    check_cut(text, &course, &written);
-    check_counts(text, &course);
+    assert_eq!(shown(&seen(text, &context)), shown(&written), "what is seen of a line is not what is written");
+    check_cut(text, &context, &written);
+    check_counts(text, &context);
     lines(text).for_each(|line| check_frame(line.strip_suffix(b"\r").unwrap_or(line)));
 }
 
@@ -48,29 +48,29 @@ fn shown(text: &[u8]) -> String {
 }
 
 /// The lines written down again.
-fn written_again(text: &[u8], course: &Course<'_>) -> Vec<u8> {
-    let mut out = Transcribed::default();
-    if Transcriber::default().transcribe(text, course, &mut out) { out.text } else { text.to_vec() }
+fn written_again(text: &[u8], context: &LineContext<'_>) -> Vec<u8> {
+    let mut out = RewrittenLines::default();
+    if LogReader::default().rewrite(text, context, &mut out) { out.text } else { text.to_vec() }
 }
 
 /// The same, of lines seen one by one.
-fn seen(text: &[u8], course: &Course<'_>) -> Vec<u8> {
-    let (mut transcriber, mut sheet, mut header) = (Transcriber::default(), Sheet::default(), course.header.clone());
+fn seen(text: &[u8], context: &LineContext<'_>) -> Vec<u8> {
+    let (mut log_reader, mut buffer, mut header) = (LogReader::default(), FrameBuffer::default(), context.header.clone());
     for line in lines(text) {
         let first_quote = |from: usize| Some(from + memchr(b'"', line.get(from..)?)?);
-        transcriber.see(line, course, &mut header, first_quote, &mut sheet);
+        log_reader.read_into(line, context, &mut header, first_quote, &mut buffer);
     }
     let mut out = Vec::new();
-    for (number, (line, read)) in lines(text).zip(sheet.read()).enumerate() {
+    for (number, (line, read)) in lines(text).zip(buffer.read()).enumerate() {
         let nuls = leading_nuls(line);
         match read {
-            Read::AsIs => out.extend_from_slice(line),
-            Read::Own => out.extend([&line[..nuls], b"#"].concat()),
-            Read::As(_) | Read::WithoutClient => {
+            LineKind::AsIs => out.extend_from_slice(line),
+            LineKind::Directive => out.extend([&line[..nuls], b"#"].concat()),
+            LineKind::As(_) | LineKind::WithoutClient => {
                 out.extend_from_slice(&line[..nuls]);
-                match sheet.frame(number, line) {
-                    Some(frame) => canonical::write_frame(&frame, &mut out),
-                    None => out.extend_from_slice(sheet.whole(number).expect("a line that was read is written or has a frame")),
+                match buffer.frame(number, line) {
+                    Some(frame) => clf_writer::write_frame(&frame, &mut out),
+                    None => out.extend_from_slice(buffer.rewritten_line(number).expect("a line that was read is written or has a frame")),
                 }
             }
         }
@@ -83,22 +83,22 @@ fn seen(text: &[u8], course: &Course<'_>) -> Vec<u8> {
 }
 
 /// Where a text is cut into two does not matter.
-fn check_cut(text: &[u8], course: &Course<'_>, expected: &[u8]) {
+fn check_cut(text: &[u8], context: &LineContext<'_>, expected: &[u8]) {
     let Some(cut) = memchr_iter(b'\n', text).nth(newlines(text) / 2) else { return };
     let (before, behind) = text.split_at(cut + 1);
-    let header = course.header.clone().behind(before, MAX_LINE);
-    let both = [written_again(before, course), written_again(behind, &Course { header, ..course.clone() })].concat();
+    let header = context.header.clone().after(before, MAX_LINE);
+    let both = [written_again(before, context), written_again(behind, &LineContext { header, ..context.clone() })].concat();
     assert_eq!(shown(&both), shown(expected), "a text that is cut is read otherwise");
 }
 
 /// Every line is counted once, and every hit lies at the beginning of a line.
-fn check_counts(text: &[u8], course: &Course<'_>) {
-    let scope = Scope { max_line: MAX_LINE, ..Scope::default() };
-    let mut scratch = Scratch::default();
-    let judge = Judge::new(&RULES, &scope);
-    let findings = judge.judge_any(text, course, &mut Transcriber::default(), &mut scratch);
+fn check_counts(text: &[u8], context: &LineContext<'_>) {
+    let scope = ScanOptions { max_line: MAX_LINE, ..ScanOptions::default() };
+    let mut scratch = WorkerState::default();
+    let judge = LineScanner::new(&RULES, &scope);
+    let findings = judge.scan_any(text, context, &mut LogReader::default(), &mut scratch);
     check_findings(text, &findings);
-    let again = judge.judge_any(text, course, &mut Transcriber::default(), &mut scratch);
+    let again = judge.scan_any(text, context, &mut LogReader::default(), &mut scratch);
     assert_eq!(findings.lines, again.lines, "lines that are known are counted otherwise");
     assert_eq!(places(&findings), places(&again), "lines that are known hit otherwise");
 }
@@ -142,10 +142,10 @@ pub fn lies_in(part: &[u8], whole: &[u8]) -> bool {
 
 /// Rules judge these lines, the same the second time.
 pub fn check_rules(rules: &RuleSet, lines: &[u8]) {
-    let scope = Scope::default();
-    let judge = Judge::new(rules, &scope);
-    let mut scratch = Scratch::default();
-    let findings = judge.judge(lines, &mut scratch);
+    let scope = ScanOptions::default();
+    let judge = LineScanner::new(rules, &scope);
+    let mut scratch = WorkerState::default();
+    let findings = judge.scan(lines, &mut scratch);
     check_findings(lines, &findings);
-    assert_eq!(places(&findings), places(&judge.judge(lines, &mut scratch)));
+    assert_eq!(places(&findings), places(&judge.scan(lines, &mut scratch)));
 }

@@ -1,11 +1,10 @@
-//! `--exec`: one program that runs as long as we do and gets every alert as a line of JSON on its standard input.
+//! `--exec`: one program that runs as long as probewatch does and gets every alert as a line of JSON on its standard input.
 //!
-//! The pipe is never waited for. A program that ends is started again: after a second at first, after twice as long each
-//! time that it does not live for a minute, after a minute at most. A line counts as delivered when all its bytes were
-//! read: what was left in the pipe when the program ended goes to the next one, from the start of its line. There is no
-//! shell and there are no arguments; its standard output goes nowhere, as ours is for hits.
-
-mod pace;
+//! Writes to the pipe never block. A program that ends is restarted: after one second at first, after twice as long each
+//! time it does not live for a minute, and after a minute at most. A line counts as delivered when the program has read all
+//! of its bytes. What is left in the pipe when the program ends goes to the next one, from the start of its line. No shell
+//! is involved and no arguments are passed. The standard output of the program is discarded, as that of probewatch is for
+//! hits.
 
 use std::io;
 use std::os::unix::process::CommandExt;
@@ -19,144 +18,161 @@ use rustix::fs::OFlags;
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, kill_process_group};
 
-use self::pace::Pace;
-use super::error::ActionError;
-use super::queue::Queue;
-use super::trouble::Trouble;
-use crate::system::reason;
+use super::AlertSinkError;
+use super::failure_notifier::FailureNotifier;
+use super::queue::AlertQueue;
+use crate::system::errno_message;
 
-/// How long a program may take to end once its standard input is closed, and again to take the last lines before that.
-const PATIENCE: Duration = Duration::from_secs(2);
+/// How long a program may take to read the remaining lines, and again to end after its standard input is closed.
+const STOP_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// How long a program may take to end on SIGTERM.
-const LAST_PATIENCE: Duration = Duration::from_millis(500);
+/// How long a program may take to end after SIGTERM.
+const TERM_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// Between two looks at a program that is to end.
-const LOOK: Duration = Duration::from_millis(10);
+/// How often to check whether a program has ended.
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
-/// The program, and the lines that it did not read yet.
+/// The program, and the lines that it has not read yet.
 #[derive(Debug)]
-pub(super) struct Exec {
+pub(super) struct ExecSink {
     program: PathBuf,
     silent: bool,
-    queue: Queue,
-    /// How many lines, at the front of the queue, are in the pipe as a whole.
-    given: usize,
-    /// How many bytes of the line behind them are.
-    part: usize,
-    /// Bytes of the first line, and of those behind it, that went into the pipe.
-    in_flight: usize,
-    state: State,
-    pace: Pace,
-    patience: Duration,
-    trouble: Trouble,
+    queue: AlertQueue,
+    /// Number of lines at the front of the queue that are written completely.
+    written_lines: usize,
+    /// Bytes written of the next line.
+    partial_bytes: usize,
+    /// Bytes written since the start of the first line in the queue.
+    bytes_in_pipe: usize,
+    state: ChildState,
+    backoff: RestartBackoff,
+    stop_timeout: Duration,
+    failures: FailureNotifier,
     notices: Vec<String>,
 }
 
 #[derive(Debug)]
-enum State {
+enum ChildState {
     Running {
         child: Child,
         stdin: ChildStdin,
     },
-    /// Reads no more, but has not ended; what it is sent next, and when.
-    Leaving {
+    /// Its standard input is closed, but it has not ended. `next` is sent at `at`.
+    Stopping {
         child: Child,
         next: Signal,
         at: Instant,
     },
-    /// Ended, or could not be started; when it is tried again.
-    Resting {
+    /// Ended, or could not be started. It is started again at `until`.
+    Waiting {
         until: Instant,
     },
 }
 
-impl Exec {
-    pub(super) fn start(program: PathBuf, silent: bool, now: Instant) -> Result<Self, ActionError> {
-        Self::with_pace(program, silent, Pace::default(), PATIENCE, now)
+impl ExecSink {
+    pub(super) fn start(program: PathBuf, silent: bool, now: Instant) -> Result<Self, AlertSinkError> {
+        Self::with_backoff(program, silent, RestartBackoff::default(), STOP_TIMEOUT, now)
     }
 
-    fn with_pace(program: PathBuf, silent: bool, mut pace: Pace, patience: Duration, now: Instant) -> Result<Self, ActionError> {
+    fn with_backoff(
+        program: PathBuf,
+        silent: bool,
+        mut backoff: RestartBackoff,
+        stop_timeout: Duration,
+        now: Instant,
+    ) -> Result<Self, AlertSinkError> {
         match spawn(&program, silent) {
             Ok(state) => {
-                pace.started(now);
-                let trouble = Trouble::new(format!("--exec {}", program.display()));
-                let (queue, notices) = (Queue::default(), Vec::new());
-                Ok(Self { program, silent, queue, given: 0, part: 0, in_flight: 0, state, pace, patience, trouble, notices })
+                backoff.child_started(now);
+                let failures = FailureNotifier::new(format!("--exec {}", program.display()));
+                let (queue, notices) = (AlertQueue::default(), Vec::new());
+                Ok(Self {
+                    program,
+                    silent,
+                    queue,
+                    written_lines: 0,
+                    partial_bytes: 0,
+                    bytes_in_pipe: 0,
+                    state,
+                    backoff,
+                    stop_timeout,
+                    failures,
+                    notices,
+                })
             }
-            Err(error) => Err(ActionError::Exec { program, error }),
+            Err(error) => Err(AlertSinkError::Exec { program, error }),
         }
     }
 
-    pub(super) fn tell(&mut self, line: &[u8]) {
+    pub(super) fn send_alert(&mut self, line: &[u8]) {
         self.queue.push(line);
-        self.feed(Instant::now());
+        self.write_pending(Instant::now());
     }
 
-    pub(super) fn turn(&mut self, now: Instant, notices: &mut Vec<String>) {
-        self.look(now);
-        self.feed(now);
+    pub(super) fn poll(&mut self, now: Instant, notices: &mut Vec<String>) {
+        self.check_child(now);
+        self.write_pending(now);
         notices.append(&mut self.notices);
-        self.trouble.tell(&mut self.queue, now, notices);
+        self.failures.collect(&mut self.queue, now, notices);
     }
 
-    /// Looks whether the program ended, or is to be started or ended.
-    fn look(&mut self, now: Instant) {
+    /// Checks whether the program ended, and whether to start it or to send it a signal.
+    fn check_child(&mut self, now: Instant) {
         match &mut self.state {
-            State::Running { child, .. } => {
-                if let Some(how) = ended(child) {
-                    self.settle();
-                    self.rest(&how, now);
+            ChildState::Running { child, .. } => {
+                if let Some(how) = exit_status(child) {
+                    self.requeue_unread();
+                    self.schedule_restart(&how, now);
                 }
             }
-            State::Leaving { child, next, at } => {
-                if let Some(how) = ended(child) {
-                    self.rest(&how, now);
+            ChildState::Stopping { child, next, at } => {
+                if let Some(how) = exit_status(child) {
+                    self.schedule_restart(&how, now);
                 } else if now >= *at {
                     signal(child, *next);
-                    (*next, *at) = (Signal::KILL, now + self.patience);
+                    (*next, *at) = (Signal::KILL, now + self.stop_timeout);
                 }
             }
-            State::Resting { until } if now >= *until => self.start_again(now),
-            State::Resting { .. } => {}
+            ChildState::Waiting { until } if now >= *until => self.restart(now),
+            ChildState::Waiting { .. } => {}
         }
     }
 
-    fn start_again(&mut self, now: Instant) {
-        self.pace.started(now);
+    fn restart(&mut self, now: Instant) {
+        self.backoff.child_started(now);
         match spawn(&self.program, self.silent) {
             Ok(state) => self.state = state,
             Err(error) => {
-                let until = self.pace.ended(now);
-                self.state = State::Resting { until };
-                self.say(&format!("cannot be started ({}); it is tried again", reason(&error)), until, now);
+                let until = self.backoff.child_ended(now);
+                self.state = ChildState::Waiting { until };
+                self.push_notice(&format!("cannot be started ({}); retrying", errno_message(&error)), until, now);
             }
         }
     }
 
-    /// The program ended.
-    fn rest(&mut self, how: &str, now: Instant) {
-        let until = self.pace.ended(now);
-        self.state = State::Resting { until };
-        self.say(&format!("the program ended ({how}); it is started again"), until, now);
+    /// Handles the end of the program.
+    fn schedule_restart(&mut self, how: &str, now: Instant) {
+        let until = self.backoff.child_ended(now);
+        self.state = ChildState::Waiting { until };
+        self.push_notice(&format!("the program ended ({how}); restarting"), until, now);
     }
 
-    fn say(&mut self, what: &str, until: Instant, now: Instant) {
+    fn push_notice(&mut self, what: &str, until: Instant, now: Instant) {
         let seconds = until.saturating_duration_since(now).as_secs_f64().ceil();
         self.notices.push(format!("--exec {}: {what} in {seconds} s", self.program.display()));
     }
 
-    /// Gives the program as much as the pipe takes.
-    fn feed(&mut self, now: Instant) {
-        let State::Running { stdin, .. } = &self.state else { return };
+    /// Writes as much as the pipe takes.
+    fn write_pending(&mut self, now: Instant) {
+        let ChildState::Running { stdin, .. } = &self.state else { return };
         let broken = loop {
-            let Some(line) = self.queue.get(self.given) else { break false };
-            match rustix::io::write(stdin, &line[self.part..]) {
+            let Some(line) = self.queue.get(self.written_lines) else { break false };
+            match rustix::io::write(stdin, &line[self.partial_bytes..]) {
                 Ok(written) => {
-                    self.part += written;
-                    self.in_flight += written;
-                    if self.part == line.len() {
-                        (self.given, self.part) = (self.given + 1, 0);
+                    self.partial_bytes += written;
+                    self.bytes_in_pipe += written;
+                    if self.partial_bytes == line.len() {
+                        (self.written_lines, self.partial_bytes) = (self.written_lines + 1, 0);
                     }
                 }
                 Err(Errno::INTR) => {}
@@ -164,137 +180,176 @@ impl Exec {
                 Err(_) => break true,
             }
         };
-        self.count_read();
+        self.remove_read_lines();
         if broken {
-            self.settle();
-            self.leave(now);
+            self.requeue_unread();
+            self.close_stdin(now);
         }
     }
 
-    /// Takes the lines out of the queue whose last byte left the pipe.
-    fn count_read(&mut self) {
-        let State::Running { stdin, .. } = &self.state else { return };
-        // Linux keeps what is unread as long as we hold our end, whether anyone may still read it or not.
+    /// Removes the lines from the queue that the program has read.
+    fn remove_read_lines(&mut self) {
+        let ChildState::Running { stdin, .. } = &self.state else { return };
+        // Linux keeps unread bytes as long as the write end is open, even without a reader.
         let Ok(unread) = rustix::io::ioctl_fionread(stdin) else { return };
-        while self.given > 0
+        while self.written_lines > 0
             && let Some(length) = self.queue.get(0).map(<[u8]>::len)
-            && self.in_flight.saturating_sub(unread as usize) >= length
+            && self.bytes_in_pipe.saturating_sub(unread as usize) >= length
         {
             self.queue.pop();
-            self.given -= 1;
-            self.in_flight -= length;
+            self.written_lines -= 1;
+            self.bytes_in_pipe -= length;
         }
     }
 
-    /// The pipe is at its end: what was not read from it waits for the next one.
-    fn settle(&mut self) {
-        self.count_read();
-        (self.given, self.part, self.in_flight) = (0, 0, 0);
+    /// The program ended: what it did not read goes to the next one.
+    fn requeue_unread(&mut self) {
+        self.remove_read_lines();
+        (self.written_lines, self.partial_bytes, self.bytes_in_pipe) = (0, 0, 0);
     }
 
-    /// Closes the program's standard input, and gives it some time to end.
-    fn leave(&mut self, now: Instant) {
-        let resting = State::Resting { until: now };
+    /// Closes the program's standard input and gives it time to end.
+    fn close_stdin(&mut self, now: Instant) {
+        let resting = ChildState::Waiting { until: now };
         self.state = match std::mem::replace(&mut self.state, resting) {
-            State::Running { child, stdin } => {
+            ChildState::Running { child, stdin } => {
                 drop(stdin);
-                State::Leaving { child, next: Signal::TERM, at: now + self.patience }
+                ChildState::Stopping { child, next: Signal::TERM, at: now + self.stop_timeout }
             }
             other => other,
         };
     }
 
-    /// Gives the program what still waits, closes its standard input, and waits for it; two seconds each. Then SIGTERM.
+    /// Writes the remaining lines, closes the standard input and waits for the end: up to two seconds each. Then sends
+    /// SIGTERM.
     pub(super) fn finish(mut self, notices: &mut Vec<String>) {
-        if matches!(self.state, State::Resting { .. }) && !self.queue.is_empty() {
-            self.start_again(Instant::now());
+        if matches!(self.state, ChildState::Waiting { .. }) && !self.queue.is_empty() {
+            self.restart(Instant::now());
         }
-        self.give_the_rest(Instant::now() + self.patience);
-        self.leave(Instant::now());
-        if let State::Leaving { child, .. } = &mut self.state {
-            if ends_until(child, Instant::now() + self.patience) {
-                // It read on to the end of the pipe, or knew why not.
-                (0..self.given).for_each(|_| self.queue.pop());
+        self.drain(Instant::now() + self.stop_timeout);
+        self.close_stdin(Instant::now());
+        if let ChildState::Stopping { child, .. } = &mut self.state {
+            if wait_for_exit(child, Instant::now() + self.stop_timeout) {
+                // It read all of its input, or chose to end before.
+                (0..self.written_lines).for_each(|_| self.queue.pop());
             } else {
                 self.notices.push(format!("--exec {}: the program did not end and was sent SIGTERM", self.program.display()));
                 signal(child, Signal::TERM);
-                ends_until(child, Instant::now() + LAST_PATIENCE);
+                wait_for_exit(child, Instant::now() + TERM_TIMEOUT);
             }
         }
         notices.append(&mut self.notices);
-        self.trouble.finish(&self.queue, notices);
+        self.failures.finish(&self.queue, notices);
     }
 
-    /// Waits for room in the pipe while lines wait, and until they are read: a program that was given all may still end
-    /// without having read it.
-    fn give_the_rest(&mut self, deadline: Instant) {
+    /// Waits while lines remain that do not fit into the pipe or are not read: a program may end with unread input.
+    fn drain(&mut self, deadline: Instant) {
         loop {
             let now = Instant::now();
-            self.feed(now);
-            if let State::Running { child, .. } = &mut self.state
-                && ended(child).is_some()
+            self.write_pending(now);
+            if let ChildState::Running { child, .. } = &mut self.state
+                && exit_status(child).is_some()
             {
-                self.settle();
-                self.state = State::Resting { until: now };
+                self.requeue_unread();
+                self.state = ChildState::Waiting { until: now };
             }
-            let State::Running { stdin, .. } = &self.state else { return };
+            let ChildState::Running { stdin, .. } = &self.state else { return };
             if self.queue.is_empty() || now >= deadline {
                 return;
             }
-            if self.given < self.queue.len() {
-                wait_for_room(stdin, LOOK);
+            if self.written_lines < self.queue.len() {
+                wait_for_room(stdin, POLL_INTERVAL);
             } else {
-                thread::sleep(LOOK);
+                thread::sleep(POLL_INTERVAL);
             }
         }
     }
 }
 
-/// Starts the program in a process group of its own: Ctrl-C is meant for us, who have lines for it yet.
-fn spawn(program: &Path, silent: bool) -> io::Result<State> {
+/// Starts the program in its own process group, so that Ctrl-C does not end it before the last lines are written.
+fn spawn(program: &Path, silent: bool) -> io::Result<ChildState> {
     let mut command = Command::new(program);
     command.stdin(Stdio::piped()).stdout(Stdio::null()).process_group(0);
     command.stderr(if silent { Stdio::null() } else { Stdio::inherit() });
     for ours in ["NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID", "LISTEN_FDS", "LISTEN_PID", "LISTEN_FDNAMES"] {
-        // The service manager listens to us, not to what we start.
+        // These variables are for probewatch only.
         command.env_remove(ours);
     }
     let mut child = command.spawn()?;
     let stdin = child.stdin.take().ok_or(io::ErrorKind::BrokenPipe)?;
     rustix::fs::fcntl_setfl(&stdin, OFlags::NONBLOCK)?;
-    Ok(State::Running { child, stdin })
+    Ok(ChildState::Running { child, stdin })
 }
 
-/// To the program and to what it started. It has not been waited for, so its number is still its own.
+/// Signals the program and its children. The program has not been waited for, so its process ID cannot have been reused.
 fn signal(child: &Child, signal: Signal) {
-    // It may be gone by now, which is what we want.
+    // It may have ended already.
     let _ = kill_process_group(Pid::from_child(child), signal);
 }
 
 fn wait_for_room(stdin: &ChildStdin, most: Duration) {
     let most = Timespec { tv_sec: 0, tv_nsec: most.subsec_nanos().into() };
-    // Whatever comes of it, the next write tells.
+    // An error shows in the next write.
     let _ = poll(&mut [PollFd::new(stdin, PollFlags::OUT)], Some(&most));
 }
 
-/// How a program ended, if it did.
-fn ended(child: &mut Child) -> Option<String> {
+/// The exit status of the program, if it has ended.
+fn exit_status(child: &mut Child) -> Option<String> {
     match child.try_wait() {
         Ok(None) => None,
         Ok(Some(status)) => Some(status.to_string()),
-        // Who started us may have told the system to wait for our children itself: it is gone, and nobody knows how.
-        Err(error) => Some(reason(&error)),
+        // If a parent process made the system reap children itself, the exit status is lost.
+        Err(error) => Some(errno_message(&error)),
     }
 }
 
-fn ends_until(child: &mut Child, deadline: Instant) -> bool {
-    while ended(child).is_none() {
+fn wait_for_exit(child: &mut Child, deadline: Instant) -> bool {
+    while exit_status(child).is_none() {
         if Instant::now() >= deadline {
             return false;
         }
-        thread::sleep(LOOK);
+        thread::sleep(POLL_INTERVAL);
     }
     true
+}
+
+/// The delay before a restart: it doubles each time the program ends early. Reads no clock: the time is passed in.
+#[derive(Debug)]
+struct RestartBackoff {
+    /// The first delay.
+    first: Duration,
+    /// The longest delay. A program that lives this long resets the delay.
+    most: Duration,
+    next: Duration,
+    started: Option<Instant>,
+}
+
+impl Default for RestartBackoff {
+    /// One second at first, one minute at most.
+    fn default() -> Self {
+        Self::new(Duration::from_secs(1), Duration::from_secs(60))
+    }
+}
+
+impl RestartBackoff {
+    fn new(first: Duration, most: Duration) -> Self {
+        Self { first, most, next: first, started: None }
+    }
+
+    /// Records a start.
+    fn child_started(&mut self, now: Instant) {
+        self.started = Some(now);
+    }
+
+    /// Records the end of the program. Returns when to restart it.
+    fn child_ended(&mut self, now: Instant) -> Instant {
+        if self.started.is_some_and(|started| now.saturating_duration_since(started) >= self.most) {
+            self.next = self.first;
+        }
+        let pause = self.next;
+        self.next = (pause * 2).min(self.most);
+        now + pause
+    }
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
-//! `--alert-file`: every alert appended as one line, one write each, to a file that may be rotated.
+//! `--alert-file`: appends every alert as one line, with one write, to a file that may be rotated.
 //!
-//! Made with mode 0600; one that is there keeps its mode. Never follows a link in its place, never writes to anything but
-//! a regular file, and never cuts one. A line that did not fit is finished once there is room.
+//! The file is created with mode 0600; an existing file keeps its mode. Symbolic links are not followed, only regular files
+//! are written to, and nothing is truncated. A line that was written in part is completed when there is space again.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Write};
@@ -11,56 +11,56 @@ use std::time::Instant;
 
 use rustix::fs::OFlags;
 
-use super::error::ActionError;
-use super::queue::Queue;
-use super::trouble::Trouble;
-use crate::system::{continues_line, reason, survive_size_limit};
+use super::AlertSinkError;
+use super::failure_notifier::FailureNotifier;
+use super::queue::AlertQueue;
+use crate::system::{continues_line, errno_message, ignore_sigxfsz};
 
-/// The file, and what is still to be written to it.
+/// The file, and the lines that are not written yet.
 #[derive(Debug)]
-pub(super) struct AlertFile {
+pub(super) struct FileSink {
     path: PathBuf,
-    /// `None` between a rotation, or an error, and the next write.
+    /// `None` after a rotation or an error, until the next write.
     file: Option<File>,
-    queue: Queue,
-    /// The file ends within a line: a run that was killed may have left half a line.
+    queue: AlertQueue,
+    /// The file ends in the middle of a line, as a killed run leaves it.
     is_torn: bool,
     /// Bytes of the first line that are written.
-    part: usize,
-    trouble: Trouble,
+    partial_bytes: usize,
+    failures: FailureNotifier,
 }
 
-impl AlertFile {
-    pub(super) fn open(path: PathBuf) -> Result<Self, ActionError> {
-        survive_size_limit();
+impl FileSink {
+    pub(super) fn open(path: PathBuf) -> Result<Self, AlertSinkError> {
+        ignore_sigxfsz();
         match open(&path) {
             Ok(file) => {
-                let trouble = Trouble::new(format!("--alert-file {}", path.display()));
+                let failures = FailureNotifier::new(format!("--alert-file {}", path.display()));
                 let is_torn = continues_line(&file);
-                Ok(Self { path, file: Some(file), queue: Queue::default(), is_torn, part: 0, trouble })
+                Ok(Self { path, file: Some(file), queue: AlertQueue::default(), is_torn, partial_bytes: 0, failures })
             }
-            Err(error) => Err(ActionError::File { path, error }),
+            Err(error) => Err(AlertSinkError::File { path, error }),
         }
     }
 
-    pub(super) fn tell(&mut self, line: &[u8], now: Instant) {
+    pub(super) fn send_alert(&mut self, line: &[u8], now: Instant) {
         self.queue.push(line);
         self.write(now);
     }
 
-    pub(super) fn turn(&mut self, now: Instant, notices: &mut Vec<String>) {
-        self.let_go_when_moved();
+    pub(super) fn poll(&mut self, now: Instant, notices: &mut Vec<String>) {
+        self.close_if_moved();
         self.write(now);
-        self.trouble.tell(&mut self.queue, now, notices);
+        self.failures.collect(&mut self.queue, now, notices);
     }
 
     pub(super) fn finish(mut self, now: Instant, notices: &mut Vec<String>) {
         self.try_all(now);
-        self.trouble.finish(&self.queue, notices);
+        self.failures.finish(&self.queue, notices);
     }
 
     fn write(&mut self, now: Instant) {
-        if !self.queue.is_empty() && self.trouble.may_try(now) {
+        if !self.queue.is_empty() && self.failures.should_try(now) {
             self.try_all(now);
         }
     }
@@ -68,18 +68,18 @@ impl AlertFile {
     fn try_all(&mut self, now: Instant) {
         while !self.queue.is_empty() {
             match self.try_first() {
-                Ok(()) => self.trouble.over(),
+                Ok(()) => self.failures.recovered(),
                 Err(error) => {
-                    self.trouble.met(&reason(&error), now);
+                    self.failures.failed(&errno_message(&error), now);
                     return;
                 }
             }
         }
     }
 
-    /// Writes what is left of the first line.
+    /// Writes the rest of the first line.
     fn try_first(&mut self) -> io::Result<()> {
-        self.let_go_when_moved();
+        self.close_if_moved();
         let file = match &mut self.file {
             Some(file) => file,
             empty => {
@@ -92,24 +92,24 @@ impl AlertFile {
             file.write_all(b"\n")?;
             self.is_torn = false;
         }
-        while let Some(rest) = self.queue.get(0).map(|line| &line[self.part..]).filter(|rest| !rest.is_empty()) {
+        while let Some(rest) = self.queue.get(0).map(|line| &line[self.partial_bytes..]).filter(|rest| !rest.is_empty()) {
             match file.write(rest) {
                 Ok(0) => return Err(ErrorKind::WriteZero.into()),
-                Ok(written) => self.part += written,
+                Ok(written) => self.partial_bytes += written,
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
             }
         }
         self.queue.pop();
-        self.part = 0;
+        self.partial_bytes = 0;
         Ok(())
     }
 
-    /// Lets go of a file that no longer is the one at its path. A line that was begun there begins anew elsewhere.
-    fn let_go_when_moved(&mut self) {
+    /// Closes the file if it is no longer the one at its path. A partial line is written again from its start.
+    fn close_if_moved(&mut self) {
         if self.file.as_ref().is_some_and(|file| !is_at(file, &self.path)) {
             self.file = None;
-            self.part = 0;
+            self.partial_bytes = 0;
         }
     }
 }
@@ -128,14 +128,14 @@ fn open(path: &Path) -> io::Result<File> {
     options.append(true).mode(0o600).custom_flags(flags);
     let file = match options.clone().create_new(true).open(path) {
         Ok(file) => {
-            // The umask may have taken bits away; it cannot have added any.
+            // The umask may have cleared bits.
             file.set_permissions(fs::Permissions::from_mode(0o600))?;
             file
         }
         Err(error) if error.kind() == ErrorKind::AlreadyExists => options.open(path)?,
         Err(error) => return Err(error),
     };
-    if file.metadata()?.is_file() { Ok(file) } else { Err(io::Error::other("it is no regular file")) }
+    if file.metadata()?.is_file() { Ok(file) } else { Err(io::Error::other("it is not a regular file")) }
 }
 
 #[cfg(test)]

@@ -1,103 +1,132 @@
-//! Where alerts go besides the screen: a program, a file, the system's log; and what systemd is told.
+//! The destinations of alerts besides the terminal: a program, a file and syslog. Also notifies systemd.
 //!
-//! Only what was asked for is done, and nothing of it holds up the reading of logs: what a place does not take waits in a
-//! bounded queue, and what does not fit is counted and told. No shell is used, and no text of a log ever stands in an
-//! argument or in the environment of a program. What comes in is rendered and escaped already.
+//! Nothing here delays the reading of logs: what a sink does not accept waits in a bounded queue, and what exceeds the queue
+//! is counted and reported. No shell is used, and text from logs is never passed in an argument or an environment variable.
+//! Alerts are rendered and escaped by the caller.
 //!
-//! Notices hold paths as the user named them: show them through `report::sanitize`.
+//! Notices contain paths as the user gave them: pass them through `redact::sanitize` before printing.
 
-mod error;
 mod exec;
+mod failure_notifier;
 mod file;
 mod queue;
-mod service;
 mod syslog;
-mod trouble;
+mod systemd;
 
+use std::io;
 use std::path::PathBuf;
 use std::time::Instant;
 
-use self::exec::Exec;
-use self::file::AlertFile;
-use self::syslog::Syslog;
+use self::exec::ExecSink;
+use self::file::FileSink;
+use self::syslog::SyslogSink;
 use crate::finding::Severity;
-pub use error::ActionError;
-pub use service::Service;
+use crate::system::errno_message;
+pub use systemd::SystemdNotifier;
 
-/// The local socket of the system's log.
+/// The local syslog socket.
 pub const LOG_SOCKET: &str = "/dev/log";
 
-/// What was asked for.
+/// A sink that cannot be opened at the start, probably because of a mistyped option. The exit code is 2 for a program and 4
+/// for the others.
+#[derive(Debug, thiserror::Error)]
+pub enum AlertSinkError {
+    /// The program cannot be started.
+    #[error("cannot start {}: {}; --exec takes the path of a program, or a name in PATH, and no arguments: put those in a script", program.display(), errno_message(error))]
+    Exec {
+        /// The program as the user gave it.
+        program: PathBuf,
+        /// The system's error. It is part of the message, and so not a `source`.
+        error: io::Error,
+    },
+    /// The file cannot be opened.
+    #[error("cannot open {}: {}; choose another --alert-file: a regular file, no link, in a folder you may write to", path.display(), errno_message(error))]
+    File {
+        /// The path as the user gave it.
+        path: PathBuf,
+        /// The system's error.
+        error: io::Error,
+    },
+    /// No daemon listens on the socket.
+    #[error("cannot reach the system's log at {}: {}; is a log daemon running? --syslog=PATH names another datagram socket", path.display(), errno_message(error))]
+    Syslog {
+        /// The socket.
+        path: PathBuf,
+        /// The system's error.
+        error: io::Error,
+    },
+}
+
+/// Which sinks to open.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Wanted {
-    /// The program that gets each alert as a line on its standard input: a path, or a name to look for in `PATH`.
+pub struct AlertSinkSettings {
+    /// The program that gets each alert as a line on its standard input: a path, or a name to look up in `PATH`.
     pub exec: Option<PathBuf>,
-    /// The program's standard error goes nowhere, as the screen is ours; otherwise it is that of probewatch.
+    /// Discards the program's standard error, as during the live view. Otherwise it is inherited.
     pub exec_silent: bool,
     /// The file that each alert is appended to.
     pub alert_file: Option<PathBuf>,
-    /// The datagram socket of the system's log: [`LOG_SOCKET`] as a rule.
+    /// The datagram socket of syslog, usually [`LOG_SOCKET`].
     pub syslog: Option<PathBuf>,
 }
 
-/// The places that were asked for.
+/// The open sinks.
 #[derive(Debug, Default)]
-pub struct Actions {
-    exec: Option<Exec>,
-    file: Option<AlertFile>,
-    syslog: Option<Syslog>,
+pub struct AlertSinks {
+    exec: Option<ExecSink>,
+    file: Option<FileSink>,
+    syslog: Option<SyslogSink>,
 }
 
-impl Actions {
-    /// Starts the program, opens the file, connects to the log.
+impl AlertSinks {
+    /// Starts the program, opens the file and connects to syslog.
     ///
     /// # Errors
     ///
-    /// The first of these that fails: what does not work at the start was most likely mistyped. Later trouble is told by
-    /// [`turn`](Self::turn), and tried again.
-    pub fn new(wanted: Wanted) -> Result<Self, ActionError> {
+    /// The first sink that fails. Later failures are returned by [`poll`](Self::poll) as notices, and retried.
+    pub fn new(settings: AlertSinkSettings) -> Result<Self, AlertSinkError> {
         let now = Instant::now();
         Ok(Self {
-            file: wanted.alert_file.map(AlertFile::open).transpose()?,
-            syslog: wanted.syslog.map(Syslog::connect).transpose()?,
-            // The program last, so that it is not started for nothing.
-            exec: wanted.exec.map(|program| Exec::start(program, wanted.exec_silent, now)).transpose()?,
+            file: settings.alert_file.map(FileSink::open).transpose()?,
+            syslog: settings.syslog.map(SyslogSink::connect).transpose()?,
+            // The program last, so that it is not started if another sink fails.
+            exec: settings.exec.map(|program| ExecSink::start(program, settings.exec_silent, now)).transpose()?,
         })
     }
 
-    /// Hands an alert to every place: `json` to the program and the file, one line with its newline; `text` to the log.
-    pub fn tell(&mut self, severity: Severity, json: &[u8], text: &str) {
+    /// Sends an alert to every sink: `json`, one line with its newline, to the program and the file; `text` to syslog.
+    pub fn send_alert(&mut self, severity: Severity, json: &[u8], text: &str) {
         let now = Instant::now();
         if let Some(exec) = &mut self.exec {
-            exec.tell(json);
+            exec.send_alert(json);
         }
         if let Some(file) = &mut self.file {
-            file.tell(json, now);
+            file.send_alert(json, now);
         }
         if let Some(syslog) = &mut self.syslog {
-            syslog.tell(severity, text, now);
+            syslog.send_alert(severity, text, now);
         }
     }
 
-    /// To be called now and then, four times a second, say: tries again what waits, starts a program again that ended.
-    /// Returns what there is to tell the user, in sentences.
-    pub fn turn(&mut self) -> Vec<String> {
+    /// Retries queued alerts and restarts a program that ended. Call it about four times a second. Returns notices for the
+    /// user.
+    pub fn poll(&mut self) -> Vec<String> {
         let now = Instant::now();
         let mut notices = Vec::new();
         if let Some(exec) = &mut self.exec {
-            exec.turn(now, &mut notices);
+            exec.poll(now, &mut notices);
         }
         if let Some(file) = &mut self.file {
-            file.turn(now, &mut notices);
+            file.poll(now, &mut notices);
         }
         if let Some(syslog) = &mut self.syslog {
-            syslog.turn(now, &mut notices);
+            syslog.poll(now, &mut notices);
         }
         notices
     }
 
-    /// Tries what waits one last time and ends the program: its standard input is closed, and after two seconds it is sent
-    /// SIGTERM. Takes four seconds and a half at most. Returns what there is to tell the user, in sentences.
+    /// Retries queued alerts one last time and ends the program: closes its standard input and sends SIGTERM after two
+    /// seconds. Takes at most four and a half seconds. Returns notices for the user.
     #[must_use]
     pub fn finish(self) -> Vec<String> {
         let now = Instant::now();

@@ -1,27 +1,27 @@
-//! What a place did not take yet: lines in their order, bounded in number and bytes.
+//! Lines that a sink has not accepted yet, in order, bounded in number and bytes.
 //!
-//! Full, it takes no more: the first alerts say how it began. What it does not take is counted.
+//! A full queue drops new lines, because the first alerts show how an attack began. Dropped lines are counted.
 
 use std::collections::VecDeque;
 
-/// Lines that wait at most.
-pub(super) const MOST_LINES: usize = 1_000;
+/// The most lines in a queue.
+pub(super) const MAX_LINES: usize = 1_000;
 
-/// Bytes that wait at most.
-const MOST_BYTES: usize = 4 << 20;
+/// The most bytes in a queue.
+const MAX_BYTES: usize = 4 << 20;
 
-/// Lines that wait.
+/// The queued lines of one sink.
 #[derive(Debug, Default)]
-pub(super) struct Queue {
+pub(super) struct AlertQueue {
     lines: VecDeque<Box<[u8]>>,
     bytes: usize,
     dropped: u64,
 }
 
-impl Queue {
-    /// Takes a line, or drops it where there is no room.
+impl AlertQueue {
+    /// Appends a line, or drops it if the queue is full.
     pub(super) fn push(&mut self, line: &[u8]) {
-        if self.lines.len() >= MOST_LINES || self.bytes + line.len() > MOST_BYTES {
+        if self.lines.len() >= MAX_LINES || self.bytes + line.len() > MAX_BYTES {
             self.dropped += 1;
         } else {
             self.bytes += line.len();
@@ -29,12 +29,12 @@ impl Queue {
         }
     }
 
-    /// The `nth` line that waits, from 0.
+    /// The `nth` line, from 0.
     pub(super) fn get(&self, nth: usize) -> Option<&[u8]> {
         self.lines.get(nth).map(AsRef::as_ref)
     }
 
-    /// The first line is done with.
+    /// Removes the first line.
     pub(super) fn pop(&mut self) {
         if let Some(line) = self.lines.pop_front() {
             self.bytes -= line.len();
@@ -49,12 +49,12 @@ impl Queue {
         self.lines.is_empty()
     }
 
-    /// How many lines were dropped since this was last asked.
+    /// The number of lines dropped since the last call.
     pub(super) fn take_dropped(&mut self) -> u64 {
         std::mem::take(&mut self.dropped)
     }
 
-    /// How many lines were dropped and not told of.
+    /// The number of dropped lines that were not reported.
     pub(super) fn dropped(&self) -> u64 {
         self.dropped
     }
@@ -65,21 +65,21 @@ mod tests {
     use crate::alert_sinks::queue::*;
 
     #[test]
-    fn keeps_the_first_and_counts_the_rest() {
-        let mut queue = Queue::default();
-        for n in 0..MOST_LINES + 7 {
+    fn keeps_the_first_lines_and_counts_dropped_ones() {
+        let mut queue = AlertQueue::default();
+        for n in 0..MAX_LINES + 7 {
             queue.push(n.to_string().as_bytes());
         }
-        assert_eq!((queue.len(), queue.get(0), queue.dropped()), (MOST_LINES, Some(&b"0"[..]), 7));
+        assert_eq!((queue.len(), queue.get(0), queue.dropped()), (MAX_LINES, Some(&b"0"[..]), 7));
         queue.pop();
         queue.push(b"after");
-        assert_eq!(queue.get(MOST_LINES - 1), Some(&b"after"[..]));
+        assert_eq!(queue.get(MAX_LINES - 1), Some(&b"after"[..]));
         assert_eq!((queue.take_dropped(), queue.take_dropped()), (7, 0));
     }
 
     #[test]
     fn long_lines_are_bounded_by_their_bytes() {
-        let mut queue = Queue::default();
+        let mut queue = AlertQueue::default();
         for _ in 0..10 {
             queue.push(&vec![b'x'; 1 << 20]);
         }

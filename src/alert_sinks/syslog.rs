@@ -1,70 +1,70 @@
-//! `--syslog`: every alert as a message of RFC 5424, as a datagram to the local socket of the system's log.
+//! `--syslog`: sends every alert as an RFC 5424 message in a datagram to the local syslog socket.
 //!
-//! The facility is `daemon`, not `authpriv`: programs that ban addresses read the log of the latter, and an attacker
-//! chooses part of our text. Messages never wait for the daemon; the socket is looked up again after an error.
+//! The facility is `daemon`, not `authpriv`: programs that ban addresses read the log of the latter, and attackers control
+//! part of the text. Sends never block. After an error the socket is opened again.
 
 use std::io::{self, ErrorKind};
 use std::os::unix::net::UnixDatagram;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use super::error::ActionError;
-use super::queue::Queue;
-use super::trouble::Trouble;
+use super::AlertSinkError;
+use super::failure_notifier::FailureNotifier;
+use super::queue::AlertQueue;
 use crate::finding::Severity;
-use crate::system::reason;
+use crate::system::errno_message;
 
 /// `daemon` of RFC 5424, table 1.
 const FACILITY: u8 = 3;
 
-/// Bytes of a message: what RFC 5424, 6.1, wants every receiver to take.
-const MOST_BYTES: usize = 2_048;
+/// The longest message in bytes, which RFC 5424, 6.1, asks every receiver to accept.
+const MAX_BYTES: usize = 2_048;
 
-/// Characters of a host name: RFC 5424, 6.
-const MOST_HOST: usize = 255;
+/// The longest host name: RFC 5424, 6.
+const MAX_HOST_CHARS: usize = 255;
 
-/// Where a message was cut.
+/// Marks the end of a truncated message.
 const CUT: &str = "…";
 
-/// The socket, and what is still to be sent.
+/// The socket, and the messages that are not sent yet.
 #[derive(Debug)]
-pub(super) struct Syslog {
+pub(super) struct SyslogSink {
     path: PathBuf,
     /// `None` after an error.
     socket: Option<UnixDatagram>,
     host: String,
-    queue: Queue,
-    trouble: Trouble,
+    queue: AlertQueue,
+    failures: FailureNotifier,
 }
 
-impl Syslog {
-    pub(super) fn connect(path: PathBuf) -> Result<Self, ActionError> {
+impl SyslogSink {
+    pub(super) fn connect(path: PathBuf) -> Result<Self, AlertSinkError> {
         match connect(&path) {
             Ok(socket) => {
-                let trouble = Trouble::new(format!("--syslog {}", path.display()));
-                Ok(Self { path, socket: Some(socket), host: host(), queue: Queue::default(), trouble })
+                let failures = FailureNotifier::new(format!("--syslog {}", path.display()));
+                Ok(Self { path, socket: Some(socket), host: host(), queue: AlertQueue::default(), failures })
             }
-            Err(error) => Err(ActionError::Syslog { path, error }),
+            Err(error) => Err(AlertSinkError::Syslog { path, error }),
         }
     }
 
-    pub(super) fn tell(&mut self, severity: Severity, text: &str, now: Instant) {
+    pub(super) fn send_alert(&mut self, severity: Severity, text: &str, now: Instant) {
         self.queue.push(message(severity, &jiff::Timestamp::now(), &self.host, std::process::id(), text).as_bytes());
         self.send(now);
     }
 
-    pub(super) fn turn(&mut self, now: Instant, notices: &mut Vec<String>) {
+    pub(super) fn poll(&mut self, now: Instant, notices: &mut Vec<String>) {
         self.send(now);
-        self.trouble.tell(&mut self.queue, now, notices);
+        self.failures.collect(&mut self.queue, now, notices);
     }
 
     pub(super) fn finish(mut self, now: Instant, notices: &mut Vec<String>) {
         self.try_all(now);
-        self.trouble.finish(&self.queue, notices);
+        self.failures.finish(&self.queue, notices);
     }
 
     fn send(&mut self, now: Instant) {
-        if !self.queue.is_empty() && self.trouble.may_try(now) {
+        if !self.queue.is_empty() && self.failures.should_try(now) {
             self.try_all(now);
         }
     }
@@ -72,11 +72,11 @@ impl Syslog {
     fn try_all(&mut self, now: Instant) {
         while !self.queue.is_empty() {
             match self.try_first() {
-                Ok(()) => self.trouble.over(),
-                // The daemon is slow. That is no trouble until the queue is full, and is told then.
+                Ok(()) => self.failures.recovered(),
+                // The daemon is slow. That is reported only when the queue is full.
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return,
                 Err(error) => {
-                    self.trouble.met(&reason(&error), now);
+                    self.failures.failed(&errno_message(&error), now);
                     return;
                 }
             }
@@ -85,7 +85,7 @@ impl Syslog {
 
     fn try_first(&mut self) -> io::Result<()> {
         let Some(message) = self.queue.get(0) else { return Ok(()) };
-        // A daemon that was started again has a new socket at the old path: one more look before this is an error.
+        // A restarted daemon has a new socket at the same path: reconnect once before this is an error.
         let old = self.socket.take().map(|socket| (send(&socket, message), socket));
         let socket = match old {
             Some((Err(error), socket)) if error.kind() == ErrorKind::WouldBlock => {
@@ -121,12 +121,12 @@ fn send(socket: &UnixDatagram, message: &[u8]) -> io::Result<()> {
     }
 }
 
-/// The whole message: header, no structured data, and the text with the byte order mark that says it is UTF-8.
+/// The message: header, no structured data, and the text with the byte order mark of UTF-8.
 fn message(severity: Severity, time: &jiff::Timestamp, host: &str, process: u32, text: &str) -> String {
     let priority = FACILITY * 8 + level(severity);
     let mut message = format!("<{priority}>1 {time:.6} {host} probewatch {process} alert - \u{feff}");
-    let room = MOST_BYTES - message.len();
-    // The text was escaped where it was rendered; a line break would still make two messages of one in some daemons.
+    let room = MAX_BYTES - message.len();
+    // The text is escaped already, but some daemons split messages at line breaks.
     let text = text.trim_end().replace(char::is_control, " ");
     if text.len() <= room {
         message.push_str(&text);
@@ -138,7 +138,7 @@ fn message(severity: Severity, time: &jiff::Timestamp, host: &str, process: u32,
     message
 }
 
-/// RFC 5424, table 2. Emergency and alert are left out: daemons show those to everyone who is logged in.
+/// RFC 5424, table 2. Emergency and alert are not used: daemons show those to all logged-in users.
 fn level(severity: Severity) -> u8 {
     match severity {
         Severity::Critical => 2,
@@ -151,7 +151,7 @@ fn level(severity: Severity) -> u8 {
 
 fn host() -> String {
     let name = rustix::system::uname().nodename().to_string_lossy().into_owned();
-    let fits = (1..=MOST_HOST).contains(&name.len()) && name.bytes().all(|b| b.is_ascii_graphic());
+    let fits = (1..=MAX_HOST_CHARS).contains(&name.len()) && name.bytes().all(|b| b.is_ascii_graphic());
     if fits { name } else { "-".into() }
 }
 

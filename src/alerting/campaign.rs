@@ -1,96 +1,99 @@
-//! Many clients that ask for the same unusual paths within minutes, as a botnet does that was given a new list.
+//! Detects campaigns: several networks that request the same unusual paths within minutes, as a botnet does after an update
+//! of its path list.
 //!
-//! A path is unusual where nobody had asked for it in the hour before, as far as the log was seen: `/.env` and
-//! `/wp-login.php`, for which somebody asks all day, are noise on every site and no campaign. It stays unusual for as long
-//! as a campaign may take to show. What was first asked for within an hour of the log's beginning may be noise or not, and
-//! is taken for noise.
+//! A path is unusual if it was not requested in the previous hour. `/.env` and `/wp-login.php` are requested all day, which
+//! is background noise and no campaign. A path stays unusual for as long as a campaign may take to build up. Paths that are
+//! first requested within an hour of the start of the log may be noise, and count as noise.
 //!
-//! There is a campaign where five unusual paths were asked for by five networks each. It is not asked whether they are the
-//! same five: botnets share their lists out.
+//! A campaign is reported when five networks each requested five unusual paths. They need not be the same five networks for
+//! each path: botnets split their lists.
 
-use super::span::{Limit, Mark, Span, Sum};
-use crate::recent::Recent;
+use super::sliding_window::{SlidingWindow, WindowEntry, WindowLimit, WindowSummary};
+use crate::lru::LruMap;
 
-/// Networks that ask for one path. Two or three strangers may have read the same news; our own machines are fewer.
-const PARTIES: usize = 5;
+/// Networks that request one path. Two or three unrelated clients may react to the same news, and a site's own clients are
+/// fewer.
+const MIN_NETWORKS: usize = 5;
 
-/// Such paths. A new hole has one path or two, and the report names those; a list has more.
-pub(super) const PATHS: usize = 5;
+/// Unusual paths of a campaign. A new vulnerability has one or two paths, and the report lists those; a botnet's list has
+/// more.
+pub(super) const MIN_PATHS: usize = 5;
 
-/// Ten minutes: a list is worked through in that, and ordinary noise does not meet by chance.
+/// Ten minutes: long enough for a botnet to work through a list, and too short for unrelated noise to coincide.
 const WITHIN: u32 = 600;
 
-/// An hour without a request makes a path unusual. Noise of the internet comes more often to a site that matters, and to one
-/// where it comes less often it does not come from five networks at once.
-const REST: i64 = 3_600;
+/// A path without a request for this long is unusual.
+const QUIET_SECONDS: i64 = 3_600;
 
-const ASKED_BY: Limit = Limit { count: PARTIES, within: WITHIN };
-const SOUGHT: Limit = Limit { count: PATHS, within: WITHIN };
+const NETWORK_LIMIT: WindowLimit = WindowLimit { count: MIN_NETWORKS, within: WITHIN };
+const PATH_LIMIT: WindowLimit = WindowLimit { count: MIN_PATHS, within: WITHIN };
 
-/// Who asks for what.
+/// Which networks request which paths.
 #[derive(Debug)]
-pub(super) struct Campaigns {
-    /// The earliest time of all.
+pub(super) struct CampaignDetector {
+    /// The earliest time seen.
     start: i64,
-    paths: Recent<u64, Path>,
-    /// The unusual paths that enough networks asked for.
-    sought: Span,
+    paths: LruMap<u64, PathActivity>,
+    /// The unusual paths that enough networks requested.
+    unusual_paths: SlidingWindow,
 }
 
-/// Who asked for a path.
+/// The recent requests for one path.
 #[derive(Debug, Default)]
-struct Path {
-    bout: Option<Bout>,
-    /// By network.
-    parties: Span,
+struct PathActivity {
+    burst: Option<Burst>,
+    /// One entry for each network.
+    networks: SlidingWindow,
 }
 
-/// Requests for a path without an hour between two of them.
+/// Requests for a path with less than [`QUIET_SECONDS`] between them.
 #[derive(Debug, Clone, Copy)]
-struct Bout {
-    /// The earliest request; where it may have gone on before the log was seen, the beginning of time.
+struct Burst {
+    /// The earliest request, or `i64::MIN` if the burst may have begun before the log.
     since: i64,
     /// The latest request.
     last: i64,
 }
 
-impl Campaigns {
-    /// Remembers at most so many paths.
+impl CampaignDetector {
+    /// Remembers at most `keys` paths.
     pub(super) fn new(keys: usize) -> Self {
-        Self { start: i64::MAX, paths: Recent::new(keys), sought: Span::default() }
+        Self { start: i64::MAX, paths: LruMap::new(keys), unusual_paths: SlidingWindow::default() }
     }
 
-    /// Takes in a request for a path, a hash, with the mark of the client's network; the latest time of the campaign that
-    /// there is then, if there is one.
-    pub(super) fn see(&mut self, path: u64, mark: Mark) -> Option<i64> {
-        self.start = self.start.min(mark.utc);
-        let known = self.paths.value(path, Path::default);
-        let bout = Bout::with(known.bout, mark.utc, self.start);
-        known.bout = Some(bout);
-        if !known.parties.take(mark, ASKED_BY) || !bout.is_unusual() {
+    /// Records a request for a path (a hash), with an entry for the client's network. Returns the latest time of the
+    /// campaign if there is one.
+    pub(super) fn observe(&mut self, path: u64, entry: WindowEntry) -> Option<i64> {
+        self.start = self.start.min(entry.utc);
+        let known = self.paths.value(path, PathActivity::default);
+        let burst = Burst::with(known.burst, entry.utc, self.start);
+        known.burst = Some(burst);
+        if !known.networks.record(entry, NETWORK_LIMIT) || !burst.is_unusual() {
             return None;
         }
-        let sought = Mark { utc: bout.last, other: path, ..mark };
-        if self.sought.take(sought, SOUGHT) { self.sought.latest() } else { None }
+        let path_entry = WindowEntry { utc: burst.last, distinct_key: path, ..entry };
+        if self.unusual_paths.record(path_entry, PATH_LIMIT) { self.unusual_paths.latest() } else { None }
     }
 
-    /// What the campaign comes to: its paths are [`PATHS`], its requests one of each network for each path.
-    pub(super) fn sum(&self) -> Sum {
-        Sum::of(self.sought.marks().filter_map(|mark| self.paths.peek(&mark.other)).map(|path| &path.parties))
+    /// The totals of the campaign: [`MIN_PATHS`] paths, and for each path one request of each network.
+    pub(super) fn summary(&self) -> WindowSummary {
+        WindowSummary::from_windows(
+            self.unusual_paths.entries().filter_map(|entry| self.paths.peek(&entry.distinct_key)).map(|path| &path.networks),
+        )
     }
 
-    /// Bytes it has room for, but for the table itself, and the paths it knows.
+    /// Allocated bytes without the table itself, and the number of paths.
     #[cfg(test)]
-    pub(super) fn room(&self) -> (usize, usize) {
-        (self.paths.values().map(|path| path.parties.room()).sum(), self.paths.values().count())
+    pub(super) fn allocated_bytes(&self) -> (usize, usize) {
+        (self.paths.values().map(|path| path.networks.allocated_bytes()).sum(), self.paths.values().count())
     }
 }
 
-impl Bout {
+impl Burst {
     fn with(known: Option<Self>, utc: i64, start: i64) -> Self {
         match known {
-            None if utc < start.saturating_add(REST) => Self { since: i64::MIN, last: utc },
-            Some(Self { since, last }) if utc < last.saturating_add(REST) => Self { since: since.min(utc), last: last.max(utc) },
+            None if utc < start.saturating_add(QUIET_SECONDS) => Self { since: i64::MIN, last: utc },
+            Some(Self { since, last }) if utc < last.saturating_add(QUIET_SECONDS) => Self { since: since.min(utc), last: last.max(utc) },
             _ => Self { since: utc, last: utc },
         }
     }

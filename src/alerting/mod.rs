@@ -1,28 +1,27 @@
-//! Many requests of one kind, seen together: what [`follow`](crate::cli) raises an alert for.
+//! Detects what [`follow`](crate::commands::follow) raises alerts for.
 //!
 //! | alert | raised by |
 //! | --- | --- |
-//! | threshold | so many requests of a rule with a `window`, by one client or for one path, within its minutes |
-//! | probing | one client that asked for many different probe paths within minutes |
-//! | answered | a probe that was answered where the answer means something, and bad enough |
-//! | campaign | unusual paths that many networks ask for within minutes; see `campaign.rs` |
+//! | threshold | N requests that match a rule with a `window`, by one client or for one path, within its minutes |
+//! | probing | one client that requests many different probe paths within minutes |
+//! | answered | a probe with a distinct answer, from a minimum severity on |
+//! | campaign | unusual paths that many networks request within minutes; see `campaign.rs` |
 //!
-//! Floods are counted by fixed minutes, as reports count them: `minutes.rs` says how, and which of them are a flood.
+//! Floods are counted by fixed minutes as in reports; see `floods.rs`.
 //!
-//! Pure: it asks no clock and reads no log; time is the log's. Lines may come out of order: a span ends with the latest
-//! request of its key, and a request counts if it lies within the span then (`span.rs` says it to the second). A request
-//! without a time can be placed in no span and raises nothing but `answered`; one without a client counts for no client.
-//! A line from the future (a clock that was set back) keeps probing and campaigns quiet until the log has caught up.
+//! This module reads no clock and no log: time is the log's time. Lines may be out of order. A window ends with the latest
+//! request of its key, and a request counts if it is within the window at that moment. A request without a time can only
+//! raise `answered`, and a request without a client counts for no client. After a line from the future, as from a wrong
+//! clock, probing and campaigns are not detected until the log reaches that time.
 //!
-//! The same alert is raised again only after a rest, by the log's time, counted for each kind and client or path; there is
-//! one campaign at a time. All that is remembered is bounded, whoever asks for how much: of clients and paths there are
-//! hashes, and what was seen long ago gives way to what is seen now. Of 4,096 keys it is 8 MB.
+//! The same alert, by kind and client or path, is raised again only after a cooldown in the log's time. There is one
+//! campaign at a time. Memory is bounded: clients and paths are stored as hashes, and the least recently seen are evicted.
+//! 4,096 keys take 8 MB.
 
+pub mod alert;
 mod campaign;
-mod cooldown;
-pub mod event;
-mod minutes;
-mod span;
+mod floods;
+mod sliding_window;
 #[cfg(test)]
 mod tests;
 
@@ -30,72 +29,71 @@ use std::hash::BuildHasher;
 
 use foldhash::fast::RandomState;
 
-use crate::alerting::event::{ANSWERED_FROM, Alert, Kind, Sample};
+use crate::alerting::alert::{Alert, AlertKind, AlertSample, MIN_ANSWERED_SEVERITY};
 use crate::client::{Client, ClientKey, Network};
 use crate::finding::{RuleId, Severity};
-use crate::recent::Recent;
+use crate::lru::LruMap;
 use crate::rules::{By, RuleSet, Window};
 use crate::time::LogTime;
-use campaign::Campaigns;
-use cooldown::Cooldown;
-use minutes::{Counted, Minutes};
-pub use minutes::{Flood, floods};
-use span::{Limit, Mark, Span, Sum};
+use campaign::CampaignDetector;
+pub use floods::{Flood, floods};
+use floods::{FloodCount, MinuteCounts};
+use sliding_window::{SlidingWindow, WindowEntry, WindowLimit, WindowSummary};
 
-/// Different probe paths of one client, and the span in seconds. A person who mistypes, or a search engine that remembers
-/// old pages, comes to a handful; the shortest lists of probing tools hold more than twenty.
-const PROBING: Limit = Limit { count: 20, within: 300 };
+/// Distinct probe paths of one client, and the window in seconds. Mistyped addresses and old pages in search engines result
+/// in a handful of such paths; the shortest lists of scanners have more than twenty.
+const PROBING: WindowLimit = WindowLimit { count: 20, within: 300 };
 
-/// Alerts about many requests are no less than this, even where each of them is noise.
-const MANY: Severity = Severity::Medium;
+/// The minimum severity of alerts about many requests, even if each of them is noise.
+const MIN_SEVERITY: Severity = Severity::Medium;
 
-/// Requests or minutes that the thresholds of rules remember, for each key of [`Options::keys`]; all rules share them.
-const MARKS: usize = 16;
+/// Requests or minutes stored for the thresholds of rules, per key of [`AlertOptions::keys`] and shared by all rules.
+const ENTRIES_PER_KEY: usize = 16;
 
-/// How much is remembered, and how often the same is told.
+/// Limits of the detector.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Options {
-    /// The same alert is raised again only after so many seconds of the log's time.
+pub struct AlertOptions {
+    /// Seconds of the log's time until the same alert is raised again.
     pub cooldown: u64,
-    /// Clients, paths and alerts that are remembered, of each; at least two.
+    /// How many clients, paths and alerts are remembered, each; at least two.
     pub keys: usize,
 }
 
-impl Default for Options {
+impl Default for AlertOptions {
     fn default() -> Self {
         Self { cooldown: 600, keys: 4_096 }
     }
 }
 
-/// One request that matched some rule, and is not allowed.
+/// A request that matched a rule and is not on an allow list.
 #[derive(Debug, Clone, Copy)]
-pub struct Event<'a> {
-    /// When.
+pub struct ObservedHit<'a> {
+    /// The time of the request.
     pub time: Option<LogTime>,
-    /// Who asked.
+    /// The client.
     pub client: Client<'a>,
     /// The normalised path.
     pub path: &'a [u8],
-    /// How bad it is; of no meaning where nothing is reported.
+    /// The severity. It has no meaning if no rule is reported.
     pub severity: Severity,
-    /// It was answered, and the answer is to raise an alert.
+    /// Whether it was answered and the answer raises an alert.
     pub answered: bool,
-    /// It was seen before; only its answer is new.
+    /// It was observed before; only the grade of its answer changed.
     pub is_update: bool,
-    /// All rules it matched, also those that are no finding.
+    /// All rules it matched, including rules that are not reported by themselves.
     pub matched: &'a [RuleId],
-    /// Those of them that are reported.
+    /// The rules of `matched` that are reported.
     pub reported: &'a [RuleId],
-    /// The request, to prove an alert.
-    pub request: Request<'a>,
+    /// The request as the alert shows it.
+    pub request: AlertSampleRef<'a>,
 }
 
-/// What an alert shows of a request: a [`Sample`] that is not copied yet.
+/// A borrowed [`AlertSample`].
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Request<'a> {
-    /// With `offset` the identity of the request.
+pub struct AlertSampleRef<'a> {
+    /// `generation` and `offset` identify the request.
     pub generation: u64,
-    /// Bytes from the start of the log's text.
+    /// Offset of the line in bytes, from the start of the log's text.
     pub offset: u64,
     /// The log's path.
     pub source: &'a [u8],
@@ -109,41 +107,41 @@ pub struct Request<'a> {
     pub status: Option<u16>,
 }
 
-impl From<&Request<'_>> for Sample {
-    fn from(request: &Request<'_>) -> Self {
-        let Request { generation, offset, source, line, method, target, status } = *request;
+impl From<&AlertSampleRef<'_>> for AlertSample {
+    fn from(request: &AlertSampleRef<'_>) -> Self {
+        let AlertSampleRef { generation, offset, source, line, method, target, status } = *request;
         Self { generation, offset, source: source.into(), line, method: method.into(), target: target.into(), status }
     }
 }
 
-/// Watches requests and raises alerts.
+/// Observes requests and raises alerts.
 #[derive(Debug)]
-pub struct Alarms {
-    options: Options,
+pub struct AlertDetector {
+    options: AlertOptions,
     state: RandomState,
-    /// By rule.
-    thresholds: Vec<Threshold>,
-    probers: Recent<u64, Span>,
-    campaigns: Campaigns,
+    /// Sorted by rule.
+    thresholds: Vec<RuleThreshold>,
+    probers: LruMap<u64, SlidingWindow>,
+    campaigns: CampaignDetector,
     cooldown: Cooldown,
-    /// The latest time of all.
+    /// The latest time seen.
     latest: Option<i64>,
 }
 
 /// A rule with a window.
 #[derive(Debug)]
-struct Threshold {
+struct RuleThreshold {
     rule: RuleId,
-    /// The hash of the rule's id, which outlives its number.
+    /// The hash of the rule's ID, which stays the same when rules are reloaded.
     id: u64,
     window: Window,
     severity: Severity,
-    keys: Recent<u64, Minutes>,
+    keys: LruMap<u64, MinuteCounts>,
 }
 
-/// What an alert is about.
-struct Found {
-    kind: Kind,
+/// The facts of an alert, before the request is added to it.
+struct Detection {
+    kind: AlertKind,
     severity: Severity,
     times: Option<(LogTime, LogTime)>,
     hits: u64,
@@ -151,129 +149,138 @@ struct Found {
     paths: u64,
 }
 
-impl Found {
-    fn alert(self, event: &Event<'_>) -> Alert {
+impl Detection {
+    fn into_alert(self, hit: &ObservedHit<'_>) -> Alert {
         let Self { kind, severity, times, hits, clients, paths } = self;
         let (first_time, last_time) = times.unzip();
-        let mut rules = event.matched.to_vec();
+        let mut rules = hit.matched.to_vec();
         rules.sort_unstable();
-        let client = (clients == 1).then(|| ClientKey::from(&event.client));
-        let path = (paths == 1).then(|| event.path.to_vec());
-        let sample = Sample::from(&event.request);
+        let client = (clients == 1).then(|| ClientKey::from(&hit.client));
+        let path = (paths == 1).then(|| hit.path.to_vec());
+        let sample = AlertSample::from(&hit.request);
         Alert { kind, severity, first_time, last_time, client, path, hits, clients, paths, rules, sample }
     }
 }
 
-impl Alarms {
-    /// Watches for the windows of these rules, and what is built in.
+impl AlertDetector {
+    /// A detector for the windows of these rules and the built-in alerts.
     #[must_use]
-    pub fn new(rules: &RuleSet, options: Options) -> Self {
-        let options = Options { keys: options.keys.max(2), ..options };
-        let mut alarms = Self {
+    pub fn new(rules: &RuleSet, options: AlertOptions) -> Self {
+        let options = AlertOptions { keys: options.keys.max(2), ..options };
+        let mut detector = Self {
             options,
             state: RandomState::default(),
             thresholds: Vec::new(),
-            probers: Recent::new(options.keys),
-            campaigns: Campaigns::new(options.keys),
+            probers: LruMap::new(options.keys),
+            campaigns: CampaignDetector::new(options.keys),
             cooldown: Cooldown::new(options.cooldown, options.keys),
             latest: None,
         };
-        alarms.take_rules(rules);
-        alarms
+        detector.set_rules(rules);
+        detector
     }
 
-    /// Goes on with other rules, as after a reload: what was counted for a rule stays where the rule has the same window.
-    pub fn take_rules(&mut self, rules: &RuleSet) {
+    /// Replaces the rules, as after a reload. Counts of a rule are kept if its window is the same.
+    pub fn set_rules(&mut self, rules: &RuleSet) {
         let mut known = std::mem::take(&mut self.thresholds);
         let numbered = rules.rules().iter().zip(0..).map(|(rule, number)| (rule, RuleId(number)));
         let windows: Vec<_> = numbered.filter_map(|(rule, number)| Some((rule, number, rule.window?))).collect();
         let all = windows.len();
         for (rule, number, window) in windows {
             let id = self.state.hash_one(&rule.id);
-            let most = (self.options.keys * MARKS / all / Minutes::most(window).max(window.count as usize)).clamp(2, self.options.keys);
+            let most = (self.options.keys * ENTRIES_PER_KEY / all / MinuteCounts::max_minutes(window).max(window.count as usize))
+                .clamp(2, self.options.keys);
             let same = known.iter().position(|old| (old.id, old.window) == (id, window));
-            let keys = same.map_or_else(|| Recent::new(most), |at| known.swap_remove(at).keys.of_at_most(most));
-            self.thresholds.push(Threshold { rule: number, id, window, severity: rule.severity, keys });
+            let keys = same.map_or_else(|| LruMap::new(most), |at| known.swap_remove(at).keys.with_capacity(most));
+            self.thresholds.push(RuleThreshold { rule: number, id, window, severity: rule.severity, keys });
         }
     }
 
-    /// Takes in a request, and raises the alerts it leads to.
-    pub fn see(&mut self, event: &Event<'_>, raise: &mut impl FnMut(Alert)) {
-        self.latest = self.latest.max(event.time.map(|time| time.utc));
-        let mut tell = |found: Option<Found>| found.into_iter().for_each(|found| raise(found.alert(event)));
-        if event.is_update {
-            return tell(self.answered(event));
+    /// Observes a request, and calls `raise` for each alert it causes.
+    pub fn observe(&mut self, hit: &ObservedHit<'_>, raise: &mut impl FnMut(Alert)) {
+        self.latest = self.latest.max(hit.time.map(|time| time.utc));
+        let mut tell = |detection: Option<Detection>| detection.into_iter().for_each(|detection| raise(detection.into_alert(hit)));
+        if hit.is_update {
+            return tell(self.answered(hit));
         }
-        for &rule in event.matched {
-            tell(self.flood(rule, event));
+        for &rule in hit.matched {
+            tell(self.flood(rule, hit));
         }
-        if !event.reported.is_empty() {
-            tell(self.answered(event));
-            tell(self.probing(event));
-            tell(self.campaign(event));
+        if !hit.reported.is_empty() {
+            tell(self.answered(hit));
+            tell(self.probing(hit));
+            tell(self.campaign(hit));
         }
     }
 
-    /// One request more for the window of a rule.
-    fn flood(&mut self, rule: RuleId, event: &Event<'_>) -> Option<Found> {
+    /// Counts a request for the window of a rule.
+    fn flood(&mut self, rule: RuleId, hit: &ObservedHit<'_>) -> Option<Detection> {
         let at = self.thresholds.binary_search_by_key(&rule, |threshold| threshold.rule).ok()?;
         let window = self.thresholds[at].window;
-        let (client, path) = (self.hash_of_client(event.client), self.state.hash_one(event.path));
-        let (key, other) = match window.by {
+        let (client, path) = (self.hash_of_client(hit.client), self.state.hash_one(hit.path));
+        let (key, distinct_key) = match window.by {
             By::Client => (client?, path),
             By::Path => (path, client.unwrap_or_default()),
         };
-        let Threshold { severity, ref mut keys, id, .. } = self.thresholds[at];
-        let mark = mark(event, other)?;
-        let minutes = keys.value(key, Minutes::default);
-        let Counted { requests, times, others } = minutes.take(mark, window)?;
-        if !self.cooldown.is_over(self.state.hash_one((id, key)), minutes.latest()) {
+        let RuleThreshold { severity, ref mut keys, id, .. } = self.thresholds[at];
+        let entry = window_entry(hit, distinct_key)?;
+        let minutes = keys.value(key, MinuteCounts::default);
+        let FloodCount { requests, times, distinct } = minutes.record(entry, window)?;
+        if !self.cooldown.should_raise(self.state.hash_one((id, key)), minutes.latest()) {
             return None;
         }
         let (clients, paths) = match window.by {
-            By::Client => (1, others),
-            By::Path => (others, 1),
+            By::Client => (1, distinct),
+            By::Path => (distinct, 1),
         };
-        Some(Found { kind: Kind::Threshold(rule), severity, times: Some(times), hits: requests, clients, paths })
+        Some(Detection { kind: AlertKind::Threshold(rule), severity, times: Some(times), hits: requests, clients, paths })
     }
 
-    fn answered(&mut self, event: &Event<'_>) -> Option<Found> {
-        if !event.answered || event.severity < ANSWERED_FROM {
+    fn answered(&mut self, hit: &ObservedHit<'_>) -> Option<Detection> {
+        if !hit.answered || hit.severity < MIN_ANSWERED_SEVERITY {
             return None;
         }
-        let key = self.state.hash_one((Kind::Answered, self.hash_of_client(event.client), event.path));
-        if !self.cooldown.is_over(key, event.time.map(|time| time.utc).or(self.latest)) {
+        let key = self.state.hash_one((AlertKind::Answered, self.hash_of_client(hit.client), hit.path));
+        if !self.cooldown.should_raise(key, hit.time.map(|time| time.utc).or(self.latest)) {
             return None;
         }
-        let times = event.time.map(|time| (time, time));
-        Some(Found { kind: Kind::Answered, severity: event.severity, times, hits: 1, clients: 1, paths: 1 })
+        let times = hit.time.map(|time| (time, time));
+        Some(Detection { kind: AlertKind::Answered, severity: hit.severity, times, hits: 1, clients: 1, paths: 1 })
     }
 
-    fn probing(&mut self, event: &Event<'_>) -> Option<Found> {
-        let client = self.hash_of_client(event.client)?;
-        let mark = mark(event, self.state.hash_one(event.path))?;
-        let span = self.probers.value(client, Span::default);
-        if !span.take(mark, PROBING) || !self.cooldown.is_over(self.state.hash_one((Kind::Probing, client)), span.latest()) {
+    fn probing(&mut self, hit: &ObservedHit<'_>) -> Option<Detection> {
+        let client = self.hash_of_client(hit.client)?;
+        let entry = window_entry(hit, self.state.hash_one(hit.path))?;
+        let window = self.probers.value(client, SlidingWindow::default);
+        if !window.record(entry, PROBING) || !self.cooldown.should_raise(self.state.hash_one((AlertKind::Probing, client)), window.latest())
+        {
             return None;
         }
-        let sum = Sum::of([&*span]);
-        let severity = sum.severity.max(MANY);
-        Some(Found { kind: Kind::Probing, severity, times: sum.times, hits: sum.hits, clients: 1, paths: sum.others })
+        let summary = WindowSummary::from_windows([&*window]);
+        let severity = summary.severity.max(MIN_SEVERITY);
+        Some(Detection {
+            kind: AlertKind::Probing,
+            severity,
+            times: summary.times,
+            hits: summary.hits,
+            clients: 1,
+            paths: summary.distinct,
+        })
     }
 
-    fn campaign(&mut self, event: &Event<'_>) -> Option<Found> {
-        self.hash_of_client(event.client)?;
-        let mark = mark(event, self.state.hash_one(Network::of(event.client)))?;
-        let latest = self.campaigns.see(self.state.hash_one(event.path), mark)?;
-        if !self.cooldown.is_over(self.state.hash_one(Kind::Campaign), Some(latest)) {
+    fn campaign(&mut self, hit: &ObservedHit<'_>) -> Option<Detection> {
+        self.hash_of_client(hit.client)?;
+        let entry = window_entry(hit, self.state.hash_one(Network::from_client(hit.client)))?;
+        let latest = self.campaigns.observe(self.state.hash_one(hit.path), entry)?;
+        if !self.cooldown.should_raise(self.state.hash_one(AlertKind::Campaign), Some(latest)) {
             return None;
         }
-        let sum = self.campaigns.sum();
-        let (severity, paths) = (sum.severity.max(MANY), campaign::PATHS as u64);
-        Some(Found { kind: Kind::Campaign, severity, times: sum.times, hits: sum.hits, clients: sum.others, paths })
+        let summary = self.campaigns.summary();
+        let (severity, paths) = (summary.severity.max(MIN_SEVERITY), campaign::MIN_PATHS as u64);
+        Some(Detection { kind: AlertKind::Campaign, severity, times: summary.times, hits: summary.hits, clients: summary.distinct, paths })
     }
 
-    /// The hash of a client; `None` for a line that names none.
+    /// The hash of a client; `None` if the client is unknown.
     fn hash_of_client(&self, client: Client<'_>) -> Option<u64> {
         match client {
             unknown if unknown.is_unknown() => None,
@@ -284,8 +291,42 @@ impl Alarms {
     }
 }
 
-/// What is remembered of a request; nothing of one without a time.
-fn mark(event: &Event<'_>, other: u64) -> Option<Mark> {
-    let LogTime { utc, offset } = event.time?;
-    Some(Mark { utc, other, offset, severity: event.severity })
+/// The request as a window stores it; `None` without a time.
+fn window_entry(hit: &ObservedHit<'_>, distinct_key: u64) -> Option<WindowEntry> {
+    let LogTime { utc, offset } = hit.time?;
+    Some(WindowEntry { utc, distinct_key, offset, severity: hit.severity })
+}
+
+/// When each alert was last raised.
+#[derive(Debug)]
+struct Cooldown {
+    last_raised: LruMap<u64, Option<i64>>,
+    /// Seconds of the log's time between two alerts of one key.
+    rest: i64,
+}
+
+impl Cooldown {
+    /// Remembers at most `keys` alerts.
+    fn new(seconds: u64, keys: usize) -> Self {
+        Self { last_raised: LruMap::new(keys), rest: i64::try_from(seconds).unwrap_or(i64::MAX) }
+    }
+
+    /// Whether to raise an alert now. If so, it is recorded as raised. Time never runs backwards: an alert that an older
+    /// line causes after a newer one waits until the log reaches that time. Without any time in the log, each alert is
+    /// raised once.
+    fn should_raise(&mut self, alert: u64, now: Option<i64>) -> bool {
+        let now = now.unwrap_or(i64::MIN);
+        let last_raised = self.last_raised.value(alert, || None);
+        let should_raise = last_raised.is_none_or(|then| now >= then.saturating_add(self.rest));
+        if should_raise {
+            *last_raised = Some(now);
+        }
+        should_raise
+    }
+
+    /// The number of alerts remembered.
+    #[cfg(test)]
+    fn len(&self) -> usize {
+        self.last_raised.values().count()
+    }
 }

@@ -1,4 +1,4 @@
-//! The alarms against a slow and obvious twin that keeps every request, and their bounds.
+//! The detector against a simple reference that keeps every request, and the limits of both.
 
 use std::path::Path;
 
@@ -35,16 +35,16 @@ const BY_CLIENT: RuleId = RuleId(0);
 const BY_PATH: RuleId = RuleId(1);
 const PLAIN: RuleId = RuleId(2);
 
-/// When the log of a test begins.
+/// The start of the test logs.
 const START: i64 = 1_790_000_000;
 
 fn rules(text: &str) -> RuleSet {
     crate::rules::check(Path::new("t.toml"), text).unwrap()
 }
 
-/// A request that owns what it says.
+/// An owned request.
 #[derive(Debug, Clone)]
-struct Asked {
+struct TestHit {
     /// Seconds since the start.
     time: Option<i64>,
     /// The lower bits are those within a network.
@@ -56,14 +56,14 @@ struct Asked {
     reported: Vec<RuleId>,
 }
 
-impl Asked {
+impl TestHit {
     /// A reported probe.
     fn probe(time: i64, client: u32, path: u32) -> Self {
         let (matched, reported) = (vec![PLAIN], vec![PLAIN]);
         Self { time: Some(time), client, path, severity: Severity::Low, answered: false, matched, reported }
     }
 
-    /// A request that only a window asks for.
+    /// A request that only counts for a window.
     fn counted(time: i64, client: u32, path: u32, rule: RuleId) -> Self {
         Self { matched: vec![rule], reported: Vec::new(), ..Self::probe(time, client, path) }
     }
@@ -76,10 +76,10 @@ impl Asked {
         format!("/{}", self.path).into_bytes()
     }
 
-    fn see(&self, number: usize, alarms: &mut Alarms, raise: &mut impl FnMut(Alert)) {
+    fn observe(&self, number: usize, detector: &mut AlertDetector, raise: &mut impl FnMut(Alert)) {
         let path = self.path();
-        let request = Request { offset: number as u64, target: &path, ..Request::default() };
-        let event = Event {
+        let request = AlertSampleRef { offset: number as u64, target: &path, ..AlertSampleRef::default() };
+        let event = ObservedHit {
             time: self.utc().map(|utc| LogTime { utc, offset: 0 }),
             client: Client::V4(self.client),
             path: &path,
@@ -90,25 +90,25 @@ impl Asked {
             reported: &self.reported,
             request,
         };
-        alarms.see(&event, raise);
+        detector.observe(&event, raise);
     }
 }
 
 /// All alerts, in order.
-fn alerts(asked: &[Asked], options: Options) -> Vec<Alert> {
-    let mut alarms = Alarms::new(&rules(RULES), options);
+fn alerts(hits: &[TestHit], options: AlertOptions) -> Vec<Alert> {
+    let mut detector = AlertDetector::new(&rules(RULES), options);
     let mut raised = Vec::new();
-    for (number, asked) in asked.iter().enumerate() {
-        asked.see(number, &mut alarms, &mut |alert| raised.push(alert));
+    for (number, hits) in hits.iter().enumerate() {
+        hits.observe(number, &mut detector, &mut |alert| raised.push(alert));
     }
     raised
 }
 
-/// What an alert says, but for what it copies from the request.
+/// What an alert says, without what it copies from the request.
 #[derive(Debug, PartialEq, Eq)]
-struct Told {
+struct AlertFacts {
     number: usize,
-    kind: Kind,
+    kind: AlertKind,
     severity: Severity,
     times: Option<(i64, i64)>,
     client: Option<u32>,
@@ -118,7 +118,7 @@ struct Told {
     paths: u64,
 }
 
-impl From<Alert> for Told {
+impl From<Alert> for AlertFacts {
     fn from(alert: Alert) -> Self {
         let client = alert.client.map(|client| match client {
             ClientKey::V4(bits) => bits,
@@ -131,21 +131,22 @@ impl From<Alert> for Told {
     }
 }
 
-/// The twin: it keeps every request, and looks through all of them at each. Of floods it forgets what is to be forgotten.
+/// The reference: it keeps every request and looks through all of them each time. Of floods it drops what the detector must
+/// drop.
 #[derive(Default)]
-struct Twin {
-    seen: Vec<Asked>,
-    /// Each time that a path was unusual and sought by many.
-    sought: Vec<(i64, u32)>,
-    told: Vec<(Kind, u32, u32, i64)>,
-    raised: Vec<Told>,
+struct ReferenceDetector {
+    seen: Vec<TestHit>,
+    /// Each time that a path was unusual and requested by many networks.
+    unusual_paths: Vec<(i64, u32)>,
+    told: Vec<(AlertKind, u32, u32, i64)>,
+    raised: Vec<AlertFacts>,
 }
 
-/// A time, in what requests differ, how bad.
+/// A time, the distinct value, the severity.
 type Simple = (i64, u32, Severity);
 
 /// The last requests within a span that ends with the latest of them.
-fn last_within(all: &[Simple], limit: Limit) -> Vec<Simple> {
+fn last_within(all: &[Simple], limit: WindowLimit) -> Vec<Simple> {
     let latest = all.iter().map(|one| one.0).max().unwrap();
     let mut within: Vec<Simple> = all.iter().copied().filter(|one| one.0 > latest - i64::from(limit.within)).collect();
     // Stable, as all sorts here: of equals the one that came later is the later one.
@@ -160,7 +161,7 @@ fn last_within(all: &[Simple], limit: Limit) -> Vec<Simple> {
 }
 
 /// The requests that reach a threshold with the last of them, if they do.
-fn reached(all: &[Simple], limit: Limit) -> Option<Vec<Simple>> {
+fn reached(all: &[Simple], limit: WindowLimit) -> Option<Vec<Simple>> {
     let latest = all.iter().map(|one| one.0).max()?;
     let counts = all.last()?.0 > latest - i64::from(limit.within);
     Some(last_within(all, limit)).filter(|within| counts && within.len() == limit.count)
@@ -198,61 +199,61 @@ fn distinct(of: impl Iterator<Item = u32>) -> u64 {
     of.collect::<std::collections::BTreeSet<_>>().len() as u64
 }
 
-impl Twin {
-    fn see(&mut self, asked: &Asked, cooldown: i64) {
-        self.seen.push(asked.clone());
+impl ReferenceDetector {
+    fn observe(&mut self, hits: &TestHit, cooldown: i64) {
+        self.seen.push(hits.clone());
         for (rule, count, span, severity) in [(BY_CLIENT, 3, 2, Severity::Low), (BY_PATH, 4, 3, Severity::Critical)] {
-            if asked.matched.contains(&rule) && asked.time.is_some() {
-                let same = |other: &&Asked| if rule == BY_CLIENT { other.client == asked.client } else { other.path == asked.path };
-                let other = |one: &Asked| if rule == BY_CLIENT { one.path } else { one.client };
-                let all = remembered(&self.those(|one| one.matched.contains(&rule) && same(&one), other));
+            if hits.matched.contains(&rule) && hits.time.is_some() {
+                let same = |other: &&TestHit| if rule == BY_CLIENT { other.client == hits.client } else { other.path == hits.path };
+                let other = |one: &TestHit| if rule == BY_CLIENT { one.path } else { one.client };
+                let all = remembered(&self.entries_where(|one| one.matched.contains(&rule) && same(&one), other));
                 if let Some(within) = flooded(&all, span, count) {
                     let others = distinct(within.iter().map(|one| one.1));
-                    let (client, path) = if rule == BY_CLIENT { (asked.client, 0) } else { (0, asked.path) };
+                    let (client, path) = if rule == BY_CLIENT { (hits.client, 0) } else { (0, hits.path) };
                     let (clients, paths) = if rule == BY_CLIENT { (1, others) } else { (others, 1) };
                     let latest = all.iter().map(|one| one.0).max().unwrap();
-                    self.tell_at(latest, Kind::Threshold(rule), (client, path), severity, &within, clients, paths, cooldown);
+                    self.raise_at(latest, AlertKind::Threshold(rule), (client, path), severity, &within, clients, paths, cooldown);
                 }
             }
         }
-        if asked.reported.is_empty() {
+        if hits.reported.is_empty() {
             return;
         }
-        let latest = self.seen.iter().filter_map(Asked::utc).max();
-        if asked.answered && asked.severity >= Severity::High {
-            let this = (asked.utc().or(latest).unwrap_or(i64::MIN), asked.path, asked.severity);
-            self.tell(Kind::Answered, (asked.client, asked.path), asked.severity, &[this], 1, 1, cooldown);
+        let latest = self.seen.iter().filter_map(TestHit::utc).max();
+        if hits.answered && hits.severity >= Severity::High {
+            let this = (hits.utc().or(latest).unwrap_or(i64::MIN), hits.path, hits.severity);
+            self.raise_if_due(AlertKind::Answered, (hits.client, hits.path), hits.severity, &[this], 1, 1, cooldown);
         }
-        if asked.time.is_none() {
+        if hits.time.is_none() {
             return;
         }
-        let all = self.those(|one| !one.reported.is_empty() && one.client == asked.client, |one| one.path);
-        if let Some(within) = reached(&all, Limit { count: 20, within: 300 }) {
+        let all = self.entries_where(|one| !one.reported.is_empty() && one.client == hits.client, |one| one.path);
+        if let Some(within) = reached(&all, WindowLimit { count: 20, within: 300 }) {
             let worst = within.iter().map(|one| one.2).max().unwrap();
-            self.tell(Kind::Probing, (asked.client, 0), worst.max(Severity::Medium), &within, 1, 20, cooldown);
+            self.raise_if_due(AlertKind::Probing, (hits.client, 0), worst.max(Severity::Medium), &within, 1, 20, cooldown);
         }
-        self.campaign(asked, cooldown);
+        self.campaign(hits, cooldown);
     }
 
     /// The requests with a time of which something holds.
-    fn those(&self, holds: impl Fn(&Asked) -> bool, other: impl Fn(&Asked) -> u32) -> Vec<Simple> {
+    fn entries_where(&self, holds: impl Fn(&TestHit) -> bool, other: impl Fn(&TestHit) -> u32) -> Vec<Simple> {
         self.seen.iter().filter(|one| holds(one)).filter_map(|one| Some((one.utc()?, other(one), one.severity))).collect()
     }
 
     /// Who asked for a path, by network.
-    fn parties(&self, path: u32) -> Vec<Simple> {
-        self.those(|one| !one.reported.is_empty() && one.path == path, |one| one.client >> 8)
+    fn networks(&self, path: u32) -> Vec<Simple> {
+        self.entries_where(|one| !one.reported.is_empty() && one.path == path, |one| one.client >> 8)
     }
 
-    fn campaign(&mut self, asked: &Asked, cooldown: i64) {
-        let five = Limit { count: 5, within: 600 };
-        let all = self.parties(asked.path);
+    fn campaign(&mut self, hits: &TestHit, cooldown: i64) {
+        let five = WindowLimit { count: 5, within: 600 };
+        let all = self.networks(hits.path);
         let mut begun = i64::MAX;
         let (mut since, mut last) = (i64::MIN, i64::MIN);
         for one in self.seen.iter().filter(|one| !one.reported.is_empty()) {
             let Some(utc) = one.utc() else { continue };
             begun = begun.min(utc);
-            if one.path != asked.path {
+            if one.path != hits.path {
                 continue;
             }
             if last == i64::MIN {
@@ -267,28 +268,37 @@ impl Twin {
         if reached(&all, five).is_none() || last >= since.saturating_add(600) {
             return;
         }
-        self.sought.push((last, asked.path));
-        let sought: Vec<Simple> = self.sought.iter().map(|&(last, path)| (last, path, Severity::Info)).collect();
-        if let Some(paths) = reached(&sought, five) {
+        self.unusual_paths.push((last, hits.path));
+        let unusual_paths: Vec<Simple> = self.unusual_paths.iter().map(|&(last, path)| (last, path, Severity::Info)).collect();
+        if let Some(paths) = reached(&unusual_paths, five) {
             let now = paths.last().unwrap().0;
-            let all: Vec<Simple> = paths.iter().flat_map(|path| last_within(&self.parties(path.1), five)).collect();
+            let all: Vec<Simple> = paths.iter().flat_map(|path| last_within(&self.networks(path.1), five)).collect();
             let worst = all.iter().map(|one| one.2).max().unwrap().max(Severity::Medium);
-            if self.is_due(Kind::Campaign, (0, 0), now, cooldown) {
-                self.raise(Kind::Campaign, worst, &all, distinct(all.iter().map(|one| one.1)), 5);
+            if self.is_due(AlertKind::Campaign, (0, 0), now, cooldown) {
+                self.raise(AlertKind::Campaign, worst, &all, distinct(all.iter().map(|one| one.1)), 5);
             }
         }
     }
 
     #[expect(clippy::too_many_arguments, reason = "all that an alert says")]
-    fn tell(&mut self, kind: Kind, key: (u32, u32), worst: Severity, within: &[Simple], clients: u64, paths: u64, cooldown: i64) {
-        self.tell_at(within.last().unwrap().0, kind, key, worst, within, clients, paths, cooldown);
+    fn raise_if_due(
+        &mut self,
+        kind: AlertKind,
+        key: (u32, u32),
+        worst: Severity,
+        within: &[Simple],
+        clients: u64,
+        paths: u64,
+        cooldown: i64,
+    ) {
+        self.raise_at(within.last().unwrap().0, kind, key, worst, within, clients, paths, cooldown);
     }
 
     #[expect(clippy::too_many_arguments, reason = "all that an alert says")]
-    fn tell_at(
+    fn raise_at(
         &mut self,
         now: i64,
-        kind: Kind,
+        kind: AlertKind,
         key: (u32, u32),
         worst: Severity,
         within: &[Simple],
@@ -301,8 +311,8 @@ impl Twin {
         }
     }
 
-    fn is_due(&mut self, kind: Kind, (client, path): (u32, u32), now: i64, cooldown: i64) -> bool {
-        let same = |told: &&(Kind, u32, u32, i64)| (told.0, told.1, told.2) == (kind, client, path);
+    fn is_due(&mut self, kind: AlertKind, (client, path): (u32, u32), now: i64, cooldown: i64) -> bool {
+        let same = |told: &&(AlertKind, u32, u32, i64)| (told.0, told.1, told.2) == (kind, client, path);
         let is_due = self.told.iter().rfind(same).is_none_or(|told| now >= told.3.saturating_add(cooldown));
         if is_due {
             self.told.push((kind, client, path, now));
@@ -310,16 +320,16 @@ impl Twin {
         is_due
     }
 
-    fn raise(&mut self, kind: Kind, severity: Severity, within: &[Simple], clients: u64, paths: u64) {
-        let asked = self.seen.last().unwrap();
+    fn raise(&mut self, kind: AlertKind, severity: Severity, within: &[Simple], clients: u64, paths: u64) {
+        let hits = self.seen.last().unwrap();
         let times = || Some((within.iter().map(|one| one.0).min()?, within.iter().map(|one| one.0).max()?));
-        self.raised.push(Told {
+        self.raised.push(AlertFacts {
             number: self.seen.len() - 1,
             kind,
             severity,
-            times: asked.time.and_then(|_| times()),
-            client: (clients == 1).then_some(asked.client),
-            path: (paths == 1).then(|| asked.path()),
+            times: hits.time.and_then(|_| times()),
+            client: (clients == 1).then_some(hits.client),
+            path: (paths == 1).then(|| hits.path()),
             hits: within.len() as u64,
             clients,
             paths,
@@ -329,7 +339,7 @@ impl Twin {
 
 /// Requests of so many networks for so many paths; most of them in order, some late, some without a time. Seconds between
 /// two of them are mostly up to `step`; once there is a rest of more than an hour.
-fn log_of((networks, paths, step, most): (u32, u32, i64, usize)) -> impl Strategy<Value = Vec<Asked>> {
+fn log_of((networks, paths, step, most): (u32, u32, i64, usize)) -> impl Strategy<Value = Vec<TestHit>> {
     let passes = prop_oneof![60 => 0..=step, 2 => 0..=step * 20];
     let late = prop_oneof![40 => Just(0_i64), 10 => 0..=step * 5, 1 => 0_i64..700, 1 => 0_i64..5_000];
     let severity = prop::sample::select(&Severity::ALL[..]);
@@ -339,14 +349,14 @@ fn log_of((networks, paths, step, most): (u32, u32, i64, usize)) -> impl Strateg
     let one = (when, 0..networks, 1_u32..3, 0..paths, severity, prop::bool::weighted(0.1), rules);
     (prop::collection::vec(one, 1..most), any::<prop::sample::Index>()).prop_map(|(all, rest)| {
         let (mut now, rest) = (0, rest.index(all.len()));
-        let asked = all.into_iter().enumerate().map(|(at, (when, network, machine, path, severity, answered, matched))| {
+        let hits = all.into_iter().enumerate().map(|(at, (when, network, machine, path, severity, answered, matched))| {
             let (passes, late, has_time) = when;
             now += if at == rest { 4_000 } else { passes };
             let reported: Vec<_> = matched.iter().copied().filter(|rule| *rule == PLAIN).collect();
             let time = has_time.then_some(now - late);
-            Asked { time, client: network << 8 | machine, path, severity, answered, matched, reported }
+            TestHit { time, client: network << 8 | machine, path, severity, answered, matched, reported }
         });
-        asked.collect()
+        hits.collect()
     })
 }
 
@@ -355,80 +365,82 @@ const FLOODS: (u32, u32, i64, usize) = (3, 4, 3, 120);
 const PROBES: (u32, u32, i64, usize) = (1, 30, 3, 250);
 const CAMPAIGNS: (u32, u32, i64, usize) = (7, 7, 3, 300);
 
-/// What the alarms and their twin say of a log.
-fn both(asked: &[Asked], cooldown: u64) -> (Vec<Told>, Vec<Told>) {
-    let mut twin = Twin::default();
-    for one in asked {
-        twin.see(one, cooldown.cast_signed());
+/// What the detector and their twin say of a log.
+fn both(hits: &[TestHit], cooldown: u64) -> (Vec<AlertFacts>, Vec<AlertFacts>) {
+    let mut reference = ReferenceDetector::default();
+    for one in hits {
+        reference.observe(one, cooldown.cast_signed());
     }
-    let raised = alerts(asked, Options { cooldown, ..Options::default() });
-    (raised.into_iter().map(Told::from).collect(), twin.raised)
+    let raised = alerts(hits, AlertOptions { cooldown, ..AlertOptions::default() });
+    (raised.into_iter().map(AlertFacts::from).collect(), reference.raised)
 }
 
 proptest! {
     #[test]
-    fn floods_are_what_the_twin_says(asked in log_of(FLOODS), cooldown in prop::sample::select(vec![0_u64, 7, 60, 600])) {
-        let (raised, expected) = both(&asked, cooldown);
+    fn floods_match_the_reference(hits in log_of(FLOODS), cooldown in prop::sample::select(vec![0_u64, 7, 60, 600])) {
+        let (raised, expected) = both(&hits, cooldown);
         prop_assert_eq!(raised, expected);
     }
 
     #[test]
-    fn probing_is_what_the_twin_says(asked in log_of(PROBES), cooldown in prop::sample::select(vec![0_u64, 60, 600])) {
-        let (raised, expected) = both(&asked, cooldown);
+    fn probing_matches_the_reference(hits in log_of(PROBES), cooldown in prop::sample::select(vec![0_u64, 60, 600])) {
+        let (raised, expected) = both(&hits, cooldown);
         prop_assert_eq!(raised, expected);
     }
 
     #[test]
-    fn campaigns_are_what_the_twin_says(asked in log_of(CAMPAIGNS), cooldown in prop::sample::select(vec![0_u64, 60, 600])) {
-        let (raised, expected) = both(&asked, cooldown);
+    fn campaigns_match_the_reference(hits in log_of(CAMPAIGNS), cooldown in prop::sample::select(vec![0_u64, 60, 600])) {
+        let (raised, expected) = both(&hits, cooldown);
         prop_assert_eq!(raised, expected);
     }
 }
 
 #[test]
-fn the_logs_of_the_laws_raise_every_alert() {
+fn generated_logs_raise_every_kind_of_alert() {
     use proptest::strategy::ValueTree;
     use proptest::test_runner::TestRunner;
     let mut runner = TestRunner::deterministic();
     let mut count = std::collections::BTreeMap::new();
     for kind in [FLOODS, PROBES, CAMPAIGNS] {
         for _ in 0..100 {
-            let asked = log_of(kind).new_tree(&mut runner).unwrap().current();
-            for alert in alerts(&asked, Options::default()) {
+            let hits = log_of(kind).new_tree(&mut runner).unwrap().current();
+            for alert in alerts(&hits, AlertOptions::default()) {
                 *count.entry(alert.kind).or_insert(0) += 1;
             }
         }
     }
-    for kind in [Kind::Threshold(BY_CLIENT), Kind::Threshold(BY_PATH), Kind::Probing, Kind::Answered, Kind::Campaign] {
+    for kind in
+        [AlertKind::Threshold(BY_CLIENT), AlertKind::Threshold(BY_PATH), AlertKind::Probing, AlertKind::Answered, AlertKind::Campaign]
+    {
         assert!(count.get(&kind).is_some_and(|n| *n >= 10), "{kind:?}: {count:?}");
     }
 }
 
-fn kinds(asked: &[Asked]) -> Vec<(usize, Kind)> {
-    alerts(asked, Options::default()).iter().map(|alert| (alert.sample.offset as usize, alert.kind)).collect()
+fn kinds(hits: &[TestHit]) -> Vec<(usize, AlertKind)> {
+    alerts(hits, AlertOptions::default()).iter().map(|alert| (alert.sample.offset as usize, alert.kind)).collect()
 }
 
 #[test]
 fn a_flood_is_counted_by_minutes() {
     // The first minute of the log has forty seconds.
-    let times = |times: [i64; 3]| times.map(|time| Asked::counted(time, 1, 1, BY_CLIENT));
-    assert_eq!(kinds(&times([0, 39, 99])), [(2, Kind::Threshold(BY_CLIENT))], "two minutes");
+    let times = |times: [i64; 3]| times.map(|time| TestHit::counted(time, 1, 1, BY_CLIENT));
+    assert_eq!(kinds(&times([0, 39, 99])), [(2, AlertKind::Threshold(BY_CLIENT))], "two minutes");
     assert_eq!(kinds(&times([39, 40, 100])), [], "three minutes");
-    assert_eq!(kinds(&times([99, 0, 39])), [(2, Kind::Threshold(BY_CLIENT))], "in any order");
-    assert_eq!(kinds(&times([40, 100, 39])), [], "a late one is one of its own minute");
-    let late = [3_600, 3_601, 0, 1, 2].map(|time| Asked::counted(time, 1, 1, BY_CLIENT));
-    assert_eq!(kinds(&late), [(4, Kind::Threshold(BY_CLIENT))], "a flood that comes late is one");
+    assert_eq!(kinds(&times([99, 0, 39])), [(2, AlertKind::Threshold(BY_CLIENT))], "in any order");
+    assert_eq!(kinds(&times([40, 100, 39])), [], "a late request counts in its own minute");
+    let late = [3_600, 3_601, 0, 1, 2].map(|time| TestHit::counted(time, 1, 1, BY_CLIENT));
+    assert_eq!(kinds(&late), [(4, AlertKind::Threshold(BY_CLIENT))], "a late flood");
     let mut two = times([0, 1, 2]);
     two[1].client = 2;
     assert_eq!(kinds(&two), [], "two clients");
     let mut timeless = times([0, 1, 2]);
     timeless[1].time = None;
-    assert_eq!(kinds(&timeless), [], "nobody knows when");
+    assert_eq!(kinds(&timeless), [], "no times");
 }
 
-fn minutes_of(asked: &[Asked], key: impl Fn(&Asked) -> u32) -> std::collections::BTreeMap<u32, std::collections::BTreeMap<i64, u64>> {
+fn minutes_of(hits: &[TestHit], key: impl Fn(&TestHit) -> u32) -> std::collections::BTreeMap<u32, std::collections::BTreeMap<i64, u64>> {
     let mut minutes = std::collections::BTreeMap::<_, std::collections::BTreeMap<i64, u64>>::new();
-    for one in asked {
+    for one in hits {
         if let Some(utc) = one.utc() {
             *minutes.entry(key(one)).or_default().entry(utc.div_euclid(60)).or_default() += 1;
         }
@@ -439,19 +451,19 @@ fn minutes_of(asked: &[Asked], key: impl Fn(&Asked) -> u32) -> std::collections:
 proptest! {
     /// A report knows all minutes at once, `follow` one request after the other.
     #[test]
-    fn a_report_and_follow_find_the_same_floods(asked in log_of(FLOODS), shuffled in any::<prop::sample::Index>()) {
-        let mut asked = asked;
-        let middle = shuffled.index(asked.len());
-        asked.rotate_left(middle);
-        let raised = alerts(&asked, Options::default());
+    fn a_report_and_follow_find_the_same_floods(hits in log_of(FLOODS), shuffled in any::<prop::sample::Index>()) {
+        let mut hits = hits;
+        let middle = shuffled.index(hits.len());
+        hits.rotate_left(middle);
+        let raised = alerts(&hits, AlertOptions::default());
         for (rule, by) in [(BY_CLIENT, true), (BY_PATH, false)] {
             let window = rules(RULES).rule(rule).window.unwrap();
-            let key = |one: &Asked| if by { one.client } else { one.path };
-            let counted: Vec<Asked> = asked.iter().filter(|one| one.matched.contains(&rule)).cloned().collect();
+            let key = |one: &TestHit| if by { one.client } else { one.path };
+            let counted: Vec<TestHit> = hits.iter().filter(|one| one.matched.contains(&rule)).cloned().collect();
             let is_flood = |minutes: &std::collections::BTreeMap<i64, u64>| !floods(window, &minutes.clone().into_iter().collect::<Vec<_>>()).is_empty();
             let expected: Vec<u32> = minutes_of(&counted, key).into_iter().filter(|(_, minutes)| is_flood(minutes)).map(|(key, _)| key).collect();
             let mut found: Vec<u32> =
-                raised.iter().filter(|alert| alert.kind == Kind::Threshold(rule)).map(|alert| key(&asked[alert.sample.offset as usize])).collect();
+                raised.iter().filter(|alert| alert.kind == AlertKind::Threshold(rule)).map(|alert| key(&hits[alert.sample.offset as usize])).collect();
             found.sort_unstable();
             found.dedup();
             prop_assert_eq!(found, expected);
@@ -459,7 +471,7 @@ proptest! {
     }
 
     #[test]
-    fn floods_are_the_minutes_of_all_windows_that_are_full(
+    fn floods_cover_the_minutes_of_all_full_windows(
         counts in prop::collection::btree_map(0_i64..40, 1_u64..6, 0..25), count in 2_u32..12, within in 1_u32..400
     ) {
         let window = Window { by: By::Client, count, within };
@@ -484,14 +496,14 @@ proptest! {
 }
 
 #[test]
-fn an_alert_says_what_it_counted() {
-    let mut asked = [(7, 2), (3, 1), (5, 2)].map(|(time, path)| Asked::counted(time, 9, path, BY_CLIENT));
-    asked[2].matched = vec![PLAIN, BY_CLIENT];
-    let raised = alerts(&asked, Options::default());
+fn an_alert_contains_what_it_counted() {
+    let mut hits = [(7, 2), (3, 1), (5, 2)].map(|(time, path)| TestHit::counted(time, 9, path, BY_CLIENT));
+    hits[2].matched = vec![PLAIN, BY_CLIENT];
+    let raised = alerts(&hits, AlertOptions::default());
     let time = |seconds| Some(LogTime { utc: START + seconds, offset: 0 });
-    let sample = Sample { offset: 2, target: b"/2".to_vec(), ..Sample::default() };
+    let sample = AlertSample { offset: 2, target: b"/2".to_vec(), ..AlertSample::default() };
     let expected = Alert {
-        kind: Kind::Threshold(BY_CLIENT),
+        kind: AlertKind::Threshold(BY_CLIENT),
         severity: Severity::Low,
         first_time: time(3),
         last_time: time(7),
@@ -507,93 +519,93 @@ fn an_alert_says_what_it_counted() {
 }
 
 #[test]
-fn probing_takes_twenty_paths_in_five_minutes() {
-    let ask = |step: i64, paths: u32| (0..20_u32).map(|n| Asked::probe(i64::from(n) * step, 1, n % paths)).collect::<Vec<_>>();
-    assert_eq!(kinds(&ask(15, 20)), [(19, Kind::Probing)]);
+fn probing_needs_twenty_paths_in_five_minutes() {
+    let ask = |step: i64, paths: u32| (0..20_u32).map(|n| TestHit::probe(i64::from(n) * step, 1, n % paths)).collect::<Vec<_>>();
+    assert_eq!(kinds(&ask(15, 20)), [(19, AlertKind::Probing)]);
     assert_eq!(kinds(&ask(16, 20)), [], "too slow");
     assert_eq!(kinds(&ask(1, 19)), [], "nineteen paths");
     let mut bad = ask(1, 20);
-    assert_eq!(alerts(&bad, Options::default())[0].severity, Severity::Medium, "no less than that");
+    assert_eq!(alerts(&bad, AlertOptions::default())[0].severity, Severity::Medium, "at least medium");
     bad[3].severity = Severity::Critical;
-    assert_eq!(alerts(&bad, Options::default())[0].severity, Severity::Critical);
+    assert_eq!(alerts(&bad, AlertOptions::default())[0].severity, Severity::Critical);
     for one in &mut bad {
         one.reported.clear();
     }
-    assert_eq!(kinds(&bad), [], "what is not reported is no probe");
+    assert_eq!(kinds(&bad), [], "unreported hits are not probes");
 }
 
 #[test]
-fn an_answer_is_told_at_once_and_once() {
-    let answered = |time, client, path, severity| Asked { answered: true, severity, ..Asked::probe(time, client, path) };
-    let asked = [
+fn an_answer_is_reported_immediately_and_once() {
+    let answered = |time, client, path, severity| TestHit { answered: true, severity, ..TestHit::probe(time, client, path) };
+    let hits = [
         answered(0, 1, 1, Severity::High),
         answered(1, 1, 1, Severity::Critical),
         answered(2, 1, 2, Severity::High),
         answered(3, 2, 1, Severity::High),
         answered(4, 3, 1, Severity::Medium),
-        Asked { answered: false, ..answered(5, 4, 1, Severity::High) },
-        Asked { time: None, ..answered(6, 5, 1, Severity::High) },
-        Asked { time: None, ..answered(7, 5, 1, Severity::High) },
+        TestHit { answered: false, ..answered(5, 4, 1, Severity::High) },
+        TestHit { time: None, ..answered(6, 5, 1, Severity::High) },
+        TestHit { time: None, ..answered(7, 5, 1, Severity::High) },
         answered(600, 1, 1, Severity::High),
     ];
-    assert_eq!(kinds(&asked), [0, 2, 3, 6, 8].map(|number| (number, Kind::Answered)));
+    assert_eq!(kinds(&hits), [0, 2, 3, 6, 8].map(|number| (number, AlertKind::Answered)));
 }
 
 #[test]
-fn each_rule_rests_for_itself() {
+fn each_rule_has_its_own_cooldown() {
     let both = rules(&RULES.replace("by = \"path\"", "by = \"client\""));
-    let mut alarms = Alarms::new(&both, Options::default());
+    let mut detector = AlertDetector::new(&both, AlertOptions::default());
     let mut raised = Vec::new();
     for time in 0..9 {
-        let asked = Asked { matched: vec![BY_CLIENT, BY_PATH], ..Asked::counted(time, 1, 1, BY_CLIENT) };
-        asked.see(0, &mut alarms, &mut |alert| raised.push((time, alert.kind)));
+        let hits = TestHit { matched: vec![BY_CLIENT, BY_PATH], ..TestHit::counted(time, 1, 1, BY_CLIENT) };
+        hits.observe(0, &mut detector, &mut |alert| raised.push((time, alert.kind)));
     }
-    assert_eq!(raised, [(2, Kind::Threshold(BY_CLIENT)), (3, Kind::Threshold(BY_PATH))]);
+    assert_eq!(raised, [(2, AlertKind::Threshold(BY_CLIENT)), (3, AlertKind::Threshold(BY_PATH))]);
 }
 
 /// Five networks ask for these paths, from a time on, all within five minutes.
-fn botnet(from: i64, paths: std::ops::Range<u32>) -> Vec<Asked> {
-    paths.flat_map(|path| (1..6).map(move |network| Asked::probe(from + i64::from(path) * 20, network << 8, path))).collect()
+fn botnet(from: i64, paths: std::ops::Range<u32>) -> Vec<TestHit> {
+    paths.flat_map(|path| (1..6).map(move |network| TestHit::probe(from + i64::from(path) * 20, network << 8, path))).collect()
 }
 
 #[test]
 fn a_campaign_is_unusual_paths_from_many_networks() {
-    let begin = Asked::probe(0, 99 << 8, 99);
-    let with = |rest: Vec<Asked>| [vec![begin.clone()], rest].concat();
-    let raised = alerts(&with(botnet(3_600, 0..5)), Options::default());
-    assert_eq!(raised.iter().map(|alert| alert.kind).collect::<Vec<_>>(), [Kind::Campaign]);
+    let begin = TestHit::probe(0, 99 << 8, 99);
+    let with = |rest: Vec<TestHit>| [vec![begin.clone()], rest].concat();
+    let raised = alerts(&with(botnet(3_600, 0..5)), AlertOptions::default());
+    assert_eq!(raised.iter().map(|alert| alert.kind).collect::<Vec<_>>(), [AlertKind::Campaign]);
     let Alert { hits, clients, paths, severity, ref client, ref path, .. } = raised[0];
     assert_eq!((hits, clients, paths, severity), (25, 5, 5, Severity::Medium));
     assert_eq!((client, path), (&None, &None));
     assert_eq!(kinds(&with(botnet(3_600, 0..4))), [], "four paths");
-    assert_eq!(kinds(&with(botnet(3_599, 0..1).into_iter().chain(botnet(3_600, 1..5)).collect())), [], "what was there before the hour?");
-    let neighbours = botnet(3_600, 0..5).into_iter().map(|one| Asked { client: one.client >> 8, ..one }).collect();
+    assert_eq!(kinds(&with(botnet(3_599, 0..1).into_iter().chain(botnet(3_600, 1..5)).collect())), [], "maybe noise from before the log");
+    let neighbours = botnet(3_600, 0..5).into_iter().map(|one| TestHit { client: one.client >> 8, ..one }).collect();
     assert_eq!(kinds(&with(neighbours)), [], "one network");
 }
 
 #[test]
 fn noise_is_no_campaign() {
     // Every ten minutes somebody asks for what everybody asks for; then five at once do.
-    let noise = (0..200_u32).map(|n| Asked::probe(i64::from(n) * 120, (n % 50 + 10) << 8, n % 5)).collect::<Vec<_>>();
+    let noise = (0..200_u32).map(|n| TestHit::probe(i64::from(n) * 120, (n % 50 + 10) << 8, n % 5)).collect::<Vec<_>>();
     assert_eq!(kinds(&[noise.clone(), botnet(24_000, 0..5)].concat()), []);
     let after_an_hour = botnet(24_000 + 3_600, 0..5);
-    assert_eq!(kinds(&[noise, after_an_hour].concat()).len(), 1, "but after an hour of rest it is one");
+    assert_eq!(kinds(&[noise, after_an_hour].concat()).len(), 1, "after an hour without requests it is a campaign");
 }
 
 #[test]
 fn an_hour_without_a_request_makes_a_path_unusual() {
-    let before = (0..5).map(|path| Asked::probe(4_000 + i64::from(path) * 20, 50 << 8, path)).collect::<Vec<_>>();
+    let before = (0..5).map(|path| TestHit::probe(4_000 + i64::from(path) * 20, 50 << 8, path)).collect::<Vec<_>>();
     assert_eq!(kinds(&[before.clone(), botnet(4_000 + 3_600, 0..5)].concat()).len(), 1);
     assert_eq!(kinds(&[before, botnet(4_000 + 3_599, 0..5)].concat()), []);
 }
 
 #[test]
-fn those_without_a_name_are_nobody() {
-    let mut alarms = Alarms::new(&rules(RULES), Options::default());
+fn requests_without_a_client_count_for_no_client() {
+    let mut detector = AlertDetector::new(&rules(RULES), AlertOptions::default());
     for client in [&b""[..], b"-"] {
         for number in 0..100 {
             let path = format!("/{number}");
-            let event = Event {
+            let event = ObservedHit {
                 time: Some(LogTime { utc: START, offset: 0 }),
                 client: Client::Text(client),
                 path: path.as_bytes(),
@@ -602,63 +614,65 @@ fn those_without_a_name_are_nobody() {
                 is_update: false,
                 matched: &[BY_CLIENT, PLAIN],
                 reported: &[PLAIN],
-                request: Request::default(),
+                request: AlertSampleRef::default(),
             };
-            alarms.see(&event, &mut |alert| panic!("{alert:?}"));
+            detector.observe(&event, &mut |alert| panic!("{alert:?}"));
         }
     }
 }
 
 #[test]
-fn other_rules_leave_what_was_counted() {
-    let mut alarms = Alarms::new(&rules(RULES), Options::default());
+fn new_rules_keep_existing_counts() {
+    let mut detector = AlertDetector::new(&rules(RULES), AlertOptions::default());
     let mut raised = Vec::new();
-    let mut see = |alarms: &mut Alarms, time, rule| {
-        Asked::counted(time, 1, 1, rule).see(0, alarms, &mut |alert| raised.push(alert.kind));
+    let mut see = |detector: &mut AlertDetector, time, rule| {
+        TestHit::counted(time, 1, 1, rule).observe(0, detector, &mut |alert| raised.push(alert.kind));
     };
-    see(&mut alarms, 0, BY_CLIENT);
-    see(&mut alarms, 1, BY_CLIENT);
-    see(&mut alarms, 1, BY_PATH);
+    see(&mut detector, 0, BY_CLIENT);
+    see(&mut detector, 1, BY_CLIENT);
+    see(&mut detector, 1, BY_PATH);
     // One rule comes before the others, and one has another window.
     let first = "[[rule]]\nid = 's/first'\ntitle = 'F'\nclass = 'panel'\nseverity = 'low'\npaths = ['/f']\n";
-    alarms.take_rules(&rules(&(first.to_owned() + &RULES.replace("count = 4", "count = 2"))));
-    see(&mut alarms, 2, RuleId(2));
-    see(&mut alarms, 2, RuleId(1));
-    see(&mut alarms, 3, RuleId(2));
-    assert_eq!(raised, [Kind::Threshold(RuleId(1)), Kind::Threshold(RuleId(2))]);
+    detector.set_rules(&rules(&(first.to_owned() + &RULES.replace("count = 4", "count = 2"))));
+    see(&mut detector, 2, RuleId(2));
+    see(&mut detector, 2, RuleId(1));
+    see(&mut detector, 3, RuleId(2));
+    assert_eq!(raised, [AlertKind::Threshold(RuleId(1)), AlertKind::Threshold(RuleId(2))]);
     let none = rules(first);
-    alarms.take_rules(&none);
-    Asked::counted(3, 1, 1, RuleId(0)).see(0, &mut alarms, &mut |alert| panic!("{alert:?}"));
+    detector.set_rules(&none);
+    TestHit::counted(3, 1, 1, RuleId(0)).observe(0, &mut detector, &mut |alert| panic!("{alert:?}"));
 }
 
 /// Bytes that everything remembered takes, and the most keys of a table.
-fn held(alarms: &Alarms) -> (usize, usize) {
+fn memory_use(detector: &AlertDetector) -> (usize, usize) {
     // A table keeps up to a seventh free, doubles, and has a byte of its own for each place.
     let table = |keys: usize, value: usize| (keys * 8 / 7).next_power_of_two() * (size_of::<u64>() + value + 1);
-    let spans = |spans: &Recent<u64, Span>| (spans.values().map(Span::room).sum::<usize>(), spans.values().count());
-    let (paths, path_keys) = alarms.campaigns.room();
+    let spans =
+        |spans: &LruMap<u64, SlidingWindow>| (spans.values().map(SlidingWindow::allocated_bytes).sum::<usize>(), spans.values().count());
+    let (paths, path_keys) = detector.campaigns.allocated_bytes();
     let (mut bytes, mut most) = (paths + table(path_keys, 64), path_keys);
-    let counts = |keys: &Recent<u64, Minutes>| (keys.values().map(Minutes::room).sum::<usize>(), keys.values().count());
-    for (room, keys) in alarms.thresholds.iter().map(|threshold| counts(&threshold.keys)).chain([spans(&alarms.probers)]) {
-        bytes += room + table(keys, size_of::<Span>().max(size_of::<Minutes>()));
+    let counts =
+        |keys: &LruMap<u64, MinuteCounts>| (keys.values().map(MinuteCounts::allocated_bytes).sum::<usize>(), keys.values().count());
+    for (allocated_bytes, keys) in detector.thresholds.iter().map(|threshold| counts(&threshold.keys)).chain([spans(&detector.probers)]) {
+        bytes += allocated_bytes + table(keys, size_of::<SlidingWindow>().max(size_of::<MinuteCounts>()));
         most = most.max(keys);
     }
-    (bytes + table(alarms.cooldown.len(), size_of::<Option<i64>>()), most.max(alarms.cooldown.len()))
+    (bytes + table(detector.cooldown.len(), size_of::<Option<i64>>()), most.max(detector.cooldown.len()))
 }
 
 #[test]
-fn an_attack_by_very_many_takes_no_more_room() {
-    let options = Options::default();
-    let mut alarms = Alarms::new(&rules(RULES), options);
+fn memory_is_bounded_with_many_clients() {
+    let options = AlertOptions::default();
+    let mut detector = AlertDetector::new(&rules(RULES), options);
     let mut raised = 0_usize;
     let matched = vec![BY_CLIENT, BY_PATH, PLAIN];
     for number in 0..200_000_u32 {
         // First clients that ask for thirty paths each, which are asked for by thirty; then very many that ask for one.
         let (client, path) = if number < 150_000 { (number / 30, number % 30 + number / 900 * 30) } else { (number, number) };
-        let asked = Asked { matched: matched.clone(), answered: true, severity: Severity::High, ..Asked::probe(0, client << 8, path) };
-        asked.see(0, &mut alarms, &mut |_| raised += 1);
+        let hits = TestHit { matched: matched.clone(), answered: true, severity: Severity::High, ..TestHit::probe(0, client << 8, path) };
+        hits.observe(0, &mut detector, &mut |_| raised += 1);
         if number % 10_000 == 9_999 {
-            let (bytes, keys) = held(&alarms);
+            let (bytes, keys) = memory_use(&detector);
             assert!(keys <= options.keys, "{keys} keys");
             assert!(bytes <= 8_000_000, "{bytes} bytes");
         }
@@ -667,46 +681,62 @@ fn an_attack_by_very_many_takes_no_more_room() {
 }
 
 #[test]
-fn a_high_count_takes_no_more_room() {
+fn memory_is_bounded_with_a_high_count() {
     let high = rules(&RULES.replace("count = 3", "count = 1000"));
-    let mut alarms = Alarms::new(&high, Options::default());
+    let mut detector = AlertDetector::new(&high, AlertOptions::default());
     let mut raised = 0;
     for number in 0..300_000 {
-        Asked::counted(0, number / 1_000, number, BY_CLIENT).see(0, &mut alarms, &mut |_| raised += 1);
+        TestHit::counted(0, number / 1_000, number, BY_CLIENT).observe(0, &mut detector, &mut |_| raised += 1);
     }
-    let (bytes, _) = held(&alarms);
+    let (bytes, _) = memory_use(&detector);
     assert!(bytes <= 8_000_000, "{bytes} bytes");
     assert_eq!(raised, 300);
 }
 
 #[test]
-fn one_who_floods_is_seen_among_many_others() {
-    let others = (0..4_000_u32).map(|n| Asked::counted(i64::from(n) / 1_000, 1_000 + n, 7, BY_CLIENT));
-    let mut asked: Vec<_> = others.collect();
+fn a_flood_is_detected_among_many_other_clients() {
+    let others = (0..4_000_u32).map(|n| TestHit::counted(i64::from(n) / 1_000, 1_000 + n, 7, BY_CLIENT));
+    let mut hits: Vec<_> = others.collect();
     for at in [100, 1_500, 2_900] {
-        asked.insert(at, Asked::counted(asked[at].time.unwrap(), 1, 7, BY_CLIENT));
+        hits.insert(at, TestHit::counted(hits[at].time.unwrap(), 1, 7, BY_CLIENT));
     }
-    assert_eq!(kinds(&asked), [(2_900, Kind::Threshold(BY_CLIENT))]);
+    assert_eq!(kinds(&hits), [(2_900, AlertKind::Threshold(BY_CLIENT))]);
 }
 
 #[test]
-fn a_key_remembers_eight_minutes_and_thirty_two_others() {
+fn a_key_remembers_eight_minutes_and_32_distinct_values() {
     let window = Window { by: By::Client, count: 3, within: 60 };
-    let mark = |minute: i64, other| Mark { utc: START + minute * 600, other, offset: 0, severity: Severity::Low };
+    let entry = |minute: i64, other| WindowEntry { utc: START + minute * 600, distinct_key: other, offset: 0, severity: Severity::Low };
     // Logs of so many times, read side by side.
     let third = |times: i64| {
-        let mut minutes = Minutes::default();
+        let mut minutes = MinuteCounts::default();
         for request in 0..2 {
-            (0..times).for_each(|minute| assert_eq!(minutes.take(mark(minute, request), window), None));
+            (0..times).for_each(|minute| assert_eq!(minutes.record(entry(minute, request), window), None));
         }
-        minutes.take(mark(0, 2), window).map(|counted| counted.requests)
+        minutes.record(entry(0, 2), window).map(|counted| counted.requests)
     };
     assert_eq!((third(8), third(9)), (Some(3), None));
-    assert_eq!(Minutes::most(Window { within: 1_200, ..window }), 42, "two windows of a long one");
+    assert_eq!(MinuteCounts::max_minutes(Window { within: 1_200, ..window }), 42, "two windows of a long one");
     let others = |count| {
-        let mut minutes = Minutes::default();
+        let mut minutes = MinuteCounts::default();
         let window = Window { count, ..window };
-        (0..50).filter_map(|other| minutes.take(mark(0, other), window)).last().map(|counted| (counted.requests, counted.others))
+        (0..50).filter_map(|other| minutes.record(entry(0, other), window)).last().map(|counted| (counted.requests, counted.distinct))
     };
     assert_eq!((others(3), others(40)), (Some((50, 32)), Some((50, 40))));
+}
+
+#[test]
+fn the_same_alert_is_raised_again_after_the_cooldown() {
+    let mut cooldown = Cooldown::new(600, 8);
+    let last_raised: Vec<_> = [0, 1, 599, 600, 10, 601, 1_199, 1_200].map(|now| cooldown.should_raise(7, Some(now))).into();
+    assert_eq!(last_raised, [true, false, false, true, false, false, false, true]);
+    assert!(cooldown.should_raise(8, Some(601)), "a different key");
+}
+
+#[test]
+fn without_a_time_each_alert_is_raised_once() {
+    let mut cooldown = Cooldown::new(600, 8);
+    assert_eq!([None, None, Some(0), Some(1), None].map(|now| cooldown.should_raise(7, now)), [true, false, true, false, false]);
+    let mut none = Cooldown::new(0, 8);
+    assert_eq!([None, None, Some(0), Some(0)].map(|now| none.should_raise(7, now)), [true; 4], "no cooldown");
 }

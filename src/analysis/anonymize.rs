@@ -12,15 +12,15 @@ use super::hit::LiveHit;
 use super::model::{FloodRow, Report, ReportedHit, Row, RowKey, SampleRequest};
 use super::novelty::{NewItem, display_key};
 use super::seen::NoveltyKind;
-use crate::alerting::event::Alert;
-use crate::client::{Client, ClientKey, Veil};
-use crate::redact::mask::as_logged;
+use crate::alerting::alert::Alert;
+use crate::client::{Anonymizer, Client, ClientKey};
+use crate::redact::mask::unredacted;
 
 /// What an output hides.
 #[derive(Debug, Clone)]
 pub struct Privacy {
     /// How clients are hidden; `None` prints them.
-    anonymizer: Option<Veil>,
+    anonymizer: Option<Anonymizer>,
     /// Whether secrets are masked.
     redact: bool,
 }
@@ -42,7 +42,7 @@ enum TextKind {
 impl Privacy {
     /// Hides clients with this anonymizer, if there is one, and masks secrets if `redact` is true.
     #[must_use]
-    pub fn new(anonymizer: Option<Veil>, redact: bool) -> Self {
+    pub fn new(anonymizer: Option<Anonymizer>, redact: bool) -> Self {
         Self { anonymizer, redact }
     }
 
@@ -62,8 +62,8 @@ impl Privacy {
     #[must_use]
     pub fn note(&self) -> Option<String> {
         let how = match self.anonymizer.as_ref()? {
-            Veil::Truncate => "clients are shown as networks",
-            Veil::Key(_) => "clients have pseudonyms",
+            Anonymizer::Truncate => "clients are shown as networks",
+            Anonymizer::Key(_) => "clients have pseudonyms",
         };
         Some(format!("With --anonymize, {how}. This report cannot be merged with others, and contains no block candidates."))
     }
@@ -118,7 +118,7 @@ impl Privacy {
         }
         if let Some(anonymizer) = &self.anonymizer {
             for client in clients {
-                map.insert_client(client, || anonymizer.client(client));
+                map.insert_client(client, || anonymizer.anonymize(client));
             }
         }
         map
@@ -157,10 +157,10 @@ impl Privacy {
             return Vec::new();
         }
         let hidden = match &self.anonymizer {
-            Some(anonymizer) => anonymizer.text(text, place == TextKind::Agent).into_owned(),
+            Some(anonymizer) => anonymizer.anonymize_text(text, place == TextKind::Agent).into_owned(),
             None => text.to_vec(),
         };
-        if self.redact { hidden } else { as_logged(&hidden) }
+        if self.redact { hidden } else { unredacted(&hidden) }
     }
 }
 
@@ -197,7 +197,7 @@ impl Privacy {
         if self.is_default() {
             return *hit;
         }
-        buffers.client = self.anonymizer.as_ref().map(|anonymizer| anonymizer.client(hit.client));
+        buffers.client = self.anonymizer.as_ref().map(|anonymizer| anonymizer.anonymize(hit.client));
         buffers.target = self.text(hit.target, TextKind::Text);
         buffers.path = self.text(hit.path, TextKind::Text);
         buffers.decoded = hit.decoded.map(|decoded| self.text(decoded, TextKind::Text)).unwrap_or_default();
@@ -233,7 +233,7 @@ impl Privacy {
         }
         let mut redacted = alert;
         if let (Some(anonymizer), Some(client)) = (&self.anonymizer, &mut redacted.client) {
-            *client = anonymizer.client(client.client());
+            *client = anonymizer.anonymize(client.client());
         }
         redacted.path = redacted.path.map(|path| self.text(&path, TextKind::Text));
         redacted.sample.target = self.text(&redacted.sample.target, TextKind::Text);

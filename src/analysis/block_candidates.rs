@@ -11,11 +11,11 @@ use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 
 use super::build::ReportInput;
 use super::model::{Report, Row};
-use crate::block::{Guard, Shelter, group};
+use crate::block::{BlockPolicy, NeverBlockReason, prefix_network};
 use crate::client::{Client, Network};
 use crate::finding::Severity;
+use crate::log_entry::Outcome;
 use crate::number::{counted, grouped};
-use crate::record::Outcome;
 
 /// Three failed guesses are no accident: a visitor or a search engine with an outdated link may cause one or two.
 const MIN_GUESSES: u64 = 3;
@@ -63,7 +63,7 @@ pub enum BlockVerdict {
     /// It could be blocked, but the requested number of candidates is reached.
     LeftOut,
     /// It must never be blocked.
-    NeverBlock(Shelter),
+    NeverBlock(NeverBlockReason),
     /// It did too little to be judged.
     Unclear,
     /// It received every page it requested, like a client that follows links.
@@ -77,10 +77,15 @@ pub enum BlockVerdict {
 /// Judges each client of a report, in the order of its rows. The rows must be complete. The first `max` candidates are
 /// the worst. The judgement of IPv6 networks is better if the report has its pairs.
 #[must_use]
-pub fn block_decisions(report: &Report<'_>, report_input: &ReportInput<'_>, guard: &Guard<'_>, max: Option<usize>) -> Vec<BlockDecision> {
+pub fn block_decisions(
+    report: &Report<'_>,
+    report_input: &ReportInput<'_>,
+    guard: &BlockPolicy<'_>,
+    max: Option<usize>,
+) -> Vec<BlockDecision> {
     let mut probers: HashMap<Network<'_>, u64> = HashMap::new();
     for client in report.clients.iter().filter_map(|row| row.key.client()) {
-        *probers.entry(Network::of(client)).or_default() += 1;
+        *probers.entry(Network::from_client(client)).or_default() += 1;
     }
     let network_stats = network_stats(report, report_input, guard);
     let mut room = max.unwrap_or(usize::MAX);
@@ -88,14 +93,14 @@ pub fn block_decisions(report: &Report<'_>, report_input: &ReportInput<'_>, guar
         let client = row.key.client().unwrap_or(Client::Text(b""));
         let of_network = if let Client::V6(bits) = client { network_stats.get(&upper(bits)).copied() } else { None };
         let stats = of_network.unwrap_or_else(|| OffenderStats::from_row(report, row));
-        let mut verdict = guard.shelter(client).map_or_else(|| stats.verdict(), BlockVerdict::NeverBlock);
+        let mut verdict = guard.never_block_reason(client).map_or_else(|| stats.verdict(), BlockVerdict::NeverBlock);
         if verdict == BlockVerdict::Candidate {
             match room.checked_sub(1) {
                 Some(left) => room = left,
                 None => verdict = BlockVerdict::LeftOut,
             }
         }
-        BlockDecision { verdict, network: network(client), network_probers: probers[&Network::of(client)], stats }
+        BlockDecision { verdict, network: network(client), network_probers: probers[&Network::from_client(client)], stats }
     };
     report.clients.iter().map(judge).collect()
 }
@@ -224,7 +229,7 @@ fn ordinary(n: u64) -> String {
 
 /// Statistics of the IPv6 networks with several clients in the report, by their upper 64 bits. A network with an
 /// address that must never be blocked is left out; its addresses are judged one by one.
-fn network_stats(report: &Report<'_>, report_input: &ReportInput<'_>, guard: &Guard<'_>) -> HashMap<u64, OffenderStats> {
+fn network_stats(report: &Report<'_>, report_input: &ReportInput<'_>, guard: &BlockPolicy<'_>) -> HashMap<u64, OffenderStats> {
     let mut network_stats: HashMap<u64, OffenderStats> = HashMap::new();
     let six = |row: &Row<'_>| match row.key.client() {
         Some(Client::V6(bits)) => Some(upper(bits)),
@@ -235,7 +240,7 @@ fn network_stats(report: &Report<'_>, report_input: &ReportInput<'_>, guard: &Gu
             network_stats.entry(upper).or_default().add(OffenderStats::from_row(report, row));
         }
     }
-    network_stats.retain(|&upper, stats| stats.clients > 1 && !guard.touches(&network_of(upper)));
+    network_stats.retain(|&upper, stats| stats.clients > 1 && !guard.overlaps(&network_of(upper)));
     if network_stats.is_empty() {
         return network_stats;
     }
@@ -278,10 +283,10 @@ fn network_of(upper: u64) -> IpNet {
 
 /// The network of a client: its /24 or /64, or the prefix by which clients are counted.
 pub(crate) fn network(client: Client<'_>) -> Option<IpNet> {
-    if let Some(network) = group(client) {
+    if let Some(network) = prefix_network(client) {
         return Some(network);
     }
-    match Network::of(client) {
+    match Network::from_client(client) {
         Network::V4(bits) => Some(Ipv4Net::new_assert(Ipv4Addr::from_bits(bits << 8), 24).into()),
         Network::V6(upper) => Some(network_of(upper)),
         Network::Text(_) => None,

@@ -13,10 +13,10 @@ use super::rows::{self, RowItem, RowItems};
 use super::snapshot::SnapshotSource;
 use super::{campaigns, floods, soft_404};
 use crate::finding::{RuleId, Severity};
-use crate::record::Outcome;
+use crate::log_entry::Outcome;
 use crate::rules::{AllowList, RuleSet};
 use crate::soft_404::Answer;
-use crate::source::SourceText;
+use crate::source::SourceInfo;
 use crate::tally::{CellView, ErrorBound, Site, Tally};
 
 /// The input of a report.
@@ -27,7 +27,7 @@ pub struct ReportInput<'a> {
     /// All hits.
     pub tally: &'a Tally,
     /// The inputs' texts, by number.
-    pub texts: &'a [SourceText],
+    pub texts: &'a [SourceInfo],
     /// Rules below this severity are left out; a distinct answer raises the severity by one level.
     pub min_severity: Severity,
     /// Outcomes to report; all where empty.
@@ -224,8 +224,8 @@ pub(crate) fn site_name<'a>(report_input: &ReportInput<'a>, site: Site<'a>) -> &
         Site::Host(host) => host,
         Site::Input(input) => {
             let text = &report_input.texts[input as usize];
-            let home = text.home();
-            let log = report_input.texts.iter().find(|other| other.path == home.1 && other.home() == home);
+            let home = text.family_key();
+            let log = report_input.texts.iter().find(|other| other.path == home.1 && other.family_key() == home);
             &log.unwrap_or(text).path
         }
     }

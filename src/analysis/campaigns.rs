@@ -17,7 +17,7 @@ use super::model::Campaign;
 use super::rows::{self, RowItem};
 use crate::client::{Client, Network};
 use crate::finding::Severity;
-use crate::redact::mask::shown;
+use crate::redact::mask::redacted;
 use crate::tally::union_span;
 
 /// Sample paths per row.
@@ -27,7 +27,7 @@ const SAMPLES: usize = 3;
 pub(crate) fn campaign_rows<'a>(report_input: &ReportInput<'a>, items: &[RowItem<'a>]) -> Vec<Campaign<'a>> {
     let tally = report_input.tally;
     let requested = items.iter().filter(|item| counts(report_input, item)).map(|item| (item.view.client, item.view.path)).collect();
-    let found = find_campaigns(requested, |client| Network::of(tally.client(client)), |path| tally.path(path));
+    let found = find_campaigns(requested, |client| Network::from_client(tally.client(client)), |path| tally.path(path));
     let lists = || found.iter().enumerate();
     let of_client: HashMap<u32, usize> =
         lists().flat_map(|(number, one)| one.clients.iter().map(move |&client| (client, number))).collect();
@@ -108,7 +108,7 @@ impl<'c, 'a> CampaignSum<'c, 'a> {
 /// Twelve hexadecimal digits of a list of paths. They are made of the redacted paths, because a merged report has no
 /// others.
 fn key(report_input: &ReportInput<'_>, paths: &[u32]) -> String {
-    let mut shown: Vec<_> = paths.iter().map(|path| shown(report_input.tally.path(*path))).collect();
+    let mut shown: Vec<_> = paths.iter().map(|path| redacted(report_input.tally.path(*path))).collect();
     shown.sort_unstable();
     shown.dedup();
     let mut hash = Xxh3Default::new();

@@ -10,7 +10,7 @@ use super::model::{
 };
 use crate::client::Client;
 use crate::finding::{RuleId, Severity};
-use crate::record::Outcome;
+use crate::log_entry::Outcome;
 use crate::rules::{RuleChoice, RuleSet, load};
 use crate::soft_404::{Answer, Grade, MethodClass, Reason};
 use crate::time::LogTime;
@@ -117,7 +117,7 @@ fn row_of_pair(line: usize, &(client, path, target, rules, status, hits, first, 
     outcomes[outcome as usize] = hits;
     Row {
         key: RowKey::Pair(Client::parse(client.as_bytes()), path.as_bytes(), outcome),
-        severity: if answered > 0 { severity.raised() } else { severity },
+        severity: if answered > 0 { severity.escalated() } else { severity },
         rules: rules.iter().map(|&r| RuleId(r)).collect(),
         hits,
         outcomes,

@@ -14,9 +14,9 @@ use super::rows::{self, RowItem, count_distinct};
 use crate::alerting;
 use crate::client::Client;
 use crate::finding::RuleId;
-use crate::names::Names;
+use crate::intern::SymbolTables;
 use crate::number::{counted, grouped};
-use crate::redact::mask::shown;
+use crate::redact::mask::redacted;
 use crate::rules::{By, RuleSet, Window};
 use crate::soft_404::MethodClass;
 use crate::tally::{MinuteCounts, MinuteKey, Tally};
@@ -38,7 +38,7 @@ impl<'a> FloodIndex<'a> {
         let windows: Vec<Vec<(RuleId, Window)>> = tally.rule_lists().iter().map(|list| windows(rules, list)).collect();
         let mut counts: Vec<(FloodKey, (i64, u64))> = Vec::new();
         for (MinuteKey { client, path, rules, minute }, requests) in tally.minutes().iter() {
-            let by = if client == Names::REST { By::Path } else { By::Client };
+            let by = if client == SymbolTables::OTHER { By::Path } else { By::Client };
             let is_nobody = by == By::Client && matches!(tally.client(client), Client::Text(b"" | b"-"));
             let counting = windows[rules as usize].iter().filter(|(_, window)| window.by == by && !is_nobody);
             counts.extend(counting.map(|(rule, _)| ((*rule, client, path), (minute, requests))));
@@ -52,7 +52,7 @@ impl<'a> FloodIndex<'a> {
             let floods = rules.rule(rule).window.map(|window| alerting::floods(window, &minutes)).unwrap_or_default();
             match (floods.is_empty(), client) {
                 (true, _) => {}
-                (false, Names::REST) => drop(found.by_path.insert((rule, tally.path(path)), floods)),
+                (false, SymbolTables::OTHER) => drop(found.by_path.insert((rule, tally.path(path)), floods)),
                 (false, client) => drop(found.by_client.insert((rule, client), floods)),
             }
         }
@@ -92,7 +92,7 @@ pub(crate) fn flood_rows<'a>(report_input: &ReportInput<'a>, analysis: &LogAnaly
     let tally = report_input.tally;
     let mut members: Vec<((RuleId, FloodOwner<'a>), &RowItem<'a>)> = Vec::new();
     for item in items {
-        let path = if item.view.path == Names::REST { b"" } else { tally.path(item.view.path) };
+        let path = if item.view.path == SymbolTables::OTHER { b"" } else { tally.path(item.view.path) };
         for (rule, window) in windows(report_input.rules, item.rules) {
             let owner = match window.by {
                 By::Client => FloodOwner::Client(item.view.client),
@@ -146,7 +146,7 @@ fn row<'a>(
 /// The most frequent method and path, the first by text of several.
 fn commonest<'a>(report_input: &ReportInput<'a>, items: &[&RowItem<'a>]) -> (MethodClass, &'a [u8]) {
     let mut sums: HashMap<(&'a [u8], u8), u64> = HashMap::default();
-    for view in items.iter().map(|item| &item.view).filter(|view| view.path != Names::REST) {
+    for view in items.iter().map(|item| &item.view).filter(|view| view.path != SymbolTables::OTHER) {
         *sums.entry((report_input.tally.path(view.path), view.method as u8)).or_default() += view.cell.hits;
     }
     let most = sums.into_iter().max_by_key(|&(key, requests)| (requests, Reverse(key)));
@@ -158,7 +158,7 @@ pub(crate) fn describe(rules: &RuleSet, flood: &FloodRow<'_>) -> String {
     let what = if flood.path.is_empty() {
         Cow::Borrowed("requests")
     } else {
-        Cow::Owned(format!("{} {}", flood.method.as_str(), shown(flood.path)))
+        Cow::Owned(format!("{} {}", flood.method.as_str(), redacted(flood.path)))
     };
     let requests = grouped(flood.requests);
     let others = match flood.paths {

@@ -4,13 +4,13 @@ use super::build::ReportInput;
 use super::model::ReportedHit;
 use super::rows::parse_stored_line;
 use super::rule_status::{HitContext, LiveAnalysis, LiveHitContext, LogAnalysis, PendingHit};
-use crate::alerting::event::ANSWERED_FROM;
-use crate::client::{Client, Prefix};
-use crate::engine::Probe;
+use crate::alerting::alert::MIN_ANSWERED_SEVERITY;
+use crate::client::{Client, Ipv6Prefix};
+use crate::engine::ParsedRequest;
 use crate::finding::{RuleId, Severity};
-use crate::names::Names;
-use crate::normalize::{Normalizer, Views};
-use crate::record::{Outcome, Record};
+use crate::intern::SymbolTables;
+use crate::log_entry::{LogEntry, Outcome};
+use crate::normalize::{DecodedViews, Normalizer};
 use crate::soft_404::{Answer, MethodClass, Response};
 use crate::tally::{LinePosition, Site};
 
@@ -34,13 +34,13 @@ pub struct HitBuffers {
     rules: Vec<RuleId>,
     host: Vec<u8>,
     client: Vec<u8>,
-    prefix: Option<Prefix>,
+    prefix: Option<Ipv6Prefix>,
 }
 
 impl HitBuffers {
     /// Buffers that count clients of one IPv6 prefix as one.
     #[must_use]
-    pub fn with_prefix(prefix: Option<Prefix>) -> Self {
+    pub fn with_prefix(prefix: Option<Ipv6Prefix>) -> Self {
         Self { prefix, ..Self::default() }
     }
 }
@@ -57,7 +57,7 @@ pub fn hit_from_line<'a>(
     let views = normalizer.views(probe.line.target);
     let who = counted_client(record.client, *prefix, client);
     // The analysis has merged evicted clients into this one.
-    let client = report_input.tally.client_number(who).unwrap_or(Names::REST);
+    let client = report_input.tally.client_number(who).unwrap_or(SymbolTables::OTHER);
     let site = lowercase_host(record.host, host).map_or(Site::Input(line.position.input), Site::Host);
     let seen = HitContext { client, site, path: views.resolved, response: response(&record, &probe) };
     let decision = analysis.filter_outcome(analysis.decide(line.rules, &seen, rules), Outcome::of(record.status));
@@ -81,14 +81,14 @@ pub fn hit_from_line<'a>(
 }
 
 /// The response of the site.
-pub(crate) fn response(record: &Record<'_>, probe: &Probe<'_>) -> Response {
+pub(crate) fn response(record: &LogEntry<'_>, probe: &ParsedRequest<'_>) -> Response {
     Response { method: MethodClass::of(probe.line.method), status: record.status, bytes: record.bytes, extra: probe.line.query_len() }
 }
 
 /// The client as it is counted: its prefix, or itself.
-pub(crate) fn counted_client<'a>(logged: &'a [u8], prefix: Option<Prefix>, buffers: &'a mut Vec<u8>) -> Client<'a> {
-    let client = Client::of_line(logged);
-    let Some(group) = prefix.and_then(|prefix| prefix.group(client)) else { return client };
+pub(crate) fn counted_client<'a>(logged: &'a [u8], prefix: Option<Ipv6Prefix>, buffers: &'a mut Vec<u8>) -> Client<'a> {
+    let client = Client::from_log_field(logged);
+    let Some(group) = prefix.and_then(|prefix| prefix.prefix_text(client)) else { return client };
     buffers.clear();
     buffers.extend_from_slice(group.as_bytes());
     Client::Text(buffers)
@@ -119,10 +119,10 @@ struct HitVerdict<'a> {
 }
 
 fn assemble<'a>(
-    record: &Record<'a>,
+    record: &LogEntry<'a>,
     client: Client<'a>,
-    probe: &Probe<'a>,
-    views: Views<'a>,
+    probe: &ParsedRequest<'a>,
+    views: DecodedViews<'a>,
     location: &HitLocation<'a>,
     verdict: &HitVerdict<'a>,
 ) -> ReportedHit<'a> {
@@ -241,7 +241,8 @@ pub fn live_hit<'a>(
     };
     let decision = analysis.decide(line.rules, &seen, &ids, rules);
     let answer = decision.grade.map(|grade| grade.answer);
-    let alerts = decision.reported && decision.answered && decision.severity >= ANSWERED_FROM && may_alert && analysis.may_alert(&ids);
+    let alerts =
+        decision.reported && decision.answered && decision.severity >= MIN_ANSWERED_SEVERITY && may_alert && analysis.may_alert(&ids);
     if let Some(answer) = answer.filter(|_| decision.reported && !is_update) {
         analysis.track_answer(&ids, seen.response, answer, alerts, line);
     }

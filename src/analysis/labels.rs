@@ -7,15 +7,15 @@ use std::borrow::Cow;
 use super::model::{Row, RowKey};
 use crate::client::Client;
 use crate::finding::RuleId;
-use crate::record::Outcome;
-use crate::redact::mask::shown;
+use crate::log_entry::Outcome;
+use crate::redact::mask::redacted;
 use crate::rules::RuleSet;
 
 /// A client: the canonical text of an address, other text masked and escaped, `-` for none.
 pub(crate) fn client(client: Client<'_>) -> Cow<'_, str> {
     match client {
         Client::Text(b"") => Cow::Borrowed("-"),
-        Client::Text(text) => shown(text),
+        Client::Text(text) => redacted(text),
         address => Cow::Owned(address.to_string()),
     }
 }
@@ -110,6 +110,6 @@ impl<'a> RowKey<'a> {
 impl Row<'_> {
     /// The path of the row, if it has one, safe to print.
     pub(crate) fn shown_path(&self) -> Option<Cow<'_, str>> {
-        self.key.path().map(shown)
+        self.key.path().map(redacted)
     }
 }

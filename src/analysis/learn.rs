@@ -14,7 +14,7 @@ use crate::client::Network;
 use crate::finding::{RuleId, Severity};
 use crate::redact::mask;
 use crate::rules::RuleSet;
-use crate::source::SourceText;
+use crate::source::SourceInfo;
 use crate::tally::{SampleContent, Tally, UnmatchedPath};
 
 /// At most one other client for this many probers. Probers often request one path only, but a removed page is still
@@ -89,7 +89,7 @@ fn candidates(tally: &Tally, probers: &KnownProbers<'_>, min_probers: usize) -> 
 
 /// The networks of clients, sorted.
 fn networks<'a>(tally: &'a Tally, clients: &[u32]) -> Vec<Network<'a>> {
-    let mut networks: Vec<_> = clients.iter().map(|&client| Network::of(tally.client(client))).collect();
+    let mut networks: Vec<_> = clients.iter().map(|&client| Network::from_client(tally.client(client))).collect();
     networks.sort_unstable();
     networks.dedup();
     networks
@@ -109,7 +109,7 @@ fn kind_and_class(path: &str, candidate: &PathCandidate, probers: &KnownProbers<
 }
 
 /// The proposal without its rule and its probers.
-fn proposal_for<'a>(unmatched: &'a UnmatchedPath, path: &'a str, texts: &'a [SourceText]) -> Proposal<'a> {
+fn proposal_for<'a>(unmatched: &'a UnmatchedPath, path: &'a str, texts: &'a [SourceInfo]) -> Proposal<'a> {
     let (sample, text) = (&unmatched.sample, &texts[unmatched.sample.position.input as usize]);
     let (first_time, last_time) = unmatched.times.unzip();
     let mut statuses = unmatched.statuses.clone();

@@ -11,11 +11,11 @@ use thiserror::Error;
 
 use super::model::{InputSummary, Report};
 use super::snapshot::{AllowOrigin, ReportSnapshot, SnapshotError, roundtrip};
-use crate::client::{Client, Prefix, prefix};
+use crate::client::{Client, Ipv6Prefix, network};
 use crate::finding::RuleId;
 use crate::formats::LogFormat;
 use crate::rules::{AllowList, MOST_RULES, Rule, RuleError, RuleSet};
-use crate::source::SourceText;
+use crate::source::SourceInfo;
 use crate::tally::{Budget, ImportRemap, Tally, union_span};
 
 /// Why reports cannot be merged.
@@ -50,7 +50,7 @@ pub struct ReportMerger<'r> {
     log_hosts: BTreeSet<Option<String>>,
     periods: BTreeSet<Option<String>>,
     /// How IPv6 clients are grouped, if there are any.
-    prefixes: BTreeSet<Option<Prefix>>,
+    prefixes: BTreeSet<Option<Ipv6Prefix>>,
 }
 
 /// The merged reports, as the input of a new report.
@@ -61,7 +61,7 @@ pub struct MergedReport {
     /// All hits.
     pub tally: Tally,
     /// The inputs' texts, by number.
-    pub texts: Vec<SourceText>,
+    pub texts: Vec<SourceInfo>,
     /// The inputs by the same numbers, without hits.
     pub inputs: Vec<InputSummary>,
     /// The entries of the allow lists.
@@ -73,7 +73,7 @@ pub struct MergedReport {
     /// The day or hour, if it is the same in all reports.
     pub period: Option<String>,
     /// Which IPv6 addresses are one client.
-    pub prefix: Option<Prefix>,
+    pub prefix: Option<Ipv6Prefix>,
     /// The ids of rules that only the reports have, sorted.
     pub unknown_rules: Vec<String>,
 }
@@ -128,7 +128,8 @@ impl<'r> ReportMerger<'r> {
     /// A prefix cannot be split into addresses, and addresses that were counted one by one lack what their prefix would
     /// need.
     fn check_prefix(&mut self, snapshot: &ReportSnapshot) -> Result<(), MergeError> {
-        let counted = |prefix: Option<Prefix>| prefix.map_or_else(|| "by addresses".to_owned(), |prefix| format!("by /{}", prefix.bits()));
+        let counted =
+            |prefix: Option<Ipv6Prefix>| prefix.map_or_else(|| "by addresses".to_owned(), |prefix| format!("by /{}", prefix.bits()));
         if has_ipv6(snapshot) {
             self.prefixes.insert(snapshot.prefix);
         }
@@ -176,7 +177,7 @@ fn has_ipv6(snapshot: &ReportSnapshot) -> bool {
     let ReportSnapshot { tally, prefix, .. } = snapshot;
     (0..tally.client_counts().len() as u32).any(|number| match tally.client(number) {
         Client::V6(_) => true,
-        Client::Text(text) => prefix.is_some() && prefix::group(text).is_some(),
+        Client::Text(text) => prefix.is_some() && network::parse_prefix(text).is_some(),
         Client::V4(_) => false,
     })
 }
@@ -196,7 +197,7 @@ const ALSO: &str = "; also: ";
 /// The inputs of all reports, sorted by host and path; the same log of the same host is one input.
 #[derive(Debug, Default)]
 pub(crate) struct MergedInputs {
-    each: Vec<(SourceText, InputSummary)>,
+    each: Vec<(SourceInfo, InputSummary)>,
 }
 
 impl MergedInputs {
@@ -205,7 +206,7 @@ impl MergedInputs {
     }
 
     /// Adds inputs. Returns the new numbers of the earlier ones and of the added ones.
-    pub(crate) fn add(&mut self, texts: Vec<SourceText>, inputs: Vec<InputSummary>) -> (Vec<u32>, Vec<u32>) {
+    pub(crate) fn add(&mut self, texts: Vec<SourceInfo>, inputs: Vec<InputSummary>) -> (Vec<u32>, Vec<u32>) {
         let here = self.each.len();
         let all = std::mem::take(&mut self.each).into_iter().chain(texts.into_iter().zip(inputs));
         let mut all: Vec<_> = all.enumerate().collect();
@@ -222,12 +223,12 @@ impl MergedInputs {
         (numbers, theirs)
     }
 
-    pub(crate) fn into_parts(self) -> (Vec<SourceText>, Vec<InputSummary>) {
+    pub(crate) fn into_parts(self) -> (Vec<SourceInfo>, Vec<InputSummary>) {
         self.each.into_iter().unzip()
     }
 }
 
-fn key(text: &SourceText) -> (Option<&str>, &[u8]) {
+fn key(text: &SourceInfo) -> (Option<&str>, &[u8]) {
     (text.machine.as_deref(), &text.path)
 }
 
@@ -280,7 +281,7 @@ impl MergedAllowEntries {
     }
 
     pub(crate) fn into_list(self) -> AllowList {
-        AllowList::told(self.each.into_iter().map(|entry| (entry.file, entry.line, entry.reason)))
+        AllowList::from_report(self.each.into_iter().map(|entry| (entry.file, entry.line, entry.reason)))
     }
 }
 
@@ -322,7 +323,7 @@ impl UnknownRules {
             return Ok((None, tally, Vec::new()));
         }
         let kept: Vec<Rule> = self.rules.iter().filter(|rule| !is_left_out(rule)).cloned().collect();
-        let set = known.reporting_also(&kept)?;
+        let set = known.with_unknown_rules(&kept)?;
         let of_known = known.rules().iter().chain(&self.rules).map(|rule| set.number_of(&rule.id));
         let numbers: Vec<Option<RuleId>> = of_known.collect();
         let inputs: Vec<u32> = (0..inputs as u32).collect();
@@ -336,7 +337,17 @@ impl UnknownRules {
 
 /// A total order of the variants of a rule; the most severe is last.
 fn weight(rule: &Rule) -> impl Ord + '_ {
-    (rule.severity, rule.exposes(), &rule.class, &rule.title, &rule.cve, &rule.unless_app, &rule.with_client, rule.is_sign, rule.window)
+    (
+        rule.severity,
+        rule.exposes(),
+        &rule.class,
+        &rule.title,
+        &rule.cve,
+        &rule.unless_app,
+        &rule.with_client,
+        rule.is_app_evidence,
+        rule.window,
+    )
 }
 
 #[cfg(test)]

@@ -10,9 +10,9 @@ use serde::{Deserialize, Serialize};
 
 use super::block_candidates::BlockDecision;
 use super::snapshot::SnapshotSource;
-use crate::client::{Client, Prefix};
-use crate::finding::{Others, RuleId, Severity};
-use crate::record::Outcome;
+use crate::client::{Client, Ipv6Prefix};
+use crate::finding::{OtherFormatCounts, RuleId, Severity};
+use crate::log_entry::Outcome;
 use crate::rules::RuleSet;
 use crate::soft_404::{Answer, Grade, MethodClass};
 use crate::time::LogTime;
@@ -28,7 +28,7 @@ pub struct Report<'a> {
     /// The day or hour of the report, if the run was split into periods.
     pub period: Option<String>,
     /// Which IPv6 addresses count as one client.
-    pub prefix: Option<Prefix>,
+    pub prefix: Option<Ipv6Prefix>,
     /// The name of the anonymization method.
     pub hidden: Option<&'static str>,
     /// Every input, in the order it was named or found.
@@ -86,7 +86,7 @@ pub struct InputSummary {
     /// [`LogFormat::ALL`](crate::formats::LogFormat::ALL).
     pub formats: [u64; 3],
     /// The same for other formats, by name.
-    pub others: Others,
+    pub others: OtherFormatCounts,
     /// Lines that no format matches; rules still match them as raw text.
     pub unparsed: u64,
     /// Lines over the length limit.
@@ -110,7 +110,7 @@ pub struct InputSummary {
 }
 
 /// Why a log was not read: it is entirely outside the requested time range.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, schemars::JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SkipReason {
     /// It was last written to before `--since`.

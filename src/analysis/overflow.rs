@@ -7,7 +7,7 @@ use foldhash::HashMap;
 use super::build::{ReportInput, row_item};
 use super::rows::RowItem;
 use super::rule_status::{LogAnalysis, OverflowDecision};
-use crate::names::Names;
+use crate::intern::SymbolTables;
 #[cfg(doc)]
 use crate::tally::Tally;
 
@@ -35,7 +35,7 @@ impl<'a> OverflowItems<'a> {
         let mut overflow = Self::default();
         let mut missing: HashMap<(u32, u32), u64> = HashMap::default();
         for (view, OverflowDecision { lower, upper }) in report_input.tally.overflow_cells().zip(analysis.overflow_decisions()) {
-            let is_of_client = view.path == Names::REST;
+            let is_of_client = view.path == SymbolTables::OTHER;
             if is_of_client && upper.matched {
                 *overflow.matched.entry(view.client).or_default() += view.cell.hits;
             }
@@ -43,7 +43,7 @@ impl<'a> OverflowItems<'a> {
                 *missing.entry((view.client, view.path)).or_default() += view.cell.hits;
             }
             let items = match view.client {
-                Names::REST => &mut overflow.paths,
+                SymbolTables::OTHER => &mut overflow.paths,
                 _ if is_of_client => &mut overflow.clients,
                 _ => &mut overflow.pairs,
             };
@@ -55,13 +55,13 @@ impl<'a> OverflowItems<'a> {
 }
 
 impl MissingHits {
-    /// The most of each kind, by client and path; one of them may be [`Names::REST`].
+    /// The most of each kind, by client and path; one of them may be [`SymbolTables::OTHER`].
     fn new(missing: &HashMap<(u32, u32), u64>) -> Self {
         let mut most = Self::default();
         for (&owner, &hits) in missing {
             let most = match owner {
-                (Names::REST, _) => &mut most.paths,
-                (_, Names::REST) => &mut most.clients,
+                (SymbolTables::OTHER, _) => &mut most.paths,
+                (_, SymbolTables::OTHER) => &mut most.clients,
                 _ => &mut most.pairs,
             };
             *most = hits.max(*most);
@@ -77,10 +77,10 @@ mod tests {
     use crate::analysis::build::{RowSelection, build};
     use crate::analysis::model::{InputSummary, Report};
     use crate::analysis::overflow::*;
-    use crate::engine::{Judge, Scope, Scratch};
+    use crate::engine::{LineScanner, ScanOptions, WorkerState};
     use crate::finding::Severity;
     use crate::rules::AllowList;
-    use crate::source::SourceText;
+    use crate::source::SourceInfo;
     use crate::tally::{Budget, LinePosition, Tally};
 
     const RULES: &str = r#"
@@ -119,14 +119,14 @@ paths = ["/key"]
         };
         let shop = (2..6).filter(|_| is_shop).map(|client| line(7, client, "/shop.css", 200, 1000 * client));
         let log: String = shop.chain((0..300).map(|host| line(host, 1, path, 404, 9))).collect();
-        let (asked, mut scratch, mut part) = (Scope::default(), Scratch::default(), Tally::default());
+        let (asked, mut scratch, mut part) = (ScanOptions::default(), WorkerState::default(), Tally::default());
         part.add_findings(
-            &Judge::new(&rules, &asked).judge(log.as_bytes(), &mut scratch),
+            &LineScanner::new(&rules, &asked).scan(log.as_bytes(), &mut scratch),
             LinePosition { input: 0, chunk: 0, offset: 0, line: 0 },
         );
         let mut tally = Tally::with_budget(BUDGET);
         tally.merge(part.with_names(scratch.names));
-        let (texts, allow) = ([SourceText::new(b"a.log".to_vec(), 0, vec![(0, 0)])], AllowList::default());
+        let (texts, allow) = ([SourceInfo::new(b"a.log".to_vec(), 0, vec![(0, 0)])], AllowList::default());
         let report_input = ReportInput {
             rules: &rules,
             tally: &tally,

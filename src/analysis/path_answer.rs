@@ -9,11 +9,11 @@ use super::hit::{counted_client, lowercase_host, response};
 use super::model::AnswerDetail;
 use super::rule_status::HitContext;
 use super::soft_404::ranges;
-use crate::client::Prefix;
-use crate::engine::Probe;
+use crate::client::Ipv6Prefix;
+use crate::engine::ParsedRequest;
 use crate::finding::RuleId;
-use crate::names::Names;
-use crate::record::{Outcome, Record};
+use crate::intern::SymbolTables;
+use crate::log_entry::{LogEntry, Outcome};
 use crate::rules::RuleSet;
 use crate::soft_404::{Answer, Grade, MOST_PATHS, MethodClass, Reason, Response, SiteEvidence, Size, path_hash};
 use crate::tally::{CellView, Site};
@@ -35,13 +35,13 @@ pub struct GradedLog<'a> {
 #[derive(Debug, Clone, Copy)]
 pub struct GradeRequest<'r> {
     /// Its line.
-    pub record: &'r Record<'r>,
+    pub record: &'r LogEntry<'r>,
     /// Its resolved path.
     pub path: &'r [u8],
     /// The rules that matched, sorted.
     pub rules: &'r [RuleId],
     /// Which IPv6 addresses count as one client.
-    pub prefix: Option<Prefix>,
+    pub prefix: Option<Ipv6Prefix>,
 }
 
 /// The grade of an answer that could expose something.
@@ -119,10 +119,10 @@ impl<'a> GradedLog<'a> {
     /// first input.
     #[must_use]
     pub fn grade(&self, request: &GradeRequest<'_>) -> GradeResult {
-        let probe = Probe::of_record(request.record);
+        let probe = ParsedRequest::new(request.record);
         let (mut host, mut client) = (Vec::new(), Vec::new());
         let who = counted_client(request.record.client, request.prefix, &mut client);
-        let client = self.report_input.tally.client_number(who).unwrap_or(Names::REST);
+        let client = self.report_input.tally.client_number(who).unwrap_or(SymbolTables::OTHER);
         let site = lowercase_host(request.record.host, &mut host).map_or(Site::Input(0), Site::Host);
         let seen = HitContext { client, site, path: request.path, response: response(request.record, &probe) };
         match self.analysis.decide(request.rules, &seen, &mut Vec::new()).grade {
@@ -192,7 +192,9 @@ impl<'a> GradedLog<'a> {
     /// The cells with a path, and the decision for each.
     fn cells(&self) -> impl Iterator<Item = (CellView<'a>, &Decision)> {
         let cells = self.report_input.tally.cells().zip(self.analysis.decisions());
-        cells.chain(self.report_input.tally.path_cells().zip(self.analysis.path_decisions())).filter(|(view, _)| view.path != Names::REST)
+        cells
+            .chain(self.report_input.tally.path_cells().zip(self.analysis.path_decisions()))
+            .filter(|(view, _)| view.path != SymbolTables::OTHER)
     }
 
     fn name(&self, site: Site<'_>) -> Vec<u8> {

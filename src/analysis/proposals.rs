@@ -6,7 +6,7 @@ use std::borrow::Cow;
 
 use super::model::InputSummary;
 use crate::finding::Severity;
-use crate::record::Outcome;
+use crate::log_entry::Outcome;
 use crate::redact::mask;
 use crate::time::LogTime;
 
@@ -103,6 +103,6 @@ impl Proposal<'_> {
 
 impl ProposalExample<'_> {
     pub(crate) fn shown_target(&self) -> Cow<'_, str> {
-        mask::shown(self.target)
+        mask::redacted(self.target)
     }
 }

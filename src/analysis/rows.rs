@@ -12,14 +12,14 @@ use foldhash::HashSet;
 use super::build::ReportInput;
 use super::model::{AnswerDetail, Row, RowKey, SampleRequest};
 use super::rule_status::LogAnalysis;
-use crate::engine::Probe;
+use crate::engine::ParsedRequest;
 use crate::finding::{RuleId, Severity};
 use crate::formats::Frame;
 use crate::intern::Interner;
-use crate::names::Names;
-use crate::record::{Outcome, Record};
+use crate::intern::SymbolTables;
+use crate::log_entry::{LogEntry, Outcome};
 use crate::soft_404::{Answer, Grade};
-use crate::source::SourceText;
+use crate::source::SourceInfo;
 use crate::tally::{self, CellView, SampleContentView, Site, union_span};
 use crate::time::LogTime;
 
@@ -69,7 +69,7 @@ pub(crate) fn by_answer<'a>(
     let place = |i: &RowItem<'a>| (analysis.site_root(i.view.site), i.view.path);
     let is_better = |i: &&RowItem<'a>| i.grade.is_some_and(|grade| grade.answer > answer);
     let better: HashSet<_> = items.iter().filter(is_better).map(place).collect();
-    let is_in = |i: &RowItem<'a>| i.has_grade(answer) && i.view.path != Names::REST && !better.contains(&place(i));
+    let is_in = |i: &RowItem<'a>| i.has_grade(answer) && i.view.path != SymbolTables::OTHER && !better.contains(&place(i));
     let mut members = members(RowItems(items, &[]), |i| is_in(i).then(|| place(i)));
     let key = |i: &RowItem<'a>| {
         let site = analysis.site_root(i.view.site);
@@ -99,7 +99,7 @@ fn detail<'a>(report_input: &ReportInput<'a>, analysis: &LogAnalysis<'a>, items:
     };
     let best = items.iter().max_by(order).unwrap_or(&items[0]);
     let clients = distinct(items.iter().map(|i| i.view.client));
-    let client = <[u32; 1]>::try_from(clients).ok().filter(|one| one[0] != Names::REST);
+    let client = <[u32; 1]>::try_from(clients).ok().filter(|one| one[0] != SymbolTables::OTHER);
     AnswerDetail {
         statuses: distinct(items.iter().filter_map(|i| i.view.status)),
         bytes: best.view.bytes,
@@ -111,13 +111,13 @@ fn detail<'a>(report_input: &ReportInput<'a>, analysis: &LogAnalysis<'a>, items:
 }
 
 pub(crate) fn by_client<'a>(report_input: &ReportInput<'a>, items: RowItems<'_, 'a>, most: usize) -> Vec<Row<'a>> {
-    let members = members(items, |i| Some(i.view.client).filter(|&client| client != Names::REST));
+    let members = members(items, |i| Some(i.view.client).filter(|&client| client != SymbolTables::OTHER));
     let key = |i: &RowItem<'a>| RowKey::Client(report_input.tally.client(i.view.client));
     grouped(report_input, &members, most, |(_, at)| items.at(at), key)
 }
 
 pub(crate) fn by_path<'a>(report_input: &ReportInput<'a>, items: RowItems<'_, 'a>, most: usize) -> Vec<Row<'a>> {
-    let members = members(items, |i| Some(i.view.path).filter(|&path| path != Names::REST));
+    let members = members(items, |i| Some(i.view.path).filter(|&path| path != SymbolTables::OTHER));
     let key = |i: &RowItem<'a>| RowKey::Path(report_input.tally.path(i.view.path));
     grouped(report_input, &members, most, |(_, at)| items.at(at), key)
 }
@@ -153,7 +153,7 @@ struct RowGroup<G> {
 fn rank_groups<'a, G: Hash + Eq + Copy>(members: &[(G, u32)], item: impl Fn((G, u32)) -> RowItem<'a>) -> (Vec<RowGroup<G>>, Vec<u32>) {
     let (mut numbers, mut groups) = (Interner::default(), Vec::new());
     let rank_groups = |&member: &(G, u32)| {
-        let number = numbers.number(&member.0, |group| *group);
+        let number = numbers.intern(&member.0, |group| *group);
         if number as usize == groups.len() {
             groups.push(RowGroup { rank: (false, Severity::Info, 0, 0), first: member, len: 0 });
         }
@@ -247,14 +247,14 @@ fn row<'a>(report_input: &ReportInput<'a>, items: &[RowItem<'a>], key: RowKey<'a
 
 /// The number of distinct clients or paths, at least one: evicted ones cannot be counted.
 fn count_at_least_one(numbers: impl Iterator<Item = u32>) -> u64 {
-    distinct(numbers.filter(|&number| number != Names::REST)).len().max(1) as u64
+    distinct(numbers.filter(|&number| number != SymbolTables::OTHER)).len().max(1) as u64
 }
 
-/// The number of distinct values, without [`Names::REST`].
+/// The number of distinct values, without [`SymbolTables::OTHER`].
 pub(crate) fn count_distinct(numbers: impl Iterator<Item = u32>) -> u64 {
     let mut seen = Vec::new();
     let mut count = 0;
-    for number in numbers.filter(|&number| number != Names::REST) {
+    for number in numbers.filter(|&number| number != SymbolTables::OTHER) {
         let at = number as usize;
         if at >= seen.len() {
             seen.resize(at + 1, false);
@@ -294,7 +294,7 @@ pub(crate) fn sample<'a>(report_input: &ReportInput<'a>, sample: tally::SampleVi
 }
 
 /// A sample as a report prints it, from a log line or from an imported sample.
-pub(crate) fn sample_request<'a>(text: &'a SourceText, sample: tally::SampleView<'a>) -> SampleRequest<'a> {
+pub(crate) fn sample_request<'a>(text: &'a SourceInfo, sample: tally::SampleView<'a>) -> SampleRequest<'a> {
     let (place, log_host, source) = (sample.position, text.machine.as_deref(), &*text.path);
     let offset = place.chunk + place.offset;
     match sample.content {
@@ -327,8 +327,8 @@ pub(crate) fn sample_request<'a>(text: &'a SourceText, sample: tally::SampleView
 }
 
 /// Parses a stored line again: its record, and the request as rules saw it.
-pub(crate) fn parse_stored_line(text: &[u8], parsed: bool) -> (Record<'_>, Probe<'_>) {
+pub(crate) fn parse_stored_line(text: &[u8], parsed: bool) -> (LogEntry<'_>, ParsedRequest<'_>) {
     let record = if parsed { Frame::locate(text, None).map(|frame| frame.record(LogTime::parse_clf(frame.time))) } else { None };
-    let probe = record.as_ref().map_or_else(|| Probe::of_raw(text), Probe::of_record);
+    let probe = record.as_ref().map_or_else(|| ParsedRequest::from_raw(text), ParsedRequest::new);
     (record.unwrap_or_default(), probe)
 }

@@ -17,13 +17,13 @@ pub use self::live_answers::Regraded;
 use super::build::ReportInput;
 use super::floods;
 use crate::analysis::site::{DetectedApps, ProberSet, RuleHashes, SiteHistory, SiteName};
-use crate::finding::{RuleId, Severity, Signs};
+use crate::finding::{AppEvidence, RuleId, Severity};
 use crate::intern::Interner;
-use crate::names::Names;
-use crate::record::Outcome;
+use crate::intern::SymbolTables;
+use crate::log_entry::Outcome;
 use crate::rules::{Rule, RuleSet, Window, WithClient};
 use crate::soft_404::{Candidate, Grade, Grader, PathEvidence, PathShape, Response, SiteEvidence, path_hash};
-use crate::source::SourceText;
+use crate::source::SourceInfo;
 use crate::tally::{CellView, Site};
 
 /// The analysis of a whole log.
@@ -107,7 +107,7 @@ impl<'a> LogAnalysis<'a> {
     pub fn with_history(report_input: &ReportInput<'a>, history: &SiteHistory) -> Self {
         let tally = report_input.tally;
         let families = families(report_input);
-        let mut signs: Signs<Site<'a>> = Signs::default();
+        let mut signs: AppEvidence<Site<'a>> = AppEvidence::default();
         for (app, site, few) in tally.app_evidence() {
             signs.gather(app, site_root(&families, site), few);
         }
@@ -127,7 +127,7 @@ impl<'a> LogAnalysis<'a> {
             overflow_decisions: Vec::new(),
         };
         analysis.add_known_apps(report_input, history);
-        let is_somewhere = |rule| report_input.rules.silenced_by(RuleId(rule)).iter().any(|&app| analysis.apps.runs_anywhere(app));
+        let is_somewhere = |rule| report_input.rules.suppressed_by_apps(RuleId(rule)).iter().any(|&app| analysis.apps.runs_anywhere(app));
         analysis.may_be_suppressed = (0..).zip(report_input.rules.rules()).map(|(rule, _)| is_somewhere(rule)).collect();
         analysis.probers = analysis.probers(report_input);
         analysis.answers = analysis.answers(report_input, history);
@@ -200,14 +200,14 @@ impl<'a> LogAnalysis<'a> {
     /// The rules that a decision reports.
     #[must_use]
     pub fn list(&self, decision: &Decision) -> &[RuleId] {
-        self.lists.key(decision.list)
+        self.lists.resolve(decision.list)
     }
 
     /// The severity of one rule for a hit.
     pub(crate) fn severity_of(&self, rule: RuleId, site: Site<'_>, answered: bool) -> Severity {
         match self.suppressing_app(rule, site) {
             Some(_) => Severity::Info,
-            None => self.rules.rule(rule).severity_when(answered),
+            None => self.rules.rule(rule).effective_severity(answered),
         }
     }
 
@@ -246,7 +246,7 @@ impl<'a> LogAnalysis<'a> {
 
     /// The app that suppresses a rule on a site.
     fn suppressing_app(&self, rule: RuleId, site: Site<'_>) -> Option<RuleId> {
-        let apps = if self.may_be_suppressed[usize::from(rule.0)] { self.rules.silenced_by(rule) } else { &[] };
+        let apps = if self.may_be_suppressed[usize::from(rule.0)] { self.rules.suppressed_by_apps(rule) } else { &[] };
         apps.iter().copied().find(|&app| self.apps.runs(app, self.site_root(site)))
     }
 
@@ -305,7 +305,7 @@ impl<'a> LogAnalysis<'a> {
             let is_known = !depends[at] && !view.answered;
             let decision = known[at].filter(|_| is_known).unwrap_or_else(|| {
                 let mut decision = analysis.decide(report_input.tally.rule_list(view.rules), &seen, &mut kept);
-                decision.list = analysis.lists.number(&*kept, Box::from);
+                decision.list = analysis.lists.intern(&*kept, Box::from);
                 if is_known {
                     known[at] = Some(decision);
                 }
@@ -323,7 +323,7 @@ impl<'a> LogAnalysis<'a> {
         let (matched, seen) = (report_input.tally.rule_list(view.rules), HitContext::new(report_input, &view));
         let least = |rule| self.rule_status_anywhere(rule);
         let least = decide::decide(self.rules, self.level, matched, view.status, least, || Grade::OF_MANY_SITES, kept);
-        let list = self.lists.number(kept.as_slice(), Box::from);
+        let list = self.lists.intern(kept.as_slice(), Box::from);
         let most = |rule| self.rule_status(rule, &seen);
         let most = decide::decide(self.rules, self.level, matched, view.status, most, || Grade::DISTINCT, kept);
         let within = |decision| self.filter_outcome(decision, Outcome::of(view.status));
@@ -335,7 +335,7 @@ impl<'a> LogAnalysis<'a> {
         if !self.rules.rule(rule).is_certain() {
             return RuleStatus::Dropped;
         }
-        let mut apps = self.rules.silenced_by(rule).iter().copied();
+        let mut apps = self.rules.suppressed_by_apps(rule).iter().copied();
         apps.find(|&app| self.apps.runs_anywhere(app)).map_or(RuleStatus::Active, RuleStatus::Suppressed)
     }
 }
@@ -349,7 +349,7 @@ fn rule_hashes(rules: &RuleSet) -> RuleHashes {
 fn history_name<'m>(report_input: &ReportInput<'m>, site: Site<'m>) -> SiteName<'m> {
     match site {
         Site::Host(host) => SiteName::Host(host),
-        Site::Input(input) => SiteName::Log(report_input.texts.get(input as usize).map_or(b"", SourceText::family)),
+        Site::Input(input) => SiteName::Log(report_input.texts.get(input as usize).map_or(b"", SourceInfo::family)),
     }
 }
 
@@ -362,7 +362,7 @@ fn site_root<'a>(families: &[u32], site: Site<'a>) -> Site<'a> {
 
 fn families(report_input: &ReportInput<'_>) -> Vec<u32> {
     let mut first = HashMap::default();
-    (0..).zip(report_input.texts).map(|(number, text)| *first.entry(text.home()).or_insert(number)).collect()
+    (0..).zip(report_input.texts).map(|(number, text)| *first.entry(text.family_key()).or_insert(number)).collect()
 }
 
 /// Which lists of rules hold a rule that meets a condition, by number.
@@ -372,7 +372,7 @@ fn lists_with(report_input: &ReportInput<'_>, holds: impl Fn(RuleId) -> bool) ->
 
 impl<'a> HitContext<'a> {
     fn new(report_input: &ReportInput<'a>, view: &CellView<'a>) -> Self {
-        let path = if view.path == Names::REST { b"" } else { report_input.tally.path(view.path) };
+        let path = if view.path == SymbolTables::OTHER { b"" } else { report_input.tally.path(view.path) };
         Self { client: view.client, site: view.site, path, response: view.response() }
     }
 }

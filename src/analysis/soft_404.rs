@@ -10,7 +10,7 @@ use super::build::ReportInput;
 use super::model::Soft404;
 use super::rows::RowItem;
 use super::rule_status::LogAnalysis;
-use crate::names::Names;
+use crate::intern::SymbolTables;
 use crate::soft_404::{Answer, Grade, HOSTS, Reason};
 use crate::tally::Site;
 
@@ -80,7 +80,7 @@ impl<'a> Soft404Site<'a> {
     fn add(&mut self, item: &RowItem<'a>) {
         let Some(Grade { reason, .. }) = item.grade else { return };
         self.sizes.extend(item.view.response().size().map(|size| size.bytes));
-        self.paths.extend((item.view.path != Names::REST).then_some(item.view.path));
+        self.paths.extend((item.view.path != SymbolTables::OTHER).then_some(item.view.path));
         self.requests += item.view.cell.hits;
         *self.reasons.entry(reason.kind()).or_default() += item.view.cell.hits;
     }

@@ -1,4 +1,40 @@
-//! What the help says besides the flags: examples, precedence, exit codes.
+//! The layout of the help, and its text after the flags: examples, precedence, exit codes.
+//!
+//! `-h` prints one line for each flag. `--help` adds all flags and their paragraphs, but keeps that layout: the one that
+//! clap has for `--help` needs three lines for each flag, and the help of `scan` would not fit four screens.
+
+use std::ffi::OsString;
+
+use clap::builder::Resettable;
+use clap::{Arg, ArgAction, Command};
+
+/// Moves `--help` from the top, where clap puts flags without a heading, to the end.
+pub(super) fn with_help_last(command: Command) -> Command {
+    let help = Arg::new("help").short('h').long("help").action(ArgAction::Help);
+    let help = help.help("Print help: -h in short, --help in full").help_heading("Other");
+    command.disable_help_flag(true).arg(help)
+}
+
+/// Whether these arguments ask for the full help.
+pub(super) fn wants_full(args: &[OsString]) -> bool {
+    let is_help = |arg: &OsString| arg == "--help";
+    args.iter().take_while(|arg| *arg != "--").any(is_help) || args.get(1).is_some_and(|command| command == "help")
+}
+
+/// Puts the full help of a command and its subcommands where clap looks for the short one.
+pub(super) fn full(mut command: Command) -> Command {
+    command = command.mut_args(|arg| {
+        let help = arg.get_long_help().or(arg.get_help()).map(ToString::to_string).unwrap_or_default();
+        arg.help(help.replace("\n\n", "\n")).long_help(Resettable::Reset).hide_short_help(false)
+    });
+    if let Some(about) = command.get_long_about().cloned() {
+        command = command.about(about).long_about(Resettable::Reset);
+    }
+    if let Some(text) = command.get_after_long_help().cloned() {
+        command = command.after_help(text).after_long_help(Resettable::Reset);
+    }
+    command.mut_subcommands(full)
+}
 
 /// After the help of `probewatch`.
 pub(super) const ROOT: &str = "\
@@ -16,47 +52,44 @@ Examples:
   probewatch scan /var/log/nginx/
   probewatch scan --since 24h --outcome answered access.log
   ssh web1 cat /var/log/apache2/access.log | probewatch scan -f csv -o probes.csv
-
-Each flag is also a variable (--top is PROBEWATCH_TOP) and a key of the --config file.
-'probewatch scan --help' says more, and lists the exit codes.";
+'probewatch scan --help' shows all flags, variables, the configuration file and exit codes.";
 
 /// After `scan --help`.
 pub(super) const SCAN_LONG: &str = "\
-Answers with content have a grade:
-  distinct     nothing else on the site explains it; WHAT ANSWERED shows these alone
-  uncertain    a few other paths got about the same content; shown only where --full is given
-  soft_404     the site gives the same to any path, its home page or an error page with status 200
-  probewatch explain shows why an answer has its grade.
+Grades of answers with content:
+  distinct   unlike what the site gives to anything; WHAT ANSWERED lists only these
+  uncertain  a few other paths got about the same content; shown with --full
+  soft_404   the site gives the same to any path: its home page, or an error page with status 200
+  'probewatch explain' shows why an answer has its grade.
 
 Examples:
-  What probes came by, and what answered them?
+  What was probed, and what answered?
     probewatch scan /var/log/nginx/
   Only what was answered since yesterday:
     probewatch scan --since 24h --outcome answered access.log
-  Every log that the server writes, in the formats that its configuration says:
+  All logs of a server, in the formats of its configuration:
     probewatch scan --from-nginx
-  From another machine, as CSV, one row a client:
+  From another host, as CSV, one row per client:
     ssh web1 cat /var/log/apache2/access.log | probewatch scan -f csv --by client -o clients.csv
-  In a script, with rules of your own:
+  In a script, with your own rules:
     probewatch scan -q --rules my.toml --fail-on high 'logs/*.gz' || notify
 
 Precedence:
   1. the flag                    --min-severity high
   2. the environment variable    PROBEWATCH_MIN_SEVERITY=high
-  3. the file of --config        min-severity = \"high\"
+  3. the configuration file      min-severity = \"high\"
   4. the default
-  A list replaces the list below it. In a variable, lists are separated by commas, switches are
-  1 or 0, and an empty one counts as unset. The file is named with --config or PROBEWATCH_CONFIG
-  and never searched for.
+  A list replaces a list. In a variable, commas separate a list, a switch is 1 or 0, and an empty
+  value is unset. --config or PROBEWATCH_CONFIG names the file; no other file is read.
 
 Exit codes:
-  0    everything that was asked for was read and written
-  1    only with --fail-on: something at or above its level was found
+  0    all input was read and all output written
+  1    only with --fail-on: there is a finding at or above its level
   2    the command line, the environment, the configuration or a rule is wrong
-  3    finished, but some input was damaged, unreadable, or held no line that parses
+  3    finished, but some input was damaged, unreadable, or had no line that can be parsed
   4    an output could not be written
   130  stopped by SIGINT (Ctrl-C)
-  141  nobody reads standard output any more
+  141  standard output was closed (broken pipe)
   143  stopped by SIGTERM";
 
 /// After `follow -h`.
@@ -65,49 +98,50 @@ Examples:
   probewatch follow /var/log/nginx/access.log
   probewatch follow --tui /var/log/nginx/
   probewatch follow -f ndjson --state /var/lib/probewatch /var/log/nginx/ | ship-it
-
-Ctrl-C ends it with a summary. 'probewatch follow --help' says more.";
+Ctrl-C prints a summary. 'probewatch follow --help' shows all flags, alerts and exit codes.";
 
 /// After `follow --help`.
 pub(super) const FOLLOW_LONG: &str = "\
 Examples:
   Hits as they happen:
     probewatch follow /var/log/nginx/access.log
-  What is there, then what comes, in one go:
+  What the logs contain already, then what is added:
     probewatch follow --from-start /var/log/nginx/
-  For a program, every hit once, also after a restart or a crash:
+  For a program: every hit once, also after a restart or a crash:
     probewatch follow -f ndjson --state /var/lib/probewatch /var/log/nginx/
-  Alerts for a program of yours:
+  Alerts for your own program:
     probewatch follow --exec /usr/local/bin/notify /var/log/nginx/
 
-What it promises:
+Guarantees:
   Every line that still exists on disk is read once, through every rotation: create, copytruncate,
-  rename, compress, late writes, restarts. Only lines that copytruncate itself destroys are lost.
-  With --state, hits are told at least once, each with an id that is the same when it is told
-  again; after a clean stop exactly once.
+  rename, compression, late writes, restarts. Only lines that copytruncate itself destroys are lost.
+  With --state, every hit is printed exactly once after a clean stop, and at least once after a
+  crash; a repeated hit has the same id.
 
 Alerts:
-  probing    a client asked for many different probe paths within minutes
-  answered   a probe was answered, and the answer means something
-  campaign   many clients asked for the same unusual paths within minutes
-  threshold  a rule's own 'window' was filled: a flood of log-ins, say; scan and report find the same
-  They stand out among the lines, and go to --exec, --alert-file and --syslog. As JSON an alert has
-  kind, severity, first_time, last_time, client, path (null where it is about many), hits, clients,
-  paths, rules, classes, cve, sample {id, source, line, method, target, status, outcome}, rule (whose
+  probing    a client requested many different probe paths within minutes
+  answered   a probe got a distinct answer
+  campaign   many clients requested the same unusual paths within minutes
+  threshold  the 'window' of a rule was filled, as by a flood of logins; scan and report find the same
+  An alert stands out among the lines, and is sent to --exec, --alert-file and --syslog. As JSON it has
+  kind, severity, first_time, last_time, client, path (null if there are many), hits, clients, paths,
+  rules, classes, cve, sample {id, source, line, method, target, status, outcome}, rule (whose
   threshold it was) and text.
 
 Signals:
-  INT, TERM  finish the line, note how far it came, print the summary; a second one ends at once
-  HUP        read the rules again; the old ones stay where the new are broken
-  USR1       print the summary and go on
+  INT, TERM  finish the line, save the state, print the summary; a second one exits at once
+  HUP        reload the rules; if the new ones are invalid, the old ones stay
+  USR1       print the summary and continue
+
+Precedence is that of 'probewatch scan --help'.
 
 Exit codes:
   2    the command line, the environment, the configuration, a rule or the state is wrong
   4    an output or the state could not be written
-  5    another run holds the state
-  130  ended by SIGINT (Ctrl-C)
-  141  nobody reads standard output any more
-  143  ended by SIGTERM";
+  5    another run uses the state
+  130  stopped by SIGINT (Ctrl-C)
+  141  standard output was closed (broken pipe)
+  143  stopped by SIGTERM";
 
 /// After `report -h`.
 pub(super) const REPORT_SHORT: &str = "\
@@ -115,41 +149,39 @@ Examples:
   probewatch report --state /var/lib/probewatch --out /srv/reports /var/log/nginx/
   probewatch report --state /var/lib/probewatch --out /srv/reports --daily --keep 90d access.log
   probewatch report --state /var/lib/probewatch --status
-
-'probewatch report --help' says what the files are, what is promised, and the exit codes.";
+'probewatch report --help' shows all flags, the files of a report, guarantees and exit codes.";
 
 /// After `report --help`.
 pub(super) const REPORT_LONG: &str = "\
 Examples:
-  From cron, each hour; silent unless there is something to say:
+  Each hour from cron; prints nothing unless there is news:
     7 * * * *  probewatch report --state /var/lib/probewatch --out /srv/reports /var/log/nginx/
-  A folder a day, kept for three months:
+  One folder per day, kept for three months:
     probewatch report --state S --out O --daily --timezone Europe/Berlin --keep 90d access.log
-  How far did it read, and what would it say now?
+  How far did it read, and what would it report now?
     probewatch report --state S --status
     probewatch report --state S --dry-run /var/log/nginx/
-  The reports of a month, or of many machines, as one:
+  The reports of a month, or of many hosts, as one:
     probewatch merge /srv/reports/2026-11-*/report.json
   What is different from yesterday?
     probewatch diff /srv/reports/2026-11-20/report.json /srv/reports/2026-11-21/report.json
 
 Files of a folder:
-  summary.txt   for people: what answered, what is new, floods, who asked most, whom one could block
-  answered.csv  what was answered, and the answer means something
-  new.csv       answers, rules, paths, clients and campaigns that were never seen before
-  pairs.csv, clients.csv, paths.csv, rules.csv   as 'scan -f csv --by' prints them; clients.csv
-                says besides whom one could block, why or why not, and who else is in that network
-  report.json   all of it; what 'merge' and 'diff' read
+  summary.txt   a page of text: answers, what is new, floods, top clients, block candidates
+  answered.csv  distinct answers
+  new.csv       answers, rules, paths, clients and campaigns that no earlier run saw
+  pairs.csv, clients.csv, paths.csv, rules.csv   as 'scan -f csv --by' prints them; clients.csv has
+                also block candidates, why or why not, and other clients of the same network
+  report.json   everything; 'merge' and 'diff' read it
 
-What it promises:
-  Killed at any instant, the reports of all runs hold every line once. A folder is there whole or
-  not at all. Rotated, packed and renamed logs are known by their text. A last line that is not
-  finished waits for the next run. A log that cannot be read hides no other.
+Guarantees:
+  Even if runs are killed, the reports of all runs contain every line once. A folder is complete or
+  absent. Rotated, compressed and renamed logs are recognized by their content. A last line without
+  its end waits for the next run. A log that cannot be read does not stop the others.
 
-Blocking:
-  Only public addresses are named, never private ones, those of this machine, of --allow or of
-  --trusted-proxy; and always with the ordinary requests that a block would cost. Nothing is
-  blocked: the list is yours to read.
+Block candidates:
+  Only public addresses; never those of this host, of --allow or of --trusted-proxy. Each is listed
+  with the ordinary requests that a block would cost. probewatch blocks nothing.
 
 Precedence is that of 'probewatch scan --help'.
 
@@ -158,9 +190,9 @@ Exit codes:
   2    the command line, the environment, the configuration, a rule or the state is wrong
   3    reported, but some input was damaged or unreadable
   4    a report, the state or the summary could not be written
-  5    another run holds the state
+  5    another run uses the state
   130  stopped by SIGINT (Ctrl-C); nothing was reported
-  141  nobody reads standard output any more
+  141  standard output was closed (broken pipe)
   143  stopped by SIGTERM; nothing was reported";
 
 /// After `explain -h`.
@@ -174,32 +206,32 @@ Examples:
 /// After `explain --help`.
 pub(super) const EXPLAIN_LONG: &str = "\
 Examples:
-  Why is this flagged?
+  Why does this match?
     probewatch explain 'GET /cgi-bin/.%2e/.%2e/bin/sh'
     probewatch explain access.log.2.gz:1047
-  How is this answer graded, and from what?
+  Which grade has this answer, and from what evidence?
     probewatch explain access.log:1047
     probewatch explain --in access.log \"$(grep -m1 'GET /.env' access.log)\"
-  Why is this not flagged, by this rule of mine?
+  Why does my rule not match?
     probewatch explain --rules my.toml --rule mine/old-admin 'GET /old-administrator'
   Many lines, for a program:
     grep ' 500 ' access.log | probewatch explain -f json - | jq -c '[.target, .matches[].rule]'
 
-Quote a line with single quotes, for it holds double ones. One that begins with '-' goes behind --.
+Put a line in single quotes, because it contains double quotes. Put -- before one that starts with '-'.
 
 The grade of an answer:
-  A hit of a rule that exposes something, answered with 2xx or 304, gets a grade: distinct, uncertain or
-  soft_404. ANSWER says which and why: how many probed paths the site answered and refused, the sizes it
-  gives to anything, how GET of the path was refused, and other paths that got the same size. That takes a
-  scan of the whole log: the file of FILE:LINE, or the LOG of --in. In JSON it is the object answer; it is
-  null for any other request, and its grade is null where no log is known.
+  A hit of a rule that exposes something, answered with 2xx or 304, has a grade: distinct, uncertain
+  or soft_404. ANSWER shows the grade and the evidence: how many probed paths the site answered and
+  refused, the sizes it gives to anything, how GET of the path was refused, and other paths that got
+  the same size. That needs a scan of the whole log: the file of FILE:LINE, or the LOG of --in. In
+  JSON it is the object answer, which is null for any other request; its grade is null without a log.
 
 Exit codes:
-  0    explained, be there a match or none
+  0    explained, whether a rule matches or not
   2    the command line, the environment, the configuration or a rule is wrong
   3    the input or the log cannot be read, or is damaged
   4    the explanation could not be written
-  141  nobody reads standard output any more";
+  141  standard output was closed (broken pipe)";
 
 /// After `formats --help`.
 pub(super) const FORMATS: &str = "\
@@ -210,11 +242,11 @@ Examples:
   kubectl logs ingress | probewatch formats -
 
 Exit codes:
-  0    every log is in a format that is known
+  0    every log has a known format
   2    the command line, the environment or the configuration is wrong
-  3    a log cannot be read, or is in no format that is known
-  4    the answer could not be written
-  141  nobody reads standard output any more";
+  3    a log cannot be read, or has no known format
+  4    the output could not be written
+  141  standard output was closed (broken pipe)";
 
 /// After `learn -h`.
 pub(super) const LEARN_SHORT: &str = "\
@@ -222,30 +254,30 @@ Examples:
   probewatch learn /var/log/nginx/
   probewatch learn --emit-rules learned.toml access.log
   probewatch scan --rules learned.toml access.log
-
-Nothing is changed: the rules are yours to read first. 'probewatch learn --help' says more.";
+Nothing is applied: review the rules first. 'probewatch learn --help' shows who is a prober.";
 
 /// After `learn --help`.
 pub(super) const LEARN_LONG: &str = "\
 Examples:
-  What do probers ask for that no rule names?
+  Which paths do probers request that no rule matches?
     probewatch learn /var/log/nginx/
-  The same as rules, to read, to test and to use:
+  The same as rules, to review, to test and to use:
     probewatch learn --emit-rules learned.toml /var/log/nginx/
     probewatch rules test learned.toml
     probewatch scan --rules learned.toml /var/log/nginx/
 
 Who is a prober:
-  A client that rules found asking for three paths at least, by a fourth of its requests or more;
-  or for two, by half of them. What its agent or its method is like does not count.
+  A client whose requests match rules on at least three paths and are a fourth of its requests or
+  more; or on two paths, and half of its requests. Rules on agents and methods do not count.
 
 What is proposed:
-  A path that --min-probers of them asked for, that no other client got (2xx or 3xx), and for
-  which two probers stand against each other client that asked in vain. Pages behind a link,
-  pages that many clients got, assets, / and /robots.txt and the like are never proposed.
+  A path that at least --min-probers of them requested, that no other client got (2xx or 3xx), and
+  for which there are two probers for each other client that requested it without success. Pages
+  that are linked, pages that many clients got, assets, /, /robots.txt and the like are never
+  proposed.
 
-Memory grows with the distinct pairs of a client and a path that no rule names, by up to twenty
-bytes each, and with those paths, by some 250 bytes each.
+Memory grows by up to 20 bytes for each pair of a client and a path that no rule matches, and by
+about 250 bytes for each such path.
 
 Precedence and exit codes are those of 'probewatch scan --help'.";
 
@@ -254,74 +286,75 @@ pub(super) const MERGE_SHORT: &str = "\
 Examples:
   probewatch merge web1.json web2.json
   probewatch merge -f csv --by client -o month.csv /srv/reports/2026-11-*/
-
-'probewatch merge --help' says more, and lists the exit codes.";
+'probewatch merge --help' shows what is merged, and the exit codes.";
 
 /// After `merge --help`.
 pub(super) const MERGE_LONG: &str = "\
 Examples:
-  Two machines as one:
+  Two hosts as one:
     probewatch scan -f json -o web1.json web1/access.log
     probewatch scan -f json -o web2.json web2/access.log
     probewatch merge web1.json web2.json
-  A month, a row a client, from the folders that 'probewatch report' wrote:
+  A month, one row per client, from the folders of 'probewatch report':
     probewatch merge -f csv --by client -o month.csv /srv/reports/2026-11-*/
   A report that can be merged again:
     probewatch merge -f json -o week.json monday.json tuesday.json wednesday.json
 
-What comes of it:
-  The bytes that one scan of all the logs would have given, in whatever order and groups reports are
-  added up. Logs of the same path are one, unless their reports name different machines. Secrets are
-  masked in reports, and stay so. Hits of a rule that this probewatch does not know are told as the
-  report has it, with a warning.
+The result:
+  Byte-identical to one scan of all the logs, in any order and grouping. Logs of the same path are
+  one log, unless their reports name different hosts. Secrets that a report masks stay masked. Hits of
+  a rule that this probewatch does not know are printed as in the report, with a warning.
+
+Precedence is that of 'probewatch scan --help'.
 
 Exit codes:
-  0    everything was read and written
-  1    only with --fail-on: something at or above its level was found
+  0    all input was read and all output written
+  1    only with --fail-on: there is a finding at or above its level
   2    the command line, the environment, the configuration, a rule or a report is wrong
-  3    finished, but the reports tell of input that was damaged or unreadable
+  3    finished, but some input of the reports was damaged or unreadable
   4    the output could not be written
-  141  nobody reads standard output any more";
+  141  standard output was closed (broken pipe)";
 
 /// After `diff -h`.
 pub(super) const DIFF_SHORT: &str = "\
 Examples:
   probewatch diff yesterday.json today.json
   probewatch diff -f csv /srv/reports/2026-11-19 /srv/reports/2026-11-20
-
-'probewatch diff --help' says more.";
+'probewatch diff --help' shows what is compared.";
 
 /// After `diff --help`.
 pub(super) const DIFF_LONG: &str = "\
 Examples:
   What is new today?
     probewatch diff yesterday.json today.json
-  Only what answers, from high on, for a program:
+  Only answers, from high on, for a program:
     probewatch diff -f json --min-severity high --outcome answered old.json new.json
   Two days as 'probewatch report --daily' wrote them:
     probewatch diff /srv/reports/2026-11-19 /srv/reports/2026-11-20
 
 What is compared:
-  Both reports are told anew, by the same rules and with the same flags, so what differs lies in the
-  logs. A row is an answer (a path that answered, its host in front), a rule, a path or a client; its
-  change is new, more, fewer or gone. Two reports that say the same give 'No difference.', a CSV of
-  the header alone, or an empty list.
+  Both reports are made again by the same rules and flags, so only the logs can differ. A row is an
+  answer (a path that answered, with its host in front), a rule, a path or a client; its change is
+  new, more, fewer or gone. Without a difference the output is 'No difference.', a CSV with only the
+  header, or an empty list.
 
-What became of an answer that is none in the new report:
+What became of an answer that is not in the new report:
   refused        the path was requested and refused (401, 403, 404, 407, 410, 444, 451, GET with 405)
   unanswered     it was requested and neither answered nor refused (3xx, 5xx, other 4xx)
-  soft_404       it gets what the site answers to anything
-  uncertain      its answer may be that or the file, so it may still be there
-  ordinary       it is answered, and no reported rule says that this exposes anything: a page of an app
+  soft_404       it gets what the site gives to anything
+  uncertain      its answer may be a soft 404 or the file, so the file may still be there
+  ordinary       it is answered, and no reported rule says that this exposes something: an app's page
   not_requested  no hit is for it, so it may still be there
-  Of several the one with the worst news counts. status_after in CSV and JSON is the commonest status
-  that the new report has for it.
+  If several apply, the worst is printed. status_after in CSV and JSON is the most frequent status for
+  it in the new report.
+
+Precedence is that of 'probewatch scan --help'.
 
 Exit codes:
-  0    compared, whatever came of it
+  0    compared, with or without a difference
   2    the command line, the environment, the configuration, a rule or a report is wrong
   4    the output could not be written
-  141  nobody reads standard output any more";
+  141  standard output was closed (broken pipe)";
 
 /// After `rules --help`.
 pub(super) const RULES: &str = "\
@@ -357,6 +390,13 @@ pub(super) const COMPLETIONS: &str = "\
 Examples:
   probewatch completions bash > ~/.local/share/bash-completion/completions/probewatch
   probewatch completions fish > ~/.config/fish/completions/probewatch.fish";
+
+/// After `schema --help`.
+pub(super) const SCHEMA: &str = "\
+Examples:
+  probewatch schema | less
+  probewatch schema csv
+  probewatch schema json > report.schema.json";
 
 /// After `man --help`.
 pub(super) const MAN: &str = "\

@@ -5,123 +5,115 @@ use std::path::PathBuf;
 use clap::builder::{NonEmptyStringValueParser, PossibleValuesParser};
 use clap::{Args, Subcommand, ValueHint};
 
+use super::args::RuleSetFlags;
 use super::help;
-use super::scan::{OtherArgs, RuleArgs};
 use crate::finding::Severity;
 use crate::rules::CLASSES;
-use crate::rules::import::Origin;
+use crate::rules::import::ImportFormat;
 
-/// What `rules` can do.
+/// The subcommands of `rules`.
 #[derive(Debug, Clone, Subcommand)]
-pub enum RulesCommand {
-    /// List the rules a scan would use
+pub(super) enum RulesCommand {
+    /// List the rules that a scan would use
     List {
         /// Only rules of this class
         #[arg(long, help_heading = "Rules", value_parser = NonEmptyStringValueParser::new())]
         class: Option<String>,
-        /// Which rules.
+        /// Settings.
         #[command(flatten)]
-        choice: RuleArgs,
-        /// The configuration file.
-        #[command(flatten)]
-        other: OtherArgs,
+        flags: RuleSetFlags,
     },
-    /// Print one rule: what it looks for, and its cases
+    /// Print one rule as it is written
     Show {
-        /// Id of the rule, such as dotfiles/env
+        /// ID of the rule, such as dotfiles/env
         #[arg(value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
         id: String,
-        /// Which rules.
+        /// Settings.
         #[command(flatten)]
-        choice: RuleArgs,
-        /// The configuration file.
-        #[command(flatten)]
-        other: OtherArgs,
+        flags: RuleSetFlags,
     },
-    /// Run the test cases of rules
+    /// Run the test cases that rules contain
     ///
-    /// Runs the `must_match` and `must_not_match` cases of rules through the engine of a scan. Neither the environment nor
-    /// a configuration file changes what is tested.
+    /// Matches each case as a scan would. Neither variables nor a configuration file change what is tested.
     Test {
-        /// Rule files, lists of paths and folders to test instead of the built-in rules
+        /// Rule files, path lists or folders to test [default: built-in rules]
         #[arg(value_name = "PATH", value_hint = ValueHint::AnyPath)]
         paths: Vec<PathBuf>,
         /// Test only these rules or classes (repeatable, or a,b)
         #[arg(long, value_name = "ID|CLASS", value_delimiter = ',', value_parser = NonEmptyStringValueParser::new())]
         only: Vec<String>,
     },
-    /// Say what is odd about rules: twice the same, slow, without cases
+    /// Report problems in rules: duplicates, slow literals, missing cases
     ///
-    /// Looks for literals that stand in two rules, rules that find nothing which another does not, literals so common
-    /// that they cost time on every line, and rules without cases. Exits with 2 when it found something.
+    /// Finds literals in two rules, rules that match nothing which another does not, literals so common that they cost time on
+    /// every line, and rules without cases. Exits with 2 if it found a problem.
     #[command(after_help = help::LINT)]
     Lint {
-        /// Rule files, lists of paths and folders to look at instead of the built-in rules
+        /// Rule files, path lists or folders to check [default: built-in rules]
         #[arg(value_name = "PATH", value_hint = ValueHint::AnyPath)]
         paths: Vec<PathBuf>,
     },
-    /// Say which paths of a list no rule finds, and why
+    /// List the paths of a list that no rule matches, and why
     ///
-    /// Reads one path a line, up to a tab, and judges each alone. Prints the paths that are not found whatever the
-    /// answer was, with the reason and the rules, separated by tabs.
+    /// Reads one path per line, up to a tab, and matches each alone. Prints the paths that do not match for every status, with
+    /// the reason and the rules, separated by tabs.
     Cover {
-        /// List of paths
+        /// File with one path per line
         #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
         file: PathBuf,
-        /// Which rules.
+        /// Settings.
         #[command(flatten)]
-        choice: RuleArgs,
-        /// The configuration file.
-        #[command(flatten)]
-        other: OtherArgs,
+        flags: RuleSetFlags,
     },
-    /// Write a rule for paths of your own
+    /// Write a rule for your own paths
     ///
-    /// Writes a rule for one or more paths, with its cases, at the end of a rule file. A path that a rule finds already
-    /// is not added.
+    /// Appends a rule for one or more paths, with its test cases, to a rule file. A path that a rule matches already is not
+    /// added.
     #[command(after_help = help::ADD)]
     Add(AddArgs),
-    /// Turn rules of other tools into a rule file
+    /// Convert rules of other tools to a rule file
     ///
-    /// Reads word lists, CRS .data files, Sigma rules for web servers and nuclei templates. What could not be carried
-    /// over is named with the reason.
+    /// Reads word lists, CRS .data files, Sigma rules for web servers and nuclei templates. What cannot be converted is listed
+    /// with the reason.
     #[command(after_help = help::IMPORT)]
     Import(ImportArgs),
 }
 
 /// The flags of `rules add`.
 #[derive(Debug, Clone, Args)]
-pub struct AddArgs {
-    /// Paths that nobody has any business to ask for, such as /old-admin.php
+pub(super) struct AddArgs {
+    /// Paths that only a prober requests, such as /old-admin.php
     #[arg(value_name = "PATH", required = true, value_parser = NonEmptyStringValueParser::new())]
-    pub paths: Vec<String>,
+    pub(super) paths: Vec<String>,
     /// Class of the rule, such as panel
     #[arg(long, default_value = "exposure", hide_possible_values = true, value_parser = PossibleValuesParser::new(CLASSES))]
-    pub class: String,
-    /// How bad it is when someone asks: info, low, medium, high, critical
+    pub(super) class: String,
+    /// Severity of the rule: info, low, medium, high, critical
     #[arg(long, value_name = "LEVEL", default_value = "medium", value_enum, hide_possible_values = true)]
-    pub severity: Severity,
-    /// Title of the rule [default: made of the path]
+    pub(super) severity: Severity,
+    /// Title of the rule [default: made from the path]
     #[arg(long, value_parser = NonEmptyStringValueParser::new())]
-    pub title: Option<String>,
-    /// Id of the rule, family/name [default: made of the path]
+    pub(super) title: Option<String>,
+    /// ID of the rule, family/name [default: made from the path]
     #[arg(long, value_parser = NonEmptyStringValueParser::new())]
-    pub id: Option<String>,
-    /// Rule file; it is made where there is none
+    pub(super) id: Option<String>,
+    /// Rule file to append to; created if missing
     #[arg(long, default_value = crate::commands::rules::FILE, value_hint = ValueHint::FilePath)]
-    pub file: PathBuf,
+    pub(super) file: PathBuf,
 }
 
 /// The flags of `rules import`.
 #[derive(Debug, Clone, Args)]
-pub struct ImportArgs {
+pub(super) struct ImportArgs {
     /// Files and folders to import
     #[arg(value_name = "FILE", required = true, value_hint = ValueHint::AnyPath)]
-    pub files: Vec<PathBuf>,
-    /// What they are: wordlist, crs-data, sigma, nuclei [default: found out for each]
+    pub(super) files: Vec<PathBuf>,
+    /// Kind of the files: wordlist, crs-data, sigma, nuclei [default: detected]
     #[arg(long, value_name = "KIND", value_enum, hide_possible_values = true)]
-    pub from: Option<Origin>,
-    /// Rule file to write; one that an import wrote is replaced [default: standard output]
+    pub(super) from: Option<ImportFormat>,
+    /// Rule file to write [default: standard output]
+    ///
+    /// A file that an import wrote is replaced.
     #[arg(long, value_hint = ValueHint::FilePath)]
-    pub file: Option<PathBuf>,
+    pub(super) file: Option<PathBuf>,
 }

@@ -1,6 +1,4 @@
-//! `probewatch completions`: the completions of a shell on standard output.
-//!
-//! Installs nothing: where a shell looks for completions is the packager's business.
+//! `probewatch completions`: prints shell completions. Installs nothing.
 
 use clap::Command;
 use clap_complete::Shell;

@@ -1,60 +1,61 @@
-//! `probewatch diff`: what differs between two reports.
+//! `probewatch diff`: compares two reports.
 
 use std::path::Path;
 
-use super::reports::{files, output, whole};
-use super::run::{Failure, apps};
-use super::screen::Screen;
-use super::{DiffSettings, Exit, RetoldSettings, message, screen};
+use super::common::apps;
+use super::report_files::{files, merged, output};
+use super::stdout::TerminalInfo;
+use super::{DiffSettings, Exit, ReportFilterSettings, message};
 use crate::analysis::build::{LogAnalysis, ReportInput, RowSelection, build};
 use crate::analysis::diff::{ReportIndex, diff, notes};
-use crate::render::View;
-use crate::render::diff::render;
+use crate::commands::error::CommandError;
+use crate::render::RenderOptions;
+use crate::render::render_diff;
 use crate::rules::{RuleSet, load};
 
-/// Compares the reports and prints what differs.
+/// Prints the differences between the reports.
 #[must_use]
 pub fn run(settings: &DiffSettings) -> Exit {
-    compare(settings).unwrap_or_else(|failure| failure.tell())
+    run_diff(settings).unwrap_or_else(|error| error.report())
 }
 
-fn compare(settings: &DiffSettings) -> Result<Exit, Failure> {
-    let asked = &settings.retold;
-    let known = load(&asked.rules)?;
+fn run_diff(settings: &DiffSettings) -> Result<Exit, CommandError> {
+    let filter = &settings.filter;
+    let known = load(&filter.rules)?;
     let both = [settings.old.clone(), settings.new.clone()];
-    let mut sink = output(asked.output.as_deref(), &files(&both, true))?;
-    if !asked.quiet {
+    let mut sink = output(filter.output.as_deref(), &files(&both, true))?;
+    if !filter.quiet {
         message::warnings(known.warnings());
     }
-    let (old, new) = (side(&settings.old, &known, asked)?, side(&settings.new, &known, asked)?);
+    let (old, new) = (side(&settings.old, &known, filter)?, side(&settings.new, &known, filter)?);
     let (rows, notes) = (diff(&old, &new), notes(&old, &new));
-    if !asked.quiet {
+    if !filter.quiet {
         for note in &notes {
             message::notice(note);
         }
     }
-    let Screen { width, color } = screen::of(asked.color, asked.output.is_some());
-    let view = View { format: asked.format, by: None, top: asked.top, full: true, width, color };
-    render(&rows, &notes, &view, &mut sink).map_err(|error| sink.explain(error))?;
+    let TerminalInfo { width, color } = TerminalInfo::detect(filter.color, filter.output.is_some());
+    let view = RenderOptions { format: filter.format, by: None, top: filter.top, full: true, width, color };
+    render_diff(&rows, &notes, &view, &mut sink).map_err(|error| sink.explain(error))?;
     sink.commit()?;
     Ok(Exit::Success)
 }
 
-/// One of the two, whatever it was told with: by these rules, from this level on.
-fn side(path: &Path, known: &RuleSet, asked: &RetoldSettings) -> Result<ReportIndex, Failure> {
-    let whole = whole(&files(&[path.to_owned()], true), known, asked)?;
-    let rules = whole.rules.as_ref().unwrap_or(known);
+/// Evaluates one of the two reports with these rules and filters, whatever it was written with.
+fn side(path: &Path, known: &RuleSet, filter: &ReportFilterSettings) -> Result<ReportIndex, CommandError> {
+    let merged = merged(&files(&[path.to_owned()], true), known, filter)?;
+    let rules = merged.rules.as_ref().unwrap_or(known);
     let material = ReportInput {
         rules,
-        tally: &whole.tally,
-        texts: &whole.texts,
-        min_severity: asked.min_severity,
-        outcomes: &asked.outcomes,
-        apps: &apps(&asked.apps, rules)?,
-        allow: &whole.allow,
+        tally: &merged.tally,
+        texts: &merged.texts,
+        min_severity: filter.min_severity,
+        outcomes: &filter.outcomes,
+        apps: &apps(&filter.apps, rules)?,
+        allow: &merged.allow,
     };
     let context = LogAnalysis::new(&material);
     let wanted = RowSelection { clients: true, paths: true, rules: true, ..RowSelection::default() };
-    let report = build(&material, &context, whole.inputs.clone(), whole.without_time, wanted);
+    let report = build(&material, &context, merged.inputs.clone(), merged.without_time, wanted);
     Ok(ReportIndex::new(&material, &context, &report))
 }

@@ -1,4 +1,4 @@
-//! The exit codes, in one place: scripts and cron jobs are written against them.
+//! The exit codes, on which scripts and cron jobs depend.
 
 use std::io;
 use std::process::ExitCode;
@@ -7,36 +7,36 @@ use std::process::ExitCode;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Exit {
-    /// Everything that was asked for was read and written.
+    /// Everything requested was read and written.
     Success = 0,
-    /// `--fail-on` was given, and something at or above its level was found.
+    /// `--fail-on` was given, and a finding has at least its level.
     Found = 1,
     /// The command line, the environment, the configuration or a rule is wrong.
     Usage = 2,
-    /// Finished, but some input was damaged, unreadable, or held no line that parses.
+    /// Finished, but an input was damaged, unreadable, or has no line that parses.
     Damaged = 3,
     /// An output could not be written.
     Output = 4,
     /// Another run holds the lock.
     Locked = 5,
-    /// Ended by SIGINT after a clean stop.
+    /// Stopped by SIGINT.
     Interrupted = 130,
-    /// Nobody reads standard output any more.
+    /// Standard output was closed.
     BrokenPipe = 141,
-    /// Ended by SIGTERM after a clean stop.
+    /// Stopped by SIGTERM.
     Terminated = 143,
 }
 
 impl Exit {
-    /// The number the shell sees.
+    /// The number that the shell sees.
     #[must_use]
     pub fn code(self) -> u8 {
         self as u8
     }
 
-    /// What a failed write means: a reader that has left is no fault, anything else is.
+    /// The exit code for a failed write. A closed pipe is not an error.
     #[must_use]
-    pub fn of_write(error: &io::Error) -> Self {
+    pub fn from_write_error(error: &io::Error) -> Self {
         match error.kind() {
             io::ErrorKind::BrokenPipe => Self::BrokenPipe,
             _ => Self::Output,
@@ -56,8 +56,8 @@ mod tests {
 
     #[test]
     fn a_reader_that_has_left_is_no_fault() {
-        assert_eq!(Exit::of_write(&io::ErrorKind::BrokenPipe.into()), Exit::BrokenPipe);
-        assert_eq!(Exit::of_write(&io::ErrorKind::StorageFull.into()), Exit::Output);
+        assert_eq!(Exit::from_write_error(&io::ErrorKind::BrokenPipe.into()), Exit::BrokenPipe);
+        assert_eq!(Exit::from_write_error(&io::ErrorKind::StorageFull.into()), Exit::Output);
         assert_eq!([Exit::Success, Exit::Interrupted, Exit::BrokenPipe, Exit::Terminated].map(Exit::code), [0, 130, 141, 143]);
     }
 }

@@ -1,9 +1,9 @@
-//! `probewatch explain`: why a line matches, and why it does not.
+//! `probewatch explain`: why a line matches, or why it does not.
 //!
-//! Finds the line, explains it and prints the explanation. A line that cannot be read is an error; any text in it is explained. To grade
-//! an answer that could expose something it scans the whole log, where it knows one.
+//! Finds the line and explains it. If the answer to the request could expose something, the whole log is scanned to grade
+//! the answer, if the log is known.
 
-mod log;
+mod grading;
 
 use std::cell::OnceCell;
 use std::ffi::OsString;
@@ -13,50 +13,51 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use self::log::{Log, Parts, scope};
-use super::message::shown;
+use self::grading::{GradingContext, GradingLog, scope};
+use super::message::sanitized;
 use super::rules::named;
-use super::{Exit, message, screen, stdout};
+use super::stdout::{self, TerminalInfo};
+use super::{Exit, message};
 use crate::analysis::path_answer::{GradeRequest, GradeResult, is_graded};
-use crate::client::Prefix;
-use crate::engine::Probe;
-use crate::engine::explain::{Explainer, Explanation, Typed, Withheld};
+use crate::client::Ipv6Prefix;
+use crate::engine::ParsedRequest;
+use crate::engine::explain::{Explainer, Explanation, InputRequest, SuppressedBy};
 use crate::finding::{RuleId, Severity};
-use crate::formats::transcriber::{Course, Read, Transcriber};
-use crate::formats::{ClientPlace, FormatChoice, Formats, Frame, Header, LogFormat, recognise};
-use crate::input::sequence::{End, Line, each_line};
-use crate::record::Record;
-use crate::render::explain::{Subject, Taken, Views, write};
-use crate::render::{Color, Format, View};
-use crate::rules::{RuleChoice, RuleSet, View as Seen, load};
+use crate::formats::reader::{LineContext, LineKind, LogReader};
+use crate::formats::{ClientPosition, FormatChoice, Formats, Frame, LogFormat, W3cHeader, recognize};
+use crate::input::lines_in_order::{InputLine, LinesSummary, for_each_line};
+use crate::log_entry::LogEntry;
+use crate::render::explain::{ExplainedRequest, ReadAs, ViewCache, write};
+use crate::render::{Color, OutputFormat, RenderOptions};
+use crate::rules::{RuleChoice, RuleSet, TextView as Seen, load};
 use crate::time::LogTime;
 
-/// What `explain` is asked.
+/// The settings of `explain`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Question {
-    /// A line, `FILE:LINE`, or `-`.
+pub struct ExplainSettings {
+    /// A line, a request, `FILE:LINE`, or `-`.
     pub line: OsString,
-    /// The rule that is meant; all where `None`.
+    /// Explains only this rule; all rules if `None`.
     pub rule: Option<String>,
-    /// The log that answers are graded by; `None` for the file that the line is of.
+    /// The log for grading answers; `None` for the file that the line is from.
     pub log: Option<PathBuf>,
     /// The formats of lines.
     pub formats: FormatChoice,
-    /// Which rules.
+    /// Which rules to use.
     pub rules: RuleChoice,
-    /// A scan reports from this level on.
+    /// The severity from which a scan reports.
     pub min_severity: Severity,
-    /// Apps that are said to run.
+    /// Apps that run on every site.
     pub apps: Vec<String>,
-    /// Files that say what is allowed.
+    /// Allow lists.
     pub allow: Vec<PathBuf>,
-    /// Which IPv6 addresses are one client; `None` for each by itself.
-    pub prefix: Option<Prefix>,
-    /// The longest line that a scan looks at, in bytes.
+    /// The length of the IPv6 prefix that counts as one client; `None` for single addresses.
+    pub prefix: Option<Ipv6Prefix>,
+    /// The longest line that a scan reads, in bytes.
     pub max_line: usize,
-    /// JSON, or else text.
-    pub format: Format,
-    /// When to colour.
+    /// JSON, or text.
+    pub format: OutputFormat,
+    /// When to use colours.
     pub color: Color,
     /// No notices on standard error.
     pub quiet: bool,
@@ -64,108 +65,110 @@ pub struct Question {
 
 /// Where the lines come from.
 #[derive(Debug, PartialEq, Eq)]
-enum Origin {
-    Typed(Vec<u8>),
+enum LineSource {
+    InputRequest(Vec<u8>),
     Stdin,
     Line(PathBuf, u64),
 }
 
-/// Explains what is asked for.
+/// Explains the lines and prints the explanations.
 #[must_use]
-pub fn run(question: &Question) -> Exit {
-    let rules = match load(&question.rules) {
+pub fn run(settings: &ExplainSettings) -> Exit {
+    let rules = match load(&settings.rules) {
         Ok(rules) => rules,
-        Err(error) => return message::refused(&error.to_string()),
+        Err(error) => return message::usage_error(&error.to_string()),
     };
-    if !question.quiet {
+    if !settings.quiet {
         message::warnings(rules.warnings());
     }
-    let only = match question.rule.as_deref().map(|id| named(&rules, id)).transpose() {
+    let only = match settings.rule.as_deref().map(|id| named(&rules, id)).transpose() {
         Ok(only) => only,
         Err(exit) => return exit,
     };
-    let apps = match super::run::apps(&question.apps, &rules) {
+    let apps = match super::common::apps(&settings.apps, &rules) {
         Ok(apps) => apps,
-        Err(failure) => return failure.tell(),
+        Err(error) => return error.report(),
     };
-    let place = match origin(question) {
-        Ok(place) => place,
+    let source = match line_source(settings) {
+        Ok(source) => source,
         Err(exit) => return exit,
     };
-    let formats = match Formats::of(&question.formats) {
+    let formats = match Formats::new(&settings.formats) {
         Ok(formats) => formats,
-        Err(error) => return message::refused(&error.to_string()),
+        Err(error) => return message::usage_error(&error.to_string()),
     };
-    let scope = match scope(question) {
+    let scope = match scope(settings) {
         Ok(scope) => scope,
-        Err(failure) => return failure.tell(),
+        Err(error) => return error.report(),
     };
     let scan = OnceCell::new();
-    let parts = Parts { question, rules: &rules, formats: &formats, apps: &apps, scope: &scope, scan: &scan };
-    let file = if let Origin::Line(path, _) = &place { Some(path.as_path()) } else { None };
-    let log = match Log::of(parts, file) {
+    let context = GradingContext { settings, rules: &rules, formats: &formats, apps: &apps, scope: &scope, scan: &scan };
+    let file = if let LineSource::Line(path, _) = &source { Some(path.as_path()) } else { None };
+    let log = match GradingLog::new(context, file) {
         Ok(log) => log,
         Err(exit) => return exit,
     };
-    let course = Course {
+    let context = LineContext {
         formats: &formats,
-        first: formats.asked(),
-        header: Header::None,
-        clients: ClientPlace::Unknown,
-        max_line: question.max_line,
+        preferred: formats.requested(),
+        header: W3cHeader::None,
+        clients: ClientPosition::Unknown,
+        max_line: settings.max_line,
     };
-    let screen = screen::of(question.color, false);
-    let view = View { format: question.format, width: screen.width, color: screen.color, ..View::default() };
-    let explainer = Explainer::new(&rules, question.min_severity, &apps);
+    let screen = TerminalInfo::detect(settings.color, false);
+    let view = RenderOptions { format: settings.format, width: screen.width, color: screen.color, ..RenderOptions::default() };
+    let explainer = Explainer::new(&rules, settings.min_severity, &apps);
     let out = BufWriter::new(io::stdout().lock());
-    let reader = Reader { course, transcriber: Transcriber::default(), line: Vec::new() };
-    let mut desk = Desk { question, rules: &rules, explainer, only, view, reader, log, out, told: 0, failure: None };
-    let exit = match place {
-        Origin::Typed(text) => desk.typed(&text),
-        Origin::Stdin => desk.stdin(),
-        Origin::Line(path, line) => desk.line(&path, line),
+    let reader = LogLineReader { context, log_reader: LogReader::default(), line: Vec::new() };
+    let mut line_explainer = LineExplainer { settings, rules: &rules, explainer, only, view, reader, log, out, explained: 0, error: None };
+    let exit = match source {
+        LineSource::InputRequest(text) => line_explainer.explain_text(&text),
+        LineSource::Stdin => line_explainer.explain_stdin(),
+        LineSource::Line(path, line) => line_explainer.explain_file_line(&path, line),
     };
-    let exit = if exit == Exit::Success && desk.log.has_trouble { Exit::Damaged } else { exit };
-    let flushed = desk.out.flush();
-    match desk.failure.map_or(flushed, Err) {
+    let exit = if exit == Exit::Success && line_explainer.log.has_problem { Exit::Damaged } else { exit };
+    let flushed = line_explainer.out.flush();
+    match line_explainer.error.map_or(flushed, Err) {
         Ok(()) => exit,
         Err(error) => stdout::failed(&error),
     }
 }
 
-/// What a text names. A line of a file needs the file to be there.
-fn origin(question: &Question) -> Result<Origin, Exit> {
-    let text = question.line.as_bytes();
+/// What the argument refers to. `FILE:LINE` needs an existing file.
+fn line_source(settings: &ExplainSettings) -> Result<LineSource, Exit> {
+    let text = settings.line.as_bytes();
     if text == b"-" {
-        if question.log.as_deref() == Some(Path::new("-")) {
-            return Err(message::refused("the lines and the log of --in cannot both be standard input; name a file"));
+        if settings.log.as_deref() == Some(Path::new("-")) {
+            return Err(message::usage_error("the lines and the log of --in cannot both be standard input; name a file"));
         }
-        return Ok(Origin::Stdin);
+        return Ok(LineSource::Stdin);
     }
     let is_file = |path: &Path| path.metadata().is_ok_and(|metadata| !metadata.is_dir());
     if let Some((path, number)) = file_and_number(text) {
         match number.parse() {
             Ok(0) if is_file(path) => {
-                return Err(message::refused("lines are counted from 1: type 1 or more behind the colon"));
+                return Err(message::usage_error("lines are numbered from 1: type 1 or more after the colon"));
             }
-            Ok(number) if is_file(path) => return Ok(Origin::Line(path.to_owned(), number)),
-            _ if !question.quiet => message::notice(&format!("no file is called '{}'; taken as a text", shown(&path.to_string_lossy()))),
+            Ok(number) if is_file(path) => return Ok(LineSource::Line(path.to_owned(), number)),
+            _ if !settings.quiet => {
+                message::notice(&format!("no file is called '{}'; the argument is read as text", sanitized(&path.to_string_lossy())))
+            }
             _ => {}
         }
-    } else if is_file(Path::new(&question.line)) {
-        let name = shown(&question.line.to_string_lossy());
+    } else if is_file(Path::new(&settings.line)) {
+        let name = sanitized(&settings.line.to_string_lossy());
         let how = format!("'{name}' is a file: type '{name}:1' for its first line, or '- < {name}' for all");
         if !text.starts_with(b"/") {
-            return Err(message::refused(&how));
+            return Err(message::usage_error(&how));
         }
-        if !question.quiet {
-            message::notice(&format!("taken as the path of a request, but {how}"));
+        if !settings.quiet {
+            message::notice(&format!("read as the path of a request, but {how}"));
         }
     }
-    Ok(Origin::Typed(text.to_vec()))
+    Ok(LineSource::InputRequest(text.to_vec()))
 }
 
-/// `FILE:LINE` taken apart; a text with blanks is a line.
+/// Splits `FILE:LINE`. A text with spaces is a line of a log.
 fn file_and_number(text: &[u8]) -> Option<(&Path, &str)> {
     let colon = memchr::memrchr(b':', text)?;
     let number = std::str::from_utf8(&text[colon + 1..]).ok().filter(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()))?;
@@ -174,191 +177,192 @@ fn file_and_number(text: &[u8]) -> Option<(&Path, &str)> {
     (colon > 0 && !is_url && (!text.contains(&b' ') || file.exists())).then_some((file, number))
 }
 
-/// Reads lines of any format, in their order.
-struct Reader<'a> {
-    course: Course<'a>,
-    transcriber: Transcriber,
-    /// The last line, written down again.
+/// Reads lines of any format, in order.
+struct LogLineReader<'a> {
+    context: LineContext<'a>,
+    log_reader: LogReader,
+    /// The last line in the format of the engine.
     line: Vec<u8>,
 }
 
-impl Reader<'_> {
-    /// Takes over what a line says of those behind it.
-    fn pass(&mut self, number: u64, text: &[u8]) {
-        let Course { header, max_line, .. } = &mut self.course;
+impl LogLineReader<'_> {
+    /// Applies the header of the log, if the line is part of one.
+    fn update_header(&mut self, number: u64, text: &[u8]) {
+        let LineContext { header, max_line, .. } = &mut self.context;
         if number == 1 {
-            *header = Header::of_log(text, *max_line);
+            *header = W3cHeader::from_log_start(text, *max_line);
         }
-        *header = std::mem::take(header).behind(text, *max_line);
+        *header = std::mem::take(header).after(text, *max_line);
     }
 
-    /// Whether a line says something of those behind it, and nothing else.
-    fn is_own(&mut self, number: u64, text: &[u8]) -> bool {
-        self.pass(number, text);
-        self.course.header.is_w3c() && text.first() == Some(&b'#')
+    /// Whether the line is only a directive for the following lines.
+    fn is_directive(&mut self, number: u64, text: &[u8]) -> bool {
+        self.update_header(number, text);
+        self.context.header.is_w3c() && text.first() == Some(&b'#')
     }
 
-    /// The name of a line's format, and the line as the engine reads it; no name where it is left as it is.
+    /// The name of the line's format, and the line in the format of the engine. There is no name if the line is unchanged.
     fn read<'l>(&'l mut self, text: &'l [u8]) -> (Option<Arc<str>>, &'l [u8]) {
         self.line.clear();
-        match self.transcriber.line(text, &mut self.course, &mut self.line) {
-            Read::As(format) => (Some(Arc::clone(self.course.formats.name(format))), &self.line),
-            Read::WithoutClient => (Some(LogFormat::Combined.as_str().into()), &self.line),
-            Read::AsIs | Read::Own => (None, text),
+        match self.log_reader.line(text, &mut self.context, &mut self.line) {
+            LineKind::As(format) => (Some(Arc::clone(self.context.formats.name(format))), &self.line),
+            LineKind::WithoutClient => (Some(LogFormat::Combined.as_str().into()), &self.line),
+            LineKind::AsIs | LineKind::Directive => (None, text),
         }
     }
 }
 
-/// Explains lines, one after the other.
-struct Desk<'a, W> {
-    question: &'a Question,
+/// Explains lines, one at a time.
+struct LineExplainer<'a, W> {
+    settings: &'a ExplainSettings,
     rules: &'a RuleSet,
     explainer: Explainer<'a>,
     only: Option<RuleId>,
-    view: View,
-    reader: Reader<'a>,
-    log: Log<'a>,
+    view: RenderOptions,
+    reader: LogLineReader<'a>,
+    log: GradingLog<'a>,
     out: W,
-    /// Lines told so far.
-    told: u64,
-    /// Why no more can be told.
-    failure: Option<io::Error>,
+    /// Number of lines explained.
+    explained: u64,
+    /// Why the output failed.
+    error: Option<io::Error>,
 }
 
-impl<W: Write> Desk<'_, W> {
-    /// A text may be several lines, as the shell hands over the output of a command.
-    fn typed(&mut self, text: &[u8]) -> Exit {
+impl<W: Write> LineExplainer<'_, W> {
+    /// The argument may have several lines, such as the output of another command.
+    fn explain_text(&mut self, text: &[u8]) -> Exit {
         let lines = text.strip_suffix(b"\n").unwrap_or(text).split(|&b| b == b'\n');
         for line in lines {
             let line = line.strip_suffix(b"\r").unwrap_or(line);
             let length = line.len();
-            let line = if length > self.question.max_line { Line::Oversized(length as u64) } else { Line::Text(line) };
-            if self.take(line, None, true).is_break() {
+            let line = if length > self.settings.max_line { InputLine::Oversized(length as u64) } else { InputLine::Text(line) };
+            if self.explain_line(line, None, true).is_break() {
                 break;
             }
         }
         Exit::Success
     }
 
-    fn stdin(&mut self) -> Exit {
+    fn explain_stdin(&mut self) -> Exit {
         let path = Path::new("-");
-        let end = each_line(path, self.question.max_line, |number, line| match line {
-            Line::Text(b"") => ControlFlow::Continue(()),
-            Line::Text(text) if self.reader.is_own(number, text) => ControlFlow::Continue(()),
-            line => self.take(line, Some((b"-", number)), true),
+        let end = for_each_line(path, self.settings.max_line, |number, line| match line {
+            InputLine::Text(b"") => ControlFlow::Continue(()),
+            InputLine::Text(text) if self.reader.is_directive(number, text) => ControlFlow::Continue(()),
+            line => self.explain_line(line, Some((b"-", number)), true),
         });
-        ended(path, end.map_err(|e| e.to_string()), |_| Exit::Success)
+        exit_code(path, end.map_err(|e| e.to_string()), |_| Exit::Success)
     }
 
-    fn line(&mut self, path: &Path, wanted: u64) -> Exit {
+    fn explain_file_line(&mut self, path: &Path, wanted: u64) -> Exit {
         let mut found = false;
-        let end = each_line(path, self.question.max_line, |number, line| {
-            if let Line::Text(text) = line {
-                self.reader.pass(number, text);
+        let end = for_each_line(path, self.settings.max_line, |number, line| {
+            if let InputLine::Text(text) = line {
+                self.reader.update_header(number, text);
             }
             if number < wanted {
                 return ControlFlow::Continue(());
             }
             found = true;
-            let _ = self.take(line, Some((path.as_os_str().as_bytes(), number)), false);
+            let _ = self.explain_line(line, Some((path.as_os_str().as_bytes(), number)), false);
             ControlFlow::Break(())
         });
-        ended(path, end.map_err(|e| e.to_string()), |end| {
+        exit_code(path, end.map_err(|e| e.to_string()), |end| {
             if found {
                 return Exit::Success;
             }
             let count = if end.lines == 1 { "1 line".into() } else { format!("{} lines", end.lines) };
-            message::refused(&format!("{}: has {count}, and no line {wanted}", path.display()))
+            message::usage_error(&format!("{}: has {count}, and no line {wanted}", path.display()))
         })
     }
 
-    /// Explains one line; breaks where nobody reads any more.
-    fn take(&mut self, line: Line<'_>, place: Option<(&[u8], u64)>, may_be_request: bool) -> ControlFlow<()> {
-        let Line::Text(text) = line else {
-            let which = place.map(|(path, line)| format!("{}:{line}: ", shown(&String::from_utf8_lossy(path)))).unwrap_or_default();
-            message::notice(&format!("{which}longer than --max-line ({} bytes); a scan does not look at it", self.question.max_line));
+    /// Explains one line. Breaks if the output failed.
+    fn explain_line(&mut self, line: InputLine<'_>, location: Option<(&[u8], u64)>, may_be_request: bool) -> ControlFlow<()> {
+        let InputLine::Text(text) = line else {
+            let which = location.map(|(path, line)| format!("{}:{line}: ", sanitized(&String::from_utf8_lossy(path)))).unwrap_or_default();
+            message::notice(&format!("{which}longer than --max-line ({} bytes); a scan skips it", self.settings.max_line));
             return ControlFlow::Continue(());
         };
-        match self.explain(text, place, may_be_request) {
+        match self.explain(text, location, may_be_request) {
             Ok(()) => ControlFlow::Continue(()),
             Err(error) => {
-                self.failure = Some(error);
+                self.error = Some(error);
                 ControlFlow::Break(())
             }
         }
     }
 
-    fn explain(&mut self, text: &[u8], place: Option<(&[u8], u64)>, may_be_request: bool) -> io::Result<()> {
-        let only = self.question.formats.as_clf();
+    fn explain(&mut self, text: &[u8], location: Option<(&[u8], u64)>, may_be_request: bool) -> io::Result<()> {
+        let only = self.settings.formats.as_clf();
         let (name, line) = if only.is_some() { (None, text) } else { self.reader.read(text) };
         let frame = Frame::locate(line, only);
-        let typed = if frame.is_none() && may_be_request { Typed::read(text) } else { None };
-        let (taken, record) = match (&frame, &typed) {
+        let explain_text = if frame.is_none() && may_be_request { InputRequest::read(text) } else { None };
+        let (taken, record) = match (&frame, &explain_text) {
             (Some(frame), _) => {
-                (Taken::Line(name.unwrap_or_else(|| frame.format().as_str().into())), Some(frame.record(LogTime::parse_clf(frame.time))))
+                (ReadAs::Line(name.unwrap_or_else(|| frame.format().as_str().into())), Some(frame.record(LogTime::parse_clf(frame.time))))
             }
-            (None, Some(typed)) => (Taken::Request, Some(typed.record())),
-            (None, None) => (Taken::Unparsed(recognise(text)), None),
+            (None, Some(explain_text)) => (ReadAs::Request, Some(explain_text.record())),
+            (None, None) => (ReadAs::Unparsed(recognize(text)), None),
         };
-        let probe = record.as_ref().map_or_else(|| Probe::of_raw(text), Probe::of_record);
+        let probe = record.as_ref().map_or_else(|| ParsedRequest::from_raw(text), ParsedRequest::new);
         let mut explanation = self.explainer.explain(&probe, self.only);
-        let record = record.unwrap_or(Record { request: text, ..Record::default() });
+        let record = record.unwrap_or(LogEntry { request: text, ..LogEntry::default() });
         let whole = self.only.map(|_| self.explainer.explain(&probe, None));
-        let answer = graded(&mut self.log, self.rules, &record, &explanation, whole.as_ref());
+        let answer = grade_answer(&mut self.log, self.rules, &record, &explanation, whole.as_ref());
         if let Some(answer) = &answer {
-            withhold(&mut explanation, answer, self.rules, self.question.min_severity);
+            apply_min_severity(&mut explanation, answer, self.rules, self.settings.min_severity);
         }
-        if self.told > 0 && self.view.format == Format::Table {
+        if self.explained > 0 && self.view.format == OutputFormat::Table {
             writeln!(self.out)?;
         }
-        self.told += 1;
-        let (rules, only, shown) = (self.rules, self.only, Views::default());
+        self.explained += 1;
+        let (rules, only, shown) = (self.rules, self.only, ViewCache::default());
         let answer = answer.as_ref();
-        let subject = Subject { place, taken, record, line: probe.line, explanation: &explanation, rules, only, answer, shown };
+        let subject =
+            ExplainedRequest { place: location, taken, record, line: probe.line, explanation: &explanation, rules, only, answer, shown };
         write(&subject, &self.view, &mut self.out)
     }
 }
 
-/// The grade of an answer, where one of the rules that are explained says that it could expose something. `whole` is what all
-/// rules say, where one alone is explained.
-fn graded(
-    log: &mut Log<'_>,
+/// Grades the answer if one of the explained rules says that it could expose something. `whole` is the explanation with all
+/// rules, if only one rule is explained.
+fn grade_answer(
+    log: &mut GradingLog<'_>,
     rules: &RuleSet,
-    record: &Record<'_>,
-    said: &Explanation<'_>,
+    record: &LogEntry<'_>,
+    explanation: &Explanation<'_>,
     whole: Option<&Explanation<'_>>,
 ) -> Option<GradeResult> {
-    let matched = |said: &Explanation<'_>| -> Vec<RuleId> {
-        said.matches.iter().map(|account| account.rule).filter(|&rule| !rules.rule(rule).is_sign).collect()
+    let matched = |explanation: &Explanation<'_>| -> Vec<RuleId> {
+        explanation.matches.iter().map(|account| account.rule).filter(|&rule| !rules.rule(rule).is_app_evidence).collect()
     };
-    if !is_graded(rules, &matched(said), record.status) {
+    if !is_graded(rules, &matched(explanation), record.status) {
         return None;
     }
-    let all = matched(whole.unwrap_or(said));
-    let path = said.texts.of_view(Seen::Resolved);
+    let all = matched(whole.unwrap_or(explanation));
+    let path = explanation.texts.of_view(Seen::Resolved);
     Some(log.grade(&GradeRequest { record, path, rules: &all, prefix: log.prefix() }))
 }
 
-/// What the grade does not raise may be below the level that is reported.
-fn withhold(explanation: &mut Explanation<'_>, answer: &GradeResult, rules: &RuleSet, least: Severity) {
+/// Marks rules as suppressed if the grade of the answer leaves them below the minimum severity.
+fn apply_min_severity(explanation: &mut Explanation<'_>, answer: &GradeResult, rules: &RuleSet, least: Severity) {
     let is_raised = match answer {
         GradeResult::Known(answer) => answer.is_distinct(),
         GradeResult::NeedsLog => true,
         GradeResult::Ordinary => false,
     };
-    for account in explanation.matches.iter_mut().filter(|account| account.withheld.is_none()) {
-        let severity = rules.rule(account.rule).severity_when(is_raised);
-        account.withheld = (severity < least).then_some(Withheld::BelowMinSeverity { severity, least });
+    for account in explanation.matches.iter_mut().filter(|account| account.suppressed_by.is_none()) {
+        let severity = rules.rule(account.rule).effective_severity(is_raised);
+        account.suppressed_by = (severity < least).then_some(SuppressedBy::BelowMinSeverity { severity, least });
     }
 }
 
-/// How a sequence of lines ended: what is wrong with its source comes before what was made of it.
-fn ended(path: &Path, end: Result<End, String>, then: impl FnOnce(&End) -> Exit) -> Exit {
-    let name = shown(&path.to_string_lossy());
+/// The exit code after reading lines. Problems with the input come first.
+fn exit_code(path: &Path, end: Result<LinesSummary, String>, then: impl FnOnce(&LinesSummary) -> Exit) -> Exit {
+    let name = sanitized(&path.to_string_lossy());
     match end {
-        Ok(End { damage: None, .. }) => end.as_ref().map_or(Exit::Damaged, then),
-        Ok(End { damage: Some(what), .. }) | Err(what) => {
-            message::error(&format!("{name}: {}", shown(&what)));
+        Ok(LinesSummary { damage: None, .. }) => end.as_ref().map_or(Exit::Damaged, then),
+        Ok(LinesSummary { damage: Some(what), .. }) | Err(what) => {
+            message::error(&format!("{name}: {}", sanitized(&what)));
             Exit::Damaged
         }
     }

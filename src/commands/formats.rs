@@ -1,68 +1,69 @@
-//! `probewatch formats`: which log formats are known, and what a log is written in.
+//! `probewatch formats`: lists the known log formats, or detects the formats of logs.
 //!
-//! Reads the first lines of each log and says what a scan would make of them. It matches no rule.
+//! Reads the first lines of each log and prints what a scan would make of them. No rules are matched.
 
 use std::io::{self, BufWriter, Write};
 use std::ops::ControlFlow;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use super::message::shown;
-use super::{Exit, message, screen, stdout};
+use super::message::sanitized;
+use super::stdout::{self, TerminalInfo};
+use super::{Exit, message};
 use crate::formats::detect::Detector;
 use crate::formats::{FormatChoice, Formats};
-use crate::input::sequence::{Line, each_line};
-use crate::render::formats::{Sampled, write_known, write_sampled};
-use crate::render::{Color, Format, View};
+use crate::input::lines_in_order::{InputLine, for_each_line};
+use crate::render::formats::{SampledLog, write_known, write_sampled};
+use crate::render::{Color, OutputFormat, RenderOptions};
 
-/// Bytes of a log that are looked at.
+/// How many bytes of a log are read.
 const SAMPLE: usize = 64 << 10;
 
-/// What `formats` is asked.
+/// The settings of `formats`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FormatsQuestion {
-    /// Logs to look at; none lists what is known.
+pub struct FormatsSettings {
+    /// The logs; without any, the known formats are listed.
     pub paths: Vec<PathBuf>,
     /// The formats.
     pub formats: FormatChoice,
-    /// The longest line that a scan looks at, in bytes.
+    /// The longest line that a scan reads, in bytes.
     pub max_line: usize,
-    /// JSON, or else text.
-    pub format: Format,
-    /// When to colour.
+    /// JSON, or text.
+    pub format: OutputFormat,
+    /// When to use colours.
     pub color: Color,
 }
 
-/// Says what is known or what was found.
+/// Prints the known formats, or the formats of the logs.
 #[must_use]
-pub fn run(question: &FormatsQuestion) -> Exit {
-    let formats = match Formats::of(&question.formats) {
+pub fn run(settings: &FormatsSettings) -> Exit {
+    let formats = match Formats::new(&settings.formats) {
         Ok(formats) => formats,
-        Err(error) => return message::refused(&shown(&error.to_string())),
+        Err(error) => return message::usage_error(&sanitized(&error.to_string())),
     };
-    let screen = screen::of(question.color, false);
-    let view = View { format: question.format, width: screen.width, color: screen.color, ..View::default() };
+    let screen = TerminalInfo::detect(settings.color, false);
+    let view = RenderOptions { format: settings.format, width: screen.width, color: screen.color, ..RenderOptions::default() };
     let mut out = BufWriter::new(io::stdout().lock());
-    let sampled: Vec<Sampled> = question.paths.iter().map(|path| sample(path, question, &formats)).collect();
+    let sampled: Vec<SampledLog> = settings.paths.iter().map(|path| sample(path, settings, &formats)).collect();
     let written =
         if sampled.is_empty() { write_known(&formats, &view, &mut out) } else { write_sampled(&sampled, &formats, &view, &mut out) };
     if let Err(error) = written.and_then(|()| out.flush()) {
         return stdout::failed(&error);
     }
-    let is_read = |sampled: &Sampled| sampled.problem.is_none() && (sampled.detected.lines == 0 || !sampled.detected.found.is_empty());
+    let is_read = |sampled: &SampledLog| sampled.problem.is_none() && (sampled.detected.lines == 0 || !sampled.detected.found.is_empty());
     if sampled.iter().all(is_read) { Exit::Success } else { Exit::Damaged }
 }
 
-fn sample(path: &Path, question: &FormatsQuestion, formats: &Formats) -> Sampled {
-    let mut detector = Detector::new(formats, formats.first_of(path), question.max_line);
+fn sample(path: &Path, settings: &FormatsSettings, formats: &Formats) -> SampledLog {
+    let mut detector = Detector::new(formats, formats.preferred_for(path), settings.max_line);
     let mut seen = 0;
-    let end = each_line(path, question.max_line, |_, line| {
-        if let Line::Text(text) = line {
+    let end = for_each_line(path, settings.max_line, |_, line| {
+        if let InputLine::Text(text) = line {
             detector.take(text);
             seen += text.len() + 1;
         }
         if seen < SAMPLE { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     });
     let problem = end.map_or_else(|error| Some(error.to_string()), |end| end.damage);
-    Sampled { path: path.as_os_str().as_bytes().to_vec(), detected: detector.done(), problem }
+    SampledLog { path: path.as_os_str().as_bytes().to_vec(), detected: detector.done(), problem }
 }

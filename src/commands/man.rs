@@ -1,14 +1,13 @@
-//! `probewatch man`: the manual as a man page on standard output.
+//! `probewatch man`: prints a man page. Installs nothing.
 //!
-//! One page holds the whole tool, because it is read as one; the page of one subcommand is there for those who package
-//! them apart. Installs nothing.
+//! One page describes all subcommands; packagers can print a page for each subcommand.
 
 use std::io::{self, Write};
 
 use clap::Command;
 use clap_mangen::Man;
 
-use super::message::shown;
+use super::message::sanitized;
 use super::{Exit, message, stdout};
 
 /// Prints the page of `command`, or of its subcommand `only`.
@@ -17,10 +16,10 @@ pub fn run(mut command: Command, only: Option<&str>) -> Exit {
     command.build();
     let subject = match only {
         None => Some(&command),
-        Some(name) => visible(&command).find(|c| c.get_name() == name),
+        Some(name) => visible_subcommands(&command).find(|c| c.get_name() == name),
     };
     let Some(subject) = subject else {
-        return unknown(&command, only.unwrap_or_default());
+        return unknown_subcommand(&command, only.unwrap_or_default());
     };
     match page(subject, command.get_version().unwrap_or_default()) {
         Ok(page) => stdout::print(&page),
@@ -28,40 +27,40 @@ pub fn run(mut command: Command, only: Option<&str>) -> Exit {
     }
 }
 
-fn unknown(command: &Command, name: &str) -> Exit {
-    let names: Vec<_> = visible(command).map(Command::get_name).collect();
-    message::error(&format!("no subcommand is called '{}'", shown(name)));
+fn unknown_subcommand(command: &Command, name: &str) -> Exit {
+    let names: Vec<_> = visible_subcommands(command).map(Command::get_name).collect();
+    message::error(&format!("no subcommand is called '{}'", sanitized(name)));
     message::hint(&format!("type one of {}, or none for the whole manual", names.join(", ")));
     Exit::Usage
 }
 
-/// The subcommands that a reader may want to know: `help` says nothing that the page does not.
-fn visible(command: &Command) -> impl Iterator<Item = &Command> {
+/// All subcommands except hidden ones and `help`, which adds nothing to the page.
+fn visible_subcommands(command: &Command) -> impl Iterator<Item = &Command> {
     command.get_subcommands().filter(|c| !c.is_hide_set() && c.get_name() != "help")
 }
 
-/// A page: a command, and its subcommands as chapters.
+/// The page of a command, with its subcommands as chapters.
 fn page(command: &Command, version: &str) -> io::Result<Vec<u8>> {
     let man = Man::new(command.clone()).source(format!("probewatch {version}"));
     let mut page = Vec::new();
     man.render_title(&mut page)?;
-    // Names of variables and flags are copied from here: none is broken at a line's end.
+    // No hyphenation or filling: readers copy names of variables and flags.
     writeln!(page, ".nh\n.ad l")?;
     man.render_name_section(&mut page)?;
     man.render_synopsis_section(&mut page)?;
     man.render_description_section(&mut page)?;
     man.render_options_section(&mut page)?;
-    for subcommand in visible(command) {
+    for subcommand in visible_subcommands(command) {
         chapter(subcommand, &mut page)?;
     }
     notes(command, "SH", &mut page)?;
     Ok(page)
 }
 
-/// A subcommand as a section of a page, its own sections one level down; one that only holds others gives way to them.
+/// A subcommand as a section, with its own sections as subsections. A command that only groups others is replaced by these.
 fn chapter(command: &Command, page: &mut Vec<u8>) -> io::Result<()> {
     if command.has_subcommands() {
-        return visible(command).try_for_each(|c| chapter(c, page));
+        return visible_subcommands(command).try_for_each(|c| chapter(c, page));
     }
     let man = Man::new(command.clone());
     let mut sections = Vec::new();
@@ -80,8 +79,8 @@ fn chapter(command: &Command, page: &mut Vec<u8>) -> io::Result<()> {
     notes(command, "SS", page)
 }
 
-/// What the help says after the options, line by line as it stands there: examples and tables do not survive filling.
-/// A line that begins at the margin and ends in a colon is a heading.
+/// The text after the options, line by line, because examples and tables must not be filled. An unindented line that ends in
+/// a colon is a heading.
 fn notes(command: &Command, level: &str, page: &mut Vec<u8>) -> io::Result<()> {
     let text = command.get_after_long_help().or(command.get_after_help()).map(ToString::to_string).unwrap_or_default();
     for line in text.lines().filter(|l| !l.is_empty()) {
@@ -103,7 +102,7 @@ mod tests {
     use crate::commands::man::*;
 
     fn page_of(name: Option<&str>) -> String {
-        let mut command = cli::command();
+        let mut command = cli::documented_command();
         command.build();
         let subject = name.map_or(&command, |name| command.find_subcommand(name).expect("a subcommand"));
         String::from_utf8(page(subject, "1.2.3").expect("a page")).expect("UTF-8")
@@ -120,7 +119,7 @@ mod tests {
         let chapters = ["PROBEWATCH SCAN", "PROBEWATCH EXPLAIN", "PROBEWATCH RULES LIST", "PROBEWATCH MAN", "EXAMPLES"];
         let places = chapters.map(|title| page.find(&format!(".SH \"{title}\"\n")).expect(title));
         assert!(places.is_sorted(), "{places:?}");
-        assert!(page.contains(".SS \"EXIT CODES\""), "{page}");
+        assert!(page.contains(".SS \"EXIT CODES\"") && page.contains("[env: PROBEWATCH_MIN_SEVERITY]"), "{page}");
     }
 
     #[test]

@@ -1,66 +1,65 @@
-//! What is said on standard error: one clear message, and a hint what to type.
+//! Messages on standard error: errors, warnings, notices and hints.
 //!
-//! Text that came from outside passes [`shown`] before it is put in a message. A failure to write here is nobody's
-//! business: there is no place left to tell it.
+//! Callers pass text from outside through [`sanitized`]. Failures to write are ignored, as there is nowhere to report them.
 
 use std::io::{self, Write};
 
 use super::Exit;
 use crate::redact::sanitize;
 
-/// Says what went wrong.
+/// Prints an error.
 pub fn error(text: &str) {
-    say("error", text);
+    write("error", text);
 }
 
-/// Says what may be worth knowing. The caller knows whether `-q` was given.
+/// Prints a notice. The caller checks `-q`.
 pub fn notice(text: &str) {
-    say("note", text);
+    write("note", text);
 }
 
-/// Says that nothing was started, line by line for what came of a file.
+/// Prints an error about the usage and returns its exit code.
 #[must_use]
-pub fn refused(text: &str) -> Exit {
-    error(&shown_lines(text));
+pub fn usage_error(text: &str) -> Exit {
+    error(&sanitized_lines(text));
     Exit::Usage
 }
 
-/// Says what may be not as it was meant. The caller knows whether `-q` was given.
+/// Prints a warning. The caller checks `-q`.
 pub fn warning(text: &str) {
-    say("warning", text);
+    write("warning", text);
 }
 
-/// Says each of these, which quote what came from outside.
+/// Sanitizes and prints warnings.
 pub fn warnings(texts: &[String]) {
     for text in texts {
-        warning(&shown(text));
+        warning(&sanitized(text));
     }
 }
 
-/// Says what to type instead.
+/// Prints a hint about what to type.
 pub fn hint(text: &str) {
-    say("hint", text);
+    write("hint", text);
 }
 
-/// Prints a text as it is: figures that were asked for.
-pub fn plain(text: &str) {
+/// Prints a text without a label.
+pub fn print_raw(text: &str) {
     let _ = writeln!(io::stderr().lock(), "{text}");
 }
 
-fn say(kind: &str, text: &str) {
+fn write(kind: &str, text: &str) {
     let _ = writeln!(io::stderr().lock(), "{kind}: {text}");
 }
 
-/// Text from arguments, variables, files and logs, made harmless for a terminal.
+/// Escapes text from arguments, variables, files and logs for a terminal.
 #[must_use]
-pub fn shown(text: &str) -> String {
-    sanitize::text(text.as_bytes()).into_owned()
+pub fn sanitized(text: &str) -> String {
+    sanitize::escape(text.as_bytes()).into_owned()
 }
 
-/// [`shown`] line by line, for a text whose line breaks are ours.
+/// [`sanitized`] line by line: line breaks are kept.
 #[must_use]
-pub fn shown_lines(text: &str) -> String {
-    text.trim_end().split('\n').map(shown).collect::<Vec<_>>().join("\n")
+pub fn sanitized_lines(text: &str) -> String {
+    text.trim_end().split('\n').map(sanitized).collect::<Vec<_>>().join("\n")
 }
 
 #[cfg(test)]
@@ -69,7 +68,7 @@ mod tests {
 
     #[test]
     fn control_bytes_are_escaped() {
-        assert_eq!(shown("a\u{1b}[31m\nü\u{202e}"), "a\\x1b[31m\\x0aü\\u{202e}");
-        assert_eq!(shown_lines("a\nb\u{7}\n"), "a\nb\\x07");
+        assert_eq!(sanitized("a\u{1b}[31m\nü\u{202e}"), "a\\x1b[31m\\x0aü\\u{202e}");
+        assert_eq!(sanitized_lines("a\nb\u{7}\n"), "a\nb\\x07");
     }
 }

@@ -1,8 +1,9 @@
-//! What the subcommands do, one file each: wiring only. How a run ends and what it says on the way is here as well.
+//! The subcommands, a file or folder each, and what they share: settings, errors, exit codes and messages.
 
-mod brief;
+mod common;
 pub mod completions;
 pub mod diff;
+mod error;
 mod exit;
 pub mod explain;
 pub mod follow;
@@ -13,19 +14,19 @@ pub mod merge;
 pub mod message;
 mod progress;
 pub mod report;
-mod reports;
+mod report_files;
+mod rule_context;
 pub mod rules;
-mod run;
 pub mod scan;
-mod screen;
-mod servers;
+pub mod schema;
+
+mod server_logs;
 mod settings;
 mod signals;
-mod statistics;
 pub mod stdout;
 
 pub use exit::Exit;
 pub use settings::{
-    Anonymize, ClientSettings, DiffSettings, FollowSettings, LearnSettings, MergeSettings, ReportSettings, RetoldSettings, Settings,
-    StateSettings, Task,
+    Anonymize, ClientSettings, DiffSettings, FollowSettings, LearnSettings, MergeSettings, ReportFilterSettings, ReportSettings,
+    ReportTask, ScanSettings, StateSettings,
 };

@@ -1,4 +1,4 @@
-//! A progress bar on standard error, when that is a terminal and the work takes over a second.
+//! A progress bar on standard error, if that is a terminal and the work takes more than a second.
 
 use std::io::{self, IsTerminal};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,28 +8,28 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
 
-use crate::input::find::{Kind, Source};
+use crate::input::find::{InputSource, SourceKind};
 
-/// How long the work may take before a bar is shown.
-const PATIENCE: Duration = Duration::from_secs(1);
-/// Between two looks at how far the work is.
-const TICK: Duration = Duration::from_millis(100);
+/// How long the work takes before a bar is shown.
+const SHOW_AFTER: Duration = Duration::from_secs(1);
+/// The time between updates of the bar.
+const REDRAW_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Shows how far a piece of work is.
+/// Shows the progress of reading.
 pub(super) struct Progress;
 
 impl Progress {
-    /// Does `work` and shows, if `shown` and anyone can see it, how many bytes of `sources` are `done`.
-    pub(super) fn watch<T>(shown: bool, sources: &[Source], done: &AtomicU64, work: impl FnOnce() -> T) -> T {
+    /// Does `work`, and if `shown` and standard error is a terminal, shows how many bytes of `sources` are `done`.
+    pub(super) fn watch<T>(shown: bool, sources: &[InputSource], done: &AtomicU64, work: impl FnOnce() -> T) -> T {
         if !shown || !io::stderr().is_terminal() {
             return work();
         }
         thread::scope(|scope| {
             let (finished, waiting) = mpsc::channel::<()>();
             scope.spawn(move || {
-                if waiting.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {
+                if waiting.recv_timeout(SHOW_AFTER) == Err(RecvTimeoutError::Timeout) {
                     let bar = bar(total(sources));
-                    while waiting.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
+                    while waiting.recv_timeout(REDRAW_INTERVAL) == Err(RecvTimeoutError::Timeout) {
                         bar.set_position(done.load(Ordering::Relaxed));
                     }
                     bar.finish_and_clear();
@@ -42,11 +42,11 @@ impl Progress {
     }
 }
 
-/// The bytes of all files; `None` when a pipe is among them.
-fn total(sources: &[Source]) -> Option<u64> {
-    let size = |source: &Source| match source.kind {
-        Kind::File => source.path.metadata().ok().map(|m| m.len()),
-        Kind::Stream | Kind::Stdin => None,
+/// The size of all files; `None` if one of them is a pipe.
+fn total(sources: &[InputSource]) -> Option<u64> {
+    let size = |source: &InputSource| match source.kind {
+        SourceKind::File => source.path.metadata().ok().map(|m| m.len()),
+        SourceKind::Stream | SourceKind::Stdin => None,
     };
     sources.iter().map(size).sum()
 }

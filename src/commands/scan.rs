@@ -1,33 +1,35 @@
-//! `probewatch scan`: from named inputs to one report.
+//! `probewatch scan`: reads logs and prints one report.
 //!
-//! Everything that can be wrong with the command is found before the first line is read: rules, globs, the output.
-//! Trouble with an input stops nothing; it is told at the end, and the exit code says so.
+//! Errors in rules, globs and outputs are found before the first line is read. Problems with an input do not stop the scan;
+//! they are printed at the end and result in an exit code of their own.
 
-use std::mem::ManuallyDrop;
-use std::time::Instant;
+use std::mem::{self, ManuallyDrop};
+use std::time::{Duration, Instant};
 
-use super::run::{
-    Failure, apps, drop_passed_over, inputs, listed, output, pool, privacy, read, tell_absence, tell_notices, tell_problems, warn_of_small,
+use super::common::{
+    apps, drop_skipped, inputs, output, pool, print_notices, print_problems, privacy, read, report_inputs, report_no_logs,
+    warn_narrow_allow,
 };
-use super::screen::Screen;
-use super::{Exit, Settings, message, screen, statistics};
+use super::stdout::TerminalInfo;
+use super::{Exit, ScanSettings, message};
 use crate::analysis::anonymize::{Privacy, RedactionBuffers};
 use crate::analysis::build::{LogAnalysis, ReportInput, RowSelection, build};
 use crate::analysis::model::{InputSummary, Report};
 use crate::analysis::{hit, notes};
-use crate::engine::Scope;
+use crate::commands::error::CommandError;
+use crate::engine::ScanOptions;
 use crate::render::sink::Sink;
-use crate::render::{By, Format, TABLE_ROWS, View, ndjson, render};
+use crate::render::{GroupBy, OutputFormat, RenderOptions, TABLE_ROWS, ndjson, render};
 use crate::rules::{AllowList, load};
 use crate::scan;
 
 /// Scans the logs and prints the report.
 #[must_use]
-pub fn run(settings: &Settings) -> Exit {
-    scan(settings).unwrap_or_else(|failure| failure.tell())
+pub fn run(settings: &ScanSettings) -> Exit {
+    scan(settings).unwrap_or_else(|error| error.report())
 }
 
-fn scan(settings: &Settings) -> Result<Exit, Failure> {
+fn scan(settings: &ScanSettings) -> Result<Exit, CommandError> {
     let started = Instant::now();
     let pool = pool(settings)?;
     let rules = ManuallyDrop::new(pool.install(|| load(&settings.rules))?);
@@ -38,7 +40,7 @@ fn scan(settings: &Settings) -> Result<Exit, Failure> {
     if !settings.quiet {
         message::warnings(rules.warnings());
     }
-    let scope = Scope {
+    let scope = ScanOptions {
         format: settings.formats.as_clf(),
         since: settings.since,
         until: settings.until,
@@ -47,11 +49,11 @@ fn scan(settings: &Settings) -> Result<Exit, Failure> {
         unlisted: false,
         windows: true,
     };
-    warn_of_small(settings, &scope.allow);
+    warn_narrow_allow(settings, &scope.allow);
     let ready = started.elapsed();
-    // Never given back piece by piece: the process ends with the report, and the system takes it all at once.
+    // Never dropped: the process ends after the report, and freeing this memory would take time.
     let mut scan = ManuallyDrop::new(read(settings, &rules, &scope, &found.sources, &pool)?);
-    let spool = scan.spool.take();
+    let (spool, inputs) = (scan.spool.take(), mem::take(&mut scan.inputs));
     let read = started.elapsed();
     let material = ReportInput {
         rules: &rules,
@@ -67,16 +69,16 @@ fn scan(settings: &Settings) -> Result<Exit, Failure> {
         build(
             &material,
             &context,
-            listed(&scan, &found),
+            report_inputs(inputs, &found),
             scan.without_time,
             wanted(settings.format, settings.by, settings.full, settings.top),
         )
     });
     let broad = if settings.quiet { Vec::new() } else { notes::broad_rule_warnings(&material, &context, &report.inputs) };
-    drop_passed_over(&mut report.inputs, &scan);
+    drop_skipped(&mut report.inputs);
     report.elapsed = started.elapsed();
     report.prefix = settings.client.prefix;
-    tell_notices(settings, &scan, &found);
+    print_notices(settings, &report.inputs, &scan, &found);
     message::warnings(&broad);
     if let Some(hint) = proxy_hint(settings, &scan, &report.totals.sum) {
         message::hint(&hint);
@@ -84,13 +86,13 @@ fn scan(settings: &Settings) -> Result<Exit, Failure> {
     if let Some(bound) = report.approximate.as_ref().filter(|_| !settings.quiet) {
         message::notice(&notes::accuracy_note(bound));
     }
-    let problems = tell_problems(&report.inputs) | tell_absence(&report.inputs, &found);
+    let problems = print_problems(&report.inputs) | report_no_logs(&report.inputs, &found);
     let severity = report.totals.fail_severity;
-    let times = statistics::Times { ready, read, built: report.elapsed };
-    let statistics = settings.stats.then(|| statistics::text(&report, &times, pool.current_num_threads()));
+    let times = StageTimes { ready, read, built: report.elapsed };
+    let statistics = settings.stats.then(|| statistics_text(&report, &times, pool.current_num_threads()));
     write(settings, &privacy, &material, &context, &report, spool, sink)?;
     if let Some(text) = statistics {
-        message::plain(&text);
+        message::print_raw(&text);
     }
     Ok(match settings.fail_on {
         Some(level) if severity >= Some(level) => Exit::Found,
@@ -99,13 +101,13 @@ fn scan(settings: &Settings) -> Result<Exit, Failure> {
     })
 }
 
-/// Requests of which one client's share says something, and that share: of a site without a proxy in front of it, no client makes so
-/// many, but for a flood.
+/// A proxy is assumed if one client makes this share of at least this many requests. On a site without a proxy, only a flood
+/// has such a share.
 const PROXIED: u64 = 100;
 const PROXY_SHARE: (u64, u64) = (19, 20);
 
-/// What to type where a proxy seems to make all requests, and wrote for whom.
-fn proxy_hint(settings: &Settings, scan: &scan::Scan, sum: &InputSummary) -> Option<String> {
+/// A hint if all requests seem to come from a proxy that records the client.
+fn proxy_hint(settings: &ScanSettings, scan: &scan::ScanResult, sum: &InputSummary) -> Option<String> {
     if settings.quiet || settings.client.origin.is_some() || !scan.has_forwarded || sum.requests < PROXIED {
         return None;
     }
@@ -122,38 +124,38 @@ fn proxy_hint(settings: &Settings, scan: &scan::Scan, sum: &InputSummary) -> Opt
 }
 
 /// The rows that a report in this format needs.
-pub(super) fn wanted(format: Format, by: Option<By>, full: bool, most: Option<usize>) -> RowSelection {
-    let is = |row: By| by.unwrap_or_default() == row;
-    let shown = |row: By| by.map_or(full, |b| b == row);
+pub(super) fn wanted(format: OutputFormat, by: Option<GroupBy>, full: bool, most: Option<usize>) -> RowSelection {
+    let is = |row: GroupBy| by.unwrap_or_default() == row;
+    let shown = |row: GroupBy| by.map_or(full, |b| b == row);
     match format {
-        Format::Ndjson => RowSelection::default(),
-        Format::Json => RowSelection { answered: true, pairs: true, clients: true, paths: true, rules: true, campaigns: true, most },
-        Format::Csv => {
-            let (pairs, clients, paths, rules) = (is(By::Pair), is(By::Client), is(By::Path), is(By::Rule));
-            RowSelection { answered: is(By::Answer), pairs, clients, paths, rules, campaigns: false, most }
+        OutputFormat::Ndjson => RowSelection::default(),
+        OutputFormat::Json => RowSelection { answered: true, pairs: true, clients: true, paths: true, rules: true, campaigns: true, most },
+        OutputFormat::Csv => {
+            let (pairs, clients, paths, rules) = (is(GroupBy::Pair), is(GroupBy::Client), is(GroupBy::Path), is(GroupBy::Rule));
+            RowSelection { answered: is(GroupBy::Answer), pairs, clients, paths, rules, campaigns: false, most }
         }
-        Format::Table => RowSelection {
+        OutputFormat::Table => RowSelection {
             answered: true,
             campaigns: full && by.is_none(),
-            // The section of pairs says how many there are, so all are made.
-            pairs: by == Some(By::Pair),
-            clients: by.is_none_or(|row| row == By::Client),
-            paths: shown(By::Path),
-            rules: shown(By::Rule),
-            most: if by == Some(By::Pair) { None } else { Some(most.unwrap_or(TABLE_ROWS)) },
+            // The section prints the number of pairs, so all are needed.
+            pairs: by == Some(GroupBy::Pair),
+            clients: by.is_none_or(|row| row == GroupBy::Client),
+            paths: shown(GroupBy::Path),
+            rules: shown(GroupBy::Rule),
+            most: if by == Some(GroupBy::Pair) { None } else { Some(most.unwrap_or(TABLE_ROWS)) },
         },
     }
 }
 
 fn write(
-    settings: &Settings,
+    settings: &ScanSettings,
     privacy: &Privacy,
     material: &ReportInput<'_>,
     context: &LogAnalysis<'_>,
     report: &Report<'_>,
-    spool: Option<scan::Spool>,
+    spool: Option<scan::HitSpool>,
     mut sink: Sink,
-) -> Result<(), Failure> {
+) -> Result<(), CommandError> {
     let written = if let Some(spool) = spool {
         let mut desk = hit::HitBuffers::with_prefix(settings.client.prefix);
         let mut room = RedactionBuffers::default();
@@ -162,10 +164,44 @@ fn write(
             None => Ok(()),
         })
     } else {
-        let Screen { width, color } = screen::of(settings.color, settings.output.is_some());
-        let view = View { format: settings.format, by: settings.by, top: settings.top, full: settings.full, width, color };
+        let TerminalInfo { width, color } = TerminalInfo::detect(settings.color, settings.output.is_some());
+        let view = RenderOptions { format: settings.format, by: settings.by, top: settings.top, full: settings.full, width, color };
         privacy.with_redacted(report, &[], |report, _| render(report, &view, &mut sink))
     };
     written.map_err(|error| sink.explain(error))?;
     Ok(sink.commit()?)
+}
+
+/// The time from the start of the run to the end of each stage.
+#[derive(Debug, Clone, Copy)]
+struct StageTimes {
+    /// Rules loaded, inputs found, output opened.
+    ready: Duration,
+    /// All inputs read, matched and counted.
+    read: Duration,
+    /// Report built.
+    built: Duration,
+}
+
+/// The text of `--stats`.
+fn statistics_text(report: &Report<'_>, times: &StageTimes, threads: usize) -> String {
+    let sum = &report.totals.sum;
+    let reading = times.read.saturating_sub(times.ready);
+    let ms = |d: Duration| d.as_secs_f64() * 1_000.0;
+    let rate = sum.bytes / u64::try_from(reading.as_micros()).unwrap_or(u64::MAX).max(1);
+    format!(
+        "start      {:9.1} ms  {} rules\nread       {:9.1} ms  {} bytes, {} lines, {} MB/s, {} threads\nreport     {:9.1} ms  {} hits, {} clients, {} paths, {} rules",
+        ms(times.ready),
+        report.rule_set.rules().len(),
+        ms(reading),
+        sum.bytes,
+        sum.lines,
+        rate,
+        threads,
+        ms(times.built.saturating_sub(times.read)),
+        sum.hits,
+        report.totals.clients,
+        report.totals.paths,
+        report.totals.rules,
+    )
 }

@@ -1,257 +1,256 @@
-//! What a command was asked to do, in plain values: flags, environment and file are forgotten here.
+//! The settings of commands as plain values, whether they came from flags, environment variables or a file.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use ipnet::IpNet;
 
-use crate::client::{Origin, Prefix};
+use crate::client::{ClientIpSource, Ipv6Prefix};
 use crate::finding::Severity;
 use crate::formats::FormatChoice;
-use crate::input::newer::Newer;
-use crate::input::{Mmap, rotated};
-use crate::record::Outcome;
-use crate::render::{By, Color, Format};
-use crate::report_store::Keep;
+use crate::input::exclude::NewerThan;
+use crate::input::{Mmap, rotated_files};
+use crate::log_entry::Outcome;
+use crate::render::{Color, GroupBy, OutputFormat};
+use crate::report_store::Retention;
 use crate::rules::RuleChoice;
-use crate::server_config::Found;
-use crate::time::{Bound, Cut};
+use crate::server_config::ConfiguredLog;
+use crate::time::{PeriodRule, TimeBound};
 
-/// Everything `scan` needs to know.
+/// The settings of `scan`, which other commands share.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own, and all combinations occur")]
-pub struct Settings {
+pub struct ScanSettings {
     /// Files, folders, globs and `-`; empty for standard input, unless `found` has logs.
     pub paths: Vec<PathBuf>,
-    /// Files that were last written to before this are left out.
-    pub newer_than: Option<Newer>,
-    /// Logs that the configurations of servers name, with their formats.
-    pub found: Vec<Found>,
-    /// Files that these configurations name for errors: no access logs, though a pattern of one may lead to them.
+    /// Files last modified before this are left out.
+    pub newer_than: Option<NewerThan>,
+    /// The logs from server configurations, with their formats.
+    pub found: Vec<ConfiguredLog>,
+    /// The error logs from these configurations. They are not read, even if a glob matches them.
     pub error_logs: Vec<PathBuf>,
-    /// What these configurations say that is left alone or odd, in sentences that are not sanitised.
-    pub left: Vec<String>,
-    /// What to print.
-    pub format: Format,
-    /// What a row of a CSV is; for a table the one section to print, all where `None`.
-    pub by: Option<By>,
+    /// What was skipped or is odd in these configurations, as sentences that are not sanitized.
+    pub config_notices: Vec<String>,
+    /// The output format.
+    pub format: OutputFormat,
+    /// The rows of a CSV, or the only section of a table; `None` for all sections.
+    pub by: Option<GroupBy>,
     /// All sections of a table.
     pub full: bool,
-    /// Where to print it; `None` is standard output.
+    /// The output file; `None` is standard output.
     pub output: Option<PathBuf>,
     /// The formats of the logs.
     pub formats: FormatChoice,
-    /// Which rules.
+    /// Which rules to use.
     pub rules: RuleChoice,
-    /// Who asked, and how much of that is told.
+    /// How clients are identified and shown.
     pub client: ClientSettings,
     /// Apps that run on every site.
     pub apps: Vec<String>,
-    /// Files that say what is allowed.
+    /// Allow lists.
     pub allow: Vec<PathBuf>,
-    /// Report from this level on.
+    /// The severity from which findings are reported.
     pub min_severity: Severity,
-    /// Keep only these outcomes; all where empty.
+    /// Reports only these outcomes; all if empty.
     pub outcomes: Vec<Outcome>,
-    /// Lines before this are not looked at.
-    pub since: Option<Bound>,
-    /// Lines from this on are not looked at.
-    pub until: Option<Bound>,
-    /// Rows in each section; `None` is the format's own default.
+    /// Lines before this are skipped.
+    pub since: Option<TimeBound>,
+    /// Lines from this time on are skipped.
+    pub until: Option<TimeBound>,
+    /// Rows in each section; `None` is the default of the format.
     pub top: Option<usize>,
-    /// Exit 1 when something at or above this was found.
+    /// Exit code 1 if a finding has at least this severity.
     pub fail_on: Option<Severity>,
-    /// Worker threads; `None` is one a core.
+    /// Number of worker threads; `None` is one for each core.
     pub threads: Option<usize>,
-    /// When to map files.
+    /// When to map files into memory.
     pub mmap: Mmap,
-    /// When to colour.
+    /// When to use colours.
     pub color: Color,
     /// Whether a progress bar may be shown.
     pub progress: bool,
-    /// No notices on standard error; errors stay.
+    /// No notices on standard error, but errors.
     pub quiet: bool,
-    /// Print what each stage came to on standard error.
+    /// Prints statistics of each stage on standard error.
     pub stats: bool,
-    /// The longest line that is looked at, in bytes.
+    /// The longest line that is read, in bytes.
     pub max_line: usize,
 }
 
-/// Who asked, and how much of that is told.
+/// How clients are identified and shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClientSettings {
-    /// Where proxies wrote who asked; `None` takes the client as logged.
-    pub origin: Option<Origin>,
-    /// The networks of proxies: believed in `origin`, and never to be blocked.
+    /// The field with the client's address if a proxy writes the log; `None` uses the logged client.
+    pub origin: Option<ClientIpSource>,
+    /// The networks of trusted proxies. Their addresses in that field are skipped, and they are never block candidates.
     pub trusted: Vec<IpNet>,
-    /// Which IPv6 addresses are one client; `None` for each by itself.
-    pub prefix: Option<Prefix>,
+    /// The length of the IPv6 prefix that counts as one client; `None` for single addresses.
+    pub prefix: Option<Ipv6Prefix>,
     /// How clients are hidden.
     pub anonymize: Option<Anonymize>,
-    /// Whether secrets in targets are hidden.
+    /// Whether secrets in targets are masked.
     pub redact: bool,
 }
 
 /// How clients are hidden.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Anonymize {
-    /// Only their network is told.
+    /// Shows only their network.
     Truncate,
-    /// A pseudonym is told, made with the key in this file.
+    /// Shows a pseudonym made with the key in this file.
     Key(PathBuf),
 }
 
-impl Settings {
-    /// What a server's configuration says of this file, or of the log that was rotated to it: more than once where it says more
-    /// than one format.
-    pub fn named<'a>(&'a self, file: &Path) -> impl Iterator<Item = &'a Found> {
-        self.found.iter().filter(move |log| rotated::belongs(&log.path, file))
+impl ScanSettings {
+    /// The configured logs that this file belongs to, directly or by rotation: several if the log has several formats.
+    pub fn named<'a>(&'a self, file: &Path) -> impl Iterator<Item = &'a ConfiguredLog> {
+        self.found.iter().filter(move |log| rotated_files::belongs(&log.path, file))
     }
 }
 
-/// What is remembered from one run to the next, and where.
+/// Where to keep the state between runs.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct StateSettings {
-    /// Where to go on from, and where to note how far it came.
+    /// The folder of the state.
     pub dir: Option<PathBuf>,
-    /// Begin with what is in the logs already, the rotated ones too.
+    /// Starts with existing lines, including rotated logs.
     pub from_start: bool,
-    /// Forget what the state says.
+    /// Discards the existing state.
     pub reset: bool,
-    /// Use a state folder that others may write to.
+    /// Accepts a state folder that others may write to.
     pub insecure: bool,
 }
 
-/// Everything `follow` needs to know.
+/// The settings of `follow`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own, and all settings occur")]
 pub struct FollowSettings {
-    /// What it shares with a scan; one path at least.
-    pub scan: Settings,
-    /// Where it goes on from.
+    /// Shared with `scan`; at least one path.
+    pub scan: ScanSettings,
+    /// Where to keep the state.
     pub state: StateSettings,
-    /// One JSON object a hit, instead of lines for people.
+    /// Prints one JSON object per hit instead of lines.
     pub ndjson: bool,
-    /// Ask the system for no events.
+    /// Polls only, without inotify.
     pub poll: bool,
-    /// How often to look at all logs.
+    /// The interval between polls.
     pub poll_interval: Duration,
-    /// Fold repeats of a client and a rule; lines only.
+    /// Folds repeated hits of a client and a rule, in line output.
     pub fold: bool,
-    /// How long a client rests before its folded hits are told.
+    /// Prints a folded count after the client was idle this long.
     pub quiet_for: Duration,
-    /// Show the live view.
+    /// Shows the live view.
     pub tui: bool,
-    /// After how long the same alert is raised again, by the log's time.
+    /// The time in the log until the same alert is raised again.
     pub cooldown: Duration,
-    /// Gets each alert on its standard input.
+    /// A program that gets each alert on its standard input.
     pub exec: Option<PathBuf>,
-    /// Gets each alert appended.
+    /// A file that each alert is appended to.
     pub alert_file: Option<PathBuf>,
-    /// The socket of the system's log.
+    /// The syslog socket.
     pub syslog: Option<PathBuf>,
 }
 
-/// What a `report` is to do.
+/// What `report` does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Task {
-    /// A run.
+pub enum ReportTask {
+    /// Writes reports.
     Run,
-    /// Say what a run would report, and change nothing.
+    /// Prints what a run would report, and changes nothing.
     DryRun,
-    /// Say how far the logs were read.
+    /// Prints how far the logs were read.
     Status,
 }
 
-/// Everything `report` needs to know.
+/// The settings of `report`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReportSettings {
-    /// What it shares with a scan; one path at least, unless it is only to say how far the logs were read.
-    pub scan: Settings,
-    /// Where it goes on from; a folder always.
+    /// Shared with `scan`; at least one path, except for the status.
+    pub scan: ScanSettings,
+    /// Where to keep the state; its folder is always set.
     pub state: StateSettings,
     /// What to do.
-    pub task: Task,
-    /// The folder of the reports' folders; there unless nothing is written.
+    pub task: ReportTask,
+    /// The folder of the report folders; set if anything is written.
     pub out: Option<PathBuf>,
-    /// A folder for each of these periods by the log's time, in place of one for each run.
-    pub cut: Option<Cut>,
-    /// Make a folder even when there is nothing new.
+    /// Writes a folder for each of these periods of the log's time, instead of one for each run.
+    pub cut: Option<PeriodRule>,
+    /// Writes a folder even if there is nothing new.
     pub always: bool,
     /// Which folders to keep.
-    pub keep: Keep,
-    /// Permissions of the files.
+    pub keep: Retention,
+    /// The mode of the files.
     pub mode: u32,
-    /// Group of the files and folders.
+    /// The group of files and folders.
     pub group: Option<String>,
-    /// What this machine is called; `None` is its host name.
+    /// The name of this host in reports; `None` is its host name.
     pub machine: Option<String>,
-    /// Print a summary from this level on.
+    /// Prints a summary from this severity on.
     pub notify_level: Option<Severity>,
-    /// So many clients to block at most.
+    /// The largest number of block candidates.
     pub max_block: Option<usize>,
-    /// Wait for a run that is under way.
+    /// Waits for a run that holds the lock.
     pub wait: bool,
 }
 
-/// Everything `learn` needs to know.
+/// The settings of `learn`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LearnSettings {
-    /// What it shares with a scan.
-    pub scan: Settings,
-    /// Independent probers that a proposal needs.
+    /// Shared with `scan`.
+    pub scan: ScanSettings,
+    /// How many independent probers a proposal needs.
     pub min_probers: usize,
-    /// Where the proposals go as rules; `-` is standard output.
+    /// The file for the proposed rules; `-` is standard output.
     pub emit_rules: Option<PathBuf>,
 }
 
-/// What `merge` and `diff` both need to know: how reports are told again.
+/// The settings shared by `merge` and `diff`: how reports are evaluated and shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RetoldSettings {
-    /// Which rules.
+pub struct ReportFilterSettings {
+    /// Which rules to use.
     pub rules: RuleChoice,
     /// How clients are hidden.
     pub anonymize: Option<Anonymize>,
     /// Apps that run on every site.
     pub apps: Vec<String>,
-    /// Report from this level on.
+    /// The severity from which findings are reported.
     pub min_severity: Severity,
-    /// Keep only these outcomes; all where empty.
+    /// Reports only these outcomes; all if empty.
     pub outcomes: Vec<Outcome>,
-    /// What to print.
-    pub format: Format,
-    /// Rows in each section; `None` is the format's own default.
+    /// The output format.
+    pub format: OutputFormat,
+    /// Rows in each section; `None` is the default of the format.
     pub top: Option<usize>,
-    /// Where to print it; `None` is standard output.
+    /// The output file; `None` is standard output.
     pub output: Option<PathBuf>,
-    /// When to colour.
+    /// When to use colours.
     pub color: Color,
-    /// No notices on standard error; errors stay.
+    /// No notices on standard error, but errors.
     pub quiet: bool,
 }
 
-/// Everything `merge` needs to know.
+/// The settings of `merge`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MergeSettings {
-    /// The reports, or the folders they lie in; `-` is standard input.
+    /// The reports, or their folders; `-` is standard input.
     pub reports: Vec<PathBuf>,
-    /// What a row of a CSV is; for a table the one section to print, all where `None`.
-    pub by: Option<By>,
+    /// The rows of a CSV, or the only section of a table; `None` for all sections.
+    pub by: Option<GroupBy>,
     /// All sections of a table.
     pub full: bool,
-    /// Exit 1 when something at or above this was found.
+    /// Exit code 1 if a finding has at least this severity.
     pub fail_on: Option<Severity>,
-    /// How they are told again.
-    pub retold: RetoldSettings,
+    /// How reports are evaluated and shown.
+    pub filter: ReportFilterSettings,
 }
 
-/// Everything `diff` needs to know.
+/// The settings of `diff`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DiffSettings {
-    /// The report before, or the folder it lies in.
+    /// The earlier report, or its folder.
     pub old: PathBuf,
-    /// The report after, or the folder it lies in.
+    /// The later report, or its folder.
     pub new: PathBuf,
-    /// How they are told again.
-    pub retold: RetoldSettings,
+    /// How reports are evaluated and shown.
+    pub filter: ReportFilterSettings,
 }

@@ -1,5 +1,5 @@
-//! Ends a run cleanly on SIGINT and SIGTERM: the work stops at the next chunk and nothing half-made is left. A second
-//! signal ends it at once.
+//! Stops a run cleanly on SIGINT and SIGTERM: work ends after the current chunk, and no partial output is left. A second
+//! signal ends the process immediately.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -9,44 +9,44 @@ use signal_hook::flag;
 
 use super::Exit;
 
-/// Whether a signal came, and which.
+/// Whether a signal arrived, and which.
 #[derive(Debug, Default)]
-pub(super) struct Stop {
+pub(super) struct StopSignal {
     came: Arc<AtomicBool>,
     which: Arc<AtomicUsize>,
 }
 
-/// Listens from now on. Where the system will not let us, its own way of ending a process stays.
-pub(super) fn listen() -> Stop {
-    let stop = Stop::default();
+/// Installs the handlers. If that fails, the default action of the signals stays.
+pub(super) fn listen() -> StopSignal {
+    let stop = StopSignal::default();
     for (signal, exit) in [(SIGINT, Exit::Interrupted), (SIGTERM, Exit::Terminated)] {
-        // Before the flag is set by the same signal: only the second one must find it.
+        // Registered before the flag is set, so that only a second signal ends the process.
         let _ = flag::register_conditional_shutdown(signal, i32::from(exit.code()), Arc::clone(&stop.came));
-        stop.note(signal, exit);
+        stop.register(signal, exit);
     }
     stop
 }
 
-/// The same, but no signal ends it at once: whoever has taken the terminal must give it back first.
-pub(super) fn listen_patiently() -> Stop {
-    let stop = Stop::default();
-    stop.note(SIGINT, Exit::Interrupted);
-    stop.note(SIGTERM, Exit::Terminated);
+/// The same, but a second signal does not end the process: the terminal must be restored first.
+pub(super) fn listen_without_force() -> StopSignal {
+    let stop = StopSignal::default();
+    stop.register(SIGINT, Exit::Interrupted);
+    stop.register(SIGTERM, Exit::Terminated);
     stop
 }
 
-impl Stop {
-    fn note(&self, signal: i32, exit: Exit) {
+impl StopSignal {
+    fn register(&self, signal: i32, exit: Exit) {
         let _ = flag::register_usize(signal, Arc::clone(&self.which), usize::from(exit.code()));
         let _ = flag::register(signal, Arc::clone(&self.came));
     }
 
-    /// Becomes true when a signal comes.
+    /// Is set when a signal arrives.
     pub(super) fn flag(&self) -> &AtomicBool {
         &self.came
     }
 
-    /// How to end, if a signal came.
+    /// The exit code, if a signal arrived.
     pub(super) fn exit(&self) -> Option<Exit> {
         let code = self.which.load(Ordering::SeqCst);
         [Exit::Interrupted, Exit::Terminated].into_iter().find(|exit| usize::from(exit.code()) == code)

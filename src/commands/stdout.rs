@@ -1,12 +1,14 @@
-//! Prints a text that is ready on standard output: completions and man pages. Reports have writers of their own.
+//! Prints complete texts on standard output, and detects whether it is a terminal and whether it was closed.
 
-use std::io::{self, Write};
+use std::env;
+use std::io::{self, IsTerminal, Write};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::{Exit, message};
+use crate::render::Color;
 
-/// Prints `text`. A reader that has left ends it silently; any other failure is told.
+/// Prints `text`. A closed pipe ends the command silently; other errors are reported.
 #[must_use]
 pub fn print(text: &[u8]) -> Exit {
     match write(&mut io::stdout().lock(), text) {
@@ -15,18 +17,18 @@ pub fn print(text: &[u8]) -> Exit {
     }
 }
 
-/// Tells of a failed write, and says what it means.
+/// Reports a failed write, and returns the exit code.
 #[must_use]
 pub fn failed(error: &io::Error) -> Exit {
-    let exit = Exit::of_write(error);
+    let exit = Exit::from_write_error(error);
     if exit == Exit::Output {
         message::error(&format!("cannot write to standard output: {error}"));
     }
     exit
 }
 
-/// Whether nobody can read standard output any more.
-pub(super) fn is_deserted() -> bool {
+/// Whether the reader closed standard output.
+pub(super) fn reader_closed() -> bool {
     let stdout = io::stdout();
     let mut fds = [PollFd::new(&stdout, PollFlags::empty())];
     let now = Timespec { tv_sec: 0, tv_nsec: 0 };
@@ -36,4 +38,34 @@ pub(super) fn is_deserted() -> bool {
 fn write(out: &mut impl Write, text: &[u8]) -> io::Result<()> {
     out.write_all(text)?;
     out.flush()
+}
+
+/// Columns when neither `COLUMNS` nor the terminal gives a width.
+const DEFAULT_WIDTH: u16 = 100;
+
+/// How wide a table may be, and whether it is coloured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct TerminalInfo {
+    pub(super) width: u16,
+    pub(super) color: bool,
+}
+
+impl TerminalInfo {
+    /// The width and colours for output to standard output, or to a file.
+    pub(super) fn detect(color: Color, to_file: bool) -> Self {
+        let is_terminal = !to_file && io::stdout().is_terminal();
+        let width = env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
+        let size = if is_terminal { terminal_size::terminal_size_of(io::stdout()).map(|(width, _)| width.0) } else { None };
+        Self { width: width.or(size).unwrap_or(DEFAULT_WIDTH), color: use_color(color, is_terminal) }
+    }
+}
+
+/// Follows <https://no-color.org>, and `TERM=dumb`.
+fn use_color(color: Color, is_terminal: bool) -> bool {
+    let forbidden = || env::var_os("NO_COLOR").is_some_and(|v| !v.is_empty()) || env::var_os("TERM").is_some_and(|t| t == "dumb");
+    match color {
+        Color::Always => true,
+        Color::Never => false,
+        Color::Auto => is_terminal && !forbidden(),
+    }
 }

@@ -1,6 +1,6 @@
-//! Who asked, as it was asked for: lists of proxies are read here, keys are not.
+//! The settings on clients. Lists of proxies are read here, keys are not.
 //!
-//! A list is a file that was named; nothing is fetched and no list comes with the program.
+//! A list is a file that the user named; none comes with the program.
 
 use std::path::Path;
 use std::{fs, io};
@@ -8,18 +8,18 @@ use std::{fs, io};
 use ipnet::IpNet;
 use thiserror::Error;
 
-use super::value::{Anonymity, Field, PrefixBits, Proxies};
+use super::layer::Layer;
+use super::value::{AnonymizeSpec, FieldName, PrefixBits, ProxySource};
 use crate::block;
-use crate::cli::client::ClientArgs;
-use crate::client::Origin;
-use crate::commands::message::shown;
+use crate::client::ClientIpSource;
+use crate::commands::message::sanitized;
 use crate::commands::{Anonymize, ClientSettings};
 
-/// Why clients cannot be told apart, or not be hidden, as was asked for. Texts are escaped.
+/// Why settings on clients cannot be used. Texts are escaped.
 #[derive(Debug, Error)]
 pub enum ClientError {
     /// `--client-from` without a proxy. Holds the field.
-    #[error("--client-from {0} believes proxies that are trusted, and --trusted-proxy names none: anyone could write any address there")]
+    #[error("--client-from {0} needs --trusted-proxy: without trusted proxies, any client could write any address into the field")]
     NoProxy(String),
     /// A list of proxies cannot be read.
     #[error("cannot read the list of proxies '{path}': {source}")]
@@ -39,11 +39,11 @@ pub enum ClientError {
         /// What is wrong.
         message: String,
     },
-    /// A list of proxies says nothing. Holds the file.
-    #[error("{0}: names no proxy; write a network a line, as 192.0.2.0/24")]
+    /// A list of proxies is empty. Holds the file.
+    #[error("{0}: names no proxy; write one network per line, such as 192.0.2.0/24")]
     EmptyList(String),
-    /// Folders that are added to later, of reports that cannot be.
-    #[error("--anonymize leaves nothing to add later lines to, as --daily and --hourly do")]
+    /// `--anonymize` with folders that later runs add lines to.
+    #[error("--anonymize cannot be combined with --daily or --hourly: they add later lines to a report, which needs the addresses")]
     Periods,
 }
 
@@ -52,67 +52,66 @@ impl ClientError {
     #[must_use]
     pub fn hint(&self) -> Option<&'static str> {
         match self {
-            Self::NoProxy(_) => Some("name your own proxies, such as: --trusted-proxy 10.0.0.0/8 or --trusted-proxy @proxies.txt"),
-            Self::NoList { .. } => Some("name a file with a network a line after '@', or the networks themselves"),
-            Self::Periods => Some("leave --daily and --hourly out: each run writes a folder of its own then"),
+            Self::NoProxy(_) => Some("name your own proxies, such as --trusted-proxy 10.0.0.0/8 or --trusted-proxy @proxies.txt"),
+            Self::NoList { .. } => Some("after '@', name a file with one network per line; or name the networks themselves"),
+            Self::Periods => Some("remove --daily and --hourly: each run then writes its own folder"),
             Self::List { .. } | Self::EmptyList(_) => None,
         }
     }
 }
 
-/// Checks that clients may be hidden in folders by day or hour: they may not.
-pub(super) fn check_periods(asked: &ClientArgs) -> Result<(), ClientError> {
-    match asked.privacy.anonymize {
-        None | Some(Anonymity::Off) => Ok(()),
+/// Refuses `--anonymize` for folders by day or hour.
+pub(super) fn check_periods(layer: &Layer) -> Result<(), ClientError> {
+    match layer.anonymize {
+        None | Some(AnonymizeSpec::Off) => Ok(()),
         Some(_) => Err(ClientError::Periods),
     }
 }
 
 /// The settings on clients.
-pub(super) fn settings(asked: ClientArgs) -> Result<ClientSettings, ClientError> {
-    let ClientArgs { client_from, trusted_proxy, ipv6_prefix, privacy } = asked;
-    let trusted = networks(&trusted_proxy)?;
-    let origin = client_from.as_ref().map(|field| origin(field, &trusted)).transpose()?;
+pub(super) fn settings(layer: &Layer) -> Result<ClientSettings, ClientError> {
+    let trusted = networks(&layer.trusted_proxy)?;
+    let origin = layer.client_from.as_ref().map(|field| origin(field, &trusted)).transpose()?;
     Ok(ClientSettings {
         origin,
         trusted,
-        prefix: ipv6_prefix.and_then(PrefixBits::prefix),
-        anonymize: anonymize(privacy.anonymize),
-        redact: !privacy.no_redact.unwrap_or(false),
+        prefix: layer.ipv6_prefix.and_then(PrefixBits::prefix),
+        anonymize: anonymize(layer.anonymize.as_ref()),
+        redact: !layer.no_redact.unwrap_or(false),
     })
 }
 
 /// How clients are hidden.
-pub(super) fn anonymize(asked: Option<Anonymity>) -> Option<Anonymize> {
-    match asked? {
-        Anonymity::Off => None,
-        Anonymity::Truncate => Some(Anonymize::Truncate),
-        Anonymity::Key(file) => Some(Anonymize::Key(file)),
+pub(super) fn anonymize(spec: Option<&AnonymizeSpec>) -> Option<Anonymize> {
+    match spec? {
+        AnonymizeSpec::Off => None,
+        AnonymizeSpec::Truncate => Some(Anonymize::Truncate),
+        AnonymizeSpec::Key(file) => Some(Anonymize::Key(file.clone())),
     }
 }
 
-/// Without a proxy, whoever asks could write any address into the field himself.
-fn origin(field: &Field, trusted: &[IpNet]) -> Result<Origin, ClientError> {
+/// Requires a trusted proxy: without one, a client could write any address into the field.
+fn origin(field: &FieldName, trusted: &[IpNet]) -> Result<ClientIpSource, ClientError> {
     if trusted.is_empty() {
-        return Err(ClientError::NoProxy(shown(field.name())));
+        return Err(ClientError::NoProxy(sanitized(field.name())));
     }
-    Ok(Origin::new(field.name(), trusted))
+    Ok(ClientIpSource::new(field.name(), trusted))
 }
 
-fn networks(given: &[Proxies]) -> Result<Vec<IpNet>, ClientError> {
+fn networks(sources: &[ProxySource]) -> Result<Vec<IpNet>, ClientError> {
     let mut networks = Vec::new();
-    for one in given {
-        match one {
-            Proxies::Network(network) => networks.push(*network),
-            Proxies::File(path) => read(path, &mut networks)?,
+    for source in sources {
+        match source {
+            ProxySource::Network(network) => networks.push(*network),
+            ProxySource::File(path) => read(path, &mut networks)?,
         }
     }
     Ok(networks)
 }
 
-/// Reads a list: a network a line, `#` before comments.
+/// Reads a list: one network per line, `#` starts a comment.
 fn read(path: &Path, networks: &mut Vec<IpNet>) -> Result<(), ClientError> {
-    let name = || shown(&path.to_string_lossy());
+    let name = || sanitized(&path.to_string_lossy());
     let text = fs::read_to_string(path).map_err(|source| ClientError::NoList { path: name(), source })?;
     let before = networks.len();
     for (number, line) in (1..).zip(text.lines()) {
@@ -120,8 +119,9 @@ fn read(path: &Path, networks: &mut Vec<IpNet>) -> Result<(), ClientError> {
         if network.is_empty() {
             continue;
         }
-        let wrong = |error: block::TrustError| ClientError::List { path: name(), line: number, message: shown(&error.to_string()) };
-        networks.push(block::trusted(network).map_err(wrong)?.0);
+        let wrong =
+            |error: block::TrustedProxyError| ClientError::List { path: name(), line: number, message: sanitized(&error.to_string()) };
+        networks.push(block::parse_trusted_proxy(network).map_err(wrong)?.0);
     }
     if networks.len() == before { Err(ClientError::EmptyList(name())) } else { Ok(()) }
 }
@@ -130,9 +130,9 @@ fn read(path: &Path, networks: &mut Vec<IpNet>) -> Result<(), ClientError> {
 mod tests {
     use super::*;
 
-    fn asked(given: &[&str]) -> ClientArgs {
-        let trusted_proxy = given.iter().map(|one| one.parse().expect("a proxy")).collect();
-        ClientArgs { client_from: "X-Real-IP".parse().ok(), trusted_proxy, ..ClientArgs::default() }
+    fn with_proxies(proxies: &[&str]) -> Result<ClientSettings, ClientError> {
+        let trusted_proxy = proxies.iter().map(|proxy| proxy.parse().expect("a proxy")).collect();
+        settings(&Layer { client_from: "X-Real-IP".parse().ok(), trusted_proxy, ..Layer::default() })
     }
 
     #[test]
@@ -141,11 +141,11 @@ mod tests {
         let list = |text: &str| {
             let file = folder.path().join("proxies.txt");
             fs::write(&file, text).expect("written");
-            settings(asked(&["192.0.2.7", &format!("@{}", file.display())]))
+            with_proxies(&["192.0.2.7", &format!("@{}", file.display())])
         };
         let read = list("# ours\n10.0.0.0/8 # inside\n\n  2001:db8::/32\r\n").expect("fine");
         assert_eq!(read.trusted.len(), 3);
-        assert_eq!(read.origin.expect("asked for").real(b"2001:db8::1", b"203.0.113.5"), b"203.0.113.5");
+        assert_eq!(read.origin.expect("an origin").resolve(b"2001:db8::1", b"203.0.113.5"), b"203.0.113.5");
         for (text, part) in [
             ("10.0.0.0/8\nproxy.example", "proxies.txt:2: 'proxy.example' is no address"),
             ("0.0.0.0/0", "proxies.txt:1: '0.0.0.0/0' is every address"),
@@ -155,12 +155,12 @@ mod tests {
             let message = list(text).expect_err(text).to_string();
             assert!(message.contains(part), "{message}");
         }
-        assert!(settings(asked(&["@/nowhere/at/all"])).is_err_and(|error| error.to_string().contains("/nowhere/at/all")));
+        assert!(with_proxies(&["@/nowhere/at/all"]).is_err_and(|error| error.to_string().contains("/nowhere/at/all")));
     }
 
     #[test]
     fn a_field_without_a_proxy_is_refused() {
-        let error = settings(asked(&[])).expect_err("nobody is believed");
+        let error = with_proxies(&[]).expect_err("no proxy");
         assert!(error.to_string().contains("--client-from x-real-ip"), "{error}");
         assert!(error.hint().is_some_and(|hint| hint.contains("--trusted-proxy")));
     }

@@ -1,19 +1,19 @@
-//! What can be wrong with what was asked for, and what to type instead.
+//! What can be wrong with the settings, and what to type instead.
 //!
-//! Sentences only: nothing is decided here, and texts that come from files are escaped before they get here.
+//! Text from arguments and files is escaped before it gets here.
 
 use std::io;
 
 use super::ClientError;
 
-/// Why nothing was started.
+/// Why a run was not started.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// No path, and nothing is piped in.
-    #[error("nothing to read: no path was given, and standard input is a terminal or a device")]
+    /// No path, and standard input is not piped.
+    #[error("nothing to read: no path is given, and standard input is a terminal or a device")]
     NothingToRead,
-    /// No line can lie between the two.
-    #[error("no line lies between --since {since} and --until {until}: the first is not before the second")]
+    /// No line can be between the two.
+    #[error("no line is between --since {since} and --until {until}: the first is not before the second")]
     NoTime {
         /// `--since` as it was typed.
         since: String,
@@ -28,7 +28,7 @@ pub enum Error {
         /// Why.
         source: io::Error,
     },
-    /// The configuration of a server is wrong, or is not there. Holds the sentence, escaped.
+    /// The configuration of a server is wrong or missing. Holds the message, escaped.
     #[error("{0}")]
     Server(String),
     /// The configuration file is wrong.
@@ -36,51 +36,48 @@ pub enum Error {
     File {
         /// The file, escaped.
         path: String,
-        /// What is wrong, with the line and a mark under the place.
+        /// What is wrong, with the line and a mark under it.
         message: String,
     },
-    /// Hits one by one have no rows to choose from.
-    #[error("--by chooses the rows of csv and table, and ndjson prints hits, not rows")]
+    /// NDJSON has no rows.
+    #[error("--by applies to table and csv; ndjson prints hits, not rows")]
     ByNdjson,
     /// No path to follow, or standard input.
-    #[error("nothing to follow: name logs, folders or globs; standard input is none of them")]
+    #[error("nothing to follow: name logs, folders or globs; standard input cannot be followed")]
     NothingToFollow,
-    /// `follow` has no end at which a document could be complete.
-    #[error("follow prints table or ndjson: a live log has no last line")]
+    /// `follow` never ends, so a document would never be complete.
+    #[error("follow prints only table or ndjson: csv and json need a complete log")]
     OnlyLive,
     /// No path to report on, or standard input.
-    #[error("nothing to report on: name logs, folders or globs; standard input is none of them")]
+    #[error("nothing to report on: name logs, folders or globs; standard input cannot be used")]
     NothingToReport,
     /// `report` without a state.
-    #[error("report needs a folder to note in how far it read: --state is missing")]
+    #[error("report needs a folder for its state: --state is missing")]
     NoState,
-    /// `report` without a place for reports.
-    #[error("report needs a folder to write to: --out is missing")]
+    /// `report` without a folder for reports.
+    #[error("report needs a folder for its reports: --out is missing")]
     NoOut,
     /// A time zone without periods.
-    #[error("--timezone says where days or hours begin, and neither --daily nor --hourly is given")]
+    #[error("--timezone applies to --daily and --hourly, and neither is given")]
     NoPeriod,
-    /// No such time zone. Holds the sentence.
+    /// No such time zone. Holds the message.
     #[error("--timezone: {0}")]
     Zone(String),
-    /// `learn` has no hits to print one by one.
+    /// `learn` prints proposals, not hits.
     #[error("learn does not print ndjson")]
     NoNdjson,
-    /// A report has counts, not lines.
-    #[error("{0} does not print ndjson: a report holds no lines")]
-    NoLines(&'static str),
-    /// What was asked of clients cannot be had.
+    /// A report has counts, not hits.
+    #[error("{0} does not print ndjson: a report contains no single hits")]
+    NoHits(&'static str),
+    /// The settings on clients are wrong.
     #[error(transparent)]
     Clients(#[from] ClientError),
-    /// The report and the rules would be written over each other.
-    #[error("the report and --emit-rules would both go to {place}")]
-    OnePlace {
+    /// The report and the rules would overwrite each other.
+    #[error("the report and --emit-rules would both go to {output}")]
+    SameOutput {
         /// The file, escaped, or standard output.
-        place: String,
+        output: String,
     },
-    /// An environment variable is wrong.
-    #[error(transparent)]
-    Variable(clap::Error),
 }
 
 impl Error {
@@ -89,21 +86,23 @@ impl Error {
     pub fn hint(&self) -> Option<&'static str> {
         match self {
             Self::NothingToRead => Some("name a log or a folder of logs, such as: probewatch scan /var/log/nginx/"),
-            Self::NoTime { .. } => Some("--until is excluded: for the first day of November type --since 2026-11-01 --until 2026-11-02"),
-            Self::Unreadable { .. } => Some("name a file that exists with --config or PROBEWATCH_CONFIG, or neither"),
-            Self::NothingToFollow => Some("type: probewatch follow /var/log/nginx/access.log, or read a pipe with: probewatch scan -"),
+            Self::NoTime { .. } => Some("--until is exclusive: for the first day of November type --since 2026-11-01 --until 2026-11-02"),
+            Self::Unreadable { .. } => Some("name an existing file with --config or PROBEWATCH_CONFIG, or use neither"),
+            Self::NothingToFollow => Some("type: probewatch follow /var/log/nginx/access.log, or for a pipe: probewatch scan -"),
             Self::NothingToReport => {
-                Some("type: probewatch report --state DIR --out DIR /var/log/nginx/, or read a pipe with: probewatch scan -")
+                Some("type: probewatch report --state DIR --out DIR /var/log/nginx/, or for a pipe: probewatch scan -")
             }
-            Self::NoState => Some("type: probewatch report --state /var/lib/probewatch --out DIR PATH, or 'probewatch scan' for a one-off"),
-            Self::NoOut => Some("type: probewatch report --out /srv/reports --state DIR PATH, or --dry-run to write nothing"),
-            Self::NoPeriod => Some("type --daily or --hourly too, or leave --timezone out"),
-            Self::ByNdjson => Some("type -f csv with --by, or leave --by out"),
-            Self::OnlyLive => Some("type -f ndjson, or leave -f out; 'probewatch scan' prints CSV and JSON"),
-            Self::NoNdjson | Self::NoLines(_) => Some("type -f table, -f csv or -f json"),
-            Self::OnePlace { .. } => Some("name two files, or leave --output out to have the report on standard output"),
+            Self::NoState => {
+                Some("type: probewatch report --state /var/lib/probewatch --out DIR PATH, or for a single run: probewatch scan PATH")
+            }
+            Self::NoOut => Some("type: probewatch report --out /srv/reports --state DIR PATH, or add --dry-run to write nothing"),
+            Self::NoPeriod => Some("add --daily or --hourly, or remove --timezone"),
+            Self::ByNdjson => Some("type -f csv with --by, or remove --by"),
+            Self::OnlyLive => Some("type -f ndjson, or remove -f; 'probewatch scan' prints CSV and JSON"),
+            Self::NoNdjson | Self::NoHits(_) => Some("type -f table, -f csv or -f json"),
+            Self::SameOutput { .. } => Some("name two files, or remove --output to print the report on standard output"),
             Self::Clients(error) => error.hint(),
-            Self::Zone(_) | Self::Server(_) | Self::File { .. } | Self::Variable(_) => None,
+            Self::Zone(_) | Self::Server(_) | Self::File { .. } => None,
         }
     }
 }

@@ -1,163 +1,186 @@
-//! What a run was asked to do, in plain values: flags, environment and file are forgotten here.
+//! From layers of settings to the plain values that a command works with.
 //!
-//! Precedence: flag, environment variable, configuration file, default. Reads no log and opens nothing but the
-//! configuration file, lists of proxies, and the configurations of servers whose logs are asked for.
+//! Precedence: flag, environment variable, configuration file, default. Knows no command line: `cli` turns flags and
+//! variables into a [`Layer`] each. Opens only the configuration file, lists of proxies, and the server configurations
+//! whose logs are requested.
 
-pub mod bounds;
+pub mod choice;
 mod clients;
-pub mod environment;
 mod error;
 pub mod file;
-pub mod formats;
-mod servers;
-mod surroundings;
+mod layer;
+pub mod time_spec;
 pub mod value;
 
+use std::env;
 use std::ffi::OsString;
+use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use jiff::tz::TimeZone;
+use rustix::fs::{FileType, fstat};
+
+use self::choice::{LevelOrNever, OnOff};
 pub use self::clients::ClientError;
 pub use self::error::Error;
-use self::formats::{FieldKey, FormatText};
-pub use self::surroundings::{Surroundings, stdin_is_given};
-use crate::cli::learn::LearnOwnArgs;
-use crate::cli::own::OwnArgs;
-use crate::cli::scan::{RuleArgs, ScanArgs};
-use crate::cli::state::StateArgs;
-use crate::cli::words::{FailOn, Switch};
-use crate::commands::explain::Question;
-use crate::commands::formats::FormatsQuestion;
-use crate::commands::message::shown;
+pub use self::layer::Layer;
+use self::time_spec::TimeSpec;
+use self::value::{ByteSize, DurationArg, FieldKey, FileMode, LogFormatSpec, PositiveCount, PrefixBits};
+use crate::commands::explain::ExplainSettings;
+use crate::commands::formats::FormatsSettings;
+use crate::commands::message::sanitized;
 use crate::commands::{
-    DiffSettings, FollowSettings, LearnSettings, MergeSettings, ReportSettings, RetoldSettings, Settings, StateSettings, Task,
+    DiffSettings, FollowSettings, LearnSettings, MergeSettings, ReportFilterSettings, ReportSettings, ReportTask, ScanSettings,
+    StateSettings,
 };
 use crate::finding::Severity;
 use crate::formats::FormatChoice;
-use crate::input::newer::Newer;
+use crate::input::exclude::NewerThan;
 use crate::input::read::MAX_LINE;
-use crate::render::Format;
-use crate::report_store::Keep;
+use crate::render::OutputFormat;
+use crate::report_store::Retention;
 use crate::rules::RuleChoice;
-use crate::time::{Bound, Cut, Unit};
+use crate::server_config::{self, ConfiguredLogs, ServerConfigError};
+use crate::time::{PeriodRule, PeriodUnit, TimeBound};
 
-/// Report from this level on where nothing else is said.
+/// The default of `--min-severity`.
 pub const MIN_SEVERITY: Severity = Severity::Low;
 
-/// Independent probers that a proposal needs where nothing else is said.
+/// The default of `--min-probers`.
 pub const MIN_PROBERS: usize = 3;
 
-/// How often `follow` looks at all logs where nothing else is said.
+/// The default of `--poll-interval`.
 pub const POLL_INTERVAL: Duration = Duration::from_millis(250);
 
-/// How long a client rests before its folded hits are told, where nothing else is said.
+/// The default of `--quiet-for`.
 pub const QUIET_FOR: Duration = Duration::from_secs(5);
 
-/// After how long the same alert is raised again, where nothing else is said.
+/// The default of `--cooldown`.
 pub const COOLDOWN: Duration = Duration::from_secs(600);
 
-/// Permissions of a report's files where nothing else is said.
+/// The default of `--mode`.
 pub const MODE: u32 = 0o600;
 
-/// A report's summary is printed from this level on where nothing else is said.
+/// The default of `--notify-level`.
 pub const NOTIFY_LEVEL: Severity = Severity::High;
 
-/// Lays the flags over the environment over the configuration file.
-///
-/// # Errors
-///
-/// Whatever is wrong with the environment or the file.
-pub fn layered(flags: ScanArgs, own: OwnArgs, here: &Surroundings) -> Result<(ScanArgs, OwnArgs), Error> {
-    let (variables, own_variables) = environment::read(&here.variables).map_err(Error::Variable)?;
-    let asked = flags.or(variables);
-    let (file, own_file) = asked.other.config.as_deref().map(file::read).transpose()?.unwrap_or_default();
-    Ok((asked.or(file), own.or(own_variables).or(own_file)))
+/// The value of `--from-nginx` and `--from-apache` for the path that packages use.
+const SERVER_CONFIG_AUTO: &str = "auto";
+
+/// The start of the name of every variable that sets a flag: `--top` is `PROBEWATCH_TOP`.
+pub const PREFIX: &str = "PROBEWATCH_";
+
+/// What a run finds around it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Environment {
+    /// Environment variables whose names start with [`PREFIX`], sorted by name.
+    pub variables: Vec<(OsString, OsString)>,
+    /// The start of the run, in seconds since 1970-01-01T00:00:00Z.
+    pub now: i64,
+    /// Whether standard input may contain a log: it is neither a terminal nor a character device.
+    pub stdin_is_given: bool,
+    /// The time zone of the system; `None` is UTC.
+    pub zone: Option<TimeZone>,
 }
 
-/// The settings of a scan: what was asked for, and the defaults where nothing was.
+impl Environment {
+    /// The environment of this process, now.
+    #[must_use]
+    pub fn capture() -> Self {
+        let has_prefix = |name: &OsString| name.as_encoded_bytes().starts_with(PREFIX.as_bytes());
+        let mut variables: Vec<_> = env::vars_os().filter(|(name, _)| has_prefix(name)).collect();
+        variables.sort();
+        let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let now = i64::try_from(since_epoch.as_secs()).unwrap_or(i64::MAX);
+        Self { variables, now, stdin_is_given: stdin_is_given(), zone: TimeZone::try_system().ok() }
+    }
+}
+
+/// Whether standard input is a pipe, a file or a socket. A terminal waits for a person, and cron and service managers
+/// connect a character device such as /dev/null, which is empty.
+fn stdin_is_given() -> bool {
+    let stdin = io::stdin();
+    let is_device = || fstat(&stdin).is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::CharacterDevice);
+    !stdin.is_terminal() && !is_device()
+}
+
+/// The settings of a scan.
 ///
 /// # Errors
 ///
-/// [`Error::NothingToRead`], [`Error::NoTime`], [`Error::Server`]; those of `--client-from` and of lists of proxies.
-pub fn settings(asked: ScanArgs, here: &Surroundings) -> Result<Settings, Error> {
-    if asked.input.names_nothing() && !here.stdin_is_given {
+/// [`Error::NothingToRead`], [`Error::NoTime`], [`Error::Server`], [`Error::Clients`].
+pub fn scan_settings(layer: Layer, environment: &Environment) -> Result<ScanSettings, Error> {
+    if layer.has_no_input() && !environment.stdin_is_given {
         return Err(Error::NothingToRead);
     }
-    let logs = servers::logs(&asked.input)?;
-    let (since, until) = bounds(&asked, here.now)?;
-    let quiet = asked.quiet();
-    let newer = |when: bounds::When| Newer { spelled: when.to_string(), from: when.instant(here.now, here.zone.as_ref()) };
-    let ScanArgs { input, rules, client, selection, output, performance, other: _ } = asked;
-    Ok(Settings {
-        paths: input.paths,
-        newer_than: input.newer_than.map(newer),
+    let logs = server_logs(&layer)?;
+    let (since, until) = bounds(&layer, environment.now)?;
+    let client = clients::settings(&layer)?;
+    let quiet = layer.is_quiet();
+    let newer = |time: TimeSpec| NewerThan { as_typed: time.to_string(), since: time.instant(environment.now, environment.zone.as_ref()) };
+    let rules = rule_choice(&layer);
+    Ok(ScanSettings {
+        paths: layer.paths,
+        newer_than: layer.newer_than.map(newer),
         found: logs.found,
         error_logs: logs.error_logs,
-        left: logs.notices,
-        format: output.format.unwrap_or_default(),
-        by: output.by,
-        full: output.full.unwrap_or(false),
-        output: output.output.filter(|path| path != Path::new("-")),
-        formats: format_choice(input.log_format, input.field),
-        rules: rule_choice(rules),
-        client: clients::settings(client)?,
-        apps: selection.app,
-        allow: selection.allow,
-        min_severity: selection.min_severity.unwrap_or(MIN_SEVERITY),
-        outcomes: selection.outcome,
+        config_notices: logs.notices,
+        format: layer.format.unwrap_or_default(),
+        by: layer.by,
+        full: layer.full.unwrap_or(false),
+        output: layer.output.filter(|path| path != Path::new("-")),
+        formats: format_choice(layer.log_format, layer.field),
+        rules,
+        client,
+        apps: layer.app,
+        allow: layer.allow,
+        min_severity: layer.min_severity.unwrap_or(MIN_SEVERITY),
+        outcomes: layer.outcome,
         since,
         until,
-        top: selection.top.map(value::Count::get),
-        fail_on: selection.fail_on.and_then(|FailOn(level)| level),
-        threads: performance.threads.map(value::Count::get),
-        mmap: performance.mmap.unwrap_or_default(),
-        color: output.color.unwrap_or_default(),
-        progress: !output.no_progress.unwrap_or(false),
+        top: layer.top.map(PositiveCount::get),
+        fail_on: layer.fail_on.and_then(|LevelOrNever(level)| level),
+        threads: layer.threads.map(PositiveCount::get),
+        mmap: layer.mmap.unwrap_or_default(),
+        color: layer.color.unwrap_or_default(),
+        progress: !layer.no_progress.unwrap_or(false),
         quiet,
-        stats: output.stats.unwrap_or(false),
-        max_line: input.max_line.map_or(MAX_LINE, value::Size::bytes),
+        stats: layer.stats.unwrap_or(false),
+        max_line: layer.max_line.map_or(MAX_LINE, ByteSize::bytes),
     })
 }
 
-/// What is said of the formats of logs.
+/// The settings of an `explain` of `line`, by `rule` alone, with the answer graded by `log`.
 #[must_use]
-pub fn format_choice(format: Option<FormatText>, fields: Vec<FieldKey>) -> FormatChoice {
-    let fields = fields.into_iter().map(|FieldKey { meaning, key }| (meaning, key)).collect();
-    FormatChoice { asked: format.and_then(FormatText::asked), fields }
-}
-
-/// What `explain` is asked: the line, the rule that is meant, the log that answers are graded by, and what a scan would be told.
-#[must_use]
-pub fn question(line: OsString, rule: Option<String>, log: Option<PathBuf>, asked: ScanArgs) -> Question {
-    let quiet = asked.quiet();
-    let ScanArgs { input, rules, client, selection, output, .. } = asked;
-    Question {
+pub fn explain_settings(line: OsString, rule: Option<String>, log: Option<PathBuf>, layer: Layer) -> ExplainSettings {
+    let (quiet, rules) = (layer.is_quiet(), rule_choice(&layer));
+    ExplainSettings {
         line,
         rule,
         log,
-        formats: format_choice(input.log_format, input.field),
-        rules: rule_choice(rules),
-        apps: selection.app,
-        allow: selection.allow,
-        prefix: client.ipv6_prefix.and_then(value::PrefixBits::prefix),
-        min_severity: selection.min_severity.unwrap_or(MIN_SEVERITY),
-        max_line: input.max_line.map_or(MAX_LINE, value::Size::bytes),
-        format: output.format.unwrap_or_default(),
-        color: output.color.unwrap_or_default(),
+        formats: format_choice(layer.log_format, layer.field),
+        rules,
+        apps: layer.app,
+        allow: layer.allow,
+        prefix: layer.ipv6_prefix.and_then(PrefixBits::prefix),
+        min_severity: layer.min_severity.unwrap_or(MIN_SEVERITY),
+        max_line: layer.max_line.map_or(MAX_LINE, ByteSize::bytes),
+        format: layer.format.unwrap_or_default(),
+        color: layer.color.unwrap_or_default(),
         quiet,
     }
 }
 
-/// What `formats` is asked: the logs, and what a scan would be told.
+/// The settings of a `formats` of these files.
 #[must_use]
-pub fn formats_question(paths: Vec<PathBuf>, asked: ScanArgs) -> FormatsQuestion {
-    let ScanArgs { input, output, .. } = asked;
-    FormatsQuestion {
-        paths,
-        formats: format_choice(input.log_format, input.field),
-        max_line: input.max_line.map_or(MAX_LINE, value::Size::bytes),
-        format: output.format.unwrap_or_default(),
-        color: output.color.unwrap_or_default(),
+pub fn formats_settings(files: Vec<PathBuf>, layer: Layer) -> FormatsSettings {
+    FormatsSettings {
+        paths: files,
+        formats: format_choice(layer.log_format, layer.field),
+        max_line: layer.max_line.map_or(MAX_LINE, ByteSize::bytes),
+        format: layer.format.unwrap_or_default(),
+        color: layer.color.unwrap_or_default(),
     }
 }
 
@@ -165,51 +188,47 @@ pub fn formats_question(paths: Vec<PathBuf>, asked: ScanArgs) -> FormatsQuestion
 ///
 /// # Errors
 ///
-/// Those of a scan, [`Error::NoNdjson`], [`Error::OnePlace`].
-pub fn learn_settings(asked: ScanArgs, own: LearnOwnArgs, here: &Surroundings) -> Result<LearnSettings, Error> {
-    let scan = settings(asked, here)?;
-    if scan.format == Format::Ndjson {
+/// Those of a scan, [`Error::NoNdjson`], [`Error::SameOutput`].
+pub fn learn_settings(mut layer: Layer, environment: &Environment) -> Result<LearnSettings, Error> {
+    let (min_probers, emit_rules) = (layer.min_probers.map_or(MIN_PROBERS, PositiveCount::get), layer.emit_rules.take());
+    let scan = scan_settings(layer, environment)?;
+    if scan.format == OutputFormat::Ndjson {
         return Err(Error::NoNdjson);
     }
-    if let Some(file) = &own.emit_rules {
+    if let Some(file) = &emit_rules {
         let to_stdout = file == Path::new("-");
         if scan.output.as_ref().map_or(to_stdout, |output| output == file) {
-            let place = if to_stdout { "standard output".to_owned() } else { shown(&file.to_string_lossy()) };
-            return Err(Error::OnePlace { place });
+            let output = if to_stdout { "standard output".to_owned() } else { sanitized(&file.to_string_lossy()) };
+            return Err(Error::SameOutput { output });
         }
     }
-    Ok(LearnSettings { scan, min_probers: own.min_probers.map_or(MIN_PROBERS, value::Count::get), emit_rules: own.emit_rules })
+    Ok(LearnSettings { scan, min_probers, emit_rules })
 }
 
 /// The settings of a `follow`.
 ///
 /// # Errors
 ///
-/// [`Error::NothingToFollow`], [`Error::OnlyLive`].
-pub fn follow_settings(asked: ScanArgs, own: OwnArgs, here: &Surroundings) -> Result<FollowSettings, Error> {
-    if matches!(asked.output.format, Some(Format::Csv | Format::Json)) {
+/// Those of a scan, [`Error::NothingToFollow`], [`Error::OnlyLive`].
+pub fn follow_settings(mut layer: Layer, environment: &Environment) -> Result<FollowSettings, Error> {
+    if matches!(layer.format, Some(OutputFormat::Csv | OutputFormat::Json)) {
         return Err(Error::OnlyLive);
     }
-    if asked.input.names_nothing() || asked.input.paths.iter().any(|path| path == Path::new("-")) {
+    if layer.has_no_input() || names_stdin(&layer) {
         return Err(Error::NothingToFollow);
     }
-    let scan = settings(asked, here)?;
-    let OwnArgs { state, follow: own, .. } = own;
-    let given_or = |span: Option<value::Span>, default: Duration| span.map_or(default, value::Span::duration);
-    Ok(FollowSettings {
-        ndjson: scan.format == Format::Ndjson,
-        scan,
-        state: state_settings(state),
-        poll: own.poll.unwrap_or(false),
-        poll_interval: given_or(own.poll_interval, POLL_INTERVAL),
-        fold: own.fold != Some(Switch::Off),
-        quiet_for: given_or(own.quiet_for, QUIET_FOR),
-        tui: own.tui.unwrap_or(false),
-        cooldown: given_or(own.cooldown, COOLDOWN),
-        exec: own.exec,
-        alert_file: own.alert_file,
-        syslog: own.syslog,
-    })
+    let duration = |given: Option<DurationArg>, default: Duration| given.map_or(default, DurationArg::duration);
+    let state = state_settings(&mut layer);
+    let (exec, alert_file, syslog) = (layer.exec.take(), layer.alert_file.take(), layer.syslog.take());
+    let poll = layer.poll.unwrap_or(false);
+    let poll_interval = duration(layer.poll_interval, POLL_INTERVAL);
+    let fold = layer.fold != Some(OnOff::Off);
+    let quiet_for = duration(layer.quiet_for, QUIET_FOR);
+    let tui = layer.tui.unwrap_or(false);
+    let cooldown = duration(layer.cooldown, COOLDOWN);
+    let scan = scan_settings(layer, environment)?;
+    let ndjson = scan.format == OutputFormat::Ndjson;
+    Ok(FollowSettings { scan, state, ndjson, poll, poll_interval, fold, quiet_for, tui, cooldown, exec, alert_file, syslog })
 }
 
 /// The settings of a `report`.
@@ -217,60 +236,57 @@ pub fn follow_settings(asked: ScanArgs, own: OwnArgs, here: &Surroundings) -> Re
 /// # Errors
 ///
 /// Those of a scan, [`Error::NothingToReport`], [`Error::NoState`], [`Error::NoOut`], [`Error::NoPeriod`],
-/// [`Error::Clients`].
-pub fn report_settings(asked: ScanArgs, own: OwnArgs, here: &Surroundings) -> Result<ReportSettings, Error> {
-    let OwnArgs { state, report: own, .. } = own;
-    let task = match (own.status.unwrap_or(false), own.dry_run.unwrap_or(false)) {
-        (true, _) => Task::Status,
-        (_, true) => Task::DryRun,
-        _ => Task::Run,
+/// [`Error::Zone`].
+pub fn report_settings(mut layer: Layer, environment: &Environment) -> Result<ReportSettings, Error> {
+    let task = match (layer.status.unwrap_or(false), layer.dry_run.unwrap_or(false)) {
+        (true, _) => ReportTask::Status,
+        (_, true) => ReportTask::DryRun,
+        _ => ReportTask::Run,
     };
-    let paths = &asked.input.paths;
-    if asked.input.names_nothing() && task != Task::Status || paths.iter().any(|path| path == Path::new("-")) {
+    if layer.has_no_input() && task != ReportTask::Status || names_stdin(&layer) {
         return Err(Error::NothingToReport);
     }
-    if state.state.is_none() {
+    if layer.state.is_none() {
         return Err(Error::NoState);
     }
-    if own.out.is_none() && task == Task::Run {
+    if layer.out.is_none() && task == ReportTask::Run {
         return Err(Error::NoOut);
     }
-    let unit = match (own.daily.unwrap_or(false), own.hourly.unwrap_or(false)) {
-        (_, true) => Some(Unit::Hour),
-        (true, _) => Some(Unit::Day),
-        _ => None,
-    };
-    if unit.is_none() && own.timezone.is_some() {
-        return Err(Error::NoPeriod);
-    }
-    if unit.is_some() {
-        clients::check_periods(&asked.client)?;
-    }
-    let cut = unit.map(|unit| Cut::new(unit, own.timezone.as_deref())).transpose().map_err(Error::Zone)?;
-    Ok(ReportSettings {
-        // Standard input is none of its inputs.
-        scan: settings(asked, &Surroundings { stdin_is_given: true, ..here.clone() })?,
-        state: state_settings(state),
-        task,
-        out: own.out,
-        cut,
-        always: own.always.unwrap_or(false),
-        keep: Keep { runs: own.keep_runs.map(value::Count::get), age: own.keep.map(value::Span::duration) },
-        mode: own.mode.map_or(MODE, value::FileMode::bits),
-        group: own.group,
-        machine: own.machine,
-        notify_level: own.notify_level.map_or(Some(NOTIFY_LEVEL), |FailOn(level)| level),
-        max_block: own.max_block.map(value::Count::get),
-        wait: own.wait.unwrap_or(false),
-    })
+    let cut = period(&layer)?;
+    let state = state_settings(&mut layer);
+    let (out, group, machine) = (layer.out.take(), layer.group.take(), layer.machine.take());
+    let always = layer.always.unwrap_or(false);
+    let keep = Retention { runs: layer.keep_runs.map(PositiveCount::get), age: layer.keep.map(DurationArg::duration) };
+    let mode = layer.mode.map_or(MODE, FileMode::bits);
+    let notify_level = layer.notify_level.map_or(Some(NOTIFY_LEVEL), |LevelOrNever(level)| level);
+    let max_block = layer.max_block.map(PositiveCount::get);
+    let wait = layer.wait.unwrap_or(false);
+    // A report never reads standard input, so a `--status` without paths lacks nothing.
+    let scan = scan_settings(layer, &Environment { stdin_is_given: true, ..environment.clone() })?;
+    Ok(ReportSettings { scan, state, task, out, cut, always, keep, mode, group, machine, notify_level, max_block, wait })
 }
 
-fn state_settings(asked: StateArgs) -> StateSettings {
+fn period(layer: &Layer) -> Result<Option<PeriodRule>, Error> {
+    let unit = match (layer.daily.unwrap_or(false), layer.hourly.unwrap_or(false)) {
+        (_, true) => PeriodUnit::Hour,
+        (true, _) => PeriodUnit::Day,
+        _ if layer.timezone.is_some() => return Err(Error::NoPeriod),
+        _ => return Ok(None),
+    };
+    clients::check_periods(layer)?;
+    PeriodRule::new(unit, layer.timezone.as_deref()).map(Some).map_err(Error::Zone)
+}
+
+fn names_stdin(layer: &Layer) -> bool {
+    layer.paths.iter().any(|path| path == Path::new("-"))
+}
+
+fn state_settings(layer: &mut Layer) -> StateSettings {
     StateSettings {
-        dir: asked.state,
-        from_start: asked.from_start.unwrap_or(false),
-        reset: asked.reset_state.unwrap_or(false),
-        insecure: asked.insecure_state.unwrap_or(false),
+        dir: layer.state.take(),
+        from_start: layer.from_start.unwrap_or(false),
+        reset: layer.reset_state.unwrap_or(false),
+        insecure: layer.insecure_state.unwrap_or(false),
     }
 }
 
@@ -278,66 +294,112 @@ fn state_settings(asked: StateArgs) -> StateSettings {
 ///
 /// # Errors
 ///
-/// [`Error::NoLines`].
-pub fn merge_settings(reports: Vec<PathBuf>, asked: ScanArgs) -> Result<MergeSettings, Error> {
-    let (by, full) = (asked.output.by, asked.output.full.unwrap_or(false));
-    let fail_on = asked.selection.fail_on.and_then(|FailOn(level)| level);
-    Ok(MergeSettings { reports, by, full, fail_on, retold: retold_settings("merge", asked)? })
+/// [`Error::NoHits`].
+pub fn merge_settings(reports: Vec<PathBuf>, layer: Layer) -> Result<MergeSettings, Error> {
+    let (by, full) = (layer.by, layer.full.unwrap_or(false));
+    let fail_on = layer.fail_on.and_then(|LevelOrNever(level)| level);
+    Ok(MergeSettings { reports, by, full, fail_on, filter: stored_report_settings("merge", layer)? })
 }
 
 /// The settings of a `diff` of these reports.
 ///
 /// # Errors
 ///
-/// [`Error::NoLines`].
-pub fn diff_settings(old: PathBuf, new: PathBuf, asked: ScanArgs) -> Result<DiffSettings, Error> {
-    Ok(DiffSettings { old, new, retold: retold_settings("diff", asked)? })
+/// [`Error::NoHits`].
+pub fn diff_settings(old: PathBuf, new: PathBuf, layer: Layer) -> Result<DiffSettings, Error> {
+    Ok(DiffSettings { old, new, filter: stored_report_settings("diff", layer)? })
 }
 
-fn retold_settings(command: &'static str, asked: ScanArgs) -> Result<RetoldSettings, Error> {
-    let quiet = asked.quiet();
-    let ScanArgs { rules, client, selection, output, .. } = asked;
-    let format = output.format.unwrap_or_default();
-    if format == Format::Ndjson {
-        return Err(Error::NoLines(command));
+fn stored_report_settings(command: &'static str, layer: Layer) -> Result<ReportFilterSettings, Error> {
+    let format = layer.format.unwrap_or_default();
+    if format == OutputFormat::Ndjson {
+        return Err(Error::NoHits(command));
     }
-    Ok(RetoldSettings {
-        rules: rule_choice(rules),
-        anonymize: clients::anonymize(client.privacy.anonymize),
-        apps: selection.app,
-        min_severity: selection.min_severity.unwrap_or(MIN_SEVERITY),
-        outcomes: selection.outcome,
+    Ok(ReportFilterSettings {
+        rules: rule_choice(&layer),
+        anonymize: clients::anonymize(layer.anonymize.as_ref()),
+        quiet: layer.is_quiet(),
+        apps: layer.app,
+        min_severity: layer.min_severity.unwrap_or(MIN_SEVERITY),
+        outcomes: layer.outcome,
         format,
-        top: selection.top.map(value::Count::get),
-        output: output.output.filter(|path| path != Path::new("-")),
-        color: output.color.unwrap_or_default(),
-        quiet,
+        top: layer.top.map(PositiveCount::get),
+        output: layer.output.filter(|path| path != Path::new("-")),
+        color: layer.color.unwrap_or_default(),
     })
 }
 
-/// The rules that were asked for.
+/// The rules to load.
 #[must_use]
-pub fn rule_choice(asked: RuleArgs) -> RuleChoice {
+pub fn rule_choice(layer: &Layer) -> RuleChoice {
     RuleChoice {
-        paths: asked.rules,
-        no_builtin: asked.no_builtin.unwrap_or(false),
-        disable: asked.disable,
-        only: asked.only,
-        severity: asked.severity.into_iter().map(|o| (o.id, o.level)).collect(),
-        no_prefilter: asked.no_prefilter.unwrap_or(false),
+        paths: layer.rules.clone(),
+        no_builtin: layer.no_builtin.unwrap_or(false),
+        disable: layer.disable.clone(),
+        only: layer.only.clone(),
+        severity: layer.severity.iter().map(|change| (change.id.clone(), change.level)).collect(),
+        no_prefilter: layer.no_prefilter.unwrap_or(false),
     }
 }
 
-fn bounds(asked: &ScanArgs, now: i64) -> Result<(Option<Bound>, Option<Bound>), Error> {
-    let (from, to) = (asked.selection.since.as_ref(), asked.selection.until.as_ref());
-    let (since, until) = (from.map(|w| w.bound(now)), to.map(|w| w.bound(now)));
+fn format_choice(format: Option<LogFormatSpec>, fields: Vec<FieldKey>) -> FormatChoice {
+    let fields = fields.into_iter().map(|FieldKey { meaning, key }| (meaning, key)).collect();
+    FormatChoice { requested: format.and_then(LogFormatSpec::format), fields }
+}
+
+fn bounds(layer: &Layer, now: i64) -> Result<(Option<TimeBound>, Option<TimeBound>), Error> {
+    let (from, to) = (layer.since.as_ref(), layer.until.as_ref());
+    let (since, until) = (from.map(|time| time.bound(now)), to.map(|time| time.bound(now)));
     if let (Some(from), Some(to), Some(since), Some(until)) = (from, to, since, until)
-        && bounds::is_empty(since, until)
+        && time_spec::is_empty(since, until)
     {
         return Err(Error::NoTime { since: from.to_string(), until: to.to_string() });
     }
     Ok((since, until))
 }
 
+/// The logs that the configurations of servers name.
+fn server_logs(layer: &Layer) -> Result<ConfiguredLogs, Error> {
+    let mut all = ConfiguredLogs::default();
+    let mut add = |logs: Result<ConfiguredLogs, ServerConfigError>| -> Result<(), Error> {
+        let logs = logs.map_err(|error| Error::Server(sanitized(&error.to_string())))?;
+        all.found.extend(logs.found);
+        all.error_logs.extend(logs.error_logs);
+        all.notices.extend(logs.notices);
+        Ok(())
+    };
+    if let Some(path) = &layer.from_nginx {
+        add(server_config::read_nginx(&server_config_path(path, &server_config::NGINX_CONFIG_PATHS)))?;
+    }
+    if let Some(path) = &layer.from_apache {
+        add(server_config::read_apache(&server_config_path(path, &server_config::APACHE_CONFIG_PATHS)))?;
+    }
+    Ok(all)
+}
+
+/// The path of a server's configuration. Where `auto` finds none it is the most usual path, for the error message.
+fn server_config_path(given: &Path, usual: &[&str]) -> PathBuf {
+    if given.as_os_str() != SERVER_CONFIG_AUTO {
+        return given.to_owned();
+    }
+    server_config::first_existing(usual).unwrap_or_else(|| usual.first().map(PathBuf::from).unwrap_or_default())
+}
+
 #[cfg(test)]
-mod tests;
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_missing_server_configuration_is_named_with_the_flag() {
+        for (layer, part) in [
+            (Layer { from_nginx: Some("gone\u{1b}.conf".into()), ..Layer::default() }, "--from-nginx=CONF"),
+            (Layer { from_apache: Some("gone\u{1b}.conf".into()), ..Layer::default() }, "--from-apache=CONF"),
+        ] {
+            let text = server_logs(&layer).expect_err("missing").to_string();
+            assert!(text.contains(part) && text.contains("gone\\x1b.conf: cannot read"), "{text}");
+        }
+        assert_eq!(server_logs(&Layer::default()).expect("nothing"), ConfiguredLogs::default());
+        let auto = Path::new(SERVER_CONFIG_AUTO);
+        assert_eq!(server_config_path(auto, &["/nowhere/a", "/dev/null/b"]), Path::new("/nowhere/a"));
+    }
+}

@@ -1,6 +1,6 @@
-//! Values that flags, variables and the configuration file spell alike, and what to type where they are misspelt.
+//! Values that are spelled alike in flags, variables and the configuration file.
 //!
-//! A message says what is wrong and what to type; who was told is added by whoever read it.
+//! An error message says what is wrong and what to type; the caller adds the name of the flag, variable or key.
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -10,18 +10,19 @@ use std::time::Duration;
 use ipnet::IpNet;
 use serde::Deserialize;
 
+use super::choice::join_values;
 use crate::block;
-use crate::cli::words;
-use crate::client::Prefix;
-use crate::commands::message::shown;
+use crate::client::Ipv6Prefix;
+use crate::commands::message::sanitized;
 use crate::finding::Severity;
+use crate::formats::{FieldKind, FormatChoice, Formats};
 
-/// A number of threads or rows: one at least.
+/// A number of threads or rows, at least 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "Spelled")]
-pub struct Count(NonZeroUsize);
+#[serde(try_from = "RawValue")]
+pub struct PositiveCount(NonZeroUsize);
 
-impl Count {
+impl PositiveCount {
     /// The number.
     #[must_use]
     pub fn get(self) -> usize {
@@ -29,7 +30,7 @@ impl Count {
     }
 }
 
-impl FromStr for Count {
+impl FromStr for PositiveCount {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -42,13 +43,13 @@ impl FromStr for Count {
 
 /// A number of bytes, from 1 to 1 GiB: `1048576`, `512K`, `1M`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "Spelled")]
-pub struct Size(usize);
+#[serde(try_from = "RawValue")]
+pub struct ByteSize(usize);
 
-/// Longer lines than this are no lines, and would be held in memory.
+/// A line is held in memory, so its length has a limit.
 const LARGEST: usize = 1 << 30;
 
-impl Size {
+impl ByteSize {
     /// The bytes.
     #[must_use]
     pub fn bytes(self) -> usize {
@@ -56,7 +57,7 @@ impl Size {
     }
 }
 
-impl FromStr for Size {
+impl FromStr for ByteSize {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -72,7 +73,7 @@ impl FromStr for Size {
         let bytes = digits.parse().ok().and_then(|n: usize| n.checked_mul(unit));
         match bytes {
             Some(bytes @ 1..=LARGEST) => Ok(Self(bytes)),
-            Some(0) => Err("no line is that short; type a number of bytes, such as 1M".to_owned()),
+            Some(0) => Err("0 is too small; type a number of bytes, such as 1M".to_owned()),
             _ => Err("too large; type 1G or less".to_owned()),
         }
     }
@@ -80,18 +81,18 @@ impl FromStr for Size {
 
 /// A length of time: `250ms`, `5s`, `10m`, `1h`, `1d`, `2w`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "Spelled")]
-pub struct Span(Duration);
+#[serde(try_from = "RawValue")]
+pub struct DurationArg(Duration);
 
-impl Span {
-    /// The time.
+impl DurationArg {
+    /// The length.
     #[must_use]
     pub fn duration(self) -> Duration {
         self.0
     }
 }
 
-impl FromStr for Span {
+impl FromStr for DurationArg {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -108,7 +109,7 @@ impl FromStr for Span {
         };
         let milliseconds = unit.zip(text[..digits].parse::<u64>().ok()).and_then(|(unit, n)| n.checked_mul(unit));
         match milliseconds {
-            Some(0) => Err("no time at all; type 1ms or more".to_owned()),
+            Some(0) => Err("0 is too short; type 1ms or more".to_owned()),
             Some(milliseconds @ 1..=LONGEST) => Ok(Self(Duration::from_millis(milliseconds))),
             Some(_) => Err("too long; type 36500d or less".to_owned()),
             None => Err("not a length of time; type a number with ms, s, m, h, d or w: 250ms, 10m, 90d".to_owned()),
@@ -118,7 +119,7 @@ impl FromStr for Span {
 
 /// Permissions of a file, in octal: `0600`, `640`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "Spelled")]
+#[serde(try_from = "RawValue")]
 pub struct FileMode(u32);
 
 impl FileMode {
@@ -135,42 +136,44 @@ impl FromStr for FileMode {
     fn from_str(text: &str) -> Result<Self, String> {
         let bits = u32::from_str_radix(text, 8).ok().filter(|_| text.len() <= 5 && text.bytes().all(|b| b.is_ascii_digit()));
         match bits {
-            Some(bits) if bits & !0o777 != 0 => Err("more than permissions to read and write; type 0600, 0640 or 0644".to_owned()),
-            Some(bits) if bits & 0o600 != 0o600 => Err("its owner could not write it; type 0600, 0640 or 0644".to_owned()),
+            Some(bits) if bits & !0o777 != 0 => {
+                Err("only permissions to read, write and execute can be set; type 0600, 0640 or 0644".to_owned())
+            }
+            Some(bits) if bits & 0o600 != 0o600 => Err("the owner could not read and write the file; type 0600, 0640 or 0644".to_owned()),
             Some(bits) => Ok(Self(bits)),
-            None => Err("no permissions in octal; type 0600, 0640 or 0644".to_owned()),
+            None => Err("not permissions in octal; type 0600, 0640 or 0644".to_owned()),
         }
     }
 }
 
-/// A network but not all there are, or a file of such: `192.0.2.7`, `2001:db8::/48`, `@proxies.txt`.
+/// A network, or a file of networks: `192.0.2.7`, `2001:db8::/48`, `@proxies.txt`.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "Spelled")]
-pub enum Proxies {
-    /// A network; an address is one of itself.
+#[serde(try_from = "RawValue")]
+pub enum ProxySource {
+    /// A network; an address is a network with one member. Never all addresses.
     Network(IpNet),
-    /// One a line.
+    /// A file with one network per line.
     File(PathBuf),
 }
 
-impl FromStr for Proxies {
+impl FromStr for ProxySource {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
         match text.strip_prefix('@') {
-            Some("") => Err("no file is named; type @ and the name of a file".to_owned()),
+            Some("") => Err("the name of the file is missing; type @ and the name, such as @proxies.txt".to_owned()),
             Some(path) => Ok(Self::File(path.into())),
-            None => block::trusted(text).map(|(net, _)| Self::Network(net)).map_err(|error| error.to_string()),
+            None => block::parse_trusted_proxy(text).map(|(net, _)| Self::Network(net)).map_err(|error| error.to_string()),
         }
     }
 }
 
-/// The name of a field of a log, as a header has it: `x-forwarded-for`.
+/// The name of a field of a log, as in a header: `x-forwarded-for`.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "Spelled")]
-pub struct Field(String);
+#[serde(try_from = "RawValue")]
+pub struct FieldName(String);
 
-impl Field {
+impl FieldName {
     /// The name, in lower case.
     #[must_use]
     pub fn name(&self) -> &str {
@@ -178,7 +181,7 @@ impl Field {
     }
 }
 
-impl FromStr for Field {
+impl FromStr for FieldName {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -186,19 +189,19 @@ impl FromStr for Field {
         if is_name {
             return Ok(Self(text.to_ascii_lowercase()));
         }
-        Err("no name of a field; type x-forwarded-for, x-real-ip, cf-connecting-ip, forwarded or what the log calls it".to_owned())
+        Err("not the name of a field; type x-forwarded-for, x-real-ip, cf-connecting-ip, forwarded or the name in the log".to_owned())
     }
 }
 
-/// Bits of an IPv6 address that make a client, from 32 to 128: `64`.
+/// How many bits of an IPv6 address identify a client, from 32 to 128: `64`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "Spelled")]
-pub struct PrefixBits(Option<Prefix>);
+#[serde(try_from = "RawValue")]
+pub struct PrefixBits(Option<Ipv6Prefix>);
 
 impl PrefixBits {
     /// The prefix; `None` for 128, where each address is a client.
     #[must_use]
-    pub fn prefix(self) -> Option<Prefix> {
+    pub fn prefix(self) -> Option<Ipv6Prefix> {
         self.0
     }
 }
@@ -209,27 +212,27 @@ impl FromStr for PrefixBits {
     fn from_str(text: &str) -> Result<Self, String> {
         match text.strip_prefix('/').unwrap_or(text).parse() {
             Ok(128) => Ok(Self(None)),
-            bits => match bits.ok().and_then(Prefix::new) {
-                None => Err("no prefix of one client; type 64, which is what most customers get, or another from 32 to 128".to_owned()),
+            bits => match bits.ok().and_then(Ipv6Prefix::new) {
+                None => Err("not a prefix length; type 64, which most customers get, or a number from 32 to 128".to_owned()),
                 prefix => Ok(Self(prefix)),
             },
         }
     }
 }
 
-/// How clients are hidden: `truncate`, `key:FILE`; `off` takes back what a lower layer says.
+/// How clients are hidden: `truncate`, `key:FILE`, or `off`, which undoes a lower layer.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "Spelled")]
-pub enum Anonymity {
+#[serde(try_from = "RawValue")]
+pub enum AnonymizeSpec {
     /// Not at all.
     Off,
-    /// Only their network is told.
+    /// Their network is reported.
     Truncate,
-    /// A pseudonym is told, made with the key in this file.
+    /// A pseudonym made with the key in this file is reported.
     Key(PathBuf),
 }
 
-impl FromStr for Anonymity {
+impl FromStr for AnonymizeSpec {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -237,14 +240,16 @@ impl FromStr for Anonymity {
             ("off", _) => Ok(Self::Off),
             ("truncate", _) => Ok(Self::Truncate),
             (_, Some(path)) if !path.is_empty() => Ok(Self::Key(path.into())),
-            _ => Err("no way to hide clients; type truncate, key:FILE (make one with: head -c 32 /dev/urandom > FILE) or off".to_owned()),
+            _ => {
+                Err("not a way to hide clients; type truncate, key:FILE (make one with: head -c 32 /dev/urandom > FILE) or off".to_owned())
+            }
         }
     }
 }
 
-/// `ID=LEVEL`: a rule, and the severity it gets.
+/// `ID=LEVEL`: a rule and its new severity.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "Spelled")]
+#[serde(try_from = "RawValue")]
 pub struct SeverityOverride {
     /// The rule's id.
     pub id: String,
@@ -260,25 +265,69 @@ impl FromStr for SeverityOverride {
             .split_once('=')
             .filter(|(id, _)| !id.is_empty())
             .ok_or("not a rule and its level; type ID=LEVEL, such as dotfiles/env=critical")?;
-        let level = level.parse().map_err(|_: String| format!("no such level; after '=', type {}", words::listed::<Severity>()))?;
+        let level = level.parse().map_err(|_: String| format!("not a level; type {} after '='", join_values::<Severity>()))?;
         Ok(Self { id: id.to_owned(), level })
     }
 }
 
-/// A value of a TOML file as a flag would spell it: a number and a date need no quotes there.
+/// A log format: `auto`, a name, or the string of an nginx `log_format` or an Apache `LogFormat`.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "RawValue")]
+pub struct LogFormatSpec(String);
+
+impl LogFormatSpec {
+    /// The format; `None` for `auto`.
+    #[must_use]
+    pub fn format(self) -> Option<String> {
+        Some(self.0).filter(|text| text != "auto")
+    }
+}
+
+impl FromStr for LogFormatSpec {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let choice = FormatChoice { requested: Some(text.to_owned()), fields: Vec::new() };
+        Formats::new(&choice).map(|_| Self(text.to_owned())).map_err(|error| sanitized(&error.to_string()))
+    }
+}
+
+/// `MEANING=KEY`: what a key of JSON lines means.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "RawValue")]
+pub struct FieldKey {
+    /// The meaning.
+    pub meaning: FieldKind,
+    /// The key; `request.uri` is the key `uri` of the map `request`.
+    pub key: String,
+}
+
+impl FromStr for FieldKey {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (meaning, key) = text
+            .split_once('=')
+            .filter(|(meaning, key)| !meaning.is_empty() && !key.is_empty())
+            .ok_or("not a meaning and its key; type MEANING=KEY, such as client=ip")?;
+        Ok(Self { meaning: meaning.parse()?, key: key.to_owned() })
+    }
+}
+
+/// A scalar of a TOML file as text. A number and a date need no quotes there.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(try_from = "toml::Value")]
-pub struct Spelled(String);
+pub struct RawValue(String);
 
-impl Spelled {
-    /// The spelling.
+impl RawValue {
+    /// The text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 }
 
-impl TryFrom<toml::Value> for Spelled {
+impl TryFrom<toml::Value> for RawValue {
     type Error = String;
 
     fn try_from(value: toml::Value) -> Result<Self, String> {
@@ -291,38 +340,35 @@ impl TryFrom<toml::Value> for Spelled {
     }
 }
 
-/// Values that are read from a file as they are typed.
-macro_rules! spelled {
+/// Reads values from a file by the parser of the flag.
+macro_rules! parse_raw {
     ($($value:ty),+) => {$(
-        impl TryFrom<Spelled> for $value {
+        impl TryFrom<RawValue> for $value {
             type Error = String;
 
-            fn try_from(spelled: Spelled) -> Result<Self, String> {
-                spelled.0.parse()
+            fn try_from(raw: RawValue) -> Result<Self, String> {
+                raw.0.parse()
             }
         }
     )+};
 }
 
-spelled!(Count, Size, Span, FileMode, Field, PrefixBits, Anonymity);
+parse_raw!(PositiveCount, ByteSize, DurationArg, FileMode, FieldName, PrefixBits, AnonymizeSpec, LogFormatSpec);
 
-/// Its message quotes the text: the mark in a file is under the whole list.
-impl TryFrom<Spelled> for Proxies {
-    type Error = String;
+/// The same for items of lists. The message quotes the item, because the mark in a file is under the whole list.
+macro_rules! parse_raw_item {
+    ($($value:ty),+) => {$(
+        impl TryFrom<RawValue> for $value {
+            type Error = String;
 
-    fn try_from(spelled: Spelled) -> Result<Self, String> {
-        spelled.0.parse().map_err(|wrong: String| format!("'{}': {wrong}", shown(&spelled.0)))
-    }
+            fn try_from(raw: RawValue) -> Result<Self, String> {
+                raw.0.parse().map_err(|wrong: String| format!("'{}': {wrong}", sanitized(&raw.0)))
+            }
+        }
+    )+};
 }
 
-/// Its message quotes the text: the mark in a file is under the whole list.
-impl TryFrom<Spelled> for SeverityOverride {
-    type Error = String;
-
-    fn try_from(spelled: Spelled) -> Result<Self, String> {
-        spelled.0.parse().map_err(|wrong: String| format!("'{}': {wrong}", shown(&spelled.0)))
-    }
-}
+parse_raw_item!(ProxySource, SeverityOverride, FieldKey);
 
 #[cfg(test)]
 mod tests {
@@ -330,7 +376,7 @@ mod tests {
 
     #[test]
     fn sizes() {
-        let size = |text: &str| text.parse().map(Size::bytes);
+        let size = |text: &str| text.parse().map(ByteSize::bytes);
         assert_eq!(size("1048576"), Ok(1_048_576));
         assert_eq!(size("512K"), Ok(524_288));
         assert_eq!(size("1m"), Ok(1_048_576));
@@ -348,8 +394,8 @@ mod tests {
             assert!(mode(wrong).is_err(), "{wrong}");
         }
         let net = |text: &str| match text.parse()? {
-            Proxies::Network(network) => Ok(network.to_string()),
-            Proxies::File(path) => Err(format!("the file {}", path.display())),
+            ProxySource::Network(network) => Ok(network.to_string()),
+            ProxySource::File(path) => Err(format!("the file {}", path.display())),
         };
         assert_eq!((net("192.0.2.7"), net("2001:db8::/48")), (Ok("192.0.2.7/32".into()), Ok("2001:db8::/48".into())));
         for wrong in ["", "192.0.2.0/33", "proxy.example", "192.0.2", "0.0.0.0/0"] {
@@ -359,28 +405,28 @@ mod tests {
 
     #[test]
     fn how_clients_are_counted_and_hidden() {
-        let bits = |text: &str| text.parse().map(|bits: PrefixBits| bits.prefix().map(Prefix::bits));
+        let bits = |text: &str| text.parse().map(|bits: PrefixBits| bits.prefix().map(Ipv6Prefix::bits));
         assert_eq!((bits("64"), bits("/48"), bits("128")), (Ok(Some(64)), Ok(Some(48)), Ok(None)));
         for wrong in ["", "0", "31", "129", "-64", "/", "64/"] {
             assert!(bits(wrong).is_err_and(|why| why.contains("64")), "{wrong}");
         }
-        assert_eq!("@a b.txt".parse(), Ok(Proxies::File("a b.txt".into())));
-        assert!("@".parse::<Proxies>().is_err());
-        let how = |text: &str| text.parse::<Anonymity>();
-        assert_eq!((how("truncate"), how("off")), (Ok(Anonymity::Truncate), Ok(Anonymity::Off)));
-        assert_eq!(how("key:a"), Ok(Anonymity::Key("a".into())));
+        assert_eq!("@a b.txt".parse(), Ok(ProxySource::File("a b.txt".into())));
+        assert!("@".parse::<ProxySource>().is_err());
+        let how = |text: &str| text.parse::<AnonymizeSpec>();
+        assert_eq!((how("truncate"), how("off")), (Ok(AnonymizeSpec::Truncate), Ok(AnonymizeSpec::Off)));
+        assert_eq!(how("key:a"), Ok(AnonymizeSpec::Key("a".into())));
         for wrong in ["", "key:", "hash", "Truncate"] {
             assert!(how(wrong).is_err_and(|why| why.contains("key:FILE")), "{wrong}");
         }
-        assert_eq!("X-Forwarded-For".parse::<Field>().map(|field| field.name().to_owned()), Ok("x-forwarded-for".into()));
+        assert_eq!("X-Forwarded-For".parse::<FieldName>().map(|field| field.name().to_owned()), Ok("x-forwarded-for".into()));
         for wrong in ["", "a b", "a,b", "\u{1b}", "a=b"] {
-            assert!(wrong.parse::<Field>().is_err(), "{wrong}");
+            assert!(wrong.parse::<FieldName>().is_err(), "{wrong}");
         }
     }
 
     #[test]
     fn spans() {
-        let span = |text: &str| text.parse().map(Span::duration);
+        let span = |text: &str| text.parse().map(DurationArg::duration);
         assert_eq!(span("250ms"), Ok(Duration::from_millis(250)));
         assert_eq!(span("5s"), Ok(Duration::from_secs(5)));
         assert_eq!(span("366d"), Ok(Duration::from_secs(366 * 86_400)));
@@ -392,9 +438,9 @@ mod tests {
 
     #[test]
     fn counts_start_at_one() {
-        assert_eq!("8".parse().map(Count::get), Ok(8));
+        assert_eq!("8".parse().map(PositiveCount::get), Ok(8));
         for wrong in ["", "0", "00", "-1", "x", "1.0", "99999999999999999999"] {
-            let message = wrong.parse::<Count>().map(Count::get).expect_err("wrong");
+            let message = wrong.parse::<PositiveCount>().map(PositiveCount::get).expect_err("wrong");
             assert!(message.ends_with("type 1 or more"), "{message}");
         }
     }

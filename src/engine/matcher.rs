@@ -1,166 +1,166 @@
-//! Asks the rules about one request.
+//! Matches one request against the rules.
 //!
-//! First the literals, in one pass over bytes that need no decoding; then, only for rules whose literals occurred, the
-//! rest of their conditions. It sees one request and nothing else.
+//! Literals are found first, in one pass over bytes that need no decoding. The other conditions are checked only for rules with a
+//! literal hit. The matcher sees one request and nothing else.
 
 use std::cell::Cell;
 
-use super::Probe;
-use super::key::Class;
-use super::memory::Asked;
-use super::scratch::{Desk, Scratch, SecondLook, Verdict};
+use super::ParsedRequest;
+use super::cache_key::HeaderClass;
+use super::verdict_cache::Dependencies;
+use super::worker_state::{MatchBuffers, ReDecodeBuffers, Verdict, WorkerState};
 use crate::finding::{RuleId, Severity};
-use crate::normalize::{Normalizer, Reading, Source, Views, unescape};
-use crate::record::Record;
-use crate::rules::{Field, Literals, Marks, Regions, Request, RuleSet};
+use crate::log_entry::LogEntry;
+use crate::normalize::{AltDecoding, DecodedViews, DecodingSource, Normalizer, unescape};
+use crate::rules::{Field, LiteralHits, Literals, Regions, RequestFacts, RuleSet};
 
-/// What a target is read again as: all query.
+/// The fields of an alternative decoding of the target: it counts as query.
 pub(super) const TARGET: [Field; 2] = [Field::Query, Field::Target];
 
-/// The rules, ready to be asked.
+/// Matches requests against a rule set.
 #[derive(Debug, Clone, Copy)]
 pub struct Matcher<'r> {
     rules: &'r RuleSet,
-    /// Some rule asks for GET, POST or HEAD and for nothing else that literals find.
+    /// Some rule without literals can match a GET, POST or HEAD request.
     unanchored_ordinary: bool,
 }
 
 impl<'r> Matcher<'r> {
-    /// Makes ready to ask `rules`.
+    /// A matcher for `rules`.
     #[must_use]
     pub fn new(rules: &'r RuleSet) -> Self {
         let ordinary = |&rule: &u16| rules.condition(rule).may_be_ordinary();
         Self { rules, unanchored_ordinary: rules.unanchored().iter().any(ordinary) }
     }
 
-    /// What the rules say of a record; `headers` is what stands between the size and the end of the line.
-    pub fn verdict(&self, record: &Record<'_>, headers: &[u8], scratch: &mut Scratch) -> Verdict {
-        let mut copy = std::mem::take(&mut scratch.desk.copy);
+    /// The verdict of a log entry; `headers` is the text between the size and the end of the line.
+    pub fn verdict(&self, record: &LogEntry<'_>, headers: &[u8], worker: &mut WorkerState) -> Verdict {
+        let mut copy = std::mem::take(&mut worker.buffers.copy);
         copy.clear();
         let parts = [Some(record.request), record.referer, record.user_agent, Some(headers)];
         let ends = parts.map(|part| {
             copy.extend_from_slice(part.unwrap_or_default());
             copy.len()
         });
-        let own = Record {
+        let own = LogEntry {
             request: &copy[..ends[0]],
             referer: record.referer.map(|_| &copy[ends[0]..ends[1]]),
             user_agent: record.user_agent.map(|_| &copy[ends[1]..ends[2]]),
             ..*record
         };
-        let verdict = self.judge_and_remember(&own, &copy[ends[2]..], scratch);
-        scratch.desk.copy = copy;
+        let verdict = self.match_and_cache(&own, &copy[ends[2]..], worker);
+        worker.buffers.copy = copy;
         verdict
     }
 
-    fn judge_and_remember(&self, own: &Record<'_>, headers: &[u8], scratch: &mut Scratch) -> Verdict {
-        let key = scratch.memory.key(own.request, headers);
-        if let Some(verdict) = scratch.memory.learn(key, own.status, &mut scratch.names) {
+    fn match_and_cache(&self, own: &LogEntry<'_>, headers: &[u8], worker: &mut WorkerState) -> Verdict {
+        let key = worker.cache.key(own.request, headers);
+        if let Some(verdict) = worker.cache.fetch_shared(key, own.status, &mut worker.names) {
             return verdict;
         }
-        let probe = Probe::of_record(own);
-        scratch.desk.clear(self.rules.rules().len());
-        let known = scratch.memory.class(key);
+        let probe = ParsedRequest::new(own);
+        worker.buffers.clear(self.rules.rules().len());
+        let known = worker.cache.class(key);
         let class = match known {
             Some(class) if !class.is_marked() => class,
-            _ => self.read_headers(&probe, scratch),
+            _ => self.scan_headers(&probe, worker),
         };
         if known.is_none() {
-            scratch.memory.remember_headers(key, class);
-            // The request may be an old one.
-            if let Some(verdict) = scratch.memory.recall(key, own.status) {
+            worker.cache.insert_headers(key, class);
+            // The request may be cached with these headers.
+            if let Some(verdict) = worker.cache.get(key, own.status) {
                 return verdict;
             }
         }
-        let asked = self.judge(&probe, scratch);
-        let verdict = scratch.conclude();
-        scratch.memory.remember(key, class, own.status, asked, verdict, &scratch.names);
+        let used = self.match_request(&probe, worker);
+        let verdict = worker.intern_verdict();
+        worker.cache.insert(key, class, own.status, used, verdict, &worker.names);
         verdict
     }
 
-    /// What the rules say of a record that stands in no line; nothing is remembered of it.
-    pub fn lone_verdict(&self, record: &Record<'_>, scratch: &mut Scratch) -> Verdict {
-        self.judge_afresh(&Probe::of_record(record), scratch)
+    /// The verdict of a log entry without a line; it is not cached.
+    pub fn match_uncached(&self, record: &LogEntry<'_>, worker: &mut WorkerState) -> Verdict {
+        self.match_parsed(&ParsedRequest::new(record), worker)
     }
 
-    /// What the rules say of a line that no format explains.
-    pub fn raw_verdict(&self, text: &[u8], scratch: &mut Scratch) -> Verdict {
-        self.judge_afresh(&Probe::of_raw(text), scratch)
+    /// The verdict of an unparsed line.
+    pub fn match_raw(&self, text: &[u8], worker: &mut WorkerState) -> Verdict {
+        self.match_parsed(&ParsedRequest::from_raw(text), worker)
     }
 
-    fn judge_afresh(&self, probe: &Probe<'_>, scratch: &mut Scratch) -> Verdict {
-        scratch.desk.clear(self.rules.rules().len());
-        self.read_headers(probe, scratch);
-        self.judge(probe, scratch);
-        scratch.conclude()
+    fn match_parsed(&self, probe: &ParsedRequest<'_>, worker: &mut WorkerState) -> Verdict {
+        worker.buffers.clear(self.rules.rules().len());
+        self.scan_headers(probe, worker);
+        self.match_request(probe, worker);
+        worker.intern_verdict()
     }
 
-    /// Marks what stands in the headers, and says what they are to the rules.
-    fn read_headers(&self, probe: &Probe<'_>, scratch: &mut Scratch) -> Class {
-        let Scratch { desk, memory, .. } = scratch;
-        let Desk { referer, agent, marks, second, rules, .. } = desk;
+    /// Finds literals in the headers, and returns the class of the headers.
+    fn scan_headers(&self, probe: &ParsedRequest<'_>, worker: &mut WorkerState) -> HeaderClass {
+        let WorkerState { buffers, cache, .. } = worker;
+        let MatchBuffers { referer, agent, marks, redecode, rules, .. } = buffers;
         let literals = self.rules.header_literals();
         for (field, text, normalizer) in [(Field::Referer, probe.referer, referer), (Field::UserAgent, probe.user_agent, agent)] {
-            let Some(text) = text.filter(|text| !memory.knows_silent(text)) else { continue };
+            let Some(text) = text.filter(|text| !cache.is_empty_header(text)) else { continue };
             let folded = normalizer.folded_header(text);
             let marked = literals.mark(folded, &Regions::only(field, folded.len()), marks);
-            if !self.read_again(&[field], text, second, |rule, _, _| rules.push(rule)) && !marked {
-                memory.remember_silent(text);
+            if !self.match_redecoded(&[field], text, redecode, |rule, _, _| rules.push(rule)) && !marked {
+                cache.insert_empty_header(text);
             }
         }
-        memory.classify(probe.referer.is_some(), marks, rules)
+        cache.classify(probe.referer.is_some(), marks, rules)
     }
 
-    /// Works out which rules match, the headers being marked already, and says what was asked for besides the request.
-    fn judge(&self, probe: &Probe<'_>, scratch: &mut Scratch) -> Asked {
-        let mut asked = self.judge_target(probe, scratch);
-        let mut room = std::mem::take(&mut scratch.desk.fragment);
-        if let Some(whole) = probe.with_fragment(&mut room) {
-            let found = std::mem::take(&mut scratch.desk.rules);
-            scratch.desk.clear(self.rules.rules().len());
-            self.read_headers(&whole, scratch);
-            asked = asked.and(self.judge_target(&whole, scratch));
-            scratch.desk.rules.extend(found);
+    /// Finds the rules that match, after the headers were searched; returns what the verdict depends on besides the request.
+    fn match_request(&self, probe: &ParsedRequest<'_>, worker: &mut WorkerState) -> Dependencies {
+        let mut used = self.match_target(probe, worker);
+        let mut buffer = std::mem::take(&mut worker.buffers.fragment);
+        if let Some(whole) = probe.with_fragment(&mut buffer) {
+            let found = std::mem::take(&mut worker.buffers.rules);
+            worker.buffers.clear(self.rules.rules().len());
+            self.scan_headers(&whole, worker);
+            used = used.union(self.match_target(&whole, worker));
+            worker.buffers.rules.extend(found);
         }
-        scratch.desk.fragment = room;
-        let Desk { target, rules, path, .. } = &mut scratch.desk;
+        worker.buffers.fragment = buffer;
+        let MatchBuffers { target, rules, path, .. } = &mut worker.buffers;
         rules.sort_unstable();
         rules.dedup();
-        if rules.iter().any(|&rule| !self.rules.rule(rule).is_sign) {
-            // Once more, with its case.
+        if rules.iter().any(|&rule| !self.rules.rule(rule).is_app_evidence) {
+            // Again, to get the original case.
             path.extend_from_slice(target.views(probe.line.target).resolved);
         }
-        asked
+        used
     }
 
-    /// The same of one reading of the target.
-    fn judge_target(&self, probe: &Probe<'_>, scratch: &mut Scratch) -> Asked {
-        let Desk { target, referer, agent, raw, marks, second, rules, .. } = &mut scratch.desk;
+    /// The same for one decoding of the target.
+    fn match_target(&self, probe: &ParsedRequest<'_>, worker: &mut WorkerState) -> Dependencies {
+        let MatchBuffers { target, referer, agent, raw, marks, redecode, rules, .. } = &mut worker.buffers;
         let literals = self.rules.request_literals();
         let mark = |text: &[u8], regions: &Regions| {
             literals.mark(text, regions, marks);
         };
         let (views, raw) = search_request(literals, probe, target, raw, mark);
         self.mark_unanchored(probe, marks);
-        self.read_again(&TARGET, probe.line.target, second, |rule, _, _| rules.push(rule));
+        self.match_redecoded(&TARGET, probe.line.target, redecode, |rule, _, _| rules.push(rule));
         if marks.touched().is_empty() && rules.is_empty() {
-            return Asked::default();
+            return Dependencies::default();
         }
         let [referer, agent] = [(probe.referer, referer), (probe.user_agent, agent)]
             .map(|(text, normalizer)| text.map_or(&b""[..], |text| normalizer.folded_header(text)));
-        let [asked_status, asked_class, asked_headers] = [const { Cell::new(false) }; 3];
+        let [used_status, asked_class, asked_headers] = [const { Cell::new(false) }; 3];
         let header = |sent: Option<&[u8]>, folded| {
-            // The class says that there is none.
+            // The class says whether the header is there.
             asked_class.set(true);
             asked_headers.set(asked_headers.get() || sent.is_some());
             folded
         };
-        let request = Request {
+        let request = RequestFacts {
             method: probe.line.method,
             resolved: views.resolved,
             status: probe.status,
-            status_was_asked: &asked_status,
-            excuse_was_asked: &asked_class,
+            status_was_used: &used_status,
+            exception_was_used: &asked_class,
             shape: probe.shape,
         };
         let field = |field| match field {
@@ -174,29 +174,30 @@ impl<'r> Matcher<'r> {
         };
         let holds = |&&rule: &&u16| self.rules.condition(rule).holds(marks.of(rule), &request, field);
         rules.extend(marks.touched().iter().filter(holds).map(|&r| RuleId(r)));
-        Asked { status: asked_status.get(), class: asked_class.get(), headers: asked_headers.get() }
+        Dependencies { status: used_status.get(), class: asked_class.get(), headers: asked_headers.get() }
     }
 
-    /// Asks what else a text may mean, and tells of each rule that holds then, by which reading, and what it read; whether any literal stands in it then. Only rules that ask for nothing but words are
-    /// asked, those that are sure of what they see. A target is read as if it were all query.
-    pub(super) fn read_again(
+    /// Matches the alternative decodings of a text and calls `found` for each rule that matches, with the decoding and its text;
+    /// returns whether any literal was found. Only rules that look for words alone, of severity medium or above, are tried. A
+    /// target counts as query.
+    pub(super) fn match_redecoded(
         &self,
         fields: &[Field],
         text: &[u8],
-        second: &mut SecondLook,
-        mut found: impl FnMut(RuleId, Reading, &[u8]),
+        redecode: &mut ReDecodeBuffers,
+        mut found: impl FnMut(RuleId, AltDecoding, &[u8]),
     ) -> bool {
-        let SecondLook { reader, marks } = second;
+        let ReDecodeBuffers { decoder, marks } = redecode;
         let (source, literals) = match fields {
-            [Field::Referer | Field::UserAgent] => (Source::Header, self.rules.header_literals()),
-            _ => (Source::Target, self.rules.request_literals()),
+            [Field::Referer | Field::UserAgent] => (DecodingSource::Header, self.rules.header_literals()),
+            _ => (DecodingSource::Target, self.rules.request_literals()),
         };
         let mut any = false;
-        if !reader.take(text, source) {
+        if !decoder.take(text, source) {
             return any;
         }
-        for reading in Reading::ALL {
-            let Some(text) = reader.read(reading) else { continue };
+        for reading in AltDecoding::ALL {
+            let Some(text) = decoder.read(reading) else { continue };
             marks.clear(self.rules.rules().len());
             any |= literals.mark(text, &Regions::each(fields, text.len()), marks);
             let is_sure = |rule: u16| self.rules.rule(RuleId(rule)).severity >= Severity::Medium;
@@ -206,8 +207,8 @@ impl<'r> Matcher<'r> {
         any
     }
 
-    /// Makes candidates of the rules without a literal, where a request may meet one.
-    pub(super) fn mark_unanchored(&self, probe: &Probe<'_>, marks: &mut Marks) {
+    /// Makes candidates of the rules without literals, if the request may match one.
+    pub(super) fn mark_unanchored(&self, probe: &ParsedRequest<'_>, marks: &mut LiteralHits) {
         if self.unanchored_ordinary || probe.shape.is_some() || !matches!(probe.line.method, b"GET" | b"POST" | b"HEAD" | b"") {
             for &rule in self.rules.unanchored() {
                 marks.add(rule, 0);
@@ -216,28 +217,28 @@ impl<'r> Matcher<'r> {
     }
 }
 
-/// Searches all of a request, piece by piece, and gives its views and the request as it was sent, all in lower case.
+/// Searches all fields of a request; returns its decoded views and the request as sent, all in lower case.
 pub(super) fn search_request<'a>(
     literals: &Literals,
-    probe: &Probe<'_>,
+    probe: &ParsedRequest<'_>,
     normalizer: &'a mut Normalizer,
     raw: &'a mut Vec<u8>,
     mut search: impl FnMut(&[u8], &Regions),
-) -> (Views<'a>, &'a [u8]) {
+) -> (DecodedViews<'a>, &'a [u8]) {
     let line = &probe.line;
     let is_verbatim = !line.method.is_empty() && memchr::memchr(b'\\', probe.request).is_none();
     unescape(probe.request, raw);
     raw.make_ascii_lowercase();
     let raw = raw.as_slice();
-    if is_verbatim && let Some(views) = Views::of_plain(&raw[line.method.len() + 1..][..line.target.len()]) {
-        // An ordinary protocol is none of any rule's business.
+    if is_verbatim && let Some(views) = DecodedViews::from_plain(&raw[line.method.len() + 1..][..line.target.len()]) {
+        // No rule inspects an ordinary protocol.
         let protocol = if matches!(line.protocol, b"HTTP/1.1" | b"HTTP/1.0" | b"HTTP/2.0") { line.protocol.len() + 1 } else { 0 };
         let searched = raw.len() - protocol;
         search(&raw[..searched], &plain_regions(line.method.len(), &views, searched));
         return (views, raw);
     }
     let views = normalizer.folded_views(line.target);
-    // As a rule there is no `..` to resolve.
+    // Usually there is no `..` to resolve.
     let is_resolved = views.resolved == views.path;
     for (field, text) in [
         (Field::Path, views.path),
@@ -246,19 +247,19 @@ pub(super) fn search_request<'a>(
         (Field::Method, &raw[..line.method.len()]),
         (Field::Raw, raw),
     ] {
-        if literals.look_at(field) && !text.is_empty() {
+        if literals.searches(field) && !text.is_empty() {
             let resolved = (is_resolved && field == Field::Path).then_some(0..text.len());
             search(text, &Regions { resolved, ..Regions::only(field, text.len()) });
         }
     }
-    if !is_resolved || !literals.look_at(Field::Path) {
+    if !is_resolved || !literals.searches(Field::Path) {
         search(views.resolved, &Regions { resolved: Some(0..views.resolved.len()), ..Regions::default() });
     }
     (views, raw)
 }
 
-/// Where the fields lie in a request that needs no decoding: all of them in one piece of bytes.
-fn plain_regions(method: usize, views: &Views<'_>, searched: usize) -> Regions {
+/// The regions of the fields in a request that needs no decoding.
+fn plain_regions(method: usize, views: &DecodedViews<'_>, searched: usize) -> Regions {
     let target = method + 1;
     let path = target..target + views.path.len();
     let end = target + views.target.len();

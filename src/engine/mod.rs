@@ -1,25 +1,24 @@
-//! Judges lines: the same bytes get the same verdict, whoever reads them and in whatever pieces.
+//! Matches log lines against rules: the same bytes always result in the same verdict, whatever the thread or the chunk size.
 //!
-//! Pure: no file, no clock, no screen, no failure. What depends on other lines is not decided here.
+//! Pure: it reads no file, clock or terminal, and it cannot fail. What depends on other lines is decided elsewhere.
 
+mod cache_key;
 #[cfg(test)]
-mod excuse_tests;
+mod exception_tests;
 pub mod explain;
-mod index;
-mod judge;
-mod key;
+mod line_scanner;
 mod matcher;
-mod memory;
-mod picked;
-mod probe;
-mod scratch;
-mod shared;
+mod newline_index;
+mod parsed_request;
+mod path_interner;
+mod shared_cache;
 #[cfg(test)]
 mod tests;
-mod unlisted;
+mod verdict_cache;
+mod worker_state;
 
-pub use judge::{Judge, Scope};
+pub use line_scanner::{LineScanner, ScanOptions};
 pub use matcher::Matcher;
-pub use probe::Probe;
-pub use scratch::{Scratch, Verdict};
-pub use shared::Shared;
+pub use parsed_request::ParsedRequest;
+pub use shared_cache::SharedCache;
+pub use worker_state::{Verdict, WorkerState};

@@ -1,4 +1,4 @@
-//! The engine against the cases that rules carry, and its laws.
+//! The engine against the cases of the rules, and its invariants.
 
 use std::sync::LazyLock;
 
@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use super::explain::Explainer;
 use super::*;
 use crate::finding::{Findings, Severity};
-use crate::record::Record;
+use crate::log_entry::LogEntry;
 use crate::rules::{RuleChoice, RuleSet, Shape, load};
 
 fn builtin() -> &'static RuleSet {
@@ -16,17 +16,17 @@ fn builtin() -> &'static RuleSet {
 }
 
 #[test]
-fn every_rule_hits_and_misses_as_it_says() {
+fn every_rule_passes_its_cases() {
     let rules = builtin();
     let matcher = Matcher::new(rules);
-    let mut scratch = Scratch::default();
+    let mut worker = WorkerState::default();
     let mut wrong = Vec::new();
     for (number, rule) in rules.rules().iter().enumerate() {
         for (cases, expected) in [(&rule.must_match, true), (&rule.must_not_match, false)] {
             assert!(cases.len() >= 2, "{}: at least two cases of each kind", rule.id);
             for case in cases {
-                let verdict = matcher.lone_verdict(&case.record(), &mut scratch);
-                if scratch.rules(verdict).iter().any(|id| usize::from(id.0) == number) != expected {
+                let verdict = matcher.match_uncached(&case.log_entry(), &mut worker);
+                if worker.rules(verdict).iter().any(|id| usize::from(id.0) == number) != expected {
                     wrong.push(format!("{}: {} {case:?}", rule.id, if expected { "must hit" } else { "must miss" }));
                 }
             }
@@ -37,7 +37,7 @@ fn every_rule_hits_and_misses_as_it_says() {
 
 #[test]
 fn binary_is_what_was_sent_however_it_was_escaped() {
-    let shape = |request| Probe::of_record(&Record { request, ..Record::default() }).shape;
+    let shape = |request| ParsedRequest::new(&LogEntry { request, ..LogEntry::default() }).shape;
     for logged in [&br"JRMI\x00\x02K"[..], br"JRMI\u0000\u0002K", br"a\n", br"a\x7F", br"\\\n", b"a\xff"] {
         assert_eq!(shape(logged), Some(Shape::Binary), "{}", logged.escape_ascii());
     }
@@ -46,14 +46,14 @@ fn binary_is_what_was_sent_however_it_was_escaped() {
     }
 }
 
-/// What a run of lines came to, in a form that does not depend on how it was cut.
-fn told(findings: &Findings, scratch: &Scratch, offset: u64, line: u64) -> Vec<String> {
+/// The findings of a chunk, in a form that does not depend on how the text was split.
+fn explanation(findings: &Findings, worker: &WorkerState, offset: u64, line: u64) -> Vec<String> {
     findings
         .hits
         .iter()
         .map(|hit| {
             let text = String::from_utf8_lossy(findings.text(hit)).into_owned();
-            format!("{} {} {text} {:?}", hit.offset + offset, u64::from(hit.line) + line, scratch.names.rules.key(hit.rules))
+            format!("{} {} {text} {:?}", hit.offset + offset, u64::from(hit.line) + line, worker.names.rules.resolve(hit.rules))
         })
         .collect()
 }
@@ -76,18 +76,18 @@ proptest! {
     #[test]
     fn a_cut_between_lines_changes_nothing(lines in prop::collection::vec(any_line(), 1..30), cut in any::<prop::sample::Index>()) {
         let rules = builtin();
-        let scope = Scope::default();
-        let judge = Judge::new(rules, &scope);
+        let options = ScanOptions::default();
+        let scanner = LineScanner::new(rules, &options);
         let text = lines.join(&b'\n');
         let ends: Vec<_> = memchr::memchr_iter(b'\n', &text).map(|n| n + 1).chain([0]).collect();
         let cut = ends[cut.index(ends.len())];
-        let mut scratch = Scratch::default();
-        let whole = judge.judge(&text, &mut scratch);
-        let first = judge.judge(&text[..cut], &mut scratch);
-        let second = judge.judge(&text[cut..], &mut scratch);
-        let mut parts = told(&first, &scratch, 0, 0);
-        parts.extend(told(&second, &scratch, cut as u64, first.lines.lines));
-        prop_assert_eq!(told(&whole, &scratch, 0, 0), parts);
+        let mut worker = WorkerState::default();
+        let whole = scanner.scan(&text, &mut worker);
+        let first = scanner.scan(&text[..cut], &mut worker);
+        let second = scanner.scan(&text[cut..], &mut worker);
+        let mut parts = explanation(&first, &worker, 0, 0);
+        parts.extend(explanation(&second, &worker, cut as u64, first.lines.lines));
+        prop_assert_eq!(explanation(&whole, &worker, 0, 0), parts);
         let mut sum = first.lines;
         sum.add(&second.lines);
         prop_assert_eq!(&whole.lines, &sum);
@@ -97,8 +97,8 @@ proptest! {
 
 #[test]
 fn lines_of_any_length_are_found_wherever_blocks_end() {
-    let (rules, scope) = (builtin(), Scope::default());
-    let judge = Judge::new(rules, &scope);
+    let (rules, options) = (builtin(), ScanOptions::default());
+    let scanner = LineScanner::new(rules, &options);
     let probe = |length: usize| {
         let path = "a".repeat(length);
         format!(r#"192.0.2.7 - - [02/Nov/2026:08:01:00 +0000] "GET /{path}/.env HTTP/1.1" 404 1 "-" "-""#)
@@ -106,23 +106,23 @@ fn lines_of_any_length_are_found_wherever_blocks_end() {
     for length in [0, 63, 64, 1_000, 65_300, 65_440, 65_460, 65_470, 70_000, 140_000] {
         for behind in ["", "\n", "\n\n", "\nx", "\0\0"] {
             let text = format!("{}\nx\n{}\n\r\n{}{behind}", probe(3), probe(length), probe(length / 2)).into_bytes();
-            let mut scratch = Scratch::default();
-            let whole = judge.judge(&text, &mut scratch);
+            let mut worker = WorkerState::default();
+            let whole = scanner.scan(&text, &mut worker);
             assert_eq!(whole.hits.len(), 3, "{length} {behind:?}");
             let (mut sum, mut told_each, mut at) = (crate::finding::LineCounts::default(), Vec::new(), 0);
             for line in text.split_inclusive(|&b| b == b'\n') {
-                let found = judge.judge(line, &mut scratch);
-                told_each.extend(told(&found, &scratch, at, sum.lines));
+                let found = scanner.scan(line, &mut worker);
+                told_each.extend(explanation(&found, &worker, at, sum.lines));
                 sum.add(&found.lines);
                 at += line.len() as u64;
             }
-            assert_eq!((told(&whole, &scratch, 0, 0), &whole.lines), (told_each, &sum), "{length} {behind:?}");
+            assert_eq!((explanation(&whole, &worker, 0, 0), &whole.lines), (told_each, &sum), "{length} {behind:?}");
         }
     }
 }
 
-/// The ids of the rules that an explanation says match.
-fn explained(explainer: &Explainer<'_>, probe: &Probe<'_>) -> Vec<crate::finding::RuleId> {
+/// The rules that match according to the explanation.
+fn explained(explainer: &Explainer<'_>, probe: &ParsedRequest<'_>) -> Vec<crate::finding::RuleId> {
     explainer.explain(probe, None).matches.iter().map(|account| account.rule).collect()
 }
 
@@ -130,30 +130,30 @@ fn explained(explainer: &Explainer<'_>, probe: &Probe<'_>) -> Vec<crate::finding
 fn what_is_explained_is_what_matches() {
     let rules = builtin();
     let (matcher, explainer) = (Matcher::new(rules), Explainer::new(rules, Severity::Info, &[]));
-    let mut scratch = Scratch::default();
+    let mut worker = WorkerState::default();
     for case in rules.rules().iter().flat_map(|rule| rule.must_match.iter().chain(&rule.must_not_match)) {
-        let verdict = matcher.lone_verdict(&case.record(), &mut scratch);
-        assert_eq!(explained(&explainer, &Probe::of_record(&case.record())), scratch.rules(verdict), "{case:?}");
+        let verdict = matcher.match_uncached(&case.log_entry(), &mut worker);
+        assert_eq!(explained(&explainer, &ParsedRequest::new(&case.log_entry())), worker.rules(verdict), "{case:?}");
         let line = format!(r#"x "{}" "{}""#, case.request, case.user_agent.as_deref().unwrap_or_default());
-        let verdict = matcher.raw_verdict(line.as_bytes(), &mut scratch);
-        assert_eq!(explained(&explainer, &Probe::of_raw(line.as_bytes())), scratch.rules(verdict), "{line}");
+        let verdict = matcher.match_raw(line.as_bytes(), &mut worker);
+        assert_eq!(explained(&explainer, &ParsedRequest::from_raw(line.as_bytes())), worker.rules(verdict), "{line}");
     }
 }
 
 #[test]
-fn one_rule_alone_is_explained_whatever_it_says() {
+fn any_single_rule_can_be_explained() {
     let rules = builtin();
     let explainer = Explainer::new(rules, Severity::Info, &[]);
-    let record = Record { request: b"GET / HTTP/1.1", status: Some(200), ..Default::default() };
+    let record = LogEntry { request: b"GET / HTTP/1.1", status: Some(200), ..Default::default() };
     for number in 0..rules.rules().len() {
         let id = crate::finding::RuleId(number as u16);
-        let told = explainer.explain(&Probe::of_record(&record), Some(id));
-        assert!(told.matches.is_empty() && told.misses.len() == 1, "{}", rules.rule(id).id);
-        assert!(told.misses[0].missing().count() > 0, "{}: no reason", rules.rule(id).id);
+        let explanation = explainer.explain(&ParsedRequest::new(&record), Some(id));
+        assert!(explanation.matches.is_empty() && explanation.near_misses.len() == 1, "{}", rules.rule(id).id);
+        assert!(explanation.near_misses[0].missing().count() > 0, "{}: no reason", rules.rule(id).id);
     }
 }
 
-/// Requests out of pieces of those that rules speak of, as they stand there and disguised.
+/// Requests made of pieces of the rules' cases, plain and encoded.
 fn any_probe() -> impl Strategy<Value = (String, Option<String>, Option<String>, Option<u16>)> {
     let piece = |text: &Option<String>| text.clone().unwrap_or_default();
     let cases: Vec<_> = builtin()
@@ -180,24 +180,24 @@ fn any_probe() -> impl Strategy<Value = (String, Option<String>, Option<String>,
 
 proptest! {
     #[test]
-    fn an_explanation_never_disagrees((request, referer, agent, status) in any_probe()) {
+    fn an_explanation_agrees_with_the_matcher((request, referer, agent, status) in any_probe()) {
         let rules = builtin();
-        let record = Record {
+        let record = LogEntry {
             request: request.as_bytes(),
             referer: referer.as_deref().map(str::as_bytes),
             user_agent: agent.as_deref().map(str::as_bytes),
             status,
             ..Default::default()
         };
-        let mut scratch = Scratch::default();
-        let verdict = Matcher::new(rules).verdict(&record, b"x", &mut scratch);
-        let probe = Probe::of_record(&record);
-        let told = Explainer::new(rules, Severity::Info, &[]).explain(&probe, None);
-        prop_assert_eq!(told.matches.iter().map(|account| account.rule).collect::<Vec<_>>(), scratch.rules(verdict));
-        for account in told.matches.iter().chain(&told.misses) {
+        let mut worker = WorkerState::default();
+        let verdict = Matcher::new(rules).verdict(&record, b"x", &mut worker);
+        let probe = ParsedRequest::new(&record);
+        let explanation = Explainer::new(rules, Severity::Info, &[]).explain(&probe, None);
+        prop_assert_eq!(explanation.matches.iter().map(|account| account.rule).collect::<Vec<_>>(), worker.rules(verdict));
+        for account in explanation.matches.iter().chain(&explanation.near_misses) {
             prop_assert!(account.matches() || account.missing().count() > 0);
             for (_, span) in account.spans() {
-                prop_assert!(told.texts.of_view(span.view).get(span.range.clone()).is_some(), "{:?}", span);
+                prop_assert!(explanation.texts.of_view(span.view).get(span.range.clone()).is_some(), "{:?}", span);
             }
         }
     }
@@ -208,41 +208,41 @@ proptest! {
     fn a_verdict_is_the_same_without_the_prefilter((request, referer, agent, status) in any_probe()) {
         static WITHOUT: LazyLock<RuleSet> = LazyLock::new(|| load(&RuleChoice { no_prefilter: true, ..RuleChoice::default() }).unwrap());
         let [referer, user_agent] = [&referer, &agent].map(|header| header.as_deref().map(str::as_bytes));
-        let record = Record { request: request.as_bytes(), referer, user_agent, status, ..Default::default() };
+        let record = LogEntry { request: request.as_bytes(), referer, user_agent, status, ..Default::default() };
         let [with, without] = [builtin(), &WITHOUT].map(|rules| {
-            let mut scratch = Scratch::default();
-            let verdict = Matcher::new(rules).verdict(&record, b"x", &mut scratch);
-            scratch.rules(verdict).to_vec()
+            let mut worker = WorkerState::default();
+            let verdict = Matcher::new(rules).verdict(&record, b"x", &mut worker);
+            worker.rules(verdict).to_vec()
         });
         prop_assert_eq!(with, without);
     }
 
     #[test]
-    fn what_is_remembered_and_shared_is_what_the_rules_say(
+    fn cached_verdicts_equal_fresh_verdicts(
         probes in prop::collection::vec(any_probe(), 1..4),
         steps in prop::collection::vec((0..4_usize, 0..4_usize, 0..4_usize, 0..2_usize), 1..40),
     ) {
         let matcher = Matcher::new(builtin());
-        let shared = std::sync::Arc::new(Shared::default());
-        let mut workers = [(); 2].map(|()| Scratch::sharing(std::sync::Arc::clone(&shared)));
-        let mut alone = Scratch::default();
+        let shared = std::sync::Arc::new(SharedCache::default());
+        let mut workers = [(); 2].map(|()| WorkerState::with_shared_cache(std::sync::Arc::clone(&shared)));
+        let mut alone = WorkerState::default();
         for (request, headers, status, worker) in steps {
             let of = |number: usize| &probes[number % probes.len()];
             let (_, referer, agent, _) = of(headers);
             let text = format!("{referer:?} {agent:?}");
-            let record = Record {
+            let record = LogEntry {
                 request: of(request).0.as_bytes(),
                 referer: referer.as_deref().map(str::as_bytes),
                 user_agent: agent.as_deref().map(str::as_bytes),
                 status: of(status).3,
                 ..Default::default()
             };
-            let scratch = &mut workers[worker];
-            let known = scratch.recall(record.request, text.as_bytes(), record.status);
-            let verdict = known.unwrap_or_else(|| matcher.verdict(&record, text.as_bytes(), scratch));
-            let expected = matcher.lone_verdict(&record, &mut alone);
-            prop_assert_eq!(scratch.rules(verdict), alone.rules(expected), "{:?}", record);
-            prop_assert_eq!(scratch.names.paths.key(verdict.path), alone.names.paths.key(expected.path));
+            let worker = &mut workers[worker];
+            let known = worker.cached_verdict(record.request, text.as_bytes(), record.status);
+            let verdict = known.unwrap_or_else(|| matcher.verdict(&record, text.as_bytes(), worker));
+            let expected = matcher.match_uncached(&record, &mut alone);
+            prop_assert_eq!(worker.rules(verdict), alone.rules(expected), "{:?}", record);
+            prop_assert_eq!(worker.names.paths.resolve(verdict.path), alone.names.paths.resolve(expected.path));
         }
     }
 }

@@ -2,20 +2,20 @@
 //!
 //! A text is known by a hash under a seed that is drawn at random: nobody can look for a text that is taken for another,
 //! and by chance it happens once in 10^18 lines. The tables here are larger than the nearest caches and looked at for
-//! every line, so who knows early what will be looked for may [fetch](Memo::fetch) it. What a text means is not known here.
+//! every line, so who knows early what will be looked for may [fetch](SetAssocCache::prefetch) it. What a text means is not known here.
 
-mod memo;
-mod numbers;
+mod fingerprint_map;
+mod set_assoc_cache;
 #[cfg(target_arch = "x86_64")]
-mod wide;
+mod simd_hash;
 #[cfg(not(target_arch = "x86_64"))]
-mod wide {
+mod simd_hash {
     //! No machine of this kind has the registers.
 
     #[derive(Debug, Clone, Copy)]
-    pub(super) enum Wide {}
+    pub(super) enum SimdHasher {}
 
-    impl Wide {
+    impl SimdHasher {
         pub(super) fn new() -> Option<Self> {
             None
         }
@@ -30,9 +30,9 @@ use std::hash::{BuildHasher, Hasher};
 
 use foldhash::quality::RandomState;
 
-pub use memo::Memo;
-pub use numbers::Numbers;
-use wide::Wide;
+pub use fingerprint_map::FingerprintMap;
+pub use set_assoc_cache::SetAssocCache;
+use simd_hash::SimdHasher;
 
 /// Tells texts apart; 0 is nobody's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -42,12 +42,12 @@ pub struct Fingerprint(u64);
 #[derive(Debug, Clone)]
 pub struct Fingerprinter {
     state: RandomState,
-    wide: Option<Wide>,
+    simd: Option<SimdHasher>,
 }
 
 impl Default for Fingerprinter {
     fn default() -> Self {
-        Self { state: RandomState::default(), wide: Wide::new() }
+        Self { state: RandomState::default(), simd: SimdHasher::new() }
     }
 }
 
@@ -64,14 +64,14 @@ impl Fingerprinter {
     /// The fingerprints of some texts: in one go it costs less.
     #[inline]
     pub fn of_each<'t>(&self, texts: impl Iterator<Item = &'t [u8]>, fingerprints: &mut [Fingerprint]) {
-        match &self.wide {
-            Some(wide) => wide.of_each(texts, fingerprints),
-            None => texts.zip(fingerprints).for_each(|(text, fingerprint)| *fingerprint = self.narrow(text)),
+        match &self.simd {
+            Some(simd) => simd.of_each(texts, fingerprints),
+            None => texts.zip(fingerprints).for_each(|(text, fingerprint)| *fingerprint = self.portable(text)),
         }
     }
 
     /// The fingerprint of a text, on any machine.
-    fn narrow(&self, text: &[u8]) -> Fingerprint {
+    fn portable(&self, text: &[u8]) -> Fingerprint {
         let mut hasher = self.state.build_hasher();
         hasher.write(text);
         Fingerprint::new(hasher.finish())
@@ -106,8 +106,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_machine_without_wide_registers_tells_texts_apart_as_well() {
-        let narrow = Fingerprinter { wide: None, ..Fingerprinter::default() };
+    fn the_portable_hash_distinguishes_texts() {
+        let narrow = Fingerprinter { simd: None, ..Fingerprinter::default() };
         for take in [narrow, Fingerprinter::default()] {
             let texts: Vec<String> = (0..600).map(|length| "a".repeat(length)).chain(["b".into(), "ab".into()]).collect();
             let mut each = vec![Fingerprint::default(); texts.len()];

@@ -3,22 +3,22 @@
 //! Source: Apache `mod_log_config` (custom log formats), `mod_logio` (`%I %O %S %^FB`), `mod_ssl` (`%{..}x %{..}c`). A
 //! directive that is not known is refused: what it would write, and how far, cannot be guessed.
 
-use super::Meaning;
-use super::part::{Named, Part, Shape};
-use super::plan::FormatError;
+use super::FieldKind;
+use super::items::{FieldItem, FieldShape, FormatItem};
+use super::line_parser::FormatError;
 
 /// Takes a format apart.
-pub(super) fn parts(format: &str) -> Result<Vec<Part>, FormatError> {
-    let mut parts = Vec::new();
+pub(super) fn items(format: &str) -> Result<Vec<FormatItem>, FormatError> {
+    let mut items = Vec::new();
     let mut rest = format;
     while let Some((text, behind)) = rest.split_once('%') {
-        parts.push(Part::Text(unescaped(text)));
-        let item = Item::read(behind)?;
+        items.push(FormatItem::Text(unescaped(text)));
+        let item = Directive::read(behind)?;
         rest = &behind[item.length..];
-        parts.extend(item.parts()?);
+        items.extend(item.items()?);
     }
-    parts.push(Part::Text(unescaped(rest)));
-    Ok(parts)
+    items.push(FormatItem::Text(unescaped(rest)));
+    Ok(items)
 }
 
 /// A text with `\"`, `\\`, `\t` and the like undone, as `mod_log_config` and the configuration's quotes do it.
@@ -43,7 +43,7 @@ fn unescaped(text: &str) -> Vec<u8> {
 }
 
 /// One directive, `%!200,304{Referer}i`.
-struct Item<'a> {
+struct Directive<'a> {
     /// As written, with the percent sign.
     written: String,
     /// What stands in braces.
@@ -57,7 +57,7 @@ struct Item<'a> {
     length: usize,
 }
 
-impl<'a> Item<'a> {
+impl<'a> Directive<'a> {
     /// Reads what stands behind a percent sign.
     fn read(text: &'a str) -> Result<Self, FormatError> {
         let (mut argument, mut last, mut at) = ("", false, 0);
@@ -82,61 +82,61 @@ impl<'a> Item<'a> {
         Err(FormatError::Unknown { found: format!("%{text}") })
     }
 
-    fn field(&self, meaning: Meaning) -> Named {
-        Named::new(self.written.as_str(), meaning)
+    fn field(&self, kind: FieldKind) -> FieldItem {
+        FieldItem::new(self.written.as_str(), kind)
     }
 
     /// What it writes.
-    fn parts(&self) -> Result<Vec<Part>, FormatError> {
-        let field = |meaning| self.field(meaning);
-        let number = |meaning| field(meaning).shaped(Shape::Number);
+    fn items(&self) -> Result<Vec<FormatItem>, FormatError> {
+        let field = |kind| self.field(kind);
+        let number = |kind| field(kind).shaped(FieldShape::Number);
         let peer = u8::from(self.argument == "c");
-        Ok(vec![Part::Field(match self.letter {
-            '%' => return Ok(vec![Part::Text(b"%".to_vec())]),
+        Ok(vec![FormatItem::Field(match self.letter {
+            '%' => return Ok(vec![FormatItem::Text(b"%".to_vec())]),
             't' => return Ok(self.time()),
-            _ if self.long => field(Meaning::Other),
-            'h' | 'a' => field(Meaning::Client).ranked(peer),
-            'r' => field(Meaning::Request),
-            'm' => field(Meaning::Method),
-            'U' => field(Meaning::Path),
-            'q' => field(Meaning::Query).shaped(Shape::QueryMark),
-            'H' => field(Meaning::Protocol),
-            's' => number(Meaning::Status).ranked(u8::from(!self.last)),
-            'b' | 'B' => number(Meaning::Bytes),
-            'O' => number(Meaning::Bytes).ranked(1),
-            'v' => field(Meaning::Host),
-            'V' => field(Meaning::Host).ranked(1),
-            'p' => field(Meaning::Other).shaped(Shape::Port),
+            _ if self.long => field(FieldKind::Other),
+            'h' | 'a' => field(FieldKind::Client).ranked(peer),
+            'r' => field(FieldKind::Request),
+            'm' => field(FieldKind::Method),
+            'U' => field(FieldKind::Path),
+            'q' => field(FieldKind::Query).shaped(FieldShape::QueryMark),
+            'H' => field(FieldKind::Protocol),
+            's' => number(FieldKind::Status).ranked(u8::from(!self.last)),
+            'b' | 'B' => number(FieldKind::Bytes),
+            'O' => number(FieldKind::Bytes).ranked(1),
+            'v' => field(FieldKind::Host),
+            'V' => field(FieldKind::Host).ranked(1),
+            'p' => field(FieldKind::Other).shaped(FieldShape::Port),
             'i' => self.header(),
-            'D' | 'T' | 'I' | 'S' | 'k' => number(Meaning::Other),
+            'D' | 'T' | 'I' | 'S' | 'k' => number(FieldKind::Other),
             // Of `mod_ssl`, always with braces; `%{c}a` is another thing.
             'c' | 'x' if self.argument.is_empty() => return Err(FormatError::Unknown { found: self.written.clone() }),
-            'A' | 'C' | 'c' | 'e' | 'f' | 'L' | 'l' | 'n' | 'o' | 'P' | 'R' | 'u' | 'X' | 'x' => field(Meaning::Other),
+            'A' | 'C' | 'c' | 'e' | 'f' | 'L' | 'l' | 'n' | 'o' | 'P' | 'R' | 'u' | 'X' | 'x' => field(FieldKind::Other),
             _ => return Err(FormatError::Unknown { found: self.written.clone() }),
         })])
     }
 
-    fn header(&self) -> Named {
+    fn header(&self) -> FieldItem {
         let header = self.argument.to_ascii_lowercase();
         match header.as_str() {
-            "referer" => self.field(Meaning::Referer),
-            "user-agent" => self.field(Meaning::UserAgent),
-            "host" => self.field(Meaning::Host).ranked(2),
-            _ => self.field(Meaning::Header(header)).shaped(Shape::List),
+            "referer" => self.field(FieldKind::Referer),
+            "user-agent" => self.field(FieldKind::UserAgent),
+            "host" => self.field(FieldKind::Host).ranked(2),
+            _ => self.field(FieldKind::Header(header)).shaped(FieldShape::List),
         }
     }
 
     /// `%t` brings its brackets with it; `%{...}t` is a pattern of `strftime`, or one of a few words.
-    fn time(&self) -> Vec<Part> {
+    fn time(&self) -> Vec<FormatItem> {
         let pattern = self.argument.trim_start_matches("begin:").trim_start_matches("end:");
-        let time = |shape| Part::Field(self.field(Meaning::Time).shaped(shape));
-        let text = |text: &str| Part::Text(text.as_bytes().to_vec());
+        let time = |shape| FormatItem::Field(self.field(FieldKind::Time).shaped(shape));
+        let text = |text: &str| FormatItem::Text(text.as_bytes().to_vec());
         match pattern {
-            "" | "[%d/%b/%Y:%H:%M:%S %z]" | "[%d/%b/%Y:%T %z]" => vec![text("["), time(Shape::Clf), text("]")],
-            "%d/%b/%Y:%H:%M:%S %z" | "%d/%b/%Y:%T %z" => vec![time(Shape::Clf)],
-            "sec" | "msec" | "usec" => vec![time(Shape::Written)],
-            "msec_frac" | "usec_frac" => vec![Part::Field(self.field(Meaning::Other).shaped(Shape::Fraction))],
-            _ => vec![time(Shape::Strftime(pattern.to_owned()))],
+            "" | "[%d/%b/%Y:%H:%M:%S %z]" | "[%d/%b/%Y:%T %z]" => vec![text("["), time(FieldShape::Clf), text("]")],
+            "%d/%b/%Y:%H:%M:%S %z" | "%d/%b/%Y:%T %z" => vec![time(FieldShape::Clf)],
+            "sec" | "msec" | "usec" => vec![time(FieldShape::Written)],
+            "msec_frac" | "usec_frac" => vec![FormatItem::Field(self.field(FieldKind::Other).shaped(FieldShape::Fraction))],
+            _ => vec![time(FieldShape::Strftime(pattern.to_owned()))],
         }
     }
 }

@@ -13,10 +13,10 @@
 use memchr::{memchr, memchr_iter, memrchr};
 
 use super::LogFormat;
-use super::client_place::{is_doubtful, is_moved};
-use super::swar::marks_of_8;
+use super::bytes::marks_of_8;
+use super::client_position::{is_doubtful, is_moved};
 use crate::client::Client;
-use crate::record::Record;
+use crate::log_entry::LogEntry;
 use crate::time::{CLF_TIME_LEN, LogTime};
 
 /// Where the fields of a line lie that every line is asked for.
@@ -54,7 +54,7 @@ impl<'a> Frame<'a> {
         let first = first_quote(open)?;
         let close = if is_end(line, open, first) { first } else { open + request_end_behind_quotes(&line[open..])? };
         let rest = &line[close + 2..];
-        // Asked of single fields, and before there is a frame: the fields of nearly all lines never leave the registers.
+        // RequestField of single fields, and before there is a frame: the fields of nearly all lines never leave the registers.
         if only.is_some_and(|format| !is_in(format, host.is_some(), rest)) {
             return None;
         }
@@ -106,7 +106,7 @@ impl<'a> Frame<'a> {
 
     /// The whole record, of a line whose time was read already.
     #[must_use]
-    pub fn record(&self, time: Option<LogTime>) -> Record<'a> {
+    pub fn record(&self, time: Option<LogTime>) -> LogEntry<'a> {
         let headers = self.headers.strip_prefix(b"\"").and_then(|r| {
             let end = quoted_end(r)?;
             let agent = r.get(end + 2..)?.strip_prefix(b"\"")?;
@@ -114,7 +114,7 @@ impl<'a> Frame<'a> {
         });
         // A dash is what a log writes for nothing.
         let (referer, user_agent) = headers.unzip();
-        Record {
+        LogEntry {
             client: self.client,
             host: self.host,
             time,
@@ -350,7 +350,7 @@ fn short_number(text: [u8; 8]) -> Option<u64> {
     const SIXES: u64 = u64::from_le_bytes([6; 8]);
     const HIGH: u64 = u64::from_le_bytes([0xf0; 8]);
     let digits = marks_of_8(text, b' ').trailing_zeros() / 8;
-    // With as many zeros before them as there is room; neither none nor all of the eight are digits.
+    // With as many zeros before them as there is buffers; neither none nor all of the eight are digits.
     let missing = u64::BITS.checked_sub(digits * 8).filter(|&bits| bits > 0 && bits < u64::BITS)?;
     let values = (u64::from_le_bytes(text) << missing | ZEROS >> (u64::BITS - missing)) ^ ZEROS;
     // More than nine carries into the upper half of its byte; what carries further has a bit there already.

@@ -1,21 +1,21 @@
 //! What a line of any format says, field by field, and what a field can mean.
 //!
-//! Plain data between those who take lines apart and `canonical`, which writes them down again. Nothing here is
+//! Plain data between those who take lines apart and `clf_writer`, which writes them down again. Nothing here is
 //! decoded, and nothing is believed: an attacker writes most of it.
 
+use super::json::{KeyCache, LayoutCache};
+use crate::time::LogTime;
 use std::fmt;
 use std::str::FromStr;
 
-use crate::time::LogTime;
-
 /// What a field of a line means to us.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum Meaning {
+pub enum FieldKind {
     /// The address that asked.
     Client,
     /// The virtual host, with a port or without.
     Host,
-    /// When, in a form of its own.
+    /// TimeField, in a form of its own.
     Time,
     /// The day alone, where the time stands in a field of its own.
     Date,
@@ -47,8 +47,8 @@ pub enum Meaning {
     Other,
 }
 
-impl Meaning {
-    /// Every meaning that has a name of its own, in the order in which a message lists them.
+impl FieldKind {
+    /// Every kind that has a name of its own, in the order in which a message lists them.
     pub const NAMED: [Self; 15] = [
         Self::Client,
         Self::Host,
@@ -92,13 +92,13 @@ impl Meaning {
     }
 }
 
-impl fmt::Display for Meaning {
+impl fmt::Display for FieldKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.as_str())
     }
 }
 
-impl FromStr for Meaning {
+impl FromStr for FieldKind {
     type Err = String;
 
     fn from_str(name: &str) -> Result<Self, String> {
@@ -109,18 +109,18 @@ impl FromStr for Meaning {
     }
 }
 
-/// When, as far as it was read already.
+/// TimeField, as far as it was read already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum When<'a> {
+pub enum TimeField<'a> {
     /// As the Common Log Format has it, without the brackets: `02/Nov/2026:08:01:00 +0000`.
     Clf(&'a [u8]),
     /// Written otherwise, and read; `None` where it makes no sense or stands nowhere.
-    Read(Option<LogTime>),
+    Parsed(Option<LogTime>),
 }
 
 /// What was asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Asked<'a> {
+pub enum RequestField<'a> {
     /// The request line in one piece.
     Line(&'a [u8]),
     /// Its parts; what stands nowhere is empty.
@@ -145,7 +145,7 @@ pub enum Escapes {
     None,
 }
 
-/// One line, taken apart. Slices are of the line, or of room that the reader keeps where something had to be put together. What
+/// One line, taken apart. Slices are of the line, or of buffers that the reader keeps where something had to be put together. What
 /// stands nowhere, and what a log has `-` for, is empty or a dash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fields<'a> {
@@ -155,10 +155,10 @@ pub struct Fields<'a> {
     pub forwarded: &'a [u8],
     /// The virtual host.
     pub host: &'a [u8],
-    /// When.
-    pub time: When<'a>,
+    /// TimeField.
+    pub time: TimeField<'a>,
     /// What was asked for.
-    pub asked: Asked<'a>,
+    pub asked: RequestField<'a>,
     /// The status code.
     pub status: &'a [u8],
     /// Bytes sent.
@@ -177,8 +177,8 @@ impl Default for Fields<'_> {
             client: b"",
             forwarded: b"",
             host: b"",
-            time: When::Read(None),
-            asked: Asked::Line(b""),
+            time: TimeField::Parsed(None),
+            asked: RequestField::Line(b""),
             status: b"",
             bytes: b"",
             referer: b"",
@@ -188,16 +188,55 @@ impl Default for Fields<'_> {
     }
 }
 
+/// Buffers of a reader, one for each field that may have to be put together. What is in them holds for one line.
+#[derive(Debug, Default, Clone)]
+pub struct FieldBuffers {
+    /// The address that asked.
+    pub client: Vec<u8>,
+    /// The field that names the real client.
+    pub forwarded: Vec<u8>,
+    /// The virtual host.
+    pub host: Vec<u8>,
+    /// TimeField.
+    pub time: Vec<u8>,
+    /// The request line.
+    pub request: Vec<u8>,
+    /// `GET`.
+    pub method: Vec<u8>,
+    /// Path and query, or the path alone.
+    pub target: Vec<u8>,
+    /// The query, where it stands apart.
+    pub query: Vec<u8>,
+    /// `HTTP/1.1`.
+    pub protocol: Vec<u8>,
+    /// The status code.
+    pub status: Vec<u8>,
+    /// Bytes sent.
+    pub bytes: Vec<u8>,
+    /// The `Referer` header.
+    pub referer: Vec<u8>,
+    /// The `User-Agent` header.
+    pub user_agent: Vec<u8>,
+    /// A line that was written down again.
+    pub(super) line: Vec<u8>,
+    /// Which field of it is the client is unknown.
+    pub(super) is_without_client: bool,
+    /// The names of the JSON line before.
+    pub(super) keys: KeyCache,
+    /// The layouts of JSON lines before.
+    pub(super) layouts: LayoutCache,
+}
+
 #[cfg(test)]
 mod tests {
     use crate::formats::fields::*;
 
     #[test]
     fn a_name_is_that_of_its_meaning() {
-        for meaning in Meaning::NAMED {
-            assert_eq!(meaning.to_string().parse(), Ok(meaning));
+        for kind in FieldKind::NAMED {
+            assert_eq!(kind.to_string().parse(), Ok(kind));
         }
-        let message = "ip".parse::<Meaning>().unwrap_err();
+        let message = "ip".parse::<FieldKind>().unwrap_err();
         assert!(message.contains("'ip'") && message.contains("client, host, time"), "{message}");
     }
 }

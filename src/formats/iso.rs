@@ -1,15 +1,15 @@
 //! Rewrites an ISO 8601 time as the Common Log Format has it, letter by letter: nothing is counted, so it costs little.
 //!
 //! Only the forms that logs are full of. What is not of them, and what may be no time at all, is left to
-//! [`LogTime::parse_written`](crate::time::LogTime::parse_written).
+//! [`LogTime::parse_any_format`](crate::time::LogTime::parse_any_format).
 
 use crate::time::CLF_TIME_LEN;
 
 const MONTHS: [&[u8; 3]; 12] = [b"Jan", b"Feb", b"Mar", b"Apr", b"May", b"Jun", b"Jul", b"Aug", b"Sep", b"Oct", b"Nov", b"Dec"];
 
-/// Writes `2026-11-02T08:01:00.123+01:00` into `room` as `02/Nov/2026:08:01:00 +0100`; false for any other form.
+/// Writes `2026-11-02T08:01:00.123+01:00` into `buffers` as `02/Nov/2026:08:01:00 +0100`; false for any other form.
 #[inline]
-pub(super) fn to_clf(text: &[u8], room: &mut Vec<u8>) -> bool {
+pub(super) fn to_clf(text: &[u8], buffers: &mut Vec<u8>) -> bool {
     let Some((date, [b'T', rest @ ..])) = text.split_first_chunk::<10>() else { return false };
     let Some((time, rest)) = rest.split_first_chunk::<8>() else { return false };
     let rest = match rest {
@@ -24,26 +24,26 @@ pub(super) fn to_clf(text: &[u8], room: &mut Vec<u8>) -> bool {
         [sign @ (b'+' | b'-'), a, b, b':', c, d] | [sign @ (b'+' | b'-'), a, b, c, d] => [sign, a, b, c, d],
         _ => return false,
     };
-    write(date, *time, zone, room)
+    write(date, *time, zone, buffers)
 }
 
 /// The same of `2026-11-02` and `08:01:00`, in UTC.
 #[inline]
-pub(super) fn date_and_time_to_clf(date: &[u8], time: &[u8], room: &mut Vec<u8>) -> bool {
+pub(super) fn date_and_time_to_clf(date: &[u8], time: &[u8], buffers: &mut Vec<u8>) -> bool {
     match (date.try_into(), time.try_into()) {
-        (Ok(date), Ok(time)) => write(date, time, *b"+0000", room),
+        (Ok(date), Ok(time)) => write(date, time, *b"+0000", buffers),
         _ => false,
     }
 }
 
 /// Writes in place: put together elsewhere and copied, it would be waited for.
 #[inline]
-fn write(date: &[u8; 10], time: [u8; 8], zone: [u8; 5], room: &mut Vec<u8>) -> bool {
+fn write(date: &[u8; 10], time: [u8; 8], zone: [u8; 5], buffers: &mut Vec<u8>) -> bool {
     let [y1, y2, y3, y4, b'-', m1 @ b'0'..=b'1', m2 @ b'0'..=b'9', b'-', d1, d2] = *date else { return false };
     let month = usize::from((m1 - b'0') * 10 + m2 - b'0');
     let Some(month) = month.checked_sub(1).and_then(|month| MONTHS.get(month)) else { return false };
-    room.resize(CLF_TIME_LEN, b' ');
-    let Some(clf) = room.first_chunk_mut::<CLF_TIME_LEN>() else { return false };
+    buffers.resize(CLF_TIME_LEN, b' ');
+    let Some(clf) = buffers.first_chunk_mut::<CLF_TIME_LEN>() else { return false };
     clf[..2].copy_from_slice(&[d1, d2]);
     clf[2] = b'/';
     clf[3..6].copy_from_slice(*month);
@@ -67,19 +67,19 @@ mod tests {
         #[test]
         fn agrees_with_the_reader_of_times(text in "(20|99|00)[0-9]{2}-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-6][0-9]:[0-6][0-9](\\.[0-9]{0,9})?(Z|[+-][0-2][0-9]:?[0-6][0-9]|z|)", at in 0_usize..40, byte: u8) {
             let mut text = text.into_bytes();
-            let mut room = Vec::new();
-            if to_clf(&text, &mut room) {
-                prop_assert_eq!(LogTime::parse_clf(&room), LogTime::parse_written(&text));
+            let mut buffers = Vec::new();
+            if to_clf(&text, &mut buffers) {
+                prop_assert_eq!(LogTime::parse_clf(&buffers), LogTime::parse_any_format(&text));
             }
             if let Some((time, date)) = text.get(11..19).zip(text.get(..10)) {
-                let clf = date_and_time_to_clf(date, time, &mut room).then(|| LogTime::parse_clf(&room)).flatten();
+                let clf = date_and_time_to_clf(date, time, &mut buffers).then(|| LogTime::parse_clf(&buffers)).flatten();
                 prop_assert_eq!(clf, LogTime::parse_date_and_time(date, time));
             }
             if let Some(place) = text.get_mut(at) {
                 *place = byte;
             }
-            if to_clf(&text, &mut room) {
-                prop_assert_eq!(LogTime::parse_clf(&room), LogTime::parse_written(&text));
+            if to_clf(&text, &mut buffers) {
+                prop_assert_eq!(LogTime::parse_clf(&buffers), LogTime::parse_any_format(&text));
             }
         }
     }
@@ -96,8 +96,8 @@ mod tests {
             ("2026-11-02T08:01:00.Z", None),
             ("", None),
         ] {
-            let mut room = Vec::new();
-            let written = to_clf(text.as_bytes(), &mut room).then_some(&room[..]);
+            let mut buffers = Vec::new();
+            let written = to_clf(text.as_bytes(), &mut buffers).then_some(&buffers[..]);
             assert_eq!(written, expected.map(str::as_bytes), "{text}");
         }
     }

@@ -2,51 +2,43 @@
 //!
 //! A line is looked at in two steps, because most lines match no rule: [`Frame::locate`] finds the client and the request,
 //! [`Frame::record`] reads the rest. Lines of formats other than the Common Log Format and its children come to a frame by way
-//! of a [`Sheet`], or are written down again as such lines by a [`transcriber`]; `canonical` says what both are to be. Nothing here
+//! of a [`FrameBuffer`], or are written down again as such lines by a [`reader`]; `clf_writer` says what both are to be. Nothing here
 //! fails or allocates: a line that no format explains has no frame, and a field that cannot be read is `None`.
 
 mod apache;
-mod begins;
 pub mod builtin;
-pub mod canonical;
+pub mod bytes;
 mod clf;
-mod client_place;
+pub mod clf_writer;
+mod client_position;
 pub mod detect;
+mod fast_values;
 mod fields;
-mod foreign;
-mod forwarded;
-mod header;
-pub mod hole;
+mod frame_buffer;
 mod iso;
+mod items;
 mod json;
+mod line_parser;
+pub mod line_prefix;
 mod nginx;
-mod page;
-mod part;
-mod plan;
-pub mod prefix;
-mod room;
-mod sheet;
-mod swar;
-pub mod transcriber;
-mod values;
+pub mod reader;
+mod sniff;
 pub mod w3c;
 
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use crate::finding::Others;
+use crate::finding::OtherFormatCounts;
 pub use builtin::{FormatChoice, FormatId, Formats};
 pub use clf::Frame;
-pub use client_place::{ClientPlace, client_place};
-pub use fields::{Asked, Escapes, Fields, Meaning, When};
-pub use foreign::{is_binary, is_error_log, recognise};
-pub use forwarded::has_forwarded;
-pub use header::Header;
-pub use json::Json;
-pub use plan::{FormatError, NginxEscape, Plan, Quotes};
-pub use room::Room;
-pub use sheet::Sheet;
+pub use client_position::{ClientPosition, client_position};
+pub use fields::{Escapes, FieldBuffers, FieldKind, Fields, RequestField, TimeField};
+pub use frame_buffer::FrameBuffer;
+pub use json::JsonLineParser;
+pub use line_parser::{FormatError, FormatLineParser, NginxEscape, Quotes};
+pub use sniff::{has_forwarded, is_binary, is_error_log, recognize};
+pub use w3c::W3cHeader;
 
 /// A format of access logs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -67,7 +59,7 @@ impl LogFormat {
     /// The name of the format that most lines have, the first of equals; lines are in the order of [`ALL`](Self::ALL), those
     /// of other formats behind them by name.
     #[must_use]
-    pub fn most_of(lines: &[u64; 3], others: &Others) -> Option<Arc<str>> {
+    pub fn most_of(lines: &[u64; 3], others: &OtherFormatCounts) -> Option<Arc<str>> {
         let own = Self::ALL.into_iter().zip(lines).map(|(format, lines)| (format.as_str(), *lines));
         let all = own.chain(others.iter().map(|(name, lines)| (&**name, lines)));
         let most = all.clone().map(|(_, lines)| lines).max().filter(|&lines| lines > 0)?;

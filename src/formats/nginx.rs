@@ -4,25 +4,25 @@
 //! Names that are not known mean nothing: anybody may set variables. A few names are not of nginx and stand for what
 //! other products log.
 
-use super::Meaning;
-use super::part::{Named, Part, Shape};
-use super::plan::FormatError;
+use super::FieldKind;
+use super::items::{FieldItem, FieldShape, FormatItem};
+use super::line_parser::FormatError;
 
 /// `2026-11-02T08:01:00+00:00`.
 const ISO_LEN: u16 = 25;
 
 /// Takes a format apart.
-pub(super) fn parts(format: &str) -> Result<Vec<Part>, FormatError> {
-    let mut parts = Vec::new();
+pub(super) fn items(format: &str) -> Result<Vec<FormatItem>, FormatError> {
+    let mut items = Vec::new();
     let mut rest = format;
     while let Some((text, behind)) = rest.split_once('$') {
-        parts.push(Part::Text(text.as_bytes().to_vec()));
+        items.push(FormatItem::Text(text.as_bytes().to_vec()));
         let (name, follows) = name(behind)?;
-        parts.push(Part::Field(variable(name)));
+        items.push(FormatItem::Field(variable(name)));
         rest = follows;
     }
-    parts.push(Part::Text(rest.as_bytes().to_vec()));
-    Ok(parts)
+    items.push(FormatItem::Text(rest.as_bytes().to_vec()));
+    Ok(items)
 }
 
 /// The name behind a dollar sign, and what follows.
@@ -39,44 +39,46 @@ fn name(text: &str) -> Result<(&str, &str), FormatError> {
     Ok((name, follows))
 }
 
-fn variable(name: &str) -> Named {
-    let field = |meaning| Named::new(format!("${name}"), meaning);
+fn variable(name: &str) -> FieldItem {
+    let field = |kind| FieldItem::new(format!("${name}"), kind);
     match name {
-        "remote_addr" => field(Meaning::Client),
-        "realip_remote_addr" => field(Meaning::Client).ranked(1),
-        "proxy_protocol_addr" => field(Meaning::Header("proxy-protocol-addr".into())),
-        "time_local" => field(Meaning::Time).shaped(Shape::Clf),
-        "time_iso8601" => field(Meaning::Time).shaped(Shape::WrittenWide(ISO_LEN)).ranked(1),
-        "time" => field(Meaning::Time).shaped(Shape::Written).ranked(1),
-        "msec" => field(Meaning::Time).shaped(Shape::Written).ranked(2),
-        "request" => field(Meaning::Request),
-        "absolute_request" => field(Meaning::Request).shaped(Shape::RequestUrl),
-        "request_method" => field(Meaning::Method),
-        "request_uri" => field(Meaning::Target),
-        "url" => field(Meaning::Target).shaped(Shape::Url),
-        "uri" | "document_uri" => field(Meaning::Path),
-        "args" | "query_string" => field(Meaning::Query),
-        "is_args" => field(Meaning::Other).shaped(Shape::QueryMark),
-        "server_protocol" => field(Meaning::Protocol),
-        "status" => field(Meaning::Status).shaped(Shape::Number),
-        "body_bytes_sent" => field(Meaning::Bytes).shaped(Shape::Number),
-        "bytes_sent" => field(Meaning::Bytes).shaped(Shape::Number).ranked(1),
-        "host" => field(Meaning::Host),
-        "http_host" => field(Meaning::Host).ranked(1),
-        "server_name" => field(Meaning::Host).ranked(2),
-        "http_referer" => field(Meaning::Referer),
-        "http_user_agent" => field(Meaning::UserAgent),
-        "connection" | "connection_requests" | "request_length" | "request_time" | "pid" => field(Meaning::Other).shaped(Shape::Number),
+        "remote_addr" => field(FieldKind::Client),
+        "realip_remote_addr" => field(FieldKind::Client).ranked(1),
+        "proxy_protocol_addr" => field(FieldKind::Header("proxy-protocol-addr".into())),
+        "time_local" => field(FieldKind::Time).shaped(FieldShape::Clf),
+        "time_iso8601" => field(FieldKind::Time).shaped(FieldShape::WrittenWide(ISO_LEN)).ranked(1),
+        "time" => field(FieldKind::Time).shaped(FieldShape::Written).ranked(1),
+        "msec" => field(FieldKind::Time).shaped(FieldShape::Written).ranked(2),
+        "request" => field(FieldKind::Request),
+        "absolute_request" => field(FieldKind::Request).shaped(FieldShape::RequestUrl),
+        "request_method" => field(FieldKind::Method),
+        "request_uri" => field(FieldKind::Target),
+        "url" => field(FieldKind::Target).shaped(FieldShape::Url),
+        "uri" | "document_uri" => field(FieldKind::Path),
+        "args" | "query_string" => field(FieldKind::Query),
+        "is_args" => field(FieldKind::Other).shaped(FieldShape::QueryMark),
+        "server_protocol" => field(FieldKind::Protocol),
+        "status" => field(FieldKind::Status).shaped(FieldShape::Number),
+        "body_bytes_sent" => field(FieldKind::Bytes).shaped(FieldShape::Number),
+        "bytes_sent" => field(FieldKind::Bytes).shaped(FieldShape::Number).ranked(1),
+        "host" => field(FieldKind::Host),
+        "http_host" => field(FieldKind::Host).ranked(1),
+        "server_name" => field(FieldKind::Host).ranked(2),
+        "http_referer" => field(FieldKind::Referer),
+        "http_user_agent" => field(FieldKind::UserAgent),
+        "connection" | "connection_requests" | "request_length" | "request_time" | "pid" => {
+            field(FieldKind::Other).shaped(FieldShape::Number)
+        }
         _ => other(name, field),
     }
 }
 
 /// Names that belong together by their first or last letters.
-fn other(name: &str, field: impl Fn(Meaning) -> Named) -> Named {
+fn other(name: &str, field: impl Fn(FieldKind) -> FieldItem) -> FieldItem {
     match name.strip_prefix("http_") {
-        Some(header) => field(Meaning::Header(header.replace('_', "-").to_ascii_lowercase())).shaped(Shape::List),
-        None if name.starts_with("upstream_") => field(Meaning::Other).shaped(Shape::List),
-        None if name == "port" || name.ends_with("_port") => field(Meaning::Other).shaped(Shape::Port),
-        None => field(Meaning::Other),
+        Some(header) => field(FieldKind::Header(header.replace('_', "-").to_ascii_lowercase())).shaped(FieldShape::List),
+        None if name.starts_with("upstream_") => field(FieldKind::Other).shaped(FieldShape::List),
+        None if name == "port" || name.ends_with("_port") => field(FieldKind::Other).shaped(FieldShape::Port),
+        None => field(FieldKind::Other),
     }
 }

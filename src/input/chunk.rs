@@ -25,7 +25,7 @@ pub enum Body<'a> {
 
 /// What reading one input came to.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Reading {
+pub struct ReadSummary {
     /// Bytes of log text seen, after decompression, holes and a byte-order mark included.
     pub bytes: u64,
     /// XXH3 of the first 1,024 bytes of the text, or of all where there are fewer, with a byte-order mark where there is

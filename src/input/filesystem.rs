@@ -10,7 +10,7 @@ use rustix::fs::{FsWord, fstatfs, statfs};
 
 /// The magic numbers of remote file systems and of those served by a process: `linux/magic.h`, and for FUSE and SMB2
 /// `fs/fuse/inode.c` and `fs/smb/common/smb2pdu.h`.
-const NOT_LOCAL: [FsWord; 8] = [
+const REMOTE: [FsWord; 8] = [
     0x6969,      // NFS
     0x517B,      // SMB
     0xFF53_4D42, // CIFS
@@ -23,12 +23,12 @@ const NOT_LOCAL: [FsWord; 8] = [
 
 /// Whether `file` lies on a file system of this machine. One that does not say so is taken not to.
 pub(super) fn is_local(file: &File) -> bool {
-    fstatfs(file).is_ok_and(|system| !NOT_LOCAL.contains(&system.f_type))
+    fstatfs(file).is_ok_and(|system| !REMOTE.contains(&system.f_type))
 }
 
 /// The magic numbers of file systems that the kernel makes up (`linux/magic.h`). Some of their files never end, and some wait for
 /// ever: `/proc/kmsg`.
-const OF_KERNEL: [FsWord; 10] = [
+const PSEUDO: [FsWord; 10] = [
     0x9FA0,      // proc
     0x6265_6572, // sysfs
     0x6462_6720, // debugfs
@@ -42,8 +42,8 @@ const OF_KERNEL: [FsWord; 10] = [
 ];
 
 /// Whether what is at `path` is made up by the kernel.
-pub(super) fn is_of_kernel(path: &Path) -> bool {
-    statfs(path).is_ok_and(|system| OF_KERNEL.contains(&system.f_type))
+pub(super) fn is_on_pseudo_filesystem(path: &Path) -> bool {
+    statfs(path).is_ok_and(|system| PSEUDO.contains(&system.f_type))
 }
 
 #[cfg(test)]
@@ -57,7 +57,7 @@ mod tests {
 
     #[test]
     fn proc_is_of_the_kernel_and_a_temporary_folder_is_not() {
-        assert!(is_of_kernel(Path::new("/proc/self/maps")));
-        assert!(!is_of_kernel(tempfile::tempdir().unwrap().path()));
+        assert!(is_on_pseudo_filesystem(Path::new("/proc/self/maps")));
+        assert!(!is_on_pseudo_filesystem(tempfile::tempdir().unwrap().path()));
     }
 }

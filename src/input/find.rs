@@ -11,13 +11,13 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-use super::filesystem::is_of_kernel;
-use super::permission::denied;
-use super::wildcard::{Matches, expand, is_pattern};
+use super::filesystem::is_on_pseudo_filesystem;
+use super::permission::describe_denied;
+use super::wildcard::{GlobMatches, expand, is_pattern};
 
 /// One thing to read.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Source {
+pub struct InputSource {
     /// As named or found; `-` is standard input. May hold any byte.
     pub path: PathBuf,
     /// Asked for by name or by glob, as against found in a folder: only then is a file that is no log worth a complaint.
@@ -25,14 +25,14 @@ pub struct Source {
     /// Asked for by its own name: it is read as a log though it looks like a server's error log.
     pub literal: bool,
     /// How it is read.
-    pub kind: Kind,
+    pub kind: SourceKind,
     /// Device and inode, where the system said.
     pub id: Option<(u64, u64)>,
 }
 
 /// How a source is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum SourceKind {
     /// A regular file.
     File,
     /// A named pipe: read once, to its end, waiting for a writer.
@@ -43,22 +43,22 @@ pub enum Kind {
 
 /// What the named paths came to.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Found {
+pub struct FoundInputs {
     /// What to read: in the order of the arguments, within a folder by the bytes of the names.
-    pub sources: Vec<Source>,
+    pub sources: Vec<InputSource>,
     /// What was passed over though nothing is wrong, in sentences. They hold names as they are: sanitise them.
     pub notices: Vec<String>,
     /// What cannot be read, and why.
-    pub problems: Vec<Problem>,
+    pub problems: Vec<InputProblem>,
     /// Globs that match nothing.
     pub no_match: Vec<PathBuf>,
     /// Files left out because they are older than was asked for.
-    pub left_out: usize,
+    pub excluded: usize,
 }
 
 /// A path that cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Problem {
+pub struct InputProblem {
     /// As named or found. May hold any byte.
     pub path: PathBuf,
     /// Why, to be put behind the path and a colon: `no such file`.
@@ -69,7 +69,7 @@ pub struct Problem {
 ///
 /// A path that does not exist but holds `*`, `?` or `[` is a glob, so a file of that very name comes first.
 #[must_use]
-pub fn find(paths: &[PathBuf]) -> Found {
+pub fn find(paths: &[PathBuf]) -> FoundInputs {
     let mut search = Search::default();
     for path in paths {
         search.argument(path);
@@ -79,7 +79,7 @@ pub fn find(paths: &[PathBuf]) -> Found {
 
 /// How a path was come by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum By {
+enum InputOrigin {
     Name,
     Glob,
     Folder,
@@ -88,11 +88,11 @@ enum By {
 /// A search under way.
 #[derive(Debug, Default)]
 struct Search {
-    found: Found,
+    found: FoundInputs,
     /// The first name of every file and folder met, by device and inode.
-    met: HashMap<(u64, u64), PathBuf>,
+    visited: HashMap<(u64, u64), PathBuf>,
     /// By device: whether the kernel makes up what is on it.
-    of_kernel: HashMap<u64, bool>,
+    pseudo_devices: HashMap<u64, bool>,
 }
 
 impl Search {
@@ -102,58 +102,58 @@ impl Search {
             return;
         }
         match fs::metadata(path) {
-            Ok(metadata) => self.thing(path, &metadata, By::Name),
+            Ok(metadata) => self.classify(path, &metadata, InputOrigin::Name),
             Err(error) if error.kind() == io::ErrorKind::NotFound && is_pattern(path) => self.glob(path),
-            Err(error) => self.refused(path, &error),
+            Err(error) => self.record_error(path, &error),
         }
     }
 
     /// Known by what it is too, so that `probewatch access.log - < access.log` counts nothing twice.
     fn standard_input(&mut self) {
         let id = rustix::fs::fstat(io::stdin()).ok().map(|stat| (stat.st_dev, stat.st_ino));
-        self.add(Source { path: PathBuf::from("-"), named: true, literal: true, kind: Kind::Stdin, id });
+        self.add(InputSource { path: PathBuf::from("-"), named: true, literal: true, kind: SourceKind::Stdin, id });
     }
 
     fn glob(&mut self, path: &Path) {
-        let Matches { mut paths, failures } = expand(path);
+        let GlobMatches { mut paths, failures } = expand(path);
         if paths.is_empty() && failures.is_empty() {
             self.found.no_match.push(path.to_owned());
         }
         paths.sort_by(|a, b| bytes(a).cmp(bytes(b)));
         for path in paths {
-            self.meet(&path, By::Glob);
+            self.visit(&path, InputOrigin::Glob);
         }
         for (folder, error) in failures {
-            self.refused(&folder, &error);
+            self.record_error(&folder, &error);
         }
     }
 
     /// Looks at something found, through symbolic links.
-    fn meet(&mut self, path: &Path, by: By) {
+    fn visit(&mut self, path: &Path, by: InputOrigin) {
         match fs::metadata(path) {
-            Ok(metadata) => self.thing(path, &metadata, by),
+            Ok(metadata) => self.classify(path, &metadata, by),
             // Either a link to nothing, or rotated away since its name was read.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 self.notice(format!("{} leads to nothing; passed over", path.display()));
             }
-            Err(error) => self.refused(path, &error),
+            Err(error) => self.record_error(path, &error),
         }
     }
 
-    fn thing(&mut self, path: &Path, metadata: &Metadata, by: By) {
-        let (named, literal) = (by != By::Folder, by == By::Name);
+    fn classify(&mut self, path: &Path, metadata: &Metadata, by: InputOrigin) {
+        let (named, literal) = (by != InputOrigin::Folder, by == InputOrigin::Name);
         let id = Some((metadata.dev(), metadata.ino()));
         let kind = metadata.file_type();
-        let may_be_made_up = by != By::Name || kind.is_dir();
-        if may_be_made_up && self.is_of_kernel(path, metadata.dev()) {
+        let may_be_pseudo = by != InputOrigin::Name || kind.is_dir();
+        if may_be_pseudo && self.is_pseudo_file(path, metadata.dev()) {
             self.notice(format!("{} is made up by the kernel and no log; passed over", path.display()));
         } else if kind.is_dir() {
             self.folder(path, (metadata.dev(), metadata.ino()));
         } else if kind.is_file() {
-            self.add(Source { path: path.to_owned(), named, literal, kind: Kind::File, id });
-        } else if kind.is_fifo() && by == By::Name {
-            self.add(Source { path: path.to_owned(), named, literal, kind: Kind::Stream, id });
-        } else if by == By::Name {
+            self.add(InputSource { path: path.to_owned(), named, literal, kind: SourceKind::File, id });
+        } else if kind.is_fifo() && by == InputOrigin::Name {
+            self.add(InputSource { path: path.to_owned(), named, literal, kind: SourceKind::Stream, id });
+        } else if by == InputOrigin::Name {
             self.problem(path, format!("is {}, not a log", describe(kind)));
         } else {
             // Reading a pipe that nobody named could wait for ever.
@@ -161,28 +161,28 @@ impl Search {
         }
     }
 
-    fn is_of_kernel(&mut self, path: &Path, device: u64) -> bool {
-        *self.of_kernel.entry(device).or_insert_with(|| is_of_kernel(path))
+    fn is_pseudo_file(&mut self, path: &Path, device: u64) -> bool {
+        *self.pseudo_devices.entry(device).or_insert_with(|| is_on_pseudo_filesystem(path))
     }
 
     /// Goes down a folder. Its list is read and closed first, so that no depth costs descriptors.
     fn folder(&mut self, path: &Path, id: (u64, u64)) {
-        if self.met_before(path, id, "folder") {
+        if self.already_visited(path, id, "folder") {
             return;
         }
         let mut entries = match list(path) {
             Ok(entries) => entries,
-            Err(error) => return self.refused(path, &error),
+            Err(error) => return self.record_error(path, &error),
         };
         entries.sort_by(|a, b| bytes(a).cmp(bytes(b)));
         for entry in entries {
-            self.meet(&entry, By::Folder);
+            self.visit(&entry, InputOrigin::Folder);
         }
     }
 
-    fn add(&mut self, source: Source) {
+    fn add(&mut self, source: InputSource) {
         if let Some(id) = source.id
-            && self.met_before(&source.path, id, "file")
+            && self.already_visited(&source.path, id, "file")
         {
             return;
         }
@@ -190,8 +190,8 @@ impl Search {
     }
 
     /// Whether another name led here already; says so. Remembers this one if not.
-    fn met_before(&mut self, path: &Path, id: (u64, u64), what: &str) -> bool {
-        let first = match self.met.entry(id) {
+    fn already_visited(&mut self, path: &Path, id: (u64, u64), what: &str) -> bool {
+        let first = match self.visited.entry(id) {
             Entry::Occupied(first) => first,
             Entry::Vacant(free) => {
                 free.insert(path.to_owned());
@@ -207,18 +207,18 @@ impl Search {
         true
     }
 
-    fn refused(&mut self, path: &Path, error: &io::Error) {
+    fn record_error(&mut self, path: &Path, error: &io::Error) {
         let what = match error.kind() {
             io::ErrorKind::NotFound if path.is_symlink() => "is a link to nothing".to_owned(),
             io::ErrorKind::NotFound => "no such file".to_owned(),
-            io::ErrorKind::PermissionDenied => denied(path),
+            io::ErrorKind::PermissionDenied => describe_denied(path),
             _ => error.to_string(),
         };
         self.problem(path, what);
     }
 
     fn problem(&mut self, path: &Path, what: String) {
-        self.found.problems.push(Problem { path: path.to_owned(), what });
+        self.found.problems.push(InputProblem { path: path.to_owned(), what });
     }
 
     fn notice(&mut self, notice: String) {
@@ -267,8 +267,8 @@ mod tests {
     }
 
     /// What was found, relative to `folder`.
-    fn names(found: &Found, folder: &TempDir) -> Vec<String> {
-        let name = |source: &Source| source.path.strip_prefix(folder.path()).unwrap().to_str().unwrap().to_owned();
+    fn names(found: &FoundInputs, folder: &TempDir) -> Vec<String> {
+        let name = |source: &InputSource| source.path.strip_prefix(folder.path()).unwrap().to_str().unwrap().to_owned();
         found.sources.iter().map(name).collect()
     }
 
@@ -281,7 +281,7 @@ mod tests {
         let folder = folder(&["b/2.log", "a.log", "b/10.log", "B.log", ".hidden", "b.log"]);
         let found = find(&[folder.path().to_owned()]);
         assert_eq!(names(&found, &folder), [".hidden", "B.log", "a.log", "b/10.log", "b/2.log", "b.log"]);
-        assert!(found.sources.iter().all(|source| !source.named && source.kind == Kind::File && source.id.is_some()));
+        assert!(found.sources.iter().all(|source| !source.named && source.kind == SourceKind::File && source.id.is_some()));
         assert_eq!((found.notices.len(), found.problems.len()), (0, 0));
     }
 
@@ -344,7 +344,7 @@ mod tests {
         let folder = folder(&[]);
         let pipe = folder.path().join("pipe");
         mkfifo(&pipe);
-        assert_eq!(find(std::slice::from_ref(&pipe)).sources[0].kind, Kind::Stream);
+        assert_eq!(find(std::slice::from_ref(&pipe)).sources[0].kind, SourceKind::Stream);
         for path in [folder.path().to_owned(), folder.path().join("p*")] {
             let found = find(&[path]);
             assert!(found.sources.is_empty() && found.problems.is_empty());
@@ -383,6 +383,6 @@ mod tests {
     fn standard_input_is_read_once() {
         let found = find(&["-".into(), "-".into()]);
         assert_eq!((found.sources.len(), found.notices.len()), (1, 1));
-        assert_eq!((found.sources[0].kind, found.sources[0].named), (Kind::Stdin, true));
+        assert_eq!((found.sources[0].kind, found.sources[0].named), (SourceKind::Stdin, true));
     }
 }

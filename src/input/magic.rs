@@ -2,14 +2,14 @@
 //!
 //! Knows what can be unpacked, and what is worth refusing by name. Anything else is text, and if no line of it parses the report says so.
 
-use super::read::Unread;
+use super::read::OpenError;
 
 /// How many of the first bytes are looked at, and hashed to name a log's generation.
 pub(super) const HEAD: usize = 1024;
 
 /// How a text is packed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Packing {
+pub(super) enum Compression {
     /// RFC 1952.
     Gzip,
     /// RFC 8878.
@@ -20,7 +20,7 @@ pub(super) enum Packing {
     Xz,
 }
 
-impl Packing {
+impl Compression {
     /// What it is called.
     pub(super) fn name(self) -> &'static str {
         match self {
@@ -56,7 +56,7 @@ const UNSUPPORTED: [(&[u8], &str); 6] = [
     (b"\x1f\x9d", "compress"),
 ];
 /// What lies beside logs and is none, by its first bytes as magic(5) and the specifications have them.
-const NO_LOGS: [(&[u8], &str); 7] = [
+const NOT_LOGS: [(&[u8], &str); 7] = [
     (b"\x89PNG\r\n\x1a\n", "a PNG picture"),
     (b"\xff\xd8\xff", "a JPEG picture"),
     (b"GIF87a", "a GIF picture"),
@@ -76,22 +76,22 @@ const UTF_16: &str = "is UTF-16 text, which holds no lines of bytes; convert it:
 /// # Errors
 ///
 /// It is packed in a way that is not read.
-pub(super) fn packing(head: &[u8]) -> Result<Option<Packing>, Unread> {
+pub(super) fn detect(head: &[u8]) -> Result<Option<Compression>, OpenError> {
     if head.starts_with(b"\x1f\x8b") {
-        return Ok(Some(Packing::Gzip));
+        return Ok(Some(Compression::Gzip));
     }
     if is_zstd(head) {
-        return Ok(Some(Packing::Zstd));
+        return Ok(Some(Compression::Zstd));
     }
     if is_bzip2(head) {
-        return Ok(Some(Packing::Bzip2));
+        return Ok(Some(Compression::Bzip2));
     }
     // Section 2.1.1.1.
     if head.starts_with(b"\xfd7zXZ\0") {
-        return Ok(Some(Packing::Xz));
+        return Ok(Some(Compression::Xz));
     }
     match UNSUPPORTED.iter().find(|(magic, _)| head.starts_with(magic)) {
-        Some((_, name)) => Err(Unread::Unsupported(name)),
+        Some((_, name)) => Err(OpenError::Unsupported(name)),
         None => Ok(None),
     }
 }
@@ -113,12 +113,12 @@ fn is_bzip2(head: &[u8]) -> bool {
 /// # Errors
 ///
 /// It is UTF-16, or nothing that has lines.
-pub(super) fn bom(head: &[u8]) -> Result<usize, Unread> {
-    if let Some((_, what)) = NO_LOGS.iter().find(|(magic, _)| head.starts_with(magic)) {
-        return Err(Unread::NoLog(what));
+pub(super) fn bom_len(head: &[u8]) -> Result<usize, OpenError> {
+    if let Some((_, what)) = NOT_LOGS.iter().find(|(magic, _)| head.starts_with(magic)) {
+        return Err(OpenError::NoLog(what));
     }
     if head.starts_with(b"\xff\xfe") || head.starts_with(b"\xfe\xff") || is_utf_16(head) {
-        return Err(Unread::NotText(UTF_16));
+        return Err(OpenError::NotText(UTF_16));
     }
     Ok(if head.starts_with(UTF_8_BOM) { UTF_8_BOM.len() } else { 0 })
 }
@@ -142,15 +142,15 @@ mod tests {
     #[test]
     fn knows_what_is_packed() {
         for (head, expected) in [
-            (&b"\x1f\x8b\x08\0"[..], Packing::Gzip),
-            (b"\x28\xb5\x2f\xfd\x04", Packing::Zstd),
-            (b"\x50\x2a\x4d\x18\x04\0\0\0", Packing::Zstd),
-            (b"\x5f\x2a\x4d\x18", Packing::Zstd),
-            (b"BZh91AY&SY\0", Packing::Bzip2),
-            (b"BZh1\x17\x72\x45\x38\x50\x90", Packing::Bzip2),
-            (b"\xfd7zXZ\0\0", Packing::Xz),
+            (&b"\x1f\x8b\x08\0"[..], Compression::Gzip),
+            (b"\x28\xb5\x2f\xfd\x04", Compression::Zstd),
+            (b"\x50\x2a\x4d\x18\x04\0\0\0", Compression::Zstd),
+            (b"\x5f\x2a\x4d\x18", Compression::Zstd),
+            (b"BZh91AY&SY\0", Compression::Bzip2),
+            (b"BZh1\x17\x72\x45\x38\x50\x90", Compression::Bzip2),
+            (b"\xfd7zXZ\0\0", Compression::Xz),
         ] {
-            assert_eq!(packing(head).unwrap(), Some(expected));
+            assert_eq!(detect(head).unwrap(), Some(expected));
         }
         for head in [
             &b""[..],
@@ -163,7 +163,7 @@ mod tests {
             b"BZh9PK\x03\x04",
             b"\x60\x2a\x4d\x18",
         ] {
-            assert_eq!(packing(head).unwrap(), None);
+            assert_eq!(detect(head).unwrap(), None);
         }
     }
 
@@ -176,7 +176,7 @@ mod tests {
             (b"LZIP\x01\x0c", "lzip"),
             (b"\x1f\x9d\x90", "compress"),
         ] {
-            assert!(matches!(packing(head), Err(Unread::Unsupported(found)) if found == name), "{name}");
+            assert!(matches!(detect(head), Err(OpenError::Unsupported(found)) if found == name), "{name}");
         }
     }
 
@@ -185,15 +185,15 @@ mod tests {
         let little: Vec<u8> = "1.2.3.4 - - [x]\n".encode_utf16().flat_map(u16::to_le_bytes).collect();
         let big: Vec<u8> = "1.2.3.4 - - [x]\n".encode_utf16().flat_map(u16::to_be_bytes).collect();
         for head in [&little, &big, &[b"\xff\xfe".to_vec(), little.clone()].concat(), &[b"\xfe\xff".to_vec(), big.clone()].concat()] {
-            assert!(matches!(bom(head), Err(Unread::NotText(_))));
+            assert!(matches!(bom_len(head), Err(OpenError::NotText(_))));
         }
     }
 
     #[test]
     fn passes_over_the_mark_of_utf_8_only() {
-        assert_eq!(bom(b"\xef\xbb\xbf1.2.3.4").unwrap(), 3);
+        assert_eq!(bom_len(b"\xef\xbb\xbf1.2.3.4").unwrap(), 3);
         for head in [&b""[..], b"1.2.3.4", &[0; 64], b"a\0b\0c\0", b"1.2.3.4 \xff\xfe\x80", b"\xef\xbb"] {
-            assert_eq!(bom(head).unwrap(), 0);
+            assert_eq!(bom_len(head).unwrap(), 0);
         }
     }
 }

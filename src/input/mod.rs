@@ -4,34 +4,32 @@
 //! after it was checked that the file did not change under the reader. [`find::find`] says what there is to read,
 //! [`read::read`] reads one of it.
 
+mod byte_ranges;
 pub mod chunk;
-pub mod ends;
+mod decompress;
+pub mod exclude;
+mod failpoint;
+mod file_snapshot;
 mod filesystem;
 pub mod find;
-mod hole;
-mod lines;
+pub mod head_tail;
+mod line_blocks;
+pub mod lines_in_order;
 mod magic;
-mod map;
-mod mapped;
-pub mod newer;
+mod mmap;
+mod mmap_lines;
 pub mod order;
-mod packed;
-mod pause;
-mod peek;
 pub mod permission;
-mod pipe;
-mod range;
 pub mod read;
-mod regular;
-pub mod rotated;
-pub mod sequence;
-mod snapshot;
-mod stop;
+mod readers;
+mod regular_file;
+pub mod rotated_files;
+mod rotation_names;
+mod sparse;
 mod stream;
 pub mod tail;
 #[cfg(test)]
 mod tests;
-pub mod twins;
 mod wildcard;
 
 /// When to map files.

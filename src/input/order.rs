@@ -9,22 +9,22 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use super::find::{Kind, Source};
-use super::tail::family::{Rank, base_of, bases, folder_of, rank};
+use super::find::{InputSource, SourceKind};
+use super::rotation_names::{RotationRank, bases, file_name_bytes, parent_folder, rank};
 
 /// A number behind a name that is larger names a port or a process, no rotation.
 const MOST_ROTATIONS: u32 = 999;
 
 /// A file and the log that it belongs to.
-struct Member {
+struct RotationMember {
     /// The path of the log, whether that is there or not.
     log: PathBuf,
     /// How old it is; `None` of the log itself, which is the youngest.
-    rank: Option<Rank>,
+    rank: Option<RotationRank>,
 }
 
 /// Puts every log behind what it was rotated to, and that in the order of age. A family stands where its first member did.
-pub fn by_age(sources: &mut Vec<Source>) {
+pub fn sort_by_age(sources: &mut Vec<InputSource>) {
     let members = members(sources);
     let mut first: HashMap<&Path, usize> = HashMap::new();
     for (place, member) in members.iter().enumerate() {
@@ -35,7 +35,9 @@ pub fn by_age(sources: &mut Vec<Source>) {
     let mut order: Vec<usize> = (0..sources.len()).collect();
     order.sort_by_cached_key(|&place| match &members[place] {
         // One that is packed just now lies there twice.
-        Some(Member { log, rank }) => (first[log.as_path()], rank.is_none(), rank.clone(), base_of(&sources[place].path), place),
+        Some(RotationMember { log, rank }) => {
+            (first[log.as_path()], rank.is_none(), rank.clone(), file_name_bytes(&sources[place].path), place)
+        }
         None => (place, false, None, Vec::new(), place),
     });
     let mut old: Vec<_> = std::mem::take(sources).into_iter().map(Some).collect();
@@ -44,59 +46,60 @@ pub fn by_age(sources: &mut Vec<Source>) {
 
 /// Of each source, whether another one is of the same family.
 #[must_use]
-pub fn has_kin(sources: &[Source]) -> Vec<bool> {
+pub fn has_rotated_siblings(sources: &[InputSource]) -> Vec<bool> {
     let members = members(sources);
-    let mut many: HashMap<&Path, usize> = HashMap::new();
+    let mut counts: HashMap<&Path, usize> = HashMap::new();
     for member in members.iter().flatten() {
-        *many.entry(&member.log).or_default() += 1;
+        *counts.entry(&member.log).or_default() += 1;
     }
-    members.iter().map(|member| member.as_ref().is_some_and(|member| many[member.log.as_path()] > 1)).collect()
+    members.iter().map(|member| member.as_ref().is_some_and(|member| counts[member.log.as_path()] > 1)).collect()
 }
 
 /// The log that each source belongs to; `None` of what is no file.
-fn members(sources: &[Source]) -> Vec<Option<Member>> {
+fn members(sources: &[InputSource]) -> Vec<Option<RotationMember>> {
     let mut folders: HashMap<PathBuf, PathBuf> = HashMap::new();
     let mut paths = Vec::with_capacity(sources.len());
     for source in sources {
-        let name = source.path.file_name().filter(|_| source.kind == Kind::File);
+        let name = source.path.file_name().filter(|_| source.kind == SourceKind::File);
         // A folder may be spelt in two ways.
-        let folder =
-            folders.entry(folder_of(&source.path)).or_insert_with_key(|folder| folder.canonicalize().unwrap_or_else(|_| folder.clone()));
+        let folder = folders
+            .entry(parent_folder(&source.path))
+            .or_insert_with_key(|folder| folder.canonicalize().unwrap_or_else(|_| folder.clone()));
         paths.push(name.map(|name| folder.join(name)));
     }
     let places: HashMap<&Path, usize> = paths.iter().enumerate().filter_map(|(place, path)| Some((path.as_deref()?, place))).collect();
     paths.iter().map(|path| path.as_ref().map(|path| member(path, &places))).collect()
 }
 
-fn member(path: &Path, places: &HashMap<&Path, usize>) -> Member {
+fn member(path: &Path, places: &HashMap<&Path, usize>) -> RotationMember {
     let mut log = path.to_owned();
     let mut step = None;
-    while let Some((base, rank)) = base_there(&log, places) {
+    while let Some((base, rank)) = listed_base(&log, places) {
         log = base;
         step.get_or_insert(rank);
     }
     // What was rotated may be all that was given.
-    if let Some((base, rank)) = likely(&log).into_iter().next() {
+    if let Some((base, rank)) = possible_bases(&log).into_iter().next() {
         log.set_file_name(OsStr::from_bytes(&base));
         step.get_or_insert(rank);
     }
-    let rank = rank(&base_of(&log), &base_of(path)).or(step);
-    Member { log, rank }
+    let rank = rank(&file_name_bytes(&log), &file_name_bytes(path)).or(step);
+    RotationMember { log, rank }
 }
 
 /// The log among those in `places` that a file was rotated from. Where `olddir` took the file, it lies in the folder above.
-fn base_there(path: &Path, places: &HashMap<&Path, usize>) -> Option<(PathBuf, Rank)> {
+fn listed_base(path: &Path, places: &HashMap<&Path, usize>) -> Option<(PathBuf, RotationRank)> {
     let folders = path.ancestors().skip(1).take(2);
     let there = |folder: &Path| {
-        let mut logs = likely(path).into_iter().map(|(base, rank)| (folder.join(OsStr::from_bytes(&base)), rank));
+        let mut logs = possible_bases(path).into_iter().map(|(base, rank)| (folder.join(OsStr::from_bytes(&base)), rank));
         logs.find(|(log, _)| places.contains_key(log.as_path()))
     };
     folders.into_iter().find_map(there)
 }
 
 /// The names that the log of a file may have.
-fn likely(path: &Path) -> Vec<(Vec<u8>, Rank)> {
-    bases(&base_of(path)).filter(|(_, rank)| rank.index().is_none_or(|index| index <= MOST_ROTATIONS)).collect()
+fn possible_bases(path: &Path) -> Vec<(Vec<u8>, RotationRank)> {
+    bases(&file_name_bytes(path)).filter(|(_, rank)| rank.index().is_none_or(|index| index <= MOST_ROTATIONS)).collect()
 }
 
 #[cfg(test)]
@@ -104,14 +107,14 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn sources(paths: &[&str]) -> Vec<Source> {
-        let kind = |path: &str| if path == "-" { Kind::Stdin } else { Kind::File };
-        paths.iter().map(|path| Source { path: path.into(), named: true, literal: true, kind: kind(path), id: None }).collect()
+    fn sources(paths: &[&str]) -> Vec<InputSource> {
+        let kind = |path: &str| if path == "-" { SourceKind::Stdin } else { SourceKind::File };
+        paths.iter().map(|path| InputSource { path: path.into(), named: true, literal: true, kind: kind(path), id: None }).collect()
     }
 
     fn ordered(paths: &[&str]) -> Vec<String> {
         let mut sources = sources(paths);
-        by_age(&mut sources);
+        sort_by_age(&mut sources);
         sources.iter().map(|source| source.path.to_str().unwrap().to_owned()).collect()
     }
 
@@ -152,7 +155,7 @@ mod tests {
 
     #[test]
     fn kin_are_those_of_one_log() {
-        assert_eq!(has_kin(&sources(&["a.log", "./a.log.1", "b.log", "-", "-"])), [true, true, false, false, false]);
+        assert_eq!(has_rotated_siblings(&sources(&["a.log", "./a.log.1", "b.log", "-", "-"])), [true, true, false, false, false]);
     }
 
     proptest! {

@@ -12,11 +12,11 @@ const USERS: &str = "/etc/passwd";
 
 /// Rights of the group: to read a file, to pass through a folder, and both to list one.
 const READ: u32 = 0o040;
-const PASS: u32 = 0o010;
+const SEARCH: u32 = 0o010;
 
 /// Why a path may not be read, to be put after the path and a colon.
 #[must_use]
-pub fn denied(path: &Path) -> String {
+pub fn describe_denied(path: &Path) -> String {
     let Some(group) = group_of(path) else { return "permission denied".to_owned() };
     let user = name_of(USERS, rustix::process::geteuid().as_raw()).unwrap_or_else(|| "USER".to_owned());
     format!("permission denied; the group {group} may read it: type sudo usermod -aG {group} {user} and log in again")
@@ -26,17 +26,17 @@ pub fn denied(path: &Path) -> String {
 fn group_of(path: &Path) -> Option<String> {
     let (found, needed) = match fs::metadata(path) {
         Ok(found) => {
-            let needed = if found.is_dir() { READ | PASS } else { READ };
+            let needed = if found.is_dir() { READ | SEARCH } else { READ };
             (found, needed)
         }
         // The nearest folder that can be looked at is the one that may not be passed.
-        Err(_) => (path.ancestors().skip(1).find_map(|folder| fs::metadata(folder).ok())?, PASS),
+        Err(_) => (path.ancestors().skip(1).find_map(|folder| fs::metadata(folder).ok())?, SEARCH),
     };
-    let group = helpful(&found, needed)?;
+    let group = group_with_access(&found, needed)?;
     name_of(GROUPS, group)
 }
 
-fn helpful(found: &Metadata, needed: u32) -> Option<u32> {
+fn group_with_access(found: &Metadata, needed: u32) -> Option<u32> {
     let group = found.gid();
     let is_member = || {
         let own = rustix::process::getegid().as_raw() == group;

@@ -10,23 +10,22 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use super::Mmap;
-use super::chunk::{Chunk, Reading};
-use super::find::{Kind, Source};
-use super::lines::{Block, Limits};
-use super::magic::{self, HEAD, Packing};
-use super::packed::Unpack;
-use super::peek::Peeked;
-use super::pipe::{Counted, Pipe};
-use super::regular::read_regular;
-use super::snapshot::Snapshot;
-use super::stream::read_text;
+use super::chunk::{Chunk, ReadSummary};
+use super::decompress::Decompressor;
+use super::file_snapshot::FileSnapshot;
+use super::find::{InputSource, SourceKind};
+use super::line_blocks::{BlockLimits, LineBlock};
+use super::magic::{self, Compression, HEAD};
+use super::readers::{CountingReader, PeekReader, PollingReader};
+use super::regular_file::read_regular;
+use super::stream::read_stream;
 
 /// The longest line that is held unless the caller says otherwise, in bytes without the newline.
 pub const MAX_LINE: usize = 1 << 20;
 
 /// How to read.
 #[derive(Debug, Clone, Copy)]
-pub struct Options<'a> {
+pub struct ReadOptions<'a> {
     /// When to map files.
     pub mmap: Mmap,
     /// The longest line that is held, in bytes without the newline; longer ones are streamed past where they would
@@ -40,7 +39,7 @@ pub struct Options<'a> {
 
 /// Why a source cannot be read at all.
 #[derive(Debug, thiserror::Error)]
-pub enum Unread {
+pub enum OpenError {
     /// The system refused.
     #[error(transparent)]
     Unreadable(#[from] io::Error),
@@ -57,8 +56,8 @@ pub enum Unread {
 
 /// Reads `source` to its end, or to the length a regular file had when it was opened.
 ///
-/// `judge` is called for each chunk, from any worker of the rayon pool and in any order; [`Chunk::offset`] has the
-/// order. `keep` gets what `judge` made of it, likewise from any worker, once it is settled that the chunk really was in
+/// `process` is called for each chunk, from any worker of the rayon pool and in any order; [`Chunk::offset`] has the
+/// order. `commit` gets what `process` made of it, likewise from any worker, once it is settled that the chunk really was in
 /// the file: what was judged from a map whose file was cut short meanwhile is dropped instead. Whoever keeps sees
 /// every line at most once, and every line that can still be read.
 ///
@@ -66,14 +65,14 @@ pub enum Unread {
 ///
 /// # Errors
 ///
-/// [`Unread`], before `judge` is called at all. Trouble found later is [`Reading::damage`].
-pub fn read<T, J, K>(source: &Source, options: &Options<'_>, judge: &J, keep: &K) -> Result<Reading, Unread>
+/// [`OpenError`], before `process` is called at all. Trouble found later is [`ReadSummary::damage`].
+pub fn read<T, J, K>(source: &InputSource, options: &ReadOptions<'_>, process: &J, commit: &K) -> Result<ReadSummary, OpenError>
 where
     T: Send,
     J: Fn(Chunk<'_>) -> T + Sync,
     K: Fn(T) + Sync,
 {
-    read_in_order(source, options, &|_| {}, judge, keep)
+    read_observed(source, options, &|_| {}, process, commit)
 }
 
 /// The same, with a look at what comes in order: `see` is called for each chunk of a text that is not read in parts, a packed
@@ -82,26 +81,26 @@ where
 /// # Errors
 ///
 /// As [`read`].
-pub fn read_in_order<T, J, K>(
-    source: &Source,
-    options: &Options<'_>,
-    see: &(dyn Fn(Chunk<'_>) + Sync),
-    judge: &J,
-    keep: &K,
-) -> Result<Reading, Unread>
+pub fn read_observed<T, J, K>(
+    source: &InputSource,
+    options: &ReadOptions<'_>,
+    observer: &(dyn Fn(Chunk<'_>) + Sync),
+    process: &J,
+    commit: &K,
+) -> Result<ReadSummary, OpenError>
 where
     T: Send,
     J: Fn(Chunk<'_>) -> T + Sync,
     K: Fn(T) + Sync,
 {
-    read_by(source, &Caller { options, sizes: Sizes::USUAL, see: See(see), judge, keep })
+    read_by(source, &ReadContext { options, sizes: WorkSizes::USUAL, observer: ChunkObserver(observer), process, commit })
 }
 
 /// Whoever looks at what comes in order.
 #[derive(Clone, Copy)]
-pub(super) struct See<'a>(pub(super) &'a (dyn Fn(Chunk<'_>) + Sync));
+pub(super) struct ChunkObserver<'a>(pub(super) &'a (dyn Fn(Chunk<'_>) + Sync));
 
-impl std::fmt::Debug for See<'_> {
+impl std::fmt::Debug for ChunkObserver<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("See")
     }
@@ -109,7 +108,7 @@ impl std::fmt::Debug for See<'_> {
 
 /// The sizes that work is cut into. They change nothing in what is delivered.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Sizes {
+pub(super) struct WorkSizes {
     /// Bytes of a regular file that are one worker's at a time: enough that starting costs nothing, few enough that
     /// all end at about the same time, and that what was found in them stays in a core's cache until it is counted.
     pub(super) range: u64,
@@ -117,55 +116,55 @@ pub(super) struct Sizes {
     pub(super) block: usize,
 }
 
-impl Sizes {
+impl WorkSizes {
     /// Outside of tests.
     const USUAL: Self = Self { range: 1 << 20, block: 256 << 10 };
 }
 
 /// What the caller gave, and the sizes to go by.
 #[derive(Debug)]
-pub(super) struct Caller<'a, J, K> {
-    pub(super) options: &'a Options<'a>,
-    pub(super) sizes: Sizes,
-    pub(super) see: See<'a>,
-    pub(super) judge: &'a J,
-    pub(super) keep: &'a K,
+pub(super) struct ReadContext<'a, J, K> {
+    pub(super) options: &'a ReadOptions<'a>,
+    pub(super) sizes: WorkSizes,
+    pub(super) observer: ChunkObserver<'a>,
+    pub(super) process: &'a J,
+    pub(super) commit: &'a K,
 }
 
-impl<J, K> Caller<'_, J, K> {
+impl<J, K> ReadContext<'_, J, K> {
     /// Whether the caller wants no more.
     pub(super) fn stopped(&self) -> bool {
         self.options.stop.load(Ordering::Relaxed)
     }
 
     /// What buffers are made for.
-    pub(super) fn limits(&self) -> Limits {
-        Limits { block: self.sizes.block, max_line: self.options.max_line }
+    pub(super) fn limits(&self) -> BlockLimits {
+        BlockLimits { block: self.sizes.block, max_line: self.options.max_line }
     }
 
     /// For what needs no check afterwards.
-    pub(super) fn judge_and_keep<T>(&self, block: &Block)
+    pub(super) fn process_and_commit<T>(&self, block: &LineBlock)
     where
         J: Fn(Chunk<'_>) -> T,
         K: Fn(T),
     {
-        (self.keep)((self.judge)(block.chunk()));
+        (self.commit)((self.process)(block.chunk()));
     }
 }
 
 /// A file that says it is empty may have content all the same: those of `/proc` do.
-pub(super) fn read_by<T, J, K>(source: &Source, caller: &Caller<'_, J, K>) -> Result<Reading, Unread>
+pub(super) fn read_by<T, J, K>(source: &InputSource, context: &ReadContext<'_, J, K>) -> Result<ReadSummary, OpenError>
 where
     T: Send,
     J: Fn(Chunk<'_>) -> T + Sync,
     K: Fn(T) + Sync,
 {
-    if source.kind == Kind::Stdin {
-        return read_pipe(io::stdin(), caller);
+    if source.kind == SourceKind::Stdin {
+        return read_pipe(io::stdin(), context);
     }
     let file = open(&source.path)?;
     let metadata = file.metadata()?;
-    if metadata.is_file() && metadata.len() > 0 { read_file(file, caller) } else { read_pipe(file, caller) }
+    if metadata.is_file() && metadata.len() > 0 { read_file(file, context) } else { read_pipe(file, context) }
 }
 
 /// Opens without waiting: a named pipe that has no writer yet is waited for where the caller can end it.
@@ -173,67 +172,69 @@ fn open(path: &Path) -> io::Result<File> {
     OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY).open(path)
 }
 
-fn read_file<T, J, K>(file: File, caller: &Caller<'_, J, K>) -> Result<Reading, Unread>
+fn read_file<T, J, K>(file: File, context: &ReadContext<'_, J, K>) -> Result<ReadSummary, OpenError>
 where
     T: Send,
     J: Fn(Chunk<'_>) -> T + Sync,
     K: Fn(T) + Sync,
 {
-    let snapshot = Snapshot::take(&file)?;
-    match magic::packing(&snapshot.head)? {
-        None => read_regular(&file, &snapshot, caller),
-        Some(packing) => read_packed(Counted::new(file, caller.options.progress), packing, Counted::bytes, caller),
+    let snapshot = FileSnapshot::take(&file)?;
+    match magic::detect(&snapshot.head)? {
+        None => read_regular(&file, &snapshot, context),
+        Some(compression) => {
+            read_compressed(CountingReader::new(file, context.options.progress), compression, CountingReader::bytes, context)
+        }
     }
 }
 
-pub(super) fn read_pipe<F, T, J, K>(fd: F, caller: &Caller<'_, J, K>) -> Result<Reading, Unread>
+pub(super) fn read_pipe<F, T, J, K>(fd: F, context: &ReadContext<'_, J, K>) -> Result<ReadSummary, OpenError>
 where
     F: AsFd + Send,
     T: Send,
     J: Fn(Chunk<'_>) -> T + Sync,
     K: Fn(T) + Sync,
 {
-    let pipe = Pipe { fd, stop: caller.options.stop };
-    let mut source = Peeked::new(Counted::new(pipe, caller.options.progress), HEAD);
-    match source.take_refusal() {
-        Some(_) if caller.stopped() => return Ok(Reading { stopped: true, ..Reading::default() }),
+    let pipe = PollingReader { fd, stop: context.options.stop };
+    let mut source = PeekReader::new(CountingReader::new(pipe, context.options.progress), HEAD);
+    match source.take_initial_error() {
+        Some(_) if context.stopped() => return Ok(ReadSummary { stopped: true, ..ReadSummary::default() }),
         Some(error) => return Err(error.into()),
         None => {}
     }
-    match magic::packing(source.head())? {
-        None => Ok(read_text(source, caller)?.0),
-        Some(packing) => read_packed(source, packing, |source| source.rest().bytes(), caller),
+    match magic::detect(source.head())? {
+        None => Ok(read_stream(source, context)?.0),
+        Some(compression) => read_compressed(source, compression, |source| source.rest().bytes(), context),
     }
 }
 
 /// Text that takes this many times the space of its file is worth a note: no log packs so well.
-const REMARKABLE: u64 = 200;
+const REMARKABLE_RATIO: u64 = 200;
 /// Bytes of packed data read in one go.
-const PACKED: usize = 64 << 10;
+const READ_SIZE: usize = 64 << 10;
 
-/// `packed_bytes` says how much of the source was read.
-fn read_packed<R, T, J, K>(
+/// `compressed_bytes` says how much of the source was read.
+fn read_compressed<R, T, J, K>(
     source: R,
-    packing: Packing,
-    packed_bytes: impl Fn(&R) -> u64,
-    caller: &Caller<'_, J, K>,
-) -> Result<Reading, Unread>
+    compression: Compression,
+    compressed_bytes: impl Fn(&R) -> u64,
+    context: &ReadContext<'_, J, K>,
+) -> Result<ReadSummary, OpenError>
 where
     R: Read + Send,
     T: Send,
     J: Fn(Chunk<'_>) -> T + Sync,
     K: Fn(T) + Sync,
 {
-    let unpack = Unpack::new(BufReader::with_capacity(PACKED, source), packing);
-    let (mut reading, source) = read_text(unpack, caller)?;
-    let unpack = source.rest();
-    if let Some(damage) = unpack.damage() {
-        reading.damage.get_or_insert_with(|| damage.to_owned());
+    let decompressor = Decompressor::new(BufReader::with_capacity(READ_SIZE, source), compression);
+    let (mut summary, source) = read_stream(decompressor, context)?;
+    let decompressor = source.rest();
+    if let Some(damage) = decompressor.damage() {
+        summary.damage.get_or_insert_with(|| damage.to_owned());
     }
-    reading.notes.extend(unpack.note().map(str::to_owned));
-    let times = reading.bytes / packed_bytes(unpack.source().get_ref()).max(1);
-    if times > REMARKABLE {
-        reading.notes.push(format!("unpacks to {times} times its size"));
+    summary.notes.extend(decompressor.note().map(str::to_owned));
+    let times = summary.bytes / compressed_bytes(decompressor.source().get_ref()).max(1);
+    if times > REMARKABLE_RATIO {
+        summary.notes.push(format!("unpacks to {times} times its size"));
     }
-    Ok(reading)
+    Ok(summary)
 }

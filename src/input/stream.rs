@@ -9,37 +9,36 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::chunk::{Chunk, Reading};
-use super::lines::{Block, Lines};
+use super::chunk::{Chunk, ReadSummary};
+use super::line_blocks::{LineBlock, LineBlockReader};
 use super::magic::{self, HEAD};
-use super::peek::Peeked;
-use super::read::{Caller, Unread};
-use super::stop::UntilStopped;
+use super::read::{OpenError, ReadContext};
+use super::readers::{CancellableReader, PeekReader};
 
 /// Reads a text to its end; gives the source back behind it.
 ///
 /// # Errors
 ///
 /// It is no text of bytes.
-pub(super) fn read_text<R, T, J, K>(source: R, caller: &Caller<'_, J, K>) -> Result<(Reading, Peeked<R>), Unread>
+pub(super) fn read_stream<R, T, J, K>(source: R, context: &ReadContext<'_, J, K>) -> Result<(ReadSummary, PeekReader<R>), OpenError>
 where
     R: Read + Send,
     T: Send,
     J: Fn(Chunk<'_>) -> T + Sync,
     K: Fn(T) + Sync,
 {
-    let mut source = Peeked::new(source, HEAD);
-    let bom = magic::bom(source.head())?;
+    let mut source = PeekReader::new(source, HEAD);
+    let bom = magic::bom_len(source.head())?;
     let generation = xxh3_64(source.head());
-    source.pass(bom);
-    let mut lines = Lines::of_text(UntilStopped { source, stop: caller.options.stop }, bom as u64, caller.limits());
-    let end = judge_all(&mut lines, caller);
-    let mut reading = Reading { bytes: lines.seen(), generation, hole_bytes: lines.hole_bytes(), ..Reading::default() };
+    source.skip(bom);
+    let mut lines = LineBlockReader::new(CancellableReader { source, stop: context.options.stop }, bom as u64, context.limits());
+    let end = process_all(&mut lines, context);
+    let mut summary = ReadSummary { bytes: lines.seen(), generation, hole_bytes: lines.hole_bytes(), ..ReadSummary::default() };
     if let Err(error) = end {
-        reading.stopped = caller.stopped();
-        reading.damage = (!reading.stopped).then(|| describe(&error, reading.bytes));
+        summary.stopped = context.stopped();
+        summary.damage = (!summary.stopped).then(|| describe(&error, summary.bytes));
     }
-    Ok((reading, lines.into_source().source))
+    Ok((summary, lines.into_source().source))
 }
 
 /// What is wrong, in a sentence. The system's errors are not yet one.
@@ -52,15 +51,15 @@ fn describe(error: &io::Error, at: u64) -> String {
 
 /// Blocks that may wait for each worker. While the reader judges one itself and gets the next, which it does only as long
 /// as judging takes longer than that, the others judge no more than two each: so nobody runs out of work.
-const WAITING: usize = 2;
+const WAITING_PER_WORKER: usize = 2;
 /// Blocks that may wait in all, as every worker may be the reader of a text of its own.
-const MOST_WAITING: usize = 32;
+const MAX_WAITING: usize = 32;
 
 /// Judges block by block; idle workers of the pool take blocks over while this one reads on.
 ///
 /// A block waits for them only while few wait already, which bounds the memory. Otherwise everyone is busy, and the reader
 /// judges it itself.
-fn judge_all<R, T, J, K>(lines: &mut Lines<R>, caller: &Caller<'_, J, K>) -> io::Result<()>
+fn process_all<R, T, J, K>(lines: &mut LineBlockReader<R>, context: &ReadContext<'_, J, K>) -> io::Result<()>
 where
     R: Read + Send,
     T: Send,
@@ -69,34 +68,34 @@ where
 {
     let (waiting, spare) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
     let (waiting, spare) = (&waiting, &spare);
-    let most = MOST_WAITING.min(WAITING * (rayon::current_num_threads() - 1));
+    let max_waiting = MAX_WAITING.min(WAITING_PER_WORKER * (rayon::current_num_threads() - 1));
     rayon::scope(|scope| {
         while let Some(block) = lines.next()? {
-            (caller.see.0)(block.chunk());
-            if waiting.load(Ordering::Relaxed) >= most {
-                caller.judge_and_keep(&block);
+            (context.observer.0)(block.chunk());
+            if waiting.load(Ordering::Relaxed) >= max_waiting {
+                context.process_and_commit(&block);
                 lines.recycle(block.into_buffer());
                 continue;
             }
             waiting.fetch_add(1, Ordering::Relaxed);
             scope.spawn(move |_| {
                 waiting.fetch_sub(1, Ordering::Relaxed);
-                caller.judge_and_keep(&block);
-                put(spare, block);
+                context.process_and_commit(&block);
+                put_buffer(spare, block);
             });
-            lines.recycle(take(spare));
+            lines.recycle(take_buffer(spare));
         }
         Ok(())
     })
 }
 
 /// Buffers are only saved work: a list that a panic left behind is not worth another.
-fn put(spare: &Mutex<Vec<Vec<u8>>>, block: Block) {
+fn put_buffer(spare: &Mutex<Vec<Vec<u8>>>, block: LineBlock) {
     if let Ok(mut spare) = spare.lock() {
         spare.push(block.into_buffer());
     }
 }
 
-fn take(spare: &Mutex<Vec<Vec<u8>>>) -> Vec<u8> {
+fn take_buffer(spare: &Mutex<Vec<Vec<u8>>>) -> Vec<u8> {
     spare.lock().ok().and_then(|mut spare| spare.pop()).unwrap_or_default()
 }

@@ -10,12 +10,12 @@ use std::path::{Component, Path, PathBuf};
 use glob::{MatchOptions, Pattern};
 
 /// `*` does not find hidden files.
-pub(super) const LIKE_A_SHELL: MatchOptions =
+pub(super) const SHELL_OPTIONS: MatchOptions =
     MatchOptions { case_sensitive: true, require_literal_separator: true, require_literal_leading_dot: true };
 
 /// What a pattern came to.
 #[derive(Debug, Default)]
-pub(super) struct Matches {
+pub(super) struct GlobMatches {
     /// What exists and matches, in no order.
     pub(super) paths: Vec<PathBuf>,
     /// Folders that could not be looked into.
@@ -28,14 +28,14 @@ pub(super) fn is_pattern(name: &Path) -> bool {
 }
 
 /// Whether `pattern` means `path`, there or not.
-pub(super) fn leads_to(pattern: &Path, path: &Path) -> bool {
+pub(super) fn pattern_matches(pattern: &Path, path: &Path) -> bool {
     is_pattern(pattern)
-        && Pattern::new(&pattern.to_string_lossy()).is_ok_and(|pattern| pattern.matches_with(&path.to_string_lossy(), LIKE_A_SHELL))
+        && Pattern::new(&pattern.to_string_lossy()).is_ok_and(|pattern| pattern.matches_with(&path.to_string_lossy(), SHELL_OPTIONS))
 }
 
 /// Everything that `pattern` means.
-pub(super) fn expand(pattern: &Path) -> Matches {
-    let mut matches = Matches { paths: vec![PathBuf::new()], failures: Vec::new() };
+pub(super) fn expand(pattern: &Path) -> GlobMatches {
+    let mut matches = GlobMatches { paths: vec![PathBuf::new()], failures: Vec::new() };
     for component in pattern.components() {
         let folders = std::mem::take(&mut matches.paths);
         match component {
@@ -48,7 +48,7 @@ pub(super) fn expand(pattern: &Path) -> Matches {
                 // One that is none matches nothing.
                 let Ok(pattern) = Pattern::new(&name.to_string_lossy()) else { break };
                 for folder in &folders {
-                    matches.choose(folder, &pattern);
+                    matches.add_matching(folder, &pattern);
                 }
             }
             literal => matches.paths.extend(folders.into_iter().map(|folder| folder.join(literal))),
@@ -58,11 +58,11 @@ pub(super) fn expand(pattern: &Path) -> Matches {
     matches
 }
 
-impl Matches {
+impl GlobMatches {
     /// Adds what in `folder` matches.
-    fn choose(&mut self, folder: &Path, pattern: &Pattern) {
+    fn add_matching(&mut self, folder: &Path, pattern: &Pattern) {
         let names = self.list(folder);
-        let chosen = names.iter().filter(|name| pattern.matches_with(&name.to_string_lossy(), LIKE_A_SHELL));
+        let chosen = names.iter().filter(|name| pattern.matches_with(&name.to_string_lossy(), SHELL_OPTIONS));
         self.paths.extend(chosen.map(|name| folder.join(name)));
     }
 

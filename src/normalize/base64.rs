@@ -3,7 +3,7 @@
 //! Both alphabets, with padding and without. A value that holds anything but printable text is no text, and nearly all
 //! tokens, hashes and long words end there at their first bytes. Unwrapped once: what is wrapped twice is not looked for.
 
-use super::kind;
+use super::byte_class;
 
 /// The shortest value that is unwrapped, with its padding: `<script>` takes so many.
 const SHORTEST: usize = 12;
@@ -27,7 +27,7 @@ pub(super) fn unwrap(text: &[u8], out: &mut Vec<u8>) -> bool {
 /// The values that are long enough, from left to right. In a path, a slash ends one.
 fn values(text: &[u8]) -> impl Iterator<Item = &[u8]> {
     let query = memchr::memchr(b'?', text).unwrap_or(text.len());
-    let ends = move |at: &usize| kind::of(text[*at]) & kind::SEXTET == 0 || (text[*at] == b'/' && *at < query);
+    let ends = move |at: &usize| byte_class::of(text[*at]) & byte_class::SEXTET == 0 || (text[*at] == b'/' && *at < query);
     let mut start = 0;
     std::iter::from_fn(move || {
         while start + SHORTEST <= text.len() {

@@ -3,7 +3,7 @@
 //! Every step makes the text shorter or leaves it, so it ends; [`MAX_ROUNDS`] bounds the work all the same. Broken
 //! escapes stay as they are: an attacker's `%zz` is evidence, not an error.
 
-use super::kind;
+use super::byte_class;
 use super::unescape::hex_pair;
 
 /// Rounds of decoding at the most. Servers decode once or twice; an attacker who needs a third round has a chain of
@@ -12,35 +12,35 @@ pub const MAX_ROUNDS: usize = 4;
 
 /// How decoding ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Rounds {
+pub enum DecodeStatus {
     /// Another round would change nothing.
-    Settled,
+    Complete,
     /// Another round would have changed it still.
-    Limit,
+    RoundLimit,
 }
 
 /// Decodes `text` into `out` until nothing changes, with `spare` as a second buffer.
-pub fn decode(text: &[u8], out: &mut Vec<u8>, spare: &mut Vec<u8>) -> Rounds {
+pub fn decode(text: &[u8], out: &mut Vec<u8>, spare: &mut Vec<u8>) -> DecodeStatus {
     out.clear();
     out.extend_from_slice(text);
-    settle(out, spare)
+    decode_in_place(out, spare)
 }
 
 /// The same in place.
-pub(super) fn settle(text: &mut Vec<u8>, spare: &mut Vec<u8>) -> Rounds {
+pub(super) fn decode_in_place(text: &mut Vec<u8>, spare: &mut Vec<u8>) -> DecodeStatus {
     for _ in 0..MAX_ROUNDS {
         if !round(text, spare) {
-            return Rounds::Settled;
+            return DecodeStatus::Complete;
         }
         std::mem::swap(text, spare);
     }
-    if round(text, spare) { Rounds::Limit } else { Rounds::Settled }
+    if round(text, spare) { DecodeStatus::RoundLimit } else { DecodeStatus::Complete }
 }
 
 /// Every round that changes something, in order: what it undid and what came of it. The last is what [`decode`] gives.
 #[must_use]
-pub fn rounds(text: &[u8]) -> Vec<Round> {
-    let mut rounds: Vec<Round> = Vec::new();
+pub fn rounds(text: &[u8]) -> Vec<DecodeRound> {
+    let mut rounds: Vec<DecodeRound> = Vec::new();
     while rounds.len() < MAX_ROUNDS {
         let before = rounds.last().map_or(text, |round| &round.text);
         let mut text = Vec::new();
@@ -48,14 +48,14 @@ pub fn rounds(text: &[u8]) -> Vec<Round> {
         if !round(before, &mut text) {
             break;
         }
-        rounds.push(Round { undone, text });
+        rounds.push(DecodeRound { undone, text });
     }
     rounds
 }
 
 /// A round of decoding that changed something.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Round {
+pub struct DecodeRound {
     /// The kinds of disguise that were undone, in the order in which they came.
     pub undone: Vec<&'static str>,
     /// What came of it.
@@ -67,9 +67,9 @@ fn disguises(text: &[u8]) -> Vec<&'static str> {
     let mut kinds = Vec::new();
     let mut rest = text;
     while !rest.is_empty() {
-        let known = if kind::of(rest[0]) & kind::ESCAPE != 0 { escape(rest) } else { None };
+        let known = if byte_class::of(rest[0]) & byte_class::ESCAPE != 0 { escape(rest) } else { None };
         if known.is_some() {
-            let kind = match rest {
+            let byte_class = match rest {
                 [b'%', b'u' | b'U', ..] => "%u",
                 [b'%', ..] => "percent",
                 [b'\\', ..] => "JavaScript",
@@ -77,8 +77,8 @@ fn disguises(text: &[u8]) -> Vec<&'static str> {
                 [0xef, ..] => "full-width",
                 _ => "overlong UTF-8",
             };
-            if !kinds.contains(&kind) {
-                kinds.push(kind);
+            if !kinds.contains(&byte_class) {
+                kinds.push(byte_class);
             }
         }
         rest = &rest[known.map_or(1, |(_, length)| length)..];
@@ -90,7 +90,7 @@ fn disguises(text: &[u8]) -> Vec<&'static str> {
 fn round(text: &[u8], out: &mut Vec<u8>) -> bool {
     out.clear();
     let mut rest = text;
-    while let Some(at) = kind::first(rest, kind::ESCAPE) {
+    while let Some(at) = byte_class::first(rest, byte_class::ESCAPE) {
         out.extend_from_slice(&rest[..at]);
         rest = &rest[at..];
         let (decoded, length) = escape(rest).unwrap_or((Decoded::Byte(rest[0]), 1));
@@ -223,7 +223,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn decoded(text: &[u8]) -> (String, Rounds) {
+    fn decoded(text: &[u8]) -> (String, DecodeStatus) {
         let (mut out, mut spare) = (Vec::new(), Vec::new());
         let rounds = decode(text, &mut out, &mut spare);
         (String::from_utf8_lossy(&out).into_owned(), rounds)
@@ -244,12 +244,12 @@ mod tests {
             ("&lt", "&lt"),
             ("a&b=c&d=e", "a&b=c&d=e"),
         ] {
-            assert_eq!(decoded(text.as_bytes()), (plain.to_owned(), Rounds::Settled), "{text}");
+            assert_eq!(decoded(text.as_bytes()), (plain.to_owned(), DecodeStatus::Complete), "{text}");
         }
     }
 
     #[test]
-    fn every_round_says_what_it_undid() {
+    fn every_round_names_its_escapes() {
         let told: Vec<_> = rounds(b"%252e%u003c&lt;\\x41%c0%ae").into_iter().map(|round| round.undone.join(", ")).collect();
         assert_eq!(told, ["percent, %u, HTML entity, JavaScript", "percent, overlong UTF-8"]);
         assert_eq!(rounds(b"/plain%zz&x"), []);
@@ -278,7 +278,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_round_grows_and_the_length_tells_of_every_change(text in prop_oneof![
+        fn no_round_grows_and_every_change_changes_the_length(text in prop_oneof![
             prop::collection::vec(any::<u8>(), 0..80),
             r"([%\\&]|%25|%u|&#|&#x|\\u|\\x|&lt;|[0-9a-fA-F;x]){0,30}".prop_map(String::into_bytes),
         ]) {
@@ -289,7 +289,7 @@ mod tests {
         }
 
         #[test]
-        fn four_rounds_at_the_most_and_then_it_says_so(text in "(%25|25|%|2e|u002e|&amp;|#x2e;|\\\\x5c|x2e){0,30}") {
+        fn decoding_stops_after_four_rounds(text in "(%25|25|%|2e|u002e|&amp;|#x2e;|\\\\x5c|x2e){0,30}") {
             let (mut out, mut spare) = (Vec::new(), Vec::new());
             let rounds = decode(text.as_bytes(), &mut out, &mut spare);
             let mut expected = text.into_bytes();
@@ -298,7 +298,7 @@ mod tests {
                 std::mem::swap(&mut expected, &mut spare);
             }
             prop_assert_eq!(&out, &expected);
-            prop_assert_eq!(rounds == Rounds::Limit, round(&expected, &mut spare));
+            prop_assert_eq!(rounds == DecodeStatus::RoundLimit, round(&expected, &mut spare));
         }
     }
 }

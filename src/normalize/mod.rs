@@ -4,23 +4,23 @@
 //! and costs one look at its bytes. Nothing here knows a rule, and nothing here is for display: the views of hostile
 //! text are hostile.
 
+mod alt_decoder;
 mod base64;
+mod byte_class;
 mod decode;
-mod kind;
 mod path;
 mod query;
-mod reader;
 mod unescape;
 
-pub use decode::{MAX_ROUNDS, Round, Rounds, decode, rounds};
-pub use reader::{Reader, Reading, Source};
+pub use alt_decoder::{AltDecoder, AltDecoding, DecodingSource};
+pub use decode::{DecodeRound, DecodeStatus, MAX_ROUNDS, decode, rounds};
 pub use unescape::unescape;
 
 use std::ops::Range;
 
 /// A request target in every form that rules look at. Fields that need no work borrow from the log line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Views<'a> {
+pub struct DecodedViews<'a> {
     /// The target decoded and otherwise untouched.
     pub target: &'a [u8],
     /// The path decoded and tidied, `..` still in it. It ends before a `#`, as nginx ends it (RFC 3986, 3.5: a fragment is no
@@ -34,10 +34,10 @@ pub struct Views<'a> {
     pub round_limit: bool,
 }
 
-impl<'a> Views<'a> {
+impl<'a> DecodedViews<'a> {
     /// The views of a target in which there is nothing to undo; `None` where there is.
     #[must_use]
-    pub fn of_plain(target: &'a [u8]) -> Option<Self> {
+    pub fn from_plain(target: &'a [u8]) -> Option<Self> {
         if !is_plain(target) {
             return None;
         }
@@ -60,12 +60,12 @@ pub struct Normalizer {
 impl Normalizer {
     /// The views of a target as logged.
     #[must_use]
-    pub fn views<'a>(&'a mut self, target: &'a [u8]) -> Views<'a> {
-        Views::of_plain(target).unwrap_or_else(|| self.undo(target))
+    pub fn views<'a>(&'a mut self, target: &'a [u8]) -> DecodedViews<'a> {
+        DecodedViews::from_plain(target).unwrap_or_else(|| self.undo(target))
     }
 
     /// The views of a target in which there may be something to undo.
-    fn undo(&mut self, target: &[u8]) -> Views<'_> {
+    fn undo(&mut self, target: &[u8]) -> DecodedViews<'_> {
         unescape(target, &mut self.sent);
         let (path, query) = split(without_authority(&self.sent));
         let path = &path[..fragment(path).unwrap_or(path.len())];
@@ -76,30 +76,30 @@ impl Normalizer {
         ];
         path::resolve(&self.path, &mut self.resolved);
         query::tidy(&mut self.query, &mut self.spare);
-        Views {
+        DecodedViews {
             target: &self.target,
             path: &self.path,
             resolved: &self.resolved,
             query: &self.query,
-            round_limit: rounds.contains(&Rounds::Limit),
+            round_limit: rounds.contains(&DecodeStatus::RoundLimit),
         }
     }
 
     /// The same views in lower case, as rules look at them.
     #[must_use]
-    pub fn folded_views(&mut self, target: &[u8]) -> Views<'_> {
+    pub fn folded_views(&mut self, target: &[u8]) -> DecodedViews<'_> {
         if is_plain(target) {
             self.target.clear();
             self.target.extend_from_slice(target);
             self.target.make_ascii_lowercase();
             let (path, query) = split(&self.target);
-            return Views { target: &self.target, path, resolved: path, query, round_limit: false };
+            return DecodedViews { target: &self.target, path, resolved: path, query, round_limit: false };
         }
         let round_limit = self.undo(target).round_limit;
         for view in [&mut self.target, &mut self.path, &mut self.resolved, &mut self.query] {
             view.make_ascii_lowercase();
         }
-        Views { target: &self.target, path: &self.path, resolved: &self.resolved, query: &self.query, round_limit }
+        DecodedViews { target: &self.target, path: &self.path, resolved: &self.resolved, query: &self.query, round_limit }
     }
 
     /// A header as logged, decoded like a target and in lower case.
@@ -130,7 +130,7 @@ impl Normalizer {
 
 /// Whether a text as logged holds a byte that begins an escape.
 fn needs_decoding(text: &[u8]) -> bool {
-    kind::all(text) & kind::ENCODED != 0
+    byte_class::all(text) & byte_class::ENCODED != 0
 }
 
 /// Path and query of a target.
@@ -171,7 +171,7 @@ fn without_authority(target: &[u8]) -> &[u8] {
 
 /// Whether no view differs from the target: no byte of it has a meaning to undo, and it begins like a path.
 fn is_plain(target: &[u8]) -> bool {
-    if target.first() != Some(&b'/') || kind::all(target) & kind::ODD != 0 {
+    if target.first() != Some(&b'/') || byte_class::all(target) & byte_class::NEEDS_DECODING != 0 {
         return false;
     }
     let mut trigger = false;
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn undoes_disguises_of_paths() {
+    fn decodes_paths() {
         for (target, path, resolved) in [
             ("/.env", "/.env", "/.env"),
             ("/%2e%65nv", "/.env", "/.env"),
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn undoes_disguises_of_queries() {
+    fn decodes_queries() {
         for (target, query) in [
             ("/?q=union+select", "q=union select"),
             ("/?q=a%2Bb", "q=a+b"),
@@ -255,12 +255,12 @@ mod tests {
     }
 
     #[test]
-    fn the_target_keeps_what_the_other_views_tidy() {
+    fn the_target_is_only_decoded() {
         assert_eq!(seen("//a/..;/b%0d%0aX:1?q=1+2")[0], "//a/..;/b\r\nX:1?q=1+2");
     }
 
     #[test]
-    fn says_when_rounds_were_not_enough() {
+    fn reports_the_round_limit() {
         let mut normalizer = Normalizer::default();
         assert!(!normalizer.views(b"/%25252e").round_limit);
         assert!(normalizer.views(b"/%2525252525252e").round_limit);
@@ -325,14 +325,14 @@ mod tests {
             if !views.round_limit {
                 let (mut again, mut spare) = (Vec::new(), Vec::new());
                 for view in [views.target, views.path, views.query] {
-                    prop_assert_eq!(decode(view, &mut again, &mut spare), Rounds::Settled);
+                    prop_assert_eq!(decode(view, &mut again, &mut spare), DecodeStatus::Complete);
                     prop_assert_eq!(again.as_slice(), view);
                 }
             }
         }
 
         #[test]
-        fn plain_targets_take_the_short_way_to_the_same_place(target in "/[a-z0-9/._?=&<>'()-]{0,60}") {
+        fn the_fast_path_gives_the_same_views(target in "/[a-z0-9/._?=&<>'()-]{0,60}") {
             let mut normalizer = Normalizer::default();
             let short = normalizer.views(target.as_bytes());
             let short = [short.target, short.path, short.resolved, short.query].map(<[u8]>::to_vec);

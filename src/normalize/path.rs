@@ -2,21 +2,21 @@
 //!
 //! Case stays as it is, because reports show it; matching folds it.
 
-use super::decode::{MAX_ROUNDS, Rounds, settle};
+use super::decode::{DecodeStatus, MAX_ROUNDS, decode_in_place};
 
 /// Decodes and tidies a path into `out`. Where a control byte stood within an escape, what is left is decoded once more.
-pub(super) fn decode(path: &[u8], out: &mut Vec<u8>, spare: &mut Vec<u8>) -> Rounds {
+pub(super) fn decode(path: &[u8], out: &mut Vec<u8>, spare: &mut Vec<u8>) -> DecodeStatus {
     out.clear();
     out.extend_from_slice(path);
-    let mut rounds = settle(out, spare);
+    let mut rounds = decode_in_place(out, spare);
     for _ in 0..MAX_ROUNDS {
         if !tidy(out) {
             return rounds;
         }
-        rounds = rounds.max(settle(out, spare));
+        rounds = rounds.max(decode_in_place(out, spare));
     }
     tidy(out);
-    Rounds::Limit
+    DecodeStatus::RoundLimit
 }
 
 /// Tidies a decoded path in place: `\` and NUL become `/`, `;params`, other control bytes and spaces at the end go, `//` and

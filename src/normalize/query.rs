@@ -2,13 +2,13 @@
 //!
 //! What a server does with a parameter is not known here; only what a database or a shell would take for a space is one.
 
-use super::decode::{Rounds, settle};
+use super::decode::{DecodeStatus, decode_in_place};
 
 /// Decodes a query into `out`. `+` is a space, once and before anything is decoded, so that `%2B` stays a plus.
-pub(super) fn decode(query: &[u8], out: &mut Vec<u8>, spare: &mut Vec<u8>) -> Rounds {
+pub(super) fn decode(query: &[u8], out: &mut Vec<u8>, spare: &mut Vec<u8>) -> DecodeStatus {
     out.clear();
     out.extend(query.iter().map(|&b| if b == b'+' { b' ' } else { b }));
-    settle(out, spare)
+    decode_in_place(out, spare)
 }
 
 /// Control bytes and the lone no-break space of Latin-1 become spaces, and so do SQL comments; the inside of a

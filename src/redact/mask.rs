@@ -1,76 +1,76 @@
-//! Hides secrets: what a log keeps of passwords, tokens and sessions is not for a report to spread.
+//! Masks secrets of a log: passwords, tokens and session IDs.
 //!
-//! Masks by form alone: the value of a parameter with a telling name, the password of a URL, signed tokens, credentials
-//! of the `Authorization` header, reset links. It knows no site and no account, so it can miss a secret under a harmless
-//! name, and it hides an attack in a password field with the password. Matching happens before, on the real text.
+//! A secret is recognised by its form alone: the value of a parameter with a secret name (`password=`), the password of a
+//! URL, a signed token, credentials of the `Authorization` header, a reset link. A secret under a harmless name is missed,
+//! and an attack in a password field is masked with it. Rules match before this, on the real text.
 
-mod link;
-mod named;
-mod octet;
-mod sealed;
+mod decoded_byte;
+mod param_secrets;
+mod pre_redacted;
 mod token;
+mod url_secrets;
 
 use std::borrow::Cow;
 use std::ops::Range;
 
-use self::octet::unescape;
-pub use self::sealed::{Key, as_logged, as_shown};
+use self::decoded_byte::percent_decode;
+pub use self::pre_redacted::{RedactedKey, pre_redacted, unredacted};
 use super::sanitize;
 
-/// What stands in place of a secret, whatever its length.
+/// Replaces a secret of any length.
 const MASK: &[u8] = b"***";
 
-/// Percent-decoding is undone as often as the decoded view may have been.
+/// Rounds of percent-decoding: as many as a decoded view may have had.
 const ROUNDS: usize = 4;
 
-/// The text of a log as every output shows it: masked, then [sanitised](sanitize::text).
+/// The text of a log as every output shows it: masked, then [escaped](sanitize::escape).
 #[must_use]
-pub fn shown(text: &[u8]) -> Cow<'_, str> {
-    if let Some((text, _)) = sealed::open(text) {
-        return sanitize::text(text);
+pub fn redacted(text: &[u8]) -> Cow<'_, str> {
+    if let Some((text, _)) = pre_redacted::split_marker(text) {
+        return sanitize::escape(text);
     }
     match mask(text) {
-        Cow::Borrowed(text) => sanitize::text(text),
-        Cow::Owned(text) => Cow::Owned(sanitize::text(&text).into_owned()),
+        Cow::Borrowed(text) => sanitize::escape(text),
+        Cow::Owned(text) => Cow::Owned(sanitize::escape(&text).into_owned()),
     }
 }
 
 /// The decoded form of `target`, as every output shows it.
 ///
-/// Decoding takes delimiters out of hiding: the secret of `password=a%26b` is `a&b`, where the decoded text alone would
-/// seem to end at `a`. So the secrets of the target are looked for first.
+/// Decoding reveals delimiters: the secret of `password=a%26b` is `a&b`, but in the decoded text it would seem to end at
+/// `a`. So the secrets are found in the target first.
 #[must_use]
-pub fn shown_decoded<'a>(target: &[u8], decoded: &'a [u8]) -> Cow<'a, str> {
-    if sealed::open(decoded).is_some() {
-        return shown(decoded);
+pub fn redacted_decoded<'a>(target: &[u8], decoded: &'a [u8]) -> Cow<'a, str> {
+    if pre_redacted::split_marker(decoded).is_some() {
+        return redacted(decoded);
     }
     let mut open = Cow::Borrowed(decoded);
     for secret in secrets(target) {
-        for value in values_in_hiding(&target[secret]) {
+        for value in decoded_values(&target[secret]) {
             if let Some(at) = memchr::memmem::find(&open, &value) {
                 open.to_mut().splice(at + 1..at + value.len(), MASK.iter().copied());
             }
         }
     }
     match open {
-        Cow::Borrowed(decoded) => shown(decoded),
-        Cow::Owned(decoded) => Cow::Owned(shown(&decoded).into_owned()),
+        Cow::Borrowed(decoded) => redacted(decoded),
+        Cow::Owned(decoded) => Cow::Owned(redacted(&decoded).into_owned()),
     }
 }
 
-/// Secrets in hiding that are looked for one by one; a text that holds more of them is a secret as a whole.
-const MOST_IN_HIDING: usize = 64;
+/// Decoded secrets that are searched for one by one; a text with more of them is masked as a whole.
+const MAX_DECODED_VALUES: usize = 64;
 
-/// Where the secrets are in the decoded form of `logged`, those among them that only the logged form shows to be one.
-pub(crate) fn secrets_of_decoded(logged: &[u8], decoded: &[u8]) -> Vec<Range<usize>> {
+/// Where the secrets are in the decoded form of `logged`, including those that only the logged form reveals.
+pub(crate) fn secrets_in_decoded(logged: &[u8], decoded: &[u8]) -> Vec<Range<usize>> {
     let mut found = secrets(decoded);
     if logged == decoded {
         return found;
     }
-    let mut values: Vec<_> = secrets(logged).into_iter().flat_map(|secret| values_in_hiding(&logged[secret])).collect();
+    let mut values: Vec<_> = secrets(logged).into_iter().flat_map(|secret| decoded_values(&logged[secret])).collect();
     values.sort_unstable();
     values.dedup();
-    if values.len() > MOST_IN_HIDING {
+    if values.len() > MAX_DECODED_VALUES {
         return Vec::from_iter((!decoded.is_empty()).then_some(0..decoded.len()));
     }
     for value in values {
@@ -100,9 +100,9 @@ pub fn mask(text: &[u8]) -> Cow<'_, [u8]> {
 /// Where the secrets are: in order, apart from each other, none empty.
 fn secrets(text: &[u8]) -> Vec<Range<usize>> {
     let mut found = Vec::new();
-    named::find(text, &mut found);
-    link::find_user_info(text, &mut found);
-    link::find_reset_tokens(text, &mut found);
+    param_secrets::find(text, &mut found);
+    url_secrets::find_user_info(text, &mut found);
+    url_secrets::find_reset_tokens(text, &mut found);
     token::find_signed(text, &mut found);
     token::find_credentials(text, &mut found);
     merged(found)
@@ -121,14 +121,14 @@ fn merged(mut found: Vec<Range<usize>>) -> Vec<Range<usize>> {
     found
 }
 
-/// What a secret may read once decoded, behind its `=`, where it then holds what would end it.
-fn values_in_hiding(secret: &[u8]) -> Vec<Vec<u8>> {
+/// The decoded forms of a secret, with `=` before each, that contain a delimiter.
+fn decoded_values(secret: &[u8]) -> Vec<Vec<u8>> {
     let mut values = Vec::new();
     let mut text = [b"=", secret].concat();
     for _ in 0..ROUNDS {
         let spaced = text.iter().map(|&b| if b == b'+' { b' ' } else { b }).collect::<Vec<_>>();
-        text = unescape(&text);
-        for value in [unescape(&spaced), text.clone()] {
+        text = percent_decode(&text);
+        for value in [percent_decode(&spaced), text.clone()] {
             if value.iter().any(|b| b"&;#?\"' ".contains(b)) && !values.contains(&value) {
                 values.push(value);
             }
@@ -143,7 +143,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn hides_what_is_secret() {
+    fn masks_secrets() {
         let cases = [
             ("/login?user=bob&password=hunter2&next=/", "/login?user=bob&password=***&next=/"),
             ("/a?TOKEN=abc", "/a?TOKEN=***"),
@@ -173,13 +173,13 @@ mod tests {
             ("/Users/Magic_Link/abcdefghijKLMNOPQRSTUV?x=1", "/Users/Magic_Link/***?x=1"),
         ];
         for (text, masked) in cases {
-            assert_eq!(shown(text.as_bytes()), masked);
-            assert_eq!(shown(masked.as_bytes()), masked, "twice");
+            assert_eq!(redacted(text.as_bytes()), masked);
+            assert_eq!(redacted(masked.as_bytes()), masked, "twice");
         }
     }
 
     #[test]
-    fn leaves_what_is_not() {
+    fn leaves_other_text_unchanged() {
         let plain = [
             "/index.php?id=1 union select password from users",
             "/?page=../../etc/passwd",
@@ -203,30 +203,30 @@ mod tests {
     }
 
     #[test]
-    fn an_attack_beside_a_secret_stays() {
-        assert_eq!(shown(b"/?token=abc&cmd=;cat /etc/passwd"), "/?token=***&cmd=;cat /etc/passwd");
-        assert_eq!(shown(b"/?pass=x' or 1=1"), "/?pass=***' or 1=1");
+    fn an_attack_next_to_a_secret_is_kept() {
+        assert_eq!(redacted(b"/?token=abc&cmd=;cat /etc/passwd"), "/?token=***&cmd=;cat /etc/passwd");
+        assert_eq!(redacted(b"/?pass=x' or 1=1"), "/?pass=***' or 1=1");
     }
 
     #[test]
     fn a_secret_stays_hidden_when_its_delimiters_are_decoded() {
-        assert_eq!(shown_decoded(b"/?password=a%26b%2520c&x=<", b"/?password=a&b c&x=<"), "/?password=***&x=<");
-        assert_eq!(shown_decoded(b"/?password=my+dog%23&x=1", b"/?password=my dog#&x=1"), "/?password=***&x=1");
-        assert_eq!(shown_decoded(b"/%2e%2e/x", b"/../x"), "/../x");
+        assert_eq!(redacted_decoded(b"/?password=a%26b%2520c&x=<", b"/?password=a&b c&x=<"), "/?password=***&x=<");
+        assert_eq!(redacted_decoded(b"/?password=my+dog%23&x=1", b"/?password=my dog#&x=1"), "/?password=***&x=1");
+        assert_eq!(redacted_decoded(b"/%2e%2e/x", b"/../x"), "/../x");
     }
 
     #[test]
-    fn takes_no_text_twice() {
-        // Each of these would take minutes if a search began anew at every step.
+    fn masking_takes_linear_time() {
+        // Each of these would take minutes if a search restarted at every position.
         for bomb in ["basic+", "token=", "://", "eyJ.", "reset/", "eyJaaaaaaaa.", "password=\"", "%25", "a:", "password=%26", "token%3D"] {
             let text = bomb.repeat((1 << 20) / bomb.len());
-            assert!(!shown(text.as_bytes()).is_empty(), "{bomb}");
+            assert!(!redacted(text.as_bytes()).is_empty(), "{bomb}");
         }
     }
 
     proptest! {
         #[test]
-        fn never_panics_and_settles(text in prop::collection::vec(
+        fn masked_text_has_a_size_limit(text in prop::collection::vec(
             prop::sample::select(vec!["token", "=", "%3D", "%253d", "&", "%26", "://", "a:b@", "eyJabcdefgh", ".", "reset", "/", "Basic ", "\"", "'",
                 ":", "aB3", "0123456789abcdefG", "%", "\\x22", " ", "é", "[", "]"]), 0..24)) {
             let text = text.concat();
@@ -235,13 +235,13 @@ mod tests {
         }
 
         #[test]
-        fn any_bytes(text in any::<Vec<u8>>()) {
-            let _ = shown(&text);
+        fn any_bytes_can_be_redacted(text in any::<Vec<u8>>()) {
+            let _ = redacted(&text);
         }
 
         #[test]
-        fn the_secret_is_gone(before in "[a-z/]{0,9}", secret in "Q[A-Za-z0-9.,:!*()%+/_-]{5,20}Q", after in "(&x[0-9]{1,5}=[a-z]{0,5}){0,2}") {
-            let masked = shown(format!("/{before}?session_key={secret}{after}").as_bytes()).into_owned();
+        fn a_session_key_is_masked(before in "[a-z/]{0,9}", secret in "Q[A-Za-z0-9.,:!*()%+/_-]{5,20}Q", after in "(&x[0-9]{1,5}=[a-z]{0,5}){0,2}") {
+            let masked = redacted(format!("/{before}?session_key={secret}{after}").as_bytes()).into_owned();
             prop_assert_eq!(masked, format!("/{before}?session_key=***{after}"));
         }
     }

@@ -1,37 +1,73 @@
-//! The one door between the bytes of a log and an output.
+//! Escapes text of a log before it is printed.
 //!
-//! What a terminal, a spreadsheet or a reader's eye could act on is written out as `\xNN` (a byte) or `\u{..}` (a
-//! character); everything else stays as it is. Nothing here decodes: a text that already reads `\x1b` was harmless when
-//! it came and stays so.
-
-mod exact;
+//! A character that a terminal or a spreadsheet could act on, or that cannot be seen, is *unsafe* and becomes `\xNN` (a
+//! byte) or `\u{..}` (a character). Everything else is unchanged. Nothing is decoded: the literal text `\x1b` is
+//! harmless and stays.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use unicode_width::UnicodeWidthChar;
 
-pub use self::exact::exact;
+/// Combining marks allowed in a row. Vietnamese needs two and pointed Hebrew three; many of them cover the lines around.
+const MAX_COMBINING_MARKS: usize = 4;
 
-/// Combining marks kept in a row. Vietnamese needs two and pointed Hebrew three; a flood paints over the lines around it.
-const MAX_MARKS: usize = 4;
-
-/// The text of these bytes, with nothing in it that acts. Doing it twice changes nothing.
+/// The text of these bytes with unsafe characters escaped. Escaping it again changes nothing.
 #[must_use]
-pub fn text(bytes: &[u8]) -> Cow<'_, str> {
+pub fn escape(bytes: &[u8]) -> Cow<'_, str> {
     match std::str::from_utf8(bytes) {
         Ok(text) if bytes.iter().all(|b| matches!(b, b' '..=b'~')) => Cow::Borrowed(text),
-        Ok(text) if !acts(text) => Cow::Borrowed(text),
-        _ => Cow::Owned(escape(bytes)),
+        Ok(text) if !is_unsafe(text) => Cow::Borrowed(text),
+        _ => Cow::Owned(escape_owned(bytes)),
     }
 }
 
-/// Puts a `'` before a cell that a spreadsheet would take for a formula: one that begins with `= + - @`, a tab or a
-/// carriage return (by now `\x09` and `\x0d`), or a form of these that it folds, be it after spaces or quotes.
+/// Escapes bytes so that they can be read back without loss with [`unescaped`](crate::source::unescaped).
 ///
-/// A lone `-` is what a log writes for nothing; it is no formula and stays.
+/// Every backslash, every byte that is not UTF-8 and every byte of an unsafe character is written as `\xNN`. For keys of
+/// reports that a program reads again; people get [`escape`].
 #[must_use]
-pub fn guard(cell: Cow<'_, str>) -> Cow<'_, str> {
+pub fn escape_lossless(bytes: &[u8]) -> Cow<'_, str> {
+    match std::str::from_utf8(bytes) {
+        Ok(text) if bytes.iter().all(|b| matches!(b, b' '..=b'~') && *b != b'\\') => Cow::Borrowed(text),
+        _ => Cow::Owned(escape_lossless_owned(bytes)),
+    }
+}
+
+fn escape_lossless_owned(bytes: &[u8]) -> String {
+    let mut out = String::with_capacity(bytes.len() + 16);
+    let mut marks = CombiningMarks::default();
+    let mut utf8 = [0; 4];
+    for chunk in bytes.utf8_chunks() {
+        for c in chunk.valid().chars() {
+            if c == '\\' || is_unsafe_char(c) || marks.exceeded_by(c) {
+                marks = CombiningMarks::default();
+                push_bytes(&mut out, c.encode_utf8(&mut utf8).as_bytes());
+            } else {
+                out.push(c);
+            }
+        }
+        if !chunk.invalid().is_empty() {
+            marks = CombiningMarks::default();
+            push_bytes(&mut out, chunk.invalid());
+        }
+    }
+    out
+}
+
+fn push_bytes(out: &mut String, bytes: &[u8]) {
+    for byte in bytes {
+        // Writing to a `String` does not fail.
+        let _ = write!(out, "\\x{byte:02x}");
+    }
+}
+
+/// Puts a `'` before a cell that a spreadsheet would run as a formula: one that begins with `= + - @`, a tab or a
+/// carriage return (already escaped to `\x09` and `\x0d`), or a full-width form of these, also after spaces or quotes.
+///
+/// A lone `-` is a log's empty field, not a formula, and is unchanged.
+#[must_use]
+pub fn csv_guard(cell: Cow<'_, str>) -> Cow<'_, str> {
     let first = cell.trim_start_matches(|c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '＂' | '＇' | '“' | '”' | '‘' | '’'));
     let formula = first.starts_with(['=', '+', '-', '@', '＝', '＋', '－', '＠', '﹦', '﹢', '﹣', '﹫', '−'])
         || first.starts_with(r"\x09")
@@ -39,25 +75,25 @@ pub fn guard(cell: Cow<'_, str>) -> Cow<'_, str> {
     if formula && cell != "-" { Cow::Owned(format!("'{cell}")) } else { cell }
 }
 
-fn acts(text: &str) -> bool {
-    let mut marks = Marks::default();
-    text.chars().any(|c| is_hostile(c) || marks.flooded_by(c))
+fn is_unsafe(text: &str) -> bool {
+    let mut marks = CombiningMarks::default();
+    text.chars().any(|c| is_unsafe_char(c) || marks.exceeded_by(c))
 }
 
-fn escape(bytes: &[u8]) -> String {
+fn escape_owned(bytes: &[u8]) -> String {
     let mut out = String::with_capacity(bytes.len() + 16);
-    let mut marks = Marks::default();
+    let mut marks = CombiningMarks::default();
     for chunk in bytes.utf8_chunks() {
         for c in chunk.valid().chars() {
-            if is_hostile(c) || marks.flooded_by(c) {
-                marks = Marks::default();
+            if is_unsafe_char(c) || marks.exceeded_by(c) {
+                marks = CombiningMarks::default();
                 push_escaped(&mut out, c);
             } else {
                 out.push(c);
             }
         }
         for byte in chunk.invalid() {
-            marks = Marks::default();
+            marks = CombiningMarks::default();
             // Writing to a `String` does not fail.
             let _ = write!(out, "\\x{byte:02x}");
         }
@@ -72,20 +108,20 @@ fn push_escaped(out: &mut String, c: char) {
 
 /// Counts combining marks in a row.
 #[derive(Default)]
-struct Marks(usize);
+struct CombiningMarks(usize);
 
-impl Marks {
-    fn flooded_by(&mut self, c: char) -> bool {
-        // Marks are the characters that take no room and are not hostile: the width tables have them all.
+impl CombiningMarks {
+    fn exceeded_by(&mut self, c: char) -> bool {
+        // A safe character of width 0 is a combining mark.
         self.0 = if !c.is_ascii() && c.width() == Some(0) { self.0 + 1 } else { 0 };
-        self.0 > MAX_MARKS
+        self.0 > MAX_COMBINING_MARKS
     }
 }
 
-/// Whether a character acts on what shows it, or cannot be seen: controls, the bidirectional controls of UAX #9, line
+/// Whether a terminal could act on a character, or it cannot be seen: controls, the bidirectional controls of UAX #9, line
 /// and paragraph separators, and the default-ignorable code points of Unicode (zero-width, fillers, variation
 /// selectors, tags).
-fn is_hostile(c: char) -> bool {
+fn is_unsafe_char(c: char) -> bool {
     matches!(
         c,
         '\0'..='\x1f'
@@ -113,14 +149,15 @@ fn is_hostile(c: char) -> bool {
 #[cfg(test)]
 mod tests {
     use crate::redact::sanitize::*;
+    use crate::source::unescaped;
     use proptest::prelude::*;
 
     fn csv_cell(bytes: &[u8]) -> Cow<'_, str> {
-        guard(text(bytes))
+        csv_guard(escape(bytes))
     }
 
     #[test]
-    fn writes_out_what_acts() {
+    fn unsafe_characters_are_escaped() {
         let cases: [(&[u8], &str); 14] = [
             (b"/plain?a=b", "/plain?a=b"),
             (b"\x1b[2J", r"\x1b[2J"),
@@ -138,25 +175,25 @@ mod tests {
             ("/größe/日本/שלום".as_bytes(), "/größe/日本/שלום"),
         ];
         for (bytes, shown) in cases {
-            assert_eq!(text(bytes), shown);
+            assert_eq!(escape(bytes), shown);
         }
     }
 
     #[test]
-    fn borrows_what_is_clean() {
+    fn clean_text_is_borrowed() {
         for clean in ["", "/index.php?id=1", "/größe", "e\u{301}\u{302}"] {
-            assert!(matches!(text(clean.as_bytes()), Cow::Borrowed(_)), "{clean}");
+            assert!(matches!(escape(clean.as_bytes()), Cow::Borrowed(_)), "{clean}");
         }
     }
 
     #[test]
-    fn a_flood_of_marks_is_cut() {
+    fn too_many_combining_marks_are_escaped() {
         let flood = format!("a{}", "\u{301}".repeat(9));
-        assert_eq!(text(flood.as_bytes()), "a\u{301}\u{301}\u{301}\u{301}\\u{301}\u{301}\u{301}\u{301}\u{301}");
+        assert_eq!(escape(flood.as_bytes()), "a\u{301}\u{301}\u{301}\u{301}\\u{301}\u{301}\u{301}\u{301}\u{301}");
     }
 
     #[test]
-    fn no_cell_is_a_formula() {
+    fn formulas_are_guarded() {
         let formulas =
             ["=1+1", "+1", "-1+1", "@SUM(A1)", " =1", "\"=1", "' \"@x", "＝1", "＋1", "－1", "＠x", "\t=1", "\r", "--", "\u{a0}=1"];
         for cell in formulas {
@@ -177,25 +214,48 @@ mod tests {
         prop::collection::vec(piece, 0..6).prop_map(|pieces| pieces.concat())
     }
 
+    #[test]
+    fn lossless_escapes_stay_readable() {
+        let cases: [(&[u8], &str); 5] = [
+            (b"/.git/config", "/.git/config"),
+            ("/größe/日本".as_bytes(), "/größe/日本"),
+            (b"a\xff\x1b", r"a\xff\x1b"),
+            (br"a\xff", r"a\x5cxff"),
+            ("\u{202e}x".as_bytes(), r"\xe2\x80\xaex"),
+        ];
+        for (bytes, shown) in cases {
+            assert_eq!(escape_lossless(bytes), shown);
+        }
+    }
+
     proptest! {
         #[test]
-        fn nothing_that_acts_comes_through(bytes in hostile_text()) {
-            let shown = text(&bytes);
-            prop_assert!(!shown.chars().any(|c| c.is_control() || is_hostile(c)));
-            prop_assert!(!acts(&shown));
+        fn no_unsafe_character_remains(bytes in hostile_text()) {
+            let shown = escape(&bytes);
+            prop_assert!(!shown.chars().any(|c| c.is_control() || is_unsafe_char(c)));
+            prop_assert!(!is_unsafe(&shown));
         }
 
         #[test]
-        fn twice_is_once(bytes in hostile_text()) {
-            let once = text(&bytes).into_owned();
-            prop_assert_eq!(text(once.as_bytes()), once.as_str());
+        fn escaping_is_idempotent(bytes in hostile_text()) {
+            let once = escape(&bytes).into_owned();
+            prop_assert_eq!(escape(once.as_bytes()), once.as_str());
             let cell = csv_cell(&bytes).into_owned();
             prop_assert!(cell == "-" || !cell.starts_with(['=', '+', '-', '@']));
         }
 
         #[test]
-        fn printable_ascii_stays(line in "[ -~]{0,80}") {
-            prop_assert_eq!(text(line.as_bytes()), line.as_str());
+        fn printable_ascii_is_unchanged(line in "[ -~]{0,80}") {
+            prop_assert_eq!(escape(line.as_bytes()), line.as_str());
+        }
+
+        #[test]
+        fn lossless_escapes_read_back_and_are_safe(bytes: Vec<u8>, chars in r"([a/\\]|\\x[0-9a-f]{2}|.|\u{301}{6}|\u{202e}){0,20}") {
+            for bytes in [bytes, chars.into_bytes()] {
+                let written = escape_lossless(&bytes);
+                prop_assert_eq!(escape(written.as_bytes()), &*written, "safe");
+                prop_assert_eq!(unescaped(&written), Some(bytes.clone()));
+            }
         }
     }
 }

@@ -1,34 +1,36 @@
 //! One CSV table: a header, then a row a pair, client, path or rule (RFC 4180, but lines end in a bare newline).
 //!
-//! The columns are a promise: they may grow at the end, never move. Every cell goes through [`guard`], so that no
+//! The columns are a promise: they may grow at the end, never move. Every cell goes through [`csv_guard`], so that no
 //! spreadsheet takes one for a formula.
-
-pub(crate) mod diff;
-pub(crate) mod novelty;
-pub(crate) mod proposals;
 
 use std::borrow::Cow;
 use std::io::{self, Write};
 
 use ::csv::{ErrorKind, Terminator, Writer, WriterBuilder};
 
-use super::By;
+mod columns;
+
+pub(crate) use self::columns::tables;
+use super::GroupBy;
 use super::grades;
 use crate::analysis::block_candidates::BlockDecision;
+use crate::analysis::diff::DiffRow;
 use crate::analysis::labels::{self, first};
 use crate::analysis::model::{AnswerDetail, Report, Row, RowKey};
-use crate::redact::mask::shown;
-use crate::redact::sanitize::{guard, text};
+use crate::analysis::novelty::NewItem;
+use crate::analysis::proposals::{Proposal, Proposals};
+use crate::redact::mask::redacted;
+use crate::redact::sanitize::{csv_guard, escape};
 use crate::rules::RuleSet;
 use crate::time::LogTime;
 
 /// A column: its name, and what it says of a row.
-type Column = (&'static str, for<'r> fn(&'r RuleSet, &'r Row<'_>) -> Cow<'r, str>);
+type CsvColumn = (&'static str, for<'r> fn(&'r RuleSet, &'r Row<'_>) -> Cow<'r, str>);
 
 /// A further column of a client: its name, and what it says of its block.
 type BlockColumn = (&'static str, fn(&BlockDecision) -> String);
 
-const PAIR: &[Column] = &[
+const PAIR: &[CsvColumn] = &[
     ("client", client),
     ("path", path),
     ("rules", |set, row| joined(&labels::rule_ids(set, &row.rules))),
@@ -39,12 +41,12 @@ const PAIR: &[Column] = &[
     ("first_time", |_, row| time(row.first_time)),
     ("last_time", |_, row| time(row.last_time)),
     ("status", |_, row| row.status.map_or_else(Cow::default, |status| count(status.into()))),
-    ("sample_target", |_, row| shown(row.sample.target)),
-    ("source", |_, row| text(row.sample.source)),
+    ("sample_target", |_, row| redacted(row.sample.target)),
+    ("source", |_, row| escape(row.sample.source)),
     ("line", |_, row| count(row.sample.line)),
 ];
 
-const CLIENT: &[Column] = &[
+const CLIENT: &[CsvColumn] = &[
     ("client", client),
     ("hits", |_, row| count(row.hits)),
     ("paths", |_, row| count(row.paths)),
@@ -54,13 +56,13 @@ const CLIENT: &[Column] = &[
     ("other_requests", |_, row| count(row.other_requests)),
     ("first_time", |_, row| time(row.first_time)),
     ("last_time", |_, row| time(row.last_time)),
-    ("user_agent", |_, row| row.sample.user_agent.map_or_else(Cow::default, shown)),
-    ("sample_target", |_, row| shown(row.sample.target)),
-    ("source", |_, row| text(row.sample.source)),
+    ("user_agent", |_, row| row.sample.user_agent.map_or_else(Cow::default, redacted)),
+    ("sample_target", |_, row| redacted(row.sample.target)),
+    ("source", |_, row| escape(row.sample.source)),
     ("line", |_, row| count(row.sample.line)),
 ];
 
-const PATH: &[Column] = &[
+const PATH: &[CsvColumn] = &[
     ("path", path),
     ("rules", |set, row| joined(&labels::rule_ids(set, &row.rules))),
     ("classes", |set, row| joined(&labels::classes(set, &row.rules))),
@@ -70,12 +72,12 @@ const PATH: &[Column] = &[
     ("answered", |_, row| count(row.answered)),
     ("first_time", |_, row| time(row.first_time)),
     ("last_time", |_, row| time(row.last_time)),
-    ("sample_target", |_, row| shown(row.sample.target)),
-    ("source", |_, row| text(row.sample.source)),
+    ("sample_target", |_, row| redacted(row.sample.target)),
+    ("source", |_, row| escape(row.sample.source)),
     ("line", |_, row| count(row.sample.line)),
 ];
 
-const RULE: &[Column] = &[
+const RULE: &[CsvColumn] = &[
     ("rule", |set, row| row.key.rule().map_or_else(Cow::default, |rule| set.rule(rule).id.as_str().into())),
     ("class", |set, row| row.key.rule().map_or_else(Cow::default, |rule| set.rule(rule).class.as_str().into())),
     ("severity", severity),
@@ -88,8 +90,8 @@ const RULE: &[Column] = &[
     ("last_time", |_, row| time(row.last_time)),
 ];
 
-const ANSWER: &[Column] = &[
-    ("site", |_, row| if let RowKey::Answer(.., site) = row.key { shown(site) } else { Cow::default() }),
+const ANSWER: &[CsvColumn] = &[
+    ("site", |_, row| if let RowKey::Answer(.., site) = row.key { redacted(site) } else { Cow::default() }),
     ("path", path),
     ("rules", |set, row| joined(&labels::rule_ids(set, &row.rules))),
     ("classes", |set, row| joined(&labels::classes(set, &row.rules))),
@@ -103,8 +105,8 @@ const ANSWER: &[Column] = &[
     ("last_time", |_, row| time(row.last_time)),
     ("why", |_, row| of_answer(row, grades::why)),
     ("command", |_, row| grades::command(row).unwrap_or_default().into()),
-    ("sample_target", |_, row| shown(row.sample.target)),
-    ("source", |_, row| text(row.sample.source)),
+    ("sample_target", |_, row| redacted(row.sample.target)),
+    ("source", |_, row| escape(row.sample.source)),
     ("line", |_, row| count(row.sample.line)),
 ];
 
@@ -117,19 +119,44 @@ const BLOCK: &[BlockColumn] = &[
 ];
 
 /// The last column of a client: the rules by which it sent a flood.
-const FLOODS: &[Column] = &[("floods", |set, row| joined(&labels::flood_ids(set, &row.rules)))];
+const FLOODS: &[CsvColumn] = &[("floods", |set, row| joined(&labels::flood_ids(set, &row.rules)))];
+
+const DIFF: [&str; 7] = ["kind", "key", "change", "severity", "hits_before", "hits_after", "status_after"];
+
+const NOVELTY: [&str; 8] = ["kind", "key", "severity", "hits", "first_time", "sample_target", "source", "line"];
+
+/// A column: its name, and what it says of a proposal.
+type ProposalColumn = (&'static str, for<'r> fn(&'r Proposal<'_>) -> Cow<'r, str>);
+
+const PROPOSAL: &[ProposalColumn] = &[
+    ("path", |row| row.path.into()),
+    ("probers", |row| count(row.probers)),
+    ("others", |row| count(row.others)),
+    ("requests", |row| count(row.requests)),
+    ("answered", |row| count(row.answered())),
+    ("statuses", |row| row.status_words().join(";").into()),
+    ("rule", |row| row.rule.as_str().into()),
+    ("class", |row| row.class.into()),
+    ("severity", |row| row.severity.as_str().into()),
+    ("first_time", |row| time(row.first_time)),
+    ("last_time", |row| time(row.last_time)),
+    ("status", |row| row.example.status.map_or_else(Cow::default, |status| count(status.into()))),
+    ("sample_target", |row| row.example.shown_target()),
+    ("source", |row| escape(row.example.source)),
+    ("line", |row| count(row.example.line)),
+];
 
 /// Writes the table whose rows are what `by` says, the first `top` of them.
-pub(crate) fn write<W: Write>(report: &Report<'_>, by: By, top: Option<usize>, out: W) -> io::Result<()> {
+pub(crate) fn write<W: Write>(report: &Report<'_>, by: GroupBy, top: Option<usize>, out: W) -> io::Result<()> {
     let (columns, rows) = match by {
-        By::Pair => (PAIR, &report.pairs),
-        By::Client => (CLIENT, &report.clients),
-        By::Path => (PATH, &report.paths),
-        By::Rule => (RULE, &report.rules),
-        By::Answer => (ANSWER, &report.answered),
+        GroupBy::Pair => (PAIR, &report.pairs),
+        GroupBy::Client => (CLIENT, &report.clients),
+        GroupBy::Path => (PATH, &report.paths),
+        GroupBy::Rule => (RULE, &report.rules),
+        GroupBy::Answer => (ANSWER, &report.answered),
     };
-    let blocks = report.blocks.as_deref().filter(|_| by == By::Client);
-    let last = if by == By::Client { FLOODS } else { &[] };
+    let blocks = report.blocks.as_deref().filter(|_| by == GroupBy::Client);
+    let last = if by == GroupBy::Client { FLOODS } else { &[] };
     write_rows(report.rule_set, (columns, last), first(rows, top), blocks, out)
 }
 
@@ -145,7 +172,7 @@ pub fn write_answered<W: Write>(report: &Report<'_>, out: W) -> io::Result<()> {
 /// Writes rows: their first columns, those of blocks where there are any, and the last ones.
 fn write_rows<W: Write>(
     rules: &RuleSet,
-    (columns, last): (&[Column], &[Column]),
+    (columns, last): (&[CsvColumn], &[CsvColumn]),
     rows: &[Row<'_>],
     blocks: Option<&[BlockDecision]>,
     out: W,
@@ -156,14 +183,71 @@ fn write_rows<W: Write>(
     csv.write_record(names).map_err(into_io)?;
     for (number, row) in rows.iter().enumerate() {
         for (_, cell) in columns {
-            csv.write_field(guard(cell(rules, row)).as_bytes()).map_err(into_io)?;
+            csv.write_field(csv_guard(cell(rules, row)).as_bytes()).map_err(into_io)?;
         }
         let block = blocks.and_then(|blocks| blocks.get(number));
         for (_, cell) in further {
-            csv.write_field(guard(block.map(cell).unwrap_or_default().into()).as_bytes()).map_err(into_io)?;
+            csv.write_field(csv_guard(block.map(cell).unwrap_or_default().into()).as_bytes()).map_err(into_io)?;
         }
         for (_, cell) in last {
-            csv.write_field(guard(cell(rules, row)).as_bytes()).map_err(into_io)?;
+            csv.write_field(csv_guard(cell(rules, row)).as_bytes()).map_err(into_io)?;
+        }
+        csv.write_record(None::<&[u8]>).map_err(into_io)?;
+    }
+    csv.flush()
+}
+
+/// Writes what differs between two reports, a row a change: the first `top` rows.
+pub(crate) fn write_diff<W: Write>(rows: &[DiffRow], top: Option<usize>, out: W) -> io::Result<()> {
+    let mut csv = writer(out);
+    csv.write_record(DIFF).map_err(into_io)?;
+    for row in first(rows, top) {
+        let key = csv_guard(Cow::Borrowed(&row.key));
+        let (before, after) = (row.before.to_string(), row.after.to_string());
+        let status = row.status.map(|status| status.to_string()).unwrap_or_default();
+        let words = [row.kind.as_str(), &key, row.change.as_str(), row.severity.as_str(), &before, &after, &status];
+        csv.write_record(words).map_err(into_io)?;
+    }
+    csv.flush()
+}
+
+/// Writes what is new, in its order.
+///
+/// # Errors
+///
+/// Those of `out`, as they came.
+pub(crate) fn write_novelty(news: &[NewItem<'_>], out: impl Write) -> io::Result<()> {
+    let mut csv = writer(out);
+    csv.write_record(NOVELTY).map_err(into_io)?;
+    for one in news {
+        let cells = [
+            one.kind.as_str().into(),
+            one.key.as_str().into(),
+            one.severity.as_str().into(),
+            count(one.hits),
+            time(one.first_time),
+            redacted(one.sample.target),
+            escape(one.sample.source),
+            count(one.sample.line),
+        ];
+        csv.write_record(cells.map(csv_guard).each_ref().map(|cell| cell.as_bytes())).map_err(into_io)?;
+    }
+    csv.flush()
+}
+
+/// The names of the columns of proposals.
+fn proposal_names() -> impl Iterator<Item = &'static str> {
+    ["rank"].into_iter().chain(PROPOSAL.iter().map(|(name, _)| *name))
+}
+
+/// Writes the first `top` proposals.
+pub(crate) fn write_proposals<W: Write>(proposals: &Proposals<'_>, top: Option<usize>, out: W) -> io::Result<()> {
+    let mut csv = writer(out);
+    csv.write_record(proposal_names()).map_err(into_io)?;
+    for (rank, row) in (1..).zip(first(&proposals.proposals, top)) {
+        csv.write_field(count(rank).as_bytes()).map_err(into_io)?;
+        for (_, cell) in PROPOSAL {
+            csv.write_field(csv_guard(cell(row)).as_bytes()).map_err(into_io)?;
         }
         csv.write_record(None::<&[u8]>).map_err(into_io)?;
     }
@@ -171,12 +255,12 @@ fn write_rows<W: Write>(
 }
 
 /// A writer whose lines end in a bare newline.
-pub(crate) fn writer<W: Write>(out: W) -> Writer<W> {
+fn writer<W: Write>(out: W) -> Writer<W> {
     WriterBuilder::new().terminator(Terminator::Any(b'\n')).from_writer(out)
 }
 
 /// The error below the library's own: whoever opened the output knows a full disk by its number.
-pub(crate) fn into_io(error: ::csv::Error) -> io::Error {
+fn into_io(error: ::csv::Error) -> io::Error {
     if !error.is_io_error() {
         return io::Error::other(error);
     }
@@ -209,11 +293,11 @@ fn joined<'r>(words: &[&'r str]) -> Cow<'r, str> {
     }
 }
 
-pub(crate) fn count<'r>(n: u64) -> Cow<'r, str> {
+fn count<'r>(n: u64) -> Cow<'r, str> {
     n.to_string().into()
 }
 
-pub(crate) fn time<'r>(time: Option<LogTime>) -> Cow<'r, str> {
+fn time<'r>(time: Option<LogTime>) -> Cow<'r, str> {
     time.map(LogTime::rfc3339).unwrap_or_default().into()
 }
 
@@ -223,7 +307,7 @@ mod tests {
     use crate::render::csv::*;
     use proptest::prelude::*;
 
-    fn csv(report: &Report<'_>, by: By, top: Option<usize>) -> String {
+    fn csv(report: &Report<'_>, by: GroupBy, top: Option<usize>) -> String {
         let mut out = Vec::new();
         write(report, by, top, &mut out).unwrap();
         String::from_utf8(out).unwrap()
@@ -235,25 +319,28 @@ mod tests {
         let report = fixture::report(rules);
         let header = |by| csv(&report, by, Some(0));
         assert_eq!(
-            header(By::Pair),
+            header(GroupBy::Pair),
             "client,path,rules,classes,severity,outcome,hits,first_time,last_time,status,sample_target,source,line\n"
         );
         assert_eq!(
-            header(By::Client),
+            header(GroupBy::Client),
             "client,hits,paths,rules,severity,answered,other_requests,first_time,last_time,user_agent,sample_target,source,line,floods\n"
         );
-        assert_eq!(header(By::Path), "path,rules,classes,severity,hits,clients,answered,first_time,last_time,sample_target,source,line\n");
-        assert_eq!(header(By::Rule), "rule,class,severity,cve,hits,clients,paths,answered,first_time,last_time\n");
+        assert_eq!(
+            header(GroupBy::Path),
+            "path,rules,classes,severity,hits,clients,answered,first_time,last_time,sample_target,source,line\n"
+        );
+        assert_eq!(header(GroupBy::Rule), "rule,class,severity,cve,hits,clients,paths,answered,first_time,last_time\n");
     }
 
     #[test]
     fn rows_say_what_the_report_holds() {
         let rules = fixture::rules();
         let report = fixture::report(rules);
-        insta::assert_snapshot!("by_pair", csv(&report, By::Pair, Some(3)));
-        insta::assert_snapshot!("by_client", csv(&report, By::Client, Some(2)));
-        insta::assert_snapshot!("by_path", csv(&report, By::Path, Some(2)));
-        insta::assert_snapshot!("by_rule", csv(&report, By::Rule, Some(2)));
+        insta::assert_snapshot!("by_pair", csv(&report, GroupBy::Pair, Some(3)));
+        insta::assert_snapshot!("by_client", csv(&report, GroupBy::Client, Some(2)));
+        insta::assert_snapshot!("by_path", csv(&report, GroupBy::Path, Some(2)));
+        insta::assert_snapshot!("by_rule", csv(&report, GroupBy::Rule, Some(2)));
     }
 
     #[test]
@@ -272,7 +359,7 @@ mod tests {
         let mut report = fixture::report(rules);
         report.clients[0].key = RowKey::Client(crate::client::Client::Text(b""));
         report.clients[0].first_time = None;
-        let text = csv(&report, By::Client, Some(1));
+        let text = csv(&report, GroupBy::Client, Some(1));
         assert!(text.lines().nth(1).unwrap().starts_with("-,"), "{text}");
         assert!(text.contains(",,2026-11-02"), "{text}");
     }
@@ -284,13 +371,13 @@ mod tests {
             let mut report = fixture::report(rules);
             report.clients[0].sample.target = &target;
             report.clients[0].sample.user_agent = Some(agent.as_bytes());
-            let text = csv(&report, By::Client, Some(1));
+            let text = csv(&report, GroupBy::Client, Some(1));
             let mut reader = ::csv::Reader::from_reader(text.as_bytes());
             let record = reader.records().next().unwrap().unwrap();
             prop_assert_eq!(record.len(), CLIENT.len() + FLOODS.len());
-            let expected = guard(shown(&target));
+            let expected = csv_guard(redacted(&target));
             prop_assert_eq!(&record[10], &*expected);
-            let expected = guard(shown(agent.as_bytes()));
+            let expected = csv_guard(redacted(agent.as_bytes()));
             prop_assert_eq!(&record[9], &*expected);
         }
     }

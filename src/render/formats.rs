@@ -1,151 +1,151 @@
-//! Which log formats are known, and what a log is written in: text for a person, JSON for a program.
+//! Prints the known log formats and the detected format of a log, as text or JSON.
 //!
-//! Puts into words what was found; finds nothing out itself. All text of a log is masked and escaped on the way.
+//! Detects nothing itself. All text of a log is redacted.
 
 use std::io::{self, Write};
 
 use serde::Serialize;
 
-use super::View;
+use super::RenderOptions;
+use super::layout::{Cell, Column, Grid, TextPage};
 use super::style::{BOLD, DIM, PLAIN};
-use super::table::plain::{Cell, Column, Grid, Leaf};
-use crate::formats::builtin::Format as LogFormat;
-use crate::formats::detect::{Detected, Found};
+use crate::formats::builtin::FormatDefinition;
+use crate::formats::detect::{Detected, DetectedFormat};
 use crate::formats::{FormatId, Formats};
-use crate::redact::mask::shown;
-use crate::redact::sanitize::text;
-use crate::render::Format;
+use crate::redact::mask::redacted;
+use crate::redact::sanitize::escape;
+use crate::render::OutputFormat;
 
-/// A log, and what it is written in.
+/// A log, and its detected format.
 #[derive(Debug)]
-pub struct Sampled {
+pub struct SampledLog {
     /// As named; `-` is standard input.
     pub path: Vec<u8>,
-    /// What its first lines are.
+    /// The formats of its first lines.
     pub detected: Detected,
-    /// What went wrong with it, in a sentence.
+    /// An error while reading it, as a sentence.
     pub problem: Option<String>,
 }
 
-/// Writes which formats are known.
+/// Writes the known formats.
 ///
 /// # Errors
 ///
 /// Those of `out`.
-pub fn write_known<W: Write>(formats: &Formats, view: &View, out: &mut W) -> io::Result<()> {
-    if view.format == Format::Json {
+pub fn write_known<W: Write>(formats: &Formats, options: &RenderOptions, out: &mut W) -> io::Result<()> {
+    if options.format == OutputFormat::Json {
         let known: Vec<_> = formats.all().map(known).collect();
-        return write_json(&KnownList { schema_version: 1, formats: known }, out);
+        return write_json(&KnownFormatList { schema_version: 1, formats: known }, out);
     }
-    let rows: Vec<&LogFormat> = formats.all().collect();
-    let leaf = Leaf::new(view);
-    Grid::of(&rows)
+    let rows: Vec<&FormatDefinition> = formats.all().collect();
+    let page = TextPage::new(options);
+    Grid::new(&rows)
         .column(Column::text("name"), |format| Cell::new(&format.name).styled(BOLD))
         .column(Column::text("what it is").flexible(20), |format| Cell::new(&format.title))
-        .column(Column::text("where it is written down").flexible(16).rank(2), |format| {
+        .column(Column::text("documented at").flexible(16).rank(2), |format| {
             Cell::new(format.source.as_deref().unwrap_or_default()).styled(DIM)
         })
-        .write(leaf.width, leaf.pen, out)?;
+        .write(page.width, page.painter, out)?;
     writeln!(out)?;
-    let own = "Any other is given as a format string: --log-format '$remote_addr [$time_local] \"$request\" $status', as log_format or LogFormat has it in the server's configuration. Keys of JSON lines that are not recognised are named with --field.";
-    leaf.text(own, 0, PLAIN, out)
+    let other = "For any other format give a format string: --log-format '$remote_addr [$time_local] \"$request\" $status', as in log_format or LogFormat of the server's configuration. Keys of JSON lines that are not recognised are named with --field.";
+    page.text(other, 0, PLAIN, out)
 }
 
-/// Writes what logs are written in.
+/// Writes the detected formats of logs.
 ///
 /// # Errors
 ///
 /// Those of `out`.
-pub fn write_sampled<W: Write>(sampled: &[Sampled], formats: &Formats, view: &View, out: &mut W) -> io::Result<()> {
-    if view.format == Format::Json {
+pub fn write_sampled<W: Write>(sampled: &[SampledLog], formats: &Formats, options: &RenderOptions, out: &mut W) -> io::Result<()> {
+    if options.format == OutputFormat::Json {
         let logs = sampled.iter().map(|sampled| log(sampled, formats)).collect();
         return write_json(&LogList { schema_version: 1, logs }, out);
     }
-    let leaf = Leaf::new(view);
+    let page = TextPage::new(options);
     for (number, sampled) in sampled.iter().enumerate() {
         if number > 0 {
             writeln!(out)?;
         }
-        leaf.text(&format!("{}: {}", text(&sampled.path), verdict(sampled, formats)), 0, BOLD, out)?;
-        leaf.text(&why(&sampled.detected, formats), 2, PLAIN, out)?;
+        page.text(&format!("{}: {}", escape(&sampled.path), verdict(sampled, formats)), 0, BOLD, out)?;
+        page.text(&why(&sampled.detected, formats), 2, PLAIN, out)?;
         if let Some((line, _)) = &sampled.detected.first_unread {
-            leaf.text(&format!("The first line that no format explains: {}", shown(line)), 2, DIM, out)?;
+            page.text(&format!("The first line without a known format: {}", redacted(line)), 2, DIM, out)?;
         }
         for found in &sampled.detected.found {
             writeln!(out)?;
-            write_fields(found, formats, &leaf, out)?;
+            write_fields(found, formats, &page, out)?;
         }
     }
     Ok(())
 }
 
-fn write_fields<W: Write>(found: &Found, formats: &Formats, leaf: &Leaf, out: &mut W) -> io::Result<()> {
-    leaf.text(&format!("Line {}, {}", found.line, name(found, formats)), 2, BOLD, out)?;
+fn write_fields<W: Write>(found: &DetectedFormat, formats: &Formats, page: &TextPage, out: &mut W) -> io::Result<()> {
+    page.text(&format!("Line {}, {}", found.line, name(found, formats)), 2, BOLD, out)?;
     if found.fields.is_empty() {
-        return leaf.text("more stands behind its fields than a format that is known by name has", 2, DIM, out);
+        return page.text("the line has more fields than its known format", 2, DIM, out);
     }
-    Grid::of(&found.fields)
-        .column(Column::text("field"), |field| Cell::new(shown(field.name.as_bytes())))
-        .column(Column::text("means"), |field| Cell::new(field.meaning.as_deref().unwrap_or_default()).styled(DIM))
-        .column(Column::text("text").flexible(12), |field| Cell::new(shown(&field.text)))
-        .write(leaf.width, leaf.pen, out)
+    Grid::new(&found.fields)
+        .column(Column::text("field"), |field| Cell::new(redacted(field.name.as_bytes())))
+        .column(Column::text("means"), |field| Cell::new(field.kind.as_deref().unwrap_or_default()).styled(DIM))
+        .column(Column::text("text").flexible(12), |field| Cell::new(redacted(&field.text)))
+        .write(page.width, page.painter, out)
 }
 
-/// What a log is, in a few words.
-fn verdict(sampled: &Sampled, formats: &Formats) -> String {
+/// The format of a log, in a few words.
+fn verdict(sampled: &SampledLog, formats: &Formats) -> String {
     let Detected { found, lines, first_unread, .. } = &sampled.detected;
     match (&sampled.problem, found.first(), first_unread) {
-        (Some(problem), ..) => text(problem.as_bytes()).into_owned(),
+        (Some(problem), ..) => escape(problem.as_bytes()).into_owned(),
         (None, Some(first), _) => format!("{} ({})", name(first, formats), formats.format(best(first)).title),
-        (None, None, Some((_, Some(what)))) => format!("no format that is known; it looks like {what}"),
-        (None, None, _) if *lines == 0 => "it holds no line".to_owned(),
-        (None, None, _) => "no format that is known".to_owned(),
+        (None, None, Some((_, Some(what)))) => format!("no known format; it looks like {what}"),
+        (None, None, _) if *lines == 0 => "it has no lines".to_owned(),
+        (None, None, _) => "no known format".to_owned(),
     }
 }
 
-/// Why it is that.
+/// The counts of lines by format.
 fn why(detected: &Detected, formats: &Formats) -> String {
     let Detected { lines, found, own, unread, .. } = detected;
     let mut parts: Vec<String> = found.iter().map(|found| format!("{} in {}", found.lines, name(found, formats))).collect();
     if *own > 0 {
-        parts.push(format!("{own} of its own (#)"));
+        parts.push(format!("{own} directives (#)"));
     }
     if *unread > 0 {
-        parts.push(format!("{unread} in none"));
+        parts.push(format!("{unread} in no known format"));
     }
-    let sum = if *lines == 1 { "1 line was looked at".to_owned() } else { format!("{lines} lines were looked at") };
+    let sum = if *lines == 1 { "1 line was sampled".to_owned() } else { format!("{lines} lines were sampled") };
     if parts.is_empty() { format!("{sum}.") } else { format!("{sum}: {}.", parts.join(", ")) }
 }
 
-/// The format that says most of a line.
-fn best(found: &Found) -> FormatId {
+/// The most specific format of a line.
+fn best(found: &DetectedFormat) -> FormatId {
     found.exactly.unwrap_or(found.format)
 }
 
-fn name(found: &Found, formats: &Formats) -> String {
+fn name(found: &DetectedFormat, formats: &Formats) -> String {
     let name = formats.name(best(found));
     match found.prefix {
         None => name.to_string(),
-        Some(prefix) => format!("{name} behind the prefix of {}", prefix.as_str()),
+        Some(prefix) => format!("{name} after the prefix of {}", prefix.as_str()),
     }
 }
 
-/// How sure it is: the share of lines that a format explains.
+/// The share of lines with a known format.
 #[expect(clippy::cast_precision_loss, reason = "shown with three digits")]
 fn confidence(detected: &Detected) -> f64 {
-    let asked = detected.lines - detected.own;
+    let data = detected.lines - detected.own;
     let read: u64 = detected.found.iter().map(|found| found.lines).sum();
-    if asked == 0 { 0.0 } else { ((read as f64 / asked as f64) * 1000.0).round() / 1000.0 }
+    if data == 0 { 0.0 } else { ((read as f64 / data as f64) * 1000.0).round() / 1000.0 }
 }
 
 #[derive(Serialize)]
-struct KnownList<'a> {
+struct KnownFormatList<'a> {
     schema_version: u32,
-    formats: Vec<Known<'a>>,
+    formats: Vec<KnownFormat<'a>>,
 }
 
 #[derive(Serialize)]
-struct Known<'a> {
+struct KnownFormat<'a> {
     name: &'a str,
     title: &'a str,
     source: Option<&'a str>,
@@ -153,8 +153,8 @@ struct Known<'a> {
     example: Option<&'a str>,
 }
 
-fn known(format: &LogFormat) -> Known<'_> {
-    Known {
+fn known(format: &FormatDefinition) -> KnownFormat<'_> {
+    KnownFormat {
         name: &format.name,
         title: &format.title,
         source: format.source.as_deref(),
@@ -166,60 +166,60 @@ fn known(format: &LogFormat) -> Known<'_> {
 #[derive(Serialize)]
 struct LogList<'a> {
     schema_version: u32,
-    logs: Vec<Log<'a>>,
+    logs: Vec<LogObject<'a>>,
 }
 
 #[derive(Serialize)]
-struct Log<'a> {
+struct LogObject<'a> {
     path: String,
     format: Option<&'a str>,
     confidence: f64,
     lines: u64,
     unread: u64,
     problem: Option<String>,
-    found: Vec<FoundObject<'a>>,
+    found: Vec<DetectedObject<'a>>,
 }
 
 #[derive(Serialize)]
-struct FoundObject<'a> {
+struct DetectedObject<'a> {
     format: &'a str,
     read_as: &'a str,
     prefix: Option<&'static str>,
     lines: u64,
     line: u64,
-    fields: Vec<Field<'a>>,
+    fields: Vec<FieldObject<'a>>,
 }
 
 #[derive(Serialize)]
-struct Field<'a> {
+struct FieldObject<'a> {
     name: String,
     meaning: Option<&'a str>,
     text: String,
 }
 
-fn log<'a>(sampled: &'a Sampled, formats: &'a Formats) -> Log<'a> {
+fn log<'a>(sampled: &'a SampledLog, formats: &'a Formats) -> LogObject<'a> {
     let detected = &sampled.detected;
-    Log {
-        path: text(&sampled.path).into_owned(),
+    LogObject {
+        path: escape(&sampled.path).into_owned(),
         format: detected.found.first().map(|found| &**formats.name(best(found))),
         confidence: confidence(detected),
         lines: detected.lines,
         unread: detected.unread,
-        problem: sampled.problem.as_deref().map(|problem| text(problem.as_bytes()).into_owned()),
+        problem: sampled.problem.as_deref().map(|problem| escape(problem.as_bytes()).into_owned()),
         found: detected.found.iter().map(|found| object(found, formats)).collect(),
     }
 }
 
-fn object<'a>(found: &'a Found, formats: &'a Formats) -> FoundObject<'a> {
-    let field = |field: &'a crate::formats::detect::Split| Field {
-        name: shown(field.name.as_bytes()).into_owned(),
-        meaning: field.meaning.as_deref(),
-        text: shown(&field.text).into_owned(),
+fn object<'a>(found: &'a DetectedFormat, formats: &'a Formats) -> DetectedObject<'a> {
+    let field = |field: &'a crate::formats::detect::SplitField| FieldObject {
+        name: redacted(field.name.as_bytes()).into_owned(),
+        meaning: field.kind.as_deref(),
+        text: redacted(&field.text).into_owned(),
     };
-    FoundObject {
+    DetectedObject {
         format: formats.name(best(found)),
         read_as: formats.name(found.format),
-        prefix: found.prefix.map(crate::formats::prefix::Prefix::as_str),
+        prefix: found.prefix.map(crate::formats::line_prefix::LinePrefix::as_str),
         lines: found.lines,
         line: found.line,
         fields: found.fields.iter().map(field).collect(),

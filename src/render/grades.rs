@@ -1,15 +1,16 @@
-//! What several formats say of answers in the same words: why one has its grade, what a site answers to anything, and how to look.
+//! Sentences about the grades of answers, shared by several formats: why an answer has its grade, what a site answers to
+//! anything, and a command that requests the path again.
 //!
-//! Takes the model's values and gives text that is fit for an output; grades nothing.
+//! Takes values of the model and returns redacted text.
 
 use std::borrow::Cow;
 
 use crate::analysis::model::{AnswerDetail, Row, RowKey, Soft404};
 use crate::number::{counted, grouped};
-use crate::redact::mask::shown;
+use crate::redact::mask::redacted;
 use crate::soft_404::{MethodClass, Reason};
 
-/// Stands for a host that the log does not vouch for.
+/// Replaces a host that is not known to be one of the server's.
 const YOUR_SITE: &str = "YOUR-SITE";
 
 /// Why an answer has its grade, in a few words.
@@ -38,7 +39,7 @@ pub(crate) fn why(detail: &AnswerDetail<'_>) -> String {
     }
 }
 
-/// The word for programs.
+/// The reason as a word for programs.
 pub(crate) fn reason(reason: Reason) -> &'static str {
     match reason {
         Reason::NoSoft404 => "no_soft_404",
@@ -59,11 +60,11 @@ pub(crate) fn reason(reason: Reason) -> &'static str {
     }
 }
 
-/// One sentence on a site that answers anything.
+/// A sentence about a site that answers anything.
 pub(crate) fn sentence(site: &Soft404<'_>) -> String {
     let name = match site.hosts {
-        1 => shown(site.site).into_owned(),
-        many => format!("{} and {}", shown(site.site), counted(many - 1, "other host", "other hosts")),
+        1 => redacted(site.site).into_owned(),
+        many => format!("{} and {}", redacted(site.site), counted(many - 1, "other host", "other hosts")),
     };
     let gives = if site.hosts == 1 { "answers" } else { "answer" };
     let what = if site.sizes.is_empty() { String::new() } else { format!(" ({})", sizes(&site.sizes)) };
@@ -77,30 +78,30 @@ pub(crate) fn sentence(site: &Soft404<'_>) -> String {
     }
 }
 
-/// Sizes in words: `612, 2,100 to 4,800 bytes`.
+/// Sizes as text: `612, 2,100 to 4,800 bytes`.
 pub(crate) fn sizes(ranges: &[(u64, u64)]) -> String {
     let range = |(low, high): &(u64, u64)| if low == high { grouped(*low) } else { format!("{} to {}", grouped(*low), grouped(*high)) };
     format!("{} bytes", ranges.iter().map(range).collect::<Vec<_>>().join(", "))
 }
 
-/// A command that shows what the path answers now, quoted for a shell.
+/// A shell command that shows what the path answers now.
 pub(crate) fn command(row: &Row<'_>) -> Option<String> {
     let RowKey::Answer(host, ..) = row.key else { return None };
     let detail = row.answer.as_ref()?;
-    let host = host.filter(|_| detail.is_known_host).map_or(Cow::Borrowed(YOUR_SITE), shown);
-    let target = shown(row.sample.target);
+    let host = host.filter(|_| detail.is_known_host).map_or(Cow::Borrowed(YOUR_SITE), redacted);
+    let target = redacted(row.sample.target);
     let path = if target.starts_with('/') { target } else { row.shown_path()? };
     let url = quoted(&format!("http://{host}{path}"));
     Some(format!("curl -s --path-as-is -o /dev/null -w '%{{http_code}} %{{size_download}}\\n' {url}"))
 }
 
-/// A word as a POSIX shell takes it literally.
+/// A word quoted for a POSIX shell.
 fn quoted(word: &str) -> String {
     let is_plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'/' | b':' | b'.' | b'-' | b'_' | b',' | b'+' | b'@' | b'%');
     if word.bytes().all(is_plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', "'\\''")) }
 }
 
-/// Whether the size is one of content.
+/// Whether the size is that of content.
 fn has_content(detail: &AnswerDetail<'_>) -> bool {
     matches!(detail.method, MethodClass::Get | MethodClass::Post) && detail.statuses.iter().any(|status| !matches!(status, 204 | 206 | 304))
 }
@@ -125,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn a_grade_has_a_reason() {
+    fn every_grade_has_a_reason() {
         assert_eq!(why(&detail(Reason::StandsOut(2_100, 4_800))), "6,861 bytes; the site gives 2,100 to 4,800 bytes to anything");
         assert_eq!(why(&detail(Reason::NoSoft404)), "6,861 bytes; no sign of a soft 404");
         let head = AnswerDetail { method: MethodClass::Head, bytes: Some(0), ..detail(Reason::NoSize) };
@@ -133,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn a_site_has_one_sentence() {
+    fn a_site_gets_one_sentence() {
         let grade = Grade { answer: Answer::Soft404, reason: Reason::SameSize };
         let site = Soft404 { site: b"app.example", hosts: 1, grade, sizes: vec![(612, 612), (2_100, 4_800)], paths: 14, requests: 31 };
         assert_eq!(sentence(&site), "app.example answers anything (612, 2,100 to 4,800 bytes): 14 probed paths, 31 requests, soft 404.");
@@ -142,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn a_shell_takes_the_command_literally() {
+    fn words_are_quoted_for_a_shell() {
         assert_eq!(quoted("http://a.example/.env"), "http://a.example/.env");
         assert_eq!(quoted("http://a/?x=1&y=$(id)"), "'http://a/?x=1&y=$(id)'");
         assert_eq!(quoted("http://a/'; rm -rf ~ #"), r"'http://a/'\''; rm -rf ~ #'");

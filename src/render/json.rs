@@ -3,29 +3,31 @@
 //! The keys are a promise: additions only, and `schema_version` counts them. Holds nothing that differs between two runs
 //! over the same input, and builds no tree in memory: rows go out as they are met.
 
-pub(crate) mod diff;
 pub(crate) mod proposals;
 mod rows;
 
 use std::borrow::Cow;
 use std::io::{self, Write};
 
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Serialize, Serializer};
 use serde_json::ser::Serializer as JsonSerializer;
+use serde_json::{Map, json};
 
-use self::rows::RowLines;
+use self::rows::RowLineFormatter;
 use super::grades;
 use crate::analysis::block_candidates::BlockDecision;
+use crate::analysis::diff::DiffRow;
 use crate::analysis::labels::{self, first};
 use crate::analysis::model::{
     AllowedCount, AppSeen, Approximation, Campaign, FloodRow, InputSummary, Report, Row, RowKey, SampleRequest, SkipReason, Soft404, Totals,
 };
 use crate::analysis::snapshot::SnapshotJson;
-use crate::client::Prefix;
+use crate::client::Ipv6Prefix;
 use crate::finding::Severity;
-use crate::record::Outcome;
-use crate::redact::mask::shown;
-use crate::redact::sanitize::text;
+use crate::log_entry::Outcome;
+use crate::redact::mask::redacted;
+use crate::redact::sanitize::escape;
 use crate::rules::RuleSet;
 use crate::time::LogTime;
 
@@ -37,17 +39,17 @@ const GENERATED_BY: &str = concat!("probewatch ", env!("CARGO_PKG_VERSION"));
 
 /// Writes the document, the first `top` rows of each list.
 pub(crate) fn write<W: Write>(report: &Report<'_>, top: Option<usize>, mut out: W) -> io::Result<()> {
-    let list = |rows| Rows { rules: report.rule_set, list: first(rows, top), blocks: None };
-    let document = Document {
+    let list = |rows| RowList { rules: report.rule_set, list: first(rows, top), blocks: None };
+    let document = ReportDocument {
         schema_version: SCHEMA_VERSION,
         generated_by: GENERATED_BY,
-        inputs: report.inputs.iter().map(input).collect(),
+        inputs: Inputs(&report.inputs),
         totals: totals(&report.totals),
         approximate: report.approximate.map(approximate),
         answered: list(&report.answered),
         uncertain: list(&report.uncertain),
         soft_404: report.soft_404.iter().map(soft_404).collect(),
-        clients: Rows { blocks: report.blocks.as_deref(), ..list(&report.clients) },
+        clients: RowList { blocks: report.blocks.as_deref(), ..list(&report.clients) },
         paths: list(&report.paths),
         rules: list(&report.rules),
         pairs: list(&report.pairs),
@@ -55,70 +57,129 @@ pub(crate) fn write<W: Write>(report: &Report<'_>, top: Option<usize>, mut out: 
         floods: first(&report.floods, top).iter().map(|one| flood(report.rule_set, one)).collect(),
         apps: report.apps.iter().map(app).collect(),
         allowed: report.allowed.iter().map(allowed).collect(),
-        log_host: report.log_host.as_ref().map(|host| text(host.as_bytes())),
+        log_host: report.log_host.as_ref().map(|host| escape(host.as_bytes())),
         period: report.period.as_deref(),
-        ipv6_prefix: report.prefix.map(Prefix::bits),
+        ipv6_prefix: report.prefix.map(Ipv6Prefix::bits),
         anonymized: report.hidden,
         evidence: SnapshotJson::new(report, top.is_none()),
     };
-    document.serialize(&mut JsonSerializer::with_formatter(&mut out, RowLines::default()))?;
+    document.serialize(&mut JsonSerializer::with_formatter(&mut out, RowLineFormatter::default()))?;
     out.write_all(b"\n")
 }
 
-#[derive(Serialize)]
-struct Document<'a> {
+/// A report: `scan -f json`, `merge -f json` and the `report.json` of a run.
+#[derive(JsonSchema, Serialize)]
+#[schemars(title = "probewatch report")]
+pub(crate) struct ReportDocument<'a> {
+    /// Version of this document. It rises when a key is added, renamed or removed.
     schema_version: u32,
+    /// Program and version that wrote the document.
     generated_by: &'static str,
-    inputs: Vec<InputObject<'a>>,
+    /// Logs that were read, in the order of the command line.
+    inputs: Inputs<'a>,
+    /// Sums over all inputs.
     totals: TotalsObject,
+    /// How far counts may be too low; null where every count is exact.
     approximate: Option<ApproximateObject>,
-    answered: Rows<'a>,
-    uncertain: Rows<'a>,
+    /// Paths with a distinct answer, the worst first.
+    answered: RowList<'a>,
+    /// Paths whose answer may be distinct, the worst first.
+    uncertain: RowList<'a>,
+    /// Sites that answer any path.
     soft_404: Vec<Soft404Object<'a>>,
-    clients: Rows<'a>,
-    paths: Rows<'a>,
-    rules: Rows<'a>,
-    pairs: Rows<'a>,
+    /// One row for each client, the worst first.
+    clients: RowList<'a>,
+    /// One row for each probed path, the worst first.
+    paths: RowList<'a>,
+    /// One row for each rule that matched, the worst first.
+    rules: RowList<'a>,
+    /// One row for each client, path and outcome, the worst first.
+    pairs: RowList<'a>,
+    /// Lists of paths that several networks requested.
     campaigns: Vec<CampaignObject<'a>>,
+    /// Requests of one client or for one path that exceed the limit of a rule with a `window`.
     floods: Vec<FloodObject<'a>>,
+    /// Applications that the sites run, whose normal pages are not reported.
     apps: Vec<AppObject<'a>>,
+    /// Entries of the allow list that matched requests.
     allowed: Vec<AllowedObject<'a>>,
+    /// Host whose logs these are; null where it is unknown.
     log_host: Option<Cow<'a, str>>,
+    /// Period that the report covers, such as `2026-11-20`; null where it covers all lines read.
     period: Option<&'a str>,
+    /// Length in bits of the IPv6 prefixes that count as one client.
     #[serde(skip_serializing_if = "Option::is_none")]
     ipv6_prefix: Option<u8>,
+    /// How clients were anonymized.
     #[serde(skip_serializing_if = "Option::is_none")]
     anonymized: Option<&'static str>,
+    /// All counts the report is made of, compressed for `merge` and `diff`; null in a report with `--top`. Its form may change with any version.
     evidence: SnapshotJson<'a>,
 }
 
-#[derive(Serialize)]
+/// The inputs, each made when it is written: a folder may hold a hundred thousand.
+struct Inputs<'a>(&'a [InputSummary]);
+
+impl JsonSchema for Inputs<'_> {
+    fn schema_name() -> Cow<'static, str> {
+        "Inputs".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        <Vec<InputObject<'_>>>::json_schema(generator)
+    }
+}
+
+impl Serialize for Inputs<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.0.iter().map(input))
+    }
+}
+
+/// A log that was read.
+#[derive(JsonSchema, Serialize)]
 struct InputObject<'a> {
+    /// Host the log is from.
     #[serde(skip_serializing_if = "Option::is_none")]
     log_host: Option<Cow<'a, str>>,
+    /// Path of the log, or the name given with `--source`.
     path: Cow<'a, str>,
+    /// Name or string of the log format; null where no line was parsed.
     format: Option<Cow<'a, str>>,
+    /// Bytes read, after decompression.
     bytes: u64,
+    /// Lines read.
     lines: u64,
+    /// Lines that were parsed.
     parsed: u64,
+    /// Lines that were not parsed. They were matched as raw text.
     unparsed: u64,
+    /// Lines longer than the limit. They were matched up to the limit.
     oversized: u64,
+    /// Lines that hold no request, such as a W3C header or an empty line.
     skipped: u64,
+    /// Last lines without a newline, left for the next run: 0 or 1.
     pending: u64,
+    /// Requests within `--since` and `--until`.
     requests: u64,
+    /// Requests that match at least one rule.
     hits: u64,
+    /// Earliest time of a line, RFC 3339; null where no line has a time.
     first_time: Option<String>,
+    /// Latest time of a line, RFC 3339; null where no line has a time.
     last_time: Option<String>,
+    /// Why the log could not be read to its end; null where it was.
     problem: Option<Cow<'a, str>>,
+    /// Why no line of the log was read.
     #[serde(skip_serializing_if = "Option::is_none")]
     skipped_whole: Option<SkipReason>,
 }
 
 fn input(input: &InputSummary) -> InputObject<'_> {
     InputObject {
-        log_host: input.log_host.as_ref().map(|host| text(host.as_bytes())),
-        path: text(&input.path),
-        format: input.format.as_deref().map(|name| text(name.as_bytes())),
+        log_host: input.log_host.as_ref().map(|host| escape(host.as_bytes())),
+        path: escape(&input.path),
+        format: input.format.as_deref().map(|name| escape(name.as_bytes())),
         bytes: input.bytes,
         lines: input.lines,
         parsed: input.parsed,
@@ -130,56 +191,86 @@ fn input(input: &InputSummary) -> InputObject<'_> {
         hits: input.hits,
         first_time: input.first_time.map(LogTime::rfc3339),
         last_time: input.last_time.map(LogTime::rfc3339),
-        problem: input.problem.as_ref().map(|problem| text(problem.as_bytes())),
+        problem: input.problem.as_ref().map(|problem| escape(problem.as_bytes())),
         skipped_whole: input.skipped_whole,
     }
 }
 
-#[derive(Serialize)]
+/// An application that a site runs.
+#[derive(JsonSchema, Serialize)]
 struct AppObject<'a> {
+    /// ID of the application.
     app: &'a str,
+    /// Host it was detected on, or the log where hosts are not logged; null where it was given with `--app`.
     site: Option<Cow<'a, str>>,
+    /// Hits on its normal pages, which are not reported.
     silenced: u64,
 }
 
 fn app<'a>(seen: &AppSeen<'a>) -> AppObject<'a> {
-    AppObject { app: seen.app, site: seen.site.map(shown), silenced: seen.silenced }
+    AppObject { app: seen.app, site: seen.site.map(redacted), silenced: seen.silenced }
 }
 
-#[derive(Serialize)]
+/// An entry of an allow list.
+#[derive(JsonSchema, Serialize)]
 struct AllowedObject<'a> {
+    /// Path of the allow list.
     file: Cow<'a, str>,
+    /// Line of the entry, from 1.
     line: usize,
+    /// Reason that the entry gives.
     reason: Cow<'a, str>,
+    /// Requests that matched a rule and are allowed.
     requests: u64,
 }
 
 fn allowed<'a>(entry: &AllowedCount<'a>) -> AllowedObject<'a> {
     let AllowedCount { file, line, reason, requests } = *entry;
-    AllowedObject { file: text(file.as_bytes()), line, reason: text(reason.as_bytes()), requests }
+    AllowedObject { file: escape(file.as_bytes()), line, reason: escape(reason.as_bytes()), requests }
 }
 
-#[derive(Serialize)]
+/// Sums over all inputs.
+#[derive(JsonSchema, Serialize)]
 struct TotalsObject {
+    /// Bytes read, after decompression.
     bytes: u64,
+    /// Lines read.
     lines: u64,
+    /// Lines that were parsed.
     parsed: u64,
+    /// Lines that were not parsed.
     unparsed: u64,
+    /// Lines longer than the limit.
     oversized: u64,
+    /// Lines that hold no request, such as a W3C header or an empty line.
     skipped: u64,
+    /// Last lines without a newline, left for the next run.
     pending: u64,
+    /// Requests within `--since` and `--until`.
     requests: u64,
+    /// Requests that match at least one rule.
     hits: u64,
+    /// Earliest time of a line, RFC 3339; null where no line has a time.
     first_time: Option<String>,
+    /// Latest time of a line, RFC 3339; null where no line has a time.
     last_time: Option<String>,
+    /// Distinct clients with a hit.
     clients: u64,
+    /// Distinct paths with a hit.
     paths: u64,
+    /// Rules that matched.
     rules: u64,
+    /// Hits with a distinct answer.
     answered: u64,
+    /// Hits whose answer may be distinct.
     uncertain: u64,
+    /// Hits that got what the site answers to anything.
     soft_404: u64,
+    /// Lines without a time, kept although a time range was requested.
     without_time: u64,
-    outcomes: Outcomes,
+    /// Hits by outcome.
+    outcomes: OutcomeCounts,
+    /// Highest severity of a hit; null where there is no hit.
     severity: Option<Severity>,
 }
 
@@ -204,18 +295,25 @@ fn totals(totals: &Totals) -> TotalsObject {
         uncertain: totals.uncertain,
         soft_404: totals.soft_404,
         without_time: totals.without_time,
-        outcomes: Outcomes(totals.outcomes),
+        outcomes: OutcomeCounts(totals.outcomes),
         severity: totals.severity,
     }
 }
 
-#[derive(Serialize)]
+/// How far a count may be too low, in hits unless said otherwise.
+#[derive(JsonSchema, Serialize)]
 struct ApproximateObject {
+    /// Most hits that a row of `pairs` may lack.
     pairs: u64,
+    /// Most hits that a row of `clients` may lack.
     clients: u64,
+    /// Most requests that a row of `clients` may lack.
     requests: u64,
+    /// Most hits that a row of `paths` may lack.
     paths: u64,
+    /// Hits that no row of `pairs` counts.
     rest_hits: u64,
+    /// Requests that no minute of a flood counts.
     uncounted: u64,
 }
 
@@ -224,15 +322,25 @@ fn approximate(bound: Approximation) -> ApproximateObject {
     ApproximateObject { pairs, clients, requests, paths, rest_hits, uncounted }
 }
 
+impl JsonSchema for RowList<'_> {
+    fn schema_name() -> Cow<'static, str> {
+        "RowList".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        <Vec<RowObject<'_>>>::json_schema(generator)
+    }
+}
+
 /// Rows that become objects one by one, while they are written.
-struct Rows<'a> {
+struct RowList<'a> {
     rules: &'a RuleSet,
     list: &'a [Row<'a>],
     /// What is known of each row's block.
     blocks: Option<&'a [BlockDecision]>,
 }
 
-impl Serialize for Rows<'_> {
+impl Serialize for RowList<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let known = |number| self.blocks.and_then(|blocks| blocks.get(number)).map(block);
         let row = |(number, row)| RowObject { block: known(number), ..row_object(self.rules, row) };
@@ -240,47 +348,73 @@ impl Serialize for Rows<'_> {
     }
 }
 
-#[derive(Serialize)]
+/// A row. Which keys it has depends on its list.
+#[derive(JsonSchema, Serialize)]
 struct RowObject<'a> {
+    /// Client: an address, or the text of the log. Rows of `clients` and `pairs`.
     #[serde(skip_serializing_if = "Option::is_none")]
     client: Option<Cow<'a, str>>,
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     answer: Option<AnswerObject<'a>>,
+    /// Normalized path. Rows of `paths`, `pairs`, `answered` and `uncertain`.
     #[serde(skip_serializing_if = "Option::is_none")]
     path: Option<Cow<'a, str>>,
+    /// ID of the rule. Rows of `rules`.
     #[serde(skip_serializing_if = "Option::is_none")]
     rule: Option<&'a str>,
+    /// Outcome of the requests. Rows of `pairs`.
     #[serde(skip_serializing_if = "Option::is_none")]
     outcome: Option<&'static str>,
+    /// Requests that match at least one rule.
     hits: u64,
+    /// Distinct clients.
     #[serde(skip_serializing_if = "Option::is_none")]
     clients: Option<u64>,
+    /// Distinct paths.
     #[serde(skip_serializing_if = "Option::is_none")]
     paths: Option<u64>,
+    /// All requests of the client, hits or not. Rows of `clients`.
     #[serde(skip_serializing_if = "Option::is_none")]
     requests: Option<u64>,
+    /// Requests of the client that match no rule, and unparsed lines that begin with its address. Rows of `clients`.
     #[serde(skip_serializing_if = "Option::is_none")]
     other_requests: Option<u64>,
+    /// Time of the earliest hit, RFC 3339; null where no hit has one.
     first_time: Option<String>,
+    /// Time of the latest hit, RFC 3339; null where no hit has one.
     last_time: Option<String>,
-    outcomes: Outcomes,
+    /// Hits by outcome.
+    outcomes: OutcomeCounts,
+    /// Hits with a distinct answer.
     answered: u64,
+    /// Hits whose answer may be distinct.
     uncertain: u64,
+    /// Hits that got what the site answers to anything.
     soft_404: u64,
+    /// Highest severity of the hits, one step higher where an answer exposes something.
     severity: Severity,
+    /// IDs of the rules that matched, sorted.
     rules: Vec<&'a str>,
+    /// Classes of these rules, sorted.
     classes: Vec<&'a str>,
+    /// CVE IDs of these rules, sorted.
     cve: Vec<&'a str>,
+    /// The most severe hit, of several the earliest.
     sample: SampleObject<'a>,
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     block: Option<BlockObject>,
 }
 
-#[derive(Serialize)]
+/// Whether the client may be blocked. Rows of `clients` that `report` writes.
+#[derive(JsonSchema, Serialize)]
 struct BlockObject {
+    /// Whether the client is a block candidate.
     block_candidate: bool,
+    /// Why it is a block candidate or is not.
     block_reason: String,
+    /// The /24 or /64 of the client; null where it has no address.
     network: Option<String>,
+    /// Clients of that network with hits.
     network_probers: u64,
 }
 
@@ -307,7 +441,7 @@ fn row_object<'a>(rules: &'a RuleSet, row: &'a Row<'_>) -> RowObject<'a> {
         other_requests: of_client(row.other_requests),
         first_time: row.first_time.map(LogTime::rfc3339),
         last_time: row.last_time.map(LogTime::rfc3339),
-        outcomes: Outcomes(row.outcomes),
+        outcomes: OutcomeCounts(row.outcomes),
         answered: row.answered,
         uncertain: row.uncertain,
         soft_404: row.soft_404,
@@ -323,15 +457,22 @@ fn row_object<'a>(rules: &'a RuleSet, row: &'a Row<'_>) -> RowObject<'a> {
     }
 }
 
-/// What an answer was, why it is graded so, and a command that looks.
-#[derive(Serialize)]
+/// What a path answered. Rows of `answered` and `uncertain`.
+#[derive(JsonSchema, Serialize)]
 struct AnswerObject<'a> {
+    /// Host that answered, or the log where hosts are not logged.
     site: Cow<'a, str>,
+    /// Status codes of the answers, sorted.
     status: Vec<u16>,
+    /// Size of the answer in bytes; null where none is logged.
     bytes: Option<u64>,
+    /// Method of the requests: `GET`, `POST`, `HEAD` or `OTHER`, each for the methods like it.
     method: &'static str,
+    /// Why the answer is distinct or uncertain, as a word.
     reason: &'static str,
+    /// The same as a sentence.
     why: String,
+    /// A shell command that requests the path, to see what it answers now.
     #[serde(skip_serializing_if = "Option::is_none")]
     command: Option<String>,
 }
@@ -339,7 +480,7 @@ struct AnswerObject<'a> {
 fn answer<'a>(row: &'a Row<'_>) -> Option<AnswerObject<'a>> {
     let (RowKey::Answer(.., site), Some(detail)) = (row.key, &row.answer) else { return None };
     Some(AnswerObject {
-        site: shown(site),
+        site: redacted(site),
         status: detail.statuses.clone(),
         bytes: detail.bytes,
         method: detail.method.as_str(),
@@ -350,67 +491,112 @@ fn answer<'a>(row: &'a Row<'_>) -> Option<AnswerObject<'a>> {
 }
 
 /// Counts by the words of [`Outcome`], all of them always: a program need not ask which are there.
-struct Outcomes([u64; 8]);
+struct OutcomeCounts([u64; 8]);
 
-impl Serialize for Outcomes {
+impl JsonSchema for OutcomeCounts {
+    fn schema_name() -> Cow<'static, str> {
+        "OutcomeCounts".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        let words = Outcome::ALL.map(Outcome::as_str);
+        let properties: Map<_, _> = words
+            .map(|word| {
+                (word.to_owned(), json!({ "type": "integer", "minimum": 0, "description": format!("Hits with the outcome `{word}`.") }))
+            })
+            .into_iter()
+            .collect();
+        json_schema!({ "type": "object", "properties": properties, "required": words })
+    }
+}
+
+impl Serialize for OutcomeCounts {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_map(Outcome::ALL.iter().map(|outcome| outcome.as_str()).zip(self.0))
     }
 }
 
-#[derive(Serialize)]
+/// One request.
+#[derive(JsonSchema, Serialize)]
 struct SampleObject<'a> {
+    /// Identity of the request: the generation of its log and the byte offset of its line. Two requests never share one.
     id: String,
+    /// Host the log is from.
     #[serde(skip_serializing_if = "Option::is_none")]
     log_host: Option<Cow<'a, str>>,
+    /// Path of the log.
     source: Cow<'a, str>,
+    /// Number of the line, from 1.
     line: u64,
+    /// Request target as logged, secrets masked.
     target: Cow<'a, str>,
+    /// Status code; null where none is logged.
     status: Option<u16>,
+    /// Host the request was for; null where none is logged.
     host: Option<Cow<'a, str>>,
+    /// User agent; null where none is logged.
     user_agent: Option<Cow<'a, str>>,
 }
 
 fn sample<'a>(sample: &SampleRequest<'a>) -> SampleObject<'a> {
     SampleObject {
         id: labels::id(sample.generation, sample.offset),
-        log_host: sample.log_host.map(|host| text(host.as_bytes())),
-        source: text(sample.source),
+        log_host: sample.log_host.map(|host| escape(host.as_bytes())),
+        source: escape(sample.source),
         line: sample.line,
-        target: shown(sample.target),
+        target: redacted(sample.target),
         status: sample.status,
-        host: sample.host.map(shown),
-        user_agent: sample.user_agent.map(shown),
+        host: sample.host.map(redacted),
+        user_agent: sample.user_agent.map(redacted),
     }
 }
 
-#[derive(Serialize)]
+/// A site that answers any path.
+#[derive(JsonSchema, Serialize)]
 struct Soft404Object<'a> {
+    /// Host, or the log where hosts are not logged.
     site: Cow<'a, str>,
+    /// Hosts of one server that answer alike; 1 for one site.
     hosts: u64,
+    /// Why the site is one, as a word.
     reason: &'static str,
+    /// Sizes of its answers in bytes, as ranges: lowest and highest.
     sizes: &'a [(u64, u64)],
+    /// Probed paths that got such an answer.
     paths: u64,
+    /// Hits that got such an answer.
     requests: u64,
 }
 
 fn soft_404<'a>(site: &'a Soft404<'_>) -> Soft404Object<'a> {
     let Soft404 { hosts, paths, requests, .. } = *site;
-    Soft404Object { site: shown(site.site), hosts, reason: grades::reason(site.grade.reason), sizes: &site.sizes, paths, requests }
+    Soft404Object { site: redacted(site.site), hosts, reason: grades::reason(site.grade.reason), sizes: &site.sizes, paths, requests }
 }
 
-#[derive(Serialize)]
+/// A list of paths that several networks requested.
+#[derive(JsonSchema, Serialize)]
 struct CampaignObject<'a> {
+    /// Name of the list of paths, in hexadecimal digits: the same paths have the same key in every report.
     key: &'a str,
+    /// Distinct clients.
     clients: u64,
+    /// Distinct networks of these clients.
     networks: u64,
+    /// Paths of the list.
     paths: u64,
+    /// Hits on these paths by these clients.
     hits: u64,
+    /// Time of the earliest hit, RFC 3339; null where no hit has one.
     first_time: Option<String>,
+    /// Time of the latest hit, RFC 3339; null where no hit has one.
     last_time: Option<String>,
+    /// Hits with a distinct answer.
     answered: u64,
+    /// Highest severity of the hits.
     severity: Severity,
+    /// Up to three of the paths.
     sample_paths: Vec<Cow<'a, str>>,
+    /// The most severe hit, of several the earliest.
     sample: SampleObject<'a>,
 }
 
@@ -426,25 +612,39 @@ fn campaign<'a>(campaign: &'a Campaign<'_>) -> CampaignObject<'a> {
         last_time: campaign.last_time.map(LogTime::rfc3339),
         answered,
         severity,
-        sample_paths: campaign.sample_paths.iter().map(|path| shown(path)).collect(),
+        sample_paths: campaign.sample_paths.iter().map(|path| redacted(path)).collect(),
         sample: sample(&campaign.sample),
     }
 }
 
-#[derive(Serialize)]
+/// More requests in a window than a rule allows.
+#[derive(JsonSchema, Serialize)]
 struct FloodObject<'a> {
+    /// ID of the rule with the window.
     rule: &'a str,
+    /// Severity of the rule.
     severity: Severity,
+    /// Client that sent the requests; null where several sent them to one path.
     client: Option<Cow<'a, str>>,
+    /// Method of most requests: `GET`, `POST`, `HEAD` or `OTHER`, each for the methods like it.
     method: &'static str,
+    /// Path of most requests; empty where it is unknown.
     path: Cow<'a, str>,
+    /// Distinct clients.
     clients: u64,
+    /// Distinct paths.
     paths: u64,
+    /// Requests of the largest flood.
     requests: u64,
+    /// Minutes from the first to the last of it.
     minutes: u64,
+    /// Start of its first minute, RFC 3339.
     first_minute: String,
+    /// Start of its last minute, RFC 3339.
     last_minute: String,
+    /// Floods, the largest one included.
     floods: u64,
+    /// The most severe hit, of several the earliest.
     sample: SampleObject<'a>,
 }
 
@@ -455,7 +655,7 @@ fn flood<'a>(rules: &'a RuleSet, flood: &'a FloodRow<'_>) -> FloodObject<'a> {
         severity,
         client: flood.client.map(labels::client),
         method: flood.method.as_str(),
-        path: shown(flood.path),
+        path: redacted(flood.path),
         clients,
         paths,
         requests,
@@ -464,6 +664,39 @@ fn flood<'a>(rules: &'a RuleSet, flood: &'a FloodRow<'_>) -> FloodObject<'a> {
         last_minute: flood.last_minute.rfc3339(),
         floods,
         sample: sample(&flood.sample),
+    }
+}
+
+#[derive(Serialize)]
+struct DiffObject<'a> {
+    kind: &'static str,
+    key: &'a str,
+    change: &'static str,
+    severity: Severity,
+    hits_before: u64,
+    hits_after: u64,
+    status_after: Option<u16>,
+}
+
+/// Writes what differs between two reports as a list: the first `top` changes, a line each.
+pub(crate) fn write_diff<W: Write>(rows: &[DiffRow], top: Option<usize>, mut out: W) -> io::Result<()> {
+    out.write_all(b"[")?;
+    for (number, row) in first(rows, top).iter().enumerate() {
+        out.write_all(if number == 0 { b"\n  " } else { b",\n  " })?;
+        serde_json::to_writer(&mut out, &diff_object(row))?;
+    }
+    out.write_all(if first(rows, top).is_empty() { b"]\n" } else { b"\n]\n" })
+}
+
+fn diff_object(row: &DiffRow) -> DiffObject<'_> {
+    DiffObject {
+        kind: row.kind.as_str(),
+        key: &row.key,
+        change: row.change.as_str(),
+        severity: row.severity,
+        hits_before: row.before,
+        hits_after: row.after,
+        status_after: row.status,
     }
 }
 
@@ -511,7 +744,7 @@ mod tests {
             report.pairs[0].sample.source = &source;
             report.inputs[0].problem = Some(problem);
             let value: serde_json::Value = serde_json::from_str(&json(&report, None)).unwrap();
-            prop_assert_eq!(value["pairs"][0]["sample"]["target"].as_str().unwrap(), &*shown(&target));
+            prop_assert_eq!(value["pairs"][0]["sample"]["target"].as_str().unwrap(), &*redacted(&target));
             prop_assert_eq!(value["pairs"].as_array().unwrap().len(), report.pairs.len());
         }
     }

@@ -1,7 +1,6 @@
-//! Columns that fit a width: aligned, the less important ones left out, the flexible ones cut with `…`.
+//! Lays out text in columns that fit a width: less important columns are left out, flexible ones are cut with `…`.
 //!
-//! Measures by display width and knows no report. What does not fit at all is never written past the width, unless the
-//! width is below [`NARROWEST`].
+//! Measures by display width. No line is wider than the page, which has at least [`MIN_WIDTH`] columns.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -9,16 +8,17 @@ use std::io::{self, Write};
 use anstyle::Style;
 use unicode_width::UnicodeWidthChar;
 
-use crate::redact::sanitize::text;
-use crate::render::style::{DIM, PLAIN, Pen};
+use crate::redact::sanitize::escape;
+use crate::render::RenderOptions;
+use crate::render::style::{DIM, PLAIN, Painter};
 
-/// The narrowest page that is laid out; a narrower one gets lines of this length.
-pub(crate) const NARROWEST: usize = 40;
+/// The least columns of a page; a narrower terminal gets lines of this length.
+pub(crate) const MIN_WIDTH: usize = 40;
 
 /// Before every row, and between two columns.
 const INDENT: &str = "  ";
 
-/// One cell. Its text is sanitised whatever it was before.
+/// One cell. Its text is always escaped.
 #[derive(Debug)]
 pub(crate) struct Cell {
     text: String,
@@ -27,7 +27,7 @@ pub(crate) struct Cell {
 
 impl Cell {
     pub(crate) fn new(content: impl AsRef<str>) -> Self {
-        Self { text: text(content.as_ref().as_bytes()).into_owned(), style: PLAIN }
+        Self { text: escape(content.as_ref().as_bytes()).into_owned(), style: PLAIN }
     }
 
     pub(crate) fn styled(self, style: Style) -> Self {
@@ -35,25 +35,25 @@ impl Cell {
     }
 }
 
-/// A column: its head, and how it gives way when room is short.
+/// A column: its head, and how it shrinks on a narrow page.
 #[derive(Debug)]
 pub(crate) struct Column {
     head: &'static str,
     is_number: bool,
-    /// 0 is never left out; the highest goes first.
+    /// The highest rank is left out first; 0 never is.
     rank: u8,
-    /// The width it can be cut to; `None` cuts nothing.
-    least: Option<usize>,
-    /// The width it never exceeds.
-    most: usize,
-    /// What is left of a cut text: its end, as for file names.
-    keeps_end: bool,
+    /// The width it can be cut to; `None`: it is not cut.
+    min_width: Option<usize>,
+    /// The widest it can be.
+    max_width: usize,
+    /// A cut text keeps its end, as for file names.
+    keep_end: bool,
     cells: Vec<Cell>,
 }
 
 impl Column {
     pub(crate) fn text(head: &'static str) -> Self {
-        Self { head, is_number: false, rank: 0, least: None, most: usize::MAX, keeps_end: false, cells: Vec::new() }
+        Self { head, is_number: false, rank: 0, min_width: None, max_width: usize::MAX, keep_end: false, cells: Vec::new() }
     }
 
     pub(crate) fn number(head: &'static str) -> Self {
@@ -64,26 +64,26 @@ impl Column {
         Self { rank, ..self }
     }
 
-    pub(crate) fn flexible(self, least: usize) -> Self {
-        Self { least: Some(least), ..self }
+    pub(crate) fn flexible(self, min_width: usize) -> Self {
+        Self { min_width: Some(min_width), ..self }
     }
 
-    pub(crate) fn most(self, most: usize) -> Self {
-        Self { most, ..self }
+    pub(crate) fn max_width(self, max_width: usize) -> Self {
+        Self { max_width, ..self }
     }
 
     pub(crate) fn keep_end(self) -> Self {
-        Self { keeps_end: true, ..self }
+        Self { keep_end: true, ..self }
     }
 
-    /// The width at which nothing is cut that need not be.
-    fn natural(&self) -> usize {
+    /// The width of its widest cell, or its maximum.
+    fn natural_width(&self) -> usize {
         let widest = self.cells.iter().map(|cell| width(&cell.text)).max().unwrap_or(0);
-        widest.max(width(self.head)).min(self.most)
+        widest.max(width(self.head)).min(self.max_width)
     }
 
-    fn least(&self) -> usize {
-        self.least.map_or(self.natural(), |least| least.min(self.natural()))
+    fn min_width(&self) -> usize {
+        self.min_width.map_or(self.natural_width(), |min| min.min(self.natural_width()))
     }
 
     fn is_empty(&self) -> bool {
@@ -91,7 +91,7 @@ impl Column {
     }
 }
 
-/// Rows of something, a column at a time.
+/// A table, built column by column.
 #[derive(Debug)]
 pub(crate) struct Grid<'r, T> {
     rows: &'r [T],
@@ -99,11 +99,11 @@ pub(crate) struct Grid<'r, T> {
 }
 
 impl<'r, T> Grid<'r, T> {
-    pub(crate) fn of(rows: &'r [T]) -> Self {
+    pub(crate) fn new(rows: &'r [T]) -> Self {
         Self { rows, columns: Vec::new() }
     }
 
-    /// Adds a column; one without a single text is left out.
+    /// Adds a column, unless all its cells are empty.
     pub(crate) fn column(mut self, mut column: Column, cell: impl Fn(&'r T) -> Cell) -> Self {
         column.cells = self.rows.iter().map(cell).collect();
         if !column.is_empty() {
@@ -113,36 +113,36 @@ impl<'r, T> Grid<'r, T> {
     }
 
     /// Writes the heads and the rows, none wider than `page`.
-    pub(crate) fn write<W: Write>(&self, page: usize, pen: Pen, out: &mut W) -> io::Result<()> {
+    pub(crate) fn write<W: Write>(&self, page: usize, painter: Painter, out: &mut W) -> io::Result<()> {
         if self.rows.is_empty() {
             return Ok(());
         }
         let fitted = self.fit(page);
         let heads: Vec<_> = self.columns.iter().map(|column| Cell::new(column.head).styled(DIM)).collect();
-        write_line(&fitted, pen, out, |column| &heads[column])?;
+        write_line(&fitted, painter, out, |column| &heads[column])?;
         for row in 0..self.rows.len() {
-            write_line(&fitted, pen, out, |column| &self.columns[column].cells[row])?;
+            write_line(&fitted, painter, out, |column| &self.columns[column].cells[row])?;
         }
         Ok(())
     }
 
-    /// The columns that have room, and how wide each is.
-    fn fit(&self, page: usize) -> Vec<Fitted> {
-        let mut fitted: Vec<_> = self.columns.iter().enumerate().map(|(i, column)| Fitted::of(i, column)).collect();
-        while taken(&fitted) > page
+    /// The columns that fit, and their widths.
+    fn fit(&self, page: usize) -> Vec<FittedColumn> {
+        let mut fitted: Vec<_> = self.columns.iter().enumerate().map(|(i, column)| FittedColumn::new(i, column)).collect();
+        while total_width(&fitted) > page
             && let Some(last) = (0..fitted.len()).filter(|&i| fitted[i].rank > 0).max_by_key(|&i| fitted[i].rank)
         {
             fitted.remove(last);
         }
-        let too_much = taken(&fitted).saturating_sub(page);
+        let too_much = total_width(&fitted).saturating_sub(page);
         if let Some(widest) = fitted.iter_mut().max_by_key(|column| column.width) {
             widest.width = widest.width.saturating_sub(too_much);
         }
-        let mut spare = page.saturating_sub(taken(&fitted));
+        let mut spare = page.saturating_sub(total_width(&fitted));
         let mut by_rank: Vec<_> = fitted.iter_mut().collect();
         by_rank.sort_by_key(|column| column.rank);
         for column in by_rank {
-            let more = spare.min(column.natural - column.width);
+            let more = spare.min(column.natural_width - column.width);
             column.width += more;
             spare -= more;
         }
@@ -150,38 +150,38 @@ impl<'r, T> Grid<'r, T> {
     }
 }
 
-/// A column that stays, and its width.
-struct Fitted {
+/// A column that fits, and its width.
+struct FittedColumn {
     column: usize,
     width: usize,
-    natural: usize,
+    natural_width: usize,
     rank: u8,
     is_number: bool,
-    keeps_end: bool,
+    keep_end: bool,
 }
 
-impl Fitted {
-    fn of(i: usize, column: &Column) -> Self {
-        let Column { rank, is_number, keeps_end, .. } = *column;
-        Self { column: i, width: column.least(), natural: column.natural(), rank, is_number, keeps_end }
+impl FittedColumn {
+    fn new(i: usize, column: &Column) -> Self {
+        let Column { rank, is_number, keep_end, .. } = *column;
+        Self { column: i, width: column.min_width(), natural_width: column.natural_width(), rank, is_number, keep_end }
     }
 }
 
-fn taken(columns: &[Fitted]) -> usize {
+fn total_width(columns: &[FittedColumn]) -> usize {
     columns.iter().map(|column| INDENT.len() + column.width).sum()
 }
 
-fn write_line<'c, W: Write>(columns: &[Fitted], pen: Pen, out: &mut W, cell: impl Fn(usize) -> &'c Cell) -> io::Result<()> {
+fn write_line<'c, W: Write>(columns: &[FittedColumn], painter: Painter, out: &mut W, cell: impl Fn(usize) -> &'c Cell) -> io::Result<()> {
     let mut blanks = 0;
     for column in columns {
         let cell = cell(column.column);
-        let text = if column.keeps_end { cut_start(&cell.text, column.width) } else { cut(&cell.text, column.width) };
+        let text = if column.keep_end { truncate_start(&cell.text, column.width) } else { truncate(&cell.text, column.width) };
         let rest = column.width.saturating_sub(width(&text));
         let (before, after) = if column.is_number { (rest, 0) } else { (0, rest) };
-        // Blanks are written when something follows them: no line ends in one.
+        // Blanks are written only before a text, so that no line ends in one.
         blanks += INDENT.len() + before;
         if !text.is_empty() {
-            write!(out, "{:blanks$}{}", "", pen.paint(cell.style, text))?;
+            write!(out, "{:blanks$}{}", "", painter.paint(cell.style, text))?;
             blanks = 0;
         }
         blanks += after;
@@ -189,38 +189,56 @@ fn write_line<'c, W: Write>(columns: &[Fitted], pen: Pen, out: &mut W, cell: imp
     writeln!(out)
 }
 
-/// The columns of a terminal a text takes.
+/// A page of plain text.
+#[derive(Debug)]
+pub(crate) struct TextPage {
+    pub(crate) width: usize,
+    pub(crate) painter: Painter,
+}
+
+impl TextPage {
+    pub(crate) fn new(options: &RenderOptions) -> Self {
+        Self { width: options.page_width(), painter: Painter { color: options.color } }
+    }
+
+    /// Writes a text with a margin, wrapped.
+    pub(crate) fn text<W: Write>(&self, text: &str, margin: usize, style: Style, out: &mut W) -> io::Result<()> {
+        write_wrapped(text, margin, self.width, (self.painter, style), out)
+    }
+}
+
+/// The display width of a text, in columns.
 pub(crate) fn width(text: &str) -> usize {
     text.chars().map(|c| c.width().unwrap_or(0)).sum()
 }
 
-/// The text, or as much of its beginning as leaves room for `…`.
-pub(crate) fn cut(text: &str, most: usize) -> Cow<'_, str> {
-    if width(text) <= most {
+/// The text, or its beginning and `…` if it is wider than `max`.
+pub(crate) fn truncate(text: &str, max: usize) -> Cow<'_, str> {
+    if width(text) <= max {
         return Cow::Borrowed(text);
     }
     let mut taken = 0;
     let begins = text.chars().take_while(|c| {
         taken += c.width().unwrap_or(0);
-        taken < most
+        taken < max
     });
-    begins.chain((most > 0).then_some('…')).collect()
+    begins.chain((max > 0).then_some('…')).collect()
 }
 
-/// The text, or as much of its end as leaves room for `…`.
-pub(crate) fn cut_start(text: &str, most: usize) -> Cow<'_, str> {
+/// The text, or `…` and its end if it is wider than `max`.
+pub(crate) fn truncate_start(text: &str, max: usize) -> Cow<'_, str> {
     let reversed = |text: &str| text.chars().rev().collect::<String>();
-    Cow::Owned(reversed(&cut(&reversed(text), most)))
+    Cow::Owned(reversed(&truncate(&reversed(text), max)))
 }
 
-/// Writes a text as indented lines that break between words; a word longer than a line is cut.
-pub(crate) fn write_wrapped<W: Write>(content: &str, indent: usize, page: usize, pen: (Pen, Style), out: &mut W) -> io::Result<()> {
+/// Writes a text as indented lines, broken between words. A word longer than a line is cut.
+pub(crate) fn write_wrapped<W: Write>(content: &str, indent: usize, page: usize, painter: (Painter, Style), out: &mut W) -> io::Result<()> {
     let room = page.saturating_sub(indent).max(1);
-    let (pen, style) = pen;
+    let (painter, style) = painter;
     let mut line = String::new();
-    for word in text(content.as_bytes()).split(' ') {
+    for word in escape(content.as_bytes()).split(' ') {
         if !line.is_empty() && width(&line) + 1 + width(word) > room {
-            writeln!(out, "{:indent$}{}", "", pen.paint(style, cut(&line, room)))?;
+            writeln!(out, "{:indent$}{}", "", painter.paint(style, truncate(&line, room)))?;
             line.clear();
         }
         if !line.is_empty() {
@@ -228,7 +246,7 @@ pub(crate) fn write_wrapped<W: Write>(content: &str, indent: usize, page: usize,
         }
         line.push_str(word);
     }
-    writeln!(out, "{:indent$}{}", "", pen.paint(style, cut(&line, room)))
+    writeln!(out, "{:indent$}{}", "", painter.paint(style, truncate(&line, room)))
 }
 
 #[cfg(test)]
@@ -236,11 +254,11 @@ mod tests {
     use crate::render::layout::*;
     use proptest::prelude::*;
 
-    const NO_COLOR: Pen = Pen { color: false };
+    const NO_COLOR: Painter = Painter { color: false };
 
     fn lines(rows: &[(&str, u64, &str)], page: usize) -> String {
         let mut out = Vec::new();
-        Grid::of(rows)
+        Grid::new(rows)
             .column(Column::text("name").flexible(6), |row| Cell::new(row.0))
             .column(Column::number("hits").rank(1), |row| Cell::new(row.1.to_string()))
             .column(Column::text("note").rank(2), |row| Cell::new(row.2))
@@ -250,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn gives_way_in_order() {
+    fn columns_shrink_in_the_order_of_their_ranks() {
         let rows = [("/a/long/path", 7, "x"), ("/日本語", 1234, "")];
         assert_eq!(lines(&rows, 40), "  name          hits  note\n  /a/long/path     7  x\n  /日本語       1234\n");
         assert_eq!(lines(&rows, 22), "  name      hits  note\n  /a/long…     7  x\n  /日本語   1234\n");
@@ -259,18 +277,18 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_column_takes_no_room() {
+    fn an_empty_column_is_left_out() {
         assert_eq!(lines(&[("a", 1, "")], 40), "  name  hits\n  a        1\n");
     }
 
     #[test]
-    fn cuts_by_what_is_seen() {
-        assert_eq!(cut("日本語", 6), "日本語");
-        assert_eq!(cut("日本語", 5), "日本…");
-        assert_eq!(cut("日本語", 4), "日…");
-        assert_eq!(cut("ab", 1), "…");
-        assert_eq!(cut("ab", 0), "");
-        assert_eq!(cut_start("/var/log/access.log", 11), "…access.log");
+    fn cuts_by_display_width() {
+        assert_eq!(truncate("日本語", 6), "日本語");
+        assert_eq!(truncate("日本語", 5), "日本…");
+        assert_eq!(truncate("日本語", 4), "日…");
+        assert_eq!(truncate("ab", 1), "…");
+        assert_eq!(truncate("ab", 0), "");
+        assert_eq!(truncate_start("/var/log/access.log", 11), "…access.log");
     }
 
     proptest! {

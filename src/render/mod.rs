@@ -1,9 +1,8 @@
-//! Prints a finished report: a file a format.
+//! Prints a finished report, in one module per format.
 //!
-//! Renderers write what [`crate::analysis::model`] holds. They read no log, decide nothing and know no command line.
+//! Renderers write what [`crate::analysis::model`] holds. They read no log, make no decision and know no command line.
 
 pub mod csv;
-pub mod diff;
 pub mod explain;
 pub mod formats;
 mod grades;
@@ -12,8 +11,8 @@ pub(crate) mod layout;
 pub mod live;
 pub mod mail;
 pub mod ndjson;
-pub mod proposals;
 pub mod rule_file;
+pub mod schema;
 pub mod sink;
 pub mod skipped;
 mod style;
@@ -22,28 +21,30 @@ pub mod table;
 use std::io::{self, Write};
 
 pub use self::csv::write_answered;
+use crate::analysis::diff::DiffRow;
 use crate::analysis::model::Report;
+use crate::analysis::proposals::Proposals;
 
 /// Rows in each section of a table unless `--top` says otherwise.
 pub const TABLE_ROWS: usize = 10;
 
-/// What to print.
+/// The format of a report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Format {
-    /// Aligned text for a person.
+pub enum OutputFormat {
+    /// Aligned text for people.
     #[default]
     Table,
     /// One CSV table.
     Csv,
     /// One JSON document.
     Json,
-    /// One JSON object a hit.
+    /// One JSON object per hit.
     Ndjson,
 }
 
-/// What a row is.
+/// What a row is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum By {
+pub enum GroupBy {
     /// A client, a path and an outcome.
     #[default]
     Pair,
@@ -53,14 +54,14 @@ pub enum By {
     Path,
     /// A rule.
     Rule,
-    /// A site's path with a distinct answer.
+    /// A path of a site with a distinct answer.
     Answer,
 }
 
-/// When to colour.
+/// When to use colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Color {
-    /// On a terminal that can.
+    /// On a terminal with colours.
     #[default]
     Auto,
     /// Always.
@@ -71,11 +72,11 @@ pub enum Color {
 
 /// How to print a report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct View {
-    /// What to print.
-    pub format: Format,
+pub struct RenderOptions {
+    /// The format of a report.
+    pub format: OutputFormat,
     /// What a row of a CSV is, pairs where `None`; for a table the one section to print, all where `None`.
-    pub by: Option<By>,
+    pub by: Option<GroupBy>,
     /// Rows in each section; `None` is ten for a table, all for CSV and JSON.
     pub top: Option<usize>,
     /// All sections of a table, and where the lines of each input went.
@@ -86,18 +87,51 @@ pub struct View {
     pub color: bool,
 }
 
-/// Writes a finished report to `out`, and flushes nothing: that is the business of whoever opened it.
+impl RenderOptions {
+    /// Columns of a page of text: those of the terminal, at least 40; 80 where they are unknown, as some terminals say 0.
+    pub(crate) fn page_width(&self) -> usize {
+        if self.width == 0 { 80 } else { layout::MIN_WIDTH.max(self.width.into()) }
+    }
+}
+
+/// Writes a finished report to `out`, without a flush.
 ///
-/// NDJSON has no end to wait for: its hits go out one by one through [`ndjson::write`], and this writes nothing.
+/// For NDJSON it writes nothing: hits are written one by one with [`ndjson::write`].
 ///
 /// # Errors
 ///
-/// Those of `out`, as they came.
-pub fn render<W: Write>(report: &Report<'_>, view: &View, out: &mut W) -> io::Result<()> {
-    match view.format {
-        Format::Table => table::write(report, view, out),
-        Format::Csv => csv::write(report, view.by.unwrap_or_default(), view.top, out),
-        Format::Json => json::write(report, view.top, out),
-        Format::Ndjson => Ok(()),
+/// Those of `out`.
+pub fn render<W: Write>(report: &Report<'_>, options: &RenderOptions, out: &mut W) -> io::Result<()> {
+    match options.format {
+        OutputFormat::Table => table::write(report, options, out),
+        OutputFormat::Csv => csv::write(report, options.by.unwrap_or_default(), options.top, out),
+        OutputFormat::Json => json::write(report, options.top, out),
+        OutputFormat::Ndjson => Ok(()),
+    }
+}
+
+/// Writes what differs between two reports to `out`. Notes are for people: only a table has them.
+///
+/// # Errors
+///
+/// Those of `out`.
+pub fn render_diff<W: Write>(rows: &[DiffRow], notes: &[String], options: &RenderOptions, out: &mut W) -> io::Result<()> {
+    match options.format {
+        OutputFormat::Csv => csv::write_diff(rows, options.top, out),
+        OutputFormat::Json => json::write_diff(rows, options.top, out),
+        OutputFormat::Table | OutputFormat::Ndjson => table::diff::write(rows, notes, options, out),
+    }
+}
+
+/// Writes what `learn` proposes to `out`.
+///
+/// # Errors
+///
+/// Those of `out`.
+pub fn render_proposals<W: Write>(proposals: &Proposals<'_>, options: &RenderOptions, out: &mut W) -> io::Result<()> {
+    match options.format {
+        OutputFormat::Csv => csv::write_proposals(proposals, options.top, out),
+        OutputFormat::Json => json::proposals::write(proposals, options.top, out),
+        OutputFormat::Table | OutputFormat::Ndjson => table::proposals::write(proposals, options, out),
     }
 }

@@ -1,64 +1,92 @@
-//! One JSON object a hit, a line each.
+//! Writes one JSON object per hit and line.
 //!
-//! The keys and their order are a promise: additions only, at the end. Every text is valid UTF-8 and lossless but for
-//! secrets: what could act on a reader is written out as `\xNN` or `\u{..}`.
+//! The keys and their order are stable: new keys come at the end. All text is valid UTF-8, with secrets masked and unsafe
+//! characters escaped as `\xNN` or `\u{..}`.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::analysis::labels;
 use crate::analysis::model::ReportedHit;
 use crate::finding::Severity;
-use crate::redact::mask::{shown, shown_decoded};
-use crate::redact::sanitize::text;
+use crate::redact::mask::{redacted, redacted_decoded};
+use crate::redact::sanitize::escape;
 use crate::rules::RuleSet;
 use crate::soft_404::Answer;
 use crate::time::LogTime;
 
-#[derive(Serialize)]
-struct Object<'a> {
+/// A hit: one line of `-f ndjson`.
+#[derive(JsonSchema, Serialize)]
+#[schemars(title = "probewatch hit")]
+pub(crate) struct HitObject<'a> {
+    /// Identity of the request: the generation of its log and the byte offset of its line. Two requests never share one.
     id: String,
+    /// Time of the request, RFC 3339; null where none is logged.
     time: Option<String>,
+    /// Client: an address, or the text of the log; `-` where unknown.
     client: Cow<'a, str>,
+    /// HTTP method; null where the line has none.
     method: Option<Cow<'a, str>>,
+    /// Request target as logged, secrets masked.
     target: Cow<'a, str>,
+    /// Normalized path, which rules match.
     path: Cow<'a, str>,
+    /// Target after decoding, where that differs from the logged one; null otherwise.
     decoded: Option<Cow<'a, str>>,
+    /// Protocol, such as `HTTP/1.1`; null where the line has none.
     protocol: Option<Cow<'a, str>>,
+    /// Status code; null where none is logged.
     status: Option<u16>,
+    /// Size of the answer in bytes; null where none is logged.
     bytes: Option<u64>,
+    /// Outcome of the request, from its status.
     outcome: &'static str,
+    /// Grade of the answer: `distinct`, `uncertain` or `soft_404`; null where the request was not answered.
     answer: Option<&'static str>,
+    /// Highest severity of the rules, one step higher where an answer exposes something.
     severity: Severity,
+    /// IDs of the rules that matched, sorted.
     rules: Vec<&'a str>,
+    /// Classes of these rules, sorted.
     classes: Vec<&'a str>,
+    /// CVE IDs of these rules, sorted.
     cve: Vec<&'a str>,
+    /// Host the request was for; null where none is logged.
     host: Option<Cow<'a, str>>,
+    /// Referer; null where none is logged.
     referer: Option<Cow<'a, str>>,
+    /// User agent; null where none is logged.
     user_agent: Option<Cow<'a, str>>,
+    /// Path of the log.
     source: Cow<'a, str>,
+    /// Number of the line, from 1.
     line: u64,
+    /// Byte offset of the line in its log, after decompression.
     offset: u64,
+    /// What makes the request a hit where its line alone does not: `client` (its other requests) or `flood`; null otherwise.
     context: Option<&'static str>,
 }
 
-/// Writes one hit and its newline.
+/// Writes one hit and its newline, in one piece: a buffer is then written out between two lines, and a run that is killed
+/// between two writes leaves whole lines.
 pub fn write<W: Write>(hit: &ReportedHit<'_>, rules: &RuleSet, out: &mut W) -> io::Result<()> {
-    serde_json::to_writer(&mut *out, &object(hit, rules))?;
-    out.write_all(b"\n")
+    let mut line = serde_json::to_vec(&object(hit, rules))?;
+    line.push(b'\n');
+    out.write_all(&line)
 }
 
-fn object<'a>(hit: &ReportedHit<'a>, rules: &'a RuleSet) -> Object<'a> {
-    Object {
+fn object<'a>(hit: &ReportedHit<'a>, rules: &'a RuleSet) -> HitObject<'a> {
+    HitObject {
         id: labels::id(hit.generation, hit.offset),
         time: hit.time.map(LogTime::rfc3339),
         client: labels::client(hit.client),
         method: unless_empty(hit.method),
-        target: shown(hit.target),
-        path: shown(hit.path),
-        decoded: hit.decoded.map(|decoded| shown_decoded(hit.target, decoded)),
+        target: redacted(hit.target),
+        path: redacted(hit.path),
+        decoded: hit.decoded.map(|decoded| redacted_decoded(hit.target, decoded)),
         protocol: unless_empty(hit.protocol),
         status: hit.status,
         bytes: hit.bytes,
@@ -68,10 +96,10 @@ fn object<'a>(hit: &ReportedHit<'a>, rules: &'a RuleSet) -> Object<'a> {
         rules: labels::rule_ids(rules, hit.rules),
         classes: labels::classes(rules, hit.rules),
         cve: labels::cves(rules, hit.rules),
-        host: hit.host.map(shown),
-        referer: hit.referer.map(shown),
-        user_agent: hit.user_agent.map(shown),
-        source: text(hit.source),
+        host: hit.host.map(redacted),
+        referer: hit.referer.map(redacted),
+        user_agent: hit.user_agent.map(redacted),
+        source: escape(hit.source),
         line: hit.line,
         offset: hit.offset,
         context: hit.context,
@@ -79,7 +107,7 @@ fn object<'a>(hit: &ReportedHit<'a>, rules: &'a RuleSet) -> Object<'a> {
 }
 
 fn unless_empty(text: &[u8]) -> Option<Cow<'_, str>> {
-    (!text.is_empty()).then(|| shown(text))
+    (!text.is_empty()).then(|| redacted(text))
 }
 
 #[cfg(test)]
@@ -100,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_there_is_null() {
+    fn missing_fields_are_null() {
         let hit = ReportedHit { time: None, method: b"", protocol: b"", referer: None, answer: None, decoded: None, ..fixture::hit() };
         let value: serde_json::Value = serde_json::from_str(&line(&hit)).unwrap();
         for key in ["time", "method", "protocol", "referer", "answer", "decoded", "context"] {
@@ -121,7 +149,7 @@ mod tests {
             let line = line(&hit);
             prop_assert_eq!(line.matches('\n').count(), 1);
             let value: serde_json::Value = serde_json::from_str(&line).unwrap();
-            prop_assert_eq!(value["target"].as_str().unwrap(), &*shown(&target));
+            prop_assert_eq!(value["target"].as_str().unwrap(), &*redacted(&target));
         }
     }
 }

@@ -1,6 +1,6 @@
-//! Proposals as a rule file that a person can read, strike and load: one rule for each kind and class, with cases.
+//! Writes proposals as a rule file to review and load: one rule for each kind and class, with cases.
 //!
-//! It holds paths, which are printable ASCII, and numbers; nothing else of a log gets in.
+//! Of a log it contains only paths, which are printable ASCII, and numbers.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -10,23 +10,23 @@ use crate::analysis::labels::first;
 use crate::analysis::proposals::{Proposal, Proposals};
 
 const HEAD: &str = "\
-# Proposed by `probewatch learn`: paths that no rule names, that known probers asked for and ordinary clients did not get.
-# Nothing reads this file by itself. Strike what is yours, mend class and severity, which are guesses, and then:
+# Proposed by `probewatch learn`: paths that no rule names, that known probers requested and ordinary clients did not get.
+# It is not loaded by itself. Delete paths of your own site, correct class and severity (they are guesses), and then run:
 #
 #   probewatch rules test FILE
 #   probewatch scan --rules FILE access.log
 #
-# Without `at = \"root\"` a rule finds its paths below any folder as well.
+# Without `at = \"root\"` a rule matches its paths below any folder as well.
 
 family = \"learned\"
-title = \"Paths that probers ask for, learnt from logs\"
+title = \"Paths that probers request, learned from logs\"
 ";
 
 /// Writes the rule file, of the first `top` proposals.
 ///
 /// # Errors
 ///
-/// Those of `out`, as they came.
+/// Those of `out`.
 pub fn write<W: Write>(proposals: &Proposals<'_>, top: Option<usize>, out: &mut W) -> io::Result<()> {
     out.write_all(HEAD.as_bytes())?;
     let mut rules: BTreeMap<&str, Vec<&Proposal<'_>>> = BTreeMap::new();
@@ -36,7 +36,7 @@ pub fn write<W: Write>(proposals: &Proposals<'_>, top: Option<usize>, out: &mut 
     rules.values().try_for_each(|proposals| out.write_all(rule(proposals).as_bytes()))
 }
 
-/// One rule; all proposals have its id, and there is one at least.
+/// One rule of at least one proposal; all of them have its ID.
 fn rule(proposals: &[&Proposal<'_>]) -> String {
     let one = proposals[0];
     let mut text = String::new();
@@ -59,7 +59,7 @@ fn rule(proposals: &[&Proposal<'_>]) -> String {
     text
 }
 
-/// The first path, the same in disguise and with a query, and the last one.
+/// The first path, the same one encoded and with a query, and the last path.
 fn must_match(paths: &[&str]) -> Vec<String> {
     let (Some(one), Some(last)) = (paths.first(), paths.last()) else { return Vec::new() };
     let mut cases = vec![(*one).to_owned(), format!("{}?x=1", disguised(one))];
@@ -77,7 +77,7 @@ fn disguised(path: &str) -> String {
     }
 }
 
-/// A longer name, and the same name elsewhere.
+/// A longer name, and the same name in another folder.
 fn must_not_match(paths: &[&str]) -> Vec<String> {
     let Some(one) = paths.first() else { return Vec::new() };
     let is_covered = |other: &str| paths.iter().any(|path| covers(path, other));
@@ -91,7 +91,7 @@ fn must_not_match(paths: &[&str]) -> Vec<String> {
     vec![longer, elsewhere]
 }
 
-/// Whether a rule on this path at the root finds that one.
+/// Whether a rule on `path` at the root matches `other`.
 fn covers(path: &str, other: &str) -> bool {
     let folder = path.trim_end_matches('/');
     other == path || other.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'))

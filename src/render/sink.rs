@@ -1,11 +1,9 @@
-//! Where a report goes: standard output, or a file that is the old one or the new one at every instant.
+//! Writes a report to standard output or, atomically, to a file.
 //!
-//! A file is written beside its final place, with mode 0600 whatever the umask, and takes the place by a rename once it
-//! is whole and on disk. It never follows a symbolic link at that place, never leaves half a report, and never takes a
-//! short write for success.
+//! A file is written under a temporary name in the same folder, with mode 0600 whatever the umask, synced, and renamed to
+//! its final name. A symbolic link with that name is replaced, not followed. The final name never has half a report.
 
 mod error;
-mod patient;
 
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, BufWriter, Stdout, Write};
@@ -13,110 +11,110 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
 use tempfile::NamedTempFile;
 
 pub use self::error::SinkError;
-use self::error::Step;
-use self::patient::Patient;
-use crate::system::{continues_line, stdout_was_closed, survive_size_limit};
+use self::error::SinkStep;
+use crate::system::{continues_line, ignore_sigxfsz, stdout_was_closed};
 
-/// Bytes held back before a write: reports are made of small pieces.
+/// Bytes of the write buffer: reports are made of small pieces.
 const BUFFER: usize = 64 * 1024;
 
-/// A place for a report. What was written counts only after [`commit`](Self::commit); dropped before that, a file stays
-/// what it was.
+/// An output. [`commit`](Self::commit) makes what was written final; without it a file stays as it was.
 #[derive(Debug)]
 pub struct Sink {
     /// As the user named it; `None` is standard output.
     path: Option<PathBuf>,
-    target: Target,
+    target: SinkTarget,
 }
 
 #[derive(Debug)]
-enum Target {
-    Stdout(BufWriter<Patient<Stdout>>),
+enum SinkTarget {
+    Stdout(BufWriter<BlockingWriter<Stdout>>),
     /// A device or a named pipe: nothing to replace.
-    Device(BufWriter<Patient<File>>),
-    /// The file to be, in the folder of its final place.
+    Device(BufWriter<BlockingWriter<File>>),
+    /// A temporary file in the folder of the final one.
     Staged {
         file: BufWriter<NamedTempFile>,
-        /// Held open so that the rename can be made durable; `None` in a folder that may be written but not read.
+        /// Open, so that the rename can be synced; `None` for a folder that may be written but not read.
         folder: Option<File>,
     },
 }
 
 impl Sink {
-    /// Standard output, buffered. A descriptor that is not ready is waited for. A file that ends within a line gets a newline first:
-    /// a run that was killed may have left half a line.
+    /// Standard output, buffered. If it is a file that ends within a line, a newline is written first: a killed run may have left
+    /// half a line.
     #[must_use]
     pub fn stdout() -> Self {
-        survive_size_limit();
-        let mut out = BufWriter::with_capacity(BUFFER, Patient::new(io::stdout()));
+        ignore_sigxfsz();
+        let mut out = BufWriter::with_capacity(BUFFER, BlockingWriter::new(io::stdout()));
         if continues_line(io::stdout()) {
-            // It stays in the buffer, which cannot fail.
+            // The newline goes into the buffer, which cannot fail.
             let _ = out.write_all(b"\n");
         }
-        Self { path: None, target: Target::Stdout(out) }
+        Self { path: None, target: SinkTarget::Stdout(out) }
     }
 
-    /// [`stdout`](Self::stdout), where there is one.
+    /// [`stdout`](Self::stdout), if it is open.
     ///
     /// # Errors
     ///
-    /// When it was closed before the process began.
+    /// Standard output was closed before the process started.
     pub fn open_stdout() -> Result<Self, SinkError> {
         if stdout_was_closed() {
-            return Err(SinkError::new(None, Step::Write, io::Error::other("it is closed")));
+            return Err(SinkError::new(None, SinkStep::Write, io::Error::other("it is closed")));
         }
         Ok(Self::stdout())
     }
 
-    /// The file at `path`, which stays as it is until the commit. To be made before a scan begins: a folder that is not
-    /// there or may not be written fails now. An existing device or named pipe is written directly.
+    /// The file at `path`, which is unchanged until the commit. Create it before a scan begins: a missing or unwritable
+    /// folder is an error here. An existing device or named pipe is written directly.
     ///
     /// # Errors
     ///
-    /// When the file cannot be made, or something that no report can replace has its place: a folder, a socket, a disk,
-    /// a link of the system such as `/dev/stdout`.
+    /// The file cannot be created, or `path` is something that a report cannot replace: a folder, a socket, a disk, or a
+    /// system link such as `/dev/stdout`.
     pub fn file(path: &Path) -> Result<Self, SinkError> {
-        survive_size_limit();
-        let target = open(path).map_err(|error| SinkError::new(Some(path), Step::Open, error))?;
+        ignore_sigxfsz();
+        let target = open(path).map_err(|error| SinkError::new(Some(path), SinkStep::Open, error))?;
         Ok(Self { path: Some(path.to_owned()), target })
     }
 
-    /// Whether writing here would write to, or replace, the file with this device and inode: an input, say.
+    /// Whether this writes to, or would replace, the file with this device and inode, such as an input.
     #[must_use]
     pub fn is_same_file(&self, dev: u64, ino: u64) -> bool {
         match (&self.target, &self.path) {
-            (Target::Staged { .. }, Some(path)) => fs::metadata(path).is_ok_and(|there| (there.dev(), there.ino()) == (dev, ino)),
-            (Target::Device(file), _) => file.get_ref().is_same_file(dev, ino),
-            (Target::Stdout(stdout), _) => stdout.get_ref().is_same_file(dev, ino),
-            (Target::Staged { .. }, None) => false,
+            (SinkTarget::Staged { .. }, Some(path)) => fs::metadata(path).is_ok_and(|there| (there.dev(), there.ino()) == (dev, ino)),
+            (SinkTarget::Device(file), _) => file.get_ref().is_same_file(dev, ino),
+            (SinkTarget::Stdout(stdout), _) => stdout.get_ref().is_same_file(dev, ino),
+            (SinkTarget::Staged { .. }, None) => false,
         }
     }
 
-    /// Names the output and what to do about a failed write to it. [`SinkError::BrokenPipe`] where the reader went away.
+    /// The error for a failed write, with the output's name and advice. [`SinkError::BrokenPipe`] if the reader is gone.
     #[must_use]
     pub fn explain(&self, error: io::Error) -> SinkError {
-        SinkError::new(self.path.as_deref(), Step::Write, error)
+        SinkError::new(self.path.as_deref(), SinkStep::Write, error)
     }
 
-    /// Makes what was written count: flushes, and puts a file in its place, on disk.
+    /// Makes what was written final: flushes, and syncs and renames a file.
     ///
     /// # Errors
     ///
-    /// When anything of this fails; the file is then what it was.
+    /// A step fails; the file is then as it was.
     pub fn commit(self) -> Result<(), SinkError> {
         let path = self.path.as_deref();
         let fail = |step| move |error| SinkError::new(path, step, error);
         match self.target {
-            Target::Stdout(mut stdout) => stdout.flush().map_err(fail(Step::Write)),
-            Target::Device(mut device) => device.flush().map_err(fail(Step::Write)),
-            Target::Staged { file, folder } => {
-                let file = file.into_inner().map_err(|unflushed| fail(Step::Write)(unflushed.into_error()))?;
-                file.as_file().sync_all().map_err(fail(Step::Write))?;
-                file.persist(path.unwrap_or(Path::new(""))).map_err(|kept| fail(Step::Replace)(kept.error))?;
-                folder.map_or(Ok(()), |folder| sync_folder(&folder)).map_err(fail(Step::Replace))
+            SinkTarget::Stdout(mut stdout) => stdout.flush().map_err(fail(SinkStep::Write)),
+            SinkTarget::Device(mut device) => device.flush().map_err(fail(SinkStep::Write)),
+            SinkTarget::Staged { file, folder } => {
+                let file = file.into_inner().map_err(|unflushed| fail(SinkStep::Write)(unflushed.into_error()))?;
+                file.as_file().sync_all().map_err(fail(SinkStep::Write))?;
+                file.persist(path.unwrap_or(Path::new(""))).map_err(|kept| fail(SinkStep::Replace)(kept.error))?;
+                folder.map_or(Ok(()), |folder| sync_folder(&folder)).map_err(fail(SinkStep::Replace))
             }
         }
     }
@@ -125,22 +123,22 @@ impl Sink {
 impl Write for Sink {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match &mut self.target {
-            Target::Stdout(out) => out.write(bytes),
-            Target::Device(out) => out.write(bytes),
-            Target::Staged { file, .. } => file.write(bytes),
+            SinkTarget::Stdout(out) => out.write(bytes),
+            SinkTarget::Device(out) => out.write(bytes),
+            SinkTarget::Staged { file, .. } => file.write(bytes),
         }
     }
 
     fn flush(&mut self) -> io::Result<()> {
         match &mut self.target {
-            Target::Stdout(out) => out.flush(),
-            Target::Device(out) => out.flush(),
-            Target::Staged { file, .. } => file.flush(),
+            SinkTarget::Stdout(out) => out.flush(),
+            SinkTarget::Device(out) => out.flush(),
+            SinkTarget::Staged { file, .. } => file.flush(),
         }
     }
 }
 
-fn open(path: &Path) -> io::Result<Target> {
+fn open(path: &Path) -> io::Result<SinkTarget> {
     let refuse = |why: &str| Err(io::Error::other(why.to_owned()));
     if path.file_name().is_none() || path.as_os_str().as_encoded_bytes().ends_with(b"/") {
         return refuse("it names a folder");
@@ -148,10 +146,10 @@ fn open(path: &Path) -> io::Result<Target> {
     match fs::symlink_metadata(path).map(|there| there.file_type()) {
         Ok(kind) if kind.is_char_device() || kind.is_fifo() => {
             let device = OpenOptions::new().write(true).open(path)?;
-            Ok(Target::Device(BufWriter::with_capacity(BUFFER, Patient::new(device))))
+            Ok(SinkTarget::Device(BufWriter::with_capacity(BUFFER, BlockingWriter::new(device))))
         }
         Ok(kind) if kind.is_dir() => refuse("it is a folder"),
-        Ok(kind) if kind.is_symlink() && is_of_the_system(path) => refuse("it is a link of the system"),
+        Ok(kind) if kind.is_symlink() && is_system_link(path) => refuse("it is a link of the system"),
         Ok(kind) if kind.is_file() || kind.is_symlink() => stage(path),
         Ok(_) => refuse("it is neither a file nor a pipe"),
         Err(error) if error.kind() == io::ErrorKind::NotFound => stage(path),
@@ -159,31 +157,71 @@ fn open(path: &Path) -> io::Result<Target> {
     }
 }
 
-/// `/dev/stdout` and `/proc/self/fd/1` are links that a report must not replace. `/dev/shm` is a folder like any other.
-fn is_of_the_system(link: &Path) -> bool {
+/// Whether a link is one like `/dev/stdout` or `/proc/self/fd/1`, which a report must not replace. `/dev/shm` is an ordinary folder.
+fn is_system_link(link: &Path) -> bool {
     fs::canonicalize(folder_of(link)).is_ok_and(|folder| {
         folder.starts_with("/proc") || folder.starts_with("/sys") || (folder.starts_with("/dev") && !folder.starts_with("/dev/shm"))
     })
 }
 
-fn stage(path: &Path) -> io::Result<Target> {
+fn stage(path: &Path) -> io::Result<SinkTarget> {
     let folder = folder_of(path);
     let private = Permissions::from_mode(0o600);
     let file = tempfile::Builder::new().prefix(".probewatch-").suffix(".tmp").permissions(private.clone()).tempfile_in(folder)?;
-    // The umask may have taken bits away; it cannot have added any.
+    // The umask may have removed bits.
     file.as_file().set_permissions(private)?;
-    Ok(Target::Staged { file: BufWriter::with_capacity(BUFFER, file), folder: File::open(folder).ok() })
+    Ok(SinkTarget::Staged { file: BufWriter::with_capacity(BUFFER, file), folder: File::open(folder).ok() })
 }
 
 fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// Makes a rename durable. Some network file systems know no such thing for folders and say so.
+/// Syncs a rename to disk. Some network file systems do not support this for folders.
 fn sync_folder(folder: &File) -> io::Result<()> {
     match rustix::fs::fsync(folder.as_fd()) {
-        Err(rustix::io::Errno::INVAL | rustix::io::Errno::NOTSUP) => Ok(()),
+        Err(Errno::INVAL | Errno::NOTSUP) => Ok(()),
         done => Ok(done?),
+    }
+}
+
+/// Writes directly to a descriptor, and waits while a non-blocking one is not ready.
+///
+/// Another process may have made standard output non-blocking; `std` treats a slow reader then as an error.
+#[derive(Debug)]
+struct BlockingWriter<F>(F);
+
+impl<F: AsFd> BlockingWriter<F> {
+    fn new(file: F) -> Self {
+        Self(file)
+    }
+
+    /// Whether it is the file with this device and inode.
+    fn is_same_file(&self, dev: u64, ino: u64) -> bool {
+        rustix::fs::fstat(&self.0).is_ok_and(|there| (there.st_dev, there.st_ino) == (dev, ino))
+    }
+}
+
+impl<F: AsFd> Write for BlockingWriter<F> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        loop {
+            match rustix::io::write(&self.0, bytes) {
+                Err(Errno::AGAIN) => wait(&self.0)?,
+                done => return Ok(done?),
+            }
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Waits until a write is possible or would fail. Continues after a signal.
+fn wait(file: &impl AsFd) -> io::Result<()> {
+    match poll(&mut [PollFd::new(file, PollFlags::OUT)], None) {
+        Ok(_) | Err(Errno::INTR) => Ok(()),
+        Err(error) => Err(error.into()),
     }
 }
 

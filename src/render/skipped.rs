@@ -1,15 +1,15 @@
-//! What is said of logs that were not read because they lie outside the time that was asked for: in a table and as notices.
+//! Sentences about logs that were skipped because they are outside the time range, for tables and notices.
 //!
-//! Their lines were not counted, so nothing here speaks of lines.
+//! Their lines were not read and so have no counts.
 
 use crate::analysis::model::{InputSummary, SkipReason};
 use crate::number::{counted, grouped};
-use crate::redact::sanitize::text;
+use crate::redact::sanitize::escape;
 
-/// Names that a notice lists before it counts the rest.
+/// SymbolTables that a notice lists; the rest are counted.
 const NAMED: usize = 3;
 
-/// How many inputs were not read, and why; `None` where all were.
+/// How many inputs were skipped, and why; `None` if all were read.
 #[must_use]
 pub fn sentence(inputs: &[InputSummary]) -> Option<String> {
     let many = |why| all(inputs, why).count() as u64;
@@ -22,17 +22,17 @@ pub fn sentence(inputs: &[InputSummary]) -> Option<String> {
         more => more.iter().map(|(many, reason)| format!("{} {reason}", grouped(*many))).collect::<Vec<_>>().join(", "),
     };
     let inputs = counted(before + after, "input was", "inputs were");
-    Some(format!("{inputs} skipped whole, and no line of them read: {why}."))
+    Some(format!("{inputs} skipped unread: {why}."))
 }
 
 /// A notice for each reason, with the first names.
 pub fn notices(inputs: &[InputSummary]) -> impl Iterator<Item = String> {
     [SkipReason::BeforeSince, SkipReason::AfterUntil].into_iter().filter_map(|why| {
         let many = all(inputs, why).count();
-        let names: Vec<_> = all(inputs, why).take(NAMED).map(|input| text(&input.path)).collect();
+        let names: Vec<_> = all(inputs, why).take(NAMED).map(|input| escape(&input.path)).collect();
         let more = if many > NAMED { format!(" and {} more", grouped((many - NAMED) as u64)) } else { String::new() };
         let inputs = counted(many as u64, "input", "inputs");
-        (many > 0).then(|| format!("{inputs} skipped whole, {}: {}{more}", reason(why, many as u64), names.join(", ")))
+        (many > 0).then(|| format!("{inputs} skipped unread, {}: {}{more}", reason(why, many as u64), names.join(", ")))
     })
 }
 
@@ -58,20 +58,17 @@ mod tests {
     }
 
     #[test]
-    fn says_how_many_and_why() {
+    fn counts_and_reasons_are_named() {
         let (since, until) = (Some(SkipReason::BeforeSince), Some(SkipReason::AfterUntil));
         assert_eq!(sentence(&inputs(&[None, None])), None);
         let one = inputs(&[None, until]);
-        assert_eq!(sentence(&one).unwrap(), "1 input was skipped whole, and no line of them read: begins after --until.");
+        assert_eq!(sentence(&one).unwrap(), "1 input was skipped unread: begins after --until.");
         let all = inputs(&[since, since, None, since, until, since]);
+        assert_eq!(sentence(&all).unwrap(), "5 inputs were skipped unread: 4 last written before --since, 1 begins after --until.");
+        let texts: Vec<_> = notices(&all).collect();
         assert_eq!(
-            sentence(&all).unwrap(),
-            "5 inputs were skipped whole, and no line of them read: 4 last written before --since, 1 begins after --until."
-        );
-        let told: Vec<_> = notices(&all).collect();
-        assert_eq!(
-            told,
-            ["4 inputs skipped whole, last written before --since: a, b, d and 1 more", "1 input skipped whole, begins after --until: e"]
+            texts,
+            ["4 inputs skipped unread, last written before --since: a, b, d and 1 more", "1 input skipped unread, begins after --until: e"]
         );
     }
 }

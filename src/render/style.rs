@@ -1,6 +1,6 @@
-//! The few colours of a report, and the one place that decides whether an escape is written.
+//! The colours of a report. Only [`Painter`] writes colour escapes.
 //!
-//! Colour only repeats what the words say: a report without it reads the same.
+//! Colour repeats what the words say: a report without it has the same text.
 
 use std::fmt::{Display, Write as _};
 
@@ -15,7 +15,7 @@ pub(crate) const ALARM: Style = AnsiColor::Red.on_default().bold();
 pub(crate) const WARNING: Style = AnsiColor::Yellow.on_default();
 
 /// The colour of a severity.
-pub(crate) fn of(severity: Severity) -> Style {
+pub(crate) fn for_severity(severity: Severity) -> Style {
     match severity {
         Severity::Critical => ALARM,
         Severity::High => AnsiColor::Red.on_default(),
@@ -25,18 +25,19 @@ pub(crate) fn of(severity: Severity) -> Style {
     }
 }
 
-/// Writes in colour, or not.
+/// Writes text with or without colour.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Pen {
+pub(crate) struct Painter {
     pub(crate) color: bool,
 }
 
-impl Pen {
-    /// The text in this style; without colour the text alone.
+impl Painter {
+    /// The text in this style, or unchanged without colour.
     pub(crate) fn paint(self, style: Style, text: impl Display) -> String {
         if self.color && style != PLAIN { format!("{style}{text}{style:#}") } else { text.to_string() }
     }
-    /// Adds the text to a line, in this style or without colour alone.
+
+    /// Adds the text to a line, in this style or unchanged without colour.
     pub(crate) fn push(self, style: Style, text: &str, line: &mut String) {
         if self.color && style != PLAIN {
             // Writing to a `String` does not fail.

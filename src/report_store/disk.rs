@@ -1,7 +1,7 @@
-//! Folders that are open, and all that is done in them: by name, one level at a time, through no symbolic link.
+//! Open folders and all operations in them: by name, one level at a time, without following symbolic links.
 //!
-//! Every call that changes a disk, or makes it last, stands here, so that tests can make each fail, or be the last one a
-//! run made. What is removed is removed entry by entry, and never on another file system.
+//! Every system call that changes the disk or syncs it is made in this file, so that tests can let each of them fail, or end
+//! a run before it. Folders are removed entry by entry, and never across a file system boundary.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -9,63 +9,64 @@ use std::io::{self, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
 
 use rustix::fs::{AtFlags, Dir, FileType, Gid, Mode, OFlags, RenameFlags, Stat};
-use rustix::fs::{fchmod, fchown, fstat, linkat, mkdirat, openat, readlinkat, renameat, renameat_with, statat, symlinkat, unlinkat};
+use rustix::fs::{fchmod, fchown, fstat, fsync, linkat, mkdirat, openat, readlinkat, renameat, renameat_with, statat, symlinkat, unlinkat};
 use rustix::io::Errno;
 
-use super::durable::Unsynced;
 #[cfg(test)]
-pub(super) use super::tests::faults::pass;
-use super::{Access, ArchiveError};
+pub(super) use super::tests::faults::failpoint;
+use super::{Access, ReportStoreError};
 
-type Result<T> = std::result::Result<T, ArchiveError>;
+type Result<T> = std::result::Result<T, ReportStoreError>;
 
-/// What a call does to a disk.
+/// What a system call does to the disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[cfg_attr(not(test), allow(dead_code, reason = "tests look at it"))]
-pub(super) enum Call {
-    /// Puts an entry into a folder.
+pub(super) enum Syscall {
+    /// Creates an entry.
     Add,
-    /// Takes an entry from a folder, or puts it there, as it is.
+    /// Moves an entry out of a folder, or into it.
     Move,
-    /// Lets an entry change places with one of another folder. Not every system can.
+    /// Swaps two entries. Not every system supports this.
     Exchange,
-    /// Takes an entry away for good.
+    /// Removes an entry.
     Remove,
-    /// Changes a file, or the rights to something.
+    /// Changes a file, or permissions.
     Change,
-    /// Makes it last.
+    /// Syncs to disk.
     Sync,
 }
 
-/// Before each call.
+/// Runs before each system call. Tests replace it to inject failures.
 #[cfg(not(test))]
 #[allow(clippy::unnecessary_wraps, reason = "it fails where a test wants it to")]
-pub(super) fn pass(_: Call, _: BorrowedFd<'_>) -> rustix::io::Result<()> {
+pub(super) fn failpoint(_: Syscall, _: BorrowedFd<'_>) -> rustix::io::Result<()> {
     Ok(())
 }
 
-/// Only its owner, until its rights are known.
+/// Only the owner may enter, until the permissions are set.
 const PRIVATE: Mode = Mode::RWXU;
 
-/// How deep folders lie in a folder that is removed, at most.
-const DEEPEST: usize = 32;
+/// The deepest nesting of folders that are removed.
+const MAX_DEPTH: usize = 32;
 
-/// A folder that is open; whatever becomes of its name, it is this one.
+/// An open folder. Renaming it does not change which folder this is.
 #[derive(Debug)]
-pub(super) struct Folder {
+pub(super) struct FolderHandle {
     fd: OwnedFd,
     /// For messages.
     path: PathBuf,
 }
 
-impl Folder {
+impl FolderHandle {
     pub(super) fn new(fd: OwnedFd, path: PathBuf) -> Self {
         Self { fd, path }
     }
 
-    /// What messages call it, or an entry of it.
+    /// The path of an entry, for messages.
     pub(super) fn path(&self, name: impl AsRef<std::path::Path>) -> PathBuf {
         self.path.join(name)
     }
@@ -74,26 +75,26 @@ impl Folder {
         self.fd.as_fd()
     }
 
-    /// Makes a folder in it.
-    pub(super) fn make(&self, name: &str, access: Access) -> Result<Self> {
-        let made = pass(Call::Add, self.fd()).and_then(|()| mkdirat(&self.fd, name, PRIVATE)).and_then(|()| self.open(name));
+    /// Creates a folder in it.
+    pub(super) fn create_folder(&self, name: &str, access: Access) -> Result<Self> {
+        let made = failpoint(Syscall::Add, self.fd()).and_then(|()| mkdirat(&self.fd, name, PRIVATE)).and_then(|()| self.open(name));
         let folder = Self { fd: made.map_err(|error| self.failed("make", name, error))?, path: self.path(name) };
-        folder.admit(access).map_err(|error| self.failed("set the rights of", name, error))?;
+        folder.set_access(access).map_err(|error| self.failed("set the rights of", name, error))?;
         Ok(folder)
     }
 
-    /// Gives the folder these rights. What it makes others inherit from it (the bit setgid) stays.
-    pub(super) fn admit(&self, access: Access) -> io::Result<()> {
+    /// Sets the permissions of the folder. The setgid bit is kept.
+    pub(super) fn set_access(&self, access: Access) -> io::Result<()> {
         let inherited = Mode::from_raw_mode(fstat(&self.fd)?.st_mode) & Mode::SGID;
         set_rights(self.fd(), access.group, Mode::from_raw_mode(access.folder_mode()) | inherited)
     }
 
-    /// Opens a folder in it; `None` where there is nothing.
-    pub(super) fn enter(&self, name: &str) -> Result<Option<Self>> {
+    /// Opens a folder in it; `None` if it does not exist.
+    pub(super) fn open_folder(&self, name: &str) -> Result<Option<Self>> {
         match self.open(name) {
             Ok(fd) => Ok(Some(Self { fd, path: self.path(name) })),
             Err(Errno::NOENT) => Ok(None),
-            Err(Errno::NOTDIR | Errno::LOOP) => Err(ArchiveError::foreign(self.path(name), "it is no folder of reports")),
+            Err(Errno::NOTDIR | Errno::LOOP) => Err(ReportStoreError::not_a_report(self.path(name), "it is not a folder of reports")),
             Err(error) => Err(self.failed("open", name, error)),
         }
     }
@@ -102,45 +103,45 @@ impl Folder {
         openat(&self.fd, name, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())
     }
 
-    /// Makes a file in it.
-    pub(super) fn create(&self, name: &str, access: Access) -> Result<NewFile> {
+    /// Creates a file in it.
+    pub(super) fn create_file(&self, name: &str, access: Access) -> Result<NewFile> {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let made = pass(Call::Add, self.fd()).and_then(|()| openat(&self.fd, name, flags, Mode::RUSR | Mode::WUSR));
+        let made = failpoint(Syscall::Add, self.fd()).and_then(|()| openat(&self.fd, name, flags, Mode::RUSR | Mode::WUSR));
         let file = NewFile { file: made.map_err(|error| self.failed("make", name, error))?.into(), path: self.path(name) };
         let rights = Mode::from_raw_mode(access.file_mode());
         set_rights(file.fd(), access.group, rights).map_err(|error| self.failed("set the rights of", name, error))?;
         Ok(file)
     }
 
-    /// Opens a file in it to be read; `None` where there is nothing.
-    pub(super) fn read(&self, name: &str) -> Result<Option<File>> {
+    /// Opens a file in it for reading; `None` if it does not exist.
+    pub(super) fn open_file(&self, name: &str) -> Result<Option<File>> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
         let file = match openat(&self.fd, name, flags, Mode::empty()) {
             Ok(file) => file,
             Err(Errno::NOENT) => return Ok(None),
-            Err(Errno::LOOP) => return Err(ArchiveError::foreign(self.path(name), "it is a symbolic link")),
+            Err(Errno::LOOP) => return Err(ReportStoreError::not_a_report(self.path(name), "it is a symbolic link")),
             Err(error) => return Err(self.failed("read", name, error)),
         };
         let stat = fstat(&file).map_err(|error| self.failed("read", name, error))?;
         if !FileType::from_raw_mode(stat.st_mode).is_file() {
-            return Err(ArchiveError::foreign(self.path(name), "it is no regular file"));
+            return Err(ReportStoreError::not_a_report(self.path(name), "it is not a regular file"));
         }
         Ok(Some(file.into()))
     }
 
-    /// What is there; `None` where there is nothing.
-    pub(super) fn kind(&self, name: &str) -> Result<Option<FileType>> {
+    /// The type of an entry; `None` if it does not exist.
+    pub(super) fn entry_type(&self, name: &str) -> Result<Option<FileType>> {
         Ok(self.stat(name)?.map(|stat| FileType::from_raw_mode(stat.st_mode)))
     }
 
-    /// Whether this is still what the name leads to.
-    pub(super) fn has(&self, name: &str, fd: BorrowedFd<'_>) -> Result<bool> {
+    /// Whether the name still refers to the open file.
+    pub(super) fn refers_to(&self, name: &str, fd: BorrowedFd<'_>) -> Result<bool> {
         let known = fstat(fd).map_err(|error| self.failed("look at", name, error))?;
         Ok(self.stat(name)?.is_some_and(|stat| (stat.st_dev, stat.st_ino) == (known.st_dev, known.st_ino)))
     }
 
-    /// Whether a name and another folder's name lead to the same file. `false` where one of them leads nowhere.
-    pub(super) fn shares(&self, name: &str, other: &Self, its: &str) -> Result<bool> {
+    /// Whether two names refer to the same file. `false` if one of them does not exist.
+    pub(super) fn is_same_file(&self, name: &str, other: &Self, its: &str) -> Result<bool> {
         let (Some(one), Some(another)) = (self.stat(name)?, other.stat(its)?) else { return Ok(false) };
         Ok((one.st_dev, one.st_ino) == (another.st_dev, another.st_ino))
     }
@@ -153,7 +154,7 @@ impl Folder {
         }
     }
 
-    /// The names of all that is in it, in no order.
+    /// The names of all entries, unordered.
     pub(super) fn names(&self) -> Result<Vec<OsString>> {
         let read = || -> rustix::io::Result<Vec<OsString>> {
             let mut names = Vec::new();
@@ -170,14 +171,14 @@ impl Folder {
 
     /// Moves an entry to another folder on the same file system.
     pub(super) fn rename(&self, name: &str, to: &Self, new: &str) -> Result<()> {
-        let done = pass(Call::Move, self.fd()).and_then(|()| pass(Call::Move, to.fd()));
+        let done = failpoint(Syscall::Move, self.fd()).and_then(|()| failpoint(Syscall::Move, to.fd()));
         done.and_then(|()| renameat(&self.fd, name, &to.fd, new)).map_err(|error| to.failed("put in its place", new, error))
     }
 
-    /// Puts an entry in the place of another folder's entry and that one in its place, in one step; whether it could: some
-    /// systems and some file systems cannot.
+    /// Swaps two entries of the same name in two folders, atomically. Returns false if the system or the file system cannot
+    /// do that.
     pub(super) fn exchange(&self, name: &str, with: &Self) -> Result<bool> {
-        let done = pass(Call::Exchange, self.fd()).and_then(|()| pass(Call::Exchange, with.fd()));
+        let done = failpoint(Syscall::Exchange, self.fd()).and_then(|()| failpoint(Syscall::Exchange, with.fd()));
         match done.and_then(|()| renameat_with(&self.fd, name, &with.fd, name, RenameFlags::EXCHANGE)) {
             Ok(()) => Ok(true),
             Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => Ok(false),
@@ -185,35 +186,35 @@ impl Folder {
         }
     }
 
-    /// Gives a file another name, in another folder. Some file systems know no such names and say so: then there is none.
+    /// Creates a hard link in another folder. Does nothing on file systems without hard links.
     pub(super) fn hard_link(&self, name: &str, to: &Self, new: &str) -> Result<()> {
-        match pass(Call::Add, to.fd()).and_then(|()| linkat(&self.fd, name, &to.fd, new, AtFlags::empty())) {
+        match failpoint(Syscall::Add, to.fd()).and_then(|()| linkat(&self.fd, name, &to.fd, new, AtFlags::empty())) {
             Err(Errno::PERM | Errno::NOTSUP | Errno::NOSYS | Errno::MLINK) => Ok(()),
             done => done.map_err(|error| to.failed("make", new, error)),
         }
     }
 
-    /// Makes a symbolic link. Some file systems know none and say so: then there is none.
-    pub(super) fn link(&self, target: &str, name: &str) -> Result<()> {
-        match pass(Call::Add, self.fd()).and_then(|()| symlinkat(target, &self.fd, name)) {
+    /// Creates a symbolic link. Does nothing on file systems without symbolic links.
+    pub(super) fn create_symlink(&self, target: &str, name: &str) -> Result<()> {
+        match failpoint(Syscall::Add, self.fd()).and_then(|()| symlinkat(target, &self.fd, name)) {
             Err(Errno::PERM | Errno::NOTSUP | Errno::NOSYS) => Ok(()),
             done => done.map_err(|error| self.failed("make", name, error)),
         }
     }
 
-    /// Where a symbolic link leads; `None` where there is none.
-    pub(super) fn target(&self, name: &str) -> Option<String> {
+    /// The target of a symbolic link; `None` if it is not one.
+    pub(super) fn symlink_target(&self, name: &str) -> Option<String> {
         readlinkat(&self.fd, name, Vec::new()).ok()?.into_string().ok()
     }
 
-    /// Removes an entry, and all that is in it. No fault where there is nothing.
+    /// Removes an entry and everything in it. Does nothing if it does not exist.
     pub(super) fn remove(&self, name: &str) -> Result<()> {
         self.remove_entry(name.as_ref(), 0)
     }
 
     fn remove_entry(&self, name: &std::ffi::OsStr, depth: usize) -> Result<()> {
         let failed = |error| self.failed("remove", name, error);
-        let unlink = |flags| match pass(Call::Remove, self.fd()).and_then(|()| unlinkat(&self.fd, name, flags)) {
+        let unlink = |flags| match failpoint(Syscall::Remove, self.fd()).and_then(|()| unlinkat(&self.fd, name, flags)) {
             Err(Errno::NOENT) => Ok(()),
             done => done.map_err(failed),
         };
@@ -225,9 +226,9 @@ impl Folder {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let folder = Self { fd: openat(&self.fd, name, flags, Mode::empty()).map_err(failed)?, path: self.path(name) };
         let (here, there) = (fstat(&self.fd).map_err(failed)?, fstat(&folder.fd).map_err(failed)?);
-        if here.st_dev != there.st_dev || depth == DEEPEST {
-            let what = "something else lies in it: another file system, or too many folders";
-            return Err(ArchiveError::in_the_way(folder.path, what, "take that away first"));
+        if here.st_dev != there.st_dev || depth == MAX_DEPTH {
+            let what = "it contains another file system, or too many levels of folders";
+            return Err(ReportStoreError::in_the_way(folder.path, what, "remove that first"));
         }
         for entry in folder.names()? {
             folder.remove_entry(&entry, depth + 1)?;
@@ -235,32 +236,32 @@ impl Folder {
         unlink(AtFlags::REMOVEDIR)
     }
 
-    /// Makes its entries last.
+    /// Syncs the folder.
     pub(super) fn sync(&self) -> Result<()> {
         let fd = self.fd.try_clone().map_err(|error| self.failed("write", "", error))?;
-        Unsynced { fd, path: self.path.clone(), is_folder: true }.sync()
+        PendingSync { fd, path: self.path.clone(), is_folder: true }.sync()
     }
 
-    /// Done with it, but for making it last.
-    pub(super) fn unsynced(self) -> Unsynced {
-        Unsynced { fd: self.fd, path: self.path, is_folder: true }
+    /// Closes the folder, except for the sync.
+    pub(super) fn into_pending_sync(self) -> PendingSync {
+        PendingSync { fd: self.fd, path: self.path, is_folder: true }
     }
 
-    fn failed(&self, step: &'static str, name: impl AsRef<std::path::Path>, error: impl Into<io::Error>) -> ArchiveError {
-        // Joined with nothing, a path would end with a slash.
+    fn failed(&self, step: &'static str, name: impl AsRef<std::path::Path>, error: impl Into<io::Error>) -> ReportStoreError {
+        // Joining an empty name would add a slash.
         let name = name.as_ref();
         let path = if name.as_os_str().as_bytes().is_empty() { self.path.clone() } else { self.path(name) };
-        ArchiveError::failed(step, path, error)
+        ReportStoreError::failed(step, path, error)
     }
 }
 
-/// The group first: with the rights of the one, the other must not read.
+/// The group first: otherwise the old group could read for an instant with the new mode.
 fn set_rights(fd: BorrowedFd<'_>, group: Option<u32>, mode: Mode) -> io::Result<()> {
     if let Some(group) = group {
-        pass(Call::Change, fd)?;
+        failpoint(Syscall::Change, fd)?;
         fchown(fd, None, Some(Gid::from_raw(group)))?;
     }
-    pass(Call::Change, fd)?;
+    failpoint(Syscall::Change, fd)?;
     Ok(fchmod(fd, mode)?)
 }
 
@@ -277,19 +278,74 @@ impl NewFile {
         self.file.as_fd()
     }
 
-    /// Done with it, but for making it last.
-    pub(super) fn unsynced(self) -> Unsynced {
-        Unsynced { fd: self.file.into(), path: self.path, is_folder: false }
+    /// Closes the file, except for the sync.
+    pub(super) fn into_pending_sync(self) -> PendingSync {
+        PendingSync { fd: self.file.into(), path: self.path, is_folder: false }
     }
 }
 
 impl Write for NewFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        pass(Call::Change, self.fd())?;
+        failpoint(Syscall::Change, self.fd())?;
         self.file.write(bytes)
     }
 
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
+}
+
+/// How many syncs run at a time by default.
+pub(super) const SYNC_THREADS: usize = 16;
+
+/// A file or folder that was written and may not be on disk yet.
+#[derive(Debug)]
+pub(super) struct PendingSync {
+    pub(super) fd: OwnedFd,
+    /// For messages.
+    pub(super) path: PathBuf,
+    pub(super) is_folder: bool,
+}
+
+impl PendingSync {
+    /// Some network file systems cannot sync folders, and return an error.
+    pub(super) fn sync(&self) -> Result<()> {
+        self.check_result(failpoint(Syscall::Sync, self.fd.as_fd()).and_then(|()| fsync(&self.fd)))
+    }
+
+    fn check_result(&self, done: rustix::io::Result<()>) -> Result<()> {
+        match done {
+            Err(Errno::INVAL | Errno::NOTSUP) if self.is_folder => Ok(()),
+            done => done.map_err(|error| ReportStoreError::failed("write", self.path.clone(), error)),
+        }
+    }
+}
+
+/// Syncs all items, `sync_threads` at a time. A disk takes little longer for all of them than for one.
+///
+/// # Errors
+///
+/// One of them could not be synced; the others may or may not be.
+pub(super) fn sync_all(items: &[PendingSync], sync_threads: usize) -> Result<()> {
+    for item in items {
+        item.check_result(failpoint(Syscall::Sync, item.fd.as_fd()))?;
+    }
+    let next = AtomicUsize::new(0);
+    let work = || -> Result<()> {
+        while let Some(item) = items.get(next.fetch_add(1, Ordering::Relaxed)) {
+            item.check_result(fsync(&item.fd))?;
+        }
+        Ok(())
+    };
+    thread::scope(|scope| {
+        // If threads cannot be started, fewer of them do the work.
+        let helpers = (1..items.len().min(sync_threads)).map_while(|_| thread::Builder::new().spawn_scoped(scope, work).ok());
+        let helpers: Vec<_> = helpers.collect();
+        let mut done = work();
+        for helper in helpers {
+            // Nothing in it panics.
+            done = done.and(helper.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        }
+        done
+    })
 }

@@ -1,62 +1,62 @@
-//! Why reports cannot be filed, in words that say what to do.
+//! The errors of the report store, with advice.
 //!
-//! Messages hold paths as they are: show them through `report::sanitize`.
+//! Messages contain paths as they are: pass them through `redact::sanitize` before printing.
 
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
-use crate::system::reason;
+use crate::system::errno_message;
 
-/// What went wrong with the folder of `--out`. The exit code is 4, but for [`Held`](Self::Held) and [`Shared`](Self::Shared).
+/// An error about the folder of `--out`. The exit code is 4, except for [`Held`](Self::Held) and [`Shared`](Self::Shared).
 #[derive(Debug, thiserror::Error)]
-pub enum ArchiveError {
-    /// A run with another state writes there; the exit code is 5.
-    #[error("{}: another run writes there; wait for its end, and give every --state an --out of its own", path.display())]
+pub enum ReportStoreError {
+    /// A run with another state writes to the folder; the exit code is 5.
+    #[error("{}: another run writes to this folder; wait for its end, and give every --state an --out of its own", path.display())]
     Held {
         /// The folder of `--out`.
         path: PathBuf,
     },
-    /// Another state reports there; the exit code is 2.
+    /// The folder belongs to another state; the exit code is 2.
     #[error(
-        "{}: the state {} reports to this folder; give every --state an --out of its own, or delete this file if that one is used no more",
+        "{}: the state {} reports to this folder; give every --state an --out of its own, or delete this file if that state is no longer used",
         path.display(),
         owner.display()
     )]
     Shared {
-        /// The file in the folder of `--out` that says so.
+        /// The file in the folder of `--out` that names the other state.
         path: PathBuf,
         /// The other state's file.
         owner: PathBuf,
     },
-    /// Something has a place that no report may take. Nothing of it was touched.
+    /// Something exists where a report belongs. It was not touched.
     #[error("{}: {what}; {advice}", path.display())]
     InTheWay {
-        /// The place.
+        /// The path.
         path: PathBuf,
-        /// What is there.
+        /// What exists there.
         what: &'static str,
         /// What to do about it.
         advice: &'static str,
     },
-    /// A run was committed, and its reports were taken away before they had their place.
-    #[error("{}: removed while the run went on; its lines are counted as reported, and only --reset reads them again", path.display())]
+    /// A run was committed, but its reports were removed before they were published.
+    #[error("{}: removed during the run; its lines are counted as reported, and only --reset reads them again", path.display())]
     Lost {
-        /// The folder that should be there.
+        /// The missing folder.
         path: PathBuf,
     },
-    /// The system would not let us.
-    #[error("cannot {step} {}: {}; {}", path.display(), reason(error), advice(error.kind()))]
+    /// A system call failed.
+    #[error("cannot {step} {}: {}; {}", path.display(), errno_message(error), advice(error.kind()))]
     Failed {
-        /// What was being done: `write`, say.
+        /// The operation, such as `write`.
         step: &'static str,
-        /// To what.
+        /// The path of the operation.
         path: PathBuf,
-        /// What the system said. Part of the message, and so no `source` that would say it twice.
+        /// The system's error. It is part of the message, and so not a `source`.
         error: io::Error,
     },
 }
 
-impl ArchiveError {
+impl ReportStoreError {
     pub(super) fn failed(step: &'static str, path: PathBuf, error: impl Into<io::Error>) -> Self {
         Self::Failed { step, path, error: error.into() }
     }
@@ -65,17 +65,17 @@ impl ArchiveError {
         Self::InTheWay { path, what, advice }
     }
 
-    /// A place under a name of ours that holds what we did not put there.
-    pub(super) fn foreign(path: PathBuf, what: &'static str) -> Self {
+    /// Something that is not a report has the name of one.
+    pub(super) fn not_a_report(path: PathBuf, what: &'static str) -> Self {
         Self::in_the_way(path, what, "move it away or choose another --out")
     }
 
-    /// Something vanished that this run had made.
+    /// Something that this run created was removed by somebody else.
     pub(super) fn vanished(path: &Path) -> Self {
-        Self::failed("write", path.to_owned(), io::Error::new(ErrorKind::NotFound, "it was removed while the run went on"))
+        Self::failed("write", path.to_owned(), io::Error::new(ErrorKind::NotFound, "it was removed during the run"))
     }
 
-    /// The folder cannot be emptied for now: someone works in it, or reads from it over a network.
+    /// The folder cannot be emptied now, because somebody writes to it or reads from it over a network.
     pub(super) fn is_busy(&self) -> bool {
         matches!(self, Self::Failed { error, .. } if matches!(error.kind(), ErrorKind::DirectoryNotEmpty | ErrorKind::ResourceBusy))
     }

@@ -1,22 +1,19 @@
-//! The folder of `--out`: folders of reports that appear whole or not at all, the link to the latest, and how long they
-//! are kept.
+//! The folder of `--out`: report folders that appear complete or not at all, the link to the latest report, and retention.
 //!
-//! A run writes its folders into `.run-N.tmp` ([`Staging`]), on disk. Then the run is committed: whoever keeps the state
-//! writes down that run N was the last one. Only then do the folders move to their places ([`Archive::publish`]). Ended
-//! at any instant, by a signal or by a power cut, the next run finds out by the state what was committed, and finishes
-//! it or takes it away ([`Archive::settle`]).
+//! A run writes its folders to `.run-N.tmp` ([`Staging`]) and syncs them. Then the caller commits the run by saving a state
+//! that says that run N was the last one. Only then are the folders moved to their final names ([`ReportStore::publish`]).
+//! If a run is interrupted at any point, by a signal or a power cut, the next run sees from the state what was committed,
+//! and publishes it or removes it ([`ReportStore::recover`]).
 //!
-//! Everything happens relative to the folder that was opened, which one run holds at a time. No symbolic link in it is
-//! followed, nothing that is not ours is replaced or removed. Knows no logs and no states, and nothing of what reports
-//! say, but for who wrote them. Two states cannot share one `--out` ([`Archive::of_state`]).
+//! All paths are relative to the open folder, which one run locks at a time. No symbolic link in it is followed, and only
+//! report folders are replaced or removed. The module knows nothing about logs, states or the contents of reports, except
+//! that `report.json` names its generator. Two states cannot share one `--out` ([`ReportStore::for_state`]).
 
 mod disk;
-mod durable;
 mod error;
 mod name;
 mod owner;
 mod publish;
-mod retention;
 mod staging;
 
 use std::fs::File;
@@ -30,29 +27,29 @@ use rustix::io::Errno;
 use rustix::process::geteuid;
 use serde::{Deserialize, Serialize};
 
-use self::disk::Folder;
-use self::durable::AT_ONCE;
-use self::name::Name;
-use crate::system::survive_size_limit;
-pub use error::ArchiveError;
-pub use name::run_folder;
+use self::disk::FolderHandle;
+use self::disk::SYNC_THREADS;
+use self::name::ReportDirName;
+use crate::system::ignore_sigxfsz;
+pub use error::ReportStoreError;
+pub use name::run_folder_name;
 pub use staging::{StagedFile, Staging};
 
-/// The link to the folder that holds the latest.
+/// The link to the latest report folder.
 const LATEST: &str = "latest";
 
-/// The file by which a folder is known as ours.
+/// The file that identifies a folder as a report.
 const REPORT: &str = "report.json";
 
-/// Bytes at its beginning in which it says who wrote it.
-const SIGNED_WITHIN: u64 = 256;
+/// The first bytes of that file, which contain the name of the generator.
+const SIGNATURE_BYTES: u64 = 256;
 
-/// Who may read the reports.
+/// The permissions of the reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Access {
-    /// The rights to a file, `0o600` say. A folder may be entered by whoever may read what is in it.
+    /// The mode of files, such as `0o600`. Whoever may read the files may enter the folder.
     pub mode: u32,
-    /// The group that files and folders belong to, where it is not the one they would have.
+    /// The group of files and folders, if it is not the default one.
     pub group: Option<u32>,
 }
 
@@ -66,126 +63,129 @@ impl Access {
     }
 }
 
-/// A run whose folders are complete. A state that names it says that it was committed.
+/// A run whose folders are complete. It is committed when a saved state contains it.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Run {
-    /// Its number, from 1.
+    /// The run's number, from 1.
     pub number: u64,
-    /// Its folders in `--out`.
+    /// The names of its folders in `--out`.
     pub folders: Vec<String>,
 }
 
-/// Which folders are kept; neither: all.
+/// Which report folders are kept; without limits, all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Keep {
-    /// So many of the latest; runs, days and hours each for themselves.
+pub struct Retention {
+    /// Keep the newest N; runs, days and hours are counted separately.
     pub runs: Option<usize>,
-    /// Those of runs that were, or of periods that ended, less long ago than this.
+    /// Keep runs, and periods that ended, less than this long ago.
     pub age: Option<Duration>,
 }
 
-/// The folder of `--out`, held by this run until it is dropped.
+/// The folder of `--out`, locked until this is dropped.
 #[derive(Debug)]
-pub struct Archive {
-    folder: Folder,
+pub struct ReportStore {
+    folder: FolderHandle,
     access: Access,
-    /// The state whose runs these are; `None` where nobody said.
+    /// The state file whose runs these are, if the caller named it.
     state: Option<PathBuf>,
-    /// Files that are made to last at a time.
-    at_once: usize,
+    /// How many syncs run at a time.
+    sync_threads: usize,
 }
 
-impl Archive {
-    /// Opens the folder and holds it. Makes it, but not the one above it. It may be reached through a symbolic link that
-    /// is ours, or root's.
+impl ReportStore {
+    /// Opens and locks the folder, and creates it if its parent exists. Its path may be a symbolic link owned by this user
+    /// or root.
     ///
     /// # Errors
     ///
-    /// Another run holds it; it cannot be made or written to; something that is no link has the place of `latest`.
-    pub fn open(dir: &Path, access: Access) -> Result<Self, ArchiveError> {
-        survive_size_limit();
-        // Without a slash at the end, which would lead through a link.
+    /// Another run holds the lock; the folder cannot be created or written to; or `latest` exists and is not a link.
+    pub fn open(dir: &Path, access: Access) -> Result<Self, ReportStoreError> {
+        ignore_sigxfsz();
+        // A trailing slash would follow a link.
         let dir: PathBuf = dir.components().collect();
         let folder = open_folder(&dir, access)?;
         accessat(folder.fd(), ".", Right::WRITE_OK | Right::EXEC_OK, AtFlags::empty())
-            .map_err(|error| ArchiveError::failed("write to", dir.clone(), error))?;
-        // On the folder itself, so that no file has to lie there. Some network file systems know no such lock.
+            .map_err(|error| ReportStoreError::failed("write to", dir.clone(), error))?;
+        // The folder itself is locked, so that no lock file is needed. Some network file systems do not support that.
         if flock(folder.fd(), FlockOperation::NonBlockingLockExclusive) == Err(Errno::WOULDBLOCK) {
-            return Err(ArchiveError::Held { path: dir });
+            return Err(ReportStoreError::Held { path: dir });
         }
-        let archive = Self { folder, access, state: None, at_once: AT_ONCE };
-        archive.check_latest()?;
-        Ok(archive)
+        let store = Self { folder, access, state: None, sync_threads: SYNC_THREADS };
+        store.check_latest()?;
+        Ok(store)
     }
 
-    /// The same by one thread: slower, and always in the same order.
+    /// Syncs with one thread: slower, but in a fixed order.
     #[must_use]
-    pub fn one_by_one(self) -> Self {
-        Self { at_once: 1, ..self }
+    pub fn single_threaded(self) -> Self {
+        Self { sync_threads: 1, ..self }
     }
 
-    /// The greatest number of a run that has a folder; 0 without one. The next run must have a greater one, and a greater
-    /// one than the state knows: folders may have been removed, and a state may have been reset.
+    /// The greatest number of a run with a folder, or 0. The next run needs a number greater than this and greater than that
+    /// of the state, because folders may have been removed and states reset.
     ///
     /// # Errors
     ///
     /// The folder cannot be read.
-    pub fn last_number(&self) -> Result<u64, ArchiveError> {
-        let numbers = self.ours()?.into_iter().map(|(_, name)| if let Name::Run { number, .. } = name { number } else { 0 });
+    pub fn last_run_number(&self) -> Result<u64, ReportStoreError> {
+        let numbers =
+            self.report_folders()?.into_iter().map(|(_, name)| if let ReportDirName::Run { number, .. } = name { number } else { 0 });
         Ok(numbers.max().unwrap_or(0))
     }
 
-    /// Opens a file of a folder, a period's report to be added to say; `None` where there is no such folder or file.
+    /// Opens a file of a report folder, such as the report of a period to be extended; `None` if the folder or the file does
+    /// not exist.
     ///
     /// # Errors
     ///
-    /// The name is none of ours; it is a link, or something else that is no folder or no file; or it cannot be read.
-    pub fn open_file(&self, folder: &str, file: &str) -> Result<Option<File>, ArchiveError> {
-        self.known(folder)?;
-        let Some(folder) = self.folder.enter(folder)? else { return Ok(None) };
-        folder.read(file)
+    /// The name is not a report folder's name; the file or folder is a link or another kind of entry; or it cannot be read.
+    pub fn open_file(&self, folder: &str, file: &str) -> Result<Option<File>, ReportStoreError> {
+        self.parse_name(folder)?;
+        let Some(folder) = self.folder.open_folder(folder)? else { return Ok(None) };
+        folder.open_file(file)
     }
 
-    /// Everything that has a name of ours, with what the name says.
-    fn ours(&self) -> Result<Vec<(String, Name)>, ArchiveError> {
+    /// All entries with the name of a report folder, with the parsed name.
+    fn report_folders(&self) -> Result<Vec<(String, ReportDirName)>, ReportStoreError> {
         let names = self.folder.names()?.into_iter().filter_map(|name| name.into_string().ok());
-        Ok(names.filter_map(|name| Name::parse(&name).map(|parsed| (name, parsed))).collect())
+        Ok(names.filter_map(|name| ReportDirName::parse(&name).map(|parsed| (name, parsed))).collect())
     }
 
-    /// What the name of a folder says.
-    fn known(&self, folder: &str) -> Result<Name, ArchiveError> {
-        Name::parse(folder).ok_or_else(|| ArchiveError::foreign(self.folder.path(folder), "this is no name of a run or of a period"))
+    /// Parses the name of a report folder.
+    fn parse_name(&self, folder: &str) -> Result<ReportDirName, ReportStoreError> {
+        ReportDirName::parse(folder)
+            .ok_or_else(|| ReportStoreError::not_a_report(self.folder.path(folder), "this is not the name of a run or a period"))
     }
 
-    /// Whether a folder with a name of ours holds a report of ours.
-    fn is_ours(&self, name: &str) -> Result<bool, ArchiveError> {
-        if self.folder.kind(name)? != Some(FileType::Directory) {
+    /// Whether an entry with the name of a report folder is a report.
+    fn is_report(&self, name: &str) -> Result<bool, ReportStoreError> {
+        if self.folder.entry_type(name)? != Some(FileType::Directory) {
             return Ok(false);
         }
-        let Some(folder) = self.folder.enter(name)? else { return Ok(false) };
-        if folder.kind(REPORT)? != Some(FileType::RegularFile) {
+        let Some(folder) = self.folder.open_folder(name)? else { return Ok(false) };
+        if folder.entry_type(REPORT)? != Some(FileType::RegularFile) {
             return Ok(false);
         }
-        let Some(report) = folder.read(REPORT)? else { return Ok(false) };
+        let Some(report) = folder.open_file(REPORT)? else { return Ok(false) };
         let mut head = Vec::new();
-        let read = report.take(SIGNED_WITHIN).read_to_end(&mut head);
-        read.map_err(|error| ArchiveError::failed("read", folder.path(REPORT), error))?;
+        let read = report.take(SIGNATURE_BYTES).read_to_end(&mut head);
+        read.map_err(|error| ReportStoreError::failed("read", folder.path(REPORT), error))?;
         Ok(memchr::memmem::find(&head, b"probewatch").is_some())
     }
 
-    fn check_latest(&self) -> Result<(), ArchiveError> {
-        match self.folder.kind(LATEST)? {
+    fn check_latest(&self) -> Result<(), ReportStoreError> {
+        match self.folder.entry_type(LATEST)? {
             None | Some(FileType::Symlink) => Ok(()),
-            Some(_) => Err(ArchiveError::foreign(self.folder.path(LATEST), "it should be a link to the latest report")),
+            Some(_) => Err(ReportStoreError::not_a_report(self.folder.path(LATEST), "it is not a link to the latest report")),
         }
     }
 }
 
-fn open_folder(dir: &Path, access: Access) -> Result<Folder, ArchiveError> {
+fn open_folder(dir: &Path, access: Access) -> Result<FolderHandle, ReportStoreError> {
     let made = match mkdir(dir, Mode::RWXU) {
         Err(Errno::EXIST) => false,
-        done => done.map(|()| true).map_err(|error| ArchiveError::failed("make", dir.to_owned(), error))?,
+        done => done.map(|()| true).map_err(|error| ReportStoreError::failed("make", dir.to_owned(), error))?,
     };
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let opened = match openat(CWD, dir, flags | OFlags::NOFOLLOW, Mode::empty()) {
@@ -195,11 +195,11 @@ fn open_folder(dir: &Path, access: Access) -> Result<Folder, ArchiveError> {
         }
         done => done,
     };
-    let failed = |step| move |error: std::io::Error| ArchiveError::failed(step, dir.to_owned(), error);
-    let folder = Folder::new(opened.map_err(|error| failed("open")(error.into()))?, dir.to_owned());
+    let failed = |step| move |error: std::io::Error| ReportStoreError::failed(step, dir.to_owned(), error);
+    let folder = FolderHandle::new(opened.map_err(|error| failed("open")(error.into()))?, dir.to_owned());
     if made {
-        folder.admit(access).map_err(failed("set the rights of"))?;
-        // A power cut must not take the folder away, with reports in it that are counted as made.
+        folder.set_access(access).map_err(failed("set the rights of"))?;
+        // A power cut must not undo the creation of the folder after reports in it were committed.
         if let Ok(above) = openat(folder.fd(), "..", flags, Mode::empty()) {
             match fsync(&above) {
                 Err(Errno::INVAL | Errno::NOTSUP) => {}
@@ -210,11 +210,11 @@ fn open_folder(dir: &Path, access: Access) -> Result<Folder, ArchiveError> {
     Ok(folder)
 }
 
-/// A link that others made could lead to whatever they like.
-fn trusted_link(dir: &Path) -> Result<(), ArchiveError> {
+/// A link of another user could point anywhere.
+fn trusted_link(dir: &Path) -> Result<(), ReportStoreError> {
     match statat(CWD, dir, AtFlags::SYMLINK_NOFOLLOW) {
         Ok(link) if FileType::from_raw_mode(link.st_mode).is_symlink() && ![geteuid().as_raw(), 0].contains(&link.st_uid) => {
-            Err(ArchiveError::in_the_way(dir.to_owned(), "it is a symbolic link of another user", "name the folder it leads to"))
+            Err(ReportStoreError::in_the_way(dir.to_owned(), "it is a symbolic link of another user", "name the folder it leads to"))
         }
         _ => Ok(()),
     }

@@ -1,41 +1,41 @@
-//! What the folders of reports are called, and what their names tell: which run, or which period, and when it was.
+//! The names of report folders, with a run's number and time or a period.
 //!
-//! A name is ours only when it is exactly what would be written; anything else is left alone, whatever it is.
+//! Only names in exactly this form are accepted; folders with other names are never touched.
 
 use std::time::{Duration, SystemTime};
 
 use jiff::SignedDuration;
 use jiff::civil::{Date, DateTime};
 
-/// The name of a folder that is ours. Of one kind, the later is the greater.
+/// The name of a report folder. Later names of the same kind are greater.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Name {
-    /// A run's: `000012-20261121T000500Z`.
+pub(super) enum ReportDirName {
+    /// A run: `000012-20261121T000500Z`.
     Run {
         /// The run's number, from 1.
         number: u64,
-        /// When it was.
+        /// The time of the run.
         time: DateTime,
     },
-    /// A day's: `2026-11-20`.
+    /// A day: `2026-11-20`.
     Day(DateTime),
-    /// An hour's: `2026-11-20T13`.
+    /// An hour: `2026-11-20T13`.
     Hour(DateTime),
 }
 
-/// Digits of a run's number at most: far from where numbers end.
-const MOST_DIGITS: usize = 15;
+/// The most digits of a run's number.
+const MAX_RUN_DIGITS: usize = 15;
 
-/// What the folder of a run is called: its number, with six digits or more, and the time in UTC.
+/// The name of a run's folder: the number with at least six digits, and the time in UTC.
 #[must_use]
-pub fn run_folder(number: u64, now: SystemTime) -> String {
+pub fn run_folder_name(number: u64, now: SystemTime) -> String {
     let since = now.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     let time = epoch().checked_add(SignedDuration::try_from(since).unwrap_or(SignedDuration::MAX)).unwrap_or(DateTime::MAX);
     format!("{number:06}-{}", time.strftime("%Y%m%dT%H%M%SZ"))
 }
 
-impl Name {
-    /// `None`: no name of ours.
+impl ReportDirName {
+    /// Parses a name; `None` if it is not the name of a report folder.
     pub(super) fn parse(name: &str) -> Option<Self> {
         let parsed = match name.len() {
             10 => Self::Day(time(name, b"0000-00-00")?),
@@ -49,7 +49,7 @@ impl Name {
     }
 
     /// Whether both are runs, days, or hours.
-    pub(super) fn is_like(self, other: Self) -> bool {
+    pub(super) fn is_same_kind(self, other: Self) -> bool {
         std::mem::discriminant(&self) == std::mem::discriminant(&other)
     }
 
@@ -57,7 +57,7 @@ impl Name {
         matches!(self, Self::Run { .. })
     }
 
-    /// How long ago the run was, or the period ended. The clock of a period is taken for UTC: hours do not matter here.
+    /// The time since the run, or since the end of the period. Periods are taken as UTC, as hours do not matter here.
     pub(super) fn age(self, now: SystemTime) -> Duration {
         let (start, length) = match self {
             Self::Run { time, .. } => (time, 0),
@@ -70,9 +70,9 @@ impl Name {
     }
 }
 
-/// The number of a run, written with six digits or more and no zero too many.
+/// A run's number, with at least six digits and no further leading zeros.
 fn run_number(digits: &str) -> Option<u64> {
-    let number = digits.parse().ok().filter(|_| digits.len() <= MOST_DIGITS)?;
+    let number = digits.parse().ok().filter(|_| digits.len() <= MAX_RUN_DIGITS)?;
     (format!("{number:06}") == digits && number > 0).then_some(number)
 }
 
@@ -80,7 +80,7 @@ fn epoch() -> DateTime {
     DateTime::constant(1970, 1, 1, 0, 0, 0, 0)
 }
 
-/// The time of a text that looks like this, with digits in place of the zeros, from the year down to the second.
+/// Parses a time in this form, in which zeros stand for digits, from the year down to the second.
 fn time(text: &str, form: &[u8]) -> Option<DateTime> {
     let fits = |(letter, place): (u8, &u8)| if *place == b'0' { letter.is_ascii_digit() } else { letter == *place };
     if text.len() != form.len() || !text.bytes().zip(form).all(fits) {
@@ -103,14 +103,14 @@ mod tests {
     }
 
     #[test]
-    fn names_of_runs() {
-        assert_eq!(run_folder(12, seconds(1_795_219_500)), "000012-20261121T000500Z");
-        assert_eq!(run_folder(12_345_678, SystemTime::UNIX_EPOCH - Duration::from_secs(1)), "12345678-19700101T000000Z");
-        assert_eq!(run_folder(1, seconds(1 << 62)), "000001-99991231T235959Z", "a clock that is far off");
+    fn formats_names_of_runs() {
+        assert_eq!(run_folder_name(12, seconds(1_795_219_500)), "000012-20261121T000500Z");
+        assert_eq!(run_folder_name(12_345_678, SystemTime::UNIX_EPOCH - Duration::from_secs(1)), "12345678-19700101T000000Z");
+        assert_eq!(run_folder_name(1, seconds(1 << 62)), "000001-99991231T235959Z", "a clock that is far off");
     }
 
     #[test]
-    fn what_is_not_exactly_ours_is_not_ours() {
+    fn rejects_names_in_other_forms() {
         let others = [
             "",
             "latest",
@@ -131,13 +131,13 @@ mod tests {
             "２０26-11",
         ];
         for other in others {
-            assert_eq!(Name::parse(other), None, "{other}");
+            assert_eq!(ReportDirName::parse(other), None, "{other}");
         }
     }
 
     #[test]
-    fn the_later_is_the_greater() {
-        let name = |text: &str| Name::parse(text).unwrap();
+    fn later_names_are_greater() {
+        let name = |text: &str| ReportDirName::parse(text).unwrap();
         assert!(name("000009-20271121T000500Z") < name("000010-20261121T000500Z"), "whatever the clock says");
         assert!(name("1000000-20261121T000500Z") > name("999999-20261121T000500Z"));
         assert!(name("2026-11-09") < name("2026-11-10") && name("2026-11-20T09") < name("2026-11-20T10"));
@@ -149,16 +149,16 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_is_read(number in 1..1_000_000_000_000_000_u64, time in 0..253_402_300_799_u64) {
-            let text = run_folder(number, seconds(time));
-            let read = Name::parse(&text);
-            prop_assert!(matches!(read, Some(Name::Run { number: n, .. }) if n == number), "{}", text);
+        fn formatted_names_are_parsed(number in 1..1_000_000_000_000_000_u64, time in 0..253_402_300_799_u64) {
+            let text = run_folder_name(number, seconds(time));
+            let read = ReportDirName::parse(&text);
+            prop_assert!(matches!(read, Some(ReportDirName::Run { number: n, .. }) if n == number), "{}", text);
             prop_assert_eq!(read.map(|name| name.age(seconds(time + 7)).as_secs()), Some(7));
         }
 
         #[test]
-        fn any_text_is_read_or_not(text: String, almost in "[0-9]{4,7}-[0-9]{2,8}[T-][0-9]{2,6}Z?") {
-            let _ = (Name::parse(&text), Name::parse(&almost));
+        fn parsing_never_panics(text: String, almost in "[0-9]{4,7}-[0-9]{2,8}[T-][0-9]{2,6}Z?") {
+            let _ = (ReportDirName::parse(&text), ReportDirName::parse(&almost));
         }
     }
 }

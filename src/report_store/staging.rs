@@ -1,80 +1,88 @@
-//! The folders of a run while they are written: in `.run-N.tmp`, where only their owner sees them.
+//! The folders of a run while they are written: in `.run-N.tmp`, which only the owner may enter.
 //!
-//! Nothing here takes a place that readers look at. Whatever goes wrong, or is left half done, there is no [`Run`] to
-//! commit.
+//! Nothing here changes what readers see. After any failure there is no [`Run`] to commit.
 
 use std::io::{self, BufWriter, Write};
 
 use rustix::fs::FileType;
 
-use super::disk::{Folder, NewFile};
-use super::durable::{Unsynced, sync_all};
-use super::name::Name;
-use super::publish::second_name;
-use super::{Access, Archive, ArchiveError, LATEST, REPORT, Run};
+use super::disk::{FolderHandle, NewFile};
+use super::disk::{PendingSync, sync_all};
+use super::name::ReportDirName;
+use super::publish::replacement_name;
+use super::{Access, LATEST, REPORT, ReportStore, ReportStoreError, Run};
 
-/// Bytes held back before a write: reports are made of small pieces.
+/// The size of the write buffer.
 const BUFFER: usize = 64 * 1024;
 
-/// Files and folders that are held open until all of them are made to last.
-const MOST_UNSYNCED: usize = 64;
+/// How many written files and folders may be open before they are synced.
+const MAX_PENDING_SYNCS: usize = 64;
 
-/// The folders of one run. Dropped before [`finish`](Self::finish), they are removed.
+/// The folders of one run. They are removed if it is dropped before [`finish`](Self::finish).
 #[derive(Debug)]
 pub struct Staging<'a> {
-    archive: &'a Archive,
+    store: &'a ReportStore,
     run: u64,
     /// `.run-N.tmp`.
-    room: Folder,
-    /// The folder that files go to.
-    current: Option<Folder>,
+    staging_folder: FolderHandle,
+    /// The folder of new files.
+    current: Option<FolderHandle>,
     folders: Vec<String>,
-    /// Files that were begun and not completed.
+    /// Number of files that were created and not finished.
     unfinished: usize,
-    /// Files and folders that are complete, and perhaps not on disk.
-    unsynced: Vec<Unsynced>,
+    /// Files and folders that are finished but maybe not on disk.
+    pending_syncs: Vec<PendingSync>,
     finished: bool,
 }
 
-/// A file of a folder. It is complete after [`done`](Self::done) only, and on disk when all of them are.
+/// A file in a staged folder. It is complete after [`finish`](Self::finish), and on disk after [`Staging::finish`].
 #[derive(Debug)]
 pub struct StagedFile<'s> {
     out: BufWriter<NewFile>,
-    folder: &'s Folder,
+    folder: &'s FolderHandle,
     name: String,
     unfinished: &'s mut usize,
-    unsynced: &'s mut Vec<Unsynced>,
+    pending_syncs: &'s mut Vec<PendingSync>,
 }
 
-/// What the folder of a run is called until it has its place.
-pub(super) fn room_name(run: u64) -> String {
+/// The name of the folder in which a run is staged.
+pub(super) fn staging_name(run: u64) -> String {
     format!(".run-{run}.tmp")
 }
 
-impl Archive {
-    /// Begins the folders of a run. To be called after [`settle`](Self::settle).
+impl ReportStore {
+    /// Starts a run. Call it after [`recover`](Self::recover).
     ///
     /// # Errors
     ///
-    /// The folder cannot be made, or not given to the group.
-    pub fn stage(&self, run: u64) -> Result<Staging<'_>, ArchiveError> {
-        self.note_owner()?;
-        // Given to the group so that one that is refused is heard of at once; the rights are the owner's alone.
-        let room = self.folder.make(&room_name(run), Access { mode: 0o600, group: self.access.group })?;
-        Ok(Staging { archive: self, run, room, current: None, folders: Vec::new(), unfinished: 0, unsynced: Vec::new(), finished: false })
+    /// The folder cannot be created, or its group cannot be set.
+    pub fn stage(&self, run: u64) -> Result<Staging<'_>, ReportStoreError> {
+        self.record_owner()?;
+        // The group is set now so that an error shows early; the mode gives access to the owner only.
+        let staging_folder = self.folder.create_folder(&staging_name(run), Access { mode: 0o600, group: self.access.group })?;
+        Ok(Staging {
+            store: self,
+            run,
+            staging_folder,
+            current: None,
+            folders: Vec::new(),
+            unfinished: 0,
+            pending_syncs: Vec::new(),
+            finished: false,
+        })
     }
 
-    /// The folder that `latest` should lead to once these have their places: a run's own, or the latest of the periods.
-    fn latest_with(&self, folders: &[String]) -> Result<Option<String>, ArchiveError> {
-        let known = |name: &String| Name::parse(name).map(|parsed| (parsed, name.clone()));
+    /// The target of `latest` after these folders are published: the run's own folder, or that of the latest period.
+    fn latest_with(&self, folders: &[String]) -> Result<Option<String>, ReportStoreError> {
+        let known = |name: &String| ReportDirName::parse(name).map(|parsed| (parsed, name.clone()));
         let Some((last, name)) = folders.iter().filter_map(known).max() else { return Ok(None) };
         if last.is_run() {
             return Ok(Some(name));
         }
-        let there = self.ours()?.into_iter().filter(|(_, there)| there.is_like(last)).map(|(name, parsed)| (parsed, name));
+        let there = self.report_folders()?.into_iter().filter(|(_, there)| there.is_same_kind(last)).map(|(name, parsed)| (parsed, name));
         let mut latest = (last, name);
         for candidate in there.filter(|(parsed, _)| *parsed > last) {
-            if candidate > latest && self.is_ours(&candidate.1)? {
+            if candidate > latest && self.is_report(&candidate.1)? {
                 latest = candidate;
             }
         }
@@ -83,82 +91,82 @@ impl Archive {
 }
 
 impl Staging<'_> {
-    /// Begins a folder; files go there from now on. One of a period that is there already will be replaced.
+    /// Starts a folder, in which new files are created. It will replace an existing folder of the same period.
     ///
     /// # Errors
     ///
-    /// The name is none of ours, has been used, or leads to something that no report of ours may replace; or the folder
-    /// cannot be made.
-    pub fn folder(&mut self, name: &str) -> Result<(), ArchiveError> {
-        let parsed = self.archive.known(name)?;
-        let there = self.archive.folder.kind(name)?;
-        let is_replaceable = there == Some(FileType::Directory) && !parsed.is_run() && self.archive.is_ours(name)?;
+    /// The name is not valid, was used before, or belongs to something that is not a report; or the folder cannot be
+    /// created.
+    pub fn folder(&mut self, name: &str) -> Result<(), ReportStoreError> {
+        let parsed = self.store.parse_name(name)?;
+        let there = self.store.folder.entry_type(name)?;
+        let is_replaceable = there == Some(FileType::Directory) && !parsed.is_run() && self.store.is_report(name)?;
         if there.is_some() && !is_replaceable {
             let what =
-                if parsed.is_run() { "there is such a run already" } else { "it is no folder of reports, or its report.json is gone" };
-            return Err(ArchiveError::foreign(self.archive.folder.path(name), what));
+                if parsed.is_run() { "this run already exists" } else { "it is not a folder of reports, or its report.json is missing" };
+            return Err(ReportStoreError::not_a_report(self.store.folder.path(name), what));
         }
         self.close_current()?;
-        self.current = Some(self.room.make(name, self.archive.access)?);
+        self.current = Some(self.staging_folder.create_folder(name, self.store.access)?);
         self.folders.push(name.to_owned());
         Ok(())
     }
 
-    /// Begins a file in the folder that was begun last.
+    /// Creates a file in the current folder.
     ///
     /// # Errors
     ///
-    /// There is no folder, or the file is there already or cannot be made.
-    pub fn file(&mut self, name: &str) -> Result<StagedFile<'_>, ArchiveError> {
-        let Some(folder) = &self.current else { return Err(ArchiveError::vanished(&self.room.path(name))) };
-        let file = folder.create(name, self.archive.access)?;
+    /// There is no folder, or the file exists or cannot be created.
+    pub fn file(&mut self, name: &str) -> Result<StagedFile<'_>, ReportStoreError> {
+        let Some(folder) = &self.current else { return Err(ReportStoreError::vanished(&self.staging_folder.path(name))) };
+        let file = folder.create_file(name, self.store.access)?;
         self.unfinished += 1;
-        let (unfinished, unsynced) = (&mut self.unfinished, &mut self.unsynced);
-        Ok(StagedFile { out: BufWriter::with_capacity(BUFFER, file), folder, name: name.to_owned(), unfinished, unsynced })
+        let (unfinished, pending_syncs) = (&mut self.unfinished, &mut self.pending_syncs);
+        Ok(StagedFile { out: BufWriter::with_capacity(BUFFER, file), folder, name: name.to_owned(), unfinished, pending_syncs })
     }
 
-    /// Makes everything last. What is returned is to be committed: written to a state, on disk. Until then a
-    /// [`settle`](Archive::settle) with the run that was committed last takes it all away.
+    /// Syncs everything. The returned run is to be committed, that is, saved in a state. Until then
+    /// [`recover`](ReportStore::recover) with the previous run removes it.
     ///
     /// # Errors
     ///
-    /// A file was not completed, something of it was removed meanwhile, or the system refuses.
-    pub fn finish(mut self) -> Result<Run, ArchiveError> {
+    /// A file was not finished, something was removed by somebody else, or a system call failed.
+    pub fn finish(mut self) -> Result<Run, ReportStoreError> {
         self.close_current()?;
-        sync_all(&self.unsynced, self.archive.at_once)?;
-        if let Some(latest) = self.archive.latest_with(&self.folders)? {
-            self.room.link(&latest, LATEST)?;
+        sync_all(&self.pending_syncs, self.store.sync_threads)?;
+        if let Some(latest) = self.store.latest_with(&self.folders)? {
+            self.staging_folder.create_symlink(&latest, LATEST)?;
         }
-        self.room.sync()?;
+        self.staging_folder.sync()?;
         for name in &self.folders {
-            if self.room.kind(name)? != Some(FileType::Directory) {
-                return Err(ArchiveError::vanished(&self.room.path(name)));
+            if self.staging_folder.entry_type(name)? != Some(FileType::Directory) {
+                return Err(ReportStoreError::vanished(&self.staging_folder.path(name)));
             }
         }
-        let out = &self.archive.folder;
-        if !out.has(&room_name(self.run), self.room.fd())? {
-            return Err(ArchiveError::vanished(&self.room.path("")));
+        let out = &self.store.folder;
+        if !out.refers_to(&staging_name(self.run), self.staging_folder.fd())? {
+            return Err(ReportStoreError::vanished(&self.staging_folder.path("")));
         }
         out.sync()?;
         self.finished = true;
         Ok(Run { number: self.run, folders: std::mem::take(&mut self.folders) })
     }
 
-    fn close_current(&mut self) -> Result<(), ArchiveError> {
+    fn close_current(&mut self) -> Result<(), ReportStoreError> {
         let Some(folder) = self.current.take() else { return Ok(()) };
-        if self.unfinished > 0 || folder.kind(REPORT)? != Some(FileType::RegularFile) {
-            let what = "its files were not completed";
-            return Err(ArchiveError::in_the_way(folder.path(""), what, "run it again"));
+        if self.unfinished > 0 || folder.entry_type(REPORT)? != Some(FileType::RegularFile) {
+            let what = "its files are incomplete";
+            return Err(ReportStoreError::in_the_way(folder.path(""), what, "run it again"));
         }
         if let Some(name) = self.folders.last()
-            && self.archive.folder.kind(name)?.is_some()
+            && self.store.folder.entry_type(name)?.is_some()
         {
-            folder.hard_link(REPORT, &self.room, &second_name(name))?;
+            folder.hard_link(REPORT, &self.staging_folder, &replacement_name(name))?;
         }
-        self.unsynced.push(folder.unsynced());
-        if self.unsynced.len() >= MOST_UNSYNCED {
-            sync_all(&self.unsynced, self.archive.at_once)?;
-            self.unsynced.clear();
+        self.pending_syncs.push(folder.into_pending_sync());
+        if self.pending_syncs.len() >= MAX_PENDING_SYNCS {
+            sync_all(&self.pending_syncs, self.store.sync_threads)?;
+            self.pending_syncs.clear();
         }
         Ok(())
     }
@@ -167,33 +175,33 @@ impl Staging<'_> {
 impl Drop for Staging<'_> {
     fn drop(&mut self) {
         if !self.finished {
-            // The next run would remove it too.
-            let _ = self.archive.folder.remove(&room_name(self.run));
+            // Otherwise the next run removes it.
+            let _ = self.store.folder.remove(&staging_name(self.run));
         }
     }
 }
 
 impl StagedFile<'_> {
-    /// Completes the file.
+    /// Finishes the file.
     ///
     /// # Errors
     ///
-    /// It cannot be written, or was removed meanwhile.
-    pub fn done(mut self) -> Result<(), ArchiveError> {
+    /// It cannot be written, or was removed by somebody else.
+    pub fn finish(mut self) -> Result<(), ReportStoreError> {
         self.out.flush().map_err(|error| self.explain(error))?;
-        if !self.folder.has(&self.name, self.out.get_ref().fd())? {
-            return Err(ArchiveError::vanished(&self.folder.path(&self.name)));
+        if !self.folder.refers_to(&self.name, self.out.get_ref().fd())? {
+            return Err(ReportStoreError::vanished(&self.folder.path(&self.name)));
         }
-        // Nothing is left in the buffer.
-        self.unsynced.push(self.out.into_parts().0.unsynced());
+        // The buffer is empty.
+        self.pending_syncs.push(self.out.into_parts().0.into_pending_sync());
         *self.unfinished -= 1;
         Ok(())
     }
 
-    /// Names the file and what to do about a failed write to it.
+    /// Turns a write error into one with the path and advice.
     #[must_use]
-    pub fn explain(&self, error: io::Error) -> ArchiveError {
-        ArchiveError::failed("write", self.folder.path(&self.name), error)
+    pub fn explain(&self, error: io::Error) -> ReportStoreError {
+        ReportStoreError::failed("write", self.folder.path(&self.name), error)
     }
 }
 

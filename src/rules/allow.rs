@@ -13,7 +13,7 @@ use toml::Spanned;
 
 use super::error::RuleError;
 use super::network::{Width, network, width};
-use crate::client::{Client, Prefix, prefix};
+use crate::client::{Client, Ipv6Prefix, network};
 
 /// Everything that is allowed.
 #[derive(Debug, Clone, Default)]
@@ -35,19 +35,19 @@ pub struct AllowEntry {
     paths: Vec<String>,
     agents: Vec<String>,
     /// What it named is not known any more.
-    is_told: bool,
+    is_reported: bool,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct File {
+struct AllowFile {
     #[serde(default)]
-    allow: Vec<Spanned<Entry>>,
+    allow: Vec<Spanned<AllowFileEntry>>,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Entry {
+struct AllowFileEntry {
     reason: String,
     #[serde(default)]
     clients: Vec<String>,
@@ -80,7 +80,7 @@ impl AllowList {
 
     /// Entries that an earlier report told of, by file, line and reason: they are listed, and allow nothing more.
     #[must_use]
-    pub fn told(entries: impl IntoIterator<Item = (String, usize, String)>) -> Self {
+    pub fn from_report(entries: impl IntoIterator<Item = (String, usize, String)>) -> Self {
         let entry = |(file, line, reason)| AllowEntry {
             reason,
             file,
@@ -89,7 +89,7 @@ impl AllowList {
             names: Vec::new(),
             paths: Vec::new(),
             agents: Vec::new(),
-            is_told: true,
+            is_reported: true,
         };
         Self { entries: entries.into_iter().map(entry).collect() }
     }
@@ -125,7 +125,7 @@ impl AllowList {
 
     /// What allows nothing where all addresses of an IPv6 prefix are one client, an item an entry: networks that are smaller.
     #[must_use]
-    pub fn warnings_for(&self, prefix: Prefix) -> Vec<String> {
+    pub fn warnings_for(&self, prefix: Ipv6Prefix) -> Vec<String> {
         let small = |entry: &AllowEntry| {
             let network = entry.clients.iter().find(|network| matches!(network, IpNet::V6(six) if six.prefix_len() > prefix.bits()))?;
             let whole = Ipv6Net::new(network_v6(network)?, prefix.bits()).ok()?.trunc();
@@ -145,8 +145,8 @@ impl AllowList {
 }
 
 impl AllowEntry {
-    fn new(file: &str, line: usize, entry: Entry) -> Result<Self, String> {
-        let Entry { reason, clients, paths, agents } = entry;
+    fn new(file: &str, line: usize, entry: AllowFileEntry) -> Result<Self, String> {
+        let AllowFileEntry { reason, clients, paths, agents } = entry;
         if reason.trim().is_empty() {
             return Err("reason: it is empty; say why this is allowed, for whoever reads the report next year".into());
         }
@@ -161,7 +161,8 @@ impl AllowEntry {
         if let Some(path) = paths.iter().find(|path| !path.starts_with('/')) {
             return Err(format!("paths: '{path}' must begin with '/'"));
         }
-        let mut this = Self { reason, file: file.to_owned(), line, clients: Vec::new(), names: Vec::new(), paths, agents, is_told: false };
+        let mut this =
+            Self { reason, file: file.to_owned(), line, clients: Vec::new(), names: Vec::new(), paths, agents, is_reported: false };
         for client in clients {
             match network(&client) {
                 Some(network) if width(&network) == Width::Everything => {
@@ -180,7 +181,7 @@ impl AllowEntry {
     }
 
     fn allows(&self, client: Client<'_>, path: &[u8], agent: Option<&[u8]>) -> bool {
-        if self.is_told {
+        if self.is_reported {
             return false;
         }
         let any_client = self.clients.is_empty() && self.names.is_empty();
@@ -200,7 +201,7 @@ impl AllowEntry {
 
     /// Of addresses that count as one client all must be named.
     fn names_text(&self, text: &[u8]) -> bool {
-        match prefix::group(text) {
+        match network::parse_prefix(text) {
             Some((first, bits)) => {
                 let group = Ipv6Net::new(first.into(), bits.bits()).map(IpNet::from);
                 group.is_ok_and(|group| self.clients.iter().any(|network| network.contains(&group)))
@@ -215,7 +216,7 @@ fn read(path: &Path) -> Result<Vec<AllowEntry>, RuleError> {
     let unreadable =
         |source: std::io::Error| RuleError::Syntax { file: file.clone(), message: format!("cannot read the allow list: {source}") };
     let text = fs::read_to_string(path).map_err(unreadable)?;
-    let parsed: File = toml::from_str(&text).map_err(|error| RuleError::Syntax { file: file.clone(), message: error.to_string() })?;
+    let parsed: AllowFile = toml::from_str(&text).map_err(|error| RuleError::Syntax { file: file.clone(), message: error.to_string() })?;
     parsed
         .allow
         .into_iter()
@@ -286,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn whom_an_entry_names_is_known_whatever_it_is_for() {
+    fn an_entry_names_its_clients_for_any_path() {
         let allowed = list(
             "[[allow]]\nreason = 'office'\nclients = ['192.0.2.0/28', 'scan.example.net']\npaths = ['/health']\n\
              [[allow]]\nreason = 'robots'\nagents = ['Googlebot']\n",
@@ -305,17 +306,17 @@ mod tests {
         let allows = |client: &str| allowed.entry_for(Client::parse(client.as_bytes()), b"/", None).is_some();
         assert!(allows("2001:db8:1:2::/64") && allows("2001:db8:1::/48") && allows("2001:db8:2::7"));
         assert!(!allows("2001:db8:2::/64") && !allows("2001:db8:3::/64") && !allows("2001:db8::/32"));
-        let warnings = allowed.warnings_for(Prefix::new(64).unwrap());
+        let warnings = allowed.warnings_for(Ipv6Prefix::new(64).unwrap());
         assert_eq!(warnings.len(), 1);
         assert!(
             warnings[0].contains("allow.toml:1: 2001:db8:2::7/128 is less") && warnings[0].ends_with("type 2001:db8:2::/64"),
             "{warnings:?}"
         );
-        assert_eq!(allowed.warnings_for(Prefix::new(127).unwrap()).len(), 1);
+        assert_eq!(allowed.warnings_for(Ipv6Prefix::new(127).unwrap()).len(), 1);
     }
 
     #[test]
-    fn a_wide_network_is_asked_about() {
+    fn a_wide_network_is_a_warning() {
         let allowed = list("\n[[allow]]\nreason = 'x'\nclients = ['10.0.0.0/8', '64.0.0.0/2']\n").unwrap();
         let warnings = allowed.warnings();
         assert_eq!(warnings.len(), 1);
@@ -323,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mistake_names_file_line_and_what_to_type() {
+    fn an_error_names_file_line_and_a_fix() {
         for (text, part) in [
             ("[[allow]]\nclients = ['192.0.2.1']", "reason"),
             ("\n[[allow]]\nreason = 'x'", "allow.toml:2: it would allow everything"),

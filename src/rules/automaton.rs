@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn most_regexes_have_one() {
+    fn most_regexes_have_an_automaton() {
         assert!(BUILT.len() > 200 && BUILT.is_sorted(), "{}", BUILT.len());
         assert!(BUILT.iter().all(|(source, ..)| Automaton::of(source).is_some()));
         assert!(Automaton::of("no built-in rule says this").is_none());
@@ -57,7 +57,7 @@ mod tests {
 
         /// Texts made of pieces of the regex itself come near to what it looks for.
         #[test]
-        fn says_what_its_regex_says(picks in prop::collection::vec((any::<prop::sample::Index>(), 1..12_usize), 1..12)) {
+        fn an_automaton_equals_its_regex(picks in prop::collection::vec((any::<prop::sample::Index>(), 1..12_usize), 1..12)) {
             for (source, ..) in BUILT {
                 let (automaton, pattern) = (Automaton::of(source).unwrap(), Pattern::later((*source).to_owned()));
                 let piece = |(at, length): &(prop::sample::Index, usize)| {

@@ -6,41 +6,41 @@ use serde::Deserialize;
 
 use super::definition::RuleFile;
 use super::error::RuleError;
-use super::lines::Lines;
-use super::load::{Located, located, parse};
+use super::lines::RuleLines;
+use super::load::{LocatedRule, located, parse};
 
 /// The rule files that were in `rules/` when this was built.
-pub(super) const BUILTIN: &[BuiltIn] = include!(concat!(env!("OUT_DIR"), "/builtin_rules.rs"));
+pub(super) const BUILTIN: &[BuiltinFile] = include!(concat!(env!("OUT_DIR"), "/builtin_rules.rs"));
 
 /// A rule file that comes with the binary.
 #[derive(Debug)]
-pub(super) struct BuiltIn {
+pub(super) struct BuiltinFile {
     name: &'static str,
     /// The file as written.
     pub(super) text: &'static str,
-    /// The same as JSON, a [`Short`]; empty where it is no TOML.
+    /// The same as JSON, a [`ParsedRuleFile`]; empty where it is no TOML.
     short: &'static str,
 }
 
 /// A rule file that was taken apart when the program was built.
 #[derive(Deserialize)]
-struct Short {
-    lines: Lines,
+struct ParsedRuleFile {
+    lines: RuleLines,
     file: RuleFile,
 }
 
-impl BuiltIn {
+impl BuiltinFile {
     /// Its rules. Where the short form will not do, something is wrong with the file, which can say what and where.
-    pub(super) fn rules(&self) -> Result<Vec<Located>, RuleError> {
-        let name = self.shown();
+    pub(super) fn rules(&self) -> Result<Vec<LocatedRule>, RuleError> {
+        let name = self.display_name();
         match serde_json::from_str(self.short) {
-            Ok(Short { lines, file }) => Ok(located(&name, file, lines, true)),
+            Ok(ParsedRuleFile { lines, file }) => Ok(located(&name, file, lines, true)),
             Err(_) => parse(&name, self.text, true),
         }
     }
 
     /// What messages call it.
-    fn shown(&self) -> String {
+    fn display_name(&self) -> String {
         format!("built-in {}", self.name)
     }
 }
@@ -50,17 +50,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_short_form_says_what_its_file_says() {
+    fn the_parsed_form_equals_its_file() {
         for file in BUILTIN {
-            let written = parse(&file.shown(), file.text, true).unwrap();
-            assert!(serde_json::from_str::<Short>(file.short).is_ok(), "{}", file.name);
+            let written = parse(&file.display_name(), file.text, true).unwrap();
+            assert!(serde_json::from_str::<ParsedRuleFile>(file.short).is_ok(), "{}", file.name);
             assert_eq!(format!("{:?}", file.rules().unwrap()), format!("{written:?}"), "{}", file.name);
         }
     }
 
     #[test]
-    fn a_mistake_is_told_with_its_line() {
-        let told = |text, short| BuiltIn { name: "x.toml", text, short }.rules().unwrap_err().to_string();
+    fn an_error_names_its_line() {
+        let told = |text, short| BuiltinFile { name: "x.toml", text, short }.rules().unwrap_err().to_string();
         let wrong_key = "[[rule]]\nid = 'x/a'\ntitel = 'A'\n";
         for short in ["", r#"{"lines":{"rule":[2],"app":[]},"file":{"rule":[{"id":"x/a","titel":"A"}]}}"#] {
             let told = told(wrong_key, short);

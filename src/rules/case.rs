@@ -2,12 +2,14 @@
 //!
 //! A case is data; the engine runs it like a line of a log.
 
+use std::borrow::Cow;
 use std::fmt;
 
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, Visitor};
 
-use crate::record::Record;
+use crate::log_entry::LogEntry;
 
 /// A request as a log would tell it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,26 +27,37 @@ pub struct Case {
 impl Case {
     /// The case as a record.
     #[must_use]
-    pub fn record(&self) -> Record<'_> {
-        Record {
+    pub fn log_entry(&self) -> LogEntry<'_> {
+        LogEntry {
             client: b"192.0.2.1",
             request: self.request.as_bytes(),
             status: Some(self.status),
             user_agent: self.user_agent.as_deref().map(str::as_bytes),
             referer: self.referer.as_deref().map(str::as_bytes),
-            ..Record::default()
+            ..LogEntry::default()
         }
     }
 
     /// The case that a request line alone is; the protocol is added where it is missing.
     #[must_use]
-    pub fn of_request(line: &str) -> Self {
+    pub fn from_request(line: &str) -> Self {
         let protocol = if line.contains(" HTTP/") { "" } else { " HTTP/1.1" };
-        Self::of_raw(format!("{line}{protocol}"))
+        Self::from_raw(format!("{line}{protocol}"))
     }
 
-    fn of_raw(request: String) -> Self {
+    fn from_raw(request: String) -> Self {
         Self { request, status: 404, user_agent: None, referer: None }
+    }
+}
+
+impl JsonSchema for Case {
+    fn schema_name() -> Cow<'static, str> {
+        "Case".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let table = generator.subschema_for::<CaseTable>();
+        json_schema!({ "anyOf": [{ "type": "string", "description": "Request line; ` HTTP/1.1` is added where the protocol is missing." }, table] })
     }
 }
 
@@ -56,13 +69,19 @@ impl<'de> Deserialize<'de> for Case {
 
 struct CaseVisitor;
 
-#[derive(serde::Deserialize)]
+/// A request with more than its request line.
+#[derive(JsonSchema, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Table {
+struct CaseTable {
+    /// Request line, `GET /.env`.
     request: Option<String>,
+    /// Request as sent, with the escapes of the log.
     raw: Option<String>,
+    /// Status code; 404 where it is left out.
     status: Option<u16>,
+    /// User agent.
     user_agent: Option<String>,
+    /// Referer.
     referer: Option<String>,
 }
 
@@ -74,14 +93,14 @@ impl<'de> Visitor<'de> for CaseVisitor {
     }
 
     fn visit_str<E: Error>(self, line: &str) -> Result<Case, E> {
-        Ok(Case::of_request(line))
+        Ok(Case::from_request(line))
     }
 
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Case, A::Error> {
-        let table = Table::deserialize(MapAccessDeserializer::new(map))?;
+        let table = CaseTable::deserialize(MapAccessDeserializer::new(map))?;
         let case = match (table.request, table.raw) {
-            (Some(line), None) => Case::of_request(&line),
-            (None, Some(raw)) => Case::of_raw(raw),
+            (Some(line), None) => Case::from_request(&line),
+            (None, Some(raw)) => Case::from_raw(raw),
             _ => return Err(A::Error::custom("a case has either `request` or `raw`")),
         };
         Ok(Case { status: table.status.unwrap_or(case.status), user_agent: table.user_agent, referer: table.referer, ..case })

@@ -1,13 +1,13 @@
 //! Turns definitions into a compiled set, or says what is wrong with them.
 
 use super::Field;
-use super::condition::{Condition, Text};
+use super::condition::{Condition, TextCondition};
 use super::definition::{APP_FAMILY, Answer, At, CLASSES, Definition};
 use super::error::{RuleError, nearest};
-use super::excuse::Excuses;
+use super::exceptions::Exceptions;
 use super::glob::{self, Globs};
-use super::literals::{Collector, Kind, bit};
-use super::load::Located;
+use super::literals::{LiteralCollector, LiteralKind, bit};
+use super::load::LocatedRule;
 use super::pattern::Pattern;
 use super::set::{Rule, RuleSet, sign_of};
 use crate::soft_404::Subject;
@@ -16,7 +16,7 @@ use crate::soft_404::Subject;
 pub const MOST_RULES: usize = u16::MAX as usize;
 
 /// Compiles located definitions, which come sorted by id and without duplicates.
-pub(super) fn compile(definitions: Vec<Located>) -> Result<RuleSet, RuleError> {
+pub(super) fn compile(definitions: Vec<LocatedRule>) -> Result<RuleSet, RuleError> {
     if definitions.len() > MOST_RULES {
         return Err(RuleError::TooMany { found: definitions.len(), most: MOST_RULES });
     }
@@ -41,14 +41,14 @@ pub(super) fn without_patterns(rules: Vec<Rule>) -> Result<RuleSet, RuleError> {
 struct Compiler {
     rules: Vec<Rule>,
     conditions: Vec<Condition>,
-    request: Collector,
-    headers: Collector,
+    request: LiteralCollector,
+    headers: LiteralCollector,
     unanchored: Vec<u16>,
     warnings: Vec<String>,
 }
 
 impl Compiler {
-    fn add(&mut self, located: Located) -> Result<(), RuleError> {
+    fn add(&mut self, located: LocatedRule) -> Result<(), RuleError> {
         let rule = self.rules.len() as u16;
         match self.condition_of(&located, rule) {
             Ok(condition) => {
@@ -60,7 +60,7 @@ impl Compiler {
         }
     }
 
-    fn condition_of(&mut self, located: &Located, rule: u16) -> Result<Condition, String> {
+    fn condition_of(&mut self, located: &LocatedRule, rule: u16) -> Result<Condition, String> {
         let definition = &located.definition;
         check(definition)?;
         let condition = Self::condition(definition);
@@ -79,7 +79,7 @@ impl Compiler {
         let (request, headers) = rayon::join(|| self.request.prefiltered(), || self.headers.automaton());
         let signs_of = |rule: &Rule| rule.unless_app.iter().filter_map(|app| sign_of(&self.rules, app)).collect();
         Ok(RuleSet {
-            silenced_by: self.rules.iter().map(signs_of).collect(),
+            suppressed_by_apps: self.rules.iter().map(signs_of).collect(),
             rules: self.rules,
             conditions: self.conditions,
             request: request?,
@@ -98,7 +98,8 @@ impl Compiler {
             | present(&d.raw_prefixes, bit::PREFIX);
         let fields = d.fields().iter().fold(0, |mask, f| mask | bit::of_field(*f));
         let pattern = d.regex.clone().map(Pattern::later);
-        let text = (!d.words.is_empty() || pattern.is_some()).then_some(Text { fields, has_words: !d.words.is_empty(), regex: pattern });
+        let text =
+            (!d.words.is_empty() || pattern.is_some()).then_some(TextCondition { fields, has_words: !d.words.is_empty(), regex: pattern });
         Condition {
             needs,
             text,
@@ -106,7 +107,7 @@ impl Compiler {
             methods: d.methods.iter().map(|m| m.as_bytes().to_vec()).collect(),
             statuses: d.statuses.clone(),
             shape: d.shape,
-            unless: Excuses::of(d),
+            unless: Exceptions::of(d),
         }
     }
 
@@ -123,29 +124,29 @@ impl Compiler {
     fn literals(&mut self, d: &Definition, rule: u16) -> Result<(), String> {
         let root = d.at == Some(At::Root);
         for path in &d.paths {
-            self.request.add(path.as_str(), rule, Kind::Path { root });
+            self.request.add(path.as_str(), rule, LiteralKind::Path { root });
         }
         for suffix in &d.suffixes {
-            self.request.add(suffix.as_str(), rule, Kind::Suffix { root });
+            self.request.add(suffix.as_str(), rule, LiteralKind::Suffix { root });
         }
         for pattern in &d.path_glob.0 {
             self.request.add_glob(glob::anchor(pattern), glob::tail(pattern), rule);
         }
         for agent in &d.agents {
-            self.headers.add(agent.as_str(), rule, Kind::Agent);
+            self.headers.add(agent.as_str(), rule, LiteralKind::Agent);
         }
         for agent in d.unless.iter().flat_map(|unless| &unless.agents) {
-            self.headers.add(agent.as_str(), rule, Kind::Excuse);
+            self.headers.add(agent.as_str(), rule, LiteralKind::Exception);
         }
         for prefix in &d.raw_prefixes {
-            self.request.add(bytes_of(prefix)?, rule, Kind::Prefix);
+            self.request.add(bytes_of(prefix)?, rule, LiteralKind::Prefix);
         }
         let in_headers = bit::of_field(Field::Referer) | bit::of_field(Field::UserAgent);
         let fields = d.fields().iter().fold(0, |mask, f| mask | bit::of_field(*f));
         for word in &d.words {
             for (collector, fields) in [(&mut self.request, fields & !in_headers), (&mut self.headers, fields & in_headers)] {
                 if fields != 0 {
-                    collector.add(word.as_str(), rule, Kind::Word(fields));
+                    collector.add(word.as_str(), rule, LiteralKind::Word(fields));
                 }
             }
         }
@@ -165,7 +166,7 @@ impl From<Definition> for Rule {
             with_client: d.with_client,
             window: d.window,
             unless_app: d.unless_app.0,
-            is_sign: d.is_sign,
+            is_app_evidence: d.is_app_evidence,
             // So many requests say nothing of what a path holds.
             subject: if d.window.is_some() { Subject::Client } else { d.subject },
             cve: d.cve,
@@ -241,7 +242,7 @@ fn check_words_of(d: &Definition) -> Result<(), String> {
     if !id.split_once('/').is_some_and(|(family, name)| part(family) && part(name)) {
         return Err("an id is family/name, of lower-case letters, digits and '-'".into());
     }
-    if !d.is_sign {
+    if !d.is_app_evidence {
         check_class(&d.class)?;
         if id.starts_with(APP_FAMILY) && id[APP_FAMILY.len()..].starts_with('/') {
             return Err(format!("ids of the family '{APP_FAMILY}' are those of [[app]] tables; give the rule another family"));

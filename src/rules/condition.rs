@@ -4,14 +4,15 @@
 
 use std::cell::Cell;
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::definition::Field;
-use super::excuse::Excuses;
+use super::exceptions::Exceptions;
 use super::glob::Globs;
 use super::literals::bit;
 use super::pattern::Pattern;
-use crate::record::Outcome;
+use crate::log_entry::Outcome;
 
 /// Everything a rule asks for beyond its literals.
 #[derive(Debug, Default)]
@@ -19,25 +20,25 @@ pub struct Condition {
     /// Literals of these kinds must all have occurred; bits of [`bit`].
     pub(super) needs: u16,
     /// Words and regex, where the rule has them.
-    pub(super) text: Option<Text>,
+    pub(super) text: Option<TextCondition>,
     pub(super) globs: Option<Globs>,
     pub(super) methods: Vec<Vec<u8>>,
     pub(super) statuses: Vec<u16>,
     pub(super) shape: Option<Shape>,
     /// What must not be there.
-    pub(super) unless: Excuses,
+    pub(super) unless: Exceptions,
 }
 
 /// The `words`, `regex` and `fields` of a rule.
 #[derive(Debug, Default)]
-pub(super) struct Text {
+pub(super) struct TextCondition {
     pub(super) fields: u16,
     pub(super) has_words: bool,
     pub(super) regex: Option<Pattern>,
 }
 
 /// What a request looks like as a whole.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Shape {
     /// The target names a scheme and a host.
@@ -62,15 +63,15 @@ impl Condition {
     /// request asks for nothing. `marks` says which of the rule's literals occurred, `field` gives the
     /// text of a view.
     #[must_use]
-    pub fn holds<'a>(&self, marks: u16, request: &Request<'a>, field: impl Fn(Field) -> &'a [u8]) -> bool {
+    pub fn holds<'a>(&self, marks: u16, request: &RequestFacts<'a>, field: impl Fn(Field) -> &'a [u8]) -> bool {
         marks & self.needs == self.needs
             && self.text.as_ref().is_none_or(|text| text.may_hold(marks))
             && (self.methods.is_empty() || self.methods.iter().any(|m| m == request.method))
             && self.shape.is_none_or(|shape| shape.includes(request.shape))
-            && (self.statuses.is_empty() || request.asked_status().is_some_and(|s| self.statuses.contains(&s)))
+            && (self.statuses.is_empty() || request.used_status().is_some_and(|s| self.statuses.contains(&s)))
             && self.globs.as_ref().is_none_or(|globs| globs.is_match(request.resolved))
             && self.text.as_ref().is_none_or(|text| text.holds(marks, &self.unless, &field))
-            && !self.unless.excuse(marks, request, &field)
+            && !self.unless.applies(marks, request, &field)
     }
 
     /// Whether a text meets this condition as if it were all there is, in these fields: that of a rule that asks for words
@@ -78,7 +79,7 @@ impl Condition {
     #[must_use]
     pub fn holds_in(&self, seen: &[Field], marks: u16, text: &[u8]) -> bool {
         let field = |field| if seen.contains(&field) { text } else { b"".as_slice() };
-        let of_words = |words: &Text| words.has_words && words.holds(marks, &self.unless, &field);
+        let of_words = |words: &TextCondition| words.has_words && words.holds(marks, &self.unless, &field);
         let asks_more = self.needs != 0 || !self.methods.is_empty() || !self.statuses.is_empty() || self.shape.is_some();
         !asks_more && self.globs.is_none() && self.text.as_ref().is_some_and(of_words)
     }
@@ -97,15 +98,15 @@ impl Condition {
     }
 }
 
-impl Text {
+impl TextCondition {
     /// Whether a word stands where one must.
     fn may_hold(&self, marks: u16) -> bool {
         !self.has_words || self.fields & marks != 0
     }
 
-    pub(super) fn holds<'a>(&self, marks: u16, unless: &Excuses, field: &impl Fn(Field) -> &'a [u8]) -> bool {
+    pub(super) fn holds<'a>(&self, marks: u16, unless: &Exceptions, field: &impl Fn(Field) -> &'a [u8]) -> bool {
         let seen = if self.has_words { self.fields & marks } else { self.fields };
-        fields(seen).any(|f| self.regex.as_ref().is_none_or(|regex| unless.leave(regex, field(f))))
+        fields(seen).any(|f| self.regex.as_ref().is_none_or(|regex| unless.matches_rest(regex, field(f))))
     }
 }
 
@@ -116,7 +117,7 @@ pub(super) fn fields(mask: u16) -> impl Iterator<Item = Field> {
 
 /// What a condition asks of the request as a whole.
 #[derive(Debug, Clone, Copy)]
-pub struct Request<'a> {
+pub struct RequestFacts<'a> {
     /// The method as sent.
     pub method: &'a [u8],
     /// The path with `..` resolved.
@@ -124,26 +125,26 @@ pub struct Request<'a> {
     /// The status code.
     pub status: Option<u16>,
     /// Set when a rule asks for the status.
-    pub status_was_asked: &'a Cell<bool>,
+    pub status_was_used: &'a Cell<bool>,
     /// Set when a rule asks whether the user agent excuses the request.
-    pub excuse_was_asked: &'a Cell<bool>,
+    pub exception_was_used: &'a Cell<bool>,
     /// Its shape, where it has one worth a word.
     pub shape: Option<Shape>,
 }
 
-impl Request<'_> {
-    fn asked_status(&self) -> Option<u16> {
-        self.status_was_asked.set(true);
+impl RequestFacts<'_> {
+    fn used_status(&self) -> Option<u16> {
+        self.status_was_used.set(true);
         self.status
     }
 
     /// Whether the status says that nothing was answered. Without one that is not known.
-    pub(super) fn asked_unanswered(&self) -> bool {
-        !matches!(Outcome::of(self.asked_status()), Outcome::Answered | Outcome::Unknown)
+    pub(super) fn is_unanswered(&self) -> bool {
+        !matches!(Outcome::of(self.used_status()), Outcome::Answered | Outcome::Unknown)
     }
 
-    pub(super) fn asked_excuse(&self, marks: u16) -> bool {
-        self.excuse_was_asked.set(true);
-        marks & bit::EXCUSED != 0
+    pub(super) fn has_agent_exception(&self, marks: u16) -> bool {
+        self.exception_was_used.set(true);
+        marks & bit::EXCEPTION != 0
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! Only the shape is checked here; whether a rule makes sense is `compile`'s question.
 
+use schemars::{JsonSchema, Schema};
 use serde::Deserialize;
 
 use super::case::Case;
@@ -54,102 +55,153 @@ pub const CLASSES: [&str; 37] = [
 pub(crate) const PAYLOADS: [&str; 13] =
     ["crlf", "ldap", "lfi", "log4shell", "nosqli", "php-eval", "rce", "redirect", "sqli", "ssrf", "ssti", "xss", "xxe"];
 
+/// The JSON Schema of a rule file.
+#[must_use]
+pub fn schema() -> Schema {
+    schemars::generate::SchemaSettings::draft2020_12().into_generator().into_root_schema_for::<RuleFile>()
+}
+
 /// A rule file.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, JsonSchema, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RuleFile {
+    /// Prefix of every rule ID of the file.
     #[serde(default)]
     pub(super) family: String,
+    /// What the family is about.
     #[serde(default)]
     #[expect(dead_code, reason = "says what the file is about; a rule's id and title are what reports need")]
     pub(super) title: String,
     /// What the rules of the file look for.
     #[serde(default)]
     pub(super) subject: Subject,
+    /// Rules.
     #[serde(default)]
     pub(super) rule: Vec<Definition>,
+    /// Applications that a site shows by what its pages load.
     #[serde(default)]
     pub(super) app: Vec<AppDefinition>,
 }
 
-/// One rule as written.
-#[derive(Debug, Clone, Deserialize)]
+/// A rule. All conditions that it names must hold.
+#[derive(Debug, Clone, JsonSchema, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Definition {
+    /// `family/name`: lower case, digits and `-`.
     pub(super) id: String,
+    /// What the rule finds, in a few words.
     pub(super) title: String,
+    /// Class of the attack.
     pub(super) class: String,
+    /// How bad it would be if the server gave what was requested.
     pub(super) severity: Severity,
+    /// What a 2xx means: `exposes` or `inconclusive`.
     pub(super) answer: Option<Answer>,
+    /// CVE IDs.
     #[serde(default)]
     pub(super) cve: Vec<String>,
+    /// MITRE ATT&CK techniques.
     #[serde(default)]
     pub(super) attack: Vec<String>,
+    /// CWE numbers.
     #[serde(default)]
     pub(super) cwe: Vec<u32>,
+    /// Pages to read.
     #[serde(default)]
     pub(super) references: Vec<String>,
+    /// Ordinary requests that may look like this.
     #[serde(default)]
     pub(super) false_positives: Vec<String>,
+    /// One of these occurs in the path as whole segments.
     #[serde(default)]
     pub(super) paths: Vec<String>,
+    /// The path ends in one of these.
     #[serde(default)]
     pub(super) suffixes: Vec<String>,
+    /// The path matches this pattern, or one of a list.
     #[serde(default)]
     pub(super) path_glob: OneOrMany,
+    /// `root`: `paths`, `suffixes` and `path_glob` hold only at the start of the path.
     pub(super) at: Option<At>,
+    /// One of these texts occurs in one of the `fields`.
     #[serde(default)]
     pub(super) words: Vec<String>,
+    /// Regular expression that matches the same field, in the syntax of the Rust crate `regex`.
     pub(super) regex: Option<String>,
+    /// Where `words` and `regex` look; the default is path and query.
     pub(super) fields: Option<Vec<Field>>,
+    /// One of these texts occurs in the user agent.
     #[serde(default)]
     pub(super) agents: Vec<String>,
+    /// The request begins with one of these bytes.
     #[serde(default)]
     pub(super) raw_prefixes: Vec<String>,
+    /// The method is one of these, exactly as written.
     #[serde(default)]
     pub(super) methods: Vec<String>,
+    /// The status code is one of these.
     #[serde(default)]
     pub(super) statuses: Vec<u16>,
+    /// Shape of the request as a whole.
     pub(super) shape: Option<super::Shape>,
+    /// Exceptions: requests that the rule does not match.
     pub(super) unless: Option<Unless>,
+    /// Applications on whose sites the rule does not count.
     #[serde(default)]
     pub(super) unless_app: OneOrMany,
+    /// Other requests that the client must have sent.
     pub(super) with_client: Option<WithClient>,
+    /// Requests within a span of time that make a flood.
     pub(super) window: Option<Window>,
+    /// Requests that the rule must match.
     #[serde(default)]
     pub(super) must_match: Vec<Case>,
+    /// Requests that the rule must not match.
     #[serde(default)]
     pub(super) must_not_match: Vec<Case>,
     /// It is the sign of an app, and no rule.
     #[serde(skip)]
-    pub(super) is_sign: bool,
+    pub(super) is_app_evidence: bool,
     /// What the rule looks for, as its file says.
     #[serde(skip)]
     pub(super) subject: Subject,
 }
 
-/// How a site shows an app, as written: what its pages load.
-#[derive(Debug, Clone, Deserialize)]
+/// An application: what its pages load.
+#[derive(Debug, Clone, JsonSchema, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct AppDefinition {
+    /// Name of the application, as `unless_app` has it.
     id: String,
+    /// Name of the application, for people.
     title: String,
+    /// Pages to read.
     #[serde(default)]
     references: Vec<String>,
+    /// One of these occurs in the path as whole segments.
     #[serde(default)]
     paths: Vec<String>,
+    /// The path ends in one of these.
     #[serde(default)]
     suffixes: Vec<String>,
+    /// The path matches this pattern, or one of a list.
     #[serde(default)]
     path_glob: OneOrMany,
+    /// `root`: `paths`, `suffixes` and `path_glob` hold only at the start of the path.
     at: Option<At>,
+    /// One of these texts occurs in one of the `fields`.
     #[serde(default)]
     words: Vec<String>,
+    /// Regular expression that matches the same field.
     regex: Option<String>,
+    /// Where `words` and `regex` look; the default is path and query.
     fields: Option<Vec<Field>>,
+    /// Exceptions: requests that are not evidence of the application.
     unless: Option<Unless>,
+    /// Requests that must be evidence of the application.
     #[serde(default)]
     must_match: Vec<Case>,
+    /// Requests that must not be.
     #[serde(default)]
     must_not_match: Vec<Case>,
 }
@@ -190,19 +242,19 @@ impl From<AppDefinition> for Definition {
             window: None,
             must_match: app.must_match,
             must_not_match: app.must_not_match,
-            is_sign: true,
+            is_app_evidence: true,
             subject: Subject::default(),
         }
     }
 }
 
-/// A rule's request is a probe only where its client asked for so many other probe paths.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+/// Other requests that the client must have sent.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, JsonSchema, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WithClient {
-    /// Distinct paths it must have asked for ...
+    /// Distinct paths it must have requested.
     pub distinct_paths: u32,
-    /// ... that rules of these classes name; of any class where empty.
+    /// Classes of the rules that name these paths; any class where empty.
     #[serde(default)]
     pub classes: Vec<String>,
 }
@@ -223,24 +275,28 @@ impl Definition {
     }
 }
 
-/// What a rule must not meet.
-#[derive(Debug, Clone, Default, Deserialize)]
+/// Exceptions of a rule.
+#[derive(Debug, Clone, Default, JsonSchema, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Unless {
+    /// One of these texts occurs in one of the `fields`.
     #[serde(default)]
     pub(super) words: Vec<String>,
+    /// Regular expression that matches one of the `fields`.
     pub(super) regex: Option<String>,
+    /// Regular expression that matches the referer.
     pub(super) referer: Option<String>,
+    /// One of these texts occurs in the user agent.
     #[serde(default)]
     pub(super) agents: Vec<String>,
 }
 
 /// A text or a list of texts.
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Default, JsonSchema, Deserialize)]
 #[serde(from = "OneOrManyText")]
 pub(super) struct OneOrMany(pub(super) Vec<String>);
 
-#[derive(Deserialize)]
+#[derive(JsonSchema, Deserialize)]
 #[serde(untagged)]
 enum OneOrManyText {
     One(String),
@@ -257,7 +313,7 @@ impl From<OneOrManyText> for OneOrMany {
 }
 
 /// Where in a path `paths`, `suffixes` and `path_glob` look.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum At {
     /// Only at its start.
@@ -265,7 +321,7 @@ pub(super) enum At {
 }
 
 /// What a 2xx to a probe tells.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Answer {
     /// What was asked for is there.
@@ -275,7 +331,7 @@ pub enum Answer {
 }
 
 /// A view of a request that `words` and `regex` look at.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, JsonSchema, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[repr(u8)]
 pub enum Field {

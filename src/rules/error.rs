@@ -87,7 +87,7 @@ fn suggestion(nearest: Option<&str>) -> String {
 }
 
 /// The name most like `name`, when it is like it at all.
-pub(super) fn nearest<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> Option<String> {
+pub(crate) fn nearest<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> Option<String> {
     names.map(|n| (edits(name, n), n)).filter(|(edits, n)| *edits <= n.len().max(name.len()) / 3).min().map(|(_, n)| n.to_owned())
 }
 

@@ -5,7 +5,7 @@ use toml::Spanned;
 
 /// The lines of the ids of a rule file, from 1, in the order of its tables.
 #[derive(Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Lines {
+pub(super) struct RuleLines {
     /// Those of its rules.
     pub(super) rule: Vec<usize>,
     /// Those of its apps.
@@ -13,26 +13,26 @@ pub(super) struct Lines {
 }
 
 #[derive(Deserialize)]
-struct Tables {
+struct IdTables {
     #[serde(default)]
-    rule: Vec<Table>,
+    rule: Vec<IdTable>,
     #[serde(default)]
-    app: Vec<Table>,
+    app: Vec<IdTable>,
 }
 
 #[derive(Deserialize)]
-struct Table {
+struct IdTable {
     id: Spanned<String>,
 }
 
-impl Lines {
+impl RuleLines {
     /// The lines of a rule file's text.
     ///
     /// # Errors
     ///
     /// It is no TOML, or a table has no id.
     pub(super) fn of(text: &str) -> Result<Self, toml::de::Error> {
-        let Tables { rule, app } = toml::from_str(text)?;
+        let IdTables { rule, app } = toml::from_str(text)?;
         let [rule, app] = [rule, app].map(|tables| {
             let (mut offset, mut line) = (0, 1);
             let starts = tables.into_iter().map(|table| table.id.span().start);
@@ -55,8 +55,8 @@ mod tests {
     #[test]
     fn each_id_has_its_line() {
         let text = "\n[[app]]\ntitle = 'b'\nid = 'b'\n\n[[rule]]\nid = 'x/a'\npaths = [\n'/a']\n[[rule]]\n\nid = 'x/b'\n[[app]]\nid = 'c'";
-        assert_eq!(Lines::of(text).unwrap(), Lines { rule: vec![7, 12], app: vec![4, 14] });
-        assert_eq!(Lines::of("rule = [{id = 'a'}, {id = 'b'}]").unwrap().rule, [1, 1]);
-        assert!(Lines::of("[[rule]]\ntitle = 'x'").is_err());
+        assert_eq!(RuleLines::of(text).unwrap(), RuleLines { rule: vec![7, 12], app: vec![4, 14] });
+        assert_eq!(RuleLines::of("rule = [{id = 'a'}, {id = 'b'}]").unwrap().rule, [1, 1]);
+        assert!(RuleLines::of("[[rule]]\ntitle = 'x'").is_err());
     }
 }

@@ -8,10 +8,10 @@ use std::ops::Range;
 
 use aho_corasick::{AhoCorasick, AhoCorasickKind, BuildError, MatchKind};
 
-use super::check::View;
 use super::definition::Field;
 use super::prefilter::Prefilter;
-use super::texts::Texts;
+use super::requirement::TextView;
+use super::text_arena::TextArena;
 
 /// The kinds of marks, one bit each. The lowest seven say in which field a word of the rule stands.
 pub mod bit {
@@ -28,14 +28,14 @@ pub mod bit {
     /// The request begins with one of `raw_prefixes`.
     pub const PREFIX: u16 = 1 << 11;
     /// One of `unless.agents` stands in the user agent.
-    pub const EXCUSED: u16 = 1 << 12;
+    pub const EXCEPTION: u16 = 1 << 12;
     /// Some mark was left, be it without a bit.
     pub(in crate::rules) const CANDIDATE: u16 = 1 << 15;
 
     /// Whether marks do nothing but excuse.
     #[must_use]
-    pub const fn only_excuse(marks: u16) -> bool {
-        marks & (CANDIDATE - 1) == EXCUSED
+    pub const fn only_exception(marks: u16) -> bool {
+        marks & (CANDIDATE - 1) == EXCEPTION
     }
 
     /// The bit of a field.
@@ -47,7 +47,7 @@ pub mod bit {
 
 /// What a literal means to one rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum LiteralKind {
     /// A word, in any of these fields.
     Word(u16),
     /// Whole segments of the path.
@@ -61,10 +61,10 @@ pub(super) enum Kind {
     /// The start of the request.
     Prefix,
     /// Text of the user agent that excuses the request.
-    Excuse,
+    Exception,
 }
 
-impl Kind {
+impl LiteralKind {
     /// The marks it can leave.
     fn wanted(self) -> u16 {
         match self {
@@ -74,20 +74,20 @@ impl Kind {
             Self::Glob { .. } => bit::GLOB,
             Self::Agent => bit::AGENT,
             Self::Prefix => bit::PREFIX,
-            Self::Excuse => bit::EXCUSED,
+            Self::Exception => bit::EXCEPTION,
         }
     }
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Use {
+struct LiteralUse {
     rule: u16,
-    kind: Kind,
+    kind: LiteralKind,
 }
 
 /// A literal of a rule, found somewhere.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Sighting {
+pub struct LiteralMatch {
     /// The rule.
     pub rule: u16,
     /// The marks the literal can leave; bits of [`bit`].
@@ -125,13 +125,13 @@ impl Regions {
     }
 
     /// The fields that `found` lies in, where they begin with it as 0, and the resolved path where it lies there.
-    pub fn around(&self, found: &Range<usize>) -> impl Iterator<Item = (View, Range<usize>)> {
-        let fields = Field::ALL.into_iter().map(|field| (View::Field(field), &self.fields[field as usize]));
-        let within = |(view, region): (View, &Option<Range<usize>>)| {
+    pub fn around(&self, found: &Range<usize>) -> impl Iterator<Item = (TextView, Range<usize>)> {
+        let fields = Field::ALL.into_iter().map(|field| (TextView::Field(field), &self.fields[field as usize]));
+        let within = |(view, region): (TextView, &Option<Range<usize>>)| {
             let region = region.as_ref().filter(|r| r.start <= found.start && found.end <= r.end)?;
             Some((view, found.start - region.start..found.end - region.start))
         };
-        fields.chain([(View::Resolved, &self.resolved)]).filter_map(within)
+        fields.chain([(TextView::Resolved, &self.resolved)]).filter_map(within)
     }
 
     fn word_bits(&self, wanted: u16, start: usize, end: usize) -> u16 {
@@ -147,12 +147,12 @@ impl Regions {
 
 /// Marks that literals left, by rule. Kept between lines; clearing costs what was marked.
 #[derive(Debug, Default)]
-pub struct Marks {
+pub struct LiteralHits {
     by_rule: Vec<u16>,
     touched: Vec<u16>,
 }
 
-impl Marks {
+impl LiteralHits {
     /// Forgets all marks and makes room for so many rules.
     pub fn clear(&mut self, rules: usize) {
         for rule in self.touched.drain(..) {
@@ -193,11 +193,11 @@ enum Finder {
 }
 
 impl Finder {
-    fn prefilter(texts: &Texts) -> Result<Self, BuildError> {
+    fn prefilter(texts: &TextArena) -> Result<Self, BuildError> {
         Prefilter::new(texts).map_or_else(|| Self::automaton(texts), |prefilter| Ok(Self::Prefilter(prefilter)))
     }
 
-    fn automaton(texts: &Texts) -> Result<Self, BuildError> {
+    fn automaton(texts: &TextArena) -> Result<Self, BuildError> {
         let automaton = AhoCorasick::builder()
             .match_kind(MatchKind::Standard)
             // A full DFA is a third faster and four times slower to build: with what the engine remembers, few lines come here.
@@ -217,27 +217,27 @@ pub struct Literals {
     finder: Finder,
     /// The uses of pattern `i` are `uses[starts[i]..starts[i + 1]]`.
     starts: Vec<u32>,
-    uses: Vec<Use>,
+    uses: Vec<LiteralUse>,
     fields: u16,
     /// What the matches of globs end in.
     tails: Vec<Vec<u8>>,
     /// The literals, sorted.
-    texts: Texts,
+    texts: TextArena,
 }
 
 impl Literals {
     /// Whether some literal is looked for in this field.
     #[must_use]
-    pub fn look_at(&self, field: Field) -> bool {
+    pub fn searches(&self, field: Field) -> bool {
         self.fields & bit::of_field(field) != 0
     }
 
     /// Searches `bytes`, which are in lower case, and leaves marks; `regions` says what is what. Whether any literal was found, marked or not.
-    pub fn mark(&self, bytes: &[u8], regions: &Regions, marks: &mut Marks) -> bool {
+    pub fn mark(&self, bytes: &[u8], regions: &Regions, marks: &mut LiteralHits) -> bool {
         let mut any = false;
         self.find(bytes, |literal, range| {
             any = true;
-            for &Use { rule, kind } in self.uses_of(literal) {
+            for &LiteralUse { rule, kind } in self.uses_of(literal) {
                 let bits = self.bits(kind, bytes, range.start, range.end, regions);
                 if bits != 0 {
                     marks.add(rule, bits);
@@ -249,14 +249,14 @@ impl Literals {
 
     /// Searches like [`mark`](Self::mark) and hands out every literal that speaks for its rule, be it where the rule wants it
     /// or not, by where it ends and then by where it begins. What excuses is found by its pattern.
-    pub fn sight(&self, bytes: &[u8], regions: &Regions, mut each: impl FnMut(Sighting)) {
+    pub fn find_all(&self, bytes: &[u8], regions: &Regions, mut each: impl FnMut(LiteralMatch)) {
         let mut all = Vec::new();
         self.find(bytes, |literal, range| all.push((range.end, range.start, literal)));
         all.sort_unstable();
         for (end, start, literal) in all {
-            for &Use { rule, kind } in self.uses_of(literal).iter().filter(|used| used.kind != Kind::Excuse) {
+            for &LiteralUse { rule, kind } in self.uses_of(literal).iter().filter(|used| used.kind != LiteralKind::Exception) {
                 let bits = self.bits(kind, bytes, start, end, regions);
-                each(Sighting { rule, wanted: kind.wanted(), bits, range: start..end });
+                each(LiteralMatch { rule, wanted: kind.wanted(), bits, range: start..end });
             }
         }
     }
@@ -289,27 +289,27 @@ impl Literals {
         }
     }
 
-    fn uses_of(&self, pattern: usize) -> &[Use] {
+    fn uses_of(&self, pattern: usize) -> &[LiteralUse] {
         &self.uses[self.starts[pattern] as usize..self.starts[pattern + 1] as usize]
     }
 
     /// The marks that a literal found at `start..end` leaves.
-    fn bits(&self, kind: Kind, bytes: &[u8], start: usize, end: usize, regions: &Regions) -> u16 {
+    fn bits(&self, kind: LiteralKind, bytes: &[u8], start: usize, end: usize, regions: &Regions) -> u16 {
         let in_path = |root: bool| regions.resolved.as_ref().filter(|p| p.start <= start && end <= p.end && (!root || start == p.start));
         let given = |holds: bool, bit: u16| if holds { bit } else { 0 };
         match kind {
-            Kind::Word(fields) => regions.word_bits(fields, start, end),
-            Kind::Path { root } => {
+            LiteralKind::Word(fields) => regions.word_bits(fields, start, end),
+            LiteralKind::Path { root } => {
                 given(in_path(root).is_some_and(|p| end == p.end || bytes[end] == b'/' || bytes[end - 1] == b'/'), bit::PATHS)
             }
-            Kind::Suffix { root } => given(in_path(root).is_some_and(|p| end == p.end), bit::SUFFIX),
-            Kind::Glob { tail } => {
+            LiteralKind::Suffix { root } => given(in_path(root).is_some_and(|p| end == p.end), bit::SUFFIX),
+            LiteralKind::Glob { tail } => {
                 let tail = &self.tails[usize::from(tail)];
                 given(in_path(false).is_some_and(|p| bytes[p.clone()].ends_with(tail)), bit::GLOB)
             }
-            Kind::Agent => given(regions.word_bits(bit::of_field(Field::UserAgent), start, end) != 0, bit::AGENT),
-            Kind::Excuse => given(regions.word_bits(bit::of_field(Field::UserAgent), start, end) != 0, bit::EXCUSED),
-            Kind::Prefix => {
+            LiteralKind::Agent => given(regions.word_bits(bit::of_field(Field::UserAgent), start, end) != 0, bit::AGENT),
+            LiteralKind::Exception => given(regions.word_bits(bit::of_field(Field::UserAgent), start, end) != 0, bit::EXCEPTION),
+            LiteralKind::Prefix => {
                 given(regions.fields[Field::Raw as usize].as_ref().is_some_and(|r| start == r.start && end <= r.end), bit::PREFIX)
             }
         }
@@ -318,24 +318,24 @@ impl Literals {
 
 /// Collects literals; the same text of several rules is one literal.
 #[derive(Debug, Default)]
-pub(super) struct Collector {
+pub(super) struct LiteralCollector {
     /// In the order in which they came.
-    texts: Texts,
-    uses: Vec<Use>,
+    texts: TextArena,
+    uses: Vec<LiteralUse>,
     fields: u16,
     tails: Vec<Vec<u8>>,
 }
 
-impl Collector {
-    pub(super) fn add(&mut self, text: impl AsRef<[u8]>, rule: u16, kind: Kind) {
+impl LiteralCollector {
+    pub(super) fn add(&mut self, text: impl AsRef<[u8]>, rule: u16, kind: LiteralKind) {
         self.fields |= match kind {
-            Kind::Word(fields) => fields,
-            Kind::Path { .. } | Kind::Suffix { .. } | Kind::Glob { .. } => bit::of_field(Field::Path),
-            Kind::Agent | Kind::Excuse => bit::of_field(Field::UserAgent),
-            Kind::Prefix => bit::of_field(Field::Raw),
+            LiteralKind::Word(fields) => fields,
+            LiteralKind::Path { .. } | LiteralKind::Suffix { .. } | LiteralKind::Glob { .. } => bit::of_field(Field::Path),
+            LiteralKind::Agent | LiteralKind::Exception => bit::of_field(Field::UserAgent),
+            LiteralKind::Prefix => bit::of_field(Field::Raw),
         };
         self.texts.push_lowered(text.as_ref());
-        self.uses.push(Use { rule, kind });
+        self.uses.push(LiteralUse { rule, kind });
     }
 
     /// The fixed part of a glob, and what its matches end in.
@@ -345,7 +345,7 @@ impl Collector {
             self.tails.push(tail);
             self.tails.len() - 1
         });
-        self.add(anchor, rule, Kind::Glob { tail: number as u16 });
+        self.add(anchor, rule, LiteralKind::Glob { tail: number as u16 });
     }
 
     /// Literals that stay in the nearest caches: for what is searched a lot.
@@ -358,10 +358,10 @@ impl Collector {
         self.build(Finder::automaton)
     }
 
-    fn build(self, finder: impl FnOnce(&Texts) -> Result<Finder, BuildError>) -> Result<Literals, BuildError> {
+    fn build(self, finder: impl FnOnce(&TextArena) -> Result<Finder, BuildError>) -> Result<Literals, BuildError> {
         let mut found: Vec<_> = self.texts.iter().zip(self.uses).collect();
         found.sort_by_key(|(text, _)| *text);
-        let (mut starts, mut uses, mut texts) = (Vec::new(), Vec::with_capacity(found.len()), Texts::default());
+        let (mut starts, mut uses, mut texts) = (Vec::new(), Vec::with_capacity(found.len()), TextArena::default());
         for (text, of_rule) in found {
             if texts.last() != Some(text) {
                 starts.push(uses.len() as u32);
@@ -377,7 +377,7 @@ impl Collector {
 }
 
 /// How each of sorted texts begins: as far as no other goes along, and [`MORE`].
-fn openings(texts: &Texts) -> impl DoubleEndedIterator<Item = &[u8]> {
+fn openings(texts: &TextArena) -> impl DoubleEndedIterator<Item = &[u8]> {
     let alike = |a: usize, b: usize| texts.get(a).iter().zip(texts.get(b)).take_while(|(a, b)| a == b).count();
     texts.iter().enumerate().map(move |(at, text)| {
         let before = if at > 0 { alike(at, at - 1) } else { 0 };
@@ -408,7 +408,7 @@ mod tests {
     }
 
     #[test]
-    fn the_built_in_rules_are_prefiltered_unless_told_otherwise() {
+    fn the_built_in_rules_are_prefiltered_by_default() {
         for headers in [false, true] {
             let is_prefiltered = RULES.each_ref().map(|set| matches!(of(set, headers).finder, Finder::Prefilter(_)));
             assert_eq!(is_prefiltered, [!headers, false], "headers: {headers}");
@@ -416,12 +416,12 @@ mod tests {
     }
 
     #[test]
-    fn literals_that_are_all_alike_are_found_by_the_automaton() {
-        let mut collector = Collector::default();
-        (4..100).for_each(|length| collector.add(vec![b'a'; length], length as u16, Kind::Word(bit::of_field(Field::Path))));
+    fn too_similar_literals_use_the_automaton() {
+        let mut collector = LiteralCollector::default();
+        (4..100).for_each(|length| collector.add(vec![b'a'; length], length as u16, LiteralKind::Word(bit::of_field(Field::Path))));
         let literals = collector.prefiltered().unwrap();
         assert!(matches!(literals.finder, Finder::Automaton(_)));
-        let mut marks = Marks::default();
+        let mut marks = LiteralHits::default();
         marks.clear(100);
         assert!(literals.mark(&[b'a'; 7], &Regions::only(Field::Path, 7), &mut marks));
         assert_eq!(marks.touched().len(), 4);
@@ -440,7 +440,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_prefilter_changes_no_mark_and_no_sighting(
+        fn the_prefilter_changes_no_match(
             (headers, text) in any::<bool>().prop_flat_map(|headers| (Just(headers), any_text(headers))),
             ends in [any::<prop::sample::Index>(), any::<prop::sample::Index>()],
         ) {
@@ -450,10 +450,10 @@ mod tests {
             regions.fields[Field::Path as usize] = Some(ends[0]..ends[1]);
             regions.resolved = Some(ends[0]..ends[1]);
             let [with, without] = RULES.each_ref().map(|set| {
-                let (mut marks, mut sightings) = (Marks::default(), Vec::new());
+                let (mut marks, mut sightings) = (LiteralHits::default(), Vec::new());
                 marks.clear(set.rules().len());
                 let any = of(set, headers).mark(&text, &regions, &mut marks);
-                of(set, headers).sight(&text, &regions, |sighting| sightings.push(sighting));
+                of(set, headers).find_all(&text, &regions, |sighting| sightings.push(sighting));
                 let mut marked: Vec<_> = marks.touched().iter().map(|&rule| (rule, marks.of(rule))).collect();
                 marked.sort_unstable();
                 (any, marked, sightings)
@@ -464,9 +464,9 @@ mod tests {
         #[test]
         fn every_literal_is_found_wherever_it_stands(texts in prop::collection::hash_set("[a-c]{1,9}", 1..30), line in "[a-d]{0,60}") {
             let collector = || {
-                let mut collector = Collector::default();
+                let mut collector = LiteralCollector::default();
                 for text in &texts {
-                    collector.add(text.as_str(), 0, Kind::Word(0));
+                    collector.add(text.as_str(), 0, LiteralKind::Word(0));
                 }
                 collector
             };

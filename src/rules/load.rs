@@ -8,12 +8,12 @@ use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
 
-use super::builtin::{BUILTIN, BuiltIn};
+use super::builtin::{BUILTIN, BuiltinFile};
 use super::compile::compile;
 use super::definition::{APP_CLASS, CLASSES, Definition, RuleFile};
 use super::error::{RuleError, nearest};
-use super::lines::Lines;
-use super::plain;
+use super::lines::RuleLines;
+use super::path_list;
 use super::set::RuleSet;
 use crate::finding::Severity;
 
@@ -39,7 +39,7 @@ pub struct RuleChoice {
 
 /// A definition and where it stands.
 #[derive(Debug, Clone)]
-pub(super) struct Located {
+pub(super) struct LocatedRule {
     pub(super) file: String,
     pub(super) line: usize,
     /// It came with the binary, so the tests have seen it.
@@ -49,7 +49,7 @@ pub(super) struct Located {
     pub(super) definition: Box<Definition>,
 }
 
-impl Located {
+impl LocatedRule {
     pub(super) fn error(&self, message: String) -> RuleError {
         RuleError::Rule { file: self.file.clone(), line: self.line, id: self.id().to_owned(), message }
     }
@@ -60,8 +60,8 @@ impl Located {
 }
 
 /// The chosen rules as they are written, by id, and what is odd about the choice.
-pub(super) struct Chosen {
-    pub(super) rules: Vec<Located>,
+pub(super) struct SelectedRules {
+    pub(super) rules: Vec<LocatedRule>,
     warnings: Vec<String>,
 }
 
@@ -71,7 +71,7 @@ pub(super) struct Chosen {
 ///
 /// A file that cannot be read or is no rule file, a rule that makes no sense, a choice that names no rule.
 pub fn load(choice: &RuleChoice) -> Result<RuleSet, RuleError> {
-    let Chosen { rules, warnings } = chosen(choice)?;
+    let SelectedRules { rules, warnings } = selected_rules(choice)?;
     let mut set = compile(rules)?;
     set.warnings.extend(warnings);
     if choice.no_prefilter {
@@ -101,10 +101,10 @@ pub fn family(text: &str) -> Option<String> {
 }
 
 /// The chosen rules as they are written, by id.
-pub(super) fn chosen(choice: &RuleChoice) -> Result<Chosen, RuleError> {
+pub(super) fn selected_rules(choice: &RuleChoice) -> Result<SelectedRules, RuleError> {
     let mut rules = BTreeMap::new();
     if !choice.no_builtin {
-        let parsed: Vec<_> = BUILTIN.par_iter().map(BuiltIn::rules).collect();
+        let parsed: Vec<_> = BUILTIN.par_iter().map(BuiltinFile::rules).collect();
         for found in parsed {
             insert(&mut rules, found?)?;
         }
@@ -123,12 +123,12 @@ pub(super) fn chosen(choice: &RuleChoice) -> Result<Chosen, RuleError> {
             located.definition.severity = *level;
         }
     }
-    Ok(Chosen { rules: rules.into_values().collect(), warnings })
+    Ok(SelectedRules { rules: rules.into_values().collect(), warnings })
 }
 
 /// Apps that rules name and nothing describes. Such a rule works, so it is no error: the app may come with other files.
-fn unknown_apps(rules: &BTreeMap<String, Located>) -> Vec<String> {
-    let signs = || rules.values().map(|located| &located.definition).filter(|d| d.is_sign);
+fn unknown_apps(rules: &BTreeMap<String, LocatedRule>) -> Vec<String> {
+    let signs = || rules.values().map(|located| &located.definition).filter(|d| d.is_app_evidence);
     let apps: Vec<&str> = signs().filter_map(|sign| Some(sign.id.split_once('/')?.1)).collect();
     let named = rules.values().flat_map(|located| located.definition.unless_app.0.iter().map(move |app| (located, app)));
     named
@@ -141,7 +141,7 @@ fn unknown_apps(rules: &BTreeMap<String, Located>) -> Vec<String> {
 }
 
 /// Adds rules to those there are; an id may come once.
-fn insert(rules: &mut BTreeMap<String, Located>, found: Vec<Located>) -> Result<(), RuleError> {
+fn insert(rules: &mut BTreeMap<String, LocatedRule>, found: Vec<LocatedRule>) -> Result<(), RuleError> {
     for located in found {
         if let Some(first) = rules.get(located.id()) {
             let message = taken(&located, first);
@@ -152,8 +152,8 @@ fn insert(rules: &mut BTreeMap<String, Located>, found: Vec<Located>) -> Result<
     Ok(())
 }
 
-fn taken(located: &Located, first: &Located) -> String {
-    let is_list = |rule: &Located| plain::is_list(Path::new(&rule.file));
+fn taken(located: &LocatedRule, first: &LocatedRule) -> String {
+    let is_list = |rule: &LocatedRule| path_list::is_list(Path::new(&rule.file));
     match (is_list(located), is_list(first)) {
         (true, true) => format!("{} gives a rule of the same name; rename one of the two lists", first.file),
         (true, false) => format!("this id is taken, by {}:{}; rename the list", first.file, first.line),
@@ -162,7 +162,7 @@ fn taken(located: &Located, first: &Located) -> String {
 }
 
 /// Keeps what `--only` and `--disable` leave.
-fn select(rules: &mut BTreeMap<String, Located>, choice: &RuleChoice) -> Result<(), RuleError> {
+fn select(rules: &mut BTreeMap<String, LocatedRule>, choice: &RuleChoice) -> Result<(), RuleError> {
     let ids: Vec<String> = rules.keys().cloned().collect();
     for name in &choice.only {
         if !rules.contains_key(name) && !CLASSES.contains(&name.as_str()) && name != APP_CLASS {
@@ -177,12 +177,12 @@ fn select(rules: &mut BTreeMap<String, Located>, choice: &RuleChoice) -> Result<
     }
     if !choice.only.is_empty() {
         // What an app silences stays silent whatever rules are asked for.
-        let is_kept = |id: &String, d: &Definition| d.is_sign || choice.only.iter().any(|name| name == id || *name == d.class);
+        let is_kept = |id: &String, d: &Definition| d.is_app_evidence || choice.only.iter().any(|name| name == id || *name == d.class);
         rules.retain(|id, located| is_kept(id, &located.definition));
     }
     rules.retain(|id, _| !choice.disable.contains(id));
     let shows_apps = choice.only.iter().any(|name| name == APP_CLASS || name.starts_with("apps/"));
-    if !shows_apps && rules.values().all(|located| located.definition.is_sign) { Err(RuleError::NoneLeft) } else { Ok(()) }
+    if !shows_apps && rules.values().all(|located| located.definition.is_app_evidence) { Err(RuleError::NoneLeft) } else { Ok(()) }
 }
 
 fn unknown(flag: &'static str, name: &str, or_class: bool, ids: &[String]) -> RuleError {
@@ -203,7 +203,7 @@ pub(super) fn files(path: &Path) -> Result<Vec<PathBuf>, RuleError> {
         // A folder is not entered by a link, so there is no way round in a circle.
         if entry.is_dir() && !entry.is_symlink() {
             found.extend(files(&entry).or_else(|e| if matches!(e, RuleError::Empty { .. }) { Ok(Vec::new()) } else { Err(e) })?);
-        } else if entry.extension().is_some_and(|e| e == "toml") || plain::is_list(&entry) {
+        } else if entry.extension().is_some_and(|e| e == "toml") || path_list::is_list(&entry) {
             found.push(entry);
         }
     }
@@ -227,34 +227,34 @@ fn fits(file: &str, size: u64) -> Result<(), RuleError> {
 }
 
 /// The rules of a file that is no built-in one: a rule file, or a plain list of paths.
-fn of_file(path: &Path, text: &str) -> Result<Vec<Located>, RuleError> {
+fn of_file(path: &Path, text: &str) -> Result<Vec<LocatedRule>, RuleError> {
     let name = path.display().to_string();
-    if !plain::is_list(path) {
+    if !path_list::is_list(path) {
         return parse(&name, text, false);
     }
-    let (draft, line) = plain::rule(path, text)?;
+    let (draft, line) = path_list::rule(path, text)?;
     let rules = parse(&name, &draft.to_toml(), false)?;
-    Ok(rules.into_iter().map(|rule| Located { line, ..rule }).collect())
+    Ok(rules.into_iter().map(|rule| LocatedRule { line, ..rule }).collect())
 }
 
 /// The rules of one file. Windows line ends and a byte order mark do no harm.
-pub(super) fn parse(file: &str, text: &str, is_builtin: bool) -> Result<Vec<Located>, RuleError> {
+pub(super) fn parse(file: &str, text: &str, is_builtin: bool) -> Result<Vec<LocatedRule>, RuleError> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let wrong = |error: toml::de::Error| RuleError::Syntax { file: file.to_owned(), message: error.to_string() };
     // First, because it takes much room for a moment; what is wrong is told by the rules.
-    let lines = Lines::of(text);
+    let lines = RuleLines::of(text);
     let rules = toml::from_str(text).map_err(wrong)?;
     Ok(located(file, rules, lines.map_err(wrong)?, is_builtin))
 }
 
 /// The rules of a file, in its order.
-pub(super) fn located(file: &str, rules: RuleFile, lines: Lines, is_builtin: bool) -> Vec<Located> {
+pub(super) fn located(file: &str, rules: RuleFile, lines: RuleLines, is_builtin: bool) -> Vec<LocatedRule> {
     let RuleFile { family, subject, rule, app, .. } = rules;
     let of_rules = rule.into_iter().map(|rule| Definition { subject, ..rule }).zip(lines.rule);
     let of_apps = app.into_iter().map(Definition::from).zip(lines.app);
     let mut all: Vec<_> = of_rules
         .chain(of_apps)
-        .map(|(definition, line)| Located {
+        .map(|(definition, line)| LocatedRule {
             file: file.to_owned(),
             line,
             is_builtin,

@@ -1,20 +1,19 @@
-//! Rule files, and the set they compile to.
+//! Rule files, and the compiled rule set.
 //!
-//! Rules are data (`rules/README.md` is their format): this room reads them, says what is wrong with them, and turns
-//! them into two searches for literals and a list of conditions. It never looks at a log; that is `engine`'s part.
+//! Rules are data; `rules/README.md` describes their format. This module reads rule files, reports their errors, and compiles them to
+//! two literal searches and a list of conditions. It never reads a log: `engine` does.
 
 mod allow;
 mod automaton;
+pub mod builder;
 mod builtin;
 mod case;
-mod check;
+mod case_folding;
 mod compile;
 mod condition;
 mod definition;
-pub mod draft;
 mod error;
-mod excuse;
-mod fold;
+mod exceptions;
 mod glob;
 pub mod import;
 mod lines;
@@ -22,27 +21,28 @@ pub mod lint;
 mod literals;
 mod load;
 pub mod network;
+pub mod path_list;
 mod pattern;
-pub mod plain;
 mod prefilter;
+mod requirement;
 mod set;
-mod texts;
-mod told;
+mod source_text;
+mod text_arena;
 mod window;
-mod words;
-mod written;
+mod word_set;
 
 pub use allow::{AllowEntry, AllowList};
 pub use case::Case;
-pub use check::{Asks, Check, Span, View};
 pub use compile::MOST_RULES;
-pub use condition::{Condition, Request, Shape};
+pub use condition::{Condition, RequestFacts, Shape};
 #[cfg(test)]
 pub(crate) use definition::PAYLOADS;
-pub use definition::{Answer, CLASSES, Field, WithClient};
+pub use definition::{Answer, CLASSES, Field, WithClient, schema};
 pub use error::RuleError;
-pub use literals::{Literals, Marks, Regions, Sighting, bit};
+pub(crate) use error::nearest;
+pub use literals::{LiteralHits, LiteralMatch, Literals, Regions, bit};
 pub use load::{RuleChoice, check, family, load};
+pub use requirement::{Requirement, RequirementCheck, TextSpan, TextView};
 pub use set::{Rule, RuleSet};
+pub use source_text::source_text;
 pub use window::{By, Window};
-pub use written::written;

@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_no_network_is_refused() {
+    fn invalid_networks_are_rejected() {
         for text in [
             "",
             "-",
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn too_much_is_known_by_its_prefix() {
+    fn wide_networks_are_recognised() {
         let of = |text: &str| width(&network(text).unwrap());
         for text in ["0.0.0.0/0", "::/0", "::ffff:0.0.0.0/96", "1.2.3.4/0"] {
             assert_eq!(of(text), Width::Everything, "{text}");

@@ -2,7 +2,7 @@
 //! constant small.
 //!
 //! Rules look at text in lower case, and a regex that ignores case is four times the work to compile: one in which no
-//! capital letter is meant is compiled as it stands (see [`fold`](super::fold)).
+//! capital letter is meant is compiled as it stands (see [`fold`](super::case_folding)).
 //!
 //! The patterns of built-in rules come as [automata](super::automaton) where those are small. The others are compiled when
 //! they are first tried, because a scan tries few of them and all cost more than a small log; the tests compile them all. Those
@@ -14,7 +14,7 @@ use std::sync::OnceLock;
 use regex::bytes::{Regex, RegexBuilder};
 
 use super::automaton::Automaton;
-use super::fold;
+use super::case_folding;
 
 /// Compiled size of one regex in bytes. `\w{1,500}` needs a fortieth of it.
 const SIZE: usize = 1 << 19;
@@ -73,7 +73,7 @@ impl Pattern {
     }
 
     fn regex(&self) -> Option<&Regex> {
-        self.regex.get_or_init(|| compile(&self.source, fold::means_capitals(&self.source)).ok()).as_ref()
+        self.regex.get_or_init(|| compile(&self.source, case_folding::needs_case_folding(&self.source)).ok()).as_ref()
     }
 }
 

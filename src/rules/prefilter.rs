@@ -8,7 +8,7 @@
 
 use std::ops::Range;
 
-use super::texts::Texts;
+use super::text_arena::TextArena;
 
 /// Slots that windows fall into; each of two bytes has its own.
 const SLOTS: usize = 1 << 16;
@@ -29,19 +29,19 @@ const WIDEST: usize = 4;
 /// The windows of all literals.
 #[derive(Debug)]
 pub(super) struct Prefilter {
-    fours: Windows<WIDEST>,
-    pairs: Windows<2>,
+    fours: WindowTable<WIDEST>,
+    pairs: WindowTable<2>,
 }
 
 impl Prefilter {
     /// Made for these literals, of which none is empty. `None` where too many would have to be compared.
-    pub(super) fn new(literals: &Texts) -> Option<Self> {
-        Some(Self { fours: Windows::new(literals, WIDEST..usize::MAX)?, pairs: Windows::new(literals, 1..WIDEST)? })
+    pub(super) fn new(literals: &TextArena) -> Option<Self> {
+        Some(Self { fours: WindowTable::new(literals, WIDEST..usize::MAX)?, pairs: WindowTable::new(literals, 1..WIDEST)? })
     }
 
     /// Tells of every literal that stands in a text: its number and where, in no order. `literals` are those this was made for.
     #[inline]
-    pub(super) fn find(&self, text: &[u8], literals: &Texts, mut found: impl FnMut(usize, Range<usize>)) {
+    pub(super) fn find(&self, text: &[u8], literals: &TextArena, mut found: impl FnMut(usize, Range<usize>)) {
         let mut last = [0; PLACES + WIDEST - 1];
         for start in (0..text.len()).step_by(PLACES) {
             // Behind the end stand zeros: a literal that begins with the last byte is known by a window like all others.
@@ -52,7 +52,7 @@ impl Prefilter {
                 &last[..rest.len().min(PLACES) + WIDEST - 1]
             });
             let [fours, pairs] = self.places(piece);
-            let mut compare = |place: usize, known: &Known| {
+            let mut compare = |place: usize, known: &WindowEntry| {
                 let literal = literals.get(known.literal as usize);
                 let begin = (start + place).checked_sub(known.before as usize);
                 if let Some(begin) = begin.filter(|&begin| text[begin..].starts_with(literal)) {
@@ -84,27 +84,27 @@ fn word(bytes: &[u8]) -> u32 {
 
 /// The windows of some literals, each of so many bytes: two or four.
 #[derive(Debug)]
-struct Windows<const WIDTH: usize> {
+struct WindowTable<const WIDTH: usize> {
     /// A bit for each slot: whether a window falls into it.
     bits: Box<[u32; SLOTS / GROUP]>,
     /// The windows of group `i` are `listed[starts[i]..starts[i + 1]]`.
     starts: Vec<u32>,
     listed: Vec<u32>,
     /// The literal of each window.
-    known: Vec<Known>,
+    known: Vec<WindowEntry>,
 }
 
 /// A literal that is known by some window.
 #[derive(Debug, Clone, Copy)]
-struct Known {
+struct WindowEntry {
     literal: u32,
     /// Bytes of the literal before the window.
     before: u32,
 }
 
-impl<const WIDTH: usize> Windows<WIDTH> {
+impl<const WIDTH: usize> WindowTable<WIDTH> {
     /// The windows of those literals that have so many bytes. `None` where one group has too many.
-    fn new(literals: &Texts, lengths: Range<usize>) -> Option<Self> {
+    fn new(literals: &TextArena, lengths: Range<usize>) -> Option<Self> {
         let mut held = vec![0_u16; SLOTS];
         for window in literals.iter().flat_map(|literal| literal.windows(WIDTH)) {
             let count = &mut held[Self::slot(Self::window(window))];
@@ -112,7 +112,7 @@ impl<const WIDTH: usize> Windows<WIDTH> {
         }
         let mut entries = Vec::with_capacity(literals.len());
         for (number, literal) in literals.iter().enumerate().filter(|(_, literal)| lengths.contains(&literal.len())) {
-            let entry = |(before, window): (usize, u32)| (window, Known { literal: number as u32, before: before as u32 });
+            let entry = |(before, window): (usize, u32)| (window, WindowEntry { literal: number as u32, before: before as u32 });
             let windows = literal.windows(WIDTH).map(Self::window).enumerate();
             match windows.min_by_key(|&(_, window)| held[Self::slot(window)]) {
                 Some(rarest) => entries.push(entry(rarest)),
@@ -123,7 +123,7 @@ impl<const WIDTH: usize> Windows<WIDTH> {
         Self::of(entries)
     }
 
-    fn of(mut entries: Vec<(u32, Known)>) -> Option<Self> {
+    fn of(mut entries: Vec<(u32, WindowEntry)>) -> Option<Self> {
         entries.sort_unstable_by_key(|&(window, _)| Self::slot(window));
         let (mut bits, mut starts) = (Box::new([0; SLOTS / GROUP]), vec![0_u32; SLOTS / GROUP + 1]);
         for &(window, _) in &entries {
@@ -162,7 +162,7 @@ impl<const WIDTH: usize> Windows<WIDTH> {
     }
 
     /// Hands out the entries whose windows stand at these places of a piece, a bit each.
-    fn each(&self, mut places: u64, piece: &[u8], mut then: impl FnMut(usize, &Known)) {
+    fn each(&self, mut places: u64, piece: &[u8], mut then: impl FnMut(usize, &WindowEntry)) {
         while places != 0 {
             let place = places.trailing_zeros() as usize;
             places &= places - 1;
@@ -188,7 +188,7 @@ mod tests {
         prop::collection::vec(prop::sample::select(b"ab/.\0\xff".to_vec()), lengths)
     }
 
-    fn found(prefilter: &Prefilter, text: &[u8], literals: &Texts) -> Vec<(usize, Range<usize>)> {
+    fn found(prefilter: &Prefilter, text: &[u8], literals: &TextArena) -> Vec<(usize, Range<usize>)> {
         let mut all = Vec::new();
         prefilter.find(text, literals, |literal, range| all.push((literal, range)));
         all.sort_by_key(|(literal, range)| (*literal, range.start));
@@ -201,7 +201,7 @@ mod tests {
             literals in prop::collection::btree_set(any_bytes(1..9), 0..40),
             text in any_bytes(0..300),
         ) {
-            let literals: Texts = literals.into_iter().collect();
+            let literals: TextArena = literals.into_iter().collect();
             let places = |literal: &[u8]| (0..text.len()).filter(|&at| text[at..].starts_with(literal)).map(|at| at..at + literal.len()).collect();
             let expected: Vec<_> =
                 literals.iter().map(places).enumerate().flat_map(|(n, places): (_, Vec<_>)| places.into_iter().map(move |place| (n, place))).collect();
@@ -212,7 +212,7 @@ mod tests {
     #[test]
     fn a_literal_is_found_at_either_end_of_any_text() {
         for literal in [&b"#"[..], b"#!", b"#!x", b"#!xy", b"#!xyz01"] {
-            let literals: Texts = [literal].into_iter().collect();
+            let literals: TextArena = [literal].into_iter().collect();
             let prefilter = Prefilter::new(&literals).unwrap();
             for rest in 0..200 {
                 let rest = vec![b'-'; rest];
@@ -225,8 +225,8 @@ mod tests {
     }
 
     #[test]
-    fn literals_that_are_all_alike_are_refused() {
-        let alike = |most| (WIDEST..WIDEST + most).map(|length| vec![b'a'; length]).collect::<Texts>();
+    fn too_similar_literals_are_rejected() {
+        let alike = |most| (WIDEST..WIDEST + most).map(|length| vec![b'a'; length]).collect::<TextArena>();
         assert!(Prefilter::new(&alike(MOST_OF_GROUP)).is_some());
         assert!(Prefilter::new(&alike(MOST_OF_GROUP + 1)).is_none());
     }

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use super::Case;
+use super::compile::without_patterns;
 use super::condition::Condition;
 use super::definition::{APP_FAMILY, Answer, WithClient};
-use super::error::nearest;
+use super::error::{RuleError, nearest};
 use super::literals::Literals;
 use super::window::Window;
 use crate::finding::{RuleId, Severity};
@@ -31,7 +32,7 @@ pub struct Rule {
     /// Apps whose sites are asked for this every day.
     pub unless_app: Vec<String>,
     /// It is the sign of an app: ordinary, and never reported.
-    pub is_sign: bool,
+    pub is_app_evidence: bool,
     /// What it looks for, as far as it matters for telling a soft 404 from content.
     pub subject: Subject,
     /// CVE ids.
@@ -66,13 +67,13 @@ impl Rule {
     /// The name of the app that this is a sign of.
     #[must_use]
     pub fn app(&self) -> Option<&str> {
-        self.id.strip_prefix(APP_FAMILY)?.strip_prefix('/').filter(|_| self.is_sign)
+        self.id.strip_prefix(APP_FAMILY)?.strip_prefix('/').filter(|_| self.is_app_evidence)
     }
 
     /// How bad a hit is: one level more where it was answered and the answer means something.
     #[must_use]
-    pub fn severity_when(&self, answered: bool) -> Severity {
-        if answered && self.exposes() { self.severity.raised() } else { self.severity }
+    pub fn effective_severity(&self, answered: bool) -> Severity {
+        if answered && self.exposes() { self.severity.escalated() } else { self.severity }
     }
 }
 
@@ -91,7 +92,7 @@ pub struct RuleSet {
     pub(super) unanchored: Vec<u16>,
     pub(super) warnings: Vec<String>,
     /// The signs of the apps that each rule is silenced by.
-    pub(super) silenced_by: Vec<Vec<RuleId>>,
+    pub(super) suppressed_by_apps: Vec<Vec<RuleId>>,
 }
 
 impl RuleSet {
@@ -127,8 +128,8 @@ impl RuleSet {
 
     /// The signs of the apps on whose sites a rule says nothing.
     #[must_use]
-    pub fn silenced_by(&self, rule: RuleId) -> &[RuleId] {
-        &self.silenced_by[usize::from(rule.0)]
+    pub fn suppressed_by_apps(&self, rule: RuleId) -> &[RuleId] {
+        &self.suppressed_by_apps[usize::from(rule.0)]
     }
 
     /// The id that is most like this one, when one is like it at all.
@@ -165,5 +166,22 @@ impl RuleSet {
     #[must_use]
     pub fn warnings(&self) -> &[String] {
         &self.warnings
+    }
+
+    /// The number of the rule with this id.
+    #[must_use]
+    pub fn number_of(&self, id: &str) -> Option<RuleId> {
+        self.rules.binary_search_by(|rule| rule.id.as_str().cmp(id)).ok().map(|number| RuleId(number as u16))
+    }
+
+    /// These rules and others, to report by. It matches no line any more.
+    ///
+    /// # Errors
+    ///
+    /// The library that looks for literals would not start.
+    pub fn with_unknown_rules(&self, others: &[Rule]) -> Result<Self, RuleError> {
+        let mut rules: Vec<Rule> = self.rules.iter().chain(others).cloned().collect();
+        rules.sort_by(|a, b| a.id.cmp(&b.id));
+        without_patterns(rules)
     }
 }

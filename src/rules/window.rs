@@ -5,6 +5,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use schemars::JsonSchema;
 use serde::de::{Error, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
@@ -17,21 +18,22 @@ const MOST: u32 = 1_000;
 /// The units of a span, in seconds, the longest first.
 const UNITS: [(&str, u32); 4] = [("d", 86_400), ("h", 3_600), ("m", 60), ("s", 1)];
 
-/// A rule's requests are no findings one by one; so many within a span are told of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
+/// How many requests make a flood.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, JsonSchema, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Window {
-    /// Whose requests are counted together.
+    /// Whose requests are counted together: `client` or `path`.
     pub by: By,
     /// Requests it takes, from 2.
     pub count: u32,
-    /// The span in seconds of the log's time, from 1 to a day; counted in minutes, so that less is one.
+    /// Span of the log's time, such as `60s` or `5m`, up to `1d`.
     #[serde(deserialize_with = "span")]
+    #[schemars(with = "String")]
     pub within: u32,
 }
 
 /// Whose requests are counted together.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum By {
     /// Those of one client.
@@ -73,7 +75,7 @@ impl fmt::Display for Window {
             By::Client => "by one client",
             By::Path => "for one path",
         };
-        write!(f, "{} requests {of_one} within {}", self.count, Span(self.within))
+        write!(f, "{} requests {of_one} within {}", self.count, SpanText(self.within))
     }
 }
 
@@ -91,15 +93,15 @@ impl Visitor<'_> for SpanVisitor {
     }
 
     fn visit_str<E: Error>(self, text: &str) -> Result<u32, E> {
-        text.parse().map(|Span(seconds)| seconds).map_err(E::custom)
+        text.parse().map(|SpanText(seconds)| seconds).map_err(E::custom)
     }
 }
 
 /// Seconds, as a person writes them.
 #[derive(Debug, PartialEq, Eq)]
-struct Span(u32);
+struct SpanText(u32);
 
-impl FromStr for Span {
+impl FromStr for SpanText {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -118,7 +120,7 @@ impl FromStr for Span {
     }
 }
 
-impl fmt::Display for Span {
+impl fmt::Display for SpanText {
     /// In the longest unit that needs no fraction, but seconds up to two minutes: `90s`, `5m`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let fits = |(_, unit): &&(&str, u32)| self.0.is_multiple_of(*unit) && (*unit != 60 || self.0 >= 120);
@@ -145,20 +147,20 @@ mod tests {
             ("24h", 86_400, "1d"),
             ("1d", 86_400, "1d"),
         ] {
-            assert_eq!(text.parse(), Ok(Span(seconds)), "{text}");
-            assert_eq!(Span(seconds).to_string(), written);
+            assert_eq!(text.parse(), Ok(SpanText(seconds)), "{text}");
+            assert_eq!(SpanText(seconds).to_string(), written);
         }
         for text in ["", "60", "s", "-1s", "1.5m", "60 s", "60S", "1w", "1h30m", "+5s", "é", "5é"] {
-            assert!(text.parse::<Span>().unwrap_err().contains("is no span of time"), "{text}");
+            assert!(text.parse::<SpanText>().unwrap_err().contains("is no span of time"), "{text}");
         }
         for text in ["2d", "25h", "86401s", "99999999999s", "4294967295d"] {
-            assert!(text.parse::<Span>().unwrap_err().contains("is too long"), "{text}");
+            assert!(text.parse::<SpanText>().unwrap_err().contains("is too long"), "{text}");
         }
-        assert!("0s".parse::<Span>().unwrap_err().contains("no time at all"));
+        assert!("0s".parse::<SpanText>().unwrap_err().contains("no time at all"));
     }
 
     #[test]
-    fn a_window_says_what_it_counts() {
+    fn a_window_displays_what_it_counts() {
         let window: Window = toml::from_str("by = 'path'\ncount = 50\nwithin = '10m'").unwrap();
         assert_eq!(window, Window { by: By::Path, count: 50, within: 600 });
         assert_eq!(window.to_string(), "50 requests for one path within 10m");

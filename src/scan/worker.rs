@@ -7,131 +7,132 @@ use std::mem;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::desk::Desk;
-use crate::client::Prefix;
-use crate::engine::{Scratch, Shared};
-use crate::names::Names;
+use super::any_format::AnyFormatScanner;
+use crate::client::Ipv6Prefix;
+use crate::engine::{SharedCache, WorkerState};
+use crate::intern::SymbolTables;
 use crate::tally::{Budget, Tally};
 
-/// What the workers of a pool hold together, in cells, clients or paths, before they put it to the whole.
-const ROOM: usize = 1 << 17;
+/// What the workers of a pool hold together, in cells, clients or paths, before they put it to the merged.
+const TOTAL_CAPACITY: usize = 1 << 17;
 /// What one of them may hold at most, and at least.
-const MOST: usize = 1 << 16;
-const LEAST: usize = 1 << 12;
+const MAX_WORKER_CAPACITY: usize = 1 << 16;
+const MIN_WORKER_CAPACITY: usize = 1 << 12;
 
 /// The workers of a pool, by thread. A lock is held for a run of lines at a time, and hardly ever waited for: each thread
-/// takes its own.
+/// takes its lock.
 #[derive(Debug)]
-pub(super) struct Workers {
+pub(super) struct WorkerPool {
     each: Vec<Worker>,
     /// What full workers handed in.
-    whole: Mutex<Tally>,
+    merged: Mutex<Tally>,
     /// What one may hold; all where `None`.
-    room: Option<usize>,
-    /// The whole had to let go of something: a part of the room will do, as there is much more to come.
-    is_over: AtomicBool,
+    capacity: Option<usize>,
+    /// The merged had to let go of something: a part of the capacity will do, as there is much more to come.
+    has_evicted: AtomicBool,
 }
 
 #[derive(Debug, Default)]
 struct Worker {
-    scratch: Mutex<Scratch>,
+    scratch: Mutex<WorkerState>,
     tally: Mutex<Tally>,
-    desk: Mutex<Desk>,
+    scanner: Mutex<AnyFormatScanner>,
     /// Findings that are in the numbers of the scratch and not in the tally yet.
-    underway: AtomicUsize,
+    in_flight: AtomicUsize,
 }
 
 /// Findings that are on their way from a scratch to its tally: until they are there, their numbers must stay what they
 /// are. Dropped when they have arrived, or when nobody wants them any more.
 #[derive(Debug)]
-pub(super) struct Underway<'w>(&'w AtomicUsize);
+pub(super) struct InFlightGuard<'w>(&'w AtomicUsize);
 
-impl Drop for Underway<'_> {
+impl Drop for InFlightGuard<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Release);
     }
 }
 
-impl Workers {
+impl WorkerPool {
     /// So many, who keep to a budget, or to none.
     pub(super) fn new(threads: usize, budget: Option<Budget>) -> Self {
-        let room = budget.map(|_| (ROOM / threads.max(1)).clamp(LEAST, MOST));
-        Self::with_room(threads, budget, room)
+        let capacity = budget.map(|_| (TOTAL_CAPACITY / threads.max(1)).clamp(MIN_WORKER_CAPACITY, MAX_WORKER_CAPACITY));
+        Self::with_capacity(threads, budget, capacity)
     }
 
     /// The same, of clients of whom those of one IPv6 prefix are one.
-    pub(super) fn counting(self, prefix: Option<Prefix>) -> Self {
+    pub(super) fn with_prefix(self, prefix: Option<Ipv6Prefix>) -> Self {
         for worker in &self.each {
-            own(&worker.scratch).names = Names::counting(prefix);
+            lock(&worker.scratch).names = SymbolTables::with_prefix(prefix);
         }
         self
     }
 
-    fn with_room(threads: usize, budget: Option<Budget>, room: Option<usize>) -> Self {
-        let whole = Mutex::new(budget.map_or_else(Tally::default, Tally::with_budget));
-        let shared = (threads > 1).then(Arc::<Shared>::default);
-        let worker = || Worker { scratch: Mutex::new(shared.clone().map(Scratch::sharing).unwrap_or_default()), ..Worker::default() };
-        Self { each: (0..threads).map(|_| worker()).collect(), whole, room, is_over: AtomicBool::new(false) }
+    fn with_capacity(threads: usize, budget: Option<Budget>, capacity: Option<usize>) -> Self {
+        let merged = Mutex::new(budget.map_or_else(Tally::default, Tally::with_budget));
+        let shared = (threads > 1).then(Arc::<SharedCache>::default);
+        let worker =
+            || Worker { scratch: Mutex::new(shared.clone().map(WorkerState::with_shared_cache).unwrap_or_default()), ..Worker::default() };
+        Self { each: (0..threads).map(|_| worker()).collect(), merged, capacity, has_evicted: AtomicBool::new(false) }
     }
 
     /// The number of the worker of the thread that asks.
-    pub(super) fn mine() -> usize {
+    pub(super) fn current_index() -> usize {
         rayon::current_thread_index().unwrap_or(0)
     }
 
     /// A worker's scratch.
-    pub(super) fn scratch(&self, worker: usize) -> MutexGuard<'_, Scratch> {
-        own(&self.each[worker].scratch)
+    pub(super) fn scratch(&self, worker: usize) -> MutexGuard<'_, WorkerState> {
+        lock(&self.each[worker].scratch)
     }
 
     /// Where a worker writes lines down again.
-    pub(super) fn desk(&self, worker: usize) -> MutexGuard<'_, Desk> {
-        own(&self.each[worker].desk)
+    pub(super) fn scanner(&self, worker: usize) -> MutexGuard<'_, AnyFormatScanner> {
+        lock(&self.each[worker].scanner)
     }
 
     /// A worker's tally; its numbers are the names in the scratch.
     pub(super) fn tally(&self, worker: usize) -> MutexGuard<'_, Tally> {
-        own(&self.each[worker].tally)
+        lock(&self.each[worker].tally)
     }
 
     /// Says that findings of a worker are not tallied yet; to be called while its scratch is held.
-    pub(super) fn underway(&self, worker: usize, _held: &Scratch) -> Underway<'_> {
-        let underway = &self.each[worker].underway;
-        underway.fetch_add(1, Ordering::Relaxed);
-        Underway(underway)
+    pub(super) fn in_flight(&self, worker: usize, _held: &WorkerState) -> InFlightGuard<'_> {
+        let in_flight = &self.each[worker].in_flight;
+        in_flight.fetch_add(1, Ordering::Relaxed);
+        InFlightGuard(in_flight)
     }
 
-    /// Puts what a worker holds to the whole, if it is much and nothing is underway.
-    pub(super) fn make_room(&self, worker: usize) {
-        let Some(room) = self.room else { return };
-        let room = if self.is_over.load(Ordering::Relaxed) { room / 3 } else { room };
-        if let Some(full) = self.each[worker].take_full(room) {
-            let mut whole = own(&self.whole);
-            whole.merge(full);
-            self.is_over.store(!whole.is_exact(), Ordering::Relaxed);
+    /// Puts what a worker holds to the merged, if it is much and nothing is in_flight.
+    pub(super) fn flush_if_full(&self, worker: usize) {
+        let Some(capacity) = self.capacity else { return };
+        let capacity = if self.has_evicted.load(Ordering::Relaxed) { capacity / 3 } else { capacity };
+        if let Some(full) = self.each[worker].take_full(capacity) {
+            let mut merged = lock(&self.merged);
+            merged.merge(full);
+            self.has_evicted.store(!merged.is_exact(), Ordering::Relaxed);
         }
     }
 
-    /// All tallies in one. One after the other, each gone before the next: there may be little room.
+    /// All tallies in one. One after the other, each gone before the next: there may be little capacity.
     pub(super) fn into_tally(self) -> Tally {
-        let mut whole = self.whole.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let mut merged = self.merged.into_inner().unwrap_or_else(PoisonError::into_inner);
         for worker in self.each {
-            whole.merge(worker.into_tally());
+            merged.merge(worker.into_tally());
         }
-        whole
+        merged
     }
 }
 
 impl Worker {
-    fn take_full(&self, room: usize) -> Option<Tally> {
-        let mut scratch = own(&self.scratch);
-        let mut tally = own(&self.tally);
+    fn take_full(&self, capacity: usize) -> Option<Tally> {
+        let mut scratch = lock(&self.scratch);
+        let mut tally = lock(&self.tally);
         let names = &scratch.names;
         let is_full =
-            [tally.len(), tally.minutes().len(), names.clients.len(), names.paths.keys().len()].into_iter().any(|count| count >= room);
-        // Findings are underway only from when the scratch was held.
-        let is_idle = self.underway.load(Ordering::Acquire) == 0;
-        (is_full && is_idle).then(|| mem::take(&mut *tally).with_names(scratch.begin_anew()))
+            [tally.len(), tally.minutes().len(), names.clients.len(), names.paths.keys().len()].into_iter().any(|count| count >= capacity);
+        // Findings are in_flight only from when the scratch was held.
+        let is_idle = self.in_flight.load(Ordering::Acquire) == 0;
+        (is_full && is_idle).then(|| mem::take(&mut *tally).with_names(scratch.reset()))
     }
 
     fn into_tally(self) -> Tally {
@@ -141,7 +142,7 @@ impl Worker {
 }
 
 /// A lock whose owner cannot have left half a change behind: a panic ends the program.
-pub(super) fn own<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(super) fn lock<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
     lock.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -154,29 +155,29 @@ mod tests {
     const PLACE: LinePosition = LinePosition { input: 0, chunk: 0, offset: 0, line: 0 };
 
     /// What a worker finds in requests of these clients.
-    fn find<'w>(workers: &'w Workers, clients: &[&str]) -> (Findings, Underway<'w>) {
+    fn find<'w>(workers: &'w WorkerPool, clients: &[&str]) -> (Findings, InFlightGuard<'w>) {
         let mut scratch = workers.scratch(0);
         let mut findings = Findings::default();
-        findings.askers = clients.iter().map(|client| scratch.names.clients.number(client.as_bytes())).collect();
-        let underway = workers.underway(0, &scratch);
-        (findings, underway)
+        findings.request_clients = clients.iter().map(|client| scratch.names.clients.intern(client.as_bytes())).collect();
+        let in_flight = workers.in_flight(0, &scratch);
+        (findings, in_flight)
     }
 
     #[test]
     fn numbers_stay_what_they_are_while_findings_are_underway() {
-        let workers = Workers::with_room(1, Some(Budget::STANDARD), Some(2));
+        let workers = WorkerPool::with_capacity(1, Some(Budget::STANDARD), Some(2));
         let first = find(&workers, &["192.0.2.1", "192.0.2.2"]);
         let second = find(&workers, &["192.0.2.2", "192.0.2.3"]);
-        for (findings, underway) in [second, first] {
+        for (findings, in_flight) in [second, first] {
             assert!(!workers.scratch(0).names.is_empty(), "handed in before its findings were tallied");
             workers.tally(0).add_findings(&findings, PLACE);
-            drop(underway);
-            workers.make_room(0);
+            drop(in_flight);
+            workers.flush_if_full(0);
         }
         assert!(workers.scratch(0).names.is_empty(), "full, and not handed in");
-        let (findings, underway) = find(&workers, &["192.0.2.3"]);
+        let (findings, in_flight) = find(&workers, &["192.0.2.3"]);
         workers.tally(0).add_findings(&findings, PLACE);
-        drop(underway);
+        drop(in_flight);
         let tally = workers.into_tally();
         let mut counts: Vec<_> = (0..).zip(tally.client_counts()).map(|(n, count)| (tally.client(n).to_string(), count.requests)).collect();
         counts.sort_unstable();
@@ -185,11 +186,11 @@ mod tests {
 
     #[test]
     fn without_a_budget_all_stays_where_it_is() {
-        let workers = Workers::new(1, None);
-        let (findings, underway) = find(&workers, &["192.0.2.1"]);
+        let workers = WorkerPool::new(1, None);
+        let (findings, in_flight) = find(&workers, &["192.0.2.1"]);
         workers.tally(0).add_findings(&findings, PLACE);
-        drop(underway);
-        workers.make_room(0);
+        drop(in_flight);
+        workers.flush_if_full(0);
         assert_eq!(workers.scratch(0).names.clients.len(), 1);
     }
 }

@@ -5,13 +5,13 @@ use std::path::Path;
 
 use tempfile::TempDir;
 
-use super::{Found, Logs, ServerError};
+use super::{ConfiguredLog, ConfiguredLogs, ServerConfigError};
 
 /// Names and texts.
-pub(super) type Files<'a> = &'a [(&'a str, &'a str)];
+pub(super) type ConfigFixture<'a> = &'a [(&'a str, &'a str)];
 
 /// A folder with these files.
-pub(super) fn folder(files: Files<'_>) -> TempDir {
+pub(super) fn folder(files: ConfigFixture<'_>) -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     for (name, text) in files {
         let path = folder.path().join(name);
@@ -22,12 +22,19 @@ pub(super) fn folder(files: Files<'_>) -> TempDir {
 }
 
 /// Reads a folder with these files by `reader`, beginning with `first`; paths are told from the folder.
-pub(super) fn read(files: Files<'_>, first: &str, reader: fn(&Path) -> Result<Logs, ServerError>) -> Result<Logs, String> {
+pub(super) fn read(
+    files: ConfigFixture<'_>,
+    first: &str,
+    reader: fn(&Path) -> Result<ConfiguredLogs, ServerConfigError>,
+) -> Result<ConfiguredLogs, String> {
     let folder = folder(files);
-    let place = folder.path().to_str().unwrap().to_owned();
-    let plain = |text: String| text.replace(&format!("{place}/"), "");
+    let location = folder.path().to_str().unwrap().to_owned();
+    let plain = |text: String| text.replace(&format!("{location}/"), "");
     let logs = reader(&folder.path().join(first)).map_err(|error| plain(error.to_string()))?;
-    let found =
-        logs.found.into_iter().map(|log| Found { path: plain(log.path.to_str().unwrap().to_owned()).into(), from: plain(log.from), ..log });
-    Ok(Logs { found: found.collect(), error_logs: Vec::new(), notices: logs.notices.into_iter().map(plain).collect() })
+    let found = logs.found.into_iter().map(|log| ConfiguredLog {
+        path: plain(log.path.to_str().unwrap().to_owned()).into(),
+        from: plain(log.from),
+        ..log
+    });
+    Ok(ConfiguredLogs { found: found.collect(), error_logs: Vec::new(), notices: logs.notices.into_iter().map(plain).collect() })
 }

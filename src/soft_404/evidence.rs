@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::{MethodClass, PathShape, ShapeNumbers};
 use crate::finding::RuleId;
-use crate::record::Outcome;
+use crate::log_entry::Outcome;
 
 /// Answered paths that evidence keeps for each site, and as many refused ones: some 100 KB a site. With half as many, one real
 /// answer in two hundred of the measured logs is lost among soft 404s of five languages.
@@ -96,9 +96,9 @@ impl From<SizeNumbers> for Size {
 
 /// A few values: those of lowest hash, so that which stay does not depend on their order.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-struct Few<const MOST: usize>(Vec<Size>);
+struct SizeSet<const MOST: usize>(Vec<Size>);
 
-impl<const MOST: usize> Few<MOST> {
+impl<const MOST: usize> SizeSet<MOST> {
     fn insert(&mut self, size: Size) {
         if self.0.contains(&size) {
             return;
@@ -133,8 +133,8 @@ pub struct PathEvidence {
     /// What the path looks like.
     pub shape: PathShape,
     rules: Vec<RuleId>,
-    get: Few<MOST_SIZES>,
-    post: Few<MOST_SIZES>,
+    get: SizeSet<MOST_SIZES>,
+    post: SizeSet<MOST_SIZES>,
     flags: u8,
 }
 

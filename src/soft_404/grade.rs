@@ -8,7 +8,7 @@ use std::sync::Arc;
 use foldhash::HashMap;
 
 use super::evidence::{PathEvidence, Response, SiteEvidence, Size};
-use super::region::{Entry, Kind, Position, Region, Subjected, UNLIKE, kinds, unlike};
+use super::region::{GradedPath, Region, RegionKind, RegionPath, SizePosition, UNLIKE, kinds, unlike};
 use super::{Answer, Extension, MethodClass, PathShape, Subject};
 use crate::finding::RuleId;
 
@@ -112,7 +112,7 @@ impl Reason {
 
 /// The regions of one site.
 #[derive(Debug)]
-struct Regions {
+struct SiteRegions {
     site: Region,
     folders: HashMap<u32, Region>,
     extensions: HashMap<Extension, Region>,
@@ -121,7 +121,7 @@ struct Regions {
 /// What is known of one site.
 #[derive(Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own, and all combinations occur")]
-struct Site {
+struct GradedSite {
     evidence: SiteEvidence,
     is_host: bool,
     /// A host with few paths.
@@ -132,7 +132,7 @@ struct Site {
     refuses_nothing: bool,
     /// HEAD is answered for paths that are unlike.
     answers_any_head: bool,
-    regions: Regions,
+    regions: SiteRegions,
     /// Some answer of it is a soft 404.
     has_soft_404: bool,
 }
@@ -140,11 +140,11 @@ struct Site {
 /// Grades answers of several sites.
 #[derive(Debug)]
 pub struct Grader {
-    sites: Vec<Site>,
+    sites: Vec<GradedSite>,
     /// All hosts together.
     server: Option<Region>,
     /// Hosts with few paths together.
-    pool: Option<Regions>,
+    pool: Option<SiteRegions>,
     subjects: Arc<[Subject]>,
 }
 
@@ -161,7 +161,7 @@ impl Grader {
     pub fn new(sites: Vec<(bool, SiteEvidence)>, subjects: Arc<[Subject]>) -> Self {
         let mut grader = Self::empty(subjects);
         grader.sites =
-            (0..).zip(sites).map(|(number, (is_host, evidence))| Site::new(number, is_host, evidence, &grader.subjects)).collect();
+            (0..).zip(sites).map(|(number, (is_host, evidence))| GradedSite::new(number, is_host, evidence, &grader.subjects)).collect();
         grader.compare_hosts();
         for number in 0..grader.sites.len() {
             grader.sites[number].has_soft_404 = grader.gives_soft_404(number);
@@ -171,7 +171,7 @@ impl Grader {
 
     /// Takes in new evidence of a site, or a site that follows the last one.
     pub fn set(&mut self, site: usize, is_host: bool, evidence: SiteEvidence) {
-        let new = Site::new(site as u32, is_host, evidence, &self.subjects);
+        let new = GradedSite::new(site as u32, is_host, evidence, &self.subjects);
         if site < self.sites.len() {
             self.sites[site] = new;
         } else {
@@ -189,7 +189,7 @@ impl Grader {
         let all: Vec<(u32, &SiteEvidence)> = hosts().map(|(number, site)| (number, &site.evidence)).collect();
         let few: Vec<_> = hosts().filter(|(_, site)| site.is_pooled).map(|(number, site)| (number, &site.evidence)).collect();
         let server = (all.len() >= HOSTS).then(|| server(&all, &self.subjects));
-        let pool = (all.len() >= HOSTS && few.len() >= HOSTS).then(|| Regions::of(&few, &self.subjects));
+        let pool = (all.len() >= HOSTS && few.len() >= HOSTS).then(|| SiteRegions::of(&few, &self.subjects));
         (self.server, self.pool) = (server, pool);
     }
 
@@ -244,7 +244,7 @@ impl Grader {
             return Reason::HomePage.soft_404();
         }
         let kinds = kinds(candidate.rules, &self.subjects);
-        let path = Subjected { id: candidate.path, host: number as u32, shape: &candidate.shape, kinds: &kinds };
+        let path = GradedPath { id: candidate.path, host: number as u32, shape: &candidate.shape, kinds: &kinds };
         let regions: Vec<&Region> = self.regions(number, &candidate.shape).collect();
         let by_chance = regions.iter().map(|region| region.chance(&path, size)).fold(1.0, f64::min);
         if by_chance < STRONG {
@@ -256,7 +256,8 @@ impl Grader {
         }
         let answers_any = |region: &&&Region| region.answers_any_get || (is_post && region.answers_any_post);
         let Some(region) = regions.iter().filter(answers_any).max_by_key(|region| region.sized) else {
-            let has_pair = regions.iter().filter(|region| region.kind != Kind::Extension).any(|region| region.has_pair(&path, size, true));
+            let has_pair =
+                regions.iter().filter(|region| region.kind != RegionKind::Extension).any(|region| region.has_pair(&path, size, true));
             return match (has_pair, by_chance.min(on_others) < WEAK) {
                 (true, _) => Reason::SizeShared.uncertain(),
                 (_, true) => Reason::SizesAlike.uncertain(),
@@ -266,10 +267,10 @@ impl Grader {
         let (low, high) = region.range(&path).unwrap_or_default();
         match region.position(&path, size) {
             None => Reason::FewSizes.uncertain(),
-            Some(Position::Among) => Reason::LikeTheRest(low, high).soft_404(),
-            Some(Position::Beside) => Reason::NearTheRest(low, high).uncertain(),
-            Some(Position::Apart) if region.has_pair(&path, size, false) => Reason::SizeShared.uncertain(),
-            Some(Position::Apart) => Reason::StandsOut(low, high).distinct(),
+            Some(SizePosition::Among) => Reason::LikeTheRest(low, high).soft_404(),
+            Some(SizePosition::Beside) => Reason::NearTheRest(low, high).uncertain(),
+            Some(SizePosition::Apart) if region.has_pair(&path, size, false) => Reason::SizeShared.uncertain(),
+            Some(SizePosition::Apart) => Reason::StandsOut(low, high).distinct(),
         }
     }
 
@@ -316,7 +317,7 @@ impl Grader {
     }
 }
 
-impl Site {
+impl GradedSite {
     fn new(number: u32, is_host: bool, evidence: SiteEvidence, subjects: &[Subject]) -> Self {
         let has_sizes = evidence.given().any(|(_, path)| path.sizes().next().is_some());
         let is_refused = |path: &PathEvidence| path.is_refused() || path.is_head_refused();
@@ -326,19 +327,19 @@ impl Site {
         let head_refused = refused().filter(|path| path.is_head_refused()).count();
         let refuses_nothing = refused().next().is_none() && are_unlike(number, without_size(), subjects);
         let answers_any_head = are_unlike(number, of_head(), subjects) && head_refused * 5 <= of_head().count();
-        let regions = Regions::of(&[(number, &evidence)], subjects);
+        let regions = SiteRegions::of(&[(number, &evidence)], subjects);
         let is_pooled = is_host && evidence.given_len() + evidence.refused_len() < FEW_PATHS;
         Self { evidence, is_host, is_pooled, has_sizes, refuses_nothing, answers_any_head, regions, has_soft_404: false }
     }
 }
 
-impl Regions {
+impl SiteRegions {
     fn of(sites: &[(u32, &SiteEvidence)], subjects: &[Subject]) -> Self {
         let weights = weights(sites);
-        let part = |kind: Kind, within: &dyn Fn(&PathShape) -> bool| {
+        let part = |kind: RegionKind, within: &dyn Fn(&PathShape) -> bool| {
             let given = sites.iter().flat_map(|(host, site)| entries(*host, site.given(), subjects));
             let refused = sites.iter().flat_map(|(host, site)| entries(*host, site.refused(), subjects));
-            let within = |entry: &Entry| within(&entry.evidence.shape);
+            let within = |entry: &RegionPath| within(&entry.evidence.shape);
             Region::new(kind, given.filter(within), refused.filter(within), weights, subjects)
         };
         let shapes = || sites.iter().flat_map(|(_, site)| site.given()).map(|(_, path)| path.shape);
@@ -348,9 +349,9 @@ impl Regions {
         let folders = repeated(&mut folders).into_iter();
         let extensions = repeated(&mut extensions).into_iter();
         Self {
-            site: part(Kind::Site, &|_| true),
-            folders: folders.map(|folder| (folder, part(Kind::Folder, &|shape| shape.folder == folder))).collect(),
-            extensions: extensions.map(|e| (e, part(Kind::Extension, &|shape| shape.extension.sorts().contains(&e)))).collect(),
+            site: part(RegionKind::Site, &|_| true),
+            folders: folders.map(|folder| (folder, part(RegionKind::Folder, &|shape| shape.folder == folder))).collect(),
+            extensions: extensions.map(|e| (e, part(RegionKind::Extension, &|shape| shape.extension.sorts().contains(&e)))).collect(),
         }
     }
 }
@@ -365,13 +366,13 @@ fn entries<'s>(
     host: u32,
     paths: impl Iterator<Item = (u64, &'s Arc<PathEvidence>)> + 's,
     subjects: &'s [Subject],
-) -> impl Iterator<Item = Entry> + 's {
-    paths.map(move |(path, evidence)| Entry::new(path, host, evidence, subjects))
+) -> impl Iterator<Item = RegionPath> + 's {
+    paths.map(move |(path, evidence)| RegionPath::new(path, host, evidence, subjects))
 }
 
 /// Whether enough of these paths are unlike; those that no rule on paths looks for do not count.
 fn are_unlike<'s>(host: u32, paths: impl Iterator<Item = (u64, &'s Arc<PathEvidence>)> + 's, subjects: &'s [Subject]) -> bool {
-    let entries: Vec<Entry> = entries(host, paths, subjects).filter(|entry| !entry.kinds.is_empty()).collect();
+    let entries: Vec<RegionPath> = entries(host, paths, subjects).filter(|entry| !entry.kinds.is_empty()).collect();
     unlike(entries.iter(), UNLIKE)
 }
 
@@ -385,5 +386,5 @@ fn weights(sites: &[(u32, &SiteEvidence)]) -> [f64; 2] {
 /// All hosts as one region.
 fn server(sites: &[(u32, &SiteEvidence)], subjects: &[Subject]) -> Region {
     let given = sites.iter().flat_map(|(host, site)| entries(*host, site.given(), subjects));
-    Region::new(Kind::Server, given, std::iter::empty(), weights(sites), subjects)
+    Region::new(RegionKind::Server, given, std::iter::empty(), weights(sites), subjects)
 }

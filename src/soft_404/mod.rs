@@ -11,9 +11,10 @@ mod region;
 #[cfg(test)]
 mod tests;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use crate::record::MethodClass;
+pub use crate::log_entry::MethodClass;
 
 pub use evidence::{HomeSizes, MOST_PATHS, PathEvidence, PathNumbers, Response, SiteEvidence, Size, SizeNumbers};
 pub use grade::{Candidate, Grade, Grader, HOSTS, Reason};
@@ -45,7 +46,7 @@ impl Answer {
 }
 
 /// What a rule looks for, as far as it matters here.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Subject {
     /// A file, a folder or a page.

@@ -155,7 +155,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_path_is_taken_apart() {
+    fn parses_a_path_shape() {
         let shape = |path: &str| PathShape::of(path.as_bytes());
         assert_eq!(shape("/A/b/.env").segment, shape("/a").segment);
         assert_eq!((shape("/a").folder, shape("/").name, shape("/").segment), (0, 0, 0));

@@ -44,7 +44,7 @@ const SLOPES: std::ops::RangeInclusive<u64> = 1..=4;
 
 /// What a region is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum RegionKind {
     /// A host, or a log.
     Site,
     /// All paths below one first part.
@@ -57,7 +57,7 @@ pub(super) enum Kind {
 
 /// One path of a region.
 #[derive(Debug)]
-pub(super) struct Entry {
+pub(super) struct RegionPath {
     pub(super) id: u64,
     pub(super) host: u32,
     pub(super) evidence: Arc<PathEvidence>,
@@ -67,7 +67,7 @@ pub(super) struct Entry {
 
 /// The path whose answer is in question.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Subjected<'c> {
+pub(super) struct GradedPath<'c> {
     pub(super) id: u64,
     pub(super) host: u32,
     pub(super) shape: &'c PathShape,
@@ -76,16 +76,16 @@ pub(super) struct Subjected<'c> {
 
 /// By which part of the request a page grows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Length {
+enum LengthOf {
     Path,
     Target,
 }
 
 /// Sizes as they would be if the page did not print the address.
 #[derive(Debug)]
-struct Model {
+struct SizeModel {
     slope: u64,
-    length: Length,
+    length: LengthOf,
     /// By value; the number is that of the entry.
     points: Vec<(i64, u16)>,
     /// Entries that an exact value explains, as many unlike ones have it.
@@ -97,20 +97,20 @@ struct Model {
 /// A region.
 #[derive(Debug)]
 pub(super) struct Region {
-    pub(super) kind: Kind,
-    entries: Vec<Entry>,
+    pub(super) kind: RegionKind,
+    entries: Vec<RegionPath>,
     /// Distinct paths with a size.
     pub(super) sized: usize,
     pub(super) answers_any_get: bool,
     pub(super) answers_any_post: bool,
     /// What it gives to any GET is nothing.
     pub(super) gives_nothing: bool,
-    models: Vec<Model>,
+    models: Vec<SizeModel>,
 }
 
 /// How a size compares with those that a region gives to anything.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Position {
+pub(super) enum SizePosition {
     /// Among them.
     Among,
     /// Beside them: too near to stand out, too far to be one of them.
@@ -119,7 +119,7 @@ pub(super) enum Position {
     Apart,
 }
 
-impl Entry {
+impl RegionPath {
     pub(super) fn new(id: u64, host: u32, evidence: &Arc<PathEvidence>, subjects: &[Subject]) -> Self {
         Self { id, host, kinds: kinds(evidence.rules(), subjects), evidence: Arc::clone(evidence) }
     }
@@ -134,14 +134,14 @@ pub(super) fn kinds(rules: &[RuleId], subjects: &[Subject]) -> Vec<RuleId> {
 impl Region {
     /// A region of answered and refused paths; `weights` say how many each of them stands for.
     pub(super) fn new(
-        kind: Kind,
-        given: impl Iterator<Item = Entry>,
-        refused: impl Iterator<Item = Entry>,
+        kind: RegionKind,
+        given: impl Iterator<Item = RegionPath>,
+        refused: impl Iterator<Item = RegionPath>,
         weights: [f64; 2],
         subjects: &[Subject],
     ) -> Self {
-        let mut entries: Vec<Entry> = given.take(MOST).collect();
-        let refused: Vec<Entry> = refused.collect();
+        let mut entries: Vec<RegionPath> = given.take(MOST).collect();
+        let refused: Vec<RegionPath> = refused.collect();
         // Those with few rules first, so that unlike ones are found early; then by hash, so that the order is fixed.
         entries.sort_by_key(|entry| (entry.kinds.len(), entry.id, entry.host));
         let sized = entries.iter().filter(|entry| entry.evidence.sizes().next().is_some()).count();
@@ -166,11 +166,11 @@ impl Region {
         &self,
         is_given: impl Fn(&PathEvidence) -> bool,
         is_refused: impl Fn(&PathEvidence) -> bool,
-        refused: &[Entry],
+        refused: &[RegionPath],
         [weight_given, weight_refused]: [f64; 2],
         subjects: &[Subject],
     ) -> bool {
-        let (given, others): (Vec<&Entry>, Vec<&Entry>) = self.entries.iter().partition(|entry| is_given(&entry.evidence));
+        let (given, others): (Vec<&RegionPath>, Vec<&RegionPath>) = self.entries.iter().partition(|entry| is_given(&entry.evidence));
         if given.len() < SATURATED_PATHS {
             return false;
         }
@@ -189,10 +189,10 @@ impl Region {
 
     /// Finds by which part of the request pages grow, if they do.
     fn fit(&mut self) {
-        let plain = self.model(0, Length::Path);
+        let plain = self.model(0, LengthOf::Path);
         let commonest = plain.commonest();
         self.models.push(plain);
-        for length in [Length::Path, Length::Target] {
+        for length in [LengthOf::Path, LengthOf::Target] {
             for slope in SLOPES {
                 let model = self.model(slope, length);
                 if self.fits(&model, commonest) {
@@ -203,7 +203,7 @@ impl Region {
     }
 
     /// Whether a third of all paths is one size when the address is taken off, and far more than have one size with it.
-    fn fits(&self, model: &Model, plain: usize) -> bool {
+    fn fits(&self, model: &SizeModel, plain: usize) -> bool {
         let Some(group) = model.groups().max_by_key(|group| group.len()) else { return false };
         let entries = || group.iter().map(|point| &self.entries[usize::from(point.1)]);
         let mut lengths: Vec<u16> = entries().map(|entry| entry.evidence.shape.len).collect();
@@ -212,12 +212,12 @@ impl Region {
         group.len() >= SATURATED_PATHS
             && 3 * group.len() > self.sized
             && group.len() > 2 * plain
-            && (lengths.len() >= UNLIKE || model.length == Length::Target)
+            && (lengths.len() >= UNLIKE || model.length == LengthOf::Target)
             && unlike(entries(), UNLIKE)
     }
 
-    fn model(&self, slope: u64, length: Length) -> Model {
-        let mut model = Model { slope, length, points: Vec::new(), exact: OnceLock::new(), unexplained: OnceLock::new() };
+    fn model(&self, slope: u64, length: LengthOf) -> SizeModel {
+        let mut model = SizeModel { slope, length, points: Vec::new(), exact: OnceLock::new(), unexplained: OnceLock::new() };
         for (number, entry) in self.entries.iter().enumerate() {
             for size in entry.evidence.sizes() {
                 model.points.push((model.value(size, &entry.evidence.shape), number as u16));
@@ -229,7 +229,7 @@ impl Region {
     }
 
     /// How likely it is by chance that so many unlike paths have content of about this size; 1 where they are not unlike.
-    pub(super) fn chance(&self, path: &Subjected<'_>, size: Size) -> f64 {
+    pub(super) fn chance(&self, path: &GradedPath<'_>, size: Size) -> f64 {
         let mut best = 1.0_f64;
         for model in &self.models {
             let value = model.value(size, path.shape);
@@ -247,7 +247,7 @@ impl Region {
 
     /// The other entries whose value is that near. Those that an exact value explains are one coincidence, however many they are:
     /// they do not count for a window that a file of this size hits too often by chance.
-    fn near(&self, model: &Model, value: i64, window: u64, path: &Subjected<'_>, bytes: u64) -> Vec<u16> {
+    fn near(&self, model: &SizeModel, value: i64, window: u64, path: &GradedPath<'_>, bytes: u64) -> Vec<u16> {
         let is_wide = window > NARROW[NARROW.len() - 1] || (window > 0 && share(window, bytes) > super::grade::WEAK);
         let window = i64::try_from(window).unwrap_or(i64::MAX);
         let start = model.points.partition_point(|point| point.0 < value.saturating_sub(window));
@@ -266,11 +266,11 @@ impl Region {
     }
 
     /// Whether an entry is the path itself; another host's same path is another one.
-    fn is_same(&self, entry: &Entry, path: &Subjected<'_>) -> bool {
-        entry.id == path.id && (self.kind != Kind::Server || entry.host == path.host)
+    fn is_same(&self, entry: &RegionPath, path: &GradedPath<'_>) -> bool {
+        entry.id == path.id && (self.kind != RegionKind::Server || entry.host == path.host)
     }
 
-    fn is_unlike(&self, near: &[u16], path: &Subjected<'_>, is_telling: bool) -> bool {
+    fn is_unlike(&self, near: &[u16], path: &GradedPath<'_>, is_telling: bool) -> bool {
         let entries = || near.iter().map(|&number| &self.entries[usize::from(number)]);
         let mut ids: Vec<(u64, u32)> = entries().map(|entry| (entry.id, entry.evidence.shape.name)).collect();
         ids.sort_unstable();
@@ -281,11 +281,11 @@ impl Region {
             return false;
         }
         let spread = match self.kind {
-            Kind::Site => distinct(entries().map(|entry| entry.evidence.shape.segment).chain([path.shape.segment]), UNLIKE),
-            Kind::Server => distinct(entries().map(|entry| entry.host).chain([path.host]), UNLIKE),
-            Kind::Folder => true,
+            RegionKind::Site => distinct(entries().map(|entry| entry.evidence.shape.segment).chain([path.shape.segment]), UNLIKE),
+            RegionKind::Server => distinct(entries().map(|entry| entry.host).chain([path.host]), UNLIKE),
+            RegionKind::Folder => true,
             // An extension is no place: what one endpoint answers must not decide about the others.
-            Kind::Extension => false,
+            RegionKind::Extension => false,
         };
         let names = || ids.iter().map(|(_, name)| *name);
         spread
@@ -296,14 +296,15 @@ impl Region {
 
     /// Whether an unlike path has content of exactly this size, which for so few paths is hardly chance. `strict` counts only what
     /// a client cannot pad: short targets, and of a whole site GET alone.
-    pub(super) fn has_pair(&self, path: &Subjected<'_>, size: Size, strict: bool) -> bool {
+    pub(super) fn has_pair(&self, path: &GradedPath<'_>, size: Size, strict: bool) -> bool {
         /// No longer than this; paths of scanner lists are shorter, and a page can be padded by little.
         const SHORT: u16 = 64;
         if strict && self.sized as f64 * share(0, size.bytes) > super::grade::WEAK {
             return false;
         }
-        let is_unpadded = |entry: &Entry| {
-            let sizes = if self.kind == Kind::Folder { entry.evidence.sizes().collect() } else { entry.evidence.get_sizes().to_vec() };
+        let is_unpadded = |entry: &RegionPath| {
+            let sizes =
+                if self.kind == RegionKind::Folder { entry.evidence.sizes().collect() } else { entry.evidence.get_sizes().to_vec() };
             sizes.iter().any(|other| other.bytes == size.bytes && entry.evidence.shape.len + u16::from(other.extra) <= SHORT)
         };
         self.models.iter().any(|model| {
@@ -319,12 +320,12 @@ impl Region {
     }
 
     /// Entries of a model that an exact value explains.
-    fn exact<'m>(&self, model: &'m Model) -> &'m [bool] {
+    fn exact<'m>(&self, model: &'m SizeModel) -> &'m [bool] {
         model.exact.get_or_init(|| {
             let mut exact = vec![false; self.entries.len()];
             for group in model.groups() {
                 let entries = || group.iter().map(|point| &self.entries[usize::from(point.1)]);
-                let members: Vec<&Entry> = entries().collect();
+                let members: Vec<&RegionPath> = entries().collect();
                 let is_exact = group.len() >= SATURATED_PATHS
                     && (unlike(entries(), UNLIKE) || same_name(&members) >= SATURATED_PATHS)
                     && distinct(entries().map(|entry| entry.evidence.shape.segment), UNLIKE);
@@ -337,8 +338,8 @@ impl Region {
     }
 
     /// How a size compares with those that the region gives to anything; `None` where these are too few to say.
-    pub(super) fn position(&self, path: &Subjected<'_>, size: Size) -> Option<Position> {
-        let models: Vec<(&Model, usize)> = self.models.iter().map(|model| (model, self.unexplained(model))).collect();
+    pub(super) fn position(&self, path: &GradedPath<'_>, size: Size) -> Option<SizePosition> {
+        let models: Vec<(&SizeModel, usize)> = self.models.iter().map(|model| (model, self.unexplained(model))).collect();
         let fewest = models.iter().map(|(_, unexplained)| *unexplained).min()?;
         // Sizes that an address explains are no varying ones.
         let models = models.iter().filter(|(_, unexplained)| *unexplained <= 2 * fewest).map(|(model, _)| model);
@@ -346,7 +347,7 @@ impl Region {
     }
 
     /// How many of its paths with a size no exact value of a model explains.
-    fn unexplained(&self, model: &Model) -> usize {
+    fn unexplained(&self, model: &SizeModel) -> usize {
         *model.unexplained.get_or_init(|| {
             let exact = self.exact(model);
             let mut varying: Vec<u16> = model.points.iter().map(|point| point.1).filter(|&number| !exact[usize::from(number)]).collect();
@@ -356,7 +357,7 @@ impl Region {
         })
     }
 
-    fn position_in(&self, model: &Model, path: &Subjected<'_>, size: Size) -> Option<Position> {
+    fn position_in(&self, model: &SizeModel, path: &GradedPath<'_>, size: Size) -> Option<SizePosition> {
         /// Bytes by which pages of one template differ.
         const JITTER: f64 = 48.0;
         /// A quarter: pages with varying content seldom differ by more from their neighbours.
@@ -372,7 +373,7 @@ impl Region {
         let is_any_exact = others.iter().any(|point| exact[usize::from(point.1)]);
         if !is_any_exact && others.len() < SATURATED_PATHS - 1 {
             // Something, where anything gets nothing.
-            return self.gives_nothing.then_some(Position::Apart);
+            return self.gives_nothing.then_some(SizePosition::Apart);
         }
         let value = model.value(size, path.shape);
         let distance = |point: &(i64, u16)| point.0.abs_diff(value) as f64;
@@ -400,24 +401,24 @@ impl Region {
         let far = if is_mostly_exact { JITTER.max(0.05 * bytes) } else { JITTER.max(QUARTER * bytes).max(GAPS * usual_gap) };
         let is_off = to_exact > OFF.max(0.005 * bytes);
         Some(if is_off && to_varying > far {
-            Position::Apart
+            SizePosition::Apart
         } else if (is_mostly_exact && to_exact > NARROW[1] as f64 && to_varying > NARROW[1] as f64)
             || (to_varying > JITTER.max(QUARTER * bytes) && to_exact > OFF)
         {
-            Position::Beside
+            SizePosition::Beside
         } else {
-            Position::Among
+            SizePosition::Among
         })
     }
 
     /// The smallest and the largest size that its paths got, without those of one path.
-    pub(super) fn range(&self, path: &Subjected<'_>) -> Option<(u64, u64)> {
+    pub(super) fn range(&self, path: &GradedPath<'_>) -> Option<(u64, u64)> {
         let others = self.entries.iter().filter(|entry| !self.is_same(entry, path));
         let sizes = others.flat_map(|entry| entry.evidence.sizes()).map(|size| size.bytes);
         sizes.fold(None, |range, bytes| Some(range.map_or((bytes, bytes), |(low, high): (u64, u64)| (low.min(bytes), high.max(bytes)))))
     }
 
-    pub(super) fn entries(&self) -> &[Entry] {
+    pub(super) fn entries(&self) -> &[RegionPath] {
         &self.entries
     }
 
@@ -426,11 +427,11 @@ impl Region {
     }
 }
 
-impl Model {
+impl SizeModel {
     fn value(&self, size: Size, shape: &PathShape) -> i64 {
         let length = match self.length {
-            Length::Path => u64::from(shape.len),
-            Length::Target => u64::from(shape.len) + u64::from(size.extra),
+            LengthOf::Path => u64::from(shape.len),
+            LengthOf::Target => u64::from(shape.len) + u64::from(size.extra),
         };
         i64::try_from(size.bytes).unwrap_or(i64::MAX).saturating_sub_unsigned(self.slope * length)
     }
@@ -487,12 +488,12 @@ fn tail(count: usize, mean: f64) -> f64 {
 }
 
 /// Whether among these are so many that no two rules look for both; those that no rule on paths looks for count as one.
-pub(super) fn unlike<'a>(entries: impl Iterator<Item = &'a Entry>, most: usize) -> bool {
+pub(super) fn unlike<'a>(entries: impl Iterator<Item = &'a RegionPath>, most: usize) -> bool {
     disjoint(entries, &[], most + 1)
 }
 
 /// The same with a path of these kinds.
-fn disjoint<'a>(entries: impl Iterator<Item = &'a Entry>, kinds: &[RuleId], most: usize) -> bool {
+fn disjoint<'a>(entries: impl Iterator<Item = &'a RegionPath>, kinds: &[RuleId], most: usize) -> bool {
     let (mut seen, mut count, mut has_none) = (kinds.to_vec(), 1, false);
     for entry in entries {
         if entry.kinds.is_empty() {
@@ -523,7 +524,7 @@ fn distinct(values: impl Iterator<Item = u32>, enough: usize) -> bool {
 }
 
 /// The most paths that have one name in different folders.
-fn same_name(entries: &[&Entry]) -> usize {
+fn same_name(entries: &[&RegionPath]) -> usize {
     let mut names: Vec<(u32, u64)> =
         entries.iter().map(|entry| (entry.evidence.shape.name, entry.id)).filter(|(name, _)| *name != 0).collect();
     names.sort_unstable();
@@ -532,7 +533,7 @@ fn same_name(entries: &[&Entry]) -> usize {
 }
 
 /// Whether what was answered cannot all be there: pages of several products, one file in several folders, a made-up name.
-fn contradicts(given: &[&Entry], subjects: &[Subject]) -> bool {
+fn contradicts(given: &[&RegionPath], subjects: &[Subject]) -> bool {
     let is_product = |rule: &&RuleId| subjects.get(usize::from(rule.0)) == Some(&Subject::Product);
     let products = given.iter().flat_map(|entry| entry.kinds.iter().filter(is_product)).map(|rule| u32::from(rule.0));
     let extensions = given.iter().map(|entry| entry.evidence.shape.extension).filter(|extension| extension.is_platform());

@@ -1,18 +1,18 @@
-//! How far a log was read, and by what it is known again: plain data, as a state keeps it.
+//! How far a log was read, and how it is recognized later. Plain data that a state stores.
 //!
-//! A log is known by its text, never by its name: names pass on with every rotation, and file systems give the same
-//! inode to the next file. Path, device and inode only say where to look first.
+//! A log is recognized by its content, never by its name: rotation passes names on, and file systems reuse inodes. Path,
+//! device and inode are only hints where to look first.
 
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
-/// Bytes at the start of a text that name it.
+/// The number of bytes at the start of a log that identify it.
 pub const HEAD: usize = 1024;
 
-/// Bytes before an offset that are compared before reading goes on there.
+/// The number of bytes before an offset that are compared before reading continues there.
 pub const TAIL: usize = 256;
 
-/// A hash of some bytes and how many there were.
+/// A hash of some bytes, and their number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 pub struct Fingerprint {
     /// How many bytes were hashed.
@@ -24,7 +24,7 @@ pub struct Fingerprint {
 impl Fingerprint {
     /// The fingerprint of `bytes`.
     #[must_use]
-    pub fn of(bytes: &[u8]) -> Self {
+    pub fn new(bytes: &[u8]) -> Self {
         Self { bytes: bytes.len() as u32, hash: xxh3_64(bytes) }
     }
 }
@@ -32,22 +32,22 @@ impl Fingerprint {
 /// How far one generation of a log was read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Checkpoint {
-    /// Names the generation in every `id`; given once, and kept through rotations and restarts.
+    /// Identifies the generation in every `id`. Assigned once and kept through rotations and restarts.
     pub generation: u64,
-    /// Where it was last seen; may hold any byte.
+    /// The last known path; may contain any byte.
     #[serde(with = "super::escaped")]
     pub path: Vec<u8>,
-    /// The device it lay on: a hint.
+    /// The device; a hint.
     pub device: u64,
-    /// Its inode: a hint.
+    /// The inode; a hint.
     pub inode: u64,
-    /// Bytes of its text that are done, up to just behind a newline.
+    /// The number of bytes that are done, up to and including a newline.
     pub offset: u64,
     /// Lines before `offset`.
     pub lines: u64,
-    /// The first bytes of its text, at most [`HEAD`] and no more than there were.
+    /// The first bytes of the log, at most [`HEAD`].
     pub head: Fingerprint,
-    /// The bytes just before `offset`, at most [`TAIL`].
+    /// The bytes before `offset`, at most [`TAIL`].
     pub tail: Fingerprint,
 }
 
@@ -56,9 +56,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_fingerprint_tells_length_and_bytes() {
-        assert_eq!(Fingerprint::of(b"ab"), Fingerprint::of(b"ab"));
-        assert_ne!(Fingerprint::of(b"ab"), Fingerprint::of(b"ba"));
-        assert_ne!(Fingerprint::of(b""), Fingerprint::of(b"\0"));
+    fn a_fingerprint_depends_on_length_and_bytes() {
+        assert_eq!(Fingerprint::new(b"ab"), Fingerprint::new(b"ab"));
+        assert_ne!(Fingerprint::new(b"ab"), Fingerprint::new(b"ba"));
+        assert_ne!(Fingerprint::new(b""), Fingerprint::new(b"\0"));
     }
 }

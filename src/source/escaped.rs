@@ -1,7 +1,7 @@
-//! Bytes as a string in JSON, readable and without loss: what is UTF-8 stands as it is, every other byte and every
-//! backslash as `\xNN`.
+//! Bytes as a readable JSON string without loss: UTF-8 is kept, every other byte and every backslash is written as
+//! `\xNN`.
 //!
-//! For a file that is ours. What a report shows of a path goes through `report::sanitize`, which is not to be read back.
+//! For our own files. Paths in reports go through `redact::sanitize`, whose output cannot be decoded.
 
 use std::borrow::Cow;
 use std::fmt::{self, Write as _};
@@ -10,7 +10,7 @@ use serde::de::{Error, Visitor};
 use serde::{Deserializer, Serializer};
 
 pub(super) fn serialize<S: Serializer>(bytes: &[u8], serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_str(&written(bytes))
+    serializer.serialize_str(&encode(bytes))
 }
 
 pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<u8>, D::Error> {
@@ -27,11 +27,11 @@ impl Visitor<'_> for Escaped {
     }
 
     fn visit_str<E: Error>(self, text: &str) -> Result<Vec<u8>, E> {
-        read(text).ok_or_else(|| E::custom("a backslash that begins no \\xNN"))
+        decode(text).ok_or_else(|| E::custom("a backslash that begins no \\xNN"))
     }
 }
 
-fn written(bytes: &[u8]) -> Cow<'_, str> {
+fn encode(bytes: &[u8]) -> Cow<'_, str> {
     match std::str::from_utf8(bytes) {
         Ok(text) if !text.contains('\\') => return Cow::Borrowed(text),
         _ => {}
@@ -47,9 +47,9 @@ fn written(bytes: &[u8]) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// The bytes of such a string; `None` where a backslash begins no `\xNN`.
+/// Decodes such a string; `None` if a backslash does not start `\xNN`.
 #[must_use]
-pub fn read(text: &str) -> Option<Vec<u8>> {
+pub fn decode(text: &str) -> Option<Vec<u8>> {
     let mut pieces = text.split('\\');
     let mut bytes = Vec::with_capacity(text.len());
     bytes.extend_from_slice(pieces.next()?.as_bytes());
@@ -68,7 +68,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn readable_where_it_can_be() {
+    fn utf_8_stays_readable() {
         let cases: [(&[u8], &str); 5] = [
             (b"/var/log/nginx/access.log", "/var/log/nginx/access.log"),
             ("/größe/日本".as_bytes(), "/größe/日本"),
@@ -77,23 +77,23 @@ mod tests {
             (b"", ""),
         ];
         for (bytes, text) in cases {
-            assert_eq!(written(bytes), text);
-            assert_eq!(read(text).unwrap(), bytes);
+            assert_eq!(encode(bytes), text);
+            assert_eq!(decode(text).unwrap(), bytes);
         }
     }
 
     #[test]
-    fn refuses_what_was_never_written() {
+    fn rejects_invalid_escapes() {
         for text in ["\\", r"a\", r"\x", r"\x1", r"\xg0", r"\x+1", r"\\", r"\n", r"\u0041", "\\xä"] {
-            assert_eq!(read(text), None, "{text}");
+            assert_eq!(decode(text), None, "{text}");
         }
     }
 
     proptest! {
         #[test]
         fn nothing_is_lost(bytes: Vec<u8>, text in r"([a/\\]|\\x[0-9a-f]{2}|.){0,20}") {
-            prop_assert_eq!(read(&written(&bytes)), Some(bytes));
-            prop_assert_eq!(read(&written(text.as_bytes())), Some(text.into_bytes()));
+            prop_assert_eq!(decode(&encode(&bytes)), Some(bytes));
+            prop_assert_eq!(decode(&encode(text.as_bytes())), Some(text.into_bytes()));
         }
     }
 }

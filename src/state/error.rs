@@ -1,35 +1,35 @@
-//! Why a state cannot be had or kept, in words that say what it costs and what to do.
+//! Errors of a state, with their consequences and a remedy.
 //!
-//! Messages hold paths as they are: show them through `report::sanitize`.
+//! Messages contain raw paths: print them through `redact::sanitize`.
 
 use std::borrow::Cow;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::system::reason;
+use crate::system::errno_message;
 
-/// What is wrong with a state. Each kind has its exit code.
+/// An error of a state. Each variant has its exit code.
 #[derive(Debug, thiserror::Error)]
 pub enum StateError {
-    /// Another run holds it; the exit code is 5.
+    /// Another run holds the lock; the exit code is 5.
     #[error("{}: held by another run{}; wait for its end or choose another --state", path.display(), process(*by))]
-    Held {
+    Locked {
         /// The lock file.
         path: PathBuf,
-        /// The process that holds it, where it says so.
+        /// The process that holds the lock, if known.
         by: Option<u32>,
     },
-    /// Others could hold, forge or redirect it; the exit code is 2.
+    /// Other users could lock, forge or redirect the state; the exit code is 2.
     #[error("{}: {what}; {advice}", path.display())]
     Insecure {
         /// The folder or the file.
         path: PathBuf,
         /// What is wrong with it.
         what: String,
-        /// What to do about it.
+        /// The remedy.
         advice: Cow<'static, str>,
     },
-    /// It is there and cannot be trusted or read; the exit code is 2.
+    /// The state exists but cannot be trusted or read; the exit code is 2.
     #[error(
         "{}: {what}{}; without it nobody knows how far the logs were read: {reset} (or deleting the file) starts as on the first run, \
          so that lines may be reported twice or not at all",
@@ -37,23 +37,23 @@ pub enum StateError {
         copy(kept.as_deref())
     )]
     Damaged {
-        /// The state file; it stays where it is.
+        /// The state file, which is left in place.
         path: PathBuf,
         /// What is wrong with it.
         what: String,
-        /// A copy of it, where one could be made.
+        /// A copy of the file, if one could be made.
         kept: Option<PathBuf>,
-        /// The flag that forgets it.
+        /// The flag that resets the state.
         reset: &'static str,
     },
-    /// The system would not let us; the exit code is 4. The state is whole.
-    #[error("cannot {step} {}: {}; {}", path.display(), reason(error), advice(error.kind()))]
+    /// A system call failed; the exit code is 4. The state is intact.
+    #[error("cannot {step} {}: {}; {}", path.display(), errno_message(error), advice(error.kind()))]
     Failed {
-        /// What was being done: `write`, say.
+        /// The operation, such as `write`.
         step: &'static str,
-        /// To what.
+        /// The path it was applied to.
         path: PathBuf,
-        /// What the system said. Part of the message, and so no `source` that would say it twice.
+        /// The system error. It is part of the message, so `source` is not set.
         error: io::Error,
     },
 }

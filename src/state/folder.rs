@@ -1,7 +1,7 @@
-//! The folder of `--state`: held by one run, its file replaced whole and on disk, refused where others could touch it.
+//! The `--state` folder: locked by one run, replaced atomically and durably, rejected if other users could modify it.
 //!
-//! Everything happens relative to the folder that was opened, so a folder renamed under us stays ours. The folder itself
-//! may be reached through a symbolic link, as systemd makes one for `DynamicUser=`; nothing in it may be one.
+//! All operations are relative to the opened folder, so they still apply if the folder is renamed. The folder itself may
+//! be a symbolic link, as systemd creates one for `DynamicUser=`; files in it may not.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -15,152 +15,152 @@ use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat, fchmod, fstat, fsync, mk
 use rustix::io::Errno;
 use rustix::process::geteuid;
 
-use super::lock::Lock;
-use super::written::{decode, encode};
-use super::{Kept, StateError};
-use crate::system::survive_size_limit;
+use super::codec::{decode, encode};
+use super::lock::StateLock;
+use super::{PersistedState, StateError};
+use crate::system::ignore_sigxfsz;
 
-/// Bytes of a state that is read at most: about a million logs.
-const MOST: u64 = 256 << 20;
+/// The largest state that is read: about a million logs.
+const MAX_BYTES: u64 = 256 << 20;
 
-/// How long a lock that is waited for is left alone.
-const PAUSE: Duration = Duration::from_millis(100);
+/// The delay between attempts to take a lock.
+const LOCK_RETRY_INTERVAL: Duration = Duration::from_millis(100);
 
-/// A state folder that this run holds until it is dropped.
+/// A state folder, locked by this run until it is dropped.
 #[derive(Debug)]
 pub struct StateFolder {
-    place: Place,
-    _lock: Lock,
+    file: StateFile,
+    _lock: StateLock,
 }
 
-/// Where a state lies.
+/// The location of a state file.
 #[derive(Debug)]
-struct Place {
-    /// As the user named it, for messages.
+struct StateFile {
+    /// As given by the user, for messages.
     dir: PathBuf,
-    /// The state's file.
+    /// The name of the file.
     name: String,
     folder: OwnedFd,
 }
 
 impl StateFolder {
-    /// Opens and locks `NAME.json` in `dir`, and removes what a killed run left there. Makes the folder, with mode 0700,
-    /// but not the one above it. `insecure`: also where others own the folder or may write to it.
+    /// Opens and locks `NAME.json` in `dir`, and removes leftovers of a killed run. Creates the folder with mode
+    /// 0700, but not its parents. With `insecure`, other users may own the folder or have write access.
     ///
     /// # Errors
     ///
-    /// Another run holds the lock; others could touch what is in the folder; or it cannot be had.
+    /// Another run holds the lock; other users could modify the folder; or a system call failed.
     pub fn open(dir: &Path, name: &str, insecure: bool) -> Result<Self, StateError> {
-        Self::wait(dir, name, insecure, &AtomicBool::new(true))
+        Self::open_waiting(dir, name, insecure, &AtomicBool::new(true))
     }
 
-    /// As [`open`](Self::open), and where another run holds the lock, tries again until it does not, or until `stop`.
+    /// Like [`open`](Self::open), but waits while another run holds the lock, until `stop` is set.
     ///
     /// # Errors
     ///
-    /// Another run held the lock until `stop`; others could touch what is in the folder; or it cannot be had.
-    pub fn wait(dir: &Path, name: &str, insecure: bool, stop: &AtomicBool) -> Result<Self, StateError> {
-        survive_size_limit();
+    /// Another run held the lock until `stop` was set; other users could modify the folder; or a system call failed.
+    pub fn open_waiting(dir: &Path, name: &str, insecure: bool, stop: &AtomicBool) -> Result<Self, StateError> {
+        ignore_sigxfsz();
         let folder = open_folder(dir, insecure)?;
         let lock = lock(&folder, &format!("{name}.lock"), dir, stop)?;
-        let state = Self { place: Place { dir: dir.to_owned(), name: format!("{name}.json"), folder }, _lock: lock };
-        let staged = state.place.staged();
-        state.place.remove(&staged).map_err(|error| StateError::failed("remove", &dir.join(staged), error))?;
+        let state = Self { file: StateFile { dir: dir.to_owned(), name: format!("{name}.json"), folder }, _lock: lock };
+        let staged = state.file.staged();
+        state.file.remove(&staged).map_err(|error| StateError::failed("remove", &dir.join(staged), error))?;
         Ok(state)
     }
 
-    /// What the last run left, for whoever only wants to know: holds nothing, waits for nothing and writes nothing. `None`
-    /// where no run left anything.
+    /// Reads the state without a lock and without writing anything. `None` if no run has saved a state.
     ///
     /// # Errors
     ///
-    /// As [`load`](Self::load), and others could touch what is in the folder.
-    pub fn peek<T: Kept>(dir: &Path, name: &str, insecure: bool) -> Result<Option<T>, StateError> {
+    /// As [`load`](Self::load), and other users could modify the folder.
+    pub fn peek<T: PersistedState>(dir: &Path, name: &str, insecure: bool) -> Result<Option<T>, StateError> {
         let folder = match enter_folder(dir, false, insecure) {
             Err(StateError::Failed { error, .. }) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             done => done?,
         };
-        let place = Place { dir: dir.to_owned(), name: format!("{name}.json"), folder };
-        let Some(bytes) = place.read(T::RESET)? else { return Ok(None) };
-        decode(&bytes).map(Some).map_err(|what| place.damaged::<T>(what, None))
+        let file = StateFile { dir: dir.to_owned(), name: format!("{name}.json"), folder };
+        let Some(bytes) = file.read(T::RESET_FLAG)? else { return Ok(None) };
+        decode(&bytes).map(Some).map_err(|what| file.damaged::<T>(what, None))
     }
 
-    /// The state's file, for messages.
+    /// The path of the state file, for messages.
     #[must_use]
     pub fn path(&self) -> PathBuf {
-        self.place.path()
+        self.file.path()
     }
 
-    /// What the last run left; `None` on the first. No power cut takes it back: it is on disk when this returns.
+    /// Loads the state; `None` on the first run. The state is durable when this returns: a power failure cannot bring
+    /// back an older one.
     ///
     /// # Errors
     ///
-    /// It is damaged or of another version (a copy is then kept beside it), a link, within reach of others, or cannot be
-    /// read.
-    pub fn load<T: Kept>(&self) -> Result<Option<T>, StateError> {
-        let Some(bytes) = self.place.read(T::RESET)? else { return Ok(None) };
-        let state = decode(&bytes).map_err(|what| self.place.damaged::<T>(what, self.place.keep(&bytes)))?;
-        // A run that was killed, or failed, just before this may have put it there: what follows from it must not be on
-        // disk sooner.
-        sync_folder(&self.place.folder).map_err(|error| StateError::failed("read", &self.path(), error))?;
+    /// The state is damaged or of an unsupported version (a copy is then kept next to it), is a symbolic link, could
+    /// be modified by other users, or cannot be read.
+    pub fn load<T: PersistedState>(&self) -> Result<Option<T>, StateError> {
+        let Some(bytes) = self.file.read(T::RESET_FLAG)? else { return Ok(None) };
+        let state = decode(&bytes).map_err(|what| self.file.damaged::<T>(what, self.file.save_copy(&bytes)))?;
+        // A killed or failed run may have put the file in place without syncing it. Sync before anything derived
+        // from it reaches the disk.
+        sync_folder(&self.file.folder).map_err(|error| StateError::failed("read", &self.path(), error))?;
         Ok(Some(state))
     }
 
-    /// Replaces the state: on disk when this returns, and what it was when it fails; but for the very last step, making
-    /// the folder durable: when that fails the new state has its place, and a power cut may bring the old one back.
-    /// After a failure [`load`](Self::load) tells which of them there is, and only that may be acted upon.
+    /// Replaces the state: durable when this returns, unchanged when it fails. The exception is the last step,
+    /// syncing the folder: if that fails, the new state is in place, but a power failure may bring back the old one.
+    /// After a failure, [`load`](Self::load) tells which state is present.
     ///
     /// # Errors
     ///
-    /// It cannot be written, put in its place, or made durable.
-    pub fn save<T: Kept>(&self, state: &T) -> Result<(), StateError> {
+    /// The state cannot be written, renamed into place, or made durable.
+    pub fn save<T: PersistedState>(&self, state: &T) -> Result<(), StateError> {
         let bytes = encode(state).map_err(|error| StateError::failed("write", &self.path(), error))?;
-        self.place.put(&self.place.name, &bytes)
+        self.file.put(&self.file.name, &bytes)
     }
 
-    /// Forgets everything: the next [`load`](Self::load) is that of a first run. No fault where there is nothing.
+    /// Deletes the state: the next [`load`](Self::load) is that of a first run. Succeeds if there is none.
     ///
     /// # Errors
     ///
     /// The file cannot be removed.
     pub fn reset(&self) -> Result<(), StateError> {
-        let removed = self.place.remove(&self.place.name).and_then(|()| sync_folder(&self.place.folder));
+        let removed = self.file.remove(&self.file.name).and_then(|()| sync_folder(&self.file.folder));
         removed.map_err(|error| StateError::failed("remove", &self.path(), error))
     }
 }
 
-impl Place {
+impl StateFile {
     fn path(&self) -> PathBuf {
         self.dir.join(&self.name)
     }
 
-    fn damaged<T: Kept>(&self, what: String, kept: Option<PathBuf>) -> StateError {
-        StateError::Damaged { path: self.path(), what, kept, reset: T::RESET }
+    fn damaged<T: PersistedState>(&self, what: String, kept: Option<PathBuf>) -> StateError {
+        StateError::Damaged { path: self.path(), what, kept, reset: T::RESET_FLAG }
     }
 
     fn staged(&self) -> String {
         format!("{}.tmp", self.name)
     }
 
-    /// `reset` is the flag that forgets the state.
+    /// `reset` is the flag that resets the state.
     fn read(&self, reset: &str) -> Result<Option<Vec<u8>>, StateError> {
         let path = self.path();
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
         let file = match openat(&self.folder, &self.name, flags, Mode::empty()) {
             Ok(file) => file,
             Err(Errno::NOENT) => return Ok(None),
-            Err(Errno::LOOP) => return Err(StateError::insecure(&path, "it is a symbolic link", forget(reset))),
+            Err(Errno::LOOP) => return Err(StateError::insecure(&path, "it is a symbolic link", reset_advice(reset))),
             Err(error) => return Err(StateError::failed("read", &path, error)),
         };
         let stat = fstat(&file).map_err(|error| StateError::failed("read", &path, error))?;
         trusted(&path, &stat, reset)?;
         let mut bytes = Vec::with_capacity(usize::try_from(stat.st_size).unwrap_or(0) + 1);
-        File::from(file).take(MOST).read_to_end(&mut bytes).map_err(|error| StateError::failed("read", &path, error))?;
+        File::from(file).take(MAX_BYTES).read_to_end(&mut bytes).map_err(|error| StateError::failed("read", &path, error))?;
         Ok(Some(bytes))
     }
 
-    /// A copy of a state that cannot be trusted, for whoever wants to know what happened.
-    fn keep(&self, bytes: &[u8]) -> Option<PathBuf> {
+    /// Keeps a copy of an untrusted state, for diagnosis.
+    fn save_copy(&self, bytes: &[u8]) -> Option<PathBuf> {
         let name = format!("{}.bad", self.name);
         self.put(&name, bytes).ok().map(|()| self.dir.join(name))
     }
@@ -173,19 +173,19 @@ impl Place {
             done.and_then(|()| sync_folder(&self.folder)).map_err(|error| StateError::failed("replace", &self.dir.join(name), error))
         });
         if replace.is_err() {
-            // The next run would remove it too.
+            // Best effort: the next run removes it as well.
             let _ = self.remove(&staged);
         }
         replace
     }
 
     fn write(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
-        // The lock is ours, so whatever has this name is left over.
+        // We hold the lock, so a file of this name is a leftover.
         self.remove(name)?;
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let private = Mode::RUSR | Mode::WUSR;
         let mut file = File::from(openat(&self.folder, name, flags, private)?);
-        // The umask may have taken bits away; it cannot have added any.
+        // The umask may have cleared bits; it cannot have set any.
         fchmod(&file, private)?;
         file.write_all(bytes)?;
         file.sync_all()
@@ -199,14 +199,14 @@ impl Place {
     }
 }
 
-fn forget(reset: &str) -> String {
+fn reset_advice(reset: &str) -> String {
     format!("delete it, or start as on the first run with {reset}")
 }
 
-fn lock(folder: &OwnedFd, name: &str, dir: &Path, stop: &AtomicBool) -> Result<Lock, StateError> {
+fn lock(folder: &OwnedFd, name: &str, dir: &Path, stop: &AtomicBool) -> Result<StateLock, StateError> {
     loop {
-        match Lock::take(folder.as_fd(), name, &dir.join(name)) {
-            Err(StateError::Held { .. }) if !stop.load(Ordering::Relaxed) => thread::sleep(PAUSE),
+        match StateLock::take(folder.as_fd(), name, &dir.join(name)) {
+            Err(StateError::Locked { .. }) if !stop.load(Ordering::Relaxed) => thread::sleep(LOCK_RETRY_INTERVAL),
             done => return done,
         }
     }
@@ -226,7 +226,8 @@ fn enter_folder(dir: &Path, made: bool, insecure: bool) -> Result<OwnedFd, State
         let folder = open(dir, flags, Mode::empty())?;
         if made {
             fchmod(&folder, Mode::RWXU)?;
-            // A power cut must not take it away, with the state in it. Who may not look above cannot do more.
+            // Sync the parent, so that a power failure cannot remove the folder. Without access to the parent
+            // nothing more can be done.
             openat(&folder, "..", flags, Mode::empty()).map_or(Ok(()), |above| sync_folder(&above))?;
         }
         let stat = fstat(&folder)?;
@@ -239,7 +240,7 @@ fn enter_folder(dir: &Path, made: bool, insecure: bool) -> Result<OwnedFd, State
     Ok(folder)
 }
 
-/// Whoever may write to the folder may replace what is in it.
+/// Users with write access to the folder can replace the files in it.
 fn private(dir: &Path, stat: &Stat) -> Result<(), StateError> {
     if ![geteuid().as_raw(), 0].contains(&stat.st_uid) {
         let what = format!("the folder belongs to another user ({})", stat.st_uid);
@@ -252,12 +253,12 @@ fn private(dir: &Path, stat: &Stat) -> Result<(), StateError> {
     Ok(())
 }
 
-/// A state that others wrote could make us pass over whatever they like.
+/// A forged state could make runs skip any lines.
 fn trusted(path: &Path, stat: &Stat, reset: &str) -> Result<(), StateError> {
     let insecure = |what: String, advice: &'static str| Err(StateError::insecure(path, what, advice));
-    let refuse = |what: String| Err(StateError::insecure(path, what, forget(reset)));
+    let refuse = |what: String| Err(StateError::insecure(path, what, reset_advice(reset)));
     if !FileType::from_raw_mode(stat.st_mode).is_file() {
-        return refuse("it is no regular file".into());
+        return refuse("it is not a regular file".into());
     }
     if stat.st_uid != geteuid().as_raw() {
         return insecure(format!("it belongs to another user ({})", stat.st_uid), "run as that user, or make it yours (chown)");
@@ -265,13 +266,13 @@ fn trusted(path: &Path, stat: &Stat, reset: &str) -> Result<(), StateError> {
     if stat.st_mode & 0o022 != 0 {
         return insecure(format!("others may write to it (mode {:04o})", stat.st_mode & 0o7777), "take their rights away (chmod 600)");
     }
-    if stat.st_size.cast_unsigned() >= MOST {
+    if stat.st_size.cast_unsigned() >= MAX_BYTES {
         return refuse(format!("it is too big for a state ({} bytes)", stat.st_size));
     }
     Ok(())
 }
 
-/// Makes a rename durable. Some network file systems know no such thing for folders and say so.
+/// Makes a rename durable. Some network file systems do not support syncing folders.
 fn sync_folder(folder: &OwnedFd) -> io::Result<()> {
     match fsync(folder) {
         Err(Errno::INVAL | Errno::NOTSUP) => Ok(()),

@@ -1,7 +1,7 @@
-//! The lock of a state: a file of its own, as the state's file is replaced again and again.
+//! The lock of a state: a separate file, because the state file is replaced on every save.
 //!
-//! The system lets go of it when the process ends, however it ends. Taking it never waits, and it is never deleted: two
-//! runs could then hold one each.
+//! The system releases the lock when the process ends, for any reason. Taking the lock never blocks. The lock file is
+//! never deleted: otherwise two runs could each lock a different file.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
@@ -12,38 +12,38 @@ use rustix::process::geteuid;
 
 use super::StateError;
 
-/// How often a lock file that is replaced under us is looked for again.
-const TRIES: usize = 3;
+/// The number of attempts when the lock file is replaced concurrently.
+const LOCK_ATTEMPTS: usize = 3;
 
-/// A lock that is held until this is dropped.
+/// A lock that is held until it is dropped.
 #[derive(Debug)]
-pub(super) struct Lock {
-    /// Holds the lock as long as it is open.
+pub(super) struct StateLock {
+    /// The lock is held while this is open.
     _file: OwnedFd,
 }
 
-impl Lock {
-    /// Takes the lock `name` in `folder`; `path` is what messages call it.
+impl StateLock {
+    /// Takes the lock `name` in `folder`; `path` is its name in messages.
     ///
     /// # Errors
     ///
-    /// Another run holds it; someone else could; or it cannot be made.
+    /// Another run holds the lock; another user could; or it cannot be created.
     pub(super) fn take(folder: BorrowedFd<'_>, name: &str, path: &Path) -> Result<Self, StateError> {
-        for _ in 0..TRIES {
+        for _ in 0..LOCK_ATTEMPTS {
             let file = open(folder, name).map_err(|error| refusal(path, error))?;
             let stat = fstat(&file).map_err(|error| StateError::failed("lock", path, error))?;
             trusted(path, &stat)?;
             match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-                Err(Errno::WOULDBLOCK) => return Err(StateError::Held { path: path.to_owned(), by: holder(&file) }),
+                Err(Errno::WOULDBLOCK) => return Err(StateError::Locked { path: path.to_owned(), by: holder(&file) }),
                 done => done.map_err(|error| StateError::failed("lock", path, error))?,
             }
-            // Between opening and locking the file may have been replaced, and the lock is then on nothing.
+            // The file may have been replaced between opening and locking; then the lock is on a deleted file.
             if statat(folder, name, AtFlags::SYMLINK_NOFOLLOW).is_ok_and(|now| (now.st_dev, now.st_ino) == (stat.st_dev, stat.st_ino)) {
                 sign(&file);
                 return Ok(Self { _file: file });
             }
         }
-        Err(StateError::Held { path: path.to_owned(), by: None })
+        Err(StateError::Locked { path: path.to_owned(), by: None })
     }
 }
 
@@ -51,18 +51,18 @@ fn open(folder: BorrowedFd<'_>, name: &str) -> Result<OwnedFd, Errno> {
     let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
     let private = Mode::RUSR | Mode::WUSR;
     match openat(folder, name, flags | OFlags::CREATE | OFlags::EXCL, private) {
-        // The umask may have taken bits away.
+        // The umask may have cleared bits.
         Ok(file) => fchmod(&file, private).map(|()| file),
         Err(Errno::EXIST) => openat(folder, name, flags, Mode::empty()),
         Err(error) => Err(error),
     }
 }
 
-/// Whoever may open the file may hold the lock for ever.
+/// Any process that can open the file could hold the lock forever.
 fn trusted(path: &Path, stat: &Stat) -> Result<(), StateError> {
     let insecure = |what: String, advice: &'static str| Err(StateError::insecure(path, what, advice));
     if !FileType::from_raw_mode(stat.st_mode).is_file() {
-        return insecure("it is no regular file".into(), "delete it");
+        return insecure("it is not a regular file".into(), "delete it");
     }
     if stat.st_uid != geteuid().as_raw() {
         return insecure(format!("it belongs to another user ({})", stat.st_uid), "delete it, or run as that user");
@@ -83,7 +83,7 @@ fn refusal(path: &Path, error: Errno) -> StateError {
     }
 }
 
-/// Says who we are, for the message of the next one. A full disk is no reason not to run.
+/// Writes our process ID for the message of other runs. A full disk is not an error here.
 fn sign(file: &OwnedFd) {
     if ftruncate(file, 0).is_ok() {
         let _ = pwrite(file.as_fd(), format!("{}\n", std::process::id()).as_bytes(), 0);

@@ -1,80 +1,78 @@
-//! What is remembered from one run to the next: how far each log was read, in a folder that one run holds at a time.
+//! State that is kept between runs: how far each log was read, in a folder that one run locks at a time.
 //!
-//! A state is the old one or the new one at every instant, and what cannot be trusted is refused: damaged, of another
-//! version, a link, in reach of others. Nothing here starts afresh by itself, and nothing here knows logs: whether a
-//! checkpoint still fits its log is the business of whoever reads the log.
+//! A state is always either the old or the new one, and an untrusted state is rejected: damaged, of another version, a
+//! symbolic link, or writable by other users. No state is reset implicitly. Whether a checkpoint still matches its log is
+//! decided by the reader of the log.
 
+mod codec;
 mod error;
 mod folder;
-mod ledger;
 mod lock;
-mod written;
 
-use std::collections::BTreeMap;
-use std::time::Duration;
-
-use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
-
+use crate::analysis::seen::SeenHistory;
 use crate::analysis::site::SiteHistory;
+use crate::report_store::Run;
 use crate::source::Checkpoint;
 pub use error::StateError;
 pub use folder::StateFolder;
-pub use ledger::Ledger;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::time::Duration;
 
-/// How long a log that was not found is remembered, unless someone knows better: longer than logs are kept as a rule,
-/// so that one that comes back from a backup is known.
+/// How long a missing log is remembered by default: longer than logs are usually kept, so that a log restored from a
+/// backup is recognized.
 pub const KEEP_ABSENT: Duration = Duration::from_secs(60 * 24 * 60 * 60);
 
-/// What a state can be. Each command has its own, and its own versions of it.
-pub trait Kept: Serialize + DeserializeOwned {
-    /// The form that is written.
+/// Data that can be stored as a state. Each command has its own type and versions.
+pub trait PersistedState: Serialize + DeserializeOwned {
+    /// The version that is written.
     const VERSION: u32;
 
-    /// The oldest form that is read: the one before [`VERSION`](Self::VERSION), once there is one.
-    const OLDEST: u32;
+    /// The oldest version that is read: the one before [`VERSION`](Self::VERSION), once there is one.
+    const OLDEST_VERSION: u32;
 
-    /// The flag that forgets it, for messages.
-    const RESET: &'static str;
+    /// The flag that resets the state, for messages.
+    const RESET_FLAG: &'static str;
 
-    /// Reads it back from JSON of a version that is known. An older form is read into its own type and turned into this.
+    /// Parses the JSON body of a known version. An older version is parsed into its own type and converted.
     ///
     /// # Errors
     ///
-    /// It is something else.
-    fn read(_version: u32, body: &[u8]) -> Result<Self, serde_json::Error> {
+    /// The body has another structure.
+    fn from_json(_version: u32, body: &[u8]) -> Result<Self, serde_json::Error> {
         serde_json::from_slice(body)
     }
 }
 
-/// What one run leaves to the next.
+/// The read positions of all logs; the whole state of `follow` and a part of that of `report`.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct State {
-    /// The hash of the rules by which was judged: others may judge otherwise what lies behind.
+pub struct TailState {
+    /// The hash of the rules of the run. Other rules may match earlier lines differently.
     pub rules: u64,
-    /// Logs that were not found when last looked for: their generation, and since when, in seconds since 1970.
+    /// Missing logs: their generation, and since when, in seconds since 1970.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub absent: BTreeMap<u64, u64>,
     /// How far each log was read.
     pub checkpoints: Vec<Checkpoint>,
-    /// What the sites answered; of `report` it is in its own state.
+    /// The response history of the sites; `report` stores it in its own state.
     #[serde(default, skip_serializing_if = "SiteHistory::is_empty")]
     pub sites: SiteHistory,
 }
 
-impl Kept for State {
+impl PersistedState for TailState {
     const VERSION: u32 = 2;
-    const OLDEST: u32 = 2;
-    const RESET: &'static str = "--reset-state";
+    const OLDEST_VERSION: u32 = 2;
+    const RESET_FLAG: &'static str = "--reset-state";
 }
 
-impl State {
-    /// Forgets the logs that have been missing for at least `after`, so that a state does not grow for ever. To be told
-    /// which are there, and the time, in seconds since 1970. Returns how many were forgotten.
+impl TailState {
+    /// Drops logs that have been missing for at least `after`, so that the state stays bounded. `now` is in seconds
+    /// since 1970. Returns the number of dropped logs.
     ///
-    /// A clock that was set back makes a log stay longer, never go earlier.
-    pub fn forget_absent(&mut self, is_there: impl Fn(&Checkpoint) -> bool, now: u64, after: Duration) -> usize {
+    /// A clock that is set back keeps a log longer and never drops it earlier.
+    pub fn drop_absent(&mut self, is_there: impl Fn(&Checkpoint) -> bool, now: u64, after: Duration) -> usize {
         let before = self.checkpoints.len();
         let mut absent = BTreeMap::new();
         self.checkpoints.retain(|checkpoint| {
@@ -91,6 +89,37 @@ impl State {
         self.absent = absent;
         before - self.checkpoints.len()
     }
+}
+
+/// The state of `report`. Saving it commits a run: all of it belongs to one instant.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ReportState {
+    /// How far each log was read.
+    pub logs: TailState,
+    /// The last run that created folders; they may still be staged.
+    pub run: Option<Run>,
+    /// The label of the latest period with a line. Lines of earlier periods are late.
+    pub newest_period: Option<String>,
+    /// What all runs have seen.
+    pub seen: SeenHistory,
+    /// The response history of the sites.
+    #[serde(default)]
+    pub sites: SiteHistory,
+}
+
+impl ReportState {
+    /// The state before the first run. `seed` must be unpredictable: see [`SeenHistory::new`].
+    #[must_use]
+    pub fn new(seed: u64) -> Self {
+        Self { logs: TailState::default(), run: None, newest_period: None, seen: SeenHistory::new(seed), sites: SiteHistory::default() }
+    }
+}
+
+impl PersistedState for ReportState {
+    const VERSION: u32 = 2;
+    const OLDEST_VERSION: u32 = 2;
+    const RESET_FLAG: &'static str = "--reset";
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ use super::*;
 use crate::report_store::Run;
 use crate::source::Fingerprint;
 
-/// A checkpoint that differs from another in every number.
+/// A checkpoint in which every number depends on `n`.
 pub(super) fn checkpoint(n: u64) -> Checkpoint {
     Checkpoint {
         generation: n,
@@ -27,23 +27,23 @@ pub(super) fn checkpoint(n: u64) -> Checkpoint {
     }
 }
 
-fn state(rules: u64) -> State {
-    State { rules, checkpoints: (0..rules % 10).map(checkpoint).collect(), ..State::default() }
+fn state(rules: u64) -> TailState {
+    TailState { rules, checkpoints: (0..rules % 10).map(checkpoint).collect(), ..TailState::default() }
 }
 
-/// A folder that does not exist yet, in one that is gone when the test ends.
+/// A folder that does not exist yet, inside one that is deleted at the end of the test.
 fn room() -> (TempDir, PathBuf) {
     let room = tempfile::tempdir().unwrap();
     let dir = room.path().join("state");
     (room, dir)
 }
 
-/// Opens a folder whose lock was let go: a child that another test is about to start holds it too, for an instant.
+/// Opens a folder whose lock was released. A child process of a concurrent test may hold it for an instant.
 fn try_open(dir: &Path, insecure: bool) -> Result<StateFolder, StateError> {
     let deadline = Instant::now() + Duration::from_secs(60);
     loop {
         match StateFolder::open(dir, "follow", insecure) {
-            Err(StateError::Held { .. }) if Instant::now() < deadline => std::thread::sleep(Duration::from_millis(1)),
+            Err(StateError::Locked { .. }) if Instant::now() < deadline => std::thread::sleep(Duration::from_millis(1)),
             done => return done,
         }
     }
@@ -53,7 +53,7 @@ fn open(dir: &Path) -> StateFolder {
     try_open(dir, false).unwrap()
 }
 
-fn load(folder: &StateFolder) -> Result<Option<State>, StateError> {
+fn load(folder: &StateFolder) -> Result<Option<TailState>, StateError> {
     folder.load()
 }
 
@@ -71,7 +71,7 @@ fn set_mode(path: impl AsRef<Path>, mode: u32) {
     fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
 }
 
-/// Runs one of the ignored tests as a process of its own with the folder in its environment, behind some words of a shell.
+/// Runs one of the ignored tests in a separate process, with the folder in its environment, after some shell commands.
 fn other_process(test: &str, before: &str, dir: &Path) -> Command {
     let mut command = Command::new("sh");
     command.arg("-c").arg(format!("{before} \"$0\" --ignored --nocapture --exact state::tests::{test}"));
@@ -84,7 +84,7 @@ fn dir_of_this_process() -> PathBuf {
 }
 
 #[test]
-fn keeps_the_last_that_was_saved() {
+fn the_last_saved_state_is_loaded() {
     let (_room, dir) = room();
     let folder = open(&dir);
     assert_eq!(load(&folder).unwrap(), None, "the first run");
@@ -101,12 +101,12 @@ fn keeps_the_last_that_was_saved() {
     assert_eq!(load(&folder).unwrap(), None);
 }
 
-/// F17. The fastest of five, as others use the machine too.
+/// F17. The fastest of five runs, because other tests use the CPU too.
 #[test]
-fn f17_a_hundred_thousand_logs_are_loaded_and_forgotten() {
+fn f17_a_hundred_thousand_logs_are_loaded_and_dropped() {
     let (_room, dir) = room();
     let folder = open(&dir);
-    let state = State { checkpoints: (0..100_000).map(checkpoint).collect(), ..State::default() };
+    let state = TailState { checkpoints: (0..100_000).map(checkpoint).collect(), ..TailState::default() };
     folder.save(&state).unwrap();
     let times = (0..5).map(|_| {
         let start = Instant::now();
@@ -119,18 +119,18 @@ fn f17_a_hundred_thousand_logs_are_loaded_and_forgotten() {
     assert!(fastest < Duration::from_millis(if cfg!(debug_assertions) { 2_000 } else { 250 }), "{fastest:?}");
     let mut state = load(&folder).unwrap().unwrap();
     let is_there = |log: &Checkpoint| log.generation.is_multiple_of(2);
-    assert_eq!(state.forget_absent(is_there, 1_000_000, KEEP_ABSENT), 0);
+    assert_eq!(state.drop_absent(is_there, 1_000_000, KEEP_ABSENT), 0);
     assert_eq!(state.absent.len(), 50_000);
-    assert_eq!(state.forget_absent(is_there, 1_000_000 + KEEP_ABSENT.as_secs(), KEEP_ABSENT), 50_000);
+    assert_eq!(state.drop_absent(is_there, 1_000_000 + KEEP_ABSENT.as_secs(), KEEP_ABSENT), 50_000);
     assert_eq!((state.checkpoints.len(), state.absent.len()), (50_000, 0));
 }
 
 #[test]
-fn forgets_logs_that_are_long_gone() {
-    let mut state = State { checkpoints: (1..=3).map(checkpoint).collect(), ..State::default() };
+fn logs_missing_for_long_are_dropped() {
+    let mut state = TailState { checkpoints: (1..=3).map(checkpoint).collect(), ..TailState::default() };
     let day = Duration::from_secs(24 * 60 * 60);
     let mut look = |there: &[u64], now| {
-        let gone = state.forget_absent(|log| there.contains(&log.generation), now, day);
+        let gone = state.drop_absent(|log| there.contains(&log.generation), now, day);
         (gone, state.checkpoints.iter().map(|log| log.generation).collect::<Vec<_>>(), state.absent.keys().copied().collect::<Vec<_>>())
     };
     assert_eq!(look(&[1, 2, 3], 1_000_000), (0, vec![1, 2, 3], vec![]));
@@ -151,7 +151,7 @@ fn one_run_at_a_time() {
         dir.join("follow.lock").display(),
         std::process::id()
     );
-    assert!(matches!(refusal, StateError::Held { .. }), "{refusal:?}");
+    assert!(matches!(refusal, StateError::Locked { .. }), "{refusal:?}");
     assert_eq!(refusal.to_string(), expected);
     StateFolder::open(&dir, "report", false).unwrap();
     folder.save(&state(1)).unwrap();
@@ -159,35 +159,35 @@ fn one_run_at_a_time() {
     assert_eq!(load(&open(&dir)).unwrap(), Some(state(1)));
 }
 
-/// Runs as a process of its own: it is killed.
+/// Runs in a separate process, which is killed.
 #[test]
 #[ignore = "run by `a_killed_run_holds_nothing`"]
 fn hold() {
     let _folder = open(&dir_of_this_process());
-    // The newline ends what the test harness began to say.
+    // The newline ends the line that the test harness has started.
     std::io::Write::write_all(&mut std::io::stdout(), b"\nheld\n").unwrap();
     std::thread::sleep(Duration::from_secs(60));
 }
 
-/// Waits until a process says this line.
+/// Waits until a process prints this line.
 fn wait_for(child: &mut Child, line: &str) {
     let mut said = BufReader::new(child.stdout.take().unwrap()).lines();
     assert!(said.any(|said| said.unwrap() == line));
 }
 
 #[test]
-fn a_killed_run_holds_nothing() {
+fn a_killed_run_releases_its_lock() {
     let (_room, dir) = room();
     let mut child = other_process("hold", "exec", &dir).stdout(Stdio::piped()).spawn().unwrap();
     wait_for(&mut child, "held");
-    assert!(matches!(StateFolder::open(&dir, "follow", false), Err(StateError::Held { by, .. }) if by == Some(child.id())));
+    assert!(matches!(StateFolder::open(&dir, "follow", false), Err(StateError::Locked { by, .. }) if by == Some(child.id())));
     child.kill().unwrap();
     child.wait().unwrap();
     open(&dir);
 }
 
 #[test]
-fn a_lock_that_others_could_hold_is_refused() {
+fn a_lock_file_open_to_other_users_is_rejected() {
     let (room, dir) = room();
     drop(open(&dir));
     let lock = dir.join("follow.lock");
@@ -210,13 +210,13 @@ fn a_lock_that_others_could_hold_is_refused() {
     assert!(!room.path().join("nowhere").exists() && !elsewhere.exists());
     fs::remove_file(&lock).unwrap();
     rustix::fs::mknodat(rustix::fs::CWD, &lock, rustix::fs::FileType::Fifo, rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR, 0).unwrap();
-    assert_eq!(refusal(), "it is no regular file");
+    assert_eq!(refusal(), "it is not a regular file");
 }
 
 #[test]
-fn what_belongs_to_others_is_refused() {
+fn files_of_other_users_are_rejected() {
     if !geteuid().is_root() {
-        // Only root can give files away.
+        // Only root can change the owner of a file.
         return;
     }
     let (_room, dir) = room();
@@ -235,7 +235,7 @@ fn what_belongs_to_others_is_refused() {
 }
 
 #[test]
-fn a_folder_that_others_may_write_to_is_refused() {
+fn a_folder_writable_by_other_users_is_rejected() {
     let (room, dir) = room();
     fs::create_dir(&dir).unwrap();
     for bad in [0o777, 0o1777, 0o770, 0o702] {
@@ -255,7 +255,7 @@ fn a_folder_that_others_may_write_to_is_refused() {
 }
 
 #[test]
-fn a_folder_that_cannot_be_had_is_an_error() {
+fn a_folder_that_cannot_be_opened_is_an_error() {
     let (room, dir) = room();
     let refusal = |dir: &Path| StateFolder::open(dir, "follow", false).unwrap_err().to_string();
     assert_eq!(
@@ -268,7 +268,7 @@ fn a_folder_that_cannot_be_had_is_an_error() {
 }
 
 #[test]
-fn a_state_that_is_a_link_is_refused() {
+fn a_symbolic_link_is_rejected() {
     let (room, dir) = room();
     let target = room.path().join("target");
     let folder = open(&dir);
@@ -295,7 +295,7 @@ fn a_state_that_is_a_link_is_refused() {
 }
 
 #[test]
-fn a_damaged_state_is_kept_and_never_passed_over() {
+fn a_damaged_state_is_copied_and_never_ignored() {
     let (_room, dir) = room();
     let folder = open(&dir);
     folder.save(&state(4)).unwrap();
@@ -329,7 +329,7 @@ fn a_damaged_state_is_kept_and_never_passed_over() {
 }
 
 #[test]
-fn what_a_killed_run_left_is_removed() {
+fn leftovers_of_a_killed_run_are_removed() {
     let (room, dir) = room();
     open(&dir).save(&state(1)).unwrap();
     let (left, target) = (dir.join("follow.json.tmp"), room.path().join("target"));
@@ -346,7 +346,7 @@ fn what_a_killed_run_left_is_removed() {
     assert_eq!(fs::read(&target).unwrap(), b"text");
 }
 
-/// Runs as a process of its own: umask and limits are the whole process's.
+/// Runs in a separate process, because umask and limits apply to the whole process.
 #[test]
 #[ignore = "run by `the_umask_does_not_matter`"]
 fn save_once() {
@@ -363,7 +363,7 @@ fn the_umask_does_not_matter() {
     }
 }
 
-/// Runs as a process of its own: the limit is the whole process's.
+/// Runs in a separate process, because the limit applies to the whole process.
 #[test]
 #[ignore = "run by `a_failed_write_changes_nothing`"]
 fn save_past_the_size_limit() {
@@ -388,19 +388,19 @@ fn a_failed_write_changes_nothing() {
     assert!(matches!(folder.save(&state(9)), Err(StateError::Failed { .. })), "the folder is gone");
 }
 
-/// Runs as a process of its own: it is killed.
+/// Runs in a separate process, which is killed.
 #[test]
 #[ignore = "run by `killed_at_any_instant_it_is_the_old_or_the_new`"]
 fn save_for_ever() {
     let folder = open(&dir_of_this_process());
-    // No two processes save the same.
+    // Each process saves a different state.
     for rules in u64::from(std::process::id()) * 1_000_000_000.. {
-        folder.save(&State { rules, checkpoints: vec![checkpoint(rules % 1_000_000); 50], ..State::default() }).unwrap();
+        folder.save(&TailState { rules, checkpoints: vec![checkpoint(rules % 1_000_000); 50], ..TailState::default() }).unwrap();
     }
 }
 
 #[test]
-fn killed_at_any_instant_it_is_the_old_or_the_new() {
+fn a_run_killed_at_any_instant_leaves_the_old_or_the_new_state() {
     let (_room, dir) = room();
     for round in 0..20 {
         let mut child = other_process("save_for_ever", "exec", &dir).stdout(Stdio::null()).spawn().unwrap();
@@ -421,7 +421,7 @@ fn killed_at_any_instant_it_is_the_old_or_the_new() {
     }
 }
 
-/// Runs as a process of its own: its system calls fail, or end it.
+/// Runs in a separate process, whose system calls fail or kill it.
 #[test]
 #[ignore = "run by `whatever_fails_the_state_is_whole`"]
 fn save_under_faults() {
@@ -430,18 +430,18 @@ fn save_under_faults() {
     std::io::Write::write_all(&mut std::io::stdout(), said.as_bytes()).unwrap();
 }
 
-/// Without `strace`, or where it may not trace, there is nothing to see here.
+/// Does nothing if `strace` is missing or may not trace.
 #[test]
-fn whatever_fails_the_state_is_whole() {
+fn the_state_is_intact_whatever_system_call_fails() {
     if !Command::new("strace").args(["-o", "/dev/null", "true"]).output().is_ok_and(|run| run.status.success()) {
         return;
     }
     let cases = [
         ("fsync:error=EIO:when=1", "cannot write STATE: input/output error; choose another --state", 1),
         ("/rename:error=ENOSPC", "cannot replace STATE: no space left on device; free some space or choose another --state", 1),
-        // In its place, and perhaps not on disk.
+        // In place, but perhaps not on disk.
         ("fsync:error=EIO:when=2", "cannot replace STATE: input/output error; choose another --state", 2),
-        // A network file system that knows no such thing for folders.
+        // A network file system that cannot sync folders.
         ("fsync:error=EINVAL:when=2", "saved", 2),
         ("fsync:signal=KILL:when=1", "", 1),
         ("/rename:signal=KILL", "", 1),
@@ -463,15 +463,15 @@ fn whatever_fails_the_state_is_whole() {
 }
 
 #[test]
-fn a_lock_is_waited_for() {
+fn open_waiting_waits_for_the_lock() {
     let (_room, dir) = room();
     let folder = open(&dir);
     let stop = AtomicBool::new(true);
-    let refusal = StateFolder::wait(&dir, "follow", false, &stop).unwrap_err();
-    assert!(matches!(refusal, StateError::Held { .. }), "{refusal:?}");
+    let refusal = StateFolder::open_waiting(&dir, "follow", false, &stop).unwrap_err();
+    assert!(matches!(refusal, StateError::Locked { .. }), "{refusal:?}");
     stop.store(false, Ordering::Relaxed);
     std::thread::scope(|scope| {
-        let waiting = scope.spawn(|| StateFolder::wait(&dir, "follow", false, &stop).and_then(|folder| load(&folder)));
+        let waiting = scope.spawn(|| StateFolder::open_waiting(&dir, "follow", false, &stop).and_then(|folder| load(&folder)));
         folder.save(&state(7)).unwrap();
         assert!(!waiting.is_finished());
         drop(folder);
@@ -479,20 +479,20 @@ fn a_lock_is_waited_for() {
     });
     let folder = open(&dir);
     std::thread::scope(|scope| {
-        let waiting = scope.spawn(|| StateFolder::wait(&dir, "follow", false, &stop));
+        let waiting = scope.spawn(|| StateFolder::open_waiting(&dir, "follow", false, &stop));
         stop.store(true, Ordering::Relaxed);
-        assert!(matches!(waiting.join().unwrap(), Err(StateError::Held { .. })));
+        assert!(matches!(waiting.join().unwrap(), Err(StateError::Locked { .. })));
     });
     drop(folder);
     set_mode(dir.join("follow.lock"), 0o666);
     stop.store(false, Ordering::Relaxed);
-    assert!(matches!(StateFolder::wait(&dir, "follow", false, &stop), Err(StateError::Insecure { .. })), "that gets no better");
+    assert!(matches!(StateFolder::open_waiting(&dir, "follow", false, &stop), Err(StateError::Insecure { .. })), "that gets no better");
 }
 
 #[test]
-fn a_peek_leaves_no_trace() {
+fn peek_leaves_no_trace() {
     let (room, dir) = room();
-    let peek = || StateFolder::peek::<State>(&dir, "follow", false);
+    let peek = || StateFolder::peek::<TailState>(&dir, "follow", false);
     assert_eq!(peek().unwrap(), None);
     assert!(!dir.exists());
     let folder = open(&dir);
@@ -512,53 +512,53 @@ fn a_peek_leaves_no_trace() {
 }
 
 #[test]
-fn a_ledger_is_kept_and_names_its_own_flag() {
+fn a_report_state_is_loaded_and_names_its_reset_flag() {
     let (_room, dir) = room();
     let folder = StateFolder::open(&dir, "report", false).unwrap();
-    let ledger = Ledger {
+    let ledger = ReportState {
         logs: state(4),
         run: Some(Run { number: 12, folders: vec!["2026-11-19".into(), "2026-11-20".into()] }),
         newest_period: Some("2026-11-20".into()),
-        ..Ledger::new(7)
+        ..ReportState::new(7)
     };
-    for ledger in [Ledger::new(7), ledger] {
+    for ledger in [ReportState::new(7), ledger] {
         folder.save(&ledger).unwrap();
-        assert_eq!(folder.load::<Ledger>().unwrap(), Some(ledger));
+        assert_eq!(folder.load::<ReportState>().unwrap(), Some(ledger));
     }
     folder.save(&state(4)).unwrap();
-    let refusal = folder.load::<Ledger>().unwrap_err();
+    let refusal = folder.load::<ReportState>().unwrap_err();
     assert!(matches!(refusal, StateError::Damaged { .. }));
     assert!(refusal.to_string().contains(": --reset (or deleting the file) starts as on the first run"), "{refusal}");
     fs::remove_file(folder.path()).unwrap();
     symlink("nowhere", folder.path()).unwrap();
-    let refusal = folder.load::<Ledger>().unwrap_err().to_string();
+    let refusal = folder.load::<ReportState>().unwrap_err().to_string();
     assert!(refusal.ends_with("delete it, or start as on the first run with --reset"), "{refusal}");
 }
 
-/// A state of the first version.
+/// The first version of a state.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 struct Older {
     name: String,
 }
 
-/// And of the version after that.
+/// The second version.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 struct Newer {
     names: Vec<String>,
 }
 
-impl Kept for Older {
+impl PersistedState for Older {
     const VERSION: u32 = 1;
-    const OLDEST: u32 = 1;
-    const RESET: &'static str = "--reset";
+    const OLDEST_VERSION: u32 = 1;
+    const RESET_FLAG: &'static str = "--reset";
 }
 
-impl Kept for Newer {
+impl PersistedState for Newer {
     const VERSION: u32 = 2;
-    const OLDEST: u32 = 1;
-    const RESET: &'static str = "--reset";
+    const OLDEST_VERSION: u32 = 1;
+    const RESET_FLAG: &'static str = "--reset";
 
-    fn read(version: u32, body: &[u8]) -> Result<Self, serde_json::Error> {
+    fn from_json(version: u32, body: &[u8]) -> Result<Self, serde_json::Error> {
         if version == 1 {
             return serde_json::from_slice(body).map(|older: Older| Self { names: vec![older.name] });
         }
@@ -567,7 +567,7 @@ impl Kept for Newer {
 }
 
 #[test]
-fn the_version_before_is_read_and_the_next_one_refused() {
+fn the_previous_version_is_read_and_the_next_one_rejected() {
     let (_room, dir) = room();
     let folder = open(&dir);
     folder.save(&Older { name: "a".into() }).unwrap();

@@ -6,7 +6,7 @@ use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use super::ImportedKey;
-use crate::names::Names;
+use crate::intern::SymbolTables;
 use crate::soft_404::{MethodClass, Response};
 use crate::time::LogTime;
 
@@ -82,22 +82,22 @@ impl CellKey {
 
     /// The same key without host and size.
     pub(super) fn without_host_and_size(&self) -> Self {
-        Self { host: Names::NO_HOST, has: self.has & !BYTES, extra: 0, bytes: 0, ..*self }
+        Self { host: SymbolTables::NO_HOST, has: self.has & !BYTES, extra: 0, bytes: 0, ..*self }
     }
 
     /// The same key without the fields that differ between sites and responses.
     pub(super) fn overflow(&self) -> Self {
-        Self { input: Names::NO_INPUT, has: self.has & !PROBE, ..*self }.without_host_and_size()
+        Self { input: SymbolTables::NO_INPUT, has: self.has & !PROBE, ..*self }.without_host_and_size()
     }
 
     /// Whether it is one of the [overflow](super::overflow).
     pub(super) fn is_overflow(&self) -> bool {
-        self.input == Names::NO_INPUT
+        self.input == SymbolTables::NO_INPUT
     }
 
     /// Whether it names a client and a path.
     pub(super) fn is_pair(&self) -> bool {
-        self.client != Names::REST && self.path != Names::REST
+        self.client != SymbolTables::OTHER && self.path != SymbolTables::OTHER
     }
 
     /// The client and the path as one number.

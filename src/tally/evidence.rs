@@ -8,8 +8,8 @@ use foldhash::{HashMap, HashSet};
 use super::cell::CellKey;
 use super::{Site, Tally};
 use crate::finding::RuleId;
-use crate::names::Names;
-use crate::record::Outcome;
+use crate::intern::SymbolTables;
+use crate::log_entry::Outcome;
 use crate::soft_404::{HomeSizes, PathShape, SiteEvidence, path_hash};
 
 /// An input and a virtual host, by their numbers.
@@ -126,7 +126,8 @@ impl Tally {
         // Answers first: of the refused paths only a sample is kept, except for those that were also answered.
         for is_answered in [true, false] {
             for cell in self.cells.keys().chain(self.by_path.keys()) {
-                if !cell.is_probe() || cell.path == Names::REST || (Outcome::of(cell.status()) == Outcome::Answered) != is_answered {
+                if !cell.is_probe() || cell.path == SymbolTables::OTHER || (Outcome::of(cell.status()) == Outcome::Answered) != is_answered
+                {
                     continue;
                 }
                 let shape = || PathShape::of(self.path(cell.path));
@@ -141,7 +142,7 @@ impl Tally {
     /// counted before any site is dropped; otherwise the answers of dropped sites would count as the rarest.
     pub(super) fn fold_evidence(&mut self) -> AnswerFrequencies {
         let names = &self.names;
-        let shape_of = |path: u32| PathShape::of(names.paths.key(path));
+        let shape_of = |path: u32| PathShape::of(names.paths.resolve(path));
         let shapes = (0..names.paths.keys().len() as u32).map(shape_of).collect();
         let mut ordinariness = AnswerFrequencies { sites: HashMap::default(), server: AnswerSizes::default(), shapes };
         for (key, mut evidence) in self.evidence_by_number() {

@@ -5,22 +5,22 @@
 use super::cell::CellKey;
 use super::{Cell, ClientCount, ErrorFloor, MinuteKey, Tally};
 use crate::client::Client;
-use crate::finding::{Few, RuleId};
-use crate::names::Names;
+use crate::finding::{BoundedSet, RuleId};
+use crate::intern::SymbolTables;
 use crate::soft_404::{HomeSizes, MethodClass, SiteEvidence};
 
 /// The key of an imported cell. All numbers were returned by this tally.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ImportedKey {
-    /// The client, or [`Names::REST`].
+    /// The client, or [`SymbolTables::OTHER`].
     pub client: u32,
-    /// The path, or [`Names::REST`].
+    /// The path, or [`SymbolTables::OTHER`].
     pub path: u32,
     /// The list of rules.
     pub rules: u32,
     /// The status code.
     pub status: Option<u16>,
-    /// The input, or [`Names::NO_INPUT`].
+    /// The input, or [`SymbolTables::NO_INPUT`].
     pub input: u32,
     /// The virtual host.
     pub host: u32,
@@ -50,7 +50,7 @@ pub struct ImportRemap<'n> {
 impl Tally {
     /// Adds a client and its requests; adds to the counts if it is known. Returns its number.
     pub fn insert_client(&mut self, client: Client<'_>, count: ClientCount) -> u32 {
-        let number = self.names.clients.number_of(client);
+        let number = self.names.clients.intern_client(client);
         let sum = self.count_mut(number);
         sum.requests += count.requests;
         sum.allowed += count.allowed;
@@ -59,17 +59,17 @@ impl Tally {
 
     /// Adds a path. Returns its number.
     pub fn insert_path(&mut self, path: &[u8]) -> u32 {
-        self.names.paths.number(path, Box::from)
+        self.names.paths.intern(path, Box::from)
     }
 
     /// Adds a virtual host, in lower case; an empty one is none. Returns its number.
     pub fn insert_host(&mut self, host: &[u8]) -> u32 {
-        self.names.hosts.number(host, Box::from)
+        self.names.hosts.intern(host, Box::from)
     }
 
     /// Adds a sorted list of rules. Returns its number.
     pub fn insert_rule_list(&mut self, rules: &[RuleId]) -> u32 {
-        self.names.rules.number(rules, Box::from)
+        self.names.rules.intern(rules, Box::from)
     }
 
     /// Adds to the most hits and requests of a client that may be uncounted.
@@ -99,7 +99,7 @@ impl Tally {
     }
 
     /// Adds evidence of an app, for an input and a virtual host.
-    pub fn insert_app_evidence(&mut self, app: RuleId, input: u32, host: u32, few: &Few) {
+    pub fn insert_app_evidence(&mut self, app: RuleId, input: u32, host: u32, few: &BoundedSet) {
         self.app_evidence.gather(app, (input, host), few);
     }
 
@@ -163,12 +163,12 @@ impl Tally {
 
     /// A cell whose rules were all dropped is no hit any more.
     fn insert_imported(&mut self, key: CellKey, cell: Cell) {
-        if key.rules == Names::NO_RULES {
+        if key.rules == SymbolTables::EMPTY_RULES {
             return;
         }
         if key.is_overflow() {
             self.overflow.insert(key.overflow(), cell);
-        } else if key.client == Names::REST && key.path != Names::REST {
+        } else if key.client == SymbolTables::OTHER && key.path != SymbolTables::OTHER {
             self.by_path.insert(key, cell);
         } else {
             self.cells.insert(key, cell);

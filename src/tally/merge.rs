@@ -6,7 +6,7 @@ use foldhash::HashMap;
 
 use super::cell::CellKey;
 use super::{ClientCount, ErrorFloor, Tally, prune};
-use crate::names::Renumbering;
+use crate::intern::IdRemap;
 
 /// The error bounds of two tallies, taken before the merge.
 struct MergedErrors {
@@ -106,7 +106,7 @@ impl Tally {
     }
 }
 
-pub(super) fn remap_key(key: &CellKey, new: &Renumbering) -> CellKey {
+pub(super) fn remap_key(key: &CellKey, new: &IdRemap) -> CellKey {
     CellKey {
         client: new.client(key.client),
         path: new.path(key.path),
@@ -117,7 +117,7 @@ pub(super) fn remap_key(key: &CellKey, new: &Renumbering) -> CellKey {
 }
 
 impl MergedErrors {
-    fn new(mine: &Tally, other: &Tally, known: (usize, usize), new: &Renumbering) -> Self {
+    fn new(mine: &Tally, other: &Tally, known: (usize, usize), new: &IdRemap) -> Self {
         let pairs = |tally: &Tally, key: &dyn Fn(&CellKey) -> CellKey| -> HashMap<u64, u64> {
             if tally.is_exact() {
                 return HashMap::default();
@@ -129,7 +129,7 @@ impl MergedErrors {
     }
 
     /// A client that only one tally knows may have had up to the other tally's floor there.
-    fn merge_clients(&self, mine: &mut Tally, other: &Tally, new: &Renumbering) {
+    fn merge_clients(&self, mine: &mut Tally, other: &Tally, new: &IdRemap) {
         let [floor, others_floor] = self.floors;
         mine.clients.resize(mine.names.clients.len(), ClientCount::default());
         let mut shared = vec![false; mine.clients.len()];
@@ -148,7 +148,7 @@ impl MergedErrors {
     }
 
     /// The same for paths.
-    fn merge_paths(&self, mine: &mut Tally, other: &Tally, new: &Renumbering) {
+    fn merge_paths(&self, mine: &mut Tally, other: &Tally, new: &IdRemap) {
         let [floor, others_floor] = self.floors;
         mine.path_errors.resize(mine.names.paths.keys().len(), 0);
         let mut shared = vec![false; mine.path_errors.len()];

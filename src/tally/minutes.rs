@@ -11,14 +11,14 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::prune::tie_break;
 use crate::finding::Hit;
-use crate::names::{Names, Renumbering};
+use crate::intern::{IdRemap, SymbolTables};
 
 /// The client or path whose requests are counted, the rules and the minute. All numbers are those of the tally.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct MinuteKey {
-    /// The client; [`Names::REST`] if the requests for a path are counted.
+    /// The client; [`SymbolTables::OTHER`] if the requests for a path are counted.
     pub client: u32,
-    /// The path; [`Names::REST`] if the requests of a client are counted.
+    /// The path; [`SymbolTables::OTHER`] if the requests of a client are counted.
     pub path: u32,
     /// The list of rules that the requests matched.
     pub rules: u32,
@@ -50,17 +50,17 @@ impl MinuteCounts {
         if let Some(time) = hit.time.filter(|_| hit.windows.by_client || hit.windows.by_path) {
             let minute = time.utc.div_euclid(Self::SECONDS);
             if hit.windows.by_client {
-                self.insert(MinuteKey { client: hit.client, path: Names::REST, rules: hit.rules, minute }, 1);
+                self.insert(MinuteKey { client: hit.client, path: SymbolTables::OTHER, rules: hit.rules, minute }, 1);
             }
             if hit.windows.by_path {
-                self.insert(MinuteKey { client: Names::REST, path: hit.path, rules: hit.rules, minute }, 1);
+                self.insert(MinuteKey { client: SymbolTables::OTHER, path: hit.path, rules: hit.rules, minute }, 1);
             }
         }
     }
 
     /// Adds requests; those of an empty list of rules are ignored.
     pub(super) fn insert(&mut self, key: MinuteKey, requests: u64) {
-        if key.rules != Names::NO_RULES {
+        if key.rules != SymbolTables::EMPTY_RULES {
             *self.counts.entry(key).or_default() += requests;
         }
     }
@@ -99,12 +99,12 @@ impl MinuteCounts {
     }
 
     /// Adds the counts of another tally, renumbered. Counts whose client or path was evicted are dropped.
-    pub(super) fn merge(&mut self, other: Self, new: &Renumbering) {
+    pub(super) fn merge(&mut self, other: Self, new: &IdRemap) {
         self.dropped += other.dropped;
         for (key, requests) in other.counts {
             let remapped =
                 MinuteKey { client: new.client(key.client), path: new.path(key.path), rules: new.rules[key.rules as usize], ..key };
-            if (remapped.client, remapped.path) == (Names::REST, Names::REST) {
+            if (remapped.client, remapped.path) == (SymbolTables::OTHER, SymbolTables::OTHER) {
                 self.dropped += requests;
             } else {
                 self.insert(remapped, requests);
@@ -123,7 +123,7 @@ impl MinuteCounts {
 
     /// Drops counts until at most `most` are left, first those of the clients and paths with the fewest requests. The
     /// texts of the keys break ties, so the order of merges does not matter.
-    pub(super) fn trim(&mut self, max: usize, names: &Names) {
+    pub(super) fn trim(&mut self, max: usize, names: &SymbolTables) {
         if self.counts.len() <= max {
             return;
         }
@@ -132,11 +132,11 @@ impl MinuteCounts {
             *owners.entry(key.owner()).or_default() += requests;
         }
         let tie = |key: MinuteKey| match key.client {
-            Names::REST => (1_u8, xxh3_64(names.paths.key(key.path))),
-            client => (0, tie_break(names.clients.client(client))),
+            SymbolTables::OTHER => (1_u8, xxh3_64(names.paths.resolve(key.path))),
+            client => (0, tie_break(names.clients.resolve(client))),
         };
         let rank = |key: MinuteKey, requests: u64| {
-            (Reverse(owners[&key.owner()]), tie(key), names.rules.key(key.rules), Reverse(requests), key.minute)
+            (Reverse(owners[&key.owner()]), tie(key), names.rules.resolve(key.rules), Reverse(requests), key.minute)
         };
         let mut ranked: Vec<_> = self.iter().map(|(key, requests)| (rank(key, requests), key)).collect();
         ranked.sort_unstable();

@@ -29,9 +29,9 @@ pub use minutes::{MinuteCounts, MinuteKey};
 pub use unmatched::{UnmatchedPath, UnmatchedRequests};
 
 use crate::client::Client;
-use crate::finding::{Few, Findings, Hit, RuleId, Signs};
-use crate::names::Names;
-use crate::record::Outcome;
+use crate::finding::{AppEvidence, BoundedSet, Findings, Hit, RuleId};
+use crate::intern::SymbolTables;
+use crate::log_entry::Outcome;
 use crate::soft_404::{MethodClass, Response};
 use cell::CellKey;
 use cell_sample::HitLine;
@@ -40,7 +40,7 @@ use table::{BATCH, CellSampleRef, CellTable};
 /// All hits, in cells.
 #[derive(Debug, Clone, Default)]
 pub struct Tally {
-    names: Names,
+    names: SymbolTables,
     clients: Vec<ClientCount>,
     /// Requests not yet added to `clients`, by client. Every line adds one, so a dense list of numbers is faster.
     uncounted_requests: Vec<u64>,
@@ -48,7 +48,7 @@ pub struct Tally {
     /// Requests allowed by each entry of the allow lists, by the number of the entry.
     allowed: Vec<u64>,
     /// Responses that show which apps run, by input and host.
-    app_evidence: Signs<(u32, u32)>,
+    app_evidence: AppEvidence<(u32, u32)>,
     /// Home pages, and the evidence of cells that were pruned.
     evidence: TallyEvidence,
     /// Requests counted by rules with a `window`.
@@ -81,15 +81,15 @@ pub struct ClientCount {
 /// A cell with its key.
 #[derive(Debug, Clone, Copy)]
 pub struct CellView<'t> {
-    /// The client's number in [`Tally::client`], or [`Names::REST`].
+    /// The client's number in [`Tally::client`], or [`SymbolTables::OTHER`].
     pub client: u32,
-    /// The path's number in [`Tally::path`], or [`Names::REST`].
+    /// The path's number in [`Tally::path`], or [`SymbolTables::OTHER`].
     pub path: u32,
     /// The number of the list of rules in [`Tally::rule_list`].
     pub rules: u32,
     /// The status code.
     pub status: Option<u16>,
-    /// The input's number, or [`Names::NO_INPUT`].
+    /// The input's number, or [`SymbolTables::NO_INPUT`].
     pub input: u32,
     /// The site that answered.
     pub site: Site<'t>,
@@ -115,16 +115,16 @@ impl<'t> CellView<'t> {
         Response { method: self.method, status: self.status, bytes: self.bytes, extra: self.extra }
     }
 
-    /// Whether it holds evicted hits: its client, its path or both are [`Names::REST`].
+    /// Whether it holds evicted hits: its client, its path or both are [`SymbolTables::OTHER`].
     #[must_use]
     pub fn is_other(&self) -> bool {
-        self.client == Names::REST || self.path == Names::REST
+        self.client == SymbolTables::OTHER || self.path == SymbolTables::OTHER
     }
 
     /// Whether it is one of the [`overflow_cells`](Tally::overflow_cells).
     #[must_use]
     pub fn is_overflow(&self) -> bool {
-        self.input == Names::NO_INPUT
+        self.input == SymbolTables::NO_INPUT
     }
 
     /// The most hits of this client and path that may be uncounted; 0 where the tally is exact. All cells of a client
@@ -144,10 +144,10 @@ impl<'t> CellView<'t> {
 impl Tally {
     /// Adds the findings of one run of lines. All runs of one tally come from the same worker.
     pub fn add_findings(&mut self, findings: &Findings, position: LinePosition) {
-        if let Some(&most) = findings.askers.iter().max() {
+        if let Some(&most) = findings.request_clients.iter().max() {
             self.uncounted_requests.resize(self.uncounted_requests.len().max(most as usize + 1), 0);
         }
-        for &client in &findings.askers {
+        for &client in &findings.request_clients {
             self.uncounted_requests[client as usize] += 1;
         }
         for &client in &findings.mentioned {
@@ -198,7 +198,7 @@ impl Tally {
 
     /// Adds the names of the clients, paths, hosts and rules to which its numbers refer.
     #[must_use]
-    pub fn with_names(mut self, names: Names) -> Self {
+    pub fn with_names(mut self, names: SymbolTables) -> Self {
         for (client, requests) in (0..).zip(std::mem::take(&mut self.uncounted_requests)) {
             self.count_mut(client).requests += requests;
         }
@@ -230,7 +230,7 @@ impl Tally {
     }
 
     /// Further cells of clients and paths, beyond those that were kept; in no order and without inputs. A cell with a
-    /// client and a path belongs to that pair, one whose path is [`Names::REST`] to the client, one whose client is to
+    /// client and a path belongs to that pair, one whose path is [`SymbolTables::OTHER`] to the client, one whose client is to
     /// the path. Their hits are in [`cells`](Self::cells) as well, under another client or path or under none.
     pub fn overflow_cells(&self) -> impl Iterator<Item = CellView<'_>> {
         self.views(&self.overflow)
@@ -255,7 +255,7 @@ impl Tally {
     }
 
     fn site(&self, input: u32, host: u32) -> Site<'_> {
-        if host == Names::NO_HOST { Site::Input(input) } else { Site::Host(self.names.hosts.key(host)) }
+        if host == SymbolTables::NO_HOST { Site::Input(input) } else { Site::Host(self.names.hosts.resolve(host)) }
     }
 
     /// Requests allowed by each entry of the allow lists, by the number of the entry; entries that allowed none may be
@@ -266,7 +266,7 @@ impl Tally {
     }
 
     /// The apps that were detected, their sites, and the evidence.
-    pub fn app_evidence(&self) -> impl Iterator<Item = (RuleId, Site<'_>, &Few)> {
+    pub fn app_evidence(&self) -> impl Iterator<Item = (RuleId, Site<'_>, &BoundedSet)> {
         self.app_evidence.iter().map(|(app, (input, host), few)| (app, self.site(input, host), few))
     }
 
@@ -297,7 +297,7 @@ impl Tally {
     /// The client with a number.
     #[must_use]
     pub fn client(&self, number: u32) -> Client<'_> {
-        self.names.clients.client(number)
+        self.names.clients.resolve(number)
     }
 
     /// Requests of each client, by number.
@@ -309,13 +309,13 @@ impl Tally {
     /// The path with a number.
     #[must_use]
     pub fn path(&self, number: u32) -> &[u8] {
-        self.names.paths.key(number)
+        self.names.paths.resolve(number)
     }
 
     /// The list of rules with a number, sorted.
     #[must_use]
     pub fn rule_list(&self, number: u32) -> &[RuleId] {
-        self.names.rules.key(number)
+        self.names.rules.resolve(number)
     }
 }
 

@@ -10,7 +10,7 @@ use foldhash::{HashMap, HashSet};
 
 use super::cell::{Cell, CellKey};
 use super::table::CellTable;
-use crate::names::Names;
+use crate::intern::SymbolTables;
 
 type Cells = Vec<(CellKey, Cell)>;
 
@@ -27,7 +27,7 @@ impl OverflowOwner {
     pub(super) fn from_key(key: &CellKey) -> Self {
         match key.client {
             _ if key.is_pair() => Self::Pair,
-            Names::REST => Self::Path,
+            SymbolTables::OTHER => Self::Path,
             _ => Self::Client,
         }
     }

@@ -17,7 +17,7 @@ use super::overflow::{OverflowOwner, OverflowUpdate};
 use super::table::CellTable;
 use super::{Budget, CellCounts, ClientCount, Tally};
 use crate::client::Client;
-use crate::names::{Names, Renumbering};
+use crate::intern::{IdRemap, SymbolTables};
 
 type Cells = Vec<(CellKey, Cell)>;
 
@@ -82,7 +82,7 @@ fn select_pairs(
         let hits = sum(cells) + in_overflow.get(&key.pair()).map_or(0, |weight| weight.hits);
         (hits + cell.error, weights.tie(key))
     };
-    let ordinary = |key: &CellKey| ordinariness.similar_to(key, tally.names.rules.key(key.rules));
+    let ordinary = |key: &CellKey| ordinariness.similar_to(key, tally.names.rules.resolve(key.rules));
     let chosen = select(pairs, CellKey::pair, weigh, budget.pairs(), Some((budget.answered(), &ordinary)));
     for (key, _) in &chosen.kept {
         in_overflow.remove(&key.pair());
@@ -103,7 +103,7 @@ fn select_paths(tally: &mut Tally, budget: Budget, weights: &Weights, dropped: &
     let heavy: HashSet<u32> = heaviest(weights.paths.len(), budget.folded(), |path| weights.paths[path as usize]).into_iter().collect();
     for (key, cell) in dropped.iter().filter(|(key, _)| key.is_pair()) {
         if heavy.contains(&key.path) {
-            table.insert(CellKey { client: Names::REST, ..*key }, cell.clone());
+            table.insert(CellKey { client: SymbolTables::OTHER, ..*key }, cell.clone());
         } else {
             tally.path_errors[key.path as usize] += cell.hits;
         }
@@ -122,19 +122,19 @@ fn select_clients(tally: &mut Tally, budget: Budget, weights: &Weights, dropped:
     let (mut table, mut unattributed) = (CellTable::default(), CellTable::default());
     for (key, cell) in dropped {
         if heavy.contains(&key.client) {
-            table.insert(CellKey { path: Names::REST, ..key }, cell);
+            table.insert(CellKey { path: SymbolTables::OTHER, ..key }, cell);
             continue;
         }
         if let Some(count) = tally.clients.get_mut(key.client as usize) {
             count.error += cell.hits;
         }
-        unattributed.insert(CellKey { client: Names::REST, path: Names::REST, ..key }, cell);
+        unattributed.insert(CellKey { client: SymbolTables::OTHER, path: SymbolTables::OTHER, ..key }, cell);
     }
     let weigh = |cells: &[(CellKey, Cell)]| weights.clients[cells[0].0.client as usize];
     let chosen = select(table.into_cells().collect(), |key| key.client.into(), weigh, budget.folded(), None);
     overflow
         .add_dropped(OverflowOwner::Client, &chosen.kept, &chosen.dropped, |key, hits| tally.clients[key.client as usize].error += hits);
-    chosen.dropped.into_iter().for_each(|(key, cell)| unattributed.insert(CellKey { client: Names::REST, ..key }, cell));
+    chosen.dropped.into_iter().for_each(|(key, cell)| unattributed.insert(CellKey { client: SymbolTables::OTHER, ..key }, cell));
     let mut kept = chosen.kept;
     kept.extend(bounded_unattributed(unattributed, budget));
     kept
@@ -234,7 +234,7 @@ fn select(
 
 impl Weights {
     fn new(tally: &Tally) -> Self {
-        let client = |number: u32| tally.names.clients.client(number);
+        let client = |number: u32| tally.names.clients.resolve(number);
         let mut clients: Vec<_> = (0..).zip(&tally.clients).map(|(number, count)| (count.error, tie_break(client(number)))).collect();
         let texts = tally.names.paths.keys();
         let mut paths: Vec<_> = texts.iter().zip(&tally.path_errors).map(|(text, error)| (*error, xxh3_64(text))).collect();
@@ -346,22 +346,22 @@ fn heaviest(count: usize, most: usize, weigh: impl Fn(u32) -> (u64, u64)) -> Vec
 fn rebuild(tally: &mut Tally, present: &KeptIds, cells: [Cells; 2], besides: [Cells; 2]) {
     let Tally { names: old, clients, allowed, app_evidence, evidence, minutes, budget, error_floor, path_errors, .. } =
         std::mem::take(tally);
-    let mut names = Names::default();
-    let number = |names: &mut Names, number: u32| {
-        if present.clients[number as usize] { names.clients.number_of(old.clients.client(number)) } else { Names::REST }
+    let mut names = SymbolTables::default();
+    let number = |names: &mut SymbolTables, number: u32| {
+        if present.clients[number as usize] { names.clients.intern_client(old.clients.resolve(number)) } else { SymbolTables::OTHER }
     };
-    let new = Renumbering {
+    let new = IdRemap {
         clients: (0..present.clients.len() as u32).map(|client| number(&mut names, client)).collect(),
         paths: old
             .paths
             .keys()
             .iter()
             .zip(&present.paths)
-            .map(|(path, &stays)| if stays { names.paths.number(&**path, Box::from) } else { Names::REST })
+            .map(|(path, &stays)| if stays { names.paths.intern(&**path, Box::from) } else { SymbolTables::OTHER })
             .collect(),
         hosts: (0..)
             .zip(old.hosts.keys())
-            .map(|(host, text)| if present.hosts.contains(&host) { names.hosts.number(&**text, Box::from) } else { Names::NO_HOST })
+            .map(|(host, text)| if present.hosts.contains(&host) { names.hosts.intern(&**text, Box::from) } else { SymbolTables::NO_HOST })
             .collect(),
         rules: (0..old.rules.keys().len() as u32).collect(),
     };

@@ -12,7 +12,7 @@ use hashbrown::HashTable;
 use super::byte_arena::ByteArena;
 use super::cell::{Cell, CellCounts, CellKey, SampleView};
 use super::cell_sample::{CellSample, HitLine};
-use crate::intern::{Slot, tag};
+use crate::intern::{Slot, hash_tag};
 
 /// Keys per batch.
 pub(super) const BATCH: usize = 32;
@@ -97,7 +97,7 @@ impl CellTable {
     pub(super) fn prefetch(&self, keys: &[CellKey]) -> [Lookup; BATCH] {
         let mut lookups = [Lookup::default(); BATCH];
         for (lookup, key) in lookups.iter_mut().zip(keys) {
-            lookup.tag = tag(&self.state, key);
+            lookup.tag = hash_tag(&self.state, key);
         }
         for lookup in &mut lookups[..keys.len()] {
             lookup.number = Slot::find(&self.slots, lookup.tag, |_| true).unwrap_or(NO_CELL);
@@ -179,7 +179,7 @@ impl CellTable {
 
     /// Adds a cell, or adds to the cell with the same key.
     pub(super) fn insert(&mut self, key: CellKey, cell: Cell) {
-        let lookup = Lookup { tag: tag(&self.state, &key), number: NO_CELL };
+        let lookup = Lookup { tag: hash_tag(&self.state, &key), number: NO_CELL };
         let rest = CellSample::from_sample(cell.error, cell.sample, &mut self.texts);
         self.add(CellCounts::from_parts(key, cell.hits, cell.times), lookup, rest);
         self.compact();

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use super::budget::MAX_CELLS_PER_KEY;
 use super::{Budget, LinePosition, SampleContentView, Tally};
 use crate::finding::{Findings, Hit, RuleId};
-use crate::names::Names;
+use crate::intern::SymbolTables;
 use crate::time::LogTime;
 
 /// A request: client, path, status, and whether it matches a rule.
@@ -28,15 +28,15 @@ fn part(requests: &[Request], chunk: u64) -> Tally {
 
 /// The same for an input.
 fn part_of(input: u32, requests: &[Request], chunk: u64) -> Tally {
-    let (mut names, mut findings, mut tally) = (Names::default(), Findings::default(), Tally::default());
-    let rules = names.rules.number(&[RuleId(0)][..], Box::from);
+    let (mut names, mut findings, mut tally) = (SymbolTables::default(), Findings::default(), Tally::default());
+    let rules = names.rules.intern(&[RuleId(0)][..], Box::from);
     for (line, &(who, what, status, is_hit)) in (0..).zip(requests) {
-        let client = names.clients.number(client(who).as_bytes());
-        findings.askers.push(client);
+        let client = names.clients.intern(client(who).as_bytes());
+        findings.request_clients.push(client);
         if is_hit {
             let mut hit = Hit::at(line, u64::from(line) * 100);
             (hit.client, hit.rules, hit.status, hit.exposes) = (client, rules, Some(status), true);
-            hit.path = names.paths.number(format!("/{what}").as_bytes(), Box::from);
+            hit.path = names.paths.intern(format!("/{what}").as_bytes(), Box::from);
             findings.push(hit, b"a line");
         }
     }
@@ -98,17 +98,17 @@ fn counted(tally: &Tally) -> Counted {
         if !view.is_other() {
             *counted.pairs.entry((client(view.client), path(view.path))).or_default() += hits;
         }
-        if view.client != Names::REST {
+        if view.client != SymbolTables::OTHER {
             *counted.clients.entry(client(view.client)).or_default() += hits;
         }
     }
-    for view in tally.cells().filter(|view| view.path != Names::REST).chain(tally.path_cells()) {
+    for view in tally.cells().filter(|view| view.path != SymbolTables::OTHER).chain(tally.path_cells()) {
         *counted.paths.entry(path(view.path)).or_default() += view.cell.hits;
     }
     for view in tally.overflow_cells() {
         let row = match (view.client, view.path) {
-            (Names::REST, number) => counted.paths.entry(path(number)).or_default(),
-            (number, Names::REST) => counted.clients.entry(client(number)).or_default(),
+            (SymbolTables::OTHER, number) => counted.paths.entry(path(number)).or_default(),
+            (number, SymbolTables::OTHER) => counted.clients.entry(client(number)).or_default(),
             (of_client, of_path) => counted.pairs.entry((client(of_client), path(of_path))).or_default(),
         };
         *row += view.cell.hits;
@@ -158,7 +158,7 @@ fn check_all(requests: &[Request], tally: &Tally, budget: Budget, kinds: usize) 
     let bound = tally.error_bound();
     assert_eq!(bound.is_none(), truth == counted, "{bound:?}");
     // Hits without client, path and host share one cell per input and status.
-    let cells = tally.cells().filter(|view| view.client != Names::REST).count();
+    let cells = tally.cells().filter(|view| view.client != SymbolTables::OTHER).count();
     assert!(cells <= budget.cells && tally.client_counts().len() <= budget.clients * 2, "{cells} cells");
     assert!(tally.overflow_cells().count() <= budget.cells);
 }
@@ -249,11 +249,11 @@ type Earliest = (bool, Option<i64>, u64, usize);
 
 /// A tally of hits by clients at times; the text of each line is its number.
 fn timed(hits: &[(u8, Option<i64>)], chunk: u64) -> Tally {
-    let (mut names, mut findings, mut tally) = (Names::default(), Findings::default(), Tally::default());
+    let (mut names, mut findings, mut tally) = (SymbolTables::default(), Findings::default(), Tally::default());
     for (line, &(who, time)) in (0..).zip(hits) {
         let mut hit = Hit::at(line, line.into());
-        hit.client = names.clients.number(client(who).as_bytes());
-        hit.path = names.paths.number(&b"/"[..], Box::from);
+        hit.client = names.clients.intern(client(who).as_bytes());
+        hit.path = names.paths.intern(&b"/"[..], Box::from);
         hit.time = time.map(|utc| LogTime { utc, offset: 0 });
         findings.push(hit, format!("{chunk} {line}").as_bytes());
     }
@@ -310,15 +310,15 @@ type Answered = (String, String, Option<u64>);
 /// Whether one answer of 311 bytes survives a flood of twice the capacity, in which each answer was requested twice as
 /// often.
 fn survives(flood: impl Fn(u32) -> Answered) -> bool {
-    let (mut names, mut findings, mut tally) = (Names::default(), Findings::default(), Tally::default());
-    let rules = names.rules.number(&[RuleId(0)][..], Box::from);
+    let (mut names, mut findings, mut tally) = (SymbolTables::default(), Findings::default(), Tally::default());
+    let rules = names.rules.intern(&[RuleId(0)][..], Box::from);
     let mut answer = |line: u32, (host, path, bytes): Answered| {
         let mut hit = Hit::at(line, u64::from(line) * 100);
-        hit.client = names.clients.number(client(1).as_bytes());
-        hit.path = names.paths.number(path.as_bytes(), Box::from);
+        hit.client = names.clients.intern(client(1).as_bytes());
+        hit.path = names.paths.intern(path.as_bytes(), Box::from);
         hit.host = names.host(Some(host.as_bytes()));
         (hit.rules, hit.status, hit.bytes, hit.exposes) = (rules, Some(200), bytes, true);
-        findings.askers.push(hit.client);
+        findings.request_clients.push(hit.client);
         findings.push(hit, b"a line");
     };
     let count = SMALL.cells as u32 * 2;

@@ -11,9 +11,9 @@ use foldhash::fast::RandomState;
 use hashbrown::HashTable;
 
 use super::{LinePosition, Sample, union_span};
-use crate::finding::{Findings, Unlisted as Request};
-use crate::names::Renumbering;
-use crate::record::Outcome;
+use crate::finding::{Findings, UnmatchedRequest as Request};
+use crate::intern::IdRemap;
+use crate::log_entry::Outcome;
 use crate::time::LogTime;
 
 /// A path that this many clients received is a normal page.
@@ -110,7 +110,7 @@ impl UnmatchedRequests {
     }
 
     /// Adds those of another tally, renumbered.
-    pub(super) fn merge(&mut self, other: Self, new: &Renumbering) {
+    pub(super) fn merge(&mut self, other: Self, new: &IdRemap) {
         for (number, path) in other.paths.into_iter().enumerate() {
             let mine = match path {
                 PathState::Unseen => continue,

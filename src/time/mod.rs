@@ -1,18 +1,18 @@
-//! The time of a log line: read fast, compared exactly, printed as RFC 3339.
+//! Times of log lines: parsed fast, compared exactly, printed as RFC 3339.
 //!
-//! Time is the log's time, never the machine's: nothing here asks a clock, and only `period` knows a time zone's name.
+//! Times come from the log. Nothing here reads the clock, and only `period` uses named time zones.
 
+mod any_format;
 mod period;
-mod written;
 
-pub use self::period::{Cut, Period, Unit};
+pub use self::period::{Period, PeriodRule, PeriodUnit};
 
 use jiff::SignedDuration;
 use jiff::civil::DateTime;
 
-/// A point in time as a log wrote it: an instant and the offset it was written in.
+/// A point in time as written in a log: an instant and its UTC offset.
 ///
-/// Ordered by the instant; the offset only breaks ties, so that the order is total.
+/// Ordered by instant; the offset breaks ties, so that the order is total.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LogTime {
     /// Seconds since 1970-01-01T00:00:00Z.
@@ -25,7 +25,7 @@ pub struct LogTime {
 pub const CLF_TIME_LEN: usize = 26;
 
 impl LogTime {
-    /// Reads a Common Log Format time, `02/Nov/2026:08:01:00 +0000`.
+    /// Parses a Common Log Format time, `02/Nov/2026:08:01:00 +0000`.
     ///
     /// The format is that of Apache's `%t` and nginx's `$time_local`, without the brackets. A leap second counts as
     /// the first second of the next minute. `None` for anything else: a wrong month, a day 32, a missing offset.
@@ -47,8 +47,8 @@ impl LogTime {
         Some(Self { utc: local - i64::from(offset) * 60, offset })
     }
 
-    /// The time as the Common Log Format has it, in its own offset: what [`parse_clf`](Self::parse_clf) reads. `None`
-    /// for a year that does not have four digits.
+    /// Formats the time in the Common Log Format with its own offset, the inverse of [`parse_clf`](Self::parse_clf).
+    /// `None` unless the year has four digits.
     #[must_use]
     pub fn clf(self) -> Option<[u8; CLF_TIME_LEN]> {
         let local = self.utc.checked_add(i64::from(self.offset) * 60)?;
@@ -100,15 +100,15 @@ impl LogTime {
 
 /// One end of `--since` or `--until`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Bound {
-    /// A wall-clock time in whatever offset a line has, in seconds like [`LogTime::local_seconds`].
+pub enum TimeBound {
+    /// A wall-clock time in the offset of each line, in seconds like [`LogTime::local_seconds`].
     Local(i64),
     /// An instant, in seconds since 1970-01-01T00:00:00Z.
     Instant(i64),
 }
 
-impl Bound {
-    /// Whether `time` lies before this bound.
+impl TimeBound {
+    /// Whether `time` is before this bound.
     #[must_use]
     pub fn is_after(self, time: LogTime) -> bool {
         match self {
@@ -118,15 +118,15 @@ impl Bound {
     }
 }
 
-/// A [`LogTime`] in one word, in the same order. A larger answer goes through memory, and who writes it down at once waits until
-/// the processor has it there: a tenth of what a line takes.
+/// A [`LogTime`] in one word, with the same order. A larger return value goes through memory and stalls the store that
+/// follows it, which costs a tenth of the time per line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Packed(i64);
+pub struct PackedTime(i64);
 
-impl Packed {
-    /// A time of a log: its year has four digits, so the seconds take 39 bits.
+impl PackedTime {
+    /// Years of log times have four digits, so the seconds fit in 39 bits.
     #[inline]
-    fn of(time: LogTime) -> Self {
+    fn new(time: LogTime) -> Self {
         Self((time.utc << 16) + i64::from(time.offset))
     }
 
@@ -139,23 +139,23 @@ impl Packed {
     }
 }
 
-/// Remembers the last minute it read: lines of a log come in runs of the same minute, and only the seconds differ. The
-/// offset is read anew: logs of several servers in one have another in each line.
+/// A parser that caches the last minute: consecutive lines usually differ only in the seconds. The offset is parsed each
+/// time, because logs of several servers may be combined in one file.
 #[derive(Debug, Default, Clone)]
-pub struct ClfClock {
+pub struct ClfTimeParser {
     /// `02/Nov/2026:08:0` and the last digit of the minute.
     start: [u8; 16],
     digit: u8,
-    /// The beginning of that minute on the wall clock, in seconds.
+    /// The start of that minute on the wall clock, in seconds.
     minute: Option<i64>,
 }
 
-impl ClfClock {
-    /// The same answer as [`LogTime::parse_clf`], sooner.
+impl ClfTimeParser {
+    /// The same result as [`LogTime::parse_clf`], faster.
     #[must_use]
     #[expect(clippy::inline_always, reason = "in the line loop")]
     #[inline(always)]
-    pub fn parse(&mut self, text: &[u8]) -> Option<Packed> {
+    pub fn parse(&mut self, text: &[u8]) -> Option<PackedTime> {
         let t: &[u8; CLF_TIME_LEN] = text.try_into().ok()?;
         let start = t.first_chunk::<16>()?;
         if let Some(minute) = self.minute
@@ -165,45 +165,45 @@ impl ClfClock {
         {
             let offset = zone_offset(*t.last_chunk()?)?;
             let local = minute + i64::from(tens - b'0') * 10 + i64::from(ones - b'0');
-            return Some(Packed::of(LogTime { utc: local - i64::from(offset) * 60, offset }));
+            return Some(PackedTime::new(LogTime { utc: local - i64::from(offset) * 60, offset }));
         }
         self.parse_new(*t)
     }
 
     #[cold]
-    fn parse_new(&mut self, t: [u8; CLF_TIME_LEN]) -> Option<Packed> {
-        // A copy that stays what it is: the bytes of a map may change between two looks at them.
+    fn parse_new(&mut self, t: [u8; CLF_TIME_LEN]) -> Option<PackedTime> {
+        // Copy the bytes first: a memory-mapped file may change between two reads.
         let t = std::hint::black_box(t);
         let time = LogTime::parse_clf(&t)?;
         (self.start, self.digit) = (*t.first_chunk()?, t[16]);
         self.minute = Some(time.local_seconds() - digits(&t[18..20])?);
-        Some(Packed::of(time))
+        Some(PackedTime::new(time))
     }
 }
 
-/// The earliest and the latest of some times. Without a branch: which of two times of one second is the later one, nobody
-/// could foretell.
+/// The earliest and the latest of some times. Computed without branches, because their outcome is unpredictable for times
+/// within the same second.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Span {
-    first: Packed,
-    last: Packed,
+pub struct TimeSpan {
+    first: PackedTime,
+    last: PackedTime,
 }
 
-impl Default for Span {
+impl Default for TimeSpan {
     fn default() -> Self {
-        Self { first: Packed(i64::MAX), last: Packed(i64::MIN) }
+        Self { first: PackedTime(i64::MAX), last: PackedTime(i64::MIN) }
     }
 }
 
-impl Span {
+impl TimeSpan {
     /// Adds a time.
     #[inline]
-    pub fn add(&mut self, time: Packed) {
+    pub fn add(&mut self, time: PackedTime) {
         self.first = self.first.min(time);
         self.last = self.last.max(time);
     }
 
-    /// The first and the last, where there is any.
+    /// The first and the last time, if any was added.
     #[must_use]
     pub fn ends(self) -> Option<(LogTime, LogTime)> {
         (self.first <= self.last).then(|| (self.first.time(), self.last.time()))
@@ -242,8 +242,7 @@ fn days_in(year: i64, month: i64) -> i64 {
     }
 }
 
-/// Days since 1970-01-01 in the proleptic Gregorian calendar, counted in years that begin in March so that the leap
-/// day is the last one.
+/// Days since 1970-01-01 in the proleptic Gregorian calendar. Years start in March, so that the leap day is the last day.
 fn days_from_civil(year: i64, month: i64, day: i64) -> i64 {
     let y = if month <= 2 { year - 1 } else { year };
     let era = y.div_euclid(400);
@@ -253,7 +252,7 @@ fn days_from_civil(year: i64, month: i64, day: i64) -> i64 {
     era * 146_097 + day_of_era - 719_468
 }
 
-/// Year, month and day of a number of days since 1970-01-01: the way back from [`days_from_civil`].
+/// Year, month and day of a number of days since 1970-01-01: the inverse of [`days_from_civil`].
 fn civil_from_days(days: i64) -> (i64, i64, i64) {
     let days = days + 719_468;
     let day_of_era = days.rem_euclid(146_097);
@@ -278,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn prints_what_it_read() {
+    fn formats_as_rfc_3339() {
         let time = LogTime::parse_clf(b"29/Feb/2024:23:59:59 -0330").unwrap();
         assert_eq!(time.rfc3339(), "2024-02-29T23:59:59-03:30");
         assert_eq!(LogTime::parse_clf(b"01/Jan/1970:00:00:00 +0000").unwrap().rfc3339(), "1970-01-01T00:00:00+00:00");
@@ -287,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_what_is_no_time() {
+    fn rejects_invalid_times() {
         for text in [
             "30/Feb/2024:00:00:00 +0000",
             "29/Feb/2023:00:00:00 +0000",
@@ -302,11 +301,11 @@ mod tests {
     }
 
     #[test]
-    fn a_day_begins_at_midnight_of_the_line() {
+    fn a_local_day_starts_at_midnight_of_the_line() {
         let time = LogTime::parse_clf(b"02/Nov/2026:00:30:00 +0200").unwrap();
-        let midnight = Bound::Local(days_from_civil(2026, 11, 2) * 86_400);
+        let midnight = TimeBound::Local(days_from_civil(2026, 11, 2) * 86_400);
         assert!(!midnight.is_after(time));
-        assert!(Bound::Instant(days_from_civil(2026, 11, 2) * 86_400).is_after(time));
+        assert!(TimeBound::Instant(days_from_civil(2026, 11, 2) * 86_400).is_after(time));
     }
 
     proptest! {
@@ -320,7 +319,7 @@ mod tests {
         }
 
         #[test]
-        fn a_time_is_written_as_it_is_read(utc: i64, offset: i16) {
+        fn a_formatted_time_is_parsed_back(utc: i64, offset: i16) {
             let time = LogTime { utc, offset };
             if let Some(text) = time.clf() {
                 prop_assert_eq!(LogTime::parse_clf(&text), Some(time));
@@ -328,22 +327,22 @@ mod tests {
         }
 
         #[test]
-        fn a_span_goes_from_the_first_to_the_last(times in prop::collection::vec((-100_000_000_000_i64..300_000_000_000, any::<i16>()), 0..20)) {
+        fn a_span_has_the_first_and_the_last_time(times in prop::collection::vec((-100_000_000_000_i64..300_000_000_000, any::<i16>()), 0..20)) {
             let times: Vec<_> = times.into_iter().map(|(utc, offset)| LogTime { utc, offset }).collect();
-            let mut span = Span::default();
+            let mut span = TimeSpan::default();
             for time in &times {
-                span.add(Packed::of(*time));
+                span.add(PackedTime::new(*time));
             }
             prop_assert_eq!(span.ends(), times.iter().min().copied().zip(times.iter().max().copied()));
         }
 
         #[test]
         fn the_clock_agrees_with_the_parser(seconds in prop::collection::vec(0_i64..4_000, 1..40), junk in "[0-9/:A-Za-z +-]{26}") {
-            let mut clock = ClfClock::default();
+            let mut clock = ClfTimeParser::default();
             for s in seconds {
                 let text = text_of(1_790_000_000 + s, 60 * (s % 3));
-                prop_assert_eq!(clock.parse(text.as_bytes()).map(Packed::time), LogTime::parse_clf(text.as_bytes()));
-                prop_assert_eq!(clock.parse(junk.as_bytes()).map(Packed::time), LogTime::parse_clf(junk.as_bytes()));
+                prop_assert_eq!(clock.parse(text.as_bytes()).map(PackedTime::time), LogTime::parse_clf(text.as_bytes()));
+                prop_assert_eq!(clock.parse(junk.as_bytes()).map(PackedTime::time), LogTime::parse_clf(junk.as_bytes()));
             }
         }
     }

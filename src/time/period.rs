@@ -1,7 +1,7 @@
-//! Days and hours of a log: which of them a time belongs to, and what they are called.
+//! Periods of a log, days or hours: which period a time belongs to, and its label.
 //!
-//! A period is one of the wall clock, as a person reads it: where clocks are put back, the hour that comes twice is one
-//! period. It asks no clock; the names of zones are those of the system's zone files.
+//! Periods follow the wall clock: when clocks are set back, the repeated hour is one period. Nothing here reads the
+//! clock; named zones come from the system's zone files.
 
 use std::fmt;
 
@@ -17,31 +17,31 @@ const EPOCH: DateTime = DateTime::constant(1970, 1, 1, 0, 0, 0, 0);
 
 /// How long a period is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Unit {
+pub enum PeriodUnit {
     /// From midnight to midnight.
     Day,
     /// From one full hour to the next.
     Hour,
 }
 
-/// A day or an hour of the wall clock; the earlier is the lesser.
+/// A day or an hour of the wall clock. Earlier periods sort first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Period {
-    /// When it begins: seconds since 1970-01-01T00:00:00 on the wall clock, like [`LogTime::local_seconds`].
+    /// The start: seconds since 1970-01-01T00:00:00 on the wall clock, like [`LogTime::local_seconds`].
     pub start: i64,
-    /// How long it is.
-    pub unit: Unit,
+    /// The length.
+    pub unit: PeriodUnit,
 }
 
-/// How a log is cut into periods.
+/// How times are grouped into periods.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Cut {
-    unit: Unit,
-    /// The zone whose wall clock counts; each line's own offset where there is none.
+pub struct PeriodRule {
+    unit: PeriodUnit,
+    /// The zone whose wall clock applies; by default the offset of each line.
     zone: Option<TimeZone>,
 }
 
-impl Unit {
+impl PeriodUnit {
     fn seconds(self) -> i64 {
         match self {
             Self::Day => DAY,
@@ -50,26 +50,26 @@ impl Unit {
     }
 }
 
-impl Cut {
-    /// Cuts into `unit`s by the wall clock of the zone of that name, `Europe/Berlin`, or by each line's own offset.
+impl PeriodRule {
+    /// Groups by `unit` on the wall clock of a named zone, `Europe/Berlin`, or by the offset of each line.
     ///
     /// # Errors
     ///
-    /// A sentence: the system has no zone of that name.
-    pub fn new(unit: Unit, zone: Option<&str>) -> Result<Self, String> {
+    /// A message: the system has no zone of this name.
+    pub fn new(unit: PeriodUnit, zone: Option<&str>) -> Result<Self, String> {
         let zone = zone.map(|name| TimeZone::get(name).map_err(|_| unknown(name))).transpose()?;
         Ok(Self { unit, zone })
     }
 
-    /// How long its periods are.
+    /// The length of the periods.
     #[must_use]
-    pub fn unit(&self) -> Unit {
+    pub fn unit(&self) -> PeriodUnit {
         self.unit
     }
 
     /// The period that a time belongs to.
     #[must_use]
-    pub fn of(&self, time: LogTime) -> Period {
+    pub fn period_of(&self, time: LogTime) -> Period {
         let zone = self.zone.as_ref().zip(Timestamp::from_second(time.utc).ok());
         let local = match zone {
             Some((zone, instant)) => time.utc + i64::from(zone.to_offset(instant).seconds()),
@@ -84,28 +84,28 @@ fn unknown(name: &str) -> String {
 }
 
 impl Period {
-    /// Its name, which sorts as it does: `2026-11-20` of a day, `2026-11-20T13` of an hour.
+    /// The label, which sorts like the period: `2026-11-20` for a day, `2026-11-20T13` for an hour.
     #[must_use]
     pub fn label(self) -> String {
         let Ok(local) = EPOCH.checked_add(SignedDuration::from_secs(self.start)) else {
             return format!("@{}", self.start);
         };
         match self.unit {
-            Unit::Day => local.date().to_string(),
-            Unit::Hour => format!("{}T{:02}", local.date(), local.hour()),
+            PeriodUnit::Day => local.date().to_string(),
+            PeriodUnit::Hour => format!("{}T{:02}", local.date(), local.hour()),
         }
     }
 
-    /// The period of that name; `None` if it is none's.
+    /// Parses a label; `None` if it is not one.
     #[must_use]
     pub fn parse(label: &str) -> Option<Self> {
         let (date, hour) = label.split_once('T').map_or((label, None), |(date, hour)| (date, Some(hour)));
-        let unit = if hour.is_some() { Unit::Hour } else { Unit::Day };
+        let unit = if hour.is_some() { PeriodUnit::Hour } else { PeriodUnit::Day };
         let hour: i8 = hour.map_or(Some(0), |hour| hour.parse().ok())?;
         let date: Date = date.parse().ok()?;
         let local = DateTime::new(date.year(), date.month(), date.day(), hour, 0, 0, 0).ok()?;
         let period = Self { start: local.duration_since(EPOCH).as_secs(), unit };
-        // One name each: no signs, no missing zeros.
+        // Each period has exactly one label: no signs, no missing zeros.
         (period.label() == label).then_some(period)
     }
 }
@@ -125,15 +125,15 @@ mod tests {
         LogTime::parse_clf(text.as_bytes()).unwrap()
     }
 
-    fn label(cut: &Cut, text: &str) -> String {
-        cut.of(time(text)).label()
+    fn label(cut: &PeriodRule, text: &str) -> String {
+        cut.period_of(time(text)).label()
     }
 
     #[test]
-    fn a_day_is_that_of_the_line_or_of_the_zone() {
-        let own = Cut::new(Unit::Day, None).unwrap();
-        let berlin = Cut::new(Unit::Day, Some("Europe/Berlin")).unwrap();
-        let utc = Cut::new(Unit::Hour, Some("UTC")).unwrap();
+    fn a_day_follows_the_line_or_the_zone() {
+        let own = PeriodRule::new(PeriodUnit::Day, None).unwrap();
+        let berlin = PeriodRule::new(PeriodUnit::Day, Some("Europe/Berlin")).unwrap();
+        let utc = PeriodRule::new(PeriodUnit::Hour, Some("UTC")).unwrap();
         let line = "20/Nov/2026:23:30:00 +0000";
         assert_eq!(label(&own, line), "2026-11-20");
         assert_eq!(label(&berlin, line), "2026-11-21");
@@ -142,27 +142,27 @@ mod tests {
     }
 
     #[test]
-    fn an_hour_that_comes_twice_is_one() {
-        let hours = Cut::new(Unit::Hour, Some("Europe/Berlin")).unwrap();
-        // Clocks are put back from 3 to 2 at 01:00 UTC.
+    fn a_repeated_hour_is_one_period() {
+        let hours = PeriodRule::new(PeriodUnit::Hour, Some("Europe/Berlin")).unwrap();
+        // Clocks are set back from 3 to 2 at 01:00 UTC.
         assert_eq!(label(&hours, "25/Oct/2026:00:30:00 +0000"), "2026-10-25T02");
         assert_eq!(label(&hours, "25/Oct/2026:01:30:00 +0000"), "2026-10-25T02");
-        // And put forward from 2 to 3: that hour does not come.
+        // Clocks are set forward from 2 to 3: that hour is skipped.
         assert_eq!(label(&hours, "29/Mar/2026:00:59:59 +0000"), "2026-03-29T01");
         assert_eq!(label(&hours, "29/Mar/2026:01:00:00 +0000"), "2026-03-29T03");
     }
 
     #[test]
-    fn an_unknown_zone_is_refused() {
-        let message = Cut::new(Unit::Day, Some("Europe/Atlantis")).unwrap_err();
+    fn an_unknown_zone_is_an_error() {
+        let message = PeriodRule::new(PeriodUnit::Day, Some("Europe/Atlantis")).unwrap_err();
         assert!(message.contains("'Europe/Atlantis'") && message.contains("Europe/Berlin"), "{message}");
         for name in ["../../etc/passwd", "", "/etc/localtime"] {
-            assert!(Cut::new(Unit::Day, Some(name)).is_err(), "{name}");
+            assert!(PeriodRule::new(PeriodUnit::Day, Some(name)).is_err(), "{name}");
         }
     }
 
     #[test]
-    fn only_names_of_periods_are_read() {
+    fn only_labels_are_parsed() {
         for label in ["2026-11-20", "2026-11-20T00", "2026-11-20T23", "1969-12-31T23"] {
             assert_eq!(Period::parse(label).unwrap().label(), label);
         }
@@ -175,21 +175,21 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_period_holds_its_times(utc in -50_000_000_000_i64..250_000_000_000, offset in -840_i16..=840, hour: bool) {
+        fn a_period_contains_its_times(utc in -50_000_000_000_i64..250_000_000_000, offset in -840_i16..=840, hour: bool) {
             let time = LogTime { utc, offset };
-            let unit = if hour { Unit::Hour } else { Unit::Day };
-            let period = Cut::new(unit, None).unwrap().of(time);
+            let unit = if hour { PeriodUnit::Hour } else { PeriodUnit::Day };
+            let period = PeriodRule::new(unit, None).unwrap().period_of(time);
             prop_assert!((period.start..period.start + unit.seconds()).contains(&time.local_seconds()));
             prop_assert_eq!(Period::parse(&period.label()), Some(period));
-            // The first letters of what a person reads.
+            // A label is a prefix of the local time.
             let (local, label) = (time.rfc3339(), period.label());
             prop_assert!(local.starts_with(&label), "{} {}", local, label);
         }
 
         #[test]
-        fn labels_sort_as_periods_do(one in 0_i64..250_000_000_000, other in 0_i64..250_000_000_000) {
-            let cut = Cut::new(Unit::Hour, None).unwrap();
-            let [one, other] = [one, other].map(|utc| cut.of(LogTime { utc, offset: 0 }));
+        fn labels_sort_like_periods(one in 0_i64..250_000_000_000, other in 0_i64..250_000_000_000) {
+            let cut = PeriodRule::new(PeriodUnit::Hour, None).unwrap();
+            let [one, other] = [one, other].map(|utc| cut.period_of(LogTime { utc, offset: 0 }));
             prop_assert_eq!(one.cmp(&other), one.label().cmp(&other.label()));
         }
     }

@@ -1,4 +1,4 @@
-//! The model of the live view: told of what happens, it keeps a bounded picture, takes keys and draws.
+//! The model of the live view: told of what happens, it keeps a bounded snapshot, takes keys and draws.
 //!
 //! It owns all it shows, as lines are gone when it is drawn, and knows rules by their names alone, as a rule set may be
 //! replaced while it runs. Time is what it is told: it asks no clock.
@@ -8,15 +8,15 @@ use std::time::Instant;
 use ratatui::Frame;
 use ratatui::crossterm::event::{KeyEvent, KeyEventKind};
 
-use super::alarm::AlarmRow;
-use super::hour::Counts;
-use super::keys::Input;
+use super::alert_row::AlertRow;
+use super::hit_row::HitRow;
+use super::hourly::TrafficCounts;
+use super::keys::TerminalInput;
 use super::paint;
-use super::picture::Picture;
-use super::row::HitRow;
-use super::shown::Filtered;
-use super::view::{Asked, Command, Page, View};
-use crate::alerting::event::Alert;
+use super::snapshot::DashboardSnapshot;
+use super::view::{KeyOutcome, ScreenPage, TuiCommand, ViewState};
+use super::visible_rows::FilterCache;
+use crate::alerting::alert::Alert;
 use crate::analysis::model::ReportedHit;
 use crate::rules::RuleSet;
 
@@ -35,11 +35,11 @@ pub struct LogRow {
 /// 60 minutes of counts, no text over a few hundred bytes; twice that while it is paused.
 #[derive(Debug)]
 pub struct Dashboard {
-    live: Picture,
+    live: DashboardSnapshot,
     /// What is shown while it is paused.
-    frozen: Option<Box<Picture>>,
-    filtered: Filtered,
-    view: View,
+    frozen: Option<Box<DashboardSnapshot>>,
+    filtered: FilterCache,
+    view: ViewState,
     color: bool,
     changed: bool,
 }
@@ -49,7 +49,14 @@ impl Dashboard {
     /// text alone.
     #[must_use]
     pub fn new(now: Instant, color: bool) -> Self {
-        Self { live: Picture::new(now), frozen: None, filtered: Filtered::default(), view: View::default(), color, changed: true }
+        Self {
+            live: DashboardSnapshot::new(now),
+            frozen: None,
+            filtered: FilterCache::default(),
+            view: ViewState::default(),
+            color,
+            changed: true,
+        }
     }
 
     /// Moves its time on, so that rates fall when nothing happens. To be called once a second or more often.
@@ -60,27 +67,27 @@ impl Dashboard {
     /// Counts requests, hits among them or not.
     pub fn requests(&mut self, now: Instant, count: u64) {
         self.tick(now);
-        self.live.hour.count(Counts { requests: count, hits: 0 });
+        self.live.hour.count(TrafficCounts { requests: count, hits: 0 });
         self.changed |= count > 0;
     }
 
     /// Keeps a hit. It is no request of its own: [`requests`](Self::requests) counts that.
     pub fn hit(&mut self, now: Instant, hit: &ReportedHit<'_>, rules: &RuleSet) {
         self.tick(now);
-        self.live.hour.count(Counts { requests: 0, hits: 1 });
+        self.live.hour.count(TrafficCounts { requests: 0, hits: 1 });
         self.live.hit(HitRow::new(self.live.hour.total().hits, hit, rules));
         self.changed = true;
     }
 
     /// Keeps an alert.
     pub fn alert(&mut self, alert: &Alert, rules: &RuleSet) {
-        self.live.alarm(AlarmRow::new(self.live.alarms_told + 1, alert, rules));
+        self.live.alert(AlertRow::new(self.live.alert_count + 1, alert, rules));
         self.changed = true;
     }
 
-    /// Keeps a notice of the run among the alerts: what would go to stderr would spoil the picture.
+    /// Keeps a notice of the run among the alerts: what would go to stderr would spoil the snapshot.
     pub fn notice(&mut self, notice: &str) {
-        self.live.alarm(AlarmRow::notice(self.live.alarms_told + 1, notice));
+        self.live.alert(AlertRow::notice(self.live.alert_count + 1, notice));
         self.changed = true;
     }
 
@@ -97,35 +104,35 @@ impl Dashboard {
     }
 
     /// Takes what came from the terminal.
-    pub fn input(&mut self, input: Input) -> Option<Command> {
+    pub fn input(&mut self, input: TerminalInput) -> Option<TuiCommand> {
         match input {
-            Input::Key(key) => self.key(key),
-            Input::Resized => {
+            TerminalInput::Key(key) => self.key(key),
+            TerminalInput::Resized => {
                 self.changed = true;
                 None
             }
-            Input::Gone => Some(Command::Quit),
+            TerminalInput::Gone => Some(TuiCommand::Quit),
         }
     }
 
     /// Acts on a key; says what is asked of whoever runs the view.
-    pub fn key(&mut self, key: KeyEvent) -> Option<Command> {
+    pub fn key(&mut self, key: KeyEvent) -> Option<TuiCommand> {
         if key.kind == KeyEventKind::Release {
             return None;
         }
         self.changed = true;
         let filter = self.view.filter.clone();
-        let picture = self.frozen.as_deref().unwrap_or(&self.live);
-        let shown = self.filtered.show(picture, &filter, self.view.order);
+        let snapshot = self.frozen.as_deref().unwrap_or(&self.live);
+        let shown = self.filtered.show(snapshot, &filter, self.view.order);
         let items = match &self.view.page {
-            Page::Opened(subject) => shown.hits_of(subject),
-            Page::Overview => shown.items(self.view.focus()),
-            Page::Logs | Page::Help => Vec::new(),
+            ScreenPage::Details(subject) => shown.hits_of(subject),
+            ScreenPage::Overview => shown.items(self.view.focus()),
+            ScreenPage::Logs | ScreenPage::Help => Vec::new(),
         };
         match self.view.key(key, &items) {
-            Asked::Nothing => None,
-            Asked::Command(command) => Some(command),
-            Asked::Pause => {
+            KeyOutcome::Nothing => None,
+            KeyOutcome::Command(command) => Some(command),
+            KeyOutcome::Pause => {
                 self.frozen = if self.frozen.is_none() { Some(Box::new(self.live.clone())) } else { None };
                 None
             }
@@ -134,7 +141,7 @@ impl Dashboard {
 
     /// What it knows.
     #[cfg(test)]
-    pub(super) fn picture(&self) -> &Picture {
+    pub(super) fn snapshot(&self) -> &DashboardSnapshot {
         &self.live
     }
 
@@ -149,8 +156,8 @@ impl Dashboard {
         self.changed = false;
         let since = self.frozen.as_ref().map(|frozen| self.live.hour.total().hits - frozen.hour.total().hits);
         let filter = self.view.filter.clone();
-        let picture = self.frozen.as_deref().unwrap_or(&self.live);
-        let shown = self.filtered.show(picture, &filter, self.view.order);
+        let snapshot = self.frozen.as_deref().unwrap_or(&self.live);
+        let shown = self.filtered.show(snapshot, &filter, self.view.order);
         paint::draw(&shown, &mut self.view, since, self.color, frame);
     }
 }

@@ -7,12 +7,12 @@ use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-use super::{Command, Dashboard, LogRow};
-use crate::alerting::event::{Alert, Kind, Sample};
+use super::{Dashboard, LogRow, TuiCommand};
+use crate::alerting::alert::{Alert, AlertKind, AlertSample};
 use crate::analysis::model::ReportedHit;
 use crate::client::{Client, ClientKey};
 use crate::finding::{RuleId, Severity};
-use crate::record::Outcome;
+use crate::log_entry::Outcome;
 use crate::rules::{RuleChoice, RuleSet, load};
 use crate::soft_404::Answer;
 use crate::time::LogTime;
@@ -45,10 +45,10 @@ pub(super) fn rules() -> &'static RuleSet {
 }
 
 /// Client, target, path, rules, status.
-pub(super) type Probe = (&'static str, &'static str, &'static str, &'static [RuleId], u16);
+pub(super) type ProbeFixture = (&'static str, &'static str, &'static str, &'static [RuleId], u16);
 
 /// In the order they come again and again.
-pub(super) const PROBES: [Probe; 12] = [
+pub(super) const PROBES: [ProbeFixture; 12] = [
     ("203.0.113.7", "/.env", "/.env", &[RuleId(1)], 404),
     ("198.51.100.77", "/wp-login.php", "/wp-login.php", &[RuleId(5)], 200),
     ("203.0.113.7", "/%2egit/config", "/.git/config", &[RuleId(4)], 200),
@@ -70,10 +70,10 @@ pub(super) const PROBES: [Probe; 12] = [
 ];
 
 /// The `n`th hit.
-pub(super) fn hit(n: u64, probe: &Probe) -> ReportedHit<'static> {
+pub(super) fn hit(n: u64, probe: &ProbeFixture) -> ReportedHit<'static> {
     let (client, target, path, rules, status) = *probe;
     let outcome = Outcome::of(Some(status));
-    let severity = rules.iter().map(|rule| rules_of(*rule).severity_when(outcome == Outcome::Answered)).max().unwrap();
+    let severity = rules.iter().map(|rule| rules_of(*rule).effective_severity(outcome == Outcome::Answered)).max().unwrap();
     ReportedHit {
         generation: 0x00c0_ffee,
         offset: 211 * n,
@@ -106,9 +106,10 @@ fn rules_of(rule: RuleId) -> &'static crate::rules::Rule {
 /// One alert of each kind.
 pub(super) fn alerts() -> Vec<Alert> {
     let client = |text: &str| Some(ClientKey::from(&Client::parse(text.as_bytes())));
-    let sample = |target: &[u8]| Sample { target: target.to_vec(), method: b"GET".to_vec(), status: Some(200), ..Sample::default() };
+    let sample =
+        |target: &[u8]| AlertSample { target: target.to_vec(), method: b"GET".to_vec(), status: Some(200), ..AlertSample::default() };
     let base = Alert {
-        kind: Kind::Probing,
+        kind: AlertKind::Probing,
         severity: Severity::Medium,
         first_time: Some(LogTime { utc: 1_793_577_600, offset: 60 }),
         last_time: Some(LogTime { utc: 1_793_577_642, offset: 60 }),
@@ -122,9 +123,15 @@ pub(super) fn alerts() -> Vec<Alert> {
     };
     vec![
         base.clone(),
-        Alert { kind: Kind::Threshold(RuleId(5)), severity: Severity::High, hits: 40, client: client("198.51.100.77"), ..base.clone() },
         Alert {
-            kind: Kind::Campaign,
+            kind: AlertKind::Threshold(RuleId(5)),
+            severity: Severity::High,
+            hits: 40,
+            client: client("198.51.100.77"),
+            ..base.clone()
+        },
+        Alert {
+            kind: AlertKind::Campaign,
             severity: Severity::High,
             client: None,
             clients: 12,
@@ -133,44 +140,44 @@ pub(super) fn alerts() -> Vec<Alert> {
             last_time: Some(LogTime { utc: 1_793_578_000, offset: 60 }),
             ..base.clone()
         },
-        Alert { kind: Kind::Answered, severity: Severity::Critical, sample: sample(b"/.git/config?token=s3cr3t"), ..base },
+        Alert { kind: AlertKind::Answered, severity: Severity::Critical, sample: sample(b"/.git/config?token=s3cr3t"), ..base },
     ]
 }
 
 /// A dashboard, its clock, and a screen to see it on.
-pub(super) struct Seat {
+pub(super) struct TestDashboard {
     pub(super) dashboard: Dashboard,
     pub(super) now: Instant,
     terminal: Terminal<TestBackend>,
-    told: u64,
+    sent: u64,
 }
 
-impl Seat {
+impl TestDashboard {
     pub(super) fn new(width: u16, height: u16) -> Self {
         let now = Instant::now();
         let mut dashboard = Dashboard::new(now, true);
         dashboard.logs(vec![LogRow { path: b"/var/log/nginx/access.log".to_vec(), lag: 0, lines: 0 }]);
-        Self { dashboard, now, terminal: Terminal::new(TestBackend::new(width, height)).unwrap(), told: 0 }
+        Self { dashboard, now, terminal: Terminal::new(TestBackend::new(width, height)).unwrap(), sent: 0 }
     }
 
     /// After a busy hour.
     pub(super) fn busy(width: u16, height: u16) -> Self {
-        let mut seat = Self::new(width, height);
+        let mut test = Self::new(width, height);
         for minute in 0..70 {
-            seat.pass(60);
-            seat.dashboard.requests(seat.now, 600 + 40 * (minute % 13));
-            seat.probe(minute % 5);
+            test.pass(60);
+            test.dashboard.requests(test.now, 600 + 40 * (minute % 13));
+            test.probe(minute % 5);
         }
-        seat.probe(23);
-        seat.dashboard.requests(seat.now, 1_234);
-        seat.pass(2);
+        test.probe(23);
+        test.dashboard.requests(test.now, 1_234);
+        test.pass(2);
         for alert in alerts() {
-            seat.dashboard.alert(&alert, rules());
+            test.dashboard.alert(&alert, rules());
         }
-        seat.dashboard.notice("access.log was rotated");
+        test.dashboard.notice("access.log was rotated");
         let log = |path: &str, lag| LogRow { path: path.into(), lag, lines: 54_321 };
-        seat.dashboard.logs(vec![log("/var/log/nginx/access.log", 0), log("/var/log/nginx/shop\x1b.log", 1_234_567)]);
-        seat
+        test.dashboard.logs(vec![log("/var/log/nginx/access.log", 0), log("/var/log/nginx/shop\x1b.log", 1_234_567)]);
+        test
     }
 
     pub(super) fn pass(&mut self, seconds: u64) {
@@ -181,13 +188,13 @@ impl Seat {
     /// The next hits.
     pub(super) fn probe(&mut self, hits: u64) {
         for _ in 0..hits {
-            let probe = &PROBES[(self.told % PROBES.len() as u64) as usize];
-            self.dashboard.hit(self.now, &hit(self.told, probe), rules());
-            self.told += 1;
+            let probe = &PROBES[(self.sent % PROBES.len() as u64) as usize];
+            self.dashboard.hit(self.now, &hit(self.sent, probe), rules());
+            self.sent += 1;
         }
     }
 
-    pub(super) fn press(&mut self, code: KeyCode) -> Option<Command> {
+    pub(super) fn press(&mut self, code: KeyCode) -> Option<TuiCommand> {
         self.dashboard.key(KeyEvent::new(code, KeyModifiers::NONE))
     }
 

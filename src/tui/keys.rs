@@ -16,11 +16,11 @@ use ratatui::crossterm::event::{self, Event, KeyEvent};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 /// How long it may take until a new size, or the end, is noticed.
-const PATIENCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 200_000_000 };
+const POLL_TIMEOUT: Timespec = Timespec { tv_sec: 0, tv_nsec: 200_000_000 };
 
 /// Something that came from the terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Input {
+pub enum TerminalInput {
     /// A key.
     Key(KeyEvent),
     /// It has another size.
@@ -31,35 +31,35 @@ pub enum Input {
 
 /// The thread that reads keys. It ends when this is dropped, within a fifth of a second.
 #[derive(Debug)]
-pub struct Keys {
+pub struct KeyReader {
     stop: Arc<AtomicBool>,
 }
 
-impl Drop for Keys {
+impl Drop for KeyReader {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
     }
 }
 
-/// Reads keys on a thread of its own and gives each to `send`, until the terminal is gone or [`Keys`] is dropped. To be
+/// Reads keys on a thread of its own and gives each to `send`, until the terminal is gone or [`KeyReader`] is dropped. To be
 /// called when the screen was entered.
 ///
 /// # Errors
 ///
 /// There is no terminal to read from, or the system has no thread to give.
-pub fn spawn_keys(send: impl Fn(Input) + Send + 'static) -> io::Result<Keys> {
+pub fn spawn_key_reader(send: impl Fn(TerminalInput) + Send + 'static) -> io::Result<KeyReader> {
     let terminal = terminal()?;
     let stop = Arc::new(AtomicBool::new(false));
     let stopped = Arc::clone(&stop);
     thread::Builder::new().name("keys".to_owned()).spawn(move || {
         while !stopped.load(Ordering::Relaxed) {
             if !next(&terminal, &send).unwrap_or(false) {
-                send(Input::Gone);
+                send(TerminalInput::Gone);
                 break;
             }
         }
     })?;
-    Ok(Keys { stop })
+    Ok(KeyReader { stop })
 }
 
 /// The terminal that the library reads: standard input, or that of the process.
@@ -69,9 +69,9 @@ fn terminal() -> io::Result<OwnedFd> {
 }
 
 /// Waits a while and hands on what came; whether the terminal is still there.
-fn next(terminal: &OwnedFd, send: &impl Fn(Input)) -> io::Result<bool> {
+fn next(terminal: &OwnedFd, send: &impl Fn(TerminalInput)) -> io::Result<bool> {
     let mut watched = [PollFd::new(terminal, PollFlags::IN)];
-    match poll(&mut watched, Some(&PATIENCE)) {
+    match poll(&mut watched, Some(&POLL_TIMEOUT)) {
         Ok(_) => {}
         Err(rustix::io::Errno::INTR) => return Ok(true),
         Err(failure) => return Err(failure.into()),
@@ -82,8 +82,8 @@ fn next(terminal: &OwnedFd, send: &impl Fn(Input)) -> io::Result<bool> {
     // A changed size comes as a signal, which only the library sees.
     while event::poll(Duration::ZERO)? {
         match event::read()? {
-            Event::Key(key) => send(Input::Key(key)),
-            Event::Resize(..) => send(Input::Resized),
+            Event::Key(key) => send(TerminalInput::Key(key)),
+            Event::Resize(..) => send(TerminalInput::Resized),
             _ => {}
         }
     }

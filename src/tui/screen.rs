@@ -1,7 +1,7 @@
 //! The terminal: taken for the live view, and given back as it was.
 //!
 //! Draws at most ten times a second, and only what changed. Given back when it is dropped and when the process panics; one
-//! that ends without either calls [`leave`] first.
+//! that ends without either calls [`restore_terminal`] first.
 
 use std::env;
 use std::io::{self, IsTerminal, Stdout, Write, stdout};
@@ -21,7 +21,7 @@ use thiserror::Error;
 use super::dashboard::Dashboard;
 
 /// The least time between two drawings.
-const PAUSE: Duration = Duration::from_millis(100);
+const FRAME_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Why there is no live view.
 #[derive(Debug, Error)]
@@ -42,7 +42,7 @@ pub enum ScreenError {
 /// The terminal, while the live view has it.
 #[derive(Debug)]
 pub struct Screen {
-    terminal: Terminal<CrosstermBackend<Output>>,
+    terminal: Terminal<CrosstermBackend<TerminalOutput>>,
     held: Arc<AtomicBool>,
     drawn: Option<Instant>,
 }
@@ -50,12 +50,12 @@ pub struct Screen {
 /// Standard output, while the live view has the terminal; afterwards nothing. The library has a last word when it goes,
 /// and where the terminal is gone before it, that word would make it panic.
 #[derive(Debug)]
-struct Output {
+struct TerminalOutput {
     stdout: Stdout,
     held: Arc<AtomicBool>,
 }
 
-impl Write for Output {
+impl Write for TerminalOutput {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if self.held.load(Ordering::SeqCst) { self.stdout.write(bytes) } else { Ok(bytes.len()) }
     }
@@ -81,10 +81,10 @@ impl Screen {
             return Err(ScreenError::Dumb(term));
         }
         let held = Arc::new(AtomicBool::new(true));
-        give_back_on_panic(Arc::clone(&held));
-        let output = Output { stdout: stdout(), held: Arc::clone(&held) };
+        restore_on_panic(Arc::clone(&held));
+        let output = TerminalOutput { stdout: stdout(), held: Arc::clone(&held) };
         take(output).map(|terminal| Self { terminal, held: Arc::clone(&held), drawn: None }).map_err(|failure| {
-            give_back(&held);
+            restore_once(&held);
             ScreenError::Refused(failure)
         })
     }
@@ -92,8 +92,8 @@ impl Screen {
     /// How long until it may be drawn again; `None` when nothing changed.
     #[must_use]
     pub fn due(&self, dashboard: &Dashboard, now: Instant) -> Option<Duration> {
-        let since = self.drawn.map_or(PAUSE, |drawn| now.saturating_duration_since(drawn));
-        dashboard.has_changed().then(|| PAUSE.saturating_sub(since))
+        let since = self.drawn.map_or(FRAME_INTERVAL, |drawn| now.saturating_duration_since(drawn));
+        dashboard.has_changed().then(|| FRAME_INTERVAL.saturating_sub(since))
     }
 
     /// Draws, if something changed and the last drawing is a tenth of a second ago; whether it did.
@@ -127,33 +127,33 @@ impl Screen {
 
 impl Drop for Screen {
     fn drop(&mut self) {
-        give_back(&self.held);
+        restore_once(&self.held);
     }
 }
 
-fn take(mut output: Output) -> io::Result<Terminal<CrosstermBackend<Output>>> {
+fn take(mut output: TerminalOutput) -> io::Result<Terminal<CrosstermBackend<TerminalOutput>>> {
     enable_raw_mode()?;
     execute!(output, EnterAlternateScreen)?;
     Terminal::new(CrosstermBackend::new(output))
 }
 
 /// What a panic says is to be read on the terminal as it was.
-fn give_back_on_panic(held: Arc<AtomicBool>) {
+fn restore_on_panic(held: Arc<AtomicBool>) {
     let usual = panic::take_hook();
     panic::set_hook(Box::new(move |about| {
-        give_back(&held);
+        restore_once(&held);
         usual(about);
     }));
 }
 
-fn give_back(held: &AtomicBool) {
+fn restore_once(held: &AtomicBool) {
     if held.swap(false, Ordering::SeqCst) {
-        leave();
+        restore_terminal();
     }
 }
 
 /// Gives the terminal back, as far as it can be: for a process that ends while it has it and drops nothing.
-pub fn leave() {
+pub fn restore_terminal() {
     // It may be gone, and then there is nobody to tell.
     let _ = disable_raw_mode();
     let _ = execute!(stdout(), LeaveAlternateScreen, Show);

@@ -9,123 +9,123 @@ use ratatui::layout::Rect;
 use ratatui::style::Color;
 use ratatui::{Terminal, TerminalOptions, Viewport};
 
-use super::fixture::{PROBES, Seat, alerts, hit, rules};
-use super::picture::{ALARMS, HITS, LOGS};
+use super::fixture::{PROBES, TestDashboard, alerts, hit, rules};
+use super::snapshot::{ALERTS, HITS, LOGS};
 use super::top::KEPT;
-use super::{Command, Dashboard, Input, LogRow};
+use super::{Dashboard, LogRow, TerminalInput, TuiCommand};
 use crate::client::Client;
 use crate::soft_404::Answer;
 
 /// Looks at the screen at three sizes, once someone has pressed some keys.
-fn look(name: &str, press: impl Fn(&mut Seat)) {
+fn look(name: &str, press: impl Fn(&mut TestDashboard)) {
     for (width, height) in [(80, 24), (120, 40), (40, 12)] {
-        let mut seat = Seat::busy(width, height);
-        press(&mut seat);
-        insta::assert_snapshot!(format!("{name}_{width}x{height}"), seat.screen());
+        let mut test = TestDashboard::busy(width, height);
+        press(&mut test);
+        insta::assert_snapshot!(format!("{name}_{width}x{height}"), test.screen());
     }
 }
 
 #[test]
 fn looks_well() {
-    insta::assert_snapshot!("start_80x24", Seat::new(80, 24).screen());
+    insta::assert_snapshot!("start_80x24", TestDashboard::new(80, 24).screen());
     look("busy", |_| ());
-    look("paused", |seat| {
-        seat.press(KeyCode::Char('p'));
-        seat.probe(7);
+    look("paused", |test| {
+        test.press(KeyCode::Char('p'));
+        test.probe(7);
     });
-    look("filtered", |seat| {
-        seat.press(KeyCode::Char('/'));
-        seat.write(".ENV");
-        seat.press(KeyCode::Enter);
+    look("filtered", |test| {
+        test.press(KeyCode::Char('/'));
+        test.write(".ENV");
+        test.press(KeyCode::Enter);
     });
-    look("typing", |seat| {
-        seat.press(KeyCode::Char('/'));
-        seat.write("203.0");
+    look("typing", |test| {
+        test.press(KeyCode::Char('/'));
+        test.write("203.0");
     });
-    look("client", |seat| {
-        seat.press(KeyCode::Enter);
-        seat.press(KeyCode::Down);
+    look("client", |test| {
+        test.press(KeyCode::Enter);
+        test.press(KeyCode::Down);
     });
-    look("logs", |seat| {
-        seat.press(KeyCode::Char('l'));
+    look("logs", |test| {
+        test.press(KeyCode::Char('l'));
     });
-    look("help", |seat| {
-        seat.press(KeyCode::Char('?'));
+    look("help", |test| {
+        test.press(KeyCode::Char('?'));
     });
 }
 
 #[test]
 fn a_pause_stands_still_and_counts_on() {
-    let mut seat = Seat::busy(80, 24);
-    let before = seat.screen();
-    seat.press(KeyCode::Char(' '));
-    seat.probe(3);
-    seat.dashboard.requests(seat.now, 50);
-    seat.pass(90);
-    let paused = seat.screen();
+    let mut test = TestDashboard::busy(80, 24);
+    let before = test.screen();
+    test.press(KeyCode::Char(' '));
+    test.probe(3);
+    test.dashboard.requests(test.now, 50);
+    test.pass(90);
+    let paused = test.screen();
     assert!(paused.contains("PAUSED, 3 hits since"), "{paused}");
     let below = |screen: &str| screen.lines().skip(1).take(22).map(str::to_owned).collect::<Vec<_>>();
     assert_eq!(below(&paused), below(&before));
-    seat.press(KeyCode::Char('p'));
-    let after = seat.screen();
+    test.press(KeyCode::Char('p'));
+    let after = test.screen();
     assert!(!after.contains("PAUSED"));
     assert_ne!(below(&after), below(&before));
 }
 
 #[test]
 fn keys_ask_for_an_end() {
-    let mut seat = Seat::new(80, 24);
-    assert_eq!(seat.press(KeyCode::Char('q')), Some(Command::Quit));
+    let mut test = TestDashboard::new(80, 24);
+    assert_eq!(test.press(KeyCode::Char('q')), Some(TuiCommand::Quit));
     let control = |c| KeyEvent::new(KeyCode::Char(c), KeyModifiers::CONTROL);
-    assert_eq!(seat.dashboard.key(control('c')), Some(Command::Interrupt));
-    assert_eq!(seat.dashboard.input(Input::Key(control('l'))), Some(Command::Redraw));
-    assert_eq!(seat.dashboard.input(Input::Gone), Some(Command::Quit));
-    assert_eq!(seat.dashboard.key(KeyEvent { kind: KeyEventKind::Release, ..control('c') }), None);
-    seat.press(KeyCode::Char('/'));
-    assert_eq!(seat.press(KeyCode::Char('q')), None, "a letter of the filter");
-    assert_eq!(seat.dashboard.key(control('c')), Some(Command::Interrupt));
+    assert_eq!(test.dashboard.key(control('c')), Some(TuiCommand::Interrupt));
+    assert_eq!(test.dashboard.input(TerminalInput::Key(control('l'))), Some(TuiCommand::Redraw));
+    assert_eq!(test.dashboard.input(TerminalInput::Gone), Some(TuiCommand::Quit));
+    assert_eq!(test.dashboard.key(KeyEvent { kind: KeyEventKind::Release, ..control('c') }), None);
+    test.press(KeyCode::Char('/'));
+    assert_eq!(test.press(KeyCode::Char('q')), None, "a letter of the filter");
+    assert_eq!(test.dashboard.key(control('c')), Some(TuiCommand::Interrupt));
 }
 
 #[test]
 fn draws_when_something_changed() {
-    let mut seat = Seat::new(80, 24);
-    assert!(seat.dashboard.has_changed());
-    seat.screen();
-    assert!(!seat.dashboard.has_changed());
-    seat.dashboard.requests(seat.now, 0);
-    seat.dashboard.tick(seat.now);
-    assert!(!seat.dashboard.has_changed());
-    seat.pass(1);
-    assert!(seat.dashboard.has_changed(), "rates change with time");
-    seat.screen();
-    seat.dashboard.input(Input::Resized);
-    assert!(seat.dashboard.has_changed());
+    let mut test = TestDashboard::new(80, 24);
+    assert!(test.dashboard.has_changed());
+    test.screen();
+    assert!(!test.dashboard.has_changed());
+    test.dashboard.requests(test.now, 0);
+    test.dashboard.tick(test.now);
+    assert!(!test.dashboard.has_changed());
+    test.pass(1);
+    assert!(test.dashboard.has_changed(), "rates change with time");
+    test.screen();
+    test.dashboard.input(TerminalInput::Resized);
+    assert!(test.dashboard.has_changed());
 }
 
 #[test]
 fn a_chosen_row_stays_chosen() {
-    let mut seat = Seat::busy(80, 24);
-    seat.press(KeyCode::Down);
-    seat.press(KeyCode::Down);
-    seat.press(KeyCode::Enter);
-    let opened = seat.screen().lines().nth(1).unwrap().to_owned();
-    seat.press(KeyCode::Esc);
+    let mut test = TestDashboard::busy(80, 24);
+    test.press(KeyCode::Down);
+    test.press(KeyCode::Down);
+    test.press(KeyCode::Enter);
+    let opened = test.screen().lines().nth(1).unwrap().to_owned();
+    test.press(KeyCode::Esc);
     // Another order moves rows about.
-    seat.press(KeyCode::Char('s'));
-    seat.probe(40);
-    seat.press(KeyCode::Enter);
-    let again = seat.screen().lines().nth(1).unwrap().to_owned();
+    test.press(KeyCode::Char('s'));
+    test.probe(40);
+    test.press(KeyCode::Enter);
+    let again = test.screen().lines().nth(1).unwrap().to_owned();
     assert_eq!(opened.split_whitespace().next(), again.split_whitespace().next());
 }
 
 #[test]
 fn every_panel_opens_something() {
     let opened = |tabs: usize, rows: usize| {
-        let mut seat = Seat::busy(80, 24);
-        (0..tabs).for_each(|_| assert_eq!(seat.press(KeyCode::Tab), None));
-        (0..rows).for_each(|_| assert_eq!(seat.press(KeyCode::Down), None));
-        seat.press(KeyCode::Enter);
-        seat.screen().lines().nth(1).unwrap().split_whitespace().next().unwrap().trim_matches('"').to_owned()
+        let mut test = TestDashboard::busy(80, 24);
+        (0..tabs).for_each(|_| assert_eq!(test.press(KeyCode::Tab), None));
+        (0..rows).for_each(|_| assert_eq!(test.press(KeyCode::Down), None));
+        test.press(KeyCode::Enter);
+        test.screen().lines().nth(1).unwrap().split_whitespace().next().unwrap().trim_matches('"').to_owned()
     };
     assert_eq!(opened(0, 0), "203.0.113.7");
     assert_eq!(opened(1, 0), "/.git/config");
@@ -139,11 +139,11 @@ fn every_panel_opens_something() {
 
 #[test]
 fn a_request_of_a_path_leads_to_its_client() {
-    let mut seat = Seat::busy(80, 24);
-    seat.press(KeyCode::Tab);
-    seat.press(KeyCode::Enter);
-    seat.press(KeyCode::Enter);
-    let screen = seat.screen();
+    let mut test = TestDashboard::busy(80, 24);
+    test.press(KeyCode::Tab);
+    test.press(KeyCode::Enter);
+    test.press(KeyCode::Enter);
+    let screen = test.screen();
     assert!(screen.lines().nth(1).unwrap().starts_with("\"203.0.113.7"), "{screen}");
     assert!(screen.contains("/var/log/nginx/access.log:"), "{screen}");
 }
@@ -151,27 +151,27 @@ fn a_request_of_a_path_leads_to_its_client() {
 #[test]
 fn nothing_raw_and_no_secret_is_shown() {
     for keys in [vec![], vec![KeyCode::Enter], vec![KeyCode::Char('l')], vec![KeyCode::BackTab, KeyCode::BackTab, KeyCode::Enter]] {
-        let mut seat = Seat::busy(200, 60);
+        let mut test = TestDashboard::busy(200, 60);
         for key in keys {
-            seat.press(key);
+            test.press(key);
         }
-        let screen = seat.screen();
+        let screen = test.screen();
         assert!(!screen.contains(|c: char| (c.is_control() && c != '\n') || c == '\u{202e}'), "{screen}");
         assert!(!screen.contains("s3cr3t"), "{screen}");
     }
-    let mut seat = Seat::busy(200, 60);
-    assert!(seat.screen().contains(r"\u{202e}gnp.env\x1b]0;owned\x07"));
+    let mut test = TestDashboard::busy(200, 60);
+    assert!(test.screen().contains(r"\u{202e}gnp.env\x1b]0;owned\x07"));
 }
 
 #[test]
 fn what_answered_is_red_where_there_are_colours() {
     let colors = |color: bool| {
-        let mut seat = Seat::busy(80, 24);
+        let mut test = TestDashboard::busy(80, 24);
         if !color {
-            seat.dashboard = Dashboard::new(seat.now, false);
-            seat.probe(5);
+            test.dashboard = Dashboard::new(test.now, false);
+            test.probe(5);
         }
-        let buffer = seat.backend().buffer().clone();
+        let buffer = test.backend().buffer().clone();
         let row = |y: u16| (0..80).map(|x| buffer[(x, y)].symbol()).collect::<String>();
         let heading = (0..24).find(|&y| row(y).starts_with("ANSWERED")).unwrap();
         let used: std::collections::HashSet<Color> = buffer.content.iter().map(|cell| cell.fg).collect();
@@ -183,36 +183,37 @@ fn what_answered_is_red_where_there_are_colours() {
 
 #[test]
 fn an_answer_that_all_get_is_taken_back() {
-    let mut seat = Seat::new(120, 40);
-    seat.probe(12);
-    assert!(seat.screen().contains("ANSWERED 2"));
+    let mut test = TestDashboard::new(120, 40);
+    test.probe(12);
+    assert!(test.screen().contains("ANSWERED 2"));
     for n in 0..12 {
         let probe = hit(n, &PROBES[n as usize % PROBES.len()]);
         let soft = crate::analysis::model::ReportedHit { answer: probe.answer.map(|_| Answer::Soft404), ..probe };
-        seat.dashboard.regrade(&soft, rules());
+        test.dashboard.regrade(&soft, rules());
     }
-    let screen = seat.screen();
+    let screen = test.screen();
     assert!(screen.contains("ANSWERED 0"), "{screen}");
     assert!(!screen.contains("1!"), "{screen}");
-    seat.press(KeyCode::Char('/'));
-    seat.write("git");
-    assert!(seat.screen().contains("ANSWERED 0"), "nor when counted anew");
+    test.press(KeyCode::Char('/'));
+    test.write("git");
+    assert!(test.screen().contains("ANSWERED 0"), "nor when counted anew");
 }
 
 #[test]
 fn an_answer_that_tells_nothing_does_not_count() {
-    let mut seat = Seat::new(80, 24);
+    let mut test = TestDashboard::new(80, 24);
     let answered = hit(0, &PROBES[2]);
     let told = [
-        super::row::HitRow::new(1, &answered, rules()).answered,
-        super::row::HitRow::new(1, &crate::analysis::model::ReportedHit { answer: Some(Answer::Soft404), ..answered }, rules()).answered,
+        super::hit_row::HitRow::new(1, &answered, rules()).answered,
+        super::hit_row::HitRow::new(1, &crate::analysis::model::ReportedHit { answer: Some(Answer::Soft404), ..answered }, rules())
+            .answered,
         // An app makes it ordinary.
-        super::row::HitRow::new(1, &crate::analysis::model::ReportedHit { answer: None, ..answered }, rules()).answered,
-        super::row::HitRow::new(1, &hit(0, &PROBES[1]), rules()).answered,
+        super::hit_row::HitRow::new(1, &crate::analysis::model::ReportedHit { answer: None, ..answered }, rules()).answered,
+        super::hit_row::HitRow::new(1, &hit(0, &PROBES[1]), rules()).answered,
     ];
     assert_eq!(told, [true, false, false, false]);
-    seat.dashboard.hit(seat.now, &hit(1, &PROBES[1]), rules());
-    assert!(seat.screen().contains("ANSWERED 0"));
+    test.dashboard.hit(test.now, &hit(1, &PROBES[1]), rules());
+    assert!(test.screen().contains("ANSWERED 0"));
 }
 
 #[test]
@@ -233,19 +234,20 @@ fn memory_is_bounded() {
         };
         dashboard.hit(now, &of, rules());
     }
-    for alert in alerts().iter().cycle().take(ALARMS + 50) {
+    for alert in alerts().iter().cycle().take(ALERTS + 50) {
         dashboard.alert(alert, rules());
     }
     dashboard.logs((0..LOGS + 5).map(|n| LogRow { path: n.to_string().into_bytes(), lag: 1, lines: 0 }).collect());
-    let picture = dashboard.picture();
-    assert_eq!((picture.hits.len(), picture.alarms.len(), picture.logs.len()), (HITS, ALARMS, LOGS));
-    assert_eq!((picture.log_count, picture.lag), (LOGS + 5, LOGS as u64 + 5), "what is not listed is counted");
-    for top in [&picture.tables.answered, &picture.tables.clients, &picture.tables.paths] {
-        let (kept, forgot) = top.len();
-        assert!(forgot && (KEPT..=2 * KEPT).contains(&kept), "{kept}");
+    let snapshot = dashboard.snapshot();
+    assert_eq!((snapshot.hits.len(), snapshot.alerts.len(), snapshot.logs.len()), (HITS, ALERTS, LOGS));
+    assert_eq!((snapshot.log_count, snapshot.lag), (LOGS + 5, LOGS as u64 + 5), "what is not listed is counted");
+    for top in [&snapshot.tables.answered, &snapshot.tables.clients, &snapshot.tables.paths] {
+        let (kept, pruned) = top.len();
+        assert!(pruned && (KEPT..=2 * KEPT).contains(&kept), "{kept}");
     }
-    let texts = |row: &super::row::HitRow| row.path.len() + row.target.len() + row.agent.as_ref().map_or(0, |a| a.len()) + row.place.len();
-    assert!(picture.hits.iter().all(|row| texts(row) < 1_000));
+    let texts =
+        |row: &super::hit_row::HitRow| row.path.len() + row.target.len() + row.agent.as_ref().map_or(0, |a| a.len()) + row.place.len();
+    assert!(snapshot.hits.iter().all(|row| texts(row) < 1_000));
 }
 
 #[test]
@@ -260,14 +262,14 @@ fn who_matters_is_not_forgotten() {
             dashboard.hit(now, &from(Client::V6(2), 1), rules());
         }
     }
-    let clients = &dashboard.picture().tables.clients;
+    let clients = &dashboard.snapshot().tables.clients;
     assert_eq!(clients.get("::1").map(|entry| entry.hits), Some(1), "the worst");
     assert_eq!(clients.get("::2").map(|entry| entry.hits), Some(100), "the busiest");
 }
 
 /// Something that happens to a dashboard.
 #[derive(Debug, Clone)]
-enum Event {
+enum DashboardEvent {
     Key(KeyCode),
     Control(char),
     Hits(u64),
@@ -280,7 +282,7 @@ enum Event {
     Resize(u16, u16),
 }
 
-fn event() -> impl Strategy<Value = Event> {
+fn event() -> impl Strategy<Value = DashboardEvent> {
     let codes = vec![
         KeyCode::Tab,
         KeyCode::BackTab,
@@ -299,27 +301,27 @@ fn event() -> impl Strategy<Value = Event> {
     ];
     let letters = "qp /?lsjkgG.e1\u{301}日".chars().map(KeyCode::Char).collect::<Vec<_>>();
     prop_oneof![
-        4 => prop::sample::select(codes).prop_map(Event::Key),
-        4 => prop::sample::select(letters).prop_map(Event::Key),
-        1 => any::<char>().prop_map(|c| Event::Key(KeyCode::Char(c))),
-        1 => any::<char>().prop_map(Event::Control),
-        3 => (0_u64..40).prop_map(Event::Hits),
-        2 => (any::<Vec<u8>>(), any::<String>().prop_map(String::into_bytes), any::<u16>()).prop_map(|(a, b, c)| Event::OddHit(a, b, c)),
-        1 => (0_usize..4).prop_map(Event::Alert),
-        1 => any::<String>().prop_map(Event::Notice),
-        1 => (0_u64..50).prop_map(Event::Logs),
-        1 => (0_u64..10_000).prop_map(Event::Pass),
-        1 => Just(Event::Regrade),
-        4 => (1_u16..140, 1_u16..50).prop_map(|(width, height)| Event::Resize(width, height)),
+        4 => prop::sample::select(codes).prop_map(DashboardEvent::Key),
+        4 => prop::sample::select(letters).prop_map(DashboardEvent::Key),
+        1 => any::<char>().prop_map(|c| DashboardEvent::Key(KeyCode::Char(c))),
+        1 => any::<char>().prop_map(DashboardEvent::Control),
+        3 => (0_u64..40).prop_map(DashboardEvent::Hits),
+        2 => (any::<Vec<u8>>(), any::<String>().prop_map(String::into_bytes), any::<u16>()).prop_map(|(a, b, c)| DashboardEvent::OddHit(a, b, c)),
+        1 => (0_usize..4).prop_map(DashboardEvent::Alert),
+        1 => any::<String>().prop_map(DashboardEvent::Notice),
+        1 => (0_u64..50).prop_map(DashboardEvent::Logs),
+        1 => (0_u64..10_000).prop_map(DashboardEvent::Pass),
+        1 => Just(DashboardEvent::Regrade),
+        4 => (1_u16..140, 1_u16..50).prop_map(|(width, height)| DashboardEvent::Resize(width, height)),
     ]
 }
 
-fn happen(seat: &mut Seat, event: Event) {
+fn happen(test: &mut TestDashboard, event: DashboardEvent) {
     match event {
-        Event::Key(code) => drop(seat.press(code)),
-        Event::Control(c) => drop(seat.dashboard.key(KeyEvent::new(KeyCode::Char(c), KeyModifiers::CONTROL))),
-        Event::Hits(hits) => seat.probe(hits),
-        Event::OddHit(client, target, status) => {
+        DashboardEvent::Key(code) => drop(test.press(code)),
+        DashboardEvent::Control(c) => drop(test.dashboard.key(KeyEvent::new(KeyCode::Char(c), KeyModifiers::CONTROL))),
+        DashboardEvent::Hits(hits) => test.probe(hits),
+        DashboardEvent::OddHit(client, target, status) => {
             let (client, target) = (Client::parse(&client), target.as_slice());
             let odd = crate::analysis::model::ReportedHit {
                 client,
@@ -330,19 +332,19 @@ fn happen(seat: &mut Seat, event: Event) {
                 time: None,
                 ..hit(0, &PROBES[0])
             };
-            seat.dashboard.hit(seat.now, &odd, rules());
+            test.dashboard.hit(test.now, &odd, rules());
         }
-        Event::Alert(kind) => seat.dashboard.alert(&alerts()[kind], rules()),
-        Event::Notice(text) => seat.dashboard.notice(&text),
-        Event::Logs(logs) => {
-            seat.dashboard.logs((0..logs).map(|n| LogRow { path: vec![n as u8; n as usize], lag: u64::MAX - n, lines: n }).collect());
+        DashboardEvent::Alert(kind) => test.dashboard.alert(&alerts()[kind], rules()),
+        DashboardEvent::Notice(text) => test.dashboard.notice(&text),
+        DashboardEvent::Logs(logs) => {
+            test.dashboard.logs((0..logs).map(|n| LogRow { path: vec![n as u8; n as usize], lag: u64::MAX - n, lines: n }).collect());
         }
-        Event::Pass(seconds) => seat.pass(seconds),
-        Event::Regrade => {
+        DashboardEvent::Pass(seconds) => test.pass(seconds),
+        DashboardEvent::Regrade => {
             let soft = crate::analysis::model::ReportedHit { answer: Some(Answer::Soft404), ..hit(0, &PROBES[2]) };
-            seat.dashboard.regrade(&soft, rules());
+            test.dashboard.regrade(&soft, rules());
         }
-        Event::Resize(width, height) => seat.resize(width, height),
+        DashboardEvent::Resize(width, height) => test.resize(width, height),
     }
 }
 
@@ -351,10 +353,10 @@ proptest! {
 
     #[test]
     fn nothing_breaks_it(width in 1_u16..140, height in 1_u16..50, events in prop::collection::vec(event(), 1..60)) {
-        let mut seat = Seat::new(width, height);
+        let mut test = TestDashboard::new(width, height);
         for event in events {
-            happen(&mut seat, event);
-            let screen = seat.screen();
+            happen(&mut test, event);
+            let screen = test.screen();
             let raw = screen.contains(|c: char| (c.is_control() && c != '\n') || matches!(c, '\u{202a}'..='\u{202e}'));
             prop_assert!(!raw, "{}", screen);
         }
@@ -364,19 +366,19 @@ proptest! {
 #[test]
 fn every_size_can_be_drawn() {
     for page in [None, Some(KeyCode::Enter), Some(KeyCode::Char('l')), Some(KeyCode::Char('?')), Some(KeyCode::Char('/'))] {
-        let mut seat = Seat::busy(1, 1);
-        page.map(|key| seat.press(key));
+        let mut test = TestDashboard::busy(1, 1);
+        page.map(|key| test.press(key));
         for width in (1..30).chain([59, 60, 80, 109, 110, 139, 300]) {
             for height in (1..24).chain([33, 34, 80]) {
-                seat.resize(width, height);
-                seat.screen();
+                test.resize(width, height);
+                test.screen();
             }
         }
         // The backend of tests has no size 0, but a window has.
         for area in [Rect::new(0, 0, 0, 9), Rect::new(0, 0, 9, 0), Rect::ZERO] {
             let options = TerminalOptions { viewport: Viewport::Fixed(area) };
             let mut terminal = Terminal::with_options(TestBackend::new(9, 9), options).unwrap();
-            terminal.draw(|frame| seat.dashboard.draw(frame)).unwrap();
+            terminal.draw(|frame| test.dashboard.draw(frame)).unwrap();
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Text as a panel keeps and shows it: short enough to keep thousands of, and cut to the columns there are.
 //!
-//! What comes from a log comes in through [`of_log`], masked and escaped; nothing here makes raw text fit for a terminal.
+//! What comes from a log comes in through [`redact_and_truncate`], masked and escaped; nothing here makes raw text fit for a terminal.
 
 use std::borrow::Cow;
 
@@ -11,32 +11,32 @@ use crate::redact::{mask, sanitize};
 use crate::time::LogTime;
 
 /// Bytes kept of a client's name; the longest address has 45.
-const CLIENT: usize = 80;
+const MAX_CLIENT_BYTES: usize = 80;
 
 /// Bytes kept of any other text.
-pub(super) const MOST: usize = 240;
+pub(super) const MAX_BYTES: usize = 240;
 
 /// A text of the log, masked and escaped as a whole and only then cut: half a token would not be known for one.
-pub(super) fn of_log(bytes: &[u8]) -> Box<str> {
-    kept(&mask::shown(bytes), MOST)
+pub(super) fn redact_and_truncate(bytes: &[u8]) -> Box<str> {
+    truncate_bytes(&mask::redacted(bytes), MAX_BYTES)
 }
 
 /// A name from the machine, a path or a notice: escaped, not masked.
-pub(super) fn of_machine(bytes: &[u8]) -> Box<str> {
-    kept(&sanitize::text(bytes), MOST)
+pub(super) fn escape_and_truncate(bytes: &[u8]) -> Box<str> {
+    truncate_bytes(&sanitize::escape(bytes), MAX_BYTES)
 }
 
 /// A client as reports name it.
-pub(super) fn of_client(client: Client<'_>) -> Box<str> {
+pub(super) fn client_name(client: Client<'_>) -> Box<str> {
     match client {
         Client::Text(b"") => "-".into(),
-        Client::Text(text) => kept(&mask::shown(text), CLIENT),
+        Client::Text(text) => truncate_bytes(&mask::redacted(text), MAX_CLIENT_BYTES),
         address => address.to_string().into(),
     }
 }
 
 /// The text, or its beginning and `…`, in at most `most` bytes.
-pub(super) fn kept(text: &str, most: usize) -> Box<str> {
+pub(super) fn truncate_bytes(text: &str, most: usize) -> Box<str> {
     if text.len() <= most {
         return text.into();
     }
@@ -51,7 +51,7 @@ pub(super) fn width(text: &str) -> usize {
 }
 
 /// The text, or as much of its beginning as leaves room for `…`.
-pub(super) fn cut(text: &str, most: usize) -> Cow<'_, str> {
+pub(super) fn truncate(text: &str, most: usize) -> Cow<'_, str> {
     if width(text) <= most {
         return Cow::Borrowed(text);
     }
@@ -70,7 +70,7 @@ pub(super) fn cut(text: &str, most: usize) -> Cow<'_, str> {
 }
 
 /// The text in pieces of at most `most` columns, none empty.
-pub(super) fn pieces(text: &str, most: usize) -> Vec<&str> {
+pub(super) fn split_to_width(text: &str, most: usize) -> Vec<&str> {
     let mut pieces = Vec::new();
     let mut start = 0;
     for (at, c) in text.char_indices() {
@@ -98,38 +98,38 @@ mod tests {
 
     #[test]
     fn cuts_by_what_is_seen() {
-        assert_eq!(cut("/index.php", 10), "/index.php");
-        assert_eq!(cut("/index.php", 7), "/index…");
-        assert_eq!(cut("日本語", 5), "日本…");
-        assert_eq!(cut("日本語", 4), "日…");
-        assert_eq!(cut("ab", 1), "…");
-        assert_eq!(cut("ab", 0), "");
+        assert_eq!(truncate("/index.php", 10), "/index.php");
+        assert_eq!(truncate("/index.php", 7), "/index…");
+        assert_eq!(truncate("日本語", 5), "日本…");
+        assert_eq!(truncate("日本語", 4), "日…");
+        assert_eq!(truncate("ab", 1), "…");
+        assert_eq!(truncate("ab", 0), "");
     }
 
     #[test]
     fn masks_before_it_cuts() {
-        let long = format!("/{}?token=s3cr3t", "a".repeat(MOST - 12));
-        assert!(!of_log(long.as_bytes()).contains("s3c"), "{}", of_log(long.as_bytes()));
-        assert_eq!(&*of_log(b"/a\x1b[2J"), r"/a\x1b[2J");
+        let long = format!("/{}?token=s3cr3t", "a".repeat(MAX_BYTES - 12));
+        assert!(!redact_and_truncate(long.as_bytes()).contains("s3c"), "{}", redact_and_truncate(long.as_bytes()));
+        assert_eq!(&*redact_and_truncate(b"/a\x1b[2J"), r"/a\x1b[2J");
     }
 
     #[test]
     fn names_clients_as_reports_do() {
-        assert_eq!(&*of_client(Client::parse(b"")), "-");
-        assert_eq!(&*of_client(Client::parse(b"::ffff:192.0.2.1")), "192.0.2.1");
-        assert_eq!(&*of_client(Client::parse(b"\x1bx")), r"\x1bx");
+        assert_eq!(&*client_name(Client::parse(b"")), "-");
+        assert_eq!(&*client_name(Client::parse(b"::ffff:192.0.2.1")), "192.0.2.1");
+        assert_eq!(&*client_name(Client::parse(b"\x1bx")), r"\x1bx");
     }
 
     proptest! {
         #[test]
         fn nothing_is_too_long(text: String, most in 0_usize..40) {
-            prop_assert!(width(&cut(&text, most)) <= most);
-            prop_assert!(kept(&text, most).len() <= most.max('…'.len_utf8()));
+            prop_assert!(width(&truncate(&text, most)) <= most);
+            prop_assert!(truncate_bytes(&text, most).len() <= most.max('…'.len_utf8()));
         }
 
         #[test]
         fn pieces_are_the_text(text: String, most in 1_usize..40) {
-            prop_assert_eq!(pieces(&text, most).concat(), text);
+            prop_assert_eq!(split_to_width(&text, most).concat(), text);
         }
     }
 }

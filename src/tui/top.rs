@@ -8,15 +8,15 @@ use std::sync::Arc;
 
 use hashbrown::HashMap;
 
-use super::row::{HitRow, number_of};
+use super::hit_row::{HitRow, stable_id};
 use crate::finding::Severity;
 
-/// Names that stay when room is made; there are never more than twice as many.
+/// SymbolTables that stay when room is made; there are never more than twice as many.
 pub(super) const KEPT: usize = 1_000;
 
 /// What rows are sorted by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) enum Order {
+pub(super) enum SortOrder {
     /// Severity, then answers, then hits: the order of every report.
     #[default]
     Worst,
@@ -26,7 +26,7 @@ pub(super) enum Order {
     Latest,
 }
 
-impl Order {
+impl SortOrder {
     pub(super) fn next(self) -> Self {
         match self {
             Self::Worst => Self::Most,
@@ -43,7 +43,7 @@ impl Order {
         }
     }
 
-    fn key(self, entry: &Entry) -> Reverse<(u64, u64, u64)> {
+    fn key(self, entry: &TopEntry) -> Reverse<(u64, u64, u64)> {
         let severity = entry.severity as u64;
         Reverse(match self {
             Self::Worst => (severity, entry.answered, entry.hits),
@@ -55,8 +55,8 @@ impl Order {
 
 /// What is known of one name.
 #[derive(Debug, Clone)]
-pub(super) struct Entry {
-    /// Names it among others, in every picture of a run.
+pub(super) struct TopEntry {
+    /// SymbolTables it among others, in every snapshot of a run.
     pub(super) id: u64,
     pub(super) hits: u64,
     /// Hits whose answer means something.
@@ -71,12 +71,12 @@ pub(super) struct Entry {
 
 /// The counts.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Top {
-    entries: HashMap<Box<str>, Entry>,
-    forgot: bool,
+pub(super) struct TopTable {
+    entries: HashMap<Box<str>, TopEntry>,
+    pruned: bool,
 }
 
-impl Top {
+impl TopTable {
     /// Counts a hit for a name.
     pub(super) fn count(&mut self, name: &str, row: &Arc<HitRow>) {
         if let Some(entry) = self.entries.get_mut(name) {
@@ -89,8 +89,8 @@ impl Top {
             }
             return;
         }
-        let entry = Entry {
-            id: number_of(name),
+        let entry = TopEntry {
+            id: stable_id(name),
             hits: 1,
             answered: u64::from(row.answered),
             severity: row.severity,
@@ -98,28 +98,28 @@ impl Top {
             sample: Arc::clone(row),
         };
         if self.entries.len() >= 2 * KEPT {
-            self.make_room();
+            self.prune();
         }
         self.entries.insert(name.into(), entry);
     }
 
-    fn make_room(&mut self) {
+    fn prune(&mut self) {
         let mut ranks: Vec<_> = self.entries.values().map(rank).collect();
         let (_, &mut least, _) = ranks.select_nth_unstable(KEPT - 1);
         self.entries.retain(|_, entry| rank(entry) <= least);
-        self.forgot = true;
+        self.pruned = true;
     }
 
     /// Takes back that a hit for a name was answered.
-    pub(super) fn take_back(&mut self, name: &str) {
+    pub(super) fn remove_answer(&mut self, name: &str) {
         if let Some(entry) = self.entries.get_mut(name) {
             entry.answered = entry.answered.saturating_sub(1);
         }
     }
 
     /// Takes back a hit for a name; a name without hits is dropped.
-    pub(super) fn uncount(&mut self, name: &str) {
-        self.take_back(name);
+    pub(super) fn remove_hit(&mut self, name: &str) {
+        self.remove_answer(name);
         if let Some(entry) = self.entries.get_mut(name) {
             entry.hits -= 1;
             if entry.hits == 0 {
@@ -129,17 +129,17 @@ impl Top {
     }
 
     /// What is known of a name.
-    pub(super) fn get(&self, name: &str) -> Option<&Entry> {
+    pub(super) fn get(&self, name: &str) -> Option<&TopEntry> {
         self.entries.get(name)
     }
 
-    /// Names there are; whether there were more.
+    /// SymbolTables there are; whether there were more.
     pub(super) fn len(&self) -> (usize, bool) {
-        (self.entries.len(), self.forgot)
+        (self.entries.len(), self.pruned)
     }
 
     /// Every name, sorted; equals by name.
-    pub(super) fn sorted(&self, order: Order) -> Vec<(&str, &Entry)> {
+    pub(super) fn sorted(&self, order: SortOrder) -> Vec<(&str, &TopEntry)> {
         let mut sorted: Vec<_> = self.entries.iter().map(|(name, entry)| (&**name, entry)).collect();
         sorted.sort_unstable_by_key(|(name, entry)| (order.key(entry), *name));
         sorted
@@ -147,6 +147,6 @@ impl Top {
 }
 
 /// What stays is what matters; of equals the latest. No two entries are equal in their ids.
-fn rank(entry: &Entry) -> (Reverse<(u64, u64, u64)>, Reverse<u64>, u64) {
-    (Order::Worst.key(entry), Reverse(entry.last), entry.id)
+fn rank(entry: &TopEntry) -> (Reverse<(u64, u64, u64)>, Reverse<u64>, u64) {
+    (SortOrder::Worst.key(entry), Reverse(entry.last), entry.id)
 }

@@ -1,21 +1,21 @@
 //! Where on the screen we are: the panel and row that keys act on, the filter, and which page is open.
 //!
-//! Turns keys into changes of itself, or into a [`Command`] for whoever runs the view. Counts nothing.
+//! Turns keys into changes of itself, or into a [`TuiCommand`] for whoever runs the view. Counts nothing.
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-use super::shown::{Item, Panel, Subject};
-use super::top::Order;
+use super::top::SortOrder;
+use super::visible_rows::{DetailSubject, Panel, PanelItem};
 
 /// Characters of a filter.
-const MOST_FILTER: usize = 64;
+const MAX_FILTER: usize = 64;
 
 /// Rows that a page key moves by.
 const PAGE: usize = 10;
 
 /// What a key asks of whoever runs the view.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Command {
+pub enum TuiCommand {
     /// `q`: end the run.
     Quit,
     /// Ctrl-C, which is no signal while the terminal is in raw mode: end the run as SIGINT does.
@@ -26,12 +26,12 @@ pub enum Command {
 
 /// What fills the screen.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) enum Page {
+pub(super) enum ScreenPage {
     /// All panels.
     #[default]
     Overview,
     /// The latest hits of a client, a path or a rule.
-    Opened(Subject),
+    Details(DetailSubject),
     /// Each log.
     Logs,
     /// The keys.
@@ -40,7 +40,7 @@ pub(super) enum Page {
 
 /// The chosen row of a list, and the first one that is seen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Mark {
+pub(super) struct RowCursor {
     /// `None` is the first row, whichever it is.
     id: Option<u64>,
     /// Where the chosen row was last.
@@ -48,9 +48,9 @@ pub(super) struct Mark {
     first: usize,
 }
 
-impl Mark {
+impl RowCursor {
     /// Where the chosen row is now; where it was, when it is gone.
-    pub(super) fn position(&self, items: &[Item<'_>]) -> usize {
+    pub(super) fn position(&self, items: &[PanelItem<'_>]) -> usize {
         let found = self.id.and_then(|id| items.iter().position(|item| item.id() == id));
         match self.id {
             None => 0,
@@ -58,14 +58,14 @@ impl Mark {
         }
     }
 
-    fn choose(&mut self, items: &[Item<'_>], at: usize) {
+    fn choose(&mut self, items: &[PanelItem<'_>], at: usize) {
         self.at = at.min(items.len().saturating_sub(1));
         // The first row is a place, not a thing: whoever stands there sees what comes.
-        self.id = items.get(self.at).map(Item::id).filter(|_| self.at > 0);
+        self.id = items.get(self.at).map(PanelItem::id).filter(|_| self.at > 0);
     }
 
     /// The first of `rows` rows to show, so that the chosen one is among them.
-    pub(super) fn scroll(&mut self, items: &[Item<'_>], rows: usize) -> usize {
+    pub(super) fn scroll(&mut self, items: &[PanelItem<'_>], rows: usize) -> usize {
         let at = self.position(items);
         let most = items.len().saturating_sub(rows);
         self.first = self.first.clamp((at + 1).saturating_sub(rows.max(1)), at).min(most);
@@ -75,69 +75,69 @@ impl Mark {
 
 /// Where we are.
 #[derive(Debug, Clone, Default)]
-pub(super) struct View {
-    pub(super) page: Page,
+pub(super) struct ViewState {
+    pub(super) page: ScreenPage,
     pub(super) focus: Option<Panel>,
     pub(super) filter: String,
     /// The filter is being typed.
     pub(super) typing: bool,
-    pub(super) order: Order,
-    marks: [Mark; Panel::ALL.len()],
-    opened: Mark,
+    pub(super) order: SortOrder,
+    cursors: [RowCursor; Panel::ALL.len()],
+    opened: RowCursor,
     /// The first line of the page of logs.
     pub(super) logs_from: usize,
 }
 
 /// What is to be done about a key, besides what the view did itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Asked {
+pub(super) enum KeyOutcome {
     Nothing,
     Pause,
-    Command(Command),
+    Command(TuiCommand),
 }
 
 /// How far to move.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Step {
+pub(super) enum Movement {
     Up(usize),
     Down(usize),
 }
 
-impl View {
+impl ViewState {
     /// The panel that keys act on.
     pub(super) fn focus(&self) -> Panel {
         self.focus.unwrap_or(Panel::Clients)
     }
 
     /// The mark of a panel.
-    pub(super) fn mark(&mut self, panel: Panel) -> &mut Mark {
-        &mut self.marks[panel as usize]
+    pub(super) fn cursor(&mut self, panel: Panel) -> &mut RowCursor {
+        &mut self.cursors[panel as usize]
     }
 
     /// The mark of the page that is open.
-    pub(super) fn opened_mark(&mut self) -> &mut Mark {
+    pub(super) fn detail_cursor(&mut self) -> &mut RowCursor {
         &mut self.opened
     }
 
     /// Acts on a key; `items` are the rows that it may move in.
-    pub(super) fn key(&mut self, key: KeyEvent, items: &[Item<'_>]) -> Asked {
+    pub(super) fn key(&mut self, key: KeyEvent, items: &[PanelItem<'_>]) -> KeyOutcome {
         if key.modifiers.contains(KeyModifiers::CONTROL) {
             return match key.code {
-                KeyCode::Char('c' | 'C') => Asked::Command(Command::Interrupt),
-                KeyCode::Char('l' | 'L') => Asked::Command(Command::Redraw),
-                _ => Asked::Nothing,
+                KeyCode::Char('c' | 'C') => KeyOutcome::Command(TuiCommand::Interrupt),
+                KeyCode::Char('l' | 'L') => KeyOutcome::Command(TuiCommand::Redraw),
+                _ => KeyOutcome::Nothing,
             };
         }
         if self.typing {
             self.type_filter(key.code);
-            return Asked::Nothing;
+            return KeyOutcome::Nothing;
         }
         match key.code {
-            KeyCode::Char('q') => return Asked::Command(Command::Quit),
-            KeyCode::Char('p' | ' ') => return Asked::Pause,
-            KeyCode::Char('/') => self.typing = matches!(self.page, Page::Overview | Page::Opened(_)),
-            KeyCode::Char('?') => self.turn_to(Page::Help),
-            KeyCode::Char('l') => self.turn_to(Page::Logs),
+            KeyCode::Char('q') => return KeyOutcome::Command(TuiCommand::Quit),
+            KeyCode::Char('p' | ' ') => return KeyOutcome::Pause,
+            KeyCode::Char('/') => self.typing = matches!(self.page, ScreenPage::Overview | ScreenPage::Details(_)),
+            KeyCode::Char('?') => self.turn_to(ScreenPage::Help),
+            KeyCode::Char('l') => self.turn_to(ScreenPage::Logs),
             KeyCode::Char('s') => self.order = self.order.next(),
             KeyCode::Esc => self.go_back(),
             KeyCode::Tab | KeyCode::Right => self.focus_on(1),
@@ -145,7 +145,7 @@ impl View {
             KeyCode::Enter => self.open(items),
             code => self.move_by(code, items),
         }
-        Asked::Nothing
+        KeyOutcome::Nothing
     }
 
     fn type_filter(&mut self, code: KeyCode) {
@@ -156,70 +156,70 @@ impl View {
                 self.filter.clear();
             }
             KeyCode::Backspace => drop(self.filter.pop()),
-            KeyCode::Char(c) if !c.is_control() && self.filter.chars().count() < MOST_FILTER => self.filter.push(c),
+            KeyCode::Char(c) if !c.is_control() && self.filter.chars().count() < MAX_FILTER => self.filter.push(c),
             _ => {}
         }
     }
 
     /// Opens a page, or closes it when it is open.
-    fn turn_to(&mut self, page: Page) {
-        self.page = if self.page == page { Page::Overview } else { page };
+    fn turn_to(&mut self, page: ScreenPage) {
+        self.page = if self.page == page { ScreenPage::Overview } else { page };
         self.logs_from = 0;
     }
 
     /// Out of the page that is open, or out of the filter.
     fn go_back(&mut self) {
-        if self.page == Page::Overview {
+        if self.page == ScreenPage::Overview {
             self.filter.clear();
         } else {
-            self.page = Page::Overview;
+            self.page = ScreenPage::Overview;
         }
     }
 
     fn focus_on(&mut self, places: usize) {
-        if self.page == Page::Overview {
+        if self.page == ScreenPage::Overview {
             self.focus = Some(self.focus().after(places));
         }
     }
 
-    fn open(&mut self, items: &[Item<'_>]) {
+    fn open(&mut self, items: &[PanelItem<'_>]) {
         let panel = match self.page {
-            Page::Overview => self.focus(),
+            ScreenPage::Overview => self.focus(),
             // A request of a path or a rule leads on to who asked.
-            Page::Opened(Subject::Path(_) | Subject::Rule(_)) => Panel::Latest,
-            Page::Opened(Subject::Client(_)) | Page::Logs | Page::Help => return,
+            ScreenPage::Details(DetailSubject::Path(_) | DetailSubject::Rule(_)) => Panel::Latest,
+            ScreenPage::Details(DetailSubject::Client(_)) | ScreenPage::Logs | ScreenPage::Help => return,
         };
-        let at = if self.page == Page::Overview { self.mark(panel).position(items) } else { self.opened.position(items) };
+        let at = if self.page == ScreenPage::Overview { self.cursor(panel).position(items) } else { self.opened.position(items) };
         if let Some(subject) = items.get(at).and_then(|item| item.subject(panel)) {
-            self.page = Page::Opened(subject);
-            self.opened = Mark::default();
+            self.page = ScreenPage::Details(subject);
+            self.opened = RowCursor::default();
         }
     }
 
-    fn move_by(&mut self, code: KeyCode, items: &[Item<'_>]) {
+    fn move_by(&mut self, code: KeyCode, items: &[PanelItem<'_>]) {
         let step = match code {
-            KeyCode::Up | KeyCode::Char('k') => Step::Up(1),
-            KeyCode::Down | KeyCode::Char('j') => Step::Down(1),
-            KeyCode::PageUp => Step::Up(PAGE),
-            KeyCode::PageDown => Step::Down(PAGE),
-            KeyCode::Home | KeyCode::Char('g') => Step::Up(usize::MAX),
-            KeyCode::End | KeyCode::Char('G') => Step::Down(usize::MAX),
+            KeyCode::Up | KeyCode::Char('k') => Movement::Up(1),
+            KeyCode::Down | KeyCode::Char('j') => Movement::Down(1),
+            KeyCode::PageUp => Movement::Up(PAGE),
+            KeyCode::PageDown => Movement::Down(PAGE),
+            KeyCode::Home | KeyCode::Char('g') => Movement::Up(usize::MAX),
+            KeyCode::End | KeyCode::Char('G') => Movement::Down(usize::MAX),
             _ => return,
         };
         let stepped = |at: usize| match step {
-            Step::Up(rows) => at.saturating_sub(rows),
-            Step::Down(rows) => at.saturating_add(rows),
+            Movement::Up(rows) => at.saturating_sub(rows),
+            Movement::Down(rows) => at.saturating_add(rows),
         };
-        let mark = match self.page {
-            Page::Overview => &mut self.marks[self.focus() as usize],
-            Page::Opened(_) => &mut self.opened,
-            Page::Logs => {
+        let cursor = match self.page {
+            ScreenPage::Overview => &mut self.cursors[self.focus() as usize],
+            ScreenPage::Details(_) => &mut self.opened,
+            ScreenPage::Logs => {
                 self.logs_from = stepped(self.logs_from);
                 return;
             }
-            Page::Help => return,
+            ScreenPage::Help => return,
         };
-        let at = stepped(mark.position(items));
-        mark.choose(items, at);
+        let at = stepped(cursor.position(items));
+        cursor.choose(items, at);
     }
 }

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use crate::rig::{Rig, line};
+use crate::harness::{Harness, line};
 
 /// Hits by client, of a log with one probe from each of these.
 fn clients(fields: &[&str]) -> BTreeMap<String, u64> {
-    let rig = Rig::new();
-    rig.file("access.log", fields.iter().map(|field| line(field, "GET /.env HTTP/1.1", 404)).collect::<String>());
-    let (run, report) = rig.json(["access.log"]);
+    let harness = Harness::new();
+    harness.file("access.log", fields.iter().map(|field| line(field, "GET /.env HTTP/1.1", 404)).collect::<String>());
+    let (run, report) = harness.json(["access.log"]);
     assert_eq!((run.code, report["totals"]["hits"].as_u64()), (0, Some(fields.len() as u64)), "{}", run.stderr);
     report["clients"]
         .as_array()
@@ -29,27 +29,31 @@ fn assert_unknown(fields: &[&str]) {
     assert_eq!(clients(fields), BTreeMap::from([("-".to_owned(), fields.len() as u64)]));
 }
 
+/// I6.
 #[test]
-fn i6_what_lax_parsers_took_for_an_address_is_no_address() {
+fn addresses_in_lenient_notations_are_not_addresses() {
     assert_text(&["127.0.0.1", "0x7f.0.0.1", "2130706433"]);
     assert_unknown(&["0127.0.0.1", "127.1", "1.2.3", "1.2.3.4.5", "256.1.1.1", "1.2.3.04", "087.0.0.1"]);
 }
 
+/// I7.
 #[test]
-fn i7_a_mapped_address_is_the_address() {
+fn a_mapped_address_is_the_address() {
     let found = clients(&["1.2.3.4", "::ffff:1.2.3.4", "::FFFF:102:304", "[::ffff:1.2.3.4]", "0:0:0:0:0:ffff:1.2.3.4", "1.2.3.5"]);
     assert_eq!(found, BTreeMap::from([("1.2.3.4".to_owned(), 5), ("1.2.3.5".to_owned(), 1)]));
     let found = clients(&["2001:db8::1", "2001:DB8:0:0:0:0:0:1", "2001:0db8::0001"]);
     assert_eq!(found, BTreeMap::from([("2001:db8::1".to_owned(), 3)]));
 }
 
+/// I9.
 #[test]
-fn i9_names_are_kept_as_text() {
+fn host_names_are_kept_as_text() {
     assert_text(&["host.example.com", "-", "unix:", "localhost", "größe.example"]);
 }
 
+/// I10.
 #[test]
-fn i10_zones_brackets_and_ports() {
+fn zones_brackets_and_ports() {
     let found = clients(&["fe80::1%eth0", "[fe80::1%eth0]:443", "fe80::1", "[fe80::1]", "192.0.2.1:8080", "192.0.2.1"]);
     assert_eq!(found, BTreeMap::from([("fe80::1".to_owned(), 4), ("192.0.2.1".to_owned(), 2)]));
     assert_text(&["fe80::1%", "[]", "%", "[::1]:x"]);

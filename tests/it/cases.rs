@@ -10,7 +10,7 @@ use std::path::Path;
 
 use serde::Deserialize;
 
-use crate::rig::{Rig, Run, finish};
+use crate::harness::{Harness, Run, finish};
 
 /// A file of cases.
 #[derive(Deserialize)]
@@ -51,13 +51,13 @@ fn lines(lines: &[String]) -> String {
 
 impl Case {
     fn run(&self, common: &BTreeMap<String, Vec<String>>) -> Run {
-        let rig = Rig::new();
+        let harness = Harness::new();
         for (name, text) in common.iter().chain(&self.files) {
-            rig.file(name, lines(text));
+            harness.file(name, lines(text));
         }
         match &self.stdin {
-            Some(text) => rig.run_with_stdin(&self.args, lines(text).as_bytes()),
-            None => finish(rig.command(&self.args).env("COLUMNS", "160").envs(&self.env)),
+            Some(text) => harness.run_with_stdin(&self.args, lines(text).as_bytes()),
+            None => finish(harness.command(&self.args).env("COLUMNS", "160").envs(&self.env)),
         }
     }
 
@@ -106,7 +106,7 @@ fn check(path: &Path) -> (usize, Vec<String>) {
 }
 
 #[test]
-fn every_case_is_as_it_says() {
+fn every_case_passes() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases");
     let mut paths: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     paths.retain(|path| path.extension().is_some_and(|extension| extension == "toml"));

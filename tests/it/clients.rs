@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::rig::{Rig, line};
+use crate::harness::{Harness, line};
 
 const PROBES: [&str; 4] = ["/.env", "/.git/config", "/wp-login.php", "/backup.sql"];
 
@@ -18,107 +18,109 @@ fn clients(report: &Value) -> Vec<(String, u64)> {
     rows
 }
 
+/// I1.
 #[test]
-fn i1_a_field_without_a_trusted_proxy_is_refused() {
-    let rig = Rig::new();
-    rig.file("access.log", prober("192.0.2.1"));
+fn a_field_without_a_trusted_proxy_is_refused() {
+    let harness = Harness::new();
+    harness.file("access.log", prober("192.0.2.1"));
     for command in [&["scan"][..], &["learn"], &["follow"], &["report", "--state", "s", "--out", "o"]] {
-        let run = rig.run([command, &["--client-from", "x-forwarded-for", "access.log"]].concat());
+        let run = harness.run([command, &["--client-from", "x-forwarded-for", "access.log"]].concat());
         assert_eq!((run.code, run.stdout.len()), (2, 0), "{command:?} {}", run.stderr);
         assert!(run.stderr.contains("--trusted-proxy 10.0.0.0/8"), "{}", run.stderr);
     }
-    let run = rig.run(["scan", "--client-from", "X-Forwarded-For", "--trusted-proxy", "10.0.0.0/8", "access.log"]);
+    let run = harness.run(["scan", "--client-from", "X-Forwarded-For", "--trusted-proxy", "10.0.0.0/8", "access.log"]);
     assert_eq!(run.code, 0, "{}", run.stderr);
 }
 
 #[test]
-fn a_list_of_proxies_with_one_wrong_line_is_refused_whole() {
-    let rig = Rig::new();
-    rig.file("access.log", prober("192.0.2.1"));
-    rig.file("proxies.txt", "# ours\n10.0.0.0/8\n10.0.0.300\n");
-    let run = rig.run(["scan", "--trusted-proxy", "@proxies.txt", "access.log"]);
+fn a_proxy_list_with_one_invalid_line_is_refused() {
+    let harness = Harness::new();
+    harness.file("access.log", prober("192.0.2.1"));
+    harness.file("proxies.txt", "# ours\n10.0.0.0/8\n10.0.0.300\n");
+    let run = harness.run(["scan", "--trusted-proxy", "@proxies.txt", "access.log"]);
     assert_eq!(run.code, 2);
     assert!(run.stderr.contains("proxies.txt:3") && run.stderr.contains("10.0.0.300"), "{}", run.stderr);
-    rig.file("proxies.txt", "# ours\n10.0.0.0/8\n");
-    rig.file("probewatch.toml", "trusted-proxy = ['@proxies.txt']\nclient-from = 'x-real-ip'\n");
-    let run = rig.run(["scan", "--config", "probewatch.toml", "access.log"]);
+    harness.file("proxies.txt", "# ours\n10.0.0.0/8\n");
+    harness.file("probewatch.toml", "trusted-proxy = ['@proxies.txt']\nclient-from = 'x-real-ip'\n");
+    let run = harness.run(["scan", "--config", "probewatch.toml", "access.log"]);
     assert_eq!(run.code, 0, "{}", run.stderr);
 }
 
+/// I8.
 #[test]
-fn i8_addresses_of_a_prefix_are_one_client() {
-    let rig = Rig::new();
+fn addresses_of_a_prefix_are_one_client() {
+    let harness = Harness::new();
     let many: String = (0..3000).map(|n| line(&format!("2001:db8:0:1::{n:x}"), "GET /.env HTTP/1.1", 404)).collect();
-    rig.file("a.log", many + &prober("2001:db8:0:2::1") + &prober("192.0.2.1") + &prober("::ffff:192.0.2.1"));
-    rig.file("b.log", prober("2001:db8:0:1::7") + &prober("host.example"));
+    harness.file("a.log", many + &prober("2001:db8:0:2::1") + &prober("192.0.2.1") + &prober("::ffff:192.0.2.1"));
+    harness.file("b.log", prober("2001:db8:0:1::7") + &prober("host.example"));
     let expected = [("192.0.2.1", 8), ("2001:db8:0:1::/64", 3004), ("2001:db8:0:2::/64", 4), ("host.example", 4)];
     let expected = expected.map(|(client, hits)| (client.to_owned(), hits));
     for threads in ["1", "3"] {
-        let (run, report) = rig.json(["--ipv6-prefix", "64", "-j", threads, "a.log", "b.log"]);
+        let (run, report) = harness.json(["--ipv6-prefix", "64", "-j", threads, "a.log", "b.log"]);
         assert_eq!(run.code, 0, "{}", run.stderr);
         assert_eq!(clients(&report), expected);
         assert_eq!(report["ipv6_prefix"], 64);
     }
-    let (_, report) = rig.json(["a.log", "b.log"]);
+    let (_, report) = harness.json(["a.log", "b.log"]);
     assert_eq!((clients(&report).len(), report.get("ipv6_prefix")), (3004 - 1, None));
-    let found = rig.run(["scan", "-f", "ndjson", "--ipv6-prefix", "48", "b.log"]).objects();
+    let found = harness.run(["scan", "-f", "ndjson", "--ipv6-prefix", "48", "b.log"]).objects();
     assert_eq!(found[0]["client"], "2001:db8::/48");
-    let run = rig.run(["scan", "--ipv6-prefix", "16", "a.log"]);
+    let run = harness.run(["scan", "--ipv6-prefix", "16", "a.log"]);
     assert!(run.code == 2 && run.stderr.contains("type 64"), "{}", run.stderr);
 }
 
 #[test]
-fn what_one_address_of_a_prefix_did_the_client_did() {
+fn requests_of_a_prefix_belong_to_one_client() {
     // Four probes from four addresses: only together are they a prober's.
-    let rig = Rig::new();
+    let harness = Harness::new();
     let spread: String =
         PROBES.iter().zip(1..).map(|(path, n)| line(&format!("2606:4700:0:1::{n}"), &format!("GET {path} HTTP/1.1"), 404)).collect();
-    rig.file("access.log", spread);
-    let run = rig.run(["report", "--state", "state", "--out", "out", "--ipv6-prefix", "64", "access.log"]);
+    harness.file("access.log", spread);
+    let run = harness.run(["report", "--state", "state", "--out", "out", "--ipv6-prefix", "64", "access.log"]);
     assert_eq!(run.code, 0, "{}", run.stderr);
-    let clients = std::fs::read_to_string(rig.path("out/latest/clients.csv")).unwrap();
+    let clients = std::fs::read_to_string(harness.path("out/latest/clients.csv")).unwrap();
     assert_eq!(clients.lines().count(), 2, "{clients}");
     assert!(clients.contains("2606:4700:0:1::/64,4,4,"), "{clients}");
     assert!(clients.contains(",true,") || clients.contains(",yes,"), "a candidate: {clients}");
     // Who shelters one address of it shelters all.
     let args = ["--trusted-proxy", "2606:4700:0:1::9", "--ipv6-prefix", "64", "access.log"];
-    let run = rig.run([&["report", "--state", "state2", "--out", "out2"][..], &args].concat());
+    let run = harness.run([&["report", "--state", "state2", "--out", "out2"][..], &args].concat());
     assert_eq!(run.code, 0, "{}", run.stderr);
-    let clients = std::fs::read_to_string(rig.path("out2/latest/clients.csv")).unwrap();
+    let clients = std::fs::read_to_string(harness.path("out2/latest/clients.csv")).unwrap();
     assert!(clients.contains("a trusted proxy"), "{clients}");
 }
 
 #[test]
-fn an_allow_list_must_name_all_of_a_client() {
-    let rig = Rig::new();
-    rig.file("access.log", prober("2001:db8::7") + &prober("2001:db8:0:1::7"));
-    rig.file("allow.toml", "[[allow]]\nreason = 'ours'\nclients = ['2001:db8:0:1::/64', '2001:db8::7']\n");
-    let (run, report) = rig.json(["--allow", "allow.toml", "--ipv6-prefix", "64", "access.log"]);
+fn an_allow_entry_must_cover_the_whole_prefix() {
+    let harness = Harness::new();
+    harness.file("access.log", prober("2001:db8::7") + &prober("2001:db8:0:1::7"));
+    harness.file("allow.toml", "[[allow]]\nreason = 'ours'\nclients = ['2001:db8:0:1::/64', '2001:db8::7']\n");
+    let (run, report) = harness.json(["--allow", "allow.toml", "--ipv6-prefix", "64", "access.log"]);
     assert_eq!(clients(&report), [("2001:db8::/64".to_owned(), 4)]);
     assert!(run.stderr.contains("allow.toml:1: 2001:db8::7/128") && run.stderr.contains("type 2001:db8::/64"), "{}", run.stderr);
-    let (run, report) = rig.json(["--allow", "allow.toml", "access.log"]);
+    let (run, report) = harness.json(["--allow", "allow.toml", "access.log"]);
     assert_eq!((clients(&report).len(), run.stderr.as_str()), (0, ""));
 }
 
 #[test]
-fn reports_of_other_prefixes_are_not_added_up() {
-    let rig = Rig::new();
+fn reports_with_different_prefixes_are_not_merged() {
+    let harness = Harness::new();
     let report = |name: &str, args: &[&str]| {
-        let run = rig.run([&["scan", "-f", "json", "-o", name], args].concat());
+        let run = harness.run([&["scan", "-f", "json", "-o", name], args].concat());
         assert_eq!(run.code, 0, "{}", run.stderr);
     };
-    rig.file("six.log", prober("2001:db8::1"));
-    rig.file("more.log", prober("2001:db8::2"));
-    rig.file("four.log", prober("192.0.2.1"));
+    harness.file("six.log", prober("2001:db8::1"));
+    harness.file("more.log", prober("2001:db8::2"));
+    harness.file("four.log", prober("192.0.2.1"));
     report("six.json", &["--ipv6-prefix", "64", "six.log"]);
     report("more.json", &["--ipv6-prefix", "64", "more.log"]);
     report("each.json", &["more.log"]);
     report("four.json", &["four.log"]);
     report("whole.json", &["--ipv6-prefix", "64", "four.log", "more.log", "six.log"]);
     // Without IPv6 clients it is all one how they are counted.
-    let merged = rig.run(["merge", "-f", "json", "six.json", "more.json", "four.json"]);
-    assert_eq!(merged.text(), std::fs::read_to_string(rig.path("whole.json")).unwrap(), "{}", merged.stderr);
-    let refused = rig.run(["merge", "six.json", "four.json", "each.json"]);
+    let merged = harness.run(["merge", "-f", "json", "six.json", "more.json", "four.json"]);
+    assert_eq!(merged.text(), std::fs::read_to_string(harness.path("whole.json")).unwrap(), "{}", merged.stderr);
+    let refused = harness.run(["merge", "six.json", "four.json", "each.json"]);
     assert_eq!(refused.code, 2);
     assert!(refused.stderr.contains("by /64") && refused.stderr.contains("--ipv6-prefix"), "{}", refused.stderr);
 }
@@ -165,19 +167,20 @@ fn logs_behind() -> Vec<(&'static str, &'static str, Option<&'static str>, Strin
 }
 
 /// The clients of the hits, in the order of their lines.
-fn told(rig: &Rig, args: &[&str]) -> Vec<String> {
-    let run = rig.run(["scan", "-f", "ndjson"].iter().chain(args));
+fn told(harness: &Harness, args: &[&str]) -> Vec<String> {
+    let run = harness.run(["scan", "-f", "ndjson"].iter().chain(args));
     assert_eq!(run.code, 0, "{args:?}: {}", run.stderr);
     run.objects().iter().map(|hit| hit["client"].as_str().unwrap().to_owned()).collect()
 }
 
+/// I1.
 #[test]
-fn i1_the_client_is_the_rightmost_address_that_is_no_proxy_in_every_format() {
-    let rig = Rig::new();
+fn the_client_is_the_rightmost_untrusted_address_in_every_format() {
+    let harness = Harness::new();
     for (name, field, format, text) in logs_behind() {
-        rig.file("access.log", text);
+        harness.file("access.log", text);
         let format: Vec<&str> = format.iter().flat_map(|string| ["--log-format", string]).collect();
-        let with = |flags: &[&str]| told(&rig, &[&format, flags, &["access.log"]].concat());
+        let with = |flags: &[&str]| told(&harness, &[&format, flags, &["access.log"]].concat());
         let from = ["--client-from", field, "--trusted-proxy", "192.0.2.0/24"];
         assert_eq!(with(&from), BEHIND.map(|(_, _, client)| client), "{name}");
         assert_eq!(with(&[]), BEHIND.map(|(peer, ..)| peer), "{name}");
@@ -188,15 +191,15 @@ fn i1_the_client_is_the_rightmost_address_that_is_no_proxy_in_every_format() {
 }
 
 #[test]
-fn a_report_is_of_the_real_clients() {
+fn a_report_shows_the_real_clients() {
     for (name, field, format, text) in logs_behind() {
-        let rig = Rig::new();
-        rig.file("access.log", text);
+        let harness = Harness::new();
+        harness.file("access.log", text);
         let format: Vec<&str> = format.iter().flat_map(|string| ["--log-format", string]).collect();
         let args = ["--client-from", field, "--trusted-proxy", "192.0.2.0/24", "access.log"];
-        let run = rig.run([&["report", "--state", "state", "--out", "out"], &format[..], &args].concat());
+        let run = harness.run([&["report", "--state", "state", "--out", "out"], &format[..], &args].concat());
         assert_eq!(run.code, 0, "{name}: {}", run.stderr);
-        let clients = std::fs::read_to_string(rig.path("out/latest/clients.csv")).unwrap();
+        let clients = std::fs::read_to_string(harness.path("out/latest/clients.csv")).unwrap();
         let mut told: Vec<&str> = clients.lines().skip(1).filter_map(|row| row.split(',').next()).collect();
         let mut expected = BEHIND.map(|(_, _, client)| client);
         told.sort_unstable();
@@ -214,112 +217,112 @@ fn with_forged_host() -> String {
 }
 
 /// Hits by client, by `scan` with one thread and several, from a file and from standard input, packed, and by `follow` and `report`.
-fn clients_however_read(rig: &Rig, log: &str, expected: &[(&str, u64)]) {
+fn clients_however_read(harness: &Harness, log: &str, expected: &[(&str, u64)]) {
     let expected: Vec<_> = expected.iter().map(|(client, hits)| ((*client).to_owned(), *hits)).collect();
-    rig.file("access.log", log);
+    harness.file("access.log", log);
     for args in [&["-j", "1", "access.log"][..], &["-j", "3", "access.log"], &["--mmap", "always", "access.log"]] {
-        let (run, report) = rig.json(args);
+        let (run, report) = harness.json(args);
         assert_eq!(clients(&report), expected, "{args:?} {}", run.stderr);
     }
-    let run = rig.run_with_stdin(["scan", "-f", "json", "-"], log.as_bytes());
+    let run = harness.run_with_stdin(["scan", "-f", "json", "-"], log.as_bytes());
     assert_eq!(clients(&run.json()), expected, "{}", run.stderr);
-    let of_lines = |run: &crate::rig::Run| {
+    let of_lines = |run: &crate::harness::Run| {
         let mut counts = std::collections::BTreeMap::<String, u64>::new();
         for hit in run.objects().iter().filter(|object| object["type"] != "alert" && object.get("path").is_some()) {
             *counts.entry(hit["client"].as_str().unwrap().to_owned()).or_default() += 1;
         }
         counts.into_iter().collect::<Vec<_>>()
     };
-    assert_eq!(of_lines(&rig.run(["scan", "-f", "ndjson", "access.log"])), expected);
-    let run = rig.run(["report", "--state", "state", "--out", "out", "access.log"]);
+    assert_eq!(of_lines(&harness.run(["scan", "-f", "ndjson", "access.log"])), expected);
+    let run = harness.run(["report", "--state", "state", "--out", "out", "access.log"]);
     assert_eq!(run.code, 0, "{}", run.stderr);
-    let report: Value = serde_json::from_slice(&std::fs::read(rig.path("out/latest/report.json")).unwrap()).unwrap();
+    let report: Value = serde_json::from_slice(&std::fs::read(harness.path("out/latest/report.json")).unwrap()).unwrap();
     assert_eq!(clients(&report), expected);
 }
 
 /// The clients that the last report says one could block.
-fn candidates(rig: &Rig) -> Vec<String> {
-    let report: Value = serde_json::from_slice(&std::fs::read(rig.path("out/latest/report.json")).unwrap()).unwrap();
+fn candidates(harness: &Harness) -> Vec<String> {
+    let report: Value = serde_json::from_slice(&std::fs::read(harness.path("out/latest/report.json")).unwrap()).unwrap();
     let rows = report["clients"].as_array().unwrap().iter().filter(|row| row["block_candidate"] == true);
     rows.map(|row| row["client"].as_str().unwrap().to_owned()).collect()
 }
 
 #[test]
-fn the_host_header_is_no_client() {
+fn the_host_field_is_not_the_client() {
     // Googlebot asks for pages, and somebody who names it as host for secrets.
     let google: String = (0..20).map(|n| line("www.example.org 66.249.66.1", &format!("GET /page/{n} HTTP/1.1"), 200)).collect();
     for log in [with_forged_host() + &google, google + &with_forged_host()] {
-        let rig = Rig::new();
-        clients_however_read(&rig, &log, &[("9.9.9.9", 4)]);
-        assert_eq!(candidates(&rig), ["9.9.9.9"]);
-        let run = rig.run(["scan", "access.log"]);
+        let harness = Harness::new();
+        clients_however_read(&harness, &log, &[("9.9.9.9", 4)]);
+        assert_eq!(candidates(&harness), ["9.9.9.9"]);
+        let run = harness.run(["scan", "access.log"]);
         assert!(!run.stderr.contains("--log-format"), "{}", run.stderr);
     }
 }
 
 #[test]
-fn a_client_that_no_line_shows_is_unknown_and_no_block_candidate() {
-    let rig = Rig::new();
-    clients_however_read(&rig, &with_forged_host(), &[("-", 4)]);
-    assert_eq!(candidates(&rig), [""; 0]);
-    let (run, report) = rig.json(["access.log", "access.log"]);
+fn lines_without_a_client_have_no_block_candidate() {
+    let harness = Harness::new();
+    clients_however_read(&harness, &with_forged_host(), &[("-", 4)]);
+    assert_eq!(candidates(&harness), [""; 0]);
+    let (run, report) = harness.json(["access.log", "access.log"]);
     assert_eq!((&report["totals"]["parsed"], &report["totals"]["unparsed"]), (&Value::from(4), &Value::from(0)));
     let notes: Vec<_> = run.stderr.lines().filter(|line| line.contains("two addresses")).collect();
     assert!(notes.len() == 1 && notes[0].contains("access.log: has 4 lines") && notes[0].contains(HOST_FIRST), "{}", run.stderr);
     // What is said to be typed reads them.
-    let (run, report) = rig.json(["--log-format", HOST_FIRST, "access.log"]);
+    let (run, report) = harness.json(["--log-format", HOST_FIRST, "access.log"]);
     assert_eq!((clients(&report), run.stderr.contains("two addresses")), (vec![("9.9.9.9".to_owned(), 4)], false), "{}", run.stderr);
     let client_first = HOST_FIRST.replace("$host $remote_addr", "$remote_addr $host");
-    let (_, report) = rig.json(["--log-format", &client_first, "access.log"]);
+    let (_, report) = harness.json(["--log-format", &client_first, "access.log"]);
     assert_eq!(clients(&report), [("66.249.66.1".to_owned(), 4)]);
 }
 
 #[test]
-fn follow_and_report_say_that_a_client_is_unknown() {
-    let rig = Rig::new();
-    rig.file("access.log", with_forged_host());
-    let run = rig.run(["report", "--state", "state", "--out", "out", "access.log"]);
-    let summary = std::fs::read_to_string(rig.path("out/latest/summary.txt")).unwrap();
+fn follow_and_report_show_an_unknown_client() {
+    let harness = Harness::new();
+    harness.file("access.log", with_forged_host());
+    let run = harness.run(["report", "--state", "state", "--out", "out", "access.log"]);
+    let summary = std::fs::read_to_string(harness.path("out/latest/summary.txt")).unwrap();
     // The page is wrapped.
     let summary = summary.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(run.code == 0 && summary.contains("has 4 lines") && summary.contains(HOST_FIRST), "{summary}");
-    let child = crate::rig::spawn(&mut rig.command(["follow", "--from-start", "-f", "ndjson", "access.log"]));
+    let child = crate::harness::spawn(&mut harness.command(["follow", "--from-start", "-f", "ndjson", "access.log"]));
     std::thread::sleep(std::time::Duration::from_secs(1));
     let pid = child.id().to_string();
     assert!(std::process::Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
-    let run = crate::rig::wait(child);
+    let run = crate::harness::wait(child);
     assert!(run.stderr.matches("two addresses").count() == 1 && run.stderr.contains(HOST_FIRST), "{}", run.stderr);
     assert!(run.objects().iter().all(|hit| hit["client"] == "-"), "{}", run.text());
 }
 
 #[test]
 fn a_line_cut_at_its_start_has_no_client() {
-    let rig = Rig::new();
+    let harness = Harness::new();
     let log = line("0.3.105", "GET /.env HTTP/1.1", 404) + &prober("192.0.2.1");
-    clients_however_read(&rig, &log, &[("-", 1), ("192.0.2.1", 4)]);
+    clients_however_read(&harness, &log, &[("-", 1), ("192.0.2.1", 4)]);
 }
 
 #[test]
-fn the_cost_of_a_block_counts_lines_that_no_format_explains() {
-    let rig = Rig::new();
+fn the_cost_of_a_block_includes_unparsed_lines() {
+    let harness = Harness::new();
     let unparsed = "22/Nov/2026 10:00 9.9.9.9 GET /page 200\n".repeat(30);
-    rig.file("access.log", prober("9.9.9.9") + &unparsed + &prober("1.1.1.1"));
-    let run = rig.run(["report", "--state", "state", "--out", "out", "access.log"]);
+    harness.file("access.log", prober("9.9.9.9") + &unparsed + &prober("1.1.1.1"));
+    let run = harness.run(["report", "--state", "state", "--out", "out", "access.log"]);
     assert_eq!(run.code, 0, "{}", run.stderr);
-    assert_eq!(candidates(&rig), ["1.1.1.1"]);
+    assert_eq!(candidates(&harness), ["1.1.1.1"]);
 }
 
 #[test]
-fn a_proxy_that_makes_all_requests_is_hinted_at() {
+fn a_hint_is_printed_if_one_client_makes_all_requests() {
     const FIELD: &str = " \"198.51.100.7\"";
-    let rig = Rig::new();
+    let harness = Harness::new();
     let scan = |lines: usize, others: usize, field: &str, args: &[&str]| {
         let one = |n: usize| {
             let client = if n < others { "192.0.2.1" } else { "10.0.0.1" };
             line(client, &format!("GET /page/{n} HTTP/1.1"), 200).replace("5.0\"\n", &format!("5.0\"{field}\n"))
         };
-        rig.file("access.log", (0..lines).map(one).collect::<String>());
-        rig.run([&["scan", "access.log"], args].concat()).stderr
+        harness.file("access.log", (0..lines).map(one).collect::<String>());
+        harness.run([&["scan", "access.log"], args].concat()).stderr
     };
     let said = scan(100, 5, FIELD, &[]);
     let typed = "--client-from x-forwarded-for --trusted-proxy 10.0.0.1";
@@ -340,13 +343,13 @@ fn a_proxy_that_makes_all_requests_is_hinted_at() {
 }
 
 #[test]
-fn an_unparsed_line_is_of_one_of_the_first_addresses_in_it() {
-    let rig = Rig::new();
+fn the_client_of_an_unparsed_line_is_one_of_its_first_addresses() {
+    let harness = Harness::new();
     let behind = |bytes: usize| format!("{:bytes$}1.1.1.1\n", "a b c");
     let among = |others: &str| format!("{others}1.1.1.1\n");
     let unparsed = [behind(249), behind(250), among("8.8.8.1 8.8.8.2 8.8.8.3 "), among("8.8.8.1 8.8.8.2 8.8.8.3 8.8.8.4 ")].concat();
-    rig.file("access.log", prober("1.1.1.1") + &unparsed);
-    let (run, report) = rig.json(["access.log"]);
+    harness.file("access.log", prober("1.1.1.1") + &unparsed);
+    let (run, report) = harness.json(["access.log"]);
     let row = report["clients"].as_array().unwrap().iter().find(|row| row["client"] == "1.1.1.1").unwrap();
     assert_eq!((row["requests"].as_u64(), row["hits"].as_u64()), (Some(6), Some(4)), "{} {row}", run.stderr);
     assert_eq!(report["totals"]["requests"], 4);

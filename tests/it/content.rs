@@ -8,8 +8,8 @@ use std::io::Write as _;
 
 use serde_json::Value;
 
+use crate::harness::{Harness, Rng, Run, line, log, skip};
 use crate::memory::bounded;
-use crate::rig::{Dice, Rig, Run, line, log, skip};
 
 const PROBE: &str = "GET /.git/config HTTP/1.1";
 
@@ -24,23 +24,23 @@ fn sums(report: &Value) -> [u64; 5] {
 
 /// The report on a log with this content.
 fn scan(content: impl AsRef<[u8]>) -> (Run, Value) {
-    let rig = Rig::new();
-    rig.file("access.log", content);
-    rig.json(["access.log"])
+    let harness = Harness::new();
+    harness.file("access.log", content);
+    harness.json(["access.log"])
 }
 
 /// The hits in a log with this content, which can be read.
 fn hits(content: impl AsRef<[u8]>) -> Vec<Value> {
-    let rig = Rig::new();
-    rig.file("access.log", content);
-    let run = rig.run(["scan", "-f", "ndjson", "--min-severity", "info", "access.log"]);
+    let harness = Harness::new();
+    harness.file("access.log", content);
+    let run = harness.run(["scan", "-f", "ndjson", "--min-severity", "info", "access.log"]);
     assert_eq!(run.code, 0, "{}", run.stderr);
     run.objects()
 }
 
 /// B1.
 #[test]
-fn an_empty_log_is_no_trouble() {
+fn an_empty_log_is_accepted() {
     let (run, report) = scan("");
     assert_eq!((run.code, sums(&report), run.stderr.as_str()), (0, [0; 5], ""));
 }
@@ -64,36 +64,36 @@ fn pour(file: &mut File, count: usize) {
 
 /// B4. However the file is read, a line that is too long is counted and not held.
 #[test]
-fn a_line_of_100_megabytes_costs_no_memory() {
-    let rig = Rig::new();
-    let path = rig.path("access.log");
+fn a_line_of_100_megabytes_needs_little_memory() {
+    let harness = Harness::new();
+    let path = harness.path("access.log");
     let mut file = File::create(&path).unwrap();
     file.write_all(log(100).as_bytes()).unwrap();
     pour(&mut file, 100_000_000);
     file.write_all(b"\n").unwrap();
     file.write_all(log(100).as_bytes()).unwrap();
     for mmap in ["always", "never"] {
-        let run = bounded(&mut rig.command(["scan", "-f", "json", "--mmap", mmap, "access.log"]));
+        let run = bounded(&mut harness.command(["scan", "-f", "json", "--mmap", mmap, "access.log"]));
         assert_eq!((run.code, sums(&run.json())), (0, [201, 200, 0, 1, 20]), "{}", run.stderr);
     }
-    let run = bounded(rig.command(["scan", "-f", "json", "-"]).stdin(File::open(&path).unwrap()));
+    let run = bounded(harness.command(["scan", "-f", "json", "-"]).stdin(File::open(&path).unwrap()));
     assert_eq!((run.code, sums(&run.json())), (0, [201, 200, 0, 1, 20]), "{}", run.stderr);
 }
 
 /// B5.
 #[test]
-fn a_gigabyte_without_a_newline_costs_no_memory() {
-    let rig = Rig::new();
-    pour(&mut File::create(rig.path("access.log")).unwrap(), 1 << 30);
+fn a_gigabyte_without_a_newline_needs_little_memory() {
+    let harness = Harness::new();
+    pour(&mut File::create(harness.path("access.log")).unwrap(), 1 << 30);
     for mmap in ["always", "never"] {
-        let run = bounded(&mut rig.command(["scan", "-f", "json", "--mmap", mmap, "access.log"]));
+        let run = bounded(&mut harness.command(["scan", "-f", "json", "--mmap", mmap, "access.log"]));
         assert_eq!((run.code, sums(&run.json())), (3, [1, 0, 0, 1, 0]), "{}", run.stderr);
     }
 }
 
 /// B6. nginx takes requests and headers of 8 KiB each as it comes.
 #[test]
-fn lines_of_14_kilobytes_are_ordinary() {
+fn lines_of_14_kilobytes_are_parsed() {
     let request = format!("GET /.git/{} HTTP/1.1", "x".repeat(7000));
     let text = line("192.0.2.1", &request, 404).replace("Mozilla/5.0", &"y".repeat(7000));
     assert_eq!(sums(&scan(text.repeat(30)).1), [30, 30, 0, 0, 30]);
@@ -102,12 +102,12 @@ fn lines_of_14_kilobytes_are_ordinary() {
 
 /// B7. The lines around NULs count, and that there were any is said.
 #[test]
-fn nuls_between_lines_are_told_and_cost_no_line() {
+fn nul_bytes_between_lines_are_reported_and_no_line_is_lost() {
     let nuls = "\0".repeat(100_000);
     for mmap in ["always", "never"] {
-        let rig = Rig::new();
-        rig.file("access.log", probe() + &nuls + &probe() + "192.0.2.9 - -" + &nuls + "\n" + &probe());
-        let (run, report) = rig.json(["--mmap", mmap, "access.log"]);
+        let harness = Harness::new();
+        harness.file("access.log", probe() + &nuls + &probe() + "192.0.2.9 - -" + &nuls + "\n" + &probe());
+        let (run, report) = harness.json(["--mmap", mmap, "access.log"]);
         assert_eq!((run.code, sums(&report)), (3, [4, 3, 1, 0, 3]));
         assert!(run.stderr.contains("200000 NUL bytes"), "{}", run.stderr);
     }
@@ -115,7 +115,7 @@ fn nuls_between_lines_are_told_and_cost_no_line() {
 
 /// B7. The half line before the NULs and the line behind them make one that parses.
 #[test]
-fn nuls_inside_a_line_that_parses_are_told() {
+fn nul_bytes_inside_a_line_are_reported() {
     let torn = probe().replace("config", &("con".to_owned() + &"\0".repeat(4096) + "fig"));
     let (run, report) = scan(probe() + &torn + &probe());
     assert_eq!((run.code, sums(&report)[..3].to_vec()), (3, vec![3, 3, 0]), "{}", run.stderr);
@@ -124,15 +124,15 @@ fn nuls_inside_a_line_that_parses_are_told() {
 
 /// B8. What `copytruncate` makes of the log of a writer that goes on at its old offset.
 #[test]
-fn a_hole_before_the_first_line_is_passed_over() {
+fn a_hole_before_the_first_line_is_skipped() {
     for (real, mmap) in [(true, "always"), (true, "never"), (false, "always"), (false, "never")] {
-        let rig = Rig::new();
+        let harness = Harness::new();
         let zeros = if real { Vec::new() } else { vec![0; 50_001] };
-        let path = rig.file("access.log", zeros);
+        let path = harness.file("access.log", zeros);
         let mut log = File::options().write(true).open(&path).unwrap();
         std::io::Seek::seek(&mut log, std::io::SeekFrom::Start(50_001)).unwrap();
         log.write_all(probe().repeat(2).as_bytes()).unwrap();
-        let run = rig.run(["scan", "-f", "ndjson", "--mmap", mmap, "access.log"]);
+        let run = harness.run(["scan", "-f", "ndjson", "--mmap", mmap, "access.log"]);
         assert_eq!(run.code, 0, "{}", run.stderr);
         let places: Vec<_> = run.objects().iter().map(|hit| (hit["line"].as_u64(), hit["offset"].as_u64())).collect();
         let second = 50_001 + probe().len() as u64;
@@ -142,14 +142,14 @@ fn a_hole_before_the_first_line_is_passed_over() {
 
 /// B9.
 #[test]
-fn a_hole_of_100_gigabytes_is_nothing_to_read() {
-    let rig = Rig::new();
-    let path = rig.file("access.log", "");
+fn a_hole_of_100_gigabytes_is_not_read() {
+    let harness = Harness::new();
+    let path = harness.file("access.log", "");
     if File::options().write(true).open(path).unwrap().set_len(100 << 30).is_err() {
         return skip("a hole of 100 gigabytes", "the file system has no files so large");
     }
     for mmap in ["auto", "always", "never"] {
-        let (run, report) = rig.json(["--mmap", mmap, "access.log"]);
+        let (run, report) = harness.json(["--mmap", mmap, "access.log"]);
         assert_eq!((run.code, sums(&report)), (3, [0; 5]));
         assert!(run.stderr.contains("107374182400 NUL bytes"), "{}", run.stderr);
         assert_eq!(report["totals"]["bytes"], 100_u64 << 30);
@@ -158,7 +158,7 @@ fn a_hole_of_100_gigabytes_is_nothing_to_read() {
 
 /// B10. Bytes that are no UTF-8 are matched as bytes and told as escapes.
 #[test]
-fn bytes_that_are_no_utf_8_are_told_losslessly() {
+fn invalid_utf_8_is_printed_losslessly() {
     let mut text = Vec::new();
     for part in
         [&b"192.0.2.1 - - [02/Nov/2026:08:01:00 +0000] \"GET /.git/\xff\xfe\x80 HTTP/1.1\" 404 5 \"http://\xc3\x28/\" \"\xf0\x9f\xff\"\n"[..];
@@ -171,10 +171,10 @@ fn bytes_that_are_no_utf_8_are_told_losslessly() {
     assert_eq!(hits[0]["target"], r"/.git/\xff\xfe\x80");
     assert_eq!(hits[0]["referer"], r"http://\xc3(/");
     assert_eq!(hits[0]["user_agent"], r"\xf0\x9f\xff");
-    let rig = Rig::new();
-    rig.file("access.log", &text);
+    let harness = Harness::new();
+    harness.file("access.log", &text);
     for format in ["table", "csv", "json"] {
-        assert_eq!(rig.run(["scan", "-f", format, "access.log"]).code, 0, "{format}");
+        assert_eq!(harness.run(["scan", "-f", format, "access.log"]).code, 0, "{format}");
     }
 }
 
@@ -192,18 +192,18 @@ fn utf_16_is_refused_by_name() {
 
 /// B12.
 #[test]
-fn lines_that_end_in_cr_lf_are_the_same_lines() {
-    let rig = Rig::new();
-    rig.file("access.log", log(300));
-    let expected = rig.run(["scan", "-f", "csv", "access.log"]).text();
-    rig.file("access.log", log(300).replace('\n', "\r\n"));
-    assert_eq!(rig.run(["scan", "-f", "csv", "access.log"]).text(), expected);
-    assert_eq!(rig.json(["access.log"]).1["totals"]["unparsed"], 0);
+fn cr_lf_line_ends_are_accepted() {
+    let harness = Harness::new();
+    harness.file("access.log", log(300));
+    let expected = harness.run(["scan", "-f", "csv", "access.log"]).text();
+    harness.file("access.log", log(300).replace('\n', "\r\n"));
+    assert_eq!(harness.run(["scan", "-f", "csv", "access.log"]).text(), expected);
+    assert_eq!(harness.json(["access.log"]).1["totals"]["unparsed"], 0);
 }
 
 /// B13.
 #[test]
-fn a_byte_order_mark_costs_no_line() {
+fn a_byte_order_mark_is_skipped() {
     let text = format!("\u{feff}{}", probe().repeat(2));
     assert_eq!(sums(&scan(&text).1), [2, 2, 0, 0, 2]);
     assert_eq!(hits(&text)[0]["offset"], 3);
@@ -212,7 +212,7 @@ fn a_byte_order_mark_costs_no_line() {
 
 /// B14.
 #[test]
-fn a_lone_carriage_return_ends_no_line() {
+fn a_lone_carriage_return_does_not_end_a_line() {
     let text = line("192.0.2.1", "GET /.git/a\rb HTTP/1.1", 404);
     let hits = hits(&text);
     assert_eq!((hits.len(), &hits[0]["target"]), (1, &Value::from(r"/.git/a\x0db")));
@@ -221,7 +221,7 @@ fn a_lone_carriage_return_ends_no_line() {
 /// B15. nginx writes `\x22`, its JSON escape and Apache `\"`; with `escape=none` a quote is bare, and what stands to the
 /// left of the client's own words still holds.
 #[test]
-fn quotes_within_fields_move_no_field() {
+fn quotes_within_fields_do_not_shift_fields() {
     for quote in [r"\x22", r#"\""#] {
         let text = line("192.0.2.1", &format!("GET /.git/{quote} 200 0 {quote} HTTP/1.1"), 404)
             .replace("Mozilla/5.0", &format!("a {quote}b{quote} c"));
@@ -238,7 +238,7 @@ fn quotes_within_fields_move_no_field() {
 
 /// B16. A writer that lets newlines through writes lines of the attacker's: they cannot be told apart.
 #[test]
-fn a_forged_line_is_a_line() {
+fn a_forged_line_counts_as_a_line() {
     let forged = line("192.0.2.1", "GET /x HTTP/1.1", 200).replace("Mozilla/5.0", &format!("x\n{}", probe().trim_end()));
     assert_eq!(sums(&scan(forged).1), [2, 2, 0, 0, 1]);
 }
@@ -255,7 +255,7 @@ fn a_tls_hello_is_a_request_without_a_method() {
 
 /// B18. What nginx and Apache write of requests that never became one.
 #[test]
-fn requests_that_are_none_parse() {
+fn malformed_requests_are_parsed() {
     for (request, status) in [("", 400), ("", 499), ("-", 408), ("GET", 400), ("GET /", 400), (" ", 400), ("GET  HTTP/1.1", 400)] {
         let (run, report) = scan(line("192.0.2.1", request, status));
         assert_eq!((run.code, sums(&report)[..3].to_vec()), (0, vec![1, 1, 0]), "{request:?}");
@@ -267,7 +267,7 @@ fn requests_that_are_none_parse() {
 /// B19. A full disk cut the first record short, and the second went on right behind it. Where the cut went through the
 /// address, there is none that could be blamed.
 #[test]
-fn a_record_glued_to_half_another_is_matched_and_blamed_on_nobody_else() {
+fn a_line_merged_with_half_another_is_matched_without_a_wrong_client() {
     for half in ["1", "192.0.", "198.51.100.7", "pppp"] {
         let (run, report) = scan(log(3) + half + &probe() + &log(3));
         assert_eq!((run.code, sums(&report)[0], sums(&report)[4]), (0, 7, 1), "{half}");
@@ -284,7 +284,7 @@ const APACHE_ERROR: &str = "[Mon Nov 02 08:01:00.123456 2026] [core:error] [pid 
 
 /// B20. Named, a log of another kind is a fault that is explained.
 #[test]
-fn other_logs_are_never_scanned_without_a_word() {
+fn other_logs_are_never_scanned_silently() {
     let json = "{\"time\":\"2026-11-02T08:01:00Z\",\"level\":\"error\",\"message\":\"no route to host\"}\n";
     let cron = format!("web1 nginx says {}", probe());
     for (text, what) in [
@@ -303,12 +303,12 @@ fn other_logs_are_never_scanned_without_a_word() {
 
 /// B20. Found in a folder beside an access log, an error log is passed over; its lines are nobody's.
 #[test]
-fn an_error_log_beside_an_access_log_is_passed_over() {
+fn an_error_log_in_a_folder_is_skipped() {
     for error in [NGINX_ERROR, APACHE_ERROR] {
-        let rig = Rig::new();
-        rig.file("access.log", log(20));
-        rig.file("error.log", error.repeat(9));
-        let (run, report) = rig.json(["."]);
+        let harness = Harness::new();
+        harness.file("access.log", log(20));
+        harness.file("error.log", error.repeat(9));
+        let (run, report) = harness.json(["."]);
         assert_eq!((run.code, sums(&report)), (0, [20, 20, 0, 0, 2]), "{}", run.stderr);
         assert!(run.stderr.contains("error.log: passed over"), "{}", run.stderr);
         assert_eq!(report["inputs"].as_array().unwrap().len(), 1);
@@ -317,7 +317,7 @@ fn an_error_log_beside_an_access_log_is_passed_over() {
 
 /// B21. Any time that can be written is read, none is needed, and no order is.
 #[test]
-fn odd_times_cost_no_line() {
+fn invalid_times_lose_no_line() {
     let times = [
         ("31/Dec/9999:23:59:59 +0000", Some("9999-12-31T23:59:59+00:00")),
         ("01/Jan/1970:00:00:00 +0000", Some("1970-01-01T00:00:00+00:00")),
@@ -342,7 +342,7 @@ fn odd_times_cost_no_line() {
 
 /// B22. A number that cannot be is none, and the line is looked at all the same.
 #[test]
-fn odd_numbers_are_null() {
+fn invalid_numbers_are_null() {
     let max = u64::MAX.to_string();
     for (numbers, status, bytes) in [
         ("404 18446744073709551615", Some(404), Some(u64::MAX)),
@@ -367,7 +367,7 @@ fn odd_numbers_are_null() {
 
 /// B23. Disguises are seen through as deep as anyone decodes, and no deeper than is bounded.
 #[test]
-fn disguised_paths_are_seen_through() {
+fn encoded_paths_are_decoded() {
     for target in [
         "/%2egit/config",
         "/%252egit/config",
@@ -394,19 +394,19 @@ fn disguised_paths_are_seen_through() {
 
 /// B24.
 #[test]
-fn noise_is_no_log() {
-    let mut dice = Dice::new();
-    let noise: Vec<u8> = (0..4 << 17).flat_map(|_| dice.roll().to_le_bytes()).collect();
-    let rig = Rig::new();
-    rig.file("access.log", &noise);
+fn binary_noise_is_not_a_log() {
+    let mut rng = Rng::new();
+    let noise: Vec<u8> = (0..4 << 17).flat_map(|_| rng.next_u64().to_le_bytes()).collect();
+    let harness = Harness::new();
+    harness.file("access.log", &noise);
     let newlines = noise.split(|&byte| byte == b'\n').count() as u64 - 1;
     for (mmap, threads) in [("always", "1"), ("never", "4")] {
-        let (run, report) = rig.json(["--mmap", mmap, "-j", threads, "access.log"]);
+        let (run, report) = harness.json(["--mmap", mmap, "-j", threads, "access.log"]);
         assert_eq!((run.code, report["totals"]["parsed"].as_u64()), (3, Some(0)));
         assert!((newlines..=newlines + 1).contains(&sums(&report)[0]));
         assert_eq!(report["totals"]["bytes"], noise.len());
     }
     for format in ["table", "csv", "ndjson"] {
-        assert_eq!(rig.run(["scan", "-f", format, "--min-severity", "info", "access.log"]).code, 3);
+        assert_eq!(harness.run(["scan", "-f", format, "--min-severity", "info", "access.log"]).code, 3);
     }
 }

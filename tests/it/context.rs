@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::rig::{Dice, Rig, line, sized};
+use crate::harness::{Harness, Rng, line, sized};
 
 const RULES: &str = r#"
 [[app]]
@@ -55,18 +55,18 @@ fn get(client: &str, path: &str, status: u16) -> String {
 }
 
 /// Runs with the rules above only.
-fn scan(rig: &Rig, log: &str, args: &[&str]) -> crate::rig::Run {
-    rig.file("own.toml", RULES);
-    rig.file("access.log", log);
+fn scan(harness: &Harness, log: &str, args: &[&str]) -> crate::harness::Run {
+    harness.file("own.toml", RULES);
+    harness.file("access.log", log);
     let given = ["scan", "--no-builtin", "--rules", "own.toml", "access.log"].iter().chain(args);
-    let run = rig.run(given);
+    let run = harness.run(given);
     assert_eq!(run.code, 0, "{}", run.stderr);
     run
 }
 
 fn report(log: &str, args: &[&str]) -> Value {
-    let rig = Rig::new();
-    scan(&rig, log, &[&["-f", "json"], args].concat()).json()
+    let harness = Harness::new();
+    scan(&harness, log, &[&["-f", "json"], args].concat()).json()
 }
 
 fn hits(report: &Value) -> u64 {
@@ -74,7 +74,7 @@ fn hits(report: &Value) -> u64 {
 }
 
 #[test]
-fn the_own_pages_of_an_app_are_no_news_on_its_site() {
+fn normal_pages_of_an_app_are_not_reported_on_its_site() {
     let shop = [asset(1, 10), asset(2, 11), asset(3, 12)].concat();
     let log = login() + &shop + &get("192.0.2.1", "/key.pem", 404);
     let seen = report(&log, &[]);
@@ -91,7 +91,7 @@ fn the_own_pages_of_an_app_are_no_news_on_its_site() {
 }
 
 #[test]
-fn an_app_is_seen_by_several_clients_and_answers_that_differ() {
+fn an_app_is_detected_by_several_clients_and_distinct_answers() {
     for (assets, why) in [
         ([asset(1, 10), asset(2, 11)].concat(), "two clients"),
         ([asset(1, 10), asset(2, 10), asset(3, 10)].concat(), "a site that says the same to everything"),
@@ -104,7 +104,7 @@ fn an_app_is_seen_by_several_clients_and_answers_that_differ() {
 }
 
 #[test]
-fn an_app_that_one_person_uses_is_seen_by_the_magnitudes_of_its_answers() {
+fn an_app_with_one_user_is_detected_by_the_sizes_of_its_answers() {
     let files: String = [301, 900, 4_100, 33_000, 290_000].map(|bytes| asset(1, bytes)).concat();
     let seen = report(&(login() + &files), &[]);
     assert_eq!((hits(&seen), &seen["apps"][0]["app"]), (0, &"shop".into()));
@@ -119,7 +119,7 @@ fn an_app_that_one_person_uses_is_seen_by_the_magnitudes_of_its_answers() {
 }
 
 #[test]
-fn an_app_is_a_matter_of_the_host() {
+fn apps_are_detected_by_host() {
     let at = |host: &str, line: String| format!("{host}:443 {line}");
     let shop: String = [1, 2, 3].map(|n| at("Shop.example", asset(n, u32::from(n)))).concat();
     let log = shop + &at("shop.example", login()) + &at("blog.example", login());
@@ -130,14 +130,14 @@ fn an_app_is_a_matter_of_the_host() {
 }
 
 #[test]
-fn rotated_logs_are_those_of_one_site() {
-    let rig = Rig::new();
-    rig.file("own.toml", RULES);
-    rig.file("access.log", login());
-    rig.file("access.log.1", [asset(1, 10), asset(2, 11)].concat());
-    rig.file("access.log.2.gz", crate::laws::gzip(asset(3, 12).as_bytes()));
-    rig.file("other.log", login());
-    let run = rig.run([
+fn rotated_logs_belong_to_one_site() {
+    let harness = Harness::new();
+    harness.file("own.toml", RULES);
+    harness.file("access.log", login());
+    harness.file("access.log.1", [asset(1, 10), asset(2, 11)].concat());
+    harness.file("access.log.2.gz", crate::invariants::gzip(asset(3, 12).as_bytes()));
+    harness.file("other.log", login());
+    let run = harness.run([
         "scan",
         "--no-builtin",
         "--rules",
@@ -156,19 +156,19 @@ fn rotated_logs_are_those_of_one_site() {
 }
 
 #[test]
-fn an_app_can_be_said_to_run_and_can_be_switched_off() {
+fn an_app_can_be_given_and_disabled() {
     assert_eq!(hits(&report(&login(), &["--app", "shop"])), 0);
     let shop = [asset(1, 10), asset(2, 11), asset(3, 12)].concat();
     assert_eq!(hits(&report(&(login() + &shop), &["--disable", "apps/shop"])), 1);
-    let rig = Rig::new();
-    rig.file("access.log", login());
-    let run = rig.run(["scan", "--app", "wordpres", "access.log"]);
+    let harness = Harness::new();
+    harness.file("access.log", login());
+    let run = harness.run(["scan", "--app", "wordpres", "access.log"]);
     assert_eq!(run.code, 2);
     assert!(run.stderr.contains("no app is called 'wordpres'") && run.stderr.contains("wordpress"), "{}", run.stderr);
 }
 
 #[test]
-fn a_rule_about_the_client_holds_in_any_order_of_lines() {
+fn rules_about_the_client_do_not_depend_on_the_order_of_lines() {
     let guess = get("192.0.2.7", "/a.page", 200);
     let keys: Vec<_> = ["/key-1.pem", "/key-2.pem", "/key-3.pem"].map(|path| get("192.0.2.7", path, 404)).into();
     let other = get("192.0.2.8", "/a.page", 200);
@@ -177,8 +177,8 @@ fn a_rule_about_the_client_holds_in_any_order_of_lines() {
         assert_eq!(hits(&seen), 4);
         let client = &seen["clients"][0];
         assert_eq!((&client["client"], &client["requests"], &client["other_requests"]), (&"192.0.2.7".into(), &4.into(), &0.into()));
-        let rig = Rig::new();
-        let objects = scan(&rig, &log, &["-f", "ndjson"]).objects();
+        let harness = Harness::new();
+        let objects = scan(&harness, &log, &["-f", "ndjson"]).objects();
         let of = |path: &str| objects.iter().find(|object| object["path"] == path).map(|object| object["context"].clone());
         assert_eq!(of("/a.page"), Some("client".into()));
         assert_eq!(of("/key-1.pem"), Some(Value::Null));
@@ -189,21 +189,21 @@ fn a_rule_about_the_client_holds_in_any_order_of_lines() {
 }
 
 #[test]
-fn what_is_not_shown_counts_as_evidence_all_the_same() {
+fn hits_that_are_not_reported_count_as_evidence() {
     let keys: String = ["/key-1.pem", "/key-2.pem", "/key-3.pem"].map(|path| get("192.0.2.7", path, 404)).concat();
     let log = keys + &get("192.0.2.7", "/a.page", 200);
     assert_eq!(hits(&report(&log, &["--outcome", "answered"])), 1);
 }
 
 #[test]
-fn an_allow_list_leaves_out_and_counts() {
-    let rig = Rig::new();
-    rig.file(
+fn allowed_requests_are_left_out_and_counted() {
+    let harness = Harness::new();
+    harness.file(
         "allow.toml",
         "[[allow]]\nreason = 'our own scanner'\nclients = ['192.0.2.0/28']\n[[allow]]\nreason = 'never met'\nagents = ['x9']\n",
     );
     let log = get("192.0.2.7", "/key.pem", 404) + &get("192.0.2.7", "/", 200) + &get("192.0.2.99", "/key.pem", 404);
-    let run = scan(&rig, &log, &["-f", "json", "--allow", "allow.toml"]);
+    let run = scan(&harness, &log, &["-f", "json", "--allow", "allow.toml"]);
     let seen = run.json();
     assert_eq!(hits(&seen), 1);
     assert_eq!(seen["clients"].as_array().unwrap().len(), 1);
@@ -214,25 +214,25 @@ fn an_allow_list_leaves_out_and_counts() {
             {"file": "allow.toml", "line": 4, "reason": "never met", "requests": 0}
         ])
     );
-    let table = scan(&rig, &log, &["--allow", "allow.toml"]).text();
+    let table = scan(&harness, &log, &["--allow", "allow.toml"]).text();
     assert!(table.contains("Allowed by allow.toml:1, our own scanner: 1 request left out."), "{table}");
-    assert_eq!(scan(&rig, &log, &["-f", "ndjson", "--allow", "allow.toml"]).objects().len(), 1);
-    let wrong = rig.run(["scan", "--allow", "none.toml", "access.log"]);
+    assert_eq!(scan(&harness, &log, &["-f", "ndjson", "--allow", "allow.toml"]).objects().len(), 1);
+    let wrong = harness.run(["scan", "--allow", "none.toml", "access.log"]);
     assert!(wrong.code == 2 && wrong.stderr.contains("none.toml"), "{}", wrong.stderr);
 }
 
 #[test]
-fn threads_and_maps_change_nothing() {
-    let rig = Rig::new();
-    let mut dice = Dice::new();
+fn threads_and_maps_do_not_change_the_report() {
+    let harness = Harness::new();
+    let mut rng = Rng::new();
     let lines: Vec<String> = (0..40_000)
         .map(|_| {
-            let client = format!("192.0.2.{}", dice.below(60));
-            match dice.below(12) {
-                0 => get(&client, &format!("/key-{}.pem", dice.below(4)), 404),
-                1 => get(&client, &format!("/{}.page", dice.below(9)), 200),
+            let client = format!("192.0.2.{}", rng.below(60));
+            match rng.below(12) {
+                0 => get(&client, &format!("/key-{}.pem", rng.below(4)), 404),
+                1 => get(&client, &format!("/{}.page", rng.below(9)), 200),
                 2 => get(&client, "/shop-login", 200),
-                3 => asset(dice.below(200) as u8, dice.below(5) as u32),
+                3 => asset(rng.below(200) as u8, rng.below(5) as u32),
                 n => get(&client, &format!("/ordinary/{n}"), 200),
             }
         })
@@ -240,7 +240,7 @@ fn threads_and_maps_change_nothing() {
     let log = lines.concat();
     for format in ["json", "ndjson", "csv", "table"] {
         let of = |args: &[&str]| {
-            let text = scan(&rig, &log, &[&["-f", format], args].concat()).text();
+            let text = scan(&harness, &log, &[&["-f", format], args].concat()).text();
             // The last line of a table tells the time it took.
             text.lines().filter(|line| !line.starts_with("40,000 lines: ")).map(str::to_owned).collect::<Vec<_>>()
         };
@@ -252,40 +252,40 @@ fn threads_and_maps_change_nothing() {
 }
 
 #[test]
-fn a_rule_that_names_no_app_is_told() {
-    let rig = Rig::new();
-    rig.file("own.toml", RULES.replace("unless_app = \"shop\"", "unless_app = [\"shopp\", \"shop\"]"));
-    let run = rig.run(["rules", "test", "own.toml"]);
+fn a_rule_with_an_unknown_app_is_reported() {
+    let harness = Harness::new();
+    harness.file("own.toml", RULES.replace("unless_app = \"shop\"", "unless_app = [\"shopp\", \"shop\"]"));
+    let run = harness.run(["rules", "test", "own.toml"]);
     assert_eq!(run.code, 0);
     for part in ["own.toml:10: rule 'own/shop-login'", "no app is called 'shopp' (did you mean 'shop'?)"] {
         assert!(run.stderr.contains(part), "{}", run.stderr);
     }
-    rig.file("own.toml", RULES.replace("distinct_paths = 3", "distinct_paths = 0"));
-    let run = rig.run(["rules", "test", "own.toml"]);
+    harness.file("own.toml", RULES.replace("distinct_paths = 3", "distinct_paths = 0"));
+    let run = harness.run(["rules", "test", "own.toml"]);
     assert!(run.code == 2 && run.stderr.contains("name at least 1"), "{}", run.stderr);
 }
 
 #[test]
-fn lines_without_a_client_are_not_those_of_one_client() {
+fn lines_without_a_client_are_not_grouped_as_one() {
     let probes = |client: &str| ["/key-1.pem", "/key-2.pem", "/key-3.pem", "/a.page"].map(|path| get(client, path, 404)).concat();
     // Which of the two is the client is unknown, so somebody else may have asked for the page.
     for (client, hits) in [("192.0.2.1", 4), ("192.0.2.1 198.51.100.7", 3), ("-", 3)] {
-        let rig = Rig::new();
-        let run = scan(&rig, &probes(client), &["-f", "json"]);
+        let harness = Harness::new();
+        let run = scan(&harness, &probes(client), &["-f", "json"]);
         assert_eq!(run.json()["totals"]["hits"], hits, "{client}: {}", run.stderr);
     }
 }
 
 #[test]
 fn three_probed_paths_make_a_prober() {
-    let rig = Rig::new();
+    let harness = Harness::new();
     let probes =
         |count: usize| ["/.git/config", "/.svn/entries", "/.aws/credentials"][..count].iter().map(|path| get("192.0.2.7", path, 404));
     let found = |count: usize| {
         let unlike = ["/menu.php", "/qwerty.rar", "/app/env-old.yml", "/modules/mod_x/", "/debug.jsp"];
         let log: String = probes(count).chain(unlike.iter().map(|path| get("192.0.2.7", path, 404))).collect();
-        rig.file("access.log", log);
-        let hits = rig.run(["scan", "-f", "ndjson", "access.log"]).objects();
+        harness.file("access.log", log);
+        let hits = harness.run(["scan", "-f", "ndjson", "access.log"]).objects();
         let by_client = hits.iter().filter(|hit| hit["context"] == "client").map(|hit| hit["path"].as_str().unwrap().to_owned());
         by_client.collect::<Vec<_>>()
     };
@@ -294,12 +294,12 @@ fn three_probed_paths_make_a_prober() {
 }
 
 #[test]
-fn what_a_line_shows_alone_does_not_depend_on_its_client() {
-    let rig = Rig::new();
+fn findings_of_a_single_line_do_not_depend_on_its_client() {
+    let harness = Harness::new();
     let log: String =
         ["/.git/config", "/.svn/entries", "/.aws/credentials", "/.env"].iter().map(|path| get("192.0.2.7", path, 404)).collect();
-    rig.file("access.log", log);
-    for hit in rig.run(["scan", "-f", "ndjson", "access.log"]).objects() {
+    harness.file("access.log", log);
+    for hit in harness.run(["scan", "-f", "ndjson", "access.log"]).objects() {
         let rules = hit["rules"].as_array().unwrap();
         assert!(rules.iter().all(|rule| !rule.as_str().unwrap().starts_with("prober/")), "{hit}");
     }

@@ -11,7 +11,7 @@ use std::fs;
 use std::io::Write as _;
 use std::path::Path;
 
-use crate::rig::Rig;
+use crate::harness::Harness;
 
 /// At least so many percent of the attacks of a class are found. What is not named here: [`OTHERS`].
 const GOALS: [(&str, f64); 15] = [
@@ -130,10 +130,10 @@ pub(crate) fn labelled() -> (Vec<Labelled>, Vec<Labelled>) {
 
 /// The rules that each request matches, in one log.
 fn rules_of(requests: &[Labelled]) -> Vec<Option<String>> {
-    let rig = Rig::new();
+    let harness = Harness::new();
     let text: String = requests.iter().zip(1..).map(|(labelled, number)| labelled.log_line(number)).collect();
-    rig.file("access.log", text);
-    let run = rig.run(["scan", "-f", "ndjson", "access.log"]);
+    harness.file("access.log", text);
+    let run = harness.run(["scan", "-f", "ndjson", "access.log"]);
     assert_eq!(run.code, 0, "{}", run.stderr);
     let mut rules = vec![None; requests.len()];
     for hit in run.objects() {
@@ -197,7 +197,7 @@ fn lines<'a>(requests: impl Iterator<Item = (&'a Labelled, &'a Option<String>)>)
 }
 
 #[test]
-fn attacks_are_found_and_ordinary_requests_are_not_flagged() {
+fn attacks_are_detected_and_normal_requests_are_not() {
     let (attacks, ordinary) = labelled();
     assert!(attacks.len() >= 600 && ordinary.len() >= 150, "{} attacks, {} ordinary", attacks.len(), ordinary.len());
     let (found, flagged) = (rules_of(&attacks), rules_of(&ordinary));
@@ -218,7 +218,7 @@ fn attacks_are_found_and_ordinary_requests_are_not_flagged() {
 }
 
 #[test]
-fn labels_are_sound() {
+fn labels_are_consistent() {
     let (attacks, ordinary) = labelled();
     let mut texts: Vec<_> = attacks.iter().chain(&ordinary).map(|labelled| &labelled.text).collect();
     texts.sort();

@@ -8,7 +8,7 @@ use std::fs;
 use std::path::Path;
 
 use crate::detection::{Labelled, TRICKS};
-use crate::rig::Rig;
+use crate::harness::Harness;
 
 const FIELDS: [&str; 4] = ["path", "query", "referer", "agent"];
 
@@ -24,7 +24,7 @@ fn stands_in(field: &str, request: &Labelled) -> bool {
 }
 
 #[test]
-fn every_disguise_is_seen_through_in_every_field() {
+fn every_encoding_is_decoded_in_every_field() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases/evasions.tsv");
     let text = fs::read_to_string(path).unwrap();
     let (mut covered, mut requests) = (BTreeSet::new(), Vec::new());
@@ -43,10 +43,10 @@ fn every_disguise_is_seen_through_in_every_field() {
     let wanted: BTreeSet<_> = TRICKS[1..].iter().flat_map(|trick| FIELDS.map(|field| (*trick, field))).collect();
     assert_eq!(covered, wanted, "each trick in each field, or why not");
 
-    let rig = Rig::new();
+    let harness = Harness::new();
     let log: String = requests.iter().zip(1..).map(|((_, _, request), number)| request.log_line(number)).collect();
-    rig.file("access.log", log);
-    let run = rig.run(["scan", "-f", "ndjson", "access.log"]);
+    harness.file("access.log", log);
+    let run = harness.run(["scan", "-f", "ndjson", "access.log"]);
     let hits = run.objects();
     let seen = |number: usize, class: &str| {
         let of_line = hits.iter().find(|hit| hit["line"] == number);

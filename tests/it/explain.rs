@@ -5,8 +5,8 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::laws::gzip;
-use crate::rig::{Rig, Run, finish, line};
+use crate::harness::{Harness, Run, finish, line};
+use crate::invariants::gzip;
 
 const RULES: &str = r#"
 family = "mine"
@@ -74,15 +74,15 @@ must_match = ["GET /pictures/a.php"]
 must_not_match = ["GET /"]
 "#;
 
-fn rig() -> Rig {
-    let rig = Rig::new();
-    rig.file("my.toml", RULES);
-    rig
+fn harness() -> Harness {
+    let harness = Harness::new();
+    harness.file("my.toml", RULES);
+    harness
 }
 
-fn explain(rig: &Rig, columns: &str, args: &[&str]) -> Run {
+fn explain(harness: &Harness, columns: &str, args: &[&str]) -> Run {
     let ours = ["explain", "--no-builtin", "--rules", "my.toml"];
-    finish(rig.command(ours.iter().chain(args)).env("COLUMNS", columns))
+    finish(harness.command(ours.iter().chain(args)).env("COLUMNS", columns))
 }
 
 fn combined(request: &str, status: u16, referer: &str, agent: &str) -> String {
@@ -90,12 +90,12 @@ fn combined(request: &str, status: u16, referer: &str, agent: &str) -> String {
 }
 
 #[test]
-fn the_whole_page() {
-    let rig = rig();
+fn the_text_of_an_explanation() {
+    let harness = harness();
     let request = "GET /shop/..%2f%252eenv?password=hunter2&id=1+%75nion/**/select+1 HTTP/1.1";
     let text = combined(request, 200, "https://www.example.org/panel%3Cb", r"evilbot/1 \x1b[2J union of bots");
     for columns in ["80", "200"] {
-        let run = explain(&rig, columns, &[&text]);
+        let run = explain(&harness, columns, &[&text]);
         assert_eq!((run.code, run.stderr.as_str()), (0, ""));
         let width: usize = columns.parse().unwrap();
         assert!(run.text().lines().all(|line| line.chars().count() <= width && line.trim_end() == line), "{}", run.text());
@@ -104,8 +104,8 @@ fn the_whole_page() {
 }
 
 #[test]
-fn every_reason_has_its_words() {
-    let rig = rig();
+fn every_reason_has_a_text() {
+    let harness = harness();
     let referred = combined("GET /panel HTTP/1.1", 404, "http://x.example.org/", "x");
     let bot = combined("GET / HTTP/1.1", 404, "-", "evilbot/1");
     let refused = combined("POST /old-panel HTTP/1.1", 200, "-", "x");
@@ -123,112 +123,113 @@ fn every_reason_has_its_words() {
         ("GET /?q=union+select", "1 rule matches: mine/union, medium."),
         ("GET /nothing", "No rule matches."),
     ] {
-        let run = explain(&rig, "200", &[text]);
+        let run = explain(&harness, "200", &[text]);
         assert_eq!(run.code, 0, "{}", run.stderr);
         assert!(run.text().contains(said), "{said}: {}", run.text());
     }
 }
 
 #[test]
-fn one_rule_says_all_that_it_asks_for() {
-    let rig = rig();
+fn an_explanation_of_one_rule_lists_all_its_conditions() {
+    let harness = harness();
     for (rule, request, lines) in [
         ("mine/gone", "GET /", &["mine/gone does not match.", "no   paths", "no   methods", "no   statuses"][..]),
         ("mine/union", "GET /?q=select", &["no   words", "the query or user agent does not hold 'union'", "no   regex"]),
         ("mine/union", "GET /?q=union+select", &["mine/union matches.", "yes  words", "yes  regex", "matches 'union select' in the query"]),
         ("mine/linked", "GET /panel", &["yes  unless"]),
     ] {
-        let text = explain(&rig, "200", &["--rule", rule, request]).text();
+        let text = explain(&harness, "200", &["--rule", rule, request]).text();
         assert!(lines.iter().all(|line| text.contains(line)), "{rule} {request}: {text}");
     }
-    let run = explain(&rig, "80", &["--rule", "mine/evn", "GET /"]);
+    let run = explain(&harness, "80", &["--rule", "mine/evn", "GET /"]);
     assert_eq!(run.code, 2);
     assert!(run.stderr.contains("did you mean 'mine/env'?"), "{}", run.stderr);
 }
 
 #[test]
-fn what_people_type_is_taken_for_a_request() {
-    let rig = rig();
+fn typed_requests_are_recognised() {
+    let harness = harness();
     for text in ["GET /.env", "/.env", "https://www.example.org/.env", "HEAD /a/%2eenv HTTP/1.0"] {
-        let text = explain(&rig, "80", &[text]).text();
+        let text = explain(&harness, "80", &[text]).text();
         assert!(text.contains("Not a log line; taken as a request.") && text.contains("1 rule matches: mine/env, high."), "{text}");
     }
     for text in ["hello", r#"Nov  2 08:01:00 web: "GET / HTTP/1.1""#] {
-        let text = explain(&rig, "80", &[text]).text();
+        let text = explain(&harness, "80", &[text]).text();
         assert!(text.contains("No format explains this line"), "{text}");
     }
-    let run = explain(&rig, "80", &["--log-format", "common", &format!("example.org:80 {}", combined("GET / HTTP/1.1", 200, "-", "x"))]);
+    let run =
+        explain(&harness, "80", &["--log-format", "common", &format!("example.org:80 {}", combined("GET / HTTP/1.1", 200, "-", "x"))]);
     assert!(run.text().contains("No format explains this line"), "{}", run.text());
 }
 
 #[test]
-fn a_line_of_a_file_is_the_line_a_scan_counts() {
-    let rig = rig();
+fn line_numbers_agree_with_those_of_a_scan() {
+    let harness = harness();
     let mut log = b"\xef\xbb\xbf".to_vec();
     log.extend(b"\n\0\0\0\0");
     log.extend(line("192.0.2.1", "GET /a HTTP/1.1", 200).replace('\n', "\r\n").into_bytes());
     log.extend(format!("{}\n", "x".repeat(3_000)).bytes());
     log.extend(line("192.0.2.2", "GET /.env HTTP/1.1", 404).into_bytes());
     log.extend(b"GET /.env\n");
-    rig.file("plain.log", &log);
-    rig.file("packed.log", gzip(&log));
+    harness.file("plain.log", &log);
+    harness.file("packed.log", gzip(&log));
     for name in ["plain.log", "packed.log"] {
-        let scan = rig.run(["scan", "--no-builtin", "--rules", "my.toml", "-f", "ndjson", name]).objects();
+        let scan = harness.run(["scan", "--no-builtin", "--rules", "my.toml", "-f", "ndjson", name]).objects();
         let line = scan[0]["line"].as_u64().unwrap();
         assert_eq!((line, scan[0]["client"].as_str()), (4, Some("192.0.2.2")));
-        let told = explain(&rig, "80", &["-f", "json", &format!("{name}:{line}")]).objects();
+        let told = explain(&harness, "80", &["-f", "json", &format!("{name}:{line}")]).objects();
         assert_eq!((told[0]["line"].as_u64(), told[0]["client"].as_str(), told.len()), (Some(4), Some("192.0.2.2"), 1));
-        let text = explain(&rig, "80", &[&format!("{name}:4")]).text();
+        let text = explain(&harness, "80", &[&format!("{name}:4")]).text();
         assert!(text.contains(&format!("{name}:4. A line of the format combined.")), "{text}");
         // In a file it is what a scan takes it for.
-        let text = explain(&rig, "80", &[&format!("{name}:5")]).text();
+        let text = explain(&harness, "80", &[&format!("{name}:5")]).text();
         assert!(text.contains("No format explains this line"), "{text}");
-        let run = explain(&rig, "80", &[&format!("{name}:6")]);
+        let run = explain(&harness, "80", &[&format!("{name}:6")]);
         assert!(run.code == 2 && run.stderr.contains("has 5 lines, and no line 6"), "{}", run.stderr);
-        let run = explain(&rig, "80", &[&format!("{name}:0")]);
+        let run = explain(&harness, "80", &[&format!("{name}:0")]);
         assert!(run.code == 2 && run.stderr.contains("type 1 or more"), "{}", run.stderr);
     }
-    let limited = finish(rig.command(["explain", "plain.log:3"]).env("PROBEWATCH_MAX_LINE", "2000"));
+    let limited = finish(harness.command(["explain", "plain.log:3"]).env("PROBEWATCH_MAX_LINE", "2000"));
     assert!(limited.code == 0 && limited.stderr.contains("longer than --max-line (2000 bytes)"), "{}", limited.stderr);
 }
 
 #[test]
-fn a_file_is_not_taken_for_a_line() {
-    let rig = rig();
-    rig.file("access.log", line("192.0.2.1", "GET / HTTP/1.1", 200));
-    let run = explain(&rig, "80", &["access.log"]);
+fn a_file_name_is_not_read_as_a_line() {
+    let harness = harness();
+    harness.file("access.log", line("192.0.2.1", "GET / HTTP/1.1", 200));
+    let run = explain(&harness, "80", &["access.log"]);
     assert!(run.code == 2 && run.stderr.contains("type 'access.log:1' for its first line"), "{}", run.stderr);
-    let run = explain(&rig, "80", &["gone.log:3"]);
+    let run = explain(&harness, "80", &["gone.log:3"]);
     assert!(run.code == 0 && run.stderr.contains("no file is called 'gone.log'"), "{}", run.stderr);
-    let absolute = rig.path("access.log");
-    let run = explain(&rig, "80", &[absolute.to_str().unwrap()]);
-    assert!(run.code == 0 && run.stderr.contains("taken as the path of a request"), "{}", run.stderr);
+    let absolute = harness.path("access.log");
+    let run = explain(&harness, "80", &[absolute.to_str().unwrap()]);
+    assert!(run.code == 0 && run.stderr.contains("read as the path of a request"), "{}", run.stderr);
 }
 
 #[test]
-fn what_cannot_be_read_is_told() {
-    let rig = rig();
-    rig.file("packed.zip", b"PK\x03\x04 and so on");
-    let run = explain(&rig, "80", &["packed.zip:1"]);
+fn unreadable_input_is_reported() {
+    let harness = harness();
+    harness.file("packed.zip", b"PK\x03\x04 and so on");
+    let run = explain(&harness, "80", &["packed.zip:1"]);
     assert!(run.code == 3 && run.stderr.contains("packed.zip: is packed with zip"), "{}", run.stderr);
     let whole = gzip(line("192.0.2.1", "GET /.env HTTP/1.1", 200).repeat(500).as_bytes());
-    rig.file("cut.gz", &whole[..whole.len() / 2]);
-    let run = explain(&rig, "80", &["cut.gz:499"]);
+    harness.file("cut.gz", &whole[..whole.len() / 2]);
+    let run = explain(&harness, "80", &["cut.gz:499"]);
     assert!(run.code == 3 && run.stderr.starts_with("error: cut.gz: "), "{}", run.stderr);
-    let run = explain(&rig, "80", &["--only", "mine/nothing", "GET /"]);
+    let run = explain(&harness, "80", &["--only", "mine/nothing", "GET /"]);
     assert!(run.code == 2 && run.stderr.contains("mine/nothing"), "{}", run.stderr);
-    assert_eq!(rig.run(["explain"]).code, 2);
+    assert_eq!(harness.run(["explain"]).code, 2);
 }
 
 /// The front page shows a part of a real explanation: every line of its block is printed, in this order.
 #[test]
-fn the_front_page_shows_an_explanation() {
+fn the_readme_shows_an_explanation() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let page = fs::read_to_string(root.join("README.md")).unwrap();
     let (_, behind) = page.split_once("probewatch explain samples/").unwrap();
     let place = format!("samples/{}", behind.lines().next().unwrap());
     let shown = behind.split("```text\n").nth(1).unwrap().split("```").next().unwrap();
-    let run = finish(Rig::new().command(["explain", &place]).current_dir(root).env("COLUMNS", "100"));
+    let run = finish(Harness::new().command(["explain", &place]).current_dir(root).env("COLUMNS", "100"));
     let text = run.text();
     let mut lines = text.lines();
     for line in shown.lines().filter(|line| !line.is_empty() && *line != "...") {
@@ -248,16 +249,16 @@ fn explained(objects: &[Value]) -> Vec<(u64, Vec<String>)> {
 
 #[test]
 fn explanations_and_scans_agree_line_by_line() {
-    let rig = Rig::new();
+    let harness = Harness::new();
     let samples = Path::new(env!("CARGO_MANIFEST_DIR")).join("samples");
     // Not the site that says 200 to everything: what a scan makes of that depends on other lines.
     for name in ["answered.log", "disguised.log", "mixed.log", "outcomes.log", "quiet.log", "rotated.log.1.gz"] {
         let bytes = fs::read(samples.join(name)).unwrap();
-        rig.file(name, &bytes);
-        let scan = rig.run(["scan", "-f", "ndjson", name]).objects();
+        harness.file(name, &bytes);
+        let scan = harness.run(["scan", "-f", "ndjson", name]).objects();
         let ids = |rules: &Value| rules.as_array().unwrap().iter().map(|rule| rule.as_str().unwrap().to_owned()).collect::<Vec<_>>();
         let scanned: Vec<_> = scan.iter().map(|hit| (hit["line"].as_u64().unwrap(), ids(&hit["rules"]))).collect();
-        let run = rig.run_with_stdin(["explain", "-f", "json", "-"], &bytes);
+        let run = harness.run_with_stdin(["explain", "-f", "json", "-"], &bytes);
         assert_eq!(run.code, 0, "{}", run.stderr);
         assert_eq!(explained(&run.objects()), scanned, "{name}");
         assert_eq!(scanned.is_empty(), name == "quiet.log", "{name}");
@@ -280,12 +281,12 @@ fn anything() -> String {
 }
 
 #[test]
-fn an_answer_is_graded_by_the_whole_log() {
-    let rig = Rig::new();
-    rig.file("access.log", anything());
-    rig.file("packed.log.gz", gzip(anything().as_bytes()));
+fn answers_are_graded_with_the_whole_log() {
+    let harness = Harness::new();
+    harness.file("access.log", anything());
+    harness.file("packed.log.gz", gzip(anything().as_bytes()));
     for log in ["access.log", "packed.log.gz"] {
-        let run = finish(rig.command(["explain", &format!("{log}:1")]).env("COLUMNS", "100"));
+        let run = finish(harness.command(["explain", &format!("{log}:1")]).env("COLUMNS", "100"));
         assert_eq!((run.code, run.stderr.as_str()), (0, ""));
         let section = format!(
             "\nANSWER\n  grade      soft 404: what the site answers to anything\n  \
@@ -298,23 +299,23 @@ fn an_answer_is_graded_by_the_whole_log() {
         // A soft 404 raises nothing.
         assert!(run.text().contains("1 rule matches: dotfiles/env, high."), "{}", run.text());
     }
-    let text = rig.run(["explain", "access.log:9"]).text();
+    let text = harness.run(["explain", "access.log:9"]).text();
     assert!(text.contains("grade      distinct: unlike what the site answers to anything"), "{text}");
     assert!(!text.contains("same size"), "{text}");
     // What was not answered, and what exposes nothing, has no grade.
     for line in ["access.log:10", "GET /.env"] {
-        assert!(!rig.run(["explain", line]).text().contains("ANSWER"), "{line}");
+        assert!(!harness.run(["explain", line]).text().contains("ANSWER"), "{line}");
     }
 }
 
 #[test]
-fn a_pasted_line_is_graded_by_the_log_that_is_named() {
-    let rig = Rig::new();
+fn a_pasted_line_is_graded_with_the_given_log() {
+    let harness = Harness::new();
     let home = sized("192.0.2.1", "GET /", 200, 5_120).repeat(3);
     let refused = sized("192.0.2.9", "GET /.env", 403, 9) + &sized("192.0.2.8", "GET /.env", 404, 9);
-    rig.file("access.log", home + &refused + &anything().replace("GET /.env", "GET /.env.local"));
+    harness.file("access.log", home + &refused + &anything().replace("GET /.env", "GET /.env.local"));
     let answer = |line: &str, args: &[&str]| {
-        let run = rig.run([&["explain", "-f", "json"], args, &[line.trim_end()]].concat());
+        let run = harness.run([&["explain", "-f", "json"], args, &[line.trim_end()]].concat());
         assert_eq!((run.code, run.stderr.as_str()), (0, ""));
         run.objects()[0]["answer"].clone()
     };
@@ -333,45 +334,45 @@ fn a_pasted_line_is_graded_by_the_log_that_is_named() {
     // Without the log there is no grade, and the severity is that of a distinct answer.
     let unknown = answer(&post, &[]);
     assert!(unknown["grade"].is_null() && unknown["why"].as_str().unwrap().contains("--in LOG"), "{unknown}");
-    let text = rig.run(["explain", post.trim_end()]).text();
+    let text = harness.run(["explain", post.trim_end()]).text();
     assert!(text.contains("The grade of the answer depends on the whole log; --in LOG names it."), "{text}");
     // What is not answered has none.
     assert!(answer(&sized("192.0.2.9", "GET /.env", 404, 9), &["--in", "access.log"]).is_null());
-    let only = rig.run(["explain", "--rule", "dotfiles/env", "--in", "access.log", post.trim_end()]).text();
+    let only = harness.run(["explain", "--rule", "dotfiles/env", "--in", "access.log", post.trim_end()]).text();
     assert!(only.contains("dotfiles/env matches.") && only.contains("700 bytes; GET of the path was refused"), "{only}");
 }
 
 #[test]
 fn a_log_that_cannot_be_used_is_refused() {
-    let rig = Rig::new();
-    rig.file("access.log", anything());
+    let harness = Harness::new();
+    harness.file("access.log", anything());
     let env = sized("192.0.2.9", "GET /.env", 200, 612);
     let env = env.trim_end();
-    let run = rig.run(["explain", "--in", "gone.log", env]);
+    let run = harness.run(["explain", "--in", "gone.log", env]);
     assert!(run.code == 3 && run.stderr.contains("--in: gone.log: "), "{} {}", run.code, run.stderr);
-    let run = rig.run(["explain", "--in", ".", env]);
+    let run = harness.run(["explain", "--in", ".", env]);
     assert!(run.code == 2 && run.stderr.contains("is not one file"), "{}", run.stderr);
-    let run = rig.run(["explain", "--in", "-", "-"]);
+    let run = harness.run(["explain", "--in", "-", "-"]);
     assert!(run.code == 2 && run.stderr.contains("cannot both be standard input"), "{}", run.stderr);
-    let run = rig.run_with_stdin(["explain", "--in", "-", env], anything().as_bytes());
+    let run = harness.run_with_stdin(["explain", "--in", "-", env], anything().as_bytes());
     assert!(run.code == 0 && run.text().contains("grade      soft 404"), "{}", run.text());
     // A damaged log is graded by as far as it can be read.
     let whole = gzip(anything().repeat(500).as_bytes());
-    rig.file("cut.gz", &whole[..whole.len() / 2]);
-    let run = rig.run(["explain", "--in", "cut.gz", env]);
+    harness.file("cut.gz", &whole[..whole.len() / 2]);
+    let run = harness.run(["explain", "--in", "cut.gz", env]);
     assert!(run.code == 3 && run.stderr.contains("cut.gz") && run.text().contains("grade      soft 404"), "{} {}", run.stderr, run.text());
 }
 
 #[test]
 fn grades_of_explanations_and_scans_agree() {
-    let rig = Rig::new();
+    let harness = Harness::new();
     let samples = Path::new(env!("CARGO_MANIFEST_DIR")).join("samples");
     let mut graded = 0;
     for name in ["answered.log", "soft-404.log", "outcomes.log", "rotated.log.1.gz"] {
         let bytes = fs::read(samples.join(name)).unwrap();
-        rig.file(name, &bytes);
-        let scan = rig.run(["scan", "-f", "ndjson", name]).objects();
-        let explained = rig.run_with_stdin(["explain", "-f", "json", "--in", name, "-"], &bytes).objects();
+        harness.file(name, &bytes);
+        let scan = harness.run(["scan", "-f", "ndjson", name]).objects();
+        let explained = harness.run_with_stdin(["explain", "-f", "json", "--in", name, "-"], &bytes).objects();
         for hit in &scan {
             let line = explained.iter().find(|object| object["line"] == hit["line"]).unwrap();
             assert_eq!(line["answer"]["grade"], hit["answer"], "{name}:{}", hit["line"]);
@@ -379,7 +380,7 @@ fn grades_of_explanations_and_scans_agree() {
         }
         // A line of the file is graded by its file.
         if let Some(hit) = scan.iter().find(|hit| !hit["answer"].is_null()) {
-            let told = rig.run(["explain", "-f", "json", &format!("{name}:{}", hit["line"])]).objects();
+            let told = harness.run(["explain", "-f", "json", &format!("{name}:{}", hit["line"])]).objects();
             assert_eq!(told[0]["answer"]["grade"], hit["answer"], "{name}:{}", hit["line"]);
         }
     }
@@ -387,12 +388,12 @@ fn grades_of_explanations_and_scans_agree() {
 }
 
 #[test]
-fn no_secret_and_no_control_byte_comes_out() {
-    let rig = rig();
+fn secrets_and_control_bytes_are_not_printed() {
+    let harness = harness();
     let secrets = "GET /.env?password=hunter2%26more%2520yet&x=union%1b[2J\u{202e}+select HTTP/1.1";
     let text = combined(secrets, 404, "https://bob:hunter2@example.org/?token=hunter2", "evilbot union%0d%0aselect password=hunter2");
     for args in [&[&*text][..], &["-f", "json", &text], &["--rule", "mine/union", &text]] {
-        let run = explain(&rig, "80", args);
+        let run = explain(&harness, "80", args);
         assert_eq!(run.code, 0, "{}", run.stderr);
         // That there is no control byte is checked of every run.
         assert!(!run.text().contains("hunter2") && !run.text().contains("yet"), "{}", run.text());
@@ -401,11 +402,11 @@ fn no_secret_and_no_control_byte_comes_out() {
 }
 
 #[test]
-fn colour_is_written_when_it_is_asked_for_and_changes_no_word() {
-    let rig = rig();
-    let plain = explain(&rig, "80", &["GET /.env"]).text();
+fn colour_is_used_on_request_and_changes_no_text() {
+    let harness = harness();
+    let plain = explain(&harness, "80", &["GET /.env"]).text();
     let args = ["explain", "--no-builtin", "--rules", "my.toml", "--color", "always", "GET /.env"];
-    let coloured = rig.command(args).env("COLUMNS", "80").output().unwrap().stdout;
+    let coloured = harness.command(args).env("COLUMNS", "80").output().unwrap().stdout;
     let coloured = String::from_utf8(coloured).unwrap();
     assert_ne!(coloured, plain);
     let mut bare = String::new();
@@ -418,9 +419,9 @@ fn colour_is_written_when_it_is_asked_for_and_changes_no_word() {
 }
 
 #[test]
-fn what_depends_on_more_than_the_line_is_told() {
-    let rig = Rig::new();
-    let said = |args: &[&str]| rig.run(["explain"].iter().chain(args)).text();
+fn conditions_beyond_the_line_are_mentioned() {
+    let harness = Harness::new();
+    let said = |args: &[&str]| harness.run(["explain"].iter().chain(args)).text();
     let login = r#"192.0.2.1 - - [02/Nov/2026:08:01:00 +0000] "GET /wp-login.php HTTP/1.1" 403 5 "-" "-""#;
     assert!(said(&[login]).contains("wordpress/login-refused") && !said(&[login]).contains("silenced"));
     assert!(said(&["--app", "wordpress", login]).contains("silenced: app wordpress (--app)"));

@@ -12,7 +12,7 @@ use std::process::{Command, Stdio};
 use rustix::fs::{CWD, FileType, mknodat};
 use serde_json::Value;
 
-use crate::rig::{EXE, Rig, Run, finish, has, line, log, skip};
+use crate::harness::{EXE, Harness, Run, finish, has, line, log, skip};
 
 fn probe(client: &str) -> String {
     line(client, "GET /.git/config HTTP/1.1", 404)
@@ -27,95 +27,102 @@ fn inputs(report: &Value) -> Vec<&str> {
     report["inputs"].as_array().unwrap().iter().map(|input| input["path"].as_str().unwrap()).collect()
 }
 
+/// D1.
 #[test]
-fn d1_a_folder_is_read_with_everything_in_it() {
-    let rig = Rig::new();
-    fs::create_dir_all(rig.path("logs/old")).unwrap();
-    rig.file("logs/access.log", probe("192.0.2.1"));
-    rig.file("logs/old/access.log", probe("192.0.2.2"));
-    let (run, report) = rig.json(["logs"]);
+fn a_folder_is_read_recursively() {
+    let harness = Harness::new();
+    fs::create_dir_all(harness.path("logs/old")).unwrap();
+    harness.file("logs/access.log", probe("192.0.2.1"));
+    harness.file("logs/old/access.log", probe("192.0.2.2"));
+    let (run, report) = harness.json(["logs"]);
     assert_eq!((run.code, run.stderr.as_str()), (0, ""));
     assert_eq!(inputs(&report), ["logs/access.log", "logs/old/access.log"]);
     assert_eq!(report["totals"]["hits"], 2);
 }
 
+/// D2.
 #[test]
-fn d2_a_loop_of_links_ends() {
-    let rig = Rig::new();
-    fs::create_dir_all(rig.path("logs/deep")).unwrap();
-    rig.file("logs/deep/access.log", probe("192.0.2.1"));
-    symlink(".", rig.path("logs/loop")).unwrap();
-    symlink("..", rig.path("logs/deep/up")).unwrap();
-    symlink("self", rig.path("logs/self")).unwrap();
-    let (run, report) = rig.json(["logs"]);
+fn a_loop_of_links_ends() {
+    let harness = Harness::new();
+    fs::create_dir_all(harness.path("logs/deep")).unwrap();
+    harness.file("logs/deep/access.log", probe("192.0.2.1"));
+    symlink(".", harness.path("logs/loop")).unwrap();
+    symlink("..", harness.path("logs/deep/up")).unwrap();
+    symlink("self", harness.path("logs/self")).unwrap();
+    let (run, report) = harness.json(["logs"]);
     assert_eq!(report["totals"]["lines"], 1, "{}", run.stderr);
     assert!(run.stderr.contains("is the same folder as"), "{}", run.stderr);
-    fs::remove_file(rig.path("logs/self")).unwrap();
-    assert_eq!(rig.json(["logs"]).0.code, 0);
+    fs::remove_file(harness.path("logs/self")).unwrap();
+    assert_eq!(harness.json(["logs"]).0.code, 0);
 }
 
+/// D3.
 #[test]
-fn d3_a_file_of_many_names_is_read_once() {
-    let rig = Rig::new();
-    rig.file("access.log", log(20));
-    symlink("access.log", rig.path("soft.log")).unwrap();
-    fs::hard_link(rig.path("access.log"), rig.path("hard.log")).unwrap();
-    let (run, report) = rig.json(["access.log", "access.log", "soft.log", "hard.log", ".", "*.log"]);
+fn a_file_with_several_names_is_read_once() {
+    let harness = Harness::new();
+    harness.file("access.log", log(20));
+    symlink("access.log", harness.path("soft.log")).unwrap();
+    fs::hard_link(harness.path("access.log"), harness.path("hard.log")).unwrap();
+    let (run, report) = harness.json(["access.log", "access.log", "soft.log", "hard.log", ".", "*.log"]);
     assert_eq!(run.code, 0);
     assert_eq!((inputs(&report), &report["totals"]["lines"]), (vec!["access.log"], &Value::from(20)));
     for notice in ["access.log was given more than once; read once", "hard.log is the same file as access.log; read once"] {
         assert!(run.stderr.contains(notice), "{}", run.stderr);
     }
-    assert_eq!(rig.run(["scan", "-q", "access.log", "soft.log"]).stderr, "");
+    assert_eq!(harness.run(["scan", "-q", "access.log", "soft.log"]).stderr, "");
 }
 
+/// D3.
 #[test]
-fn d3_standard_input_is_known_by_what_it_is() {
-    let rig = Rig::new();
-    let path = rig.file("access.log", log(20));
-    let run = finish(rig.command(["scan", "-f", "json", "access.log", "-"]).stdin(File::open(path).unwrap()));
+fn standard_input_is_recognised_as_a_file() {
+    let harness = Harness::new();
+    let path = harness.file("access.log", log(20));
+    let run = finish(harness.command(["scan", "-f", "json", "access.log", "-"]).stdin(File::open(path).unwrap()));
     assert_eq!(run.json()["totals"]["lines"], 20, "{}", run.stderr);
 }
 
+/// D4.
 #[test]
-fn d4_a_named_pipe_is_waited_for_when_named_and_passed_over_when_found() {
-    let rig = Rig::new();
-    fs::create_dir(rig.path("logs")).unwrap();
-    mkfifo(&rig.path("logs/pipe.log"));
-    rig.file("logs/access.log", probe("192.0.2.1"));
+fn a_named_pipe_is_read_if_given_and_skipped_in_a_folder() {
+    let harness = Harness::new();
+    fs::create_dir(harness.path("logs")).unwrap();
+    mkfifo(&harness.path("logs/pipe.log"));
+    harness.file("logs/access.log", probe("192.0.2.1"));
     for found in ["logs", "logs/*.log"] {
-        let run = rig.run(["scan", found]);
+        let run = harness.run(["scan", found]);
         assert_eq!(run.code, 0, "{found}: {}", run.stderr);
         assert!(run.stderr.contains("logs/pipe.log is a named pipe; passed over"), "{}", run.stderr);
     }
-    let child = rig.command(["scan", "-f", "json", "logs/pipe.log"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let child = harness.command(["scan", "-f", "json", "logs/pipe.log"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     // Opening it waits for the reader.
-    File::create(rig.path("logs/pipe.log")).unwrap().write_all(log(1_000).as_bytes()).unwrap();
+    File::create(harness.path("logs/pipe.log")).unwrap().write_all(log(1_000).as_bytes()).unwrap();
     let run = Run::of(child.wait_with_output().unwrap());
     assert_eq!((run.code, &run.json()["totals"]["lines"]), (0, &Value::from(1_000)));
 }
 
+/// D5.
 #[test]
-fn d5_standard_input_is_read_by_either_name_and_may_be_closed() {
-    let rig = Rig::new();
+fn standard_input_is_read_by_either_name_and_may_be_closed() {
+    let harness = Harness::new();
     let text = log(50);
     for args in [&["scan", "-f", "json"][..], &["scan", "-f", "json", "-"], &["scan", "-f", "json", "/dev/stdin"]] {
-        let run = rig.run_with_stdin(args, text.as_bytes());
+        let run = harness.run_with_stdin(args, text.as_bytes());
         assert_eq!((run.code, &run.json()["totals"]["lines"]), (0, &Value::from(50)), "{args:?}: {}", run.stderr);
     }
-    let run = finish(&mut rig.shell(r#"exec "$0" scan <&-"#));
+    let run = finish(&mut harness.shell(r#"exec "$0" scan <&-"#));
     assert_eq!(run.code, 2);
     assert!(run.stderr.contains("probewatch scan /var/log/nginx/"), "{}", run.stderr);
-    let run = finish(&mut rig.shell(r#"exec "$0" scan - <&-"#));
+    let run = finish(&mut harness.shell(r#"exec "$0" scan - <&-"#));
     assert!([0, 2].contains(&run.code), "{}", run.stderr);
 }
 
+/// D6.
 #[test]
-fn d6_devices_and_sockets_are_no_logs() {
-    let rig = Rig::new();
-    rig.file("access.log", probe("192.0.2.1"));
-    let _socket = UnixListener::bind(rig.path("socket")).unwrap();
-    let (run, report) = rig.json(["/dev/null", "socket", "access.log"]);
+fn devices_and_sockets_are_not_read() {
+    let harness = Harness::new();
+    harness.file("access.log", probe("192.0.2.1"));
+    let _socket = UnixListener::bind(harness.path("socket")).unwrap();
+    let (run, report) = harness.json(["/dev/null", "socket", "access.log"]);
     assert_eq!((run.code, &report["totals"]["hits"]), (3, &Value::from(1)));
     for what in ["/dev/null: is a character device, not a log", "socket: is a socket, not a log"] {
         assert!(run.stderr.contains(what), "{}", run.stderr);
@@ -124,24 +131,25 @@ fn d6_devices_and_sockets_are_no_logs() {
     assert_eq!(problems.len(), 2);
 }
 
+/// D7.
 #[test]
-fn d7_a_file_that_may_not_be_read_hides_no_other() {
+fn an_unreadable_file_does_not_stop_the_others() {
     const WHO: [&str; 4] = ["setpriv", "--reuid", "65534", "--clear-groups"];
-    let rig = Rig::new();
+    let harness = Harness::new();
     for name in ["a.log", "b.log", "c.log"] {
         let mode = if name == "b.log" { 0o000 } else { 0o644 };
-        fs::set_permissions(rig.file(name, probe("192.0.2.1")), Permissions::from_mode(mode)).unwrap();
+        fs::set_permissions(harness.file(name, probe("192.0.2.1")), Permissions::from_mode(mode)).unwrap();
     }
     let args = ["scan", "-f", "json", "a.log", "b.log", "c.log"];
-    let mut command = rig.command(args);
+    let mut command = harness.command(args);
     if rustix::process::geteuid().is_root() {
-        fs::set_permissions(rig.path(""), Permissions::from_mode(0o755)).unwrap();
+        fs::set_permissions(harness.path(""), Permissions::from_mode(0o755)).unwrap();
         let may =
             has("setpriv") && Command::new(WHO[0]).args(&WHO[1..]).args([EXE, "--version"]).output().is_ok_and(|o| o.status.success());
         if !may {
             return skip("d7", "root may read anything, and there is no setpriv, or no other user may run the command");
         }
-        command = rig.under(&WHO, args);
+        command = harness.under(&WHO, args);
     }
     let run = finish(&mut command);
     assert_eq!((run.code, &run.json()["totals"]["lines"]), (3, &Value::from(2)), "{}", run.stderr);
@@ -149,8 +157,9 @@ fn d7_a_file_that_may_not_be_read_hides_no_other() {
     assert!(!run.stderr.contains("a.log") && !run.stderr.contains("c.log"), "{}", run.stderr);
 }
 
+/// D8.
 #[test]
-fn d8_names_may_hold_any_byte_and_none_reaches_an_output_raw() {
+fn names_with_any_bytes_are_escaped_in_output() {
     let names: [(&[u8], &str); 5] = [
         (b"new\nline.log", r"new\x0aline.log"),
         (b"esc\x1b[2J.log", r"esc\x1b[2J.log"),
@@ -158,13 +167,13 @@ fn d8_names_may_hold_any_byte_and_none_reaches_an_output_raw() {
         (b"raw\xff.log", r"raw\xff.log"),
         ("right\u{202e}gol.log".as_bytes(), r"right\u{202e}gol.log"),
     ];
-    let rig = Rig::new();
-    fs::create_dir(rig.path("logs")).unwrap();
+    let harness = Harness::new();
+    fs::create_dir(harness.path("logs")).unwrap();
     for (name, _) in names {
-        rig.file(Path::new("logs").join(OsStr::from_bytes(name)), probe("192.0.2.1"));
+        harness.file(Path::new("logs").join(OsStr::from_bytes(name)), probe("192.0.2.1"));
     }
     for format in ["table", "csv", "json", "ndjson"] {
-        let run = rig.run(["scan", "--full", "-f", format, "logs", "logs"]);
+        let run = harness.run(["scan", "--full", "-f", format, "logs", "logs"]);
         assert_eq!(run.code, 0, "{}", run.stderr);
         // A table and a CSV of one pair name one of them as the sample.
         let shown = names
@@ -174,57 +183,61 @@ fn d8_names_may_hold_any_byte_and_none_reaches_an_output_raw() {
     }
 }
 
+/// D8.
 #[test]
-fn d8_a_name_with_a_leading_dash_can_be_given() {
-    let rig = Rig::new();
-    rig.file("-rf", probe("192.0.2.1"));
+fn a_name_with_a_leading_dash_is_accepted() {
+    let harness = Harness::new();
+    harness.file("-rf", probe("192.0.2.1"));
     for args in [["scan", "--full", "./-rf"].as_slice(), &["scan", "--full", "--", "-rf"]] {
-        let run = rig.run(args);
+        let run = harness.run(args);
         assert_eq!(run.code, 0, "{}", run.stderr);
         assert!(run.text().contains("/.git/config"));
     }
-    let run = rig.run([OsStr::new("scan"), OsStr::from_bytes(b"gone\x1b\n\xff")]);
+    let run = harness.run([OsStr::new("scan"), OsStr::from_bytes(b"gone\x1b\n\xff")]);
     assert_eq!(run.code, 3);
     assert!(run.stderr.contains(r"gone\x1b\x0a"), "{}", run.stderr);
 }
 
+/// D9.
 #[test]
-fn d9_a_glob_that_matches_nothing_is_a_mistake() {
-    let rig = Rig::new();
-    rig.file("access.log", probe("192.0.2.1"));
-    let run = rig.run(["scan", "access.log", "*.gz"]);
+fn a_glob_without_matches_is_an_error() {
+    let harness = Harness::new();
+    harness.file("access.log", probe("192.0.2.1"));
+    let run = harness.run(["scan", "access.log", "*.gz"]);
     assert_eq!((run.code, run.stdout.len()), (2, 0));
     assert!(run.stderr.contains("*.gz: the pattern matches nothing"), "{}", run.stderr);
 }
 
+/// D10.
 #[test]
-fn d10_ten_thousand_files_need_few_descriptors() {
-    let rig = Rig::new();
-    fs::create_dir(rig.path("logs")).unwrap();
+fn ten_thousand_files_need_few_descriptors() {
+    let harness = Harness::new();
+    fs::create_dir(harness.path("logs")).unwrap();
     for n in 0..10_000 {
-        rig.file(format!("logs/{n:05}.log"), probe("192.0.2.1"));
+        harness.file(format!("logs/{n:05}.log"), probe("192.0.2.1"));
     }
     if !has("prlimit") {
         return skip("d10", "there is no prlimit");
     }
     for mmap in ["always", "never"] {
-        let run = finish(&mut rig.under(&["prlimit", "--nofile=64"], ["scan", "-f", "json", "--mmap", mmap, "-j4", "logs"]));
+        let run = finish(&mut harness.under(&["prlimit", "--nofile=64"], ["scan", "-f", "json", "--mmap", mmap, "-j4", "logs"]));
         assert_eq!((run.code, run.stderr.as_str()), (0, ""), "{mmap}");
         assert_eq!(run.json()["totals"]["hits"], 10_000);
     }
 }
 
+/// D11.
 #[test]
-fn d11_offsets_pass_four_gibibytes() {
+fn offsets_beyond_4_gib_are_right() {
     const TAIL: u64 = (5 << 30) + 12_345;
-    let rig = Rig::new();
+    let harness = Harness::new();
     let first = probe("192.0.2.1");
-    let mut file = File::create(rig.path("access.log")).unwrap();
+    let mut file = File::create(harness.path("access.log")).unwrap();
     file.write_all(first.as_bytes()).unwrap();
     file.seek(SeekFrom::Start(TAIL - 1)).unwrap();
     file.write_all(format!("\n{}", probe("192.0.2.2")).as_bytes()).unwrap();
     for mmap in ["always", "never"] {
-        let run = rig.run(["scan", "-f", "ndjson", "--mmap", mmap, "access.log"]);
+        let run = harness.run(["scan", "-f", "ndjson", "--mmap", mmap, "access.log"]);
         let found: Vec<_> = run.objects().iter().map(|o| (o["client"].clone(), o["offset"].as_u64().unwrap())).collect();
         assert_eq!(found, [("192.0.2.1".into(), 0), ("192.0.2.2".into(), TAIL)], "{mmap}: {}", run.stderr);
     }

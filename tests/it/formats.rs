@@ -4,8 +4,8 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use crate::laws::gzip;
-use crate::rig::{Rig, line, sized};
+use crate::harness::{Harness, line, sized};
+use crate::invariants::gzip;
 
 /// A request, as every format is to tell it.
 struct Request {
@@ -110,8 +110,8 @@ fn logs() -> Vec<(&'static str, String)> {
 }
 
 /// What a hit says, but for its place and what only some formats know.
-fn told(rig: &Rig, args: &[&str]) -> Vec<Value> {
-    let run = rig.run(["scan", "-f", "ndjson"].iter().chain(args));
+fn told(harness: &Harness, args: &[&str]) -> Vec<Value> {
+    let run = harness.run(["scan", "-f", "ndjson"].iter().chain(args));
     assert_eq!(run.code, 0, "{}", run.stderr);
     let keys = ["time", "client", "method", "target", "path", "status", "bytes", "outcome", "rules", "severity"];
     let agent = |hit: &Value| hit["user_agent"].clone();
@@ -120,31 +120,31 @@ fn told(rig: &Rig, args: &[&str]) -> Vec<Value> {
 }
 
 #[test]
-fn the_same_requests_are_the_same_hits_in_every_format() {
-    let rig = Rig::new();
-    rig.file("access.log", log("", combined));
-    let expected = told(&rig, &["access.log"]);
+fn every_format_has_the_same_hits() {
+    let harness = Harness::new();
+    harness.file("access.log", log("", combined));
+    let expected = told(&harness, &["access.log"]);
     assert_eq!(expected.len(), 4);
     for (name, text) in logs() {
-        rig.file("other.log", &text);
-        let hits = told(&rig, &["other.log"]);
+        harness.file("other.log", &text);
+        let hits = told(&harness, &["other.log"]);
         let without_agent = |hits: &[Value]| hits.iter().map(|hit| hit.as_array().unwrap()[..10].to_vec()).collect::<Vec<_>>();
         // HAProxy logs no agent by itself.
         assert_eq!(without_agent(&hits), without_agent(&expected), "{name}: {text}");
         assert!(name == "haproxy_http" || hits == expected, "{name}: {hits:?}");
-        let (run, report) = rig.json(["other.log"]);
+        let (run, report) = harness.json(["other.log"]);
         assert_eq!(run.code, 0, "{name}: {}", run.stderr);
         assert_eq!((&report["inputs"][0]["format"], &report["inputs"][0]["parsed"]), (&json!(name), &json!(5)), "{text}");
     }
 }
 
 #[test]
-fn a_hit_stands_at_its_line_in_the_log_itself() {
-    let rig = Rig::new();
+fn hits_have_the_line_and_offset_of_the_log() {
+    let harness = Harness::new();
     for (name, text) in logs() {
-        let path = rig.file("other.log", &text);
+        let path = harness.file("other.log", &text);
         let bytes = fs::read(&path).unwrap();
-        for hit in rig.run(["scan", "-f", "ndjson", "other.log"]).objects() {
+        for hit in harness.run(["scan", "-f", "ndjson", "other.log"]).objects() {
             let (number, offset) = (hit["line"].as_u64().unwrap() as usize, hit["offset"].as_u64().unwrap() as usize);
             let line = text.lines().nth(number - 1).unwrap();
             assert!(bytes[offset..].starts_with(line.as_bytes()), "{name}: line {number} at {offset}");
@@ -168,83 +168,83 @@ fn mixed(is_w3c: bool) -> String {
 }
 
 #[test]
-fn how_a_log_of_many_formats_is_read_changes_no_byte() {
+fn threads_and_maps_do_not_change_the_report_of_mixed_formats() {
     for is_w3c in [false, true] {
-        let rig = Rig::new();
+        let harness = Harness::new();
         let text = mixed(is_w3c);
-        rig.file("access.log", &text);
-        let scan = |args: &[&str]| rig.run(["scan", "-f", "json"].iter().chain(args)).text();
+        harness.file("access.log", &text);
+        let scan = |args: &[&str]| harness.run(["scan", "-f", "json"].iter().chain(args)).text();
         let expected = scan(&["-j1", "--mmap", "never", "access.log"]);
         assert!(expected.contains("\"unparsed\":"), "{expected}");
         for args in [["-j3", "--mmap", "always", "access.log"], ["-j3", "--mmap", "never", "access.log"]] {
             assert!(scan(&args) == expected, "{args:?}");
         }
-        let piped = rig.run_with_stdin(["scan", "-f", "json", "-j3", "-"], text.as_bytes()).text();
+        let piped = harness.run_with_stdin(["scan", "-f", "json", "-j3", "-"], text.as_bytes()).text();
         assert!(piped.replace("\"-\"", "\"access.log\"") == expected.replace("\"-\"", "\"access.log\""), "piped");
-        rig.file("access.log", gzip(text.as_bytes()));
+        harness.file("access.log", gzip(text.as_bytes()));
         assert!(scan(&["-j3", "access.log"]) == expected, "packed");
     }
 }
 
 #[test]
-fn a_log_that_changes_its_format_is_followed() {
-    let rig = Rig::new();
+fn a_log_may_change_its_format() {
+    let harness = Harness::new();
     let text = log("", combined) + &log("", nginx_json) + &log("", combined);
-    rig.file("access.log", text);
-    let (run, report) = rig.json(["access.log"]);
+    harness.file("access.log", text);
+    let (run, report) = harness.json(["access.log"]);
     assert_eq!((run.code, report["totals"]["parsed"].as_u64(), report["totals"]["hits"].as_u64()), (0, Some(15), Some(12)));
     assert_eq!(report["inputs"][0]["format"], "combined");
 }
 
 #[test]
-fn lines_of_the_logs_own_are_skipped() {
-    let rig = Rig::new();
-    rig.file("u_ex.log", log(IIS_HEAD, iis));
-    let (run, report) = rig.json(["u_ex.log"]);
+fn directives_of_a_log_are_skipped() {
+    let harness = Harness::new();
+    harness.file("u_ex.log", log(IIS_HEAD, iis));
+    let (run, report) = harness.json(["u_ex.log"]);
     let sums = ["lines", "parsed", "unparsed", "skipped"].map(|name| report["totals"][name].as_u64().unwrap());
     assert_eq!((run.code, sums), (0, [9, 5, 0, 4]));
-    rig.file("u_ex.log", IIS_HEAD);
-    let run = rig.run(["scan", "u_ex.log"]);
+    harness.file("u_ex.log", IIS_HEAD);
+    let run = harness.run(["scan", "u_ex.log"]);
     assert_eq!((run.code, run.stderr.as_str()), (0, ""), "a server that nobody asked yet");
 }
 
 #[test]
-fn a_format_string_reads_what_no_name_does() {
-    let rig = Rig::new();
+fn a_format_string_reads_an_unknown_format() {
+    let harness = Harness::new();
     let odd = |r: &Request| format!("{}|{}|GET {} HTTP/1.1|{}|512|{AGENT}", r.client, 1_793_606_460 + r.second, r.target, r.status);
-    rig.file("odd.log", log("", odd));
-    let run = rig.run(["scan", "odd.log"]);
+    harness.file("odd.log", log("", odd));
+    let run = harness.run(["scan", "odd.log"]);
     assert_eq!(run.code, 3, "{}", run.stderr);
     assert!(run.stderr.contains("give its format string to --log-format"), "{}", run.stderr);
-    rig.file("access.log", log("", combined));
+    harness.file("access.log", log("", combined));
     let string = "$remote_addr|$msec|$request|$status|$body_bytes_sent|$http_user_agent";
-    assert_eq!(told(&rig, &["--log-format", string, "odd.log"]), told(&rig, &["access.log"]));
-    let run = rig.run(["scan", "--log-format", "cobmined", "odd.log"]);
+    assert_eq!(told(&harness, &["--log-format", string, "odd.log"]), told(&harness, &["access.log"]));
+    let run = harness.run(["scan", "--log-format", "cobmined", "odd.log"]);
     assert_eq!(run.code, 2);
     assert!(run.stderr.contains("no log format is called 'cobmined'; there are combined, "), "{}", run.stderr);
 }
 
 #[test]
-fn keys_that_say_nothing_are_named() {
-    let rig = Rig::new();
+fn unknown_keys_are_listed() {
+    let harness = Harness::new();
     let odd = |r: &Request| {
         json!({"a": r.client, "b": r.target, "c": r.status, "d": format!("2026-11-02T08:01:0{}Z", r.second), "e": AGENT, "f": 512, "g": "GET"}).to_string()
     };
-    rig.file("odd.log", log("", odd));
-    let run = rig.run(["scan", "odd.log"]);
+    harness.file("odd.log", log("", odd));
+    let run = harness.run(["scan", "odd.log"]);
     assert_eq!(run.code, 3);
     assert!(run.stderr.contains("--field"), "{}", run.stderr);
-    rig.file("access.log", log("", combined));
+    harness.file("access.log", log("", combined));
     let fields = "client=a,target=b,status=c,time=d,user_agent=e,bytes=f,method=g";
-    assert_eq!(told(&rig, &["--field", fields, "odd.log"]), told(&rig, &["access.log"]));
+    assert_eq!(told(&harness, &["--field", fields, "odd.log"]), told(&harness, &["access.log"]));
 }
 
 #[test]
-fn what_a_log_is_written_in_is_told() {
-    let rig = Rig::new();
+fn the_format_of_a_log_is_printed() {
+    let harness = Harness::new();
     for (name, text) in logs() {
-        rig.file("some.log", &text);
-        let run = rig.run(["formats", "-f", "json", "some.log"]);
+        harness.file("some.log", &text);
+        let run = harness.run(["formats", "-f", "json", "some.log"]);
         assert_eq!(run.code, 0, "{}", run.stderr);
         let told: Value = serde_json::from_slice(&run.stdout).unwrap();
         let log = &told["logs"][0];
@@ -252,11 +252,11 @@ fn what_a_log_is_written_in_is_told() {
         let client = log["found"][0]["fields"].as_array().unwrap().iter().find(|field| field["meaning"] == "client");
         assert!(client.is_some_and(|client| client["text"].as_str().unwrap().starts_with("192.0.2.7")) || name == "envoy", "{log}");
     }
-    rig.file("error.log", "2026/11/02 08:01:00 [error] 12#12: *1 open() \"/x\" failed\n");
-    let run = rig.run(["formats", "error.log"]);
+    harness.file("error.log", "2026/11/02 08:01:00 [error] 12#12: *1 open() \"/x\" failed\n");
+    let run = harness.run(["formats", "error.log"]);
     assert_eq!(run.code, 3);
     assert!(run.text().contains("it looks like a server's error log"), "{}", run.text());
-    let known = rig.run(["formats"]);
+    let known = harness.run(["formats"]);
     assert_eq!(known.code, 0);
     for name in ["combined", "json", "w3c", "aws_alb", "haproxy_http", "nginx_proxy_manager"] {
         assert!(known.text().contains(name), "{}", known.text());
@@ -265,28 +265,28 @@ fn what_a_log_is_written_in_is_told() {
 
 #[test]
 fn a_line_of_another_format_is_explained() {
-    let rig = Rig::new();
-    rig.file("u_ex.log", log(IIS_HEAD, iis));
-    let run = rig.run(["explain", "-f", "json", "u_ex.log:5"]);
+    let harness = Harness::new();
+    harness.file("u_ex.log", log(IIS_HEAD, iis));
+    let run = harness.run(["explain", "-f", "json", "u_ex.log:5"]);
     let told: Value = serde_json::from_slice(&run.stdout).unwrap();
     assert_eq!((&told["format"], &told["client"], &told["target"]), (&json!("w3c"), &json!("192.0.2.7"), &json!("/.env")), "{told}");
-    let run = rig.run(["explain", "-f", "json", &nginx_json(&REQUESTS[0])]);
+    let run = harness.run(["explain", "-f", "json", &nginx_json(&REQUESTS[0])]);
     let told: Value = serde_json::from_slice(&run.stdout).unwrap();
     assert_eq!((&told["format"], &told["client"]), (&json!("json"), &json!("192.0.2.7")), "{told}");
 }
 
 /// Reports with formats by name are merged, and those without as before.
 #[test]
-fn reports_of_other_formats_add_up() {
-    let rig = Rig::new();
-    rig.file("a.log", log("", nginx_json));
-    rig.file("b.log", log("", nginx_json) + &sized(&line("192.0.2.1", "GET /.env HTTP/1.1", 404), 7));
+fn reports_of_different_formats_merge() {
+    let harness = Harness::new();
+    harness.file("a.log", log("", nginx_json));
+    harness.file("b.log", log("", nginx_json) + &sized(&line("192.0.2.1", "GET /.env HTTP/1.1", 404), 7));
     for name in ["a", "b"] {
-        let run = rig.run(["scan", "-f", "json", "-o", &format!("{name}.json"), &format!("{name}.log")]);
+        let run = harness.run(["scan", "-f", "json", "-o", &format!("{name}.json"), &format!("{name}.log")]);
         assert_eq!(run.code, 0, "{}", run.stderr);
     }
-    let whole = rig.run(["scan", "-f", "json", "a.log", "b.log"]).json();
-    let merged = rig.run(["merge", "-f", "json", "a.json", "b.json"]).json();
+    let whole = harness.run(["scan", "-f", "json", "a.log", "b.log"]).json();
+    let merged = harness.run(["merge", "-f", "json", "a.json", "b.json"]).json();
     assert_eq!(merged["inputs"].as_array().unwrap().iter().map(|input| &input["format"]).collect::<Vec<_>>(), ["json", "json"]);
     assert_eq!(merged["totals"]["parsed"], whole["totals"]["parsed"]);
     assert_eq!(merged["evidence"]["inputs"][1]["other_formats"], json!([["json", 5]]));

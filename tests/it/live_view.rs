@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::rig::{EXE, Rig, line, skip};
+use crate::harness::{EXE, Harness, line, skip};
 
 /// So long a picture is waited for, on a machine that may be busy.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -21,9 +21,9 @@ struct Terminal {
 
 impl Terminal {
     /// Follows this log in it; `None` where there is no tmux.
-    fn open(rig: &Rig, log: &str) -> Option<Self> {
-        let terminal = Self { socket: rig.path("tmux") };
-        let run = format!("cd '{}' && '{EXE}' follow --tui {log}; echo \"ended with $?\"; sleep 60", rig.path(".").display());
+    fn open(harness: &Harness, log: &str) -> Option<Self> {
+        let terminal = Self { socket: harness.path("tmux") };
+        let run = format!("cd '{}' && '{EXE}' follow --tui {log}; echo \"ended with $?\"; sleep 60", harness.path(".").display());
         let status = terminal.tmux(&["-u", "-f", "/dev/null", "new-session", "-d", "-x", "80", "-y", "24", "-s", "view", &run]);
         status.is_some().then_some(terminal)
     }
@@ -74,10 +74,10 @@ fn busy(from: usize, lines: usize) -> String {
 }
 
 #[test]
-fn shows_a_busy_log_and_obeys_its_keys() {
-    let rig = Rig::new();
-    let log = rig.file("access.log", "");
-    let Some(terminal) = Terminal::open(&rig, "access.log") else { return skip("the live view in a terminal", "tmux is not there") };
+fn shows_a_busy_log_and_handles_keys() {
+    let harness = Harness::new();
+    let log = harness.file("access.log", "");
+    let Some(terminal) = Terminal::open(&harness, "access.log") else { return skip("the live view in a terminal", "tmux is not there") };
     let write = |from, lines| OpenOptions::new().append(true).open(&log).unwrap().write_all(busy(from, lines).as_bytes()).unwrap();
     terminal.wait("the empty view", |picture| picture.contains("q quit"));
     for part in 0..10 {

@@ -5,7 +5,7 @@ use std::process::{Child, Command};
 use std::thread;
 use std::time::Duration;
 
-use crate::rig::{Rig, Run, line, spawn, wait};
+use crate::harness::{Harness, Run, line, spawn, wait};
 
 /// What any input may cost above a tiny one: 64 MiB, in the kibibytes that the system counts in.
 const ALLOWED: u64 = 64 << 10;
@@ -31,9 +31,9 @@ fn anonymous(child: &Child) -> u64 {
 
 /// Runs a command that may take little more memory than the scan of a single line does.
 pub(crate) fn bounded(command: &mut Command) -> Run {
-    let rig = Rig::new();
-    rig.file("one.log", line("192.0.2.1", "GET / HTTP/1.1", 200));
-    let (_, baseline) = watched(&mut rig.command(["scan", "one.log"]));
+    let harness = Harness::new();
+    harness.file("one.log", line("192.0.2.1", "GET / HTTP/1.1", 200));
+    let (_, baseline) = watched(&mut harness.command(["scan", "one.log"]));
     let (run, most) = watched(command);
     assert!(most > 0, "its memory was never seen");
     assert!(most <= baseline + ALLOWED, "{most} KiB, and {baseline} KiB for one line");

@@ -1,41 +1,41 @@
 //! `merge` and `diff`: reports of parts add up to that of the whole, and what differs is told.
 
-use crate::rig::{Rig, Run, line, log};
+use crate::harness::{Harness, Run, line, log};
 
 /// Logs with probes, on sites that answer, with secrets and lines that no format explains.
-fn logs(rig: &Rig) -> [&'static str; 3] {
+fn logs(harness: &Harness) -> [&'static str; 3] {
     let secret = line("192.0.2.77", "GET /.env?token=s3cr3t HTTP/1.1", 200);
-    rig.file("a.log", log(300) + &secret + "no log line /etc/passwd\n");
-    rig.file("b.log", log(70) + &line("198.51.100.7", "GET /wp-login.php HTTP/1.1", 200));
+    harness.file("a.log", log(300) + &secret + "no log line /etc/passwd\n");
+    harness.file("b.log", log(70) + &line("198.51.100.7", "GET /wp-login.php HTTP/1.1", 200));
     let hosted = |n: u32| format!("shop.example:443 {}", line(&format!("203.0.113.{n}"), &format!("GET /backup{n}.sql HTTP/1.1"), 200));
-    rig.file("c.log", (1..40).map(hosted).collect::<String>());
+    harness.file("c.log", (1..40).map(hosted).collect::<String>());
     ["a.log", "b.log", "c.log"]
 }
 
-fn report(rig: &Rig, name: &str, args: &[&str]) {
-    let run = rig.run([&["scan", "-f", "json", "-o", name], args].concat());
+fn report(harness: &Harness, name: &str, args: &[&str]) {
+    let run = harness.run([&["scan", "-f", "json", "-o", name], args].concat());
     assert_eq!(run.code, 0, "{}", run.stderr);
 }
 
 /// A report of each log, and their names.
-fn reports(rig: &Rig) -> Vec<String> {
-    let each = logs(rig).map(|log| (log, format!("{log}.json")));
+fn reports(harness: &Harness) -> Vec<String> {
+    let each = logs(harness).map(|log| (log, format!("{log}.json")));
     for (log, name) in &each {
-        report(rig, name, &[log]);
+        report(harness, name, &[log]);
     }
     each.map(|(_, name)| name).to_vec()
 }
 
-fn merge(rig: &Rig, args: &[&str]) -> Run {
-    let run = rig.run([&["merge"], args].concat());
+fn merge(harness: &Harness, args: &[&str]) -> Run {
+    let run = harness.run([&["merge"], args].concat());
     assert_eq!((run.code, run.stderr.as_str()), (0, ""));
     run
 }
 
 #[test]
-fn reports_of_parts_are_the_report_of_the_whole_in_every_format() {
-    let rig = Rig::new();
-    let names = reports(&rig);
+fn merged_reports_of_parts_equal_the_report_of_the_whole() {
+    let harness = Harness::new();
+    let names = reports(&harness);
     let [a, b, c] = [0, 1, 2].map(|n| names[n].as_str());
     for args in [
         &["-f", "json"][..],
@@ -44,52 +44,52 @@ fn reports_of_parts_are_the_report_of_the_whole_in_every_format() {
         &["-f", "csv", "--by", "rule", "--min-severity", "high"],
         &["-f", "json", "--outcome", "answered", "--disable", "dotfiles/env"],
     ] {
-        let whole = rig.run([&["scan"], args, &["a.log", "b.log", "c.log"]].concat()).text();
+        let whole = harness.run([&["scan"], args, &["a.log", "b.log", "c.log"]].concat()).text();
         for order in [[a, b, c], [c, a, b], [b, c, a]] {
-            assert_eq!(merge(&rig, &[args, &order].concat()).text(), whole, "{args:?} {order:?}");
+            assert_eq!(merge(&harness, &[args, &order].concat()).text(), whole, "{args:?} {order:?}");
         }
     }
-    merge(&rig, &["-f", "json", "-o", "two.json", c, a]);
-    let whole = rig.run(["scan", "-f", "json", "a.log", "b.log", "c.log"]);
+    merge(&harness, &["-f", "json", "-o", "two.json", c, a]);
+    let whole = harness.run(["scan", "-f", "json", "a.log", "b.log", "c.log"]);
     assert!(!whole.text().contains("s3cr3t"));
-    assert_eq!(merge(&rig, &["-f", "json", b, "two.json"]).text(), whole.text());
+    assert_eq!(merge(&harness, &["-f", "json", b, "two.json"]).text(), whole.text());
     let last = |text: String| text.lines().filter(|line| !line.contains(" in ")).map(str::to_owned).collect::<Vec<_>>();
-    assert_eq!(last(merge(&rig, &[a, b, c]).text()), last(rig.run(["scan", "a.log", "b.log", "c.log"]).text()));
-    merge(&rig, &["-f", "json", a, b, c]).json();
+    assert_eq!(last(merge(&harness, &[a, b, c]).text()), last(harness.run(["scan", "a.log", "b.log", "c.log"]).text()));
+    merge(&harness, &["-f", "json", a, b, c]).json();
 }
 
 #[test]
-fn a_report_comes_from_a_folder_or_a_pipe_and_counts_once() {
-    let rig = Rig::new();
-    let names = reports(&rig);
-    std::fs::create_dir(rig.path("2026-11-20")).unwrap();
-    std::fs::rename(rig.path(&names[0]), rig.path("2026-11-20/report.json")).unwrap();
-    let whole = merge(&rig, &["-f", "json", "2026-11-20", &names[1]]).text();
-    let piped = std::fs::read(rig.path(&names[1])).unwrap();
-    assert_eq!(rig.run_with_stdin(["merge", "-f", "json", "2026-11-20/", "-"], &piped).text(), whole);
-    let twice = rig.run(["merge", "-f", "json", "2026-11-20", &names[1], "2026-11-20/report.json"]);
+fn reports_from_folders_and_pipes_count_once() {
+    let harness = Harness::new();
+    let names = reports(&harness);
+    std::fs::create_dir(harness.path("2026-11-20")).unwrap();
+    std::fs::rename(harness.path(&names[0]), harness.path("2026-11-20/report.json")).unwrap();
+    let whole = merge(&harness, &["-f", "json", "2026-11-20", &names[1]]).text();
+    let piped = std::fs::read(harness.path(&names[1])).unwrap();
+    assert_eq!(harness.run_with_stdin(["merge", "-f", "json", "2026-11-20/", "-"], &piped).text(), whole);
+    let twice = harness.run(["merge", "-f", "json", "2026-11-20", &names[1], "2026-11-20/report.json"]);
     assert_eq!((twice.code, twice.text()), (0, whole));
-    assert!(twice.stderr.contains("named twice"), "{}", twice.stderr);
+    assert!(twice.stderr.contains("given twice"), "{}", twice.stderr);
 }
 
 #[test]
-fn what_is_no_report_is_refused_with_a_word() {
-    let rig = Rig::new();
-    let name = &reports(&rig)[0];
-    report(&rig, "cut.json", &["--top", "3", "a.log"]);
-    let whole = std::fs::read_to_string(rig.path(name)).unwrap();
-    rig.file("half.json", &whole[..whole.len() / 2]);
+fn files_that_are_no_reports_are_refused() {
+    let harness = Harness::new();
+    let name = &reports(&harness)[0];
+    report(&harness, "cut.json", &["--top", "3", "a.log"]);
+    let whole = std::fs::read_to_string(harness.path(name)).unwrap();
+    harness.file("half.json", &whole[..whole.len() / 2]);
     let changed = |key: &str, after: &str| {
         let at = whole.find(key).and_then(|at| Some(at + whole[at..].find(after)? + after.len())).unwrap();
         format!("{}7{}", &whole[..at], &whole[at..])
     };
-    rig.file("totals.json", changed("\"totals\"", "\"parsed\":"));
-    rig.file("lines.json", changed("\"evidence\"", "\"lines\":"));
-    rig.file("later.json", whole.replacen("\"schema_version\": 4", "\"schema_version\": 5", 1));
-    rig.file("other.json", "{\"general\": {}}");
-    let ndjson = rig.run(["scan", "-f", "ndjson", "a.log"]).stdout;
-    rig.file("hits.ndjson", ndjson);
-    rig.run(["learn", "-f", "json", "-o", "learnt.json", "a.log"]);
+    harness.file("totals.json", changed("\"totals\"", "\"parsed\":"));
+    harness.file("lines.json", changed("\"evidence\"", "\"lines\":"));
+    harness.file("later.json", whole.replacen("\"schema_version\": 4", "\"schema_version\": 5", 1));
+    harness.file("other.json", "{\"general\": {}}");
+    let ndjson = harness.run(["scan", "-f", "ndjson", "a.log"]).stdout;
+    harness.file("hits.ndjson", ndjson);
+    harness.run(["learn", "-f", "json", "-o", "learnt.json", "a.log"]);
     for (file, said) in [
         ("missing.json", "cannot be read"),
         ("a.log", "is no report"),
@@ -103,55 +103,55 @@ fn what_is_no_report_is_refused_with_a_word() {
         ("later.json", "schema_version 5"),
     ] {
         for args in [&["merge", name, file][..], &["diff", file, name], &["diff", name, file]] {
-            let run = rig.run(args);
+            let run = harness.run(args);
             assert_eq!((run.code, run.text().as_str()), (2, ""), "{args:?}");
             assert!(run.stderr.contains(file) && run.stderr.contains(said), "{args:?}: {}", run.stderr);
         }
     }
-    let run = rig.run(["merge", "-f", "json", "-o", name, name]);
+    let run = harness.run(["merge", "-f", "json", "-o", name, name]);
     assert_eq!(run.code, 2);
     assert!(run.stderr.contains("would overwrite an input"), "{}", run.stderr);
-    assert_eq!(rig.run(["merge"]).code, 2);
-    assert!(rig.run(["merge", "-f", "ndjson", name]).stderr.contains("does not print ndjson"));
+    assert_eq!(harness.run(["merge"]).code, 2);
+    assert!(harness.run(["merge", "-f", "ndjson", name]).stderr.contains("does not print ndjson"));
 }
 
 #[test]
-fn rules_that_are_not_here_are_told_with_a_warning_and_can_be_left_out() {
-    let rig = Rig::new();
-    rig.file("own.toml", "[[rule]]\nid = 'own/page'\ntitle = 'Page'\nclass = 'panel'\nseverity = 'high'\npaths = ['/page']\nmust_match = ['GET /page']\nmust_not_match = ['GET /']\n");
-    logs(&rig);
-    report(&rig, "own.json", &["--rules", "own.toml", "a.log"]);
-    let with = rig.run(["scan", "-f", "csv", "--rules", "own.toml", "a.log"]).text();
-    assert_eq!(merge(&rig, &["-f", "csv", "--rules", "own.toml", "own.json"]).text(), with);
-    let without = rig.run(["merge", "-f", "csv", "own.json"]);
+fn unknown_rules_cause_a_warning_and_can_be_excluded() {
+    let harness = Harness::new();
+    harness.file("own.toml", "[[rule]]\nid = 'own/page'\ntitle = 'Page'\nclass = 'panel'\nseverity = 'high'\npaths = ['/page']\nmust_match = ['GET /page']\nmust_not_match = ['GET /']\n");
+    logs(&harness);
+    report(&harness, "own.json", &["--rules", "own.toml", "a.log"]);
+    let with = harness.run(["scan", "-f", "csv", "--rules", "own.toml", "a.log"]).text();
+    assert_eq!(merge(&harness, &["-f", "csv", "--rules", "own.toml", "own.json"]).text(), with);
+    let without = harness.run(["merge", "-f", "csv", "own.json"]);
     assert_eq!((without.code, without.text()), (0, with));
     assert!(without.stderr.contains("no rule here is called own/page"), "{}", without.stderr);
-    let left = merge(&rig, &["-f", "csv", "--rules", "own.toml", "--disable", "own/page", "own.json"]);
-    assert_eq!(left.text(), rig.run(["scan", "-f", "csv", "a.log"]).text());
-    let only = merge(&rig, &["-f", "csv", "--only", "vcs-exposure", "own.json"]);
-    assert_eq!(only.text(), rig.run(["scan", "-f", "csv", "--only", "vcs-exposure", "a.log"]).text());
+    let left = merge(&harness, &["-f", "csv", "--rules", "own.toml", "--disable", "own/page", "own.json"]);
+    assert_eq!(left.text(), harness.run(["scan", "-f", "csv", "a.log"]).text());
+    let only = merge(&harness, &["-f", "csv", "--only", "vcs-exposure", "own.json"]);
+    assert_eq!(only.text(), harness.run(["scan", "-f", "csv", "--only", "vcs-exposure", "a.log"]).text());
 }
 
 #[test]
-fn a_report_that_tells_of_damage_is_not_taken_for_whole() {
-    let rig = Rig::new();
-    rig.file("a.log", log(20));
-    rig.file("b.log", "nothing that is known\n");
-    assert_eq!(rig.run(["scan", "-f", "json", "-o", "all.json", "a.log", "b.log"]).code, 3);
-    let run = rig.run(["merge", "all.json"]);
+fn a_report_of_damaged_input_keeps_its_problem() {
+    let harness = Harness::new();
+    harness.file("a.log", log(20));
+    harness.file("b.log", "nothing that is known\n");
+    assert_eq!(harness.run(["scan", "-f", "json", "-o", "all.json", "a.log", "b.log"]).code, 3);
+    let run = harness.run(["merge", "all.json"]);
     assert_eq!(run.code, 3);
     assert!(run.stderr.contains("b.log"), "{}", run.stderr);
-    assert_eq!(rig.run(["merge", "--fail-on", "low", "all.json"]).code, 1);
+    assert_eq!(harness.run(["merge", "--fail-on", "low", "all.json"]).code, 1);
 }
 
 #[test]
-fn diff_says_what_is_new_and_nothing_of_itself() {
-    let rig = Rig::new();
-    logs(&rig);
-    report(&rig, "old.json", &["a.log"]);
-    report(&rig, "new.json", &["a.log", "c.log"]);
+fn diff_lists_what_is_new_and_finds_nothing_in_equal_reports() {
+    let harness = Harness::new();
+    logs(&harness);
+    report(&harness, "old.json", &["a.log"]);
+    report(&harness, "new.json", &["a.log", "c.log"]);
     let diff = |args: &[&str]| {
-        let run = rig.run([&["diff"], args].concat());
+        let run = harness.run([&["diff"], args].concat());
         assert_eq!((run.code, run.stderr.as_str()), (0, ""));
         run.text()
     };
@@ -168,8 +168,8 @@ fn diff_says_what_is_new_and_nothing_of_itself() {
 }
 
 #[test]
-fn diff_tells_what_was_refused_from_what_was_not_requested() {
-    let rig = Rig::new();
+fn diff_distinguishes_refused_from_not_requested() {
+    let harness = Harness::new();
     let sized = |path: &str, status: u16, bytes: u32| {
         format!("192.0.2.9 - - [02/Nov/2026:08:01:00 +0000] \"GET {path} HTTP/1.1\" {status} {bytes} \"-\" \"curl/8\"\n")
     };
@@ -185,12 +185,12 @@ fn diff_tells_what_was_refused_from_what_was_not_requested() {
         home,
         sized(files[3], 200, 512),
     ];
-    rig.file("old.log", old);
-    rig.file("new.log", new.concat());
-    report(&rig, "old.json", &["old.log"]);
-    report(&rig, "new.json", &["new.log"]);
+    harness.file("old.log", old);
+    harness.file("new.log", new.concat());
+    report(&harness, "old.json", &["old.log"]);
+    report(&harness, "new.json", &["new.log"]);
     for filter in [&[][..], &["--outcome", "answered"]] {
-        let run = rig.run([&["diff", "-f", "csv"], filter, &["old.json", "new.json"]].concat());
+        let run = harness.run([&["diff", "-f", "csv"], filter, &["old.json", "new.json"]].concat());
         assert_eq!((run.code, run.stderr.as_str()), (0, ""));
         let text = run.text();
         let answers: Vec<_> =
@@ -203,9 +203,9 @@ fn diff_tells_what_was_refused_from_what_was_not_requested() {
         ];
         assert_eq!(answers, expected, "{filter:?}");
     }
-    let text = rig.run(["diff", "old.json", "new.json"]).text();
+    let text = harness.run(["diff", "old.json", "new.json"]).text();
     assert!(text.contains("not requested") && text.contains("refused 404") && text.contains("unanswered 500"), "{text}");
-    let json: serde_json::Value = serde_json::from_str(&rig.run(["diff", "-f", "json", "old.json", "new.json"]).text()).unwrap();
+    let json: serde_json::Value = serde_json::from_str(&harness.run(["diff", "-f", "json", "old.json", "new.json"]).text()).unwrap();
     let refused = json.as_array().unwrap().iter().find(|row| row["key"] == "/.env" && row["kind"] == "answer").unwrap();
     assert_eq!((refused["change"].as_str(), refused["status_after"].as_u64()), (Some("refused"), Some(404)));
     // What is of no answer is gone, as before.
@@ -213,20 +213,21 @@ fn diff_tells_what_was_refused_from_what_was_not_requested() {
 }
 
 #[test]
-fn help_variables_and_manual_know_both() {
-    let rig = Rig::new();
-    for (command, words) in [
-        ("merge", ["Examples:", "Exit codes:", "[env: PROBEWATCH_MIN_SEVERITY]"]),
-        ("diff", ["Examples:", "No difference.", "[env: PROBEWATCH_TOP]"]),
+fn help_variables_and_manual_include_both() {
+    let harness = Harness::new();
+    for (command, words, variable) in [
+        ("merge", ["Examples:", "Exit codes:"], "[env: PROBEWATCH_MIN_SEVERITY]"),
+        ("diff", ["Examples:", "No difference."], "[env: PROBEWATCH_TOP]"),
     ] {
-        let help = rig.run([command, "--help"]).text();
+        let help = harness.run([command, "--help"]).text();
         assert!(words.iter().all(|word| help.contains(word)), "{help}");
-        assert!(rig.run([command, "-h"]).text().lines().all(|line| line.len() <= 100));
-        assert!(rig.run(["man", command]).text().contains(&format!(".TH probewatch-{command} 1")));
-        assert!(rig.run(["completions", "bash"]).text().contains(command));
+        assert!(harness.run(["man", command]).text().contains(variable));
+        assert!(harness.run([command, "-h"]).text().lines().all(|line| line.len() <= 100));
+        assert!(harness.run(["man", command]).text().contains(&format!(".TH probewatch-{command} 1")));
+        assert!(harness.run(["completions", "bash"]).text().contains(command));
     }
-    let names = reports(&rig);
+    let names = reports(&harness);
     let by_variable =
-        crate::rig::finish(rig.command(["merge", &names[0], &names[2]]).env("PROBEWATCH_FORMAT", "csv").env("PROBEWATCH_TOP", "1"));
+        crate::harness::finish(harness.command(["merge", &names[0], &names[2]]).env("PROBEWATCH_FORMAT", "csv").env("PROBEWATCH_TOP", "1"));
     assert_eq!(by_variable.text().lines().count(), 2);
 }

@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::rig::{Rig, sized};
+use crate::harness::{Harness, sized};
 
 /// Attacks that are one on every site.
 const EVERYWHERE: [&str; 2] = ["GET /.env", "GET /uploads/c99.php?cmd=id"];
@@ -36,9 +36,9 @@ fn attacks() -> BTreeMap<String, Vec<String>> {
 
 /// The rules of each line that is a finding, by the number of the line, from 1.
 fn findings(log: &str) -> BTreeMap<usize, String> {
-    let rig = Rig::new();
-    rig.file("access.log", log);
-    let run = rig.run(["scan", "-f", "ndjson", "access.log"]);
+    let harness = Harness::new();
+    harness.file("access.log", log);
+    let run = harness.run(["scan", "-f", "ndjson", "access.log"]);
     assert_eq!(run.code, 0, "{}", run.stderr);
     let number = |hit: &serde_json::Value| usize::try_from(hit["line"].as_u64().unwrap()).unwrap();
     run.objects().iter().map(|hit| (number(hit), hit["rules"].to_string())).collect()
@@ -53,7 +53,7 @@ fn answered(client: &str, request: &str, bytes: u64) -> String {
 }
 
 #[test]
-fn what_owners_and_visitors_ask_for_is_no_finding() {
+fn requests_of_owners_and_visitors_are_not_reported() {
     let mut wrong = String::new();
     let logs = logs();
     assert!(logs.len() >= 25, "{} logs", logs.len());
@@ -68,7 +68,7 @@ fn what_owners_and_visitors_ask_for_is_no_finding() {
 }
 
 #[test]
-fn an_attack_beside_them_is_a_finding_whoever_sends_it() {
+fn attacks_among_them_are_reported_for_every_client() {
     let attacks = attacks();
     let mut missed = String::new();
     for (name, log) in logs() {

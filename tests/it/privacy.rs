@@ -5,13 +5,13 @@ use std::io::{BufRead as _, BufReader};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::rig::{Rig, line, spawn, wait};
+use crate::harness::{Harness, line, spawn, wait};
 
 /// Addresses that stand in the log: as clients, in targets, agents and lines that no format explains.
 const ADDRESSES: [&str; 6] = ["203.0.113.77", "203.0.113.78", "198.51.100.9", "2001:db8:1:2::9", "192.0.2.55", "192.0.2.66"];
 
-fn stage() -> Rig {
-    let rig = Rig::new();
+fn stage() -> Harness {
+    let harness = Harness::new();
     let probes: String = ["/.env", "/.git/config", "/wp-login.php", "/backup.sql"]
         .iter()
         .flat_map(|path| ADDRESSES[..4].iter().map(move |client| line(client, &format!("GET {path} HTTP/1.1"), 404)))
@@ -20,9 +20,9 @@ fn stage() -> Rig {
     let agent =
         line("203.0.113.78", "GET /.env?ip=2001%3Adb8%3A1%3A2%3A%3A9 HTTP/1.1", 200).replace("Mozilla", "x (http://192.0.2.66/) Mozilla");
     let raw = "192.0.2.66 - - no log line /etc/passwd from 198.51.100.9\n";
-    rig.file("access.log", probes + &answered + &agent + raw + &line("dsl-1.isp.example", "GET /.env HTTP/1.1", 404));
-    rig.file("key", "0123456789abcdef0123456789abcdef\n");
-    rig
+    harness.file("access.log", probes + &answered + &agent + raw + &line("dsl-1.isp.example", "GET /.env HTTP/1.1", 404));
+    harness.file("key", "0123456789abcdef0123456789abcdef\n");
+    harness
 }
 
 fn assert_hidden(text: &str, what: &str) {
@@ -34,8 +34,8 @@ fn assert_hidden(text: &str, what: &str) {
 const HOWS: [&str; 2] = ["--anonymize", "--anonymize=key:key"];
 
 #[test]
-fn no_report_of_a_scan_tells_a_client() {
-    let rig = stage();
+fn no_report_of_a_scan_contains_a_client() {
+    let harness = stage();
     for how in HOWS {
         for args in [
             &["scan"][..],
@@ -45,25 +45,25 @@ fn no_report_of_a_scan_tells_a_client() {
             &["scan", "-f", "ndjson"],
             &["scan", "--by", "path", "--no-redact"],
         ] {
-            let run = rig.run([args, &[how, "access.log"]].concat());
+            let run = harness.run([args, &[how, "access.log"]].concat());
             assert_eq!(run.code, 0, "{}", run.stderr);
             assert!(!run.stdout.is_empty());
             assert_hidden(&run.text(), &format!("{args:?} {how}"));
             assert_hidden(&run.stderr, "standard error");
         }
     }
-    let (_, report) = rig.json(["--anonymize", "access.log"]);
+    let (_, report) = harness.json(["--anonymize", "access.log"]);
     assert_eq!((&report["anonymized"], &report["evidence"]), (&"truncate".into(), &serde_json::Value::Null));
-    let text = rig.run(["scan", "-f", "csv", "--anonymize", "access.log"]).text();
+    let text = harness.run(["scan", "-f", "csv", "--anonymize", "access.log"]).text();
     assert!(text.contains("203.0.113.0/24,") && text.contains("2001:db8:1::/48,") && text.contains("http://192.0.2.0:80/a"), "{text}");
 }
 
 #[test]
-fn what_is_decided_does_not_change() {
-    let rig = stage();
-    let open = rig.json(["access.log"]).1;
+fn anonymizing_changes_no_finding() {
+    let harness = stage();
+    let open = harness.json(["access.log"]).1;
     for how in HOWS {
-        let hidden = rig.json([how, "access.log"]).1;
+        let hidden = harness.json([how, "access.log"]).1;
         assert_eq!(hidden["totals"], open["totals"]);
         for list in ["clients", "pairs", "paths", "rules"] {
             let counts = |report: &serde_json::Value| {
@@ -79,68 +79,68 @@ fn what_is_decided_does_not_change() {
 
 #[test]
 fn a_key_gives_the_same_pseudonyms_in_every_run() {
-    let rig = stage();
-    rig.file("other", "fedcba9876543210fedcba9876543210");
+    let harness = stage();
+    harness.file("other", "fedcba9876543210fedcba9876543210");
     let clients = |key: &str, log: &str| {
-        let found = rig.run(["scan", "-f", "ndjson", &format!("--anonymize=key:{key}"), log]).objects();
+        let found = harness.run(["scan", "-f", "ndjson", &format!("--anonymize=key:{key}"), log]).objects();
         found.iter().map(|hit| hit["client"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
     };
-    rig.file("next.log", line("::ffff:203.0.113.77", "GET /.env HTTP/1.1", 404));
+    harness.file("next.log", line("::ffff:203.0.113.77", "GET /.env HTTP/1.1", 404));
     let first = clients("key", "access.log");
     assert_eq!(clients("key", "next.log"), first[..1]);
     assert!(first[0].starts_with("anon-") && first[0].len() == 21, "{first:?}");
     assert_ne!(clients("other", "next.log"), first[..1]);
     for (key, what) in [("nowhere", "cannot be read"), ("short", "head -c 32")] {
-        rig.file("short", "0123");
-        let run = rig.run(["scan", &format!("--anonymize=key:{key}"), "access.log"]);
+        harness.file("short", "0123");
+        let run = harness.run(["scan", &format!("--anonymize=key:{key}"), "access.log"]);
         assert_eq!((run.code, run.stdout.len()), (2, 0));
         assert!(run.stderr.contains(what) && run.stderr.contains(key), "{}", run.stderr);
     }
 }
 
 #[test]
-fn no_file_of_a_report_tells_a_client() {
-    let rig = stage();
+fn no_file_of_a_report_contains_a_client() {
+    let harness = stage();
     for how in HOWS {
         let (state, out) = (format!("state{}", how.len()), format!("out{}", how.len()));
-        let run = rig.run(["report", "--state", &state, "--out", &out, "--notify-level", "low", how, "access.log"]);
+        let run = harness.run(["report", "--state", &state, "--out", &out, "--notify-level", "low", how, "access.log"]);
         assert_eq!(run.code, 0, "{}", run.stderr);
         assert_hidden(&run.text(), "the mail");
         assert!(!run.stdout.is_empty());
         let mut files = 0;
-        for file in fs::read_dir(rig.path(format!("{out}/latest"))).unwrap() {
+        for file in fs::read_dir(harness.path(format!("{out}/latest"))).unwrap() {
             let file = file.unwrap().path();
             assert_hidden(&fs::read_to_string(&file).unwrap(), &file.display().to_string());
             files += 1;
         }
         assert_eq!(files, 8);
-        let clients = fs::read_to_string(rig.path(format!("{out}/latest/clients.csv"))).unwrap();
+        let clients = fs::read_to_string(harness.path(format!("{out}/latest/clients.csv"))).unwrap();
         assert!(clients.contains("block_candidate") && clients.contains("its address is hidden"), "{clients}");
-        let summary = fs::read_to_string(rig.path(format!("{out}/latest/summary.txt"))).unwrap();
-        assert!(summary.contains("--anonymize") && !summary.contains("WHOM ONE COULD BLOCK"), "{summary}");
+        let summary = fs::read_to_string(harness.path(format!("{out}/latest/summary.txt"))).unwrap();
+        assert!(summary.contains("--anonymize") && !summary.contains("BLOCK CANDIDATES"), "{summary}");
         // What was reported before is known again, hidden or not.
-        let run = rig.run(["report", "--state", &state, "--out", &out, "--always", "access.log"]);
+        let run = harness.run(["report", "--state", &state, "--out", &out, "--always", "access.log"]);
         assert_eq!(run.code, 0, "{}", run.stderr);
     }
-    let run = rig.run(["report", "--state", "s", "--out", "o", "--daily", "--anonymize", "access.log"]);
+    let run = harness.run(["report", "--state", "s", "--out", "o", "--daily", "--anonymize", "access.log"]);
     assert_eq!(run.code, 2);
     assert!(run.stderr.contains("--daily"), "{}", run.stderr);
 }
 
 #[test]
-fn a_report_without_clients_is_not_merged_and_a_merged_one_can_hide_them() {
-    let rig = stage();
+fn anonymized_reports_are_not_merged_and_merged_ones_can_be_anonymized() {
+    let harness = stage();
     for (name, args) in [("hidden.json", &["--anonymize"][..]), ("open.json", &[])] {
-        let run = rig.run([&["scan", "-f", "json", "-o", name, "access.log"], args].concat());
+        let run = harness.run([&["scan", "-f", "json", "-o", name, "access.log"], args].concat());
         assert_eq!(run.code, 0, "{}", run.stderr);
     }
     for args in [["merge", "open.json", "hidden.json"], ["diff", "open.json", "hidden.json"]] {
-        let run = rig.run(args);
+        let run = harness.run(args);
         assert_eq!(run.code, 2);
         assert!(run.stderr.contains("hidden.json") && run.stderr.contains("without --anonymize"), "{}", run.stderr);
     }
     for format in ["table", "csv", "json"] {
-        let run = rig.run(["merge", "-f", format, "--anonymize", "open.json"]);
+        let run = harness.run(["merge", "-f", format, "--anonymize", "open.json"]);
         assert_eq!(run.code, 0, "{}", run.stderr);
         assert_hidden(&run.text(), format);
         assert!(run.text().contains("203.0.113.0/24"), "{}", run.text());
@@ -148,11 +148,11 @@ fn a_report_without_clients_is_not_merged_and_a_merged_one_can_hide_them() {
 }
 
 #[test]
-fn follow_tells_no_client_in_lines_objects_alerts_and_summaries() {
+fn follow_shows_no_client_in_lines_objects_alerts_and_summaries() {
     for args in [&["--anonymize"][..], &["--anonymize=key:key", "-f", "ndjson"]] {
-        let rig = stage();
+        let harness = stage();
         let mut child =
-            spawn(&mut rig.command([&["follow", "--from-start", "--alert-file", "alerts.json"], args, &["access.log"]].concat()));
+            spawn(&mut harness.command([&["follow", "--from-start", "--alert-file", "alerts.json"], args, &["access.log"]].concat()));
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
         // The log's last probe is told behind all others.
         let mut told = String::new();
@@ -171,41 +171,42 @@ fn follow_tells_no_client_in_lines_objects_alerts_and_summaries() {
         assert_eq!(run.code, 130, "{}", run.stderr);
         assert_hidden(&told, "standard output");
         assert_hidden(&run.stderr, "standard error");
-        let alerts = fs::read_to_string(rig.path("alerts.json")).unwrap();
+        let alerts = fs::read_to_string(harness.path("alerts.json")).unwrap();
         assert!(alerts.contains("\"client\""), "{alerts}");
         assert_hidden(&alerts, "the alerts");
     }
 }
 
+/// H12.
 #[test]
-fn h12_secrets_are_told_only_where_that_is_asked_for() {
-    let rig = stage();
+fn secrets_are_shown_only_on_request() {
+    let harness = stage();
     for args in [&["scan", "-f", "csv"][..], &["scan", "-f", "json"], &["scan", "-f", "ndjson"]] {
-        let masked = rig.run([args, &["access.log"]].concat()).text();
+        let masked = harness.run([args, &["access.log"]].concat()).text();
         assert!(masked.contains("password=***") && !masked.contains("hunter2"), "{masked}");
-        let open = rig.run([args, &["--no-redact", "access.log"]].concat()).text();
+        let open = harness.run([args, &["--no-redact", "access.log"]].concat()).text();
         assert!(open.contains("password=hunter2"), "{open}");
     }
     // What is merged holds none.
-    let run = rig.run(["scan", "-f", "json", "--no-redact", "-o", "open.json", "access.log"]);
+    let run = harness.run(["scan", "-f", "json", "--no-redact", "-o", "open.json", "access.log"]);
     assert_eq!(run.code, 0, "{}", run.stderr);
-    let merged = rig.run(["merge", "-f", "json", "open.json"]).text();
+    let merged = harness.run(["merge", "-f", "json", "open.json"]).text();
     assert!(merged.contains("password=***") && !merged.contains("hunter2"), "{merged}");
     // What is new is told as the rest is.
-    rig.file("reset.log", line("192.0.2.1", "GET /.env HTTP/1.1", 404));
+    harness.file("reset.log", line("192.0.2.1", "GET /.env HTTP/1.1", 404));
     let args = ["report", "--state", "state", "--out", "out", "--no-redact", "reset.log"];
-    assert_eq!(rig.run(args).code, 0);
-    rig.file(
+    assert_eq!(harness.run(args).code, 0);
+    harness.file(
         "reset.log",
         line("192.0.2.1", "GET /.env HTTP/1.1", 404) + &line("192.0.2.1", "GET /reset-password/0123456789abcdef0123/.env HTTP/1.1", 200),
     );
-    assert_eq!(rig.run(args).code, 0);
-    let new = fs::read_to_string(rig.path("out/latest/new.csv")).unwrap();
+    assert_eq!(harness.run(args).code, 0);
+    let new = fs::read_to_string(harness.path("out/latest/new.csv")).unwrap();
     assert!(new.contains("path,/reset-password/0123456789abcdef0123/.env,") && !new.contains("***"), "{new}");
-    let run = finish_with(&rig, "PROBEWATCH_NO_REDACT", "1");
+    let run = finish_with(&harness, "PROBEWATCH_NO_REDACT", "1");
     assert!(run.contains("hunter2"));
 }
 
-fn finish_with(rig: &Rig, variable: &str, value: &str) -> String {
-    crate::rig::finish(rig.command(["scan", "-f", "csv", "access.log"]).env(variable, value)).text()
+fn finish_with(harness: &Harness, variable: &str, value: &str) -> String {
+    crate::harness::finish(harness.command(["scan", "-f", "csv", "access.log"]).env(variable, value)).text()
 }

@@ -6,7 +6,7 @@
 use std::fmt::Write as _;
 use std::process::Command;
 
-use crate::rig::{Rig, Run, finish, has, line, log, skip};
+use crate::harness::{Harness, Run, finish, has, line, log, skip};
 
 const HEAD: &str = "family = \"x\"\ntitle = \"x\"\n";
 
@@ -18,24 +18,25 @@ fn rule(id: &str, conditions: &str) -> String {
 }
 
 /// Scans with these rules only, in no more memory than a small server has.
-fn with_rules(rig: &Rig, rules: &str, log: &str) -> Run {
-    rig.file("rules.toml", rules);
+fn with_rules(harness: &Harness, rules: &str, log: &str) -> Run {
+    harness.file("rules.toml", rules);
     let args = ["scan", "-j2", "-f", "json", "--no-builtin", "--rules", "rules.toml", log];
-    finish(&mut modest(rig, &args))
+    finish(&mut modest(harness, &args))
 }
 
-fn modest(rig: &Rig, args: &[&str]) -> Command {
+fn modest(harness: &Harness, args: &[&str]) -> Command {
     if has("prlimit") {
-        return rig.under(&["prlimit", "--as=600000000"], args);
+        return harness.under(&["prlimit", "--as=600000000"], args);
     }
     skip("the limit on memory", "there is no prlimit");
-    rig.command(args)
+    harness.command(args)
 }
 
+/// J4.
 #[test]
-fn j4_rules_that_explode_are_refused() {
-    let rig = Rig::new();
-    rig.file("access.log", log(10));
+fn rules_with_huge_automata_are_refused() {
+    let harness = Harness::new();
+    harness.file("access.log", log(10));
     let regex = |regex: &str| format!("{HEAD}{}", rule("x/bomb", &format!("words = [\"zz\"]\nregex = '{regex}'")));
     let many: String = (0..100_000).map(|n| rule(&format!("x/r{n}"), &format!("paths = [\"/probe{n}\"]"))).collect();
     let cases = [
@@ -47,41 +48,44 @@ fn j4_rules_that_explode_are_refused() {
         (format!("{HEAD}{many}"), "100000 rules are too many"),
     ];
     for (rules, named) in cases {
-        let run = with_rules(&rig, &rules, "access.log");
+        let run = with_rules(&harness, &rules, "access.log");
         assert_eq!((run.code, run.stdout.len()), (2, 0), "{named}");
         assert!(run.stderr.contains(named), "{named}: {}", run.stderr);
         assert!(run.stderr.len() < 40_000, "{named}: the message repeats {} bytes of the rule", run.stderr.len());
     }
 }
 
+/// J5.
 #[test]
-fn j5_classic_bombs_are_linear() {
-    let rig = Rig::new();
+fn classic_regex_bombs_run_in_linear_time() {
+    let harness = Harness::new();
     // Just below the longest line, with a last letter that lets each of them fail.
-    rig.file("access.log", line("192.0.2.1", &format!("GET /?{}! HTTP/1.1", "a".repeat(1_000_000)), 200).repeat(3));
+    harness.file("access.log", line("192.0.2.1", &format!("GET /?{}! HTTP/1.1", "a".repeat(1_000_000)), 200).repeat(3));
     for regex in ["(a+)+$", "(a|a)*$", "(a|aa)+$", "(.*a){12}$", "(a*)*b", "^(([a-z])+.)+[A-Z]([a-z])+$"] {
-        let run = with_rules(&rig, &format!("{HEAD}{}", rule("x/a", &format!("words = ['aaaa']\nregex = '{regex}'"))), "access.log");
+        let run = with_rules(&harness, &format!("{HEAD}{}", rule("x/a", &format!("words = ['aaaa']\nregex = '{regex}'"))), "access.log");
         assert_eq!((run.code, &run.json()["totals"]["parsed"]), (0, &3.into()), "{regex}: {}", run.stderr);
     }
 }
 
+/// J6.
 #[test]
-fn j6_a_line_that_matches_everywhere_is_one_hit() {
-    let rig = Rig::new();
-    rig.file("access.log", line("192.0.2.1", &format!("GET /?{} HTTP/1.1", "a".repeat(1_000_000)), 200));
+fn a_line_that_matches_everywhere_is_one_hit() {
+    let harness = Harness::new();
+    harness.file("access.log", line("192.0.2.1", &format!("GET /?{} HTTP/1.1", "a".repeat(1_000_000)), 200));
     let many: String = (1..=200).map(|n| rule(&format!("x/a{n}"), &format!("words = ['{}']\nregex = 'a+'", "a".repeat(n)))).collect();
-    let run = with_rules(&rig, &format!("{HEAD}{many}"), "access.log");
+    let run = with_rules(&harness, &format!("{HEAD}{many}"), "access.log");
     let report = run.json();
     assert_eq!((run.code, &report["totals"]["hits"], &report["totals"]["rules"]), (0, &1.into(), &200.into()), "{}", run.stderr);
-    rig.file("access.log", line("192.0.2.1", &format!("GET /?{} HTTP/1.1", "/.env%2e%2e/<script>union select".repeat(30_000)), 200));
-    let report = finish(&mut modest(&rig, &["scan", "-f", "json", "access.log"])).json();
+    harness.file("access.log", line("192.0.2.1", &format!("GET /?{} HTTP/1.1", "/.env%2e%2e/<script>union select".repeat(30_000)), 200));
+    let report = finish(&mut modest(&harness, &["scan", "-f", "json", "access.log"])).json();
     assert_eq!(report["totals"]["hits"], 1);
 }
 
+/// J7.
 #[test]
-fn j7_a_wrong_rule_is_refused_by_its_line() {
-    let rig = Rig::new();
-    rig.file("access.log", log(10));
+fn an_invalid_rule_is_reported_with_its_line() {
+    let harness = Harness::new();
+    harness.file("access.log", log(10));
     let cases = [
         (rule("x/a", "words = ['zzz']") + &rule("x/a", "words = ['yyy']"), "rules.toml:12: rule 'x/a': this id is taken"),
         (rule("x/a", "word = ['zzz']"), "line 10, column 1"),
@@ -96,37 +100,39 @@ fn j7_a_wrong_rule_is_refused_by_its_line() {
         ("rule = 1\n\u{1}".to_owned(), "line 4"),
     ];
     for (rules, named) in cases {
-        let run = with_rules(&rig, &format!("{HEAD}{rules}"), "access.log");
+        let run = with_rules(&harness, &format!("{HEAD}{rules}"), "access.log");
         assert_eq!((run.code, run.stdout.len()), (2, 0), "{named}: {}", run.stderr);
         assert!(run.stderr.contains("rules.toml") && run.stderr.contains(named), "{named}: {}", run.stderr);
     }
-    let run = with_rules(&rig, &format!("{HEAD}{}", rule("x/a", "words = ['zzz']\nregex = ''")), "access.log");
+    let run = with_rules(&harness, &format!("{HEAD}{}", rule("x/a", "words = ['zzz']\nregex = ''")), "access.log");
     assert!(run.stderr.contains("rule 'x/a': its regex matches the empty text"), "{}", run.stderr);
 }
 
+/// J7.
 #[test]
-fn j7_editors_of_another_system_change_nothing() {
-    let rig = Rig::new();
-    rig.file("access.log", log(10));
+fn rule_files_with_crlf_or_a_byte_order_mark_load() {
+    let harness = Harness::new();
+    harness.file("access.log", log(10));
     let plain = format!("{HEAD}{}", rule("x/git", "paths = ['/.git']"));
     for rules in [plain.clone(), plain.replace('\n', "\r\n"), format!("\u{feff}{plain}"), plain.trim_end().to_owned()] {
-        let run = with_rules(&rig, &rules, "access.log");
+        let run = with_rules(&harness, &rules, "access.log");
         assert_eq!((run.code, run.json()["rules"][0]["rule"].as_str()), (0, Some("x/git")), "{}", run.stderr);
     }
 }
 
+/// J9.
 #[test]
-fn j9_very_many_clients_and_paths() {
+fn very_many_clients_and_paths() {
     // As many as are told apart without doubt.
     const LINES: u32 = 80_000;
-    let rig = Rig::new();
+    let harness = Harness::new();
     let mut text = String::new();
     for n in 0..LINES {
         let [_, a, b, c] = n.to_be_bytes();
         let _ = writeln!(text, "10.{a}.{b}.{c} - - [02/Nov/2026:08:01:00 +0000] \"GET /{n}/.env HTTP/1.1\" 404 5 \"-\" \"agent {n}\"");
     }
-    rig.file("access.log", text);
-    let run = rig.run(["scan", "-f", "json", "-j2", "access.log"]);
+    harness.file("access.log", text);
+    let run = harness.run(["scan", "-f", "json", "-j2", "access.log"]);
     let report = run.json();
     assert_eq!((run.code, &report["approximate"]), (0, &serde_json::Value::Null), "{}", run.stderr);
     for count in ["hits", "clients", "paths"] {
@@ -134,17 +140,18 @@ fn j9_very_many_clients_and_paths() {
     }
 }
 
+/// J10.
 #[test]
-fn j10_long_lines_one_after_the_other() {
+fn many_long_lines() {
     const LONGEST: usize = 1 << 20;
-    let rig = Rig::new();
+    let harness = Harness::new();
     let frame = line("192.0.2.1", "GET /.env? HTTP/1.1", 200).len() - 1;
     // One byte less than the longest line, the longest, and one that is too long.
     for (length, parsed) in [(LONGEST - 1, 24), (LONGEST, 24), (LONGEST + 1, 0)] {
         let text = line("192.0.2.1", &format!("GET /.env?{} HTTP/1.1", "x".repeat(length - frame)), 200).repeat(24);
-        rig.file("access.log", format!("{}{text}{}", log(10), log(10)));
+        harness.file("access.log", format!("{}{text}{}", log(10), log(10)));
         for mmap in ["always", "never"] {
-            let run = finish(&mut modest(&rig, &["scan", "-f", "json", "-j2", "--mmap", mmap, "access.log"]));
+            let run = finish(&mut modest(&harness, &["scan", "-f", "json", "-j2", "--mmap", mmap, "access.log"]));
             let totals = &run.json()["totals"];
             assert_eq!(
                 (run.code, &totals["parsed"], &totals["lines"]),
@@ -159,14 +166,14 @@ fn j10_long_lines_one_after_the_other() {
 
 /// A limit that is too low for the start ends with a message, not by a signal.
 #[test]
-fn no_memory_is_a_message() {
+fn running_out_of_memory_prints_a_message() {
     if !has("prlimit") {
         return skip("no memory", "there is no prlimit");
     }
-    let rig = Rig::new();
-    rig.file("access.log", log(10));
+    let harness = Harness::new();
+    harness.file("access.log", log(10));
     for limit in ["--as=60000000", "--as=100000000"] {
-        let run = finish(&mut rig.under(&["prlimit", limit], ["scan", "-j2", "access.log"]));
+        let run = finish(&mut harness.under(&["prlimit", limit], ["scan", "-j2", "access.log"]));
         assert_eq!((run.code, run.text().as_str()), (4, ""), "{limit}: {}", run.stderr);
         assert!(run.stderr.starts_with("error: ") && run.stderr.contains("ulimit -v"), "{limit}: {}", run.stderr);
     }
@@ -174,10 +181,10 @@ fn no_memory_is_a_message() {
 
 /// A file of nothing but newlines costs no rule a look at each.
 #[test]
-fn lines_without_a_byte_are_counted() {
-    let rig = Rig::new();
-    rig.file("access.log", [b"\n".repeat(1_000_000).as_slice(), line("192.0.2.1", "GET /.env HTTP/1.1", 404).as_bytes()].concat());
-    let (run, report) = rig.json(["access.log"]);
+fn empty_lines_are_counted() {
+    let harness = Harness::new();
+    harness.file("access.log", [b"\n".repeat(1_000_000).as_slice(), line("192.0.2.1", "GET /.env HTTP/1.1", 404).as_bytes()].concat());
+    let (run, report) = harness.json(["access.log"]);
     assert_eq!(run.code, 0, "{}", run.stderr);
     assert_eq!(
         (&report["totals"]["lines"], &report["totals"]["unparsed"], &report["totals"]["hits"]),

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::rig::{Rig, Run, finish};
+use crate::harness::{Harness, Run, finish};
 
 /// The folder of the samples lies here.
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");
@@ -30,7 +30,7 @@ fn table(first: &str) -> Vec<Vec<String>> {
 }
 
 fn scan(args: &[&str]) -> Run {
-    finish(Rig::new().command(["scan"].iter().chain(args)).current_dir(ROOT))
+    finish(Harness::new().command(["scan"].iter().chain(args)).current_dir(ROOT))
 }
 
 fn report(log: &str) -> Value {
@@ -40,7 +40,7 @@ fn report(log: &str) -> Value {
 }
 
 #[test]
-fn the_table_of_the_samples_is_true() {
+fn the_table_of_samples_is_correct() {
     for row in table("log ") {
         let totals = &report(&row[0])["totals"];
         let said: Vec<u64> = row[1..7].iter().map(|cell| cell.parse().unwrap()).collect();
@@ -60,7 +60,7 @@ fn every_sample_is_in_the_table() {
 }
 
 #[test]
-fn the_table_of_the_outcomes_is_true() {
+fn the_table_of_outcomes_is_correct() {
     let report = report("outcomes.log");
     let outcomes = report["totals"]["outcomes"].as_object().unwrap();
     let rows = table("outcome ");
@@ -71,7 +71,7 @@ fn the_table_of_the_outcomes_is_true() {
 }
 
 #[test]
-fn the_folder_reads_as_it_is_shown() {
+fn the_readme_of_the_samples_shows_the_report() {
     let run = scan(&["samples/"]);
     assert_eq!(run.code, 0, "{}", run.stderr);
     assert_eq!(run.stderr.lines().count(), NO_LOGS.len(), "{}", run.stderr);
@@ -85,10 +85,10 @@ fn the_folder_reads_as_it_is_shown() {
 
 /// The front page shows a part of this very report: every line of its first block stands in the report.
 #[test]
-fn the_front_page_shows_this_report() {
+fn the_readme_shows_this_report() {
     let page = fs::read_to_string(Path::new(ROOT).join("README.md")).unwrap();
     let shown = page.split("```text\n").nth(1).unwrap().split("```").next().unwrap();
-    let run = finish(Rig::new().command(["scan", "samples/"]).current_dir(ROOT).env("COLUMNS", "100"));
+    let run = finish(Harness::new().command(["scan", "samples/"]).current_dir(ROOT).env("COLUMNS", "100"));
     let text = run.text();
     let mut lines = text.lines();
     for line in shown.lines().filter(|line| !line.is_empty() && *line != "...") {

@@ -3,17 +3,17 @@
 
 use libfuzzer_sys::fuzz_target;
 use probewatch::formats::builtin::JSON;
-use probewatch::formats::{Json, Room};
+use probewatch::formats::{JsonLineParser, FieldBuffers};
 use probewatch_fuzz::{FORMATS, check_lines, lies_in, lines};
 use serde_json::Value;
 
 fuzz_target!(|text: &[u8]| {
     check_lines(text, &FORMATS, &[]);
     check_lines(text, &FORMATS, &[JSON]);
-    let json = Json::by_meaning();
-    let mut used = Room::default();
+    let json = JsonLineParser::by_meaning();
+    let mut used = FieldBuffers::default();
     for line in lines(text) {
-        let mut fresh = Room::default();
+        let mut fresh = FieldBuffers::default();
         let alone = json.read(line, &mut fresh).map(|fields| format!("{fields:?}"));
         let after_others = json.read(line, &mut used).map(|fields| format!("{fields:?}"));
         assert_eq!(alone, after_others, "a line is read otherwise after others");
@@ -25,7 +25,7 @@ fuzz_target!(|text: &[u8]| {
 });
 
 /// Every text of a flat object is found, and is what other readers of JSON say it is.
-fn check_flat(json: &Json, line: &[u8]) {
+fn check_flat(json: &JsonLineParser, line: &[u8]) {
     let Ok(Value::Object(object)) = serde_json::from_slice(line) else { return };
     if !line.starts_with(b"{") || object.values().any(|value| value.is_object() || value.is_array()) {
         return;

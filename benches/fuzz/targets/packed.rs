@@ -10,13 +10,13 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 
 use libfuzzer_sys::fuzz_target;
 use probewatch::input::Mmap;
-use probewatch::input::chunk::{Body, Chunk, Reading};
-use probewatch::input::find::{Kind, Source};
-use probewatch::input::read::{MAX_LINE, Options, Unread, read};
+use probewatch::input::chunk::{Body, Chunk, ReadSummary};
+use probewatch::input::find::{SourceKind, InputSource};
+use probewatch::input::read::{MAX_LINE, ReadOptions, OpenError, read};
 use tempfile::NamedTempFile;
 
 /// The most text that a run of the fuzzer reads: packed zeros take a thousandth of their text.
-const MOST_TEXT: u64 = 64 << 20;
+const MOST_TEXT: u64 = 4 << 20;
 
 fuzz_target!(|input: &[u8]| {
     let [way, rest @ ..] = input else { return };
@@ -29,7 +29,7 @@ fuzz_target!(|input: &[u8]| {
 /// What was read of a file: its lines, and what was said of it.
 struct Seen {
     text: Vec<u8>,
-    reading: Reading,
+    reading: ReadSummary,
 }
 
 /// Whatever a file holds, its text is the one that an independent reader finds, or the damage is named.
@@ -40,13 +40,13 @@ fn check_file(bytes: &[u8]) {
     }
     match seen(bytes) {
         Err(unread) => assert!(!unread.to_string().is_empty(), "a refusal without a word"),
-        Ok(Seen { text, reading: Reading { damage: None, bytes: length, .. } }) => {
+        Ok(Seen { text, reading: ReadSummary { damage: None, bytes: length, .. } }) => {
             let Some(expected) = expected else { return };
             assert_eq!(length, expected.len() as u64, "bytes were not counted");
             let Ok(plain) = seen(&expected) else { panic!("a text is read packed and refused plain") };
             assert!(text == plain.text, "another text than an independent reader's, and no word of damage");
         }
-        Ok(Seen { reading: Reading { damage: Some(damage), .. }, .. }) => assert!(!damage.is_empty(), "damage without a word"),
+        Ok(Seen { reading: ReadSummary { damage: Some(damage), .. }, .. }) => assert!(!damage.is_empty(), "damage without a word"),
     }
 }
 
@@ -131,13 +131,13 @@ fn unpacked(bytes: &[u8]) -> Option<Vec<u8>> {
 }
 
 /// Reads a file of these bytes, and checks that its chunks are runs of whole lines that follow each other.
-fn seen(bytes: &[u8]) -> Result<Seen, Unread> {
+fn seen(bytes: &[u8]) -> Result<Seen, OpenError> {
     let mut file = NamedTempFile::new().expect("a temporary file");
     file.write_all(bytes).expect("room for a file");
     let path = file.path().to_owned();
-    let source = Source { path, named: true, literal: true, kind: Kind::File, id: None };
+    let source = InputSource { path, named: true, literal: true, kind: SourceKind::File, id: None };
     let (stop, progress) = (AtomicBool::new(false), AtomicU64::new(0));
-    let options = Options { mmap: Mmap::Never, max_line: MAX_LINE, stop: &stop, progress: &progress };
+    let options = ReadOptions { mmap: Mmap::Never, max_line: MAX_LINE, stop: &stop, progress: &progress };
     let chunks = Mutex::new(Vec::new());
     let judge = |chunk: Chunk<'_>| match chunk.body {
         Body::Lines(lines) => (chunk.offset, lines.to_vec(), false),
@@ -148,7 +148,7 @@ fn seen(bytes: &[u8]) -> Result<Seen, Unread> {
 }
 
 /// The text of chunks, in their order.
-fn text_of(mut chunks: Vec<(u64, Vec<u8>, bool)>, reading: &Reading) -> Vec<u8> {
+fn text_of(mut chunks: Vec<(u64, Vec<u8>, bool)>, reading: &ReadSummary) -> Vec<u8> {
     chunks.sort_unstable_by_key(|(offset, ..)| *offset);
     let mut text = Vec::new();
     let mut end = 0;

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use libfuzzer_sys::fuzz_target;
-use probewatch::rules::import::{Origin, import, settle};
+use probewatch::rules::import::{ImportFormat, import, settle};
 use probewatch::rules::{RuleSet, check};
 
 /// Lines that a set of rules is asked about.
@@ -21,10 +21,10 @@ fuzz_target!(|input: &[u8]| {
     let Ok(text) = std::str::from_utf8(text) else { return };
     match kind % 5 {
         0 => check_file(text),
-        1 => check_import("a.txt", text, Origin::Wordlist),
-        2 => check_import("a.data", text, Origin::CrsData),
-        3 => check_import("a.yml", text, Origin::Sigma),
-        _ => check_import("a.yml", text, Origin::Nuclei),
+        1 => check_import("a.txt", text, ImportFormat::Wordlist),
+        2 => check_import("a.data", text, ImportFormat::CrsData),
+        3 => check_import("a.yml", text, ImportFormat::Sigma),
+        _ => check_import("a.yml", text, ImportFormat::Nuclei),
     }
 });
 
@@ -46,7 +46,7 @@ fn check_set(rules: &RuleSet) {
 }
 
 /// What is made of the rules of others is written down, and reads back as one rule of the same id.
-fn check_import(file: &str, text: &str, origin: Origin) {
+fn check_import(file: &str, text: &str, origin: ImportFormat) {
     let mut made = match import(Path::new(file), text, Some(origin)) {
         Err(error) => return assert!(!error.is_empty(), "an error without a word"),
         Ok(made) => made,

@@ -10,7 +10,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use libfuzzer_sys::fuzz_target;
-use probewatch::state::{Kept, Ledger, State, StateFolder};
+use probewatch::state::{PersistedState, ReportState, TailState, StateFolder};
 use tempfile::TempDir;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
@@ -21,22 +21,22 @@ thread_local! {
 fuzz_target!(|input: &[u8]| {
     let [kind, bytes @ ..] = input else { return };
     FOLDER.with(|folder| match kind % 4 {
-        0 => check::<State>(folder.path(), bytes),
-        1 => check::<State>(folder.path(), &signed::<State>(bytes)),
-        2 => check::<Ledger>(folder.path(), bytes),
-        _ => check::<Ledger>(folder.path(), &signed::<Ledger>(bytes)),
+        0 => check::<TailState>(folder.path(), bytes),
+        1 => check::<TailState>(folder.path(), &signed::<TailState>(bytes)),
+        2 => check::<ReportState>(folder.path(), bytes),
+        _ => check::<ReportState>(folder.path(), &signed::<ReportState>(bytes)),
     });
 });
 
 /// A state file around what a state says.
-fn signed<T: Kept>(body: &[u8]) -> Vec<u8> {
+fn signed<T: PersistedState>(body: &[u8]) -> Vec<u8> {
     let (version, checksum) = (T::VERSION, xxh3_64_with_seed(body, T::VERSION.into()));
     let head = format!("{{\"probewatch-state\":{version},\"checksum\":\"{checksum:016x}\",\"state\":");
     [head.as_bytes(), body, b"}\n"].concat()
 }
 
 /// A file is refused with a message that names it and stays where it is, or is a state that reads back as it was written.
-fn check<T: Kept + PartialEq + std::fmt::Debug>(dir: &Path, bytes: &[u8]) {
+fn check<T: PersistedState + PartialEq + std::fmt::Debug>(dir: &Path, bytes: &[u8]) {
     let file = dir.join("fuzz.json");
     fs::write(&file, bytes).expect("room for a file");
     fs::set_permissions(&file, Permissions::from_mode(0o600)).expect("the file is ours");
@@ -51,7 +51,7 @@ fn check<T: Kept + PartialEq + std::fmt::Debug>(dir: &Path, bytes: &[u8]) {
     }
 }
 
-fn check_kept<T: Kept + PartialEq + std::fmt::Debug>(folder: &StateFolder, state: &T) {
+fn check_kept<T: PersistedState + PartialEq + std::fmt::Debug>(folder: &StateFolder, state: &T) {
     folder.save(state).expect("room for a file");
     let kept = folder.load::<T>().expect("what was written is read");
     assert_eq!(kept.as_ref(), Some(state), "a state is read otherwise than it was written");

@@ -4,10 +4,10 @@ use tempfile::TempDir;
 
 use crate::alert_sinks::exec::*;
 
-/// A wait that ends a test that would never end; nothing is measured by it.
+/// The timeout of a test that hangs.
 const DEADLINE: Duration = Duration::from_secs(60);
 
-/// A program in a folder of its own, which is also where it works.
+/// A program in its own folder, which is also its working folder.
 struct Program {
     folder: TempDir,
 }
@@ -19,8 +19,8 @@ impl Program {
         program
     }
 
-    /// Written by another process: while we hold a file open for writing, a child of another test may have it too, and a
-    /// program that someone may write to is not started.
+    /// Another process writes the script: while this process has it open for writing, a child of another test may inherit
+    /// the descriptor, and then the script cannot be executed.
     fn write(&self, script: &str) {
         let script = format!("#!/bin/sh\ncd '{}'\n{script}\n", self.folder.path().display());
         let written =
@@ -32,13 +32,13 @@ impl Program {
         self.folder.path().join("program")
     }
 
-    fn start(&self) -> Exec {
-        self.start_patiently(DEADLINE)
+    fn start(&self) -> ExecSink {
+        self.start_with_timeout(DEADLINE)
     }
 
-    fn start_patiently(&self, patience: Duration) -> Exec {
-        let pace = Pace::new(Duration::from_millis(1), Duration::from_millis(20));
-        Exec::with_pace(self.path(), true, pace, patience, Instant::now()).unwrap()
+    fn start_with_timeout(&self, stop_timeout: Duration) -> ExecSink {
+        let backoff = RestartBackoff::new(Duration::from_millis(1), Duration::from_millis(20));
+        ExecSink::with_backoff(self.path(), true, backoff, stop_timeout, Instant::now()).unwrap()
     }
 
     fn left(&self, name: &str) -> String {
@@ -46,12 +46,12 @@ impl Program {
     }
 }
 
-/// Turns until something is so. Returns the notices.
-fn turn_until(exec: &mut Exec, mut done: impl FnMut(&Exec) -> bool) -> Vec<String> {
+/// Polls until a condition holds. Returns the notices.
+fn poll_until(exec: &mut ExecSink, mut done: impl FnMut(&ExecSink) -> bool) -> Vec<String> {
     let (mut notices, deadline) = (Vec::new(), Instant::now() + DEADLINE);
     while !done(exec) {
         assert!(Instant::now() < deadline, "{exec:?} {notices:?}");
-        exec.turn(Instant::now(), &mut notices);
+        exec.poll(Instant::now(), &mut notices);
         thread::sleep(Duration::from_millis(1));
     }
     notices
@@ -61,15 +61,15 @@ fn lines(count: usize) -> String {
     (0..count).fold(String::new(), |lines, n| lines + &format!("{{\"alert\":{n}}}\n"))
 }
 
-fn tell_all(exec: &mut Exec, lines: &str) {
-    lines.split_inclusive('\n').for_each(|line| exec.tell(line.as_bytes()));
+fn send_all(exec: &mut ExecSink, lines: &str) {
+    lines.split_inclusive('\n').for_each(|line| exec.send_alert(line.as_bytes()));
 }
 
 #[test]
-fn every_line_in_order_and_nothing_else() {
+fn the_program_gets_every_line_in_order() {
     let program = Program::new("echo \"$#\" > arguments; echo unseen; cat > out");
     let mut exec = program.start();
-    tell_all(&mut exec, &lines(900));
+    send_all(&mut exec, &lines(900));
     let mut notices = Vec::new();
     exec.finish(&mut notices);
     assert_eq!((notices, program.left("out"), program.left("arguments")), (vec![], lines(900), "0\n".into()));
@@ -79,36 +79,36 @@ fn every_line_in_order_and_nothing_else() {
 fn a_program_that_ends_after_each_line_gets_all_of_them() {
     let program = Program::new("read -r line && printf '%s\\n' \"$line\" >> out");
     let mut exec = program.start();
-    tell_all(&mut exec, &lines(20));
-    let notices = turn_until(&mut exec, |_| program.left("out").lines().count() >= 20);
+    send_all(&mut exec, &lines(20));
+    let notices = poll_until(&mut exec, |_| program.left("out").lines().count() >= 20);
     assert_eq!(program.left("out"), lines(20), "what was in the pipe when it ended was not lost, and nothing came twice");
-    let expected = format!("--exec {}: the program ended (exit status: 0); it is started again in 1 s", program.path().display());
+    let expected = format!("--exec {}: the program ended (exit status: 0); restarting in 1 s", program.path().display());
     assert!(notices.len() >= 19 && notices.iter().all(|notice| *notice == expected), "{notices:?}");
 }
 
 #[test]
-fn a_line_that_was_half_read_is_sent_whole() {
+fn a_partly_read_line_is_sent_again() {
     let program = Program::new("if [ -e first ]; then exec cat >> out; fi; dd bs=1 count=5 of=first 2> /dev/null; exit 3");
     let mut exec = program.start();
-    // More than the pipe takes.
+    // More than fits into the pipe.
     let long = format!("{{\"alert\":\"{}\"}}\n", "x".repeat(200_000));
     let all = [&lines(1), &long, &lines(2)].map(String::as_str).concat();
-    tell_all(&mut exec, &all);
-    let notices = turn_until(&mut exec, |_| program.left("out").len() >= all.len());
+    send_all(&mut exec, &all);
+    let notices = poll_until(&mut exec, |_| program.left("out").len() >= all.len());
     assert_eq!((program.left("first").as_str(), program.left("out")), ("{\"ale", all));
     assert!(notices[0].contains("ended (exit status: 3)"), "{notices:?}");
 }
 
 #[test]
-fn a_program_that_never_reads_holds_nothing_up() {
+fn a_program_that_never_reads_delays_nothing() {
     let program = Program::new("echo $$ > number; exec sleep 600");
-    let mut exec = program.start_patiently(Duration::from_millis(50));
+    let mut exec = program.start_with_timeout(Duration::from_millis(50));
     let line = format!("{}\n", "x".repeat(199));
     for _ in 0..5_000 {
-        exec.tell(line.as_bytes());
+        exec.send_alert(line.as_bytes());
     }
-    turn_until(&mut exec, |_| program.left("number").ends_with('\n'));
-    exec.turn(Instant::now(), &mut Vec::new());
+    poll_until(&mut exec, |_| program.left("number").ends_with('\n'));
+    exec.poll(Instant::now(), &mut Vec::new());
     let mut notices = Vec::new();
     exec.finish(&mut notices);
     let place = format!("--exec {}", program.path().display());
@@ -120,64 +120,64 @@ fn a_program_that_never_reads_holds_nothing_up() {
     let deadline = Instant::now() + DEADLINE;
     while fs::read_to_string(&stat).is_ok_and(|stat| !stat.contains(") Z ")) {
         assert!(Instant::now() < deadline, "it lives");
-        thread::sleep(LOOK);
+        thread::sleep(POLL_INTERVAL);
     }
 }
 
 #[test]
-fn what_does_not_fit_is_told() {
+fn dropped_alerts_are_reported() {
     let program = Program::new("exec sleep 600");
-    let mut exec = program.start_patiently(Duration::ZERO);
-    tell_all(&mut exec, &lines(1_234));
+    let mut exec = program.start_with_timeout(Duration::ZERO);
+    send_all(&mut exec, &lines(1_234));
     let mut notices = Vec::new();
-    exec.turn(Instant::now(), &mut notices);
-    assert_eq!(notices, [format!("--exec {}: 234 alerts were dropped, as too many wait", program.path().display())]);
+    exec.poll(Instant::now(), &mut notices);
+    assert_eq!(notices, [format!("--exec {}: 234 alerts were dropped, as the queue is full", program.path().display())]);
     exec.finish(&mut notices);
 }
 
 #[test]
-fn a_program_that_closes_its_input_is_ended_and_started_again() {
+fn a_program_that_closes_its_input_is_restarted() {
     let program = Program::new("if [ -e first ]; then exec cat >> out; fi; exec < /dev/null; touch first; exec sleep 600");
-    let mut exec = program.start_patiently(Duration::from_millis(20));
-    turn_until(&mut exec, |_| program.folder.path().join("first").exists());
-    tell_all(&mut exec, &lines(3));
-    let notices = turn_until(&mut exec, |_| program.left("out") == lines(3));
+    let mut exec = program.start_with_timeout(Duration::from_millis(20));
+    poll_until(&mut exec, |_| program.folder.path().join("first").exists());
+    send_all(&mut exec, &lines(3));
+    let notices = poll_until(&mut exec, |_| program.left("out") == lines(3));
     assert!(notices[0].contains("ended (signal: 15 (SIGTERM))"), "{notices:?}");
 }
 
 #[test]
-fn a_program_that_goes_away_is_waited_for() {
+fn a_deleted_program_is_retried() {
     let program = Program::new("rm program; exit 1");
     let mut exec = program.start();
     let said = |notices: &[String], what: &str| notices.iter().any(|notice| notice.contains(what));
     let (mut notices, deadline) = (Vec::new(), Instant::now() + DEADLINE);
-    while !said(&notices, "cannot be started (no such file or directory); it is tried again in 1 s") {
+    while !said(&notices, "cannot be started (no such file or directory); retrying in 1 s") {
         assert!(Instant::now() < deadline, "{notices:?}");
-        exec.turn(Instant::now(), &mut notices);
+        exec.poll(Instant::now(), &mut notices);
     }
-    tell_all(&mut exec, &lines(3));
+    send_all(&mut exec, &lines(3));
     program.write("cat >> out");
-    turn_until(&mut exec, |_| program.left("out") == lines(3));
+    poll_until(&mut exec, |_| program.left("out") == lines(3));
 }
 
 #[test]
 fn a_slow_program_is_given_time_at_the_end() {
     let program = Program::new("while read -r line; do sleep 0.02; printf '%s\\n' \"$line\" >> out; done");
     let mut exec = program.start();
-    tell_all(&mut exec, &lines(10));
+    send_all(&mut exec, &lines(10));
     let mut notices = Vec::new();
     exec.finish(&mut notices);
     assert_eq!((program.left("out"), notices), (lines(10), vec![]));
 }
 
 #[test]
-fn at_the_end_it_is_started_once_more() {
+fn a_stopped_program_is_started_for_the_last_lines() {
     let program = Program::new("read -r line && printf '%s\\n' \"$line\" >> out");
     let mut exec = program.start();
-    exec.pace = Pace::new(DEADLINE * 100, DEADLINE * 100);
-    tell_all(&mut exec, &lines(1));
-    turn_until(&mut exec, |exec| matches!(exec.state, State::Resting { .. }));
-    tell_all(&mut exec, &lines(3));
+    exec.backoff = RestartBackoff::new(DEADLINE * 100, DEADLINE * 100);
+    send_all(&mut exec, &lines(1));
+    poll_until(&mut exec, |exec| matches!(exec.state, ChildState::Waiting { .. }));
+    send_all(&mut exec, &lines(3));
     let mut notices = Vec::new();
     exec.finish(&mut notices);
     assert_eq!(program.left("out"), [lines(1), lines(1)].concat());
@@ -185,9 +185,9 @@ fn at_the_end_it_is_started_once_more() {
 }
 
 #[test]
-fn what_cannot_be_started_is_an_error() {
+fn a_program_that_cannot_be_started_is_an_error() {
     let program = Program::new("");
-    let refusal = |program: PathBuf| Exec::start(program, false, Instant::now()).unwrap_err().to_string();
+    let refusal = |program: PathBuf| ExecSink::start(program, false, Instant::now()).unwrap_err().to_string();
     let advice = "--exec takes the path of a program, or a name in PATH, and no arguments: put those in a script";
     let missing = program.folder.path().join("missing");
     assert_eq!(refusal(missing.clone()), format!("cannot start {}: no such file or directory; {advice}", missing.display()));
@@ -195,6 +195,19 @@ fn what_cannot_be_started_is_an_error() {
     assert_eq!(refusal(folder.clone()), format!("cannot start {}: permission denied; {advice}", folder.display()));
     assert!(refusal("cat /dev/null".into()).contains("no arguments"), "nothing is taken for a shell's command");
     let mut notices = Vec::new();
-    Exec::start("cat".into(), true, Instant::now()).unwrap().finish(&mut notices);
+    ExecSink::start("cat".into(), true, Instant::now()).unwrap().finish(&mut notices);
     assert_eq!(notices, [""; 0]);
+}
+
+#[test]
+fn the_delay_doubles_to_a_minute_and_is_reset() {
+    let (mut backoff, mut now, mut pauses) = (RestartBackoff::default(), Instant::now(), Vec::new());
+    for lived in [0, 1, 0, 0, 0, 0, 5, 60, 0] {
+        backoff.child_started(now);
+        now += Duration::from_secs(lived);
+        let again = backoff.child_ended(now);
+        pauses.push((again - now).as_secs());
+        now = again;
+    }
+    assert_eq!(pauses, [1, 2, 4, 8, 16, 32, 60, 1, 2]);
 }

@@ -22,46 +22,46 @@ fn mode(path: &Path) -> u32 {
 }
 
 #[test]
-fn appends_and_leaves_what_is_there() {
+fn appends_to_an_existing_file() {
     let (_room, path) = room();
     let now = Instant::now();
-    AlertFile::open(path.clone()).unwrap().tell(b"1\n", now);
+    FileSink::open(path.clone()).unwrap().send_alert(b"1\n", now);
     assert_eq!((read(&path).as_str(), mode(&path)), ("1\n", 0o600));
     fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
-    let mut file = AlertFile::open(path.clone()).unwrap();
-    file.tell(b"2\n", now);
+    let mut file = FileSink::open(path.clone()).unwrap();
+    file.send_alert(b"2\n", now);
     fs::write(&path, "").unwrap();
-    file.tell(b"3\n", now);
+    file.send_alert(b"3\n", now);
     assert_eq!((read(&path).as_str(), mode(&path)), ("3\n", 0o640), "cut by someone else, it begins at the start");
 }
 
 #[test]
-fn a_rotated_file_is_let_go() {
+fn a_rotated_file_is_closed() {
     let (room, path) = room();
     let rotated = room.path().join("alerts.ndjson.1");
     let (now, mut notices) = (Instant::now(), Vec::new());
-    let mut file = AlertFile::open(path.clone()).unwrap();
-    file.tell(b"1\n", now);
+    let mut file = FileSink::open(path.clone()).unwrap();
+    file.send_alert(b"1\n", now);
     fs::rename(&path, &rotated).unwrap();
-    file.tell(b"2\n", now);
+    file.send_alert(b"2\n", now);
     assert_eq!((read(&rotated).as_str(), read(&path).as_str(), mode(&path)), ("1\n", "2\n", 0o600));
     fs::remove_file(&path).unwrap();
-    file.turn(now, &mut notices);
+    file.poll(now, &mut notices);
     assert!(file.file.is_none() && !path.exists(), "nobody's disk is held, and nothing made before it is needed");
-    file.tell(b"3\n", now);
+    file.send_alert(b"3\n", now);
     fs::rename(&path, &rotated).unwrap();
     fs::write(&path, "made by another\n").unwrap();
-    file.tell(b"4\n", now);
+    file.send_alert(b"4\n", now);
     assert_eq!((read(&rotated).as_str(), read(&path).as_str()), ("3\n", "made by another\n4\n"));
     file.finish(now, &mut notices);
     assert_eq!(notices, [""; 0]);
 }
 
 #[test]
-fn what_is_no_file_is_refused() {
+fn only_regular_files_are_accepted() {
     let (room, path) = room();
     let target = room.path().join("target");
-    let refusal = |path: &Path| AlertFile::open(path.to_owned()).unwrap_err().to_string();
+    let refusal = |path: &Path| FileSink::open(path.to_owned()).unwrap_err().to_string();
     let advice = "choose another --alert-file: a regular file, no link, in a folder you may write to";
     for there in [false, true] {
         if there {
@@ -73,41 +73,41 @@ fn what_is_no_file_is_refused() {
         assert_eq!(target.exists(), there);
     }
     assert_eq!(read(&target), "text");
-    assert_eq!(refusal(Path::new("/dev/null")), format!("cannot open /dev/null: it is no regular file; {advice}"));
+    assert_eq!(refusal(Path::new("/dev/null")), format!("cannot open /dev/null: it is not a regular file; {advice}"));
     assert!(refusal(room.path()).contains("is a directory"));
     assert!(refusal(&room.path().join("no/such")).contains("no such file or directory"));
 }
 
 #[test]
-fn trouble_is_told_once_and_nothing_lost() {
+fn a_failure_is_reported_once_and_nothing_is_lost() {
     let (room, path) = room();
     let (start, mut notices) = (Instant::now(), Vec::new());
-    let mut file = AlertFile::open(path.clone()).unwrap();
+    let mut file = FileSink::open(path.clone()).unwrap();
     fs::remove_file(&path).unwrap();
     symlink(room.path(), &path).unwrap();
     for second in 0..5 {
         let now = start + Duration::from_secs(second);
-        file.tell(format!("{second}\n").as_bytes(), now);
-        file.turn(now, &mut notices);
+        file.send_alert(format!("{second}\n").as_bytes(), now);
+        file.poll(now, &mut notices);
     }
     let place = format!("--alert-file {}", path.display());
-    assert_eq!(notices, [format!("{place}: too many levels of symbolic links; it is tried again, and up to 1000 alerts wait for it")]);
+    assert_eq!(notices, [format!("{place}: too many levels of symbolic links; retrying, with up to 1000 alerts in the queue")]);
     fs::remove_file(&path).unwrap();
-    file.turn(start + Duration::from_secs(4), &mut notices);
+    file.poll(start + Duration::from_secs(4), &mut notices);
     assert!(!path.exists(), "not tried again within a second");
-    file.turn(start + Duration::from_secs(5), &mut notices);
+    file.poll(start + Duration::from_secs(5), &mut notices);
     assert_eq!(read(&path), "0\n1\n2\n3\n4\n");
     assert_eq!(notices[1..], [format!("{place}: works again")]);
 }
 
 #[test]
-fn what_is_lost_at_the_end_is_told() {
+fn lost_alerts_are_reported_at_the_end() {
     let (room, path) = room();
     let (now, mut notices) = (Instant::now(), Vec::new());
-    let mut file = AlertFile::open(path.clone()).unwrap();
+    let mut file = FileSink::open(path.clone()).unwrap();
     room.close().unwrap();
-    file.tell(b"1\n", now);
-    file.tell(b"2\n", now);
+    file.send_alert(b"1\n", now);
+    file.send_alert(b"2\n", now);
     file.finish(now, &mut notices);
     assert_eq!(notices[1..], [format!("--alert-file {}: 2 alerts were not delivered", path.display())]);
 }
@@ -116,33 +116,33 @@ fn limit(bytes: Option<u64>) {
     setrlimit(Resource::Fsize, Rlimit { current: bytes, maximum: None }).unwrap();
 }
 
-/// Runs as a process of its own: the limit is the whole process's.
+/// Runs in its own process, because the limit is per process.
 #[test]
 #[ignore = "run by `a_line_that_did_not_fit_is_finished_later`"]
 fn write_past_the_size_limit() {
     let path = PathBuf::from(std::env::var_os("PROBEWATCH_TEST_FILE").unwrap());
     let (start, mut notices) = (Instant::now(), Vec::new());
-    let mut file = AlertFile::open(path.clone()).unwrap();
-    file.tell(b"the first\n", start);
+    let mut file = FileSink::open(path.clone()).unwrap();
+    file.send_alert(b"the first\n", start);
     limit(Some(15));
-    file.tell(b"the second\n", start);
-    file.tell(b"the third\n", start);
+    file.send_alert(b"the second\n", start);
+    file.send_alert(b"the third\n", start);
     assert_eq!(read(&path), "the first\nthe s");
-    file.turn(start, &mut notices);
-    assert!(notices[0].contains(": file too large; it is tried again"), "{notices:?}");
+    file.poll(start, &mut notices);
+    assert!(notices[0].contains(": file too large; retrying"), "{notices:?}");
     limit(None);
-    file.turn(start + Duration::from_secs(1), &mut notices);
+    file.poll(start + Duration::from_secs(1), &mut notices);
     assert_eq!(read(&path), "the first\nthe second\nthe third\n");
     limit(Some(35));
-    file.tell(b"the fourth\n", start + Duration::from_secs(1));
+    file.send_alert(b"the fourth\n", start + Duration::from_secs(1));
     fs::rename(&path, path.with_extension("1")).unwrap();
     limit(None);
-    file.turn(start + Duration::from_secs(2), &mut notices);
+    file.poll(start + Duration::from_secs(2), &mut notices);
     assert_eq!(read(&path), "the fourth\n", "whole in the new file");
 }
 
 #[test]
-fn a_line_that_did_not_fit_is_finished_later() {
+fn a_partial_line_is_completed_later() {
     let (_room, path) = room();
     let run = Command::new(std::env::current_exe().unwrap())
         .args(["--ignored", "--exact", "alert_sinks::file::tests::write_past_the_size_limit"])
@@ -153,16 +153,16 @@ fn a_line_that_did_not_fit_is_finished_later() {
     assert_eq!(read(&path), "the fourth\n");
 }
 
-/// A run that was killed may have left half an alert.
+/// A killed run may have left half an alert.
 #[test]
-fn half_a_line_is_ended_first() {
+fn a_partial_line_in_the_file_is_ended_first() {
     let (_room, path) = room();
     let now = Instant::now();
     for (left, after) in [("{\"kind\":\"an", "{\"kind\":\"an\n1\n2\n"), ("0\n", "0\n1\n2\n"), ("", "1\n2\n")] {
         fs::write(&path, left).unwrap();
-        let mut file = AlertFile::open(path.clone()).unwrap();
-        file.tell(b"1\n", now);
-        file.tell(b"2\n", now);
+        let mut file = FileSink::open(path.clone()).unwrap();
+        file.send_alert(b"1\n", now);
+        file.send_alert(b"2\n", now);
         assert_eq!(read(&path), after);
     }
 }

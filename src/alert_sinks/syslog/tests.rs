@@ -27,19 +27,19 @@ fn received(socket: &UnixDatagram) -> Option<String> {
     Some(String::from_utf8(bytes[..length].to_vec()).unwrap())
 }
 
-/// Ends a daemon. A child that another test is about to start holds its socket too, for an instant: it must be deaf by then.
+/// Closes a daemon's socket. A child of another test may still hold it for an instant, so it is shut down first.
 fn end(socket: UnixDatagram) {
     socket.shutdown(Shutdown::Both).unwrap();
     drop(socket);
 }
 
-/// The texts that came.
+/// The texts received.
 fn texts(socket: &UnixDatagram) -> Vec<String> {
     std::iter::from_fn(|| received(socket)).map(|message| message.split_once('\u{feff}').unwrap().1.to_owned()).collect()
 }
 
 #[test]
-fn a_message_is_that_of_the_rfc() {
+fn messages_follow_rfc_5424() {
     let time: jiff::Timestamp = "2026-11-21T18:10:45.5Z".parse().unwrap();
     let message = |severity, text: &str| message(severity, &time, "web1", 4711, text);
     assert_eq!(message(Severity::Critical, "größer\n"), "<26>1 2026-11-21T18:10:45.500000Z web1 probewatch 4711 alert - \u{feff}größer");
@@ -49,10 +49,10 @@ fn a_message_is_that_of_the_rfc() {
     for letter in ["x", "ä", "日", "🦀"] {
         for more in 0..4 {
             let long = message(Severity::Low, &("x".repeat(more) + &letter.repeat(3_000)));
-            assert!((MOST_BYTES - 4..=MOST_BYTES).contains(&long.len()) && long.ends_with(&format!("{letter}…")), "{}", long.len());
+            assert!((MAX_BYTES - 4..=MAX_BYTES).contains(&long.len()) && long.ends_with(&format!("{letter}…")), "{}", long.len());
         }
     }
-    let room = MOST_BYTES - message(Severity::Low, "").len();
+    let room = MAX_BYTES - message(Severity::Low, "").len();
     assert!(message(Severity::Low, &"x".repeat(room)).ends_with('x'), "what fits is not cut");
 }
 
@@ -60,8 +60,8 @@ fn a_message_is_that_of_the_rfc() {
 fn every_alert_arrives_once() {
     let (_room, path, socket) = daemon();
     let (now, mut notices) = (Instant::now(), Vec::new());
-    let mut syslog = Syslog::connect(path).unwrap();
-    syslog.tell(Severity::High, "one", now);
+    let mut syslog = SyslogSink::connect(path).unwrap();
+    syslog.send_alert(Severity::High, "one", now);
     let message = received(&socket).unwrap();
     let fields: Vec<_> = message.splitn(8, ' ').collect();
     assert_eq!(
@@ -71,64 +71,61 @@ fn every_alert_arrives_once() {
     assert!(fields[1].parse::<jiff::Timestamp>().is_ok() && fields[2] == host(), "{message}");
     assert_eq!(fields[7], "\u{feff}one");
     for text in ["two", "three"] {
-        syslog.tell(Severity::Low, text, now);
+        syslog.send_alert(Severity::Low, text, now);
     }
     syslog.finish(now, &mut notices);
     assert_eq!((texts(&socket), notices), (vec!["two".into(), "three".into()], vec![]));
 }
 
 #[test]
-fn a_daemon_that_does_not_read_holds_nothing_up() {
+fn a_daemon_that_does_not_read_delays_nothing() {
     let (_room, path, socket) = daemon();
     let (now, mut notices) = (Instant::now(), Vec::new());
     let place = format!("--syslog {}", path.display());
-    let mut syslog = Syslog::connect(path).unwrap();
+    let mut syslog = SyslogSink::connect(path).unwrap();
     for n in 0..5_000 {
-        syslog.tell(Severity::Low, &n.to_string(), now);
+        syslog.send_alert(Severity::Low, &n.to_string(), now);
     }
-    syslog.turn(now, &mut notices);
+    syslog.poll(now, &mut notices);
     let mut got = texts(&socket);
     while !syslog.queue.is_empty() {
-        syslog.turn(now, &mut notices);
+        syslog.poll(now, &mut notices);
         got.extend(texts(&socket));
     }
-    assert!(got.len() >= super::super::queue::MOST_LINES && got.iter().enumerate().all(|(n, text)| *text == n.to_string()));
-    assert_eq!(notices, [format!("{place}: {} alerts were dropped, as too many wait", 5_000 - got.len())]);
+    assert!(got.len() >= super::super::queue::MAX_LINES && got.iter().enumerate().all(|(n, text)| *text == n.to_string()));
+    assert_eq!(notices, [format!("{place}: {} alerts were dropped, as the queue is full", 5_000 - got.len())]);
 }
 
 #[test]
-fn a_daemon_that_was_started_again_is_found() {
+fn a_restarted_daemon_is_found() {
     let (_room, path, socket) = daemon();
     let (now, mut notices) = (Instant::now(), Vec::new());
-    let mut syslog = Syslog::connect(path.clone()).unwrap();
+    let mut syslog = SyslogSink::connect(path.clone()).unwrap();
     end(socket);
     fs::remove_file(&path).unwrap();
     let socket = listen(&path);
-    syslog.tell(Severity::Low, "one", now);
+    syslog.send_alert(Severity::Low, "one", now);
     assert_eq!(texts(&socket), ["one"]);
 
     end(socket);
     for later in [0, 1, 2] {
-        syslog.tell(Severity::Low, "while it was away", now + Duration::from_secs(later));
-        syslog.turn(now + Duration::from_secs(later), &mut notices);
+        syslog.send_alert(Severity::Low, "while it was away", now + Duration::from_secs(later));
+        syslog.poll(now + Duration::from_secs(later), &mut notices);
     }
     fs::remove_file(&path).unwrap();
     let socket = listen(&path);
-    syslog.turn(now + Duration::from_secs(3), &mut notices);
+    syslog.poll(now + Duration::from_secs(3), &mut notices);
     assert_eq!(texts(&socket), ["while it was away"; 3]);
     let place = format!("--syslog {}: ", path.display());
-    assert!(
-        notices[0].starts_with(&place) && notices[0].ends_with("; it is tried again, and up to 1000 alerts wait for it"),
-        "{notices:?}"
-    );
+    assert!(notices[0].starts_with(&place) && notices[0].ends_with("; retrying, with up to 1000 alerts in the queue"), "{notices:?}");
     assert_eq!(notices[1..], [format!("{place}works again")]);
 }
 
 #[test]
-fn a_log_that_is_not_there_is_an_error() {
+fn a_missing_socket_is_an_error() {
     let room = tempfile::tempdir().unwrap();
     let path = room.path().join("log");
-    let refusal = || Syslog::connect(path.clone()).unwrap_err().to_string();
+    let refusal = || SyslogSink::connect(path.clone()).unwrap_err().to_string();
     let advice = "is a log daemon running? --syslog=PATH names another datagram socket";
     assert_eq!(refusal(), format!("cannot reach the system's log at {}: no such file or directory; {advice}", path.display()));
     let _listener = UnixListener::bind(&path).unwrap();

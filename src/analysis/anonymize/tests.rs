@@ -5,12 +5,12 @@ use crate::analysis::fixture;
 use crate::analysis::novelty::find_new;
 use crate::analysis::seen::SeenHistory;
 use crate::client::Client;
-use crate::render::mail::{Page, write_page};
-use crate::render::{By, Format, View, ndjson, render};
+use crate::render::mail::{RunSummary, write_summary};
+use crate::render::{GroupBy, OutputFormat, RenderOptions, ndjson, render};
 use std::path::Path;
 
-fn anonymizers() -> [Veil; 2] {
-    [Veil::Truncate, Veil::keyed(&[7; 32]).unwrap()]
+fn anonymizers() -> [Anonymizer; 2] {
+    [Anonymizer::Truncate, Anonymizer::with_key(&[7; 32]).unwrap()]
 }
 
 /// Every output of a report.
@@ -19,23 +19,23 @@ fn redacted(privacy: &Privacy) -> String {
     let found = find_new(&report, &mut SeenHistory::new(1), 1, 0);
     let mut out = Vec::new();
     privacy.with_redacted(&report, &found, |report, found| {
-        for format in [Format::Table, Format::Csv, Format::Json] {
-            for by in [None, Some(By::Pair), Some(By::Client), Some(By::Path), Some(By::Rule)] {
-                render(report, &View { format, by, ..View::default() }, &mut out).unwrap();
+        for format in [OutputFormat::Table, OutputFormat::Csv, OutputFormat::Json] {
+            for by in [None, Some(GroupBy::Pair), Some(GroupBy::Client), Some(GroupBy::Path), Some(GroupBy::Rule)] {
+                render(report, &RenderOptions { format, by, ..RenderOptions::default() }, &mut out).unwrap();
             }
         }
-        crate::render::csv::novelty::write_csv(found, &mut out).unwrap();
-        let page = Page {
+        crate::render::csv::write_novelty(found, &mut out).unwrap();
+        let page = RunSummary {
             report,
             news: found,
             label: "Run 1",
-            machine: None,
+            host: None,
             is_first: false,
             folder: Path::new("x"),
             notes: &[],
             level: crate::finding::Severity::Low,
         };
-        write_page(&page, &mut out).unwrap();
+        write_summary(&page, &mut out).unwrap();
     });
     let mut room = RedactionBuffers::default();
     ndjson::write(&privacy.hit(&fixture::hit(), &mut room), fixture::rules(), &mut out).unwrap();
@@ -83,7 +83,7 @@ fn secrets_are_printed_if_requested() {
 #[test]
 fn an_empty_text_stays_empty() {
     let hit = ReportedHit { target: b"", method: b"", path: b"", client: Client::Text(b""), ..fixture::hit() };
-    for privacy in [Privacy::new(None, false), Privacy::new(Some(Veil::Truncate), false)] {
+    for privacy in [Privacy::new(None, false), Privacy::new(Some(Anonymizer::Truncate), false)] {
         let mut room = RedactionBuffers::default();
         let redacted = privacy.hit(&hit, &mut room);
         assert_eq!((redacted.target, redacted.method, redacted.path, redacted.client), (&b""[..], &b""[..], &b""[..], Client::Text(b"")));

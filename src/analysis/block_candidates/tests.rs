@@ -9,11 +9,11 @@ use proptest::prelude::*;
 use super::super::build::{LogAnalysis, RowSelection, build};
 use crate::analysis::block_candidates::*;
 use crate::analysis::model::InputSummary;
-use crate::block::trusted;
-use crate::engine::{Judge, Scope, Scratch};
-use crate::render::{By, Format, View, render};
+use crate::block::parse_trusted_proxy;
+use crate::engine::{LineScanner, ScanOptions, WorkerState};
+use crate::render::{GroupBy, OutputFormat, RenderOptions, render};
 use crate::rules::{AllowList, RuleSet, check};
-use crate::source::SourceText;
+use crate::source::SourceInfo;
 use crate::tally::{LinePosition, Tally};
 
 const RULES: &str = r#"
@@ -60,14 +60,14 @@ fn lines(client: &str, paths: &[&str], status: u16) -> String {
 }
 
 /// The complete report of a log, with its decisions.
-fn judged<T>(log: &str, guard: &Guard<'_>, max: Option<usize>, then: impl FnOnce(&Report<'_>) -> T) -> T {
-    let (rules, scope, allow) = (rules(), Scope::default(), AllowList::default());
-    let (mut scratch, mut tally) = (Scratch::default(), Tally::default());
+fn judged<T>(log: &str, guard: &BlockPolicy<'_>, max: Option<usize>, then: impl FnOnce(&Report<'_>) -> T) -> T {
+    let (rules, scope, allow) = (rules(), ScanOptions::default(), AllowList::default());
+    let (mut scratch, mut tally) = (WorkerState::default(), Tally::default());
     tally.add_findings(
-        &Judge::new(&rules, &scope).judge(log.as_bytes(), &mut scratch),
+        &LineScanner::new(&rules, &scope).scan(log.as_bytes(), &mut scratch),
         LinePosition { input: 0, chunk: 0, offset: 0, line: 0 },
     );
-    let (tally, texts) = (tally.with_names(scratch.names), [SourceText::new(b"a.log".to_vec(), 0, vec![(0, 0)])]);
+    let (tally, texts) = (tally.with_names(scratch.names), [SourceInfo::new(b"a.log".to_vec(), 0, vec![(0, 0)])]);
     let report_input =
         ReportInput { rules: &rules, tally: &tally, texts: &texts, min_severity: Severity::Low, outcomes: &[], apps: &[], allow: &allow };
     let analysis = LogAnalysis::new(&report_input);
@@ -80,7 +80,7 @@ fn judged<T>(log: &str, guard: &Guard<'_>, max: Option<usize>, then: impl FnOnce
 }
 
 /// The decision for each client, by its text: whether it is a candidate, and the reason.
-fn reasons(log: &str, guard: &Guard<'_>, max: Option<usize>) -> Vec<(String, bool, String)> {
+fn reasons(log: &str, guard: &BlockPolicy<'_>, max: Option<usize>) -> Vec<(String, bool, String)> {
     judged(log, guard, max, |report| {
         let each = report.clients.iter().zip(report.blocks.iter().flatten());
         let mut each: Vec<_> =
@@ -93,7 +93,7 @@ fn reasons(log: &str, guard: &Guard<'_>, max: Option<usize>) -> Vec<(String, boo
 /// The decision for the only client.
 fn reason(log: &str) -> (bool, String) {
     let allow = AllowList::default();
-    let (_, candidate, reason) = reasons(log, &Guard::new(&[], &[], &allow), None).remove(0);
+    let (_, candidate, reason) = reasons(log, &BlockPolicy::new(&[], &[], &allow), None).remove(0);
     (candidate, reason)
 }
 
@@ -138,8 +138,8 @@ fn protected_addresses_are_never_candidates() {
     fs::write(&file, text).unwrap();
     let allow = AllowList::load(&[file]).unwrap();
     let own = ["203.0.113.1".parse().unwrap(), "2001:db8::1".parse().unwrap()];
-    let proxies = [trusted("2400:cb00::/32").unwrap().0];
-    let guard = Guard::new(&own, &proxies, &allow);
+    let proxies = [parse_trusted_proxy("2400:cb00::/32").unwrap().0];
+    let guard = BlockPolicy::new(&own, &proxies, &allow);
     let sheltered = [
         ("-", "not an address"),
         ("unix:", "not an address"),
@@ -177,7 +177,7 @@ fn a_limit_keeps_the_worst_candidates() {
     let mut log = lines("203.0.113.7", &["/a", "/b", "/c"], 404) + &line("203.0.113.8", "/setup.cgi", 404, "x");
     log += &lines("203.0.113.9", &["/a", "/b", "/c", "/d"], 404);
     let allow = AllowList::default();
-    let guard = Guard::new(&[], &[], &allow);
+    let guard = BlockPolicy::new(&[], &[], &allow);
     let candidates = |max| -> Vec<_> {
         reasons(&log, &guard, max).into_iter().filter(|(_, candidate, _)| *candidate).map(|(client, ..)| client).collect()
     };
@@ -199,7 +199,7 @@ fn network_log(addresses: usize, visits: usize) -> String {
 #[test]
 fn a_64_is_judged_as_one() {
     let allow = AllowList::default();
-    let guard = Guard::new(&[], &[], &allow);
+    let guard = BlockPolicy::new(&[], &[], &allow);
     judged(&network_log(2000, 7), &guard, None, |report| {
         let blocks = report.blocks.as_ref().unwrap();
         assert_eq!(blocks.len(), 2000);
@@ -214,7 +214,7 @@ fn a_64_is_judged_as_one() {
     assert_eq!(costly[0].2, "mostly ordinary: 5 probes of 4 paths by 5 addresses of its /64, but 6 ordinary requests");
     // If an address of the network is protected, the others are judged one by one.
     let own = ["2001:db8:1:2:ffff::1".parse().unwrap()];
-    let apart = reasons(&network_log(5, 6), &Guard::new(&own, &[], &allow), None);
+    let apart = reasons(&network_log(5, 6), &BlockPolicy::new(&own, &[], &allow), None);
     assert_eq!(apart[0].2, "not clearly a prober: 1 probe of 1 path");
 }
 
@@ -222,7 +222,7 @@ fn a_64_is_judged_as_one() {
 fn clients_of_a_24_are_counted_but_judged_alone() {
     let log: String = (1..=4).map(|n| line(&format!("203.0.113.{n}"), "/a", 404, "x")).collect::<String>() + &line("-", "/a", 404, "x");
     let allow = AllowList::default();
-    judged(&log, &Guard::new(&[], &[], &allow), None, |report| {
+    judged(&log, &BlockPolicy::new(&[], &[], &allow), None, |report| {
         for (row, block) in report.clients.iter().zip(report.blocks.iter().flatten()) {
             let expected = if row.key.client() == Some(Client::Text(b"-")) { ("", 1) } else { ("203.0.113.0/24", 4) };
             assert_eq!((block.network_text().as_str(), block.network_probers), expected);
@@ -235,19 +235,19 @@ fn clients_of_a_24_are_counted_but_judged_alone() {
 fn outputs_have_block_columns_if_requested() {
     let log = lines(CLIENT, &["/a", "/b", "/c"], 404) + &line("-", "/a", 404, "x");
     let allow = AllowList::default();
-    judged(&log, &Guard::new(&[], &[], &allow), None, |report| {
+    judged(&log, &BlockPolicy::new(&[], &[], &allow), None, |report| {
         let text = |format, by| {
             let mut out = Vec::new();
-            render(report, &View { format, by: Some(by), ..View::default() }, &mut out).unwrap();
+            render(report, &RenderOptions { format, by: Some(by), ..RenderOptions::default() }, &mut out).unwrap();
             String::from_utf8(out).unwrap()
         };
-        let clients = text(Format::Csv, By::Client);
+        let clients = text(OutputFormat::Csv, GroupBy::Client);
         let mut rows = clients.lines();
         assert!(rows.next().unwrap().ends_with(",source,line,block_candidate,block_reason,network,network_probers,floods"));
         assert!(rows.next().unwrap().ends_with(",true,3 probes of 3 paths; no ordinary request,203.0.113.0/24,1,"), "{clients}");
         assert!(rows.next().unwrap().ends_with(",false,not an address,,1,"), "{clients}");
-        assert!(text(Format::Csv, By::Path).lines().next().unwrap().ends_with(",source,line"));
-        let document: serde_json::Value = serde_json::from_str(&text(Format::Json, By::Client)).unwrap();
+        assert!(text(OutputFormat::Csv, GroupBy::Path).lines().next().unwrap().ends_with(",source,line"));
+        let document: serde_json::Value = serde_json::from_str(&text(OutputFormat::Json, GroupBy::Client)).unwrap();
         let [first, second] = [0, 1].map(|n| &document["clients"][n]);
         assert_eq!((&first["block_candidate"], &first["network"]), (&true.into(), &"203.0.113.0/24".into()));
         assert_eq!(first["block_reason"], "3 probes of 3 paths; no ordinary request");
@@ -273,7 +273,7 @@ proptest! {
         let each: Vec<_> = requests.iter().map(|&(client, path, status)| line(CLIENTS[client], PATHS[path], status, "x")).collect();
         let allow = AllowList::default();
         let own = ["192.0.2.1".parse().unwrap()];
-        let guard = Guard::new(&own, &[], &allow);
+        let guard = BlockPolicy::new(&own, &[], &allow);
         let forward = reasons(&each.concat(), &guard, max);
         let mut log = String::new();
         for line in each.iter().rev() {

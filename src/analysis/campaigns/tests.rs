@@ -7,9 +7,9 @@ use proptest::prelude::*;
 use crate::analysis::build::{LogAnalysis, RowSelection, build};
 use crate::analysis::campaigns::*;
 use crate::analysis::model::InputSummary;
-use crate::engine::{Judge, Scope, Scratch};
+use crate::engine::{LineScanner, ScanOptions, WorkerState};
 use crate::rules::{AllowList, RuleChoice, RuleSet, load};
-use crate::source::SourceText;
+use crate::source::SourceInfo;
 use crate::tally::{LinePosition, Tally};
 
 static RULES: LazyLock<RuleSet> = LazyLock::new(|| load(&RuleChoice::default()).unwrap());
@@ -26,12 +26,12 @@ fn line((network, client, path, status, minute): &Request) -> String {
 
 /// The campaigns of a log, printed; the log is split into runs of `cut` lines, which are merged in this order.
 fn campaigns_of(lines: &[String], cut: usize, reversed: bool, threads: usize) -> String {
-    let scope = Scope::default();
-    let judge = Judge::new(&RULES, &scope);
+    let scope = ScanOptions::default();
+    let judge = LineScanner::new(&RULES, &scope);
     let (mut tallies, mut offset, mut before, mut runs) = (Vec::new(), 0, 0, Vec::new());
     for part in lines.chunks(cut) {
-        let (text, mut scratch, mut tally) = (part.concat(), Scratch::default(), Tally::default());
-        tally.add_findings(&judge.judge(text.as_bytes(), &mut scratch), LinePosition { input: 0, chunk: offset, offset: 0, line: 0 });
+        let (text, mut scratch, mut tally) = (part.concat(), WorkerState::default(), Tally::default());
+        tally.add_findings(&judge.scan(text.as_bytes(), &mut scratch), LinePosition { input: 0, chunk: offset, offset: 0, line: 0 });
         tallies.push(tally.with_names(scratch.names));
         runs.push((offset, part.len() as u64));
         offset += text.len() as u64;
@@ -46,7 +46,7 @@ fn campaigns_of(lines: &[String], cut: usize, reversed: bool, threads: usize) ->
         sum
     });
     let (tally, allow) = (tally.unwrap_or_default(), AllowList::default());
-    let texts = [SourceText::new(b"access.log".to_vec(), 7, runs)];
+    let texts = [SourceInfo::new(b"access.log".to_vec(), 7, runs)];
     let report_input =
         ReportInput { rules: &RULES, tally: &tally, texts: &texts, min_severity: Severity::Low, outcomes: &[], apps: &[], allow: &allow };
     let wanted = RowSelection { answered: true, pairs: true, clients: true, paths: true, rules: true, campaigns: true, most: None };
@@ -60,12 +60,12 @@ fn campaigns_of(lines: &[String], cut: usize, reversed: bool, threads: usize) ->
 fn printed(one: &Campaign<'_>) -> String {
     let Campaign { key, severity, clients, networks, paths, hits, answered, first_time, last_time, sample_paths, sample } = one;
     let times = [first_time, last_time].map(|time| time.unwrap().rfc3339());
-    let paths_of_it: Vec<_> = sample_paths.iter().map(|path| shown(path)).collect();
+    let paths_of_it: Vec<_> = sample_paths.iter().map(|path| redacted(path)).collect();
     format!(
         "key {key}\n{severity}, {clients} clients of {networks} networks, {paths} paths\n{hits} hits, {answered} answered, {times:?}\n\
          {paths_of_it:?}\nline {}: {} {:?}\n\n",
         sample.line,
-        shown(sample.target),
+        redacted(sample.target),
         sample.status
     )
 }

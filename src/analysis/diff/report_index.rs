@@ -9,8 +9,8 @@ use crate::analysis::labels;
 use crate::analysis::model::{Approximation, Report};
 use crate::client::{Client, ClientKey};
 use crate::finding::Severity;
-use crate::record::Outcome;
-use crate::redact::mask::shown;
+use crate::log_entry::Outcome;
+use crate::redact::mask::redacted;
 use crate::soft_404::Answer;
 use crate::tally::{CellView, Site};
 
@@ -149,9 +149,9 @@ impl DiffSubject {
 
     pub(crate) fn shown(&self) -> String {
         match self {
-            Self::Answer(host, path) => format!("{}{}", shown(host), shown(path)),
+            Self::Answer(host, path) => format!("{}{}", redacted(host), redacted(path)),
             Self::Rule(id) => id.clone(),
-            Self::Path(path) => shown(path).into_owned(),
+            Self::Path(path) => redacted(path).into_owned(),
             Self::Client(OrderedClient(client)) => labels::client(client.client()).into_owned(),
         }
     }

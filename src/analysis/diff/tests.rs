@@ -2,8 +2,8 @@
 
 use super::report_index::DiffSubject;
 use crate::analysis::diff::*;
-use crate::render::diff::render;
-use crate::render::{Format, View};
+use crate::render::render_diff;
+use crate::render::{OutputFormat, RenderOptions};
 
 fn report(subjects: &[(DiffSubject, Severity, u64)]) -> ReportIndex {
     let mut report = ReportIndex::default();
@@ -41,9 +41,9 @@ fn old_and_new() -> (ReportIndex, ReportIndex) {
     (old, new)
 }
 
-fn printed(rows: &[DiffRow], format: Format) -> String {
+fn printed(rows: &[DiffRow], format: OutputFormat) -> String {
     let mut out = Vec::new();
-    render(rows, &[], &View { format, width: 80, ..View::default() }, &mut out).unwrap();
+    render_diff(rows, &[], &RenderOptions { format, width: 80, ..RenderOptions::default() }, &mut out).unwrap();
     String::from_utf8(out).unwrap()
 }
 
@@ -52,7 +52,7 @@ fn the_most_important_rows_come_first() {
     let (old, new) = old_and_new();
     let rows = diff(&old, &new);
     assert_eq!(
-        printed(&rows, Format::Csv),
+        printed(&rows, OutputFormat::Csv),
         "kind,key,change,severity,hits_before,hits_after,status_after\n\
          answer,shop.example/.env,new,critical,0,1,\n\
          answer,shop.example/=cmd,new,critical,0,1,\n\
@@ -63,8 +63,8 @@ fn the_most_important_rows_come_first() {
          path,/less,fewer,low,7,3,\n\
          path,/reset-password/***,gone,low,1,0,\n"
     );
-    insta::assert_snapshot!("table", printed(&rows, Format::Table));
-    let json: serde_json::Value = serde_json::from_str(&printed(&rows, Format::Json)).unwrap();
+    insta::assert_snapshot!("table", printed(&rows, OutputFormat::Table));
+    let json: serde_json::Value = serde_json::from_str(&printed(&rows, OutputFormat::Json)).unwrap();
     assert_eq!(json.as_array().unwrap().len(), rows.len());
     assert_eq!(
         json[3],
@@ -99,7 +99,7 @@ fn a_former_answer_has_its_present_condition() {
     new.add_outcome(answer(b"b.example", b"/nothing"), (true, AnswerNow::Refused), Some(404), 1);
     let rows: Vec<DiffRow> = diff(&old, &new).into_iter().filter(|row| row.kind == DiffKind::Answer).collect();
     assert_eq!(
-        printed(&rows, Format::Csv),
+        printed(&rows, OutputFormat::Csv),
         "kind,key,change,severity,hits_before,hits_after,status_after\n\
          answer,a.example/maybe,uncertain,high,4,0,200\n\
          answer,a.example/nothing,not_requested,high,6,0,\n\
@@ -108,8 +108,8 @@ fn a_former_answer_has_its_present_condition() {
          answer,a.example/soft,soft_404,high,5,0,304\n\
          answer,a.example/refused,refused,high,1,0,403\n"
     );
-    insta::assert_snapshot!("former_answers", printed(&rows, Format::Table));
-    let json: serde_json::Value = serde_json::from_str(&printed(&rows, Format::Json)).unwrap();
+    insta::assert_snapshot!("former_answers", printed(&rows, OutputFormat::Table));
+    let json: serde_json::Value = serde_json::from_str(&printed(&rows, OutputFormat::Json)).unwrap();
     assert_eq!((&json[5]["change"], &json[5]["status_after"]), (&"refused".into(), &403.into()));
     assert!(rows.iter().map(|row| row.change).eq(AnswerNow::ALL.map(Change::Now)));
 }
@@ -119,9 +119,9 @@ fn a_report_does_not_differ_from_itself() {
     let (old, _) = old_and_new();
     let rows = diff(&old, &old);
     assert_eq!(rows, []);
-    assert_eq!(printed(&rows, Format::Table), "No difference.\n");
-    assert_eq!(printed(&rows, Format::Csv), "kind,key,change,severity,hits_before,hits_after,status_after\n");
-    assert_eq!(printed(&rows, Format::Json), "[]\n");
+    assert_eq!(printed(&rows, OutputFormat::Table), "No difference.\n");
+    assert_eq!(printed(&rows, OutputFormat::Csv), "kind,key,change,severity,hits_before,hits_after,status_after\n");
+    assert_eq!(printed(&rows, OutputFormat::Json), "[]\n");
 }
 
 #[test]
@@ -132,6 +132,12 @@ fn approximate_reports_get_a_note() {
     let printed = notes(&old, &new);
     assert!(printed.len() == 1 && printed[0].ends_with("what is gone or not requested may still be there."), "{printed:?}");
     let mut out = Vec::new();
-    render(&diff(&old, &new), &printed, &View { format: Format::Table, width: 80, ..View::default() }, &mut out).unwrap();
+    render_diff(
+        &diff(&old, &new),
+        &printed,
+        &RenderOptions { format: OutputFormat::Table, width: 80, ..RenderOptions::default() },
+        &mut out,
+    )
+    .unwrap();
     assert!(String::from_utf8(out).unwrap().contains("  Approximate: memory was limited"));
 }

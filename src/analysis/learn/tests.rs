@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use proptest::prelude::*;
 
 use crate::analysis::learn::*;
-use crate::engine::{Judge, Scope, Scratch};
+use crate::engine::{LineScanner, ScanOptions, WorkerState};
 use crate::finding::Severity;
 use crate::rules::{AllowList, RuleChoice, RuleSet, load};
 use crate::tally::LinePosition;
@@ -37,13 +37,13 @@ fn prober(client: usize, path: &str) -> String {
 
 /// The tally of runs of lines, each scanned by the given worker, merged in the order of the workers.
 fn tally(runs: &[String], workers: &[usize]) -> Tally {
-    let scope = Scope { unlisted: true, ..Scope::default() };
-    let judge = Judge::new(&RULES, &scope);
+    let scope = ScanOptions { unlisted: true, ..ScanOptions::default() };
+    let judge = LineScanner::new(&RULES, &scope);
     let mut all = Tally::default();
     for worker in 0..=workers.iter().copied().max().unwrap_or(0) {
-        let (mut scratch, mut own) = (Scratch::default(), Tally::default());
+        let (mut scratch, mut own) = (WorkerState::default(), Tally::default());
         for (number, run) in runs.iter().enumerate().filter(|(number, _)| workers[*number] == worker) {
-            let findings = judge.judge(run.as_bytes(), &mut scratch);
+            let findings = judge.scan(run.as_bytes(), &mut scratch);
             own.add_findings(&findings, LinePosition { input: 0, chunk: number as u64, offset: 0, line: 0 });
             scratch.recycle(findings);
         }
@@ -52,12 +52,12 @@ fn tally(runs: &[String], workers: &[usize]) -> Tally {
     all
 }
 
-fn text() -> [SourceText; 1] {
-    [SourceText::new(b"a.log".to_vec(), 0, vec![(0, 0)])]
+fn text() -> [SourceInfo; 1] {
+    [SourceInfo::new(b"a.log".to_vec(), 0, vec![(0, 0)])]
 }
 
 /// The proposals for the whole log.
-fn learned<T>(tally: &Tally, texts: &[SourceText], min_probers: usize, then: impl FnOnce(&Proposals<'_>) -> T) -> T {
+fn learned<T>(tally: &Tally, texts: &[SourceInfo], min_probers: usize, then: impl FnOnce(&Proposals<'_>) -> T) -> T {
     let allow = AllowList::default();
     let report_input = ReportInput { rules: &RULES, tally, texts, min_severity: Severity::Low, outcomes: &[], apps: &[], allow: &allow };
     then(&learn(&report_input, &LogAnalysis::new(&report_input), min_probers))

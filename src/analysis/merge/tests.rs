@@ -10,10 +10,10 @@ use proptest::prelude::*;
 use crate::analysis::build::{LogAnalysis, ReportInput, RowSelection, build};
 use crate::analysis::merge::*;
 use crate::analysis::snapshot::read;
-use crate::engine::{Judge, Scope, Scratch};
+use crate::engine::{LineScanner, ScanOptions, WorkerState};
 use crate::finding::Severity;
 use crate::formats::LogFormat;
-use crate::render::{By, Format, View, render};
+use crate::render::{GroupBy, OutputFormat, RenderOptions, render};
 use crate::rules::{RuleChoice, load};
 use crate::tally::{LinePosition, union_span};
 
@@ -39,24 +39,24 @@ impl Piece {
         Self { machine: None, path, generation: 7, offset: 0, lines_before: 0, text: lines.concat() }
     }
 
-    fn source(&self) -> SourceText {
-        SourceText::new(self.path.into(), self.generation, Vec::new()).on(self.machine)
+    fn source(&self) -> SourceInfo {
+        SourceInfo::new(self.path.into(), self.generation, Vec::new()).with_host(self.machine)
     }
 }
 
 /// The input of a report on these pieces; pieces of one log are one input.
 struct Scanned {
     tally: Tally,
-    texts: Vec<SourceText>,
+    texts: Vec<SourceInfo>,
     inputs: Vec<InputSummary>,
     allow: AllowList,
 }
 
 fn scan(pieces: &[Piece]) -> Scanned {
-    let asked = Scope { windows: true, ..Scope::default() };
-    let judge = Judge::new(rules(), &asked);
+    let asked = ScanOptions { windows: true, ..ScanOptions::default() };
+    let judge = LineScanner::new(rules(), &asked);
     let (mut scratch, mut tally, mut texts, mut inputs) =
-        (Scratch::default(), Tally::default(), Vec::<SourceText>::new(), Vec::<InputSummary>::new());
+        (WorkerState::default(), Tally::default(), Vec::<SourceInfo>::new(), Vec::<InputSummary>::new());
     for piece in pieces {
         let source = piece.source();
         let at = texts.iter().position(|known| *known == source).unwrap_or_else(|| {
@@ -64,7 +64,7 @@ fn scan(pieces: &[Piece]) -> Scanned {
             inputs.push(InputSummary { path: source.path.clone(), log_host: piece.machine.map(str::to_owned), ..InputSummary::default() });
             texts.len() - 1
         });
-        let findings = judge.judge(piece.text.as_bytes(), &mut scratch);
+        let findings = judge.scan(piece.text.as_bytes(), &mut scratch);
         tally.add_findings(&findings, LinePosition { input: at as u32, chunk: piece.offset, offset: 0, line: piece.lines_before });
         let input = &mut inputs[at];
         input.bytes += piece.text.len() as u64;
@@ -98,15 +98,15 @@ fn with_report<R>(rules: &RuleSet, scanned: &Scanned, use_it: impl FnOnce(&Repor
     use_it(&build(&report_input, &analysis, scanned.inputs.clone(), 0, ALL))
 }
 
-fn printed(rules: &RuleSet, scanned: &Scanned, format: Format, by: By) -> String {
-    let view = View { format, by: Some(by), ..View::default() };
+fn printed(rules: &RuleSet, scanned: &Scanned, format: OutputFormat, by: GroupBy) -> String {
+    let view = RenderOptions { format, by: Some(by), ..RenderOptions::default() };
     let mut out = Vec::new();
     with_report(rules, scanned, |report| render(report, &view, &mut out)).unwrap();
     String::from_utf8(out).unwrap()
 }
 
 fn json(scanned: &Scanned) -> String {
-    printed(rules(), scanned, Format::Json, By::Pair)
+    printed(rules(), scanned, OutputFormat::Json, GroupBy::Pair)
 }
 
 /// Merges reports in JSON.
@@ -201,8 +201,8 @@ proptest! {
         let groups: Vec<String> = [&parts[..at], &parts[at..]].iter().filter(|group| !group.is_empty()).map(|group| json(&merged(group))).collect();
         for result in [merged(&parts), merged(&groups)] {
             prop_assert_eq!(json(&result), json(&whole));
-            for by in [By::Pair, By::Client, By::Path, By::Rule] {
-                prop_assert_eq!(printed(rules(), &result, Format::Csv, by), printed(rules(), &whole, Format::Csv, by));
+            for by in [GroupBy::Pair, GroupBy::Client, GroupBy::Path, GroupBy::Rule] {
+                prop_assert_eq!(printed(rules(), &result, OutputFormat::Csv, by), printed(rules(), &whole, OutputFormat::Csv, by));
             }
         }
     }
@@ -254,8 +254,8 @@ proptest! {
         prop_assert!(!json(&result).contains("0123456789abcdef"), "no secret is printed");
         prop_assert_eq!(rows(&json(&result)), rows(&json(&whole)));
         prop_assert_eq!(json(&merged(&[json(&result)])), json(&result), "written twice");
-        for by in [By::Pair, By::Client, By::Path, By::Rule] {
-            let [result, whole] = [&result, &whole].map(|scanned| rows(&printed(rules(), scanned, Format::Csv, by)));
+        for by in [GroupBy::Pair, GroupBy::Client, GroupBy::Path, GroupBy::Rule] {
+            let [result, whole] = [&result, &whole].map(|scanned| rows(&printed(rules(), scanned, OutputFormat::Csv, by)));
             prop_assert_eq!(result, whole);
         }
     }
@@ -336,10 +336,10 @@ fn unknown_rules_are_taken_from_the_report() {
     let own = crate::rules::check(file, OWN).unwrap();
     let (_, last) = OWN.rsplit_once("\n\n").unwrap();
     let fewer = crate::rules::check(file, last).unwrap();
-    let asked = Scope::default();
-    let mut scratch = Scratch::default();
+    let asked = ScanOptions::default();
+    let mut scratch = WorkerState::default();
     let log: String = ["/old-admin", "/key", "/guess", "/other"].map(|target| get("192.0.2.1", target, 200, 512)).concat();
-    let findings = Judge::new(&own, &asked).judge(log.as_bytes(), &mut scratch);
+    let findings = LineScanner::new(&own, &asked).scan(log.as_bytes(), &mut scratch);
     let mut tally = Tally::default();
     tally.add_findings(&findings, LinePosition { input: 0, chunk: 0, offset: 0, line: 0 });
     let inputs = vec![InputSummary {
@@ -350,14 +350,17 @@ fn unknown_rules_are_taken_from_the_report() {
         format: Some("combined".into()),
         ..InputSummary::default()
     }];
-    let texts = vec![SourceText::new(b"a.log".to_vec(), 7, Vec::new())];
+    let texts = vec![SourceInfo::new(b"a.log".to_vec(), 7, Vec::new())];
     let scanned = Scanned { tally: tally.with_names(scratch.names), texts, inputs, allow: AllowList::default() };
-    let written = printed(&own, &scanned, Format::Json, By::Pair);
+    let written = printed(&own, &scanned, OutputFormat::Json, GroupBy::Pair);
     let report_by = |rules: &RuleSet, is_left_out: &dyn Fn(&Rule) -> bool| {
         let mut merged = ReportMerger::new(rules);
         merged.add(read(written.as_bytes(), rules).unwrap()).unwrap();
         let MergedReport { rules: more, tally, texts, inputs, allow, unknown_rules, .. } = merged.finish(is_left_out).unwrap();
-        (printed(more.as_ref().unwrap_or(rules), &Scanned { tally, texts, inputs, allow }, Format::Json, By::Pair), unknown_rules)
+        (
+            printed(more.as_ref().unwrap_or(rules), &Scanned { tally, texts, inputs, allow }, OutputFormat::Json, GroupBy::Pair),
+            unknown_rules,
+        )
     };
     assert_eq!(report_by(&own, &|_| false), (written.clone(), vec![]));
     let (by_fewer, unknown) = report_by(&fewer, &|_| false);
@@ -378,7 +381,7 @@ fn unknown_rules_are_taken_from_the_report() {
 fn allowed_requests_add_up_by_entry() {
     let with = |entries: &[(&str, usize, u64)]| {
         let mut scanned = scan(&[Piece::new("a.log", &[get("192.0.2.1", "/.env", 404, 9)])]);
-        scanned.allow = AllowList::told(entries.iter().map(|(file, line, _)| ((*file).to_owned(), *line, "ours".to_owned())));
+        scanned.allow = AllowList::from_report(entries.iter().map(|(file, line, _)| ((*file).to_owned(), *line, "ours".to_owned())));
         for (entry, (.., requests)) in (0..).zip(entries) {
             scanned.tally.insert_allowed(entry, *requests);
         }

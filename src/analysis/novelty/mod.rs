@@ -12,7 +12,7 @@ use super::model::{Campaign, Report, Row, RowKey, SampleRequest};
 pub use crate::analysis::seen::NoveltyKind;
 use crate::analysis::seen::SeenHistory;
 use crate::finding::Severity;
-use crate::redact::mask::shown;
+use crate::redact::mask::redacted;
 use crate::rules::RuleSet;
 use crate::time::LogTime;
 
@@ -96,7 +96,7 @@ impl<'a> NewItem<'a> {
 /// The key of a row, safe to print.
 pub(crate) fn display_key(rules: &RuleSet, key: RowKey<'_>) -> String {
     match key {
-        RowKey::Answer(host, path, _) => format!("{}{}", host.map_or(Cow::default(), shown), shown_path(path)),
+        RowKey::Answer(host, path, _) => format!("{}{}", host.map_or(Cow::default(), redacted), shown_path(path)),
         RowKey::Rule(rule) => rules.rule(rule).id.clone(),
         RowKey::Path(path) | RowKey::Pair(_, path, _) => shown_path(path).into_owned(),
         RowKey::Client(client) => labels::client(client).into_owned(),
@@ -105,7 +105,7 @@ pub(crate) fn display_key(rules: &RuleSet, key: RowKey<'_>) -> String {
 
 /// A path; `-` where there is none.
 fn shown_path(path: &[u8]) -> Cow<'_, str> {
-    if path.is_empty() { Cow::Borrowed("-") } else { shown(path) }
+    if path.is_empty() { Cow::Borrowed("-") } else { redacted(path) }
 }
 
 #[cfg(test)]

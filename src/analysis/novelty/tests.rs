@@ -5,11 +5,11 @@ use proptest::prelude::*;
 use crate::analysis::fixture;
 use crate::analysis::novelty::*;
 use crate::client::Client;
-use crate::redact::sanitize::{self, guard};
+use crate::redact::sanitize::{self, csv_guard};
 
 fn csv(news: &[NewItem<'_>]) -> String {
     let mut out = Vec::new();
-    crate::render::csv::novelty::write_csv(news, &mut out).unwrap();
+    crate::render::csv::write_novelty(news, &mut out).unwrap();
     String::from_utf8(out).unwrap()
 }
 
@@ -86,9 +86,9 @@ proptest! {
         prop_assert_eq!(records.len(), 3);
         for (record, one) in records.iter().zip(&found) {
             prop_assert_eq!(record.len(), 8);
-            prop_assert_eq!(&record[1], &*guard(one.key.as_str().into()));
-            prop_assert_eq!(&record[5], &*guard(shown(&target)));
-            prop_assert_eq!(&record[6], &*guard(sanitize::text(&source)));
+            prop_assert_eq!(&record[1], &*csv_guard(one.key.as_str().into()));
+            prop_assert_eq!(&record[5], &*csv_guard(redacted(&target)));
+            prop_assert_eq!(&record[6], &*csv_guard(sanitize::escape(&source)));
         }
     }
 }

@@ -5,7 +5,7 @@
 
 use super::Decision;
 use crate::finding::{RuleId, Severity};
-use crate::record::Outcome;
+use crate::log_entry::Outcome;
 use crate::rules::RuleSet;
 use crate::soft_404::{Answer, Grade};
 
@@ -39,7 +39,7 @@ pub(crate) fn decide(
         Decision { list: 0, severity: Severity::Info, reported: false, matched: false, answered, grade, suppressed_by: None };
     kept.clear();
     for &rule in matched {
-        let usual = rules.rule(rule).severity_when(answered);
+        let usual = rules.rule(rule).effective_severity(answered);
         let severity = match standing(rule) {
             RuleStatus::Dropped => continue,
             RuleStatus::Active => usual,

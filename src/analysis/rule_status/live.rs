@@ -15,11 +15,11 @@ use super::live_answers::{LiveAnswers, Regraded};
 use crate::analysis::hit::LiveLine;
 use crate::analysis::site::{DetectedApps, SiteHistory, SiteName};
 use crate::client::{Client, ClientKey};
-use crate::finding::{Homes, RuleId, Severity, Signs};
+use crate::finding::{AppEvidence, Homes, RuleId, Severity};
 use crate::intern::Interner;
-use crate::names::Names;
-use crate::recent::Recent;
-use crate::record::Outcome;
+use crate::intern::SymbolTables;
+use crate::log_entry::Outcome;
+use crate::lru::LruMap;
 use crate::rules::{Rule, RuleSet, WithClient};
 use crate::soft_404::{Answer, Grade, PathShape, Response, path_hash};
 
@@ -114,11 +114,11 @@ pub struct LiveAnalysis<'r> {
     outcomes: &'r [Outcome],
     declared_apps: &'r [RuleId],
     sites: Interner<Box<[u8]>>,
-    signs: Signs<SiteId>,
+    signs: AppEvidence<SiteId>,
     apps: DetectedApps<SiteId>,
-    conditions: Vec<(&'r WithClient, Recent<ClientKey, DistinctPaths>)>,
+    conditions: Vec<(&'r WithClient, LruMap<ClientKey, DistinctPaths>)>,
     answers: LiveAnswers,
-    waiting: Recent<ClientKey, Vec<PendingHit>>,
+    waiting: LruMap<ClientKey, Vec<PendingHit>>,
     state: RandomState,
 }
 
@@ -141,11 +141,11 @@ impl<'r> LiveAnalysis<'r> {
             outcomes,
             declared_apps,
             sites: Interner::default(),
-            signs: Signs::default(),
+            signs: AppEvidence::default(),
             apps: DetectedApps::from_evidence(std::iter::empty(), declared_apps),
-            conditions: conditions.into_iter().map(|with| (with, Recent::new(CLIENTS))).collect(),
+            conditions: conditions.into_iter().map(|with| (with, LruMap::new(CLIENTS))).collect(),
             answers: LiveAnswers::new(rules, SiteHistory::default()),
-            waiting: Recent::new(WAITING_CLIENTS),
+            waiting: LruMap::new(WAITING_CLIENTS),
             state: RandomState::default(),
         }
     }
@@ -163,9 +163,9 @@ impl<'r> LiveAnalysis<'r> {
     }
 
     /// Records sizes of home pages from a run of lines.
-    pub fn record_home_pages(&mut self, homes: &Homes, names: &Names, family: &[u8]) {
+    pub fn record_home_pages(&mut self, homes: &Homes, names: &SymbolTables, family: &[u8]) {
         for (host, bytes) in homes.iter() {
-            let host = (host != Names::NO_HOST).then(|| &**names.hosts.key(host));
+            let host = (host != SymbolTables::NO_HOST).then(|| &**names.hosts.resolve(host));
             if let Some(site) = site(&mut self.sites, host, family) {
                 self.answers.record_home(site, site_name(host, family), bytes);
             }
@@ -202,16 +202,16 @@ impl<'r> LiveAnalysis<'r> {
     }
 
     /// Records evidence of apps from a run of lines.
-    pub fn record_app_evidence(&mut self, signs: &Signs, names: &Names, family: &[u8]) {
+    pub fn record_app_evidence(&mut self, signs: &AppEvidence, names: &SymbolTables, family: &[u8]) {
         if signs.is_empty() {
             return;
         }
         let (sites, state) = (&mut self.sites, &self.state);
-        let client = |number: u32| state.hash_one(names.clients.client(number)) as u32;
-        let mut gathered = Signs::default();
+        let client = |number: u32| state.hash_one(names.clients.resolve(number)) as u32;
+        let mut gathered = AppEvidence::default();
         gathered.merge(signs, |host| host, client);
         for (app, host, few) in gathered.iter() {
-            let host = (host != Names::NO_HOST).then(|| &**names.hosts.key(host));
+            let host = (host != SymbolTables::NO_HOST).then(|| &**names.hosts.resolve(host));
             if let Some(site) = site(sites, host, family) {
                 self.signs.gather(app, site, few);
             }
@@ -304,7 +304,7 @@ impl<'r> LiveAnalysis<'r> {
     /// The app that suppresses a rule on a site.
     fn suppressing_app(&self, rule: RuleId, site: Option<SiteId>) -> Option<RuleId> {
         let run = |app: &RuleId| site.map_or(self.declared_apps.contains(app), |site| self.apps.runs(*app, site));
-        self.rules.silenced_by(rule).iter().copied().find(run)
+        self.rules.suppressed_by_apps(rule).iter().copied().find(run)
     }
 }
 
@@ -323,5 +323,5 @@ fn site(sites: &mut Interner<Box<[u8]>>, host: Option<&[u8]>, family: &[u8]) -> 
     if sites.keys().len() >= SITES {
         return sites.find(&*key);
     }
-    Some(sites.number(&*key, Box::from))
+    Some(sites.intern(&*key, Box::from))
 }

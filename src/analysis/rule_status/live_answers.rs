@@ -298,7 +298,7 @@ mod tests {
     use crate::analysis::fixture::rules;
     use crate::analysis::rule_status::live_answers::*;
     use crate::finding::RuleId;
-    use crate::record::MethodClass;
+    use crate::log_entry::MethodClass;
 
     /// Fails if a known site can grow without bound.
     #[test]

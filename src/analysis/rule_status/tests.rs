@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use crate::analysis::rule_status::*;
-use crate::engine::{Judge, Scope as Asked, Scratch};
+use crate::engine::{LineScanner, ScanOptions as Asked, WorkerState};
 use crate::rules::AllowList;
-use crate::source::SourceText;
+use crate::source::SourceInfo;
 use crate::tally::{LinePosition, Tally};
 
 const RULES: &str = r#"
@@ -44,15 +44,15 @@ fn enough_requests_within_a_window_are_findings() {
 fn reported(text: &str) -> Vec<(&'static str, Vec<&'static str>)> {
     let rules = crate::rules::check(Path::new("t.toml"), text).unwrap();
     let asked = Asked { windows: true, ..Asked::default() };
-    let (mut scratch, mut tally) = (Scratch::default(), Tally::default());
+    let (mut scratch, mut tally) = (WorkerState::default(), Tally::default());
     let line = |path| format!("192.0.2.1 - - [02/Nov/2026:08:01:00 +0000] \"GET {path} HTTP/1.1\" 404 9 \"-\" \"x\"\n");
     let log = ["/a", "/b", "/c", "/guess"].map(line).concat();
     tally.add_findings(
-        &Judge::new(&rules, &asked).judge(log.as_bytes(), &mut scratch),
+        &LineScanner::new(&rules, &asked).scan(log.as_bytes(), &mut scratch),
         LinePosition { input: 0, chunk: 0, offset: 0, line: 0 },
     );
     let (tally, texts, allow) =
-        (tally.with_names(scratch.names), [SourceText::new(b"a.log".to_vec(), 0, vec![(0, 0)])], AllowList::default());
+        (tally.with_names(scratch.names), [SourceInfo::new(b"a.log".to_vec(), 0, vec![(0, 0)])], AllowList::default());
     let report_input =
         ReportInput { rules: &rules, tally: &tally, texts: &texts, min_severity: Severity::Info, outcomes: &[], apps: &[], allow: &allow };
     let analysis = LogAnalysis::new(&report_input);

@@ -9,7 +9,7 @@ use std::hash::Hash;
 
 use foldhash::HashSet;
 
-use crate::finding::{Few, RuleId};
+use crate::finding::{BoundedSet, RuleId};
 
 /// The apps of every site. A site runs an app if it answered requests that only this app answers, to several clients
 /// and with different answers.
@@ -21,8 +21,8 @@ pub struct DetectedApps<K> {
 
 impl<K: Copy + Eq + Hash + Ord> DetectedApps<K> {
     /// The apps with sufficient evidence; the apps of `declared` run on all sites.
-    pub fn from_evidence<'a>(signs: impl Iterator<Item = (RuleId, K, &'a Few)>, declared: &[RuleId]) -> Self {
-        let enough = signs.filter(|(app, _, few)| few.is_enough() && !declared.contains(app));
+    pub fn from_evidence<'a>(signs: impl Iterator<Item = (RuleId, K, &'a BoundedSet)>, declared: &[RuleId]) -> Self {
+        let enough = signs.filter(|(app, _, few)| few.is_sufficient() && !declared.contains(app));
         Self { seen: enough.map(|(app, site, _)| (app, site)).collect(), declared: declared.to_vec() }
     }
 

@@ -11,14 +11,14 @@ use super::rows::{
 use super::{AllowOrigin, ReportSnapshot};
 use crate::analysis::model::InputSummary;
 use crate::client::Client;
-use crate::finding::{Few, Others, RuleId};
+use crate::finding::{BoundedSet, OtherFormatCounts, RuleId};
 use crate::formats::LogFormat;
-use crate::names::Names;
-use crate::redact::mask::as_shown;
-use crate::redact::sanitize::text;
+use crate::intern::SymbolTables;
+use crate::redact::mask::pre_redacted;
+use crate::redact::sanitize::escape;
 use crate::rules::{Answer, By, MOST_RULES, Rule, RuleSet, Window, WithClient};
 use crate::soft_404::{HomeSizes, MethodClass, PathEvidence, PathNumbers, SiteEvidence};
-use crate::source::{SourceText, unescaped};
+use crate::source::{SourceInfo, unescaped};
 use crate::tally::{Cell, ClientCount, ErrorFloor, ImportedKey, ImportedSample, LinePosition, MinuteKey, Sample, SampleContent};
 
 /// The greatest count of one report, so that thousands of reports can be merged.
@@ -98,9 +98,9 @@ impl<'r> SnapshotDecoder<'r> {
         self.add(row.parsed)?;
         let others = self.others(&row.other_formats)?;
         let path = bytes(&row.path)?;
-        let log_host = row.log_host.as_ref().map(|host| text(host.as_bytes()).into_owned());
+        let log_host = row.log_host.as_ref().map(|host| escape(host.as_bytes()).into_owned());
         let (first_time, last_time) = span(row.times)?.unzip();
-        self.evidence.texts.push(SourceText::new(path.clone(), 0, Vec::new()).on(log_host.as_deref()));
+        self.evidence.texts.push(SourceInfo::new(path.clone(), 0, Vec::new()).with_host(log_host.as_deref()));
         self.evidence.inputs.push(InputSummary {
             path,
             log_host,
@@ -118,21 +118,21 @@ impl<'r> SnapshotDecoder<'r> {
             hits: 0,
             first_time,
             last_time,
-            problem: row.problem.as_ref().map(|problem| text(problem.as_bytes()).into_owned()),
+            problem: row.problem.as_ref().map(|problem| escape(problem.as_bytes()).into_owned()),
             skipped_whole: row.skipped_whole,
         });
         Ok(())
     }
 
     /// The line counts of other formats, by name.
-    fn others(&mut self, rows: &[(Cow<'_, str>, u64)]) -> Result<Others, String> {
+    fn others(&mut self, rows: &[(Cow<'_, str>, u64)]) -> Result<OtherFormatCounts, String> {
         if rows.len() > MOST_FORMATS {
             return Err(format!("it has {} formats of one log", rows.len()));
         }
-        let mut others = Others::default();
+        let mut others = OtherFormatCounts::default();
         for (name, lines) in rows {
             self.add(*lines)?;
-            others.count(&text(name.as_bytes()).as_ref().into(), *lines);
+            others.count(&escape(name.as_bytes()).as_ref().into(), *lines);
         }
         Ok(others)
     }
@@ -181,12 +181,12 @@ impl<'r> SnapshotDecoder<'r> {
             return Err("it has a cell without a host, a client and a path".into());
         }
         let key = ImportedKey {
-            client: row.client.map_or(Ok(Names::REST), |client| at(&self.clients, client, "client").copied())?,
-            path: row.path.map_or(Ok(Names::REST), |path| Ok::<_, String>(at(&self.paths, path, "path")?.number))?,
+            client: row.client.map_or(Ok(SymbolTables::OTHER), |client| at(&self.clients, client, "client").copied())?,
+            path: row.path.map_or(Ok(SymbolTables::OTHER), |path| Ok::<_, String>(at(&self.paths, path, "path")?.number))?,
             rules: *at(&self.lists, row.list, "list of rules")?,
             status: row.status,
-            input: if host.is_some() { row.input } else { Names::NO_INPUT },
-            host: host.map_or(Names::NO_HOST, |host| host.number),
+            input: if host.is_some() { row.input } else { SymbolTables::NO_INPUT },
+            host: host.map_or(SymbolTables::NO_HOST, |host| host.number),
             answered: row.answered,
             is_probe: row.is_probe,
             method: MethodClass::from_u8(row.method),
@@ -236,7 +236,7 @@ impl<'r> SnapshotDecoder<'r> {
         match mention {
             BackRef::Again(number) => at(&self.generations, number, "generation").copied(),
             BackRef::First(digits) => {
-                let wrong = |_| format!("'{}' names no generation of a log", text(digits.as_bytes()));
+                let wrong = |_| format!("'{}' names no generation of a log", escape(digits.as_bytes()));
                 let generation = u64::from_str_radix(&digits, 16).map_err(wrong)?;
                 self.generations.push(generation);
                 Ok(generation)
@@ -261,8 +261,8 @@ impl<'r> SnapshotDecoder<'r> {
         self.add(requests)?;
         let rules = *at(&self.lists, list, "list of rules")?;
         let key = match (client, path) {
-            (Some(client), None) => MinuteKey { client: *at(&self.clients, client, "client")?, path: Names::REST, rules, minute },
-            (None, Some(path)) => MinuteKey { client: Names::REST, path: at(&self.paths, path, "path")?.number, rules, minute },
+            (Some(client), None) => MinuteKey { client: *at(&self.clients, client, "client")?, path: SymbolTables::OTHER, rules, minute },
+            (None, Some(path)) => MinuteKey { client: SymbolTables::OTHER, path: at(&self.paths, path, "path")?.number, rules, minute },
             _ => return Err("it counts requests in a minute that are neither those of one client nor those for one path".into()),
         };
         self.evidence.tally.insert_minute(key, requests);
@@ -284,12 +284,17 @@ impl<'r> SnapshotDecoder<'r> {
         let clients: Option<Vec<u32>> =
             clients.as_ref().map(|places| places.iter().map(|&place| at(&self.clients, place, "client").copied()).collect()).transpose()?;
         // Without a list there were enough clients; any three represent them.
-        let any: [u32; Few::ENOUGH] = match (&clients, self.clients.first_chunk()) {
+        let any: [u32; BoundedSet::ENOUGH] = match (&clients, self.clients.first_chunk()) {
             (None, None) => return Err("more clients saw an app than there are".into()),
             (_, first) => first.copied().unwrap_or_default(),
         };
         if let Some(rule) = rule {
-            self.evidence.tally.insert_app_evidence(rule, input, host, &Few::told(clients.as_deref(), sizes.as_deref(), *magnitudes, any));
+            self.evidence.tally.insert_app_evidence(
+                rule,
+                input,
+                host,
+                &BoundedSet::told(clients.as_deref(), sizes.as_deref(), *magnitudes, any),
+            );
         }
         Ok(())
     }
@@ -308,7 +313,7 @@ impl<'r> SnapshotDecoder<'r> {
     pub(crate) fn site_path(&mut self, row: SitePathRow) -> Result<(), String> {
         let SitePathRow(input, host, path, shape, rules, flags, get, post) = row;
         let (input, host) = self.site(input, host)?;
-        let path = u64::from_str_radix(&path, 16).map_err(|_| format!("'{}' is no hash of a path", text(path.as_bytes())))?;
+        let path = u64::from_str_radix(&path, 16).map_err(|_| format!("'{}' is no hash of a path", escape(path.as_bytes())))?;
         let rules: Vec<Option<RuleId>> = rules.iter().map(|&place| at(&self.rules, place, "rule").copied()).collect::<Result<_, _>>()?;
         let rules: Vec<RuleId> = rules.into_iter().flatten().collect();
         let known = PathEvidence::from_numbers(PathNumbers { shape, flags, get, post }, &rules);
@@ -327,7 +332,7 @@ impl<'r> SnapshotDecoder<'r> {
     pub(crate) fn allowed(&mut self, row: AllowedRow<'_>) -> Result<(), String> {
         let AllowedRow(file, line, reason, requests) = row;
         self.add(requests)?;
-        let shown = |logged: &str| text(logged.as_bytes()).into_owned();
+        let shown = |logged: &str| escape(logged.as_bytes()).into_owned();
         let entry = u16::try_from(self.evidence.allowed.len()).map_err(|_| "it has too many entries of allow lists".to_owned())?;
         self.evidence.allowed.push(AllowOrigin { file: shown(&file), line, reason: shown(&reason) });
         self.evidence.tally.insert_allowed(entry, requests);
@@ -375,12 +380,12 @@ fn at<'t, T>(list: &'t [T], place: u32, what: &str) -> Result<&'t T, String> {
 }
 
 fn bytes(exact: &str) -> Result<Vec<u8>, String> {
-    unescaped(exact).ok_or_else(|| format!("'{}' has a backslash that begins no \\xNN", text(exact.as_bytes())))
+    unescaped(exact).ok_or_else(|| format!("'{}' has a backslash that begins no \\xNN", escape(exact.as_bytes())))
 }
 
 /// A text that was printed before. It is escaped again, as it is untrusted.
 fn imported_text(printed: &str) -> Box<[u8]> {
-    as_shown(&text(printed.as_bytes())).into()
+    pre_redacted(&escape(printed.as_bytes())).into()
 }
 
 /// The most bytes of a word: an id, a class, a CVE id, the name of an app.
@@ -395,7 +400,7 @@ pub(crate) fn check_rule_id(id: &str) -> Result<(), String> {
 
 /// A rule that is known only from a report; it matches nothing.
 fn imported_rule(row: RuleRow<'_>) -> Result<Rule, String> {
-    let RuleRow { id, title, class, severity, exposes, with_client, window: _, counts, unless_app, is_sign, subject, cve } = row;
+    let RuleRow { id, title, class, severity, exposes, with_client, window: _, counts, unless_app, is_app_evidence, subject, cve } = row;
     check(is_word(&class), "class", &class)?;
     let words = |words: Vec<_>| -> Result<Vec<String>, String> {
         check(words.len() <= WORDS, "list", "of too many words")?;
@@ -407,14 +412,14 @@ fn imported_rule(row: RuleRow<'_>) -> Result<Rule, String> {
         .transpose()?;
     Ok(Rule {
         id: id.into_owned(),
-        title: text(title.as_bytes()).chars().take(WORD).collect(),
+        title: escape(title.as_bytes()).chars().take(WORD).collect(),
         class: class.into_owned(),
         severity,
         answer: if exposes { Answer::Exposes } else { Answer::Inconclusive },
         with_client,
         window: counts.map(window).transpose()?,
         unless_app: words(unless_app)?,
-        is_sign,
+        is_app_evidence,
         subject,
         cve: words(cve)?,
         attack: Vec::new(),
@@ -436,5 +441,5 @@ fn is_word(word: &str) -> bool {
 }
 
 fn check(holds: bool, what: &str, found: &str) -> Result<(), String> {
-    if holds { Ok(()) } else { Err(format!("'{}' is no {what} of a rule", text(found.as_bytes()))) }
+    if holds { Ok(()) } else { Err(format!("'{}' is no {what} of a rule", escape(found.as_bytes()))) }
 }

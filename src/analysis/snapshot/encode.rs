@@ -16,13 +16,13 @@ use crate::analysis::labels;
 use crate::analysis::model::{AllowedCount, Report};
 use crate::analysis::rows::sample_request;
 use crate::client::Client;
-use crate::finding::{Few, RuleId, Signs};
-use crate::names::Names;
-use crate::redact::mask::{Key, shown};
-use crate::redact::sanitize::{exact, text};
+use crate::finding::{AppEvidence, BoundedSet, RuleId};
+use crate::intern::SymbolTables;
+use crate::redact::mask::{RedactedKey, redacted};
+use crate::redact::sanitize::{escape, escape_lossless};
 use crate::rules::{Rule, RuleSet};
 use crate::soft_404::{HomeSizes, PathEvidence, PathNumbers, SiteEvidence};
-use crate::source::SourceText;
+use crate::source::SourceInfo;
 use crate::tally::{CellView, ClientCount, ErrorFloor, MinuteKey, SampleView, Site, Tally};
 
 /// The snapshot of a report, ready to be encoded.
@@ -38,7 +38,7 @@ pub(crate) struct SnapshotEncoder<'a> {
     paths: SortedIds<PathText<'a>>,
     hosts: HostTable<'a>,
     cells: Vec<IndexedCell<'a>>,
-    signs: Vec<(RuleId, Site<'a>, Few)>,
+    signs: Vec<(RuleId, Site<'a>, BoundedSet)>,
 }
 
 /// The encoded virtual hosts, and the index of each by its text in the tally.
@@ -62,7 +62,7 @@ impl<'a> SnapshotEncoder<'a> {
     pub(crate) fn new(report: &'a Report<'a>) -> Option<Self> {
         let source = report.evidence?;
         let tally = source.tally;
-        let mut signs: Signs<Site<'a>> = Signs::default();
+        let mut signs: AppEvidence<Site<'a>> = AppEvidence::default();
         for (app, site, few) in tally.app_evidence() {
             signs.gather(app, site, few);
         }
@@ -146,7 +146,7 @@ impl<'a> SnapshotEncoder<'a> {
 
     /// The first one stands for no host.
     pub(crate) fn hosts(&self) -> impl Iterator<Item = Cow<'_, str>> {
-        self.hosts.names.iter().map(|host| exact(host))
+        self.hosts.names.iter().map(|host| escape_lossless(host))
     }
 
     pub(crate) fn clients(&self) -> impl Iterator<Item = ClientRow<'_>> {
@@ -158,7 +158,7 @@ impl<'a> SnapshotEncoder<'a> {
     }
 
     pub(crate) fn paths(&self) -> impl Iterator<Item = Cow<'_, str>> {
-        self.paths.names.iter().map(|path| exact(&path.bytes))
+        self.paths.names.iter().map(|path| escape_lossless(&path.bytes))
     }
 
     /// Lists of indices of rules.
@@ -171,7 +171,7 @@ impl<'a> SnapshotEncoder<'a> {
         self.cells.iter().map(move |indexed| {
             let IndexedCell { client, path, input, host, list, view } = indexed;
             let text = &self.source.texts[source_of(view) as usize];
-            let known = |place: u32| (place != Names::REST).then_some(place);
+            let known = |place: u32| (place != SymbolTables::OTHER).then_some(place);
             let shown = self.paths.names.get(*path as usize).map(|path| &*path.shown);
             CellRow {
                 client: known(*client),
@@ -194,7 +194,7 @@ impl<'a> SnapshotEncoder<'a> {
     }
 
     pub(crate) fn minutes(&self) -> Vec<MinuteRow> {
-        let known = |place: u32| (place != Names::REST).then_some(place);
+        let known = |place: u32| (place != SymbolTables::OTHER).then_some(place);
         let row = |(key, requests): (MinuteKey, u64)| {
             let (client, path) = (self.clients.place(key.client), self.paths.place(key.path));
             MinuteRow(known(client), known(path), self.lists.place(key.rules), key.minute, requests)
@@ -210,7 +210,7 @@ impl<'a> SnapshotEncoder<'a> {
     }
 
     pub(crate) fn app_evidence(&self) -> Vec<AppEvidenceRow> {
-        let row = |(app, site, few): &(RuleId, Site<'a>, Few)| {
+        let row = |(app, site, few): &(RuleId, Site<'a>, BoundedSet)| {
             let (input, host) = self.site(*site);
             let mut clients: Option<Vec<u32>> = few.clients().map(|few| few.iter().map(|&client| self.clients.place(client)).collect());
             let mut sizes = few.sizes().map(<[u64]>::to_vec);
@@ -271,7 +271,9 @@ impl<'a> SnapshotEncoder<'a> {
     }
 
     pub(crate) fn allowed(&self) -> impl Iterator<Item = AllowedRow<'_>> {
-        self.allowed.iter().map(|entry| AllowedRow(text(entry.file.as_bytes()), entry.line, text(entry.reason.as_bytes()), entry.requests))
+        self.allowed
+            .iter()
+            .map(|entry| AllowedRow(escape(entry.file.as_bytes()), entry.line, escape(entry.reason.as_bytes()), entry.requests))
     }
 
     /// Whether nothing was evicted, so that there are no error bounds.
@@ -366,7 +368,7 @@ fn input_of(site: Site<'_>) -> Option<u32> {
 /// tally.
 fn hosts<'a>(sites: impl Iterator<Item = Site<'a>>) -> HostTable<'a> {
     let known: HashSet<&[u8]> = sites.filter_map(host_of).collect();
-    let mut hosts: Vec<_> = known.into_iter().map(|host| (Key::of(host).bytes(), host)).collect();
+    let mut hosts: Vec<_> = known.into_iter().map(|host| (RedactedKey::new(host).into_bytes(), host)).collect();
     hosts.sort_unstable();
     let places = hosts.iter().zip(1..).map(|((_, host), place)| (*host, place)).collect();
     HostTable { names: std::iter::once(Cow::Borrowed(&b""[..])).chain(hosts.into_iter().map(|(encoded, _)| encoded)).collect(), places }
@@ -383,7 +385,7 @@ fn rule_row(rule: &Rule) -> RuleRow<'_> {
     let all = |texts: &'_ [String]| texts.iter().map(|text| Cow::Owned(text.clone())).collect();
     RuleRow {
         id: Cow::Borrowed(&rule.id),
-        title: text(rule.title.as_bytes()),
+        title: escape(rule.title.as_bytes()),
         class: Cow::Borrowed(&rule.class),
         severity: rule.severity,
         exposes: rule.exposes(),
@@ -391,7 +393,7 @@ fn rule_row(rule: &Rule) -> RuleRow<'_> {
         window: rule.window.is_some(),
         counts: rule.window.map(|window| (window.by, window.count, window.within)),
         unless_app: all(&rule.unless_app),
-        is_sign: rule.is_sign,
+        is_app_evidence: rule.is_app_evidence,
         subject: rule.subject,
         cve: all(&rule.cve),
     }
@@ -407,14 +409,14 @@ pub(crate) struct SampleEncoder<'a> {
 
 impl<'a> SampleEncoder<'a> {
     /// The row of a sample. `path` and `site` are those of its cell, and are not repeated.
-    pub(crate) fn row(&mut self, text: &'a SourceText, sample: SampleView<'a>, path: Option<&'a str>, site: Site<'a>) -> SampleRow<'a> {
+    pub(crate) fn row(&mut self, text: &'a SourceInfo, sample: SampleView<'a>, path: Option<&'a str>, site: Site<'a>) -> SampleRow<'a> {
         let request = sample_request(text, sample);
-        let host = request.host.map(shown);
+        let host = request.host.map(redacted);
         let is_usual = match site {
-            Site::Host(usual) => host.as_ref() == Some(self.hosts.entry(usual).or_insert_with(|| shown(usual))),
+            Site::Host(usual) => host.as_ref() == Some(self.hosts.entry(usual).or_insert_with(|| redacted(usual))),
             Site::Input(_) => host.is_none(),
         };
-        let target = shown(request.target);
+        let target = redacted(request.target);
         SampleRow {
             time: sample.time.map(Into::into),
             generation: self.generation(request.generation),
@@ -422,7 +424,7 @@ impl<'a> SampleEncoder<'a> {
             line: request.line,
             target: Some(target).filter(|target| Some(&**target) != path),
             host: host.filter(|_| !is_usual),
-            user_agent: request.user_agent.map(|agent| self.agent(shown(agent))),
+            user_agent: request.user_agent.map(|agent| self.agent(redacted(agent))),
         }
     }
 
@@ -453,10 +455,10 @@ pub(crate) struct SortedIds<T> {
 }
 
 impl<T: Ord> SortedIds<T> {
-    /// The names of these numbers, which may repeat; [`Names::REST`] has no name.
+    /// The names of these numbers, which may repeat; [`SymbolTables::OTHER`] has no name.
     pub(crate) fn new(numbers: impl Iterator<Item = u32>, name: impl Fn(u32) -> T) -> Self {
         let mut is_used = Vec::new();
-        for number in numbers.filter(|&number| number != Names::REST) {
+        for number in numbers.filter(|&number| number != SymbolTables::OTHER) {
             let at = number as usize;
             if at >= is_used.len() {
                 is_used.resize(at + 1, false);
@@ -474,9 +476,9 @@ impl<T: Ord> SortedIds<T> {
         Self { names, numbers, places }
     }
 
-    /// The index of a name by its number. [`Names::REST`] stays, so it sorts after all others.
+    /// The index of a name by its number. [`SymbolTables::OTHER`] stays, so it sorts after all others.
     pub(crate) fn place(&self, number: u32) -> u32 {
-        self.places.get(number as usize).copied().unwrap_or(Names::REST)
+        self.places.get(number as usize).copied().unwrap_or(SymbolTables::OTHER)
     }
 
     /// All names with their numbers.
@@ -495,7 +497,7 @@ pub(crate) enum ClientText<'a> {
 impl<'a> ClientText<'a> {
     pub(crate) fn new(client: Client<'a>) -> Self {
         match client {
-            Client::Text(text) => Self::Text(Key::of(text).bytes()),
+            Client::Text(text) => Self::Text(RedactedKey::new(text).into_bytes()),
             address => Self::Address(address),
         }
     }
@@ -503,7 +505,7 @@ impl<'a> ClientText<'a> {
     pub(crate) fn exact(&self) -> Cow<'_, str> {
         match self {
             Self::Address(address) => Cow::Owned(address.to_string()),
-            Self::Text(text) => exact(text),
+            Self::Text(text) => escape_lossless(text),
         }
     }
 }
@@ -517,7 +519,7 @@ pub(crate) struct PathText<'a> {
 
 impl<'a> PathText<'a> {
     pub(crate) fn new(path: &'a [u8]) -> Self {
-        let key = Key::of(path);
-        Self { shown: key.shown(), bytes: key.bytes() }
+        let key = RedactedKey::new(path);
+        Self { shown: key.redacted(), bytes: key.into_bytes() }
     }
 }

@@ -6,8 +6,8 @@ use std::collections::HashMap;
 use super::rows::InputRow;
 use crate::analysis::model::{InputSummary, Report};
 use crate::formats::LogFormat;
-use crate::redact::sanitize::{exact, text};
-use crate::source::SourceText;
+use crate::redact::sanitize::{escape, escape_lossless};
+use crate::source::SourceInfo;
 
 /// The rows of inputs.
 pub(crate) struct InputTable<'a> {
@@ -18,7 +18,7 @@ pub(crate) struct InputTable<'a> {
 
 impl<'a> InputTable<'a> {
     /// The inputs in the order of the report, followed by used texts that are no input of it.
-    pub(crate) fn new(report: &'a Report<'a>, texts: &'a [SourceText], used: impl Iterator<Item = u32>) -> Self {
+    pub(crate) fn new(report: &'a Report<'a>, texts: &'a [SourceInfo], used: impl Iterator<Item = u32>) -> Self {
         let log_host = report.log_host.as_deref();
         let mut rows: Vec<_> = report.inputs.iter().map(|input| row(input, log_host)).collect();
         let mut known: HashMap<(Option<&str>, &[u8]), u32> = HashMap::new();
@@ -55,28 +55,28 @@ fn row<'a>(input: &'a InputSummary, log_host: Option<&'a str>) -> InputRow<'a> {
         formats[format] = input.parsed;
     }
     InputRow {
-        log_host: input.log_host.as_deref().or(log_host).map(|log_host| text(log_host.as_bytes())),
-        path: exact(&input.path),
+        log_host: input.log_host.as_deref().or(log_host).map(|log_host| escape(log_host.as_bytes())),
+        path: escape_lossless(&input.path),
         bytes: input.bytes,
         lines: input.lines,
         parsed: input.parsed,
         formats,
-        other_formats: input.others.iter().map(|(name, lines)| (text(name.as_bytes()), lines)).collect(),
+        other_formats: input.others.iter().map(|(name, lines)| (escape(name.as_bytes()), lines)).collect(),
         unparsed: input.unparsed,
         oversized: input.oversized,
         skipped: input.skipped,
         pending: input.pending,
         requests: input.requests,
         times: input.first_time.zip(input.last_time).map(|(first, last)| (first.into(), last.into())),
-        problem: input.problem.as_ref().map(|problem| text(problem.as_bytes())),
+        problem: input.problem.as_ref().map(|problem| escape(problem.as_bytes())),
         skipped_whole: input.skipped_whole,
     }
 }
 
-fn unlisted<'a>(source: &'a SourceText, log_host: Option<&'a str>) -> InputRow<'a> {
+fn unlisted<'a>(source: &'a SourceInfo, log_host: Option<&'a str>) -> InputRow<'a> {
     InputRow {
-        log_host: log_host.map(|log_host| text(log_host.as_bytes())),
-        path: exact(&source.path),
+        log_host: log_host.map(|log_host| escape(log_host.as_bytes())),
+        path: escape_lossless(&source.path),
         bytes: 0,
         lines: 0,
         parsed: 0,

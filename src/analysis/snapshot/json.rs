@@ -1,5 +1,8 @@
 //! Writes a snapshot as JSON, row by row, so that the document is never in memory.
 
+use std::borrow::Cow;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
@@ -34,6 +37,16 @@ impl<'a> SnapshotJson<'a> {
     /// The snapshot of a complete report; a truncated report has none.
     pub(crate) fn new(report: &'a Report<'a>, is_whole: bool) -> Self {
         Self(is_whole.then(|| SnapshotEncoder::new(report)).flatten())
+    }
+}
+
+impl JsonSchema for SnapshotJson<'_> {
+    fn schema_name() -> Cow<'static, str> {
+        "Evidence".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": ["object", "null"] })
     }
 }
 

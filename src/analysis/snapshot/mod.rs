@@ -22,9 +22,9 @@ use thiserror::Error;
 use self::decode::SnapshotDecoder;
 use self::encode::{SnapshotEncoder, transfer};
 use super::model::{InputSummary, Report};
-use crate::client::Prefix;
+use crate::client::Ipv6Prefix;
 use crate::rules::Rule;
-use crate::source::SourceText;
+use crate::source::SourceInfo;
 use crate::tally::Tally;
 
 /// The data that a report was made of.
@@ -33,7 +33,7 @@ pub struct SnapshotSource<'a> {
     /// All hits.
     pub tally: &'a Tally,
     /// The inputs' texts, by number.
-    pub texts: &'a [SourceText],
+    pub texts: &'a [SourceInfo],
 }
 
 /// The entry of an allow list, as an earlier report stored it.
@@ -55,11 +55,11 @@ pub struct ReportSnapshot {
     /// The day or hour of the report, if the run was split into periods.
     pub period: Option<String>,
     /// Which IPv6 addresses count as one client.
-    pub prefix: Option<Prefix>,
+    pub prefix: Option<Ipv6Prefix>,
     /// All hits. Unknown rules have the numbers after the known ones, in the order of `unknown_rules`.
     pub tally: Tally,
     /// The inputs' texts, by number, without line numbers: each sample stores its own.
-    pub texts: Vec<SourceText>,
+    pub texts: Vec<SourceInfo>,
     /// The inputs, by the same numbers, without hits.
     pub inputs: Vec<InputSummary>,
     /// Entries of allow lists, by the numbers of [`Tally::allowed`].

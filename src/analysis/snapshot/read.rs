@@ -15,8 +15,8 @@ use super::rows::{
 };
 use super::{ReportSnapshot, SnapshotError};
 use crate::analysis::model::InputSummary;
-use crate::client::Prefix;
-use crate::redact::sanitize::text;
+use crate::client::Ipv6Prefix;
+use crate::redact::sanitize::escape;
 use crate::rules::RuleSet;
 
 /// The size of the read buffer.
@@ -55,7 +55,7 @@ struct ReportDocument<'r> {
     totals: Option<DocumentTotals>,
     log_host: Option<String>,
     period: Option<String>,
-    prefix: Option<Prefix>,
+    prefix: Option<Ipv6Prefix>,
     /// Its clients are hidden.
     is_hidden: bool,
     decoder: Option<SnapshotDecoder<'r>>,
@@ -69,7 +69,7 @@ struct ReportDocument<'r> {
 impl ReportDocument<'_> {
     /// Converts a parser error. Until the document is known to be a report, it may be anything.
     fn broken(&self, error: serde_json::Error) -> SnapshotError {
-        let message = text(error.to_string().as_bytes()).into_owned();
+        let message = escape(error.to_string().as_bytes()).into_owned();
         match error.classify() {
             serde_json::error::Category::Io if error.io_error_kind() != Some(io::ErrorKind::InvalidData) => SnapshotError::Io(error.into()),
             _ if self.is_ours && self.version.is_some() => SnapshotError::Damaged(message),
@@ -120,11 +120,12 @@ impl<'de> Visitor<'de> for &mut ReportDocument<'_> {
                     }
                 }
                 "totals" => self.totals = Some(map.next_value()?),
-                "log_host" => self.log_host = map.next_value::<Option<String>>()?.map(|name| text(name.as_bytes()).into_owned()),
-                "period" => self.period = map.next_value::<Option<String>>()?.map(|name| text(name.as_bytes()).into_owned()),
+                "log_host" => self.log_host = map.next_value::<Option<String>>()?.map(|name| escape(name.as_bytes()).into_owned()),
+                "period" => self.period = map.next_value::<Option<String>>()?.map(|name| escape(name.as_bytes()).into_owned()),
                 "ipv6_prefix" => {
                     let bits = map.next_value::<Option<u8>>()?;
-                    self.prefix = bits.map(|bits| Prefix::new(bits).ok_or_else(|| A::Error::custom("no such ipv6_prefix"))).transpose()?;
+                    self.prefix =
+                        bits.map(|bits| Ipv6Prefix::new(bits).ok_or_else(|| A::Error::custom("no such ipv6_prefix"))).transpose()?;
                 }
                 "anonymized" => self.is_hidden = map.next_value::<Option<String>>()?.is_some(),
                 "evidence" => {

@@ -37,7 +37,7 @@ pub(crate) struct RuleRow<'a> {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) counts: Option<(By, u32, u32)>,
     pub(crate) unless_app: Vec<Cow<'a, str>>,
-    pub(crate) is_sign: bool,
+    pub(crate) is_app_evidence: bool,
     pub(crate) subject: Subject,
     pub(crate) cve: Vec<Cow<'a, str>>,
 }

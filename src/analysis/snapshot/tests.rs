@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use crate::analysis::fixture;
 use crate::analysis::snapshot::*;
-use crate::render::{Format, View, render};
+use crate::render::{OutputFormat, RenderOptions, render};
 use crate::rules::{RuleChoice, load};
 use crate::tally::Budget;
 
@@ -14,8 +14,8 @@ fn document(evidence: &str) -> String {
 }
 
 const RULES: &str = r#"[
-    {"id":"dotfiles/env","title":"Environment file","class":"exposure","severity":"high","exposes":true,"with_client":null,"window":false,"unless_app":[],"is_sign":false,"subject":"path","cve":[]},
-    {"id":"later/unheard-of","title":"Later","class":"cve","severity":"critical","exposes":true,"with_client":[3,["cve"]],"window":false,"unless_app":["wordpress"],"is_sign":false,"subject":"product","cve":["CVE-2030-1"]}]"#;
+    {"id":"dotfiles/env","title":"Environment file","class":"exposure","severity":"high","exposes":true,"with_client":null,"window":false,"unless_app":[],"is_app_evidence":false,"subject":"path","cve":[]},
+    {"id":"later/unheard-of","title":"Later","class":"cve","severity":"critical","exposes":true,"with_client":[3,["cve"]],"window":false,"unless_app":["wordpress"],"is_app_evidence":false,"subject":"product","cve":["CVE-2030-1"]}]"#;
 const INPUTS: &str = r#"[{"log_host":null,"path":"a.log","bytes":9,"lines":1,"parsed":1,"formats":[1,0,0],"unparsed":0,"oversized":0,"skipped":0,"pending":0,"requests":1,"times":[[1793577600,60],[1793577600,60]],"problem":null}]"#;
 const CELL: &str = r#"[0,0,0,200,0,1,true,true,0,512,0,3,0,[[1793577600,60],[1793577600,60]],[[1793577600,60],"00000000000000ff",0,1,"/.env?x",null,"curl"]]"#;
 
@@ -218,7 +218,7 @@ fn invalid_rows_are_rejected() {
 fn a_report_without_snapshot_is_rejected_and_an_empty_one_is_not() {
     let rules = fixture::rules();
     let mut out = Vec::new();
-    render(&fixture::report(rules), &View { format: Format::Json, ..View::default() }, &mut out).unwrap();
+    render(&fixture::report(rules), &RenderOptions { format: OutputFormat::Json, ..RenderOptions::default() }, &mut out).unwrap();
     assert!(matches!(read(&*out, rules), Err(SnapshotError::Cut)));
     let empty = lists()
         .into_iter()

@@ -1,83 +1,82 @@
-//! `probewatch follow`: from live logs to hits as they happen.
+//! `probewatch follow`: prints hits of live logs as they happen.
 //!
-//! Everything that can be wrong with the command is found before the first line is read. One thread does it all, so that
-//! the hits of a log come in the order of its lines, and a reader who is slow slows the reading: the logs are the buffer.
+//! Errors in the command are found before the first line is read. One thread does all the work, so that hits are printed in
+//! the order of the lines of each log, and a slow reader slows down the reading of logs: the logs are the buffer.
 
-mod bell;
-mod failure;
-mod keeper;
+mod checkpointer;
+mod events;
+mod output;
 mod session;
 mod signals;
-mod voice;
 
 use std::time::Instant;
 
-use self::bell::Bell;
-use self::failure::Failure;
-use self::keeper::Keeper;
-use self::session::{Crew, End, Session};
+use self::checkpointer::Checkpointer;
+use self::events::EventQueue;
+use self::output::LiveOutput;
+use self::session::{FollowRuntime, FollowSession, SessionEnd};
 use self::signals::Signals;
-use self::voice::Voice;
-use super::brief::Brief;
-use super::run::{privacy, warn_of_small};
-use super::{Exit, FollowSettings, message, servers};
-use crate::alert_sinks::{Actions, Service, Wanted};
-use crate::alerting::{self, Alarms};
-use crate::input::tail::{First, Options, Tail};
-use crate::scan::follow::Carried;
+use super::common::{privacy, warn_narrow_allow};
+use super::error::CommandError;
+use super::rule_context::RuleContext;
+use super::{Exit, FollowSettings, message, server_logs};
+use crate::alert_sinks::{AlertSinkSettings, AlertSinks, SystemdNotifier};
+use crate::alerting::{self, AlertDetector};
+use crate::input::tail::{StartPosition, Tail, TailOptions};
+use crate::scan::live::LiveState;
 
-/// Bytes of one log that are read in a turn: many logs are read in turn, and none waits long for another.
+/// How many bytes of one log are read at a time, so that no log waits long for another.
 const BLOCK: usize = 1 << 20;
 
-/// Follows the logs until a signal comes.
+/// Follows the logs until a signal arrives.
 #[must_use]
 pub fn run(settings: &FollowSettings) -> Exit {
-    follow(settings).unwrap_or_else(|failure| failure.tell())
+    follow(settings).unwrap_or_else(|error| error.report())
 }
 
-fn follow(settings: &FollowSettings) -> Result<Exit, Failure> {
+fn follow(settings: &FollowSettings) -> Result<Exit, CommandError> {
     let signals = Signals::listen(settings.tui);
-    let mut brief = Brief::read(&settings.scan)?;
+    let mut rule_context = RuleContext::load(&settings.scan)?;
     let privacy = privacy(settings.scan.client.anonymize.as_ref(), settings.scan.client.redact)?;
-    warn_of_small(&settings.scan, &brief.scope.allow);
+    warn_narrow_allow(&settings.scan, &rule_context.scope.allow);
     if !settings.scan.quiet {
-        message::warnings(brief.rules.warnings());
+        message::warnings(rule_context.rules.warnings());
     }
-    servers::tell(&settings.scan);
-    let (keeper, known) = Keeper::open(settings, brief.fingerprint())?;
-    let begin = if settings.state.from_start { First::Start } else { First::End };
-    let options = Options { begin, max_line: settings.scan.max_line, block: BLOCK };
-    let window = alerting::Options { cooldown: settings.cooldown.as_secs().max(1), ..alerting::Options::default() };
-    let wanted = Wanted {
+    server_logs::print_skipped(&settings.scan);
+    let (checkpointer, known) = Checkpointer::open(settings, rule_context.fingerprint())?;
+    let start = if settings.state.from_start { StartPosition::Start } else { StartPosition::End };
+    let options = TailOptions { start, max_line: settings.scan.max_line, block: BLOCK };
+    let window = alerting::AlertOptions { cooldown: settings.cooldown.as_secs().max(1), ..alerting::AlertOptions::default() };
+    let wanted = AlertSinkSettings {
         exec: settings.exec.clone(),
         exec_silent: settings.tui,
         alert_file: settings.alert_file.clone(),
         syslog: settings.syslog.clone(),
     };
-    let bell = Bell::new(settings.poll);
-    let mut crew = Crew {
+    let events = EventQueue::new(settings.poll);
+    let mut runtime = FollowRuntime {
         settings,
         privacy,
         signals,
-        keeper,
-        tail: Tail::new(servers::logs(&settings.scan), options, known.as_ref().map(|state| state.checkpoints.clone())),
-        alarms: Alarms::new(&brief.rules, window),
-        actions: Actions::new(wanted)?,
-        service: Service::from_environment(),
-        // Last, as it may take the terminal: what goes wrong before is told on that.
-        voice: Voice::new(settings, bell.sender())?,
-        bell,
+        checkpointer,
+        tail: Tail::new(server_logs::logs(&settings.scan), options, known.as_ref().map(|state| state.checkpoints.clone())),
+        detector: AlertDetector::new(&rule_context.rules, window),
+        sinks: AlertSinks::new(wanted)?,
+        systemd: SystemdNotifier::from_environment(),
+        // Last, because it may switch the terminal to the live view: earlier errors are printed normally.
+        output: LiveOutput::new(settings, events.sender())?,
+        events,
         started: Instant::now(),
     };
-    let mut carried = Carried::remembering(known.map(|state| state.sites).unwrap_or_default());
+    let mut carried = LiveState::with_sites(known.map(|state| state.sites).unwrap_or_default());
     loop {
         let end;
-        (end, carried) = Session::new(&mut crew, &brief, carried).run()?;
+        (end, carried) = FollowSession::new(&mut runtime, &rule_context, carried).run()?;
         match end {
-            End::Stopped(exit) => return Ok(crew.finish(exit)),
-            End::Reloaded(new) => {
-                crew.alarms.take_rules(&new.rules);
-                brief = *new;
+            SessionEnd::Stopped(exit) => return Ok(runtime.finish(exit)),
+            SessionEnd::Reloaded(new) => {
+                runtime.detector.set_rules(&new.rules);
+                rule_context = *new;
             }
         }
     }

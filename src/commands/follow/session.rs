@@ -1,288 +1,290 @@
-//! The loop: look, read, tell, keep, wait. One session goes by one set of rules.
+//! The main loop: poll logs, read, print, save, wait. A session uses one set of rules.
 
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::time::{Duration, Instant, SystemTime};
 
-use super::bell::{Bell, Rung};
-use super::failure::Failure;
-use super::keeper::Keeper;
+use super::checkpointer::Checkpointer;
+use super::events::{EventBatch, EventQueue};
+use super::output::LiveOutput;
 use super::signals::Signals;
-use super::voice::Voice;
-use crate::alert_sinks::{Actions, Service};
-use crate::alerting::{Alarms, Event, Request};
+use crate::alert_sinks::{AlertSinks, SystemdNotifier};
+use crate::alerting::{AlertDetector, AlertSampleRef, ObservedHit};
 use crate::analysis::anonymize::{Privacy, RedactionBuffers};
 use crate::analysis::build::RowSelection;
 use crate::analysis::hit::LiveHit;
-use crate::commands::brief::Brief;
-use crate::commands::{Exit, FollowSettings, message, servers};
+use crate::commands::error::CommandError;
+use crate::commands::rule_context::RuleContext;
+use crate::commands::{Exit, FollowSettings, message, server_logs};
 use crate::input::tail::Tail;
 use crate::render::TABLE_ROWS;
 use crate::render::live::alert;
 use crate::rules::RuleSet;
-use crate::scan::follow::{Carried, Since, Stream};
-use crate::tui::{Command, LogRow};
+use crate::scan::live::{LiveScan, LiveState, SummaryStart};
+use crate::tui::{LogRow, TuiCommand};
 
-/// The longest wait: signals are looked for so often.
-const PATIENCE: Duration = Duration::from_millis(100);
+/// The longest wait, because signals are checked between waits.
+const MAX_TIMEOUT: Duration = Duration::from_millis(100);
 
-/// Between two looks at what changes slowly: whether anyone still listens, how the logs stand.
-const SLOWLY: Duration = Duration::from_secs(1);
+/// How often to check whether standard output was closed, and to update the list of logs.
+const SLOW_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Everyone who outlives a session.
+/// What stays the same when rules are reloaded.
 #[derive(Debug)]
-pub(super) struct Crew<'a> {
+pub(super) struct FollowRuntime<'a> {
     pub(super) settings: &'a FollowSettings,
     pub(super) privacy: Privacy,
     pub(super) signals: Signals,
-    pub(super) keeper: Keeper,
+    pub(super) checkpointer: Checkpointer,
     pub(super) tail: Tail,
-    pub(super) alarms: Alarms,
-    pub(super) actions: Actions,
-    pub(super) service: Service,
-    pub(super) bell: Bell,
-    pub(super) voice: Voice,
+    pub(super) detector: AlertDetector,
+    pub(super) sinks: AlertSinks,
+    pub(super) systemd: SystemdNotifier,
+    pub(super) events: EventQueue,
+    pub(super) output: LiveOutput,
     pub(super) started: Instant,
 }
 
-/// How a session ended.
+/// Why a session ended.
 #[derive(Debug)]
-pub(super) enum End {
+pub(super) enum SessionEnd {
     /// The run ends.
     Stopped(Exit),
-    /// It goes on by other rules.
-    Reloaded(Box<Brief>),
+    /// New rules were loaded.
+    Reloaded(Box<RuleContext>),
 }
 
-/// One session.
+/// A session.
 #[derive(Debug)]
-pub(super) struct Session<'a, 'c> {
-    crew: &'a mut Crew<'c>,
-    brief: &'a Brief,
-    stream: Stream<'a>,
-    /// When all paths are looked at again.
-    look_at: Instant,
-    /// When what changes slowly is looked at again.
-    slowly_at: Instant,
+pub(super) struct FollowSession<'a, 'c> {
+    runtime: &'a mut FollowRuntime<'c>,
+    rule_context: &'a RuleContext,
+    stream: LiveScan<'a>,
+    /// When all paths are polled again.
+    next_full_poll: Instant,
+    /// When [`SLOW_INTERVAL`] is over.
+    next_slow_poll: Instant,
 }
 
-impl<'a, 'c: 'a> Session<'a, 'c> {
-    pub(super) fn new(crew: &'a mut Crew<'c>, brief: &'a Brief, carried: Carried) -> Self {
+impl<'a, 'c: 'a> FollowSession<'a, 'c> {
+    pub(super) fn new(runtime: &'a mut FollowRuntime<'c>, rule_context: &'a RuleContext, carried: LiveState) -> Self {
         let now = Instant::now();
-        let stream = Stream::new(brief.asked(&crew.settings.scan), carried);
-        Self { crew, brief, stream, look_at: now, slowly_at: now }
+        let stream = LiveScan::new(rule_context.job(&runtime.settings.scan), carried);
+        Self { runtime, rule_context, stream, next_full_poll: now, next_slow_poll: now }
     }
 
-    /// Goes on until it is stopped or has other rules.
-    pub(super) fn run(mut self) -> Result<(End, Carried), Failure> {
-        let mut rung = Rung { all: true, ..Rung::default() };
+    /// Runs until a signal arrives or new rules are loaded.
+    pub(super) fn run(mut self) -> Result<(SessionEnd, LiveState), CommandError> {
+        let mut batch = EventBatch { all: true, ..EventBatch::default() };
         let mut is_ready = false;
         loop {
             let now = Instant::now();
-            self.look(now, &rung);
+            self.poll_logs(now, &batch);
             if !std::mem::replace(&mut is_ready, true) {
-                self.introduce();
-                self.crew.service.ready();
+                self.check_formats();
+                self.runtime.systemd.ready();
             }
             let more = self.read(now)?;
-            if now >= self.slowly_at {
-                self.settle(now)?;
+            if now >= self.next_slow_poll {
+                self.emit_updates(now)?;
             }
-            self.crew.voice.turn(now, &self.brief.rules)?;
-            if self.crew.keeper.is_due(now) {
+            self.runtime.output.tick(now, &self.rule_context.rules)?;
+            if self.runtime.checkpointer.is_due(now) {
                 self.save()?;
             }
-            self.attend(now)?;
-            if let Some(exit) = self.ending(now, &rung)? {
+            self.housekeeping(now)?;
+            if let Some(exit) = self.exit_requested(now, &batch)? {
                 self.stop()?;
-                return Ok((End::Stopped(exit), self.stream.into_carried(unix_now())));
+                return Ok((SessionEnd::Stopped(exit), self.stream.into_state(unix_now())));
             }
-            if self.crew.signals.take_summary() {
+            if self.runtime.signals.take_summary() {
                 self.summary()?;
             }
-            if self.crew.signals.take_reload()
-                && let Some(brief) = self.reload()?
+            if self.runtime.signals.take_reload()
+                && let Some(rule_context) = self.reload()?
             {
-                return Ok((End::Reloaded(brief), self.stream.into_carried(unix_now())));
+                return Ok((SessionEnd::Reloaded(rule_context), self.stream.into_state(unix_now())));
             }
-            rung = self.crew.bell.wait(if more { Duration::ZERO } else { self.patience() });
+            batch = self.runtime.events.wait(if more { Duration::ZERO } else { self.next_timeout() });
         }
     }
 
-    /// Says of each log that is there whether its lines are read at all.
-    fn introduce(&mut self) {
-        let Self { crew, stream, .. } = self;
-        let named = servers::logs(&crew.settings.scan);
-        for log in crew.tail.logs().filter(|log| log.live) {
-            stream.look_at(log.path, named.iter().any(|path| path == log.path));
+    /// Checks the format of each existing log, and prints a notice if its lines do not parse.
+    fn check_formats(&mut self) {
+        let Self { runtime, stream, .. } = self;
+        let named = server_logs::logs(&runtime.settings.scan);
+        for log in runtime.tail.logs().filter(|log| log.live) {
+            stream.check_log(log.path, named.iter().any(|path| path == log.path));
         }
-        self.tell_notices();
+        self.print_notices();
     }
 
-    fn tell_notices(&mut self) {
+    fn print_notices(&mut self) {
         for notice in self.stream.notices() {
-            self.crew.voice.notice(&format!("{}: {}", notice.path.to_string_lossy(), notice.what));
+            self.runtime.output.notice(&format!("{}: {}", notice.path.to_string_lossy(), notice.what));
         }
     }
 
-    /// Looks at what rang, and now and then at everything.
-    fn look(&mut self, now: Instant, rung: &Rung) {
-        let Crew { tail, bell, voice, settings, .. } = &mut *self.crew;
-        let is_full = rung.all || now >= self.look_at;
-        if rung.all {
-            tail.wake();
+    /// Polls the logs with events, and from time to time all logs.
+    fn poll_logs(&mut self, now: Instant, batch: &EventBatch) {
+        let FollowRuntime { tail, events, output, settings, .. } = &mut *self.runtime;
+        let is_full = batch.all || now >= self.next_full_poll;
+        if batch.all {
+            tail.force_full_poll();
         }
         if is_full {
-            self.look_at = now + settings.poll_interval;
-            tail.look(now, None);
-            if let Some(notice) = bell.watch(&tail.folders()) {
-                voice.notice(&notice);
+            self.next_full_poll = now + settings.poll_interval;
+            tail.poll(now, None);
+            if let Some(notice) = events.watch(&tail.folders()) {
+                output.notice(&notice);
             }
         }
-        // Beside the look at everything too: that passes over some that rest.
-        if !rung.paths.is_empty() {
-            tail.look(now, Some(&rung.paths));
+        // After a full poll too, because that skips idle logs.
+        if !batch.paths.is_empty() {
+            tail.poll(now, Some(&batch.paths));
         }
         for notice in tail.notices() {
-            voice.notice(&format!("{}: {}", notice.path.to_string_lossy(), notice.what));
+            output.notice(&format!("{}: {}", notice.path.to_string_lossy(), notice.what));
         }
     }
 
-    /// Reads what is new and tells it; whether there is more at once.
-    fn read(&mut self, now: Instant) -> Result<bool, Failure> {
-        if self.crew.keeper.is_on() && self.crew.tail.has_new() {
-            // Before its first line is told: should the run be killed, the next one tells it with the same id.
-            self.crew.voice.flush()?;
+    /// Reads new lines and prints their hits. Returns whether there are more.
+    fn read(&mut self, now: Instant) -> Result<bool, CommandError> {
+        if self.runtime.checkpointer.is_on() && self.runtime.tail.has_new_generation() {
+            // Before the first hit of a log is printed: if the run is killed, the next one prints the hit with the same ID.
+            self.runtime.output.flush()?;
             self.save()?;
         }
-        let Self { crew, stream, brief, .. } = self;
-        let Crew { tail, voice, alarms, actions, keeper, privacy, .. } = &mut **crew;
+        let Self { runtime, stream, rule_context, .. } = self;
+        let FollowRuntime { tail, output, detector, sinks, checkpointer, privacy, .. } = &mut **runtime;
         let mut failed = None;
         let more = tail.read(now, &mut |piece| {
             if failed.is_some() {
                 return;
             }
-            keeper.mark_dirty();
-            let mut each = |live: &LiveHit<'_>| tell(now, live, (&brief.rules, privacy), voice, alarms, actions);
-            match stream.take(&piece, &mut each) {
-                Ok(taken) => voice.requests(now, taken.requests),
+            checkpointer.mark_dirty();
+            let mut each = |live: &LiveHit<'_>| emit_hit(now, live, (&rule_context.rules, privacy), output, detector, sinks);
+            match stream.process(&piece, &mut each) {
+                Ok(taken) => output.requests(now, taken.requests),
                 Err(error) => failed = Some(error),
             }
         });
-        self.tell_notices();
+        self.print_notices();
         match failed {
-            Some(error) => Err(self.crew.voice.explain(error)),
+            Some(error) => Err(self.runtime.output.explain(error)),
             None => Ok(more),
         }
     }
 
-    /// Reports hits again whose grade changed by what came since.
-    fn settle(&mut self, now: Instant) -> Result<(), Failure> {
-        let Self { crew, stream, brief, .. } = self;
-        let Crew { voice, alarms, actions, privacy, .. } = &mut **crew;
-        let mut each = |live: &LiveHit<'_>| tell(now, live, (&brief.rules, privacy), voice, alarms, actions);
-        stream.settle(&mut each).map_err(|error| self.crew.voice.explain(error))
+    /// Prints hits again whose grade was changed by later lines.
+    fn emit_updates(&mut self, now: Instant) -> Result<(), CommandError> {
+        let Self { runtime, stream, rule_context, .. } = self;
+        let FollowRuntime { output, detector, sinks, privacy, .. } = &mut **runtime;
+        let mut each = |live: &LiveHit<'_>| emit_hit(now, live, (&rule_context.rules, privacy), output, detector, sinks);
+        stream.regrade_all(&mut each).map_err(|error| self.runtime.output.explain(error))
     }
 
-    /// Keeps how far it came. What was told must have been written out.
-    fn save(&mut self) -> Result<(), Failure> {
+    /// Saves how far the logs were read. All output for these lines must have been flushed.
+    fn save(&mut self) -> Result<(), CommandError> {
         let now = Instant::now();
-        if self.crew.keeper.wants_sites(now) {
-            self.crew.keeper.take_sites(now, self.stream.sites(unix_now()));
+        if self.runtime.checkpointer.wants_sites(now) {
+            self.runtime.checkpointer.take_sites(now, self.stream.sites(unix_now()));
         }
-        let checkpoints = self.crew.tail.checkpoints();
-        self.crew.keeper.save(checkpoints)
+        let checkpoints = self.runtime.tail.checkpoints();
+        self.runtime.checkpointer.save(checkpoints)
     }
 
-    /// Sees to what goes on beside the logs.
-    fn attend(&mut self, now: Instant) -> Result<(), Failure> {
-        let Crew { actions, service, voice, tail, .. } = &mut *self.crew;
-        for notice in actions.turn().into_iter().chain(service.turn()) {
-            voice.error(&notice);
+    /// Polls the alert sinks and systemd, and checks from time to time what changes slowly.
+    fn housekeeping(&mut self, now: Instant) -> Result<(), CommandError> {
+        let FollowRuntime { sinks, systemd, output, tail, .. } = &mut *self.runtime;
+        for notice in sinks.poll().into_iter().chain(systemd.poll()) {
+            output.error(&notice);
         }
-        if now < self.slowly_at {
+        if now < self.next_slow_poll {
             return Ok(());
         }
-        self.slowly_at = now + SLOWLY;
+        self.next_slow_poll = now + SLOW_INTERVAL;
         let stream = &self.stream;
-        voice.logs(|| {
+        output.logs(|| {
             let logs = tail.logs().filter(|log| log.live);
             let row = |path: &[u8], lag| LogRow { path: path.to_vec(), lag, lines: stream.lines_of(path) };
             logs.map(|log| row(log.path.as_os_str().as_bytes(), log.lag)).collect()
         });
-        service.status(&format!("{} hits in {} lines", stream.hits(), stream.lines()));
-        if voice.is_deserted() { Err(voice.explain(io::ErrorKind::BrokenPipe.into())) } else { Ok(()) }
+        systemd.status(&format!("{} hits in {} lines", stream.hits(), stream.lines()));
+        if output.reader_closed() { Err(output.explain(io::ErrorKind::BrokenPipe.into())) } else { Ok(()) }
     }
 
-    /// How to end, if it is to end.
-    fn ending(&mut self, now: Instant, rung: &Rung) -> Result<Option<Exit>, Failure> {
-        for &input in &rung.inputs {
-            match self.crew.voice.input(input) {
-                Some(Command::Quit) => return Ok(Some(Exit::Success)),
-                Some(Command::Interrupt) => return Ok(Some(Exit::Interrupted)),
-                Some(Command::Redraw) => self.crew.voice.redraw(now)?,
+    /// The exit code, if the run is to end.
+    fn exit_requested(&mut self, now: Instant, batch: &EventBatch) -> Result<Option<Exit>, CommandError> {
+        for &input in &batch.inputs {
+            match self.runtime.output.input(input) {
+                Some(TuiCommand::Quit) => return Ok(Some(Exit::Success)),
+                Some(TuiCommand::Interrupt) => return Ok(Some(Exit::Interrupted)),
+                Some(TuiCommand::Redraw) => self.runtime.output.redraw(now)?,
                 None => {}
             }
         }
-        Ok(self.crew.signals.stop())
+        Ok(self.runtime.signals.stop())
     }
 
-    /// Tells what is held back, keeps how far it came, and says what it was all about.
-    fn stop(&mut self) -> Result<(), Failure> {
-        self.crew.service.stopping();
-        self.settle(Instant::now())?;
-        if self.crew.keeper.is_on() {
-            self.crew.keeper.take_sites(Instant::now(), self.stream.sites(unix_now()));
+    /// Prints what is pending, saves the state, and prints the summary.
+    fn stop(&mut self) -> Result<(), CommandError> {
+        self.runtime.systemd.stopping();
+        self.emit_updates(Instant::now())?;
+        if self.runtime.checkpointer.is_on() {
+            self.runtime.checkpointer.take_sites(Instant::now(), self.stream.sites(unix_now()));
         }
-        self.crew.voice.unfold(&self.brief.rules)?;
-        if self.crew.keeper.is_on() {
+        self.runtime.output.flush_folded(&self.rule_context.rules)?;
+        if self.runtime.checkpointer.is_on() {
             self.save()?;
         }
-        self.crew.voice.leave();
+        self.runtime.output.exit_tui();
         self.summary()
     }
 
-    fn summary(&mut self) -> Result<(), Failure> {
-        let Self { stream, crew, .. } = self;
-        let most = Some(crew.settings.scan.top.unwrap_or(TABLE_ROWS));
+    fn summary(&mut self) -> Result<(), CommandError> {
+        let Self { stream, runtime, .. } = self;
+        let most = Some(runtime.settings.scan.top.unwrap_or(TABLE_ROWS));
         let wanted = RowSelection { answered: true, pairs: false, clients: true, paths: true, rules: true, campaigns: false, most };
-        let running = crew.started.elapsed();
+        let running = runtime.started.elapsed();
         stream.summary(wanted, |report, since| {
             report.elapsed = running;
             let note = match since {
-                Since::Start => None,
-                Since::Time(Some(time)) => Some(format!("Hits since {}: earlier ones were let go, to bound memory.", time.rfc3339())),
-                Since::Time(None) => Some("Earlier hits were let go.".to_owned()),
+                SummaryStart::Start => None,
+                SummaryStart::Time(Some(time)) => {
+                    Some(format!("Hits since {}: earlier ones were dropped, to bound memory.", time.rfc3339()))
+                }
+                SummaryStart::Time(None) => Some("Earlier hits were dropped.".to_owned()),
             };
-            let Crew { voice, privacy, settings, .. } = &mut **crew;
-            privacy.with_redacted(report, &[], |report, _| voice.summary(report, note.as_deref(), settings.scan.top))
+            let FollowRuntime { output, privacy, settings, .. } = &mut **runtime;
+            privacy.with_redacted(report, &[], |report, _| output.summary(report, note.as_deref(), settings.scan.top))
         })
     }
 
-    /// Reads the rules again; `None` where the old ones stay.
-    fn reload(&mut self) -> Result<Option<Box<Brief>>, Failure> {
-        self.crew.service.reloading();
-        let read = Brief::read(&self.crew.settings.scan);
-        self.crew.service.ready();
+    /// Loads the rules again. Returns `None`, and keeps the rules, if that fails.
+    fn reload(&mut self) -> Result<Option<Box<RuleContext>>, CommandError> {
+        self.runtime.systemd.reloading();
+        let read = RuleContext::load(&self.runtime.settings.scan);
+        self.runtime.systemd.ready();
         match read {
-            Ok(brief) => {
-                self.crew.voice.unfold(&self.brief.rules)?;
-                self.crew.keeper.take_rules(brief.fingerprint());
-                self.crew.voice.notice(&format!("read the rules again: {} of them", brief.rules.rules().len()));
-                Ok(Some(Box::new(brief)))
+            Ok(rule_context) => {
+                self.runtime.output.flush_folded(&self.rule_context.rules)?;
+                self.runtime.checkpointer.set_rules(rule_context.fingerprint());
+                self.runtime.output.notice(&format!("reloaded the rules: {} of them", rule_context.rules.rules().len()));
+                Ok(Some(Box::new(rule_context)))
             }
             Err(failure) => {
-                self.crew.voice.error(&format!("{failure}\nthe rules stay as they were"));
+                self.runtime.output.error(&format!("{failure}\nthe old rules are kept"));
                 Ok(None)
             }
         }
     }
 
-    /// How long nothing is to be done, if nothing happens.
-    fn patience(&self) -> Duration {
+    /// How long to wait for events.
+    fn next_timeout(&self) -> Duration {
         let now = Instant::now();
-        let due = [Some(self.look_at.saturating_duration_since(now)), self.crew.voice.next_due(now)];
-        due.into_iter().flatten().fold(PATIENCE, Duration::min)
+        let due = [Some(self.next_full_poll.saturating_duration_since(now)), self.runtime.output.next_due(now)];
+        due.into_iter().flatten().fold(MAX_TIMEOUT, Duration::min)
     }
 }
 
@@ -291,30 +293,30 @@ fn unix_now() -> i64 {
     SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs().cast_signed())
 }
 
-impl Crew<'_> {
-    /// Ends what goes on beside the logs.
+impl FollowRuntime<'_> {
+    /// Closes the alert sinks.
     pub(super) fn finish(self, exit: Exit) -> Exit {
-        for notice in self.actions.finish() {
-            message::error(&message::shown(&notice));
+        for notice in self.sinks.finish() {
+            message::error(&message::sanitized(&notice));
         }
         exit
     }
 }
 
-/// Tells a hit, and the alerts it leads to.
-fn tell(
+/// Prints a hit, and sends the alerts it causes.
+fn emit_hit(
     now: Instant,
     live: &LiveHit<'_>,
     (rules, privacy): (&RuleSet, &Privacy),
-    voice: &mut Voice,
-    alarms: &mut Alarms,
-    actions: &mut Actions,
+    output: &mut LiveOutput,
+    detector: &mut AlertDetector,
+    sinks: &mut AlertSinks,
 ) -> io::Result<()> {
     let hit = &live.hit;
     if live.is_reported() {
-        voice.hit(now, &privacy.live(live, &mut RedactionBuffers::default()), rules)?;
+        output.hit(now, &privacy.live(live, &mut RedactionBuffers::default()), rules)?;
     }
-    let event = Event {
+    let event = ObservedHit {
         time: hit.time,
         client: hit.client,
         path: hit.path,
@@ -323,7 +325,7 @@ fn tell(
         is_update: live.is_update,
         matched: live.matched,
         reported: hit.rules,
-        request: Request {
+        request: AlertSampleRef {
             generation: hit.generation,
             offset: hit.offset,
             source: hit.source,
@@ -333,15 +335,15 @@ fn tell(
             status: hit.status,
         },
     };
-    let mut told = Ok(());
-    alarms.see(&event, &mut |raised| {
+    let mut result = Ok(());
+    detector.observe(&event, &mut |raised| {
         let raised = privacy.alert(raised);
         let mut json = Vec::new();
-        let written = voice.alert(&raised, rules).and_then(|()| alert::write_json(&raised, rules, &mut json));
-        actions.tell(raised.severity, &json, &alert::text(&raised, rules));
-        if told.is_ok() {
-            told = written;
+        let written = output.alert(&raised, rules).and_then(|()| alert::write_json(&raised, rules, &mut json));
+        sinks.send_alert(raised.severity, &json, &alert::text_line(&raised, rules));
+        if result.is_ok() {
+            result = written;
         }
     });
-    told
+    result
 }

@@ -1,138 +1,143 @@
-//! `probewatch report`: what came since the last run, as a folder of reports that is there whole or not at all.
+//! `probewatch report`: reports what was logged since the last run, in a folder that appears complete or not at all.
 //!
-//! Everything that can be wrong with the command is found before the first line is read. What is read counts as reported
-//! from the moment the state says so; what stands on disk then and what does not is put right by the next run.
+//! Errors in the command are found before the first line is read. Lines count as reported when the state is saved; the next
+//! run completes or removes what an interrupted run left on disk.
 
-mod desk;
-mod edition;
-mod failure;
-mod group;
+mod run;
 mod status;
+mod writer;
 
 use std::fs;
 use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use self::desk::{Desk, Read};
-use self::edition::Editions;
-use self::failure::Failure;
-use super::{Exit, ReportSettings, Task, message, servers, signals, stdout};
-use crate::report_store::{Access, Archive, Run};
-use crate::state::{KEEP_ABSENT, Ledger, StateFolder};
+use self::run::{ReadResult, ReportRun};
+use self::writer::ReportWriter;
+use super::error::CommandError;
+use super::{Exit, ReportSettings, ReportTask, message, server_logs, signals, stdout};
+use crate::report_store::{Access, ReportStore, Run};
+use crate::state::{KEEP_ABSENT, ReportState, StateError, StateFolder};
 
-/// The state's name in its folder: other commands keep theirs beside it.
+/// The name of the state file; other commands use other names in the same folder.
 const NAME: &str = "report";
 
-/// What was not seen for so long is new again.
+/// What was not seen for this long is new again.
 const REMEMBER: Duration = Duration::from_secs(400 * 24 * 60 * 60);
 
-/// Reports what came since the last run.
+/// Runs the command.
 #[must_use]
 pub fn run(settings: &ReportSettings) -> Exit {
-    // Cron would mail it after every run.
-    if settings.task != Task::Run || std::io::stderr().is_terminal() {
-        servers::tell(&settings.scan);
+    // Otherwise cron would mail these notices after every run.
+    if settings.task != ReportTask::Run || std::io::stderr().is_terminal() {
+        server_logs::print_skipped(&settings.scan);
     }
     let done = match settings.task {
-        Task::Run => report(settings),
-        Task::DryRun => rehearse(settings),
-        Task::Status => status::print(settings, dir(settings)),
+        ReportTask::Run => report(settings),
+        ReportTask::DryRun => dry_run(settings),
+        ReportTask::Status => status::print(settings, dir(settings)),
     };
-    done.unwrap_or_else(|failure| failure.tell())
+    done.unwrap_or_else(|error| {
+        let exit = error.report();
+        if let CommandError::State(StateError::Locked { .. }) = error {
+            message::hint("--wait waits for its end");
+        }
+        exit
+    })
 }
 
-fn report(settings: &ReportSettings) -> Result<Exit, Failure> {
+fn report(settings: &ReportSettings) -> Result<Exit, CommandError> {
     let stop = signals::listen();
-    let group = settings.group.as_deref().map(group::number).transpose()?;
-    let desk = Desk::new(settings, &stop)?;
+    let group = settings.group.as_deref().map(group_id).transpose()?;
+    let report_run = ReportRun::new(settings, &stop)?;
     let opened = if settings.wait {
-        StateFolder::wait(dir(settings), NAME, settings.state.insecure, stop.flag())
+        StateFolder::open_waiting(dir(settings), NAME, settings.state.insecure, stop.flag())
     } else {
         StateFolder::open(dir(settings), NAME, settings.state.insecure)
     };
     if let Some(exit) = stop.exit() {
-        return Err(Failure::Stopped(exit));
+        return Err(CommandError::ReportStopped(exit));
     }
     let folder = opened?;
-    let archive = Archive::open(out(settings), Access { mode: settings.mode, group })?.of_state(file_of(&folder))?;
-    let archive = if settings.scan.threads == Some(1) { archive.one_by_one() } else { archive };
-    let known = settled(settings, &folder, &archive)?;
-    let mut ledger = desk.ledger(known.as_ref());
-    let Read { increment, problems, notes } = desk.read(known.as_ref(), &mut ledger);
+    let store = ReportStore::open(out(settings), Access { mode: settings.mode, group })?.for_state(file_of(&folder))?;
+    let store = if settings.scan.threads == Some(1) { store.single_threaded() } else { store };
+    let known = recover_state(settings, &folder, &store)?;
+    let mut state = report_run.initial_state(known.as_ref());
+    let ReadResult { increment, problems, notes } = report_run.read(known.as_ref(), &mut state);
     if let Some(exit) = stop.exit() {
-        return Err(Failure::Stopped(exit));
+        return Err(CommandError::ReportStopped(exit));
     }
-    ledger.logs.forget_absent(desk::is_there, desk.now(), KEEP_ABSENT);
-    let mut editions = Editions::new(&desk, &increment, &problems, &notes, &ledger);
-    if editions.is_empty() {
-        if known.as_ref() != Some(&ledger) {
-            folder.save(&ledger)?;
+    state.logs.drop_absent(run::still_exists, report_run.now(), KEEP_ABSENT);
+    let mut writer = ReportWriter::new(&report_run, &increment, &problems, &notes, &state);
+    if writer.is_empty() {
+        if known.as_ref() != Some(&state) {
+            folder.save(&state)?;
         }
-        archive.prune(settings.keep, desk.started())?;
-        return Ok(tell(&problems));
+        store.prune(settings.keep, report_run.started())?;
+        return Ok(print_problems(&problems));
     }
-    let number = archive.last_number()?.max(ledger.run.as_ref().map_or(0, |run| run.number)) + 1;
-    let mut staging = archive.stage(number)?;
-    editions.write(&mut staging, &archive, number, &mut ledger)?;
+    let number = store.last_run_number()?.max(state.run.as_ref().map_or(0, |run| run.number)) + 1;
+    let mut staging = store.stage(number)?;
+    writer.write(&mut staging, &store, number, &mut state)?;
     let run = staging.finish()?;
-    ledger.seen.prune(desk.now().cast_signed(), REMEMBER);
-    ledger.sites.prune(desk.now().cast_signed(), REMEMBER);
-    ledger.run = Some(run.clone());
-    // From here on it is reported, whatever happens.
-    if let Err(error) = folder.save(&ledger) {
-        take_back(&folder, &archive, known.as_ref());
+    state.seen.prune(report_run.now().cast_signed(), REMEMBER);
+    state.sites.prune(report_run.now().cast_signed(), REMEMBER);
+    state.run = Some(run.clone());
+    // The lines count as reported from here on.
+    if let Err(error) = folder.save(&state) {
+        rollback(&folder, &store, known.as_ref());
         return Err(error.into());
     }
-    publish(&archive, &run, &desk)?;
-    let exit = tell(&problems);
-    Ok(print(editions.mail().as_deref(), exit))
+    publish(&store, &run, &report_run)?;
+    let exit = print_problems(&problems);
+    Ok(print(writer.mail().as_deref(), exit))
 }
 
-/// What the last run left, once its folders have their places; nothing where it is to be forgotten.
-fn settled(settings: &ReportSettings, folder: &StateFolder, archive: &Archive) -> Result<Option<Ledger>, Failure> {
-    let run = |known: &Option<Ledger>| known.as_ref().and_then(|ledger| ledger.run.clone());
+/// Loads the state of the last run and publishes its folders if that is pending; `None` if the state is discarded.
+fn recover_state(settings: &ReportSettings, folder: &StateFolder, store: &ReportStore) -> Result<Option<ReportState>, CommandError> {
+    let run = |known: &Option<ReportState>| known.as_ref().and_then(|state| state.run.clone());
     if !settings.state.reset {
         let known = folder.load()?;
-        archive.settle(run(&known).as_ref())?;
+        store.recover(run(&known).as_ref())?;
         return Ok(known);
     }
-    // A state that is damaged says nothing of folders that wait; one that is not still does.
+    // A damaged state cannot be used to publish pending folders.
     let known = folder.load().unwrap_or(None);
-    archive.settle(run(&known).as_ref())?;
+    store.recover(run(&known).as_ref())?;
     folder.reset()?;
     Ok(None)
 }
 
-/// Removes what a run staged that could not be committed, unless it was after all: then the next run sees to it.
-fn take_back(folder: &StateFolder, archive: &Archive, known: Option<&Ledger>) {
-    if let Ok(there) = folder.load::<Ledger>()
+/// Removes staged folders if the state was not saved. If it was saved after all, the next run publishes them.
+fn rollback(folder: &StateFolder, store: &ReportStore, known: Option<&ReportState>) {
+    if let Ok(there) = folder.load::<ReportState>()
         && there.as_ref() == known
     {
-        // What it cannot remove now the next run does.
-        let _ = archive.settle(known.and_then(|ledger| ledger.run.as_ref()));
+        // If this fails, the next run does it.
+        let _ = store.recover(known.and_then(|state| state.run.as_ref()));
     }
 }
 
-/// Puts a run's folders in their place, and deletes those that are too old.
-fn publish(archive: &Archive, run: &Run, desk: &Desk<'_>) -> Result<(), Failure> {
-    archive.publish(run)?;
-    archive.prune(desk.settings.keep, desk.started())?;
+/// Publishes the folders of the run, and removes folders that are too old.
+fn publish(store: &ReportStore, run: &Run, report_run: &ReportRun<'_>) -> Result<(), CommandError> {
+    store.publish(run)?;
+    store.prune(report_run.settings.keep, report_run.started())?;
     Ok(())
 }
 
-/// Says what a run would report, and changes nothing.
-fn rehearse(settings: &ReportSettings) -> Result<Exit, Failure> {
+/// Prints what a run would report, and changes nothing.
+fn dry_run(settings: &ReportSettings) -> Result<Exit, CommandError> {
     let stop = signals::listen();
-    let desk = Desk::new(settings, &stop)?;
-    let known: Option<Ledger> = if settings.state.reset { None } else { StateFolder::peek(dir(settings), NAME, settings.state.insecure)? };
-    let mut ledger = desk.ledger(known.as_ref());
-    let Read { increment, problems, notes } = desk.read(known.as_ref(), &mut ledger);
+    let report_run = ReportRun::new(settings, &stop)?;
+    let known: Option<ReportState> =
+        if settings.state.reset { None } else { StateFolder::peek(dir(settings), NAME, settings.state.insecure)? };
+    let mut state = report_run.initial_state(known.as_ref());
+    let ReadResult { increment, problems, notes } = report_run.read(known.as_ref(), &mut state);
     if let Some(exit) = stop.exit() {
-        return Err(Failure::Stopped(exit));
+        return Err(CommandError::ReportStopped(exit));
     }
-    let pages = Editions::new(&desk, &increment, &problems, &notes, &ledger).pages(&mut ledger)?;
-    let exit = tell(&problems);
+    let pages = ReportWriter::new(&report_run, &increment, &problems, &notes, &state).pages(&mut state)?;
+    let exit = print_problems(&problems);
     let text = if pages.is_empty() { b"Nothing new.\n".to_vec() } else { pages };
     match stdout::print(&text) {
         Exit::Success => Ok(exit),
@@ -140,15 +145,15 @@ fn rehearse(settings: &ReportSettings) -> Result<Exit, Failure> {
     }
 }
 
-/// Names what could not be read, and says how the run ends.
-fn tell(problems: &[(PathBuf, String)]) -> Exit {
+/// Prints the problems, and returns the exit code.
+fn print_problems(problems: &[(PathBuf, String)]) -> Exit {
     for (path, what) in problems {
-        message::error(&format!("{}: {}", message::shown(&path.to_string_lossy()), message::shown(what)));
+        message::error(&format!("{}: {}", message::sanitized(&path.to_string_lossy()), message::sanitized(what)));
     }
     if problems.is_empty() { Exit::Success } else { Exit::Damaged }
 }
 
-/// Prints the mail, if there is one. What cannot be printed stands in the folder.
+/// Prints the mail, if there is one. Its content is in the folder too.
 fn print(mail: Option<&[u8]>, exit: Exit) -> Exit {
     match mail.map(stdout::print) {
         None | Some(Exit::Success) => exit,
@@ -156,7 +161,7 @@ fn print(mail: Option<&[u8]>, exit: Exit) -> Exit {
     }
 }
 
-/// The state's file by one name, whatever name it was given by.
+/// The canonical path of the state file.
 fn file_of(folder: &StateFolder) -> PathBuf {
     let path = folder.path();
     let (dir, name) = (path.parent().unwrap_or(Path::new(".")), path.file_name().unwrap_or_default());
@@ -164,12 +169,53 @@ fn file_of(folder: &StateFolder) -> PathBuf {
     dir.map_or_else(|_| path.clone(), |dir| dir.join(name))
 }
 
-/// The state's folder. There always: a run without one is refused before.
+/// The state folder. The settings always have one.
 fn dir(settings: &ReportSettings) -> &Path {
     settings.state.dir.as_deref().unwrap_or(Path::new("."))
 }
 
-/// The reports' folder. There where anything is written: a run without one is refused before.
+/// The folder of the reports. The settings have one if anything is written.
 fn out(settings: &ReportSettings) -> &Path {
     settings.out.as_deref().unwrap_or(Path::new("."))
+}
+
+/// The group database; see group(5).
+const GROUP_FILE: &str = "/etc/group";
+
+/// The ID of a group, which is given by name or by number. No name service is queried.
+///
+/// # Errors
+///
+/// The group does not exist.
+fn group_id(name: &str) -> Result<u32, CommandError> {
+    if let Ok(number) = name.parse() {
+        return Ok(number);
+    }
+    let groups = fs::read(GROUP_FILE)
+        .map_err(|error| CommandError::Group(format!("--group: cannot read {GROUP_FILE}: {error}; give its number")))?;
+    find_group(&groups, name.as_bytes()).ok_or_else(|| {
+        CommandError::Group(format!("--group: {GROUP_FILE} has no group '{}'; give one that it has, or a number", message::sanitized(name)))
+    })
+}
+
+/// Each line is `name:password:number:members`.
+fn find_group(groups: &[u8], name: &[u8]) -> Option<u32> {
+    let field = |line: &[u8], number| Some(String::from_utf8_lossy(line.split(|&b| b == b':').nth(number)?).into_owned());
+    let line = groups.split(|&b| b == b'\n').find(|line| line.split(|&b| b == b':').next() == Some(name))?;
+    field(line, 2)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::commands::report::*;
+
+    #[test]
+    fn by_name_or_by_number() {
+        let groups = b"root:x:0:\nadm:x:4:syslog,me\nbroken\nodd:x:many:\n";
+        assert_eq!((find_group(groups, b"adm"), find_group(groups, b"root")), (Some(4), Some(0)));
+        for name in [&b"ad"[..], b"broken", b"odd", b"me", b""] {
+            assert_eq!(find_group(groups, name), None, "{}", String::from_utf8_lossy(name));
+        }
+        assert_eq!(group_id("1234").ok(), Some(1234));
+    }
 }

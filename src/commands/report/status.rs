@@ -1,4 +1,4 @@
-//! `report --status`: how far each log was read, and how much of it is not. Changes nothing.
+//! `report --status`: how much of each log was read, and how much is left. Changes nothing.
 
 use std::collections::HashSet;
 use std::os::unix::ffi::OsStrExt;
@@ -6,36 +6,38 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use super::NAME;
-use super::desk::is_there;
-use super::failure::Failure;
+use super::run::still_exists;
 use crate::analysis::status::{LogStage, LogStatus, ReadStatus};
-use crate::commands::{Exit, ReportSettings, screen, servers, stdout};
-use crate::input::tail::{First, Options, Tail};
-use crate::render::View;
+use crate::commands::error::CommandError;
+use crate::commands::stdout::{self, TerminalInfo};
+use crate::commands::{Exit, ReportSettings, server_logs};
+use crate::input::tail::{StartPosition, Tail, TailOptions};
+use crate::render::RenderOptions;
 use crate::render::table::status::write;
 use crate::source::Checkpoint;
-use crate::state::{Ledger, StateFolder};
+use crate::state::{ReportState, StateFolder};
 
-/// Prints what the state in `dir` knows.
-pub(super) fn print(settings: &ReportSettings, dir: &Path) -> Result<Exit, Failure> {
-    let ledger: Option<Ledger> = StateFolder::peek(dir, NAME, settings.state.insecure)?;
-    let checkpoints = ledger.as_ref().map(|ledger| ledger.logs.checkpoints.clone());
-    let last_run = ledger.and_then(|ledger| ledger.run).map(|run| (run.number, run.folders));
+/// Prints the status from the state in `dir`.
+pub(super) fn print(settings: &ReportSettings, dir: &Path) -> Result<Exit, CommandError> {
+    let state: Option<ReportState> = StateFolder::peek(dir, NAME, settings.state.insecure)?;
+    let checkpoints = state.as_ref().map(|state| state.logs.checkpoints.clone());
+    let last_run = state.and_then(|state| state.run).map(|run| (run.number, run.folders));
     let status = ReadStatus { last_run, logs: logs(settings, checkpoints) };
-    let screen = screen::of(settings.scan.color, false);
+    let screen = TerminalInfo::detect(settings.scan.color, false);
     let mut page = Vec::new();
-    write(&status, &View { width: screen.width, color: screen.color, ..View::default() }, &mut page)?;
+    write(&status, &RenderOptions { width: screen.width, color: screen.color, ..RenderOptions::default() }, &mut page)
+        .map_err(CommandError::WriteReport)?;
     Ok(stdout::print(&page))
 }
 
-/// The logs that are there, by a look at them, and those that the state alone knows.
+/// The status of existing logs, and of logs that only the state contains.
 fn logs(settings: &ReportSettings, checkpoints: Option<Vec<Checkpoint>>) -> Vec<LogStatus> {
     let known: Vec<Checkpoint> = checkpoints.clone().unwrap_or_default().into_iter().filter(|known| known.head.bytes > 0).collect();
-    let begin = if settings.state.from_start { First::Start } else { First::Given };
-    let given = servers::present(&settings.scan);
+    let start = if settings.state.from_start { StartPosition::Start } else { StartPosition::ExplicitInputs };
+    let given = server_logs::existing_logs(&settings.scan);
     let paths = if given.is_empty() { paths(&known) } else { given };
-    let mut tail = Tail::new(paths, Options { begin, max_line: settings.scan.max_line, block: 1 << 16 }, checkpoints);
-    tail.survey(Instant::now());
+    let mut tail = Tail::new(paths, TailOptions { start, max_line: settings.scan.max_line, block: 1 << 16 }, checkpoints);
+    tail.measure_backlog(Instant::now());
     let is_new = |generation: u64| !known.iter().any(|known| known.generation == generation);
     let mut logs: Vec<LogStatus> = Vec::new();
     let mut seen = HashSet::new();
@@ -50,14 +52,14 @@ fn logs(settings: &ReportSettings, checkpoints: Option<Vec<Checkpoint>>) -> Vec<
         logs.push(LogStatus { path, stage, lines: log.lines, read: log.offset, lag: log.lag, pending: log.pending });
     }
     for known in known.iter().filter(|known| !seen.contains(&known.generation)) {
-        let stage = if is_there(known) { LogStage::Done } else { LogStage::Gone };
+        let stage = if still_exists(known) { LogStage::Done } else { LogStage::Gone };
         logs.push(LogStatus { path: known.path.clone(), stage, lines: known.lines, read: known.offset, lag: 0, pending: false });
     }
     logs.sort_by(|one, other| (one.stage, &one.path).cmp(&(other.stage, &other.path)));
     logs
 }
 
-/// Where the logs of a state were last seen.
+/// The last known paths of the logs in a state.
 fn paths(known: &[Checkpoint]) -> Vec<PathBuf> {
     let mut paths: Vec<PathBuf> = known.iter().map(|known| PathBuf::from(std::ffi::OsStr::from_bytes(&known.path))).collect();
     paths.sort();

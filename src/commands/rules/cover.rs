@@ -1,41 +1,41 @@
-//! `probewatch rules cover`: which paths of a list no rule finds, and why.
+//! `probewatch rules cover`: which paths of a list are not matched by any rule, and why.
 //!
-//! Judges each path alone, as a request for it that was answered and as one that was not. It says nothing of clients: a
-//! path that only a rule with `with_client` or `window` finds counts as found by its client.
+//! Each path is tested alone, as a request with a 2xx and with a 404. A path that only a rule with `with_client` or `window`
+//! matches counts as found by its client.
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Write as _};
 use std::path::Path;
 
-use super::super::message::shown;
+use super::super::message::sanitized;
 use super::super::{Exit, message, stdout};
-use super::{Judge, counted, with_rules};
+use super::{CaseRunner, counted, with_rules};
 use crate::finding::RuleId;
 use crate::rules::lint::is_ordinary;
-use crate::rules::{Case, RuleChoice, RuleSet, plain};
+use crate::rules::{Case, RuleChoice, RuleSet, path_list};
 
 /// How a path is covered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Cover {
-    /// Whatever the answer was.
+enum Coverage {
+    /// With any status.
     Found,
-    /// Where the path is not there, or the request is a POST.
+    /// Only with a 404, or as a POST.
     Conditional,
-    /// Where other requests of the client are probes too.
+    /// Only with other probes of the client.
     ByClient,
     /// By no rule, and ordinary clients request it too.
     Ordinary,
     /// By no rule.
     Missing,
-    /// The text is no path.
+    /// The text is not a path.
     NoPath,
 }
 
-impl fmt::Display for Cover {
+impl fmt::Display for Coverage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Found => "found",
-            Self::Conditional => "found where it is not there, or as a POST",
+            Self::Conditional => "found only with a 404, or as a POST",
             Self::ByClient => "found by its client",
             Self::Ordinary => "no rule: ordinary clients request it too",
             Self::Missing => "no rule",
@@ -44,28 +44,28 @@ impl fmt::Display for Cover {
     }
 }
 
-/// Prints the paths of a file that are not found whatever the answer was, and the count of each kind.
+/// Prints the paths of a file that are not found with any status, and how many there are of each kind.
 #[must_use]
 pub fn cover(choice: &RuleChoice, file: &Path) -> Exit {
     let text = match std::fs::read(file) {
         Ok(text) => String::from_utf8_lossy(&text).into_owned(),
         Err(error) => {
-            return message::refused(&format!("{}: cannot read paths: {error}", shown(&file.display().to_string())));
+            return message::usage_error(&format!("{}: cannot read paths: {error}", sanitized(&file.display().to_string())));
         }
     };
     with_rules(choice, |rules| {
-        let mut judge = Judge::new(rules);
-        let (mut printed, mut counts) = (String::new(), BTreeMap::<Cover, usize>::new());
+        let mut runner = CaseRunner::new(rules);
+        let (mut printed, mut counts) = (String::new(), BTreeMap::<Coverage, usize>::new());
         for path in paths(&text) {
-            let (cover, found) = covered(path, rules, &mut judge);
+            let (cover, found) = covered(path, rules, &mut runner);
             *counts.entry(cover).or_default() += 1;
-            if cover != Cover::Found {
-                let _ = writeln!(printed, "{}\t{cover}\t{}", shown(path), names(rules, &found));
+            if cover != Coverage::Found {
+                let _ = writeln!(printed, "{}\t{cover}\t{}", sanitized(path), names(rules, &found));
             }
         }
         let sum: usize = counts.values().sum();
         let exit = stdout::print(printed.as_bytes());
-        message::notice(&format!("{} in {}", counted(sum, "path"), shown(&file.display().to_string())));
+        message::notice(&format!("{} in {}", counted(sum, "path"), sanitized(&file.display().to_string())));
         for (cover, count) in counts {
             message::notice(&format!("{count}: {cover}"));
         }
@@ -73,28 +73,28 @@ pub fn cover(choice: &RuleChoice, file: &Path) -> Exit {
     })
 }
 
-/// The first field of each line, up to a tab, without comments and empty lines.
+/// The first tab-separated field of each line, without comments and empty lines.
 fn paths(text: &str) -> impl Iterator<Item = &str> {
     text.lines().filter_map(|line| line.split('\t').next()).map(str::trim).filter(|path| !path.is_empty() && !path.starts_with('#'))
 }
 
-fn covered(path: &str, rules: &RuleSet, judge: &mut Judge<'_>) -> (Cover, Vec<RuleId>) {
+fn covered(path: &str, rules: &RuleSet, runner: &mut CaseRunner<'_>) -> (Coverage, Vec<RuleId>) {
     if !path.starts_with('/') {
-        return (Cover::NoPath, Vec::new());
+        return (Coverage::NoPath, Vec::new());
     }
     let mut matched = |method: &str, status: u16| -> Vec<RuleId> {
-        let case = Case { status, ..Case::of_request(&format!("{method} {}", plain::encoded(path))) };
-        judge.matched(&case).into_iter().filter(|&id| !rules.rule(id).is_sign).collect()
+        let case = Case { status, ..Case::from_request(&format!("{method} {}", path_list::encoded(path))) };
+        runner.matched(&case).into_iter().filter(|&id| !rules.rule(id).is_app_evidence).collect()
     };
     let [answered, absent, posted] = [matched("GET", 200), matched("GET", 404), matched("POST", 404)];
     let certain = |ids: &[RuleId]| ids.iter().any(|&id| rules.rule(id).is_certain());
     let any = [&answered, &absent, &posted].into_iter().find(|ids| !ids.is_empty()).cloned().unwrap_or_default();
     let cover = match () {
-        () if certain(&answered) && certain(&absent) => Cover::Found,
-        () if certain(&absent) || certain(&posted) || certain(&answered) => Cover::Conditional,
-        () if !any.is_empty() => Cover::ByClient,
-        () if is_ordinary(path) => Cover::Ordinary,
-        () => Cover::Missing,
+        () if certain(&answered) && certain(&absent) => Coverage::Found,
+        () if certain(&absent) || certain(&posted) || certain(&answered) => Coverage::Conditional,
+        () if !any.is_empty() => Coverage::ByClient,
+        () if is_ordinary(path) => Coverage::Ordinary,
+        () => Coverage::Missing,
     };
     (cover, any)
 }
@@ -117,13 +117,13 @@ mod tests {
     #[test]
     fn each_path_is_covered_as_its_rule_says() {
         let rules = crate::rules::load(&RuleChoice::default()).unwrap();
-        let mut judge = Judge::new(&rules);
-        let mut cover = |path| covered(path, &rules, &mut judge).0;
-        assert_eq!(cover("/.env"), Cover::Found);
-        assert_eq!(cover("/zabbix/"), Cover::Conditional);
-        assert_eq!(cover("/qwerty.rar"), Cover::ByClient);
-        assert_eq!(cover("/robots.txt"), Cover::Ordinary);
-        assert_eq!(cover("/some/page-of-ours"), Cover::Missing);
-        assert_eq!(cover("env"), Cover::NoPath);
+        let mut runner = CaseRunner::new(&rules);
+        let mut cover = |path| covered(path, &rules, &mut runner).0;
+        assert_eq!(cover("/.env"), Coverage::Found);
+        assert_eq!(cover("/zabbix/"), Coverage::Conditional);
+        assert_eq!(cover("/qwerty.rar"), Coverage::ByClient);
+        assert_eq!(cover("/robots.txt"), Coverage::Ordinary);
+        assert_eq!(cover("/some/page-of-ours"), Coverage::Missing);
+        assert_eq!(cover("env"), Coverage::NoPath);
     }
 }

@@ -1,89 +1,91 @@
-//! `probewatch rules import`: rules of other tools into a rule file of ours.
+//! `probewatch rules import`: converts rules of other tools to a rule file.
 //!
-//! What is written loads and passes its own cases; what could not be carried over is named, counted, on standard error.
+//! The result is loaded and its cases are run before it is written. What cannot be converted is counted and listed on
+//! standard error.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::super::message::shown;
+use super::super::message::sanitized;
 use super::super::{Exit, message, stdout};
-use super::{Judge, file};
+use super::{CaseRunner, read_rule_file, replace_rule_file};
 use crate::finding::RuleId;
-use crate::rules::draft::{Draft, Example};
-use crate::rules::import::{Import, LeftOut, Origin, import as import_text, is_known, settle};
+use crate::rules::builder::{ExampleRequest, RuleBuilder};
+use crate::rules::import::{Import, ImportFormat, SkippedItems, import as import_text, is_known, make_ids_unique};
 use crate::rules::{Case, RuleSet, check};
 
-/// The first line of every file that is written here: such a file may be replaced.
-const MARK: &str = "# Written by `probewatch rules import`, which replaces it: rules of your own belong into another file.";
+/// The first line of every imported file. Only files with this line are replaced.
+const MARK: &str = "# Written by `probewatch rules import`, which replaces it: rules of your own belong in another file.";
 
-/// Bytes of a file to import.
-const MOST_BYTES: u64 = 64 << 20;
+/// The largest file to import.
+const MAX_BYTES: u64 = 64 << 20;
 
-/// Things of one reason that are named.
+/// How many examples are listed for each reason.
 const NAMED: usize = 3;
 
-/// What is to be imported.
+/// The options of `rules import`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Imported {
+pub struct ImportOptions {
     /// Files and folders.
     pub paths: Vec<PathBuf>,
-    /// What they are; found out for each where it is not given.
-    pub origin: Option<Origin>,
-    /// The rule file; standard output where none is named.
+    /// The format; detected for each file by default.
+    pub origin: Option<ImportFormat>,
+    /// The rule file; standard output by default.
     pub file: Option<PathBuf>,
 }
 
 /// Imports rules.
 #[must_use]
-pub fn import(asked: &Imported) -> Exit {
-    done(asked).unwrap_or_else(|exit| exit)
+pub fn import(options: &ImportOptions) -> Exit {
+    import_files(options).unwrap_or_else(|exit| exit)
 }
 
-fn done(asked: &Imported) -> Result<Exit, Exit> {
-    if let Some(file) = &asked.file {
-        may_replace(file)?;
+fn import_files(options: &ImportOptions) -> Result<Exit, Exit> {
+    if let Some(file) = &options.file {
+        check_replaceable(file)?;
     }
     let mut files = Vec::new();
-    for path in &asked.paths {
-        find(path, &mut files).map_err(|error| message::refused(&format!("{}: cannot read: {error}", path.display())))?;
+    for path in &options.paths {
+        find(path, &mut files).map_err(|error| message::usage_error(&format!("{}: cannot read: {error}", path.display())))?;
     }
-    let (drafts, left_out) = read(&files, asked.origin)?;
+    let (drafts, left_out) = read(&files, options.origin)?;
     if drafts.is_empty() {
-        return Err(message::refused(&format!(
-            "nothing to import in {}; name word lists, CRS .data files, Sigma rules or nuclei templates",
+        return Err(message::usage_error(&format!(
+            "nothing to import in {}; import reads word lists, CRS .data files, Sigma rules or nuclei templates",
             count(files.len(), "file")
         )));
     }
-    let drafts = tried(drafts)?;
-    let text = written(&drafts);
-    let name = asked.file.as_ref().map_or_else(String::new, |file| shown(&file.display().to_string()));
-    check(asked.file.as_deref().unwrap_or(Path::new("imported.toml")), &text).map_err(|error| message::refused(&error.to_string()))?;
-    let exit = match &asked.file {
-        Some(path) => file::replace(path, &text).map(|()| Exit::Success)?,
+    let drafts = with_passing_cases(drafts)?;
+    let text = rule_file_text(&drafts);
+    let name = options.file.as_ref().map_or_else(String::new, |file| sanitized(&file.display().to_string()));
+    check(options.file.as_deref().unwrap_or(Path::new("imported.toml")), &text)
+        .map_err(|error| message::usage_error(&error.to_string()))?;
+    let exit = match &options.file {
+        Some(path) => replace_rule_file(path, &text).map(|()| Exit::Success)?,
         None => stdout::print(text.as_bytes()),
     };
     let (rules, from) = (count(drafts.len(), "rule"), count(files.len(), "file"));
     message::notice(&format!("{rules} from {from}; not carried over: {left_out}"));
-    if asked.file.is_some() {
+    if options.file.is_some() {
         message::hint(&format!("type `probewatch rules lint {name}`, then `probewatch scan --rules {name} access.log`"));
     }
     Ok(exit)
 }
 
-/// A file of somebody's own is not replaced.
-fn may_replace(path: &Path) -> Result<(), Exit> {
+/// Refuses to replace a file that was not imported.
+fn check_replaceable(path: &Path) -> Result<(), Exit> {
     let name = path.display();
-    match file::read(path) {
+    match read_rule_file(path) {
         Ok(Some(text)) if !text.starts_with(MARK) && !text.is_empty() => {
-            Err(message::refused(&format!("{name}: this was not written by an import and is not replaced; choose another --file")))
+            Err(message::usage_error(&format!("{name}: this was not written by an import and is not replaced; choose another --file")))
         }
         Ok(_) => Ok(()),
-        Err(error) => Err(message::refused(&format!("{name}: cannot read it before it is replaced: {error}"))),
+        Err(error) => Err(message::usage_error(&format!("{name}: cannot read it before it is replaced: {error}"))),
     }
 }
 
-/// The file, or the files of a folder and those below it that may hold rules, by name.
+/// Collects a file, or the files of a folder that may contain rules, recursively and sorted by name.
 fn find(path: &Path, files: &mut Vec<PathBuf>) -> std::io::Result<()> {
     if !path.is_dir() {
         files.push(path.to_owned());
@@ -92,7 +94,7 @@ fn find(path: &Path, files: &mut Vec<PathBuf>) -> std::io::Result<()> {
     let mut entries = fs::read_dir(path)?.map(|entry| Ok(entry?.path())).collect::<std::io::Result<Vec<_>>>()?;
     entries.sort();
     for entry in entries {
-        // A folder is not entered by a link, so there is no way round in a circle.
+        // Links to folders are not followed, so there are no cycles.
         if entry.is_dir() && !entry.is_symlink() {
             find(&entry, files)?;
         } else if entry.is_file() && is_known(&entry) {
@@ -102,21 +104,21 @@ fn find(path: &Path, files: &mut Vec<PathBuf>) -> std::io::Result<()> {
     Ok(())
 }
 
-/// The rules of all files, and how many things were left out, each of which is told.
-fn read(files: &[PathBuf], origin: Option<Origin>) -> Result<(Vec<Draft>, usize), Exit> {
+/// Reads the rules of all files. Returns the number of rules that were left out, each of which is reported.
+fn read(files: &[PathBuf], origin: Option<ImportFormat>) -> Result<(Vec<RuleBuilder>, usize), Exit> {
     let (mut drafts, mut left_out, mut taken) = (Vec::new(), 0, BTreeSet::new());
     for path in files {
-        let name = shown(&path.display().to_string());
-        let bytes = text(path).map_err(|error| message::refused(&format!("{name}: cannot read: {error}")))?;
+        let name = sanitized(&path.display().to_string());
+        let bytes = text(path).map_err(|error| message::usage_error(&format!("{name}: cannot read: {error}")))?;
         match import_text(path, &String::from_utf8_lossy(&bytes), origin) {
             Ok(mut import) => {
-                settle(&mut import, &mut taken);
-                tell(&name, &import);
+                make_ids_unique(&mut import, &mut taken);
+                print_left_out(&name, &import);
                 left_out += import.left_out.len();
                 drafts.extend(import.drafts);
             }
             Err(why) => {
-                message::warning(&format!("{name}: not carried over: {}", shown(&why)));
+                message::warning(&format!("{name}: not carried over: {}", sanitized(&why)));
                 left_out += 1;
             }
         }
@@ -125,34 +127,35 @@ fn read(files: &[PathBuf], origin: Option<Origin>) -> Result<(Vec<Draft>, usize)
 }
 
 fn text(path: &Path) -> std::io::Result<Vec<u8>> {
-    if fs::metadata(path)?.len() > MOST_BYTES {
-        return Err(std::io::Error::other(format!("more than {MOST_BYTES} bytes")));
+    if fs::metadata(path)?.len() > MAX_BYTES {
+        return Err(std::io::Error::other(format!("more than {MAX_BYTES} bytes")));
     }
     fs::read(path)
 }
 
-fn tell(name: &str, import: &Import) {
-    for (prefix, LeftOut(reasons)) in [("not carried over", &import.left_out), ("carried over", &import.notes)] {
+fn print_left_out(name: &str, import: &Import) {
+    for (prefix, SkippedItems(reasons)) in [("not carried over", &import.left_out), ("carried over", &import.notes)] {
         for (why, things) in reasons {
-            let some = things.iter().take(NAMED).map(|t| shown(&t.chars().take(100).collect::<String>())).collect::<Vec<_>>().join(", ");
+            let some =
+                things.iter().take(NAMED).map(|t| sanitized(&t.chars().take(100).collect::<String>())).collect::<Vec<_>>().join(", ");
             let more = things.len().saturating_sub(NAMED);
             let more = if more == 0 { String::new() } else { format!(" and {more} more") };
-            message::warning(&format!("{name}: {prefix}: {}: {some}{more}", shown(why)));
+            message::warning(&format!("{name}: {prefix}: {}: {some}{more}", sanitized(why)));
         }
     }
 }
 
-/// The rules with those of their cases that hold: they were made by rule of thumb.
-fn tried(mut drafts: Vec<Draft>) -> Result<Vec<Draft>, Exit> {
-    let rules = check(Path::new("imported.toml"), &written(&drafts)).map_err(|error| message::refused(&error.to_string()))?;
+/// Keeps the cases that pass: they were generated heuristically.
+fn with_passing_cases(mut drafts: Vec<RuleBuilder>) -> Result<Vec<RuleBuilder>, Exit> {
+    let rules = check(Path::new("imported.toml"), &rule_file_text(&drafts)).map_err(|error| message::usage_error(&error.to_string()))?;
     let numbers: BTreeMap<&str, usize> = rules.rules().iter().enumerate().map(|(n, rule)| (rule.id.as_str(), n)).collect();
-    let mut judge = Judge::new(&rules);
+    let mut runner = CaseRunner::new(&rules);
     for draft in &mut drafts {
         let Some(&number) = numbers.get(draft.id.as_str()) else { continue };
-        keep_right(&mut draft.must_match, &cases(&rules, number, true), number, true, &mut judge);
-        keep_right(&mut draft.must_not_match, &cases(&rules, number, false), number, false, &mut judge);
+        retain_passing(&mut draft.must_match, &cases(&rules, number, true), number, true, &mut runner);
+        retain_passing(&mut draft.must_not_match, &cases(&rules, number, false), number, false, &mut runner);
         if draft.must_match.is_empty() {
-            message::warning(&format!("{}: no request was found that it matches; give it must_match cases", draft.id));
+            message::warning(&format!("{}: no request was found that it matches; add cases that it must_match cases", draft.id));
         }
     }
     Ok(drafts)
@@ -163,17 +166,17 @@ fn cases(rules: &RuleSet, number: usize, must_match: bool) -> Vec<Case> {
     if must_match { rule.must_match.clone() } else { rule.must_not_match.clone() }
 }
 
-fn keep_right(examples: &mut Vec<Example>, cases: &[Case], number: usize, expected: bool, judge: &mut Judge<'_>) {
-    let mut holds = cases.iter().map(|case| judge.matched(case).contains(&RuleId(number as u16)) == expected);
+fn retain_passing(examples: &mut Vec<ExampleRequest>, cases: &[Case], number: usize, expected: bool, runner: &mut CaseRunner<'_>) {
+    let mut holds = cases.iter().map(|case| runner.matched(case).contains(&RuleId(number as u16)) == expected);
     examples.retain(|_| holds.next().unwrap_or(false));
 }
 
-fn written(drafts: &[Draft]) -> String {
+fn rule_file_text(drafts: &[RuleBuilder]) -> String {
     let mut families: Vec<&str> = drafts.iter().filter_map(|draft| draft.id.split('/').next()).collect();
     families.sort_unstable();
     families.dedup();
     let head = if let [family] = families[..] { format!("family = \"{family}\"\n") } else { String::new() };
-    let rules: Vec<String> = drafts.iter().map(Draft::to_toml).collect();
+    let rules: Vec<String> = drafts.iter().map(RuleBuilder::to_toml).collect();
     format!("{MARK}\n{head}title = \"Imported rules\"\n\n{}", rules.join("\n"))
 }
 

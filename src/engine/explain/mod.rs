@@ -1,39 +1,38 @@
-//! Explains one request: what the rules see of it, which match and where, and which nearly do.
+//! Explains one request: what rules see, which rules match and where, and which nearly match.
 //!
-//! The twin of [`Matcher`], for a person: it searches for the same literals in the same views and asks the same
-//! conditions, but remembers nothing, stops at no first no, and keeps every place. Tests hold the two together. It is
-//! never part of the line loop.
+//! It searches for the same literals in the same views as [`Matcher`] and checks the same conditions, but caches nothing, does not
+//! stop at the first failed condition, and keeps all positions. Tests compare the two. It is never part of the line loop.
 
-mod account;
-mod texts;
-mod typed;
+mod decoding;
+mod input;
+mod rule;
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
 
-pub use account::{Account, Mark, Reread, RereadAs, Seen, Withheld, literal};
-pub use texts::{Texts, Trail};
-pub use typed::Typed;
+pub use decoding::{DecodeSteps, DecodedTexts};
+pub use input::InputRequest;
+pub use rule::{AlternativeDecoding, AlternativeKind, FoundBy, FoundLiteral, RuleExplanation, SuppressedBy, literal};
 
 use super::matcher::{TARGET, search_request};
-use super::scratch::SecondLook;
-use super::{Matcher, Probe};
+use super::worker_state::ReDecodeBuffers;
+use super::{Matcher, ParsedRequest};
 use crate::finding::{RuleId, Severity};
+use crate::log_entry::Outcome;
 use crate::normalize::Normalizer;
-use crate::record::Outcome;
-use crate::rules::{Field, Literals, Marks, Regions, Request, RuleSet, Sighting, Span, View};
+use crate::rules::{Field, LiteralHits, LiteralMatch, Literals, Regions, RequestFacts, RuleSet, TextSpan, TextView};
 
-/// What there is to say of a request.
+/// The explanation of a request.
 #[derive(Debug, Clone)]
 pub struct Explanation<'r> {
     /// The views that rules look at.
-    pub texts: Texts,
-    /// How the target and the headers were decoded, where something was.
-    pub trails: Vec<Trail>,
+    pub texts: DecodedTexts,
+    /// The decoding steps of the target and the headers, if any.
+    pub trails: Vec<DecodeSteps>,
     /// The rules that match, by id.
-    pub matches: Vec<Account<'r>>,
-    /// The rules that nearly match, the nearest first; or, where one rule was asked for, that rule, be it near or not.
-    pub misses: Vec<Account<'r>>,
+    pub matches: Vec<RuleExplanation<'r>>,
+    /// The rules that nearly match, the nearest first; or the one requested rule, near or not.
+    pub near_misses: Vec<RuleExplanation<'r>>,
 }
 
 /// Explains requests.
@@ -41,53 +40,53 @@ pub struct Explanation<'r> {
 pub struct Explainer<'r> {
     rules: &'r RuleSet,
     matcher: Matcher<'r>,
-    /// A scan reports rules from this level on.
+    /// The lowest severity that a scan reports.
     min_severity: Severity,
-    /// Apps that are said to run.
+    /// Apps named by `--app`.
     apps: &'r [RuleId],
 }
 
 impl<'r> Explainer<'r> {
-    /// An explainer of `rules`, for scans that report from `min_severity` on where these `apps` are said to run.
+    /// An explainer for scans with these rules, this lowest severity and these apps.
     #[must_use]
     pub fn new(rules: &'r RuleSet, min_severity: Severity, apps: &'r [RuleId]) -> Self {
         Self { rules, matcher: Matcher::new(rules), min_severity, apps }
     }
 
-    /// Explains a request; with `only`, by this rule alone.
+    /// Explains a request; with `only`, for this rule alone.
     #[must_use]
-    pub fn explain(&self, probe: &Probe<'_>, only: Option<RuleId>) -> Explanation<'r> {
+    pub fn explain(&self, probe: &ParsedRequest<'_>, only: Option<RuleId>) -> Explanation<'r> {
         let mut accounts = self.accounts(probe, only);
         accounts.retain(|account| only.is_none_or(|rule| rule == account.rule));
-        let (mut matches, mut misses): (Vec<_>, Vec<_>) = accounts.into_iter().partition(Account::matches);
+        let (mut matches, mut near_misses): (Vec<_>, Vec<_>) = accounts.into_iter().partition(RuleExplanation::matches);
         if only.is_none() {
-            misses.retain(Account::is_near);
+            near_misses.retain(RuleExplanation::is_near);
         }
         matches.sort_by_key(|account| account.rule);
-        misses.sort_by_cached_key(|account| (account.distance(), account.rule));
-        Explanation { texts: Texts::of(probe), trails: Trail::all_of(probe), matches, misses }
+        near_misses.sort_by_cached_key(|account| (account.distance(), account.rule));
+        Explanation { texts: DecodedTexts::of(probe), trails: DecodeSteps::all_of(probe), matches, near_misses }
     }
 
-    /// What the rules say that a scan would ask about the request, `also` in any case.
-    fn accounts(&self, probe: &Probe<'_>, also: Option<RuleId>) -> Vec<Account<'r>> {
+    /// The explanations of all candidate rules, and of `also`.
+    fn accounts(&self, probe: &ParsedRequest<'_>, also: Option<RuleId>) -> Vec<RuleExplanation<'r>> {
         let [mut target, mut referer, mut agent] = [(); 3].map(|()| Normalizer::default());
         let mut buffer = Vec::new();
-        let mut sightings = Sightings::new(self.rules.rules().len());
+        let mut found = LiteralMatches::new(self.rules.rules().len());
         let literals = self.rules.request_literals();
         let (views, raw) = search_request(literals, probe, &mut target, &mut buffer, |text, regions| {
-            sightings.take(literals, text, regions);
+            found.take(literals, text, regions);
         });
-        self.matcher.mark_unanchored(probe, &mut sightings.marks);
+        self.matcher.mark_unanchored(probe, &mut found.marks);
         let headers = self.rules.header_literals();
-        let referer = header(headers, Field::Referer, probe.referer, &mut referer, &mut sightings);
-        let agent = header(headers, Field::UserAgent, probe.user_agent, &mut agent, &mut sightings);
-        let [status_was_asked, excuse_was_asked] = [const { Cell::new(false) }; 2];
-        let request = Request {
+        let referer = header(headers, Field::Referer, probe.referer, &mut referer, &mut found);
+        let agent = header(headers, Field::UserAgent, probe.user_agent, &mut agent, &mut found);
+        let [status_was_used, exception_was_used] = [const { Cell::new(false) }; 2];
+        let request = RequestFacts {
             method: probe.line.method,
             resolved: views.resolved,
             status: probe.status,
-            status_was_asked: &status_was_asked,
-            excuse_was_asked: &excuse_was_asked,
+            status_was_used: &status_was_used,
+            exception_was_used: &exception_was_used,
             shape: probe.shape,
         };
         let field = |field| match field {
@@ -99,113 +98,117 @@ impl<'r> Explainer<'r> {
             Field::Method => &raw[..probe.line.method.len()],
             Field::Raw => raw,
         };
-        let mut rereads = self.rereads(probe);
-        let mut candidates = sightings.candidates(also);
-        candidates.extend(rereads.keys().map(|rule| rule.0));
+        let mut alternatives = self.alternatives(probe);
+        let mut candidates = found.candidates(also);
+        candidates.extend(alternatives.keys().map(|rule| rule.0));
         candidates.sort_unstable();
         candidates.dedup();
         let mut account = |rule: u16| {
-            let checks = self.rules.condition(rule).checks(sightings.marks.of(rule), &request, field);
-            let withheld = self.withheld(RuleId(rule), probe.status);
-            let reread = rereads.remove(&RuleId(rule));
-            let (seen, is_candidate) = (sightings.of(rule), sightings.is_candidate(rule));
-            Account { rule: RuleId(rule), checks, seen, is_candidate, reread, withheld }
+            let checks = self.rules.condition(rule).checks(found.marks.of(rule), &request, field);
+            let suppressed_by = self.suppressed_by(RuleId(rule), probe.status);
+            let alternative = alternatives.remove(&RuleId(rule));
+            let (seen, is_candidate) = (found.of(rule), found.is_candidate(rule));
+            RuleExplanation { rule: RuleId(rule), checks, seen, is_candidate, alternative, suppressed_by }
         };
         candidates.into_iter().map(&mut account).collect()
     }
 
-    /// What the target and the headers are read again as, by the rule that matches then; the first reading of each.
-    fn rereads(&self, probe: &Probe<'_>) -> BTreeMap<RuleId, Reread> {
-        let mut second = SecondLook::default();
-        let mut rereads = BTreeMap::new();
+    /// The alternative decodings of the target and the headers that a rule matches; the first one of each rule.
+    fn alternatives(&self, probe: &ParsedRequest<'_>) -> BTreeMap<RuleId, AlternativeDecoding> {
+        let mut second = ReDecodeBuffers::default();
+        let mut alternatives = BTreeMap::new();
         let headers = [(Field::Referer, probe.referer), (Field::UserAgent, probe.user_agent)];
         let headers = headers.into_iter().filter_map(|(field, text)| Some((vec![field], field, text?)));
         for (fields, field, text) in std::iter::once((TARGET.to_vec(), Field::Target, probe.line.target)).chain(headers) {
-            self.matcher.read_again(&fields, text, &mut second, |rule, reading, text| {
-                rereads.entry(rule).or_insert_with(|| Reread { field, reading: RereadAs::Run(reading), text: text.to_vec() });
+            self.matcher.match_redecoded(&fields, text, &mut second, |rule, reading, text| {
+                alternatives.entry(rule).or_insert_with(|| AlternativeDecoding {
+                    field,
+                    reading: AlternativeKind::Run(reading),
+                    text: text.to_vec(),
+                });
             });
         }
         let mut room = Vec::new();
         if let Some(whole) = probe.with_fragment(&mut room) {
             let path = Normalizer::default().views(whole.line.target).path.to_vec();
-            for account in self.accounts(&whole, None).into_iter().filter(Account::matches) {
-                let reread = Reread { field: Field::Target, reading: RereadAs::Fragment, text: path.clone() };
-                rereads.entry(account.rule).or_insert(reread);
+            for account in self.accounts(&whole, None).into_iter().filter(RuleExplanation::matches) {
+                let alternative = AlternativeDecoding { field: Field::Target, reading: AlternativeKind::Fragment, text: path.clone() };
+                alternatives.entry(account.rule).or_insert(alternative);
             }
         }
-        rereads
+        alternatives
     }
 
     /// Why a scan would not report a match of this rule.
-    fn withheld(&self, rule: RuleId, status: Option<u16>) -> Option<Withheld> {
-        if self.rules.rule(rule).is_sign {
-            return Some(Withheld::Sign);
+    fn suppressed_by(&self, rule: RuleId, status: Option<u16>) -> Option<SuppressedBy> {
+        if self.rules.rule(rule).is_app_evidence {
+            return Some(SuppressedBy::Sign);
         }
-        if let Some(app) = self.rules.silenced_by(rule).iter().find(|app| self.apps.contains(app)) {
-            return (self.min_severity > Severity::Info).then_some(Withheld::App(*app));
+        if let Some(app) = self.rules.suppressed_by_apps(rule).iter().find(|app| self.apps.contains(app)) {
+            return (self.min_severity > Severity::Info).then_some(SuppressedBy::App(*app));
         }
         if self.rules.rule(rule).with_client.is_some() {
-            return Some(Withheld::Client);
+            return Some(SuppressedBy::Client);
         }
         if self.rules.rule(rule).window.is_some() {
-            return Some(Withheld::Window);
+            return Some(SuppressedBy::Window);
         }
-        let severity = self.rules.rule(rule).severity_when(Outcome::of(status) == Outcome::Answered);
-        (severity < self.min_severity).then_some(Withheld::BelowMinSeverity { severity, least: self.min_severity })
+        let severity = self.rules.rule(rule).effective_severity(Outcome::of(status) == Outcome::Answered);
+        (severity < self.min_severity).then_some(SuppressedBy::BelowMinSeverity { severity, least: self.min_severity })
     }
 }
 
-/// Searches a header, and gives it decoded and in lower case.
+/// Searches a header; returns it decoded and in lower case.
 fn header<'a>(
     literals: &Literals,
     field: Field,
     text: Option<&[u8]>,
     normalizer: &'a mut Normalizer,
-    sightings: &mut Sightings,
+    found: &mut LiteralMatches,
 ) -> &'a [u8] {
     let Some(text) = text else { return b"" };
     let folded = normalizer.folded_header(text);
-    sightings.take(literals, folded, &Regions::only(field, folded.len()));
+    found.take(literals, folded, &Regions::only(field, folded.len()));
     folded
 }
 
-/// Every literal that was found, and the marks they left.
+/// All literals that were found, and the hits of each rule.
 #[derive(Debug)]
-struct Sightings {
-    marks: Marks,
-    seen: BTreeMap<u16, OfRule>,
+struct LiteralMatches {
+    marks: LiteralHits,
+    seen: BTreeMap<u16, RuleMatches>,
 }
 
-/// What was seen of a rule: of each view the first few places that count, and that do not.
+/// The literals found of a rule: of each view the first few in the right place, and in a wrong one.
 #[derive(Debug, Default)]
-struct OfRule {
-    seen: Vec<Seen>,
+struct RuleMatches {
+    seen: Vec<FoundLiteral>,
     counts: [[u8; 2]; 8],
 }
 
-/// Places that are kept of a rule in a view. A long line may hold a literal a million times.
+/// Most literals kept of a rule in a view. A long line may hold a literal a million times.
 const KEPT: u8 = 16;
 
-impl Sightings {
+impl LiteralMatches {
     fn new(rules: usize) -> Self {
-        let mut marks = Marks::default();
+        let mut marks = LiteralHits::default();
         marks.clear(rules);
         Self { marks, seen: BTreeMap::new() }
     }
 
     fn take(&mut self, literals: &Literals, text: &[u8], regions: &Regions) {
-        literals.sight(text, regions, |Sighting { rule, wanted, bits, range }| {
+        literals.find_all(text, regions, |LiteralMatch { rule, wanted, bits, range }| {
             if bits != 0 {
                 self.marks.add(rule, bits);
             }
             let of_rule = self.seen.entry(rule).or_default();
             for (view, range) in regions.around(&range) {
-                of_rule.take(Seen { counts: account::leaves(bits, view), wanted, span: Span { view, range } });
+                of_rule.take(FoundLiteral { counts: rule::leaves(bits, view), wanted, span: TextSpan { view, range } });
             }
         });
     }
 
-    /// The rules of which something was seen, or that are asked whatever was seen.
+    /// The rules with a literal, and `also`.
     fn candidates(&self, also: Option<RuleId>) -> Vec<u16> {
         let mut rules: Vec<_> =
             self.seen.keys().copied().chain(self.marks.touched().iter().copied()).chain(also.map(|rule| rule.0)).collect();
@@ -218,8 +221,8 @@ impl Sightings {
         self.marks.of(rule) != 0
     }
 
-    /// What was seen of a rule, by place.
-    fn of(&self, rule: u16) -> Vec<Seen> {
+    /// The literals of a rule, by position.
+    fn of(&self, rule: u16) -> Vec<FoundLiteral> {
         let mut seen = self.seen.get(&rule).map(|of_rule| of_rule.seen.clone()).unwrap_or_default();
         seen.sort_by_key(|seen| (!seen.counts, seen.span.view, seen.span.range.start, seen.span.range.end));
         seen.dedup();
@@ -227,11 +230,11 @@ impl Sightings {
     }
 }
 
-impl OfRule {
-    fn take(&mut self, seen: Seen) {
+impl RuleMatches {
+    fn take(&mut self, seen: FoundLiteral) {
         let view = match seen.span.view {
-            View::Field(field) => field as usize,
-            View::Resolved => 7,
+            TextView::Field(field) => field as usize,
+            TextView::Resolved => 7,
         };
         let count = &mut self.counts[view][usize::from(seen.counts)];
         if *count < KEPT {

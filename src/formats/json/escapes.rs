@@ -6,13 +6,13 @@
 
 use memchr::memchr2;
 
-/// The text, rewritten into `room` if it must be.
-pub(super) fn rewritten<'a>(text: &'a [u8], escaped: bool, room: &'a mut Vec<u8>) -> &'a [u8] {
+/// The text, rewritten into `buffers` if it must be.
+pub(super) fn rewritten<'a>(text: &'a [u8], escaped: bool, buffers: &'a mut Vec<u8>) -> &'a [u8] {
     if !escaped {
         return text;
     }
-    rewrite(text, room);
-    room
+    rewrite(text, buffers);
+    buffers
 }
 
 fn rewrite(text: &[u8], out: &mut Vec<u8>) {
@@ -86,8 +86,8 @@ mod tests {
     use proptest::prelude::*;
 
     fn written(text: &str) -> String {
-        let mut room = Vec::new();
-        String::from_utf8(rewritten(text.as_bytes(), true, &mut room).to_vec()).unwrap()
+        let mut buffers = Vec::new();
+        String::from_utf8(rewritten(text.as_bytes(), true, &mut buffers).to_vec()).unwrap()
     }
 
     #[test]
@@ -121,15 +121,15 @@ mod tests {
             }
             // `trim_matches` takes the quote of an escaped quote at the end as well.
             prop_assume!(!text.ends_with('"') && !text.starts_with('"'));
-            let (mut room, mut sent) = (Vec::new(), Vec::new());
-            unescape(rewritten(json.as_bytes(), json.contains('\\'), &mut room), &mut sent);
+            let (mut buffers, mut sent) = (Vec::new(), Vec::new());
+            unescape(rewritten(json.as_bytes(), json.contains('\\'), &mut buffers), &mut sent);
             prop_assert_eq!(String::from_utf8_lossy(&sent), text);
         }
 
         #[test]
         fn no_bytes_let_a_quote_through(text in prop::collection::vec(prop::sample::select(b"\\\"u0d8cx/n\xff".to_vec()), 0..40)) {
-            let mut room = Vec::new();
-            let written = rewritten(&text, true, &mut room);
+            let mut buffers = Vec::new();
+            let written = rewritten(&text, true, &mut buffers);
             let mut backslashes = 0;
             for &byte in written {
                 prop_assert!(byte != b'"' || backslashes % 2 == 1);

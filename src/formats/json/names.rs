@@ -1,7 +1,7 @@
 //! What servers, proxies and people call the fields of an access log in JSON.
 //!
 //! Data only. Names are in lower case, without anything but letters and digits: `remote_addr`, `remoteAddr` and `$remote_addr` are
-//! one. Within a meaning they have ranks: of two fields the lower rank is believed, of equals the first. From [`VAGUE`] on a name says
+//! one. Within a kind they have ranks: of two fields the lower rank is believed, of equals the first. From [`LOW_CONFIDENCE`] on a name says
 //! too little to be believed within an object of which nothing is known. Headers that a client may write itself (`X-Forwarded-For`,
 //! `X-Real-IP`, `Client-IP`) are no clients.
 //!
@@ -11,119 +11,134 @@
 //! Azure Application Gateway and Front Door, access logs; Cloudflare Logpush, HTTP requests; Fastly, custom log formats; Kong,
 //! file-log; Elastic Common Schema; OpenTelemetry, HTTP attributes; pino-http; morgan; Echo; Tomcat, `JsonAccessLogValve`.
 
-use super::role::{Context, Slot};
+use super::role::{JsonField, ObjectKind};
 
 /// The first rank of names that are not believed everywhere.
-pub(super) const VAGUE: u8 = 4;
+pub(super) const LOW_CONFIDENCE: u8 = 4;
 
-type Names = [(Slot, u8, &'static str)];
+type Names = [(JsonField, u8, &'static str)];
 
 /// Names at the top of a line, and within objects that only group fields.
 pub(super) const ANYWHERE: &Names = &[
-    (Slot::Client, 1, "remoteaddr remoteip remoteaddress clienthost cip downstreamremoteaddresswithoutport"),
-    (Slot::Client, 2, "clientip clientaddr clientaddress remotehost downstreamremoteaddress sourceip sourceaddress srcip"),
-    (Slot::Client, 3, "requestclientip requestremoteip requestremoteaddr httprequestremoteip httprequestclientip identitysourceip"),
-    (Slot::Client, 3, "downstreamdirectremoteaddress netpeerip netsockpeeraddr peeraddr peeraddress networkclientip viewerip visitorip"),
-    (Slot::Client, VAGUE, "ip client ipaddress ipaddr remote peer"),
-    (Slot::Host, 1, "requesthost xhostheader clientrequesthost authority requestauthority requesthostname"),
-    (Slot::Host, 2, "httphost cshost httprequesthost"),
-    (Slot::Host, 3, "vhost virtualhost urldomain originalhost domainname"),
-    (Slot::Host, VAGUE, "host domain"),
-    (Slot::Host, 5, "servername site"),
-    (Slot::Time, 1, "startutc timelocal timeiso8601 requesttimestamp edgestarttimestamp starttime"),
-    (Slot::Time, 2, "timestamp datetime startlocal eventtime accesstime startedat requestreceived"),
-    (Slot::Time, 3, "msec requesttime requesttimeepoch logtime localtime asctime receivedat"),
-    (Slot::Time, VAGUE, "time ts date"),
-    (Slot::Time, 5, "receivetimestamp edgeendtimestamp"),
-    (Slot::Request, 1, "requestline httprequestline"),
-    (Slot::Request, 2, "request httprequest"),
-    (Slot::Method, 1, "requestmethod httpmethod clientrequestmethod csmethod requestverb requesthttpverb httprequestmethod"),
-    (Slot::Method, 3, "verb httpverb"),
-    (Slot::Method, VAGUE, "method"),
-    (Slot::Target, 1, "requesturi requesturl originalurl originaluri requesttarget clientrequesturi xenvoyoriginpath xenvoyoriginalpath"),
-    (Slot::Target, 1, "httptarget httpurl urloriginal urlfull fullurl csuri httprequesturl httprequesturi"),
-    (Slot::Path, 1, "requestpath clientrequestpath csuristem urlpath httppath httprequestpath requesturipath"),
-    (Slot::Path, 3, "uri"),
-    (Slot::Path, VAGUE, "url"),
-    (Slot::Path, 5, "path"),
-    (Slot::Path, 6, "documenturi"),
-    (Slot::Path, 7, "resourcepath"),
-    (Slot::Query, 1, "requestquery"),
-    (Slot::Query, 2, "querystring args urlquery csuriquery requestquerystring clientrequestquery uriquery requestargs"),
-    (Slot::Query, 3, "uriparam"),
-    (Slot::Query, VAGUE, "query"),
-    (Slot::Protocol, 1, "serverprotocol requestprotocol clientrequestprotocol csprotocolversion httpversion requestproto"),
-    (Slot::Protocol, 2, "requesthttpversion httpprotocol requesthttpprotocol"),
-    (Slot::Protocol, VAGUE, "protocol proto"),
-    (Slot::Status, 1, "downstreamstatus edgeresponsestatus elbstatuscode scstatus httpresponsestatuscode"),
-    (Slot::Status, 2, "statuscode httpstatus httpstatuscode responsestatus responsecode responsestatuscode httpcode respstatus"),
-    (Slot::Status, 3, "responsecodesent"),
-    (Slot::Status, VAGUE, "status"),
-    (Slot::Status, 6, "targetstatuscode"),
-    (Slot::Bytes, 1, "bodybytessent downstreamcontentsize edgeresponsebytes scbytes httpresponsebodybytes"),
-    (Slot::Bytes, 2, "bytessent sentbytes responsesize responselength responsebytes responsebodysize bytesout byteswritten"),
-    (Slot::Bytes, 3, "bodysent bodybytes respsize respbytes bytesbodysent responsecontentlength rescontentlength"),
-    (Slot::Bytes, VAGUE, "bytes size"),
-    (Slot::Bytes, 5, "contentlength length"),
-    (Slot::Referer, 1, "httpreferer httpreferrer csreferer clientrequestreferer requestreferer requestreferrer httprequestreferrer"),
-    (Slot::Referer, 3, "referer referrer"),
-    (Slot::UserAgent, 1, "httpuseragent csuseragent clientrequestuseragent requestuseragent useragentoriginal"),
-    (Slot::UserAgent, 2, "useragent"),
-    (Slot::UserAgent, VAGUE, "agent ua"),
+    (JsonField::Client, 1, "remoteaddr remoteip remoteaddress clienthost cip downstreamremoteaddresswithoutport"),
+    (JsonField::Client, 2, "clientip clientaddr clientaddress remotehost downstreamremoteaddress sourceip sourceaddress srcip"),
+    (JsonField::Client, 3, "requestclientip requestremoteip requestremoteaddr httprequestremoteip httprequestclientip identitysourceip"),
+    (
+        JsonField::Client,
+        3,
+        "downstreamdirectremoteaddress netpeerip netsockpeeraddr peeraddr peeraddress networkclientip viewerip visitorip",
+    ),
+    (JsonField::Client, LOW_CONFIDENCE, "ip client ipaddress ipaddr remote peer"),
+    (JsonField::Host, 1, "requesthost xhostheader clientrequesthost authority requestauthority requesthostname"),
+    (JsonField::Host, 2, "httphost cshost httprequesthost"),
+    (JsonField::Host, 3, "vhost virtualhost urldomain originalhost domainname"),
+    (JsonField::Host, LOW_CONFIDENCE, "host domain"),
+    (JsonField::Host, 5, "servername site"),
+    (JsonField::Time, 1, "startutc timelocal timeiso8601 requesttimestamp edgestarttimestamp starttime"),
+    (JsonField::Time, 2, "timestamp datetime startlocal eventtime accesstime startedat requestreceived"),
+    (JsonField::Time, 3, "msec requesttime requesttimeepoch logtime localtime asctime receivedat"),
+    (JsonField::Time, LOW_CONFIDENCE, "time ts date"),
+    (JsonField::Time, 5, "receivetimestamp edgeendtimestamp"),
+    (JsonField::Request, 1, "requestline httprequestline"),
+    (JsonField::Request, 2, "request httprequest"),
+    (JsonField::Method, 1, "requestmethod httpmethod clientrequestmethod csmethod requestverb requesthttpverb httprequestmethod"),
+    (JsonField::Method, 3, "verb httpverb"),
+    (JsonField::Method, LOW_CONFIDENCE, "method"),
+    (
+        JsonField::Target,
+        1,
+        "requesturi requesturl originalurl originaluri requesttarget clientrequesturi xenvoyoriginpath xenvoyoriginalpath",
+    ),
+    (JsonField::Target, 1, "httptarget httpurl urloriginal urlfull fullurl csuri httprequesturl httprequesturi"),
+    (JsonField::Path, 1, "requestpath clientrequestpath csuristem urlpath httppath httprequestpath requesturipath"),
+    (JsonField::Path, 3, "uri"),
+    (JsonField::Path, LOW_CONFIDENCE, "url"),
+    (JsonField::Path, 5, "path"),
+    (JsonField::Path, 6, "documenturi"),
+    (JsonField::Path, 7, "resourcepath"),
+    (JsonField::Query, 1, "requestquery"),
+    (JsonField::Query, 2, "querystring args urlquery csuriquery requestquerystring clientrequestquery uriquery requestargs"),
+    (JsonField::Query, 3, "uriparam"),
+    (JsonField::Query, LOW_CONFIDENCE, "query"),
+    (JsonField::Protocol, 1, "serverprotocol requestprotocol clientrequestprotocol csprotocolversion httpversion requestproto"),
+    (JsonField::Protocol, 2, "requesthttpversion httpprotocol requesthttpprotocol"),
+    (JsonField::Protocol, LOW_CONFIDENCE, "protocol proto"),
+    (JsonField::Status, 1, "downstreamstatus edgeresponsestatus elbstatuscode scstatus httpresponsestatuscode"),
+    (JsonField::Status, 2, "statuscode httpstatus httpstatuscode responsestatus responsecode responsestatuscode httpcode respstatus"),
+    (JsonField::Status, 3, "responsecodesent"),
+    (JsonField::Status, LOW_CONFIDENCE, "status"),
+    (JsonField::Status, 6, "targetstatuscode"),
+    (JsonField::Bytes, 1, "bodybytessent downstreamcontentsize edgeresponsebytes scbytes httpresponsebodybytes"),
+    (JsonField::Bytes, 2, "bytessent sentbytes responsesize responselength responsebytes responsebodysize bytesout byteswritten"),
+    (JsonField::Bytes, 3, "bodysent bodybytes respsize respbytes bytesbodysent responsecontentlength rescontentlength"),
+    (JsonField::Bytes, LOW_CONFIDENCE, "bytes size"),
+    (JsonField::Bytes, 5, "contentlength length"),
+    (JsonField::Referer, 1, "httpreferer httpreferrer csreferer clientrequestreferer requestreferer requestreferrer httprequestreferrer"),
+    (JsonField::Referer, 3, "referer referrer"),
+    (JsonField::UserAgent, 1, "httpuseragent csuseragent clientrequestuseragent requestuseragent useragentoriginal"),
+    (JsonField::UserAgent, 2, "useragent"),
+    (JsonField::UserAgent, LOW_CONFIDENCE, "agent ua"),
 ];
 
 /// Names within an object that is the request; else those that stand anywhere.
 pub(super) const REQUEST: &Names = &[
-    (Slot::Client, 1, "clientip"),
-    (Slot::Client, 2, "remoteip remoteaddr remoteaddress"),
-    (Slot::Client, 3, "ip"),
-    (Slot::Host, 1, "host"),
-    (Slot::Host, 3, "hostname"),
-    (Slot::Request, 1, "line firstline"),
-    (Slot::Sent, 1, "uri originalurl"),
-    (Slot::Sent, 2, "url"),
-    (Slot::Protocol, 2, "proto protocol"),
-    (Slot::Protocol, 3, "version"),
+    (JsonField::Client, 1, "clientip"),
+    (JsonField::Client, 2, "remoteip remoteaddr remoteaddress"),
+    (JsonField::Client, 3, "ip"),
+    (JsonField::Host, 1, "host"),
+    (JsonField::Host, 3, "hostname"),
+    (JsonField::Request, 1, "line firstline"),
+    (JsonField::Sent, 1, "uri originalurl"),
+    (JsonField::Sent, 2, "url"),
+    (JsonField::Protocol, 2, "proto protocol"),
+    (JsonField::Protocol, 3, "version"),
     // How large the request was.
-    (Slot::None, 0, "bytes size length contentlength bodybytes requestsize"),
+    (JsonField::None, 0, "bytes size length contentlength bodybytes requestsize"),
 ];
 
 /// Names within an object that is the response.
 pub(super) const RESPONSE: &Names = &[
-    (Slot::Status, 2, "status statuscode httpstatus code"),
-    (Slot::Bytes, 2, "bytes size length bodysize bodybytes bytessent responsesize"),
-    (Slot::Bytes, 3, "contentlength"),
+    (JsonField::Status, 2, "status statuscode httpstatus code"),
+    (JsonField::Bytes, 2, "bytes size length bodysize bodybytes bytessent responsesize"),
+    (JsonField::Bytes, 3, "contentlength"),
 ];
 
 /// Names of headers of the request.
-pub(super) const HEADERS: &Names =
-    &[(Slot::UserAgent, 3, "useragent"), (Slot::Referer, VAGUE, "referer referrer"), (Slot::Host, 6, "host authority")];
+pub(super) const HEADERS: &Names = &[
+    (JsonField::UserAgent, 3, "useragent"),
+    (JsonField::Referer, LOW_CONFIDENCE, "referer referrer"),
+    (JsonField::Host, 6, "host authority"),
+];
 
 /// Names within an object that is the address asked for.
-pub(super) const URL: &Names =
-    &[(Slot::Target, 1, "original full"), (Slot::Path, 1, "path"), (Slot::Query, 2, "query"), (Slot::Host, 3, "domain host hostname")];
+pub(super) const URL: &Names = &[
+    (JsonField::Target, 1, "original full"),
+    (JsonField::Path, 1, "path"),
+    (JsonField::Query, 2, "query"),
+    (JsonField::Host, 3, "domain host hostname"),
+];
 
 /// Names within an object that is the client.
-pub(super) const PEER: &Names = &[(Slot::Client, 3, "ip address addr remoteip")];
+pub(super) const PEER: &Names = &[(JsonField::Client, 3, "ip address addr remoteip")];
 
 /// Names within an object that is the client's program.
-pub(super) const AGENT: &Names = &[(Slot::UserAgent, 1, "original raw string")];
+pub(super) const AGENT: &Names = &[(JsonField::UserAgent, 1, "original raw string")];
 
 /// Names of objects and what is within them. What a client or the server's inside fills is closed; of others nothing is known.
-pub(super) const OBJECTS: &[(Context, &str)] = &[
-    (Context::Anywhere, "nginx apache access accesslog fields nginxfields data jsonpayload properties network event log record"),
-    (Context::Anywhere, "details context httplog"),
-    (Context::Http, "http"),
-    (Context::Request, "request req httprequest clientrequest"),
-    (Context::Response, "response res resp httpresponse"),
-    (Context::Headers, "headers header requestheaders reqheaders httpheaders"),
-    (Context::Url, "url uri"),
-    (Context::Peer, "client source remote clientinfo peer identity"),
-    (Context::Agent, "useragent agent"),
-    (Context::Closed, "query querystring queryparams queryparameters querystringparameters params parameters args body requestbody"),
-    (Context::Closed, "cookies cookie form session user tls ssl server upstream destination backend origin target geo geoip"),
-    (Context::Closed, "responseheaders respheaders resheaders labels tags error err exception host service container kubernetes"),
-    (Context::Closed, "docker process cloud file input fileset observer"),
+pub(super) const OBJECTS: &[(ObjectKind, &str)] = &[
+    (ObjectKind::Anywhere, "nginx apache access accesslog fields nginxfields data jsonpayload properties network event log record"),
+    (ObjectKind::Anywhere, "details context httplog"),
+    (ObjectKind::Http, "http"),
+    (ObjectKind::Request, "request req httprequest clientrequest"),
+    (ObjectKind::Response, "response res resp httpresponse"),
+    (ObjectKind::Headers, "headers header requestheaders reqheaders httpheaders"),
+    (ObjectKind::Url, "url uri"),
+    (ObjectKind::Peer, "client source remote clientinfo peer identity"),
+    (ObjectKind::Agent, "useragent agent"),
+    (ObjectKind::Closed, "query querystring queryparams queryparameters querystringparameters params parameters args body requestbody"),
+    (ObjectKind::Closed, "cookies cookie form session user tls ssl server upstream destination backend origin target geo geoip"),
+    (ObjectKind::Closed, "responseheaders respheaders resheaders labels tags error err exception host service container kubernetes"),
+    (ObjectKind::Closed, "docker process cloud file input fileset observer"),
 ];
 
 /// What a header's name begins with where it stands among the other fields: `request_header_user_agent`.

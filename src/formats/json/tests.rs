@@ -5,7 +5,7 @@ use std::fmt::Write;
 use proptest::prelude::*;
 
 use crate::formats::json::*;
-use crate::formats::{Asked, Frame, When, canonical};
+use crate::formats::{Frame, RequestField, TimeField, clf_writer};
 use crate::normalize::unescape;
 use crate::time::LogTime;
 
@@ -15,32 +15,32 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(&sent).into_owned()
 }
 
-fn time(time: When<'_>) -> Option<LogTime> {
+fn time(time: TimeField<'_>) -> Option<LogTime> {
     match time {
-        When::Clf(time) => LogTime::parse_clf(time),
-        When::Read(time) => time,
+        TimeField::Clf(time) => LogTime::parse_clf(time),
+        TimeField::Parsed(time) => time,
     }
 }
 
 /// A line's fields in one line, `none` where it has none.
-fn read_by(json: &Json, line: impl AsRef<[u8]>, room: &mut Room) -> String {
+fn read_by(json: &JsonLineParser, line: impl AsRef<[u8]>, buffers: &mut FieldBuffers) -> String {
     let line = line.as_ref();
     let written = |fields: &Fields<'_>| {
         let mut text = Vec::new();
-        canonical::write(fields, &mut text);
+        clf_writer::write(fields, &mut text);
         String::from_utf8_lossy(&text).into_owned()
     };
     let mut short = None;
-    json.tell_short(line, |from| Some(from + memchr(b'"', line.get(from..)?)?), room, |fields| short = Some(written(fields)));
-    let Some(fields) = json.read(line, room) else {
+    json.read_fast(line, |from| Some(from + memchr(b'"', line.get(from..)?)?), buffers, |fields| short = Some(written(fields)));
+    let Some(fields) = json.read(line, buffers) else {
         assert_eq!(short, None);
         return "none".into();
     };
     assert!(short.is_none_or(|short| short == written(&fields)), "{}", String::from_utf8_lossy(line));
     let time = time(fields.time);
     let asked = match fields.asked {
-        Asked::Line(line) => text(line),
-        Asked::Parts { method, target, query, protocol } => {
+        RequestField::Line(line) => text(line),
+        RequestField::Parts { method, target, query, protocol } => {
             format!("{} {}{}{} {}", text(method), text(target), if query.is_empty() { "" } else { "?" }, text(query), text(protocol))
         }
     };
@@ -49,7 +49,7 @@ fn read_by(json: &Json, line: impl AsRef<[u8]>, room: &mut Room) -> String {
 }
 
 fn read(line: impl AsRef<[u8]>) -> String {
-    read_by(&Json::by_meaning(), line, &mut Room::default())
+    read_by(&JsonLineParser::by_meaning(), line, &mut FieldBuffers::default())
 }
 
 /// Where it is documented, a line, and what it says.
@@ -163,7 +163,7 @@ const LINES: &[(&str, &str, &str)] = &[
 
 #[test]
 fn lines_of_all_kinds_are_read() {
-    let json = Json::by_meaning();
+    let json = JsonLineParser::by_meaning();
     for (source, line, expected) in LINES {
         assert_eq!(read(line), *expected, "{source}");
         assert!(!json.split(line.as_bytes()).unwrap().is_empty());
@@ -172,11 +172,11 @@ fn lines_of_all_kinds_are_read() {
 
 #[test]
 fn what_was_remembered_of_other_lines_changes_nothing() {
-    let (json, mut room) = (Json::by_meaning(), Room::default());
+    let (json, mut buffers) = (JsonLineParser::by_meaning(), FieldBuffers::default());
     for round in 0..3 {
         for (source, line, expected) in LINES {
             for _ in 0..=round {
-                assert_eq!(read_by(&json, line, &mut room), *expected, "{source}");
+                assert_eq!(read_by(&json, line, &mut buffers), *expected, "{source}");
             }
         }
     }
@@ -184,7 +184,7 @@ fn what_was_remembered_of_other_lines_changes_nothing() {
 
 #[test]
 fn a_layout_is_learned_and_forgotten() {
-    let (json, mut room) = (Json::by_meaning(), Room::default());
+    let (json, mut buffers) = (JsonLineParser::by_meaning(), FieldBuffers::default());
     let one = |n: u32| {
         (format!(r#"{{"ip":"192.0.2.{n}","status":{n}00,"path":"/{n}"}}"#), format!("192.0.2.{n} |  | - |  /{n}  | {n}00 |  |  | "))
     };
@@ -192,16 +192,16 @@ fn a_layout_is_learned_and_forgotten() {
         |n: u32| (format!(r#"{{"ip":"192.0.2.{n}","status":null,"path":"/{n}"}}"#), format!("192.0.2.{n} |  | - |  /{n}  |  |  |  | "));
     for n in 1..10 {
         for (line, expected) in [one(n), other(n)] {
-            assert_eq!(read_by(&json, line, &mut room), expected);
+            assert_eq!(read_by(&json, line, &mut buffers), expected);
         }
     }
     // Line after line of another layout: each is read, and none is remembered for long.
     for n in 0..1000 {
         let line = format!(r#"{{"x{n}":1,"ip":"192.0.2.1","status":404,"path":"/{n}"}}"#);
-        assert_eq!(read_by(&json, line, &mut room), format!("192.0.2.1 |  | - |  /{n}  | 404 |  |  | "));
+        assert_eq!(read_by(&json, line, &mut buffers), format!("192.0.2.1 |  | - |  /{n}  | 404 |  |  | "));
     }
     let (line, expected) = one(7);
-    assert_eq!(read_by(&json, line, &mut room), expected);
+    assert_eq!(read_by(&json, line, &mut buffers), expected);
 }
 
 #[test]
@@ -273,20 +273,20 @@ fn an_address_is_host_and_target_where_nothing_else_is_said() {
 #[test]
 fn the_user_knows_better() {
     let line = r#"{"remote_addr":"192.0.2.1","who":{"is":"192.0.2.2"},"request":"GET /a HTTP/1.1","x":"/b","status":200}"#;
-    let given = [(Meaning::Client, "who.is".to_owned()), (Meaning::Target, "x".to_owned())];
-    let mut room = Room::default();
-    assert_eq!(read_by(&Json::by_meaning(), line, &mut room), "192.0.2.1 |  | - | GET /a HTTP/1.1 | 200 |  |  | ");
-    assert_eq!(read_by(&Json::with_fields(&given), line, &mut room), "192.0.2.2 |  | - |  /b  | 200 |  |  | ");
-    assert_eq!(read_by(&Json::by_meaning(), line, &mut room), "192.0.2.1 |  | - | GET /a HTTP/1.1 | 200 |  |  | ");
+    let given = [(FieldKind::Client, "who.is".to_owned()), (FieldKind::Target, "x".to_owned())];
+    let mut buffers = FieldBuffers::default();
+    assert_eq!(read_by(&JsonLineParser::by_meaning(), line, &mut buffers), "192.0.2.1 |  | - | GET /a HTTP/1.1 | 200 |  |  | ");
+    assert_eq!(read_by(&JsonLineParser::with_fields(&given), line, &mut buffers), "192.0.2.2 |  | - |  /b  | 200 |  |  | ");
+    assert_eq!(read_by(&JsonLineParser::by_meaning(), line, &mut buffers), "192.0.2.1 |  | - | GET /a HTTP/1.1 | 200 |  |  | ");
 }
 
 #[test]
 fn the_field_that_names_the_real_client_is_found() {
-    let header = Meaning::Header("x-forwarded-for".to_owned());
-    let json = Json::by_meaning().with_forwarded(&header);
-    let forwarded = |json: &Json, line: &str| {
-        let mut room = Room::default();
-        let fields = json.read(line.as_bytes(), &mut room).unwrap();
+    let header = FieldKind::Header("x-forwarded-for".to_owned());
+    let json = JsonLineParser::by_meaning().with_forwarded(&header);
+    let forwarded = |json: &JsonLineParser, line: &str| {
+        let mut buffers = FieldBuffers::default();
+        let fields = json.read(line.as_bytes(), &mut buffers).unwrap();
         assert_eq!(fields.client, b"192.0.2.7");
         text(fields.forwarded)
     };
@@ -298,20 +298,23 @@ fn the_field_that_names_the_real_client_is_found() {
         r#"{"ip":"192.0.2.7","status":200,"httpRequest":{"headers":[{"name":"x-forwarded-for","value":"203.0.113.9, 10.0.0.1"}]}}"#,
     ] {
         assert_eq!(forwarded(&json, line), "203.0.113.9, 10.0.0.1", "{line}");
-        assert_eq!(forwarded(&Json::by_meaning(), line), "", "{line}");
+        assert_eq!(forwarded(&JsonLineParser::by_meaning(), line), "", "{line}");
     }
     let line = r#"{"ip":"192.0.2.7","status":200,"edge":{"seen":"203.0.113.9"},"args":{"x_forwarded_for":"10.0.0.1"}}"#;
     assert_eq!(forwarded(&json, line), "");
-    assert_eq!(forwarded(&Json::with_fields(&[(header.clone(), "edge.seen".to_owned())]).with_forwarded(&header), line), "203.0.113.9");
-    assert_eq!(forwarded(&Json::by_meaning().with_forwarded(&Meaning::Header("edge.seen".to_owned())), line), "203.0.113.9");
+    assert_eq!(
+        forwarded(&JsonLineParser::with_fields(&[(header.clone(), "edge.seen".to_owned())]).with_forwarded(&header), line),
+        "203.0.113.9"
+    );
+    assert_eq!(forwarded(&JsonLineParser::by_meaning().with_forwarded(&FieldKind::Header("edge.seen".to_owned())), line), "203.0.113.9");
 }
 
 #[test]
 fn a_line_is_split_into_its_fields() {
     let line =
         br#"{"a":{"remote_ip":"192.0.2.7","tags":["x","y"]},"request":{"headers":[{"name":"User-Agent","value":"curl"}]},"status":200}"#;
-    let parts = Json::by_meaning().split(line).unwrap();
-    let parts: Vec<_> = parts.iter().map(|(path, text, meaning)| format!("{path}={} {meaning}", String::from_utf8_lossy(text))).collect();
+    let parts = JsonLineParser::by_meaning().split(line).unwrap();
+    let parts: Vec<_> = parts.iter().map(|(path, text, kind)| format!("{path}={} {kind}", String::from_utf8_lossy(text))).collect();
     assert_eq!(
         parts,
         [
@@ -323,7 +326,7 @@ fn a_line_is_split_into_its_fields() {
             "status=200 status",
         ]
     );
-    assert_eq!(Json::by_meaning().split(b"{\"a\":"), None);
+    assert_eq!(JsonLineParser::by_meaning().split(b"{\"a\":"), None);
 }
 
 /// JSON with everything but ASCII escaped, slashes too, as PHP and others write it.
@@ -346,10 +349,10 @@ fn a_line_like_the_one_before_goes_the_short_way() {
             r#"{{"time_local":"02/Nov/2026:08:01:00 +0000","remote_addr":"192.0.2.7","request":"GET / HTTP/1.1","status":404,"bytes":"9","http_user_agent":"{agent}"}}"#
         )
     };
-    let (json, mut room) = (Json::by_meaning(), Room::default());
+    let (json, mut buffers) = (JsonLineParser::by_meaning(), FieldBuffers::default());
     let mut is_short = |line: &str| {
-        let is_short = json.tell_short(line.as_bytes(), |from| Some(from + line.get(from..)?.find('"')?), &mut room, |_| ());
-        read_by(&json, line, &mut room);
+        let is_short = json.read_fast(line.as_bytes(), |from| Some(from + line.get(from..)?.find('"')?), &mut buffers, |_| ());
+        read_by(&json, line, &mut buffers);
         is_short
     };
     assert_eq!(["x", "y", r"a\b", "z"].map(|agent| is_short(&line(agent))), [false, true, false, true]);
@@ -378,17 +381,17 @@ proptest! {
             _ => format!("{}:[{}]", quote(&format!("_{other}")), quote(&other)),
         });
         let line = format!("{{{}}}", members.join(","));
-        let mut room = Room::default();
-        let json = Json::by_meaning();
+        let mut buffers = FieldBuffers::default();
+        let json = JsonLineParser::by_meaning();
         for _ in 0..3 {
-            let fields = json.read(line.as_bytes(), &mut room).unwrap();
-            let Asked::Parts { method, target: read_target, query, .. } = fields.asked else { panic!("{line}") };
+            let fields = json.read(line.as_bytes(), &mut buffers).unwrap();
+            let RequestField::Parts { method, target: read_target, query, .. } = fields.asked else { panic!("{line}") };
             prop_assert_eq!((fields.client, method, query), (&b"192.0.2.7"[..], &b"GET"[..], &b""[..]));
             prop_assert_eq!([read_target, fields.referer, fields.user_agent].map(text), [&target, &referer, &agent].map(String::clone));
             prop_assert_eq!((text(fields.status), text(fields.bytes)), (status.to_string(), bytes.to_string()));
             prop_assert_eq!(time(fields.time), Some(when));
             let mut written = Vec::new();
-            canonical::write(&fields, &mut written);
+            clf_writer::write(&fields, &mut written);
             let record = Frame::locate(&written, None).map(|frame| frame.record(LogTime::parse_clf(frame.time))).unwrap();
             prop_assert_eq!((record.client, record.status, record.bytes), (&b"192.0.2.7"[..], Some(status), Some(bytes)));
             prop_assert_eq!(record.time, Some(when));
@@ -402,10 +405,10 @@ proptest! {
         which in 0..LINES.len(),
         edits in prop::collection::vec((any::<prop::sample::Index>(), 0_usize..3, prop::sample::select(br#"""""\\{}[]:,, -0n"#.to_vec())), 1..4),
     ) {
-        let (json, mut room) = (Json::by_meaning(), Room::default());
+        let (json, mut buffers) = (JsonLineParser::by_meaning(), FieldBuffers::default());
         let line = LINES[which].1.as_bytes();
         for _ in 0..3 {
-            prop_assert_eq!(read_by(&json, line, &mut room), LINES[which].2);
+            prop_assert_eq!(read_by(&json, line, &mut buffers), LINES[which].2);
         }
         let mut other = line.to_vec();
         for (at, how, byte) in edits {
@@ -419,7 +422,7 @@ proptest! {
         let expected = read(&other);
         for line in [&other[..], &other, line, &other] {
             let expected = if line == other { &expected } else { LINES[which].2 };
-            prop_assert_eq!(&read_by(&json, line, &mut room), expected, "{}", String::from_utf8_lossy(line));
+            prop_assert_eq!(&read_by(&json, line, &mut buffers), expected, "{}", String::from_utf8_lossy(line));
         }
     }
 
@@ -427,20 +430,20 @@ proptest! {
     fn any_bytes_are_fields_or_none(
         junk in prop::collection::vec(any::<u8>(), 0..60), at in 0_usize..600, which in 0..LINES.len(), cut in 0_usize..1500,
     ) {
-        let (json, mut room) = (Json::by_meaning(), Room::default());
+        let (json, mut buffers) = (JsonLineParser::by_meaning(), FieldBuffers::default());
         let mut line = LINES[which].1.as_bytes().to_vec();
         let at = at.min(line.len());
         line.splice(at..at, junk.iter().copied());
         line.truncate(cut);
         for line in [&line[..], LINES[which].1.as_bytes(), &line, &junk] {
-            let _ = json.read(line, &mut room);
+            let _ = json.read(line, &mut buffers);
             let _ = json.split(line);
         }
     }
 
     #[test]
     fn what_is_remembered_changes_nothing(picks in prop::collection::vec((0..LINES.len(), 0_usize..40, any::<bool>()), 1..20)) {
-        let (json, mut room) = (Json::by_meaning(), Room::default());
+        let (json, mut buffers) = (JsonLineParser::by_meaning(), FieldBuffers::default());
         for (which, skip, turn) in picks {
             // Members left out or put last.
             let mut members: Vec<&str> = LINES[which].1[1..LINES[which].1.len() - 1].split(",\"").collect();
@@ -449,7 +452,7 @@ proptest! {
                 members.push(first);
             }
             let line = format!("{{{}}}", members.join(",\""));
-            prop_assert_eq!(read_by(&json, &line, &mut room), read(&line), "{}", line);
+            prop_assert_eq!(read_by(&json, &line, &mut buffers), read(&line), "{}", line);
         }
     }
 }

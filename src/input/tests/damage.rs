@@ -1,11 +1,11 @@
 //! Packed files that are not whole, and files that are no text: what could be read is delivered, the rest is said.
 
-use flate2::{Compression, GzBuilder};
+use flate2::GzBuilder;
 
-use super::same::gzip;
+use super::equivalence::gzip;
 use super::*;
-use crate::input::magic::Packing;
-use crate::input::packed::fixture::{PACKINGS, pack};
+use crate::input::decompress::fixture::{COMPRESSIONS, pack};
+use crate::input::magic::Compression;
 
 /// Hard to pack, so that any byte of the packed text matters.
 fn content(lines: u64) -> Vec<u8> {
@@ -13,12 +13,12 @@ fn content(lines: u64) -> Vec<u8> {
     (0..lines).flat_map(line).collect()
 }
 
-fn read_bytes(packed: &[u8]) -> (Vec<Line>, Reading) {
-    read_path(temporary(packed).path(), How::usual(Mmap::Auto))
+fn read_bytes(compressed: &[u8]) -> (Vec<DeliveredLine>, ReadSummary) {
+    read_path(temporary(compressed).path(), ReadMethod::usual(Mmap::Auto))
 }
 
 /// What was delivered is the start of the text, in whole lines.
-fn assert_start(lines: &[Line], text: &[u8]) {
+fn assert_start(lines: &[DeliveredLine], text: &[u8]) {
     let expected = reference(text, MAX_LINE);
     assert_eq!(lines, &expected[..lines.len()]);
 }
@@ -26,17 +26,17 @@ fn assert_start(lines: &[Line], text: &[u8]) {
 #[test]
 fn cut_off_anywhere() {
     let text = content(20_000);
-    for packing in PACKINGS {
-        let packed = pack(packing, [&text[..]]);
-        for len in [10, 20, 100, packed.len() / 2, packed.len() - 9, packed.len() - 1] {
-            let (lines, reading) = read_bytes(&packed[..len]);
+    for compression in COMPRESSIONS {
+        let compressed = pack(compression, [&text[..]]);
+        for len in [10, 20, 100, compressed.len() / 2, compressed.len() - 9, compressed.len() - 1] {
+            let (lines, summary) = read_bytes(&compressed[..len]);
             assert_start(&lines, &text);
-            let damage = reading.damage.unwrap();
-            assert_eq!(damage, format!("{} stream ends early, after {} bytes of text", packing.name(), reading.bytes));
+            let damage = summary.damage.unwrap();
+            assert_eq!(damage, format!("{} stream ends early, after {} bytes of text", compression.name(), summary.bytes));
             // No whole line that was unpacked is lost.
-            assert_eq!(lines.len() as u64, reading.bytes / 17);
+            assert_eq!(lines.len() as u64, summary.bytes / 17);
         }
-        assert!(read_bytes(&packed[..packed.len() - 1]).1.bytes == text.len() as u64);
+        assert!(read_bytes(&compressed[..compressed.len() - 1]).1.bytes == text.len() as u64);
     }
 }
 
@@ -44,14 +44,14 @@ fn cut_off_anywhere() {
 fn corrupt_in_the_middle() {
     let text = content(20_000);
     // Blocks that are stored as they are, and one behind them of a type that does not exist (RFC 1951, section 3.2.3).
-    let mut packed = b"\x1f\x8b\x08\0\0\0\0\0\0\xff".to_vec();
+    let mut compressed = b"\x1f\x8b\x08\0\0\0\0\0\0\xff".to_vec();
     for part in text.chunks(60_000) {
         let len = part.len() as u16;
-        packed.extend([&[0][..], &len.to_le_bytes(), &(!len).to_le_bytes(), part].concat());
+        compressed.extend([&[0][..], &len.to_le_bytes(), &(!len).to_le_bytes(), part].concat());
     }
-    packed.extend([0b111; 100]);
-    let (lines, reading) = read_bytes(&packed);
-    assert_eq!(reading.damage.unwrap(), format!("gzip data is corrupt behind {} bytes of text", text.len()));
+    compressed.extend([0b111; 100]);
+    let (lines, summary) = read_bytes(&compressed);
+    assert_eq!(summary.damage.unwrap(), format!("gzip data is corrupt behind {} bytes of text", text.len()));
     // Up to the damage, not only up to the last full buffer before it.
     assert_eq!(lines, reference(&text, MAX_LINE));
 }
@@ -59,12 +59,12 @@ fn corrupt_in_the_middle() {
 #[test]
 fn overwritten_in_the_middle() {
     let text = content(200_000);
-    for packing in PACKINGS {
-        let mut packed = pack(packing, [&text[..]]);
-        let middle = packed.len() / 2;
-        packed[middle..middle + 200].fill(0xff);
-        let (lines, reading) = read_bytes(&packed);
-        assert!(reading.damage.unwrap().starts_with(&format!("{} ", packing.name())));
+    for compression in COMPRESSIONS {
+        let mut compressed = pack(compression, [&text[..]]);
+        let middle = compressed.len() / 2;
+        compressed[middle..middle + 200].fill(0xff);
+        let (lines, summary) = read_bytes(&compressed);
+        assert!(summary.damage.unwrap().starts_with(&format!("{} ", compression.name())));
         assert_start(&lines[..80_000], &text);
     }
 }
@@ -76,47 +76,47 @@ fn a_wrong_checksum_or_length_ends_nothing() {
         let mut first = gzip([&one[..]]);
         let at = first.len() - from_end;
         first[at] ^= 1;
-        let (lines, reading) = read_bytes(&[first, gzip([&two[..]])].concat());
-        assert_eq!(reading.damage.unwrap(), "gzip checksum mismatch in member 1: its text may not be what was packed");
+        let (lines, summary) = read_bytes(&[first, gzip([&two[..]])].concat());
+        assert_eq!(summary.damage.unwrap(), "gzip checksum mismatch in member 1: its text may not be what was packed");
         assert_eq!(lines.len(), 150);
     }
 }
 
 #[test]
 fn what_follows_the_last_member() {
-    let packed = gzip([&b"one\n"[..], b"two\nthr", b"ee\n", b""]);
-    let (lines, reading) = read_bytes(&packed);
-    assert_eq!((lines.len(), &reading.damage, reading.notes.len()), (3, &None, 0));
-    let (padded, note) = read_bytes(&[&packed[..], &vec![0; 100_000]].concat());
+    let compressed = gzip([&b"one\n"[..], b"two\nthr", b"ee\n", b""]);
+    let (lines, summary) = read_bytes(&compressed);
+    assert_eq!((lines.len(), &summary.damage, summary.notes.len()), (3, &None, 0));
+    let (padded, note) = read_bytes(&[&compressed[..], &vec![0; 100_000]].concat());
     assert_eq!((padded, note.damage, &note.notes[..]), (lines.clone(), None, &["100000 zero bytes follow the gzip stream".to_owned()][..]));
     for garbage in [&b"garbage"[..], b"\0\0garbage", b"\x1f\x8b\x07 and more of it", b"\x1fgarbage, and more"] {
-        let (delivered, reading) = read_bytes(&[&packed[..], garbage].concat());
+        let (delivered, summary) = read_bytes(&[&compressed[..], garbage].concat());
         assert_eq!(delivered, lines);
-        assert_eq!(reading.damage.unwrap(), "what follows the gzip stream is no gzip data");
+        assert_eq!(summary.damage.unwrap(), "what follows the gzip stream is no gzip data");
     }
 }
 
 #[test]
 fn headers_with_everything_in_them() {
-    let mut encoder = GzBuilder::new().filename("a.log").comment("c").extra(*b"ex").mtime(1).write(Vec::new(), Compression::fast());
+    let mut encoder = GzBuilder::new().filename("a.log").comment("c").extra(*b"ex").mtime(1).write(Vec::new(), flate2::Compression::fast());
     encoder.write_all(b"one\n").unwrap();
-    let mut packed = encoder.finish().unwrap();
-    assert_eq!(read_bytes(&packed).0.len(), 1);
-    let name = packed.iter().position(|&byte| byte == b'a').unwrap();
-    assert!(read_bytes(&packed[..name + 2]).1.damage.unwrap().starts_with("gzip stream ends early"));
-    packed[3] |= 0x80;
-    assert_eq!(read_bytes(&packed).1.damage.unwrap(), "gzip header is damaged");
+    let mut compressed = encoder.finish().unwrap();
+    assert_eq!(read_bytes(&compressed).0.len(), 1);
+    let name = compressed.iter().position(|&byte| byte == b'a').unwrap();
+    assert!(read_bytes(&compressed[..name + 2]).1.damage.unwrap().starts_with("gzip stream ends early"));
+    compressed[3] |= 0x80;
+    assert_eq!(read_bytes(&compressed).1.damage.unwrap(), "gzip header is damaged");
 }
 
 #[test]
 fn a_bomb_is_one_long_line_and_a_note() {
     let block = vec![b'A'; 8 << 20];
-    for packing in PACKINGS {
-        let packed = pack(packing, (0..8).map(|_| &block[..]));
-        let (lines, reading) = read_bytes(&packed);
-        assert_eq!(lines, [Line { offset: 0, body: What::Oversized(64 << 20) }]);
-        assert_eq!((reading.damage, reading.notes.len()), (None, 1));
-        assert!(reading.notes[0].starts_with("unpacks to ") && reading.notes[0].ends_with(" times its size"));
+    for compression in COMPRESSIONS {
+        let compressed = pack(compression, (0..8).map(|_| &block[..]));
+        let (lines, summary) = read_bytes(&compressed);
+        assert_eq!(lines, [DeliveredLine { offset: 0, body: DeliveredBody::Oversized(64 << 20) }]);
+        assert_eq!((summary.damage, summary.notes.len()), (None, 1));
+        assert!(summary.notes[0].starts_with("unpacks to ") && summary.notes[0].ends_with(" times its size"));
     }
 }
 
@@ -128,15 +128,15 @@ fn what_is_no_text_is_refused() {
         (b"\x04\x22\x4d\x18....".to_vec(), "lz4"),
         (picture, "is a PNG picture, and no log"),
         (utf_16.clone(), "UTF-16"),
-        (pack(Packing::Xz, [&utf_16[..]]), "UTF-16"),
+        (pack(Compression::Xz, [&utf_16[..]]), "UTF-16"),
     ];
     let (stop, progress) = (AtomicBool::new(false), AtomicU64::new(0));
-    let options = Options { mmap: Mmap::Auto, max_line: MAX_LINE, stop: &stop, progress: &progress };
+    let options = ReadOptions { mmap: Mmap::Auto, max_line: MAX_LINE, stop: &stop, progress: &progress };
     let refused = |path: &Path| read::read(&source(path), &options, &|_| panic!("judged"), &|()| {}).unwrap_err();
     for (content, name) in cases {
         let error = refused(temporary(&content).path());
-        assert!(!matches!(error, Unread::Unreadable(_)) && error.to_string().contains(name));
+        assert!(!matches!(error, OpenError::Unreadable(_)) && error.to_string().contains(name));
     }
-    assert!(matches!(refused("/nowhere".as_ref()), Unread::Unreadable(_)));
-    assert!(matches!(refused("/tmp".as_ref()), Unread::Unreadable(_)));
+    assert!(matches!(refused("/nowhere".as_ref()), OpenError::Unreadable(_)));
+    assert!(matches!(refused("/tmp".as_ref()), OpenError::Unreadable(_)));
 }

@@ -1,7 +1,7 @@
 //! The laws of the room: every way of reading delivers the same lines, and no way delivers what was not in the file.
 
 mod damage;
-mod same;
+mod equivalence;
 mod truncation;
 
 use std::io::Write;
@@ -11,20 +11,20 @@ use std::sync::{Mutex, OnceLock};
 
 use tempfile::NamedTempFile;
 
-use super::chunk::{Body, Chunk, Reading};
-use super::find::{Kind, Source};
-use super::read::{Caller, MAX_LINE, Options, See, Sizes, Unread, read_by};
+use super::chunk::{Body, Chunk, ReadSummary};
+use super::find::{InputSource, SourceKind};
+use super::read::{ChunkObserver, MAX_LINE, OpenError, ReadContext, ReadOptions, WorkSizes, read_by};
 use super::{Mmap, read};
 
 /// A line as it was delivered.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-struct Line {
+struct DeliveredLine {
     offset: u64,
-    body: What,
+    body: DeliveredBody,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-enum What {
+enum DeliveredBody {
     /// With its newline.
     Held(Vec<u8>),
     Oversized(u64),
@@ -32,15 +32,15 @@ enum What {
 
 /// How a test reads.
 #[derive(Debug, Clone, Copy)]
-struct How {
+struct ReadMethod {
     mmap: Mmap,
     max_line: usize,
-    sizes: Sizes,
+    sizes: WorkSizes,
 }
 
-impl How {
+impl ReadMethod {
     fn usual(mmap: Mmap) -> Self {
-        Self { mmap, max_line: MAX_LINE, sizes: Sizes { range: 4 << 20, block: 256 << 10 } }
+        Self { mmap, max_line: MAX_LINE, sizes: WorkSizes { range: 4 << 20, block: 256 << 10 } }
     }
 }
 
@@ -49,8 +49,8 @@ fn pool() -> &'static rayon::ThreadPool {
     POOL.get_or_init(|| rayon::ThreadPoolBuilder::new().num_threads(4).build().unwrap())
 }
 
-fn source(path: &Path) -> Source {
-    Source { path: path.to_owned(), named: true, literal: true, kind: Kind::File, id: None }
+fn source(path: &Path) -> InputSource {
+    InputSource { path: path.to_owned(), named: true, literal: true, kind: SourceKind::File, id: None }
 }
 
 fn temporary(content: &[u8]) -> NamedTempFile {
@@ -60,46 +60,49 @@ fn temporary(content: &[u8]) -> NamedTempFile {
 }
 
 /// The lines of a chunk.
-fn split(chunk: Chunk<'_>, max_line: usize) -> Vec<Line> {
+fn split(chunk: Chunk<'_>, max_line: usize) -> Vec<DeliveredLine> {
     let mut offset = chunk.offset;
     let Body::Lines(lines) = chunk.body else {
         let Body::Oversized { bytes } = chunk.body else { unreachable!() };
-        return vec![Line { offset, body: What::Oversized(bytes) }];
+        return vec![DeliveredLine { offset, body: DeliveredBody::Oversized(bytes) }];
     };
     assert!(!lines.is_empty());
     let line = |line: &[u8]| {
         let length = line.strip_suffix(b"\n").unwrap_or(line).len();
-        let body = if length > max_line { What::Oversized(length as u64) } else { What::Held(line.to_vec()) };
+        let body = if length > max_line { DeliveredBody::Oversized(length as u64) } else { DeliveredBody::Held(line.to_vec()) };
         let at = offset;
         offset += line.len() as u64;
-        Line { offset: at, body }
+        DeliveredLine { offset: at, body }
     };
     lines.split_inclusive(|&byte| byte == b'\n').map(line).collect()
 }
 
 /// Reads by way of `read` and gives what was kept, in order.
-fn collect(how: How, read: impl Fn(&Caller<'_, Judge<'_>, Keep<'_>>) -> Result<Reading, Unread> + Sync) -> (Vec<Line>, Reading) {
+fn collect(
+    how: ReadMethod,
+    read: impl Fn(&ReadContext<'_, ProcessFn<'_>, CommitFn<'_>>) -> Result<ReadSummary, OpenError> + Sync,
+) -> (Vec<DeliveredLine>, ReadSummary) {
     let kept = Mutex::new(Vec::new());
     let (stop, progress) = (AtomicBool::new(false), AtomicU64::new(0));
-    let options = Options { mmap: how.mmap, max_line: how.max_line, stop: &stop, progress: &progress };
-    let judge: Judge<'_> = &|chunk| split(chunk, how.max_line);
-    let keep: Keep<'_> = &|lines| kept.lock().unwrap().extend(lines);
-    let caller = Caller { options: &options, sizes: how.sizes, see: See(&|_| {}), judge: &judge, keep: &keep };
-    let reading = pool().install(|| read(&caller)).unwrap();
+    let options = ReadOptions { mmap: how.mmap, max_line: how.max_line, stop: &stop, progress: &progress };
+    let process: ProcessFn<'_> = &|chunk| split(chunk, how.max_line);
+    let commit: CommitFn<'_> = &|lines| kept.lock().unwrap().extend(lines);
+    let context = ReadContext { options: &options, sizes: how.sizes, observer: ChunkObserver(&|_| {}), process: &process, commit: &commit };
+    let summary = pool().install(|| read(&context)).unwrap();
     let mut lines = kept.into_inner().unwrap();
     lines.sort();
-    (lines, reading)
+    (lines, summary)
 }
 
-type Judge<'a> = &'a (dyn Fn(Chunk<'_>) -> Vec<Line> + Sync);
-type Keep<'a> = &'a (dyn Fn(Vec<Line>) + Sync);
+type ProcessFn<'a> = &'a (dyn Fn(Chunk<'_>) -> Vec<DeliveredLine> + Sync);
+type CommitFn<'a> = &'a (dyn Fn(Vec<DeliveredLine>) + Sync);
 
-fn read_path(path: &Path, how: How) -> (Vec<Line>, Reading) {
-    collect(how, |caller| read_by(&source(path), caller))
+fn read_path(path: &Path, how: ReadMethod) -> (Vec<DeliveredLine>, ReadSummary) {
+    collect(how, |context| read_by(&source(path), context))
 }
 
 /// The lines of a text by the shortest way there is: what is between a mark or NULs before and NULs behind it.
-fn reference(text: &[u8], max_line: usize) -> Vec<Line> {
+fn reference(text: &[u8], max_line: usize) -> Vec<DeliveredLine> {
     let bom = if text.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 };
     let Some(start) = text[bom..].iter().position(|&byte| byte != 0) else { return Vec::new() };
     let start = bom + start;
@@ -114,15 +117,15 @@ fn reference(text: &[u8], max_line: usize) -> Vec<Line> {
 fn the_public_way_reads_and_counts() {
     let file = temporary(b"one\ntwo\nthree");
     let (stop, progress, lines) = (AtomicBool::new(false), AtomicU64::new(0), AtomicU64::new(0));
-    let options = Options { mmap: Mmap::Auto, max_line: MAX_LINE, stop: &stop, progress: &progress };
-    let judge = |chunk: Chunk<'_>| split(chunk, MAX_LINE).len() as u64;
-    let keep = |count| {
+    let options = ReadOptions { mmap: Mmap::Auto, max_line: MAX_LINE, stop: &stop, progress: &progress };
+    let process = |chunk: Chunk<'_>| split(chunk, MAX_LINE).len() as u64;
+    let commit = |count| {
         lines.fetch_add(count, std::sync::atomic::Ordering::Relaxed);
     };
-    let reading = read::read(&source(file.path()), &options, &judge, &keep).unwrap();
-    assert_eq!((reading.bytes, lines.into_inner(), progress.into_inner()), (13, 3, 13));
-    assert_eq!(reading.generation, xxhash_rust::xxh3::xxh3_64(b"one\ntwo\nthree"));
-    assert_eq!((reading.damage, reading.notes.len(), reading.stopped), (None, 0, false));
+    let summary = read::read(&source(file.path()), &options, &process, &commit).unwrap();
+    assert_eq!((summary.bytes, lines.into_inner(), progress.into_inner()), (13, 3, 13));
+    assert_eq!(summary.generation, xxhash_rust::xxh3::xxh3_64(b"one\ntwo\nthree"));
+    assert_eq!((summary.damage, summary.notes.len(), summary.stopped), (None, 0, false));
 }
 
 /// Runs another test in a process of its own, where the pause is armed and already over.

@@ -11,7 +11,7 @@ const LINE: u64 = 16;
 const LINES: u64 = 16_384;
 const LEN: u64 = LINE * LINES;
 /// Ranges start and end within lines and pages.
-const SIZES: Sizes = Sizes { range: 10_007, block: 4_001 };
+const SIZES: WorkSizes = WorkSizes { range: 10_007, block: 4_001 };
 
 fn line(number: u64) -> Vec<u8> {
     format!("line {number:010}\n").into_bytes()
@@ -22,31 +22,31 @@ fn content() -> Vec<u8> {
 }
 
 /// Reads a file to which `change` happens while the third chunk is judged; gives what was kept.
-fn read_changed(folder: &str, mmap: Mmap, change: &(dyn Fn(&File) + Sync)) -> (Vec<Line>, Reading) {
+fn read_changed(folder: &str, mmap: Mmap, change: &(dyn Fn(&File) + Sync)) -> (Vec<DeliveredLine>, ReadSummary) {
     let file = tempfile::Builder::new().tempfile_in(folder).unwrap();
     file.as_file().write_all_at(&content(), 0).unwrap();
     let judged = AtomicU64::new(0);
     let kept = Mutex::new(Vec::new());
     let (stop, progress) = (AtomicBool::new(false), AtomicU64::new(0));
-    let options = Options { mmap, max_line: MAX_LINE, stop: &stop, progress: &progress };
-    let judge = |chunk: Chunk<'_>| {
+    let options = ReadOptions { mmap, max_line: MAX_LINE, stop: &stop, progress: &progress };
+    let process = |chunk: Chunk<'_>| {
         if judged.fetch_add(1, Ordering::Relaxed) == 2 {
             change(file.as_file());
         }
         split(chunk, MAX_LINE)
     };
-    let keep = |lines| kept.lock().unwrap().extend(lines);
-    let caller = Caller { options: &options, sizes: SIZES, see: See(&|_| {}), judge: &judge, keep: &keep };
-    let reading = pool().install(|| read_by(&source(file.path()), &caller)).unwrap();
-    let mut lines: Vec<Line> = kept.into_inner().unwrap();
+    let commit = |lines| kept.lock().unwrap().extend(lines);
+    let context = ReadContext { options: &options, sizes: SIZES, observer: ChunkObserver(&|_| {}), process: &process, commit: &commit };
+    let summary = pool().install(|| read_by(&source(file.path()), &context)).unwrap();
+    let mut lines: Vec<DeliveredLine> = kept.into_inner().unwrap();
     lines.sort();
-    (lines, reading)
+    (lines, summary)
 }
 
 /// Every line kept is one of the file's, in its place, and kept once.
-fn assert_genuine(lines: &[Line]) {
+fn assert_genuine(lines: &[DeliveredLine]) {
     for kept in lines {
-        assert_eq!(kept.body, What::Held(line(kept.offset / LINE)), "{}", kept.offset);
+        assert_eq!(kept.body, DeliveredBody::Held(line(kept.offset / LINE)), "{}", kept.offset);
     }
     assert!(lines.windows(2).all(|pair| pair[0].offset < pair[1].offset));
 }
@@ -63,11 +63,11 @@ fn everywhere(times: u32, check: impl Fn(&str, Mmap)) {
 #[test]
 fn truncated_to_nothing() {
     everywhere(100, |folder, mmap| {
-        let (lines, reading) = read_changed(folder, mmap, &|file| file.set_len(0).unwrap());
+        let (lines, summary) = read_changed(folder, mmap, &|file| file.set_len(0).unwrap());
         assert_genuine(&lines);
         let kept = lines.len() as u64 * LINE;
-        assert_eq!(reading.damage, Some(format!("truncated during the scan: {kept} of {LEN} bytes were read")));
-        assert_eq!(reading.bytes, kept);
+        assert_eq!(summary.damage, Some(format!("truncated during the scan: {kept} of {LEN} bytes were read")));
+        assert_eq!(summary.bytes, kept);
     });
 }
 
@@ -76,9 +76,9 @@ fn truncated_within_a_page() {
     // Within the head, behind it, far behind it; always within a line.
     for len in [1000, 5000, 100_001] {
         everywhere(30, |folder, mmap| {
-            let (lines, reading) = read_changed(folder, mmap, &|file| file.set_len(len).unwrap());
+            let (lines, summary) = read_changed(folder, mmap, &|file| file.set_len(len).unwrap());
             assert_genuine(&lines);
-            assert!(reading.damage.unwrap().starts_with("truncated during the scan"));
+            assert!(summary.damage.unwrap().starts_with("truncated during the scan"));
             // What is left is read, one way or the other.
             let left: Vec<_> = lines.iter().map(|line| line.offset / LINE).take_while(|&number| number < len / LINE).collect();
             assert_eq!(left, (0..len / LINE).collect::<Vec<_>>());
@@ -90,12 +90,12 @@ fn truncated_within_a_page() {
 fn truncated_and_written_anew() {
     let other: Vec<u8> = (0..2 * LINES).flat_map(|number| format!("OTHER{number:010}\n").into_bytes()).collect();
     everywhere(100, |folder, mmap| {
-        let (lines, reading) = read_changed(folder, mmap, &|file| {
+        let (lines, summary) = read_changed(folder, mmap, &|file| {
             file.set_len(0).unwrap();
             file.write_all_at(&other, 0).unwrap();
         });
         assert_genuine(&lines);
-        assert!(reading.damage.unwrap().starts_with("replaced during the scan"));
+        assert!(summary.damage.unwrap().starts_with("replaced during the scan"));
     });
 }
 
@@ -103,14 +103,14 @@ fn truncated_and_written_anew() {
 fn truncated_before_it_is_looked_at() {
     // No chunk is judged yet when the last byte goes; the snapshot was taken long before.
     let file = temporary(&content());
-    let snapshot = crate::input::snapshot::Snapshot::take(file.as_file()).unwrap();
+    let snapshot = crate::input::file_snapshot::FileSnapshot::take(file.as_file()).unwrap();
     file.as_file().set_len(LEN - 1).unwrap();
     for mmap in [Mmap::Always, Mmap::Never] {
-        let how = How { sizes: SIZES, ..How::usual(mmap) };
-        let (lines, reading) = collect(how, |caller| crate::input::regular::read_regular(file.as_file(), &snapshot, caller));
+        let how = ReadMethod { sizes: SIZES, ..ReadMethod::usual(mmap) };
+        let (lines, summary) = collect(how, |context| crate::input::regular_file::read_regular(file.as_file(), &snapshot, context));
         assert_genuine(&lines);
         assert_eq!(lines.len() as u64, LINES - 1);
-        assert_eq!(reading.damage, Some(format!("truncated during the scan: {} of {LEN} bytes were read", LEN - LINE)));
+        assert_eq!(summary.damage, Some(format!("truncated during the scan: {} of {LEN} bytes were read", LEN - LINE)));
     }
 }
 
@@ -118,48 +118,48 @@ fn truncated_before_it_is_looked_at() {
 fn a_hole_punched_in_the_middle() {
     let (start, len) = (40_000, 80_000);
     everywhere(30, |folder, mmap| {
-        let (lines, reading) = read_changed(folder, mmap, &|file| {
+        let (lines, summary) = read_changed(folder, mmap, &|file| {
             let flags = rustix::fs::FallocateFlags::PUNCH_HOLE | rustix::fs::FallocateFlags::KEEP_SIZE;
             rustix::fs::fallocate(file, flags, start, len).unwrap();
         });
         // NULs were in the file, so they are delivered, in lines that are none; the others are untouched. Ranges judged
         // before and after may disagree on where such a line starts, and then it is said.
         let (torn, whole): (Vec<_>, Vec<_>) =
-            lines.into_iter().partition(|line| matches!(&line.body, What::Held(bytes) if bytes.contains(&0)));
+            lines.into_iter().partition(|line| matches!(&line.body, DeliveredBody::Held(bytes) if bytes.contains(&0)));
         assert_genuine(&whole);
         assert!(torn.iter().all(|line| (start..start + len).contains(&(line.offset + LINE))));
         let untouched = whole.iter().filter(|line| !(start..start + len).contains(&(line.offset + LINE)));
         assert!(untouched.count() as u64 >= LINES - len / LINE - 2);
-        assert!(reading.damage.is_none_or(|damage| damage.starts_with("rewritten during the scan")));
+        assert!(summary.damage.is_none_or(|damage| damage.starts_with("rewritten during the scan")));
     });
 }
 
 #[test]
 fn appended_to_or_unlinked_is_no_change() {
     everywhere(5, |folder, mmap| {
-        let (lines, reading) = read_changed(folder, mmap, &|file| file.write_all_at(b"more\n", LEN).unwrap());
+        let (lines, summary) = read_changed(folder, mmap, &|file| file.write_all_at(b"more\n", LEN).unwrap());
         assert_genuine(&lines);
-        assert_eq!((lines.len() as u64, reading.damage, reading.bytes), (LINES, None, LEN));
+        assert_eq!((lines.len() as u64, summary.damage, summary.bytes), (LINES, None, LEN));
     });
     let (file, unlinked) = (temporary(&content()), AtomicBool::new(false));
-    let how = How { sizes: SIZES, ..How::usual(Mmap::Always) };
-    let (lines, reading) = collect(how, |caller| {
-        let judge: Judge<'_> = &|chunk| {
+    let how = ReadMethod { sizes: SIZES, ..ReadMethod::usual(Mmap::Always) };
+    let (lines, summary) = collect(how, |context| {
+        let process: ProcessFn<'_> = &|chunk| {
             if !unlinked.swap(true, Ordering::Relaxed) {
                 std::fs::remove_file(file.path()).unwrap();
             }
-            (caller.judge)(chunk)
+            (context.process)(chunk)
         };
-        read_by(&source(file.path()), &Caller { judge: &judge, ..*caller })
+        read_by(&source(file.path()), &ReadContext { process: &process, ..*context })
     });
-    assert_eq!((lines.len() as u64, reading.damage), (LINES, None));
+    assert_eq!((lines.len() as u64, summary.damage), (LINES, None));
 }
 
 #[test]
 fn rewritten_further_down_is_said() {
     everywhere(5, |folder, mmap| {
-        let (_, reading) = read_changed(folder, mmap, &|file| file.write_all_at(b"LINE", LEN - LINE).unwrap());
-        assert_eq!(reading.damage, Some(format!("rewritten during the scan: {LEN} of {LEN} bytes were read")));
+        let (_, summary) = read_changed(folder, mmap, &|file| file.write_all_at(b"LINE", LEN - LINE).unwrap());
+        assert_eq!(summary.damage, Some(format!("rewritten during the scan: {LEN} of {LEN} bytes were read")));
     });
 }
 
@@ -176,7 +176,7 @@ fn shrinks_and_grows_while_it_is_opened() {
         });
         for round in 0..1000 {
             let mmap = if round % 2 == 0 { Mmap::Always } else { Mmap::Never };
-            read_path(file.path(), How { sizes: SIZES, ..How::usual(mmap) });
+            read_path(file.path(), ReadMethod { sizes: SIZES, ..ReadMethod::usual(mmap) });
         }
         done.store(true, Ordering::Relaxed);
     });

@@ -2,10 +2,10 @@
 
 use std::io::{self, Write};
 
-use super::page::Page;
+use super::page::ExplainPage;
 use crate::analysis::path_answer::{GradeResult, GradedAnswer, SimilarAnswer};
 use crate::number::{counted, grouped};
-use crate::redact::mask::shown;
+use crate::redact::mask::redacted;
 use crate::render::grades::{sizes, why};
 use crate::render::style::{DIM, WARNING};
 use crate::soft_404::Answer;
@@ -23,7 +23,7 @@ pub(crate) fn ungraded(answer: &GradeResult) -> Option<&'static str> {
 }
 
 /// Writes the section.
-pub(crate) fn write<W: Write>(answer: &GradeResult, page: &mut Page<'_, W>) -> io::Result<()> {
+pub(crate) fn write<W: Write>(answer: &GradeResult, page: &mut ExplainPage<'_, W>) -> io::Result<()> {
     page.heading("ANSWER")?;
     if let Some(sentence) = ungraded(answer) {
         return page.text(2, if matches!(answer, GradeResult::NeedsLog) { WARNING } else { DIM }, sentence);
@@ -45,7 +45,7 @@ fn rows(answer: &GradedAnswer) -> Vec<(String, String)> {
     [
         row("grade", format!("{}: {}", grade.as_str().replace('_', " "), meaning(grade))),
         row("reason", why(&answer.detail)),
-        row("site", format!("{}: {}", shown(&answer.site), probed(answer))),
+        row("site", format!("{}: {}", redacted(&answer.site), probed(answer))),
         anything,
         (!answer.home_sizes.is_empty()).then(|| row("home page", sizes(&answer.home_sizes))).flatten(),
         (!answer.get_sizes.is_empty()).then(|| row("GET", format!("got {} for this path", sizes(&answer.get_sizes)))).flatten(),
@@ -76,8 +76,8 @@ fn probed(answer: &GradedAnswer) -> String {
 
 fn alike(paths: &[SimilarAnswer]) -> String {
     let path = |one: &SimilarAnswer| {
-        let host = one.host.as_deref().map(shown).unwrap_or_default();
-        format!("{host}{} ({})", shown(&one.path), counted(one.bytes, "byte", "bytes"))
+        let host = one.host.as_deref().map(redacted).unwrap_or_default();
+        format!("{host}{} ({})", redacted(&one.path), counted(one.bytes, "byte", "bytes"))
     };
     paths.iter().map(path).collect::<Vec<_>>().join(", ")
 }

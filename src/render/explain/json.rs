@@ -5,18 +5,18 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 
-use super::{Marked, Subject, Taken, answer, sentence};
+use super::{AnnotatedText, ExplainedRequest, ReadAs, answer, sentence};
 use crate::analysis::path_answer::{GradeResult, SimilarAnswer};
-use crate::engine::explain::{Account, Trail};
+use crate::engine::explain::{DecodeSteps, RuleExplanation};
 use crate::finding::Severity;
-use crate::redact::mask::shown;
-use crate::redact::sanitize::text;
+use crate::redact::mask::redacted;
+use crate::redact::sanitize::escape;
 use crate::render::grades;
-use crate::rules::{Field, View};
+use crate::rules::{Field, TextView};
 use crate::time::LogTime;
 
 #[derive(Serialize)]
-struct Object<'a> {
+struct ExplainObject<'a> {
     source: Option<Cow<'a, str>>,
     line: Option<u64>,
     taken_as: &'static str,
@@ -32,16 +32,16 @@ struct Object<'a> {
     referer: Option<Cow<'a, str>>,
     user_agent: Option<Cow<'a, str>>,
     host: Option<Cow<'a, str>>,
-    decoding: Vec<Step>,
+    decoding: Vec<DecodeStepObject>,
     round_limit: bool,
-    views: Views,
-    matches: Vec<Match<'a>>,
-    near_misses: Vec<Match<'a>>,
-    answer: Option<AnswerObject<'a>>,
+    views: ViewsObject,
+    matches: Vec<MatchObject<'a>>,
+    near_misses: Vec<MatchObject<'a>>,
+    answer: Option<GradeObject<'a>>,
 }
 
 #[derive(Serialize)]
-struct Step {
+struct DecodeStepObject {
     field: &'static str,
     /// 0 is the undoing of what the log writer did.
     round: usize,
@@ -50,7 +50,7 @@ struct Step {
 }
 
 #[derive(Serialize)]
-struct Views {
+struct ViewsObject {
     target: String,
     path: String,
     resolved: String,
@@ -59,7 +59,7 @@ struct Views {
 
 /// Without a grade only `why` says something.
 #[derive(Serialize, Default)]
-struct AnswerObject<'a> {
+struct GradeObject<'a> {
     grade: Option<&'static str>,
     reason: Option<&'static str>,
     why: Cow<'static, str>,
@@ -81,97 +81,97 @@ struct AlikeObject<'a> {
 }
 
 #[derive(Serialize)]
-struct Match<'a> {
+struct MatchObject<'a> {
     rule: &'a str,
     title: Cow<'a, str>,
     class: &'a str,
     severity: Severity,
     withheld: Option<String>,
-    found: Vec<Found>,
-    asks: Vec<Asked>,
-    read_again: Option<ReadAgain>,
+    found: Vec<SpanObject>,
+    asks: Vec<CheckObject>,
+    read_again: Option<RereadObject>,
 }
 
 #[derive(Serialize)]
-struct ReadAgain {
+struct RereadObject {
     field: &'static str,
     how: &'static str,
     text: String,
 }
 
 #[derive(Serialize)]
-struct Found {
+struct SpanObject {
     kind: &'static str,
     field: &'static str,
     text: String,
 }
 
 #[derive(Serialize)]
-struct Asked {
+struct CheckObject {
     key: &'static str,
     holds: bool,
     says: String,
 }
 
 /// Writes the object and its newline.
-pub(crate) fn write<W: Write>(subject: &Subject<'_>, out: &mut W) -> io::Result<()> {
+pub(crate) fn write<W: Write>(subject: &ExplainedRequest<'_>, out: &mut W) -> io::Result<()> {
     serde_json::to_writer(&mut *out, &object(subject))?;
     out.write_all(b"\n")
 }
 
-fn object<'a>(subject: &Subject<'a>) -> Object<'a> {
-    let Subject { record, line, explanation, .. } = subject;
-    let view = |view| subject.marked(view).whole();
-    Object {
-        source: subject.place.map(|(path, _)| text(path)),
+fn object<'a>(subject: &ExplainedRequest<'a>) -> ExplainObject<'a> {
+    let ExplainedRequest { record, line, explanation, .. } = subject;
+    let view = |view| subject.annotated(view).whole();
+    ExplainObject {
+        source: subject.place.map(|(path, _)| escape(path)),
         line: subject.place.map(|(_, line)| line),
         taken_as: match subject.taken {
-            Taken::Line(_) => "line",
-            Taken::Request => "request",
-            Taken::Unparsed(_) => "text",
+            ReadAs::Line(_) => "line",
+            ReadAs::Request => "request",
+            ReadAs::Unparsed(_) => "text",
         },
         format: match &subject.taken {
-            Taken::Line(format) => Some(text(format.as_bytes()).into_owned().into()),
+            ReadAs::Line(format) => Some(escape(format.as_bytes()).into_owned().into()),
             _ => None,
         },
         client: unless_empty(record.client),
         time: record.time.map(LogTime::rfc3339),
         method: unless_empty(line.method),
-        target: shown(line.target),
+        target: redacted(line.target),
         protocol: unless_empty(line.protocol),
         status: record.status,
         bytes: record.bytes,
         outcome: subject.outcome().as_str(),
-        referer: record.referer.map(shown),
-        user_agent: record.user_agent.map(shown),
-        host: record.host.map(shown),
+        referer: record.referer.map(redacted),
+        user_agent: record.user_agent.map(redacted),
+        host: record.host.map(redacted),
         decoding: explanation.trails.iter().flat_map(steps).collect(),
         round_limit: explanation.texts.round_limit,
-        views: Views {
-            target: view(View::Field(Field::Target)),
-            path: view(View::Field(Field::Path)),
-            resolved: view(View::Resolved),
-            query: view(View::Field(Field::Query)),
+        views: ViewsObject {
+            target: view(TextView::Field(Field::Target)),
+            path: view(TextView::Field(Field::Path)),
+            resolved: view(TextView::Resolved),
+            query: view(TextView::Field(Field::Query)),
         },
         matches: explanation.matches.iter().map(|account| rule(account, subject)).collect(),
-        near_misses: explanation.misses.iter().map(|account| rule(account, subject)).collect(),
+        near_misses: explanation.near_misses.iter().map(|account| rule(account, subject)).collect(),
         answer: subject.answer.map(graded),
     }
 }
 
 fn alike(one: &SimilarAnswer) -> AlikeObject<'_> {
-    AlikeObject { host: one.host.as_deref().map(shown), path: shown(&one.path), bytes: one.bytes }
+    AlikeObject { host: one.host.as_deref().map(redacted), path: redacted(&one.path), bytes: one.bytes }
 }
 
-fn graded(answer: &GradeResult) -> AnswerObject<'_> {
+fn graded(answer: &GradeResult) -> GradeObject<'_> {
     let GradeResult::Known(known) = answer else {
-        return AnswerObject { why: answer::ungraded(answer).unwrap_or_default().into(), ..AnswerObject::default() };
+        return GradeObject { why: answer::ungraded(answer).unwrap_or_default().into(), ..GradeObject::default() };
     };
-    AnswerObject {
+    GradeObject {
         grade: Some(known.detail.grade.answer.as_str()),
         reason: Some(grades::reason(known.detail.grade.reason)),
         why: grades::why(&known.detail).into(),
-        site: Some(shown(&known.site)),
+        site: Some(redacted(&known.site)),
         paths_answered: Some(known.answered),
         paths_refused: Some(known.refused),
         soft_404_sizes: &known.sizes,
@@ -182,48 +182,57 @@ fn graded(answer: &GradeResult) -> AnswerObject<'_> {
     }
 }
 
-fn steps(trail: &Trail) -> Vec<Step> {
-    let field = key(View::Field(trail.field));
-    let shown = |text: &[u8]| Marked::new(text, &trail.logged).whole();
-    let sent = trail.sent.iter().map(|sent| Step { field, round: 0, undone: vec!["log escapes"], text: shown(sent) });
+fn steps(trail: &DecodeSteps) -> Vec<DecodeStepObject> {
+    let field = key(TextView::Field(trail.field));
+    let shown = |text: &[u8]| AnnotatedText::new(text, &trail.logged).whole();
+    let sent = trail.sent.iter().map(|sent| DecodeStepObject { field, round: 0, undone: vec!["log escapes"], text: shown(sent) });
     let rounds = trail.rounds.iter().zip(1..);
-    sent.chain(rounds.map(|(round, number)| Step { field, round: number, undone: round.undone.clone(), text: shown(&round.text) }))
-        .collect()
+    sent.chain(rounds.map(|(round, number)| DecodeStepObject {
+        field,
+        round: number,
+        undone: round.undone.clone(),
+        text: shown(&round.text),
+    }))
+    .collect()
 }
 
-fn rule<'a>(account: &Account<'_>, subject: &Subject<'a>) -> Match<'a> {
+fn rule<'a>(account: &RuleExplanation<'_>, subject: &ExplainedRequest<'a>) -> MatchObject<'a> {
     let rule = subject.rules.rule(account.rule);
-    let found = |view, range| Found { kind: "", field: key(view), text: subject.marked(view).text(range) };
-    Match {
+    let found = |view, range| SpanObject { kind: "", field: key(view), text: subject.annotated(view).text(range) };
+    MatchObject {
         rule: &rule.id,
-        title: text(rule.title.as_bytes()),
+        title: escape(rule.title.as_bytes()),
         class: &rule.class,
         severity: subject.severity(account.rule),
-        withheld: account.withheld.map(|reason| sentence::withheld(reason, account.rule, subject.rules)),
-        found: account.spans().iter().map(|(mark, span)| Found { kind: mark.as_str(), ..found(span.view, &span.range) }).collect(),
+        withheld: account.suppressed_by.map(|reason| sentence::withheld(reason, account.rule, subject.rules)),
+        found: account.spans().iter().map(|(mark, span)| SpanObject { kind: mark.as_str(), ..found(span.view, &span.range) }).collect(),
         asks: account
             .checks
             .iter()
-            .map(|check| Asked { key: sentence::topic(&check.asks), holds: check.holds, says: sentence::of(check, account, subject) })
+            .map(|check| CheckObject {
+                key: sentence::topic(&check.asks),
+                holds: check.holds,
+                says: sentence::check(check, account, subject),
+            })
             .collect(),
-        read_again: account.reread.as_ref().map(|reread| ReadAgain {
-            field: key(View::Field(reread.field)),
-            how: sentence::reading(reread.reading),
+        read_again: account.alternative.as_ref().map(|reread| RereadObject {
+            field: key(TextView::Field(reread.field)),
+            how: sentence::reread_as(reread.reading),
             text: subject.reread(reread),
         }),
     }
 }
 
 /// The name of a view in rule files.
-fn key(view: View) -> &'static str {
+fn key(view: TextView) -> &'static str {
     match view {
-        View::Resolved => "resolved",
-        View::Field(Field::UserAgent) => "user_agent",
-        View::Field(Field::Raw) => "raw",
-        view @ View::Field(_) => sentence::name(view),
+        TextView::Resolved => "resolved",
+        TextView::Field(Field::UserAgent) => "user_agent",
+        TextView::Field(Field::Raw) => "raw",
+        view @ TextView::Field(_) => sentence::view_name(view),
     }
 }
 
 fn unless_empty(text: &[u8]) -> Option<Cow<'_, str>> {
-    (!text.is_empty()).then(|| shown(text))
+    (!text.is_empty()).then(|| redacted(text))
 }

@@ -5,35 +5,30 @@ use std::io::{self, Write};
 use anstyle::Style;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-use crate::render::style::{BOLD, DIM, PLAIN, Pen};
-
-/// The narrowest page that is laid out.
-const NARROWEST: usize = 40;
-/// The width of a terminal that does not tell.
-const USUAL: usize = 80;
+use crate::render::RenderOptions;
+use crate::render::style::{BOLD, DIM, PLAIN, Painter};
 
 /// Where lines go, and how wide they may be.
 #[derive(Debug)]
-pub(crate) struct Page<'w, W> {
+pub(crate) struct ExplainPage<'w, W> {
     pub(crate) out: &'w mut W,
     pub(crate) width: usize,
-    pub(crate) pen: Pen,
+    pub(crate) painter: Painter,
 }
 
-impl<'w, W: Write> Page<'w, W> {
-    pub(crate) fn new(width: u16, color: bool, out: &'w mut W) -> Self {
-        let width = if width == 0 { USUAL } else { NARROWEST.max(width.into()) };
-        Self { out, width, pen: Pen { color } }
+impl<'w, W: Write> ExplainPage<'w, W> {
+    pub(crate) fn new(options: &RenderOptions, out: &'w mut W) -> Self {
+        Self { out, width: options.page_width(), painter: Painter { color: options.color } }
     }
 
     pub(crate) fn heading(&mut self, title: &str) -> io::Result<()> {
-        writeln!(self.out, "\n{}", self.pen.paint(BOLD, title))
+        writeln!(self.out, "\n{}", self.painter.paint(BOLD, title))
     }
 
     /// A text behind a margin, on as many lines as it takes.
     pub(crate) fn text(&mut self, margin: usize, style: Style, text: &str) -> io::Result<()> {
         for line in wrapped(text, self.width.saturating_sub(margin)) {
-            writeln!(self.out, "{:margin$}{}", "", self.pen.paint(style, line))?;
+            writeln!(self.out, "{:margin$}{}", "", self.painter.paint(style, line))?;
         }
         Ok(())
     }
@@ -43,7 +38,7 @@ impl<'w, W: Write> Page<'w, W> {
         let indent = margin + column + 2;
         for (number, line) in wrapped(text, self.width.saturating_sub(indent)).into_iter().enumerate() {
             if number == 0 && !label.is_empty() {
-                let label = self.pen.paint(DIM, format!("{label:column$}"));
+                let label = self.painter.paint(DIM, format!("{label:column$}"));
                 writeln!(self.out, "{:margin$}{label}  {line}", "")?;
             } else {
                 writeln!(self.out, "{:indent$}{line}", "")?;
@@ -61,19 +56,6 @@ impl<'w, W: Write> Page<'w, W> {
     pub(crate) fn plain(&mut self, margin: usize, text: &str) -> io::Result<()> {
         self.text(margin, PLAIN, text)
     }
-}
-
-/// The text, or as much of its beginning as leaves room for `…`.
-pub(crate) fn cut(text: &str, room: usize) -> String {
-    if text.width() <= room {
-        return text.to_owned();
-    }
-    let mut taken = 1;
-    let begins = text.chars().take_while(|c| {
-        taken += c.width().unwrap_or(0);
-        taken <= room
-    });
-    begins.chain(['…']).collect()
 }
 
 /// Lines of at most `room` columns, broken at spaces, and within a word that is longer than a line.

@@ -1,119 +1,121 @@
 //! What a rule asks for and whether it got it, as sentences.
 
-use super::Subject;
-use crate::engine::explain::{Account, RereadAs, Withheld, literal};
+use super::ExplainedRequest;
+use crate::engine::explain::{AlternativeKind, RuleExplanation, SuppressedBy, literal};
 use crate::finding::RuleId;
-use crate::normalize::Reading;
-use crate::redact::sanitize::text;
-use crate::rules::{Asks, Check, Field, RuleSet, Shape, Span, View, bit};
+use crate::normalize::AltDecoding;
+use crate::redact::sanitize::escape;
+use crate::rules::{Field, Requirement, RequirementCheck, RuleSet, Shape, TextSpan, TextView, bit};
 
 /// Literals that a sentence lists.
 const LISTED: usize = 6;
 
 /// The name of a view within a sentence.
-pub(crate) fn name(view: View) -> &'static str {
+pub(crate) fn view_name(view: TextView) -> &'static str {
     match view {
-        View::Field(Field::Path) => "path",
-        View::Resolved => "resolved path",
-        View::Field(Field::Query) => "query",
-        View::Field(Field::Target) => "target",
-        View::Field(Field::Referer) => "referer",
-        View::Field(Field::UserAgent) => "user agent",
-        View::Field(Field::Method) => "method",
-        View::Field(Field::Raw) => "raw request",
+        TextView::Field(Field::Path) => "path",
+        TextView::Resolved => "resolved path",
+        TextView::Field(Field::Query) => "query",
+        TextView::Field(Field::Target) => "target",
+        TextView::Field(Field::Referer) => "referer",
+        TextView::Field(Field::UserAgent) => "user agent",
+        TextView::Field(Field::Method) => "method",
+        TextView::Field(Field::Raw) => "raw request",
     }
 }
 
 /// What a check is about, in the words of rule files.
-pub(crate) fn topic(asks: &Asks<'_>) -> &'static str {
+pub(crate) fn topic(asks: &Requirement<'_>) -> &'static str {
     match asks {
-        Asks::Literal(kind) => literal(*kind),
-        Asks::Glob(_) => "path_glob",
-        Asks::Method(_) => "methods",
-        Asks::Status(_) => "statuses",
-        Asks::Shape(_) => "shape",
-        Asks::Word(_) => "words",
-        Asks::Regex(..) => "regex",
-        Asks::Not(..) => "unless",
+        Requirement::Literal(kind) => literal(*kind),
+        Requirement::Glob(_) => "path_glob",
+        Requirement::Method(_) => "methods",
+        Requirement::Status(_) => "statuses",
+        Requirement::Shape(_) => "shape",
+        Requirement::Word(_) => "words",
+        Requirement::Regex(..) => "regex",
+        Requirement::Not(..) => "unless",
     }
 }
 
 /// What the request says to a check.
-pub(crate) fn of(check: &Check<'_>, account: &Account<'_>, subject: &Subject<'_>) -> String {
+pub(crate) fn check(check: &RequirementCheck<'_>, account: &RuleExplanation<'_>, subject: &ExplainedRequest<'_>) -> String {
     let method = shown_method(subject);
     match (check.asks, check.holds) {
-        (Asks::Literal(kind), true) => present(kind, account, subject),
-        (Asks::Word(fields), true) => present(fields, account, subject),
-        (Asks::Literal(kind), false) => absent(kind, account, subject),
-        (Asks::Word(fields), false) => absent(fields, account, subject),
-        (Asks::Method(methods), holds) => {
-            format!("method is {method}{}", unless(holds, &format!(", not {}", one_of(methods.iter().map(|m| text(m).into_owned())))))
+        (Requirement::Literal(kind), true) => present(kind, account, subject),
+        (Requirement::Word(fields), true) => present(fields, account, subject),
+        (Requirement::Literal(kind), false) => absent(kind, account, subject),
+        (Requirement::Word(fields), false) => absent(fields, account, subject),
+        (Requirement::Method(methods), holds) => {
+            format!("method is {method}{}", if_fails(holds, &format!(", not {}", one_of(methods.iter().map(|m| escape(m).into_owned())))))
         }
-        (Asks::Status(statuses), holds) => {
+        (Requirement::Status(statuses), holds) => {
             let wanted = one_of(statuses.iter().map(u16::to_string));
             match subject.record.status {
-                Some(status) => format!("status is {status}{}", unless(holds, &format!(", not {wanted}"))),
+                Some(status) => format!("status is {status}{}", if_fails(holds, &format!(", not {wanted}"))),
                 None => format!("there is no status, and the rule asks for {wanted}"),
             }
         }
-        (Asks::Shape(shape), holds) => format!("the request {} {}", if holds { "is" } else { "is not" }, shape_name(shape)),
-        (Asks::Glob(glob), holds) => {
-            format!("the {} {} {}", subject.name(View::Resolved), if holds { "fits" } else { "does not fit" }, shown(glob))
+        (Requirement::Shape(shape), holds) => format!("the request {} {}", if holds { "is" } else { "is not" }, shape_name(shape)),
+        (Requirement::Glob(glob), holds) => {
+            format!("the {} {} {}", subject.name(TextView::Resolved), if holds { "fits" } else { "does not fit" }, single_line_regex(glob))
         }
-        (Asks::Regex(regex, fields), false) => format!("the regex matches nothing in the {}: {}", fields_of(fields), shown(regex)),
-        (Asks::Regex(regex, _), true) => format!("{}: {}", matched(check.found.as_ref(), subject), shown(regex)),
-        (Asks::Not(_, _), false) => {
-            format!("excused by unless: {}", check.found.as_ref().map(|span| stands(span, subject)).unwrap_or_default())
+        (Requirement::Regex(regex, fields), false) => {
+            format!("the regex matches nothing in the {}: {}", fields_of(fields), single_line_regex(regex))
         }
-        (Asks::Not(regex, fields), true) => format!("nothing in the {} excuses it: {}", fields_of(fields), shown(regex)),
+        (Requirement::Regex(regex, _), true) => format!("{}: {}", matched(check.found.as_ref(), subject), single_line_regex(regex)),
+        (Requirement::Not(_, _), false) => {
+            format!("excused by unless: {}", check.found.as_ref().map(|span| located(span, subject)).unwrap_or_default())
+        }
+        (Requirement::Not(regex, fields), true) => format!("nothing in the {} excuses it: {}", fields_of(fields), single_line_regex(regex)),
     }
 }
 
 /// How a text was read again.
-pub(crate) fn reading(reading: RereadAs) -> &'static str {
+pub(crate) fn reread_as(reading: AlternativeKind) -> &'static str {
     let reading = match reading {
-        RereadAs::Fragment => return "# as a byte of the path",
-        RereadAs::Run(reading) => reading,
+        AlternativeKind::Fragment => return "# as a byte of the path",
+        AlternativeKind::Run(reading) => reading,
     };
     match reading {
-        Reading::Spaced => "comments and control bytes as spaces",
-        Reading::Joined => "comments within words as nothing",
-        Reading::Unquoted => "quotes and backslashes within words as nothing",
-        Reading::Unwrapped => "Base64 unwrapped",
+        AltDecoding::Spaced => "comments and control bytes as spaces",
+        AltDecoding::Joined => "comments within words as nothing",
+        AltDecoding::Unquoted => "quotes and backslashes within words as nothing",
+        AltDecoding::Unwrapped => "Base64 unwrapped",
     }
 }
 
 /// Why a match is not reported.
-pub(crate) fn withheld(reason: Withheld, rule: RuleId, rules: &RuleSet) -> String {
+pub(crate) fn withheld(reason: SuppressedBy, rule: RuleId, rules: &RuleSet) -> String {
     match reason {
-        Withheld::Sign => "shows that the site runs this app, where it is answered; it is never reported".into(),
-        Withheld::App(app) => format!("silenced: app {} (--app)", rules.rule(app).app().unwrap_or_default()),
-        Withheld::Client => match &rules.rule(rule).with_client {
+        SuppressedBy::Sign => "shows that the site runs this app, where it is answered; it is never reported".into(),
+        SuppressedBy::App(app) => format!("silenced: app {} (--app)", rules.rule(app).app().unwrap_or_default()),
+        SuppressedBy::Client => match &rules.rule(rule).with_client {
             Some(with) => {
                 let classes = if with.classes.is_empty() { "any class".into() } else { with.classes.join(", ") };
                 format!("counts only where its client also asked for {} distinct paths that rules of {classes} name", with.distinct_paths)
             }
             None => String::new(),
         },
-        Withheld::Window => match rules.rule(rule).window {
-            Some(window) => format!("no finding by itself, only at {window}"),
+        SuppressedBy::Window => match rules.rule(rule).window {
+            Some(window) => format!("not reported by itself, only at {window}"),
             None => String::new(),
         },
-        Withheld::BelowMinSeverity { severity, least } => {
+        SuppressedBy::BelowMinSeverity { severity, least } => {
             format!("matches, but a scan would not report it: {severity} is below --min-severity {least}")
         }
     }
 }
 
 /// The literals of a rule that stand where they must, each once: `'/.env' stands in the path`.
-pub(crate) fn seen(account: &Account<'_>, subject: &Subject<'_>) -> String {
+pub(crate) fn seen(account: &RuleExplanation<'_>, subject: &ExplainedRequest<'_>) -> String {
     present(u16::MAX, account, subject)
 }
 
-fn present(kinds: u16, account: &Account<'_>, subject: &Subject<'_>) -> String {
+fn present(kinds: u16, account: &RuleExplanation<'_>, subject: &ExplainedRequest<'_>) -> String {
     let mut places = Vec::new();
     for seen in account.seen.iter().filter(|seen| seen.counts && seen.wanted & kinds != 0) {
-        let place = stands(&seen.span, subject);
+        let place = located(&seen.span, subject);
         if !places.contains(&place) {
             places.push(place);
         }
@@ -127,32 +129,32 @@ fn present(kinds: u16, account: &Account<'_>, subject: &Subject<'_>) -> String {
 }
 
 /// Why no literal of these kinds counts: one stands in the wrong place, or none is there.
-fn absent(kinds: u16, account: &Account<'_>, subject: &Subject<'_>) -> String {
+fn absent(kinds: u16, account: &RuleExplanation<'_>, subject: &ExplainedRequest<'_>) -> String {
     let misplaced = account.seen.iter().filter(|seen| !seen.counts && seen.wanted & kinds != 0);
     // Of several views that show the same bytes, the one that says most about the place.
     let telling = |view| match view {
-        View::Resolved => 4,
-        View::Field(Field::Path | Field::Query | Field::Referer | Field::UserAgent) => 3,
-        View::Field(Field::Target | Field::Method) => 2,
-        View::Field(Field::Raw) => 1,
+        TextView::Resolved => 4,
+        TextView::Field(Field::Path | Field::Query | Field::Referer | Field::UserAgent) => 3,
+        TextView::Field(Field::Target | Field::Method) => 2,
+        TextView::Field(Field::Raw) => 1,
     };
     let nearest = misplaced.max_by_key(|seen| (seen.span.range.len(), telling(seen.span.view)));
     if let Some(seen) = nearest {
-        return format!("{}, {}", stands(&seen.span, subject), but(kinds, seen.span.view, subject.name(View::Resolved)));
+        return format!("{}, {}", located(&seen.span, subject), misplaced_because(kinds, seen.span.view, subject.name(TextView::Resolved)));
     }
     let literals = [subject.rules.request_literals(), subject.rules.header_literals()];
     let mut texts: Vec<_> = literals.iter().flat_map(|l| l.of_rule(account.rule.0)).filter(|(_, wanted)| wanted & kinds != 0).collect();
     texts.sort_unstable();
     texts.dedup_by_key(|(text, _)| *text);
     let more = texts.len().saturating_sub(LISTED);
-    let mut listed: Vec<_> = texts.iter().take(LISTED).map(|(literal, _)| format!("'{}'", text(literal))).collect();
+    let mut listed: Vec<_> = texts.iter().take(LISTED).map(|(literal, _)| format!("'{}'", escape(literal))).collect();
     if more > 0 {
         listed.push(format!("or {more} more"));
     }
-    format!("{} {}", nowhere(kinds), listed.join(", "))
+    format!("{} {}", missing(kinds), listed.join(", "))
 }
 
-fn nowhere(kinds: u16) -> String {
+fn missing(kinds: u16) -> String {
     match kinds {
         bit::PATHS => "no segments of the path are".into(),
         bit::SUFFIX => "the path does not end in".into(),
@@ -164,11 +166,11 @@ fn nowhere(kinds: u16) -> String {
 }
 
 /// What is wrong with a literal's place.
-fn but(kinds: u16, view: View, resolved: &str) -> String {
+fn misplaced_because(kinds: u16, view: TextView, resolved: &str) -> String {
     match (kinds, view) {
-        (bit::PATHS, View::Resolved) => "but not as whole segments where the rule looks".into(),
-        (bit::SUFFIX, View::Resolved) => "but not at its end".into(),
-        (bit::GLOB, View::Resolved) => "but the path ends otherwise".into(),
+        (bit::PATHS, TextView::Resolved) => "but not as whole segments where the rule looks".into(),
+        (bit::SUFFIX, TextView::Resolved) => "but not at its end".into(),
+        (bit::GLOB, TextView::Resolved) => "but the path ends otherwise".into(),
         (bit::PATHS | bit::SUFFIX | bit::GLOB, _) => format!("not in the {resolved}"),
         (bit::PREFIX, _) => "but the request does not begin with it".into(),
         (bit::AGENT, _) => "not in the user agent".into(),
@@ -176,17 +178,17 @@ fn but(kinds: u16, view: View, resolved: &str) -> String {
     }
 }
 
-fn stands(span: &Span, subject: &Subject<'_>) -> String {
-    format!("'{}' stands in the {}", subject.marked(span.view).text(&span.range), subject.name(span.view))
+fn located(span: &TextSpan, subject: &ExplainedRequest<'_>) -> String {
+    format!("'{}' stands in the {}", subject.annotated(span.view).text(&span.range), subject.name(span.view))
 }
 
-fn matched(span: Option<&Span>, subject: &Subject<'_>) -> String {
-    let told = |span: &Span| format!("matches '{}' in the {}", subject.marked(span.view).text(&span.range), subject.name(span.view));
+fn matched(span: Option<&TextSpan>, subject: &ExplainedRequest<'_>) -> String {
+    let told = |span: &TextSpan| format!("matches '{}' in the {}", subject.annotated(span.view).text(&span.range), subject.name(span.view));
     span.map(told).unwrap_or_default()
 }
 
 fn fields_of(mask: u16) -> String {
-    one_of(Field::ALL.into_iter().filter(|f| mask & bit::of_field(*f) != 0).map(|f| name(View::Field(f)).to_owned()))
+    one_of(Field::ALL.into_iter().filter(|f| mask & bit::of_field(*f) != 0).map(|f| view_name(TextView::Field(f)).to_owned()))
 }
 
 /// `a, b or c`.
@@ -207,19 +209,19 @@ fn shape_name(shape: Shape) -> &'static str {
     }
 }
 
-fn shown_method(subject: &Subject<'_>) -> String {
+fn shown_method(subject: &ExplainedRequest<'_>) -> String {
     match subject.line.method {
         b"" => "missing".into(),
-        method => text(method).into_owned(),
+        method => escape(method).into_owned(),
     }
 }
 
-fn unless(holds: bool, text: &str) -> &str {
+fn if_fails(holds: bool, text: &str) -> &str {
     if holds { "" } else { text }
 }
 
 /// A regex on one line. Line breaks in one that is written over several mean nothing.
-pub(crate) fn shown(regex: &str) -> String {
+pub(crate) fn single_line_regex(regex: &str) -> String {
     let lines: Vec<_> = if regex.starts_with("(?x)") { regex.split_whitespace().collect() } else { vec![regex] };
-    text(lines.join(" ").as_bytes()).into_owned()
+    escape(lines.join(" ").as_bytes()).into_owned()
 }

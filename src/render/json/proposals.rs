@@ -7,28 +7,28 @@ use std::io::{self, Write};
 use serde::Serialize;
 use serde_json::ser::Serializer as JsonSerializer;
 
-use super::rows::RowLines;
+use super::rows::RowLineFormatter;
 use super::{GENERATED_BY, InputObject, input};
 use crate::analysis::labels::first;
 use crate::analysis::proposals::{Proposal, Proposals};
 use crate::finding::Severity;
-use crate::redact::sanitize::text;
+use crate::redact::sanitize::escape;
 use crate::time::LogTime;
 
 /// Counts the additions to the document.
 const SCHEMA_VERSION: u32 = 1;
 
 #[derive(Serialize)]
-struct Document<'a> {
+struct ProposalDocument<'a> {
     schema_version: u32,
     generated_by: &'static str,
     inputs: Vec<InputObject<'a>>,
-    totals: Totals,
-    proposals: Vec<Row<'a>>,
+    totals: ProposalTotals,
+    proposals: Vec<ProposalRow<'a>>,
 }
 
 #[derive(Serialize)]
-struct Totals {
+struct ProposalTotals {
     proposals: u64,
     probers: u64,
     min_probers: u64,
@@ -37,7 +37,7 @@ struct Totals {
 }
 
 #[derive(Serialize)]
-struct Row<'a> {
+struct ProposalRow<'a> {
     rank: u64,
     path: &'a str,
     probers: u64,
@@ -50,11 +50,11 @@ struct Row<'a> {
     severity: Severity,
     first_time: Option<String>,
     last_time: Option<String>,
-    sample: Sample<'a>,
+    sample: ProposalSample<'a>,
 }
 
 #[derive(Serialize)]
-struct Sample<'a> {
+struct ProposalSample<'a> {
     source: Cow<'a, str>,
     line: u64,
     target: Cow<'a, str>,
@@ -64,11 +64,11 @@ struct Sample<'a> {
 /// Writes the document, with the first `top` proposals.
 pub(crate) fn write<W: Write>(proposals: &Proposals<'_>, top: Option<usize>, mut out: W) -> io::Result<()> {
     let Proposals { inputs, proposals: all, random, probers, min_probers, without_time } = proposals;
-    let document = Document {
+    let document = ProposalDocument {
         schema_version: SCHEMA_VERSION,
         generated_by: GENERATED_BY,
         inputs: inputs.iter().map(input).collect(),
-        totals: Totals {
+        totals: ProposalTotals {
             proposals: all.len() as u64,
             probers: *probers,
             min_probers: *min_probers,
@@ -77,14 +77,14 @@ pub(crate) fn write<W: Write>(proposals: &Proposals<'_>, top: Option<usize>, mut
         },
         proposals: (1..).zip(first(all, top)).map(|(rank, proposal)| row(rank, proposal)).collect(),
     };
-    document.serialize(&mut JsonSerializer::with_formatter(&mut out, RowLines::default()))?;
+    document.serialize(&mut JsonSerializer::with_formatter(&mut out, RowLineFormatter::default()))?;
     out.write_all(b"\n")
 }
 
-fn row<'a>(rank: u64, proposal: &'a Proposal<'_>) -> Row<'a> {
+fn row<'a>(rank: u64, proposal: &'a Proposal<'_>) -> ProposalRow<'a> {
     let example = &proposal.example;
     let statuses = proposal.status_words().into_iter().zip(proposal.statuses.iter().map(|(_, n)| *n)).collect();
-    Row {
+    ProposalRow {
         rank,
         path: proposal.path,
         probers: proposal.probers,
@@ -97,6 +97,11 @@ fn row<'a>(rank: u64, proposal: &'a Proposal<'_>) -> Row<'a> {
         severity: proposal.severity,
         first_time: proposal.first_time.map(LogTime::rfc3339),
         last_time: proposal.last_time.map(LogTime::rfc3339),
-        sample: Sample { source: text(example.source), line: example.line, target: example.shown_target(), status: example.status },
+        sample: ProposalSample {
+            source: escape(example.source),
+            line: example.line,
+            target: example.shown_target(),
+            status: example.status,
+        },
     }
 }

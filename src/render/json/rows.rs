@@ -8,7 +8,7 @@ use serde_json::ser::Formatter;
 
 /// Breaks lines at the outer two levels, in the lists of the evidence, and nowhere else.
 #[derive(Default)]
-pub(crate) struct RowLines {
+pub(crate) struct RowLineFormatter {
     depth: usize,
     /// Whether the list of rows at hand has one already.
     has_rows: bool,
@@ -19,7 +19,7 @@ const DOCUMENT: usize = 1;
 const LIST: usize = 2;
 const EVIDENCE_LIST: usize = 3;
 
-impl Formatter for RowLines {
+impl Formatter for RowLineFormatter {
     fn begin_object<W: ?Sized + Write>(&mut self, out: &mut W) -> io::Result<()> {
         self.depth += 1;
         out.write_all(b"{")

@@ -1,7 +1,6 @@
-//! An alert as a line for people, as a short text for a system log, and as a JSON object for programs.
+//! Prints an alert as a line for people, as a short text for a system log, or as a JSON object for programs.
 //!
-//! The keys of the object and their order are a promise: additions only, at the end. The words of the two texts are none.
-//! Times and counts are those of the alert; nothing is counted or judged here.
+//! The keys of the object and their order are stable: new keys come at the end. The words of the texts may change.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -9,59 +8,59 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 
-use super::line::Lines;
-use crate::alerting::event::{Alert, Kind, Sample};
+use super::line::LiveLines;
+use crate::alerting::alert::{Alert, AlertKind, AlertSample};
 use crate::analysis::labels;
 use crate::client::Client;
 use crate::finding::Severity;
+use crate::log_entry::Outcome;
 use crate::number::{counted, grouped};
-use crate::record::Outcome;
-use crate::redact::mask::shown;
-use crate::redact::sanitize::text as escaped;
-use crate::render::layout::cut;
+use crate::redact::mask::redacted;
+use crate::redact::sanitize::escape;
+use crate::render::layout::truncate;
 use crate::render::style::{ALARM, BOLD, DIM};
 use crate::rules::RuleSet;
 use crate::time::LogTime;
 
-/// Columns of a path or target in a sentence: alerts are short whatever clients ask for.
-const MOST_TEXT: usize = 80;
+/// The most columns of a path or target in a sentence.
+const MAX_TEXT: usize = 80;
 
-/// Columns of a client's name.
-const MOST_NAME: usize = 39;
+/// The most columns of a client's name.
+const MAX_NAME: usize = 39;
 
-/// The least of a request that is worth a place on a line.
-const LEAST_REQUEST: usize = 12;
+/// The least columns of a request; with fewer it is left out.
+const MIN_REQUEST: usize = 12;
 
-/// One alert, as programs get it. All keys are always there.
+/// An alert for programs. All keys are always present.
 #[derive(Serialize)]
-struct Object<'a> {
+struct AlertObject<'a> {
     /// `threshold`, `probing`, `answered` or `campaign`.
     kind: &'static str,
     severity: Severity,
     /// RFC 3339 or null, as are all times.
     first_time: Option<String>,
     last_time: Option<String>,
-    /// Null where it is not about one client.
+    /// Null if it is not about one client.
     client: Option<Cow<'a, str>>,
-    /// The normalised path; null where it is not about one.
+    /// The normalised path; null if it is not about one path.
     path: Option<Cow<'a, str>>,
-    /// Requests that count, and how many clients and paths are among them.
+    /// Requests that count, and their distinct clients and paths.
     hits: u64,
     clients: u64,
     paths: u64,
     rules: Vec<&'a str>,
     classes: Vec<&'a str>,
     cve: Vec<&'a str>,
-    sample: SampleObject<'a>,
-    /// Whose threshold it was; null where it was no rule's.
+    sample: AlertSampleObject<'a>,
+    /// The rule of the threshold; null for other kinds.
     rule: Option<&'a str>,
-    /// The sentence that people read.
+    /// The sentence for people.
     text: String,
 }
 
-/// The request that raised it.
+/// The request that raised the alert.
 #[derive(Serialize)]
-struct SampleObject<'a> {
+struct AlertSampleObject<'a> {
     /// The `id` of its hit.
     id: String,
     source: Cow<'a, str>,
@@ -76,83 +75,83 @@ struct SampleObject<'a> {
 ///
 /// # Errors
 ///
-/// Those of `out`, as they came.
+/// Those of `out`.
 pub fn write_json<W: Write>(alert: &Alert, rules: &RuleSet, out: &mut W) -> io::Result<()> {
     serde_json::to_writer(&mut *out, &object(alert, rules))?;
     out.write_all(b"\n")
 }
 
-/// An alert as one line of text without its end, colour or any byte that acts; at most about 500 columns.
+/// An alert as one line of escaped text without colour or newline, at most about 500 columns.
 #[must_use]
-pub fn text(alert: &Alert, rules: &RuleSet) -> String {
+pub fn text_line(alert: &Alert, rules: &RuleSet) -> String {
     let mut text = format!("ALERT {}: {}; {}", alert.severity, sentence(alert, rules), request(&alert.sample));
-    let from = escaped(&alert.sample.source);
+    let from = escape(&alert.sample.source);
     // Writing to a `String` does not fail.
-    let _ = write!(text, ", {}:{}", cut(&from, MOST_TEXT), alert.sample.line);
+    let _ = write!(text, ", {}:{}", truncate(&from, MAX_TEXT), alert.sample.line);
     text
 }
 
-impl Lines {
-    /// Writes an alert among the hits. Its sentence is told whole, be it wider than the page; the request that raised it
-    /// is told where there is room.
+impl LiveLines {
+    /// Writes an alert as a line. Its sentence is not cut, even if it is wider than the page; the request that raised it is
+    /// left out on a narrow page.
     ///
     /// # Errors
     ///
-    /// Those of `out`, as they came.
+    /// Those of `out`.
     pub fn write_alert<W: Write>(&mut self, alert: &Alert, rules: &RuleSet, out: &mut W) -> io::Result<()> {
         self.begin(alert.last_time, alert.severity);
-        let Self { ruler, stops, .. } = self;
-        ruler.put_whole(stops.outcome, ALARM, "ALERT");
-        ruler.put_whole(stops.client, BOLD, &sentence(alert, rules));
-        if alert.kind != Kind::Answered && ruler.room(0) >= LEAST_REQUEST {
-            ruler.put(0, DIM, &request(&alert.sample), usize::MAX);
+        let Self { layout, stops, .. } = self;
+        layout.push_uncut(stops.outcome, ALARM, "ALERT");
+        layout.push_uncut(stops.client, BOLD, &sentence(alert, rules));
+        if alert.kind != AlertKind::Answered && layout.remaining(0) >= MIN_REQUEST {
+            layout.push_cell(0, DIM, &request(&alert.sample), usize::MAX);
         }
-        out.write_all(ruler.end().as_bytes())
+        out.write_all(layout.finish().as_bytes())
     }
 }
 
-/// What happened, in a sentence without its stop.
+/// What happened, as a sentence without a full stop.
 fn sentence(alert: &Alert, rules: &RuleSet) -> String {
     let within = within(alert);
     match alert.kind {
-        Kind::Threshold(rule) => {
+        AlertKind::Threshold(rule) => {
             let rule = rules.rule(rule);
-            let asked = counted(alert.hits, "request", "requests");
-            format!("{asked} by {}{}{within}: {}, {}", who(alert), wherefore(alert), rule.id, escaped(rule.title.as_bytes()))
+            let requests = counted(alert.hits, "request", "requests");
+            format!("{requests} by {}{}{within}: {}, {}", who(alert), for_path(alert), rule.id, escape(rule.title.as_bytes()))
         }
-        Kind::Probing => format!("{} asked for {}{within}", who(alert), counted(alert.paths, "probe path", "different probe paths")),
-        Kind::Answered => {
+        AlertKind::Probing => format!("{} requested {}{within}", who(alert), counted(alert.paths, "probe path", "different probe paths")),
+        AlertKind::Answered => {
             let status = alert.sample.status.map_or_else(String::new, |status| format!(" with {status}"));
-            let asked = alert.path.as_deref().filter(|path| !path.is_empty()).unwrap_or(&alert.sample.target);
-            format!("{} was answered{status}: {} ({})", who(alert), short(asked), labels::worst_rule(rules, &alert.rules))
+            let path = alert.path.as_deref().filter(|path| !path.is_empty()).unwrap_or(&alert.sample.target);
+            format!("{} was answered{status}: {} ({})", who(alert), short_text(path), labels::worst_rule(rules, &alert.rules))
         }
-        Kind::Campaign => {
+        AlertKind::Campaign => {
             let what = match (&alert.path, alert.paths) {
-                (Some(path), _) => format!("the unusual path {}", short(path)),
+                (Some(path), _) => format!("the unusual path {}", short_text(path)),
                 (None, 0 | 1) => "an unusual path".to_owned(),
                 (None, paths) => format!("{} unusual paths", grouped(paths)),
             };
-            format!("{} asked for {what}{within}", who(alert))
+            format!("{} requested {what}{within}", who(alert))
         }
     }
 }
 
-/// The client, or how many.
+/// The client, or the number of clients.
 fn who(alert: &Alert) -> Cow<'_, str> {
     match &alert.client {
-        Some(client) => name(client.client()),
+        Some(client) => client_name(client.client()),
         None => Cow::Owned(counted(alert.clients, "client", "clients")),
     }
 }
 
-fn wherefore(alert: &Alert) -> String {
+fn for_path(alert: &Alert) -> String {
     match &alert.path {
-        Some(path) => format!(" for {}", short(path)),
+        Some(path) => format!(" for {}", short_text(path)),
         None => String::new(),
     }
 }
 
-/// How long it took, rounded up; nothing where the log does not tell.
+/// The duration, rounded up; empty if the log has no times.
 fn within(alert: &Alert) -> String {
     let Some((first, last)) = alert.first_time.zip(alert.last_time) else {
         return String::new();
@@ -166,30 +165,30 @@ fn within(alert: &Alert) -> String {
     format!(" within {}", counted(n, one, many))
 }
 
-/// The request that raised an alert, and what the server said.
-fn request(sample: &Sample) -> String {
+/// The request that raised an alert, with its status.
+fn request(sample: &AlertSample) -> String {
     let status = sample.status.map_or(Cow::Borrowed("-"), |status| Cow::Owned(status.to_string()));
-    let method = shown(&sample.method);
-    let method = if method.is_empty() { method } else { Cow::Owned(format!("{} ", cut(&method, MOST_NAME))) };
-    format!("last {status} {method}{}", short(&sample.target))
+    let method = redacted(&sample.method);
+    let method = if method.is_empty() { method } else { Cow::Owned(format!("{} ", truncate(&method, MAX_NAME))) };
+    format!("last {status} {method}{}", short_text(&sample.target))
 }
 
-fn short(text: &[u8]) -> String {
-    cut(&shown(text), MOST_TEXT).into_owned()
+fn short_text(text: &[u8]) -> String {
+    truncate(&redacted(text), MAX_TEXT).into_owned()
 }
 
-fn name(client: Client<'_>) -> Cow<'_, str> {
-    Cow::Owned(cut(&labels::client(client), MOST_NAME).into_owned())
+fn client_name(client: Client<'_>) -> Cow<'_, str> {
+    Cow::Owned(truncate(&labels::client(client), MAX_NAME).into_owned())
 }
 
-fn object<'a>(alert: &'a Alert, rules: &'a RuleSet) -> Object<'a> {
-    Object {
+fn object<'a>(alert: &'a Alert, rules: &'a RuleSet) -> AlertObject<'a> {
+    AlertObject {
         kind: alert.kind.as_str(),
         severity: alert.severity,
         first_time: alert.first_time.map(LogTime::rfc3339),
         last_time: alert.last_time.map(LogTime::rfc3339),
         client: alert.client.as_ref().map(|client| labels::client(client.client())),
-        path: alert.path.as_deref().map(shown),
+        path: alert.path.as_deref().map(redacted),
         hits: alert.hits,
         clients: alert.clients,
         paths: alert.paths,
@@ -198,20 +197,20 @@ fn object<'a>(alert: &'a Alert, rules: &'a RuleSet) -> Object<'a> {
         cve: labels::cves(rules, &alert.rules),
         sample: sample(&alert.sample),
         rule: match alert.kind {
-            Kind::Threshold(rule) => Some(&rules.rule(rule).id),
-            Kind::Probing | Kind::Answered | Kind::Campaign => None,
+            AlertKind::Threshold(rule) => Some(&rules.rule(rule).id),
+            AlertKind::Probing | AlertKind::Answered | AlertKind::Campaign => None,
         },
         text: sentence(alert, rules),
     }
 }
 
-fn sample(sample: &Sample) -> SampleObject<'_> {
-    SampleObject {
+fn sample(sample: &AlertSample) -> AlertSampleObject<'_> {
+    AlertSampleObject {
         id: labels::id(sample.generation, sample.offset),
-        source: escaped(&sample.source),
+        source: escape(&sample.source),
         line: sample.line,
-        method: (!sample.method.is_empty()).then(|| shown(&sample.method)),
-        target: shown(&sample.target),
+        method: (!sample.method.is_empty()).then(|| redacted(&sample.method)),
+        target: redacted(&sample.target),
         status: sample.status,
         outcome: Outcome::of(sample.status).as_str(),
     }
@@ -228,7 +227,7 @@ mod tests {
     fn answered() -> Alert {
         let hit = fixture::hit();
         Alert {
-            kind: Kind::Answered,
+            kind: AlertKind::Answered,
             severity: hit.severity,
             first_time: hit.time,
             last_time: hit.time,
@@ -238,7 +237,7 @@ mod tests {
             clients: 1,
             paths: 1,
             rules: hit.rules.to_vec(),
-            sample: Sample {
+            sample: AlertSample {
                 generation: hit.generation,
                 offset: hit.offset,
                 source: hit.source.to_vec(),
@@ -258,7 +257,7 @@ mod tests {
         let alert = answered();
         let last_time = later(alert.first_time, 58);
         Alert {
-            kind: Kind::Threshold(RuleId(7)),
+            kind: AlertKind::Threshold(RuleId(7)),
             severity: Severity::Medium,
             last_time,
             path: None,
@@ -271,14 +270,14 @@ mod tests {
     fn probing() -> Alert {
         let alert = answered();
         let last_time = later(alert.first_time, 290);
-        Alert { kind: Kind::Probing, severity: Severity::High, last_time, path: None, hits: 41, paths: 23, ..alert }
+        Alert { kind: AlertKind::Probing, severity: Severity::High, last_time, path: None, hits: 41, paths: 23, ..alert }
     }
 
     fn campaign() -> Alert {
         let alert = answered();
         let last_time = later(alert.first_time, 9000);
         Alert {
-            kind: Kind::Campaign,
+            kind: AlertKind::Campaign,
             severity: Severity::High,
             last_time,
             client: None,
@@ -297,7 +296,7 @@ mod tests {
     }
 
     fn lines(alerts: &[Alert], width: u16, color: bool) -> String {
-        let (mut lines, mut out) = (Lines::new(width, color), Vec::new());
+        let (mut lines, mut out) = (LiveLines::new(width, color), Vec::new());
         for alert in alerts {
             lines.write_alert(alert, fixture::rules(), &mut out).unwrap();
         }
@@ -317,30 +316,30 @@ mod tests {
     }
 
     #[test]
-    fn lines_say_it_in_a_sentence() {
+    fn alerts_as_lines() {
         insta::assert_snapshot!("lines_at_140", lines(&each_kind(), 140, false));
         insta::assert_snapshot!("lines_at_60", lines(&each_kind(), 60, false));
     }
 
     #[test]
-    fn texts_for_a_system_log() {
-        let texts: Vec<_> = each_kind().iter().map(|alert| text(alert, fixture::rules())).collect();
+    fn alerts_as_texts_for_a_system_log() {
+        let texts: Vec<_> = each_kind().iter().map(|alert| text_line(alert, fixture::rules())).collect();
         insta::assert_snapshot!("texts", texts.join("\n"));
     }
 
     #[test]
-    fn objects_for_programs() {
+    fn alerts_as_objects() {
         let objects: String = each_kind().iter().map(json).collect();
         insta::assert_snapshot!("objects", objects);
     }
 
     #[test]
-    fn stands_out() {
+    fn an_alert_is_red() {
         assert!(lines(&[probing()], 100, true).contains("\u{1b}[1m\u{1b}[31mALERT\u{1b}[0m"));
     }
 
     #[test]
-    fn a_span_is_told_in_round_words() {
+    fn durations_are_rounded_up() {
         let within = |seconds| within(&Alert { last_time: later(answered().first_time, seconds), ..answered() });
         assert_eq!(within(-5), " within 1 second");
         assert_eq!(within(0), " within 1 second");
@@ -357,17 +356,17 @@ mod tests {
             target in any::<Vec<u8>>(), which in 0_usize..6, times in any::<[Option<i64>; 2]>(), width: u16) {
             let time = |utc: Option<i64>| utc.map(|utc| LogTime { utc: utc / 2, offset: 0 });
             let alert = each_kind().swap_remove(which);
-            let sample = Sample { source, method, target: target.clone(), ..alert.sample };
+            let sample = AlertSample { source, method, target: target.clone(), ..alert.sample };
             let client = alert.client.map(|_| ClientKey::Text(client.into()));
             let alert = Alert { client, path, sample, first_time: time(times[0]), last_time: time(times[1]), ..alert };
             let object = json(&alert);
             prop_assert_eq!(object.matches('\n').count(), 1);
             let value: serde_json::Value = serde_json::from_str(&object).unwrap();
-            prop_assert_eq!(value["sample"]["target"].as_str().unwrap(), &*shown(&target));
+            prop_assert_eq!(value["sample"]["target"].as_str().unwrap(), &*redacted(&target));
             let line = lines(std::slice::from_ref(&alert), width, false);
             prop_assert_eq!(line.matches('\n').count(), 1);
-            for text in [line.trim_end_matches('\n'), &text(&alert, fixture::rules()), value["text"].as_str().unwrap()] {
-                prop_assert_eq!(escaped(text.as_bytes()), text);
+            for text in [line.trim_end_matches('\n'), &text_line(&alert, fixture::rules()), value["text"].as_str().unwrap()] {
+                prop_assert_eq!(escape(text.as_bytes()), text);
             }
         }
     }

@@ -1,6 +1,6 @@
-//! Folds repeats: a client that trips the same rules over and over is told once, and then as a count.
+//! Folds repeats: of hits of one client on the same rules the first is printed, the others are counted.
 //!
-//! Pure: time is what it is told, and nothing is printed here. What it keeps is bounded whatever clients choose to send.
+//! Reads no clock and prints nothing. Memory is bounded, whatever clients send.
 
 use std::collections::BTreeMap;
 use std::hash::BuildHasher;
@@ -12,87 +12,87 @@ use hashbrown::HashTable;
 use crate::analysis::model::ReportedHit;
 use crate::client::{Client, ClientKey};
 use crate::finding::{RuleId, Severity};
-use crate::record::Outcome;
-use crate::redact::mask::shown;
+use crate::log_entry::Outcome;
+use crate::redact::mask::redacted;
 use crate::soft_404::Answer::Soft404;
 use crate::time::LogTime;
 
-/// Pairs of a client and rules that are known at a time. Of more, the one that rests longest is told and forgotten.
-pub const MOST_OPEN: usize = 4096;
+/// The most open groups. Above it, the group that has been idle longest is closed.
+pub const MAX_GROUPS: usize = 4096;
 
-/// How long a count is kept back while its pair never rests.
-pub const MOST_KEPT_BACK: Duration = Duration::from_secs(60);
+/// How long a count is held while its group is not idle.
+pub const MAX_HOLD: Duration = Duration::from_secs(60);
 
-/// Bytes of a client's name. A longer one is nobody's, and not folded: it would be kept.
-const MOST_NAME: usize = 256;
+/// The most bytes of a client's name. Hits of a longer one are not folded, as a group keeps the name.
+const MAX_CLIENT_NAME: usize = 256;
 
-/// Bytes kept of the last target: no terminal shows more of it.
-const MOST_TARGET: usize = 1024;
+/// Bytes kept of the last target, more than a terminal line shows.
+const MAX_TARGET: usize = 1024;
 
 /// Whether a hit is to be printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Told {
+pub enum FoldDecision {
     /// Print it now.
     Print,
-    /// It was counted, and is told with others.
+    /// It was counted, and is printed later with others.
     Folded,
 }
 
-/// Repeats that were not printed.
+/// The count of repeats that were not printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Folded<'a> {
-    /// How many.
+pub struct FoldedRepeats<'a> {
+    /// The number of hits.
     pub hits: u64,
-    /// Those among them whose answer means something.
+    /// Hits with a distinct answer.
     pub answered: u64,
-    /// The worst of them.
+    /// The highest severity.
     pub severity: Severity,
-    /// Who asked.
+    /// The client.
     pub client: Client<'a>,
-    /// The rules all of them matched.
+    /// The rules that all of them match.
     pub rules: &'a [RuleId],
-    /// The log's time of the last one.
+    /// The log's time of the last hit.
     pub time: Option<LogTime>,
-    /// The target of the last one, fit for an output; a very long one is cut.
+    /// The target of the last hit, redacted; a very long one is cut.
     pub target: &'a str,
 }
 
-/// Remembers which client was told for which rules, and counts the repeats.
+/// Counts repeated hits.
 ///
-/// A *pair* is a client and the exact list of rules that are reported. It is known from a hit that is printed until it
-/// rests: until no hit of it came for a while.
+/// A *group* is a client and an exact list of reported rules. It is open from its first hit, which is printed, until it is
+/// idle: until no hit of it came for some time.
 #[derive(Debug)]
-pub struct Fold {
+pub struct RepeatFolder {
     quiet_for: Duration,
-    /// The latest time it was told.
+    /// The latest time given.
     now: Option<Instant>,
-    /// Counts what was seen: no two pairs have the same turn.
-    turn: u64,
-    pairs: Vec<Pair>,
-    /// Places of `pairs` that are known, by client and rules.
-    known: HashTable<usize>,
-    /// Places that are free.
+    /// Counts observed hits, so that no two groups have the same sequence number.
+    sequence: u64,
+    groups: Vec<RepeatGroup>,
+    /// Indices of open groups, by client and rules.
+    by_key: HashTable<usize>,
+    /// Indices of closed groups, to be reused.
     free: Vec<usize>,
-    /// All known pairs, the one that rests longest first.
-    resting: BTreeMap<u64, usize>,
-    /// Those with a count, the one kept back longest first.
-    counted: BTreeMap<u64, usize>,
+    /// All open groups, the one idle longest first.
+    by_last_seen: BTreeMap<u64, usize>,
+    /// Groups with a count, the one held longest first.
+    by_held_since: BTreeMap<u64, usize>,
     hasher: RandomState,
 }
 
-/// A client, its rules, and what is not told of them yet. A free one is kept for its room.
+/// A client, its rules, and the hits that are not printed yet. A closed group is kept to reuse its memory.
 #[derive(Debug)]
-struct Pair {
+struct RepeatGroup {
     client: ClientKey,
     rules: Vec<RuleId>,
-    /// The most that was told of it so far.
-    told: News,
+    /// The highest severity and answer printed so far.
+    printed: Notability,
     last_seen: Instant,
-    /// Its key among the resting.
-    turn: u64,
-    /// When the first hit was counted that is not told, and its key among the counted.
-    since: Instant,
-    since_turn: u64,
+    /// Its key in `by_last_seen`.
+    sequence: u64,
+    /// When the first unprinted hit was counted, and its key in `by_held_since`.
+    held_since: Instant,
+    held_since_sequence: u64,
     hits: u64,
     answered: u64,
     severity: Severity,
@@ -100,108 +100,114 @@ struct Pair {
     target: String,
 }
 
-/// What makes a repeat news: more than before of either.
+/// A repeat is printed if either of these is higher than before.
 #[derive(Debug, Clone, Copy)]
-struct News {
+struct Notability {
     severity: Severity,
-    answer: Answer,
+    answer: AnswerLevel,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Answer {
+enum AnswerLevel {
     None,
-    /// A 2xx that tells nothing.
-    Given,
-    /// One that means something.
-    Meant,
+    /// A 2xx that is not distinct.
+    Uninformative,
+    /// A distinct answer.
+    Distinct,
 }
 
-/// What is due next.
+/// The next group to flush.
 #[derive(Debug, Clone, Copy)]
-enum Due {
-    /// The pair rests: it is told and forgotten.
-    Rest(usize),
-    /// Its count was kept back long enough: it is told.
-    Count(usize),
+enum Deadline {
+    /// The group is idle: its count is emitted and it is closed.
+    Idle(usize),
+    /// Its count was held for [`MAX_HOLD`]: the count is emitted.
+    HeldTooLong(usize),
 }
 
-impl Fold {
-    /// Folds what comes again before the pair has rested for `quiet_for`.
+impl RepeatFolder {
+    /// Folds repeats of a group until it was idle for `quiet_for`.
     #[must_use]
     pub fn new(quiet_for: Duration) -> Self {
         Self {
             quiet_for,
             now: None,
-            turn: 0,
-            pairs: Vec::new(),
-            known: HashTable::new(),
+            sequence: 0,
+            groups: Vec::new(),
+            by_key: HashTable::new(),
             free: Vec::new(),
-            resting: BTreeMap::new(),
-            counted: BTreeMap::new(),
+            by_last_seen: BTreeMap::new(),
+            by_held_since: BTreeMap::new(),
             hasher: RandomState::default(),
         }
     }
 
-    /// Takes the next hit. `answered` says whether its answer means something. `each` gets what is due before it.
+    /// Takes the next hit, after `each` got the counts that are due. `answered`: its answer is distinct.
     ///
-    /// A repeat is printed all the same where it is worse than all that was told of the pair, or answered better.
-    pub fn see(&mut self, now: Instant, hit: &ReportedHit<'_>, answered: bool, each: &mut impl FnMut(Folded<'_>)) -> Told {
-        self.due(now, each);
-        if matches!(hit.client, Client::Text(name) if name.len() > MOST_NAME) {
-            return Told::Print;
+    /// A repeat is printed if its severity or its answer is higher than any printed of its group.
+    pub fn observe(
+        &mut self,
+        now: Instant,
+        hit: &ReportedHit<'_>,
+        answered: bool,
+        each: &mut impl FnMut(FoldedRepeats<'_>),
+    ) -> FoldDecision {
+        self.flush_idle(now, each);
+        if matches!(hit.client, Client::Text(name) if name.len() > MAX_CLIENT_NAME) {
+            return FoldDecision::Print;
         }
-        let news = News::of(hit, answered);
+        let notability = Notability::new(hit, answered);
         let now = self.now.unwrap_or(now);
-        if let Some(place) = self.place(hit) {
-            return self.see_again(place, now, hit, news);
+        if let Some(slot) = self.slot(hit) {
+            return self.observe_repeat(slot, now, hit, notability);
         }
-        if self.resting.len() >= MOST_OPEN
-            && let Some((_, &place)) = self.resting.first_key_value()
+        if self.by_last_seen.len() >= MAX_GROUPS
+            && let Some((_, &slot)) = self.by_last_seen.first_key_value()
         {
-            self.rest(place, each);
+            self.close(slot, each);
         }
-        self.open(now, hit, news);
-        Told::Print
+        self.open(now, hit, notability);
+        FoldDecision::Print
     }
 
-    /// Tells what is due by now: the counts of pairs that rest, and those that were kept back for a minute. In the order
-    /// in which they became due.
-    pub fn due(&mut self, now: Instant, each: &mut impl FnMut(Folded<'_>)) {
+    /// Emits the counts that are due: of groups that are idle, and those held for [`MAX_HOLD`], in the order of their
+    /// deadlines.
+    pub fn flush_idle(&mut self, now: Instant, each: &mut impl FnMut(FoldedRepeats<'_>)) {
         let now = self.now.map_or(now, |latest| latest.max(now));
         self.now = Some(now);
-        while let Some((at, due)) = self.next() {
+        while let Some((at, due)) = self.next_deadline() {
             if at > now {
                 return;
             }
             match due {
-                Due::Rest(place) => self.rest(place, each),
-                Due::Count(place) => self.tell(place, each),
+                Deadline::Idle(slot) => self.close(slot, each),
+                Deadline::HeldTooLong(slot) => self.emit(slot, each),
             }
         }
     }
 
-    /// Tells all counts and forgets every pair: at the end, and before the rules are replaced.
-    pub fn flush(&mut self, each: &mut impl FnMut(Folded<'_>)) {
-        while let Some((_, &place)) = self.resting.first_key_value() {
-            self.rest(place, each);
+    /// Emits all counts and closes every group: at the end, and before the rules are replaced.
+    pub fn flush_all(&mut self, each: &mut impl FnMut(FoldedRepeats<'_>)) {
+        while let Some((_, &slot)) = self.by_last_seen.first_key_value() {
+            self.close(slot, each);
         }
     }
 
-    /// When [`due`](Self::due) has something to do again, if nothing else comes.
+    /// When [`flush_idle`](Self::flush_idle) is next due if no hit comes.
     #[must_use]
-    pub fn next_due(&self) -> Option<Instant> {
-        self.next().map(|(at, _)| at)
+    pub fn next_flush(&self) -> Option<Instant> {
+        self.next_deadline().map(|(at, _)| at)
     }
 
-    fn next(&self) -> Option<(Instant, Due)> {
-        // A pause beyond all time is no pause at all: it never ends.
-        let rest = self.resting.first_key_value().and_then(|(_, &place)| {
-            let at = self.pairs[place].last_seen.checked_add(self.quiet_for)?;
-            Some((at, Due::Rest(place)))
+    fn next_deadline(&self) -> Option<(Instant, Deadline)> {
+        // A duration that overflows never ends.
+        let rest = self.by_last_seen.first_key_value().and_then(|(_, &slot)| {
+            let at = self.groups[slot].last_seen.checked_add(self.quiet_for)?;
+            Some((at, Deadline::Idle(slot)))
         });
-        let count = self.counted.first_key_value().and_then(|(_, &place)| {
-            let at = self.pairs[place].since.checked_add(MOST_KEPT_BACK)?;
-            Some((at, Due::Count(place)))
+        let count = self.by_held_since.first_key_value().and_then(|(_, &slot)| {
+            let at = self.groups[slot].held_since.checked_add(MAX_HOLD)?;
+            Some((at, Deadline::HeldTooLong(slot)))
         });
         match (rest, count) {
             (Some(rest), Some(count)) if count.0 < rest.0 => Some(count),
@@ -210,80 +216,80 @@ impl Fold {
         }
     }
 
-    fn place(&self, hit: &ReportedHit<'_>) -> Option<usize> {
+    fn slot(&self, hit: &ReportedHit<'_>) -> Option<usize> {
         let hash = self.hasher.hash_one((hit.client, hit.rules));
-        let same = |&place: &usize| self.pairs[place].client.client() == hit.client && self.pairs[place].rules == hit.rules;
-        self.known.find(hash, same).copied()
+        let same = |&slot: &usize| self.groups[slot].client.client() == hit.client && self.groups[slot].rules == hit.rules;
+        self.by_key.find(hash, same).copied()
     }
 
-    fn open(&mut self, now: Instant, hit: &ReportedHit<'_>, news: News) {
-        let place = self.free.pop().unwrap_or(self.pairs.len());
-        if place == self.pairs.len() {
-            self.pairs.push(Pair::of(now, hit, news));
+    fn open(&mut self, now: Instant, hit: &ReportedHit<'_>, notability: Notability) {
+        let slot = self.free.pop().unwrap_or(self.groups.len());
+        if slot == self.groups.len() {
+            self.groups.push(RepeatGroup::new(now, hit, notability));
         } else {
-            self.pairs[place].reopen(now, hit, news);
+            self.groups[slot].reopen(now, hit, notability);
         }
-        let turn = self.next_turn();
-        self.pairs[place].turn = turn;
-        self.resting.insert(turn, place);
-        let Self { known, pairs, hasher, .. } = self;
-        known.insert_unique(hasher.hash_one((hit.client, hit.rules)), place, |&place| pairs[place].hash(hasher));
+        let sequence = self.next_sequence();
+        self.groups[slot].sequence = sequence;
+        self.by_last_seen.insert(sequence, slot);
+        let Self { by_key, groups, hasher, .. } = self;
+        by_key.insert_unique(hasher.hash_one((hit.client, hit.rules)), slot, |&slot| groups[slot].hash(hasher));
     }
 
-    fn see_again(&mut self, place: usize, now: Instant, hit: &ReportedHit<'_>, news: News) -> Told {
-        let turn = self.next_turn();
-        let pair = &mut self.pairs[place];
-        self.resting.remove(&pair.turn);
-        self.resting.insert(turn, place);
-        (pair.turn, pair.last_seen) = (turn, now);
-        if pair.told.is_less_than(news) {
-            pair.told = pair.told.with(news);
-            return Told::Print;
+    fn observe_repeat(&mut self, slot: usize, now: Instant, hit: &ReportedHit<'_>, notability: Notability) -> FoldDecision {
+        let sequence = self.next_sequence();
+        let group = &mut self.groups[slot];
+        self.by_last_seen.remove(&group.sequence);
+        self.by_last_seen.insert(sequence, slot);
+        (group.sequence, group.last_seen) = (sequence, now);
+        if group.printed.is_below(notability) {
+            group.printed = group.printed.with(notability);
+            return FoldDecision::Print;
         }
-        if pair.hits == 0 {
-            (pair.since, pair.since_turn, pair.severity) = (now, turn, hit.severity);
-            self.counted.insert(turn, place);
+        if group.hits == 0 {
+            (group.held_since, group.held_since_sequence, group.severity) = (now, sequence, hit.severity);
+            self.by_held_since.insert(sequence, slot);
         }
-        pair.count(hit, news);
-        Told::Folded
+        group.count(hit, notability);
+        FoldDecision::Folded
     }
 
-    /// Tells a pair's count, if there is one, and forgets the pair.
-    fn rest(&mut self, place: usize, each: &mut impl FnMut(Folded<'_>)) {
-        self.tell(place, each);
-        let pair = &self.pairs[place];
-        self.resting.remove(&pair.turn);
-        if let Ok(known) = self.known.find_entry(pair.hash(&self.hasher), |&other| other == place) {
-            known.remove();
+    /// Emits a group's count, if it has one, and closes the group.
+    fn close(&mut self, slot: usize, each: &mut impl FnMut(FoldedRepeats<'_>)) {
+        self.emit(slot, each);
+        let group = &self.groups[slot];
+        self.by_last_seen.remove(&group.sequence);
+        if let Ok(entry) = self.by_key.find_entry(group.hash(&self.hasher), |&other| other == slot) {
+            entry.remove();
         }
-        self.free.push(place);
+        self.free.push(slot);
     }
 
-    fn tell(&mut self, place: usize, each: &mut impl FnMut(Folded<'_>)) {
-        let pair = &mut self.pairs[place];
-        if pair.hits > 0 {
-            self.counted.remove(&pair.since_turn);
-            each(pair.folded());
-            (pair.hits, pair.answered) = (0, 0);
+    fn emit(&mut self, slot: usize, each: &mut impl FnMut(FoldedRepeats<'_>)) {
+        let group = &mut self.groups[slot];
+        if group.hits > 0 {
+            self.by_held_since.remove(&group.held_since_sequence);
+            each(group.folded());
+            (group.hits, group.answered) = (0, 0);
         }
     }
 
-    fn next_turn(&mut self) -> u64 {
-        self.turn += 1;
-        self.turn
+    fn next_sequence(&mut self) -> u64 {
+        self.sequence += 1;
+        self.sequence
     }
 }
 
-impl Pair {
-    fn of(now: Instant, hit: &ReportedHit<'_>, told: News) -> Self {
+impl RepeatGroup {
+    fn new(now: Instant, hit: &ReportedHit<'_>, printed: Notability) -> Self {
         Self {
             client: ClientKey::from(&hit.client),
             rules: hit.rules.to_vec(),
-            told,
+            printed,
             last_seen: now,
-            turn: 0,
-            since: now,
-            since_turn: 0,
+            sequence: 0,
+            held_since: now,
+            held_since_sequence: 0,
             hits: 0,
             answered: 0,
             severity: hit.severity,
@@ -292,9 +298,9 @@ impl Pair {
         }
     }
 
-    /// Begins anew in the room of a pair that was forgotten.
-    fn reopen(&mut self, now: Instant, hit: &ReportedHit<'_>, told: News) {
-        (self.client, self.told, self.last_seen) = (ClientKey::from(&hit.client), told, now);
+    /// Reuses the memory of a closed group.
+    fn reopen(&mut self, now: Instant, hit: &ReportedHit<'_>, printed: Notability) {
+        (self.client, self.printed, self.last_seen) = (ClientKey::from(&hit.client), printed, now);
         self.rules.clear();
         self.rules.extend_from_slice(hit.rules);
     }
@@ -303,20 +309,20 @@ impl Pair {
         hasher.hash_one((self.client.client(), &*self.rules))
     }
 
-    fn count(&mut self, hit: &ReportedHit<'_>, news: News) {
+    fn count(&mut self, hit: &ReportedHit<'_>, notability: Notability) {
         self.hits += 1;
-        self.answered += u64::from(news.answer == Answer::Meant);
+        self.answered += u64::from(notability.answer == AnswerLevel::Distinct);
         self.severity = self.severity.max(hit.severity);
         self.time = hit.time;
-        // Cut only after it was masked: half a secret shows no longer that it is one.
-        let target = shown(hit.target);
+        // Cut after masking: half a secret would not be recognised.
+        let target = redacted(hit.target);
         self.target.clear();
-        let end = (0..=target.len().min(MOST_TARGET)).rev().find(|&end| target.is_char_boundary(end));
+        let end = (0..=target.len().min(MAX_TARGET)).rev().find(|&end| target.is_char_boundary(end));
         self.target.push_str(&target[..end.unwrap_or(0)]);
     }
 
-    fn folded(&self) -> Folded<'_> {
-        Folded {
+    fn folded(&self) -> FoldedRepeats<'_> {
+        FoldedRepeats {
             hits: self.hits,
             answered: self.answered,
             severity: self.severity,
@@ -328,17 +334,17 @@ impl Pair {
     }
 }
 
-impl News {
-    fn of(hit: &ReportedHit<'_>, answered: bool) -> Self {
+impl Notability {
+    fn new(hit: &ReportedHit<'_>, answered: bool) -> Self {
         let answer = match (answered, hit.outcome) {
-            (true, _) => Answer::Meant,
-            (false, Outcome::Answered) if hit.answer != Some(Soft404) => Answer::Given,
-            _ => Answer::None,
+            (true, _) => AnswerLevel::Distinct,
+            (false, Outcome::Answered) if hit.answer != Some(Soft404) => AnswerLevel::Uninformative,
+            _ => AnswerLevel::None,
         };
         Self { severity: hit.severity, answer }
     }
 
-    fn is_less_than(self, other: Self) -> bool {
+    fn is_below(self, other: Self) -> bool {
         other.severity > self.severity || other.answer > self.answer
     }
 

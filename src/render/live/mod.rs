@@ -1,9 +1,9 @@
-//! What a live run tells while it goes on: a line a hit, a line for repeats that were folded, a line an alert.
+//! Output of a live run: a line per hit, per count of folded repeats, and per alert.
 //!
-//! Renders what it is given and keeps no file, clock or screen. Who is told when is the business of `command`; whether an
-//! answer means something, of the context.
+//! Uses no file, clock or screen. The `follow` command decides what is printed when; the analysis decides whether an answer
+//! is distinct.
 
 pub mod alert;
 pub mod fold;
 pub mod line;
-mod ruler;
+mod line_layout;

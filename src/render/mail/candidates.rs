@@ -13,10 +13,10 @@ use crate::number::counted;
 
 /// One address or network.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Line {
+pub(crate) struct CandidateLine {
     /// Its text.
     pub(crate) who: String,
-    /// Candidates it stands for.
+    /// BlockCandidates it stands for.
     pub(crate) addresses: u64,
     pub(crate) hits: u64,
     /// Distinct paths, at least.
@@ -27,16 +27,16 @@ pub(crate) struct Line {
 
 /// All of them, and what they come to.
 #[derive(Debug, Default)]
-pub(crate) struct Candidates {
+pub(crate) struct BlockCandidates {
     /// The worst first.
-    pub(crate) lines: Vec<Line>,
+    pub(crate) lines: Vec<CandidateLine>,
     pub(crate) addresses: u64,
     pub(crate) cost: u64,
-    /// Candidates beyond `--max-block`.
+    /// BlockCandidates beyond `--max-block`.
     pub(crate) left_out: u64,
 }
 
-impl Candidates {
+impl BlockCandidates {
     /// What blocking them would have cost.
     pub(crate) fn cost(&self) -> String {
         match self.cost {
@@ -47,18 +47,18 @@ impl Candidates {
 }
 
 /// So many candidates of a /24 are told as one; a /64 is one party in any case.
-const MANY: u64 = 3;
+const MIN_TO_MERGE: u64 = 3;
 
 /// Gathers the candidates of a report.
-pub(crate) fn of(report: &Report<'_>) -> Candidates {
-    let mut found = Candidates::default();
+pub(crate) fn gather(report: &Report<'_>) -> BlockCandidates {
+    let mut found = BlockCandidates::default();
     let Some(judged) = &report.blocks else { return found };
     let candidates = || report.clients.iter().zip(judged).filter(|(_, block)| block.verdict == BlockVerdict::Candidate);
     let mut of_network: HashMap<IpNet, u64> = HashMap::new();
     for network in candidates().filter_map(|(_, block)| block.network) {
         *of_network.entry(network).or_default() += 1;
     }
-    let is_told = |network: &IpNet| of_network[network] >= if matches!(network, IpNet::V4(_)) { MANY } else { 2 };
+    let is_told = |network: &IpNet| of_network[network] >= if matches!(network, IpNet::V4(_)) { MIN_TO_MERGE } else { 2 };
     let mut told: HashMap<IpNet, usize> = HashMap::new();
     for (row, block) in candidates() {
         let (Some(client), Some(network)) = (row.key.client(), block.network) else { continue };
@@ -71,7 +71,7 @@ pub(crate) fn of(report: &Report<'_>) -> Candidates {
             (found.lines.len(), labels::client(client).into_owned())
         };
         if at == found.lines.len() {
-            found.lines.push(Line { who, addresses: 0, hits: 0, paths: 0, cost: 0 });
+            found.lines.push(CandidateLine { who, addresses: 0, hits: 0, paths: 0, cost: 0 });
         }
         let line = &mut found.lines[at];
         line.addresses += 1;

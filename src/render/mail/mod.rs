@@ -4,11 +4,11 @@
 //! one could block. Programs read CSV or JSON instead: this layout promises them nothing.
 
 mod candidates;
+mod content;
 mod message;
-mod page;
+mod summary;
 #[cfg(test)]
 mod tests;
-mod words;
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -23,15 +23,15 @@ pub const MAIL_LINES: usize = message::LINES;
 
 /// Everything a page or a mail is made of.
 #[derive(Debug, Clone, Copy)]
-pub struct Page<'a> {
+pub struct RunSummary<'a> {
     /// The report, with its answers and clients whole.
     pub report: &'a Report<'a>,
     /// What was never seen before.
     pub news: &'a [NewItem<'a>],
     /// What the report covers, for people: `Run 12`, or the period, `2026-11-20`.
     pub label: &'a str,
-    /// The machine the logs are of, where that is known.
-    pub machine: Option<&'a str>,
+    /// The host the logs are of, where that is known.
+    pub host: Option<&'a str>,
     /// Nothing was seen before, so that everything is new and nothing worth telling as such.
     pub is_first: bool,
     /// Where the files are, as it will be when the run is done.
@@ -46,7 +46,7 @@ pub struct Page<'a> {
 /// Whether there is something to tell: an answer, a flood, or a rule or campaign never seen before, at or above the level. New
 /// paths and clients there are every day, and in the first run all is new.
 #[must_use]
-pub fn is_due(page: &Page<'_>) -> bool {
+pub fn is_notable(page: &RunSummary<'_>) -> bool {
     let telling = |news: &NewItem<'_>| {
         matches!(news.kind, NoveltyKind::Answer | NoveltyKind::Rule | NoveltyKind::Campaign) && news.severity >= page.level
     };
@@ -60,8 +60,8 @@ pub fn is_due(page: &Page<'_>) -> bool {
 /// # Errors
 ///
 /// Those of `out`, as they came.
-pub fn write_page<W: Write>(page: &Page<'_>, out: &mut W) -> io::Result<()> {
-    page::write(page, out)
+pub fn write_summary<W: Write>(page: &RunSummary<'_>, out: &mut W) -> io::Result<()> {
+    summary::write(page, out)
 }
 
 /// Writes the mail. Whether it is due is the caller's to ask.
@@ -69,6 +69,6 @@ pub fn write_page<W: Write>(page: &Page<'_>, out: &mut W) -> io::Result<()> {
 /// # Errors
 ///
 /// Those of `out`, as they came.
-pub fn write_mail<W: Write>(page: &Page<'_>, out: &mut W) -> io::Result<()> {
+pub fn write_mail<W: Write>(page: &RunSummary<'_>, out: &mut W) -> io::Result<()> {
     message::write(page, out)
 }

@@ -8,7 +8,7 @@ use crate::analysis::block_candidates::block_decisions;
 use crate::analysis::build::ReportInput;
 use crate::analysis::fixture;
 use crate::analysis::model::{Campaign, Row, RowKey};
-use crate::block::Guard;
+use crate::block::BlockPolicy;
 use crate::client::Client;
 use crate::render::layout::width;
 use crate::render::mail::*;
@@ -33,7 +33,7 @@ fn judge(report: &mut Report<'_>, max: Option<usize>) {
         apps: &[],
         allow: &allow,
     };
-    report.blocks = Some(block_decisions(report, &material, &Guard::new(&[], &[], &allow), max));
+    report.blocks = Some(block_decisions(report, &material, &BlockPolicy::new(&[], &[], &allow), max));
 }
 
 fn campaign<'a>(report: &Report<'a>) -> Campaign<'a> {
@@ -75,9 +75,9 @@ fn news<'a>(report: &Report<'a>) -> Vec<NewItem<'a>> {
     ]
 }
 
-fn page<'a>(report: &'a Report<'a>, news: &'a [NewItem<'a>]) -> Page<'a> {
+fn page<'a>(report: &'a Report<'a>, news: &'a [NewItem<'a>]) -> RunSummary<'a> {
     let folder = Path::new("/srv/reports/000012-20261103T000500Z");
-    Page { report, news, label: "Run 12", machine: Some("web1"), is_first: false, folder, notes: &[], level: Severity::High }
+    RunSummary { report, news, label: "Run 12", host: Some("web1"), is_first: false, folder, notes: &[], level: Severity::High }
 }
 
 fn written(write: impl Fn(&mut Vec<u8>) -> io::Result<()>) -> String {
@@ -86,12 +86,12 @@ fn written(write: impl Fn(&mut Vec<u8>) -> io::Result<()>) -> String {
     String::from_utf8(out).unwrap()
 }
 
-fn mail(page: &Page<'_>) -> String {
+fn mail(page: &RunSummary<'_>) -> String {
     written(|out| write_mail(page, out))
 }
 
-fn summary(page: &Page<'_>) -> String {
-    written(|out| write_page(page, out))
+fn summary(page: &RunSummary<'_>) -> String {
+    written(|out| write_summary(page, out))
 }
 
 #[test]
@@ -100,8 +100,8 @@ fn a_night_with_answers() {
     report.campaigns.push(campaign(&report));
     let news = news(&report);
     let notes = ["112 lines came late and were added to 2026-11-01.".to_owned()];
-    let page = Page { notes: &notes, ..page(&report, &news) };
-    assert!(is_due(&page));
+    let page = RunSummary { notes: &notes, ..page(&report, &news) };
+    assert!(is_notable(&page));
     insta::assert_snapshot!("answered_mail", mail(&page));
     insta::assert_snapshot!("answered_page", summary(&page));
 }
@@ -122,7 +122,7 @@ fn a_night_without_an_answer() {
 fn a_first_run_calls_nothing_new() {
     let report = night();
     let news = news(&report);
-    let page = Page { is_first: true, machine: None, ..page(&report, &news) };
+    let page = RunSummary { is_first: true, host: None, ..page(&report, &news) };
     insta::assert_snapshot!("first_mail", mail(&page));
     insta::assert_snapshot!("first_page", summary(&page));
 }
@@ -132,7 +132,7 @@ fn nothing_to_tell() {
     let mut report = fixture::empty(fixture::rules());
     judge(&mut report, None);
     let page = page(&report, &[]);
-    assert!(!is_due(&page));
+    assert!(!is_notable(&page));
     insta::assert_snapshot!("quiet_mail", mail(&page));
     insta::assert_snapshot!("quiet_page", summary(&page));
 }
@@ -153,7 +153,7 @@ fn a_network_is_one_line() {
     of_networks(&mut report);
     judge(&mut report, Some(46));
     let notes = ["Counts are bounds: hits of a client may be up to 1,200 more than said.".to_owned()];
-    let page = Page { notes: &notes, ..page(&report, &[]) };
+    let page = RunSummary { notes: &notes, ..page(&report, &[]) };
     insta::assert_snapshot!("networks_mail", mail(&page));
     insta::assert_snapshot!("networks_page", summary(&page));
 }
@@ -164,7 +164,7 @@ fn due_for_answers_and_for_news_that_are_rare() {
     let news = news(&report);
     let due = |report: &Report<'_>, kind, level| {
         let news: Vec<_> = news.iter().filter(|news| news.kind == kind).cloned().collect();
-        is_due(&Page { level, ..page(report, &news) })
+        is_notable(&RunSummary { level, ..page(report, &news) })
     };
     assert!(due(&report, NoveltyKind::Path, Severity::Critical), "an answer, new or not");
     report.answered.retain(|row| row.severity < Severity::High);
@@ -174,7 +174,7 @@ fn due_for_answers_and_for_news_that_are_rare() {
         assert!(due(&report, kind, Severity::High), "{kind:?}");
     }
     assert!(!due(&report, NoveltyKind::Rule, Severity::Critical));
-    assert!(!is_due(&Page { is_first: true, ..page(&report, &news) }), "in a first run all is new");
+    assert!(!is_notable(&RunSummary { is_first: true, ..page(&report, &news) }), "in a first run all is new");
 }
 
 #[test]
@@ -204,7 +204,7 @@ proptest! {
         (source, folder) in (any::<Vec<u8>>(), any::<String>()),
         host in prop::option::of(hostile()),
         notes in prop::collection::vec(any::<String>(), 0..3),
-        machine in prop::option::of(any::<String>()),
+        report_host in prop::option::of(any::<String>()),
         problem in prop::option::of(any::<String>()),
         (hits, is_first) in (any::<u32>(), any::<bool>()),
     ) {
@@ -224,7 +224,7 @@ proptest! {
         list.networks = u64::MAX;
         report.campaigns = vec![list; 3];
         let news = news(&report);
-        let page = Page { machine: machine.as_deref(), notes: &notes, is_first, folder: Path::new(&folder), ..page(&report, &news) };
+        let page = RunSummary { host: report_host.as_deref(), notes: &notes, is_first, folder: Path::new(&folder), ..page(&report, &news) };
         let (mail, summary) = (mail(&page), summary(&page));
         prop_assert!(mail.lines().count() <= 10, "{mail}");
         for (text, most) in [(&mail, 70), (&summary, 78)] {

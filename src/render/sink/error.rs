@@ -1,55 +1,55 @@
-//! Why an output could not be written, in words that say what to do.
+//! Errors of an output, with advice.
 //!
-//! Names the output as the user named it, escaped like everything else that is printed.
+//! The output is named as the user named it, escaped.
 
 use std::io::{self, ErrorKind};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use crate::redact::sanitize::text;
-use crate::system::reason;
+use crate::redact::sanitize::escape;
+use crate::system::errno_message;
 
-/// What went wrong with an output.
+/// An output could not be written.
 #[derive(Debug, thiserror::Error)]
 pub enum SinkError {
-    /// Whoever read the output went away. Nothing to say; the exit code is 141.
-    #[error("the reader of {output} went away")]
+    /// The reader of the output is gone. Nothing is printed; the exit code is 141.
+    #[error("the reader of {output} is gone")]
     BrokenPipe {
         /// The output.
         output: String,
     },
     /// Anything else; the exit code is 4.
-    #[error("cannot {step} {output}: {reason}; {advice}", reason = reason(error))]
+    #[error("cannot {step} {output}: {reason}; {advice}", reason = errno_message(error))]
     Failed {
         /// The output, as the user named it.
         output: String,
-        /// What was being done: `write`, say.
+        /// The step that failed: `open`, `write` or `replace`.
         step: &'static str,
         /// What to do about it.
         advice: &'static str,
-        /// What the system said. Part of the message, and so no `source` that would say it twice.
+        /// The error of the system. It is part of the message, so it is not a `source`, which would print it twice.
         error: io::Error,
     },
 }
 
-/// What was being done.
+/// A step of writing an output.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Step {
+pub(crate) enum SinkStep {
     Open,
     Write,
     Replace,
 }
 
 impl SinkError {
-    pub(crate) fn new(path: Option<&Path>, step: Step, error: io::Error) -> Self {
-        let output = path.map_or_else(|| "standard output".into(), |path| text(path.as_os_str().as_bytes()).into_owned());
+    pub(crate) fn new(path: Option<&Path>, step: SinkStep, error: io::Error) -> Self {
+        let output = path.map_or_else(|| "standard output".into(), |path| escape(path.as_os_str().as_bytes()).into_owned());
         if error.kind() == ErrorKind::BrokenPipe {
             return Self::BrokenPipe { output };
         }
         let step = match step {
-            Step::Open => "open",
-            Step::Write => "write",
-            Step::Replace => "replace",
+            SinkStep::Open => "open",
+            SinkStep::Write => "write",
+            SinkStep::Replace => "replace",
         };
         Self::Failed { advice: advice(error.kind(), path.is_some()), output, step, error }
     }

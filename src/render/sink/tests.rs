@@ -6,7 +6,7 @@ use tempfile::TempDir;
 
 use crate::render::sink::*;
 
-/// A folder with an old report in it, and the way there.
+/// A folder with an old report in it, and the report's path.
 fn old_report() -> (TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("report.csv");
@@ -37,7 +37,7 @@ fn a_commit_replaces_and_a_drop_does_not() {
 }
 
 #[test]
-fn a_link_is_replaced_and_its_file_left_alone() {
+fn a_link_is_replaced_and_its_target_unchanged() {
     let (folder, path) = old_report();
     let link = folder.path().join("link");
     symlink(&path, &link).unwrap();
@@ -49,7 +49,7 @@ fn a_link_is_replaced_and_its_file_left_alone() {
 }
 
 #[test]
-fn what_cannot_be_replaced_is_refused_at_once() {
+fn an_irreplaceable_output_is_an_error_when_opened() {
     let (folder, path) = old_report();
     let refusal = |path: &Path| Sink::file(path).unwrap_err().to_string();
     let shown = path.display();
@@ -79,7 +79,7 @@ fn a_full_device_is_an_error() {
 }
 
 #[test]
-fn a_folder_that_goes_away_is_an_error() {
+fn a_removed_folder_is_an_error() {
     let (folder, path) = old_report();
     let sink = Sink::file(&path).unwrap();
     folder.close().unwrap();
@@ -87,7 +87,7 @@ fn a_folder_that_goes_away_is_an_error() {
 }
 
 #[test]
-fn an_input_is_known_by_device_and_inode() {
+fn an_input_is_recognised_by_device_and_inode() {
     let (folder, path) = old_report();
     let there = fs::metadata(&path).unwrap();
     let link = folder.path().join("link");
@@ -99,27 +99,27 @@ fn an_input_is_known_by_device_and_inode() {
 }
 
 #[test]
-fn a_reader_that_went_away_is_told_apart() {
+fn a_closed_pipe_is_an_error_of_its_own() {
     let (reader, writer) = io::pipe().unwrap();
     drop(reader);
-    let error = Patient::new(writer).write(b"row").unwrap_err();
+    let error = BlockingWriter::new(writer).write(b"row").unwrap_err();
     assert!(matches!(Sink::stdout().explain(error), SinkError::BrokenPipe { .. }));
 }
 
 #[test]
-fn a_slow_reader_is_waited_for() {
+fn a_slow_reader_is_awaited() {
     let (mut reader, writer) = io::pipe().unwrap();
     rustix::fs::fcntl_setfl(&writer, rustix::fs::OFlags::NONBLOCK).unwrap();
     let report = vec![b'x'; 1 << 20];
     let sent = report.clone();
-    let writing = std::thread::spawn(move || Patient::new(writer).write_all(&sent));
+    let writing = std::thread::spawn(move || BlockingWriter::new(writer).write_all(&sent));
     let mut got = Vec::new();
     io::Read::read_to_end(&mut reader, &mut got).unwrap();
     writing.join().unwrap().unwrap();
     assert_eq!(got.len(), report.len());
 }
 
-/// Runs as a process of its own: the limit is the whole process's.
+/// Runs in a process of its own, as the limit is per process.
 #[test]
 #[ignore = "run by `a_size_limit_is_an_error`"]
 fn write_past_the_size_limit() {

@@ -1,29 +1,28 @@
-//! What differs between two reports, for a person: one sentence, then a section each for answers, rules, paths and clients.
+//! Prints what differs between two reports: a sentence, then sections for answers, rules, paths and clients.
 
 use std::io::{self, Write};
 
-use super::{Page, WIDTH};
+use super::TablePage;
 use crate::analysis::diff::{AnswerNow, Change, DiffKind, DiffRow};
 use crate::number::{counted, grouped};
-use crate::render::layout::{Cell, Column, Grid, NARROWEST, write_wrapped};
-use crate::render::style::{self, ALARM, BOLD, Pen};
-use crate::render::{TABLE_ROWS, View};
+use crate::render::RenderOptions;
+use crate::render::layout::{Cell, Column, Grid, write_wrapped};
+use crate::render::style::{self, ALARM, BOLD};
 
-/// Writes the rows, of which there may be none, and the notes.
-pub(crate) fn write<W: Write>(rows: &[DiffRow], notes: &[String], view: &View, out: &mut W) -> io::Result<()> {
-    let width = if view.width == 0 { WIDTH } else { NARROWEST.max(view.width.into()) };
-    let page = Page { width, top: view.top.unwrap_or(TABLE_ROWS), pen: Pen { color: view.color }, full: true };
+/// Writes the rows, if any, and the notes.
+pub(crate) fn write<W: Write>(rows: &[DiffRow], notes: &[String], options: &RenderOptions, out: &mut W) -> io::Result<()> {
+    let page = TablePage::new(options);
     let (sentence, is_alarm) = headline(rows);
-    write_wrapped(&sentence, 0, page.width, (page.pen, if is_alarm { ALARM } else { BOLD }), out)?;
+    write_wrapped(&sentence, 0, page.width, (page.painter, if is_alarm { ALARM } else { BOLD }), out)?;
     for of_kind in rows.chunk_by(|a, b| a.kind == b.kind) {
         page.heading(title(of_kind[0].kind), out)?;
-        grid(&of_kind[..page.top.min(of_kind.len())]).write(page.width, page.pen, out)?;
+        grid(&of_kind[..page.top.min(of_kind.len())]).write(page.width, page.painter, out)?;
         page.more(of_kind.len(), "", ", or -f csv", out)?;
     }
     notes.iter().try_for_each(|note| page.note(note, out))
 }
 
-/// The sentence, and whether it is bad news.
+/// The sentence, and whether there is a new answer.
 fn headline(rows: &[DiffRow]) -> (String, bool) {
     if rows.is_empty() {
         return ("No difference.".into(), false);
@@ -31,22 +30,22 @@ fn headline(rows: &[DiffRow]) -> (String, bool) {
     let new = |kind| rows.iter().filter(|row| row.kind == kind && row.change == Change::New).count() as u64;
     let now =
         |fates: &[AnswerNow]| rows.iter().filter(|row| matches!(row.change, Change::Now(fate) if fates.contains(&fate))).count() as u64;
-    let mut said = Vec::new();
-    let mut say = |n, one: &str, many: &str| {
+    let mut parts = Vec::new();
+    let mut add = |n, one: &str, many: &str| {
         if n > 0 {
-            said.push(counted(n, one, many));
+            parts.push(counted(n, one, many));
         }
     };
-    say(new(DiffKind::Answer), "path answers that did not", "paths answer that did not");
-    say(now(&[AnswerNow::Refused, AnswerNow::Unanswered]), "path answers no more", "paths answer no more");
-    let blurred = now(&[AnswerNow::Uncertain, AnswerNow::Soft404, AnswerNow::Ordinary]);
-    say(blurred, "answer is no longer distinct", "answers are no longer distinct");
-    say(now(&[AnswerNow::NotRequested]), "path that answered was not requested", "paths that answered were not requested");
-    say(new(DiffKind::Rule), "new rule", "new rules");
-    say(new(DiffKind::Path), "new path", "new paths");
-    say(new(DiffKind::Client), "new client", "new clients");
+    add(new(DiffKind::Answer), "path answers that did not", "paths answer that did not");
+    add(now(&[AnswerNow::Refused, AnswerNow::Unanswered]), "path no longer answers", "paths no longer answer");
+    let no_longer_distinct = now(&[AnswerNow::Uncertain, AnswerNow::Soft404, AnswerNow::Ordinary]);
+    add(no_longer_distinct, "answer is no longer distinct", "answers are no longer distinct");
+    add(now(&[AnswerNow::NotRequested]), "path that answered was not requested", "paths that answered were not requested");
+    add(new(DiffKind::Rule), "new rule", "new rules");
+    add(new(DiffKind::Path), "new path", "new paths");
+    add(new(DiffKind::Client), "new client", "new clients");
     let rest = || counted(rows.len() as u64, "count differs", "counts differ");
-    (format!("{}.", if said.is_empty() { rest() } else { said.join(", ") }), new(DiffKind::Answer) > 0)
+    (format!("{}.", if parts.is_empty() { rest() } else { parts.join(", ") }), new(DiffKind::Answer) > 0)
 }
 
 fn title(kind: DiffKind) -> &'static str {
@@ -59,15 +58,15 @@ fn title(kind: DiffKind) -> &'static str {
 }
 
 fn grid(rows: &[DiffRow]) -> Grid<'_, DiffRow> {
-    Grid::of(rows)
+    Grid::new(rows)
         .column(Column::text("change"), |row| emphasis(Cell::new(change(row)), row))
-        .column(Column::text("severity").rank(2), |row| Cell::new(row.severity.as_str()).styled(style::of(row.severity)))
+        .column(Column::text("severity").rank(2), |row| Cell::new(row.severity.as_str()).styled(style::for_severity(row.severity)))
         .column(Column::text(rows.first().map_or("", |row| row.kind.as_str())).flexible(20), |row| emphasis(Cell::new(&row.key), row))
         .column(Column::number("before").rank(1), |row| Cell::new(grouped(row.before)))
         .column(Column::number("after").rank(1), |row| Cell::new(grouped(row.after)))
 }
 
-/// The change in words, with the status of what was not answered.
+/// The change in words, with the status if it is not answered any more.
 fn change(row: &DiffRow) -> String {
     let word = row.change.as_str().replace('_', " ");
     match (row.change, row.status) {

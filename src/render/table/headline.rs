@@ -1,19 +1,19 @@
-//! The one sentence a report opens with: what matters most, and nothing else.
+//! The headline of a report: one sentence with what matters most.
 //!
-//! Never calm about a report that does not know: an input that was not read whole is part of the sentence.
+//! It names inputs that could not be fully read, as the report is then incomplete.
 
 use crate::analysis::model::Report;
+use crate::log_entry::Outcome;
 use crate::number::{counted, grouped};
-use crate::record::Outcome;
 
-/// The sentence, and whether it is bad news.
-pub(crate) fn of(report: &Report<'_>) -> (String, bool) {
+/// The sentence, and whether something was answered.
+pub(crate) fn sentence(report: &Report<'_>) -> (String, bool) {
     let (totals, hits) = (&report.totals, report.totals.sum.hits);
     let clients = || counted(totals.clients, "client", "clients");
     let has_no_status = hits > 0 && totals.outcomes[Outcome::Unknown as usize] == hits;
     let probes = || format!("{} from {}", counted(hits, "probe", "probes"), clients());
     let news = match (totals.answered, hits) {
-        (0, 0) if totals.sum.lines == 0 => "There was no line to look at".to_owned(),
+        (0, 0) if totals.sum.lines == 0 => "The logs have no lines".to_owned(),
         (0, 0) if totals.sum.parsed == 0 => {
             format!("None of {} could be parsed: probewatch cannot tell whether there were probes", lines(report))
         }
@@ -31,11 +31,11 @@ pub(crate) fn of(report: &Report<'_>) -> (String, bool) {
         }
     };
     let damaged = report.inputs.iter().filter(|input| input.problem.is_some()).count() as u64;
-    let doubt = match damaged {
+    let incomplete = match damaged {
         0 => String::new(),
-        n => format!("; {} could not be read whole", counted(n, "input", "inputs")),
+        n => format!("; {} could not be fully read", counted(n, "input", "inputs")),
     };
-    (format!("{news}{doubt}."), totals.answered > 0)
+    (format!("{news}{incomplete}."), totals.answered > 0)
 }
 
 fn lines(report: &Report<'_>) -> String {
@@ -46,7 +46,7 @@ fn are(answers: u64) -> String {
     if answers == 1 { "1 is".to_owned() } else { format!("{} are", grouped(answers)) }
 }
 
-/// How bad the worst answer is, after some words.
+/// The severity of the worst answer, after `words`.
 fn worst(report: &Report<'_>, words: &str) -> String {
     let worst = report.answered.iter().map(|row| row.severity).max();
     worst.map_or_else(String::new, |severity| format!("{words} {severity}"))
@@ -58,22 +58,22 @@ mod tests {
     use crate::render::table::headline::*;
 
     #[test]
-    fn says_what_matters() {
+    fn headlines() {
         let rules = fixture::rules();
         let mut report = fixture::report(rules);
         report.inputs.truncate(1);
-        let mut sentence = |hits, answered| {
+        let mut of_counts = |hits, answered| {
             (report.totals.sum.hits, report.totals.answered) = (hits, answered);
-            of(&report).0
+            sentence(&report).0
         };
-        assert_eq!(sentence(1204, 3), "3 of 1,204 probes from 18 clients were answered, the worst critical.");
-        assert_eq!(sentence(2, 1), "1 of 2 probes from 18 clients was answered, the worst critical.");
-        assert_eq!(sentence(1, 1), "The only probe was answered, and is critical.");
-        assert_eq!(sentence(1204, 0), "Nothing answered; 1,204 probes from 18 clients.");
-        assert_eq!(sentence(0, 0), "No probes found in 1,234,868 lines.");
+        assert_eq!(of_counts(1204, 3), "3 of 1,204 probes from 18 clients were answered, the worst critical.");
+        assert_eq!(of_counts(2, 1), "1 of 2 probes from 18 clients was answered, the worst critical.");
+        assert_eq!(of_counts(1, 1), "The only probe was answered, and is critical.");
+        assert_eq!(of_counts(1204, 0), "Nothing answered; 1,204 probes from 18 clients.");
+        assert_eq!(of_counts(0, 0), "No probes found in 1,234,868 lines.");
         report.totals.sum.lines = 0;
-        assert_eq!(of(&report), ("There was no line to look at.".into(), false));
+        assert_eq!(sentence(&report), ("The logs have no lines.".into(), false));
         report.inputs[0].problem = Some("gone".into());
-        assert_eq!(of(&report).0, "There was no line to look at; 1 input could not be read whole.");
+        assert_eq!(sentence(&report).0, "The logs have no lines; 1 input could not be fully read.");
     }
 }

@@ -1,45 +1,38 @@
-//! The report for a person: one sentence that matters, then what answered, who asked, for what, and where each line went.
+//! Prints a report as tables for people: a headline, then answers, clients, paths, rules and line counts.
 //!
-//! Fits the width it is given, and writes no escape unless asked for colour. Programs read CSV or JSON instead: this
-//! layout promises them nothing.
+//! Fits the given width. Programs read CSV or JSON: the layout of tables may change.
 
 mod accounting;
 pub(crate) mod diff;
 pub(crate) mod headline;
-mod ordinary;
-pub(crate) mod plain;
 pub(crate) mod proposals;
 mod sections;
 pub(crate) mod status;
 
 use std::io::{self, Write};
 
-use super::style::{self, ALARM, BOLD, DIM, Pen};
-use super::{By, TABLE_ROWS, View};
+use super::style::{self, ALARM, BOLD, DIM, Painter};
+use super::{GroupBy, RenderOptions, TABLE_ROWS};
 use crate::analysis::model::Report;
 use crate::number::grouped;
-use crate::render::layout::{NARROWEST, write_wrapped};
+use crate::render::layout::write_wrapped;
 use crate::time::LogTime;
 
-/// The width of a terminal that does not tell: some say 0.
-const WIDTH: usize = 80;
-
-/// What every section needs to know of the page.
+/// The page that sections are written to.
 #[derive(Debug, Clone, Copy)]
-struct Page {
+struct TablePage {
     width: usize,
     top: usize,
-    pen: Pen,
+    painter: Painter,
     full: bool,
 }
 
 /// Writes the report.
-pub(crate) fn write<W: Write>(report: &Report<'_>, view: &View, out: &mut W) -> io::Result<()> {
-    let width = if view.width == 0 { WIDTH } else { NARROWEST.max(view.width.into()) };
-    let page = Page { width, top: view.top.unwrap_or(TABLE_ROWS), pen: Pen { color: view.color }, full: view.full };
+pub(crate) fn write<W: Write>(report: &Report<'_>, options: &RenderOptions, out: &mut W) -> io::Result<()> {
+    let page = TablePage::new(options);
     write_opening(report, page, out)?;
-    match view.by {
-        None if view.full => {
+    match options.by {
+        None if options.full => {
             sections::write_answered(report, page, out)?;
             sections::write_grades(report, page, out)?;
             sections::write_floods(report, page, out)?;
@@ -48,28 +41,28 @@ pub(crate) fn write<W: Write>(report: &Report<'_>, view: &View, out: &mut W) -> 
             sections::write_rules(report, page, out)?;
             sections::write_campaigns(report, page, out)?;
         }
-        None => return write_short(report, page, view.top.is_some(), out),
-        Some(By::Pair) => sections::write_pairs(report, page, out)?,
-        Some(By::Client) => sections::write_clients(report, page, out)?,
-        Some(By::Path) => sections::write_paths(report, page, out)?,
-        Some(By::Rule) => sections::write_rules(report, page, out)?,
-        Some(By::Answer) => {
+        None => return write_short(report, page, options.top.is_some(), out),
+        Some(GroupBy::Pair) => sections::write_pairs(report, page, out)?,
+        Some(GroupBy::Client) => sections::write_clients(report, page, out)?,
+        Some(GroupBy::Path) => sections::write_paths(report, page, out)?,
+        Some(GroupBy::Rule) => sections::write_rules(report, page, out)?,
+        Some(GroupBy::Answer) => {
             sections::write_answered(report, page, out)?;
             sections::write_grades(report, page, out)?;
         }
     }
-    ordinary::write(report, page, out)?;
+    sections::write_suppressed(report, page, out)?;
     accounting::write(report, page, out)
 }
 
-/// Lines of a screen: all of the short table fits it.
+/// Lines of a screen, which the short table fits.
 const SCREEN: usize = 24;
-/// Clients of the short table, and rows of it that are never given up for other sections.
+/// Clients of the short table, and the least rows of each of its sections.
 const CLIENTS: usize = 5;
 const FEWEST: usize = 2;
 
-/// What matters on one screen: what answered, a sentence for each site that answers anything, a few clients, where the lines went.
-fn write_short<W: Write>(report: &Report<'_>, page: Page, is_chosen: bool, out: &mut W) -> io::Result<()> {
+/// Writes the short table, on one screen: answers, a sentence for each site that answers anything, a few clients, line counts.
+fn write_short<W: Write>(report: &Report<'_>, page: TablePage, is_chosen: bool, out: &mut W) -> io::Result<()> {
     let rendered = |write: &dyn Fn(&mut Vec<u8>) -> io::Result<()>| -> io::Result<Vec<u8>> {
         let mut text = Vec::new();
         write(&mut text)?;
@@ -77,65 +70,72 @@ fn write_short<W: Write>(report: &Report<'_>, page: Page, is_chosen: bool, out: 
     };
     let lines = |text: &[u8]| memchr::memchr_iter(b'\n', text).count();
     let opening = 2;
-    let notes = Page { top: page.top.min(SITES), ..page };
+    let notes = TablePage { top: page.top.min(SITES), ..page };
     let grades = rendered(&|text| sections::write_grades(report, notes, text))?;
-    let floods = rendered(&|text| sections::write_floods(report, Page { top: page.top.min(FLOODS), ..page }, text))?;
-    let ordinary = rendered(&|text| ordinary::write(report, Page { top: page.top.min(1), ..page }, text))?;
+    let floods = rendered(&|text| sections::write_floods(report, TablePage { top: page.top.min(FLOODS), ..page }, text))?;
+    let suppressed = rendered(&|text| sections::write_suppressed(report, TablePage { top: page.top.min(1), ..page }, text))?;
     let accounting = rendered(&|text| accounting::write_short(report, page, text))?;
-    // A section has a blank line, a heading, the names of its columns, and a line that says how many more there are.
-    let fixed = opening + lines(&grades) + lines(&floods) + lines(&ordinary) + lines(&accounting);
+    // A section has a blank line, a heading, the names of its columns, and a line with the number of further rows.
+    let fixed = opening + lines(&grades) + lines(&floods) + lines(&suppressed) + lines(&accounting);
     let room = if is_chosen { usize::MAX } else { SCREEN.saturating_sub(fixed) };
     let of_clients = if is_chosen { page.top } else { CLIENTS.min(page.top).min(report.clients.len()) };
     let least = if report.clients.is_empty() { 0 } else { 4 + of_clients.min(FEWEST) };
     let top = page.top.min(room.saturating_sub(5 + least).max(FEWEST));
-    let answered = rendered(&|text| sections::write_answered(report, Page { top, ..page }, text))?;
+    let answered = rendered(&|text| sections::write_answered(report, TablePage { top, ..page }, text))?;
     let left = room.saturating_sub(lines(&answered) + 4);
-    let clients = rendered(&|text| sections::write_clients(report, Page { top: of_clients.min(left.max(FEWEST)), ..page }, text))?;
-    for part in [answered, grades, floods, clients, ordinary, accounting] {
+    let clients = rendered(&|text| sections::write_clients(report, TablePage { top: of_clients.min(left.max(FEWEST)), ..page }, text))?;
+    for part in [answered, grades, floods, clients, suppressed, accounting] {
         out.write_all(&part)?;
     }
     Ok(())
 }
 
-/// Sites of the short table that answer anything.
+/// Sites that answer anything, in the short table.
 const SITES: usize = 2;
-/// Its floods.
+/// Floods of the short table.
 const FLOODS: usize = 3;
 
-/// The headline, and the time it speaks of.
-fn write_opening<W: Write>(report: &Report<'_>, page: Page, out: &mut W) -> io::Result<()> {
-    let (sentence, is_alarm) = headline::of(report);
-    write_wrapped(&sentence, 0, page.width, (page.pen, if is_alarm { ALARM } else { BOLD }), out)?;
+/// The headline, and the time range of the logs.
+fn write_opening<W: Write>(report: &Report<'_>, page: TablePage, out: &mut W) -> io::Result<()> {
+    let (sentence, is_alarm) = headline::sentence(report);
+    write_wrapped(&sentence, 0, page.width, (page.painter, if is_alarm { ALARM } else { BOLD }), out)?;
     match (report.totals.sum.first_time, report.totals.sum.last_time) {
-        (Some(first), Some(last)) => write_wrapped(&format!("{} to {}", minute(first), minute(last)), 0, page.width, (page.pen, DIM), out),
+        (Some(first), Some(last)) => {
+            write_wrapped(&format!("{} to {}", minute(first), minute(last)), 0, page.width, (page.painter, DIM), out)
+        }
         _ => Ok(()),
     }
 }
 
-impl Page {
+impl TablePage {
+    fn new(options: &RenderOptions) -> Self {
+        let top = options.top.unwrap_or(TABLE_ROWS);
+        Self { width: options.page_width(), top, painter: Painter { color: options.color }, full: options.full }
+    }
+
     fn heading<W: Write>(self, title: &str, out: &mut W) -> io::Result<()> {
-        writeln!(out, "\n{}", self.pen.paint(BOLD, title))
+        writeln!(out, "\n{}", self.painter.paint(BOLD, title))
     }
 
     /// A paragraph between sections.
     fn note<W: Write>(self, text: &str, out: &mut W) -> io::Result<()> {
         writeln!(out)?;
-        write_wrapped(text, 2, self.width, (self.pen, style::PLAIN), out)
+        write_wrapped(text, 2, self.width, (self.painter, style::PLAIN), out)
     }
 
-    /// How many were left out of `all`, what they are, and how to see them.
+    /// Writes how many of `all` were left out, and how to see them.
     fn more<W: Write>(self, all: usize, what: &str, other_way: &str, out: &mut W) -> io::Result<()> {
         match all.saturating_sub(self.top) {
             0 => Ok(()),
             more => {
                 let rest = format!("… and {} more{what}: --top {all}{other_way}", grouped(more as u64));
-                write_wrapped(&rest, 2, self.width, (self.pen, DIM), out)
+                write_wrapped(&rest, 2, self.width, (self.painter, DIM), out)
             }
         }
     }
 }
 
-/// `2026-11-02 08:01`, by the log's own clock.
+/// `2026-11-02 08:01`, in the log's own time zone.
 pub(crate) fn minute(time: LogTime) -> String {
     let full = time.rfc3339();
     full.get(..16).unwrap_or(&full).replace('T', " ")
@@ -143,22 +143,23 @@ pub(crate) fn minute(time: LogTime) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Format;
+    use super::super::OutputFormat;
     use crate::analysis::fixture;
+    use crate::render::layout::MIN_WIDTH;
     use crate::render::table::*;
 
-    fn table(report: &Report<'_>, view: View) -> String {
+    fn table(report: &Report<'_>, options: RenderOptions) -> String {
         let mut out = Vec::new();
-        write(report, &view, &mut out).unwrap();
+        write(report, &options, &mut out).unwrap();
         String::from_utf8(out).unwrap()
     }
 
-    fn wide(width: u16) -> View {
-        View { format: Format::Table, by: None, top: None, full: false, width, color: false }
+    fn wide(width: u16) -> RenderOptions {
+        RenderOptions { format: OutputFormat::Table, by: None, top: None, full: false, width, color: false }
     }
 
     #[test]
-    fn reads_well_at_every_width() {
+    fn tables_at_every_width() {
         let rules = fixture::rules();
         let report = fixture::report(rules);
         insta::assert_snapshot!("80", table(&report, wide(80)));
@@ -167,12 +168,12 @@ mod tests {
     }
 
     #[test]
-    fn one_section_when_asked_for() {
+    fn by_prints_one_section() {
         let rules = fixture::rules();
         let report = fixture::report(rules);
-        insta::assert_snapshot!("pairs", table(&report, View { by: Some(By::Pair), top: Some(5), ..wide(100) }));
-        for (by, title) in [(By::Client, "CLIENTS"), (By::Path, "PATHS"), (By::Rule, "RULES")] {
-            let text = table(&report, View { by: Some(by), ..wide(80) });
+        insta::assert_snapshot!("pairs", table(&report, RenderOptions { by: Some(GroupBy::Pair), top: Some(5), ..wide(100) }));
+        for (by, title) in [(GroupBy::Client, "CLIENTS"), (GroupBy::Path, "PATHS"), (GroupBy::Rule, "RULES")] {
+            let text = table(&report, RenderOptions { by: Some(by), ..wide(80) });
             let titles: Vec<_> =
                 text.lines().filter(|line| line.starts_with(char::is_uppercase) && !line.contains(char::is_lowercase)).collect();
             assert_eq!(titles, [title, "WHERE EACH LINE WENT"]);
@@ -180,16 +181,16 @@ mod tests {
     }
 
     #[test]
-    fn a_quiet_night_is_short() {
+    fn a_report_without_hits_is_short() {
         let rules = fixture::rules();
         insta::assert_snapshot!("quiet", table(&fixture::empty(rules), wide(80)));
     }
 
     #[test]
-    fn colours_are_seen_or_absent() {
+    fn colour_does_not_change_the_text() {
         let rules = fixture::rules();
         let report = fixture::report(rules);
-        let colored = table(&report, View { color: true, ..wide(80) });
+        let colored = table(&report, RenderOptions { color: true, ..wide(80) });
         assert!(colored.contains("\u{1b}[1m\u{1b}[31mcritical\u{1b}[0m"));
         let bare = regex::Regex::new("\u{1b}\\[[0-9;]*m").unwrap().replace_all(&colored, "").into_owned();
         assert_eq!(bare, table(&report, wide(80)));
@@ -197,13 +198,13 @@ mod tests {
     }
 
     #[test]
-    fn fits_whatever_the_width() {
+    fn lines_fit_every_width() {
         let rules = fixture::rules();
         let report = fixture::report(rules);
         for width in (0..260).chain([u16::MAX]) {
-            for by in [None, Some(By::Pair), Some(By::Client)] {
-                let page = if width == 0 { 80 } else { usize::from(width).max(NARROWEST) };
-                for line in table(&report, View { by, ..wide(width) }).lines() {
+            for by in [None, Some(GroupBy::Pair), Some(GroupBy::Client)] {
+                let page = if width == 0 { 80 } else { usize::from(width).max(MIN_WIDTH) };
+                for line in table(&report, RenderOptions { by, ..wide(width) }).lines() {
                     assert!(crate::render::layout::width(line) <= page, "{width}: {line}");
                     assert_eq!(line.trim_end(), line);
                 }
@@ -212,15 +213,15 @@ mod tests {
     }
 
     #[test]
-    fn many_inputs_become_a_sum() {
+    fn many_inputs_are_summed() {
         let rules = fixture::rules();
         let mut report = fixture::report(rules);
         let well = report.inputs[0].clone();
         report.inputs.extend(std::iter::repeat_n(well, 20));
-        let text = table(&report, View { full: true, ..wide(120) });
+        let text = table(&report, RenderOptions { full: true, ..wide(120) });
         assert!(text.contains("all 22 inputs"));
         assert!(!text.contains("access.log  "));
         assert!(text.contains("access.log.2.gz: the archive ends"));
-        assert!(table(&report, View { top: Some(0), ..wide(80) }).contains("… and 1 more with a problem: --top 1"));
+        assert!(table(&report, RenderOptions { top: Some(0), ..wide(80) }).contains("… and 1 more with a problem: --top 1"));
     }
 }

@@ -1,33 +1,32 @@
-//! Proposals for a person: one sentence, the paths, and what to do with them.
+//! Prints proposals as a table for people.
 
 use std::io::{self, Write};
 
-use super::style::{BOLD, DIM, Pen};
-use super::{Page, WIDTH, minute};
+use super::style::{BOLD, DIM};
+use super::{TablePage, minute};
 use crate::analysis::labels::first;
 use crate::analysis::proposals::{Proposal, Proposals};
 use crate::number::{counted, grouped};
-use crate::redact::sanitize::text;
-use crate::render::layout::{Cell, Column, Grid, NARROWEST, write_wrapped};
+use crate::redact::sanitize::escape;
+use crate::render::RenderOptions;
+use crate::render::layout::{Cell, Column, Grid, write_wrapped};
 use crate::render::skipped;
-use crate::render::{TABLE_ROWS, View};
 
-/// A proposal and its place in the list.
+/// A proposal and its rank.
 struct Ranked<'r> {
     rank: u64,
     proposal: &'r Proposal<'r>,
 }
 
 /// Writes the proposals.
-pub(crate) fn write<W: Write>(proposals: &Proposals<'_>, view: &View, out: &mut W) -> io::Result<()> {
-    let width = if view.width == 0 { WIDTH } else { NARROWEST.max(view.width.into()) };
-    let page = Page { width, top: view.top.unwrap_or(TABLE_ROWS), pen: Pen { color: view.color }, full: true };
-    write_wrapped(&headline(proposals), 0, page.width, (page.pen, BOLD), out)?;
+pub(crate) fn write<W: Write>(proposals: &Proposals<'_>, options: &RenderOptions, out: &mut W) -> io::Result<()> {
+    let page = TablePage::new(options);
+    write_wrapped(&headline(proposals), 0, page.width, (page.painter, BOLD), out)?;
     if !proposals.proposals.is_empty() {
         page.heading("UNLISTED PATHS", out)?;
         let shown = first(&proposals.proposals, Some(page.top));
         let ranked: Vec<_> = (1..).zip(shown).map(|(rank, proposal)| Ranked { rank, proposal }).collect();
-        grid(&ranked).write(page.width, page.pen, out)?;
+        grid(&ranked).write(page.width, page.painter, out)?;
         page.more(proposals.proposals.len(), "", ", or -f csv", out)?;
     }
     write_notes(proposals, page, out)
@@ -37,13 +36,13 @@ fn headline(proposals: &Proposals<'_>) -> String {
     let probers = counted(proposals.probers, "client is known to probe", "clients are known to probe");
     let enough = counted(proposals.min_probers, "independent prober", "independent probers");
     match proposals.proposals.len() as u64 {
-        0 => format!("No unlisted path was asked for by {enough}; {probers}."),
-        n => format!("{} asked for by {enough} or more; {probers}.", counted(n, "unlisted path was", "unlisted paths were")),
+        0 => format!("No unlisted path was requested by {enough}; {probers}."),
+        n => format!("{} requested by {enough} or more; {probers}.", counted(n, "unlisted path was", "unlisted paths were")),
     }
 }
 
 fn grid<'g>(rows: &'g [Ranked<'g>]) -> Grid<'g, Ranked<'g>> {
-    Grid::of(rows)
+    Grid::new(rows)
         .column(Column::number("rank").rank(3), |row| Cell::new(grouped(row.rank)))
         .column(Column::text("path").flexible(24), |row| Cell::new(row.proposal.path).styled(BOLD))
         .column(Column::number("probers"), |row| Cell::new(grouped(row.proposal.probers)))
@@ -54,26 +53,26 @@ fn grid<'g>(rows: &'g [Ranked<'g>]) -> Grid<'g, Ranked<'g>> {
         .column(Column::text("last seen").rank(7), |row| Cell::new(row.proposal.last_time.map(minute).unwrap_or_default()))
         .column(Column::text("as in").rank(5).flexible(16).keep_end(), |row| {
             let example = &row.proposal.example;
-            Cell::new(format!("{}:{}", text(example.source), example.line))
+            Cell::new(format!("{}:{}", escape(example.source), example.line))
         })
 }
 
-/// What was left out, what to do next, and where the lines went.
-fn write_notes<W: Write>(proposals: &Proposals<'_>, page: Page, out: &mut W) -> io::Result<()> {
+/// Writes what was left out, what to do next, and line counts.
+fn write_notes<W: Write>(proposals: &Proposals<'_>, page: TablePage, out: &mut W) -> io::Result<()> {
     if proposals.random > 0 {
         let many =
             counted(proposals.random, "more path was left out: a part of it looks", "more paths were left out: a part of them looks");
-        page.note(&format!("{many} made up by a machine, a hash or a number."), out)?;
+        page.note(&format!("{many} generated, like a hash or a number."), out)?;
     }
     if proposals.without_time > 0 {
         let many = counted(proposals.without_time, "line without a time was", "lines without a time were");
-        page.note(&format!("{many} kept: neither --since nor --until can tell."), out)?;
+        page.note(&format!("{many} kept: --since and --until need one."), out)?;
     }
     if let Some(sentence) = skipped::sentence(&proposals.inputs) {
         page.note(&sentence, out)?;
     }
     if !proposals.proposals.is_empty() {
-        page.note("No rule was changed. --emit-rules FILE writes them as rules to review; --rules FILE has a scan use them.", out)?;
+        page.note("No rule was changed. --emit-rules FILE writes them as rules to review; scan --rules FILE uses them.", out)?;
     }
     let sum = |field: fn(&crate::analysis::model::InputSummary) -> u64| proposals.inputs.iter().map(field).sum::<u64>();
     let last = format!(
@@ -85,5 +84,5 @@ fn write_notes<W: Write>(proposals: &Proposals<'_>, page: Page, out: &mut W) -> 
         grouped(sum(|i| i.oversized)),
     );
     writeln!(out)?;
-    write_wrapped(&last, 0, page.width, (page.pen, DIM), out)
+    write_wrapped(&last, 0, page.width, (page.painter, DIM), out)
 }

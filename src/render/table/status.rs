@@ -1,49 +1,48 @@
-//! How far the logs were read, for a person: one sentence, then a line a log.
+//! Prints how far the logs were read: a sentence, then a line per log.
 
 use std::io::{self, Write};
 
-use super::{BOLD, Page, Pen, WIDTH};
+use super::{BOLD, TablePage};
 use crate::analysis::status::{LogStage, LogStatus, ReadStatus};
 use crate::number::{counted, grouped, size};
-use crate::redact::sanitize::text;
-use crate::render::View;
-use crate::render::layout::{Cell, Column, Grid, NARROWEST, write_wrapped};
+use crate::redact::sanitize::escape;
+use crate::render::RenderOptions;
+use crate::render::layout::{Cell, Column, Grid, write_wrapped};
 use crate::render::style::{DIM, PLAIN};
 
-/// Writes it.
-pub(crate) fn write<W: Write>(status: &ReadStatus, view: &View, out: &mut W) -> io::Result<()> {
-    let width = if view.width == 0 { WIDTH } else { NARROWEST.max(view.width.into()) };
-    let page = Page { width, top: usize::MAX, pen: Pen { color: view.color }, full: true };
-    write_wrapped(&headline(status), 0, page.width, (page.pen, BOLD), out)?;
+/// Writes the status.
+pub(crate) fn write<W: Write>(status: &ReadStatus, options: &RenderOptions, out: &mut W) -> io::Result<()> {
+    let page = TablePage::new(options);
+    write_wrapped(&headline(status), 0, page.width, (page.painter, BOLD), out)?;
     if let Some((number, folders)) = &status.last_run {
-        let last = format!("The last report is that of run {number}: {}", folders.join(", "));
-        write_wrapped(&last, 0, page.width, (page.pen, DIM), out)?;
+        let last = format!("The last report is from run {number}: {}", folders.join(", "));
+        write_wrapped(&last, 0, page.width, (page.painter, DIM), out)?;
     }
     if status.logs.is_empty() {
         return Ok(());
     }
     page.heading("LOGS", out)?;
-    grid(&status.logs).write(page.width, page.pen, out)
+    grid(&status.logs).write(page.width, page.painter, out)
 }
 
 fn headline(status: &ReadStatus) -> String {
-    let behind = status.logs.iter().filter(|log| log.lag > 0).count() as u64;
+    let lagging = status.logs.iter().filter(|log| log.lag > 0).count() as u64;
     let lag: u64 = status.logs.iter().map(|log| log.lag).sum();
-    match (status.logs.len() as u64, behind) {
-        (0, _) => "No log was read so far.".to_owned(),
+    match (status.logs.len() as u64, lagging) {
+        (0, _) => "No log has been read yet.".to_owned(),
         (all, 0) => format!("{} read to the end.", counted(all, "log was", "logs were")),
-        (all, behind) => format!("{} not read yet, in {behind} of {}.", size(lag), counted(all, "log", "logs")),
+        (all, lagging) => format!("{} not read yet, in {lagging} of {}.", size(lag), counted(all, "log", "logs")),
     }
 }
 
 fn grid(logs: &[LogStatus]) -> Grid<'_, LogStatus> {
-    Grid::of(logs)
-        .column(Column::text("log").flexible(12).keep_end(), |log| Cell::new(text(&log.path)))
+    Grid::new(logs)
+        .column(Column::text("log").flexible(12).keep_end(), |log| Cell::new(escape(&log.path)))
         .column(Column::text("state"), |log| Cell::new(log.stage.as_str()).styled(if log.stage == LogStage::Live { PLAIN } else { DIM }))
         .column(Column::number("lines read").rank(1), |log| Cell::new(grouped(log.lines)))
         .column(Column::number("bytes read").rank(2), |log| Cell::new(grouped(log.read)))
         .column(Column::number("not read"), |log| Cell::new(grouped(log.lag)).styled(if log.lag == 0 { DIM } else { BOLD }))
-        .column(Column::text("").rank(3), |log| Cell::new(if log.pending { "a line waits for its end" } else { "" }))
+        .column(Column::text("").rank(3), |log| Cell::new(if log.pending { "last line incomplete" } else { "" }))
 }
 
 #[cfg(test)]
@@ -52,7 +51,7 @@ mod tests {
 
     fn shown(status: &ReadStatus, width: u16) -> String {
         let mut out = Vec::new();
-        write(status, &View { width, ..View::default() }, &mut out).unwrap();
+        write(status, &RenderOptions { width, ..RenderOptions::default() }, &mut out).unwrap();
         String::from_utf8(out).unwrap()
     }
 
@@ -63,6 +62,6 @@ mod tests {
         let status = ReadStatus { last_run: Some((12, vec!["000012-20261121T000500Z".into()])), logs };
         insta::assert_snapshot!(shown(&status, 100));
         assert!(shown(&status, 40).lines().all(|line| line.chars().count() <= 40));
-        assert_eq!(shown(&ReadStatus::default(), 80), "No log was read so far.\n");
+        assert_eq!(shown(&ReadStatus::default(), 80), "No log has been read yet.\n");
     }
 }

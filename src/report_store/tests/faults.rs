@@ -1,4 +1,4 @@
-//! Faults at a given call: it fails, or the run is no more, and so is all that it would have done.
+//! Injects faults at a given system call: either it fails, or the run ends there and makes no further calls.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
@@ -7,13 +7,13 @@ use std::os::fd::BorrowedFd;
 use rustix::fs::fstat;
 use rustix::io::{Errno, Result};
 
-use crate::report_store::disk::Call;
+use crate::report_store::disk::Syscall;
 
 /// What happens at the call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fault {
     Fails(Errno),
-    /// Neither this call nor any other is made.
+    /// This call and all later ones are not made.
     Dies,
 }
 
@@ -22,50 +22,50 @@ struct Plan {
     at: Option<(usize, Fault)>,
     calls: usize,
     dead: bool,
-    /// What was changed and not made to last, by device and inode: by anything, and by moving alone.
+    /// What was changed and not synced, by device and inode: by any call, and by moves alone.
     changed: BTreeSet<(u64, u64)>,
     moved: BTreeSet<(u64, u64)>,
-    /// Something was removed while something that was moved would not last.
+    /// Something was removed before a move was synced.
     hasty: bool,
 }
 
 thread_local! {
     static PLAN: RefCell<Plan> = RefCell::default();
-    /// Folders cannot change places.
+    /// Folders cannot be swapped.
     static EXCHANGES: Cell<bool> = const { Cell::new(true) };
 }
 
-/// Whether folders can change places from now on, on this thread.
-pub(super) fn let_exchange(can: bool) {
+/// Sets whether folders can be swapped, on this thread.
+pub(super) fn allow_exchange(can: bool) {
     EXCHANGES.set(can);
 }
 
-/// From now on, on this thread, this fault at the call with this number, from 1.
+/// Sets a fault at the call with this number, from 1, on this thread.
 pub(super) fn plan(at: Option<(usize, Fault)>) {
     PLAN.set(Plan { at, ..Plan::default() });
 }
 
-/// Whether the fault has come to pass.
-pub(super) fn struck() -> bool {
+/// Whether the fault happened.
+pub(super) fn has_struck() -> bool {
     PLAN.with_borrow(|plan| plan.at.is_some_and(|(at, _)| plan.calls >= at))
 }
 
-/// Whether all that was changed would outlast a power cut.
-pub(super) fn lasts() -> bool {
+/// Whether everything that was changed is synced.
+pub(super) fn is_durable() -> bool {
     PLAN.with_borrow(|plan| plan.changed.is_empty())
 }
 
-/// Whether something was removed while a power cut could undo a move before it.
-pub(super) fn was_hasty() -> bool {
+/// Whether something was removed before a move was synced.
+pub(super) fn removed_too_early() -> bool {
     PLAN.with_borrow(|plan| plan.hasty)
 }
 
-/// What was changed so far does not count.
+/// Forgets the changes so far.
 pub(super) fn forget_changes() {
     PLAN.with_borrow_mut(|plan| *plan = Plan { at: plan.at, calls: plan.calls, dead: plan.dead, ..Plan::default() });
 }
 
-/// A step that is none of this room's: saving the state.
+/// A step outside the report store: saving the state.
 pub(super) fn step() -> Result<()> {
     PLAN.with_borrow_mut(Plan::next)
 }
@@ -85,30 +85,30 @@ impl Plan {
     }
 }
 
-pub(in crate::report_store) fn pass(call: Call, fd: BorrowedFd<'_>) -> Result<()> {
+pub(in crate::report_store) fn failpoint(call: Syscall, fd: BorrowedFd<'_>) -> Result<()> {
     let stat = fstat(fd)?;
     let id = (stat.st_dev, stat.st_ino);
     PLAN.with_borrow_mut(|plan| {
-        if call == Call::Sync {
-            // Where that fails the run does not go on, but for file systems that know no such thing.
+        if call == Syscall::Sync {
+            // After a failed sync the run ends, except on file systems that cannot sync folders.
             plan.changed.remove(&id);
             plan.moved.remove(&id);
         }
         plan.next()?;
-        if call == Call::Exchange && !EXCHANGES.get() {
+        if call == Syscall::Exchange && !EXCHANGES.get() {
             return Err(Errno::INVAL);
         }
         match call {
-            Call::Sync => {}
-            Call::Move | Call::Exchange => {
+            Syscall::Sync => {}
+            Syscall::Move | Syscall::Exchange => {
                 plan.moved.insert(id);
                 plan.changed.insert(id);
             }
-            Call::Remove => {
+            Syscall::Remove => {
                 plan.hasty |= !plan.moved.is_empty();
                 plan.changed.insert(id);
             }
-            Call::Add | Call::Change => {
+            Syscall::Add | Syscall::Change => {
                 plan.changed.insert(id);
             }
         }

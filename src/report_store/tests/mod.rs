@@ -1,8 +1,8 @@
+mod entries;
 pub(super) mod faults;
-mod kept;
 mod owner;
-mod places;
-mod steps;
+mod recovery;
+mod retention;
 mod system;
 
 use std::collections::BTreeMap;
@@ -22,42 +22,41 @@ use crate::report_store::*;
 
 const PRIVATE: Access = Access { mode: 0o600, group: None };
 
-/// What readers see: the text of each folder's files.
+/// What readers see: the contents of each folder's files.
 type Reports = BTreeMap<String, String>;
 
-/// An `--out` that does not exist yet, in a folder that is gone when the test ends: in memory, where that can be had, as
-/// many calls of these tests wait for the disk.
-fn room() -> (TempDir, PathBuf) {
-    let room = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
-    let out = room.path().join("out");
-    (room, out)
+/// An `--out` that does not exist yet, in a temporary folder: in memory where possible, because these tests sync often.
+fn staging_folder() -> (TempDir, PathBuf) {
+    let staging_folder = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
+    let out = staging_folder.path().join("out");
+    (staging_folder, out)
 }
 
-/// Opens a folder that nobody holds: a child that another test is about to start holds it too, for an instant.
-fn try_open(out: &Path, access: Access) -> Result<Archive, ArchiveError> {
+/// Opens a folder that no other run holds. A child of another test may still hold it for an instant.
+fn try_open(out: &Path, access: Access) -> Result<ReportStore, ReportStoreError> {
     let deadline = Instant::now() + Duration::from_secs(60);
     loop {
-        match Archive::open(out, access) {
-            Err(ArchiveError::Held { .. }) if Instant::now() < deadline => thread::sleep(Duration::from_millis(1)),
+        match ReportStore::open(out, access) {
+            Err(ReportStoreError::Held { .. }) if Instant::now() < deadline => thread::sleep(Duration::from_millis(1)),
             done => return done,
         }
     }
 }
 
-fn open(out: &Path) -> Archive {
+fn open(out: &Path) -> ReportStore {
     try_open(out, PRIVATE).unwrap()
 }
 
-fn write(staging: &mut Staging<'_>, name: &str, text: &str) -> Result<(), ArchiveError> {
+fn write(staging: &mut Staging<'_>, name: &str, text: &str) -> Result<(), ReportStoreError> {
     let mut file = staging.file(name)?;
     let written = file.write_all(text.as_bytes());
     written.map_err(|error| file.explain(error))?;
-    file.done()
+    file.finish()
 }
 
-/// Writes the folders of a run, with this text in each.
-fn stage(archive: &Archive, number: u64, folders: &[&str], text: &str) -> Result<Run, ArchiveError> {
-    let mut staging = archive.stage(number)?;
+/// Stages the folders of a run, with this text in each.
+fn stage(store: &ReportStore, number: u64, folders: &[&str], text: &str) -> Result<Run, ReportStoreError> {
+    let mut staging = store.stage(number)?;
     for folder in folders {
         staging.folder(folder)?;
         write(&mut staging, "pairs.csv", text)?;
@@ -66,18 +65,18 @@ fn stage(archive: &Archive, number: u64, folders: &[&str], text: &str) -> Result
     staging.finish()
 }
 
-/// Writes and publishes a run.
+/// Stages and publishes a run.
 fn publish(out: &Path, number: u64, folders: &[&str], text: &str) -> Run {
-    let archive = open(out);
-    let run = stage(&archive, number, folders, text).unwrap();
-    archive.publish(&run).unwrap();
+    let store = open(out);
+    let run = stage(&store, number, folders, text).unwrap();
+    store.publish(&run).unwrap();
     run
 }
 
-/// What readers see of folders with names of ours, each of them whole.
+/// What readers see of report folders, each of them complete.
 fn reports(out: &Path) -> Reports {
     let mut reports = Reports::new();
-    for name in names(out).into_iter().filter(|name| Name::parse(name).is_some()) {
+    for name in names(out).into_iter().filter(|name| ReportDirName::parse(name).is_some()) {
         let folder = out.join(&name);
         assert_eq!(names(&folder), ["pairs.csv", "report.json"], "{name}");
         let text = fs::read_to_string(folder.join("pairs.csv")).unwrap();
@@ -119,30 +118,30 @@ const RUN_3: &str = "000003-20261122T000500Z";
 
 #[test]
 fn folders_appear_when_they_are_published() {
-    let (_room, out) = room();
-    let archive = open(&out);
-    assert_eq!(archive.last_number().unwrap(), 0);
-    archive.settle(None).unwrap();
-    let run = stage(&archive, 1, &[RUN_1], "one").unwrap();
+    let (_room, out) = staging_folder();
+    let store = open(&out);
+    assert_eq!(store.last_run_number().unwrap(), 0);
+    store.recover(None).unwrap();
+    let run = stage(&store, 1, &[RUN_1], "one").unwrap();
     assert_eq!(names(&out), [".run-1.tmp"]);
     assert_eq!(run, Run { number: 1, folders: vec![RUN_1.into()] });
-    archive.publish(&run).unwrap();
-    archive.publish(&run).unwrap();
+    store.publish(&run).unwrap();
+    store.publish(&run).unwrap();
     assert_eq!(names(&out), [RUN_1, LATEST]);
     assert_eq!((reports(&out), latest(&out)), (expected(&[(RUN_1, "one")]), RUN_1.into()));
-    drop(archive);
+    drop(store);
     publish(&out, 2, &[RUN_2], "two");
     assert_eq!((reports(&out), latest(&out)), (expected(&[(RUN_1, "one"), (RUN_2, "two")]), RUN_2.into()));
-    let archive = open(&out);
-    assert_eq!(archive.last_number().unwrap(), 2);
+    let store = open(&out);
+    assert_eq!(store.last_run_number().unwrap(), 2);
     fs::remove_dir_all(out.join(RUN_2)).unwrap();
-    archive.settle(Some(&Run { number: 2, folders: vec![RUN_2.into()] })).unwrap();
+    store.recover(Some(&Run { number: 2, folders: vec![RUN_2.into()] })).unwrap();
     assert_eq!(reports(&out), expected(&[(RUN_1, "one")]), "what somebody removed is not missed");
 }
 
 #[test]
-fn periods_are_replaced_whole() {
-    let (_room, out) = room();
+fn periods_are_replaced_as_a_whole() {
+    let (_room, out) = staging_folder();
     publish(&out, 1, &["2026-11-19", "2026-11-20"], "one");
     assert_eq!(latest(&out), "2026-11-20");
     publish(&out, 2, &["2026-11-20", "2026-11-21"], "two");
@@ -156,13 +155,13 @@ fn periods_are_replaced_whole() {
     fs::remove_dir(out.join("2026-12-31")).unwrap();
     publish(&out, 5, &["2026-11-18T13"], "hour");
     assert_eq!(latest(&out), "2026-11-18T13", "the latest of what is made now");
-    assert_eq!(open(&out).last_number().unwrap(), 0, "periods have no number");
+    assert_eq!(open(&out).last_run_number().unwrap(), 0, "periods have no number");
 }
 
-/// Whoever looks finds a folder at every instant, where the file system can let two change places.
+/// Readers find a folder at every instant, if folders can be swapped.
 #[test]
-fn a_period_that_is_replaced_is_never_missing() {
-    let (_room, out) = room();
+fn a_replaced_period_is_never_missing() {
+    let (_room, out) = staging_folder();
     publish(&out, 1, &["2026-11-20"], "0");
     let day = out.join("2026-11-20");
     let other = out.join("other");
@@ -192,74 +191,74 @@ fn a_period_that_is_replaced_is_never_missing() {
     assert_eq!((reports(&out), hidden(&out)), (expected(&[("2026-11-20", "199")]), vec![]));
 }
 
-/// As on a file system that knows neither second names nor folders that change places.
+/// As on a file system without hard links and without swaps.
 #[test]
-fn a_period_is_replaced_in_two_steps_where_there_is_no_second_name() {
-    let (_room, out) = room();
+fn without_hard_links_a_period_is_replaced_in_two_steps() {
+    let (_room, out) = staging_folder();
     publish(&out, 1, &["2026-11-20"], "one");
-    let archive = open(&out);
-    let run = stage(&archive, 2, &["2026-11-20"], "two").unwrap();
+    let store = open(&out);
+    let run = stage(&store, 2, &["2026-11-20"], "two").unwrap();
     fs::remove_file(out.join(".run-2.tmp/.new-2026-11-20")).unwrap();
-    archive.publish(&run).unwrap();
+    store.publish(&run).unwrap();
     assert_eq!((reports(&out), hidden(&out)), (expected(&[("2026-11-20", "two")]), vec![]));
 }
 
 #[test]
 fn a_file_is_read_back() {
     use std::io::Read;
-    let (_room, out) = room();
+    let (_room, out) = staging_folder();
     publish(&out, 1, &["2026-11-19"], "one");
-    let archive = open(&out);
+    let store = open(&out);
     let mut text = String::new();
-    archive.open_file("2026-11-19", "pairs.csv").unwrap().unwrap().read_to_string(&mut text).unwrap();
+    store.open_file("2026-11-19", "pairs.csv").unwrap().unwrap().read_to_string(&mut text).unwrap();
     assert_eq!(text, "one");
-    assert!(archive.open_file("2026-11-19", "none.csv").unwrap().is_none());
-    assert!(archive.open_file("2026-11-20", REPORT).unwrap().is_none());
-    assert!(archive.open_file("..", REPORT).is_err());
+    assert!(store.open_file("2026-11-19", "none.csv").unwrap().is_none());
+    assert!(store.open_file("2026-11-20", REPORT).unwrap().is_none());
+    assert!(store.open_file("..", REPORT).is_err());
     std::os::unix::fs::symlink("pairs.csv", out.join("2026-11-19/link")).unwrap();
     std::os::unix::fs::symlink("2026-11-19", out.join("2026-11-20")).unwrap();
     for (folder, file, what) in [
         ("2026-11-19", "link", "2026-11-19/link: it is a symbolic link;"),
-        ("2026-11-20", REPORT, "2026-11-20: it is no folder of reports;"),
+        ("2026-11-20", REPORT, "2026-11-20: it is not a folder of reports;"),
     ] {
-        let refusal = archive.open_file(folder, file).unwrap_err();
-        assert!(matches!(refusal, ArchiveError::InTheWay { .. }) && refusal.to_string().contains(what), "{refusal}");
+        let refusal = store.open_file(folder, file).unwrap_err();
+        assert!(matches!(refusal, ReportStoreError::InTheWay { .. }) && refusal.to_string().contains(what), "{refusal}");
     }
 }
 
 #[test]
 fn unfinished_folders_are_never_committed() {
-    let (_room, out) = room();
-    let archive = open(&out);
-    let mut staging = archive.stage(1).unwrap();
+    let (_room, out) = staging_folder();
+    let store = open(&out);
+    let mut staging = store.stage(1).unwrap();
     assert!(staging.file(REPORT).is_err(), "there is no folder yet");
     staging.folder(RUN_1).unwrap();
     assert!(staging.folder(RUN_1).is_err());
     drop(staging);
     assert_eq!(names(&out), [""; 0]);
     for complete in [false, true] {
-        let mut staging = archive.stage(1).unwrap();
+        let mut staging = store.stage(1).unwrap();
         staging.folder(RUN_1).unwrap();
         write(&mut staging, REPORT, "probewatch").unwrap();
         let mut file = staging.file("pairs.csv").unwrap();
         file.write_all(b"half").unwrap();
         if complete {
-            file.done().unwrap();
+            file.finish().unwrap();
         } else {
             drop(file);
         }
         assert_eq!(staging.finish().is_ok(), complete);
         assert_eq!(names(&out).is_empty(), !complete);
     }
-    archive.settle(None).unwrap();
+    store.recover(None).unwrap();
     assert_eq!(names(&out), [""; 0]);
-    let mut staging = archive.stage(1).unwrap();
+    let mut staging = store.stage(1).unwrap();
     for name in ["../escape", "latest", "", ".", "12-20261120T000500Z", "2026-11-31"] {
-        assert!(staging.folder(name).unwrap_err().to_string().contains("this is no name of a run or of a period"), "{name}");
+        assert!(staging.folder(name).unwrap_err().to_string().contains("this is not the name of a run or a period"), "{name}");
     }
 }
 
-/// Runs one of the ignored tests as a process of its own with the folder in its environment, behind some words of a shell.
+/// Runs an ignored test in its own process, after a shell prefix, with the folder in its environment.
 fn other_process(test: &str, before: &str, out: &Path) -> Command {
     let mut command = Command::new("sh");
     command.arg("-c").arg(format!("{before} \"$0\" --ignored --nocapture --exact report_store::tests::{test}"));
@@ -267,7 +266,7 @@ fn other_process(test: &str, before: &str, out: &Path) -> Command {
     command
 }
 
-fn out_of_this_process() -> PathBuf {
+fn out_from_environment() -> PathBuf {
     std::env::var_os("PROBEWATCH_TEST_OUT").unwrap().into()
 }
 

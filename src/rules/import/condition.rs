@@ -19,7 +19,7 @@ pub(super) enum Expression<T> {
 }
 
 /// A test, and whether it must fail.
-pub(super) type Literal<T> = (T, bool);
+pub(super) type NegatableTest<T> = (T, bool);
 
 /// Reads a condition. `find` gives the searches that a name, or a pattern such as `selection*`, stands for.
 ///
@@ -30,7 +30,7 @@ pub(super) fn parse<T>(text: &str, find: &impl Fn(&str) -> Vec<Expression<T>>) -
     if text.contains('|') {
         return Err("it counts events; a rule of ours sees one request".into());
     }
-    let mut words = Words { chars: text.chars().peekable(), find, depth: 0 };
+    let mut words = ConditionParser { chars: text.chars().peekable(), find, depth: 0 };
     let mut next = words.next();
     let expression = words.any(&mut next)?;
     match next {
@@ -39,13 +39,13 @@ pub(super) fn parse<T>(text: &str, find: &impl Fn(&str) -> Vec<Expression<T>>) -
     }
 }
 
-struct Words<'t, F> {
+struct ConditionParser<'t, F> {
     chars: Peekable<Chars<'t>>,
     find: &'t F,
     depth: usize,
 }
 
-impl<F> Words<'_, F> {
+impl<F> ConditionParser<'_, F> {
     fn next(&mut self) -> Option<String> {
         while self.chars.next_if(|c| c.is_whitespace()).is_some() {}
         let first = self.chars.next()?;
@@ -130,7 +130,7 @@ fn is(word: Option<&String>, expected: &str) -> bool {
 /// # Errors
 ///
 /// When there are too many of them.
-pub(super) fn alternatives<T: Clone>(expression: &Expression<T>, negated: bool) -> Result<Vec<Vec<Literal<T>>>, String> {
+pub(super) fn alternatives<T: Clone>(expression: &Expression<T>, negated: bool) -> Result<Vec<Vec<NegatableTest<T>>>, String> {
     match (expression, negated) {
         (Expression::Is(test), _) => Ok(vec![vec![(test.clone(), negated)]]),
         (Expression::Not(inner), _) => alternatives(inner, !negated),

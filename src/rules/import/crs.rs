@@ -7,7 +7,7 @@ use std::collections::HashSet;
 
 use super::{Import, in_query};
 use crate::finding::Severity;
-use crate::rules::draft::{Draft, Example, slug};
+use crate::rules::builder::{ExampleRequest, RuleBuilder, slug};
 
 /// Bytes a word has at least: one or two stand in every request.
 const SHORTEST: usize = 3;
@@ -51,10 +51,10 @@ pub(super) fn rules(stem: &str, text: &str) -> Import {
     let is_agents = has("user-agents") || has("user-agets");
     let (_, class, severity) = FILES.into_iter().find(|(part, ..)| name.contains(part)).unwrap_or(FILES[FILES.len() - 1]);
     let (class, severity) = if is_agents { ("scanner-agent", Severity::Low) } else { (class, severity) };
-    let mut draft = Draft::new(format!("crs/{}", slug(stem, "data")), &format!("Word of the list {stem}"), class, severity);
+    let mut draft = RuleBuilder::new(format!("crs/{}", slug(stem, "data")), &format!("Word of the list {stem}"), class, severity);
     let shown = [&words[0], words.last().unwrap_or(&words[0])];
     if is_agents {
-        let agent = |agent: String| Example { request: "GET /".into(), user_agent: Some(agent), ..Example::default() };
+        let agent = |agent: String| ExampleRequest { request: "GET /".into(), user_agent: Some(agent), ..ExampleRequest::default() };
         let ordinary = ["Mozilla/5.0 (X11; Linux x86_64; rv:144.0) Gecko/20100101 Firefox/144.0", "NetNewsWire (RSS Reader)"];
         let sent = shown.map(|word| word.replace('\\', "\\\\"));
         draft.must_match = vec![agent(sent[0].clone()), agent(format!("Mozilla/5.0 {}", sent[1]))];
@@ -62,8 +62,8 @@ pub(super) fn rules(stem: &str, text: &str) -> Import {
         draft.agents = words;
     } else {
         let [first, last] = shown.map(|word| in_query(word));
-        draft.must_match = [format!("GET /?q={first}"), format!("GET /index?x=1&q={last}")].map(Example::of).into();
-        draft.must_not_match = ["GET /about", "GET /search?q=red+shoes"].map(|request| Example::of(request.into())).into();
+        draft.must_match = [format!("GET /?q={first}"), format!("GET /index?x=1&q={last}")].map(ExampleRequest::new).into();
+        draft.must_not_match = ["GET /about", "GET /search?q=red+shoes"].map(|request| ExampleRequest::new(request.into())).into();
         draft.words = words;
     }
     import.drafts.push(draft);

@@ -14,12 +14,12 @@ mod yaml;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use super::draft::Draft;
+use super::builder::RuleBuilder;
 use super::{error::RuleError, load::check};
 
 /// Where rules come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Origin {
+pub enum ImportFormat {
     /// Paths, one a line.
     Wordlist,
     /// Words of the OWASP core rule set, one a line.
@@ -34,18 +34,18 @@ pub enum Origin {
 #[derive(Debug, Default)]
 pub struct Import {
     /// Rules, not yet numbered and not yet tried.
-    pub drafts: Vec<Draft>,
+    pub drafts: Vec<RuleBuilder>,
     /// What was not carried over, by the reason.
-    pub left_out: LeftOut,
+    pub left_out: SkippedItems,
     /// What was, and is worth a look.
-    pub notes: LeftOut,
+    pub notes: SkippedItems,
 }
 
 /// What was not carried over: the reason, and each thing it holds for.
 #[derive(Debug, Default)]
-pub struct LeftOut(pub BTreeMap<String, Vec<String>>);
+pub struct SkippedItems(pub BTreeMap<String, Vec<String>>);
 
-impl LeftOut {
+impl SkippedItems {
     fn push(&mut self, why: impl Into<String>, what: impl Into<String>) {
         self.0.entry(why.into()).or_default().push(what.into());
     }
@@ -74,16 +74,17 @@ pub fn is_known(file: &Path) -> bool {
 /// # Errors
 ///
 /// When the text as a whole is nothing of the kind.
-pub fn import(file: &Path, text: &str, origin: Option<Origin>) -> Result<Import, String> {
+pub fn import(file: &Path, text: &str, origin: Option<ImportFormat>) -> Result<Import, String> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let stem = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     let is_yaml = matches!(extension(file).as_str(), "yml" | "yaml");
-    let origin = origin.or_else(|| (!is_yaml).then(|| if extension(file) == "data" { Origin::CrsData } else { Origin::Wordlist }));
+    let origin =
+        origin.or_else(|| (!is_yaml).then(|| if extension(file) == "data" { ImportFormat::CrsData } else { ImportFormat::Wordlist }));
     match origin {
-        Some(Origin::Wordlist) => Ok(wordlist::rules(&stem, text)),
-        Some(Origin::CrsData) => Ok(crs::rules(&stem, text)),
-        Some(Origin::Sigma) => Ok(sigma::rules(&stem, &yaml::documents(text)?)),
-        Some(Origin::Nuclei) => Ok(nuclei::rules(&stem, &yaml::documents(text)?)),
+        Some(ImportFormat::Wordlist) => Ok(wordlist::rules(&stem, text)),
+        Some(ImportFormat::CrsData) => Ok(crs::rules(&stem, text)),
+        Some(ImportFormat::Sigma) => Ok(sigma::rules(&stem, &yaml::documents(text)?)),
+        Some(ImportFormat::Nuclei) => Ok(nuclei::rules(&stem, &yaml::documents(text)?)),
         None => {
             let documents = yaml::documents(text)?;
             let has = |key: &str| documents.iter().any(|document| document.get(key).is_some());
@@ -100,7 +101,7 @@ pub fn import(file: &Path, text: &str, origin: Option<Origin>) -> Result<Import,
 
 /// Gives each rule an id of its own: a second one of a name gets a number. Rules the loader refuses are left out, by what
 /// it says.
-pub fn settle(import: &mut Import, taken: &mut BTreeSet<String>) {
+pub fn make_ids_unique(import: &mut Import, taken: &mut BTreeSet<String>) {
     let mut refused = Vec::new();
     import.drafts.retain_mut(|draft| {
         if let Err(error) = check(Path::new(""), &draft.to_toml()) {
@@ -138,7 +139,7 @@ fn is_ordinary(path: &str) -> bool {
 
 /// A text as a client sends it in a query: every byte that could mean something is escaped.
 fn in_query(text: &str) -> String {
-    super::plain::encoded_but(text, b"/-._~")
+    super::path_list::encoded_but(text, b"/-._~")
 }
 
 #[cfg(test)]

@@ -5,11 +5,11 @@
 //! by the tool, and what holds one is left out.
 
 use super::class::{class, cves, pages, severity};
-use super::yaml::Node;
+use super::yaml::YamlNode;
 use super::{Import, in_query, is_ordinary};
 use crate::normalize::Normalizer;
-use crate::rules::draft::{Draft, Example, slug};
-use crate::rules::plain;
+use crate::rules::builder::{ExampleRequest, RuleBuilder, slug};
+use crate::rules::path_list;
 
 /// Paths that many programs have: to ask for one is no probe.
 const GENERIC: [&str; 30] = [
@@ -48,7 +48,7 @@ const GENERIC: [&str; 30] = [
 /// Bytes of a query, or of an odd path, that are a probe wherever they are asked of.
 const TELLING: usize = 8;
 
-pub(super) fn rules(stem: &str, documents: &[Node]) -> Import {
+pub(super) fn rules(stem: &str, documents: &[YamlNode]) -> Import {
     let mut import = Import::default();
     for document in documents {
         template(stem, document, &mut import);
@@ -56,14 +56,14 @@ pub(super) fn rules(stem: &str, documents: &[Node]) -> Import {
     import
 }
 
-fn template(stem: &str, document: &Node, import: &mut Import) {
-    let requests: Vec<&Node> = ["http", "requests"].iter().filter_map(|key| document.get(key)).flat_map(Node::items).collect();
+fn template(stem: &str, document: &YamlNode, import: &mut Import) {
+    let requests: Vec<&YamlNode> = ["http", "requests"].iter().filter_map(|key| document.get(key)).flat_map(YamlNode::items).collect();
     if requests.is_empty() {
         import.left_out.push("it asks for nothing over HTTP", document.text_of("id").unwrap_or(stem));
         return;
     }
     let blank = blank(stem, document);
-    let mut drafts: Vec<Draft> = Vec::new();
+    let mut drafts: Vec<RuleBuilder> = Vec::new();
     for (method, target) in requests.iter().flat_map(|request| asked(request)) {
         match draft(&blank, &method, &target) {
             Ok(draft) => match drafts.iter_mut().find(|d| joins(d, &draft)) {
@@ -82,12 +82,12 @@ fn template(stem: &str, document: &Node, import: &mut Import) {
 }
 
 /// What a template says of itself.
-fn blank(stem: &str, document: &Node) -> Draft {
-    let empty = Node::Map(Vec::new());
+fn blank(stem: &str, document: &YamlNode) -> RuleBuilder {
+    let empty = YamlNode::Map(Vec::new());
     let info = document.get("info").unwrap_or(&empty);
     let classification = info.get("classification").unwrap_or(&empty);
-    let texts = |node: &Node, key: &str| -> Vec<String> {
-        let all = node.get(key).map(Node::texts).unwrap_or_default();
+    let texts = |node: &YamlNode, key: &str| -> Vec<String> {
+        let all = node.get(key).map(YamlNode::texts).unwrap_or_default();
         all.iter().flat_map(|text| text.split(',')).map(|text| text.trim().to_owned()).collect()
     };
     let id = document.text_of("id").unwrap_or(stem);
@@ -97,20 +97,20 @@ fn blank(stem: &str, document: &Node) -> Draft {
     let fallback = if cve.is_empty() { "exposure" } else { "cve" };
     let about = format!("{} {name}", texts(info, "tags").join(" "));
     let level = severity(info.text_of("severity").unwrap_or_default());
-    let mut draft = Draft::new(format!("nuclei/{}", slug(id, "template")), name, class(&about, fallback), level);
+    let mut draft = RuleBuilder::new(format!("nuclei/{}", slug(id, "template")), name, class(&about, fallback), level);
     let cwe = texts(classification, "cwe-id");
     draft.cwe = cwe.iter().filter_map(|text| text.to_ascii_uppercase().strip_prefix("CWE-")?.parse().ok()).filter(|n| *n > 0).collect();
     draft.cve = cve;
-    draft.references = pages(info.get("reference").map(Node::texts).unwrap_or_default());
+    draft.references = pages(info.get("reference").map(YamlNode::texts).unwrap_or_default());
     draft
 }
 
 /// Methods and targets of a request of a template.
-fn asked(request: &Node) -> Vec<(String, String)> {
+fn asked(request: &YamlNode) -> Vec<(String, String)> {
     let method = request.text_of("method").unwrap_or("GET").trim().to_ascii_uppercase();
-    let paths = request.get("path").map(Node::texts).unwrap_or_default();
+    let paths = request.get("path").map(YamlNode::texts).unwrap_or_default();
     let mut asked: Vec<_> = paths.into_iter().map(|path| (method.clone(), path.trim().to_owned())).collect();
-    for raw in request.get("raw").map(Node::texts).unwrap_or_default() {
+    for raw in request.get("raw").map(YamlNode::texts).unwrap_or_default() {
         let line = raw.lines().map(str::trim).find(|line| !line.is_empty() && !line.starts_with('@'));
         if let Some((method, rest)) = line.and_then(|line| line.split_once(' ')) {
             let target = rest.rsplit_once(" HTTP/").map_or(rest, |(target, _)| target);
@@ -121,12 +121,12 @@ fn asked(request: &Node) -> Vec<(String, String)> {
 }
 
 /// Whether two rules differ in their paths alone.
-fn joins(draft: &Draft, other: &Draft) -> bool {
-    let rest = |d: &Draft| (d.methods.clone(), d.words.clone(), d.regex.clone(), d.fields.clone());
+fn joins(draft: &RuleBuilder, other: &RuleBuilder) -> bool {
+    let rest = |d: &RuleBuilder| (d.methods.clone(), d.words.clone(), d.regex.clone(), d.fields.clone());
     !draft.paths.is_empty() && !other.paths.is_empty() && rest(draft) == rest(other)
 }
 
-fn draft(blank: &Draft, method: &str, target: &str) -> Result<Draft, String> {
+fn draft(blank: &RuleBuilder, method: &str, target: &str) -> Result<RuleBuilder, String> {
     let stripped = ["{{BaseURL}}", "{{RootURL}}"].iter().find_map(|start| target.strip_prefix(start)).unwrap_or(target);
     if stripped.contains("{{") || stripped.contains('§') || method.contains("{{") {
         return Err("it holds a variable".into());
@@ -158,7 +158,7 @@ fn is_disguised(path: &str) -> bool {
 }
 
 /// A rule on the target as it was sent, decoded.
-fn by_target(draft: &mut Draft, target: &str) -> Result<(), String> {
+fn by_target(draft: &mut RuleBuilder, target: &str) -> Result<(), String> {
     let decoded = super::condition::decoded(target).ok_or("it ends within an escape")?;
     if decoded.len() < TELLING {
         return Err("it is too short to be a rule".into());
@@ -169,7 +169,7 @@ fn by_target(draft: &mut Draft, target: &str) -> Result<(), String> {
 }
 
 /// A rule on a path, and on all parameters of a query in their order.
-fn by_path(draft: &mut Draft, path: &str, query: &str) -> Result<(), String> {
+fn by_path(draft: &mut RuleBuilder, path: &str, query: &str) -> Result<(), String> {
     let mut normalizer = Normalizer::default();
     let target = format!("/?{query}");
     let query = String::from_utf8_lossy(normalizer.views(target.as_bytes()).query).into_owned();
@@ -182,7 +182,7 @@ fn by_path(draft: &mut Draft, path: &str, query: &str) -> Result<(), String> {
             return Err("'/' and a short query are no rule".into());
         }
     } else {
-        let path = plain::path(path).map_err(|why| why.rsplit("': ").next().unwrap_or_default().to_owned())?;
+        let path = path_list::path(path).map_err(|why| why.rsplit("': ").next().unwrap_or_default().to_owned())?;
         let bare = path.trim_end_matches('/');
         if parameters.is_empty() && (is_ordinary(bare) || GENERIC.iter().any(|generic| generic.eq_ignore_ascii_case(bare))) {
             return Err("ordinary clients ask for it too".into());
@@ -200,25 +200,25 @@ fn by_path(draft: &mut Draft, path: &str, query: &str) -> Result<(), String> {
     Ok(())
 }
 
-fn with_cases(draft: &mut Draft) {
+fn with_cases(draft: &mut RuleBuilder) {
     let method = draft.methods.first().cloned().unwrap_or_else(|| "GET".into());
     if draft.words.is_empty() {
-        plain::with_cases(draft);
+        path_list::with_cases(draft);
         return;
     }
     let mut must_match = Vec::new();
     if draft.fields == ["target"] {
-        let target = plain::encoded_but(&draft.words[0], b"/-._~?=&;");
+        let target = path_list::encoded_but(&draft.words[0], b"/-._~?=&;");
         must_match.extend([target.clone(), format!("{target}x")]);
     } else {
         let query = draft.regex.as_ref().map_or(draft.words[0].clone(), |regex| unescaped(regex));
         let query = query.split('&').map(|p| p.split('=').map(in_query).collect::<Vec<_>>().join("=")).collect::<Vec<_>>().join("&");
-        let path = draft.paths.first().map_or_else(|| "/".into(), |path| plain::encoded(path));
+        let path = draft.paths.first().map_or_else(|| "/".into(), |path| path_list::encoded(path));
         must_match.extend([format!("{path}?{query}"), format!("/app{path}?{query}&x=1")]);
-        draft.must_not_match.push(Example::of(format!("{method} {path}?lang=de")));
+        draft.must_not_match.push(ExampleRequest::new(format!("{method} {path}?lang=de")));
     }
-    draft.must_match = must_match.into_iter().map(|target| Example::of(format!("{method} {target}"))).collect();
-    draft.must_not_match.extend(["GET /about", "GET /search?q=red+shoes"].map(|request| Example::of(request.into())));
+    draft.must_match = must_match.into_iter().map(|target| ExampleRequest::new(format!("{method} {target}"))).collect();
+    draft.must_not_match.extend(["GET /about", "GET /search?q=red+shoes"].map(|request| ExampleRequest::new(request.into())));
     draft.must_not_match.truncate(2);
 }
 

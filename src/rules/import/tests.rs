@@ -3,13 +3,13 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::engine::{Matcher, Scratch};
-use crate::record::Record;
+use crate::engine::{Matcher, WorkerState};
+use crate::log_entry::LogEntry;
 use crate::rules::RuleSet;
 
 fn imported(name: &str, text: &str) -> Import {
     let mut import = import(Path::new(name), text, None).unwrap();
-    settle(&mut import, &mut BTreeSet::new());
+    make_ids_unique(&mut import, &mut BTreeSet::new());
     import
 }
 
@@ -23,25 +23,26 @@ fn sigma(detection: &str) -> Import {
 }
 
 /// What the rules of an import say of requests.
-struct Judge(RuleSet);
+struct CaseRunner(RuleSet);
 
-impl Judge {
+impl CaseRunner {
     fn of(import: &Import) -> Self {
-        let text: String = import.drafts.iter().map(Draft::to_toml).collect();
+        let text: String = import.drafts.iter().map(RuleBuilder::to_toml).collect();
         Self(check(Path::new("x.toml"), &text).unwrap())
     }
 
     fn finds(&self, request: &str, status: u16, agent: &str) -> bool {
-        let mut scratch = Scratch::default();
+        let mut scratch = WorkerState::default();
         let request = format!("{request} HTTP/1.1");
-        let record = Record { request: request.as_bytes(), status: Some(status), user_agent: Some(agent.as_bytes()), ..Record::default() };
-        let verdict = Matcher::new(&self.0).lone_verdict(&record, &mut scratch);
+        let record =
+            LogEntry { request: request.as_bytes(), status: Some(status), user_agent: Some(agent.as_bytes()), ..LogEntry::default() };
+        let verdict = Matcher::new(&self.0).match_uncached(&record, &mut scratch);
         !scratch.rules(verdict).is_empty()
     }
 }
 
 #[test]
-fn sigma_finds_what_it_found_and_no_more() {
+fn sigma_rules_match_the_same_requests() {
     let cases = [
         ("  k: ['zz/y', 'qq']\n  condition: k", "GET /a/zz/y", "GET /zz"),
         ("  s:\n    cs-uri-query|contains|all: ['aaa', 'bbb']\n  condition: s", "GET /?x=bbb&y=aaa", "GET /?x=bbb"),
@@ -64,25 +65,26 @@ fn sigma_finds_what_it_found_and_no_more() {
     for (detection, hit, miss) in cases {
         let import = sigma(detection);
         assert!(import.left_out.is_empty(), "{detection}: {:?}", import.left_out);
-        let judge = Judge::of(&import);
-        assert!(judge.finds(hit, 404, "-") && !judge.finds(miss, 404, "-"), "{detection}: {}", import.drafts[0].to_toml());
+        let runner = CaseRunner::of(&import);
+        assert!(runner.finds(hit, 404, "-") && !runner.finds(miss, 404, "-"), "{detection}: {}", import.drafts[0].to_toml());
     }
 }
 
 #[test]
-fn sigma_asks_for_statuses_and_agents() {
-    let judge = Judge::of(&sigma("  s:\n    cs-uri-query|contains: 'zzz'\n    sc-status: [200, 301]\n  condition: s"));
-    assert!(judge.finds("GET /zzz", 301, "-") && !judge.finds("GET /zzz", 404, "-"));
-    let judge = Judge::of(&sigma("  s:\n    cs-uri-query|contains: 'zzz'\n  filter:\n    sc-status: 404\n  condition: s and not filter"));
-    assert!(judge.finds("GET /zzz", 500, "-") && !judge.finds("GET /zzz", 404, "-"));
-    let judge = Judge::of(&sigma("  s:\n    cs-user-agent|contains: ['eviltool', 'worse']\n  condition: s"));
-    assert!(judge.finds("GET /", 200, "x Worse/1") && !judge.finds("GET /worse", 200, "Mozilla/5.0"));
-    let judge = Judge::of(&sigma("  s:\n    c-useragent: 'evil*tool'\n  condition: s"));
-    assert!(judge.finds("GET /", 200, "evil big tool") && !judge.finds("GET /", 200, "an evil tool"));
+fn sigma_statuses_and_agents_are_imported() {
+    let runner = CaseRunner::of(&sigma("  s:\n    cs-uri-query|contains: 'zzz'\n    sc-status: [200, 301]\n  condition: s"));
+    assert!(runner.finds("GET /zzz", 301, "-") && !runner.finds("GET /zzz", 404, "-"));
+    let runner =
+        CaseRunner::of(&sigma("  s:\n    cs-uri-query|contains: 'zzz'\n  filter:\n    sc-status: 404\n  condition: s and not filter"));
+    assert!(runner.finds("GET /zzz", 500, "-") && !runner.finds("GET /zzz", 404, "-"));
+    let runner = CaseRunner::of(&sigma("  s:\n    cs-user-agent|contains: ['eviltool', 'worse']\n  condition: s"));
+    assert!(runner.finds("GET /", 200, "x Worse/1") && !runner.finds("GET /worse", 200, "Mozilla/5.0"));
+    let runner = CaseRunner::of(&sigma("  s:\n    c-useragent: 'evil*tool'\n  condition: s"));
+    assert!(runner.finds("GET /", 200, "evil big tool") && !runner.finds("GET /", 200, "an evil tool"));
 }
 
 #[test]
-fn what_sigma_says_and_ours_cannot_is_named() {
+fn unsupported_sigma_features_are_reported() {
     for (detection, why) in [
         ("  s:\n    cs-cookie|contains: x\n  condition: s", "'cs-cookie'"),
         ("  s:\n    cs-uri-query|base64: x\n  condition: s", "'base64'"),
@@ -116,7 +118,7 @@ fn templates_are_paths_queries_and_methods() {
     assert_eq!((first.class.as_str(), first.title.as_str(), first.severity.as_str()), ("panel", "Some panel", "high"));
     assert_eq!((&first.cve[..], &first.cwe[..]), (&["CVE-2020-12345".to_owned()][..], &[22, 79][..]));
     assert_eq!(left_out(&import), ["everyone asks for '/'", "it holds a variable", "ordinary clients ask for it too"]);
-    let judge = Judge::of(&import);
+    let runner = CaseRunner::of(&import);
     for (request, expected) in [
         ("GET /zz/a.php", true),
         ("GET /app/zz/b.php", true),
@@ -127,16 +129,16 @@ fn templates_are_paths_queries_and_methods() {
         ("GET /zz/d", false),
         ("GET /login", false),
     ] {
-        assert_eq!(judge.finds(request, 404, "-"), expected, "{request}");
+        assert_eq!(runner.finds(request, 404, "-"), expected, "{request}");
     }
     let network = imported("x.yaml", "id: a\ninfo: {name: x}\ntcp: [{host: x}]");
     assert!(left_out(&network)[0].contains("nothing over HTTP"));
 }
 
 #[test]
-fn a_trick_in_a_template_is_kept() {
-    let judge = Judge::of(&imported("x.yaml", "id: a\ninfo: {name: x}\nhttp: [{path: ['{{BaseURL}}/..;/manager/html']}]"));
-    assert!(judge.finds("GET /..;/manager/html", 404, "-") && !judge.finds("GET /manager/html", 404, "-"));
+fn path_tricks_of_a_template_are_kept() {
+    let runner = CaseRunner::of(&imported("x.yaml", "id: a\ninfo: {name: x}\nhttp: [{path: ['{{BaseURL}}/..;/manager/html']}]"));
+    assert!(runner.finds("GET /..;/manager/html", 404, "-") && !runner.finds("GET /manager/html", 404, "-"));
 }
 
 #[test]
@@ -145,7 +147,7 @@ fn data_files_are_words_by_their_name() {
     assert_eq!((import.drafts[0].class.as_str(), &import.drafts[0].words[..]), ("lfi", &["/etc/zz".to_owned(), "proc/zz".into()][..]));
     assert_eq!(import.left_out.len(), 1);
     let agents = imported("scanners-user-agents.data", "eviltool\n");
-    assert!(Judge::of(&agents).finds("GET /", 200, "EvilTool/1") && !Judge::of(&agents).finds("GET /eviltool", 200, "-"));
+    assert!(CaseRunner::of(&agents).finds("GET /", 200, "EvilTool/1") && !CaseRunner::of(&agents).finds("GET /eviltool", 200, "-"));
     assert!(imported("sql-errors.data", "x\n").drafts.is_empty());
 }
 
@@ -155,7 +157,7 @@ fn a_second_rule_of_a_name_gets_a_number() {
     let ids: Vec<_> = (0..2)
         .map(|_| {
             let mut import = import(Path::new("a.txt"), "/zz\n", None).unwrap();
-            settle(&mut import, &mut taken);
+            make_ids_unique(&mut import, &mut taken);
             import.drafts.remove(0).id
         })
         .collect();
@@ -173,12 +175,12 @@ proptest! {
         prop_assert!(import.drafts.len() <= 1);
         for draft in &import.drafts {
             prop_assert_eq!(&draft.id, "own/list");
-            let judge = Judge::of(&import);
+            let runner = CaseRunner::of(&import);
             for hit in &draft.must_match {
-                prop_assert!(judge.finds(&hit.request, 404, "-"), "{:?} {:?}", hit, draft.paths);
+                prop_assert!(runner.finds(&hit.request, 404, "-"), "{:?} {:?}", hit, draft.paths);
             }
             for miss in &draft.must_not_match {
-                prop_assert!(!judge.finds(&miss.request, 404, "-"), "{:?} {:?}", miss, draft.paths);
+                prop_assert!(!runner.finds(&miss.request, 404, "-"), "{:?} {:?}", miss, draft.paths);
             }
         }
     }
@@ -188,8 +190,8 @@ proptest! {
     fn any_yaml_and_any_data_are_read(text in "(?s)[a-z:{}\\[\\]&*|>!%@ \n'\"-]{0,80}") {
         for name in ["x.yml", "x.data"] {
             if let Ok(mut import) = import(Path::new(name), &text, None) {
-                settle(&mut import, &mut BTreeSet::new());
-                let _ = Judge::of(&import);
+                make_ids_unique(&mut import, &mut BTreeSet::new());
+                let _ = CaseRunner::of(&import);
             }
         }
     }

@@ -4,15 +4,16 @@ use std::collections::HashSet;
 
 use super::{Import, is_ordinary};
 use crate::finding::Severity;
-use crate::rules::draft::{Draft, slug};
-use crate::rules::plain;
+use crate::rules::builder::{RuleBuilder, slug};
+use crate::rules::path_list;
 
 pub(super) fn rules(stem: &str, text: &str) -> Import {
     let mut import = Import::default();
-    let mut draft = Draft::new(format!("own/{}", slug(stem, "list")), &format!("Path of the list {stem}"), "exposure", Severity::Medium);
+    let mut draft =
+        RuleBuilder::new(format!("own/{}", slug(stem, "list")), &format!("Path of the list {stem}"), "exposure", Severity::Medium);
     let mut seen = HashSet::new();
-    for (line, content) in plain::lines(text) {
-        match plain::path(content) {
+    for (line, content) in path_list::lines(text) {
+        match path_list::path(content) {
             Ok(path) if is_ordinary(&path) => import.left_out.push("ordinary clients ask for it too", format!("line {line}: {content}")),
             Ok(path) if seen.insert(path.to_ascii_lowercase()) => draft.paths.push(path),
             Ok(_) => {}
@@ -21,7 +22,7 @@ pub(super) fn rules(stem: &str, text: &str) -> Import {
         }
     }
     if !draft.paths.is_empty() {
-        plain::with_cases(&mut draft);
+        path_list::with_cases(&mut draft);
         import.drafts.push(draft);
     }
     import

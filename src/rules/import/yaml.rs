@@ -14,14 +14,14 @@ const DEEPEST: usize = 64;
 
 /// A part of a document.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Node {
+pub(super) enum YamlNode {
     Text(String),
-    List(Vec<Node>),
+    List(Vec<YamlNode>),
     /// In the order of the document.
-    Map(Vec<(String, Node)>),
+    Map(Vec<(String, YamlNode)>),
 }
 
-impl Node {
+impl YamlNode {
     /// The value of a key, where this is a map that has it.
     pub(super) fn get(&self, key: &str) -> Option<&Self> {
         self.entries().iter().find(|(name, _)| name == key).map(|(_, value)| value)
@@ -60,9 +60,9 @@ impl Node {
 }
 
 /// What is being read: a list, or a map with the key whose value comes next.
-enum Open {
-    List(usize, Vec<Node>),
-    Map(usize, Vec<(String, Node)>, Option<String>),
+enum OpenNode {
+    List(usize, Vec<YamlNode>),
+    Map(usize, Vec<(String, YamlNode)>, Option<String>),
 }
 
 /// The documents of a text.
@@ -70,8 +70,8 @@ enum Open {
 /// # Errors
 ///
 /// Where it is no YAML, and what was found there.
-pub(super) fn documents(text: &str) -> Result<Vec<Node>, String> {
-    let mut reader = Reader::default();
+pub(super) fn documents(text: &str) -> Result<Vec<YamlNode>, String> {
+    let mut reader = YamlReader::default();
     for event in Parser::new_from_str(text) {
         let (event, _) = event.map_err(|error| format!("line {}: {}", error.marker().line(), error.info()))?;
         reader.take(event)?;
@@ -80,27 +80,27 @@ pub(super) fn documents(text: &str) -> Result<Vec<Node>, String> {
 }
 
 #[derive(Default)]
-struct Reader {
-    open: Vec<Open>,
-    anchors: HashMap<usize, Node>,
+struct YamlReader {
+    open: Vec<OpenNode>,
+    anchors: HashMap<usize, YamlNode>,
     nodes: usize,
-    documents: Vec<Node>,
+    documents: Vec<YamlNode>,
 }
 
-impl Reader {
+impl YamlReader {
     fn take(&mut self, event: Event<'_>) -> Result<(), String> {
         match event {
-            Event::Scalar(text, _, anchor, _) => self.close(anchor, Node::Text(text.into_owned()))?,
+            Event::Scalar(text, _, anchor, _) => self.close(anchor, YamlNode::Text(text.into_owned()))?,
             Event::Alias(anchor) => {
                 let node = self.anchors.get(&anchor).cloned().ok_or("an alias of nothing")?;
                 self.nodes += node.size();
                 self.close(0, node)?;
             }
-            Event::SequenceStart(anchor, _) => self.open.push(Open::List(anchor, Vec::new())),
-            Event::MappingStart(anchor, _) => self.open.push(Open::Map(anchor, Vec::new(), None)),
+            Event::SequenceStart(anchor, _) => self.open.push(OpenNode::List(anchor, Vec::new())),
+            Event::MappingStart(anchor, _) => self.open.push(OpenNode::Map(anchor, Vec::new(), None)),
             Event::SequenceEnd | Event::MappingEnd => match self.open.pop() {
-                Some(Open::List(anchor, items)) => self.close(anchor, Node::List(items))?,
-                Some(Open::Map(anchor, entries, _)) => self.close(anchor, Node::Map(entries))?,
+                Some(OpenNode::List(anchor, items)) => self.close(anchor, YamlNode::List(items))?,
+                Some(OpenNode::Map(anchor, entries, _)) => self.close(anchor, YamlNode::Map(entries))?,
                 None => {}
             },
             _ => {}
@@ -112,7 +112,7 @@ impl Reader {
     }
 
     /// Puts a node that is whole where it belongs.
-    fn close(&mut self, anchor: usize, node: Node) -> Result<(), String> {
+    fn close(&mut self, anchor: usize, node: YamlNode) -> Result<(), String> {
         self.nodes += 1;
         if self.nodes > MOST_NODES {
             return Err(format!("more than {MOST_NODES} values"));
@@ -123,10 +123,10 @@ impl Reader {
         }
         match self.open.last_mut() {
             None => self.documents.push(node),
-            Some(Open::List(_, items)) => items.push(node),
-            Some(Open::Map(_, entries, key)) => match key.take() {
+            Some(OpenNode::List(_, items)) => items.push(node),
+            Some(OpenNode::Map(_, entries, key)) => match key.take() {
                 Some(key) => entries.push((key, node)),
-                None => *key = Some(if let Node::Text(text) = node { text } else { String::new() }),
+                None => *key = Some(if let YamlNode::Text(text) = node { text } else { String::new() }),
             },
         }
         Ok(())

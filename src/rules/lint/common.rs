@@ -9,9 +9,9 @@ use std::collections::BTreeSet;
 
 use super::super::definition::Field;
 use super::super::literals::bit;
-use super::super::load::Located;
-use super::literal::{List, fields};
-use super::{Complaint, Level, say};
+use super::super::load::LocatedRule;
+use super::literal::{LiteralList, fields};
+use super::{Diagnostic, LintLevel, report};
 
 /// Ordinary request lines, in lower case.
 const REQUESTS: &str = include_str!("requests.txt");
@@ -24,12 +24,12 @@ const ONE_IN_REQUESTS: usize = 20;
 const ONE_IN_HEADERS: usize = 50;
 
 /// Names the literals of a rule that are common.
-pub(super) fn look_at(rule: &Located, found: &mut Vec<Complaint>) {
+pub(super) fn check(rule: &LocatedRule, found: &mut Vec<Diagnostic>) {
     let in_headers = bit::of_field(Field::Referer) | bit::of_field(Field::UserAgent);
-    for list in List::ALL {
+    for list in LiteralList::ALL {
         let samples: &[(&str, usize)] = match list {
-            List::Agents => &[(HEADERS, ONE_IN_HEADERS)],
-            List::Words => match fields(&rule.definition) {
+            LiteralList::Agents => &[(HEADERS, ONE_IN_HEADERS)],
+            LiteralList::Words => match fields(&rule.definition) {
                 mask if mask & !in_headers == 0 => &[(HEADERS, ONE_IN_HEADERS)],
                 mask if mask & in_headers == 0 => &[(REQUESTS, ONE_IN_REQUESTS)],
                 _ => &[(REQUESTS, ONE_IN_REQUESTS), (HEADERS, ONE_IN_HEADERS)],
@@ -37,7 +37,7 @@ pub(super) fn look_at(rule: &Located, found: &mut Vec<Complaint>) {
             _ => &[(REQUESTS, ONE_IN_REQUESTS)],
         };
         // The start of a request is looked at as a whole: what stands elsewhere in it does not count.
-        let begins = list == List::Prefixes;
+        let begins = list == LiteralList::Prefixes;
         let literals: BTreeSet<String> = list.of(&rule.definition).iter().map(|text| list.literal(text)).collect();
         for literal in literals {
             for &sample in samples {
@@ -47,14 +47,14 @@ pub(super) fn look_at(rule: &Located, found: &mut Vec<Complaint>) {
     }
 }
 
-fn tell(rule: &Located, list: List, literal: &str, (sample, one_in): (&str, usize), begins: bool, found: &mut Vec<Complaint>) {
+fn tell(rule: &LocatedRule, list: LiteralList, literal: &str, (sample, one_in): (&str, usize), begins: bool, found: &mut Vec<Diagnostic>) {
     if !is_there(literal, sample) {
         return;
     }
     let (seen, all) = seen(literal, sample, begins);
     if seen * one_in > all {
         let what = format!("{}: '{}' stands in {seen} of {all} ordinary lines", list.key(), literal.escape_debug());
-        say(rule, Level::Warning, what, "make it longer or rarer; it is a question on each of those lines", found);
+        report(rule, LintLevel::Warning, what, "make it longer or rarer; it is a question on each of those lines", found);
     }
 }
 

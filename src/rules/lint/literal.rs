@@ -9,7 +9,7 @@ use crate::finding::Severity;
 
 /// The lists of literals a rule may have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(super) enum List {
+pub(super) enum LiteralList {
     Paths,
     Suffixes,
     Globs,
@@ -18,7 +18,7 @@ pub(super) enum List {
     Prefixes,
 }
 
-impl List {
+impl LiteralList {
     pub(super) const ALL: [Self; 6] = [Self::Paths, Self::Suffixes, Self::Globs, Self::Words, Self::Agents, Self::Prefixes];
 
     /// The key of a rule file.
@@ -63,14 +63,14 @@ impl List {
 }
 
 /// Everything a rule asks for but one of its lists, as a text to compare. A key that is added to rules is in it by itself.
-pub(super) fn besides(list: List, definition: &Definition) -> String {
+pub(super) fn besides(list: LiteralList, definition: &Definition) -> String {
     let mut rest = asked(definition);
     list.clear(&mut rest);
     format!("{rest:?}")
 }
 
 /// Whether a rule asks for one of the literals of this list in these fields and for nothing else.
-pub(super) fn is_alone(list: List, definition: &Definition) -> bool {
+pub(super) fn is_alone(list: LiteralList, definition: &Definition) -> bool {
     let mut rest = asked(definition);
     list.clear(&mut rest);
     rest.at = None;

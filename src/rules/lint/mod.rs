@@ -4,10 +4,10 @@
 //! It reads rules and says what to do; it changes nothing, and it asks the engine only through the caller, who has one.
 
 mod common;
-mod cover;
-mod excuse;
-mod form;
+mod exceptions;
 mod literal;
+mod metadata;
+mod redundancy;
 
 use std::fmt;
 
@@ -17,13 +17,13 @@ pub use self::common::is_ordinary;
 use super::case::Case;
 use super::compile::compile;
 use super::error::RuleError;
-use super::load::{Located, RuleChoice, chosen};
+use super::load::{LocatedRule, RuleChoice, selected_rules};
 use super::set::RuleSet;
 use crate::finding::RuleId;
 
 /// How bad it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Level {
+pub enum LintLevel {
     /// It is wrong.
     Error,
     /// It could be better.
@@ -32,7 +32,7 @@ pub enum Level {
 
 /// What is said of one rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Complaint {
+pub struct Diagnostic {
     /// The file.
     pub file: String,
     /// The line of the rule's id, from 1.
@@ -40,17 +40,17 @@ pub struct Complaint {
     /// The rule.
     pub id: String,
     /// How bad it is.
-    pub level: Level,
+    pub level: LintLevel,
     /// What is odd.
     pub what: String,
     /// What to do about it.
     pub advice: String,
 }
 
-impl fmt::Display for Complaint {
+impl fmt::Display for Diagnostic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { file, line, id, level, what, advice } = self;
-        let level = if *level == Level::Error { "error" } else { "warning" };
+        let level = if *level == LintLevel::Error { "error" } else { "warning" };
         write!(f, "{file}:{line}: {level}: rule '{id}': {what}; {advice}")
     }
 }
@@ -58,7 +58,7 @@ impl fmt::Display for Complaint {
 /// Rules to look at.
 #[derive(Debug)]
 pub struct Lint {
-    rules: Vec<Located>,
+    rules: Vec<LocatedRule>,
     set: RuleSet,
 }
 
@@ -69,7 +69,7 @@ impl Lint {
     ///
     /// What [`load`](super::load) says of them: rules that do not load are not looked at.
     pub fn load(choice: &RuleChoice) -> Result<Self, RuleError> {
-        let rules = chosen(choice)?.rules;
+        let rules = selected_rules(choice)?.rules;
         let set = compile(rules.clone())?;
         Ok(Self { rules, set })
     }
@@ -81,23 +81,23 @@ impl Lint {
     }
 
     /// Everything that is odd, by file and line. `verdict` says which rules match a case.
-    pub fn complaints(&self, verdict: impl FnMut(&Case) -> Vec<RuleId>) -> Vec<Complaint> {
+    pub fn diagnostics(&self, verdict: impl FnMut(&Case) -> Vec<RuleId>) -> Vec<Diagnostic> {
         let mut found = Vec::new();
         for rule in &self.rules {
-            form::look_at(rule, &mut found);
-            common::look_at(rule, &mut found);
-            excuse::look_at(rule, &mut found);
+            metadata::check(rule, &mut found);
+            common::check(rule, &mut found);
+            exceptions::check(rule, &mut found);
         }
-        cover::look_at(&self.rules, verdict, &mut found);
+        redundancy::check(&self.rules, verdict, &mut found);
         found.sort_by(|a, b| (&a.file, a.line, a.level, &a.what).cmp(&(&b.file, b.line, b.level, &b.what)));
         found
     }
 }
 
 /// Collects complaints about one rule.
-fn say(rule: &Located, level: Level, what: String, advice: &str, found: &mut Vec<Complaint>) {
+fn report(rule: &LocatedRule, level: LintLevel, what: String, advice: &str, found: &mut Vec<Diagnostic>) {
     let id = rule.definition.id.clone();
-    found.push(Complaint { file: rule.file.clone(), line: rule.line, id, level, what, advice: advice.to_owned() });
+    found.push(Diagnostic { file: rule.file.clone(), line: rule.line, id, level, what, advice: advice.to_owned() });
 }
 
 /// The first few of a list, quoted, and how many more there are.

@@ -12,7 +12,7 @@ fn said(rules: &str) -> Vec<String> {
     let choice = RuleChoice { paths: vec![path], no_builtin: true, ..RuleChoice::default() };
     let lint = Lint::load(&choice).unwrap();
     let all: Vec<_> = (0..lint.set().rules().len() as u16).map(RuleId).collect();
-    lint.complaints(|_| all.clone()).iter().map(|c| format!("{}: {}", c.id, c.what)).collect()
+    lint.diagnostics(|_| all.clone()).iter().map(|c| format!("{}: {}", c.id, c.what)).collect()
 }
 
 fn rule(name: &str, keys: &str) -> String {
@@ -21,12 +21,12 @@ fn rule(name: &str, keys: &str) -> String {
 }
 
 #[test]
-fn a_clean_rule_is_passed_over() {
+fn a_clean_rule_has_no_diagnostics() {
     assert_eq!(said(&(rule("a", "paths = ['/zz-one']") + &rule("b", "paths = ['/zz-two']"))), [""; 0]);
 }
 
 #[test]
-fn a_literal_in_two_rules_is_named() {
+fn a_literal_in_two_rules_is_reported() {
     assert_eq!(said(&(rule("a", "paths = ['/zz', '/yy']") + &rule("b", "paths = ['/ZZ', '/xx']"))), ["x/b: paths: '/ZZ' is in 'x/a' too"]);
     assert_eq!(said(&rule("a", "paths = ['/zz', '/ZZ']")), ["x/a: paths: '/ZZ' stands there twice"]);
     // The same word with another regex is another rule.
@@ -37,7 +37,7 @@ fn a_literal_in_two_rules_is_named() {
 }
 
 #[test]
-fn a_rule_within_another_is_named() {
+fn a_redundant_rule_is_reported() {
     for (a, b) in [
         ("paths = ['/q/.zz/config']", "paths = ['/.zz']"),
         ("paths = ['/a/x.zz9']", "suffixes = ['.zz9']"),
@@ -62,7 +62,7 @@ fn a_rule_within_another_is_named() {
 }
 
 #[test]
-fn a_part_of_a_rule_within_another_is_named() {
+fn a_redundant_literal_is_reported() {
     let rules = rule("a", "paths = ['/q/zz/a', '/yy']") + &rule("b", "paths = ['/zz']");
     assert_eq!(said(&rules), ["x/a: paths: '/q/zz/a' is found by 'x/b' already"]);
     assert_eq!(said(&rule("a", "paths = ['/zz', '/q/zz/a']")), ["x/a: paths: found by another one of the same list: '/q/zz/a by /zz'"]);
@@ -73,14 +73,14 @@ fn a_part_of_a_rule_within_another_is_named() {
 }
 
 #[test]
-fn what_costs_time_on_every_line_is_named() {
+fn common_literals_are_reported() {
     let said = said(&(rule("a", "words = ['?']\nmethods = ['PUT']") + &rule("b", "words = [' http/']") + &rule("c", "agents = ['gecko']")));
     assert_eq!(said.len(), 3, "{said:?}");
     assert!(said[0].starts_with("x/a: words: '?' stands in ") && said[2].starts_with("x/c: agents: 'gecko'"), "{said:?}");
 }
 
 #[test]
-fn form_is_looked_at() {
+fn metadata_is_checked() {
     let rules = "family = 'y'\n".to_owned()
         + &rule("a", "paths = ['/zz1']\ncve = ['CVE-1']\nattack = ['x']\ncwe = [0]\nreferences = ['owasp']").replace("'T'", "'small.'")
         + "[[rule]]\nid = 'y/none'\ntitle = ' '\nclass = 'panel'\nseverity = 'low'\nwords = ['zzz']\nregex = 'z*'\nmust_match = ['GET /zzz']\n";
@@ -101,7 +101,7 @@ fn form_is_looked_at() {
 }
 
 #[test]
-fn an_excuse_that_an_attacker_can_write_is_named() {
+fn exceptions_that_a_client_can_add_are_reported() {
     let of_class = |class: &str, keys: &str| said(&rule("a", keys).replace("'panel'", &format!("'{class}'"))).join("\n");
     for (class, keys, what) in [
         ("sqli", "words = ['zzz']\nregex = 'zzz'\nunless = { referer = '://' }", "x/a: unless.referer: requests of class 'sqli'"),

@@ -3,21 +3,21 @@
 use std::fs;
 
 use crate::server_config::apache::*;
-use crate::server_config::fixture::{self, Files, folder};
+use crate::server_config::fixture::{self, ConfigFixture, folder};
 
 const COMBINED: &str = r#"LogFormat "%h %l %u %t \"%r\" %>s %O \"%{Referer}i\" \"%{User-Agent}i\"" combined"#;
 const COMBINED_TEXT: &str = r#"%h %l %u %t "%r" %>s %O "%{Referer}i" "%{User-Agent}i""#;
 
 /// Reads the first of these files.
-fn read(files: Files<'_>) -> Result<Logs, String> {
-    fixture::read(files, files[0].0, apache)
+fn read(files: ConfigFixture<'_>) -> Result<ConfiguredLogs, String> {
+    fixture::read(files, files[0].0, read_apache)
 }
 
-fn one(text: &str) -> Result<Logs, String> {
+fn one(text: &str) -> Result<ConfiguredLogs, String> {
     read(&[("apache2.conf", text)])
 }
 
-fn paths(logs: &Logs) -> Vec<&str> {
+fn paths(logs: &ConfiguredLogs) -> Vec<&str> {
     logs.found.iter().map(|log| log.path.to_str().unwrap()).collect()
 }
 
@@ -40,7 +40,7 @@ fn debian_as_it_is_installed() {
     ])
     .unwrap();
     assert_eq!(paths(&logs), ["/var/log/apache2/other_vhosts_access.log", "/var/log/apache2/access.log"]);
-    assert!(logs.found.iter().all(|log| log.format == FormatText::Apache(COMBINED_TEXT.to_owned())), "{logs:?}");
+    assert!(logs.found.iter().all(|log| log.format == ConfiguredFormat::Apache(COMBINED_TEXT.to_owned())), "{logs:?}");
     assert_eq!(logs.found[1].from, "sites-enabled/000-default.conf:3");
     assert!(logs.notices.is_empty(), "{:?}", logs.notices);
 }
@@ -59,13 +59,13 @@ fn red_hat_as_it_is_installed() {
         folder.path().display()
     );
     fs::write(&conf, text).unwrap();
-    let logs = apache(&conf).unwrap();
+    let logs = read_apache(&conf).unwrap();
     let formats: Vec<_> =
         logs.found.iter().map(|log| (log.path.strip_prefix(folder.path()).unwrap().to_str().unwrap(), &log.format)).collect();
-    let apache = |text: &str| FormatText::Apache(text.to_owned());
+    let apache = |text: &str| ConfiguredFormat::Apache(text.to_owned());
     assert_eq!(
         formats,
-        [("logs/access_log", &apache("%h %I")), ("logs/a_log", &FormatText::Named("common")), ("logs/b_log", &apache("%h b"))]
+        [("logs/access_log", &apache("%h %I")), ("logs/a_log", &ConfiguredFormat::Named("common")), ("logs/b_log", &apache("%h b"))]
     );
 }
 
@@ -75,8 +75,9 @@ fn formats_are_looked_up_when_all_is_read_and_a_site_has_its_own() {
                 </VirtualHost>\nLogFormat \"%h main\" x\nLogFormat \"%h y\" y\nCustomLog /l/e vhost_combined\n";
     let logs = one(text).unwrap();
     let formats: Vec<_> = logs.found.iter().map(|log| log.format.clone()).collect();
-    let apache = |text: &str| FormatText::Apache(text.to_owned());
-    let expected = [apache("%h main"), apache("%h \"%r\"\\t%>s"), apache("%a site"), apache("%h y"), FormatText::Named("vhost_combined")];
+    let apache = |text: &str| ConfiguredFormat::Apache(text.to_owned());
+    let expected =
+        [apache("%h main"), apache("%h \"%r\"\\t%>s"), apache("%a site"), apache("%h y"), ConfiguredFormat::Named("vhost_combined")];
     assert_eq!(formats, expected);
 }
 
@@ -105,7 +106,7 @@ fn pipes_conditions_and_variables() {
 
 #[test]
 fn what_is_wrong_names_the_place_and_what_to_type() {
-    let cases: [(Files<'_>, &str, &str); 8] = [
+    let cases: [(ConfigFixture<'_>, &str, &str); 8] = [
         (&[("a.conf", "\nCustomLog /l/a main")], "a.conf:2: no LogFormat in what was read is called 'main'", "--log-format"),
         (&[("a.conf", "\nInclude gone.conf")], "a.conf:2: includes gone.conf, which cannot", "name the logs themselves"),
         (&[("a.conf", "<VirtualHost *>\n")], "a.conf:1: a <virtualhost> that does not end", "--from-apache=CONF"),

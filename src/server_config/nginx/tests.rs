@@ -1,20 +1,20 @@
 //! What is read out of nginx configurations.
 
-use crate::server_config::fixture::{self, Files};
+use crate::server_config::fixture::{self, ConfigFixture};
 use crate::server_config::nginx::*;
 
 const MAIN: &str = r#"log_format main '$remote_addr [$time_local] "$request" ' '$status';"#;
 
-fn read(files: Files<'_>) -> Result<Logs, String> {
-    fixture::read(files, "nginx.conf", nginx)
+fn read(files: ConfigFixture<'_>) -> Result<ConfiguredLogs, String> {
+    fixture::read(files, "nginx.conf", read_nginx)
 }
 
-fn one(text: &str) -> Result<Logs, String> {
+fn one(text: &str) -> Result<ConfiguredLogs, String> {
     read(&[("nginx.conf", text)])
 }
 
 /// Paths and places of what is found.
-fn places(logs: &Logs) -> Vec<(&str, &str)> {
+fn places(logs: &ConfiguredLogs) -> Vec<(&str, &str)> {
     logs.found.iter().map(|log| (log.path.to_str().unwrap(), log.from.as_str())).collect()
 }
 
@@ -38,11 +38,14 @@ fn logs_of_every_level_with_their_formats() {
             ("/l/f", "nginx.conf:9")
         ]
     );
-    let nginx = |escape, text: &str| FormatText::Nginx { escape, text: text.to_owned() };
-    assert_eq!(logs.found[0].format, nginx(Escape::Default, "$remote_addr [$time_local] \"$request\" $status"));
-    assert_eq!(logs.found[1].format, nginx(Escape::Json, "{\"a\":\"$remote_addr\"}"));
-    assert_eq!(logs.found[2].format, nginx(Escape::None, "$request\t$status"));
-    assert_eq!((&logs.found[3].format, &logs.found[4].format), (&FormatText::Named("combined"), &FormatText::Named("combined")));
+    let nginx = |escape, text: &str| ConfiguredFormat::Nginx { escape, text: text.to_owned() };
+    assert_eq!(logs.found[0].format, nginx(LogFormatEscape::Default, "$remote_addr [$time_local] \"$request\" $status"));
+    assert_eq!(logs.found[1].format, nginx(LogFormatEscape::Json, "{\"a\":\"$remote_addr\"}"));
+    assert_eq!(logs.found[2].format, nginx(LogFormatEscape::None, "$request\t$status"));
+    assert_eq!(
+        (&logs.found[3].format, &logs.found[4].format),
+        (&ConfiguredFormat::Named("combined"), &ConfiguredFormat::Named("combined"))
+    );
     assert!(logs.notices.is_empty(), "{:?}", logs.notices);
 }
 
@@ -115,7 +118,7 @@ fn a_log_in_two_formats_is_found_twice_and_one_in_one_format_once() {
 #[test]
 fn what_is_wrong_names_the_place_and_what_to_type() {
     let circle = [("nginx.conf", "http { include a.conf; }"), ("a.conf", "include a.conf;")];
-    let cases: [(Files<'_>, &str, &str); 7] = [
+    let cases: [(ConfigFixture<'_>, &str, &str); 7] = [
         (&[("nginx.conf", "http {\n access_log /l/a main; }")], "nginx.conf:2: no log_format", "--log-format"),
         (&[("nginx.conf", "http {\n include gone.conf; }")], "nginx.conf:2: includes gone.conf, which cannot", "name the logs themselves"),
         (&[("nginx.conf", "http {\n\n access_log /l/a }")], "nginx.conf:3: a '}'", "--from-nginx=CONF"),

@@ -4,9 +4,9 @@ use ratatui::layout::Rect;
 use ratatui::style::{Color, Style};
 use ratatui::symbols::bar::NINE_LEVELS;
 
-use super::super::hour::{Counts, Hour, MINUTES};
-use super::super::number::short;
+use super::super::hourly::{HourlySeries, MINUTES, TrafficCounts};
 use super::canvas::{BOLD, Canvas, DIM};
+use crate::number::compact;
 
 /// Columns of `requests `.
 const LABEL: u16 = 9;
@@ -18,7 +18,7 @@ const SUM: u16 = 10;
 const EIGHTHS: u64 = 8;
 
 /// Draws requests above hits, in equal parts of `area`; hits alone where there is one row.
-pub(super) fn draw(hour: &Hour, area: Rect, canvas: &mut Canvas<'_>) {
+pub(super) fn draw(hour: &HourlySeries, area: Rect, canvas: &mut Canvas<'_>) {
     let rows = area.height / 2;
     if rows > 0 {
         let style = canvas.in_color(Color::Cyan);
@@ -28,10 +28,10 @@ pub(super) fn draw(hour: &Hour, area: Rect, canvas: &mut Canvas<'_>) {
     series(hour, "hits", |counts| counts.hits, Rect { y: area.y + rows, height: area.height - rows, ..area }, style, canvas);
 }
 
-fn series(hour: &Hour, name: &str, of: impl Fn(Counts) -> u64, area: Rect, style: Style, canvas: &mut Canvas<'_>) {
+fn series(hour: &HourlySeries, name: &str, of: impl Fn(TrafficCounts) -> u64, area: Rect, style: Style, canvas: &mut Canvas<'_>) {
     let Some(base) = area.height.checked_sub(1) else { return };
     let counts: Vec<_> = hour.minutes().map(of).collect();
-    let sum = format!("{}/h", short(counts.iter().sum()));
+    let sum = format!("{}/h", compact(counts.iter().sum()));
     let room = area.width.saturating_sub(LABEL + SUM);
     // Twice as wide where there is room for it.
     let wide = (room / MINUTES as u16).clamp(1, 2);

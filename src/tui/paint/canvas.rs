@@ -8,11 +8,11 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::{Color, Modifier, Style};
 
-use super::super::text::{cut, width};
+use super::super::text::{truncate, width};
 use crate::finding::Severity;
 
 /// Columns that the flexible cell of a line is given before others lose theirs.
-const LEAST: u16 = 12;
+const MIN_FLEXIBLE: u16 = 12;
 
 /// What may be overlooked.
 pub(super) const DIM: Style = Style::new().add_modifier(Modifier::DIM);
@@ -25,7 +25,7 @@ pub(super) const REVERSED: Style = Style::new().add_modifier(Modifier::REVERSED)
 
 /// How much room a cell has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Room {
+pub(super) enum CellWidth {
     /// These columns.
     Columns(u16),
     /// These columns, at their right end.
@@ -36,16 +36,16 @@ pub(super) enum Room {
 
 /// A text in a line.
 #[derive(Debug, Clone)]
-pub(super) struct Cell<'t> {
+pub(super) struct CanvasCell<'t> {
     text: Cow<'t, str>,
     style: Style,
-    room: Room,
+    room: CellWidth,
     /// The highest gives way first; 0 never does.
     rank: u8,
 }
 
-impl<'t> Cell<'t> {
-    pub(super) fn new(room: Room, rank: u8, text: impl Into<Cow<'t, str>>) -> Self {
+impl<'t> CanvasCell<'t> {
+    pub(super) fn new(room: CellWidth, rank: u8, text: impl Into<Cow<'t, str>>) -> Self {
         Self { text: text.into(), style: Style::new(), room, rank }
     }
 
@@ -55,8 +55,8 @@ impl<'t> Cell<'t> {
 
     fn columns(&self) -> u16 {
         match self.room {
-            Room::Columns(n) | Room::Right(n) => n,
-            Room::Rest => 0,
+            CellWidth::Columns(n) | CellWidth::Right(n) => n,
+            CellWidth::Rest => 0,
         }
     }
 }
@@ -76,23 +76,23 @@ impl Canvas<'_> {
             return 0;
         }
         let room = usize::from(area.width - x);
-        let (end, _) = self.buffer.set_stringn(area.x + x, area.y + y, cut(text, room), room, style);
+        let (end, _) = self.buffer.set_stringn(area.x + x, area.y + y, truncate(text, room), room, style);
         end - area.x - x
     }
 
     /// Writes cells side by side, the chosen line reversed.
-    pub(super) fn line(&mut self, area: Rect, y: u16, cells: &[Cell<'_>], chosen: bool) {
+    pub(super) fn line(&mut self, area: Rect, y: u16, cells: &[CanvasCell<'_>], chosen: bool) {
         if y >= area.height {
             return;
         }
         let (fitting, rest) = fit(cells, area.width);
         let mut x = 0_u16;
         for cell in fitting {
-            let columns = if cell.room == Room::Rest { rest } else { cell.columns() };
-            let shown = cut(&cell.text, columns.into());
+            let columns = if cell.room == CellWidth::Rest { rest } else { cell.columns() };
+            let shown = truncate(&cell.text, columns.into());
             let before = match cell.room {
-                Room::Right(_) => columns.saturating_sub(width(&shown) as u16),
-                Room::Columns(_) | Room::Rest => 0,
+                CellWidth::Right(_) => columns.saturating_sub(width(&shown) as u16),
+                CellWidth::Columns(_) | CellWidth::Rest => 0,
             };
             self.text(area, x.saturating_add(before), y, &shown, cell.style);
             x = x.saturating_add(columns).saturating_add(1);
@@ -143,12 +143,12 @@ impl Canvas<'_> {
 }
 
 /// The cells that have room, and the columns of the flexible one.
-fn fit<'c, 't>(cells: &'c [Cell<'t>], page: u16) -> (Vec<&'c Cell<'t>>, u16) {
+fn fit<'c, 't>(cells: &'c [CanvasCell<'t>], page: u16) -> (Vec<&'c CanvasCell<'t>>, u16) {
     let mut fitting: Vec<_> = cells.iter().collect();
     loop {
         let gaps = fitting.len().saturating_sub(1) as u16;
         let taken = fitting.iter().map(|cell| cell.columns()).fold(gaps, u16::saturating_add);
-        let least = if fitting.iter().any(|cell| cell.room == Room::Rest) { LEAST } else { 0 };
+        let least = if fitting.iter().any(|cell| cell.room == CellWidth::Rest) { MIN_FLEXIBLE } else { 0 };
         if taken.saturating_add(least) <= page {
             return (fitting, page - taken);
         }

@@ -4,7 +4,7 @@
 
 mod bars;
 mod canvas;
-mod opened;
+mod details;
 mod overview;
 mod pages;
 mod rows;
@@ -14,21 +14,21 @@ use ratatui::Frame;
 use ratatui::layout::Rect;
 
 use self::canvas::Canvas;
-use super::shown::Shown;
-use super::view::{Page, View};
+use super::view::{ScreenPage, ViewState};
+use super::visible_rows::VisibleRows;
 
-/// Draws everything. `since` is how many hits came since the picture was frozen, if it is.
-pub(super) fn draw(shown: &Shown<'_>, view: &mut View, since: Option<u64>, color: bool, frame: &mut Frame<'_>) {
+/// Draws everything. `since` is how many hits came since the snapshot was frozen, if it is.
+pub(super) fn draw(shown: &VisibleRows<'_>, view: &mut ViewState, since: Option<u64>, color: bool, frame: &mut Frame<'_>) {
     let area = frame.area();
     let canvas = &mut Canvas { buffer: frame.buffer_mut(), color };
     let rows = [area.height.min(1), u16::from(area.height >= 3)];
     let body = Rect { y: area.y + rows[0], height: area.height - rows[0] - rows[1], ..area };
     title::draw(shown, since, Rect { height: rows[0], ..area }, canvas);
     match view.page.clone() {
-        Page::Overview => overview::draw(shown, view, body, canvas),
-        Page::Opened(subject) => opened::draw(&subject, shown, view, body, canvas),
-        Page::Logs => pages::draw_logs(shown, view, body, canvas),
-        Page::Help => pages::draw_help(body, canvas),
+        ScreenPage::Overview => overview::draw(shown, view, body, canvas),
+        ScreenPage::Details(subject) => details::draw(&subject, shown, view, body, canvas),
+        ScreenPage::Logs => pages::draw_logs(shown, view, body, canvas),
+        ScreenPage::Help => pages::draw_help(body, canvas),
     }
     title::draw_keys(shown, view, since.is_some(), Rect { y: body.bottom(), height: rows[1], ..area }, canvas);
 }

@@ -2,11 +2,11 @@
 
 use ratatui::layout::Rect;
 
-use super::super::number::short;
-use super::super::shown::{Item, Panel, Shown};
-use super::super::view::View;
+use super::super::view::ViewState;
+use super::super::visible_rows::{Panel, PanelItem, VisibleRows};
 use super::canvas::{BOLD, Canvas, DIM, REVERSED};
 use super::{bars, rows};
+use crate::number::compact;
 
 /// Below these columns or rows there is room for one panel at a time, besides what answered.
 const NARROW: u16 = 60;
@@ -19,10 +19,10 @@ const WIDE: u16 = 110;
 const HIGH: u16 = 34;
 
 /// A panel and its place.
-type Placed = (Panel, Rect);
+type PlacedPanel = (Panel, Rect);
 
 /// Draws the page.
-pub(super) fn draw(shown: &Shown<'_>, view: &mut View, area: Rect, canvas: &mut Canvas<'_>) {
+pub(super) fn draw(shown: &VisibleRows<'_>, view: &mut ViewState, area: Rect, canvas: &mut Canvas<'_>) {
     let bar_rows = match area.height {
         0..8 => 0,
         8..LOW => 1,
@@ -30,14 +30,14 @@ pub(super) fn draw(shown: &Shown<'_>, view: &mut View, area: Rect, canvas: &mut 
         _ => 6,
     };
     let (top, rest) = split(area, bar_rows);
-    bars::draw(&shown.picture.hour, top, canvas);
+    bars::draw(&shown.snapshot.hour, top, canvas);
     for (panel, place) in places(rest, view.focus()) {
         draw_panel(shown, view, panel, place, canvas);
     }
 }
 
 /// Where each panel goes.
-fn places(area: Rect, focus: Panel) -> Vec<Placed> {
+fn places(area: Rect, focus: Panel) -> Vec<PlacedPanel> {
     let share = |part: u16| (area.height * part / 20).max(3);
     if area.width < NARROW || area.height < LOW - 3 {
         return few(area, focus);
@@ -45,7 +45,7 @@ fn places(area: Rect, focus: Panel) -> Vec<Placed> {
     let (answered, rest) = split(area, share(4));
     if area.width >= WIDE {
         let (tables, rest) = split(rest, share(6));
-        let (latest, alarms) = split(rest, rest.height / 2);
+        let (latest, alerts) = split(rest, rest.height / 2);
         let [clients, paths, rules] = columns(tables);
         return vec![
             (Panel::Answered, answered),
@@ -53,11 +53,11 @@ fn places(area: Rect, focus: Panel) -> Vec<Placed> {
             (Panel::Paths, paths),
             (Panel::Rules, rules),
             (Panel::Latest, latest),
-            (Panel::Alarms, alarms),
+            (Panel::Alerts, alerts),
         ];
     }
     let (upper, rest) = split(rest, share(6));
-    let (lower, alarms) = split(rest, share(5));
+    let (lower, alerts) = split(rest, share(5));
     let ([clients, paths], [rules, latest]) = (columns(upper), columns(lower));
     vec![
         (Panel::Answered, answered),
@@ -65,12 +65,12 @@ fn places(area: Rect, focus: Panel) -> Vec<Placed> {
         (Panel::Paths, paths),
         (Panel::Rules, rules),
         (Panel::Latest, latest),
-        (Panel::Alarms, alarms),
+        (Panel::Alerts, alerts),
     ]
 }
 
 /// What answered, and the panel that keys act on.
-fn few(area: Rect, focus: Panel) -> Vec<Placed> {
+fn few(area: Rect, focus: Panel) -> Vec<PlacedPanel> {
     if focus == Panel::Answered || area.height < 6 {
         return vec![(focus, area)];
     }
@@ -94,7 +94,7 @@ fn columns<const N: usize>(area: Rect) -> [Rect; N] {
     })
 }
 
-fn draw_panel(shown: &Shown<'_>, view: &mut View, panel: Panel, area: Rect, canvas: &mut Canvas<'_>) {
+fn draw_panel(shown: &VisibleRows<'_>, view: &mut ViewState, panel: Panel, area: Rect, canvas: &mut Canvas<'_>) {
     let items = shown.items(panel);
     let focused = view.focus() == panel;
     let (head, list) = split(area, 1);
@@ -109,22 +109,22 @@ fn draw_panel(shown: &Shown<'_>, view: &mut View, panel: Panel, area: Rect, canv
         return;
     }
     let visible = usize::from(list.height);
-    let first = view.mark(panel).scroll(&items, visible);
-    let chosen = focused.then(|| view.mark(panel).position(&items));
-    let seen: Vec<Item<'_>> = items.into_iter().skip(first).take(visible).collect();
+    let first = view.cursor(panel).scroll(&items, visible);
+    let chosen = focused.then(|| view.cursor(panel).position(&items));
+    let seen: Vec<PanelItem<'_>> = items.into_iter().skip(first).take(visible).collect();
     rows::draw(panel, &seen, chosen.map(|at| at - first), list, canvas);
 }
 
-fn title(shown: &Shown<'_>, panel: Panel, focused: bool) -> String {
+fn title(shown: &VisibleRows<'_>, panel: Panel, focused: bool) -> String {
     let tables = shown.tables;
-    let counted = |word: &str, (kept, more): (usize, bool)| format!("{word} {}{}", short(kept as u64), if more { "+" } else { "" });
+    let counted = |word: &str, (kept, more): (usize, bool)| format!("{word} {}{}", compact(kept as u64), if more { "+" } else { "" });
     let title = match panel {
         Panel::Answered => counted("ANSWERED", tables.answered.len()),
         Panel::Clients => counted("CLIENTS", tables.clients.len()),
         Panel::Paths => counted("PATHS", tables.paths.len()),
         Panel::Rules => counted("RULES", tables.rules.len()),
         Panel::Latest => "LATEST HITS".to_owned(),
-        Panel::Alarms => "ALERTS".to_owned(),
+        Panel::Alerts => "ALERTS".to_owned(),
     };
     if focused { format!(" {title} ") } else { title }
 }
@@ -133,6 +133,6 @@ fn nothing(panel: Panel) -> &'static str {
     match panel {
         Panel::Answered => "no probe got an answer that tells it anything",
         Panel::Clients | Panel::Paths | Panel::Rules | Panel::Latest => "no hit yet",
-        Panel::Alarms => "no alert yet",
+        Panel::Alerts => "no alert yet",
     }
 }

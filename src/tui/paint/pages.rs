@@ -3,12 +3,12 @@
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 
-use super::super::number::{counted, size};
-use super::super::shown::Shown;
-use super::super::text::of_machine;
-use super::super::view::View;
-use super::canvas::Room::{Rest, Right};
-use super::canvas::{BOLD, Canvas, Cell, DIM, REVERSED};
+use super::super::text::escape_and_truncate;
+use super::super::view::ViewState;
+use super::super::visible_rows::VisibleRows;
+use super::canvas::CellWidth::{Rest, Right};
+use super::canvas::{BOLD, Canvas, CanvasCell, DIM, REVERSED};
+use crate::number::{compact_counted, compact_size};
 
 /// Columns of the keys.
 const KEY: u16 = 14;
@@ -16,7 +16,7 @@ const KEY: u16 = 14;
 /// Keys and what they do; one without a key goes on, or is a remark.
 const HELP: [(&str, &str); 19] = [
     ("q", "quit (Ctrl-C as well)"),
-    ("p or space", "pause: the picture stands still, counting goes on"),
+    ("p or space", "pause: the snapshot stands still, counting goes on"),
     ("/", "filter: hits whose client, path, target or rule holds a text"),
     ("Esc", "back; on the first page: without the filter"),
     ("Tab, ← →", "another panel"),
@@ -46,18 +46,18 @@ pub(super) fn draw_help(area: Rect, canvas: &mut Canvas<'_>) {
 }
 
 /// Draws the page of logs, those that are furthest behind first.
-pub(super) fn draw_logs(shown: &Shown<'_>, view: &mut View, area: Rect, canvas: &mut Canvas<'_>) {
-    let picture = shown.picture;
+pub(super) fn draw_logs(shown: &VisibleRows<'_>, view: &mut ViewState, area: Rect, canvas: &mut Canvas<'_>) {
+    let snapshot = shown.snapshot;
     let (head, list) = (Rect { height: area.height.min(1), ..area }, area.height.saturating_sub(1));
-    let note = format!("{} not read", size(picture.lag));
-    canvas.heading(head, &counted(picture.log_count as u64, "LOG", "LOGS"), &note, REVERSED);
-    view.logs_from = view.logs_from.min(picture.logs.len().saturating_sub(list.into()));
-    for (y, log) in (1..area.height).zip(&picture.logs[view.logs_from..]) {
+    let note = format!("{} not read", compact_size(snapshot.lag));
+    canvas.heading(head, &compact_counted(snapshot.log_count as u64, "LOG", "LOGS"), &note, REVERSED);
+    view.logs_from = view.logs_from.min(snapshot.logs.len().saturating_sub(list.into()));
+    for (y, log) in (1..area.height).zip(&snapshot.logs[view.logs_from..]) {
         let style = if log.lag >= 1_000_000 { canvas.warning() } else { Style::new() };
         let cells = [
-            Cell::new(Rest, 0, String::from(of_machine(&log.path))),
-            Cell::new(Right(12), 2, counted(log.lines, "line", "lines")).styled(DIM),
-            Cell::new(Right(14), 1, format!("{} behind", size(log.lag))).styled(style),
+            CanvasCell::new(Rest, 0, String::from(escape_and_truncate(&log.path))),
+            CanvasCell::new(Right(12), 2, compact_counted(log.lines, "line", "lines")).styled(DIM),
+            CanvasCell::new(Right(14), 1, format!("{} behind", compact_size(log.lag))).styled(style),
         ];
         canvas.line(area, y, &cells, false);
     }

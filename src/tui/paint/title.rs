@@ -5,25 +5,28 @@ use std::borrow::Cow;
 use ratatui::layout::Rect;
 use ratatui::style::{Modifier, Style};
 
-use super::super::number::{counted, short, size, tenths};
-use super::super::shown::Shown;
-use super::super::text::{of_machine, width};
-use super::super::view::{Page, View};
+use super::super::text::{escape_and_truncate, width};
+use super::super::view::{ScreenPage, ViewState};
+use super::super::visible_rows::VisibleRows;
 use super::canvas::{BOLD, Canvas, DIM, REVERSED};
+use crate::number::{compact, compact_counted, compact_size, compact_tenths};
 use crate::redact::sanitize;
 
-/// Draws the first line. `since` is how many hits came since the picture was frozen.
-pub(super) fn draw(shown: &Shown<'_>, since: Option<u64>, area: Rect, canvas: &mut Canvas<'_>) {
-    let (rate, picture) = (shown.picture.hour.rate(), shown.picture);
-    let lag_style = if picture.lag >= 1_000_000 { canvas.warning() } else { Style::new() };
+/// Draws the first line. `since` is how many hits came since the snapshot was frozen.
+pub(super) fn draw(shown: &VisibleRows<'_>, since: Option<u64>, area: Rect, canvas: &mut Canvas<'_>) {
+    let (rate, snapshot) = (shown.snapshot.hour.rate(), shown.snapshot);
+    let lag_style = if snapshot.lag >= 1_000_000 { canvas.warning() } else { Style::new() };
     let mut parts: Vec<(Cow<'_, str>, Style)> = vec![("probewatch".into(), BOLD)];
     if let Some(since) = since {
-        parts.push((format!(" PAUSED, {} since ", counted(since, "hit", "hits")).into(), canvas.alarm().add_modifier(Modifier::REVERSED)));
+        parts.push((
+            format!(" PAUSED, {} since ", compact_counted(since, "hit", "hits")).into(),
+            canvas.alarm().add_modifier(Modifier::REVERSED),
+        ));
     }
-    parts.push((format!("{} requests/s", tenths(rate.requests)).into(), Style::new()));
-    parts.push((format!("{} hits/s", tenths(rate.hits)).into(), BOLD));
-    parts.push((format!("lag {}", size(picture.lag)).into(), lag_style));
-    if picture.log_count > 0 {
+    parts.push((format!("{} requests/s", compact_tenths(rate.requests)).into(), Style::new()));
+    parts.push((format!("{} hits/s", compact_tenths(rate.hits)).into(), BOLD));
+    parts.push((format!("lag {}", compact_size(snapshot.lag)).into(), lag_style));
+    if snapshot.log_count > 0 {
         parts.push((logs(shown), DIM));
     }
     let mut x = 0;
@@ -36,16 +39,16 @@ pub(super) fn draw(shown: &Shown<'_>, since: Option<u64>, area: Rect, canvas: &m
     }
 }
 
-fn logs<'p>(shown: &Shown<'p>) -> Cow<'p, str> {
-    match shown.picture.logs.as_slice() {
-        [log] => Cow::Owned(of_machine(&log.path).into()),
-        _ => Cow::Owned(counted(shown.picture.log_count as u64, "log", "logs")),
+fn logs<'p>(shown: &VisibleRows<'p>) -> Cow<'p, str> {
+    match shown.snapshot.logs.as_slice() {
+        [log] => Cow::Owned(escape_and_truncate(&log.path).into()),
+        _ => Cow::Owned(compact_counted(shown.snapshot.log_count as u64, "log", "logs")),
     }
 }
 
 /// Draws the last line.
-pub(super) fn draw_keys(shown: &Shown<'_>, view: &View, paused: bool, area: Rect, canvas: &mut Canvas<'_>) {
-    let filter = sanitize::text(view.filter.as_bytes());
+pub(super) fn draw_keys(shown: &VisibleRows<'_>, view: &ViewState, paused: bool, area: Rect, canvas: &mut Canvas<'_>) {
+    let filter = sanitize::escape(view.filter.as_bytes());
     if view.typing {
         let x = canvas.text(area, 0, 0, "filter: ", BOLD);
         let x = x + canvas.text(area, x, 0, &filter, Style::new());
@@ -57,8 +60,8 @@ pub(super) fn draw_keys(shown: &Shown<'_>, view: &View, paused: bool, area: Rect
     if !filter.is_empty() {
         let note = format!(
             " /{filter}: {} of the latest {} ",
-            short(shown.hits.len() as u64),
-            counted(shown.picture.hits.len() as u64, "hit", "hits")
+            compact(shown.hits.len() as u64),
+            compact_counted(shown.snapshot.hits.len() as u64, "hit", "hits")
         );
         x += canvas.text(area, 0, 0, &note, REVERSED) + 1;
     }
@@ -72,13 +75,13 @@ pub(super) fn draw_keys(shown: &Shown<'_>, view: &View, paused: bool, area: Rect
     }
 }
 
-fn keys(view: &View, paused: bool) -> Vec<(&'static str, &'static str)> {
+fn keys(view: &ViewState, paused: bool) -> Vec<(&'static str, &'static str)> {
     let pause = ("p", if paused { "go on" } else { "pause" });
     match view.page {
-        Page::Overview if !view.filter.is_empty() => {
+        ScreenPage::Overview if !view.filter.is_empty() => {
             vec![("Esc", "all"), ("q", "quit"), pause, ("Tab", "panel"), ("Enter", "open"), ("?", "help")]
         }
-        Page::Overview => vec![
+        ScreenPage::Overview => vec![
             ("q", "quit"),
             ("?", "help"),
             pause,
@@ -89,7 +92,7 @@ fn keys(view: &View, paused: bool) -> Vec<(&'static str, &'static str)> {
             ("s", view.order.as_str()),
             ("l", "logs"),
         ],
-        Page::Opened(_) => vec![("Esc", "back"), ("q", "quit"), pause, ("↑↓", "row"), ("/", "filter"), ("?", "help")],
-        Page::Logs | Page::Help => vec![("Esc", "back"), ("q", "quit"), ("↑↓", "move")],
+        ScreenPage::Details(_) => vec![("Esc", "back"), ("q", "quit"), pause, ("↑↓", "row"), ("/", "filter"), ("?", "help")],
+        ScreenPage::Logs | ScreenPage::Help => vec![("Esc", "back"), ("q", "quit"), ("↑↓", "move")],
     }
 }

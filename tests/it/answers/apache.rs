@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::Command;
 
 use super::site::{self, Kind, SECRETS, Score, TWO};
-use crate::rig::{Rig, skip};
+use crate::harness::{Harness, skip};
 use crate::servers::daemon::Daemon;
 
 const PLACES: [&str; 3] = ["/usr/sbin/apache2", "/usr/sbin/httpd", "/usr/local/apache2/bin/httpd"];
@@ -67,23 +67,23 @@ pub(super) fn scores(test: &str) -> Vec<(&'static str, Score)> {
 }
 
 fn run(program: &str, modules: &str, kind: &Kind<Conf>, seed: u64) -> Score {
-    let rig = Rig::new();
+    let harness = Harness::new();
     // Its workers run as another user.
-    fs::set_permissions(rig.path(""), fs::Permissions::from_mode(0o755)).unwrap();
-    site::lay_out(&rig);
-    kind.plant(&rig);
-    fs::create_dir(rig.path("log")).unwrap();
-    let daemon = Daemon::start(&rig, |port| {
-        rig.file("apache2.conf", conf(&rig, &kind.engine, port, modules));
+    fs::set_permissions(harness.path(""), fs::Permissions::from_mode(0o755)).unwrap();
+    site::lay_out(&harness);
+    kind.plant(&harness);
+    fs::create_dir(harness.path("log")).unwrap();
+    let daemon = Daemon::start(&harness, |port| {
+        harness.file("apache2.conf", conf(&harness, &kind.engine, port, modules));
         let mut command = Command::new(program);
-        command.args(["-D", "FOREGROUND", "-f"]).arg(rig.path("apache2.conf")).env("TZ", "UTC");
+        command.args(["-D", "FOREGROUND", "-f"]).arg(harness.path("apache2.conf")).env("TZ", "UTC");
         command
     });
-    site::score_server(kind, &rig, daemon, seed)
+    site::score_server(kind, &harness, daemon, seed)
 }
 
-fn conf(rig: &Rig, Conf { size, conf }: &Conf, port: u16, modules: &str) -> String {
-    let root = rig.path("");
+fn conf(harness: &Harness, Conf { size, conf }: &Conf, port: u16, modules: &str) -> String {
+    let root = harness.path("");
     let root = root.display().to_string().trim_end_matches('/').to_owned();
     let user = if rustix::process::geteuid().is_root() { "User nobody\nGroup nogroup\n" } else { "" };
     let names = [

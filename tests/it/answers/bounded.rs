@@ -6,11 +6,11 @@ use std::sync::LazyLock;
 
 use probewatch::analysis::build::{LogAnalysis, ReportInput, RowSelection, build};
 use probewatch::analysis::model::{InputSummary, Row, RowKey};
-use probewatch::engine::{Judge, Scope, Scratch};
+use probewatch::engine::{LineScanner, ScanOptions, WorkerState};
 use probewatch::finding::Severity;
 use probewatch::rules::{AllowList, RuleChoice, RuleSet, load};
 use probewatch::soft_404::{Answer, Reason};
-use probewatch::source::SourceText;
+use probewatch::source::SourceInfo;
 use probewatch::tally::{Budget, LinePosition, Tally};
 use proptest::prelude::*;
 
@@ -27,21 +27,21 @@ const ANSWERED: usize = 10;
 type Grades = BTreeMap<(String, String), (Answer, Reason)>;
 
 /// Scans chunks of `chunk` lines and merges them into `empty`. The text knows where the chunks are.
-fn tally_of(lines: &[String], chunk: usize, empty: Tally) -> (Tally, [SourceText; 1]) {
-    let scope = Scope::default();
-    let judge = Judge::new(&RULES, &scope);
+fn tally_of(lines: &[String], chunk: usize, empty: Tally) -> (Tally, [SourceInfo; 1]) {
+    let scope = ScanOptions::default();
+    let judge = LineScanner::new(&RULES, &scope);
     let (mut whole, mut offset, mut runs) = (empty, 0, Vec::new());
     for part in lines.chunks(chunk) {
-        let (text, mut scratch, mut tally) = (part.concat(), Scratch::default(), Tally::default());
-        tally.add_findings(&judge.judge(text.as_bytes(), &mut scratch), LinePosition { input: 0, chunk: offset, offset: 0, line: 0 });
+        let (text, mut scratch, mut tally) = (part.concat(), WorkerState::default(), Tally::default());
+        tally.add_findings(&judge.scan(text.as_bytes(), &mut scratch), LinePosition { input: 0, chunk: offset, offset: 0, line: 0 });
         whole.merge(tally.with_names(scratch.names));
         runs.push((offset, part.len() as u64));
         offset += text.len() as u64;
     }
-    (whole, [SourceText::new(b"access.log".to_vec(), 7, runs)])
+    (whole, [SourceInfo::new(b"access.log".to_vec(), 7, runs)])
 }
 
-fn grades_of((tally, texts): &(Tally, [SourceText; 1])) -> Grades {
+fn grades_of((tally, texts): &(Tally, [SourceInfo; 1])) -> Grades {
     let allow = AllowList::default();
     let material = ReportInput { rules: &RULES, tally, texts, min_severity: Severity::Info, outcomes: &[], apps: &[], allow: &allow };
     let context = LogAnalysis::new(&material);
@@ -72,13 +72,13 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 40, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn chunks_change_no_grade(lines in any_log(1..4, 5..60), chunk in 1_usize..20) {
+    fn chunk_sizes_do_not_change_grades(lines in any_log(1..4, 5..60), chunk in 1_usize..20) {
         let whole = grades_of(&tally_of(&lines, lines.len(), Tally::default()));
         prop_assert_eq!(grades_of(&tally_of(&lines, chunk, Tally::default())), whole);
     }
 
     #[test]
-    fn dropped_cells_change_no_grade(lines in any_log(3..5, 90..140), chunk in 5_usize..60) {
+    fn evicted_groups_do_not_change_grades(lines in any_log(3..5, 90..140), chunk in 5_usize..60) {
         let bounded = tally_of(&lines, chunk, Tally::with_budget(SMALL));
         prop_assume!(bounded.0.error_bound().is_some());
         assert_agree(&grades_of(&bounded), &grades_of(&tally_of(&lines, lines.len(), Tally::default())));
@@ -86,7 +86,7 @@ proptest! {
 
     /// What was refused makes room for what was answered.
     #[test]
-    fn answers_that_find_room_keep_their_grades(lines in any_refusing_log(3..5, 90..140), chunk in 5_usize..60) {
+    fn answers_that_fit_keep_their_grades(lines in any_refusing_log(3..5, 90..140), chunk in 5_usize..60) {
         let (bounded, exact) = (tally_of(&lines, chunk, Tally::with_budget(SMALL)), tally_of(&lines, lines.len(), Tally::default()));
         prop_assume!(bounded.0.error_bound().is_some() && answered(&exact.0) <= ANSWERED);
         prop_assert_eq!(grades_of(&bounded), grades_of(&exact));

@@ -6,7 +6,7 @@
 mod apache;
 mod bounded;
 pub(crate) mod generated;
-mod laws;
+mod invariants;
 mod nginx;
 mod own;
 pub(crate) mod probes;

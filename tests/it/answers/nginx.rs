@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::Command;
 
 use super::site::{self, Kind, SECRETS, Score, TWO};
-use crate::rig::{Rig, skip};
+use crate::harness::{Harness, skip};
 use crate::servers::daemon::Daemon;
 
 const PLACES: [&str; 3] = ["/usr/sbin/nginx", "/usr/local/sbin/nginx", "/usr/bin/nginx"];
@@ -232,18 +232,18 @@ pub(super) fn scores(test: &str) -> Vec<(&'static str, Score)> {
 }
 
 fn run(program: &str, kind: &Kind<Conf>, seed: u64) -> Score {
-    let rig = Rig::new();
-    site::lay_out(&rig);
-    kind.plant(&rig);
-    fs::create_dir(rig.path("log")).unwrap();
-    fs::create_dir(rig.path("tmp")).unwrap();
-    let daemon = Daemon::start(&rig, |port| {
-        rig.file("nginx.conf", conf(&kind.engine, port));
+    let harness = Harness::new();
+    site::lay_out(&harness);
+    kind.plant(&harness);
+    fs::create_dir(harness.path("log")).unwrap();
+    fs::create_dir(harness.path("tmp")).unwrap();
+    let daemon = Daemon::start(&harness, |port| {
+        harness.file("nginx.conf", conf(&kind.engine, port));
         let mut command = Command::new(program);
-        command.args(["-e", "error.log", "-c", "nginx.conf", "-p"]).arg(rig.path("")).env("TZ", "UTC");
+        command.args(["-e", "error.log", "-c", "nginx.conf", "-p"]).arg(harness.path("")).env("TZ", "UTC");
         command
     });
-    site::score_server(kind, &rig, daemon, seed)
+    site::score_server(kind, &harness, daemon, seed)
 }
 
 fn conf(Conf { format, http }: &Conf, port: u16) -> String {

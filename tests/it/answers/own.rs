@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use super::probes;
 use super::site::{self, Kind, Score, TWO};
-use crate::rig::{Dice, Rig};
+use crate::harness::{Harness, Rng};
 
 /// What a site makes of a request, by the number of the request.
 type Handler = fn(&mut Asked<'_>) -> (u16, String);
@@ -25,7 +25,7 @@ pub(super) struct Asked<'a> {
     client: &'a str,
     number: usize,
     total: usize,
-    dice: &'a mut Dice,
+    rng: &'a mut Rng,
     /// What is planted there; the server gives it unless the handler takes it away.
     secret: Option<Vec<u8>>,
 }
@@ -76,7 +76,7 @@ fn home_or(asked: &Asked<'_>, otherwise: impl FnOnce() -> (u16, String)) -> (u16
 }
 
 fn random_sizes(asked: &mut Asked<'_>) -> (u16, String) {
-    page(2_000 + asked.dice.below(4_000) as usize)
+    page(2_000 + asked.rng.below(4_000) as usize)
 }
 
 fn languages(asked: &mut Asked<'_>) -> (u16, String) {
@@ -90,7 +90,7 @@ fn drifts(asked: &mut Asked<'_>) -> (u16, String) {
 }
 
 fn counts(asked: &mut Asked<'_>) -> (u16, String) {
-    (200, format!("{}{} ms, {} visits", site::text(1_700), asked.dice.below(3_000), asked.number))
+    (200, format!("{}{} ms, {} visits", site::text(1_700), asked.rng.below(3_000), asked.number))
 }
 
 fn login(asked: &mut Asked<'_>) -> (u16, String) {
@@ -123,7 +123,7 @@ fn api_errors(asked: &mut Asked<'_>) -> (u16, String) {
 fn captcha(asked: &mut Asked<'_>) -> (u16, String) {
     if asked.client.ends_with(['1', '3']) {
         asked.secret = None;
-        let token = asked.dice.below(1_000_000_000);
+        let token = asked.rng.below(1_000_000_000);
         return (200, format!("{}<input value=\"{token}\">", site::text(4_211)));
     }
     home_or(asked, not_found)
@@ -171,7 +171,7 @@ fn base_folders(asked: &mut Asked<'_>) -> (u16, String) {
 }
 
 fn templates(asked: &mut Asked<'_>) -> (u16, String) {
-    page([812, 1_204, 2_911, 4_400, 7_345][asked.dice.below(5) as usize] + asked.path.len())
+    page([812, 1_204, 2_911, 4_400, 7_345][asked.rng.below(5) as usize] + asked.path.len())
 }
 
 fn redeployed(asked: &mut Asked<'_>) -> (u16, String) {
@@ -221,13 +221,13 @@ fn ordinary_pages(asked: &mut Asked<'_>) -> (u16, String) {
 }
 
 fn tarpit(asked: &mut Asked<'_>) -> (u16, String) {
-    let exponent = asked.dice.below(5) as u32;
-    page((300 + asked.dice.below(700) as usize) * 3_usize.pow(exponent))
+    let exponent = asked.rng.below(5) as u32;
+    page((300 + asked.rng.below(700) as usize) * 3_usize.pow(exponent))
 }
 
 fn shop(asked: &mut Asked<'_>) -> (u16, String) {
     // A number of products that varies: sizes within a few percent.
-    let products = asked.dice.below(12) as usize;
+    let products = asked.rng.below(12) as usize;
     (200, format!("{}{}", site::text(24_000), "<div>A product with a name</div>".repeat(products)))
 }
 
@@ -242,26 +242,26 @@ fn by_extension(asked: &mut Asked<'_>) -> (u16, String) {
 }
 
 fn balanced(asked: &mut Asked<'_>) -> (u16, String) {
-    if asked.dice.below(2) == 0 {
+    if asked.rng.below(2) == 0 {
         return home_or(asked, not_found);
     }
     page(1_733)
 }
 
 fn balanced_echo(asked: &mut Asked<'_>) -> (u16, String) {
-    if asked.dice.below(2) == 0 {
+    if asked.rng.below(2) == 0 {
         return home_or(asked, not_found);
     }
     (200, format!("{}{}", site::text(1_733), asked.target))
 }
 
 fn incidents(asked: &mut Asked<'_>) -> (u16, String) {
-    let id = "4f".repeat(4 + asked.dice.below(20) as usize);
+    let id = "4f".repeat(4 + asked.rng.below(20) as usize);
     (200, format!("{}{id}", site::text(1_100)))
 }
 
 fn large(asked: &mut Asked<'_>) -> (u16, String) {
-    page(121_000 + asked.dice.below(90) as usize)
+    page(121_000 + asked.rng.below(90) as usize)
 }
 
 fn half_refused_shop(asked: &mut Asked<'_>) -> (u16, String) {
@@ -279,7 +279,7 @@ fn banned(asked: &mut Asked<'_>) -> (u16, String) {
         asked.secret = None;
         return (403, site::text(90));
     }
-    (200, format!("{}{}", site::text(2_100), asked.dice.below(100_000)))
+    (200, format!("{}{}", site::text(2_100), asked.rng.below(100_000)))
 }
 
 fn history(asked: &mut Asked<'_>) -> (u16, String) {
@@ -287,12 +287,12 @@ fn history(asked: &mut Asked<'_>) -> (u16, String) {
 }
 
 fn history_nonce(asked: &mut Asked<'_>) -> (u16, String) {
-    let nonce = asked.dice.below(10_000_000_000);
+    let nonce = asked.rng.below(10_000_000_000);
     if asked.name().contains('.') { not_found() } else { (200, format!("{}{nonce}", site::text(1_187))) }
 }
 
 fn handshakes(asked: &mut Asked<'_>) -> (u16, String) {
-    page(1_403 + [0, 0, 0, 3_911, 3_912, 211][asked.dice.below(6) as usize])
+    page(1_403 + [0, 0, 0, 3_911, 3_912, 211][asked.rng.below(6) as usize])
 }
 
 fn related(asked: &mut Asked<'_>) -> (u16, String) {
@@ -313,32 +313,32 @@ fn dated(asked: &mut Asked<'_>) -> (u16, String) {
 }
 
 fn one_folder_varies(asked: &mut Asked<'_>) -> (u16, String) {
-    let size = 900 + asked.dice.below(700) as usize;
+    let size = 900 + asked.rng.below(700) as usize;
     home_or(asked, || if asked.path.starts_with("/shop/") { page(size) } else { not_found() })
 }
 
 fn dot_refused(asked: &mut Asked<'_>) -> (u16, String) {
     // A server that hides dot files before a site that answers anything with a token.
-    if asked.path.contains("/.") { (403, site::text(90)) } else { (200, format!("{}{}", site::text(1_900), asked.dice.below(1_000_000))) }
+    if asked.path.contains("/.") { (403, site::text(90)) } else { (200, format!("{}{}", site::text(1_900), asked.rng.below(1_000_000))) }
 }
 
 fn history_varies(asked: &mut Asked<'_>) -> (u16, String) {
-    let page = page(2_000 + asked.dice.below(4_000) as usize);
+    let page = page(2_000 + asked.rng.below(4_000) as usize);
     if asked.name().contains('.') { not_found() } else { page }
 }
 
 fn dot_varies(asked: &mut Asked<'_>) -> (u16, String) {
-    let varied = page(2_000 + asked.dice.below(4_000) as usize);
+    let varied = page(2_000 + asked.rng.below(4_000) as usize);
     home_or(asked, || if asked.path.contains("/.") { varied } else { not_found() })
 }
 
 fn php_varies(asked: &mut Asked<'_>) -> (u16, String) {
-    let varied = page(2_000 + asked.dice.below(4_000) as usize);
+    let varied = page(2_000 + asked.rng.below(4_000) as usize);
     home_or(asked, || if Path::new(&asked.path).extension().is_some_and(|extension| extension == "php") { varied } else { not_found() })
 }
 
 fn files_refused(asked: &mut Asked<'_>) -> (u16, String) {
-    let varied = page(2_000 + asked.dice.below(4_000) as usize);
+    let varied = page(2_000 + asked.rng.below(4_000) as usize);
     let is_route = |name: &str| !name.contains('.') || [".php", ".jsp", ".action", ".aspx", ".axd"].iter().any(|end| name.ends_with(end));
     let is_file = !asked.path.contains("/.") && !is_route(asked.name());
     home_or(asked, || if is_file { not_found() } else { varied })
@@ -347,13 +347,13 @@ fn files_refused(asked: &mut Asked<'_>) -> (u16, String) {
 fn captcha_varies(asked: &mut Asked<'_>) -> (u16, String) {
     if asked.client.ends_with(['1', '3']) {
         asked.secret = None;
-        return page(4_211 + asked.dice.below(900) as usize);
+        return page(4_211 + asked.rng.below(900) as usize);
     }
     home_or(asked, not_found)
 }
 
 fn two_folders(asked: &mut Asked<'_>) -> (u16, String) {
-    let varied = page(1_000 + asked.dice.below(4_000) as usize);
+    let varied = page(1_000 + asked.rng.below(4_000) as usize);
     home_or(asked, || if asked.path.starts_with("/shop/") || asked.path.starts_with("/blog/") { varied } else { not_found() })
 }
 
@@ -449,7 +449,7 @@ pub(super) fn scores() -> Vec<(&'static str, Score)> {
 }
 
 fn run(kind: &Kind<Handler>, seed: u64) -> Score {
-    let rig = Rig::new();
+    let harness = Harness::new();
     let requests = probes::requests(&kind.plan(), seed);
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -459,22 +459,22 @@ fn run(kind: &Kind<Handler>, seed: u64) -> Score {
         let truth = site::truth(kind, &requests, port);
         (truth, server.join().unwrap())
     });
-    let log = rig.file("access.log", lines);
-    site::score(kind, &rig, &log, &truth)
+    let log = harness.file("access.log", lines);
+    site::score(kind, &harness, &log, &truth)
 }
 
 /// Answers so many connections and gives the log.
 fn serve(listener: &TcpListener, kind: &Kind<Handler>, total: usize) -> String {
-    let mut dice = Dice::new();
+    let mut rng = Rng::new();
     let mut log = String::new();
     for number in 0..total {
         let (stream, _) = listener.accept().unwrap();
-        answer(stream, kind, number, total, &mut dice, &mut log);
+        answer(stream, kind, number, total, &mut rng, &mut log);
     }
     log
 }
 
-fn answer(mut stream: TcpStream, kind: &Kind<Handler>, number: usize, total: usize, dice: &mut Dice, log: &mut String) {
+fn answer(mut stream: TcpStream, kind: &Kind<Handler>, number: usize, total: usize, rng: &mut Rng, log: &mut String) {
     stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
     let mut reader = BufReader::new(stream.try_clone().unwrap());
     let mut head = Vec::new();
@@ -493,7 +493,7 @@ fn answer(mut stream: TcpStream, kind: &Kind<Handler>, number: usize, total: usi
     let (method, target) = (words.next().unwrap(), words.next().unwrap());
     let path = target.split('?').next().unwrap();
     let mut asked =
-        Asked { method, target, path, client: field("X-Test-Client:"), number, total, dice, secret: kind.planted(field("Host:"), path) };
+        Asked { method, target, path, client: field("X-Test-Client:"), number, total, rng, secret: kind.planted(field("Host:"), path) };
     let (status, body) = (kind.engine)(&mut asked);
     let (status, body) = match asked.secret.take().filter(|_| method != "OPTIONS") {
         Some(secret) => (200, secret),

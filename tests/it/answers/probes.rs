@@ -2,7 +2,7 @@
 //!
 //! Nothing here knows what a server answers.
 
-use crate::rig::Dice;
+use crate::harness::Rng;
 
 /// One request.
 #[derive(Debug, Clone)]
@@ -225,15 +225,15 @@ pub(super) struct Plan {
 
 /// All requests of a plan, in the order in which they are sent.
 pub(super) fn requests(plan: &Plan, seed: u64) -> Vec<Request> {
-    let mut dice = Dice::new();
+    let mut rng = Rng::new();
     for _ in 0..=seed {
-        dice.roll();
+        rng.next_u64();
     }
     let mut requests = Vec::new();
     for (number, host) in plan.hosts.iter().copied().enumerate() {
         let mut paths: Vec<String> = PATHS.iter().map(|path| (*path).to_owned()).collect();
         if let Some(few) = plan.few {
-            shuffle(&mut paths, &mut dice);
+            shuffle(&mut paths, &mut rng);
             paths.truncate(few);
         }
         paths.extend(plan.also.iter().map(|(path, _)| path.split_once(' ').map_or(*path, |(_, path)| path).to_owned()));
@@ -241,9 +241,9 @@ pub(super) fn requests(plan: &Plan, seed: u64) -> Vec<Request> {
             paths.extend(FOLDER_PATHS.iter().map(|name| format!("{folder}{name}")));
         }
         if plan.few.is_none() {
-            paths.extend((0..4).map(|_| format!("/{}", made_up(&mut dice))));
-            paths.push(format!("/.{}", made_up(&mut dice)));
-            paths.push(format!("/{}.php", made_up(&mut dice)));
+            paths.extend((0..4).map(|_| format!("/{}", made_up(&mut rng))));
+            paths.push(format!("/.{}", made_up(&mut rng)));
+            paths.push(format!("/{}.php", made_up(&mut rng)));
         }
         paths.sort();
         paths.dedup();
@@ -262,7 +262,7 @@ pub(super) fn requests(plan: &Plan, seed: u64) -> Vec<Request> {
             }
         }
         for path in paths {
-            let scanner = dice.below(SCANNERS.len() as u64) as usize;
+            let scanner = rng.below(SCANNERS.len() as u64) as usize;
             let scan = |method, target: String, scanner: usize| Request {
                 method,
                 target,
@@ -273,7 +273,7 @@ pub(super) fn requests(plan: &Plan, seed: u64) -> Vec<Request> {
             };
             requests.push(scan("GET", path.clone(), scanner));
             if plan.methods {
-                match dice.below(12) {
+                match rng.below(12) {
                     0 => requests.push(scan("HEAD", path, scanner)),
                     1 => requests.push(scan("POST", path, scanner)),
                     2 => requests.push(scan("OPTIONS", path, scanner)),
@@ -284,7 +284,7 @@ pub(super) fn requests(plan: &Plan, seed: u64) -> Vec<Request> {
             }
         }
     }
-    shuffle(&mut requests, &mut dice);
+    shuffle(&mut requests, &mut rng);
     for request in &mut requests {
         request.gzip &= plan.gzip;
     }
@@ -292,13 +292,13 @@ pub(super) fn requests(plan: &Plan, seed: u64) -> Vec<Request> {
 }
 
 /// A name as scanners make them up to see what a site answers to anything.
-fn made_up(dice: &mut Dice) -> String {
+fn made_up(rng: &mut Rng) -> String {
     let letters = b"abcdefghijklmnopqrstuvwxyz";
-    (0..16).map(|n| if n % 4 == 3 { b'0' + dice.below(10) as u8 } else { letters[dice.below(26) as usize] }).map(char::from).collect()
+    (0..16).map(|n| if n % 4 == 3 { b'0' + rng.below(10) as u8 } else { letters[rng.below(26) as usize] }).map(char::from).collect()
 }
 
-fn shuffle<T>(values: &mut [T], dice: &mut Dice) {
+fn shuffle<T>(values: &mut [T], rng: &mut Rng) {
     for n in (1..values.len()).rev() {
-        values.swap(n, dice.below(n as u64 + 1) as usize);
+        values.swap(n, rng.below(n as u64 + 1) as usize);
     }
 }

@@ -10,7 +10,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::probes::{self, Plan, Request};
-use crate::rig::{Dice, Rig};
+use crate::harness::{Harness, Rng};
 use crate::servers::daemon::Daemon;
 
 /// Secrets of many sizes.
@@ -81,10 +81,10 @@ impl<E> Kind<E> {
     }
 
     /// Writes the planted files below `site`, those of one host below `site/HOST`.
-    pub(super) fn plant(&self, rig: &Rig) {
+    pub(super) fn plant(&self, harness: &Harness) {
         for (plant, size) in self.plants {
             let (host, path) = plant.split_once(' ').unwrap_or(("", plant));
-            let file = rig.path(format!("site/{host}{path}"));
+            let file = harness.path(format!("site/{host}{path}"));
             fs::create_dir_all(file.parent().unwrap()).unwrap();
             fs::write(file, secret(plant, *size)).unwrap();
         }
@@ -93,22 +93,22 @@ impl<E> Kind<E> {
 
 /// Text of a size that no page holds.
 fn secret(name: &str, size: usize) -> Vec<u8> {
-    let mut dice = Dice::new();
+    let mut rng = Rng::new();
     for byte in name.bytes() {
         for _ in 0..byte % 7 {
-            dice.roll();
+            rng.next_u64();
         }
     }
-    (0..size).map(|n| if n % 40 == 39 { b'\n' } else { b'A' + dice.below(26) as u8 }).collect()
+    (0..size).map(|n| if n % 40 == 39 { b'\n' } else { b'A' + rng.below(26) as u8 }).collect()
 }
 
 /// Writes what every site has: a home page, and assets.
-pub(super) fn lay_out(rig: &Rig) {
-    fs::create_dir_all(rig.path("site/assets")).unwrap();
-    rig.file("site/assets/app.js", text(18_211));
-    rig.file("site/assets/style.css", text(2_907));
-    rig.file("site/index.html", format!("<html><!-- TOKEN --><body>{}</body></html>\n", text(1_403)));
-    rig.file("site/404.html", format!("<html><body>{}</body></html>\n", text(2_611)));
+pub(super) fn lay_out(harness: &Harness) {
+    fs::create_dir_all(harness.path("site/assets")).unwrap();
+    harness.file("site/assets/app.js", text(18_211));
+    harness.file("site/assets/style.css", text(2_907));
+    harness.file("site/index.html", format!("<html><!-- TOKEN --><body>{}</body></html>\n", text(1_403)));
+    harness.file("site/404.html", format!("<html><body>{}</body></html>\n", text(2_611)));
 }
 
 /// Readable text of a size.
@@ -238,19 +238,19 @@ pub(super) fn truth<E>(kind: &Kind<E>, requests: &[Request], port: u16) -> Vec<b
 }
 
 /// Sends what is requested of a kind of site to its server, ends the server, and scores its log.
-pub(super) fn score_server<E>(kind: &Kind<E>, rig: &Rig, server: Daemon, seed: u64) -> Score {
+pub(super) fn score_server<E>(kind: &Kind<E>, harness: &Harness, server: Daemon, seed: u64) -> Score {
     let requests = probes::requests(&kind.plan(), seed);
     let truth = truth(kind, &requests, server.port());
-    let log = rig.path("log/access.log");
+    let log = harness.path("log/access.log");
     server.finish(&[&log], requests.len());
-    score(kind, rig, &log, &truth)
+    score(kind, harness, &log, &truth)
 }
 
 /// Compares what `scan` says of a log with what is true of each of its lines.
-pub(super) fn score<E>(kind: &Kind<E>, rig: &Rig, log: &Path, truth: &[bool]) -> Score {
+pub(super) fn score<E>(kind: &Kind<E>, harness: &Harness, log: &Path, truth: &[bool]) -> Score {
     let lines = fs::read_to_string(log).unwrap().lines().count();
     assert_eq!(lines, truth.len(), "{}: a line for each request", kind.name);
-    let run = rig.run(["scan", "--no-progress", "-q", "-f", "ndjson", log.to_str().unwrap()]);
+    let run = harness.run(["scan", "--no-progress", "-q", "-f", "ndjson", log.to_str().unwrap()]);
     assert!(matches!(run.code, 0 | 3), "{}: {}", kind.name, run.stderr);
     // The truth, the number of the strongest grade, and what it says.
     let mut rows: BTreeMap<(String, String), (bool, usize, String)> = BTreeMap::new();

@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use super::follower::{DEADLINE, Follower, command};
 use super::stage;
-use crate::rig::{Rig, line, sized};
+use crate::harness::{Harness, line, sized};
 
 const RULES: &str = r#"family = "t"
 title = "t"
@@ -61,33 +61,33 @@ pub(super) fn until_told(socket: &UnixDatagram, line: &str) {
 }
 
 /// A rig with the rule and an empty log.
-fn rig() -> Rig {
-    let rig = Rig::new();
-    rig.file("rules.toml", RULES);
-    rig.file("access.log", "");
-    rig
+fn harness() -> Harness {
+    let harness = Harness::new();
+    harness.file("rules.toml", RULES);
+    harness.file("access.log", "");
+    harness
 }
 
 /// Follows the log of the rig with the rule and these actions.
-fn act(rig: &Rig, actions: &[&str]) -> Follower {
+fn act(harness: &Harness, actions: &[&str]) -> Follower {
     let args = ["follow", "-f", "ndjson", "--from-start", "--no-builtin", "--rules", "rules.toml"];
-    Follower::start(&mut rig.command(args.iter().chain(actions).chain(&["access.log"])))
+    Follower::start(&mut harness.command(args.iter().chain(actions).chain(&["access.log"])))
 }
 
 /// Three requests of a client, which is one alert.
-fn knock(rig: &Rig, client: &str) {
-    let mut log = OpenOptions::new().append(true).open(rig.path("access.log")).unwrap();
+fn knock(harness: &Harness, client: &str) {
+    let mut log = OpenOptions::new().append(true).open(harness.path("access.log")).unwrap();
     log.write_all(line(client, HOSTILE, 404).repeat(3).as_bytes()).unwrap();
 }
 
 /// A program that writes down how it was called and what it is given, and ends behind `lines` lines.
-fn program(rig: &Rig, lines: &str) -> String {
-    let here = rig.path("").display().to_string();
+fn program(harness: &Harness, lines: &str) -> String {
+    let here = harness.path("").display().to_string();
     let text = format!(
         "#!/bin/sh\ncd '{here}' || exit 1\necho \"$# $*\" >> argv\nenv > env\nn=0\nwhile [ $n -lt {lines} ] && IFS= read -r line; do\n\
          printf '%s\\n' \"$line\" >> given\nn=$((n + 1))\ndone\n"
     );
-    let path = rig.file("hook", text);
+    let path = harness.file("hook", text);
     fs::set_permissions(&path, fs::Permissions::from_mode(0o700)).unwrap();
     path.display().to_string()
 }
@@ -107,77 +107,78 @@ fn assert_alert(alert: &Value, client: &str) {
 
 /// H11. One process for all alerts, without arguments, without a shell, one line of JSON for each.
 #[test]
-fn h11_a_program_is_given_alerts_on_its_input() {
-    let rig = rig();
-    let hook = program(&rig, "1000");
-    let follower = act(&rig, &["--exec", &hook]);
+fn a_program_gets_alerts_on_its_input() {
+    let harness = harness();
+    let hook = program(&harness, "1000");
+    let follower = act(&harness, &["--exec", &hook]);
     for (n, client) in ["192.0.2.1", "2001:db8::1"].into_iter().enumerate() {
-        knock(&rig, client);
-        follower.until_process("the program is given an alert", |_| objects(&rig.path("given")).len() > n);
-        assert_alert(&objects(&rig.path("given"))[n], client);
+        knock(&harness, client);
+        follower.until_process("the program is given an alert", |_| objects(&harness.path("given")).len() > n);
+        assert_alert(&objects(&harness.path("given"))[n], client);
     }
     let said = follower.end();
-    assert_eq!(fs::read_to_string(rig.path("argv")).unwrap(), "0 \n", "called once, without arguments");
-    assert!(!fs::read_to_string(rig.path("env")).unwrap().contains("/door"));
-    assert!(!rig.path("pwned").exists());
-    assert_eq!(objects(&rig.path("given")).len(), 2, "{}", said.notices);
+    assert_eq!(fs::read_to_string(harness.path("argv")).unwrap(), "0 \n", "called once, without arguments");
+    assert!(!fs::read_to_string(harness.path("env")).unwrap().contains("/door"));
+    assert!(!harness.path("pwned").exists());
+    assert_eq!(objects(&harness.path("given")).len(), 2, "{}", said.notices);
     assert_eq!(said.other.len(), 0, "{:?}", said.other);
 }
 
 /// H11. A program that ends is started again for the next alert; one that cannot be started stops nothing.
 #[test]
-fn h11_a_program_that_dies_is_started_again() {
-    let rig = rig();
-    let hook = program(&rig, "1");
-    let follower = act(&rig, &["--exec", &hook]);
+fn a_program_that_dies_is_restarted() {
+    let harness = harness();
+    let hook = program(&harness, "1");
+    let follower = act(&harness, &["--exec", &hook]);
     let start = Instant::now();
     let mut clients = 0;
     // What was given to a program just as it ended is lost with it.
-    while objects(&rig.path("given")).len() < 3 {
+    while objects(&harness.path("given")).len() < 3 {
         clients += 1;
-        knock(&rig, &format!("198.51.100.{}", clients % 250));
+        knock(&harness, &format!("198.51.100.{}", clients % 250));
         std::thread::sleep(Duration::from_millis(200));
         assert!(start.elapsed() < DEADLINE, "{}", follower.notices());
     }
     follower.end();
-    assert!(fs::read_to_string(rig.path("argv")).unwrap().lines().count() >= 3);
+    assert!(fs::read_to_string(harness.path("argv")).unwrap().lines().count() >= 3);
 }
 
+/// H11.
 #[test]
-fn h11_a_program_that_is_not_there() {
-    let rig = rig();
-    let mut follower = act(&rig, &["--exec", "/nonexistent/hook", "--alert-file", "alerts"]);
-    knock(&rig, "192.0.2.1");
+fn a_missing_program_is_an_error() {
+    let harness = harness();
+    let mut follower = act(&harness, &["--exec", "/nonexistent/hook", "--alert-file", "alerts"]);
+    knock(&harness, "192.0.2.1");
     // Refused at the start, or told when it is needed: either way it is said, and the hits do not suffer in silence.
     follower.until("a word on the program", |said| said.notices.contains("/nonexistent/hook"));
 }
 
-/// A program that does not read holds up nothing.
+/// H11. A program that does not read holds up nothing.
 #[test]
-fn h11_a_program_that_hangs_holds_up_nothing() {
-    let rig = rig();
-    let hook = rig.file("hook", "#!/bin/sh\nexec sleep 600\n");
+fn a_program_that_hangs_delays_nothing() {
+    let harness = harness();
+    let hook = harness.file("hook", "#!/bin/sh\nexec sleep 600\n");
     fs::set_permissions(&hook, fs::Permissions::from_mode(0o700)).unwrap();
-    let follower = act(&rig, &["--exec", &hook.display().to_string(), "--alert-file", "alerts"]);
+    let follower = act(&harness, &["--exec", &hook.display().to_string(), "--alert-file", "alerts"]);
     for n in 0..500_u32 {
-        knock(&rig, &format!("10.1.{}.{}", n / 250, n % 250));
+        knock(&harness, &format!("10.1.{}.{}", n / 250, n % 250));
     }
-    follower.until_process("all alerts in the file", |_| objects(&rig.path("alerts")).len() == 500);
+    follower.until_process("all alerts in the file", |_| objects(&harness.path("alerts")).len() == 500);
     let ended = follower.end_with(Signal::TERM);
     assert_eq!(ended.code(), 143, "{}", ended.said.notices);
 }
 
 #[test]
 fn alerts_are_appended_to_a_file() {
-    let rig = rig();
-    rig.file("alerts", "{\"before\":1}\n");
+    let harness = harness();
+    harness.file("alerts", "{\"before\":1}\n");
     for (n, client) in ["192.0.2.1", "192.0.2.2"].into_iter().enumerate() {
-        rig.file("access.log", "");
-        let follower = act(&rig, &["--alert-file", "alerts"]);
-        knock(&rig, client);
-        follower.until_process("an alert in the file", |_| objects(&rig.path("alerts")).len() == n + 2);
+        harness.file("access.log", "");
+        let follower = act(&harness, &["--alert-file", "alerts"]);
+        knock(&harness, client);
+        follower.until_process("an alert in the file", |_| objects(&harness.path("alerts")).len() == n + 2);
         follower.end();
-        let alerts = objects(&rig.path("alerts"));
+        let alerts = objects(&harness.path("alerts"));
         assert_eq!(alerts[0], serde_json::json!({ "before": 1 }));
         assert_alert(&alerts[n + 1], client);
     }
@@ -186,22 +187,22 @@ fn alerts_are_appended_to_a_file() {
 /// G12. A new file of alerts is for nobody else.
 #[test]
 fn a_new_file_of_alerts_is_private() {
-    let rig = rig();
-    let follower = act(&rig, &["--alert-file", "alerts"]);
-    knock(&rig, "192.0.2.1");
-    follower.until_process("an alert in the file", |_| objects(&rig.path("alerts")).len() == 1);
+    let harness = harness();
+    let follower = act(&harness, &["--alert-file", "alerts"]);
+    knock(&harness, "192.0.2.1");
+    follower.until_process("an alert in the file", |_| objects(&harness.path("alerts")).len() == 1);
     follower.end();
-    assert_eq!(fs::metadata(rig.path("alerts")).unwrap().permissions().mode() & 0o777, 0o600);
+    assert_eq!(fs::metadata(harness.path("alerts")).unwrap().permissions().mode() & 0o777, 0o600);
 }
 
 /// RFC 5424: priority, version, time, host, program, process, kind, data, text; each alert one datagram.
 #[test]
 fn alerts_are_sent_to_the_local_syslog() {
-    let rig = rig();
-    let socket = socket(&rig.path("log.socket"));
-    let follower = act(&rig, &[&format!("--syslog={}", rig.path("log.socket").display())]);
+    let harness = harness();
+    let socket = socket(&harness.path("log.socket"));
+    let follower = act(&harness, &[&format!("--syslog={}", harness.path("log.socket").display())]);
     for client in ["192.0.2.1", "2001:db8::1"] {
-        knock(&rig, client);
+        knock(&harness, client);
         let message = message(&socket);
         let (priority, rest) = message.strip_prefix('<').and_then(|rest| rest.split_once('>')).unwrap();
         assert!(priority.parse::<u8>().unwrap() < 192, "{message}");
@@ -217,22 +218,23 @@ fn alerts_are_sent_to_the_local_syslog() {
 
 /// Nobody listens: that is said at once, and not found out with the first alert.
 #[test]
-fn a_syslog_that_is_not_there_is_refused() {
-    let ended = act(&rig(), &["--syslog=nobody.socket"]).ended();
+fn a_missing_syslog_socket_is_an_error() {
+    let ended = act(&harness(), &["--syslog=nobody.socket"]).ended();
     assert!([2, 4].contains(&ended.code()), "{}", ended.said.notices);
     assert!(ended.said.notices.contains("nobody.socket"), "{}", ended.said.notices);
 }
 
 /// A log daemon that goes away stops nothing, and is found again when it is back.
 #[test]
-fn a_syslog_that_goes_away_stops_nothing() {
-    let rig = rig();
-    let path = rig.path("log.socket");
+fn a_lost_syslog_socket_stops_nothing() {
+    let harness = harness();
+    let path = harness.path("log.socket");
     let first = socket(&path);
-    let follower = act(&rig, &[&format!("--syslog={}", path.display()), "--alert-file", "alerts"]);
+    let follower = act(&harness, &[&format!("--syslog={}", path.display()), "--alert-file", "alerts"]);
     let told = |client: &str| {
-        knock(&rig, client);
-        follower.until_process("the alert in the file", |_| fs::read_to_string(rig.path("alerts")).is_ok_and(|text| text.contains(client)));
+        knock(&harness, client);
+        follower
+            .until_process("the alert in the file", |_| fs::read_to_string(harness.path("alerts")).is_ok_and(|text| text.contains(client)));
     };
     told("192.0.2.1");
     assert!(message(&first).contains("192.0.2.1"));
@@ -254,14 +256,14 @@ fn a_syslog_that_goes_away_stops_nothing() {
 
 /// The same alert comes again only when it has rested.
 #[test]
-fn an_alert_rests_before_it_comes_again() {
-    let rig = rig();
-    let follower = act(&rig, &["--alert-file", "alerts"]);
+fn an_alert_is_raised_again_after_the_cooldown() {
+    let harness = harness();
+    let follower = act(&harness, &["--alert-file", "alerts"]);
     for _ in 0..5 {
-        knock(&rig, "192.0.2.1");
+        knock(&harness, "192.0.2.1");
     }
-    knock(&rig, "192.0.2.2");
-    let told = |client: &str| objects(&rig.path("alerts")).iter().filter(|alert| alert.to_string().contains(client)).count();
+    knock(&harness, "192.0.2.2");
+    let told = |client: &str| objects(&harness.path("alerts")).iter().filter(|alert| alert.to_string().contains(client)).count();
     follower.until_process("the alert of another client", |_| told("192.0.2.2") == 1);
     assert_eq!(told("192.0.2.1"), 1);
     follower.end();
@@ -270,24 +272,24 @@ fn an_alert_rests_before_it_comes_again() {
 /// A probe that was answered is an alert without any threshold.
 #[test]
 fn an_answered_probe_is_an_alert() {
-    let rig = rig();
+    let harness = harness();
     let mut log = line("192.0.2.50", "GET /.git/config HTTP/1.1", 200);
     for n in 0..20 {
         log = sized(&line("192.0.2.9", &format!("GET /page/{n} HTTP/1.1"), 200), 1000 + n) + &log;
     }
-    rig.file("access.log", log);
-    let follower = Follower::start(&mut command(&rig, &["--alert-file", "alerts", "access.log"]));
-    follower.until_process("the alert", |_| objects(&rig.path("alerts")).iter().any(|alert| alert.to_string().contains("answered")));
+    harness.file("access.log", log);
+    let follower = Follower::start(&mut command(&harness, &["--alert-file", "alerts", "access.log"]));
+    follower.until_process("the alert", |_| objects(&harness.path("alerts")).iter().any(|alert| alert.to_string().contains("answered")));
     follower.end();
 }
 
 /// Ready when it follows, alive as often as it is asked to be, and a word when it stops.
 #[test]
-fn a_service_manager_is_told() {
-    let (rig, _) = stage();
-    let socket = socket(&rig.path("notify"));
-    let mut command = command(&rig, &["log"]);
-    let follower = Follower::start(command.env("NOTIFY_SOCKET", rig.path("notify")).env("WATCHDOG_USEC", "300000"));
+fn a_service_manager_is_notified() {
+    let (harness, _) = stage();
+    let socket = socket(&harness.path("notify"));
+    let mut command = command(&harness, &["log"]);
+    let follower = Follower::start(command.env("NOTIFY_SOCKET", harness.path("notify")).env("WATCHDOG_USEC", "300000"));
     until_told(&socket, "READY=1");
     for _ in 0..3 {
         until_told(&socket, "WATCHDOG=1");
@@ -299,12 +301,12 @@ fn a_service_manager_is_told() {
 
 /// It is not alive for a manager when it is not: a watchdog that barks on its own would hide a hang.
 #[test]
-fn a_follower_that_cannot_go_on_does_not_say_that_it_lives() {
-    let (rig, mut writer) = stage();
+fn a_stuck_follower_does_not_notify_the_watchdog() {
+    let (harness, mut writer) = stage();
     writer.write(3000);
-    let socket = socket(&rig.path("notify"));
-    let mut command = command(&rig, &["log"]);
-    let follower = Follower::start_unread(command.env("NOTIFY_SOCKET", rig.path("notify")).env("WATCHDOG_USEC", "300000"));
+    let socket = socket(&harness.path("notify"));
+    let mut command = command(&harness, &["log"]);
+    let follower = Follower::start_unread(command.env("NOTIFY_SOCKET", harness.path("notify")).env("WATCHDOG_USEC", "300000"));
     super::signals::until_stuck(&follower);
     let mut bytes = [0; 4096];
     while socket.recv(&mut bytes).is_ok() {

@@ -12,15 +12,15 @@ use super::actions::objects;
 use super::follower::{Follower, Said};
 use crate::answers::generated::any_log;
 use crate::answers::probes::PATHS;
-use crate::rig::{Rig, line, sized};
+use crate::harness::{Harness, line, sized};
 
 /// Follows `access.log` from its start, with alerts in a file.
-fn follow(rig: &Rig) -> Follower {
-    Follower::start(&mut rig.command(["follow", "-f", "ndjson", "--from-start", "--alert-file", "alerts", "access.log"]))
+fn follow(harness: &Harness) -> Follower {
+    Follower::start(&mut harness.command(["follow", "-f", "ndjson", "--from-start", "--alert-file", "alerts", "access.log"]))
 }
 
-fn append(rig: &Rig, text: &str) {
-    let mut log = OpenOptions::new().append(true).create(true).open(rig.path("access.log")).unwrap();
+fn append(harness: &Harness, text: &str) {
+    let mut log = OpenOptions::new().append(true).create(true).open(harness.path("access.log")).unwrap();
     log.write_all(text.as_bytes()).unwrap();
 }
 
@@ -52,34 +52,34 @@ fn a_soft_404_site_raises_one_alert_at_most() {
         ("a token", answered_probes(|n, _| 2_100 + (n * 7 % 13) as u64)),
     ];
     for (name, lines) in sites {
-        let rig = Rig::new();
-        rig.file("whole.log", lines.concat());
-        let hits = answers(&rig.run(["scan", "-f", "ndjson", "whole.log"]).objects()).len();
+        let harness = Harness::new();
+        harness.file("whole.log", lines.concat());
+        let hits = answers(&harness.run(["scan", "-f", "ndjson", "whole.log"]).objects()).len();
         assert!(hits >= 60, "{hits}");
-        append(&rig, &lines[0]);
-        let mut follower = follow(&rig);
+        append(&harness, &lines[0]);
+        let mut follower = follow(&harness);
         // Graded while nothing else is known of the site.
         follower.until("the first probe", |said| !said.hits.is_empty());
-        append(&rig, &lines[1..].concat());
+        append(&harness, &lines[1..].concat());
         follower.until("all probes", |said| answers_of(said).len() == hits);
         follower.end();
-        let alerts = objects(&rig.path("alerts"));
+        let alerts = objects(&harness.path("alerts"));
         assert!(alerts.len() <= 1, "{name}: {alerts:#?}");
     }
 }
 
 /// The alert needs no second line.
 #[test]
-fn a_lone_answer_alerts_at_once() {
-    let rig = Rig::new();
-    rig.file("access.log", "");
-    let mut follower = follow(&rig);
-    append(&rig, &line("192.0.2.1", "GET /.env HTTP/1.1", 200));
-    follower.until_process("an alert", |_| !objects(&rig.path("alerts")).is_empty());
+fn a_single_answer_raises_an_alert_at_once() {
+    let harness = Harness::new();
+    harness.file("access.log", "");
+    let mut follower = follow(&harness);
+    append(&harness, &line("192.0.2.1", "GET /.env HTTP/1.1", 200));
+    follower.until_process("an alert", |_| !objects(&harness.path("alerts")).is_empty());
     follower.until("the hit", |said| said.hits.len() == 1);
     let said = follower.end();
     assert_eq!(answers_of(&said), BTreeMap::from([(1, "distinct".into())]));
-    let alerts = objects(&rig.path("alerts"));
+    let alerts = objects(&harness.path("alerts"));
     assert_eq!((alerts.len(), &alerts[0]["kind"]), (1, &"answered".into()), "{alerts:#?}");
 }
 
@@ -87,11 +87,11 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 12, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn a_log_that_was_read_to_its_end_has_the_grades_of_a_scan(lines in any_log(1..4, 5..60)) {
-        let rig = Rig::new();
-        rig.file("access.log", lines.concat());
-        let expected = answers(&rig.run(["scan", "-f", "ndjson", "access.log"]).objects());
-        let mut follower = follow(&rig);
+    fn grades_at_the_end_agree_with_a_scan(lines in any_log(1..4, 5..60)) {
+        let harness = Harness::new();
+        harness.file("access.log", lines.concat());
+        let expected = answers(&harness.run(["scan", "-f", "ndjson", "access.log"]).objects());
+        let mut follower = follow(&harness);
         follower.until("every hit of the scan", |said| {
             let seen = answers_of(said);
             expected.keys().all(|line| seen.contains_key(line))

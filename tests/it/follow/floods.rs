@@ -7,7 +7,7 @@ use rustix::process::Signal;
 use serde_json::Value;
 
 use super::follower::Follower;
-use crate::rig::{Rig, line};
+use crate::harness::{Harness, line};
 
 /// A log-in at a second of the day.
 fn log_in(client: &str, at: u32, path: &str) -> String {
@@ -37,14 +37,14 @@ fn two() -> BTreeSet<(String, String)> {
 }
 
 #[test]
-fn a_log_in_flood_is_on_the_first_page() {
-    let rig = Rig::new();
-    rig.file("access.log", lines().concat());
-    let table = rig.run(["scan", "access.log"]);
+fn a_login_flood_is_on_the_first_page() {
+    let harness = Harness::new();
+    harness.file("access.log", lines().concat());
+    let table = harness.run(["scan", "access.log"]);
     let text = table.text();
     assert!(text.contains("  flood/login: 203.0.113.7 sent 64 POST /wp-login.php within 5 minutes\n"), "{text}");
     assert!(text.lines().count() <= 24, "{text}");
-    let (_, report) = rig.json(["access.log"]);
+    let (_, report) = harness.json(["access.log"]);
     assert_eq!(floods(&report), two());
     let flood = &report["floods"][0];
     for (name, value) in [("severity", "medium"), ("method", "POST"), ("path", "/wp-login.php")] {
@@ -52,75 +52,75 @@ fn a_log_in_flood_is_on_the_first_page() {
     }
     assert_eq!((&flood["requests"], &flood["minutes"], &flood["floods"]), (&64.into(), &5.into(), &1.into()));
     assert_eq!((&flood["first_minute"], &flood["last_minute"]), (&"2026-11-02T08:00:00+00:00".into(), &"2026-11-02T08:04:00+00:00".into()));
-    let rows = rig.run(["scan", "-f", "csv", "--by", "rule", "access.log"]).text();
+    let rows = harness.run(["scan", "-f", "csv", "--by", "rule", "access.log"]).text();
     assert!(rows.lines().any(|row| row.starts_with("flood/login,default-login,medium,,84,2,")), "{rows}");
-    let rows = rig.run(["scan", "-f", "csv", "--by", "client", "access.log"]).text();
+    let rows = harness.run(["scan", "-f", "csv", "--by", "client", "access.log"]).text();
     assert!(rows.lines().any(|row| row.starts_with("203.0.113.7,64,") && row.ends_with(",flood/login")), "{rows}");
-    let hits = rig.run(["scan", "-f", "ndjson", "access.log"]).objects();
+    let hits = harness.run(["scan", "-f", "ndjson", "access.log"]).objects();
     assert_eq!(hits.len(), 84);
     // Where the line alone is a finding by another rule, it is one without the flood.
     let by_number: Vec<&Value> = hits.iter().filter(|hit| hit["context"] == "flood").collect();
     assert_eq!(by_number.len(), 20);
     assert!(by_number.iter().all(|hit| hit["client"] == "198.51.100.1" && hit["rules"][0] == "flood/login"), "{}", hits[0]);
-    assert_eq!(rig.run(["scan", "--fail-on", "medium", "access.log"]).code, 1);
+    assert_eq!(harness.run(["scan", "--fail-on", "medium", "access.log"]).code, 1);
 }
 
 #[test]
-fn any_order_any_threads_and_any_split_come_to_the_same_floods() {
-    let rig = Rig::new();
+fn floods_do_not_depend_on_order_threads_or_splits() {
+    let harness = Harness::new();
     let lines = lines();
-    rig.file("access.log", lines.concat());
-    let json = |threads: &str| rig.run(["scan", "-f", "json", "--threads", threads, "access.log"]).text();
+    harness.file("access.log", lines.concat());
+    let json = |threads: &str| harness.run(["scan", "-f", "json", "--threads", threads, "access.log"]).text();
     let whole = json("1");
     assert_eq!((json("2"), json("8")), (whole.clone(), whole));
     let mut backwards = lines.clone();
     backwards.reverse();
-    rig.file("backwards.log", backwards.concat());
-    assert_eq!(floods(&rig.json(["backwards.log"]).1), two());
+    harness.file("backwards.log", backwards.concat());
+    assert_eq!(floods(&harness.json(["backwards.log"]).1), two());
     // Each log alone has half of every flood.
     let half = |odd: usize| lines.iter().enumerate().filter(move |(n, _)| n % 2 == odd).map(|(_, line)| line.as_str()).collect::<String>();
     for (name, odd) in [("a", 0), ("b", 1)] {
-        rig.file(format!("{name}.log"), half(odd));
-        let run = rig.run(["scan", "-f", "json", "-o", &format!("{name}.json"), &format!("{name}.log")]);
+        harness.file(format!("{name}.log"), half(odd));
+        let run = harness.run(["scan", "-f", "json", "-o", &format!("{name}.json"), &format!("{name}.log")]);
         assert_eq!(run.code, 0, "{}", run.stderr);
     }
-    let merged = rig.run(["merge", "-f", "json", "b.json", "a.json"]);
-    assert_eq!(merged.text(), rig.run(["scan", "-f", "json", "a.log", "b.log"]).text());
+    let merged = harness.run(["merge", "-f", "json", "b.json", "a.json"]);
+    assert_eq!(merged.text(), harness.run(["scan", "-f", "json", "a.log", "b.log"]).text());
     assert_eq!(floods(&merged.json()), two());
 }
 
 #[test]
 fn follow_raises_the_floods_that_a_scan_finds() {
-    let rig = Rig::new();
+    let harness = Harness::new();
     let mut lines = lines();
     // The lines of servers come a little out of order.
     for chunk in lines.chunks_mut(7) {
         chunk.reverse();
     }
-    rig.file("access.log", lines.concat());
+    harness.file("access.log", lines.concat());
     let args = ["follow", "-f", "ndjson", "--from-start", "--alert-file", "alerts.ndjson", "access.log"];
-    let follower = Follower::start(&mut rig.command(args));
+    let follower = Follower::start(&mut harness.command(args));
     let alerts = || -> Vec<Value> {
-        let text = fs::read_to_string(rig.path("alerts.ndjson")).unwrap_or_default();
+        let text = fs::read_to_string(harness.path("alerts.ndjson")).unwrap_or_default();
         text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
     };
     follower.until_process("two floods are told", |_| alerts().len() >= 2);
     follower.end_with(Signal::INT);
     let raised: BTreeSet<(String, String)> =
         alerts().iter().map(|alert| (alert["rule"].as_str().unwrap().to_owned(), alert["client"].as_str().unwrap().to_owned())).collect();
-    assert_eq!(raised, floods(&rig.json(["access.log"]).1));
+    assert_eq!(raised, floods(&harness.json(["access.log"]).1));
     assert_eq!(raised, two());
 }
 
 #[test]
-fn a_report_says_it_in_its_summary() {
-    let rig = Rig::new();
-    rig.file("access.log", lines().concat());
-    let run = rig.run(["report", "--out", "out", "--state", "state", "--notify-level", "medium", "access.log"]);
+fn the_summary_of_a_report_lists_floods() {
+    let harness = Harness::new();
+    harness.file("access.log", lines().concat());
+    let run = harness.run(["report", "--out", "out", "--state", "state", "--notify-level", "medium", "access.log"]);
     assert_eq!(run.code, 0, "{}", run.stderr);
     let sentence = "flood/login: 203.0.113.7 sent 64 POST /wp-login.php within 5 minutes";
     assert!(run.text().lines().any(|line| line.starts_with(&sentence[..50])), "{}", run.text());
-    let folders = fs::read_dir(rig.path("out")).unwrap().filter_map(Result::ok).map(|entry| entry.path());
+    let folders = fs::read_dir(harness.path("out")).unwrap().filter_map(Result::ok).map(|entry| entry.path());
     let folder = folders.filter(|path| path.join("summary.txt").exists()).min().unwrap();
     let page = fs::read_to_string(folder.join("summary.txt")).unwrap();
     assert!(page.contains(sentence), "{page}");

@@ -14,7 +14,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 use super::oracle::Hit;
-use crate::rig::Rig;
+use crate::harness::Harness;
 
 /// Longer than anything takes on a busy machine.
 pub(crate) const DEADLINE: Duration = Duration::from_secs(60);
@@ -55,16 +55,16 @@ pub(super) struct Ended {
 }
 
 /// `follow -f ndjson --from-start` with the rule the numbered lines match, which makes the start short.
-pub(super) fn command(rig: &Rig, args: &[&str]) -> Command {
-    rig.command(FOLLOW.iter().chain(args))
+pub(super) fn command(harness: &Harness, args: &[&str]) -> Command {
+    harness.command(FOLLOW.iter().chain(args))
 }
 
 /// The arguments of [`command`] but its own.
 pub(super) const FOLLOW: [&str; 6] = ["follow", "-f", "ndjson", "--from-start", "--only", "vcs/git"];
 
 /// Starts [`command`].
-pub(super) fn follow(rig: &Rig, args: &[&str]) -> Follower {
-    Follower::start(&mut command(rig, args))
+pub(super) fn follow(harness: &Harness, args: &[&str]) -> Follower {
+    Follower::start(&mut command(harness, args))
 }
 
 impl Follower {
@@ -301,16 +301,16 @@ fn tell(said: &Said) -> String {
 }
 
 #[test]
-fn the_rig_reads_what_is_said_and_how_it_ended() {
-    let rig = Rig::new();
+fn the_harness_reads_output_and_exit_code() {
+    let harness = Harness::new();
     let script = r#"echo '{"id":"1:0","target":"/.git/config?n=0000007"}'; echo note >&2; echo for people; read line < go; exit 5"#;
-    assert!(Command::new("mkfifo").arg(rig.path("go")).status().unwrap().success());
-    let mut follower = Follower::start(&mut rig.shell(script));
+    assert!(Command::new("mkfifo").arg(harness.path("go")).status().unwrap().success());
+    let mut follower = Follower::start(&mut harness.shell(script));
     follower.until_seen([7]);
     follower.until("a note", |said| said.notices == "note\n" && said.other == ["for people\n"]);
     follower.stall();
     follower.go_on();
-    std::fs::write(rig.path("go"), "\n").unwrap();
+    std::fs::write(harness.path("go"), "\n").unwrap();
     let ended = follower.ended();
     assert_eq!((ended.code(), ended.said.hits.len()), (5, 1));
 }

@@ -8,22 +8,22 @@ use super::follower::{MODES, follow};
 use super::oracle::{exactly_once, on_disk};
 use super::writer::Writer;
 use super::{settle, stage};
-use crate::rig;
+use crate::harness;
 
 /// E10. The next file may get the inode of the one before; while it is held open it cannot, so the follower is away then.
 #[test]
-fn e10_a_new_log_with_the_inode_of_the_old_one() {
-    let (rig, mut writer) = stage();
-    let path = rig.path("log/access.log");
+fn a_new_log_with_the_inode_of_the_old_one() {
+    let (harness, mut writer) = stage();
+    let path = harness.path("log/access.log");
     let args = ["--state", "state", "log/access.log"];
     let mut reused = false;
     let mut runs = Vec::new();
     let mut written = 0;
     for _ in 0..4 {
-        let mut follower = follow(&rig, &args);
+        let mut follower = follow(&harness, &args);
         follower.until_seen(written..writer.next());
         runs.push(follower.end());
-        exactly_once(&on_disk(&rig.path("log")), &runs.iter().map(|run| run.hits.as_slice()).collect::<Vec<_>>()).unwrap();
+        exactly_once(&on_disk(&harness.path("log")), &runs.iter().map(|run| run.hits.as_slice()).collect::<Vec<_>>()).unwrap();
         written = writer.next();
         let inode = fs::metadata(&path).unwrap().ino();
         fs::remove_file(&path).unwrap();
@@ -33,88 +33,88 @@ fn e10_a_new_log_with_the_inode_of_the_old_one() {
         reused |= fs::metadata(&path).unwrap().ino() == inode;
     }
     if !reused {
-        rig::skip("E10", "this file system gives no inode again at once");
+        harness::skip("E10", "this file system gives no inode again at once");
     }
 }
 
 /// E10. The same under a follower that runs.
 #[test]
-fn e10_removed_and_made_again() {
+fn removed_and_made_again() {
     for mode in MODES {
-        let (rig, mut writer) = stage();
-        let mut follower = follow(&rig, &[mode, &["log/access.log"]].concat());
+        let (harness, mut writer) = stage();
+        let mut follower = follow(&harness, &[mode, &["log/access.log"]].concat());
         follower.until_seen(0..10);
         for _ in 0..5 {
-            fs::remove_file(rig.path("log/access.log")).unwrap();
+            fs::remove_file(harness.path("log/access.log")).unwrap();
             writer.reopen();
             writer.write(3);
             follower.until_seen([writer.next() - 1]);
         }
-        settle(&rig, follower, &mut writer);
+        settle(&harness, follower, &mut writer);
     }
 }
 
 /// E11. More than is hashed at the start of a log is the same in all of them, and in those that take their places.
 #[test]
-fn e11_logs_that_begin_alike() {
-    let (rig, _) = stage();
-    let head: String = (0..30).map(|_| rig::line("192.0.2.9", "GET /health HTTP/1.1", 200)).collect();
+fn logs_that_begin_alike() {
+    let (harness, _) = stage();
+    let head: String = (0..30).map(|_| harness::line("192.0.2.9", "GET /health HTTP/1.1", 200)).collect();
     let args = ["--state", "state", "log"];
     let mut runs = Vec::new();
     for round in 0..3 {
         let mut logs: Vec<_> = (1..4)
             .map(|n| {
-                let path = rig.file(format!("log/site{n}.log"), &head);
+                let path = harness.file(format!("log/site{n}.log"), &head);
                 Writer::from(path, n * 1000 + round * 100)
             })
             .collect();
-        let mut follower = follow(&rig, &args);
+        let mut follower = follow(&harness, &args);
         for log in &mut logs {
             log.write(3);
             follower.until_seen([log.next() - 1]);
         }
         runs.push(follower.end().hits);
         for n in (1..4).filter(|_| round < 2) {
-            let name = |old: u64| rig.path(if old == 0 { format!("log/site{n}.log") } else { format!("log/site{n}.log.{old}") });
+            let name = |old: u64| harness.path(if old == 0 { format!("log/site{n}.log") } else { format!("log/site{n}.log.{old}") });
             for old in (0..=round).rev() {
                 fs::rename(name(old), name(old + 1)).unwrap();
             }
         }
     }
-    exactly_once(&on_disk(&rig.path("log")), &runs.iter().map(Vec::as_slice).collect::<Vec<_>>()).unwrap();
+    exactly_once(&on_disk(&harness.path("log")), &runs.iter().map(Vec::as_slice).collect::<Vec<_>>()).unwrap();
 }
 
 /// E12.
 #[test]
-fn e12_a_log_of_one_short_line_is_read_at_once() {
-    let (rig, _) = stage();
-    let mut follower = follow(&rig, &["log"]);
+fn a_log_of_one_short_line_is_read_at_once() {
+    let (harness, _) = stage();
+    let mut follower = follow(&harness, &["log"]);
     follower.until_seen(0..10);
-    let mut short = Writer::from(rig.path("log/short.log"), 500);
+    let mut short = Writer::from(harness.path("log/short.log"), 500);
     short.write(1);
     follower.until_seen([500]);
-    settle(&rig, follower, &mut short);
+    settle(&harness, follower, &mut short);
 }
 
 /// E13. It waits, says so once, and takes the log when it comes, and when it comes again.
 #[test]
-fn e13_a_log_that_is_not_there_yet() {
+fn a_log_that_does_not_exist_yet() {
     for mode in MODES {
-        let (rig, _) = stage();
-        let path = rig.path("log/late.log");
-        let mut follower = follow(&rig, &[mode, &["log/access.log", "log/late.log"]].concat());
+        let (harness, _) = stage();
+        let path = harness.path("log/late.log");
+        let mut follower = follow(&harness, &[mode, &["log/access.log", "log/late.log"]].concat());
         follower.until_seen(0..10);
         let mut late = Writer::from(&path, 100);
         late.write(5);
         follower.until_seen(100..105);
         fs::remove_file(&path).unwrap();
-        let mut other = Writer::from(rig.path("log/access.log"), 200);
+        let mut other = Writer::from(harness.path("log/access.log"), 200);
         other.write(1);
         follower.until_seen([200]);
         late.reopen();
         late.write(5);
         follower.until_seen(105..110);
-        let said = settle(&rig, follower, &mut late);
+        let said = settle(&harness, follower, &mut late);
         // Once before it came, and once when it had gone, if that was seen.
         let told = said.notices.lines().filter(|line| line.contains("late.log") && line.contains("waiting")).count();
         assert!((1..=2).contains(&told), "told {told} times: {}", said.notices);
@@ -123,14 +123,14 @@ fn e13_a_log_that_is_not_there_yet() {
 
 /// E27. The times of a file say nothing.
 #[test]
-fn e27_times_of_files_do_not_matter() {
-    let (rig, mut writer) = stage();
-    let path = rig.path("log/access.log");
+fn times_of_files_do_not_matter() {
+    let (harness, mut writer) = stage();
+    let path = harness.path("log/access.log");
     let args = ["--state", "state", "log/access.log"];
     let times = [SystemTime::UNIX_EPOCH, SystemTime::now() + Duration::from_secs(20 * 365 * 24 * 3600)];
     let mut runs = Vec::new();
     for time in times {
-        let mut follower = follow(&rig, &args);
+        let mut follower = follow(&harness, &args);
         for time in times {
             OpenOptions::new().append(true).open(&path).unwrap().set_times(FileTimes::new().set_modified(time).set_accessed(time)).unwrap();
             writer.write(3);
@@ -139,5 +139,5 @@ fn e27_times_of_files_do_not_matter() {
         runs.push(follower.end());
         OpenOptions::new().append(true).open(&path).unwrap().set_times(FileTimes::new().set_modified(time)).unwrap();
     }
-    exactly_once(&on_disk(&rig.path("log")), &[&runs[0].hits, &runs[1].hits]).unwrap();
+    exactly_once(&on_disk(&harness.path("log")), &[&runs[0].hits, &runs[1].hits]).unwrap();
 }

@@ -6,15 +6,15 @@ use std::process::{Command, Stdio};
 use super::follower::{Follower, MODES, follow};
 use super::writer::{Writer, line};
 use super::{settle, stage, works};
-use crate::rig::skip;
+use crate::harness::skip;
 
 /// E22. Between the parts the follower has looked: it reported a line of another log.
 #[test]
-fn e22_a_line_in_three_writes_is_one_line() {
+fn a_line_in_three_writes_is_one_line() {
     for mode in MODES {
-        let (rig, mut writer) = stage();
-        let mut other = Writer::from(rig.path("log/other.log"), 5000);
-        let mut follower = follow(&rig, &[mode, &["log"]].concat());
+        let (harness, mut writer) = stage();
+        let mut other = Writer::from(harness.path("log/other.log"), 5000);
+        let mut follower = follow(&harness, &[mode, &["log"]].concat());
         follower.until_seen(0..10);
         for ends in [[1, 2], [5, 40], [60, line(0).len() - 1]] {
             writer.write_in_parts(&ends, |_| {
@@ -23,13 +23,13 @@ fn e22_a_line_in_three_writes_is_one_line() {
             });
             follower.until_seen([writer.next() - 1]);
         }
-        settle(&rig, follower, &mut other);
+        settle(&harness, follower, &mut other);
     }
 }
 
 /// E20. A map tells nobody that it was written to; and before the lines come, there are zeros in their place.
 #[test]
-fn e20_a_log_written_through_a_map() {
+fn a_log_written_through_a_map() {
     let python = "import mmap, sys
 with open(sys.argv[1], 'r+b') as log:
     log.truncate(4096)
@@ -43,9 +43,9 @@ with open(sys.argv[1], 'r+b') as log:
         return skip("E20", "python3 is not installed");
     }
     for mode in MODES {
-        let (rig, mut writer) = stage();
-        let mapped = rig.file("log/mapped.log", "");
-        let mut follower = follow(&rig, &[mode, &["log"]].concat());
+        let (harness, mut writer) = stage();
+        let mapped = harness.file("log/mapped.log", "");
+        let mut follower = follow(&harness, &[mode, &["log"]].concat());
         follower.until_seen(0..10);
         let mut server = Command::new("python3").args(["-uc", python]).arg(&mapped).stdin(Stdio::piped()).spawn().unwrap();
         let mut lines = server.stdin.take().unwrap();
@@ -59,22 +59,22 @@ with open(sys.argv[1], 'r+b') as log:
         }
         drop(lines);
         assert!(server.wait().unwrap().success());
-        settle(&rig, follower, &mut writer);
+        settle(&harness, follower, &mut writer);
     }
 }
 
 /// Without `--from-start` only what comes is told, and nothing of it is missed once it says that it is ready.
 #[test]
-fn a_run_begins_at_the_end_unless_it_is_told_otherwise() {
-    let (rig, mut writer) = stage();
-    let socket = super::actions::socket(&rig.path("ready"));
-    let mut command = rig.command(["follow", "-f", "ndjson", "--only", "vcs/git", "log"]);
-    let mut follower = Follower::start(command.env("NOTIFY_SOCKET", rig.path("ready")));
+fn a_run_starts_at_the_end_by_default() {
+    let (harness, mut writer) = stage();
+    let socket = super::actions::socket(&harness.path("ready"));
+    let mut command = harness.command(["follow", "-f", "ndjson", "--only", "vcs/git", "log"]);
+    let mut follower = Follower::start(command.env("NOTIFY_SOCKET", harness.path("ready")));
     super::actions::until_told(&socket, "READY=1");
     writer.write(5);
     follower.until_seen(10..15);
     // What comes into a followed folder later is new from its first line on.
-    let mut late = Writer::from(rig.path("log/late.log"), 100);
+    let mut late = Writer::from(harness.path("log/late.log"), 100);
     late.write(5);
     follower.until_seen(100..105);
     assert_eq!(follower.end().hits.len(), 10);

@@ -8,36 +8,36 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::follower::DEADLINE;
-use crate::rig::{Rig, finish, skip};
+use crate::harness::{Harness, finish, skip};
 
 /// Debian keeps it where not every user looks.
 const PLACES: [&str; 3] = ["/usr/sbin/logrotate", "/usr/local/sbin/logrotate", "/sbin/logrotate"];
 
 /// A configuration for the log of a rig.
 pub(crate) struct Logrotate<'a> {
-    rig: &'a Rig,
+    harness: &'a Harness,
     program: &'static str,
 }
 
 impl<'a> Logrotate<'a> {
     /// Rotates `log/access.log` so; none where the program is missing, which is said.
-    pub(crate) fn new(test: &str, rig: &'a Rig, directives: &str) -> Option<Self> {
+    pub(crate) fn new(test: &str, harness: &'a Harness, directives: &str) -> Option<Self> {
         let Some(program) = PLACES.into_iter().find(|place| Path::new(place).exists()) else {
             skip(test, "logrotate is not installed");
             return None;
         };
-        let log = rig.path("log");
+        let log = harness.path("log");
         // It does not touch what others may write.
         fs::set_permissions(&log, fs::Permissions::from_mode(0o755)).unwrap();
-        let conf = rig.file("rotate.conf", format!("\"{}/access.log\" {{\n rotate 99\n missingok\n{directives}\n}}\n", log.display()));
+        let conf = harness.file("rotate.conf", format!("\"{}/access.log\" {{\n rotate 99\n missingok\n{directives}\n}}\n", log.display()));
         fs::set_permissions(conf, fs::Permissions::from_mode(0o600)).unwrap();
-        Some(Self { rig, program })
+        Some(Self { harness, program })
     }
 
     /// Rotates once.
     pub(crate) fn rotate(&self) {
         let mut command = Command::new(self.program);
-        command.args(["-f", "-s", "rotate.state", "rotate.conf"]).current_dir(self.rig.path(""));
+        command.args(["-f", "-s", "rotate.state", "rotate.conf"]).current_dir(self.harness.path(""));
         let start = Instant::now();
         loop {
             let run = finish(&mut command);

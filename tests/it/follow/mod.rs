@@ -26,35 +26,35 @@ mod writer;
 use std::fs;
 use std::process::Command;
 
-use crate::rig::{Rig, skip};
+use crate::harness::{Harness, skip};
 
 use follower::{Follower, Said};
 use oracle::{exactly_once, on_disk};
 use writer::Writer;
 
 /// A folder `log` with ten lines in `access.log`.
-fn stage() -> (Rig, Writer) {
-    let rig = Rig::new();
-    fs::create_dir(rig.path("log")).unwrap();
-    let mut writer = Writer::open(rig.path("log/access.log"));
+fn stage() -> (Harness, Writer) {
+    let harness = Harness::new();
+    fs::create_dir(harness.path("log")).unwrap();
+    let mut writer = Writer::open(harness.path("log/access.log"));
     writer.write(10);
-    (rig, writer)
+    (harness, writer)
 }
 
 /// Waits for all that is on the disk and for one line more, ends the follower, and compares.
-fn settle(rig: &Rig, mut follower: Follower, writer: &mut Writer) -> Said {
-    follower.until_seen(on_disk(&rig.path("log")).into_keys());
+fn settle(harness: &Harness, mut follower: Follower, writer: &mut Writer) -> Said {
+    follower.until_seen(on_disk(&harness.path("log")).into_keys());
     writer.reopen();
     writer.write(1);
     follower.until_seen([writer.next() - 1]);
     let said = follower.end();
-    exactly_once(&on_disk(&rig.path("log")), &[&said.hits]).unwrap();
+    exactly_once(&on_disk(&harness.path("log")), &[&said.hits]).unwrap();
     said
 }
 
 /// A command that begins in a name space of its own for mounts, where the system allows that; `line` is shell, and ends
 /// with `exec "$0" "$@"`.
-fn mounting(test: &str, rig: &Rig, line: &str, args: &[&str]) -> Option<Command> {
+fn mounting(test: &str, harness: &Harness, line: &str, args: &[&str]) -> Option<Command> {
     // Root needs no name space for users; others get one where the system has them.
     let flags = ["-m", "-Urm"].into_iter().find(|flags| works(Command::new("unshare").args([flags, "true"])));
     let Some(flags) = flags else {
@@ -62,12 +62,12 @@ fn mounting(test: &str, rig: &Rig, line: &str, args: &[&str]) -> Option<Command>
         return None;
     };
     let probe = line.replace(r#"exec "$0" "$@""#, "true");
-    if !works(Command::new("unshare").args([flags, "sh", "-ec", &probe]).current_dir(rig.path(""))) {
+    if !works(Command::new("unshare").args([flags, "sh", "-ec", &probe]).current_dir(harness.path(""))) {
         skip(test, "the mount is not allowed here");
         return None;
     }
     let mut command = Command::new("unshare");
-    command.args([flags, "sh", "-ec", line, crate::rig::EXE]).args(follower::FOLLOW).args(args).current_dir(rig.path(""));
+    command.args([flags, "sh", "-ec", line, crate::harness::EXE]).args(follower::FOLLOW).args(args).current_dir(harness.path(""));
     Some(command)
 }
 

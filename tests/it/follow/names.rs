@@ -8,22 +8,22 @@ use super::follower::follow;
 use super::oracle::{exactly_once, on_disk};
 use super::stage;
 use super::writer::Writer;
-use crate::packing::PACKINGS;
+use crate::compression::COMPRESSIONS;
 
 const NAMES: [&str; 5] = ["access.log.away", "access.log~", "old.log", "access-1.log", "access.log.1-2026112223.backup"];
 
 /// While nothing runs, and with lines in it that nobody read.
 #[test]
-fn a_log_that_was_moved_away_is_read_to_its_end() {
+fn a_moved_log_is_read_to_its_end() {
     for target in ["log", "log/access.log"] {
         for (is_copied, name) in [false, true].into_iter().zip(NAMES.into_iter().cycle()).chain(NAMES.map(|name| (false, name))) {
-            let (rig, mut writer) = stage();
+            let (harness, mut writer) = stage();
             let args = ["--state", "state", target];
-            let mut follower = follow(&rig, &args);
+            let mut follower = follow(&harness, &args);
             follower.until_seen(0..10);
             let first = follower.end();
             writer.write(5);
-            let (log, away) = (rig.path("log/access.log"), rig.path("log").join(name));
+            let (log, away) = (harness.path("log/access.log"), harness.path("log").join(name));
             if is_copied {
                 fs::copy(&log, away).unwrap();
                 OpenOptions::new().write(true).open(&log).unwrap().set_len(0).unwrap();
@@ -32,65 +32,67 @@ fn a_log_that_was_moved_away_is_read_to_its_end() {
             }
             writer.reopen();
             writer.write(5);
-            let mut follower = follow(&rig, &args);
+            let mut follower = follow(&harness, &args);
             follower.until_seen(10..20);
             let second = follower.end();
-            exactly_once(&on_disk(&rig.path("log")), &[&first.hits, &second.hits]).unwrap_or_else(|what| panic!("{target} {name}: {what}"));
+            exactly_once(&on_disk(&harness.path("log")), &[&first.hits, &second.hits])
+                .unwrap_or_else(|what| panic!("{target} {name}: {what}"));
         }
     }
 }
 
 #[test]
-fn the_rest_of_what_a_link_led_to_is_read() {
+fn the_rest_of_a_link_target_is_read() {
     for folders in [["2026-11-22", "2026-11-23"], ["", ""]] {
-        let (rig, _) = stage();
-        fs::remove_file(rig.path("log/access.log")).unwrap();
+        let (harness, _) = stage();
+        fs::remove_file(harness.path("log/access.log")).unwrap();
         let names: Vec<_> = folders
             .iter()
             .zip([22, 23])
             .map(|(folder, day)| if folder.is_empty() { format!("day-{day}") } else { format!("{folder}/access.log") })
             .collect();
         let link = |name: &str| {
-            let _ = fs::remove_file(rig.path("current"));
-            symlink(rig.path("log").join(name), rig.path("current")).unwrap();
+            let _ = fs::remove_file(harness.path("current"));
+            symlink(harness.path("log").join(name), harness.path("current")).unwrap();
         };
         for name in &names {
-            fs::create_dir_all(rig.path("log").join(name).parent().unwrap()).unwrap();
+            fs::create_dir_all(harness.path("log").join(name).parent().unwrap()).unwrap();
         }
-        let mut old = Writer::from(rig.path("log").join(&names[0]), 0);
+        let mut old = Writer::from(harness.path("log").join(&names[0]), 0);
         old.write(10);
         link(&names[0]);
         let args = ["--state", "state", "current"];
-        let mut follower = follow(&rig, &args);
+        let mut follower = follow(&harness, &args);
         follower.until_seen(0..10);
         let first = follower.end();
         old.write(5);
-        Writer::from(rig.path("log").join(&names[1]), 15).write(5);
+        Writer::from(harness.path("log").join(&names[1]), 15).write(5);
         link(&names[1]);
-        let mut follower = follow(&rig, &args);
+        let mut follower = follow(&harness, &args);
         follower.until_seen(10..20);
         let second = follower.end();
-        exactly_once(&on_disk(&rig.path("log")), &[&first.hits, &second.hits]).unwrap_or_else(|what| panic!("{names:?}: {what}"));
+        exactly_once(&on_disk(&harness.path("log")), &[&first.hits, &second.hits]).unwrap_or_else(|what| panic!("{names:?}: {what}"));
     }
 }
 
 /// The packed file is whole, and the plain one still there.
 #[test]
-fn a_start_beside_a_packing_reads_the_log_once() {
-    for packing in PACKINGS {
+fn a_start_during_compression_reads_the_log_once() {
+    for compression in COMPRESSIONS {
         for target in ["log", "log/access.log"] {
-            let (rig, mut writer) = stage();
-            let (plain, packed) = (rig.path("log/access.log.1"), rig.path(format!("log/access.log.1.{}", packing.ending())));
-            fs::rename(rig.path("log/access.log"), &plain).unwrap();
-            fs::write(&packed, packing.pack(&fs::read(&plain).unwrap())).unwrap();
+            let (harness, mut writer) = stage();
+            let (plain, packed) = (harness.path("log/access.log.1"), harness.path(format!("log/access.log.1.{}", compression.ending())));
+            fs::rename(harness.path("log/access.log"), &plain).unwrap();
+            fs::write(&packed, compression.pack(&fs::read(&plain).unwrap())).unwrap();
             writer.reopen();
             writer.write(5);
-            let mut follower = follow(&rig, &[target]);
+            let mut follower = follow(&harness, &[target]);
             follower.until_seen(0..15);
             fs::remove_file(packed).unwrap();
             writer.write(1);
             follower.until_seen([15]);
-            exactly_once(&on_disk(&rig.path("log")), &[&follower.end().hits]).unwrap_or_else(|what| panic!("{packing:?} {target}: {what}"));
+            exactly_once(&on_disk(&harness.path("log")), &[&follower.end().hits])
+                .unwrap_or_else(|what| panic!("{compression:?} {target}: {what}"));
         }
     }
 }

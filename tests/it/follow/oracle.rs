@@ -150,27 +150,27 @@ mod tests {
 
     use super::*;
     use crate::follow::writer::line;
-    use crate::rig::Rig;
+    use crate::harness::Harness;
 
     fn hit(number: u64, id: &str, line: u64) -> Hit {
         Hit(serde_json::json!({ "target": format!("/.git/config?n={number:07}"), "id": id, "line": line }))
     }
 
     #[test]
-    fn the_oracle_reads_plain_and_packed_files_and_leaves_half_lines_out() {
-        let rig = Rig::new();
+    fn the_oracle_reads_plain_and_compressed_files_without_partial_lines() {
+        let harness = Harness::new();
         let length = line(1).len() as u64;
-        fs::create_dir_all(rig.path("old")).unwrap();
-        rig.file("access.log", line(4) + line(5).trim_end());
-        rig.file("access.log.1", "GET / HTTP/1.1\n".to_owned() + &line(3));
+        fs::create_dir_all(harness.path("old")).unwrap();
+        harness.file("access.log", line(4) + line(5).trim_end());
+        harness.file("access.log.1", "GET / HTTP/1.1\n".to_owned() + &line(3));
         let mut packed = GzEncoder::new(Vec::new(), Compression::fast());
         packed.write_all((line(1) + &line(2)).as_bytes()).unwrap();
-        rig.file("old/access.log.2.gz", packed.finish().unwrap());
-        assert_eq!(on_disk(&rig.path("")), Disk::from([(1, 0), (2, length), (3, 15), (4, 0)]));
+        harness.file("old/access.log.2.gz", packed.finish().unwrap());
+        assert_eq!(on_disk(&harness.path("")), Disk::from([(1, 0), (2, length), (3, 15), (4, 0)]));
     }
 
     #[test]
-    fn the_oracle_tells_what_is_lost_doubled_garbled_moved_or_out_of_order() {
+    fn the_oracle_detects_lost_repeated_garbled_and_misordered_hits() {
         let disk = Disk::from([(1, 0), (2, 100), (3, 0)]);
         let all = [hit(1, "a:0", 1), hit(3, "b:0", 1), hit(2, "a:100", 2)];
         assert_eq!(exactly_once(&disk, &[&all]), Ok(()));

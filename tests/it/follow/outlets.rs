@@ -10,30 +10,30 @@ use super::follower::{FOLLOW, Follower, command, follow};
 use super::oracle::{Hit, at_least_once, on_disk};
 use super::signals::until_stuck;
 use super::stage;
-use crate::rig::{Rig, has, line, skip};
+use crate::harness::{Harness, has, line, skip};
 
 /// G2.
 #[test]
-fn g2_a_full_device() {
-    let (rig, _) = stage();
+fn a_full_device() {
+    let (harness, _) = stage();
     let full = OpenOptions::new().write(true).open("/dev/full").unwrap();
-    let ended = Follower::start_to(&mut command(&rig, &["log"]), full.into()).ended();
+    let ended = Follower::start_to(&mut command(&harness, &["log"]), full.into()).ended();
     assert_eq!(ended.code(), 4, "{}", ended.said.notices);
     assert!(!ended.said.notices.is_empty());
 }
 
 /// G4, G14. The disk is full in the middle of a line; what was not written whole is told by the next run.
 #[test]
-fn g14_a_disk_that_fills_up() {
+fn a_disk_that_fills_up() {
     if !has("prlimit") {
         return skip("G14", "there is no prlimit");
     }
-    let (rig, mut writer) = stage();
+    let (harness, mut writer) = stage();
     writer.write(490);
     let args = ["--state", "state", "log/access.log"];
-    let output = rig.path("out");
+    let output = harness.path("out");
     let file = File::create(&output).unwrap();
-    let mut limited = rig.under(&["prlimit", "--fsize=50001"], FOLLOW.iter().chain(&args));
+    let mut limited = harness.under(&["prlimit", "--fsize=50001"], FOLLOW.iter().chain(&args));
     let ended = Follower::start_to(&mut limited, file.into()).ended();
     assert_eq!(ended.code(), 4, "{}", ended.said.notices);
     let text = fs::read_to_string(&output).unwrap();
@@ -41,58 +41,58 @@ fn g14_a_disk_that_fills_up() {
     let first: Vec<Hit> =
         text.split_inclusive('\n').filter(|line| line.ends_with('\n')).map(|line| Hit(serde_json::from_str(line).unwrap())).collect();
     assert!(!first.is_empty() && first.len() < 500, "{}", first.len());
-    let mut follower = follow(&rig, &args);
+    let mut follower = follow(&harness, &args);
     follower.until_seen(first.len() as u64..500);
-    at_least_once(&on_disk(&rig.path("log")), &[&first, &follower.end().hits]).unwrap();
+    at_least_once(&on_disk(&harness.path("log")), &[&first, &follower.end().hits]).unwrap();
 }
 
 /// G6. The reader leaves between two lines: no complaint, and what it did not get is told to the next one.
 #[test]
-fn g6_a_reader_that_goes_away() {
-    let (rig, _) = stage();
-    fs::write(rig.path("log/access.log"), "").unwrap();
+fn a_reader_that_closes_the_pipe() {
+    let (harness, _) = stage();
+    fs::write(harness.path("log/access.log"), "").unwrap();
     let args = ["--state", "state", "log/access.log"];
-    let mut follower = Follower::start_unread(&mut command(&rig, &args));
+    let mut follower = Follower::start_unread(&mut command(&harness, &args));
     follower.hang_up();
-    let mut writer = super::Writer::open(rig.path("log/access.log"));
+    let mut writer = super::Writer::open(harness.path("log/access.log"));
     writer.write(5);
     let ended = follower.ended();
     assert_eq!((ended.code(), ended.said.notices.as_str()), (141, ""));
-    let mut follower = follow(&rig, &args);
+    let mut follower = follow(&harness, &args);
     follower.until_seen(0..5);
     assert_eq!(follower.end().hits.len(), 5);
 }
 
 /// G7. No descriptor of ours takes the place of one that was closed.
 #[test]
-fn g7_closed_streams() {
+fn closed_streams() {
     for closed in [">&-", "2>&-", ">&- 2>&-"] {
-        let (rig, _) = stage();
-        let before = fs::read(rig.path("log/access.log")).unwrap();
+        let (harness, _) = stage();
+        let before = fs::read(harness.path("log/access.log")).unwrap();
         let line = format!(r#"exec "$0" {} --state state log/access.log {closed}"#, FOLLOW.join(" "));
-        let mut follower = Follower::start(&mut rig.shell(&line));
+        let mut follower = Follower::start(&mut harness.shell(&line));
         if closed.starts_with('>') {
             // What is said goes nowhere; that it was read is seen in the state.
-            follower.until_process("a state", |_| rig.path("state/follow.json").exists());
+            follower.until_process("a state", |_| harness.path("state/follow.json").exists());
         } else {
             follower.until_seen(0..10);
         }
         assert_eq!(follower.end_with(Signal::TERM).code(), 143, "{closed}");
-        assert_eq!(fs::read(rig.path("log/access.log")).unwrap(), before);
-        let state = fs::read_to_string(rig.path("state/follow.json")).unwrap();
+        assert_eq!(fs::read(harness.path("log/access.log")).unwrap(), before);
+        let state = fs::read_to_string(harness.path("state/follow.json")).unwrap();
         assert!(!state.contains("n=00000"), "{closed}: {state}");
     }
 }
 
 /// E25. The log is the buffer: nothing is read ahead of a reader that is slow.
 #[test]
-fn e25_a_slow_reader() {
+fn a_slow_reader() {
     const LINES: u64 = 8000;
-    let (rig, mut writer) = stage();
-    let mut follower = Follower::start_unread(&mut command(&rig, &["log"]));
+    let (harness, mut writer) = stage();
+    let mut follower = Follower::start_unread(&mut command(&harness, &["log"]));
     follower.until_process("it is up", |follower| follower.processor_time() > 0 && follower.memory("VmRSS") > 5_000);
     // 32 MB in long lines.
-    let mut log = OpenOptions::new().append(true).open(rig.path("log/access.log")).unwrap();
+    let mut log = OpenOptions::new().append(true).open(harness.path("log/access.log")).unwrap();
     let agent = "x".repeat(4000);
     for n in writer.next()..LINES {
         log.write_all(super::writer::line(n).replace("Mozilla/5.0", &agent).as_bytes()).unwrap();
@@ -101,19 +101,19 @@ fn e25_a_slow_reader() {
     let most = follower.memory("VmHWM");
     follower.read();
     follower.until_seen(0..LINES);
-    writer = super::Writer::from(rig.path("log/access.log"), LINES);
+    writer = super::Writer::from(harness.path("log/access.log"), LINES);
     let all = follower.memory("VmHWM");
-    super::settle(&rig, follower, &mut writer);
+    super::settle(&harness, follower, &mut writer);
     assert!(most < 150_000 && all < 150_000, "{most} kB before it was read, {all} kB after");
 }
 
 /// One line a hit, nothing of a log that acts on a terminal, and a summary at the end.
 #[test]
-fn people_get_lines_and_a_summary() {
-    let rig = Rig::new();
+fn prints_lines_and_a_summary() {
+    let harness = Harness::new();
     let hostile = line("192.0.2.66", "GET /.git/config?x=\u{1b}[2J\u{202e}evil\u{9b}31m HTTP/1.1", 404);
-    rig.file("access.log", line("192.0.2.1", "GET /.git/config HTTP/1.1", 404) + &hostile);
-    let mut follower = Follower::start(&mut rig.command(["follow", "--from-start", "access.log"]));
+    harness.file("access.log", line("192.0.2.1", "GET /.git/config HTTP/1.1", 404) + &hostile);
+    let mut follower = Follower::start(&mut harness.command(["follow", "--from-start", "access.log"]));
     follower
         .until("two lines", |said| ["192.0.2.1 ", "192.0.2.66"].iter().all(|client| said.other.iter().any(|line| line.contains(client))));
     let before = follower.lines();
@@ -126,13 +126,13 @@ fn people_get_lines_and_a_summary() {
 
 /// Repeats of one client and rule are a count, told when it rests; with `--fold off` each is a line.
 #[test]
-fn repeats_are_folded_for_people() {
+fn repeats_are_folded() {
     for (fold, whole) in [("on", false), ("off", true)] {
-        let rig = Rig::new();
+        let harness = Harness::new();
         let text: String = (0..40).map(|n| line("192.0.2.5", &format!("GET /.git/config?n={n} HTTP/1.1"), 404)).collect();
-        rig.file("access.log", text);
+        harness.file("access.log", text);
         let args = ["follow", "--from-start", "--fold", fold, "--quiet-for", "500ms", "access.log"];
-        let mut follower = Follower::start(&mut rig.command(args));
+        let mut follower = Follower::start(&mut harness.command(args));
         let of_client = |lines: &[String]| lines.iter().filter(|line| line.contains("192.0.2.5")).count();
         if whole {
             follower.until("each of them", |said| of_client(&said.other) >= 40);
@@ -146,10 +146,10 @@ fn repeats_are_folded_for_people() {
 
 /// A mistake is told at once, not waited with.
 #[test]
-fn what_cannot_be_followed_is_refused() {
-    let rig = Rig::new();
+fn inputs_that_cannot_be_followed_are_refused() {
+    let harness = Harness::new();
     for args in [["follow", "--poll-interval=never", "log"], ["follow", "--no-such-option", "log"], ["follow", "-f", "csv"]] {
-        let mut command = rig.command(args);
+        let mut command = harness.command(args);
         let ended = Follower::start(command.stdin(Stdio::null())).ended();
         assert_eq!(ended.code(), 2, "{args:?}: {}", ended.said.notices);
     }
@@ -157,17 +157,17 @@ fn what_cannot_be_followed_is_refused() {
 
 /// After `kill -9` in the middle of a line, the next run begins a line of its own, and prints what was cut whole.
 #[test]
-fn half_a_line_of_a_killed_run_is_ended() {
-    let (rig, mut writer) = stage();
+fn a_partial_line_of_a_killed_run_is_ended() {
+    let (harness, mut writer) = stage();
     writer.write(3);
-    fs::write(rig.path("out"), "{\"id\":\"half").unwrap();
-    let output = OpenOptions::new().append(true).open(rig.path("out")).unwrap();
+    fs::write(harness.path("out"), "{\"id\":\"half").unwrap();
+    let output = OpenOptions::new().append(true).open(harness.path("out")).unwrap();
     let args = ["--state", "state", "--from-start", "log/access.log"];
-    let follower = Follower::start_to(&mut command(&rig, &args), output.into());
+    let follower = Follower::start_to(&mut command(&harness, &args), output.into());
     let whole = |text: &str| text.lines().filter(|line| serde_json::from_str::<serde_json::Value>(line).is_ok()).count();
-    follower.until_process("three whole hits", |_| fs::read_to_string(rig.path("out")).is_ok_and(|text| whole(&text) >= 3));
+    follower.until_process("three whole hits", |_| fs::read_to_string(harness.path("out")).is_ok_and(|text| whole(&text) >= 3));
     follower.end();
-    let text = fs::read_to_string(rig.path("out")).unwrap();
+    let text = fs::read_to_string(harness.path("out")).unwrap();
     assert!(text.starts_with("{\"id\":\"half\n"), "{text}");
     assert_eq!(whole(&text), text.lines().count() - 1);
 }

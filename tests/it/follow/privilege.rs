@@ -7,27 +7,27 @@ use std::process::Command;
 
 use super::follower::{FOLLOW, Follower, command, follow};
 use super::{settle, stage, works};
-use crate::rig::{EXE, skip};
+use crate::harness::{EXE, skip};
 
 /// K1. Everything that opens, makes, moves or removes a file, makes a socket, or starts a program.
 #[test]
-fn k1_it_reads_logs_and_writes_its_state() {
-    let (rig, mut writer) = stage();
+fn reads_logs_and_writes_its_state_only() {
+    let (harness, mut writer) = stage();
     let strace = ["strace", "-D", "-f", "-q", "-y", "-e", "trace=network,process,%file", "-o", "trace"];
     if !works(Command::new("strace").args(["-f", "-o", "/dev/null", "true"])) {
         return skip("K1", "strace is not installed, or may not trace");
     }
-    let mut traced = rig.under(&strace, FOLLOW.iter().chain(&["--state", "state", "log/access.log"]));
+    let mut traced = harness.under(&strace, FOLLOW.iter().chain(&["--state", "state", "log/access.log"]));
     let mut follower = Follower::start(&mut traced);
     follower.until_seen(0..10);
-    fs::rename(rig.path("log/access.log"), rig.path("log/access.log.1")).unwrap();
+    fs::rename(harness.path("log/access.log"), harness.path("log/access.log.1")).unwrap();
     writer.write(5);
     writer.reopen();
     writer.write(5);
     follower.until_seen(10..20);
     follower.end();
     // The tracer is a process of its own, and ends behind it.
-    let trace = rig.path("trace");
+    let trace = harness.path("trace");
     let start = std::time::Instant::now();
     let text = loop {
         let text = fs::read_to_string(&trace).unwrap();
@@ -39,7 +39,7 @@ fn k1_it_reads_logs_and_writes_its_state() {
     };
     let calls: Vec<_> = text.lines().filter_map(|line| line.split_once(' ').map(|(_, call)| call.trim_start())).collect();
     assert!(calls.len() > 20, "{text}");
-    let state = rig.path("state").display().to_string();
+    let state = harness.path("state").display().to_string();
     for call in calls {
         let name = call.split('(').next().unwrap();
         let own = call.contains(&format!("<{state}>, ")) || call.contains(&format!("\"{state}")) || call.contains("\"state\"");
@@ -63,32 +63,32 @@ fn writes(call: &str) -> bool {
 
 /// K2, D13. A log may be a link, also one that is made to lead elsewhere.
 #[test]
-fn d13_a_link_that_is_made_to_lead_elsewhere() {
+fn a_link_with_a_changed_target() {
     for mode in super::follower::MODES {
-        let (rig, mut writer) = stage();
-        symlink("log/access.log", rig.path("current")).unwrap();
-        let mut follower = follow(&rig, &[mode, &["current"]].concat());
+        let (harness, mut writer) = stage();
+        symlink("log/access.log", harness.path("current")).unwrap();
+        let mut follower = follow(&harness, &[mode, &["current"]].concat());
         follower.until_seen(0..10);
-        let mut next = super::Writer::from(rig.path("log/next.log"), 100);
+        let mut next = super::Writer::from(harness.path("log/next.log"), 100);
         next.write(5);
-        symlink("log/next.log", rig.path("new")).unwrap();
-        fs::rename(rig.path("new"), rig.path("current")).unwrap();
+        symlink("log/next.log", harness.path("new")).unwrap();
+        fs::rename(harness.path("new"), harness.path("current")).unwrap();
         writer.write(5);
         follower.until_seen((0..15).chain(100..105));
-        settle(&rig, follower, &mut next);
+        settle(&harness, follower, &mut next);
     }
 }
 
 /// K3. The group that may read logs is all it needs.
 #[test]
-fn k3_the_group_of_logs_is_enough() {
+fn the_group_of_logs_is_enough() {
     const GROUP: u32 = 4;
-    let (rig, mut writer) = stage();
+    let (harness, mut writer) = stage();
     if !rustix::process::geteuid().is_root() || !works(Command::new("setpriv").arg("--version")) {
         return skip("K3", "needs root and setpriv");
     }
-    let (log, state) = (rig.path("log"), rig.path("state"));
-    fs::set_permissions(rig.path(""), fs::Permissions::from_mode(0o755)).unwrap();
+    let (log, state) = (harness.path("log"), harness.path("state"));
+    fs::set_permissions(harness.path(""), fs::Permissions::from_mode(0o755)).unwrap();
     fs::create_dir(&state).unwrap();
     for (path, owner, group, mode) in [(&log, 0, GROUP, 0o750), (&log.join("access.log"), 0, GROUP, 0o640), (&state, 65534, 65534, 0o700)] {
         chown(path, Some(owner), Some(group)).unwrap();
@@ -96,56 +96,56 @@ fn k3_the_group_of_logs_is_enough() {
     }
     let who = ["setpriv", "--reuid=65534", "--regid=65534", "--groups=4", "--no-new-privs"];
     // Where the build lies others need not be able to go.
-    let program = rig.path("probewatch");
+    let program = harness.path("probewatch");
     fs::copy(EXE, &program).unwrap();
     if !works(Command::new(who[0]).args(&who[1..]).arg(&program).arg("--version")) {
         return skip("K3", "another user cannot run it here");
     }
     let mut command = Command::new(who[0]);
-    command.args(&who[1..]).arg(&program).args(FOLLOW).args(["--state", "state", "log/access.log"]).current_dir(rig.path(""));
+    command.args(&who[1..]).arg(&program).args(FOLLOW).args(["--state", "state", "log/access.log"]).current_dir(harness.path(""));
     let mut follower = Follower::start(&mut command);
     follower.until_seen(0..10);
     writer.write(5);
-    settle(&rig, follower, &mut writer);
+    settle(&harness, follower, &mut writer);
     assert!(fs::read_dir(&state).unwrap().count() > 0);
 }
 
 /// K3. A log that may not be read is named, and the others are followed.
 #[test]
-fn k3_a_log_that_may_not_be_read() {
-    let (rig, mut writer) = stage();
+fn a_log_without_read_permission() {
+    let (harness, mut writer) = stage();
     if !rustix::process::geteuid().is_root() || !works(Command::new("setpriv").arg("--version")) {
         return skip("K3, a log that may not be read", "needs root and setpriv");
     }
-    fs::set_permissions(rig.path(""), fs::Permissions::from_mode(0o755)).unwrap();
-    fs::set_permissions(rig.path("log"), fs::Permissions::from_mode(0o755)).unwrap();
-    fs::set_permissions(rig.path("log/access.log"), fs::Permissions::from_mode(0o644)).unwrap();
-    let secret = rig.file("log/secret.log", "");
+    fs::set_permissions(harness.path(""), fs::Permissions::from_mode(0o755)).unwrap();
+    fs::set_permissions(harness.path("log"), fs::Permissions::from_mode(0o755)).unwrap();
+    fs::set_permissions(harness.path("log/access.log"), fs::Permissions::from_mode(0o644)).unwrap();
+    let secret = harness.file("log/secret.log", "");
     fs::set_permissions(&secret, fs::Permissions::from_mode(0o600)).unwrap();
-    let program = rig.path("probewatch");
+    let program = harness.path("probewatch");
     fs::copy(EXE, &program).unwrap();
     let who = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"];
     let mut command = Command::new(who[0]);
-    command.args(&who[1..]).arg(&program).args(FOLLOW).args(["log/access.log", "log/secret.log"]).current_dir(rig.path(""));
+    command.args(&who[1..]).arg(&program).args(FOLLOW).args(["log/access.log", "log/secret.log"]).current_dir(harness.path(""));
     let mut follower = Follower::start(&mut command);
     follower.until_seen(0..10);
-    let said = settle(&rig, follower, &mut writer);
+    let said = settle(&harness, follower, &mut writer);
     assert_eq!(said.notices.lines().filter(|line| line.contains("secret.log")).count(), 1, "{}", said.notices);
 }
 
 /// K4. No notice repeats a line of a log, whatever goes wrong.
 #[test]
-fn k4_notices_do_not_repeat_lines() {
-    let (rig, mut writer) = stage();
+fn notices_do_not_repeat_lines() {
+    let (harness, mut writer) = stage();
     let secret = "s3cr3t-in-a-line";
-    fs::write(rig.path("log/odd.log"), format!("{secret} \u{0}\u{1}\n{}\n", secret.repeat(100_000))).unwrap();
-    let mut command = command(&rig, &["--state", "state", "--max-line", "65536", "log"]);
+    fs::write(harness.path("log/odd.log"), format!("{secret} \u{0}\u{1}\n{}\n", secret.repeat(100_000))).unwrap();
+    let mut command = command(&harness, &["--state", "state", "--max-line", "65536", "log"]);
     let mut follower = Follower::start(command.env("RUST_BACKTRACE", "full"));
     follower.until_seen(0..10);
-    fs::write(rig.path("log/odd.log"), "").unwrap();
-    let said = settle(&rig, follower, &mut writer);
+    fs::write(harness.path("log/odd.log"), "").unwrap();
+    let said = settle(&harness, follower, &mut writer);
     assert!(!said.notices.contains(secret), "{}", said.notices);
-    let state = fs::read_dir(rig.path("state")).unwrap().map(|entry| entry.unwrap().path());
+    let state = fs::read_dir(harness.path("state")).unwrap().map(|entry| entry.unwrap().path());
     assert!(state.into_iter().all(|path: std::path::PathBuf| !holds(&path, secret)), "a line in the state");
 }
 

@@ -20,13 +20,13 @@ enum Stall {
 
 /// Rotates under a writer that writes all the time, and compares with the disk.
 fn rotated(test: &str, watch: &[&str], directives: &str, told: bool, rotations: u32, stall: Stall) {
-    let (rig, writer) = stage();
-    fs::create_dir(rig.path("log/old")).unwrap();
-    let flag = rig.path("reopen");
+    let (harness, writer) = stage();
+    fs::create_dir(harness.path("log/old")).unwrap();
+    let flag = harness.path("reopen");
     let script = format!("postrotate\n touch {}\nendscript", flag.display());
     let directives = if told { format!("{directives}\n{script}") } else { directives.to_owned() };
-    let Some(logrotate) = Logrotate::new(test, &rig, &directives) else { return };
-    let mut follower = follow(&rig, watch);
+    let Some(logrotate) = Logrotate::new(test, &harness, &directives) else { return };
+    let mut follower = follow(&harness, watch);
     follower.until_seen(0..10);
     let busy = writer.go(if told { Reopen::Told(flag) } else { Reopen::Every(200) });
     for _ in 0..rotations {
@@ -43,7 +43,7 @@ fn rotated(test: &str, watch: &[&str], directives: &str, told: bool, rotations: 
             follower.go_on();
         }
     }
-    settle(&rig, follower, &mut busy.stop());
+    settle(&harness, follower, &mut busy.stop());
 }
 
 /// The log itself, in this mode.
@@ -51,109 +51,121 @@ fn log_in<'a>(mode: &[&'a str]) -> Vec<&'a str> {
     mode.iter().copied().chain(["log/access.log"]).collect()
 }
 
+/// E1.
 #[test]
-fn e1_create_while_the_writer_keeps_the_old_log() {
+fn create_while_the_writer_keeps_the_old_log() {
     rotated("E1", &log_in(MODES[0]), "create", false, 12, Stall::No);
 }
 
+/// E2.
 #[test]
-fn e2_the_same_by_looking_alone() {
+fn create_with_polling_only() {
     rotated("E2", &log_in(MODES[1]), "create", false, 12, Stall::No);
 }
 
+/// E3.
 #[test]
-fn e3_copytruncate() {
+fn copytruncate() {
     for mode in MODES {
         rotated("E3", &log_in(mode), "copytruncate", false, 3, Stall::No);
     }
 }
 
+/// E4.
 #[test]
-fn e4_copytruncate_under_a_follower_that_stands_still() {
+fn copytruncate_while_the_follower_is_stopped() {
     for mode in MODES {
         rotated("E4", &log_in(mode), "copytruncate", false, 3, Stall::Yes);
     }
 }
 
+/// E4.
 #[test]
-fn e4_copytruncate_and_compress_under_a_follower_that_stands_still() {
+fn copytruncate_and_compress_while_the_follower_is_stopped() {
     rotated("E4, compressed", &log_in(MODES[0]), "copytruncate\ncompress", false, 3, Stall::Yes);
 }
 
 /// E5. Its size says nothing: the log is longer than before when it is looked at again.
 #[test]
-fn e5_copytruncate_and_grown_past_its_old_size() {
+fn copytruncate_and_grown_past_its_old_size() {
     for mode in MODES {
-        let (rig, mut writer) = stage();
-        let Some(logrotate) = Logrotate::new("E5", &rig, "copytruncate") else { return };
-        let mut follower = follow(&rig, &log_in(mode));
+        let (harness, mut writer) = stage();
+        let Some(logrotate) = Logrotate::new("E5", &harness, "copytruncate") else { return };
+        let mut follower = follow(&harness, &log_in(mode));
         follower.until_seen(0..10);
         follower.stall();
         writer.write(20);
         logrotate.rotate();
         writer.write(200);
         follower.go_on();
-        settle(&rig, follower, &mut writer);
+        settle(&harness, follower, &mut writer);
     }
 }
 
+/// E6.
 #[test]
-fn e6_compress_at_once() {
+fn compress_at_once() {
     rotated("E6", &log_in(MODES[0]), "create\ncompress", true, 3, Stall::No);
     rotated("E6, stalled", &log_in(MODES[1]), "create\ncompress", true, 3, Stall::Yes);
 }
 
 /// E6. What was not read before the log was packed is read from the packed one.
 #[test]
-fn e6_what_was_packed_while_nobody_read() {
-    let (rig, mut writer) = stage();
-    let Some(logrotate) = Logrotate::new("E6, packed while down", &rig, "create\ncompress") else { return };
+fn compressed_while_not_running() {
+    let (harness, mut writer) = stage();
+    let Some(logrotate) = Logrotate::new("E6, packed while down", &harness, "create\ncompress") else { return };
     let args = ["--state", "state", "log/access.log"];
-    let mut follower = follow(&rig, &args);
+    let mut follower = follow(&harness, &args);
     follower.until_seen(0..10);
     let first = follower.end();
     writer.write(20);
     logrotate.rotate();
     writer.reopen();
     writer.write(5);
-    let mut follower = follow(&rig, &args);
+    let mut follower = follow(&harness, &args);
     follower.until_seen(10..35);
     let second = follower.end();
-    assert!(rig.path("log/access.log.1.gz").exists());
-    exactly_once(&on_disk(&rig.path("log")), &[&first.hits, &second.hits]).unwrap();
+    assert!(harness.path("log/access.log.1.gz").exists());
+    exactly_once(&on_disk(&harness.path("log")), &[&first.hits, &second.hits]).unwrap();
 }
 
+/// E7.
 #[test]
-fn e7_delaycompress() {
+fn delaycompress() {
     rotated("E7, delaycompress", &log_in(MODES[0]), "create\ncompress\ndelaycompress", true, 3, Stall::No);
     rotated("E7, delaycompress, stalled", &log_in(MODES[0]), "create\ncompress\ndelaycompress", true, 3, Stall::Yes);
 }
 
+/// E7.
 #[test]
-fn e7_dateext() {
+fn dateext() {
     rotated("E7, dateext", &log_in(MODES[0]), "create\ndateext\ndateformat -%Y%m%d-%s", true, 2, Stall::Yes);
     rotated("E7, dateext, compress", &log_in(MODES[1]), "create\ndateext\ncompress", true, 1, Stall::Yes);
 }
 
+/// E7.
 #[test]
-fn e7_olddir() {
+fn olddir() {
     rotated("E7, olddir", &log_in(MODES[0]), "create\nolddir old", true, 2, Stall::No);
     rotated("E7, olddir, stalled", &log_in(MODES[0]), "create\nolddir old\ncompress", true, 2, Stall::Yes);
 }
 
+/// E7.
 #[test]
-fn e7_sharedscripts() {
+fn sharedscripts() {
     rotated("E7, sharedscripts", &log_in(MODES[0]), "create\nsharedscripts", true, 2, Stall::No);
 }
 
+/// E7.
 #[test]
-fn e7_nocreate() {
+fn nocreate() {
     rotated("E7, nocreate", &log_in(MODES[0]), "nocreate", true, 3, Stall::No);
     rotated("E7, nocreate, stalled", &log_in(MODES[1]), "nocreate", true, 2, Stall::Yes);
 }
 
+/// E7.
 #[test]
-fn e7_renamecopy() {
+fn renamecopy() {
     rotated("E7, renamecopy", &log_in(MODES[0]), "create\nrenamecopy", true, 2, Stall::No);
     rotated("E7, renamecopy, stalled", &log_in(MODES[0]), "create\nrenamecopy", true, 2, Stall::Yes);
 }
@@ -173,12 +185,12 @@ fn a_glob_is_followed_through_rotations() {
 
 /// E8. All of them are found and read.
 #[test]
-fn e8_three_rotations_while_the_follower_stands_still() {
+fn three_rotations_while_the_follower_is_stopped() {
     for directives in ["create", "create\ncompress", "create\ncompress\ndelaycompress", "copytruncate"] {
         for mode in MODES {
-            let (rig, mut writer) = stage();
-            let Some(logrotate) = Logrotate::new("E8", &rig, directives) else { return };
-            let mut follower = follow(&rig, &log_in(mode));
+            let (harness, mut writer) = stage();
+            let Some(logrotate) = Logrotate::new("E8", &harness, directives) else { return };
+            let mut follower = follow(&harness, &log_in(mode));
             follower.until_seen(0..10);
             follower.stall();
             for _ in 0..3 {
@@ -188,7 +200,7 @@ fn e8_three_rotations_while_the_follower_stands_still() {
             }
             writer.write(20);
             follower.go_on();
-            let said = settle(&rig, follower, &mut writer);
+            let said = settle(&harness, follower, &mut writer);
             assert_eq!(said.hits.len(), 10 + 80 + 1, "{directives}, {mode:?}");
         }
     }
@@ -196,12 +208,12 @@ fn e8_three_rotations_while_the_follower_stands_still() {
 
 /// E9. The rest of the old log first, then what is between, then the new one.
 #[test]
-fn e9_rotations_while_nothing_runs() {
+fn rotations_while_not_running() {
     for directives in ["create", "create\ncompress\ndelaycompress", "copytruncate", "copytruncate\ncompress"] {
-        let (rig, mut writer) = stage();
-        let Some(logrotate) = Logrotate::new("E9", &rig, directives) else { return };
+        let (harness, mut writer) = stage();
+        let Some(logrotate) = Logrotate::new("E9", &harness, directives) else { return };
         let args = ["--state", "state", "log/access.log"];
-        let mut follower = follow(&rig, &args);
+        let mut follower = follow(&harness, &args);
         follower.until_seen(0..10);
         let first = follower.end();
         for _ in 0..3 {
@@ -210,10 +222,10 @@ fn e9_rotations_while_nothing_runs() {
             writer.reopen();
         }
         writer.write(20);
-        let mut follower = follow(&rig, &args);
+        let mut follower = follow(&harness, &args);
         follower.until_seen(10..90);
         let second = follower.end();
-        exactly_once(&on_disk(&rig.path("log")), &[&first.hits, &second.hits]).unwrap_or_else(|e| panic!("{directives}: {e}"));
+        exactly_once(&on_disk(&harness.path("log")), &[&first.hits, &second.hits]).unwrap_or_else(|e| panic!("{directives}: {e}"));
         let numbers: Vec<_> = second.hits.iter().map(|hit| hit.number().unwrap()).collect();
         assert!(numbers.is_sorted(), "{directives}: not in the order they were written: {numbers:?}");
     }
@@ -221,62 +233,62 @@ fn e9_rotations_while_nothing_runs() {
 
 /// E15.
 #[test]
-fn e15_moved_away_and_back() {
+fn moved_away_and_back() {
     for mode in MODES {
-        let (rig, mut writer) = stage();
-        let mut follower = follow(&rig, &log_in(mode));
+        let (harness, mut writer) = stage();
+        let mut follower = follow(&harness, &log_in(mode));
         follower.until_seen(0..10);
         for _ in 0..3 {
-            fs::rename(rig.path("log/access.log"), rig.path("log/away")).unwrap();
+            fs::rename(harness.path("log/access.log"), harness.path("log/away")).unwrap();
             writer.write(5);
             follower.until_seen([writer.next() - 1]);
-            fs::rename(rig.path("log/away"), rig.path("log/access.log")).unwrap();
+            fs::rename(harness.path("log/away"), harness.path("log/access.log")).unwrap();
             writer.write(5);
             follower.until_seen([writer.next() - 1]);
         }
-        settle(&rig, follower, &mut writer);
+        settle(&harness, follower, &mut writer);
     }
 }
 
 /// E23. The rest comes into the old log, under its new name.
 #[test]
-fn e23_half_a_line_then_a_rotation_then_its_rest() {
+fn a_line_split_by_a_rotation() {
     for mode in MODES {
-        let (rig, mut writer) = stage();
-        let mut follower = follow(&rig, &log_in(mode));
+        let (harness, mut writer) = stage();
+        let mut follower = follow(&harness, &log_in(mode));
         follower.until_seen(0..10);
         let mut new = None;
         writer.write_in_parts(&[40], |_| {
-            fs::rename(rig.path("log/access.log"), rig.path("log/access.log.1")).unwrap();
-            let mut log = Writer::from(rig.path("log/access.log"), 1000);
+            fs::rename(harness.path("log/access.log"), harness.path("log/access.log.1")).unwrap();
+            let mut log = Writer::from(harness.path("log/access.log"), 1000);
             log.write(5);
             follower.until_seen(1000..1005);
             new = Some(log);
         });
         follower.until_seen([10]);
-        settle(&rig, follower, &mut new.unwrap());
+        settle(&harness, follower, &mut new.unwrap());
     }
 }
 
 /// E29, E30. What was drained is let go, also when it was deleted: otherwise the disk would not get its space back.
 #[test]
-fn e29_e30_descriptors_are_let_go_after_many_quick_rotations() {
-    let (rig, mut writer) = stage();
-    let mut follower = follow(&rig, &["log/access.log"]);
+fn descriptors_are_closed_after_many_quick_rotations() {
+    let (harness, mut writer) = stage();
+    let mut follower = follow(&harness, &["log/access.log"]);
     follower.until_seen(0..10);
     let logs = |follower: &Follower| follower.descriptors().iter().filter(|path| leads_to_log(path)).count();
     assert!(logs(&follower) <= 1, "{:?}", follower.descriptors());
     for round in 0..30 {
-        fs::rename(rig.path("log/access.log"), rig.path(format!("log/access.log.{round}"))).unwrap();
+        fs::rename(harness.path("log/access.log"), harness.path(format!("log/access.log.{round}"))).unwrap();
         writer.write(1);
         writer.reopen();
         writer.write(4);
         follower.until_seen([writer.next() - 1]);
     }
-    let disk = on_disk(&rig.path("log"));
+    let disk = on_disk(&harness.path("log"));
     follower.until_seen(disk.keys().copied());
     for round in 0..30 {
-        fs::remove_file(rig.path(format!("log/access.log.{round}"))).unwrap();
+        fs::remove_file(harness.path(format!("log/access.log.{round}"))).unwrap();
     }
     follower.until_process("old logs are let go", |follower| logs(follower) <= 1);
     writer.write(1);
@@ -291,14 +303,14 @@ fn leads_to_log(path: &Path) -> bool {
 /// The rig's own: logrotate does what the cases need of it.
 #[test]
 fn the_disk_holds_all_lines_after_a_rotation() {
-    let (rig, mut writer) = stage();
-    let Some(logrotate) = Logrotate::new("the rig with logrotate", &rig, "create\ncompress") else { return };
+    let (harness, mut writer) = stage();
+    let Some(logrotate) = Logrotate::new("the rig with logrotate", &harness, "create\ncompress") else { return };
     for _ in 0..2 {
         logrotate.rotate();
         writer.reopen();
         writer.write(7);
     }
-    let packed = fs::read(rig.path("log/access.log.2.gz")).unwrap();
+    let packed = fs::read(harness.path("log/access.log.2.gz")).unwrap();
     assert!(packed.starts_with(&[0x1f, 0x8b]));
-    assert_eq!(on_disk(&rig.path("log")).into_keys().collect::<Vec<_>>(), (0..24).collect::<Vec<_>>());
+    assert_eq!(on_disk(&harness.path("log")).into_keys().collect::<Vec<_>>(), (0..24).collect::<Vec<_>>());
 }

@@ -12,7 +12,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use super::follower::{DEADLINE, MODES, follow};
 use super::oracle::{exactly_once, on_disk};
-use crate::rig::{Rig, skip};
+use crate::harness::{Harness, skip};
 
 const PLACES: [&str; 3] = ["/usr/sbin/nginx", "/usr/local/sbin/nginx", "/usr/bin/nginx"];
 
@@ -28,13 +28,13 @@ struct Nginx {
 
 impl Nginx {
     /// Starts it with this `log_format` escape and these options of `access_log`; none where it is missing, which is said.
-    fn start(test: &str, rig: &Rig, escape: &str, options: &str) -> Option<Self> {
+    fn start(test: &str, harness: &Harness, escape: &str, options: &str) -> Option<Self> {
         let Some(program) = PLACES.into_iter().find(|place| Path::new(place).exists()) else {
             skip(test, "nginx is not installed");
             return None;
         };
-        fs::create_dir_all(rig.path("log")).unwrap();
-        fs::create_dir_all(rig.path("tmp")).unwrap();
+        fs::create_dir_all(harness.path("log")).unwrap();
+        fs::create_dir_all(harness.path("tmp")).unwrap();
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let user = if rustix::process::geteuid().is_root() { "user root;" } else { "" };
         let temporary: String =
@@ -47,14 +47,14 @@ impl Nginx {
             http {{ {temporary} log_format test escape={escape} {format}; access_log log/access.log test {options};
             server {{ listen 127.0.0.1:{port}; location / {{ return 404; }} }} }}\n"
         );
-        rig.file("nginx.conf", conf);
+        harness.file("nginx.conf", conf);
         let mut command = Command::new(program);
-        command.args(["-e", "error.log", "-c", "nginx.conf", "-p"]).arg(rig.path("")).stdin(Stdio::null()).stdout(Stdio::null());
+        command.args(["-e", "error.log", "-c", "nginx.conf", "-p"]).arg(harness.path("")).stdin(Stdio::null()).stdout(Stdio::null());
         let mut server = Self { master: command.stderr(Stdio::null()).spawn().unwrap(), port, next: 0 };
         let start = Instant::now();
         while TcpStream::connect(("127.0.0.1", port)).is_err() {
             let ended = server.master.try_wait().unwrap();
-            let errors = fs::read_to_string(rig.path("error.log")).unwrap_or_default();
+            let errors = fs::read_to_string(harness.path("error.log")).unwrap_or_default();
             assert!(ended.is_none() && start.elapsed() < DEADLINE, "nginx does not start: {errors}");
             thread::sleep(Duration::from_millis(5));
         }
@@ -76,9 +76,9 @@ impl Nginx {
     }
 
     /// Moves the log away and tells the server so.
-    fn rotate(&self, rig: &Rig, round: u64) {
-        let log = rig.path("log/access.log");
-        fs::rename(&log, rig.path(format!("log/access.log.{round}"))).unwrap();
+    fn rotate(&self, harness: &Harness, round: u64) {
+        let log = harness.path("log/access.log");
+        fs::rename(&log, harness.path(format!("log/access.log.{round}"))).unwrap();
         self.signal(Signal::USR1);
         let start = Instant::now();
         while !log.exists() {
@@ -110,15 +110,15 @@ impl Drop for Nginx {
 
 /// E24. Nothing for a while, then all at once; and what was held when the log was moved is in the old one.
 #[test]
-fn e24_buffers_and_reopening() {
+fn buffers_and_reopening() {
     for options in ["", "buffer=32k flush=60s", "buffer=1k flush=100ms"] {
         for mode in MODES {
-            let rig = Rig::new();
-            let Some(mut nginx) = Nginx::start("E24", &rig, "default", options) else { return };
-            let mut follower = follow(&rig, &[mode, &["log/access.log"]].concat());
+            let harness = Harness::new();
+            let Some(mut nginx) = Nginx::start("E24", &harness, "default", options) else { return };
+            let mut follower = follow(&harness, &[mode, &["log/access.log"]].concat());
             for round in 1..4 {
                 nginx.ask(20);
-                nginx.rotate(&rig, round);
+                nginx.rotate(&harness, round);
                 follower.until_seen(0..nginx.next);
             }
             nginx.ask(20);
@@ -126,7 +126,7 @@ fn e24_buffers_and_reopening() {
             nginx.quit();
             follower.until_seen(0..all);
             let said = follower.end();
-            let disk = on_disk(&rig.path("log"));
+            let disk = on_disk(&harness.path("log"));
             assert_eq!(disk.len() as u64, all);
             exactly_once(&disk, &[&said.hits]).unwrap_or_else(|e| panic!("{options}, {mode:?}: {e}"));
         }
@@ -135,15 +135,15 @@ fn e24_buffers_and_reopening() {
 
 /// B15. Whatever the agent says, each line is one hit, by the client that the server saw.
 #[test]
-fn b15_escape_forms() {
+fn escape_forms() {
     for escape in ["default", "json", "none"] {
-        let rig = Rig::new();
-        let Some(mut nginx) = Nginx::start("B15", &rig, escape, "") else { return };
-        let mut follower = follow(&rig, &["log/access.log"]);
+        let harness = Harness::new();
+        let Some(mut nginx) = Nginx::start("B15", &harness, escape, "") else { return };
+        let mut follower = follow(&harness, &["log/access.log"]);
         nginx.ask(5);
         follower.until_seen(0..5);
         let said = follower.end();
-        exactly_once(&on_disk(&rig.path("log")), &[&said.hits]).unwrap_or_else(|e| panic!("{escape}: {e}"));
+        exactly_once(&on_disk(&harness.path("log")), &[&said.hits]).unwrap_or_else(|e| panic!("{escape}: {e}"));
         for hit in &said.hits {
             let (client, status) = (hit.0["client"].as_str(), hit.0["status"].as_u64());
             assert_eq!((client, status), (Some("127.0.0.1"), Some(404)), "{escape}: {}", hit.0);

@@ -7,13 +7,14 @@ use rustix::process::Signal;
 use super::follower::{Follower, command, follow};
 use super::stage;
 use super::writer::Writer;
-use crate::rig::{self, Rig};
+use crate::harness::{self, Harness};
 
+/// F3.
 #[test]
-fn f3_term_and_int_end_a_run_in_order() {
+fn term_and_int_stop_a_run_cleanly() {
     for (signal, code) in [(Signal::TERM, 143), (Signal::INT, 130)] {
-        let (rig, mut writer) = stage();
-        let mut follower = follow(&rig, &["log"]);
+        let (harness, mut writer) = stage();
+        let mut follower = follow(&harness, &["log"]);
         follower.until_seen(0..10);
         writer.write(1);
         follower.until_seen([10]);
@@ -24,10 +25,10 @@ fn f3_term_and_int_end_a_run_in_order() {
 
 /// F3. Nobody reads, so the first cannot be obeyed; the second needs nobody.
 #[test]
-fn f3_a_second_int_ends_it_at_once() {
-    let (rig, mut writer) = stage();
+fn a_second_int_ends_the_process() {
+    let (harness, mut writer) = stage();
     writer.write(3000);
-    let follower = Follower::start_unread(&mut command(&rig, &["log"]));
+    let follower = Follower::start_unread(&mut command(&harness, &["log"]));
     until_stuck(&follower);
     follower.signal(Signal::INT);
     // Signals of one kind are not counted: the first must have been taken before the second is sent.
@@ -59,29 +60,29 @@ fn rules(paths: &str) -> String {
 
 /// F4. New rules hold for what comes; broken ones change nothing, and that is said.
 #[test]
-fn f4_hup_loads_the_rules_anew() {
-    let rig = Rig::new();
-    rig.file("rules.toml", rules("\"/one\""));
-    rig.file("access.log", rig::line("192.0.2.1", "GET /one/0 HTTP/1.1", 404));
+fn hup_reloads_the_rules() {
+    let harness = Harness::new();
+    harness.file("rules.toml", rules("\"/one\""));
+    harness.file("access.log", harness::line("192.0.2.1", "GET /one/0 HTTP/1.1", 404));
     let args = ["follow", "-f", "ndjson", "--from-start", "--no-builtin", "--rules", "rules.toml", "access.log"];
-    let mut follower = Follower::start(&mut rig.command(args));
+    let mut follower = Follower::start(&mut harness.command(args));
     follower.until("the first rule", |said| said.hits.len() == 1);
-    rig.file("rules.toml", rules("\"/one\", \"/two\""));
+    harness.file("rules.toml", rules("\"/one\", \"/two\""));
     follower.signal(Signal::HUP);
-    let mut log = std::fs::OpenOptions::new().append(true).open(rig.path("access.log")).unwrap();
+    let mut log = std::fs::OpenOptions::new().append(true).open(harness.path("access.log")).unwrap();
     let mut ask = |path: &str| {
-        std::io::Write::write_all(&mut log, rig::line("192.0.2.1", &format!("GET {path} HTTP/1.1"), 404).as_bytes()).unwrap();
+        std::io::Write::write_all(&mut log, harness::line("192.0.2.1", &format!("GET {path} HTTP/1.1"), 404).as_bytes()).unwrap();
         std::thread::sleep(Duration::from_millis(20));
     };
     until_known(&follower, 1, || ask("/two/1"));
     follower.until("the new rule", |said| said.hits.iter().any(|hit| hit.0["target"] == "/two/1"));
     let quiet = follower.notices();
-    rig.file("rules.toml", "rule = 1\n");
+    harness.file("rules.toml", "rule = 1\n");
     follower.signal(Signal::HUP);
     follower.until("the new rules are refused", |said| said.notices[quiet.len()..].contains("rules.toml"));
     ask("/two/2");
     follower.until("the rules before", |said| said.hits.iter().any(|hit| hit.0["target"] == "/two/2"));
-    rig.file("rules.toml", rules("\"/three\""));
+    harness.file("rules.toml", rules("\"/three\""));
     follower.signal(Signal::HUP);
     let hits = follower.hits();
     until_known(&follower, hits, || ask("/three/1"));
@@ -99,15 +100,15 @@ fn until_known(follower: &Follower, hits: usize, mut ask: impl FnMut()) {
 
 /// USR1, on standard error, while hits go on as lines of JSON on the other.
 #[test]
-fn usr1_tells_a_summary_and_goes_on() {
-    let (rig, _) = stage();
-    let mut follower = follow(&rig, &["log"]);
+fn usr1_prints_a_summary() {
+    let (harness, _) = stage();
+    let mut follower = follow(&harness, &["log"]);
     follower.until_seen(0..10);
     let before = follower.notices();
     follower.signal(Signal::USR1);
     follower.until("a summary", |said| said.notices[before.len()..].contains("10"));
     let first = follower.notices();
-    let mut writer = Writer::from(rig.path("log/access.log"), 10);
+    let mut writer = Writer::from(harness.path("log/access.log"), 10);
     writer.write(5);
     follower.until_seen(10..15);
     follower.signal(Signal::USR1);
@@ -120,8 +121,8 @@ fn usr1_tells_a_summary_and_goes_on() {
 /// Signals that come together, again and again, end nothing and lose nothing.
 #[test]
 fn hup_and_usr1_under_load() {
-    let (rig, writer) = stage();
-    let mut follower = follow(&rig, &["log"]);
+    let (harness, writer) = stage();
+    let mut follower = follow(&harness, &["log"]);
     follower.until_seen(0..10);
     let busy = writer.go(super::writer::Reopen::Never);
     for _ in 0..5 {
@@ -130,5 +131,5 @@ fn hup_and_usr1_under_load() {
         follower.signal(Signal::HUP);
         follower.until("it goes on", |said| said.hits.len() > hits + 50);
     }
-    super::settle(&rig, follower, &mut busy.stop());
+    super::settle(&harness, follower, &mut busy.stop());
 }

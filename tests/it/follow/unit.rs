@@ -6,7 +6,7 @@ use std::process::Command;
 
 use super::follower::Follower;
 use super::works;
-use crate::rig::{EXE, Rig, skip};
+use crate::harness::{EXE, Harness, skip};
 
 /// The worst exposure that `systemd-analyze security` may find, of 10, times ten.
 const MOST_EXPOSED: &str = "20";
@@ -21,19 +21,19 @@ fn values<'a>(unit: &'a str, name: &str) -> Vec<&'a str> {
 }
 
 /// The unit as it would stand in the system, but with the program that was built.
-fn copy(rig: &Rig) -> Option<String> {
+fn copy(harness: &Harness) -> Option<String> {
     if !works(Command::new("systemd-analyze").arg("--version")) {
         skip("the systemd unit", "systemd-analyze is not installed");
         return None;
     }
-    let path = rig.file("probewatch.service", unit().replace("/usr/bin/probewatch", EXE));
+    let path = harness.file("probewatch.service", unit().replace("/usr/bin/probewatch", EXE));
     Some(path.display().to_string())
 }
 
 #[test]
-fn the_unit_can_be_loaded() {
-    let rig = Rig::new();
-    let Some(path) = copy(&rig) else { return };
+fn the_unit_is_valid() {
+    let harness = Harness::new();
+    let Some(path) = copy(&harness) else { return };
     let output = Command::new("systemd-analyze").args(["verify", "--man=no", &path]).output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
     // Other units of the machine may have faults of their own.
@@ -43,9 +43,9 @@ fn the_unit_can_be_loaded() {
 }
 
 #[test]
-fn the_unit_is_closed() {
-    let rig = Rig::new();
-    let Some(path) = copy(&rig) else { return };
+fn the_unit_is_hardened() {
+    let harness = Harness::new();
+    let Some(path) = copy(&harness) else { return };
     let offline = ["security", "--offline=true", "--no-pager"];
     if !String::from_utf8_lossy(&Command::new("systemd-analyze").arg("--help").output().unwrap().stdout).contains("--offline") {
         return skip("the systemd unit is closed", "this systemd-analyze knows no --offline");
@@ -58,20 +58,20 @@ fn the_unit_is_closed() {
 
 /// What the unit starts is what the command takes, and it tells systemd that it is ready as the unit expects.
 #[test]
-fn the_command_line_of_the_unit_is_understood() {
+fn the_command_line_of_the_unit_is_valid() {
     let unit = unit();
     let start = values(&unit, "ExecStart");
     assert_eq!(start.len(), 1);
-    let rig = Rig::new();
-    fs::create_dir_all(rig.path("log/nginx")).unwrap();
-    rig.file("log/nginx/access.log", crate::rig::log(20));
-    let here = rig.path("").display().to_string();
-    let line = start[0].replace("%S/", &here).replace("/var/log/", &rig.path("log/").display().to_string());
+    let harness = Harness::new();
+    fs::create_dir_all(harness.path("log/nginx")).unwrap();
+    harness.file("log/nginx/access.log", crate::harness::log(20));
+    let here = harness.path("").display().to_string();
+    let line = start[0].replace("%S/", &here).replace("/var/log/", &harness.path("log/").display().to_string());
     let mut words = line.split_whitespace();
     assert_eq!(words.next(), Some("/usr/bin/probewatch"));
-    let socket = super::actions::socket(&rig.path("notify"));
-    let mut command = rig.command(words);
-    let follower = Follower::start(command.env("NOTIFY_SOCKET", rig.path("notify")));
+    let socket = super::actions::socket(&harness.path("notify"));
+    let mut command = harness.command(words);
+    let follower = Follower::start(command.env("NOTIFY_SOCKET", harness.path("notify")));
     super::actions::until_told(&socket, "READY=1");
     assert!(follower.notices().lines().count() < 3, "{}", follower.notices());
     follower.end();

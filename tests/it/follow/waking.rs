@@ -6,22 +6,22 @@ use std::process::Command;
 use super::follower::{FOLLOW, Follower, MODES, follow};
 use super::writer::{Reopen, Writer, line};
 use super::{mounting, settle, stage, works};
-use crate::rig::{EXE, skip};
+use crate::harness::{EXE, skip};
 
 /// E14.
 #[test]
-fn e14_a_folder_that_is_removed_and_made_again() {
+fn a_folder_that_is_removed_and_created_again() {
     for mode in MODES {
         for watched in ["log/site/access.log", "log/site"] {
-            let (rig, _) = stage();
-            let folder = rig.path("log/site");
+            let (harness, _) = stage();
+            let folder = harness.path("log/site");
             let mut first = 0;
             let mut follower = None;
             for _ in 0..3 {
                 fs::create_dir(&folder).unwrap();
                 let mut writer = Writer::from(folder.join("access.log"), first);
                 writer.write(5);
-                let follower = follower.get_or_insert_with(|| follow(&rig, &[mode, &[watched]].concat()));
+                let follower = follower.get_or_insert_with(|| follow(&harness, &[mode, &[watched]].concat()));
                 follower.until_seen(first..first + 5);
                 writer.write(5);
                 follower.until_seen(first..first + 10);
@@ -37,51 +37,51 @@ fn e14_a_folder_that_is_removed_and_made_again() {
 
 /// E16. More happens than the system keeps for us, and a new log comes in the middle of it.
 #[test]
-fn e16_a_queue_that_overflows() {
+fn a_queue_that_overflows() {
     let limit: u64 = fs::read_to_string("/proc/sys/fs/inotify/max_queued_events").map_or(0, |text| text.trim().parse().unwrap());
     if limit == 0 || limit > 200_000 {
         return skip("E16", "no queue that could be filled soon");
     }
-    let (rig, mut writer) = stage();
-    let mut follower = follow(&rig, &["log"]);
+    let (harness, mut writer) = stage();
+    let mut follower = follow(&harness, &["log"]);
     follower.until_seen(0..10);
     follower.stall();
-    let noise = rig.path("log/noise");
+    let noise = harness.path("log/noise");
     for _ in 0..limit / 2 {
         fs::write(&noise, "").unwrap();
         fs::remove_file(&noise).unwrap();
     }
     writer.write(20);
-    fs::rename(rig.path("log/access.log"), rig.path("log/access.log.1")).unwrap();
+    fs::rename(harness.path("log/access.log"), harness.path("log/access.log.1")).unwrap();
     writer.write(20);
     writer.reopen();
     writer.write(20);
-    let mut late = Writer::from(rig.path("log/late.log"), 9000);
+    let mut late = Writer::from(harness.path("log/late.log"), 9000);
     late.write(20);
     follower.go_on();
     follower.until_seen(9000..9020);
-    settle(&rig, follower, &mut writer);
+    settle(&harness, follower, &mut writer);
 }
 
 /// E17. Both limits, each in a name space of its own, so that nobody else meets them.
 #[test]
-fn e17_no_watches_left() {
+fn no_watches_left() {
     for limit in ["max_inotify_instances", "max_inotify_watches"] {
         let line = format!(r#"echo 0 > /proc/sys/user/{limit} && exec "$0" "$@""#);
         if !works(Command::new("unshare").args(["-Ur", "sh", "-c", &line, "true"])) {
             return skip("E17", "no name space for users in which the limit can be set");
         }
-        let (rig, mut writer) = stage();
+        let (harness, mut writer) = stage();
         let mut command = Command::new("unshare");
-        command.args(["-Ur", "sh", "-c", &line, EXE]).args(FOLLOW).args(["log", "log/access.log"]).current_dir(rig.path(""));
+        command.args(["-Ur", "sh", "-c", &line, EXE]).args(FOLLOW).args(["log", "log/access.log"]).current_dir(harness.path(""));
         let mut follower = Follower::start(&mut command);
         follower.until_seen(0..10);
         writer.write(10);
         follower.until_seen(10..20);
-        fs::rename(rig.path("log/access.log"), rig.path("log/access.log.1")).unwrap();
+        fs::rename(harness.path("log/access.log"), harness.path("log/access.log.1")).unwrap();
         writer.reopen();
         writer.write(10);
-        let said = settle(&rig, follower, &mut writer);
+        let said = settle(&harness, follower, &mut writer);
         let told: Vec<_> = said.notices.lines().filter(|line| line.contains("looks for them")).collect();
         assert_eq!(told.len(), 1, "{limit}: {}", said.notices);
     }
@@ -89,32 +89,32 @@ fn e17_no_watches_left() {
 
 /// E18. The layer below is written to by somebody else.
 #[test]
-fn e18_the_lower_layer_of_an_overlay() {
-    let (rig, mut writer) = stage();
+fn the_lower_layer_of_an_overlay() {
+    let (harness, mut writer) = stage();
     for name in ["upper", "work", "merged"] {
-        fs::create_dir(rig.path(name)).unwrap();
+        fs::create_dir(harness.path(name)).unwrap();
     }
     let mount = r#"mount -t overlay overlay -o lowerdir=log,upperdir=upper,workdir=work merged; exec "$0" "$@""#;
-    let Some(mut command) = mounting("E18", &rig, mount, &["merged/access.log"]) else { return };
+    let Some(mut command) = mounting("E18", &harness, mount, &["merged/access.log"]) else { return };
     let mut follower = Follower::start(&mut command);
     follower.until_seen(0..10);
     for _ in 0..3 {
         writer.write(5);
         follower.until_seen([writer.next() - 1]);
     }
-    settle(&rig, follower, &mut writer);
+    settle(&harness, follower, &mut writer);
 }
 
 /// E19. The mount keeps the old log for ever: that cannot be helped, but it is said.
 #[test]
-fn e19_a_single_file_that_is_mounted() {
-    let (rig, mut writer) = stage();
-    rig.file("mounted.log", "");
+fn a_single_file_that_is_mounted() {
+    let (harness, mut writer) = stage();
+    harness.file("mounted.log", "");
     let mount = r#"mount --bind log/access.log mounted.log; exec "$0" "$@""#;
-    let Some(mut command) = mounting("E19", &rig, mount, &["mounted.log"]) else { return };
+    let Some(mut command) = mounting("E19", &harness, mount, &["mounted.log"]) else { return };
     let mut follower = Follower::start(&mut command);
     follower.until_seen(0..10);
-    fs::rename(rig.path("log/access.log"), rig.path("log/access.log.1")).unwrap();
+    fs::rename(harness.path("log/access.log"), harness.path("log/access.log.1")).unwrap();
     writer.write(5);
     follower.until_seen(10..15);
     follower.until("a word on the mount", |said| said.notices.contains("mount"));
@@ -128,36 +128,36 @@ fn e19_a_single_file_that_is_mounted() {
 
 /// E26. A thousand quiet logs and one that never rests.
 #[test]
-fn e26_one_hot_log_starves_nobody() {
+fn a_busy_log_does_not_delay_the_others() {
     for mode in MODES {
-        let (rig, writer) = stage();
+        let (harness, writer) = stage();
         for n in 0..1000 {
-            rig.file(format!("log/site{n}.log"), line(100_000 + n));
+            harness.file(format!("log/site{n}.log"), line(100_000 + n));
         }
-        let mut follower = follow(&rig, &[mode, &["log"]].concat());
+        let mut follower = follow(&harness, &[mode, &["log"]].concat());
         follower.until_seen(100_000..101_000);
         let busy = writer.go(Reopen::Never);
         for n in [0, 499, 999] {
-            let mut quiet = Writer::from(rig.path(format!("log/site{n}.log")), 200_000 + n);
+            let mut quiet = Writer::from(harness.path(format!("log/site{n}.log")), 200_000 + n);
             quiet.write(1);
             follower.until_seen([200_000 + n]);
         }
-        settle(&rig, follower, &mut busy.stop());
+        settle(&harness, follower, &mut busy.stop());
     }
 }
 
 /// E28. A log that may only be appended to: nothing else is asked of it.
 #[test]
-fn e28_an_append_only_log() {
-    let (rig, mut writer) = stage();
-    let path = rig.path("log/access.log");
+fn an_append_only_log() {
+    let (harness, mut writer) = stage();
+    let path = harness.path("log/access.log");
     if !works(Command::new("chattr").arg("+a").arg(&path)) {
         return skip("E28", "chattr +a is not allowed here");
     }
-    let mut follower = follow(&rig, &["log/access.log"]);
+    let mut follower = follow(&harness, &["log/access.log"]);
     follower.until_seen(0..10);
     writer.write(5);
-    let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| settle(&rig, follower, &mut writer)));
+    let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| settle(&harness, follower, &mut writer)));
     // Otherwise the folder could not be removed.
     assert!(works(Command::new("chattr").arg("-a").arg(&path)));
     done.unwrap();

@@ -8,11 +8,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use crate::rig;
+use crate::harness;
 
 /// The line with this number.
 pub(super) fn line(number: u64) -> String {
-    rig::line("192.0.2.7", &format!("GET /.git/config?n={number:07} HTTP/1.1"), 404)
+    harness::line("192.0.2.7", &format!("GET /.git/config?n={number:07} HTTP/1.1"), 404)
 }
 
 /// A log that is open, as a server holds it.

@@ -4,9 +4,9 @@
 
 use std::process::Command;
 
-use super::rig::{Folder, Out, number, well};
+use super::harness::{Folder, Out, number, well};
 use crate::follow::works;
-use crate::rig::{Rig, Run, finish, line, skip};
+use crate::harness::{Harness, Run, finish, line, skip};
 
 const PUBLIC: [&str; 4] = ["8.8.8.8", "9.9.9.9", "1.1.1.1", "2606:4700:4700::1111"];
 
@@ -17,10 +17,10 @@ fn prober(client: &str) -> String {
     PROBES.iter().map(|path| line(client, &format!("GET {path} HTTP/1.1"), 404)).collect()
 }
 
-fn run(rig: &Rig, log: &str, args: &[&str]) -> (Run, Out) {
-    rig.file("access.log", log);
-    let run = well(rig, &[args, &["access.log"]].concat());
-    (run, Out::read(rig))
+fn run(harness: &Harness, log: &str, args: &[&str]) -> (Run, Out) {
+    harness.file("access.log", log);
+    let run = well(harness, &[args, &["access.log"]].concat());
+    (run, Out::read(harness))
 }
 
 /// Whether the table says that a client is a candidate; none where it has no row.
@@ -42,8 +42,9 @@ fn candidates(folder: &Folder) -> Vec<String> {
     clients.filter(|client| candidate(folder, client) == Some(true)).collect()
 }
 
+/// I2.
 #[test]
-fn i2_private_addresses_are_reported_and_never_candidates() {
+fn private_addresses_are_reported_but_never_block_candidates() {
     const NEVER: [&str; 17] = [
         "127.0.0.1",
         "127.255.0.9",
@@ -63,9 +64,9 @@ fn i2_private_addresses_are_reported_and_never_candidates() {
         "fe80::1",
         "ff02::1",
     ];
-    let rig = Rig::new();
+    let harness = Harness::new();
     let log: String = NEVER.iter().chain(&PUBLIC).map(|client| prober(client)).collect();
-    let (_, out) = run(&rig, &log, &[]);
+    let (_, out) = run(&harness, &log, &[]);
     for client in NEVER {
         assert_eq!(candidate(out.last(), client), Some(false), "{client}");
         assert_eq!(number(out.last().client(client).unwrap(), "hits"), 6, "{client} is reported all the same");
@@ -75,27 +76,27 @@ fn i2_private_addresses_are_reported_and_never_candidates() {
     }
 }
 
-/// Also in the disguise of an address of the other family.
+/// I2. Also in the disguise of an address of the other family.
 #[test]
-fn i2_private_addresses_mapped_into_ipv6() {
-    let rig = Rig::new();
-    let (_, out) = run(&rig, &["::ffff:10.0.0.1", "::ffff:127.0.0.1"].map(prober).concat(), &[]);
+fn private_addresses_mapped_into_ipv6() {
+    let harness = Harness::new();
+    let (_, out) = run(&harness, &["::ffff:10.0.0.1", "::ffff:127.0.0.1"].map(prober).concat(), &[]);
     assert_eq!(candidates(out.last()), [""; 0]);
 }
 
 /// I2. The machine's own addresses, which may be public ones.
 #[test]
-fn i2_own_addresses() {
+fn own_addresses() {
     const SETUP: &str = "ip link set lo up && ip addr add 9.9.9.9/32 dev lo && ip -6 addr add 2606:4700:4700::1111/128 dev lo";
-    let rig = Rig::new();
+    let harness = Harness::new();
     if !works(Command::new("unshare").args(["--net", "sh", "-c", SETUP])) {
         return skip("I2, own addresses", "needs root and ip");
     }
-    rig.file("access.log", PUBLIC.map(prober).concat());
+    harness.file("access.log", PUBLIC.map(prober).concat());
     let script = format!("{SETUP} && exec \"$0\" report --state state --out out access.log");
-    let run = finish(&mut rig.under(&["unshare", "--net", "sh", "-c", &script], [""; 0]));
+    let run = finish(&mut harness.under(&["unshare", "--net", "sh", "-c", &script], [""; 0]));
     assert_eq!(run.code, 0, "{}", run.stderr);
-    let out = Out::read(&rig);
+    let out = Out::read(&harness);
     for client in PUBLIC {
         let own = ["9.9.9.9", "2606:4700:4700::1111"].contains(&client);
         assert_eq!(candidate(out.last(), client), Some(!own), "{client}: {:?}", out.last().client(client));
@@ -104,45 +105,47 @@ fn i2_own_addresses() {
 
 /// I9. A name is no address.
 #[test]
-fn i9_names_are_no_candidates() {
-    let rig = Rig::new();
-    let (_, out) = run(&rig, &["prober.example", "unix:", "-", "8.8.8", "0x08080808"].map(prober).concat(), &[]);
+fn host_names_are_not_block_candidates() {
+    let harness = Harness::new();
+    let (_, out) = run(&harness, &["prober.example", "unix:", "-", "8.8.8", "0x08080808"].map(prober).concat(), &[]);
     assert_eq!(candidates(out.last()), [""; 0]);
 }
 
+/// I3.
 #[test]
-fn i3_allowed_clients_and_trusted_proxies() {
-    let rig = Rig::new();
-    rig.file("allow.toml", "[[allow]]\nreason = 'ours'\nclients = ['8.8.8.0/24']\n");
+fn allowed_clients_and_trusted_proxies() {
+    let harness = Harness::new();
+    harness.file("allow.toml", "[[allow]]\nreason = 'ours'\nclients = ['8.8.8.0/24']\n");
     // What an entry says of paths takes other things out; its clients are safe all the same.
-    rig.file("paths.toml", "[[allow]]\nreason = 'ours'\nclients = ['1.1.1.1']\npaths = ['/status-page']\n");
+    harness.file("paths.toml", "[[allow]]\nreason = 'ours'\nclients = ['1.1.1.1']\npaths = ['/status-page']\n");
     let args = ["--allow", "allow.toml", "--allow", "paths.toml", "--trusted-proxy", "9.9.9.0/24"];
-    let (_, out) = run(&rig, &PUBLIC.map(prober).concat(), &args);
+    let (_, out) = run(&harness, &PUBLIC.map(prober).concat(), &args);
     assert_eq!(candidates(out.last()), ["2606:4700:4700::1111"]);
     assert!(!out.last().summary.contains("8.8.8.8"), "{}", out.last().summary);
 }
 
+/// I3.
 #[test]
-fn i3_a_list_with_one_wrong_entry_is_refused_whole() {
-    let rig = Rig::new();
-    rig.file("access.log", PUBLIC.map(prober).concat());
-    rig.file("allow.toml", "[[allow]]\nreason = 'ours'\nclients = ['8.8.8.0/24', '9.9.9.300']\n");
+fn a_list_with_one_invalid_entry_is_refused() {
+    let harness = Harness::new();
+    harness.file("access.log", PUBLIC.map(prober).concat());
+    harness.file("allow.toml", "[[allow]]\nreason = 'ours'\nclients = ['8.8.8.0/24', '9.9.9.300']\n");
     for args in [&["--allow", "allow.toml"][..], &["--trusted-proxy", "9.9.9.300"], &["--trusted-proxy", "9.9.9.0/40"]] {
-        let run = super::rig::report(&rig, &[args, &["access.log"]].concat());
+        let run = super::harness::report(&harness, &[args, &["access.log"]].concat());
         assert_eq!((run.code, run.stdout.len()), (2, 0), "{args:?}: {}", run.stderr);
         assert!(run.stderr.contains("9.9.9."), "{}", run.stderr);
-        assert!(!rig.path("out/latest").exists());
+        assert!(!harness.path("out/latest").exists());
     }
 }
 
 /// I4. Anybody can call himself what he likes.
 #[test]
-fn i4_an_agent_protects_nobody() {
-    let rig = Rig::new();
+fn a_user_agent_does_not_protect_from_blocking() {
+    let harness = Harness::new();
     let agent = "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)";
-    rig.file("allow.toml", "[[allow]]\nreason = 'the crawler'\nagents = ['Googlebot']\npaths = ['/robots.txt']\n");
+    harness.file("allow.toml", "[[allow]]\nreason = 'the crawler'\nagents = ['Googlebot']\npaths = ['/robots.txt']\n");
     let log = prober("8.8.8.8").replace("Mozilla/5.0", agent) + &prober("9.9.9.9");
-    let (_, out) = run(&rig, &log, &["--allow", "allow.toml"]);
+    let (_, out) = run(&harness, &log, &["--allow", "allow.toml"]);
     let mut found = candidates(out.last());
     found.sort();
     assert_eq!(found, ["8.8.8.8", "9.9.9.9"]);
@@ -150,49 +153,49 @@ fn i4_an_agent_protects_nobody() {
 
 /// I5. A list that allows everybody is a mistake, and one that allows very many may be.
 #[test]
-fn i5_lists_that_are_too_wide() {
-    let rig = Rig::new();
-    rig.file("access.log", PUBLIC.map(prober).concat());
+fn lists_that_are_too_wide() {
+    let harness = Harness::new();
+    harness.file("access.log", PUBLIC.map(prober).concat());
     for net in ["0.0.0.0/0", "::/0"] {
-        rig.file("allow.toml", format!("[[allow]]\nreason = 'all'\nclients = ['{net}']\n"));
+        harness.file("allow.toml", format!("[[allow]]\nreason = 'all'\nclients = ['{net}']\n"));
         for args in [["--allow", "allow.toml"], ["--trusted-proxy", net]] {
-            let run = super::rig::report(&rig, &[&args[..], &["access.log"]].concat());
+            let run = super::harness::report(&harness, &[&args[..], &["access.log"]].concat());
             assert_eq!((run.code, run.stdout.len()), (2, 0), "{args:?} {net}: {}", run.stderr);
             assert!(run.stderr.contains(net), "{}", run.stderr);
         }
     }
     for (net, warned) in [("8.0.0.0/7", true), ("8.0.0.0/8", false), ("2600::/12", true), ("2606::/16", false)] {
-        let rig = Rig::new();
-        rig.file("access.log", PUBLIC.map(prober).concat());
-        let run = super::rig::report(&rig, &["--trusted-proxy", net, "access.log"]);
+        let harness = Harness::new();
+        harness.file("access.log", PUBLIC.map(prober).concat());
+        let run = super::harness::report(&harness, &["--trusted-proxy", net, "access.log"]);
         assert_eq!((run.code, run.stderr.contains(net)), (0, warned), "{net}: {}", run.stderr);
     }
 }
 
 /// A client that mostly does what visitors do: to block it would cost more than it gains.
 #[test]
-fn what_blocking_would_cost() {
-    let rig = Rig::new();
+fn the_cost_of_blocking() {
+    let harness = Harness::new();
     let pages = |client: &str, count: u32| (0..count).map(|n| line(client, &format!("GET /page/{n} HTTP/1.1"), 200)).collect::<String>();
     let log = prober("8.8.8.8") + &pages("8.8.8.8", 2) + &line("9.9.9.9", "GET /.git/config HTTP/1.1", 404) + &pages("9.9.9.9", 500);
-    let (_, out) = run(&rig, &log, &[]);
+    let (_, out) = run(&harness, &log, &[]);
     assert_eq!((candidate(out.last(), "8.8.8.8"), candidate(out.last(), "9.9.9.9")), (Some(true), Some(false)));
     let reason = &out.last().client("8.8.8.8").unwrap()["block_reason"];
     assert!(reason.contains('2') && reason.contains("ordinary"), "{reason}");
     assert!(out.last().summary.contains("8.8.8.8"), "{}", out.last().summary);
     // One page is no reason to lock somebody out.
-    let rig = Rig::new();
-    let (_, out) = run(&rig, &line("1.1.1.1", "GET /server-status HTTP/1.1", 404), &[]);
+    let harness = Harness::new();
+    let (_, out) = run(&harness, &line("1.1.1.1", "GET /server-status HTTP/1.1", 404), &[]);
     assert_eq!(candidate(out.last(), "1.1.1.1"), Some(false));
 }
 
 /// I8. Very many addresses of one network are told as one.
 #[test]
-fn i8_addresses_of_one_network() {
+fn addresses_of_one_network() {
     const MANY: u32 = 2_000;
-    let rig = Rig::new();
+    let harness = Harness::new();
     let log: String = (0..MANY).map(|n| prober(&format!("2606:4700:1:2:{:x}:{:x}:0:{:x}", n % 7, n / 7, n))).collect();
-    let (_, out) = run(&rig, &(log + &prober("9.9.9.9") + &prober("9.9.9.10")), &[]);
+    let (_, out) = run(&harness, &(log + &prober("9.9.9.9") + &prober("9.9.9.10")), &[]);
     let rows = out.last().rows("clients.csv");
     let of = |network: &str| rows.iter().filter(|row| row["network"] == network).collect::<Vec<_>>();
     for (network, probers) in [("2606:4700:1:2::/64", MANY), ("9.9.9.0/24", 2)] {
@@ -206,31 +209,31 @@ fn i8_addresses_of_one_network() {
 
 /// I11.
 #[test]
-fn i11_no_more_candidates_than_asked_for() {
-    let rig = Rig::new();
+fn at_most_n_block_candidates() {
+    let harness = Harness::new();
     let log: String = (1..=60).map(|n| prober(&format!("8.8.{n}.8")).repeat(if n <= 5 { 3 } else { 1 })).collect();
-    let (run, out) = run(&rig, &log, &["--max-block", "5"]);
+    let (run, out) = run(&harness, &log, &["--max-block", "5"]);
     let mut found = candidates(out.last());
     found.sort();
     assert_eq!(found, (1..=5).map(|n| format!("8.8.{n}.8")).collect::<Vec<_>>(), "the worst first");
     let said = [&run.stderr, &out.last().summary, &run.text()].into_iter().any(|text| text.contains("55"));
     assert!(said, "that 55 were left out: {}{}", run.stderr, out.last().summary);
-    let rig = Rig::new();
-    let (_, out) = self::run(&rig, &log, &["--max-block", "1"]);
+    let harness = Harness::new();
+    let (_, out) = self::run(&harness, &log, &["--max-block", "1"]);
     let found = candidates(out.last());
     assert!(found.len() == 1 && (1..=5).any(|n| found[0] == format!("8.8.{n}.8")), "{found:?}");
-    let rig = Rig::new();
-    rig.file("access.log", &log);
-    let none = super::rig::report(&rig, &["--max-block", "0", "access.log"]);
+    let harness = Harness::new();
+    harness.file("access.log", &log);
+    let none = super::harness::report(&harness, &["--max-block", "0", "access.log"]);
     assert_eq!((none.code, none.stdout.len()), (2, 0), "{}", none.stderr);
     assert!(none.stderr.contains("--max-block"), "{}", none.stderr);
 }
 
 /// I13. Only who asked counts, whatever else stands in the line.
 #[test]
-fn an_address_in_an_agent_is_nobody() {
-    let rig = Rig::new();
+fn an_address_in_a_user_agent_is_not_a_client() {
+    let harness = Harness::new();
     let log = prober("192.168.1.1").replace("Mozilla/5.0", "8.8.8.8").replace("\"-\"", "\"http://9.9.9.9/\"");
-    let (_, out) = run(&rig, &log, &[]);
+    let (_, out) = run(&harness, &log, &[]);
     assert_eq!(candidates(out.last()), [""; 0]);
 }

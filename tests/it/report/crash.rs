@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::rig::{Out, command, full};
+use super::harness::{Out, command, full};
 use super::site::Site;
-use crate::rig::{Dice, Rig};
+use crate::harness::{Harness, Rng};
 
 /// Rounds of the test in full, and else; `CRASH_ROUNDS` says another number.
 const ROUNDS: [u64; 2] = [400, 120];
@@ -20,27 +20,27 @@ const WITHIN: u64 = 30_000;
 
 /// Writes, rotates and packs between runs that are killed, and adds up.
 fn killed(rounds: u64, args: &[&str], also_while_it_runs: bool) {
-    let rig = Rig::new();
-    let mut site = Site::new(&rig);
+    let harness = Harness::new();
+    let mut site = Site::new(&harness);
     site.write(20);
     let start = Instant::now();
     site.run(args);
     let within = WITHIN.max(start.elapsed().as_micros() as u64 * 5 / 4);
-    let (mut dice, mut kills) = (Dice::new(), 0);
+    let (mut rng, mut kills) = (Rng::new(), 0);
     for round in 0..rounds {
-        site.write(dice.below(20));
+        site.write(rng.below(20));
         if round % 3 == 0 {
-            site.begin_line(10 + dice.below(60) as usize);
+            site.begin_line(10 + rng.below(60) as usize);
         }
         let rotates = round % 5 == 4;
         if rotates && !also_while_it_runs {
             rotate(&mut site);
         }
-        let mut child = command(&rig, &Site::args(args)).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let mut child = command(&harness, &Site::args(args)).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
         if rotates && also_while_it_runs {
             rotate(&mut site);
         }
-        thread::sleep(Duration::from_micros(dice.below(within)));
+        thread::sleep(Duration::from_micros(rng.below(within)));
         // It may have ended before.
         let _ = kill_process(Pid::from_child(&child), Signal::KILL);
         let status = child.wait().unwrap();
@@ -48,7 +48,7 @@ fn killed(rounds: u64, args: &[&str], also_while_it_runs: bool) {
         assert!(status.code().is_none_or(|code| code == 0), "round {round}: {status}");
         // What a reader sees is whole at any moment.
         if round % 10 == 0 {
-            Out::visible(&rig.path("out"), 0o600);
+            Out::visible(&harness.path("out"), 0o600);
         }
     }
     assert!(kills * 8 > rounds, "{kills} of {rounds} runs were killed: this tests nothing");
@@ -73,17 +73,20 @@ fn rounds() -> u64 {
     std::env::var("CRASH_ROUNDS").ok().and_then(|rounds| rounds.parse().ok()).unwrap_or(otherwise)
 }
 
+/// F1.
 #[test]
-fn f1_kills_at_any_moment() {
+fn kills_at_any_moment() {
     killed(rounds(), &[], false);
 }
 
+/// F1.
 #[test]
-fn f1_kills_at_any_moment_of_runs_that_replace_a_folder() {
+fn kills_at_any_moment_of_runs_that_replace_a_folder() {
     killed(rounds() / 4, &["--daily"], false);
 }
 
+/// F1.
 #[test]
-fn f1_kills_while_the_log_is_rotated() {
+fn kills_while_the_log_is_rotated() {
     killed(rounds() / 4, &[], true);
 }

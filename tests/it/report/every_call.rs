@@ -13,10 +13,10 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use super::halt::{Traced, can_trace, output, traced, was_killed};
-use super::rig::{Out, Sums, full, picture};
+use super::harness::{Out, Sums, full, picture};
+use super::interrupt::{Traced, can_trace, output, traced, was_killed};
 use super::site::Site;
-use crate::rig::{Rig, Run};
+use crate::harness::{Harness, Run};
 
 /// Calls that change what is on the disk, or say that it is to stay. The question mark: not every machine has them all.
 const CALLS: &str = "trace=?open,?openat,?openat2,?creat,?mkdir,?mkdirat,?write,?pwrite64,?writev,?fsync,?fdatasync,?syncfs,?rename,\
@@ -31,7 +31,7 @@ const ONE_THREAD: [&str; 1] = ["-j1"];
 
 /// Files from which a run starts again and again.
 struct Start {
-    rig: Rig,
+    harness: Harness,
     args: Vec<&'static str>,
     /// What the runs before have reported.
     before: BTreeMap<String, Value>,
@@ -40,15 +40,15 @@ struct Start {
 impl Start {
     /// Before the first run of all: neither state nor folder.
     fn first(args: &[&'static str]) -> Self {
-        let rig = Rig::new();
-        Site::new(&rig).write(10);
-        Self::here(rig, args)
+        let harness = Harness::new();
+        Site::new(&harness).write(10);
+        Self::here(harness, args)
     }
 
     /// After a run and a rotation, with old lines that are packed by now, and new ones.
     fn later(args: &[&'static str]) -> Self {
-        let rig = Rig::new();
-        let mut site = Site::new(&rig);
+        let harness = Harness::new();
+        let mut site = Site::new(&harness);
         site.write(10);
         site.run(args);
         site.write(5);
@@ -56,75 +56,75 @@ impl Start {
         site.reopen();
         site.pack(1);
         site.write(5);
-        Self::here(rig, args)
+        Self::here(harness, args)
     }
 
-    fn here(rig: Rig, args: &[&'static str]) -> Self {
+    fn here(harness: Harness, args: &[&'static str]) -> Self {
         let args = Site::args(&[args, &ONE_THREAD].concat());
-        let before = reports(&rig);
-        Self { rig, args, before }
+        let before = reports(&harness);
+        Self { harness, args, before }
     }
 
     /// The same files once more, elsewhere.
-    fn copy(&self) -> Rig {
-        let copy = Rig::new();
-        let status = Command::new("cp").args(["-a", "."]).arg(copy.path("")).current_dir(self.rig.path("")).status().unwrap();
+    fn copy(&self) -> Harness {
+        let copy = Harness::new();
+        let status = Command::new("cp").args(["-a", "."]).arg(copy.path("")).current_dir(self.harness.path("")).status().unwrap();
         assert!(status.success());
         copy
     }
 
     /// The calls of a run that change something, in their order.
     fn points(&self) -> Vec<Point> {
-        let rig = self.copy();
-        let out = output(&mut traced(&rig, &["-e", CALLS], &self.args));
+        let harness = self.copy();
+        let out = output(&mut traced(&harness, &["-e", CALLS], &self.args));
         assert_eq!(out.status.code(), Some(0), "{}", String::from_utf8_lossy(&out.stderr));
-        points(&trace(&rig, &out))
+        points(&trace(&harness, &out))
     }
 
     /// Runs over a copy with this injected; `None` for what it left when the point was not met.
-    fn run_into(&self, point: &Point, what: &str) -> (Rig, Traced) {
-        let rig = self.copy();
+    fn run_into(&self, point: &Point, what: &str) -> (Harness, Traced) {
+        let harness = self.copy();
         let (which, inject) = (format!("trace={}", point.0), format!("inject={}:{what}:when={}", point.0, point.1));
-        let out = output(&mut traced(&rig, &["-e", &which, "-e", &inject], &self.args));
-        (rig, out)
+        let out = output(&mut traced(&harness, &["-e", &which, "-e", &inject], &self.args));
+        (harness, out)
     }
 
     /// Runs once more as if nothing had been; then all runs together have told each line once.
-    fn recover(&self, rig: &Rig, when: &str) {
-        let seen = self.seen(rig);
-        let run = crate::rig::finish(&mut super::rig::command(rig, &self.args));
+    fn recover(&self, harness: &Harness, when: &str) {
+        let seen = self.seen(harness);
+        let run = crate::harness::finish(&mut super::harness::command(harness, &self.args));
         assert_eq!(run.code, 0, "{when}: {}", run.stderr);
-        Out::read(rig);
+        Out::read(harness);
         let mut all = seen;
-        all.extend(reports(rig));
-        let expected = Sums::scanned(rig, &[&["all.log"][..], &super::rig::QUICK].concat());
+        all.extend(reports(harness));
+        let expected = Sums::scanned(harness, &[&["all.log"][..], &super::harness::QUICK].concat());
         Sums::of(all.values()).assert_same(&expected, when);
         // And then there is nothing new.
-        let done = picture(&rig.path("out"));
-        let again = crate::rig::finish(&mut super::rig::command(rig, &self.args));
+        let done = picture(&harness.path("out"));
+        let again = crate::harness::finish(&mut super::harness::command(harness, &self.args));
         assert_eq!((again.code, again.stdout.len()), (0, 0), "{when}: {}", again.stderr);
-        assert!(picture(&rig.path("out")) == done, "{when}: a run with nothing new changed something");
+        assert!(picture(&harness.path("out")) == done, "{when}: a run with nothing new changed something");
     }
 
     /// What a reader may have read so far: also what a later run throws away by its age.
-    fn seen(&self, rig: &Rig) -> BTreeMap<String, Value> {
+    fn seen(&self, harness: &Harness) -> BTreeMap<String, Value> {
         let mut seen = self.before.clone();
-        seen.extend(reports(rig));
+        seen.extend(reports(harness));
         seen
     }
 }
 
 /// The reports that can be seen, by the names of their folders.
-fn reports(rig: &Rig) -> BTreeMap<String, Value> {
-    Out::visible(&rig.path("out"), 0o600).folders.into_iter().map(|folder| (folder.name, folder.report)).collect()
+fn reports(harness: &Harness) -> BTreeMap<String, Value> {
+    Out::visible(&harness.path("out"), 0o600).folders.into_iter().map(|folder| (folder.name, folder.report)).collect()
 }
 
 /// The whole trace of a run that has ended. The tracer may still be writing it; the line on the end of the process is the last one.
-fn trace(rig: &Rig, run: &Traced) -> String {
+fn trace(harness: &Harness, run: &Traced) -> String {
     let end = format!("{} ", run.pid);
     let start = std::time::Instant::now();
     loop {
-        let text = fs::read_to_string(rig.path("trace")).unwrap();
+        let text = fs::read_to_string(harness.path("trace")).unwrap();
         let of_process = text.lines().filter_map(|line| line.strip_prefix(&end));
         if of_process.map(str::trim_start).any(|event| event.starts_with("+++ exited with") || event.starts_with("+++ killed by")) {
             return text;
@@ -174,10 +174,10 @@ fn killed_everywhere(start: &Start) {
     // The eight files and their folder are made durable, then the state; the state and the folder are renamed.
     assert!(names("fsync") + names("fdatasync") >= 10 && names("rename") >= 2, "these are not the calls of a commit: {points:?}");
     for point in &points {
-        let (rig, out) = start.run_into(point, "signal=KILL");
+        let (harness, out) = start.run_into(point, "signal=KILL");
         let when = format!("killed at call {} of {}", point.1, point.0);
         assert!(was_killed(&out), "not {when}: {:?} {}", out.status, String::from_utf8_lossy(&out.stderr));
-        start.recover(&rig, &when);
+        start.recover(&harness, &when);
     }
     println!("killed at {} calls", points.len());
 }
@@ -191,9 +191,9 @@ fn failed_everywhere(start: &Start, error: &str, only: &[&str]) {
     let mut tried = 0;
     for point in points.into_iter().filter(|(_, number)| number % step == 1 % step) {
         tried += 1;
-        let (rig, out) = start.run_into(point, &format!("error={error}"));
+        let (harness, out) = start.run_into(point, &format!("error={error}"));
         let when = format!("{error} at call {} of {}", point.1, point.0);
-        let is_said = !out.stderr.is_empty() || is_message_lost(&trace(&rig, &out));
+        let is_said = !out.stderr.is_empty() || is_message_lost(&trace(&harness, &out));
         let run = Run::of(out.output);
         // What is only tidied up or said may fail and not matter; what is to stay may not.
         let fine: &[i32] = if point.0.contains("sync") { &[4] } else { &[0, 2, 4] };
@@ -201,94 +201,97 @@ fn failed_everywhere(start: &Start, error: &str, only: &[&str]) {
         // Calls are counted by thread: where a write fails in one that writes files, the first one of the thread that prints the
         // message fails too.
         assert!(run.code == 0 || is_said, "{when}: exit {} and not a word", run.code);
-        start.recover(&rig, &when);
+        start.recover(&harness, &when);
     }
     println!("{counts}, {tried} tried");
     assert!(tried > 3, "{counts}, {tried} tried");
 }
 
+/// F2.
 #[test]
-fn f2_killed_at_every_call_of_the_first_run() {
+fn killed_at_every_call_of_the_first_run() {
     if can_trace("F2, the first run") {
         killed_everywhere(&Start::first(&[]));
     }
 }
 
+/// F2.
 #[test]
-fn f2_killed_at_every_call_of_a_later_run() {
+fn killed_at_every_call_of_a_later_run() {
     if can_trace("F2, a later run") {
         killed_everywhere(&Start::later(&["--keep-runs", "1"]));
     }
 }
 
+/// F2.
 #[test]
-fn f2_killed_at_every_call_of_a_run_that_replaces_a_folder() {
+fn killed_at_every_call_of_a_run_that_replaces_a_folder() {
     if can_trace("F2, a folder that is replaced") {
         killed_everywhere(&Start::later(&["--daily"]));
     }
 }
 
-/// The calls that write the state stand behind as many of their kind in another thread, and are met by the file's name.
+/// F2. The calls that write the state stand behind as many of their kind in another thread, and are met by the file's name.
 #[test]
-fn f2_killed_while_the_state_is_written() {
+fn killed_while_the_state_is_written() {
     if !can_trace("F2, the state") {
         return;
     }
     let start = Start::later(&[]);
     for (call, met) in [("fchmod", true), ("write", true), ("fsync", true), ("fchmod", false), ("write", false), ("fsync", false)] {
-        let rig = start.copy();
-        let written = rig.path("state/report.json.tmp");
+        let harness = start.copy();
+        let written = harness.path("state/report.json.tmp");
         let what = if met { "signal=KILL" } else { "error=EIO" };
         let (which, inject) = (format!("trace={call}"), format!("inject={call}:{what}"));
         let options = ["-P", written.to_str().unwrap(), "-e", &which, "-e", &inject];
-        let out = output(&mut traced(&rig, &options, &start.args));
+        let out = output(&mut traced(&harness, &options, &start.args));
         let when = format!("{what} at {call} of the state");
         if met {
             assert!(was_killed(&out), "not {when}: {:?} {}", out.status, String::from_utf8_lossy(&out.stderr));
-            assert_eq!(super::rig::entries(&rig.path("out")).len(), 4, "the run is staged, and has no place yet");
+            assert_eq!(super::harness::entries(&harness.path("out")).len(), 4, "the run is staged, and has no place yet");
         } else {
             assert_eq!(out.status.code(), Some(4), "{when}: {}", String::from_utf8_lossy(&out.stderr));
-            assert!(leftovers(&rig.path("out")).is_empty(), "{when}: {:?}", leftovers(&rig.path("out")));
+            assert!(leftovers(&harness.path("out")).is_empty(), "{when}: {:?}", leftovers(&harness.path("out")));
         }
-        start.recover(&rig, &when);
+        start.recover(&harness, &when);
     }
 }
 
-/// Killed right behind the commit, and then at every call of the run that is to make up for it.
+/// F2. Killed right behind the commit, and then at every call of the run that is to make up for it.
 #[test]
-fn f2_killed_at_every_call_of_a_recovery() {
+fn killed_at_every_call_of_a_recovery() {
     for args in [&[][..], &["--daily"]] {
         if !can_trace("F2, a recovery") {
             return;
         }
         let start = Start::later(args);
-        let rig = start.copy();
-        let out = output(&mut traced(&rig, &["-e", CALLS], &start.args));
+        let harness = start.copy();
+        let out = output(&mut traced(&harness, &["-e", CALLS], &start.args));
         assert_eq!(out.status.code(), Some(0));
-        let text = trace(&rig, &out);
+        let text = trace(&harness, &out);
         let commit = text.lines().position(|line| line.contains(" rename") && line.contains("\"report.json\""));
         let commit = commit.unwrap_or_else(|| panic!("no rename of the state in the trace:\n{text}"));
         let upto = text.lines().take(commit + 1).collect::<Vec<_>>().join("\n");
         let all = points(&text);
         let behind = &all[points(&upto).len()];
-        let (rig, out) = start.run_into(behind, "signal=KILL");
+        let (harness, out) = start.run_into(behind, "signal=KILL");
         assert!(was_killed(&out), "{behind:?}");
-        let recovery = Start { rig, args: start.args, before: start.before };
+        let recovery = Start { harness, args: start.args, before: start.before };
         let points = recovery.points();
         assert!(!points.is_empty());
         println!("killed at {} calls of a recovery", points.len());
         for point in points {
-            let (rig, out) = recovery.run_into(&point, "signal=KILL");
+            let (harness, out) = recovery.run_into(&point, "signal=KILL");
             let when = format!("killed behind the commit, and again at call {} of {}", point.1, point.0);
             assert!(was_killed(&out), "not {when}: {:?}", out.status);
-            recovery.recover(&rig, &when);
+            recovery.recover(&harness, &when);
         }
     }
 }
 
 /// F21. A disk that does not keep what it was given.
 #[test]
-fn f21_what_cannot_be_made_durable() {
+fn syncs_that_fail() {
     if can_trace("F21") {
         for args in [&[][..], &["--daily"]] {
             for error in ["EIO", "ENOSPC"] {
@@ -307,30 +310,30 @@ fn any_call_may_fail() {
     }
 }
 
-/// A failure before the commit moves no checkpoint.
+/// F21. A failure before the commit moves no checkpoint.
 #[test]
-fn f21_the_state_stays_as_it_was() {
+fn a_failed_run_keeps_the_state() {
     if !can_trace("F21, the state") {
         return;
     }
     let start = Start::later(&[]);
-    let rig = start.copy();
-    let before = fs::read(rig.path("state/report.json")).unwrap();
-    let out = output(&mut traced(&rig, &["-e", "trace=fsync,fdatasync", "-e", "inject=fsync,fdatasync:error=EIO"], &start.args));
+    let harness = start.copy();
+    let before = fs::read(harness.path("state/report.json")).unwrap();
+    let out = output(&mut traced(&harness, &["-e", "trace=fsync,fdatasync", "-e", "inject=fsync,fdatasync:error=EIO"], &start.args));
     let run = Run::of(out.output);
     assert_eq!((run.code, run.stdout.len()), (4, 0), "{}", run.stderr);
-    assert!(fs::read(rig.path("state/report.json")).unwrap() == before, "the checkpoint has moved");
-    assert!(leftovers(&rig.path("out")).is_empty(), "{:?}", leftovers(&rig.path("out")));
-    start.recover(&rig, "no fsync works");
+    assert!(fs::read(harness.path("state/report.json")).unwrap() == before, "the checkpoint has moved");
+    assert!(leftovers(&harness.path("out")).is_empty(), "{:?}", leftovers(&harness.path("out")));
+    start.recover(&harness, "no fsync works");
 }
 
 /// What begins with a dot.
 fn leftovers(folder: &Path) -> Vec<String> {
-    super::rig::entries(folder).into_iter().map(|(name, _)| name).filter(|name| name.starts_with('.') && name != ".state").collect()
+    super::harness::entries(folder).into_iter().map(|(name, _)| name).filter(|name| name.starts_with('.') && name != ".state").collect()
 }
 
 #[test]
-fn the_points_are_read_from_a_trace() {
+fn calls_are_read_from_a_trace() {
     let trace = "7 openat(3, \"a\", O_RDONLY) = 4\n7 openat(3, \"b\", O_WRONLY|O_CREAT) = 4\n8 fsync(4 <unfinished ...>\n\
                  7 write(1, \"x(\", 2) = 2\n8 <... fsync resumed>) = 0\n7 fsync(4) = 0\n7 fsync(4) = 0\n8 +++ exited with 0 +++\n";
     let expected = [("openat", 2), ("fsync", 1), ("write", 1), ("fsync", 2)].map(|(name, n)| (name.to_owned(), n));

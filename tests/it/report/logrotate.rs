@@ -3,10 +3,10 @@
 //!
 //! The server waits for each rotation, so that even `copytruncate` destroys nothing.
 
-use super::rig::{QUICK, entries, full, well};
+use super::harness::{QUICK, entries, full, well};
 use super::site::{LOG, Site};
 use crate::follow::logrotate::Logrotate;
-use crate::rig::Rig;
+use crate::harness::Harness;
 
 /// How the log is named on the command line.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -21,8 +21,8 @@ enum Given {
 const GIVEN: [Given; 4] = [Given::Alone, Given::WithSiblings, Given::Folder, Given::Pattern];
 
 impl Given {
-    fn run(self, rig: &Rig) {
-        let siblings: Vec<_> = entries(&rig.path("log")).into_iter().map(|(name, _)| format!("log/{name}")).collect();
+    fn run(self, harness: &Harness) {
+        let siblings: Vec<_> = entries(&harness.path("log")).into_iter().map(|(name, _)| format!("log/{name}")).collect();
         let paths = match self {
             Self::Alone => vec![LOG],
             Self::WithSiblings => siblings.iter().map(String::as_str).collect(),
@@ -30,7 +30,7 @@ impl Given {
             Self::Pattern => vec!["log/access.log*"],
         };
         let args = [&QUICK[..], &paths].concat();
-        well(rig, &args);
+        well(harness, &args);
     }
 }
 
@@ -49,13 +49,13 @@ fn rotated(directives: &str, writes: Writes) {
     for (n, given) in GIVEN.into_iter().enumerate() {
         // Not in full: a run at each step, and one of the other ways with each way of naming.
         for (_, runs) in RUNS.into_iter().enumerate().filter(|&(m, _)| full() || m == 0 || m == n + 1) {
-            let rig = Rig::new();
-            let mut site = Site::new(&rig);
-            let Some(logrotate) = Logrotate::new(&format!("logrotate, {directives}"), &rig, directives) else { return };
+            let harness = Harness::new();
+            let mut site = Site::new(&harness);
+            let Some(logrotate) = Logrotate::new(&format!("logrotate, {directives}"), &harness, directives) else { return };
             let mut step = 0;
             let mut run = |site: &Site<'_>| {
                 if runs & (1 << step) != 0 {
-                    given.run(site.rig);
+                    given.run(site.harness);
                 }
                 step += 1;
             };
@@ -143,18 +143,18 @@ fn dateext_and_compress() {
 /// As [`rotated`], but with two rotations: each takes a second.
 fn dated(directives: &str) {
     for given in GIVEN {
-        let rig = Rig::new();
-        let mut site = Site::new(&rig);
-        let Some(logrotate) = Logrotate::new(&format!("logrotate, {directives}"), &rig, directives) else { return };
+        let harness = Harness::new();
+        let mut site = Site::new(&harness);
+        let Some(logrotate) = Logrotate::new(&format!("logrotate, {directives}"), &harness, directives) else { return };
         site.write(10);
-        given.run(&rig);
+        given.run(&harness);
         for _ in 0..2 {
             site.write(5);
             logrotate.rotate();
             site.write(2);
             site.reopen();
             site.write(3);
-            given.run(&rig);
+            given.run(&harness);
         }
         site.settle(&format!("{directives:?}, {given:?}"));
     }
@@ -162,36 +162,36 @@ fn dated(directives: &str) {
 
 /// A first run that comes after rotations: by the folder or a pattern it reads them all.
 #[test]
-fn a_first_run_behind_rotations() {
+fn a_first_run_after_rotations() {
     for given in [Given::WithSiblings, Given::Folder, Given::Pattern] {
-        let rig = Rig::new();
-        let mut site = Site::new(&rig);
-        let Some(logrotate) = Logrotate::new("a first run behind rotations", &rig, "create\ncompress\ndelaycompress") else { return };
+        let harness = Harness::new();
+        let mut site = Site::new(&harness);
+        let Some(logrotate) = Logrotate::new("a first run behind rotations", &harness, "create\ncompress\ndelaycompress") else { return };
         for _ in 0..3 {
             site.write(5);
             logrotate.rotate();
             site.reopen();
         }
         site.write(5);
-        given.run(&rig);
+        given.run(&harness);
         site.settle(&format!("{given:?}"));
         logrotate.rotate();
         site.reopen();
         site.write(5);
-        given.run(&rig);
+        given.run(&harness);
         site.settle(&format!("{given:?}, and a rotation"));
     }
 }
 
 /// The way of naming changes from run to run.
 #[test]
-fn one_log_by_several_names() {
-    let rig = Rig::new();
-    let mut site = Site::new(&rig);
-    let Some(logrotate) = Logrotate::new("one log by several names", &rig, "create\ncompress") else { return };
+fn one_log_with_several_names() {
+    let harness = Harness::new();
+    let mut site = Site::new(&harness);
+    let Some(logrotate) = Logrotate::new("one log by several names", &harness, "create\ncompress") else { return };
     for round in 0..8 {
         site.write(5);
-        GIVEN[round % 4].run(&rig);
+        GIVEN[round % 4].run(&harness);
         site.settle(&format!("round {round}"));
         site.write(2);
         logrotate.rotate();

@@ -1,24 +1,24 @@
 //! What cron mails: nothing where there is nothing to say, else ten lines for a phone.
 
-use super::rig::{Out, QUICK, Sums, well};
-use crate::rig::{Dice, Rig, line, sized};
+use super::harness::{Out, QUICK, Sums, well};
+use crate::harness::{Harness, Rng, line, sized};
 
 fn get(client: &str, path: &str, status: u16) -> String {
     line(client, &format!("GET {path} HTTP/1.1"), status)
 }
 
 /// A run over this log and these arguments, with all rules.
-fn mail(rig: &Rig, log: &str, args: &[&str]) -> String {
-    let before = std::fs::read_to_string(rig.path("access.log")).unwrap_or_default();
-    rig.file("access.log", before + log);
-    well(rig, &[args, &["access.log"]].concat()).text()
+fn mail(harness: &Harness, log: &str, args: &[&str]) -> String {
+    let before = std::fs::read_to_string(harness.path("access.log")).unwrap_or_default();
+    harness.file("access.log", before + log);
+    well(harness, &[args, &["access.log"]].concat()).text()
 }
 
 /// A site that something was seen of before: where nothing was, all is new, and that is no news.
-fn known() -> Rig {
-    let rig = Rig::new();
-    assert_eq!(mail(&rig, &get("192.0.2.9", "/.svn/entries", 404), &[]), "", "a first run tells of answers alone");
-    rig
+fn known() -> Harness {
+    let harness = Harness::new();
+    assert_eq!(mail(&harness, &get("192.0.2.9", "/.svn/entries", 404), &[]), "", "a first run tells of answers alone");
+    harness
 }
 
 /// What every mail is held to.
@@ -31,24 +31,24 @@ fn assert_short(mail: &str) {
 }
 
 #[test]
-fn nothing_to_say_is_nothing_at_all() {
-    let rig = known();
-    assert_eq!(mail(&rig, "", &[]), "");
+fn nothing_is_mailed_without_news() {
+    let harness = known();
+    assert_eq!(mail(&harness, "", &[]), "");
     let ordinary: String = (0..200).map(|n| get("192.0.2.1", &format!("/page/{n}"), 200)).collect();
-    assert_eq!(mail(&rig, &ordinary, &[]), "");
-    assert_eq!(mail(&rig, "", &["--always"]), "");
+    assert_eq!(mail(&harness, &ordinary, &[]), "");
+    assert_eq!(mail(&harness, "", &["--always"]), "");
     // Below the level that is worth a mail: it stands in the folder.
-    assert_eq!(mail(&rig, &get("192.0.2.2", "/server-status", 404), &[]), "");
-    assert_eq!(Out::read(&rig).last().report["totals"]["hits"], 1);
+    assert_eq!(mail(&harness, &get("192.0.2.2", "/server-status", 404), &[]), "");
+    assert_eq!(Out::read(&harness).last().report["totals"]["hits"], 1);
 }
 
 #[test]
-fn an_answer_is_told_first_and_with_where_to_look() {
-    let rig = Rig::new();
-    let mail = mail(&rig, &(get("192.0.2.1", "/.git/config", 200) + &get("192.0.2.1", "/.env", 404)), &[]);
+fn answers_come_first_with_their_location() {
+    let harness = Harness::new();
+    let mail = mail(&harness, &(get("192.0.2.1", "/.git/config", 200) + &get("192.0.2.1", "/.env", 404)), &[]);
     assert_short(&mail);
     assert!(mail.contains("/.git/config") && mail.contains("192.0.2.1"), "{mail}");
-    let out = Out::read(&rig);
+    let out = Out::read(&harness);
     let files = mail.lines().any(|line| line.contains(&format!("out/{}", out.last().name)) || line.contains("out/latest"));
     assert!(files, "where the files are: {mail}");
     let line_of = |text: &str| mail.lines().position(|line| line.contains(text));
@@ -56,7 +56,7 @@ fn an_answer_is_told_first_and_with_where_to_look() {
 }
 
 #[test]
-fn the_level_decides() {
+fn the_notify_level_decides() {
     for (level, path, status, is_due) in [
         ("high", "/.git/config", 404, true),
         ("critical", "/.git/config", 404, false),
@@ -65,8 +65,8 @@ fn the_level_decides() {
         ("high", "/xmlrpc.php", 404, false),
         ("low", "/server-status", 404, true),
     ] {
-        let rig = known();
-        let mail = mail(&rig, &get("192.0.2.1", path, status), &["--notify-level", level]);
+        let harness = known();
+        let mail = mail(&harness, &get("192.0.2.1", path, status), &["--notify-level", level]);
         assert_eq!(!mail.is_empty(), is_due, "{level} {path} {status}: {mail}");
         if is_due {
             assert_short(&mail);
@@ -76,61 +76,61 @@ fn the_level_decides() {
 
 /// A probe that everybody sends all day is told the first time.
 #[test]
-fn the_same_again_is_no_news() {
-    let rig = known();
-    assert_ne!(mail(&rig, &get("192.0.2.1", "/.git/config", 404), &[]), "");
+fn repeated_findings_are_not_mailed() {
+    let harness = known();
+    assert_ne!(mail(&harness, &get("192.0.2.1", "/.git/config", 404), &[]), "");
     for client in ["192.0.2.1", "198.51.100.7"] {
-        assert_eq!(mail(&rig, &get(client, "/.git/config", 404), &[]), "", "{client}");
+        assert_eq!(mail(&harness, &get(client, "/.git/config", 404), &[]), "", "{client}");
     }
     // An answer is told each time: it is still there.
     for _ in 0..2 {
-        assert_ne!(mail(&rig, &get("192.0.2.1", "/.git/config", 200), &[]), "");
+        assert_ne!(mail(&harness, &get("192.0.2.1", "/.git/config", 200), &[]), "");
     }
 }
 
 /// A site that nothing was seen of is known too: the first probe of all is news.
 #[test]
 fn the_first_probe_of_a_quiet_site() {
-    let rig = Rig::new();
-    assert_eq!(mail(&rig, &get("192.0.2.1", "/page", 200), &[]), "");
-    let mail = mail(&rig, &get("192.0.2.1", "/.git/config", 404), &[]);
+    let harness = Harness::new();
+    assert_eq!(mail(&harness, &get("192.0.2.1", "/page", 200), &[]), "");
+    let mail = mail(&harness, &get("192.0.2.1", "/.git/config", 404), &[]);
     assert_short(&mail);
-    assert!(!Out::read(&rig).last().summary.contains("the first run"), "{}", Out::read(&rig).last().summary);
+    assert!(!Out::read(&harness).last().summary.contains("the first run"), "{}", Out::read(&harness).last().summary);
 }
 
 /// However much happened, and whatever stands in the log.
 #[test]
 fn ten_lines_are_enough() {
-    let rig = Rig::new();
-    let mut dice = Dice::new();
+    let harness = Harness::new();
+    let mut rng = Rng::new();
     let probes = ["/.env", "/.git/config", "/phpinfo.php", "/id_rsa", "/db.sql", "/actuator/env", "/shell.php", "/backup.zip"];
     let log: String = (0..3_000)
         .map(|n| {
-            let client = format!("{}.{}.{}.9", 1 + dice.below(9), dice.below(250), dice.below(250));
-            let deep = "deep/".repeat(dice.below(60) as usize);
+            let client = format!("{}.{}.{}.9", 1 + rng.below(9), rng.below(250), rng.below(250));
+            let deep = "deep/".repeat(rng.below(60) as usize);
             let status = if n % 50 == 0 { 200 } else { 404 };
-            let probe = probes[dice.below(8) as usize];
-            sized(&get(&client, &format!("/{deep}\\x1b[2J\u{202e}{probe}?token=s3cr3t"), status), dice.size())
+            let probe = probes[rng.below(8) as usize];
+            sized(&get(&client, &format!("/{deep}\\x1b[2J\u{202e}{probe}?token=s3cr3t"), status), rng.size())
         })
         .collect();
-    let mail = mail(&rig, &log, &["--max-block", "50"]);
+    let mail = mail(&harness, &log, &["--max-block", "50"]);
     assert_short(&mail);
     assert!(!mail.contains("s3cr3t"), "{mail}");
 }
 
 #[test]
 fn quiet_keeps_the_mail() {
-    let rig = Rig::new();
-    let mail = mail(&rig, &get("192.0.2.1", "/.git/config", 200), &["-q"]);
+    let harness = Harness::new();
+    let mail = mail(&harness, &get("192.0.2.1", "/.git/config", 200), &["-q"]);
     assert_short(&mail);
 }
 
 #[test]
-fn what_is_mailed_is_what_is_reported() {
-    let rig = Rig::new();
+fn the_mail_agrees_with_the_report() {
+    let harness = Harness::new();
     let status = |n| if n < 13 { 200 } else { 404 };
     let log: String = (0..40).map(|n| sized(&get("192.0.2.1", &format!("/{n}/.git/config"), status(n)), 90 << n.min(13))).collect();
-    let mail = mail(&rig, &log, &QUICK);
+    let mail = mail(&harness, &log, &QUICK);
     assert!(mail.contains("13 of 40 probes answered"), "{mail}");
-    Out::read(&rig).sums().assert_same(&Sums::scanned(&rig, &[&["access.log"][..], &QUICK].concat()), "a mail");
+    Out::read(&harness).sums().assert_same(&Sums::scanned(&harness, &[&["access.log"][..], &QUICK].concat()), "a mail");
 }

@@ -3,16 +3,16 @@
 use std::process::Command;
 
 use crate::follow::works;
-use crate::rig::{Rig, Run, finish, skip};
+use crate::harness::{Harness, Run, finish, skip};
 
 /// Runs shell in the folder, where it may mount; `$0` is the command. None, and a word about it, where it may not.
-pub(super) fn mounting(test: &str, rig: &Rig, script: &str) -> Option<Run> {
+pub(super) fn mounting(test: &str, harness: &Harness, script: &str) -> Option<Run> {
     const TRY: &str = "mkdir -p mounted && mount -t tmpfs -o size=16k none mounted";
-    if !works(Command::new("unshare").args(["--mount", "sh", "-ec", TRY]).current_dir(rig.path(""))) {
+    if !works(Command::new("unshare").args(["--mount", "sh", "-ec", TRY]).current_dir(harness.path(""))) {
         skip(test, "only root can mount a small disk");
         return None;
     }
-    Some(finish(&mut rig.under(&["unshare", "--mount", "sh", "-ec", script], [""; 0])))
+    Some(finish(&mut harness.under(&["unshare", "--mount", "sh", "-ec", script], [""; 0])))
 }
 
 /// Shell that runs `report` with these arguments and prints `exit N`.

@@ -8,15 +8,15 @@ use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
 
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 
-use super::halt::{can_trace, output, traced};
+use super::harness::{Out, command, entries, picture, report};
+use super::interrupt::{can_trace, output, traced};
 use super::mounts::{self, mounting};
-use super::rig::{Out, command, entries, picture, report};
 use super::site::Site;
-use crate::rig::{Rig, Run, finish, has, skip};
+use crate::harness::{Harness, Run, finish, has, skip};
 
 /// A site with a run behind it, and so many new lines that no small disk holds their report.
-fn full(rig: &Rig) -> Site<'_> {
-    let mut site = Site::new(rig);
+fn full(harness: &Harness) -> Site<'_> {
+    let mut site = Site::new(harness);
     site.write(3);
     site.run(&[]);
     site.write(500);
@@ -25,9 +25,9 @@ fn full(rig: &Rig) -> Site<'_> {
 
 /// G1. Reports lie on a disk that is full, and are told when there is room again.
 #[test]
-fn g1_the_disk_of_the_reports_is_full() {
-    let rig = Rig::new();
-    let site = full(&rig);
+fn the_disk_for_reports_is_full() {
+    let harness = Harness::new();
+    let site = full(&harness);
     let args = Site::args(&[]);
     let run = mounts::report(&args);
     let script = format!(
@@ -35,34 +35,37 @@ fn g1_the_disk_of_the_reports_is_full() {
          cp state/report.json before; {run}; cmp state/report.json before; cat printed; ls -A out | wc -l; cat said >&2\n\
          mount -o remount,size=64m out; {run}; rm -rf first; cp -a out kept; umount out; rm -rf out; mv kept out"
     );
-    let Some(run) = mounting("G1", &rig, &script) else { return };
+    let Some(run) = mounting("G1", &harness, &script) else { return };
     // The folder of the first run, `latest` and `.state`, as before.
     assert_eq!(run.text().split_whitespace().collect::<Vec<_>>(), ["exit", "4", "3", "exit", "0"], "{}", run.stderr);
     assert_eq!(run.stderr.lines().count(), 1, "{}", run.stderr);
     assert!(run.stderr.contains("out") && run.stderr.contains("no space left on device"), "{}", run.stderr);
-    fs::remove_dir_all(rig.path("mounted")).unwrap();
+    fs::remove_dir_all(harness.path("mounted")).unwrap();
     site.settle("a disk that was full");
 }
 
 /// G5. A quota that is used up: writes of the reports, and that of the state, fail with its error.
 #[test]
-fn g5_a_quota_that_is_used_up() {
+fn an_exhausted_quota() {
     if !can_trace("G5") {
         return;
     }
     for (file, what) in
         [("out/.run-2.tmp/2026-11-02/pairs.csv", "choose another --out"), ("state/report.json.tmp", "choose another --state")]
     {
-        let rig = Rig::new();
-        let mut site = full(&rig);
-        let before = (picture(&rig.path("out")), fs::read(rig.path("state/report.json")).unwrap());
-        let path = rig.path(file);
+        let harness = Harness::new();
+        let mut site = full(&harness);
+        let before = (picture(&harness.path("out")), fs::read(harness.path("state/report.json")).unwrap());
+        let path = harness.path(file);
         let options = ["-P", path.to_str().unwrap(), "-e", "trace=write", "-e", "inject=write:error=EDQUOT"];
-        let run = Run::of(output(&mut traced(&rig, &options, &Site::args(&["--daily"]))).output);
+        let run = Run::of(output(&mut traced(&harness, &options, &Site::args(&["--daily"]))).output);
         assert_eq!((run.code, run.stdout.len(), run.stderr.lines().count()), (4, 0, 1), "{file}: {}", run.stderr);
         assert!(run.stderr.contains("quota exceeded; free some space or ") && run.stderr.contains(what), "{file}: {}", run.stderr);
-        assert!((picture(&rig.path("out")), fs::read(rig.path("state/report.json")).unwrap()) == before, "{file}: something is left");
-        assert!(!rig.path("state/report.json.tmp").exists(), "{file}");
+        assert!(
+            (picture(&harness.path("out")), fs::read(harness.path("state/report.json")).unwrap()) == before,
+            "{file}: something is left"
+        );
+        assert!(!harness.path("state/report.json.tmp").exists(), "{file}");
         site.write(1);
         site.run(&[]);
         site.settle("a quota that was used up");
@@ -71,16 +74,16 @@ fn g5_a_quota_that_is_used_up() {
 
 /// G3. The disk of the state is full: what was staged is not reported.
 #[test]
-fn g3_the_disk_of_the_state_is_full() {
-    let rig = Rig::new();
-    let site = full(&rig);
+fn the_disk_for_the_state_is_full() {
+    let harness = Harness::new();
+    let site = full(&harness);
     let run = mounts::report(&Site::args(&[]));
     let script = format!(
         "mv state first; mkdir -m 700 state; mount -t tmpfs -o size=256k,mode=700 none state; cp -a first/. state/\n\
          dd if=/dev/zero of=state/filler bs=4k 2> /dev/null || true; {run}; cat printed; ls -A out | wc -l; cat said >&2; rm state/filler\n\
          {run}; rm -rf first; cp -a state kept; umount state; rm -rf state; mv kept state; chmod 700 state"
     );
-    let Some(run) = mounting("G3", &rig, &script) else { return };
+    let Some(run) = mounting("G3", &harness, &script) else { return };
     assert_eq!(run.text().split_whitespace().collect::<Vec<_>>(), ["exit", "4", "3", "exit", "0"], "{}", run.stderr);
     assert!(run.stderr.contains("state/report.json"), "{}", run.stderr);
     site.settle("a disk that was full of other things");
@@ -88,14 +91,14 @@ fn g3_the_disk_of_the_state_is_full() {
 
 /// D12, point 5. Nothing can be written to the state or to the reports at all.
 #[test]
-fn d12_a_disk_that_is_read_only() {
+fn a_read_only_disk() {
     for what in ["state", "out"] {
-        let rig = Rig::new();
-        let site = full(&rig);
+        let harness = Harness::new();
+        let site = full(&harness);
         let run = mounts::report(&Site::args(&[]));
         let script =
             format!("mount --bind {what} {what}; mount -o remount,bind,ro {what}; {run}; cat printed; cat said >&2; umount {what}; {run}");
-        let Some(run) = mounting("D12", &rig, &script) else { return };
+        let Some(run) = mounting("D12", &harness, &script) else { return };
         assert_eq!(run.text(), "exit 4\nexit 0\n", "{what}: {}", run.stderr);
         assert!(run.stderr.to_lowercase().contains("read-only file system"), "{what}: {}", run.stderr);
         assert!(run.stderr.contains(what), "{what}: {}", run.stderr);
@@ -105,25 +108,25 @@ fn d12_a_disk_that_is_read_only() {
 
 /// D12. The same by modes, for who is not root.
 #[test]
-fn d12_folders_that_may_not_be_written_to() {
+fn folders_without_write_permission() {
     const WHO: [&str; 4] = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"];
-    let rig = Rig::new();
-    let site = full(&rig);
+    let harness = Harness::new();
+    let site = full(&harness);
     if !rustix::process::geteuid().is_root() || !has("setpriv") {
         return skip("D12, by modes", "needs root and setpriv");
     }
-    let program = rig.path("probewatch");
-    fs::copy(crate::rig::EXE, &program).unwrap();
-    fs::set_permissions(rig.path(""), Permissions::from_mode(0o755)).unwrap();
-    fs::set_permissions(rig.path("log"), Permissions::from_mode(0o755)).unwrap();
+    let program = harness.path("probewatch");
+    fs::copy(crate::harness::EXE, &program).unwrap();
+    fs::set_permissions(harness.path(""), Permissions::from_mode(0o755)).unwrap();
+    fs::set_permissions(harness.path("log"), Permissions::from_mode(0o755)).unwrap();
     for (state, out) in [("new/state", "out"), ("state", "new/out")] {
-        let before = picture(&rig.path("out"));
-        let mut command = rig.program(WHO[0]);
+        let before = picture(&harness.path("out"));
+        let mut command = harness.program(WHO[0]);
         command.args(&WHO[1..]).arg(&program).args(["report", "--state", state, "--out", out]).args(Site::args(&[]));
         let run = finish(&mut command);
         assert!([2, 4].contains(&run.code), "{state} {out}: {} {}", run.code, run.stderr);
         assert_eq!((run.stdout.len(), run.stderr.lines().count()), (0, 1), "{}", run.stderr);
-        assert!(picture(&rig.path("out")) == before);
+        assert!(picture(&harness.path("out")) == before);
     }
     site.run(&[]);
     site.settle("behind runs of somebody else");
@@ -131,11 +134,11 @@ fn d12_folders_that_may_not_be_written_to() {
 
 /// G2. The mail cannot be written; the folders are the truth, and they are there.
 #[test]
-fn g2_a_mail_to_a_full_device() {
-    let rig = Rig::new();
-    let site = full(&rig);
+fn a_mail_to_a_full_device() {
+    let harness = Harness::new();
+    let site = full(&harness);
     let full = OpenOptions::new().write(true).open("/dev/full").unwrap();
-    let run = finish(command(&rig, &Site::args(&[])).stdout(full));
+    let run = finish(command(&harness, &Site::args(&[])).stdout(full));
     assert_eq!((run.code, run.stderr.lines().count()), (4, 1), "{}", run.stderr);
     assert_eq!(site.settle("a mail that was lost").folders.len(), 2);
     assert_eq!(site.run(&[]).text(), "", "the mail is sent once at most");
@@ -144,19 +147,19 @@ fn g2_a_mail_to_a_full_device() {
 
 /// G4.
 #[test]
-fn g4_a_limit_on_file_sizes() {
-    let rig = Rig::new();
-    let site = full(&rig);
+fn a_limit_on_file_sizes() {
+    let harness = Harness::new();
+    let site = full(&harness);
     if !has("prlimit") {
         return skip("G4", "there is no prlimit");
     }
     for limit in ["0", "1000", "20000"] {
-        let before = (picture(&rig.path("out")), fs::read(rig.path("state/report.json")).unwrap());
+        let before = (picture(&harness.path("out")), fs::read(harness.path("state/report.json")).unwrap());
         let limit = format!("--fsize={limit}");
         let args = [&["report", "--state", "state", "--out", "out"][..], &Site::args(&[])].concat();
-        let run = finish(&mut rig.under(&["prlimit", &limit], args));
+        let run = finish(&mut harness.under(&["prlimit", &limit], args));
         assert_eq!((run.code, run.stdout.len()), (4, 0), "{limit}: {}", run.stderr);
-        assert!(before == (picture(&rig.path("out")), fs::read(rig.path("state/report.json")).unwrap()), "{limit}");
+        assert!(before == (picture(&harness.path("out")), fs::read(harness.path("state/report.json")).unwrap()), "{limit}");
     }
     site.run(&[]);
     site.settle("a limit that was lifted");
@@ -164,27 +167,27 @@ fn g4_a_limit_on_file_sizes() {
 
 /// G6. Nobody reads the mail; the folders are there.
 #[test]
-fn g6_nobody_reads_the_mail() {
-    let rig = Rig::new();
-    let site = full(&rig);
+fn standard_output_closed_before_the_mail() {
+    let harness = Harness::new();
+    let site = full(&harness);
     let (reader, writer) = pipe().unwrap();
     drop(reader);
-    let run = finish(command(&rig, &Site::args(&[])).stdout(writer));
+    let run = finish(command(&harness, &Site::args(&[])).stdout(writer));
     assert_eq!((run.code, run.stderr.as_str()), (141, ""));
     assert_eq!(site.settle("a mail that nobody read").folders.len(), 2);
 }
 
 /// G7. What is closed is nobody's place to write to.
 #[test]
-fn g7_closed_descriptors() {
+fn closed_descriptors() {
     for closed in [">&-", "2>&-", ">&- 2>&-", "<&- >&- 2>&-"] {
-        let rig = Rig::new();
-        let mut site = full(&rig);
-        let log = fs::read(rig.path("log/access.log")).unwrap();
+        let harness = Harness::new();
+        let mut site = full(&harness);
+        let log = fs::read(harness.path("log/access.log")).unwrap();
         let args = Site::args(&[]).join("' '");
-        let run = finish(&mut rig.shell(&format!("exec \"$0\" report --state state --out out '{args}' {closed}")));
+        let run = finish(&mut harness.shell(&format!("exec \"$0\" report --state state --out out '{args}' {closed}")));
         assert!([0, 2, 4].contains(&run.code), "{closed}: {}", run.code);
-        assert!(fs::read(rig.path("log/access.log")).unwrap() == log, "{closed}");
+        assert!(fs::read(harness.path("log/access.log")).unwrap() == log, "{closed}");
         site.write(1);
         site.run(&[]);
         site.settle(closed);
@@ -193,9 +196,9 @@ fn g7_closed_descriptors() {
 
 /// G8. A pipe that is full and does not wait: the mail comes when there is room.
 #[test]
-fn g8_a_slow_reader_of_a_non_blocking_pipe() {
-    let rig = Rig::new();
-    let site = full(&rig);
+fn a_slow_reader_of_a_non_blocking_pipe() {
+    let harness = Harness::new();
+    let site = full(&harness);
     let (mut reader, writer) = pipe().unwrap();
     fcntl_setfl(&writer, fcntl_getfl(&writer).unwrap() | OFlags::NONBLOCK).unwrap();
     let mut filler = writer.try_clone().unwrap();
@@ -204,12 +207,12 @@ fn g8_a_slow_reader_of_a_non_blocking_pipe() {
         before += n;
     }
     drop(filler);
-    let mut command = command(&rig, &Site::args(&[]));
+    let mut command = command(&harness, &Site::args(&[]));
     let child = command.stdout(writer).stderr(std::process::Stdio::piped()).spawn().unwrap();
     drop(command);
     // Everything but the mail is done before anything is read.
     let start = std::time::Instant::now();
-    while entries(&rig.path("out")).len() < 3 {
+    while entries(&harness.path("out")).len() < 3 {
         assert!(start.elapsed() < crate::follow::follower::DEADLINE, "no second folder");
         std::thread::sleep(std::time::Duration::from_millis(5));
     }
@@ -224,79 +227,80 @@ fn g8_a_slow_reader_of_a_non_blocking_pipe() {
 
 /// G10. Neither a log nor the folder of one is a place for reports.
 #[test]
-fn g10_no_log_is_overwritten() {
-    let rig = Rig::new();
-    let mut site = Site::new(&rig);
+fn no_log_is_overwritten() {
+    let harness = Harness::new();
+    let mut site = Site::new(&harness);
     site.write(20);
-    let log = fs::read(rig.path("log/access.log")).unwrap();
-    symlink("log/access.log", rig.path("soft.log")).unwrap();
+    let log = fs::read(harness.path("log/access.log")).unwrap();
+    symlink("log/access.log", harness.path("soft.log")).unwrap();
     for out in ["log/access.log", "soft.log"] {
-        let run = rig.run(["report", "--state", "state", "--out", out, "log/access.log"]);
+        let run = harness.run(["report", "--state", "state", "--out", out, "log/access.log"]);
         assert!([2, 4].contains(&run.code), "{out}: {} {}", run.code, run.stderr);
         assert_eq!((run.stdout.len(), run.stderr.lines().count()), (0, 1), "{}", run.stderr);
-        assert!(fs::read(rig.path("log/access.log")).unwrap() == log, "{out}");
+        assert!(fs::read(harness.path("log/access.log")).unwrap() == log, "{out}");
     }
 }
 
 /// G10. Reports that lie where logs are looked for are not read as logs.
 #[test]
-fn g10_reports_are_no_logs() {
-    let rig = Rig::new();
-    let mut site = Site::new(&rig);
+fn reports_are_no_logs() {
+    let harness = Harness::new();
+    let mut site = Site::new(&harness);
     for _ in 0..4 {
         site.write(20);
-        let args = [&["report", "--state", "log/state", "--out", "log/out"][..], &super::rig::QUICK, &["log"]].concat();
-        let run = rig.run(&args);
+        let args = [&["report", "--state", "log/state", "--out", "log/out"][..], &super::harness::QUICK, &["log"]].concat();
+        let run = harness.run(&args);
         // To refuse it is right too.
         if run.code == 2 {
             assert!(run.stderr.contains("log/out") || run.stderr.contains("log/state"), "{}", run.stderr);
-            assert_eq!(entries(&rig.path("log")).len(), 1, "it is refused before anything is made");
+            assert_eq!(entries(&harness.path("log")).len(), 1, "it is refused before anything is made");
             return;
         }
         assert_eq!(run.code, 0, "{}", run.stderr);
     }
-    Out::read_as(&rig.path("log/out"), 0o600).sums().assert_same(&site.expected(), "reports beside the logs");
+    Out::read_as(&harness.path("log/out"), 0o600).sums().assert_same(&site.expected(), "reports beside the logs");
 }
 
 /// G12. Whatever the mask of the caller, and whatever is asked for.
 #[test]
-fn g12_modes_are_what_they_should_be() {
+fn modes_of_files_and_folders() {
     for umask in ["000", "022", "077", "777"] {
         for (given, mode) in [(None, 0o600), (Some("0640"), 0o640), (Some("644"), 0o644), (Some("0660"), 0o660)] {
-            let rig = Rig::new();
-            let mut site = Site::new(&rig);
+            let harness = Harness::new();
+            let mut site = Site::new(&harness);
             site.write(5);
-            fs::create_dir(rig.path("out")).unwrap();
+            fs::create_dir(harness.path("out")).unwrap();
             let given = given.map_or(String::new(), |mode| format!("--mode {mode}"));
             let args = Site::args(&[]).join("' '");
-            let run = finish(&mut rig.shell(&format!("umask {umask}; exec \"$0\" report --state state --out out {given} '{args}'")));
+            let run = finish(&mut harness.shell(&format!("umask {umask}; exec \"$0\" report --state state --out out {given} '{args}'")));
             assert_eq!(run.code, 0, "{umask} {given}: {}", run.stderr);
-            let out = Out::read_as(&rig.path("out"), mode);
+            let out = Out::read_as(&harness.path("out"), mode);
             assert_eq!(out.folders.len(), 1, "{umask} {given}");
-            for (name, bits) in entries(&rig.path("state")) {
+            for (name, bits) in entries(&harness.path("state")) {
                 assert_eq!(bits & 0o777, 0o600, "the state is nobody else's: {name}");
             }
         }
     }
 }
 
+/// G12.
 #[test]
-fn g12_a_mode_that_is_none() {
-    let rig = Rig::new();
-    let mut site = Site::new(&rig);
+fn an_invalid_mode_is_refused() {
+    let harness = Harness::new();
+    let mut site = Site::new(&harness);
     site.write(1);
     for mode in ["8", "0o600", "rw", "-1", "07777777"] {
         let run = site.try_run(&[&format!("--mode={mode}")]);
         assert_eq!((run.code, run.stdout.len()), (2, 0), "{mode}: {}", run.stderr);
     }
     // Nobody but the owner writes what the owner reads later.
-    assert!(entries(&rig.path("out")).is_empty());
+    assert!(entries(&harness.path("out")).is_empty());
 }
 
 #[test]
-fn reports_belong_to_the_group_that_is_named() {
-    let rig = Rig::new();
-    let mut site = Site::new(&rig);
+fn reports_belong_to_the_given_group() {
+    let harness = Harness::new();
+    let mut site = Site::new(&harness);
     site.write(5);
     let unknown = site.try_run(&["--group", "no-such-group-here"]);
     assert_eq!((unknown.code, unknown.stdout.len()), (2, 0), "{}", unknown.stderr);
@@ -307,8 +311,8 @@ fn reports_belong_to_the_group_that_is_named() {
         return skip("--group", "needs root and a group adm");
     };
     site.run(&["--group", "adm", "--mode", "0640"]);
-    let out = Out::read_as(&rig.path("out"), 0o640);
-    let folder = rig.path("out").join(out.names()[0]);
+    let out = Out::read_as(&harness.path("out"), 0o640);
+    let folder = harness.path("out").join(out.names()[0]);
     let paths = entries(&folder).into_iter().map(|(name, _)| folder.join(name)).chain([folder.clone()]);
     for path in paths {
         assert_eq!(fs::metadata(&path).unwrap().gid(), adm, "{}", path.display());
@@ -317,45 +321,45 @@ fn reports_belong_to_the_group_that_is_named() {
 
 /// F14, K2. No link that lies in the folder leads a report elsewhere.
 #[test]
-fn f14_links_among_the_reports() {
-    let rig = Rig::new();
-    let mut site = Site::new(&rig);
+fn links_among_the_reports() {
+    let harness = Harness::new();
+    let mut site = Site::new(&harness);
     site.write(5);
     site.run(&[]);
-    fs::create_dir(rig.path("precious")).unwrap();
-    rig.file("precious/report.json", "precious");
-    let before = picture(&rig.path("precious"));
+    fs::create_dir(harness.path("precious")).unwrap();
+    harness.file("precious/report.json", "precious");
+    let before = picture(&harness.path("precious"));
     // Somebody made `latest` lead elsewhere: it is ours and is put right.
-    fs::remove_file(rig.path("out/latest")).unwrap();
-    symlink(rig.path("precious"), rig.path("out/latest")).unwrap();
+    fs::remove_file(harness.path("out/latest")).unwrap();
+    symlink(harness.path("precious"), harness.path("out/latest")).unwrap();
     site.write(5);
     site.run(&[]);
     let out = site.settle("latest led elsewhere");
     assert_eq!(out.latest.as_deref(), Some(out.last().name.as_str()));
     // And names that a run is about to use.
     for name in [".run-3.tmp", ".run-000003.tmp", ".latest.tmp"] {
-        symlink(rig.path("precious"), rig.path("out").join(name)).unwrap();
+        symlink(harness.path("precious"), harness.path("out").join(name)).unwrap();
     }
     site.write(5);
     let run = site.try_run(&[]);
     assert!([0, 4].contains(&run.code), "{}", run.stderr);
     for name in [".run-3.tmp", ".run-000003.tmp", ".latest.tmp"] {
-        let _ = fs::remove_file(rig.path("out").join(name));
+        let _ = fs::remove_file(harness.path("out").join(name));
     }
     site.run(&[]);
     site.settle("links in the way");
-    assert!(picture(&rig.path("precious")) == before);
+    assert!(picture(&harness.path("precious")) == before);
 }
 
 /// F14. A link in the place of a day's folder, or of the report in it, is an error and is not followed.
 #[test]
-fn f14_a_link_in_the_place_of_a_period() {
-    let rig = Rig::new();
-    let mut site = Site::new(&rig);
+fn a_link_with_the_name_of_a_period() {
+    let harness = Harness::new();
+    let mut site = Site::new(&harness);
     site.write(5);
     site.run(&["--daily"]);
-    let day = rig.path("out").join(Out::read(&rig).names()[0]);
-    let away = rig.path("precious");
+    let day = harness.path("out").join(Out::read(&harness).names()[0]);
+    let away = harness.path("precious");
     fs::rename(&day, &away).unwrap();
     let before = picture(&away);
     symlink(&away, &day).unwrap();
@@ -365,93 +369,94 @@ fn f14_a_link_in_the_place_of_a_period() {
     assert!(picture(&away) == before, "the link was followed");
     fs::remove_file(&day).unwrap();
     fs::rename(&away, &day).unwrap();
-    fs::rename(day.join("report.json"), rig.path("report.json")).unwrap();
-    symlink(rig.path("report.json"), day.join("report.json")).unwrap();
+    fs::rename(day.join("report.json"), harness.path("report.json")).unwrap();
+    symlink(harness.path("report.json"), day.join("report.json")).unwrap();
     let run = site.try_run(&["--daily"]);
     assert!([2, 4].contains(&run.code), "{} {}", run.code, run.stderr);
-    fs::rename(rig.path("report.json"), day.join("report.json")).unwrap();
+    fs::rename(harness.path("report.json"), day.join("report.json")).unwrap();
     site.run(&["--daily"]);
     site.settle("links in the place of a day");
 }
 
-/// What the user keeps among the reports is left alone.
+/// F14. What the user keeps among the reports is left alone.
 #[test]
-fn f14_files_of_others_among_the_reports() {
-    let rig = Rig::new();
-    let mut site = Site::new(&rig);
+fn other_files_among_the_reports() {
+    let harness = Harness::new();
+    let mut site = Site::new(&harness);
     site.write(5);
-    fs::create_dir_all(rig.path("out/notes/deep")).unwrap();
-    rig.file("out/notes/deep/a", "mine");
-    rig.file("out/index.html", "mine");
+    fs::create_dir_all(harness.path("out/notes/deep")).unwrap();
+    harness.file("out/notes/deep/a", "mine");
+    harness.file("out/index.html", "mine");
     for _ in 0..3 {
         site.write(5);
         site.run(&["--keep-runs", "1"]);
     }
-    assert_eq!(fs::read_to_string(rig.path("out/notes/deep/a")).unwrap(), "mine");
-    assert_eq!(fs::read_to_string(rig.path("out/index.html")).unwrap(), "mine");
+    assert_eq!(fs::read_to_string(harness.path("out/notes/deep/a")).unwrap(), "mine");
+    assert_eq!(fs::read_to_string(harness.path("out/index.html")).unwrap(), "mine");
 }
 
 /// F7. Reports that the user deleted are not missed, and not written again.
 #[test]
-fn f7_folders_that_were_deleted() {
-    let rig = Rig::new();
-    let mut site = Site::new(&rig);
+fn folders_that_were_deleted() {
+    let harness = Harness::new();
+    let mut site = Site::new(&harness);
     for _ in 0..2 {
         site.write(5);
         site.run(&[]);
     }
-    let gone = Out::read(&rig);
+    let gone = Out::read(&harness);
     for name in gone.names() {
-        fs::remove_dir_all(rig.path("out").join(name)).unwrap();
+        fs::remove_dir_all(harness.path("out").join(name)).unwrap();
     }
     assert_eq!(site.run(&[]).text(), "");
-    assert_eq!(Out::visible(&rig.path("out"), 0o600).folders.len(), 0, "nothing is new");
+    assert_eq!(Out::visible(&harness.path("out"), 0o600).folders.len(), 0, "nothing is new");
     site.write(5);
     site.run(&[]);
-    let out = Out::read(&rig);
+    let out = Out::read(&harness);
     assert_eq!((out.sums().get("hits"), out.last().name.starts_with("000003-")), (5, true), "{:?}", out.names());
-    fs::remove_dir_all(rig.path("out")).unwrap();
+    fs::remove_dir_all(harness.path("out")).unwrap();
     site.write(5);
     site.run(&[]);
-    let out = Out::read(&rig);
+    let out = Out::read(&harness);
     assert_eq!((out.sums().get("hits"), out.last().name.starts_with("000004-")), (5, true), "{:?}", out.names());
     assert_eq!(out.latest.as_deref(), Some(out.last().name.as_str()));
 }
 
+/// F7.
 #[test]
-fn f7_a_day_that_was_deleted() {
-    let rig = Rig::new();
-    let mut site = Site::new(&rig);
+fn a_day_that_was_deleted() {
+    let harness = Harness::new();
+    let mut site = Site::new(&harness);
     site.write(5);
     site.run(&["--daily"]);
-    fs::remove_dir_all(rig.path("out").join(Out::read(&rig).names()[0])).unwrap();
+    fs::remove_dir_all(harness.path("out").join(Out::read(&harness).names()[0])).unwrap();
     site.write(7);
     site.run(&["--daily"]);
-    assert_eq!(Out::read(&rig).sums().get("hits"), 7);
+    assert_eq!(Out::read(&harness).sums().get("hits"), 7);
 }
 
 /// A place that cannot be one is refused before anything is read.
 #[test]
-fn a_place_for_reports_that_cannot_be_one() {
-    let rig = Rig::new();
-    let mut site = Site::new(&rig);
+fn an_out_folder_that_cannot_be_used() {
+    let harness = Harness::new();
+    let mut site = Site::new(&harness);
     site.write(5);
-    rig.file("file", "mine");
+    harness.file("file", "mine");
     for out in ["no/such/folder", "file", "/dev/null", "/proc/self/out"] {
-        let run = rig.run(["report", "--state", "state", "--out", out, "log/access.log"]);
+        let run = harness.run(["report", "--state", "state", "--out", out, "log/access.log"]);
         assert_eq!((run.code, run.stdout.len(), run.stderr.lines().count()), (4, 0, 1), "{out}: {}", run.stderr);
         assert!(run.stderr.contains(out), "{out}: {}", run.stderr);
-        assert!(!rig.path("state/report.json").exists(), "{out}");
+        assert!(!harness.path("state/report.json").exists(), "{out}");
     }
-    assert_eq!(fs::read_to_string(rig.path("file")).unwrap(), "mine");
+    assert_eq!(fs::read_to_string(harness.path("file")).unwrap(), "mine");
     site.run(&[]);
     site.settle("a place at last");
 }
 
 #[test]
-fn what_is_missing_on_the_command_line() {
-    let rig = Rig::new();
-    rig.file("access.log", crate::rig::log(5));
+fn missing_arguments() {
+    let harness = Harness::new();
+    harness.file("access.log", crate::harness::log(5));
     for args in [
         &["report", "access.log"][..],
         &["report", "--state", "state", "access.log"],
@@ -463,32 +468,35 @@ fn what_is_missing_on_the_command_line() {
         &["report", "--state", "state", "--out", "out", "--keep", "long", "access.log"],
         &["report", "--state", "state", "--out", "out", "--keep-runs", "0", "access.log"],
     ] {
-        let run = rig.run(args);
+        let run = harness.run(args);
         assert_eq!((run.code, run.stdout.len()), (2, 0), "{args:?}: {}", run.stderr);
-        assert!(!run.stderr.is_empty() && entries(&rig.path("out")).is_empty(), "{args:?}");
+        assert!(!run.stderr.is_empty() && entries(&harness.path("out")).is_empty(), "{args:?}");
     }
     // And a log that is not there is an input that could not be read, as a pattern is that nothing matches: the rest goes on.
     for gone in ["gone.log", "*.none"] {
-        let run = report(&rig, &[gone, "access.log"]);
+        let run = report(&harness, &[gone, "access.log"]);
         assert!(run.code == 3 && run.stderr.contains(gone), "{gone}: {} {}", run.code, run.stderr);
     }
-    assert_eq!(Out::read(&rig).sums().get("lines"), 5);
+    assert_eq!(Out::read(&harness).sums().get("lines"), 5);
 }
 
 /// The two folders that are named may be links: where systemd gives a service a user of its own, they are.
 #[test]
-fn the_folders_that_are_named_may_be_links() {
-    let rig = Rig::new();
-    let mut site = Site::new(&rig);
+fn the_given_folders_may_be_links() {
+    let harness = Harness::new();
+    let mut site = Site::new(&harness);
     for (name, mode) in [("out", 0o755), ("state", 0o700)] {
-        fs::create_dir(rig.path(format!("private-{name}"))).unwrap();
-        fs::set_permissions(rig.path(format!("private-{name}")), Permissions::from_mode(mode)).unwrap();
-        symlink(format!("private-{name}"), rig.path(name)).unwrap();
+        fs::create_dir(harness.path(format!("private-{name}"))).unwrap();
+        fs::set_permissions(harness.path(format!("private-{name}")), Permissions::from_mode(mode)).unwrap();
+        symlink(format!("private-{name}"), harness.path(name)).unwrap();
     }
     for _ in 0..2 {
         site.write(5);
         site.run(&[]);
         site.settle("named by links");
     }
-    assert!(fs::symlink_metadata(rig.path("out")).unwrap().is_symlink() && fs::symlink_metadata(rig.path("state")).unwrap().is_symlink());
+    assert!(
+        fs::symlink_metadata(harness.path("out")).unwrap().is_symlink()
+            && fs::symlink_metadata(harness.path("state")).unwrap().is_symlink()
+    );
 }

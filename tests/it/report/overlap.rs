@@ -1,6 +1,6 @@
 //! Two runs at a time, and what happens to a run while it runs (F3, F9, F10, G9).
 //!
-//! A run that stands still at a chosen call (`halt`) holds the lock as long as the test wants.
+//! A run that stands still at a chosen call (`interrupt`) holds the lock as long as the test wants.
 
 use std::fs::{self, File};
 use std::time::{Duration, Instant};
@@ -8,37 +8,38 @@ use std::time::{Duration, Instant};
 use rustix::fs::{FlockOperation, flock};
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::halt::{Halt, can_trace};
-use super::rig::{Out, QUICK, command, picture};
+use super::harness::{Out, QUICK, command, picture};
+use super::interrupt::{Interrupt, can_trace};
 use super::site::{LOG, Site};
 use crate::follow::follower::DEADLINE;
-use crate::rig::{Rig, finish, spawn, wait};
+use crate::harness::{Harness, finish, spawn, wait};
 
 /// A site with a run behind it and new lines.
-fn site(rig: &Rig) -> Site<'_> {
-    let mut site = Site::new(rig);
+fn site(harness: &Harness) -> Site<'_> {
+    let mut site = Site::new(harness);
     site.write(10);
     site.run(&[]);
     site.write(5);
     site
 }
 
+/// F9.
 #[test]
-fn f9_the_second_run_ends_at_once() {
+fn the_second_run_ends_at_once() {
     if !can_trace("F9") {
         return;
     }
-    let rig = Rig::new();
-    let site = site(&rig);
-    let first = Halt::at(&rig, "fsync", 1, &Site::args(&[]));
-    let before = picture(&rig.path("state"));
+    let harness = Harness::new();
+    let site = site(&harness);
+    let first = Interrupt::at(&harness, "fsync", 1, &Site::args(&[]));
+    let before = picture(&harness.path("state"));
     for args in [&[][..], &["--always"], &["--reset"]] {
         let second = site.try_run(args);
         assert_eq!((second.code, second.stdout.len()), (5, 0), "{args:?}: {}", second.stderr);
         assert!(second.stderr.contains("state/report.lock: held by another run"), "{}", second.stderr);
         assert!(second.stderr.contains("--wait"), "{}", second.stderr);
     }
-    assert!(picture(&rig.path("state")) == before);
+    assert!(picture(&harness.path("state")) == before);
     // What only looks needs no lock.
     for look in ["--status", "--dry-run"] {
         assert_eq!(site.try_run(&[look]).code, 0, "{look}");
@@ -47,35 +48,37 @@ fn f9_the_second_run_ends_at_once() {
     site.settle("behind a second run that was refused");
 }
 
+/// F9.
 #[test]
-fn f9_the_second_run_waits_when_it_is_told_to() {
-    let rig = Rig::new();
-    let site = site(&rig);
-    let lock = File::open(rig.path("state/report.lock")).unwrap();
+fn the_second_run_waits_with_wait() {
+    let harness = Harness::new();
+    let site = site(&harness);
+    let lock = File::open(harness.path("state/report.lock")).unwrap();
     flock(&lock, FlockOperation::LockExclusive).unwrap();
-    let mut second = spawn(&mut command(&rig, &Site::args(&["--wait"])));
+    let mut second = spawn(&mut command(&harness, &Site::args(&["--wait"])));
     // It has looked at the lock by then, and a run that does not wait has ended.
     let start = Instant::now();
     while start.elapsed() < Duration::from_millis(400) {
         assert!(second.try_wait().unwrap().is_none(), "it does not wait");
         std::thread::sleep(Duration::from_millis(10));
     }
-    assert_eq!(Out::read(&rig).folders.len(), 1);
+    assert_eq!(Out::read(&harness).folders.len(), 1);
     drop(lock);
     let second = wait(second);
     assert_eq!(second.code, 0, "{}", second.stderr);
     assert_eq!(site.settle("a run that waited").folders.len(), 2);
 }
 
+/// F9.
 #[test]
-fn f9_who_waits_can_be_told_to_stop() {
+fn a_waiting_run_can_be_stopped() {
     for (signal, code) in [(Signal::TERM, 143), (Signal::INT, 130)] {
-        let rig = Rig::new();
-        let site = site(&rig);
-        let lock = File::open(rig.path("state/report.lock")).unwrap();
+        let harness = Harness::new();
+        let site = site(&harness);
+        let lock = File::open(harness.path("state/report.lock")).unwrap();
         flock(&lock, FlockOperation::LockExclusive).unwrap();
-        let before = picture(&rig.path("out"));
-        let mut second = spawn(&mut command(&rig, &Site::args(&["--wait"])));
+        let before = picture(&harness.path("out"));
+        let mut second = spawn(&mut command(&harness, &Site::args(&["--wait"])));
         // Again and again: the first may come before anyone listens, and that ends it too, but not in order.
         let start = Instant::now();
         std::thread::sleep(Duration::from_millis(300));
@@ -85,20 +88,21 @@ fn f9_who_waits_can_be_told_to_stop() {
             std::thread::sleep(Duration::from_millis(50));
         }
         assert_eq!(wait(second).code, code);
-        assert!(picture(&rig.path("out")) == before);
+        assert!(picture(&harness.path("out")) == before);
         drop(lock);
         site.run(&[]);
         site.settle("behind a run that was told not to wait any more");
     }
 }
 
+/// F9.
 #[test]
-fn f9_many_runs_at_once() {
-    let rig = Rig::new();
-    let mut site = site(&rig);
+fn many_runs_at_once() {
+    let harness = Harness::new();
+    let mut site = site(&harness);
     for round in 0..5 {
         site.write(20);
-        let runs: Vec<_> = (0..6).map(|n| spawn(&mut command(&rig, &Site::args(if n % 2 == 0 { &[] } else { &["--wait"] })))).collect();
+        let runs: Vec<_> = (0..6).map(|n| spawn(&mut command(&harness, &Site::args(if n % 2 == 0 { &[] } else { &["--wait"] })))).collect();
         let codes: Vec<_> = runs.into_iter().map(|run| wait(run).code).collect();
         for (n, code) in codes.iter().enumerate() {
             assert!(*code == 0 || *code == 5 && n % 2 == 0, "round {round}: {codes:?}");
@@ -107,14 +111,15 @@ fn f9_many_runs_at_once() {
     }
 }
 
+/// F10.
 #[test]
-fn f10_the_death_of_the_holder_lets_go() {
+fn the_lock_ends_with_its_process() {
     if !can_trace("F10") {
         return;
     }
-    let rig = Rig::new();
-    let mut site = site(&rig);
-    let first = Halt::at(&rig, "fsync", 3, &Site::args(&[]));
+    let harness = Harness::new();
+    let mut site = site(&harness);
+    let first = Interrupt::at(&harness, "fsync", 3, &Site::args(&[]));
     first.kill();
     site.write(5);
     site.run(&[]);
@@ -123,19 +128,19 @@ fn f10_the_death_of_the_holder_lets_go() {
 
 /// F3. Told to end before the commit: nothing is committed, nothing is said, nothing is left.
 #[test]
-fn f3_a_signal_before_the_commit() {
+fn a_signal_before_the_commit() {
     if !can_trace("F3") {
         return;
     }
     for (signal, code) in [(Signal::TERM, 143), (Signal::INT, 130)] {
-        let rig = Rig::new();
-        let site = site(&rig);
-        let before = (picture(&rig.path("out")), fs::read(rig.path("state/report.json")).unwrap());
-        let halt = Halt::at(&rig, "flock", 1, &Site::args(&[]));
-        halt.signal(signal);
-        let run = halt.go_on();
+        let harness = Harness::new();
+        let site = site(&harness);
+        let before = (picture(&harness.path("out")), fs::read(harness.path("state/report.json")).unwrap());
+        let interrupt = Interrupt::at(&harness, "flock", 1, &Site::args(&[]));
+        interrupt.signal(signal);
+        let run = interrupt.go_on();
         assert_eq!((run.code, run.stdout.len()), (code, 0), "{}", run.stderr);
-        assert!(before == (picture(&rig.path("out")), fs::read(rig.path("state/report.json")).unwrap()));
+        assert!(before == (picture(&harness.path("out")), fs::read(harness.path("state/report.json")).unwrap()));
         site.run(&[]);
         site.settle("behind a signal");
     }
@@ -143,18 +148,18 @@ fn f3_a_signal_before_the_commit() {
 
 /// F3. Whenever the signal comes, the run is done whole or not at all.
 #[test]
-fn f3_a_signal_within_the_commit() {
+fn a_signal_during_the_commit() {
     if !can_trace("F3, within the commit") {
         return;
     }
     for when in [1, 5, 9, 10, 11] {
-        let rig = Rig::new();
-        let site = site(&rig);
-        let halt = Halt::at(&rig, "fsync", when, &Site::args(&[]));
-        halt.signal(Signal::TERM);
-        let run = halt.go_on();
+        let harness = Harness::new();
+        let site = site(&harness);
+        let interrupt = Interrupt::at(&harness, "fsync", when, &Site::args(&[]));
+        interrupt.signal(Signal::TERM);
+        let run = interrupt.go_on();
         assert!([0, 143].contains(&run.code), "{when}: {} {}", run.code, run.stderr);
-        let folders = Out::read(&rig).folders.len();
+        let folders = Out::read(&harness).folders.len();
         assert_eq!(folders, if run.code == 0 { 2 } else { 1 }, "{when}: exit {} and {folders} folders", run.code);
         site.run(&[]);
         site.settle("behind a signal within the commit");
@@ -163,11 +168,11 @@ fn f3_a_signal_within_the_commit() {
 
 /// F3. Standing in a log that it cannot stop reading, it ends with the second signal at the latest.
 #[test]
-fn f3_a_signal_at_any_moment() {
+fn a_signal_at_any_moment() {
     for round in 0..20 {
-        let rig = Rig::new();
-        let site = site(&rig);
-        let child = spawn(&mut command(&rig, &Site::args(&[])));
+        let harness = Harness::new();
+        let site = site(&harness);
+        let child = spawn(&mut command(&harness, &Site::args(&[])));
         std::thread::sleep(Duration::from_millis(round));
         let _ = kill_process(Pid::from_child(&child), Signal::TERM);
         // Before anyone listens the system ends it; that is a kill like any other.
@@ -180,42 +185,42 @@ fn f3_a_signal_at_any_moment() {
 
 /// G9. The folder for reports goes away while they are written.
 #[test]
-fn g9_the_folder_is_removed_while_it_runs() {
+fn the_folder_is_removed_during_the_run() {
     if !can_trace("G9") {
         return;
     }
     for when in [1, 4, 8] {
-        let rig = Rig::new();
-        let mut site = site(&rig);
-        let first = Out::read(&rig).sums();
-        let halt = Halt::at(&rig, "fsync", when, &Site::args(&[]));
-        fs::rename(rig.path("out"), rig.path("away")).unwrap();
-        fs::remove_dir_all(rig.path("away")).unwrap();
-        let run = halt.go_on();
+        let harness = Harness::new();
+        let mut site = site(&harness);
+        let first = Out::read(&harness).sums();
+        let interrupt = Interrupt::at(&harness, "fsync", when, &Site::args(&[]));
+        fs::rename(harness.path("out"), harness.path("away")).unwrap();
+        fs::remove_dir_all(harness.path("away")).unwrap();
+        let run = interrupt.go_on();
         assert_eq!((run.code, run.stdout.len()), (4, 0), "{when}: {}", run.stderr);
         assert!(run.stderr.contains("out"), "{}", run.stderr);
         assert_eq!(run.stderr.lines().count(), 1, "{}", run.stderr);
         site.write(3);
         site.run(&[]);
-        let second = Out::read(&rig).sums();
+        let second = Out::read(&harness).sums();
         assert_eq!(first.get("hits") + second.get("hits"), site.lines(), "{when}: the lines of the failed run are told by the next");
     }
 }
 
 /// The log is rotated, packed and cut between its reading and the commit.
 #[test]
-fn a_rotation_within_a_run() {
+fn a_rotation_during_a_run() {
     if !can_trace("a rotation within a run") {
         return;
     }
     for how in ["rename", "pack", "copytruncate"] {
-        let rig = Rig::new();
-        let mut site = site(&rig);
-        let halt = Halt::at(&rig, "fsync", 2, &Site::args(&[]));
+        let harness = Harness::new();
+        let mut site = site(&harness);
+        let interrupt = Interrupt::at(&harness, "fsync", 2, &Site::args(&[]));
         site.write(4);
         if how == "copytruncate" {
-            fs::copy(rig.path("log/access.log"), rig.path("log/access.log.1")).unwrap();
-            File::options().write(true).open(rig.path("log/access.log")).unwrap().set_len(0).unwrap();
+            fs::copy(harness.path("log/access.log"), harness.path("log/access.log.1")).unwrap();
+            File::options().write(true).open(harness.path("log/access.log")).unwrap().set_len(0).unwrap();
         } else {
             site.rotate();
             site.reopen();
@@ -224,7 +229,7 @@ fn a_rotation_within_a_run() {
             site.pack(1);
         }
         site.write(4);
-        assert_eq!(halt.go_on().code, 0, "{how}");
+        assert_eq!(interrupt.go_on().code, 0, "{how}");
         site.run(&[]);
         site.settle(how);
     }
@@ -233,14 +238,14 @@ fn a_rotation_within_a_run() {
 /// The folder of reports is one state's, by whatever name the state is given.
 #[test]
 fn two_states_cannot_share_an_out() {
-    let rig = Rig::new();
-    let mut site = site(&rig);
+    let harness = Harness::new();
+    let mut site = site(&harness);
     site.run(&[]);
     let other = |state: &str, more: &[&str]| {
         let args = ["report", "--state", state, "--out", "out", "--from-start", "--daily"];
-        finish(&mut rig.command(args.iter().chain(&QUICK).chain(more).chain(&[LOG])))
+        finish(&mut harness.command(args.iter().chain(&QUICK).chain(more).chain(&[LOG])))
     };
-    let before = (picture(&rig.path("out")), picture(&rig.path("state")));
+    let before = (picture(&harness.path("out")), picture(&harness.path("state")));
     for more in [&[][..], &["--always"], &["--reset"], &["--wait"]] {
         let run = other("other", more);
         assert_eq!((run.code, run.stdout.len()), (2, 0), "{more:?}: {}", run.stderr);
@@ -250,15 +255,15 @@ fn two_states_cannot_share_an_out() {
             run.stderr
         );
         assert!(run.stderr.contains("give every --state an --out of its own"), "{}", run.stderr);
-        assert!(!rig.path("other/report.json").exists(), "it counts nothing as reported");
+        assert!(!harness.path("other/report.json").exists(), "it counts nothing as reported");
     }
-    assert!((picture(&rig.path("out")), picture(&rig.path("state"))) == before);
+    assert!((picture(&harness.path("out")), picture(&harness.path("state"))) == before);
     // The same state by another name.
-    std::os::unix::fs::symlink("state", rig.path("link")).unwrap();
+    std::os::unix::fs::symlink("state", harness.path("link")).unwrap();
     site.write(5);
     assert_eq!(other("link", &[]).code, 0);
     // A state that was moved is the same one still.
-    fs::rename(rig.path("state"), rig.path("moved")).unwrap();
+    fs::rename(harness.path("state"), harness.path("moved")).unwrap();
     site.write(5);
     let run = other("moved", &[]);
     assert_eq!(run.code, 0, "{}", run.stderr);

@@ -5,8 +5,8 @@ use std::fs;
 
 use serde_json::Value;
 
-use super::rig::{Out, QUICK, Sums, picture, report, well};
-use crate::rig::{Rig, finish, line};
+use super::harness::{Out, QUICK, Sums, picture, report, well};
+use crate::harness::{Harness, finish, line};
 
 /// A probe at this time, `02/Nov/2026:08:01:00 +0000`.
 fn at(number: u64, time: &str) -> String {
@@ -15,15 +15,15 @@ fn at(number: u64, time: &str) -> String {
 
 /// Lines as a server adds them, and the period that each belongs to.
 struct Log<'a> {
-    rig: &'a Rig,
+    harness: &'a Harness,
     text: String,
     periods: BTreeMap<String, String>,
     next: u64,
 }
 
 impl<'a> Log<'a> {
-    fn new(rig: &'a Rig) -> Self {
-        Self { rig, text: String::new(), periods: BTreeMap::new(), next: 0 }
+    fn new(harness: &'a Harness) -> Self {
+        Self { harness, text: String::new(), periods: BTreeMap::new(), next: 0 }
     }
 
     fn add(&mut self, time: &str, period: &str) {
@@ -35,13 +35,13 @@ impl<'a> Log<'a> {
 
     /// Runs over what there is, and holds every folder to the lines that belong there.
     fn run(&self, args: &[&str]) -> Out {
-        self.rig.file("access.log", &self.text);
-        well(self.rig, &[&QUICK, args, &["access.log"]].concat());
-        let out = Out::read(self.rig);
+        self.harness.file("access.log", &self.text);
+        well(self.harness, &[&QUICK, args, &["access.log"]].concat());
+        let out = Out::read(self.harness);
         assert_eq!(out.names(), self.periods.keys().map(String::as_str).collect::<Vec<_>>());
         for folder in &out.folders {
-            self.rig.file("period.log", &self.periods[&folder.name]);
-            let expected = Sums::scanned(self.rig, &[&["period.log"][..], &QUICK].concat());
+            self.harness.file("period.log", &self.periods[&folder.name]);
+            let expected = Sums::scanned(self.harness, &[&["period.log"][..], &QUICK].concat());
             folder.sums().assert_same(&expected, &folder.name);
             assert_eq!(folder.report["period"], Value::from(folder.name.as_str()));
         }
@@ -50,9 +50,9 @@ impl<'a> Log<'a> {
 }
 
 #[test]
-fn a_folder_a_day() {
-    let rig = Rig::new();
-    let mut log = Log::new(&rig);
+fn one_folder_per_day() {
+    let harness = Harness::new();
+    let mut log = Log::new(&harness);
     for (time, day) in [
         ("30/Oct/2026:23:59:59 +0000", "2026-10-30"),
         ("31/Oct/2026:00:00:00 +0000", "2026-10-31"),
@@ -71,9 +71,9 @@ fn a_folder_a_day() {
 }
 
 #[test]
-fn a_folder_an_hour() {
-    let rig = Rig::new();
-    let mut log = Log::new(&rig);
+fn one_folder_per_hour() {
+    let harness = Harness::new();
+    let mut log = Log::new(&harness);
     for hour in [22, 23] {
         for minute in [0, 30, 59] {
             log.add(&format!("31/Oct/2026:{hour}:{minute:02}:00 +0000"), &format!("2026-10-31T{hour}"));
@@ -87,8 +87,8 @@ fn a_folder_an_hour() {
 /// Late lines go to the day they belong to, whose folder is replaced whole and says so.
 #[test]
 fn late_lines_go_to_their_day() {
-    let rig = Rig::new();
-    let mut log = Log::new(&rig);
+    let harness = Harness::new();
+    let mut log = Log::new(&harness);
     for day in 1..=3 {
         log.add(&format!("{day:02}/Nov/2026:08:00:00 +0000"), &format!("2026-11-{day:02}"));
     }
@@ -96,12 +96,12 @@ fn late_lines_go_to_their_day() {
     log.add("01/Nov/2026:23:00:00 +0000", "2026-11-01");
     log.add("01/Nov/2026:23:00:00 +0000", "2026-11-01");
     log.add("04/Nov/2026:08:00:00 +0000", "2026-11-04");
-    let untouched = picture(&rig.path("out/2026-11-02"));
+    let untouched = picture(&harness.path("out/2026-11-02"));
     let out = log.run(&["--daily"]);
     assert!(out.folders[0].summary.contains("late"), "{}", out.folders[0].summary);
     assert!(!before.folders[0].summary.contains("late"), "{}", before.folders[0].summary);
     assert!(!out.folders[3].summary.contains("late"), "{}", out.folders[3].summary);
-    assert!(picture(&rig.path("out/2026-11-02")) == untouched, "a day without new lines is left alone");
+    assert!(picture(&harness.path("out/2026-11-02")) == untouched, "a day without new lines is left alone");
     // Late lines alone are something new.
     log.add("02/Nov/2026:23:00:00 +0000", "2026-11-02");
     let out = log.run(&["--daily"]);
@@ -111,20 +111,20 @@ fn late_lines_go_to_their_day() {
 /// Nothing new: nothing changes.
 #[test]
 fn a_run_with_nothing_new() {
-    let rig = Rig::new();
-    let mut log = Log::new(&rig);
+    let harness = Harness::new();
+    let mut log = Log::new(&harness);
     log.add("02/Nov/2026:08:01:00 +0000", "2026-11-02");
     log.run(&["--daily"]);
-    let before = picture(&rig.path("out"));
-    let run = report(&rig, &[&QUICK[..], &["--daily", "access.log"]].concat());
+    let before = picture(&harness.path("out"));
+    let run = report(&harness, &[&QUICK[..], &["--daily", "access.log"]].concat());
     assert_eq!((run.code, run.text().as_str(), run.stderr.as_str()), (0, "", ""));
-    assert!(picture(&rig.path("out")) == before);
+    assert!(picture(&harness.path("out")) == before);
 }
 
 #[test]
-fn each_line_by_its_own_clock() {
-    let rig = Rig::new();
-    let mut log = Log::new(&rig);
+fn periods_in_the_offset_of_each_line() {
+    let harness = Harness::new();
+    let mut log = Log::new(&harness);
     log.add("01/Nov/2026:23:30:00 -0500", "2026-11-01");
     log.add("02/Nov/2026:00:30:00 +0900", "2026-11-02");
     log.add("01/Nov/2026:23:30:00 +1300", "2026-11-01");
@@ -132,12 +132,12 @@ fn each_line_by_its_own_clock() {
 }
 
 #[test]
-fn all_lines_by_one_clock() {
-    let rig = Rig::new();
+fn periods_in_a_given_time_zone() {
+    let harness = Harness::new();
     if !std::path::Path::new("/usr/share/zoneinfo/Europe/Berlin").exists() {
-        return crate::rig::skip("--timezone", "there are no time zones here");
+        return crate::harness::skip("--timezone", "there are no time zones here");
     }
-    let mut log = Log::new(&rig);
+    let mut log = Log::new(&harness);
     log.add("01/Jul/2026:22:30:00 +0000", "2026-07-02");
     log.add("01/Jul/2026:21:30:00 +0000", "2026-07-01");
     log.add("01/Jul/2026:19:30:00 -0400", "2026-07-02");
@@ -148,12 +148,12 @@ fn all_lines_by_one_clock() {
 
 /// The hour that comes twice in autumn is one folder; the one that spring leaves out is none.
 #[test]
-fn hours_that_come_twice_or_never() {
-    let rig = Rig::new();
+fn hours_repeated_or_skipped_by_daylight_saving() {
+    let harness = Harness::new();
     if !std::path::Path::new("/usr/share/zoneinfo/Europe/Berlin").exists() {
-        return crate::rig::skip("--timezone, in autumn", "there are no time zones here");
+        return crate::harness::skip("--timezone, in autumn", "there are no time zones here");
     }
-    let mut log = Log::new(&rig);
+    let mut log = Log::new(&harness);
     log.add("29/Mar/2026:00:30:00 +0000", "2026-03-29T01");
     log.add("29/Mar/2026:01:30:00 +0000", "2026-03-29T03");
     log.add("24/Oct/2026:23:30:00 +0000", "2026-10-25T01");
@@ -165,13 +165,13 @@ fn hours_that_come_twice_or_never() {
 
 /// Hours that begin at the half hour of the log's own clock, over runs, and with late lines.
 #[test]
-fn late_lines_by_another_clock() {
-    let rig = Rig::new();
+fn late_lines_with_another_offset() {
+    let harness = Harness::new();
     if !std::path::Path::new("/usr/share/zoneinfo/Asia/Kolkata").exists() {
-        return crate::rig::skip("--timezone, late lines", "there are no time zones here");
+        return crate::harness::skip("--timezone, late lines", "there are no time zones here");
     }
     let args = ["--hourly", "--timezone", "Asia/Kolkata"];
-    let mut log = Log::new(&rig);
+    let mut log = Log::new(&harness);
     log.add("01/Nov/2026:17:29:59 +0000", "2026-11-01T22");
     log.add("01/Nov/2026:17:30:00 +0000", "2026-11-01T23");
     log.add("01/Nov/2026:18:30:00 +0000", "2026-11-02T00");
@@ -180,28 +180,28 @@ fn late_lines_by_another_clock() {
     log.add("01/Nov/2026:23:29:59 +0530", "2026-11-01T23");
     log.add("01/Nov/2026:12:45:00 -0500", "2026-11-01T23");
     log.add("01/Nov/2026:18:29:59 +0000", "2026-11-01T23");
-    let untouched = picture(&rig.path("out/2026-11-01T22"));
+    let untouched = picture(&harness.path("out/2026-11-01T22"));
     let out = log.run(&args);
     assert!(out.folders[1].summary.contains("3 lines of it came late"), "{}", out.folders[1].summary);
-    assert!(picture(&rig.path("out/2026-11-01T22")) == untouched);
+    assert!(picture(&harness.path("out/2026-11-01T22")) == untouched);
     assert_eq!(out.latest.as_deref(), Some("2026-11-02T00"));
     // Without a zone each line goes by its own clock: into other folders, and no line is told twice.
     let text = log.text.clone() + &at(99, "01/Nov/2026:18:45:00 +0000");
-    rig.file("access.log", &text);
-    well(&rig, &[&QUICK[..], &["--hourly", "access.log"]].concat());
-    let out = Out::read(&rig);
+    harness.file("access.log", &text);
+    well(&harness, &[&QUICK[..], &["--hourly", "access.log"]].concat());
+    let out = Out::read(&harness);
     assert_eq!(out.names(), ["2026-11-01T18", "2026-11-01T22", "2026-11-01T23", "2026-11-02T00"]);
-    out.sums().assert_same(&Sums::scanned(&rig, &[&["access.log"][..], &QUICK].concat()), "two clocks");
+    out.sums().assert_same(&Sums::scanned(&harness, &[&["access.log"][..], &QUICK].concat()), "two clocks");
 }
 
 /// A day of a place far away holds the lines of two days of the log.
 #[test]
-fn days_of_a_place_far_away() {
-    let rig = Rig::new();
+fn days_in_a_distant_time_zone() {
+    let harness = Harness::new();
     if !std::path::Path::new("/usr/share/zoneinfo/Pacific/Auckland").exists() {
-        return crate::rig::skip("--timezone, far away", "there are no time zones here");
+        return crate::harness::skip("--timezone, far away", "there are no time zones here");
     }
-    let mut log = Log::new(&rig);
+    let mut log = Log::new(&harness);
     let args = ["--daily", "--timezone", "Pacific/Auckland"];
     log.add("01/Nov/2026:10:59:59 +0000", "2026-11-01");
     log.add("01/Nov/2026:11:00:00 +0000", "2026-11-02");
@@ -212,53 +212,53 @@ fn days_of_a_place_far_away() {
 }
 
 #[test]
-fn a_time_zone_that_is_none() {
-    let rig = Rig::new();
-    rig.file("access.log", at(1, "02/Nov/2026:08:01:00 +0000"));
+fn an_invalid_time_zone_is_refused() {
+    let harness = Harness::new();
+    harness.file("access.log", at(1, "02/Nov/2026:08:01:00 +0000"));
     for zone in ["Mars/Olympus", "../../etc/passwd", ""] {
-        let run = report(&rig, &["--daily", "--timezone", zone, "access.log"]);
+        let run = report(&harness, &["--daily", "--timezone", zone, "access.log"]);
         assert_eq!((run.code, run.stdout.len()), (2, 0), "{zone}: {}", run.stderr);
-        assert!(!rig.path("out").join("latest").exists());
+        assert!(!harness.path("out").join("latest").exists());
     }
 }
 
 /// A line without a time is of the period of the line before it, also across runs and where there is none yet.
 #[test]
 fn lines_without_a_time() {
-    let rig = Rig::new();
+    let harness = Harness::new();
     let odd = "GET /odd/.git/config is no line of any log\n";
-    rig.file("access.log", odd.to_owned() + &at(1, "01/Nov/2026:08:00:00 +0000") + odd + &at(2, "02/Nov/2026:08:00:00 +0000") + odd);
+    harness.file("access.log", odd.to_owned() + &at(1, "01/Nov/2026:08:00:00 +0000") + odd + &at(2, "02/Nov/2026:08:00:00 +0000") + odd);
     let args = [&QUICK[..], &["--daily", "access.log"]].concat();
-    well(&rig, &args);
+    well(&harness, &args);
     let lines = |out: &Out| out.folders.iter().map(|folder| (folder.name.clone(), folder.sums().get("lines"))).collect::<Vec<_>>();
-    assert_eq!(lines(&Out::read(&rig)), [("2026-11-01".to_owned(), 3), ("2026-11-02".to_owned(), 2)]);
-    let text = fs::read_to_string(rig.path("access.log")).unwrap();
-    rig.file("access.log", text + odd);
-    well(&rig, &args);
-    let out = Out::read(&rig);
-    out.sums().assert_same(&Sums::scanned(&rig, &[&["access.log"][..], &QUICK].concat()), "odd lines");
+    assert_eq!(lines(&Out::read(&harness)), [("2026-11-01".to_owned(), 3), ("2026-11-02".to_owned(), 2)]);
+    let text = fs::read_to_string(harness.path("access.log")).unwrap();
+    harness.file("access.log", text + odd);
+    well(&harness, &args);
+    let out = Out::read(&harness);
+    out.sums().assert_same(&Sums::scanned(&harness, &[&["access.log"][..], &QUICK].concat()), "odd lines");
 }
 
 /// Runs with and without periods take turns over one state.
 #[test]
-fn periods_begin_and_end() {
-    let rig = Rig::new();
+fn lines_at_the_borders_of_periods() {
+    let harness = Harness::new();
     let (mut text, mut runs) = (String::new(), Vec::new());
     for (n, args) in [&["--daily"][..], &[], &["--hourly"], &["--daily"], &[]].into_iter().enumerate() {
         text += &at(n as u64, "02/Nov/2026:08:01:00 +0000");
-        rig.file("access.log", &text);
-        well(&rig, &[&QUICK, args, &["access.log"]].concat());
-        runs.push(Out::read(&rig).folders.len());
+        harness.file("access.log", &text);
+        well(&harness, &[&QUICK, args, &["access.log"]].concat());
+        runs.push(Out::read(&harness).folders.len());
     }
     assert_eq!(runs, [1, 2, 3, 3, 4]);
-    Out::read(&rig).sums().assert_same(&Sums::scanned(&rig, &[&["access.log"][..], &QUICK].concat()), "periods and none");
+    Out::read(&harness).sums().assert_same(&Sums::scanned(&harness, &[&["access.log"][..], &QUICK].concat()), "periods and none");
 }
 
 /// The reports of the days are one report again, and a report is as itself.
 #[test]
 fn days_can_be_merged() {
-    let rig = Rig::new();
-    let mut log = Log::new(&rig);
+    let harness = Harness::new();
+    let mut log = Log::new(&harness);
     for day in 1..=5 {
         for hour in [3, 12] {
             log.add(&format!("{day:02}/Nov/2026:{hour:02}:00:00 +0000"), &format!("2026-11-{day:02}"));
@@ -267,9 +267,9 @@ fn days_can_be_merged() {
     let out = log.run(&["--daily"]);
     let reports: Vec<_> = out.names().iter().map(|name| format!("out/{name}/report.json")).collect();
     let args = ["merge", "-f", "json", "--min-severity", "info"].into_iter().chain(reports.iter().map(String::as_str));
-    let run = finish(&mut rig.command(args));
+    let run = finish(&mut harness.command(args));
     assert_eq!(run.code, 0, "{}", run.stderr);
     Sums::of([&run.json()]).assert_same(&out.sums(), "merged");
-    let run = rig.run(["diff", "-f", "csv", &reports[0], &reports[0]]);
+    let run = harness.run(["diff", "-f", "csv", &reports[0], &reports[0]]);
     assert_eq!((run.code, run.text().lines().count()), (0, 1), "{}", run.stderr);
 }

@@ -5,9 +5,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::rig::Out;
+use super::harness::Out;
 use crate::follow::works;
-use crate::rig::{EXE, Rig, finish, skip};
+use crate::harness::{EXE, Harness, finish, skip};
 
 /// The worst exposure that `systemd-analyze security` may find, of 10, times ten.
 const MOST_EXPOSED: &str = "20";
@@ -30,24 +30,24 @@ fn values<'a>(unit: &'a str, name: &str) -> Vec<&'a str> {
 }
 
 /// Runs a command line of a sample with everything it names below the folder of the rig, and reads back what it left.
-fn understood(rig: &Rig, command: &str, state: &str, out: &str) {
-    fs::create_dir_all(rig.path("log/nginx")).unwrap();
-    rig.file("log/nginx/access.log", crate::rig::log(20));
-    let here = |name: &str| rig.path(name).display().to_string();
+fn understood(harness: &Harness, command: &str, state: &str, out: &str) {
+    fs::create_dir_all(harness.path("log/nginx")).unwrap();
+    harness.file("log/nginx/access.log", crate::harness::log(20));
+    let here = |name: &str| harness.path(name).display().to_string();
     let line = command.replace(state, &here("state")).replace(out, &here("out")).replace("/var/log/nginx", &here("log/nginx"));
     let mut words = line.split_whitespace();
     assert_eq!(words.next(), Some("/usr/bin/probewatch"), "{command}");
     let words: Vec<_> = words.collect();
     let (at_state, at_out) = (format!("--state {}", here("state")), format!("--out {}", here("out")));
     assert!(line.contains(&at_state) && line.contains(&at_out), "{line}");
-    let run = finish(&mut rig.command(&words));
+    let run = finish(&mut harness.command(&words));
     assert_eq!((run.code, run.stderr.as_str()), (0, ""), "{line}");
-    let folders = fs::read_dir(rig.path("out")).unwrap().count();
+    let folders = fs::read_dir(harness.path("out")).unwrap().count();
     assert_eq!(folders, 3, "a folder, latest and .state");
     // And a second run right behind it is silent: so is the mailbox.
-    let run = finish(&mut rig.command(&words));
+    let run = finish(&mut harness.command(&words));
     assert_eq!((run.code, run.text().as_str(), run.stderr.as_str()), (0, "", ""), "{line}");
-    Out::read_as(&rig.path("out"), mode(&words));
+    Out::read_as(&harness.path("out"), mode(&words));
 }
 
 /// The mode that a command line asks for.
@@ -72,22 +72,22 @@ fn the_line_for_cron() {
     assert!(lines(&text).any(|line| line.starts_with("MAILTO=")), "{text}");
     let command = fields[6..].join(" ");
     assert!(!command.contains('>') && !command.contains('|'), "nothing to hide: it says nothing where there is nothing to say");
-    understood(&Rig::new(), &command, "/var/lib/probewatch", "/srv/reports");
+    understood(&Harness::new(), &command, "/var/lib/probewatch", "/srv/reports");
 }
 
 /// The units as they would stand in the system, but with the program that was built.
-fn copies(rig: &Rig) -> Option<[PathBuf; 2]> {
+fn copies(harness: &Harness) -> Option<[PathBuf; 2]> {
     if !works(Command::new("systemd-analyze").arg("--version")) {
         skip("the units of report", "systemd-analyze is not installed");
         return None;
     }
-    Some([SERVICE, TIMER].map(|name| rig.file(name, sample(name).replace("/usr/bin/probewatch", EXE))))
+    Some([SERVICE, TIMER].map(|name| harness.file(name, sample(name).replace("/usr/bin/probewatch", EXE))))
 }
 
 #[test]
-fn the_units_can_be_loaded() {
-    let rig = Rig::new();
-    let Some(paths) = copies(&rig) else { return };
+fn the_units_are_valid() {
+    let harness = Harness::new();
+    let Some(paths) = copies(&harness) else { return };
     let output = Command::new("systemd-analyze").args(["verify", "--man=no"]).args(&paths).output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
     // Other units of the machine may have faults of their own.
@@ -97,9 +97,9 @@ fn the_units_can_be_loaded() {
 }
 
 #[test]
-fn the_service_is_closed() {
-    let rig = Rig::new();
-    let Some([service, _]) = copies(&rig) else { return };
+fn the_service_is_hardened() {
+    let harness = Harness::new();
+    let Some([service, _]) = copies(&harness) else { return };
     if !String::from_utf8_lossy(&Command::new("systemd-analyze").arg("--help").output().unwrap().stdout).contains("--offline") {
         return skip("the service of report is closed", "this systemd-analyze knows no --offline");
     }
@@ -113,7 +113,7 @@ fn the_service_is_closed() {
 
 /// The timer is understood, and comes every hour.
 #[test]
-fn the_timer_comes_every_hour() {
+fn the_timer_runs_every_hour() {
     let timer = sample(TIMER);
     let calendar = values(&timer, "OnCalendar");
     assert_eq!((calendar.len(), values(&timer, "Persistent"), values(&timer, "WantedBy")), (1, vec!["true"], vec!["timers.target"]));
@@ -130,7 +130,7 @@ fn the_command_line_of_the_service() {
     let unit = sample(SERVICE);
     let start = values(&unit, "ExecStart");
     assert_eq!((start.len(), values(&unit, "Type")), (1, vec!["oneshot"]));
-    understood(&Rig::new(), start[0], "%S/probewatch-report", "%L/probewatch-report");
+    understood(&Harness::new(), start[0], "%S/probewatch-report", "%L/probewatch-report");
     // What a damaged log is to it is told by the exit code, and is no failure of the unit.
     assert_eq!(values(&unit, "SuccessExitStatus"), ["3"]);
 }
@@ -139,14 +139,14 @@ fn the_command_line_of_the_service() {
 #[test]
 fn the_lines_for_logrotate() {
     let text = sample("probewatch.rotate");
-    let rig = Rig::new();
-    let mut site = super::site::Site::new(&rig);
+    let harness = Harness::new();
+    let mut site = super::site::Site::new(&harness);
     let inner = text.split_once('{').unwrap().1.rsplit_once('}').unwrap().0;
     // The server, and the user and group of a system, are not here.
     let here = |line: &&str| !["#", "create", "su", "sharedscripts", "rotate"].iter().any(|word| line.trim().starts_with(word));
     let directives: Vec<_> = inner.split("postrotate").next().unwrap().lines().filter(here).collect();
     let directives = directives.join("\n");
-    let Some(logrotate) = crate::follow::logrotate::Logrotate::new("the sample for logrotate", &rig, &format!("{directives}\ncreate"))
+    let Some(logrotate) = crate::follow::logrotate::Logrotate::new("the sample for logrotate", &harness, &format!("{directives}\ncreate"))
     else {
         return;
     };

@@ -9,15 +9,15 @@ use std::path::{Path, PathBuf};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
-use super::rig::{self, Out, QUICK, Sums};
-use crate::rig::{Rig, Run, finish, line};
+use super::harness::{self, Out, QUICK, Sums};
+use crate::harness::{Harness, Run, finish, line};
 
 /// The log, below the folder of the rig.
 pub(super) const LOG: &str = "log/access.log";
 
 /// The server.
 pub(super) struct Site<'a> {
-    pub(super) rig: &'a Rig,
+    pub(super) harness: &'a Harness,
     /// As the server holds it open.
     log: File,
     /// Every line, whole and in order.
@@ -35,9 +35,9 @@ pub(super) fn numbered(number: u64) -> String {
 
 impl<'a> Site<'a> {
     /// With an empty log in a folder of its own.
-    pub(super) fn new(rig: &'a Rig) -> Self {
-        fs::create_dir_all(rig.path("log")).unwrap();
-        Self { rig, log: append(&rig.path(LOG)), all: append(&rig.path("all.log")), next: 0, rest: None }
+    pub(super) fn new(harness: &'a Harness) -> Self {
+        fs::create_dir_all(harness.path("log")).unwrap();
+        Self { harness, log: append(&harness.path(LOG)), all: append(&harness.path("all.log")), next: 0, rest: None }
     }
 
     /// Writes so many lines.
@@ -85,12 +85,12 @@ impl<'a> Site<'a> {
 
     /// As a server does when it is told that its log was moved.
     pub(super) fn reopen(&mut self) {
-        self.log = append(&self.rig.path(LOG));
+        self.log = append(&self.harness.path(LOG));
     }
 
     /// Moves the log and all old ones on by one number, as logrotate does; the server keeps what it has open.
     pub(super) fn rotate(&self) {
-        let old = |number: u32, packed: &str| self.rig.path(format!("{LOG}.{number}{packed}"));
+        let old = |number: u32, packed: &str| self.harness.path(format!("{LOG}.{number}{packed}"));
         let last = (1..10_000).find(|&n| !old(n, "").exists() && !old(n, ".gz").exists()).unwrap();
         for number in (1..last).rev() {
             for packed in ["", ".gz"] {
@@ -99,13 +99,13 @@ impl<'a> Site<'a> {
                 }
             }
         }
-        fs::rename(self.rig.path(LOG), old(1, "")).unwrap();
-        append(&self.rig.path(LOG));
+        fs::rename(self.harness.path(LOG), old(1, "")).unwrap();
+        append(&self.harness.path(LOG));
     }
 
     /// Packs the old log with this number, as gzip does: the packed one is there before the plain one goes.
     pub(super) fn pack(&self, number: u32) {
-        let plain = self.rig.path(format!("{LOG}.{number}"));
+        let plain = self.harness.path(format!("{LOG}.{number}"));
         let Ok(text) = fs::read(&plain) else { return };
         let mut packed = GzEncoder::new(File::create_new(with_gz(&plain)).unwrap(), Compression::fast());
         packed.write_all(&text).unwrap();
@@ -120,7 +120,7 @@ impl<'a> Site<'a> {
 
     /// Runs it over the log, and gives how it went.
     pub(super) fn try_run(&self, args: &[&str]) -> Run {
-        finish(&mut rig::command(self.rig, &Self::args(args)))
+        finish(&mut harness::command(self.harness, &Self::args(args)))
     }
 
     /// Runs it over the log, which has to go well.
@@ -132,12 +132,12 @@ impl<'a> Site<'a> {
 
     /// What one scan of all lines finds.
     pub(super) fn expected(&self) -> Sums {
-        Sums::scanned(self.rig, &[&["all.log"][..], &QUICK].concat())
+        Sums::scanned(self.harness, &[&["all.log"][..], &QUICK].concat())
     }
 
     /// The reports of all runs add up to all lines, and nothing is left beside them.
     pub(super) fn settle(&self, when: &str) -> Out {
-        let out = Out::read(self.rig);
+        let out = Out::read(self.harness);
         out.sums().assert_same(&self.expected(), when);
         out
     }
@@ -154,9 +154,9 @@ fn append(path: &Path) -> File {
 }
 
 #[test]
-fn the_server_writes_whole_lines_into_both() {
-    let rig = Rig::new();
-    let mut site = Site::new(&rig);
+fn the_server_writes_complete_lines_to_both_logs() {
+    let harness = Harness::new();
+    let mut site = Site::new(&harness);
     site.write(2);
     site.begin_line(30);
     site.rotate();
@@ -167,8 +167,8 @@ fn the_server_writes_whole_lines_into_both() {
     site.reopen();
     site.pack(2);
     let text: String = (0..5).map(numbered).collect();
-    assert_eq!((fs::read_to_string(rig.path("all.log")).unwrap(), site.lines()), (text, 5));
-    let sums = Sums::scanned(&rig, &[&["log"][..], &QUICK].concat());
+    assert_eq!((fs::read_to_string(harness.path("all.log")).unwrap(), site.lines()), (text, 5));
+    let sums = Sums::scanned(&harness, &[&["log"][..], &QUICK].concat());
     sums.assert_same(&site.expected(), "what lies in the folder");
-    assert_eq!((sums.get("hits"), rig.path("log/access.log.2.gz").exists()), (5, true));
+    assert_eq!((sums.get("hits"), harness.path("log/access.log.2.gz").exists()), (5, true));
 }

@@ -5,16 +5,16 @@
 use std::fs::{self, OpenOptions};
 use std::io::Write as _;
 
-use super::rig::{Folder, Out, well};
-use crate::rig::{Rig, line, sized};
+use super::harness::{Folder, Out, well};
+use crate::harness::{Harness, line, sized};
 
 /// Five unlike paths of more than three classes, of which neither half shows anything.
 const HALVES: [&[&str]; 2] = [&["/.git/config", "/.env"], &["/phpinfo.php", "/id_rsa", "/actuator/env"]];
 
 /// Adds to a log that these paths were answered, each by so many bytes. Each log has a client of its own.
-fn answered(rig: &Rig, log: &str, paths: &[&str], bytes: impl Fn(usize) -> u64) {
+fn answered(harness: &Harness, log: &str, paths: &[&str], bytes: impl Fn(usize) -> u64) {
     let client = format!("198.51.100.{}", log.len());
-    let mut file = OpenOptions::new().append(true).create(true).open(rig.path(log)).unwrap();
+    let mut file = OpenOptions::new().append(true).create(true).open(harness.path(log)).unwrap();
     for (n, path) in paths.iter().enumerate() {
         let line = sized(&line(&client, &format!("GET {path} HTTP/1.1"), 200), bytes(n));
         file.write_all(line.as_bytes()).unwrap();
@@ -22,15 +22,15 @@ fn answered(rig: &Rig, log: &str, paths: &[&str], bytes: impl Fn(usize) -> u64) 
 }
 
 /// Runs over the folder of logs; gives the mail and the folder of the run.
-fn run(rig: &Rig) -> (String, Folder) {
-    let mail = well(rig, &["logs"]).text();
-    (mail, Out::read(rig).folders.pop().unwrap())
+fn run(harness: &Harness) -> (String, Folder) {
+    let mail = well(harness, &["logs"]).text();
+    (mail, Out::read(harness).folders.pop().unwrap())
 }
 
-fn rig() -> Rig {
-    let rig = Rig::new();
-    fs::create_dir(rig.path("logs")).unwrap();
-    rig
+fn harness() -> Harness {
+    let harness = Harness::new();
+    fs::create_dir(harness.path("logs")).unwrap();
+    harness
 }
 
 /// The paths that count as answered, sorted.
@@ -47,18 +47,18 @@ fn sorted(paths: &[&str]) -> Vec<String> {
 }
 
 #[test]
-fn a_soft_404_shows_over_two_runs() {
-    let rig = rig();
+fn a_soft_404_is_recognised_over_two_runs() {
+    let harness = harness();
     let (one, others) = (&HALVES[0][..1], HALVES[1]);
-    answered(&rig, "logs/first.log", one, |_| 512);
-    let (mail, first) = run(&rig);
+    answered(&harness, "logs/first.log", one, |_| 512);
+    let (mail, first) = run(&harness);
     assert_eq!(counted(&first), sorted(one), "nothing speaks against it yet");
     assert_ne!(mail, "");
 
-    answered(&rig, "logs/first.log", others, |_| 512);
+    answered(&harness, "logs/first.log", others, |_| 512);
     // The same answer on another site, which has given no others.
-    answered(&rig, "logs/two.log", one, |_| 512);
-    let (_, second) = run(&rig);
+    answered(&harness, "logs/two.log", one, |_| 512);
+    let (_, second) = run(&harness);
     let rows = second.rows("answered.csv");
     assert_eq!(counted(&second), sorted(one));
     assert!(rows.iter().all(|row| row["source"] == "logs/two.log"), "{rows:?}");
@@ -66,25 +66,25 @@ fn a_soft_404_shows_over_two_runs() {
     assert_eq!((&second.report["totals"]["answered"], &second.report["totals"]["soft_404"]), (&1.into(), &3.into()));
 
     // From now on it is known: a known probe that gets this answer makes no mail, after a rotation too.
-    fs::rename(rig.path("logs/first.log"), rig.path("logs/first.log.1")).unwrap();
-    answered(&rig, "logs/first.log", &others[..1], |_| 512);
-    let (mail, third) = run(&rig);
+    fs::rename(harness.path("logs/first.log"), harness.path("logs/first.log.1")).unwrap();
+    answered(&harness, "logs/first.log", &others[..1], |_| 512);
+    let (mail, third) = run(&harness);
     assert_eq!((counted(&third).len(), mail.as_str()), (0, ""), "{}", third.summary);
     assert_eq!(third.report["totals"]["hits"], 1);
     // And an answer of quite another size on the same site counts.
-    answered(&rig, "logs/first.log", &["/.git/config"], |_| 9_001);
-    let (mail, fourth) = run(&rig);
+    answered(&harness, "logs/first.log", &["/.git/config"], |_| 9_001);
+    let (mail, fourth) = run(&harness);
     assert_eq!(counted(&fourth), ["/.git/config"]);
     assert_ne!(mail, "");
 }
 
 /// The same lines with a size each are answers of their own in both runs.
 #[test]
-fn pages_of_their_own_are_counted_in_both_runs() {
-    let rig = rig();
+fn distinct_answers_count_in_both_runs() {
+    let harness = harness();
     for (number, paths) in HALVES.into_iter().enumerate() {
-        answered(&rig, "logs/first.log", paths, |n| 100 << (3 * number + n));
-        let (mail, folder) = run(&rig);
+        answered(&harness, "logs/first.log", paths, |n| 100 << (3 * number + n));
+        let (mail, folder) = run(&harness);
         assert_eq!(counted(&folder), sorted(paths), "run {number}");
         assert_ne!(mail, "", "run {number}");
     }
@@ -92,12 +92,12 @@ fn pages_of_their_own_are_counted_in_both_runs() {
 
 /// What was seen of a site is forgotten with the state.
 #[test]
-fn a_state_that_is_forgotten_takes_its_sites_along() {
-    let rig = rig();
-    answered(&rig, "logs/first.log", HALVES[1], |_| 512);
-    run(&rig);
-    fs::remove_file(rig.path("logs/first.log")).unwrap();
-    answered(&rig, "logs/first.log", &HALVES[0][..1], |_| 512);
-    well(&rig, &["--reset", "logs"]);
-    assert_eq!(counted(Out::read(&rig).last()), sorted(&HALVES[0][..1]));
+fn a_reset_discards_the_history_of_sites() {
+    let harness = harness();
+    answered(&harness, "logs/first.log", HALVES[1], |_| 512);
+    run(&harness);
+    fs::remove_file(harness.path("logs/first.log")).unwrap();
+    answered(&harness, "logs/first.log", &HALVES[0][..1], |_| 512);
+    well(&harness, &["--reset", "logs"]);
+    assert_eq!(counted(Out::read(&harness).last()), sorted(&HALVES[0][..1]));
 }

@@ -9,16 +9,16 @@ use std::time::{Duration, Instant, SystemTime};
 use serde_json::Value;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
+use super::harness::{Out, QUICK, Sums, entries, picture, report, well};
 use super::mounts::{self, mounting};
-use super::rig::{Out, QUICK, Sums, entries, picture, report, well};
 use super::site::{LOG, Site, numbered};
-use crate::rig::{Rig, Run, has, line};
+use crate::harness::{Harness, Run, has, line};
 
 const STATE: &str = "state/report.json";
 
 /// A site with a run behind it, and five new lines.
-fn site(rig: &Rig) -> Site<'_> {
-    let mut site = Site::new(rig);
+fn site(harness: &Harness) -> Site<'_> {
+    let mut site = Site::new(harness);
     site.write(10);
     site.run(&[]);
     site.write(5);
@@ -27,10 +27,10 @@ fn site(rig: &Rig) -> Site<'_> {
 
 /// Runs, which must be refused before anything is read or written.
 fn refused(site: &Site<'_>, args: &[&str], what: &str) -> Run {
-    let before = picture(&site.rig.path("out"));
+    let before = picture(&site.harness.path("out"));
     let run = site.try_run(args);
     assert_eq!((run.code, run.stdout.len()), (2, 0), "{what}: {}", run.stderr);
-    assert!(picture(&site.rig.path("out")) == before, "{what}");
+    assert!(picture(&site.harness.path("out")) == before, "{what}");
     run
 }
 
@@ -52,23 +52,23 @@ const DAMAGES: [Damage; 6] = [
 
 /// F5. Neither from the start, which would double, nor from the end, which would lose.
 #[test]
-fn f5_a_damaged_state_is_refused() {
+fn a_damaged_state_is_refused() {
     for (what, damage) in DAMAGES {
-        let rig = Rig::new();
-        let mut site = site(&rig);
-        let good = fs::read(rig.path(STATE)).unwrap();
+        let harness = Harness::new();
+        let mut site = site(&harness);
+        let good = fs::read(harness.path(STATE)).unwrap();
         let bad = damage(good.clone());
-        fs::write(rig.path(STATE), &bad).unwrap();
+        fs::write(harness.path(STATE), &bad).unwrap();
         for args in [&[][..], &["--always"], &["--from-start"], &["--dry-run"], &["--status"]] {
             let run = refused(&site, args, what);
             assert!(run.stderr.contains(STATE) && run.stderr.contains("--reset"), "{what} {args:?}: {}", run.stderr);
             assert!(!run.stderr.contains("--reset-state"), "that is a flag of follow: {}", run.stderr);
-            assert!(fs::read(rig.path(STATE)).unwrap() == bad, "{what}");
+            assert!(fs::read(harness.path(STATE)).unwrap() == bad, "{what}");
         }
-        assert!(fs::read(rig.path("state/report.json.bad")).unwrap() == bad, "{what}: a copy is kept");
+        assert!(fs::read(harness.path("state/report.json.bad")).unwrap() == bad, "{what}: a copy is kept");
         // With the good one back it goes on as if nothing had been.
-        fs::write(rig.path(STATE), good).unwrap();
-        fs::remove_file(rig.path("state/report.json.bad")).unwrap();
+        fs::write(harness.path(STATE), good).unwrap();
+        fs::remove_file(harness.path("state/report.json.bad")).unwrap();
         site.write(2);
         site.run(&[]);
         site.settle(what);
@@ -77,17 +77,17 @@ fn f5_a_damaged_state_is_refused() {
 
 /// F5, recovery. Told so, it starts as on the first run, and its folders get new numbers.
 #[test]
-fn f5_reset_begins_anew() {
+fn reset_starts_again() {
     for damaged in [true, false] {
-        let rig = Rig::new();
-        let site = site(&rig);
-        let first = Out::read(&rig);
+        let harness = Harness::new();
+        let site = site(&harness);
+        let first = Out::read(&harness);
         if damaged {
-            fs::write(rig.path(STATE), "").unwrap();
+            fs::write(harness.path(STATE), "").unwrap();
         }
         site.run(&["--reset"]);
-        let _ = fs::remove_file(rig.path("state/report.json.bad"));
-        let out = Out::read(&rig);
+        let _ = fs::remove_file(harness.path("state/report.json.bad"));
+        let out = Out::read(&harness);
         assert_eq!(out.folders.len(), 2, "{:?}", out.names());
         assert_eq!(out.folders[0].report, first.folders[0].report, "what was reported stays");
         assert!(out.last().name.starts_with("000002-"), "{:?}", out.names());
@@ -101,81 +101,82 @@ fn f5_reset_begins_anew() {
 
 /// F6.
 #[test]
-fn f6_what_a_killed_run_left_is_removed() {
-    let rig = Rig::new();
-    let site = site(&rig);
-    rig.file("state/report.json.tmp", "half");
-    fs::create_dir(rig.path("out/.run-2.tmp")).unwrap();
-    rig.file("out/.run-2.tmp/pairs.csv", "half");
-    symlink("nowhere", rig.path("out/.latest.tmp")).unwrap();
+fn leftovers_of_a_killed_run_are_removed() {
+    let harness = Harness::new();
+    let site = site(&harness);
+    harness.file("state/report.json.tmp", "half");
+    fs::create_dir(harness.path("out/.run-2.tmp")).unwrap();
+    harness.file("out/.run-2.tmp/pairs.csv", "half");
+    symlink("nowhere", harness.path("out/.latest.tmp")).unwrap();
     site.run(&[]);
     // That is none of ours.
-    assert_eq!(fs::read_link(rig.path("out/.latest.tmp")).unwrap(), Path::new("nowhere"));
-    fs::remove_file(rig.path("out/.latest.tmp")).unwrap();
+    assert_eq!(fs::read_link(harness.path("out/.latest.tmp")).unwrap(), Path::new("nowhere"));
+    fs::remove_file(harness.path("out/.latest.tmp")).unwrap();
     assert_eq!(site.settle("leftovers of a killed run").folders.len(), 2);
 }
 
 /// F8. The rules are others than in the runs before: that is said, once, and the run goes on.
 #[test]
-fn f8_other_rules_than_before() {
-    let rig = Rig::new();
-    let mut site = site(&rig);
+fn changed_rules() {
+    let harness = Harness::new();
+    let mut site = site(&harness);
     assert!(!site.run(&[]).stderr.contains("rules"), "nothing has changed");
     site.write(5);
     let more = [&["--only", "dotfiles/env", LOG][..], &QUICK].concat();
-    let run = well(&rig, &more);
+    let run = well(&harness, &more);
     assert_eq!((run.stderr.lines().count(), run.stderr.contains("rules")), (1, true), "{}", run.stderr);
     site.write(5);
-    assert!(!well(&rig, &more).stderr.contains("rules"), "said twice");
+    assert!(!well(&harness, &more).stderr.contains("rules"), "said twice");
     site.settle("other rules that find the same");
 }
 
 /// F11, F13. What others may write to says nothing that can be relied on.
 #[test]
-fn f11_f13_a_state_in_the_reach_of_others() {
-    let rig = Rig::new();
-    let site = site(&rig);
+fn a_state_that_others_may_write_to() {
+    let harness = Harness::new();
+    let site = site(&harness);
     for (place, bits) in [("state", 0o777), ("state", 0o720), (STATE, 0o666), (STATE, 0o620), ("state/report.lock", 0o666)] {
-        let before = fs::metadata(rig.path(place)).unwrap().permissions();
-        fs::set_permissions(rig.path(place), fs::Permissions::from_mode(bits)).unwrap();
+        let before = fs::metadata(harness.path(place)).unwrap().permissions();
+        fs::set_permissions(harness.path(place), fs::Permissions::from_mode(bits)).unwrap();
         let run = refused(&site, &[], place);
         assert!(run.stderr.contains(place), "{place}: {}", run.stderr);
         if place == "state" {
             assert!(run.stderr.contains("--insecure-state"), "{}", run.stderr);
             assert_eq!(site.try_run(&["--insecure-state", "--dry-run"]).code, 0);
         }
-        fs::set_permissions(rig.path(place), before).unwrap();
+        fs::set_permissions(harness.path(place), before).unwrap();
     }
     site.run(&[]);
     site.settle("rights that were taken away again");
 }
 
+/// F13.
 #[test]
-fn f13_a_folder_of_others_may_be_trusted() {
-    let rig = Rig::new();
-    let site = site(&rig);
-    fs::set_permissions(rig.path("state"), fs::Permissions::from_mode(0o777)).unwrap();
+fn a_folder_of_others_may_be_trusted() {
+    let harness = Harness::new();
+    let site = site(&harness);
+    fs::set_permissions(harness.path("state"), fs::Permissions::from_mode(0o777)).unwrap();
     site.run(&["--insecure-state"]);
     site.settle("a state that others could write to");
 }
 
 /// F12, K2, point 5. No link leads out of the state.
 #[test]
-fn f12_links_in_the_state() {
-    let rig = Rig::new();
-    let site = site(&rig);
+fn links_in_the_state() {
+    let harness = Harness::new();
+    let site = site(&harness);
     for file in [STATE, "state/report.lock"] {
-        let (target, aside) = (rig.file("target", "precious"), rig.path("aside"));
-        fs::rename(rig.path(file), &aside).unwrap();
-        symlink(&target, rig.path(file)).unwrap();
+        let (target, aside) = (harness.file("target", "precious"), harness.path("aside"));
+        fs::rename(harness.path(file), &aside).unwrap();
+        symlink(&target, harness.path(file)).unwrap();
         let run = refused(&site, &[], file);
         assert!(run.stderr.contains(file) && run.stderr.contains("link"), "{}", run.stderr);
         assert_eq!(fs::read(&target).unwrap(), b"precious");
-        fs::remove_file(rig.path(file)).unwrap();
-        fs::rename(&aside, rig.path(file)).unwrap();
+        fs::remove_file(harness.path(file)).unwrap();
+        fs::rename(&aside, harness.path(file)).unwrap();
     }
-    let target = rig.file("target", "precious");
-    symlink(&target, rig.path("state/report.json.tmp")).unwrap();
+    let target = harness.file("target", "precious");
+    symlink(&target, harness.path("state/report.json.tmp")).unwrap();
     site.run(&[]);
     assert_eq!(fs::read(&target).unwrap(), b"precious");
     site.settle("a link where the new state is written");
@@ -183,11 +184,11 @@ fn f12_links_in_the_state() {
 
 /// F15. Numbers of devices and inodes are hints: the text says which log it is.
 #[test]
-fn f15_logs_on_another_device() {
-    let rig = Rig::new();
-    let mut site = Site::new(&rig);
+fn logs_on_another_device() {
+    let harness = Harness::new();
+    let mut site = Site::new(&harness);
     site.write(10);
-    let old = site.rig.path("log/access.log.1");
+    let old = site.harness.path("log/access.log.1");
     site.rotate();
     site.reopen();
     site.write(10);
@@ -197,22 +198,22 @@ fn f15_logs_on_another_device() {
          cat more >> log/access.log; {run}; rm -rf copy; cp -a log copy; umount log; rm -rf log; mv copy log"
     );
     let more: String = (100..103).map(numbered).collect();
-    rig.file("more", &more);
-    let Some(run) = mounting("F15", &rig, &script) else { return };
+    harness.file("more", &more);
+    let Some(run) = mounting("F15", &harness, &script) else { return };
     assert_eq!(run.text(), "exit 0\nexit 0\nexit 0\n", "{}", run.stderr);
     assert!(old.exists());
-    fs::write(rig.path("all.log"), fs::read_to_string(rig.path("all.log")).unwrap() + &more).unwrap();
+    fs::write(harness.path("all.log"), fs::read_to_string(harness.path("all.log")).unwrap() + &more).unwrap();
     assert_eq!(site.settle("another device").folders.len(), 2);
 }
 
 /// F15. The same file with another inode, as a restored backup has.
 #[test]
-fn f15_logs_that_were_copied() {
-    let rig = Rig::new();
-    let mut site = site(&rig);
+fn copied_logs() {
+    let harness = Harness::new();
+    let mut site = site(&harness);
     for name in ["log/access.log", "log/access.log.1"] {
-        fs::copy(rig.path(LOG), rig.path("copy")).unwrap();
-        fs::rename(rig.path("copy"), rig.path(LOG)).unwrap();
+        fs::copy(harness.path(LOG), harness.path("copy")).unwrap();
+        fs::rename(harness.path("copy"), harness.path(LOG)).unwrap();
         site.reopen();
         site.write(2);
         site.run(&[]);
@@ -224,50 +225,50 @@ fn f15_logs_that_were_copied() {
 
 /// F16, point 5. An older copy of a log: what is new in it is told, and that something may be told again is said.
 #[test]
-fn f16_an_older_copy_of_a_log() {
-    let rig = Rig::new();
-    let mut site = Site::new(&rig);
+fn an_older_copy_of_a_log() {
+    let harness = Harness::new();
+    let mut site = Site::new(&harness);
     site.write(10);
     site.run(&[]);
-    fs::copy(rig.path(LOG), rig.path("backup")).unwrap();
+    fs::copy(harness.path(LOG), harness.path("backup")).unwrap();
     site.write(10);
     site.run(&[]);
-    fs::copy(rig.path("backup"), rig.path(LOG)).unwrap();
+    fs::copy(harness.path("backup"), harness.path(LOG)).unwrap();
     site.reopen();
     site.write(5);
     let run = site.run(&[]);
     assert_eq!(run.stderr, "", "cron would mail it after each copytruncate");
-    let summary = Out::read(&rig).last().summary.clone();
+    let summary = Out::read(&harness).last().summary.clone();
     assert!(summary.contains(LOG), "it is said: {summary}");
-    let (sums, expected) = (Out::read(&rig).sums(), site.expected());
+    let (sums, expected) = (Out::read(&harness).sums(), site.expected());
     assert!(sums.get("lines") >= expected.get("lines"), "lost: {} of {}", sums.get("lines"), expected.get("lines"));
     assert!(sums.get("lines") <= expected.get("lines") + 10, "more than the copy holds came again: {}", sums.get("lines"));
     for number in 20..25 {
-        assert_eq!(hits_of(&rig, number), 1, "the new line {number}");
+        assert_eq!(hits_of(&harness, number), 1, "the new line {number}");
     }
     assert_eq!(site.run(&[]).text(), "", "and then there is nothing new");
 }
 
 /// How often the line with this number was reported.
-fn hits_of(rig: &Rig, number: u64) -> u64 {
+fn hits_of(harness: &Harness, number: u64) -> u64 {
     let path = format!("/{number:07}/.git/config");
-    let out = Out::read(rig);
+    let out = Out::read(harness);
     let rows = out.folders.iter().flat_map(|folder| folder.rows("pairs.csv")).filter(|row| row["path"] == path);
-    rows.map(|row| super::rig::number(row, "hits")).sum()
+    rows.map(|row| super::harness::number(row, "hits")).sum()
 }
 
 /// F18. Nothing new: no folder, no word, no change.
 #[test]
-fn f18_a_run_with_nothing_new() {
-    let rig = Rig::new();
-    let mut site = Site::new(&rig);
+fn a_run_with_nothing_new() {
+    let harness = Harness::new();
+    let mut site = Site::new(&harness);
     site.write(10);
     site.run(&[]);
-    let before = picture(&rig.path("out"));
+    let before = picture(&harness.path("out"));
     for _ in 0..3 {
         let run = site.run(&[]);
         assert_eq!((run.text().as_str(), run.stderr.as_str()), ("", ""));
-        assert!(picture(&rig.path("out")) == before);
+        assert!(picture(&harness.path("out")) == before);
     }
     // One on request says that there was nothing.
     assert_eq!(site.run(&["--always"]).text(), "");
@@ -276,13 +277,14 @@ fn f18_a_run_with_nothing_new() {
     assert!(out.folders[1].name.starts_with("000002-"));
 }
 
+/// F18.
 #[test]
-fn f18_an_empty_log_and_one_that_is_not_there() {
-    let rig = Rig::new();
-    let mut site = Site::new(&rig);
+fn an_empty_log_and_a_missing_one() {
+    let harness = Harness::new();
+    let mut site = Site::new(&harness);
     assert_eq!(site.run(&[]).text(), "");
-    assert_eq!(Out::read(&rig).folders.len(), 0);
-    fs::remove_file(rig.path(LOG)).unwrap();
+    assert_eq!(Out::read(&harness).folders.len(), 0);
+    fs::remove_file(harness.path(LOG)).unwrap();
     let run = site.try_run(&[]);
     assert!([0, 3].contains(&run.code), "{}: {}", run.code, run.stderr);
     site.reopen();
@@ -293,17 +295,17 @@ fn f18_an_empty_log_and_one_that_is_not_there() {
 
 /// F19. No time stamp decides: all lines have the same one, around every kind of rotation.
 #[test]
-fn f19_lines_of_one_second() {
-    let rig = Rig::new();
-    let mut site = site(&rig);
+fn lines_of_one_second() {
+    let harness = Harness::new();
+    let mut site = site(&harness);
     site.rotate();
     site.write(3);
     site.reopen();
     site.write(400);
     site.run(&[]);
     site.settle("renamed");
-    fs::copy(rig.path(LOG), rig.path("log/access.log.0")).unwrap();
-    File::options().write(true).open(rig.path(LOG)).unwrap().set_len(0).unwrap();
+    fs::copy(harness.path(LOG), harness.path("log/access.log.0")).unwrap();
+    File::options().write(true).open(harness.path(LOG)).unwrap().set_len(0).unwrap();
     // Longer than what was cut off, before anyone looks.
     site.write(600);
     site.run(&[]);
@@ -312,60 +314,60 @@ fn f19_lines_of_one_second() {
 
 /// F20. What a newer version wrote is not guessed at.
 #[test]
-fn f20_a_state_of_a_newer_version() {
-    let rig = Rig::new();
-    let site = site(&rig);
-    let state = fs::read_to_string(rig.path(STATE)).unwrap();
+fn a_state_of_a_newer_version() {
+    let harness = Harness::new();
+    let site = site(&harness);
+    let state = fs::read_to_string(harness.path(STATE)).unwrap();
     let (head, rest) = state.split_once(':').unwrap();
     let newer = format!("{head}:99{}", rest.trim_start_matches(|c: char| c.is_ascii_digit()));
-    fs::write(rig.path(STATE), &newer).unwrap();
+    fs::write(harness.path(STATE), &newer).unwrap();
     let run = refused(&site, &[], "a newer version");
     assert!(run.stderr.contains("99") && run.stderr.contains("newer"), "{}", run.stderr);
-    assert_eq!(fs::read_to_string(rig.path(STATE)).unwrap(), newer);
+    assert_eq!(fs::read_to_string(harness.path(STATE)).unwrap(), newer);
 }
 
 /// The state of `follow` in the same folder is another one.
 #[test]
-fn a_state_of_follow_is_left_alone() {
-    let rig = Rig::new();
-    let mut site = Site::new(&rig);
-    fs::create_dir(rig.path("state")).unwrap();
-    fs::set_permissions(rig.path("state"), fs::Permissions::from_mode(0o700)).unwrap();
-    rig.file("state/follow.json", "of follow");
+fn the_state_of_follow_is_not_touched() {
+    let harness = Harness::new();
+    let mut site = Site::new(&harness);
+    fs::create_dir(harness.path("state")).unwrap();
+    fs::set_permissions(harness.path("state"), fs::Permissions::from_mode(0o700)).unwrap();
+    harness.file("state/follow.json", "of follow");
     site.write(5);
     site.run(&[]);
-    assert_eq!(fs::read_to_string(rig.path("state/follow.json")).unwrap(), "of follow");
-    assert_eq!(Out::read_as(&rig.path("out"), 0o600).folders.len(), 1);
+    assert_eq!(fs::read_to_string(harness.path("state/follow.json")).unwrap(), "of follow");
+    assert_eq!(Out::read_as(&harness.path("out"), 0o600).folders.len(), 1);
 }
 
 /// What only looks changes nothing, not even a lock.
 #[test]
 fn status_and_dry_run_change_nothing() {
-    let rig = Rig::new();
-    let mut site = Site::new(&rig);
+    let harness = Harness::new();
+    let mut site = Site::new(&harness);
     site.write(10);
     for look in ["--status", "--dry-run"] {
         assert_eq!(site.try_run(&[look]).code, 0, "{look}");
-        assert!(entries(&rig.path("out")).is_empty() && entries(&rig.path("state")).is_empty(), "{look} made something");
+        assert!(entries(&harness.path("out")).is_empty() && entries(&harness.path("state")).is_empty(), "{look} made something");
     }
     site.run(&[]);
     site.write(5);
-    let before = (picture(&rig.path("state")), picture(&rig.path("out")));
+    let before = (picture(&harness.path("state")), picture(&harness.path("out")));
     let status = site.run(&["--status"]).text();
     assert!(status.contains(LOG), "{status}");
     let dry = site.run(&["--dry-run"]);
     assert!(dry.text().contains('5') && !dry.text().contains("15"), "what a run would tell: {}", dry.text());
-    assert!(before == (picture(&rig.path("state")), picture(&rig.path("out"))));
-    assert!(fs::metadata(rig.path("out/latest")).is_ok());
+    assert!(before == (picture(&harness.path("state")), picture(&harness.path("out"))));
+    assert!(fs::metadata(harness.path("out/latest")).is_ok());
     site.run(&[]);
     site.settle("behind a look");
 }
 
 /// `--status` says how far each log was read and what is not: in bytes, as a rest of a line has no other measure.
 #[test]
-fn status_tells_the_lag() {
-    let rig = Rig::new();
-    let mut site = Site::new(&rig);
+fn status_shows_the_lag() {
+    let harness = Harness::new();
+    let mut site = Site::new(&harness);
     site.write(10);
     site.run(&[]);
     let (calm, length) = (site.run(&["--status"]).text(), numbered(10).len());
@@ -374,61 +376,61 @@ fn status_tells_the_lag() {
     assert_ne!(calm, behind, "one line more to read makes no difference");
     assert!(behind.contains(&length.to_string()), "{length} bytes are not read: {behind}");
     // A log that is gone is still told of.
-    fs::remove_file(rig.path(LOG)).unwrap();
+    fs::remove_file(harness.path(LOG)).unwrap();
     assert!(site.run(&["--status"]).text().contains(LOG));
 }
 
 /// The first run reads what it was given, and nothing that lies beside it.
 #[test]
-fn the_first_run_reads_what_it_was_given() {
-    let rig = Rig::new();
-    let mut site = Site::new(&rig);
+fn the_first_run_reads_the_given_logs() {
+    let harness = Harness::new();
+    let mut site = Site::new(&harness);
     site.write(10);
     site.rotate();
     site.reopen();
     site.write(5);
     site.run(&[]);
-    assert_eq!(Out::read(&rig).sums().get("hits"), 5);
+    assert_eq!(Out::read(&harness).sums().get("hits"), 5);
     // And later what was there then is old.
     site.write(5);
     site.rotate();
     site.reopen();
     site.write(5);
     site.run(&[]);
-    assert_eq!(Out::read(&rig).sums().get("hits"), 15);
+    assert_eq!(Out::read(&harness).sums().get("hits"), 15);
 }
 
 /// Each of several names of one log, and more logs, once each.
 #[test]
-fn logs_of_several_names_are_read_once() {
-    let rig = Rig::new();
-    let mut site = Site::new(&rig);
+fn logs_with_several_names_are_read_once() {
+    let harness = Harness::new();
+    let mut site = Site::new(&harness);
     site.write(10);
     site.rotate();
     site.reopen();
     site.write(5);
-    symlink("access.log", rig.path("log/link.log")).unwrap();
-    fs::hard_link(rig.path(LOG), rig.path("log/hard.log")).unwrap();
+    symlink("access.log", harness.path("log/link.log")).unwrap();
+    fs::hard_link(harness.path(LOG), harness.path("log/hard.log")).unwrap();
     let args = [&QUICK[..], &["log/access.log", "log/access.log", "log/link.log", "log/hard.log", "log", "log/*"]].concat();
     for _ in 0..2 {
-        well(&rig, &args);
+        well(&harness, &args);
         site.settle("several names");
         site.write(5);
     }
 }
 
-/// A line that waits for its end is told with it, and its first half is accounted for as pending.
+/// F3. A line that waits for its end is told with it, and its first half is accounted for as pending.
 #[test]
-fn f3_a_line_that_is_half_written() {
-    let rig = Rig::new();
-    let mut site = Site::new(&rig);
+fn a_partly_written_line() {
+    let harness = Harness::new();
+    let mut site = Site::new(&harness);
     site.write(5);
     for bytes in [1, 30, 80] {
         site.begin_line(bytes);
         site.run(&[]);
-        let before = picture(&rig.path("out"));
+        let before = picture(&harness.path("out"));
         assert_eq!(site.run(&[]).text(), "", "half a line is nothing new");
-        assert!(picture(&rig.path("out")) == before);
+        assert!(picture(&harness.path("out")) == before);
         site.settle("half a line");
         site.finish_line();
         site.run(&[]);
@@ -439,50 +441,50 @@ fn f3_a_line_that_is_half_written() {
 
 /// A rotated log whose last line never ends: after a while nothing more can come.
 #[test]
-fn the_last_line_of_an_old_log_needs_no_end() {
-    let rig = Rig::new();
-    let mut site = site(&rig);
+fn the_last_line_of_a_rotated_log_needs_no_newline() {
+    let harness = Harness::new();
+    let mut site = site(&harness);
     site.begin_line(60);
     site.rotate();
     site.drop_line();
     site.reopen();
     site.write(2);
     site.run(&[]);
-    let lines = Out::read(&rig).sums().get("lines");
+    let lines = Out::read(&harness).sums().get("lines");
     assert_eq!(lines, 17);
-    let old = File::options().append(true).open(rig.path("log/access.log.1")).unwrap();
+    let old = File::options().append(true).open(harness.path("log/access.log.1")).unwrap();
     old.set_modified(SystemTime::now() - Duration::from_secs(3600)).unwrap();
     site.run(&[]);
-    assert_eq!(Out::read(&rig).sums().get("lines"), 18, "the half line is a line");
+    assert_eq!(Out::read(&harness).sums().get("lines"), 18, "the half line is a line");
     site.write(1);
     site.run(&[]);
-    assert_eq!(Out::read(&rig).sums().get("lines"), 19, "and once");
+    assert_eq!(Out::read(&harness).sums().get("lines"), 19, "and once");
 }
 
 /// E27, point 5. Neither the times of files nor those in lines nor those in names decide anything.
 #[test]
 fn clocks_that_jump() {
-    let rig = Rig::new();
-    let mut site = Site::new(&rig);
+    let harness = Harness::new();
+    let mut site = Site::new(&harness);
     site.write(10);
     site.run(&[]);
     for (seconds, year) in [(0, "1970"), (4_102_444_800, "2100"), (1_000_000_000, "2001")] {
         let time = SystemTime::UNIX_EPOCH + Duration::from_secs(seconds);
         site.write(5);
         site.put(&numbered(site.lines() + 1_000).replace("/Nov/2026:", &format!("/Nov/{year}:")));
-        File::options().append(true).open(rig.path(LOG)).unwrap().set_modified(time).unwrap();
+        File::options().append(true).open(harness.path(LOG)).unwrap().set_modified(time).unwrap();
         // The last run's clock went wrong.
-        let out = Out::read(&rig);
+        let out = Out::read(&harness);
         let last = out.last().name.clone();
         let other = format!("{}-{year}0101T000000Z", last.split('-').next().unwrap());
-        fs::rename(rig.path("out").join(&last), rig.path("out").join(&other)).unwrap();
+        fs::rename(harness.path("out").join(&last), harness.path("out").join(&other)).unwrap();
         site.run(if year == "1970" { &[] } else { &["--keep", "36500d"] });
         let out = site.settle(year);
         assert_eq!(out.latest.as_deref(), Some(out.last().name.as_str()), "{year}");
         site.rotate();
         site.reopen();
     }
-    assert_eq!(Out::read(&rig).folders.len(), 4);
+    assert_eq!(Out::read(&harness).folders.len(), 4);
 }
 
 /// When a file was last changed, which no tool sets back.
@@ -492,71 +494,71 @@ fn changed(path: &Path) -> SystemTime {
 
 /// An input that is damaged is 3, hides no other, and is not counted again.
 #[test]
-fn a_damaged_input_hides_no_other() {
-    let rig = Rig::new();
-    let mut site = Site::new(&rig);
+fn a_damaged_input_does_not_stop_the_others() {
+    let harness = Harness::new();
+    let mut site = Site::new(&harness);
     site.write(10);
-    fs::create_dir(rig.path("bad")).unwrap();
-    let broken = rig.file("bad/broken.gz", b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03broken");
+    fs::create_dir(harness.path("bad")).unwrap();
+    let broken = harness.file("bad/broken.gz", b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03broken");
     // One that has just changed may be one that is still being written.
     while !SystemTime::now().duration_since(changed(&broken)).is_ok_and(|since| since >= Duration::from_secs(2)) {
         std::thread::sleep(Duration::from_millis(50));
     }
     let args = [&QUICK[..], &[LOG, "bad/broken.gz", "bad/gone.log"]].concat();
-    let run = report(&rig, &args);
+    let run = report(&harness, &args);
     assert_eq!(run.code, 3, "{}", run.stderr);
     assert!(run.stderr.contains("bad/broken.gz") && run.stderr.contains("bad/gone.log"), "{}", run.stderr);
-    let out = Out::read(&rig);
+    let out = Out::read(&harness);
     assert_eq!(out.sums().get("hits"), 10);
     let named = |name: &str| out.last().report["inputs"].as_array().unwrap().iter().any(|i| i["path"] == name && i["problem"].is_string());
     assert!(named("bad/broken.gz"), "{}", out.last().report["inputs"]);
     site.write(5);
-    report(&rig, &args);
-    assert_eq!(Out::read(&rig).sums().get("hits"), 15);
+    report(&harness, &args);
+    assert_eq!(Out::read(&harness).sums().get("hits"), 15);
 }
 
 /// A packed log that was named alone is read once, whatever it is called later.
 #[test]
-fn a_packed_log_that_is_named_alone() {
-    let rig = Rig::new();
-    let mut site = Site::new(&rig);
+fn a_compressed_log_given_by_itself() {
+    let harness = Harness::new();
+    let mut site = Site::new(&harness);
     site.write(10);
     site.rotate();
     site.pack(1);
     for name in ["log/access.log.1.gz", "log/access.log.2.gz"] {
-        well(&rig, &[&QUICK[..], &[name]].concat());
+        well(&harness, &[&QUICK[..], &[name]].concat());
         site.settle(name);
-        let _ = fs::rename(rig.path("log/access.log.1.gz"), rig.path("log/access.log.2.gz"));
+        let _ = fs::rename(harness.path("log/access.log.1.gz"), harness.path("log/access.log.2.gz"));
     }
 }
 
 /// K4. What a log says stands in reports, never in notices or in the state.
 #[test]
-fn k4_the_state_holds_no_line() {
-    let rig = Rig::new();
-    let mut site = Site::new(&rig);
+fn the_state_holds_no_line() {
+    let harness = Harness::new();
+    let mut site = Site::new(&harness);
     site.put(&line("192.0.2.1", "GET /s3cr3t-in-a-line/.git/config?token=s3cr3t HTTP/1.1", 200));
     site.put("s3cr3t is no line of any log\n");
     let run = site.run(&[]);
     assert!(!run.stderr.contains("s3cr3t"), "{}", run.stderr);
-    for (name, _) in entries(&rig.path("state")) {
-        let bytes = fs::read(rig.path("state").join(&name)).unwrap();
+    for (name, _) in entries(&harness.path("state")) {
+        let bytes = fs::read(harness.path("state").join(&name)).unwrap();
         assert!(memchr::memmem::find(&bytes, b"s3cr3t").is_none(), "{name}");
     }
-    let out = Out::read(&rig);
+    let out = Out::read(&harness);
     assert!(!out.last().summary.contains("token=s3cr3t"), "a secret in the summary");
     Sums::of([&out.last().report]).assert_same(&site.expected(), "odd lines");
 }
 
-/// Nothing is read while the folder is not trusted, also for a user who is not the owner.
+/// F13. Nothing is read while the folder is not trusted, also for a user who is not the owner.
 #[test]
-fn f13_a_folder_that_belongs_to_another_user() {
-    let rig = Rig::new();
-    let site = site(&rig);
+fn a_folder_that_belongs_to_another_user() {
+    let harness = Harness::new();
+    let site = site(&harness);
     if !rustix::process::geteuid().is_root() || !has("setpriv") {
-        return crate::rig::skip("F13, another user", "needs root");
+        return crate::harness::skip("F13, another user", "needs root");
     }
-    std::os::unix::fs::chown(rig.path("state"), Some(65534), None).unwrap();
+    std::os::unix::fs::chown(harness.path("state"), Some(65534), None).unwrap();
     let run = refused(&site, &[], "of another user");
     assert!(run.stderr.contains("another user"), "{}", run.stderr);
 }
@@ -572,17 +574,17 @@ fn rewritten(state: &[u8], change: impl FnOnce(&mut Value)) -> Vec<u8> {
 
 /// F17. Logs that are gone hold up no run, and are forgotten after sixty days.
 #[test]
-fn f17_a_hundred_thousand_logs_that_are_gone() {
-    let rig = Rig::new();
-    let mut site = site(&rig);
-    let state = rewritten(&fs::read(rig.path(STATE)).unwrap(), |state| {
+fn a_hundred_thousand_deleted_logs() {
+    let harness = Harness::new();
+    let mut site = site(&harness);
+    let state = rewritten(&fs::read(harness.path(STATE)).unwrap(), |state| {
         let known = state["logs"]["checkpoints"][0].clone();
         let mut absent = serde_json::Map::new();
         let logs = state["logs"]["checkpoints"].as_array_mut().unwrap();
         for number in 1..100_000_u64 {
             let mut gone = known.clone();
             gone["generation"] = number.into();
-            gone["path"] = format!("{}/gone/{number}.log", rig.path("").display()).into();
+            gone["path"] = format!("{}/gone/{number}.log", harness.path("").display()).into();
             gone["inode"] = (1_000_000_000 + number).into();
             gone["head"]["hash"] = number.into();
             logs.push(gone);
@@ -593,12 +595,12 @@ fn f17_a_hundred_thousand_logs_that_are_gone() {
         absent.insert("7".into(), yesterday.into());
         state["logs"]["absent"] = absent.into();
     });
-    fs::write(rig.path(STATE), state).unwrap();
+    fs::write(harness.path(STATE), state).unwrap();
     let start = Instant::now();
     site.run(&[]);
     let took = start.elapsed();
     assert!(took < Duration::from_secs(20), "{took:?}");
-    let left: Value = serde_json::from_slice(&fs::read(rig.path(STATE)).unwrap()).unwrap();
+    let left: Value = serde_json::from_slice(&fs::read(harness.path(STATE)).unwrap()).unwrap();
     assert_eq!(left["state"]["logs"]["checkpoints"].as_array().unwrap().len(), 2, "the log, and the one that is missing since yesterday");
     assert_eq!(left["state"]["logs"]["absent"].as_object().unwrap().len(), 1);
     site.write(5);

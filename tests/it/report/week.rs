@@ -7,9 +7,9 @@ use std::fs;
 
 use serde_json::Value;
 
-use super::news::{Reference, told};
-use super::rig::{Out, Sums, full, well};
-use crate::rig::{Dice, Rig, line, sized};
+use super::harness::{Out, Sums, full, well};
+use super::novelty::{Reference, told};
+use crate::harness::{Harness, Rng, line, sized};
 
 /// The state of a run stays below this.
 const MOST_STATE: u64 = 5 << 20;
@@ -30,27 +30,27 @@ const PROBES: [&str; 10] = [
 ];
 
 /// The lines of a site within an hour.
-fn hour(dice: &mut Dice, day: u64, hour: u64) -> String {
+fn hour(rng: &mut Rng, day: u64, hour: u64) -> String {
     let mut text = String::new();
-    for n in 0..dice.below(12) {
-        let client = format!("198.51.{}.{}", dice.below(3), dice.below(200));
-        let path = match dice.below(8) {
-            0 => PROBES[dice.below(10) as usize].to_owned(),
-            1 => format!("/{}{}", dice.below(40), PROBES[dice.below(10) as usize]),
-            _ => format!("/page/{}", dice.below(500)),
+    for n in 0..rng.below(12) {
+        let client = format!("198.51.{}.{}", rng.below(3), rng.below(200));
+        let path = match rng.below(8) {
+            0 => PROBES[rng.below(10) as usize].to_owned(),
+            1 => format!("/{}{}", rng.below(40), PROBES[rng.below(10) as usize]),
+            _ => format!("/page/{}", rng.below(500)),
         };
-        let status = if dice.below(30) == 0 { 200 } else { 404 };
+        let status = if rng.below(30) == 0 { 200 } else { 404 };
         let time = format!("{:02}/Nov/2026:{hour:02}:{:02}:00", day + 1, 5 * n);
         let line = line(&client, &format!("GET {path} HTTP/1.1"), status).replace("02/Nov/2026:08:01:00", &time);
         // Of unlike sizes: what earlier runs saw of a site would show one page for everything.
-        text += &sized(&line, dice.size());
+        text += &sized(&line, rng.size());
     }
     text
 }
 
 /// As logrotate does at midnight with `create`, `compress` and `delaycompress`.
-fn rotate(rig: &Rig, site: &str, day: u64) {
-    let path = |suffix: &str| rig.path(format!("log/{site}.log{suffix}"));
+fn rotate(harness: &Harness, site: &str, day: u64) {
+    let path = |suffix: &str| harness.path(format!("log/{site}.log{suffix}"));
     if day > 0 {
         let packed = std::process::Command::new("gzip").arg(path(".1")).status().unwrap();
         assert!(packed.success());
@@ -73,11 +73,11 @@ fn rules() -> Vec<&'static str> {
 }
 
 fn replayed(args: &[&str]) {
-    let rig = Rig::new();
-    fs::create_dir(rig.path("log")).unwrap();
-    let (mut dice, mut reference, mut all) = (Dice::new(), Reference::default(), String::new());
+    let harness = Harness::new();
+    fs::create_dir(harness.path("log")).unwrap();
+    let (mut rng, mut reference, mut all) = (Rng::new(), Reference::default(), String::new());
     for site in SITES {
-        rig.file(format!("log/{site}.log"), "");
+        harness.file(format!("log/{site}.log"), "");
     }
     let (rules, mut seen) = (rules(), BTreeSet::new());
     for day in 0..7 {
@@ -85,31 +85,31 @@ fn replayed(args: &[&str]) {
         for h in 0..24 {
             let mut of_hour = String::new();
             for site in SITES {
-                let more = hour(&mut dice, day, h);
-                let path = rig.path(format!("log/{site}.log"));
+                let more = hour(&mut rng, day, h);
+                let path = harness.path(format!("log/{site}.log"));
                 fs::write(&path, fs::read_to_string(&path).unwrap() + &more).unwrap();
-                rig.file(format!("{site}.new"), &more);
+                harness.file(format!("{site}.new"), &more);
                 of_hour += &more;
             }
             if h == 23 {
                 for site in SITES {
-                    rotate(&rig, site, day);
+                    rotate(&harness, site, day);
                 }
             }
-            well(&rig, &[&rules[..], args, &["log/blog.log", "log/shop.log", "log/wiki.log"]].concat());
-            let scanned: Value = rig.json([&rules[..], &["blog.new", "shop.new", "wiki.new"]].concat()).1;
+            well(&harness, &[&rules[..], args, &["log/blog.log", "log/shop.log", "log/wiki.log"]].concat());
+            let scanned: Value = harness.json([&rules[..], &["blog.new", "shop.new", "wiki.new"]].concat()).1;
             expected.extend(reference.take(&scanned));
             all += &of_hour;
         }
-        let out = Out::read(&rig);
+        let out = Out::read(&harness);
         let of_day: BTreeSet<_> =
             out.folders.iter().flat_map(|folder| told(folder.rows("new.csv"))).filter(|key| !seen.contains(key)).collect();
         assert_eq!(of_day, expected, "what is new on day {day}");
         seen.extend(of_day);
     }
-    rig.file("all.log", all);
-    Out::read(&rig).sums().assert_same(&Sums::scanned(&rig, &[&["all.log"][..], &rules].concat()), "a week");
-    let state = fs::metadata(rig.path("state/report.json")).unwrap().len();
+    harness.file("all.log", all);
+    Out::read(&harness).sums().assert_same(&Sums::scanned(&harness, &[&["all.log"][..], &rules].concat()), "a week");
+    let state = fs::metadata(harness.path("state/report.json")).unwrap().len();
     assert!(state < MOST_STATE, "{state} bytes of state");
 }
 

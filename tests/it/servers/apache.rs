@@ -8,7 +8,7 @@ use std::process::Command;
 use super::daemon::Daemon;
 use super::requests::{Request, lay_out_site};
 use super::{Kind, Served};
-use crate::rig::{Rig, skip};
+use crate::harness::{Harness, skip};
 
 const PLACES: [&str; 3] = ["/usr/sbin/apache2", "/usr/sbin/httpd", "/usr/local/apache2/bin/httpd"];
 
@@ -39,28 +39,28 @@ pub(super) fn served(test: &str, asked: &[Request]) -> Option<Served> {
         skip(test, "Apache is not installed");
         return None;
     };
-    let rig = Rig::new();
-    lay_out_site(&rig);
+    let harness = Harness::new();
+    lay_out_site(&harness);
     // Its workers are nobody.
-    fs::set_permissions(rig.path(""), fs::Permissions::from_mode(0o755)).unwrap();
-    fs::create_dir(rig.path("log")).unwrap();
-    rig.file("sites.conf", format!("{COMMON}\n<IfModule logio_module>\n{COMBINED}\n</IfModule>\n{VHOST}\n{OWN}{SITES}"));
-    rig.file("envvars", format!("export LOGS={}/log$SUFFIX\n", rig.path("").display().to_string().trim_end_matches('/')));
-    let daemon = Daemon::start(&rig, |port| {
-        rig.file("apache2.conf", conf(&rig, port, modules));
+    fs::set_permissions(harness.path(""), fs::Permissions::from_mode(0o755)).unwrap();
+    fs::create_dir(harness.path("log")).unwrap();
+    harness.file("sites.conf", format!("{COMMON}\n<IfModule logio_module>\n{COMBINED}\n</IfModule>\n{VHOST}\n{OWN}{SITES}"));
+    harness.file("envvars", format!("export LOGS={}/log$SUFFIX\n", harness.path("").display().to_string().trim_end_matches('/')));
+    let daemon = Daemon::start(&harness, |port| {
+        harness.file("apache2.conf", conf(&harness, port, modules));
         let mut command = Command::new(program);
-        command.args(["-D", "FOREGROUND", "-f"]).arg(rig.path("apache2.conf")).env("TZ", "UTC").env("LOGS", rig.path("log"));
+        command.args(["-D", "FOREGROUND", "-f"]).arg(harness.path("apache2.conf")).env("TZ", "UTC").env("LOGS", harness.path("log"));
         command
     });
     let answers = asked.iter().map(|request| daemon.ask(&request.bytes)).collect();
-    let logs: Vec<PathBuf> = LOGS.iter().map(|(name, ..)| rig.path(format!("log/{name}.log"))).collect();
+    let logs: Vec<PathBuf> = LOGS.iter().map(|(name, ..)| harness.path(format!("log/{name}.log"))).collect();
     daemon.finish(&logs.iter().map(PathBuf::as_path).collect::<Vec<_>>(), asked.len());
-    let conf = rig.path("apache2.conf");
-    Some(Served::new("apache", rig, conf, &LOGS, answers))
+    let conf = harness.path("apache2.conf");
+    Some(Served::new("apache", harness, conf, &LOGS, answers))
 }
 
-fn conf(rig: &Rig, port: u16, modules: &str) -> String {
-    let root = rig.path("");
+fn conf(harness: &Harness, port: u16, modules: &str) -> String {
+    let root = harness.path("");
     let user = if rustix::process::geteuid().is_root() { "User nobody\nGroup nogroup\n" } else { "" };
     let load: String = ["mpm_prefork", "authz_core", "remoteip"]
         .map(|name| format!("<IfModule !{name}_module>\nLoadModule {name}_module {modules}/mod_{name}.so\n</IfModule>\n"))

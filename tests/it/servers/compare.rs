@@ -19,7 +19,7 @@ type Hits = BTreeMap<u64, Vec<Value>>;
 type HitsOfLogs = BTreeMap<String, Hits>;
 
 fn hits(served: &Served, args: &[&str]) -> HitsOfLogs {
-    let run = served.rig.run(["scan", "-f", "ndjson"].iter().chain(args));
+    let run = served.harness.run(["scan", "-f", "ndjson"].iter().chain(args));
     assert_eq!(run.code, 0, "{}: {}", served.server, run.stderr);
     let mut logs = HitsOfLogs::new();
     for mut hit in run.objects() {
@@ -79,7 +79,7 @@ fn assert_as_combined(served: &Served, log: &Log, expected: &Hits, found: &Hits,
 }
 
 #[test]
-fn the_same_requests_are_the_same_hits_in_every_format_that_is_found_out() {
+fn detected_formats_have_the_same_hits() {
     for served in served("formats of real servers") {
         let expected = detected(&served, served.log("combined"));
         for log in served.logs.iter().filter(|log| log.is_detected) {
@@ -89,7 +89,7 @@ fn the_same_requests_are_the_same_hits_in_every_format_that_is_found_out() {
 }
 
 #[test]
-fn the_same_requests_are_the_same_hits_in_every_format_that_a_configuration_names() {
+fn configured_formats_have_the_same_hits() {
     for served in served("formats of real configurations") {
         let mut logs = hits(&served, &[&served.flag()]);
         let expected = logs["combined.log"].clone();
@@ -102,7 +102,7 @@ fn the_same_requests_are_the_same_hits_in_every_format_that_a_configuration_name
 }
 
 #[test]
-fn the_same_requests_are_the_same_hits_in_every_format_that_is_given() {
+fn given_formats_have_the_same_hits() {
     for served in served("formats as they are pasted") {
         let expected = detected(&served, served.log("combined"));
         for log in &served.logs {
@@ -123,10 +123,10 @@ fn assert_counted(what: &str, input: &Value) {
 fn every_line_is_parsed_or_counted() {
     for served in served("lines of real servers") {
         for log in served.logs.iter().filter(|log| log.is_detected) {
-            let report = served.rig.json([&log.path]).1;
+            let report = served.harness.json([&log.path]).1;
             assert_counted(&format!("{} {}", served.server, log.name), &report["inputs"][0]);
         }
-        let (run, report) = served.rig.json([served.flag()]);
+        let (run, report) = served.harness.json([served.flag()]);
         let inputs = report["inputs"].as_array().unwrap();
         assert_eq!((run.code, inputs.len()), (0, served.logs.len()), "{}", run.stderr);
         for input in inputs {
@@ -136,7 +136,7 @@ fn every_line_is_parsed_or_counted() {
 }
 
 #[test]
-fn hostile_probes_are_found_under_every_escape_mode() {
+fn hostile_probes_are_detected_with_every_escape_mode() {
     let requests = requests::all();
     for served in served("hostile probes") {
         let logs = hits(&served, &[&served.flag()]);
@@ -151,7 +151,7 @@ fn hostile_probes_are_found_under_every_escape_mode() {
 
 /// What a proxy wrote is in the line: requests that ended before that field have none.
 #[test]
-fn the_real_client_is_read_out_of_the_logs_of_real_servers() {
+fn the_real_client_is_read_from_logs_of_real_servers() {
     const FLAGS: [&str; 4] = ["--client-from", "x-forwarded-for", "--trusted-proxy", "203.0.113.0/24,10.0.0.0/8"];
     // Their hits depend on what else a client asked for, and so on who is one.
     const BY_LINE: [&str; 2] = ["--disable", "client/script-name,flood/login"];
@@ -184,7 +184,7 @@ fn the_real_client_is_read_out_of_the_logs_of_real_servers() {
 }
 
 #[test]
-fn both_servers_are_asked_the_same() {
+fn both_servers_get_the_same_requests() {
     let all = served("two servers");
     let [nginx, apache] = all.as_slice() else { return };
     let lines_of = |served: &Served| detected(served, served.log("combined"));

@@ -27,12 +27,12 @@ fn names(served: &Served) -> BTreeSet<String> {
 }
 
 #[test]
-fn every_log_that_the_configuration_names_is_read_with_what_it_was_rotated_to() {
+fn configured_logs_are_read_with_their_rotated_files() {
     for served in served_so_many("configurations of real servers", FEW) {
-        let old = served.rig.path("log/combined.log.1");
-        fs::copy(served.rig.path("log/combined.log"), &old).unwrap();
-        fs::write(served.rig.path("log/unnamed.log"), "").unwrap();
-        let (run, report) = served.rig.json([served.flag()]);
+        let old = served.harness.path("log/combined.log.1");
+        fs::copy(served.harness.path("log/combined.log"), &old).unwrap();
+        fs::write(served.harness.path("log/unnamed.log"), "").unwrap();
+        let (run, report) = served.harness.json([served.flag()]);
         let inputs = inputs(&report);
         let found: BTreeSet<_> = inputs.iter().map(|(name, _)| name.clone()).collect();
         let mut expected = names(&served);
@@ -43,17 +43,17 @@ fn every_log_that_the_configuration_names_is_read_with_what_it_was_rotated_to() 
         }
         let left = if served.server == "nginx" { "syslog:server=127.0.0.1:9" } else { "piped to `|/bin/cat`" };
         assert!(run.stderr.contains(left) && run.stderr.contains("left alone"), "{}", run.stderr);
-        assert!(!served.rig.run(["scan", "-q", &served.flag()]).stderr.contains("left alone"));
+        assert!(!served.harness.run(["scan", "-q", &served.flag()]).stderr.contains("left alone"));
     }
 }
 
 #[test]
-fn a_report_reads_them_too() {
+fn report_reads_configured_logs() {
     for served in served_so_many("report of a configuration", FEW) {
-        let run = served.rig.run(["report", "--state", "state", "--out", "out", &served.flag()]);
+        let run = served.harness.run(["report", "--state", "state", "--out", "out", &served.flag()]);
         assert_eq!(run.code, 0, "{}", run.stderr);
         assert!(!run.stderr.contains("left alone"), "cron would mail it: {}", run.stderr);
-        let status = served.rig.run(["report", "--state", "state", "--status", &served.flag()]);
+        let status = served.harness.run(["report", "--state", "state", "--status", &served.flag()]);
         for name in names(&served) {
             assert!(status.text().contains(&name), "{name}: {}", status.text());
         }
@@ -62,10 +62,10 @@ fn a_report_reads_them_too() {
 }
 
 #[test]
-fn a_follower_follows_them() {
+fn follow_follows_configured_logs() {
     for served in served_so_many("follower of a configuration", FEW) {
         let args = ["follow", "-f", "ndjson", "--from-start", "--only", "config-exposure", &served.flag()];
-        let mut child = served.rig.command(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut child = served.harness.command(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let stdout = BufReader::new(child.stdout.take().unwrap());
         let mut missing = names(&served);
         // Ends when each log has told of a hit; a follower that does not is ended by the alarm.
@@ -111,34 +111,34 @@ impl Alarm {
 }
 
 #[test]
-fn a_log_that_is_not_there_is_said_and_one_that_is_is_read() {
+fn a_missing_configured_log_is_reported_and_the_others_are_read() {
     for served in served_so_many("a log that is gone", FEW) {
         for log in served.logs.iter().filter(|log| log.name != "combined") {
             fs::remove_file(&log.path).unwrap();
         }
-        let (run, report) = served.rig.json([served.flag()]);
+        let (run, report) = served.harness.json([served.flag()]);
         assert_eq!((run.code, inputs(&report).len()), (0, 1), "{}", run.stderr);
-        assert!(run.stderr.contains("not there yet; left out"), "{}", run.stderr);
+        assert!(run.stderr.contains("does not exist yet; left out"), "{}", run.stderr);
         fs::remove_file(&served.log("combined").path).unwrap();
-        let run = served.rig.run(["scan", &served.flag()]);
+        let run = served.harness.run(["scan", &served.flag()]);
         assert_eq!(run.code, 3, "{}", run.stderr);
         assert!(run.stderr.contains("combined.log: no such file"), "{}", run.stderr);
     }
 }
 
 #[test]
-fn a_configuration_that_is_wrong_is_refused_with_its_line() {
-    let rig = crate::rig::Rig::new();
-    rig.file("nginx.conf", "http {\n  access_log a.log \u{1b}main;\n}\n");
-    rig.file("apache.conf", "\nInclude gone.conf\n");
-    rig.file("access.log", crate::rig::log(10));
+fn an_invalid_configuration_is_reported_with_its_line() {
+    let harness = crate::harness::Harness::new();
+    harness.file("nginx.conf", "http {\n  access_log a.log \u{1b}main;\n}\n");
+    harness.file("apache.conf", "\nInclude gone.conf\n");
+    harness.file("access.log", crate::harness::log(10));
     for (flag, part) in [
         ("--from-nginx=nginx.conf", r"nginx.conf:2: no log_format in what was read is called '\x1bmain'"),
         ("--from-apache=apache.conf", "apache.conf:2: includes "),
         ("--from-nginx=access.log", "access.log:1: a directive that no ';' ends"),
         ("--from-nginx=gone.conf", "gone.conf: cannot read the configuration"),
     ] {
-        let run = rig.run(["scan", flag]);
+        let run = harness.run(["scan", flag]);
         assert!(run.code == 2 && run.stderr.contains(part), "{flag}: {}", run.stderr);
     }
 }

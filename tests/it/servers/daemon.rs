@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::rig::Rig;
+use crate::harness::Harness;
 
 /// As long as a machine that does much else may take.
 const DEADLINE: Duration = Duration::from_secs(60);
@@ -27,7 +27,7 @@ pub(crate) struct Daemon {
 
 impl Daemon {
     /// Starts what `command` makes of a port, and waits until it listens.
-    pub(crate) fn start(rig: &Rig, command: impl Fn(u16) -> Command) -> Self {
+    pub(crate) fn start(harness: &Harness, command: impl Fn(u16) -> Command) -> Self {
         for _ in 0..TRIES {
             let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
             // Apache ends all of its process group with itself.
@@ -37,7 +37,7 @@ impl Daemon {
                 return daemon;
             }
         }
-        panic!("the server does not start: {}", fs::read_to_string(rig.path("error.log")).unwrap_or_default());
+        panic!("the server does not start: {}", fs::read_to_string(harness.path("error.log")).unwrap_or_default());
     }
 
     fn listens(&mut self) -> bool {

@@ -13,7 +13,7 @@ mod spellings;
 
 use std::path::PathBuf;
 
-use crate::rig::Rig;
+use crate::harness::Harness;
 
 /// A log by its name, whether its format is found out without a flag, and the format by its name or as the configuration has it.
 type Kind = (&'static str, bool, &'static str);
@@ -32,7 +32,7 @@ struct Log {
 /// A server that was asked everything and has ended: its logs, and its configuration.
 struct Served {
     server: &'static str,
-    rig: Rig,
+    harness: Harness,
     logs: Vec<Log>,
     conf: PathBuf,
     /// The answers, head and body.
@@ -40,10 +40,10 @@ struct Served {
 }
 
 impl Served {
-    fn new(server: &'static str, rig: Rig, conf: PathBuf, kinds: &[Kind], answers: Vec<Vec<u8>>) -> Self {
-        let log = |&(name, is_detected, format): &Kind| Log { name, path: rig.path(format!("log/{name}.log")), is_detected, format };
+    fn new(server: &'static str, harness: Harness, conf: PathBuf, kinds: &[Kind], answers: Vec<Vec<u8>>) -> Self {
+        let log = |&(name, is_detected, format): &Kind| Log { name, path: harness.path(format!("log/{name}.log")), is_detected, format };
         let logs = kinds.iter().map(log).collect();
-        Self { server, rig, logs, conf, answers }
+        Self { server, harness, logs, conf, answers }
     }
 
     fn log(&self, name: &str) -> &Log {

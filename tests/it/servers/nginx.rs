@@ -7,7 +7,7 @@ use std::process::Command;
 use super::daemon::Daemon;
 use super::requests::{Request, lay_out_site};
 use super::{Kind, Served};
-use crate::rig::{Rig, skip};
+use crate::harness::{Harness, skip};
 
 const PLACES: [&str; 3] = ["/usr/sbin/nginx", "/usr/local/sbin/nginx", "/usr/bin/nginx"];
 
@@ -52,24 +52,24 @@ pub(super) fn served(test: &str, asked: &[Request]) -> Option<Served> {
         skip(test, "nginx is not installed");
         return None;
     };
-    let rig = Rig::new();
-    lay_out_site(&rig);
-    fs::create_dir(rig.path("log")).unwrap();
-    fs::create_dir(rig.path("tmp")).unwrap();
-    fs::create_dir(rig.path("conf.d")).unwrap();
-    rig.file("conf.d/sites.conf", SITES);
-    rig.file("conf.d/formats.conf", [MAIN, JSON, NONE, PIPED].concat());
-    let daemon = Daemon::start(&rig, |port| {
-        rig.file("nginx.conf", conf(port));
+    let harness = Harness::new();
+    lay_out_site(&harness);
+    fs::create_dir(harness.path("log")).unwrap();
+    fs::create_dir(harness.path("tmp")).unwrap();
+    fs::create_dir(harness.path("conf.d")).unwrap();
+    harness.file("conf.d/sites.conf", SITES);
+    harness.file("conf.d/formats.conf", [MAIN, JSON, NONE, PIPED].concat());
+    let daemon = Daemon::start(&harness, |port| {
+        harness.file("nginx.conf", conf(port));
         let mut command = Command::new(program);
-        command.args(["-e", "error.log", "-c", "nginx.conf", "-p"]).arg(rig.path("")).env("TZ", "UTC");
+        command.args(["-e", "error.log", "-c", "nginx.conf", "-p"]).arg(harness.path("")).env("TZ", "UTC");
         command
     });
     let answers = asked.iter().map(|request| daemon.ask(&request.bytes)).collect();
-    let logs: Vec<PathBuf> = LOGS.iter().map(|(name, ..)| rig.path(format!("log/{name}.log"))).collect();
+    let logs: Vec<PathBuf> = LOGS.iter().map(|(name, ..)| harness.path(format!("log/{name}.log"))).collect();
     daemon.finish(&logs.iter().map(PathBuf::as_path).collect::<Vec<_>>(), asked.len());
-    let conf = rig.path("nginx.conf");
-    Some(Served::new("nginx", rig, conf, &LOGS, answers))
+    let conf = harness.path("nginx.conf");
+    Some(Served::new("nginx", harness, conf, &LOGS, answers))
 }
 
 fn conf(port: u16) -> String {

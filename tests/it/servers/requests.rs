@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::fs;
 
 use crate::detection::labelled;
-use crate::rig::{Dice, Rig};
+use crate::harness::{Harness, Rng};
 
 /// How many there are.
 pub(super) const ALL: usize = 1_000;
@@ -91,10 +91,10 @@ const AGENTS: [&[u8]; 9] = [
 const ORDINARY: &[u8] = b"Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0";
 
 /// A site that answers some of what is asked.
-pub(super) fn lay_out_site(rig: &Rig) {
-    fs::create_dir_all(rig.path("site/.git")).unwrap();
+pub(super) fn lay_out_site(harness: &Harness) {
+    fs::create_dir_all(harness.path("site/.git")).unwrap();
     for (name, text) in [("index.html", "<p>Hello"), (".git/config", "[core]\n"), (".env", "A=b\n"), ("wp-login.php", "<?php")] {
-        rig.file(format!("site/{name}"), text);
+        harness.file(format!("site/{name}"), text);
     }
 }
 
@@ -161,9 +161,9 @@ fn hostile() -> Vec<Asked> {
 }
 
 fn shuffle(requests: &mut [Asked]) {
-    let mut dice = Dice::new();
+    let mut rng = Rng::new();
     for end in (1..requests.len()).rev() {
-        requests.swap(end, dice.below(end as u64 + 1) as usize);
+        requests.swap(end, rng.below(end as u64 + 1) as usize);
     }
 }
 
@@ -185,7 +185,7 @@ fn on_the_wire(number: usize, asked: &Asked) -> Request {
 }
 
 #[test]
-fn there_are_as_many_as_are_said_and_always_the_same() {
+fn the_requests_are_deterministic() {
     let (one, other) = (all(), all());
     assert_eq!(one.len(), ALL);
     assert!(one.iter().zip(&other).all(|(one, other)| one.bytes == other.bytes));

@@ -115,8 +115,8 @@ fn requests() -> Vec<(String, usize)> {
 }
 
 #[test]
-fn whatever_a_server_serves_is_seen() {
-    let test = "servers::spellings::whatever_a_server_serves_is_seen";
+fn every_path_that_a_server_serves_is_matched() {
+    let test = "servers::spellings::every_path_that_a_server_serves_is_matched";
     let lines = requests();
     let asked: Vec<Request> = lines.iter().enumerate().map(|(number, (line, _))| with_line(number, line.as_bytes())).collect();
     for served in [nginx::served(test, &asked), apache::served(test, &asked)].into_iter().flatten() {
@@ -126,7 +126,7 @@ fn whatever_a_server_serves_is_seen() {
 
 fn compare(served: &Served, lines: &[(String, usize)]) {
     let log = served.log("combined");
-    let run = served.rig.run(["scan", "-q", "-f", "ndjson", log.path.to_str().unwrap()]);
+    let run = served.harness.run(["scan", "-q", "-f", "ndjson", log.path.to_str().unwrap()]);
     let hits = run.objects();
     let mut given = 0;
     let mut missed = Vec::new();

@@ -36,17 +36,17 @@ fn part(requests: &[Request], before: u64) -> Scanned {
 fn sized_part(requests: &[Request], before: u64, size: impl Fn(u32, u8) -> u32) -> Scanned {
     let mut all = Tally::default();
     let mut inputs = Vec::new();
-    let asked = Scope::default();
-    let judge = Judge::new(two_rules(), &asked);
-    let texts =
-        [false, true].map(|second| SourceText::new(b"access.log".into(), 7, Vec::new()).on(Some(if second { "web2" } else { "web1" })));
+    let asked = ScanOptions::default();
+    let judge = LineScanner::new(two_rules(), &asked);
+    let texts = [false, true]
+        .map(|second| SourceInfo::new(b"access.log".into(), 7, Vec::new()).with_host(Some(if second { "web2" } else { "web1" })));
     for (input, second) in [(0, false), (1, true)] {
         let of_machine = (0..).zip(requests).filter(|(_, request)| request.3 == second);
         let line =
             |(at, (who, what, status, _)): (u32, &Request)| get(&format!("192.0.2.{who}"), &format!("/p{what}"), *status, size(at, *what));
         let text: String = of_machine.map(line).collect();
-        let mut scratch = Scratch::default();
-        let findings = judge.judge(text.as_bytes(), &mut scratch);
+        let mut scratch = WorkerState::default();
+        let findings = judge.scan(text.as_bytes(), &mut scratch);
         let mut tally = Tally::default();
         tally.add_findings(&findings, LinePosition { input, chunk: before * 1000, offset: 0, line: before });
         all.merge(tally.with_names(scratch.names));
@@ -73,7 +73,7 @@ fn prune_to(budget: Budget, scanned: Scanned) -> Scanned {
 }
 
 fn pair_json(scanned: &Scanned) -> String {
-    printed(two_rules(), scanned, Format::Json, By::Pair)
+    printed(two_rules(), scanned, OutputFormat::Json, GroupBy::Pair)
 }
 
 fn sum(reports: &[String], budget: Budget) -> Scanned {
@@ -99,7 +99,7 @@ fn counted(tally: &Tally) -> Counted {
     let mut counted = Counted::default();
     let client = |number| tally.client(number).to_string();
     let path = |number| String::from_utf8_lossy(tally.path(number)).into_owned();
-    let rest = crate::names::Names::REST;
+    let rest = crate::intern::SymbolTables::OTHER;
     for view in tally.cells() {
         if !view.is_other() {
             *counted.pairs.entry((client(view.client), path(view.path))).or_default() += view.cell.hits;
@@ -228,10 +228,10 @@ proptest! {
             if is_whole {
                 prop_assert_eq!(pair_json(&again), report);
             }
-            for by in [By::Pair, By::Client, By::Path, By::Rule] {
-                printed(two_rules(), &result, Format::Csv, by);
+            for by in [GroupBy::Pair, GroupBy::Client, GroupBy::Path, GroupBy::Rule] {
+                printed(two_rules(), &result, OutputFormat::Csv, by);
             }
-            prop_assert_eq!(printed(two_rules(), &result, Format::Table, By::Rule).contains("Approximate: "), !is_exact);
+            prop_assert_eq!(printed(two_rules(), &result, OutputFormat::Table, GroupBy::Rule).contains("Approximate: "), !is_exact);
         }
     }
 
@@ -280,8 +280,8 @@ proptest! {
             let MergedReport { tally, texts, inputs, allow, rules, .. } = merged.finish(|_| false).unwrap();
             let rules = rules.as_ref().unwrap_or(two_rules());
             let scanned = Scanned { tally, texts, inputs, allow };
-            for format in [Format::Json, Format::Csv, Format::Table] {
-                printed(rules, &scanned, format, By::Path);
+            for format in [OutputFormat::Json, OutputFormat::Csv, OutputFormat::Table] {
+                printed(rules, &scanned, format, GroupBy::Path);
             }
         }
     }
@@ -296,7 +296,7 @@ fn evicted_cells_are_renumbered_too() {
     let other = {
         let mut other = part(&[(1, 1, 404, false)], 0);
         other.inputs[0].path = b"a.log".into();
-        other.texts[0] = SourceText::new(b"a.log".into(), 7, Vec::new()).on(Some("web1"));
+        other.texts[0] = SourceInfo::new(b"a.log".into(), 7, Vec::new()).with_host(Some("web1"));
         other
     };
     let both = sum(&[pair_json(&other), pair_json(&bounded)], SMALL);

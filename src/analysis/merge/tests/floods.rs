@@ -68,8 +68,8 @@ proptest! {
         let result = merged(&parts);
         prop_assert_eq!(json(&result), json(&whole));
         prop_assert_eq!(json(&merged(&[json(&result)])), json(&whole), "written twice");
-        for by in [By::Client, By::Rule] {
-            prop_assert_eq!(printed(rules(), &result, Format::Csv, by), printed(rules(), &whole, Format::Csv, by));
+        for by in [GroupBy::Client, GroupBy::Rule] {
+            prop_assert_eq!(printed(rules(), &result, OutputFormat::Csv, by), printed(rules(), &whole, OutputFormat::Csv, by));
         }
     }
 }
@@ -84,7 +84,7 @@ fn two_halves_of_an_hour_are_a_flood_together() {
     assert_eq!((flood_rows(&one), flood_rows(&other)), (vec![], vec![]));
     let both = merged(&[json(&one), json(&other)]);
     assert_eq!(flood_rows(&both), [("192.0.2.1".to_owned(), 20, 1)]);
-    let rows = printed(rules(), &both, Format::Csv, By::Client);
+    let rows = printed(rules(), &both, OutputFormat::Csv, GroupBy::Client);
     assert!(rows.contains("192.0.2.1") && rows.contains("flood/login"), "{rows}");
 }
 

@@ -1,13 +1,13 @@
 //! How a tail behaves: rotations, truncations, restarts, by hand and by the dice.
 
+mod compressed;
+mod compression_race;
+mod concurrent_writer;
 mod model;
-mod names;
-mod odd;
-mod once;
-mod once_model;
-mod packed;
-mod packing;
-mod race;
+mod moved_names;
+mod odd_files;
+mod read_once;
+mod read_once_model;
 mod rotation;
 
 use std::fs::{self, File, OpenOptions};
@@ -18,13 +18,13 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
-use super::{First, Options, Piece, Tail};
+use super::{LineChunk, StartPosition, Tail, TailOptions};
 use crate::input::chunk::Body;
 use crate::source::Checkpoint;
 
 /// A line that was handed out.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Told {
+pub(super) struct EmittedLine {
     log: u32,
     generation: u64,
     offset: u64,
@@ -34,23 +34,23 @@ pub(super) struct Told {
 }
 
 /// A folder, a tail that follows something in it, and a clock that a test turns.
-pub(super) struct Rig {
+pub(super) struct TailHarness {
     folder: TempDir,
     paths: Vec<PathBuf>,
-    options: Options,
+    options: TailOptions,
     tail: Tail,
     now: Instant,
-    told: Vec<Told>,
+    told: Vec<EmittedLine>,
     notices: Vec<String>,
 }
 
-impl Rig {
+impl TailHarness {
     /// A tail that follows `names` in a new folder, after `prepare` put into it what is there at the start.
     fn new(names: &[&str], from_start: bool, prepare: impl FnOnce(&Path)) -> Self {
         let folder = TempDir::new().unwrap();
         prepare(folder.path());
         let paths: Vec<_> = names.iter().map(|name| folder.path().join(name)).collect();
-        let options = Options { begin: if from_start { First::Start } else { First::End }, max_line: 4096, block: 512 };
+        let options = TailOptions { start: if from_start { StartPosition::Start } else { StartPosition::End }, max_line: 4096, block: 512 };
         let tail = Tail::new(paths.clone(), options.clone(), None);
         let mut rig = Self { folder, paths, options, tail, now: Instant::now(), told: Vec::new(), notices: Vec::new() };
         rig.go();
@@ -67,7 +67,7 @@ impl Rig {
     }
 
     fn look(&mut self) {
-        self.tail.look(self.now, None);
+        self.tail.poll(self.now, None);
         self.notices.extend(self.tail.notices().into_iter().map(|notice| notice.what));
     }
 
@@ -125,13 +125,13 @@ impl Rig {
 }
 
 /// Lines of a piece, one by one.
-pub(super) fn note(told: &mut Vec<Told>, piece: Piece<'_>) {
-    let Piece { log, generation, lines_before, .. } = piece;
+pub(super) fn note(told: &mut Vec<EmittedLine>, piece: LineChunk<'_>) {
+    let LineChunk { log, generation, lines_before, .. } = piece;
     let mut number = lines_before;
     let mut offset = piece.chunk.offset;
     let mut push = |text: Option<String>, length: u64| {
         number += 1;
-        told.push(Told { log, generation, offset, number, text });
+        told.push(EmittedLine { log, generation, offset, number, text });
         offset += length;
     };
     match piece.chunk.body {
@@ -168,8 +168,8 @@ pub(super) fn append(path: &Path, text: &str) {
 
 /// Packs a file as `gzip` does: the packed one beside it, and then it is gone.
 pub(super) fn gzip(path: &Path) {
-    let packed = PathBuf::from(format!("{}.gz", path.display()));
-    let out = File::create(packed).unwrap();
+    let compressed = PathBuf::from(format!("{}.gz", path.display()));
+    let out = File::create(compressed).unwrap();
     let done = Command::new("gzip").arg("-c").stdin(File::open(path).unwrap()).stdout(Stdio::from(out)).status().unwrap();
     assert!(done.success());
     fs::remove_file(path).unwrap();

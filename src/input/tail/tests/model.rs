@@ -25,15 +25,15 @@ use flate2::write::GzEncoder;
 use proptest::prelude::*;
 use tempfile::TempDir;
 
-use super::{Told, line, lines, note, number_of};
-use crate::input::tail::{First, Options, Tail};
+use super::{EmittedLine, line, lines, note, number_of};
+use crate::input::tail::{StartPosition, Tail, TailOptions};
 use crate::source::{Checkpoint, Fingerprint};
 
 /// Rotated files that are kept.
 const KEPT: usize = 4;
 
 #[derive(Debug, Clone, Copy)]
-enum Step {
+enum ModelStep {
     /// Whole lines; the first one completes a partial line.
     Write(usize),
     /// So many bytes of a line.
@@ -60,7 +60,7 @@ enum Step {
     /// Deletes the oldest rotated file.
     Delete,
     /// Looks and reads, and keeps the checkpoints.
-    Look,
+    PollStep,
     /// The same without keeping them.
     LookOnly,
     /// The same for a time that closes what is quiet.
@@ -74,7 +74,7 @@ enum Step {
     /// Moves it to a name that no rotation gives, or copies it there and truncates it, or packs it.
     Away {
         name: usize,
-        how: How,
+        how: ModelMove,
     },
     /// Kills; nothing looks until it is started again.
     Down,
@@ -83,7 +83,7 @@ enum Step {
 
 /// How a log comes by another name.
 #[derive(Debug, Clone, Copy)]
-enum How {
+enum ModelMove {
     Rename { create: bool },
     CopyTruncate { looks: bool },
     Gzip,
@@ -92,40 +92,40 @@ enum How {
 /// Names that no rotation gives.
 const AWAY: [&str; 4] = ["access.log.bak", "access-1.log", "old.log", "access.log.1-2026112223.backup"];
 
-fn step() -> impl Strategy<Value = Step> {
+fn step() -> impl Strategy<Value = ModelStep> {
     prop_oneof![
-        6 => (1usize..30).prop_map(Step::Write),
-        2 => (1usize..70).prop_map(Step::Partial),
-        3 => any::<bool>().prop_map(|create| Step::Rotate { create }),
-        3 => Just(Step::Reopen),
-        3 => (any::<bool>(), 0usize..3).prop_map(|(looks, between)| Step::CopyTruncate { looks, between }),
-        1 => Just(Step::Truncate),
-        2 => any::<(bool, bool)>().prop_map(|(looks, starts)| Step::Compress { looks, starts }),
-        1 => Just(Step::Delete),
-        5 => Just(Step::Look),
-        2 => Just(Step::LookOnly),
-        1 => Just(Step::Wait),
-        2 => Just(Step::Kill),
-        1 => any::<bool>().prop_map(|looks| Step::AwayAndBack { looks }),
-        2 => (0..AWAY.len(), how()).prop_map(|(name, how)| Step::Away { name, how }),
-        1 => Just(Step::Down),
-        1 => Just(Step::Up),
+        6 => (1usize..30).prop_map(ModelStep::Write),
+        2 => (1usize..70).prop_map(ModelStep::Partial),
+        3 => any::<bool>().prop_map(|create| ModelStep::Rotate { create }),
+        3 => Just(ModelStep::Reopen),
+        3 => (any::<bool>(), 0usize..3).prop_map(|(looks, between)| ModelStep::CopyTruncate { looks, between }),
+        1 => Just(ModelStep::Truncate),
+        2 => any::<(bool, bool)>().prop_map(|(looks, starts)| ModelStep::Compress { looks, starts }),
+        1 => Just(ModelStep::Delete),
+        5 => Just(ModelStep::PollStep),
+        2 => Just(ModelStep::LookOnly),
+        1 => Just(ModelStep::Wait),
+        2 => Just(ModelStep::Kill),
+        1 => any::<bool>().prop_map(|looks| ModelStep::AwayAndBack { looks }),
+        2 => (0..AWAY.len(), how()).prop_map(|(name, how)| ModelStep::Away { name, how }),
+        1 => Just(ModelStep::Down),
+        1 => Just(ModelStep::Up),
     ]
 }
 
-fn how() -> impl Strategy<Value = How> {
+fn how() -> impl Strategy<Value = ModelMove> {
     prop_oneof![
-        2 => any::<bool>().prop_map(|create| How::Rename { create }),
-        2 => any::<bool>().prop_map(|looks| How::CopyTruncate { looks }),
-        1 => Just(How::Gzip),
+        2 => any::<bool>().prop_map(|create| ModelMove::Rename { create }),
+        2 => any::<bool>().prop_map(|looks| ModelMove::CopyTruncate { looks }),
+        1 => Just(ModelMove::Gzip),
     ]
 }
 
 /// The world of one program.
-struct World {
+struct TailModel {
     folder: TempDir,
     paths: Vec<PathBuf>,
-    options: Options,
+    options: TailOptions,
     tail: Tail,
     is_down: bool,
     now: Instant,
@@ -150,7 +150,7 @@ struct World {
     text_of: HashMap<(u64, u64), String>,
 }
 
-impl World {
+impl TailModel {
     fn new(folder_given: bool, old: bool) -> Self {
         let folder = TempDir::new().unwrap();
         let log = folder.path().join("access.log");
@@ -159,7 +159,7 @@ impl World {
             fs::write(folder.path().join("access.log.1"), lines(800_000..800_020)).unwrap();
         }
         let paths = vec![if folder_given { folder.path().to_owned() } else { log.clone() }];
-        let options = Options { begin: First::End, max_line: 4096, block: 700 };
+        let options = TailOptions { start: StartPosition::End, max_line: 4096, block: 700 };
         let tail = Tail::new(paths.clone(), options.clone(), None);
         let mut world = Self {
             writer: writer(&log),
@@ -189,33 +189,33 @@ impl World {
         self.folder.path().join(name)
     }
 
-    fn step(&mut self, step: Step) {
+    fn step(&mut self, step: ModelStep) {
         match step {
-            Step::Write(count) => self.write(count),
-            Step::Partial(bytes) => self.partial(bytes),
-            Step::Rotate { create } => {
+            ModelStep::Write(count) => self.write(count),
+            ModelStep::Partial(bytes) => self.partial(bytes),
+            ModelStep::Rotate { create } => {
                 self.shift();
                 let _ = fs::rename(self.path("access.log"), self.path("access.log.1"));
                 if create {
                     File::create_new(self.path("access.log")).unwrap();
                 }
             }
-            Step::Reopen => self.reopen(),
-            Step::CopyTruncate { looks, between } => self.copy_truncate(looks, between),
-            Step::Truncate => self.truncate(),
-            Step::Compress { looks, starts } => self.compress(looks, starts),
-            Step::Delete => {
+            ModelStep::Reopen => self.reopen(),
+            ModelStep::CopyTruncate { looks, between } => self.copy_truncate(looks, between),
+            ModelStep::Truncate => self.truncate(),
+            ModelStep::Compress { looks, starts } => self.compress(looks, starts),
+            ModelStep::Delete => {
                 if let Some(oldest) = self.rotated().pop() {
                     fs::remove_file(oldest).unwrap();
                 }
             }
-            Step::Look => self.look(true),
-            Step::LookOnly => self.look(false),
-            Step::Wait => self.wait(),
-            Step::Kill | Step::Up => self.kill(),
-            Step::Down => self.is_down = true,
-            Step::Away { name, how } => self.away(AWAY[name], how),
-            Step::AwayAndBack { looks } => {
+            ModelStep::PollStep => self.look(true),
+            ModelStep::LookOnly => self.look(false),
+            ModelStep::Wait => self.wait(),
+            ModelStep::Kill | ModelStep::Up => self.kill(),
+            ModelStep::Down => self.is_down = true,
+            ModelStep::Away { name, how } => self.away(AWAY[name], how),
+            ModelStep::AwayAndBack { looks } => {
                 if fs::rename(self.path("access.log"), self.path("away")).is_ok() {
                     self.look(true);
                     if self.path("access.log").exists() {
@@ -309,20 +309,20 @@ impl World {
         }
     }
 
-    fn away(&mut self, name: &str, how: How) {
+    fn away(&mut self, name: &str, how: ModelMove) {
         let (log, away) = (self.path("access.log"), self.path(name));
         if !log.exists() {
             return;
         }
         let _ = fs::remove_file(self.path(&format!("{name}.gz")));
         match how {
-            How::Rename { create } => {
+            ModelMove::Rename { create } => {
                 fs::rename(&log, away).unwrap();
                 if create {
                     File::create_new(log).unwrap();
                 }
             }
-            How::CopyTruncate { looks } => {
+            ModelMove::CopyTruncate { looks } => {
                 fs::copy(&log, away).unwrap();
                 self.torn.insert(line(self.next)[..self.begun].to_owned());
                 // A server may write the same lines to two logs: as long as both are there, only the name says which is a copy.
@@ -331,7 +331,7 @@ impl World {
                 }
                 self.truncate();
             }
-            How::Gzip => {
+            ModelMove::Gzip => {
                 fs::rename(&log, &away).unwrap();
                 self.pack(&away, false, false);
             }
@@ -344,19 +344,19 @@ impl World {
     }
 
     fn pack(&mut self, plain: &Path, looks: bool, starts: bool) {
-        let mut packed = GzEncoder::new(Vec::new(), Compression::fast());
-        packed.write_all(&fs::read(plain).unwrap()).unwrap();
+        let mut compressed = GzEncoder::new(Vec::new(), Compression::fast());
+        compressed.write_all(&fs::read(plain).unwrap()).unwrap();
         self.torn.insert(line(self.next)[..self.begun].to_owned());
-        let packed = packed.finish().unwrap();
+        let compressed = compressed.finish().unwrap();
         let mut out = File::create(format!("{}.gz", plain.display())).unwrap();
-        out.write_all(&packed[..packed.len() / 2]).unwrap();
+        out.write_all(&compressed[..compressed.len() / 2]).unwrap();
         if starts {
             self.kill();
         }
         if looks {
             self.look(true);
         }
-        out.write_all(&packed[packed.len() / 2..]).unwrap();
+        out.write_all(&compressed[compressed.len() / 2..]).unwrap();
         if starts {
             self.kill();
         }
@@ -375,9 +375,9 @@ impl World {
         // Woken, as by a system that tells of everything, the name that a log was moved away from too: a line that comes late to a
         // closed log is seen at once.
         let names = fs::read_dir(self.folder.path()).unwrap().map(|entry| entry.unwrap().path()).chain([self.path("access.log")]);
-        self.tail.look(self.now, Some(&names.collect()));
-        self.tail.look(self.now, None);
-        if self.tail.has_new() {
+        self.tail.poll(self.now, Some(&names.collect()));
+        self.tail.poll(self.now, None);
+        if self.tail.has_new_generation() {
             self.keep();
         }
         self.read();
@@ -409,7 +409,7 @@ impl World {
         }
     }
 
-    fn hear(&mut self, told: &Told) {
+    fn hear(&mut self, told: &EmittedLine) {
         let text = told.text.clone().expect("no line is too long");
         let place = (told.offset, told.number);
         let before = self.order.insert(told.log, place);
@@ -491,7 +491,7 @@ impl World {
     fn is_in_state(&self, file: &Path) -> bool {
         let (Ok(metadata), Ok(bytes)) = (fs::metadata(file), fs::read(file)) else { return false };
         let is_it = |known: &Checkpoint| {
-            let begins = |length| bytes.get(..length).is_some_and(|head| Fingerprint::of(head) == known.head);
+            let begins = |length| bytes.get(..length).is_some_and(|head| Fingerprint::new(head) == known.head);
             known.inode == metadata.ino() && known.head.bytes > 0 && begins(known.head.bytes as usize)
         };
         self.state.iter().any(is_it)
@@ -530,8 +530,8 @@ fn programs() -> u32 {
 }
 
 /// Follows the folder, or the log alone, through a program.
-fn run(folder: bool, old: bool, steps: impl IntoIterator<Item = Step>) {
-    let mut world = World::new(folder, old);
+fn run(folder: bool, old: bool, steps: impl IntoIterator<Item = ModelStep>) {
+    let mut world = TailModel::new(folder, old);
     for step in steps {
         world.step(step);
     }
@@ -541,16 +541,28 @@ fn run(folder: bool, old: bool, steps: impl IntoIterator<Item = Step>) {
 /// The file that is copied over was the log before, and is still open.
 #[test]
 fn a_log_that_is_copied_over_the_one_before() {
-    let before = Step::Away { name: 0, how: How::Rename { create: false } };
-    let over = Step::Away { name: 0, how: How::CopyTruncate { looks: true } };
-    run(false, true, [before, Step::Write(1), Step::Reopen, Step::Write(1), over]);
+    let before = ModelStep::Away { name: 0, how: ModelMove::Rename { create: false } };
+    let over = ModelStep::Away { name: 0, how: ModelMove::CopyTruncate { looks: true } };
+    run(false, true, [before, ModelStep::Write(1), ModelStep::Reopen, ModelStep::Write(1), over]);
 }
 
 /// The copy was noted while it was half done, and the log itself was read further by then.
 #[test]
 fn a_log_that_is_moved_back_and_copied_between_two_looks() {
-    let copy = Step::CopyTruncate { looks: true, between: 0 };
-    run(true, false, [Step::Write(2), Step::AwayAndBack { looks: false }, copy, Step::Write(1), Step::Down]);
+    let copy = ModelStep::CopyTruncate { looks: true, between: 0 };
+    run(true, false, [ModelStep::Write(2), ModelStep::AwayAndBack { looks: false }, copy, ModelStep::Write(1), ModelStep::Down]);
+}
+
+/// The rest of the first copy was being read when it was written over with a copy of the new log.
+#[test]
+fn a_copy_that_is_written_over_with_a_copy_of_the_next_log() {
+    let copy = ModelStep::Away { name: 1, how: ModelMove::CopyTruncate { looks: true } };
+    let packed = ModelStep::Compress { looks: true, starts: false };
+    run(
+        true,
+        false,
+        [ModelStep::Write(1), copy, ModelStep::Rotate { create: false }, ModelStep::Reopen, packed, ModelStep::Write(1), copy],
+    );
 }
 
 proptest! {

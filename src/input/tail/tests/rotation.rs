@@ -4,11 +4,11 @@ use std::fs::{self, File, OpenOptions};
 use std::io::Write;
 use std::path::Path;
 
-use super::{Rig, line, lines};
+use super::{TailHarness, line, lines};
 
 #[test]
 fn new_lines_are_told_once() {
-    let mut rig = Rig::new(&["access.log"], false, |folder| fs::write(folder.join("access.log"), lines(100..120)).unwrap());
+    let mut rig = TailHarness::new(&["access.log"], false, |folder| fs::write(folder.join("access.log"), lines(100..120)).unwrap());
     assert!(rig.told.is_empty());
     for number in 0..20 {
         rig.append("access.log", &line(number));
@@ -22,7 +22,7 @@ fn new_lines_are_told_once() {
 
 #[test]
 fn a_partial_line_is_held() {
-    let mut rig = Rig::new(&["access.log"], false, |folder| fs::write(folder.join("access.log"), "old\nhalf ").unwrap());
+    let mut rig = TailHarness::new(&["access.log"], false, |folder| fs::write(folder.join("access.log"), "old\nhalf ").unwrap());
     rig.wait(70);
     assert!(rig.told.is_empty());
     rig.append("access.log", "a li");
@@ -34,7 +34,7 @@ fn a_partial_line_is_held() {
 
 #[test]
 fn a_renamed_log_is_read_to_its_end() {
-    let mut rig = Rig::whole();
+    let mut rig = TailHarness::whole();
     let mut writer = File::create(rig.path("access.log")).unwrap();
     writer.write_all(lines(0..10).as_bytes()).unwrap();
     rig.go();
@@ -53,7 +53,7 @@ fn a_renamed_log_is_read_to_its_end() {
 
 #[test]
 fn late_lines_of_a_closed_log_are_told() {
-    let mut rig = Rig::whole();
+    let mut rig = TailHarness::whole();
     let mut writer = File::create(rig.path("access.log")).unwrap();
     writer.write_all(lines(0..10).as_bytes()).unwrap();
     rig.go();
@@ -69,13 +69,13 @@ fn late_lines_of_a_closed_log_are_told() {
 
 #[test]
 fn a_truncated_log_is_finished_in_its_copy() {
-    for packed in [false, true] {
-        let mut rig = Rig::whole();
+    for compressed in [false, true] {
+        let mut rig = TailHarness::whole();
         rig.append("access.log", &lines(0..10));
         rig.go();
         rig.append("access.log", &lines(10..40));
         rig.copy_truncate("access.log", "access.log.1");
-        if packed {
+        if compressed {
             rig.gzip("access.log.1");
         }
         // Beyond its old size, so that size tells nothing.
@@ -87,7 +87,7 @@ fn a_truncated_log_is_finished_in_its_copy() {
 
 #[test]
 fn a_copy_made_before_all_was_read_is_not_read() {
-    let mut rig = Rig::whole();
+    let mut rig = TailHarness::whole();
     rig.append("access.log", &lines(0..10));
     rig.go();
     fs::copy(rig.path("access.log"), rig.path("access.log.1")).unwrap();
@@ -102,8 +102,8 @@ fn a_copy_made_before_all_was_read_is_not_read() {
 
 #[test]
 fn rotations_that_were_missed_are_read_in_order() {
-    for (packed, copied) in [(false, false), (true, false), (false, true), (true, true)] {
-        let mut rig = Rig::whole();
+    for (compressed, copied) in [(false, false), (true, false), (false, true), (true, true)] {
+        let mut rig = TailHarness::whole();
         rig.append("access.log", &lines(0..10));
         rig.go();
         rig.append("access.log", &lines(10..20));
@@ -121,7 +121,7 @@ fn rotations_that_were_missed_are_read_in_order() {
             } else {
                 rig.rename("access.log", "access.log.1");
             }
-            if packed {
+            if compressed {
                 rig.gzip("access.log.1");
             }
             rig.append("access.log", &lines(20 + rotation * 10..30 + rotation * 10));
@@ -134,7 +134,7 @@ fn rotations_that_were_missed_are_read_in_order() {
 #[test]
 fn a_log_moved_away_and_back_is_not_told_twice() {
     for seconds in [1, 100] {
-        let mut rig = Rig::whole();
+        let mut rig = TailHarness::whole();
         rig.append("access.log", &lines(0..10));
         rig.go();
         rig.rename("access.log", "away");
@@ -149,7 +149,7 @@ fn a_log_moved_away_and_back_is_not_told_twice() {
 #[test]
 fn a_restart_goes_on_where_it_was() {
     for how in ["nothing", "rename", "copytruncate", "compress", "copycompress"] {
-        let mut rig = Rig::whole();
+        let mut rig = TailHarness::whole();
         rig.append("access.log", &lines(0..10));
         rig.go();
         let state = rig.tail.checkpoints();
@@ -176,7 +176,7 @@ fn a_restart_goes_on_where_it_was() {
 
 #[test]
 fn an_inode_that_is_used_again_is_another_log() {
-    let mut rig = Rig::whole();
+    let mut rig = TailHarness::whole();
     for round in 0..5 {
         rig.append("access.log", &lines(round * 10..round * 10 + 10));
         rig.go();
@@ -190,7 +190,7 @@ fn an_inode_that_is_used_again_is_another_log() {
 
 #[test]
 fn a_log_that_is_missing_is_waited_for() {
-    let mut rig = Rig::new(&["access.log"], false, |_| {});
+    let mut rig = TailHarness::new(&["access.log"], false, |_| {});
     rig.wait(10);
     assert_eq!(rig.notices.len(), 1, "{:?}", rig.notices);
     rig.append("access.log", "x\n");
@@ -213,10 +213,10 @@ fn siblings_that_were_there_are_read_only_from_the_start() {
         fs::write(folder.join("access.log"), lines(20..30)).unwrap();
     };
     for names in [&["access.log"][..], &["."], &["*"]] {
-        let mut rig = Rig::new(names, false, prepare);
+        let mut rig = TailHarness::new(names, false, prepare);
         rig.wait(10);
         assert!(rig.told.is_empty());
-        let mut rig = Rig::new(names, true, prepare);
+        let mut rig = TailHarness::new(names, true, prepare);
         rig.wait(10);
         rig.assert_numbers(30);
     }
@@ -225,7 +225,7 @@ fn siblings_that_were_there_are_read_only_from_the_start() {
 #[test]
 fn a_file_that_appears_in_a_folder_is_read_whole() {
     for names in [&["."][..], &["*.log"]] {
-        let mut rig = Rig::new(names, false, |folder| fs::write(folder.join("a.log"), lines(100..120)).unwrap());
+        let mut rig = TailHarness::new(names, false, |folder| fs::write(folder.join("a.log"), lines(100..120)).unwrap());
         rig.append("b.log", &lines(0..5));
         rig.wait(2);
         rig.rename("b.log", "b.log.1");
@@ -237,7 +237,7 @@ fn a_file_that_appears_in_a_folder_is_read_whole() {
 
 #[test]
 fn a_truncation_just_before_a_rename_is_seen() {
-    let mut rig = Rig::whole();
+    let mut rig = TailHarness::whole();
     rig.append("access.log", &lines(0..20));
     rig.go();
     rig.append("access.log", &lines(20..30));
@@ -252,7 +252,7 @@ fn a_truncation_just_before_a_rename_is_seen() {
 
 #[test]
 fn logs_are_read_in_turn() {
-    let mut rig = Rig::new(&["."], true, |folder| {
+    let mut rig = TailHarness::new(&["."], true, |folder| {
         fs::write(folder.join("a.log"), lines(0..1000)).unwrap();
         fs::write(folder.join("b.log"), lines(1000..1005)).unwrap();
     });
@@ -265,13 +265,13 @@ fn logs_are_read_in_turn() {
 
 #[test]
 fn generations_are_new_before_they_are_told() {
-    let mut rig = Rig::whole();
-    assert!(!rig.tail.has_new());
+    let mut rig = TailHarness::whole();
+    assert!(!rig.tail.has_new_generation());
     rig.append("access.log", &lines(0..3));
     rig.look();
-    assert!(rig.tail.has_new());
+    assert!(rig.tail.has_new_generation());
     let state = rig.tail.checkpoints();
-    assert!(!rig.tail.has_new());
+    assert!(!rig.tail.has_new_generation());
     rig.go();
     assert!(state.iter().any(|checkpoint| checkpoint.generation == rig.told[0].generation && checkpoint.offset == 0));
     assert_eq!(rig.tail.logs().map(|log| (log.offset, log.lag, log.live)).collect::<Vec<_>>(), [(lines(0..3).len() as u64, 0, true)]);
@@ -279,7 +279,7 @@ fn generations_are_new_before_they_are_told() {
 
 #[test]
 fn a_half_packed_copy_is_waited_for() {
-    let mut rig = Rig::whole();
+    let mut rig = TailHarness::whole();
     rig.append("access.log", &lines(0..300));
     rig.go();
     rig.append("access.log", &lines(300..600));
@@ -306,7 +306,7 @@ fn deleted(folder: &Path) -> usize {
 /// written until then is told.
 #[test]
 fn e30_a_deleted_file_is_let_go_after_a_minute_at_most() {
-    let mut rig = Rig::whole();
+    let mut rig = TailHarness::whole();
     let folder = fs::canonicalize(rig.folder.path()).unwrap();
     let mut quiet = File::create(rig.path("access.log")).unwrap();
     quiet.write_all(line(0).as_bytes()).unwrap();

@@ -1,8 +1,8 @@
 //! Tests that must all hold, as one rule of ours.
 
-use super::pattern::Pattern;
-use crate::rules::draft::{Draft, Example};
-use crate::rules::plain::encoded_but;
+use super::pattern::SigmaPattern;
+use crate::rules::builder::{ExampleRequest, RuleBuilder};
+use crate::rules::path_list::encoded_but;
 
 /// Texts that a rule may ask of one field at once: their orders are alternatives of a regex.
 const MOST_TEXTS: usize = 3;
@@ -16,7 +16,7 @@ const STATUSES: [u16; 56] = [
 
 /// The part of a request that a test looks at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Part {
+pub(super) enum RequestPart {
     Target,
     Stem,
     Agent,
@@ -26,7 +26,7 @@ pub(super) enum Part {
     Status,
 }
 
-impl Part {
+impl RequestPart {
     pub(super) fn of(name: &str) -> Option<Self> {
         Some(match name {
             "" => Self::Anywhere,
@@ -59,16 +59,16 @@ impl Part {
 
 /// One of these values stands in a part of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Test {
-    pub(super) part: Part,
-    pub(super) values: Vec<Pattern>,
+pub(super) struct SigmaTest {
+    pub(super) part: RequestPart,
+    pub(super) values: Vec<SigmaPattern>,
 }
 
 /// What a rule asks of one field.
 #[derive(Default)]
-struct Sought<'t> {
-    part: Option<Part>,
-    tests: Vec<&'t Test>,
+struct SearchTerm<'t> {
+    part: Option<RequestPart>,
+    tests: Vec<&'t SigmaTest>,
 }
 
 /// The rule that these tests are; those with `true` must fail.
@@ -76,9 +76,9 @@ struct Sought<'t> {
 /// # Errors
 ///
 /// What of them a rule of ours cannot say.
-pub(super) fn draft(blank: &Draft, tests: &[(Test, bool)]) -> Result<Draft, String> {
+pub(super) fn draft(blank: &RuleBuilder, tests: &[(SigmaTest, bool)]) -> Result<RuleBuilder, String> {
     let mut draft = blank.clone();
-    let mut sought = Sought::default();
+    let mut sought = SearchTerm::default();
     for (test, _) in tests.iter().filter(|(_, negated)| !negated) {
         if test.values.is_empty() {
             return Err("nothing of a search is left".into());
@@ -105,22 +105,22 @@ pub(super) fn draft(blank: &Draft, tests: &[(Test, bool)]) -> Result<Draft, Stri
     Ok(draft)
 }
 
-fn must<'t>(draft: &mut Draft, sought: &mut Sought<'t>, test: &'t Test) -> Result<(), String> {
+fn must<'t>(draft: &mut RuleBuilder, sought: &mut SearchTerm<'t>, test: &'t SigmaTest) -> Result<(), String> {
     match test.part {
-        Part::Method => {
+        RequestPart::Method => {
             let methods = exact(test, "a method")?;
             draft.methods = if draft.methods.is_empty() { methods } else { common(&draft.methods, &methods)? };
         }
-        Part::Status => {
+        RequestPart::Status => {
             let statuses = statuses(test)?;
             draft.statuses = if draft.statuses.is_empty() { statuses } else { common(&draft.statuses, &statuses)? };
         }
-        Part::Stem if draft.globs.is_empty() => {
-            let globs = test.values.iter().map(Pattern::globs).collect::<Option<Vec<_>>>();
+        RequestPart::Stem if draft.globs.is_empty() => {
+            let globs = test.values.iter().map(SigmaPattern::globs).collect::<Option<Vec<_>>>();
             draft.globs = globs.ok_or("its pattern of a path is none of ours")?.concat();
         }
-        Part::Stem => return Err("it asks two things of the path".into()),
-        Part::Agent if draft.agents.is_empty() && test.values.iter().all(|v| v.word().is_some()) => {
+        RequestPart::Stem => return Err("it asks two things of the path".into()),
+        RequestPart::Agent if draft.agents.is_empty() && test.values.iter().all(|v| v.word().is_some()) => {
             draft.agents = words(test);
         }
         part => {
@@ -135,7 +135,7 @@ fn must<'t>(draft: &mut Draft, sought: &mut Sought<'t>, test: &'t Test) -> Resul
 }
 
 /// Words and regex.
-fn words_and_regex(draft: &mut Draft, sought: &Sought<'_>) -> Result<(), String> {
+fn words_and_regex(draft: &mut RuleBuilder, sought: &SearchTerm<'_>) -> Result<(), String> {
     let (Some(part), tests) = (sought.part, &sought.tests) else { return Ok(()) };
     if tests.len() > MOST_TEXTS {
         return Err(format!("it looks for more than {MOST_TEXTS} texts at once"));
@@ -148,12 +148,12 @@ fn words_and_regex(draft: &mut Draft, sought: &Sought<'_>) -> Result<(), String>
         draft.words = words(test);
         return Ok(());
     }
-    let literals = |test: &&Test| test.values.iter().map(|v| v.literal().map(str::to_owned)).collect::<Option<Vec<_>>>();
+    let literals = |test: &&SigmaTest| test.values.iter().map(|v| v.literal().map(str::to_owned)).collect::<Option<Vec<_>>>();
     draft.words = tests.iter().find_map(literals).ok_or("no text of three letters in it must stand there")?;
     draft.words.sort();
     draft.words.dedup();
     let each: Vec<String> =
-        tests.iter().map(|t| format!("(?:{})", t.values.iter().map(Pattern::regex).collect::<Vec<_>>().join("|"))).collect();
+        tests.iter().map(|t| format!("(?:{})", t.values.iter().map(SigmaPattern::regex).collect::<Vec<_>>().join("|"))).collect();
     draft.regex = Some(orders(&each).iter().map(|order| order.join(".*")).collect::<Vec<_>>().join("|"));
     Ok(())
 }
@@ -172,16 +172,18 @@ fn orders(texts: &[String]) -> Vec<Vec<String>> {
     all
 }
 
-fn must_not(draft: &mut Draft, part: Option<Part>, test: &Test) -> Result<(), String> {
+fn must_not(draft: &mut RuleBuilder, part: Option<RequestPart>, test: &SigmaTest) -> Result<(), String> {
     let all_words = test.values.iter().all(|v| v.word().is_some());
     match test.part {
-        Part::Status => {
+        RequestPart::Status => {
             let excused = statuses(test)?;
             let from = if draft.statuses.is_empty() { &STATUSES[..] } else { &draft.statuses[..] };
             draft.statuses = from.iter().copied().filter(|s| !excused.contains(s)).collect();
         }
-        Part::Agent if part != Some(Part::Agent) && all_words => draft.unless_agents.extend(words(test)),
-        Part::Target | Part::Agent | Part::Referer | Part::Anywhere if part.unwrap_or(Part::Target) == test.part => {
+        RequestPart::Agent if part != Some(RequestPart::Agent) && all_words => draft.unless_agents.extend(words(test)),
+        RequestPart::Target | RequestPart::Agent | RequestPart::Referer | RequestPart::Anywhere
+            if part.unwrap_or(RequestPart::Target) == test.part =>
+        {
             let anchored = test.values.iter().any(|v| v.at_start || v.at_end);
             if draft.fields.is_empty() {
                 draft.fields = test.part.fields(anchored);
@@ -191,7 +193,7 @@ fn must_not(draft: &mut Draft, part: Option<Part>, test: &Test) -> Result<(), St
             if all_words {
                 draft.unless_words.extend(words(test));
             } else if draft.unless_regex.is_none() {
-                draft.unless_regex = Some(test.values.iter().map(Pattern::regex).collect::<Vec<_>>().join("|"));
+                draft.unless_regex = Some(test.values.iter().map(SigmaPattern::regex).collect::<Vec<_>>().join("|"));
             } else {
                 return Err("it excuses by two patterns".into());
             }
@@ -201,19 +203,19 @@ fn must_not(draft: &mut Draft, part: Option<Part>, test: &Test) -> Result<(), St
     Ok(())
 }
 
-fn words(test: &Test) -> Vec<String> {
-    let mut words: Vec<String> = test.values.iter().filter_map(Pattern::word).map(str::to_owned).collect();
+fn words(test: &SigmaTest) -> Vec<String> {
+    let mut words: Vec<String> = test.values.iter().filter_map(SigmaPattern::word).map(str::to_owned).collect();
     let mut seen = std::collections::HashSet::new();
     words.retain(|word| seen.insert(word.to_ascii_lowercase()));
     words
 }
 
-fn exact(test: &Test, what: &str) -> Result<Vec<String>, String> {
+fn exact(test: &SigmaTest, what: &str) -> Result<Vec<String>, String> {
     let values: Option<Vec<_>> = test.values.iter().map(|v| v.exact().map(str::to_owned)).collect();
     values.ok_or_else(|| format!("it asks for {what} by a pattern"))
 }
 
-fn statuses(test: &Test) -> Result<Vec<u16>, String> {
+fn statuses(test: &SigmaTest) -> Result<Vec<u16>, String> {
     exact(test, "a status")?.iter().map(|text| text.parse().map_err(|_| format!("'{text}' is no status"))).collect()
 }
 
@@ -223,39 +225,40 @@ fn common<T: PartialEq + Clone>(left: &[T], right: &[T]) -> Result<Vec<T>, Strin
 }
 
 /// Two requests that it matches, where some can be made, and two ordinary ones.
-fn with_cases(draft: &mut Draft, sought: &Sought<'_>, tests: &[(Test, bool)]) {
+fn with_cases(draft: &mut RuleBuilder, sought: &SearchTerm<'_>, tests: &[(SigmaTest, bool)]) {
     draft.must_match = (0..2).filter_map(|n| example(draft, sought, tests, n)).collect();
     draft.must_match.dedup();
-    draft.must_not_match = ["/about", "/search?q=red+shoes"].map(|target| Example::of(format!("GET {target}"))).into();
+    draft.must_not_match = ["/about", "/search?q=red+shoes"].map(|target| ExampleRequest::new(format!("GET {target}"))).into();
 }
 
-fn example(draft: &Draft, sought: &Sought<'_>, tests: &[(Test, bool)], n: usize) -> Option<Example> {
-    let pick = |test: &Test| test.values.get(n).or(test.values.first()).and_then(|v| v.example().map(|text| (v.at_start, v.at_end, text)));
+fn example(draft: &RuleBuilder, sought: &SearchTerm<'_>, tests: &[(SigmaTest, bool)], n: usize) -> Option<ExampleRequest> {
+    let pick =
+        |test: &SigmaTest| test.values.get(n).or(test.values.first()).and_then(|v| v.example().map(|text| (v.at_start, v.at_end, text)));
     let mut parts = sought.tests.iter().map(|test| pick(test)).collect::<Option<Vec<_>>>()?;
     parts.sort_by_key(|(at_start, at_end, _)| (!at_start, *at_end));
     let text = parts.iter().map(|(.., text)| text.as_str()).collect::<Vec<_>>().join(" ");
     let at_start = parts.first().is_some_and(|(at_start, ..)| *at_start);
     let at_end = parts.last().is_some_and(|(_, at_end, _)| *at_end);
-    let stem = tests.iter().find(|(test, negated)| test.part == Part::Stem && !negated).and_then(|(test, _)| pick(test));
+    let stem = tests.iter().find(|(test, negated)| test.part == RequestPart::Stem && !negated).and_then(|(test, _)| pick(test));
     let path = stem.map_or_else(
         || if n == 0 { "/".into() } else { "/index".into() },
         |(.., text)| {
             if text.starts_with('/') { text } else { format!("/x{text}") }
         },
     );
-    let header = |part: Part| (sought.part == Some(part)).then(|| text.replace('\\', "\\\\"));
+    let header = |part: RequestPart| (sought.part == Some(part)).then(|| text.replace('\\', "\\\\"));
     let target = match sought.part {
-        Some(Part::Target) if at_start => encoded_but(&text, b"/-._~?=&"),
-        Some(Part::Target) if n == 1 && !at_end => format!("{}?x=1&q={}", encoded_but(&path, b"/-._~"), encoded_but(&text, b"/-._")),
-        Some(Part::Target | Part::Anywhere) => format!("{}?q={}", encoded_but(&path, b"/-._~"), encoded_but(&text, b"/-._")),
+        Some(RequestPart::Target) if at_start => encoded_but(&text, b"/-._~?=&"),
+        Some(RequestPart::Target) if n == 1 && !at_end => format!("{}?x=1&q={}", encoded_but(&path, b"/-._~"), encoded_but(&text, b"/-._")),
+        Some(RequestPart::Target | RequestPart::Anywhere) => format!("{}?q={}", encoded_but(&path, b"/-._~"), encoded_but(&text, b"/-._")),
         _ => encoded_but(&path, b"/-._~"),
     };
     let agent = draft.agents.get(n).or(draft.agents.first()).map(|agent| agent.replace('\\', "\\\\"));
     let method = draft.methods.first().map_or("GET", String::as_str);
-    Some(Example {
+    Some(ExampleRequest {
         request: format!("{method} {target}"),
         status: draft.statuses.first().copied(),
-        user_agent: header(Part::Agent).or(agent),
-        referer: header(Part::Referer),
+        user_agent: header(RequestPart::Agent).or(agent),
+        referer: header(RequestPart::Referer),
     })
 }

@@ -10,7 +10,7 @@ const SHORTEST: usize = 3;
 
 /// How a value is compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum How {
+pub(super) enum MatchMode {
     Exact,
     Contains,
     StartsWith,
@@ -20,18 +20,18 @@ pub(super) enum How {
 
 /// A value to look for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Pattern {
+pub(super) struct SigmaPattern {
     /// Nothing stands before it ...
     pub(super) at_start: bool,
     /// ... or behind it.
     pub(super) at_end: bool,
     /// Why nothing can be looked for with it, where that is so.
     pub(super) useless: Option<&'static str>,
-    pieces: Vec<Piece>,
+    pieces: Vec<PatternPiece>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Piece {
+enum PatternPiece {
     Text(String),
     /// `*`
     Any,
@@ -41,25 +41,26 @@ enum Piece {
     Regex(String, String),
 }
 
-impl Pattern {
+impl SigmaPattern {
     /// Reads a value. `sent` says that it is compared with a request as it was sent, which we decode.
-    pub(super) fn of(value: &str, how: How, sent: bool) -> Result<Self, String> {
-        if how == How::Regex {
+    pub(super) fn of(value: &str, how: MatchMode, sent: bool) -> Result<Self, String> {
+        if how == MatchMode::Regex {
             return Self::of_regex(value);
         }
         let mut pieces = pieces(value);
-        let (mut at_start, mut at_end) = (matches!(how, How::Exact | How::StartsWith), matches!(how, How::Exact | How::EndsWith));
-        while pieces.first() == Some(&Piece::Any) {
+        let (mut at_start, mut at_end) =
+            (matches!(how, MatchMode::Exact | MatchMode::StartsWith), matches!(how, MatchMode::Exact | MatchMode::EndsWith));
+        while pieces.first() == Some(&PatternPiece::Any) {
             at_start = false;
             pieces.remove(0);
         }
-        while pieces.last() == Some(&Piece::Any) {
+        while pieces.last() == Some(&PatternPiece::Any) {
             at_end = false;
             pieces.pop();
         }
         let mut useless = None;
         for piece in &mut pieces {
-            if let (Piece::Text(text), true) = (piece, sent) {
+            if let (PatternPiece::Text(text), true) = (piece, sent) {
                 match decoded(text) {
                     Some(plain) if plain != *text && is_common(&plain) => {
                         useless = Some("its plain form is ordinary, and our fields are decoded");
@@ -80,17 +81,17 @@ impl Pattern {
         let hir = regex_syntax::parse(source).map_err(|_| "its regex is none of ours: no look-around, no back-references".to_owned())?;
         let mut longest = String::new();
         required(&hir, &mut longest);
-        Ok(Self { at_start: false, at_end: false, useless: None, pieces: vec![Piece::Regex(source.to_owned(), longest)] })
+        Ok(Self { at_start: false, at_end: false, useless: None, pieces: vec![PatternPiece::Regex(source.to_owned(), longest)] })
     }
 
     pub(super) fn is_regex(&self) -> bool {
-        matches!(self.pieces[..], [Piece::Regex(..)])
+        matches!(self.pieces[..], [PatternPiece::Regex(..)])
     }
 
     /// The text, where this is a text that may stand anywhere.
     pub(super) fn word(&self) -> Option<&str> {
         match &self.pieces[..] {
-            [Piece::Text(text)] if !self.at_start && !self.at_end => Some(text),
+            [PatternPiece::Text(text)] if !self.at_start && !self.at_end => Some(text),
             _ => None,
         }
     }
@@ -98,7 +99,7 @@ impl Pattern {
     /// The text, where this is one and nothing else may stand around it.
     pub(super) fn exact(&self) -> Option<&str> {
         match &self.pieces[..] {
-            [Piece::Text(text)] if self.at_start && self.at_end => Some(text),
+            [PatternPiece::Text(text)] if self.at_start && self.at_end => Some(text),
             _ => None,
         }
     }
@@ -106,8 +107,8 @@ impl Pattern {
     /// The longest text that stands wherever this matches; `None` where it is too short to look for.
     pub(super) fn literal(&self) -> Option<&str> {
         let texts = self.pieces.iter().map(|piece| match piece {
-            Piece::Text(text) | Piece::Regex(_, text) => text.as_str(),
-            Piece::Any | Piece::One => "",
+            PatternPiece::Text(text) | PatternPiece::Regex(_, text) => text.as_str(),
+            PatternPiece::Any | PatternPiece::One => "",
         });
         texts.max_by_key(|text| text.len()).filter(|text| text.len() >= SHORTEST)
     }
@@ -118,10 +119,10 @@ impl Pattern {
             .pieces
             .iter()
             .map(|piece| match piece {
-                Piece::Text(text) => regex::escape(text),
-                Piece::Any => ".*".into(),
-                Piece::One => ".".into(),
-                Piece::Regex(source, _) => format!("(?:{source})"),
+                PatternPiece::Text(text) => regex::escape(text),
+                PatternPiece::Any => ".*".into(),
+                PatternPiece::One => ".".into(),
+                PatternPiece::Regex(source, _) => format!("(?:{source})"),
             })
             .collect();
         format!("{}{body}{}", if self.at_start { "^" } else { "" }, if self.at_end { "$" } else { "" })
@@ -132,10 +133,10 @@ impl Pattern {
         let mut body = String::new();
         for piece in &self.pieces {
             match piece {
-                Piece::Text(text) if text.contains(['*', '?']) || (body.ends_with('*') && text.starts_with('/')) => return None,
-                Piece::Text(text) => body.push_str(text),
-                Piece::Any => body.push_str("**"),
-                Piece::One | Piece::Regex(..) => return None,
+                PatternPiece::Text(text) if text.contains(['*', '?']) || (body.ends_with('*') && text.starts_with('/')) => return None,
+                PatternPiece::Text(text) => body.push_str(text),
+                PatternPiece::Any => body.push_str("**"),
+                PatternPiece::One | PatternPiece::Regex(..) => return None,
             }
         }
         let end = if self.at_end { "" } else { "**" };
@@ -153,17 +154,17 @@ impl Pattern {
         self.pieces
             .iter()
             .map(|piece| match piece {
-                Piece::Text(text) => Some(text.as_str()),
-                Piece::Any => Some(""),
-                Piece::One => Some("x"),
-                Piece::Regex(..) => None,
+                PatternPiece::Text(text) => Some(text.as_str()),
+                PatternPiece::Any => Some(""),
+                PatternPiece::One => Some("x"),
+                PatternPiece::Regex(..) => None,
             })
             .collect()
     }
 }
 
 /// Takes a value apart: `\*`, `\?` and `\\` stand for themselves.
-fn pieces(value: &str) -> Vec<Piece> {
+fn pieces(value: &str) -> Vec<PatternPiece> {
     let mut pieces = Vec::new();
     let mut text = String::new();
     let mut rest = value.chars().peekable();
@@ -172,15 +173,15 @@ fn pieces(value: &str) -> Vec<Piece> {
             '\\' if matches!(rest.peek(), Some('*' | '?' | '\\')) => text.extend(rest.next()),
             '*' | '?' => {
                 if !text.is_empty() {
-                    pieces.push(Piece::Text(std::mem::take(&mut text)));
+                    pieces.push(PatternPiece::Text(std::mem::take(&mut text)));
                 }
-                pieces.push(if c == '*' { Piece::Any } else { Piece::One });
+                pieces.push(if c == '*' { PatternPiece::Any } else { PatternPiece::One });
             }
             c => text.push(c),
         }
     }
     if !text.is_empty() {
-        pieces.push(Piece::Text(text));
+        pieces.push(PatternPiece::Text(text));
     }
     pieces
 }

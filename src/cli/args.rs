@@ -1,0 +1,268 @@
+//! Which flags each command has, made of the groups in [`flags`](super::flags).
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::builder::NonEmptyStringValueParser;
+use clap::{Args, ValueHint};
+
+use super::flags::{
+    AlertArgs, AllowArgs, AnonymizeArgs, AppArgs, ClientArgs, ColorArgs, ConfigArgs, EmitRulesArgs, FailOnArgs, FileAgeArgs, LiveArgs,
+    LogFormatArgs, LogPathArgs, LogSourceArgs, MmapArgs, OutcomeArgs, OutputFileArgs, PrintArgs, ProgressArgs, ProposalArgs, QuietArgs,
+    RedactArgs, ReportFolderArgs, RowArgs, RuleArgs, ScanPathArgs, SeverityArgs, StateArgs, StatsArgs, TaskArgs, TextFormatArgs,
+    ThreadArgs, TimeRangeArgs, WatchArgs,
+};
+use crate::config::Layer;
+
+/// Declares sets of flags that are made of groups.
+macro_rules! combine {
+    ($($(#[$attr:meta])* $set:ident { $($field:ident: $group:ty,)+ })+) => {$(
+        #[derive(Debug, Clone, Default, Args)]
+        $(#[$attr])*
+        pub(super) struct $set {
+            $(#[command(flatten)] pub(super) $field: $group,)+
+        }
+
+        impl $set {
+            /// The settings that these flags give.
+            pub(super) fn into_layer(self) -> Layer {
+                Layer::default()$(.merge_under(self.$field.into_layer()))+
+            }
+        }
+    )+};
+}
+
+combine! {
+    /// The flags of `scan`.
+    ScanArgs {
+        paths: ScanPathArgs,
+        log_format: LogFormatArgs,
+        sources: LogSourceArgs,
+        file_age: FileAgeArgs,
+        rules: RuleArgs,
+        client: ClientArgs,
+        anonymize: AnonymizeArgs,
+        redact: RedactArgs,
+        severity: SeverityArgs,
+        outcome: OutcomeArgs,
+        app: AppArgs,
+        allow: AllowArgs,
+        time_range: TimeRangeArgs,
+        fail_on: FailOnArgs,
+        print: PrintArgs,
+        rows: RowArgs,
+        output_file: OutputFileArgs,
+        color: ColorArgs,
+        progress: ProgressArgs,
+        quiet: QuietArgs,
+        stats: StatsArgs,
+        threads: ThreadArgs,
+        mmap: MmapArgs,
+        config: ConfigArgs,
+    }
+
+    /// The flags of `follow`.
+    #[command(mut_arg("format", |arg| arg.help("What to print: table, ndjson [default: table]")
+        .long_help("What to print: table, ndjson [default: table]\n\ntable is a line per hit and a summary at the end; \
+            ndjson prints only the hits, one JSON object per line.")))]
+    FollowArgs {
+        paths: LogPathArgs,
+        state: StateArgs,
+        log_format: LogFormatArgs,
+        sources: LogSourceArgs,
+        watch: WatchArgs,
+        rules: RuleArgs,
+        client: ClientArgs,
+        anonymize: AnonymizeArgs,
+        redact: RedactArgs,
+        severity: SeverityArgs,
+        outcome: OutcomeArgs,
+        app: AppArgs,
+        allow: AllowArgs,
+        print: PrintArgs,
+        live: LiveArgs,
+        color: ColorArgs,
+        quiet: QuietArgs,
+        alerts: AlertArgs,
+        config: ConfigArgs,
+    }
+
+    /// The flags of `report`.
+    #[command(mut_arg("threads", |arg| arg.hide_short_help(true).help_heading("Run")))]
+    ReportArgs {
+        paths: LogPathArgs,
+        state: StateArgs,
+        log_format: LogFormatArgs,
+        sources: LogSourceArgs,
+        folders: ReportFolderArgs,
+        task: TaskArgs,
+        rules: RuleArgs,
+        client: ClientArgs,
+        anonymize: AnonymizeArgs,
+        redact: RedactArgs,
+        severity: SeverityArgs,
+        outcome: OutcomeArgs,
+        app: AppArgs,
+        allow: AllowArgs,
+        quiet: QuietArgs,
+        threads: ThreadArgs,
+        config: ConfigArgs,
+    }
+
+    /// The flags of `learn`.
+    #[command(mut_arg("format", |arg| arg.help(NO_NDJSON)))]
+    LearnArgs {
+        paths: ScanPathArgs,
+        log_format: LogFormatArgs,
+        sources: LogSourceArgs,
+        file_age: FileAgeArgs,
+        rules: RuleArgs,
+        client: ClientArgs,
+        proposals: ProposalArgs,
+        app: AppArgs,
+        allow: AllowArgs,
+        time_range: TimeRangeArgs,
+        emit_rules: EmitRulesArgs,
+        print: PrintArgs,
+        output_file: OutputFileArgs,
+        color: ColorArgs,
+        progress: ProgressArgs,
+        quiet: QuietArgs,
+        threads: ThreadArgs,
+        mmap: MmapArgs,
+        config: ConfigArgs,
+    }
+
+    /// The flags of `explain` that are settings.
+    #[command(mut_arg("min_severity", |arg| arg.help("Mark rules below this severity as not reported [default: low]")
+        .long_help("Mark rules below this severity as not reported [default: low]\n\nLevels are info, low, medium, high, critical.")))]
+    ExplainFlags {
+        log_format: LogFormatArgs,
+        rules: RuleArgs,
+        severity: SeverityArgs,
+        app: AppArgs,
+        format: TextFormatArgs,
+        color: ColorArgs,
+        config: ConfigArgs,
+    }
+
+    /// The flags of `formats`.
+    FormatsFlags {
+        log_format: LogFormatArgs,
+        format: TextFormatArgs,
+        color: ColorArgs,
+        config: ConfigArgs,
+    }
+
+    /// The flags that `merge` and `diff` share: how reports that were written before are printed.
+    #[command(mut_arg("format", |arg| arg.help(NO_NDJSON)))]
+    StoredReportArgs {
+        rules: RuleArgs,
+        severity: SeverityArgs,
+        outcome: OutcomeArgs,
+        app: AppArgs,
+        print: PrintArgs,
+        output_file: OutputFileArgs,
+        color: ColorArgs,
+        quiet: QuietArgs,
+        config: ConfigArgs,
+    }
+
+    /// The flags of `merge`.
+    MergeFlags {
+        stored: StoredReportArgs,
+        anonymize: AnonymizeArgs,
+        fail_on: FailOnArgs,
+        rows: RowArgs,
+    }
+
+    /// The flags of `rules list`, `show` and `cover`.
+    RuleSetFlags {
+        rules: RuleArgs,
+        config: ConfigArgs,
+    }
+
+    /// Every flag that is a setting: each is a variable and a key of the configuration file.
+    AllArgs {
+        scan: ScanArgs,
+        state: StateArgs,
+        watch: WatchArgs,
+        live: LiveArgs,
+        alerts: AlertArgs,
+        folders: ReportFolderArgs,
+        task: TaskArgs,
+        proposals: ProposalArgs,
+        emit_rules: EmitRulesArgs,
+    }
+}
+
+/// The help of `--format` for commands that print no hits.
+const NO_NDJSON: &str = "What to print: table, csv, json [default: table]";
+
+/// The arguments of `explain`.
+#[derive(Debug, Clone, Args)]
+pub(super) struct ExplainArgs {
+    /// A log line in quotes, FILE:LINE, or - for standard input
+    ///
+    /// A request line (GET /x), a path or a URL is taken as a request. The file of FILE:LINE may be compressed.
+    #[arg(value_name = "LINE", value_hint = ValueHint::AnyPath)]
+    pub(super) line: OsString,
+
+    /// Grade the answer by this log, which is scanned whole
+    ///
+    /// FILE:LINE is graded by its own file by default. The log may be compressed.
+    #[arg(long = "in", value_name = "LOG", value_hint = ValueHint::FilePath, help_heading = "Input")]
+    pub(super) log: Option<PathBuf>,
+
+    /// Explain this rule alone: everything it requires, met or not
+    #[arg(long, value_name = "ID", help_heading = "Rules", value_parser = NonEmptyStringValueParser::new())]
+    pub(super) rule: Option<String>,
+
+    /// Settings.
+    #[command(flatten)]
+    pub(super) flags: ExplainFlags,
+}
+
+/// The arguments of `formats`.
+#[derive(Debug, Clone, Args)]
+pub(super) struct FormatsArgs {
+    /// Logs, or - for standard input; without one, lists known formats
+    ///
+    /// The first 64 KiB of each log are read. A log may be compressed.
+    #[arg(value_name = "FILE", value_hint = ValueHint::AnyPath)]
+    pub(super) files: Vec<PathBuf>,
+
+    /// Settings.
+    #[command(flatten)]
+    pub(super) flags: FormatsFlags,
+}
+
+/// The arguments of `merge`.
+#[derive(Debug, Clone, Args)]
+pub(super) struct MergeArgs {
+    /// JSON reports, folders with a report.json, or - for standard input
+    ///
+    /// As 'probewatch scan -f json' and 'probewatch report' write them.
+    #[arg(value_name = "REPORT", value_hint = ValueHint::AnyPath, required = true)]
+    pub(super) reports: Vec<PathBuf>,
+
+    /// Settings.
+    #[command(flatten)]
+    pub(super) flags: MergeFlags,
+}
+
+/// The arguments of `diff`.
+#[derive(Debug, Clone, Args)]
+pub(super) struct DiffArgs {
+    /// The earlier report: JSON, or a folder with a report.json
+    #[arg(value_name = "OLD", value_hint = ValueHint::AnyPath)]
+    pub(super) old: PathBuf,
+
+    /// The later report
+    #[arg(value_name = "NEW", value_hint = ValueHint::AnyPath)]
+    pub(super) new: PathBuf,
+
+    /// Settings.
+    #[command(flatten)]
+    pub(super) flags: StoredReportArgs,
+}

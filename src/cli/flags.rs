@@ -1,0 +1,621 @@
+//! Every flag that sets a setting, in groups that the commands combine. Each flag is declared once.
+//!
+//! The first line of a flag's comment is its help in `-h`, at most 12 words; `--help` adds the paragraph. The values
+//! have no defaults here: `config` merges flags, variables and the file first.
+
+#![expect(clippy::doc_markdown, reason = "comments on flags are the help, and a terminal shows backticks as they are")]
+
+use std::path::PathBuf;
+
+use clap::builder::{NonEmptyStringValueParser, PossibleValue};
+use clap::{ArgAction, Args, ValueEnum, ValueHint};
+
+use crate::config::Layer;
+use crate::config::choice::{LevelOrNever, NamedChoice, OnOff};
+use crate::config::time_spec::TimeSpec;
+use crate::config::value::{
+    AnonymizeSpec, ByteSize, DurationArg, FieldKey, FieldName, FileMode, LogFormatSpec, PositiveCount, PrefixBits, ProxySource,
+    SeverityOverride,
+};
+use crate::finding::Severity;
+use crate::input::Mmap;
+use crate::log_entry::Outcome;
+use crate::render::schema::Topic;
+use crate::render::{Color, GroupBy, OutputFormat};
+use crate::rules::import::ImportFormat;
+
+/// Declares groups of flags, each flag with the name of its setting.
+macro_rules! groups {
+    ($($(#[$group_attr:meta])* $group:ident { $($(#[$flag_attr:meta])* $flag:ident: $type:ty,)+ })+) => {$(
+        #[derive(Debug, Clone, Default, Args)]
+        $(#[$group_attr])*
+        pub(super) struct $group {
+            $($(#[$flag_attr])* pub(super) $flag: $type,)+
+        }
+
+        impl $group {
+            /// The settings that these flags give.
+            pub(super) fn into_layer(self) -> Layer {
+                Layer { $($flag: self.$flag,)+ ..Layer::default() }
+            }
+        }
+    )+};
+}
+
+groups! {
+    /// What `scan` and `learn` read.
+    ScanPathArgs {
+        /// Files, folders, globs, or - for standard input
+        ///
+        /// Folders are read recursively. Without a path, standard input is read if it is piped.
+        #[arg(value_name = "PATH", value_hint = ValueHint::AnyPath)]
+        paths: Vec<PathBuf>,
+    }
+
+    /// What `follow` and `report` read.
+    LogPathArgs {
+        /// Logs, folders of logs, or globs
+        ///
+        /// Logs that appear later are read too. A rotated log is read under its new names, so its newest name is enough.
+        #[arg(value_name = "PATH", value_hint = ValueHint::AnyPath)]
+        paths: Vec<PathBuf>,
+    }
+
+    /// How lines are parsed.
+    #[command(next_help_heading = "Input")]
+    LogFormatArgs {
+        /// Log format: name or nginx/Apache format string [default: auto]
+        ///
+        /// auto detects the format of each line. 'probewatch formats' lists the names. Quote a format string for the shell.
+        #[arg(long, value_name = "FORMAT")]
+        log_format: Option<LogFormatSpec>,
+
+        /// Meaning of a JSON key, such as client=ip (repeatable, or a,b)
+        ///
+        /// For keys that are not recognized. Meanings are client, host, time, request, method, target, path, query, protocol,
+        /// status, bytes, referer, user_agent.
+        #[arg(long, value_name = "MEANING=KEY", value_delimiter = ',', hide_short_help = true)]
+        field: Vec<FieldKey>,
+    }
+
+    /// Logs that a server's configuration names, and the length of lines.
+    #[command(next_help_heading = "Input")]
+    LogSourceArgs {
+        /// Read the logs that nginx's configuration names
+        ///
+        /// In their log_format, with their rotated files; skipped directives are reported. Write PATH before it, or
+        /// --from-nginx=CONF.
+        #[arg(long, value_name = "CONF", num_args = 0..=1, default_missing_value = "auto", value_hint = ValueHint::FilePath)]
+        from_nginx: Option<PathBuf>,
+
+        /// Read the logs that Apache's configuration names
+        ///
+        /// In their LogFormat; otherwise like --from-nginx. Without CONF, each is read from where packages put it.
+        #[arg(long, value_name = "CONF", num_args = 0..=1, default_missing_value = "auto", value_hint = ValueHint::FilePath)]
+        from_apache: Option<PathBuf>,
+
+        /// Longest line to parse, in bytes: 65536, 512K [default: 1M]
+        ///
+        /// K, M and G are powers of 1024. Longer lines are counted as oversized.
+        #[arg(long, value_name = "BYTES", hide_short_help = true)]
+        max_line: Option<ByteSize>,
+    }
+
+    /// The age of files.
+    #[command(next_help_heading = "Input")]
+    FileAgeArgs {
+        /// Skip files last modified before this: 2d, 36h, 2026-11-01
+        ///
+        /// By the file's modification time, with dates in this system's time zone; --since goes by the times of lines.
+        #[arg(long, value_name = "TIME")]
+        newer_than: Option<TimeSpec>,
+    }
+
+    /// Where a run continues.
+    #[command(next_help_heading = "Input")]
+    StateArgs {
+        /// Continue where the last run with this folder stopped
+        ///
+        /// Across rotations too. The folder is created if missing. A log that the state knows is always read from where it
+        /// stopped.
+        #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+        state: Option<PathBuf>,
+
+        /// Begin with what the logs contain already, rotated files included
+        ///
+        /// Without it and without a state, follow begins at the end of the logs, and report at the start of the named ones.
+        #[arg(long, action = ArgAction::SetTrue)]
+        from_start: Option<bool>,
+
+        /// Discard the state and begin a new one
+        #[arg(long, visible_alias = "reset", action = ArgAction::SetTrue, hide_short_help = true)]
+        reset_state: Option<bool>,
+
+        /// Use a state folder that other users can write to
+        #[arg(long, action = ArgAction::SetTrue, hide_short_help = true)]
+        insecure_state: Option<bool>,
+    }
+
+    /// How `follow` watches logs.
+    #[command(next_help_heading = "Input")]
+    WatchArgs {
+        /// Poll only: do not use inotify
+        #[arg(long, action = ArgAction::SetTrue)]
+        poll: Option<bool>,
+
+        /// How often to check all logs, even without events [default: 250ms]
+        #[arg(long, value_name = "DURATION", hide_short_help = true)]
+        poll_interval: Option<DurationArg>,
+    }
+
+    /// Which rules are loaded.
+    #[command(next_help_heading = "Rules")]
+    RuleArgs {
+        /// Add rules from a file or folder (repeatable)
+        ///
+        /// A rule with the ID of a built-in rule replaces it.
+        #[arg(long, value_name = "PATH", value_hint = ValueHint::AnyPath)]
+        rules: Vec<PathBuf>,
+
+        /// Do not load the built-in rules
+        #[arg(long, action = ArgAction::SetTrue, hide_short_help = true)]
+        no_builtin: Option<bool>,
+
+        /// Disable these rules (repeatable, or a,b)
+        #[arg(long, value_name = "ID", value_delimiter = ',', value_parser = NonEmptyStringValueParser::new())]
+        disable: Vec<String>,
+
+        /// Use only these rules or classes (repeatable, or a,b)
+        #[arg(long, value_name = "ID|CLASS", value_delimiter = ',', value_parser = NonEmptyStringValueParser::new())]
+        only: Vec<String>,
+
+        /// Change the severity of a rule (repeatable, or a,b)
+        ///
+        /// Levels are info, low, medium, high, critical.
+        #[arg(long, value_name = "ID=LEVEL", value_delimiter = ',')]
+        severity: Vec<SeverityOverride>,
+
+        /// Match the literals of rules without the prefilter
+        // For tests: the report is the same.
+        #[arg(long, hide = true, action = ArgAction::SetTrue)]
+        no_prefilter: Option<bool>,
+    }
+
+    /// Which address is the client.
+    #[command(next_help_heading = "Clients")]
+    ClientArgs {
+        /// Take the client from this field, such as x-forwarded-for
+        ///
+        /// The log must contain it. Only what a --trusted-proxy wrote is believed: of a list, the last address that is not
+        /// one.
+        #[arg(long, value_name = "FIELD")]
+        client_from: Option<FieldName>,
+
+        /// Addresses of your own proxies (repeatable, or a,b)
+        ///
+        /// @FILE reads them from a file, one per line; # starts a comment. They are never block candidates.
+        #[arg(long, value_name = "CIDR|@FILE", value_delimiter = ',')]
+        trusted_proxy: Vec<ProxySource>,
+
+        /// Count the IPv6 addresses of a prefix as one client: 64
+        ///
+        /// Shown as 2001:db8::/64. 128 undoes a variable or the file.
+        #[arg(long, value_name = "BITS", hide_short_help = true)]
+        ipv6_prefix: Option<PrefixBits>,
+    }
+
+    /// Whether clients are hidden.
+    #[command(next_help_heading = "Clients")]
+    AnonymizeArgs {
+        /// Hide clients: truncate (if no value is given), key:FILE, off
+        ///
+        /// truncate prints networks, key:FILE pseudonyms. Such a report cannot be merged and contains no block candidates.
+        #[arg(long, value_name = "HOW", num_args = 0..=1, require_equals = true, default_missing_value = "truncate")]
+        anonymize: Option<AnonymizeSpec>,
+    }
+
+    /// Whether secrets are hidden.
+    #[command(next_help_heading = "Clients")]
+    RedactArgs {
+        /// Show passwords, tokens and session IDs in targets as logged
+        ///
+        /// By default they are ***. The part of a report that merge reads never contains them.
+        #[arg(long, action = ArgAction::SetTrue, hide_short_help = true)]
+        no_redact: Option<bool>,
+    }
+
+    /// How severe a finding must be.
+    #[command(next_help_heading = "What to report")]
+    SeverityArgs {
+        /// Report only this severity and above [default: low]
+        ///
+        /// Levels are info, low, medium, high, critical.
+        #[arg(long, value_name = "LEVEL", value_enum, hide_possible_values = true)]
+        min_severity: Option<Severity>,
+    }
+
+    /// Which apps run.
+    #[command(next_help_heading = "What to report")]
+    AppArgs {
+        /// Do not report this app's normal pages (repeatable, or a,b)
+        ///
+        /// Their severity becomes info. For logs that do not show the app; 'probewatch rules list --only app' lists all
+        /// apps.
+        #[arg(long, value_name = "APP", value_delimiter = ',', value_parser = NonEmptyStringValueParser::new())]
+        app: Vec<String>,
+    }
+
+    /// What is allowed.
+    #[command(next_help_heading = "What to report")]
+    AllowArgs {
+        /// Exclude what this file allows: clients, paths, agents (repeatable)
+        ///
+        /// A TOML file of [[allow]] tables, each with a reason and any of clients, paths and agents. Excluded requests are
+        /// counted.
+        #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+        allow: Vec<PathBuf>,
+    }
+
+    /// Which outcomes are reported.
+    #[command(next_help_heading = "What to report")]
+    OutcomeArgs {
+        /// Report only these outcomes: answered, denied, not_found, ...
+        ///
+        /// answered (2xx, 304), redirected (other 3xx), auth_required (401, 407), denied (403, 405, 429, 444, 451), not_found (404,
+        /// 410), rejected (other 4xx), error (5xx), unknown; separated by commas.
+        #[arg(long, value_name = "OUTCOME,...", value_enum, value_delimiter = ',', hide_possible_values = true)]
+        outcome: Vec<Outcome>,
+    }
+
+    /// The time range of lines.
+    #[command(next_help_heading = "What to report")]
+    TimeRangeArgs {
+        /// Skip lines before this time: 24h, 7d, 2026-11-01
+        ///
+        /// By the log's own time. 90s, 30m, 24h, 7d and 2w count back from the start of the run. A date, and a time without an
+        /// offset, is local to each line. Lines without a time are kept and counted.
+        #[arg(long, value_name = "TIME")]
+        since: Option<TimeSpec>,
+
+        /// Skip lines at or after this time
+        ///
+        /// Written as for --since.
+        #[arg(long, value_name = "TIME")]
+        until: Option<TimeSpec>,
+    }
+
+    /// The format and the length of the output.
+    #[command(next_help_heading = "Output")]
+    PrintArgs {
+        /// What to print: table, csv, json, ndjson [default: table]
+        #[arg(short, long, value_name = "FORMAT", value_enum, hide_possible_values = true)]
+        format: Option<OutputFormat>,
+
+        /// Rows in each section of a table [default: 10]
+        ///
+        /// CSV and JSON are complete without this flag. JSON that it shortens cannot be merged.
+        #[arg(long, value_name = "N")]
+        top: Option<PositiveCount>,
+    }
+
+    /// The rows of a report.
+    #[command(next_help_heading = "Output")]
+    RowArgs {
+        /// Row of a table or CSV: pair, client, path, rule, answer
+        ///
+        /// An answer is a path with a distinct answer. A table prints only this section; CSV is by pair by default; JSON
+        /// has all.
+        #[arg(long, value_name = "ROW", value_enum, hide_possible_values = true)]
+        by: Option<GroupBy>,
+
+        /// Print all sections of the table
+        ///
+        /// Adds paths, rules, campaigns and the line counts of each input.
+        #[arg(long, action = ArgAction::SetTrue)]
+        full: Option<bool>,
+    }
+
+    /// Where the report is written.
+    #[command(next_help_heading = "Output")]
+    OutputFileArgs {
+        /// Write the report to this file; - is standard output
+        ///
+        /// The file is replaced atomically when the report is complete.
+        #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+        output: Option<PathBuf>,
+    }
+
+    /// Colours.
+    #[command(next_help_heading = "Output")]
+    ColorArgs {
+        /// When to use colours: auto, always, never [default: auto]
+        #[arg(long, value_name = "WHEN", value_enum, hide_possible_values = true)]
+        color: Option<Color>,
+    }
+
+    /// The progress bar.
+    #[command(next_help_heading = "Output")]
+    ProgressArgs {
+        /// Show no progress bar
+        #[arg(long, action = ArgAction::SetTrue, hide_short_help = true)]
+        no_progress: Option<bool>,
+    }
+
+    /// Notices.
+    #[command(next_help_heading = "Output")]
+    QuietArgs {
+        /// Suppress notices on standard error, but not errors
+        #[arg(short, long, action = ArgAction::SetTrue)]
+        quiet: Option<bool>,
+    }
+
+    /// Statistics.
+    #[command(next_help_heading = "Output")]
+    StatsArgs {
+        /// Print statistics of each stage on standard error
+        #[arg(long, action = ArgAction::SetTrue, hide_short_help = true)]
+        stats: Option<bool>,
+    }
+
+    /// When a finding is a failure.
+    #[command(next_help_heading = "What to report")]
+    FailOnArgs {
+        /// Exit 1 on a finding at or above this level
+        ///
+        /// Levels are info, low, medium, high, critical, never. [default: never]
+        #[arg(long, value_name = "LEVEL", value_enum, hide_possible_values = true)]
+        fail_on: Option<LevelOrNever>,
+    }
+
+    /// Threads.
+    #[command(next_help_heading = "Performance")]
+    ThreadArgs {
+        /// Worker threads [default: one per core]
+        ///
+        /// The report is the same with any number.
+        #[arg(short = 'j', long, value_name = "N")]
+        threads: Option<PositiveCount>,
+    }
+
+    /// Memory maps.
+    #[command(next_help_heading = "Performance")]
+    MmapArgs {
+        /// When to memory-map files: auto, always, never [default: auto]
+        ///
+        /// auto maps large files on local file systems. A file that cannot be mapped is read.
+        #[arg(long, value_name = "WHEN", value_enum, hide_possible_values = true, hide_short_help = true)]
+        mmap: Option<Mmap>,
+    }
+
+    /// How `follow` prints.
+    #[command(next_help_heading = "Output")]
+    LiveArgs {
+        /// Fold repeats of a client and rule: on, off [default: on]
+        ///
+        /// ndjson always prints every hit.
+        #[arg(long, value_name = "WHEN", value_enum, hide_possible_values = true)]
+        fold: Option<OnOff>,
+
+        /// Idle time before a folded count is printed [default: 5s]
+        #[arg(long, value_name = "DURATION", hide_short_help = true)]
+        quiet_for: Option<DurationArg>,
+
+        /// Show a live view that fills the terminal
+        ///
+        /// Press ? in it for the keys.
+        #[arg(long, action = ArgAction::SetTrue)]
+        tui: Option<bool>,
+    }
+
+    /// Where `follow` sends alerts.
+    #[command(next_help_heading = "Alerts")]
+    AlertArgs {
+        /// Time before the same alert is raised again [default: 10m]
+        ///
+        /// By the log's time.
+        #[arg(long, value_name = "DURATION")]
+        cooldown: Option<DurationArg>,
+
+        /// Send each alert to this program as a line of JSON
+        ///
+        /// On its standard input. One process gets all alerts; it is started without a shell or arguments, and restarted
+        /// when it ends.
+        #[arg(long, value_name = "PROGRAM", value_hint = ValueHint::CommandName)]
+        exec: Option<PathBuf>,
+
+        /// Append each alert to this file as a line of JSON
+        #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+        alert_file: Option<PathBuf>,
+
+        /// Send each alert to syslog [default socket: /dev/log]
+        ///
+        /// In the format of RFC 5424. --syslog=PATH names another socket.
+        #[arg(long, value_name = "SOCKET", num_args = 0..=1, require_equals = true, default_missing_value = "/dev/log", value_hint = ValueHint::FilePath)]
+        syslog: Option<PathBuf>,
+    }
+
+    /// What `report` writes.
+    #[command(next_help_heading = "Reports")]
+    ReportFolderArgs {
+        /// Write the folders of reports to this folder
+        ///
+        /// A run with something to report creates one folder, complete or not at all; 'latest' links to the newest.
+        #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+        out: Option<PathBuf>,
+
+        /// Write one folder for each day of the log
+        ///
+        /// Lines that are read later are added to the folder of their day.
+        #[arg(long, action = ArgAction::SetTrue, conflicts_with = "hourly")]
+        daily: Option<bool>,
+
+        /// Write one folder for each hour of the log
+        #[arg(long, action = ArgAction::SetTrue)]
+        hourly: Option<bool>,
+
+        /// Time zone of days and hours: Europe/Berlin [default: each line's own]
+        #[arg(long, value_name = "ZONE", value_parser = NonEmptyStringValueParser::new(), hide_short_help = true)]
+        timezone: Option<String>,
+
+        /// Create a folder even if nothing is new
+        #[arg(long, action = ArgAction::SetTrue, hide_short_help = true)]
+        always: Option<bool>,
+
+        /// Delete folders older than this: 90d, 12w
+        #[arg(long, value_name = "DURATION")]
+        keep: Option<DurationArg>,
+
+        /// Keep only the newest N folders
+        #[arg(long, value_name = "N")]
+        keep_runs: Option<PositiveCount>,
+
+        /// Permissions of the files, in octal [default: 0600]
+        #[arg(long, value_name = "MODE", hide_short_help = true)]
+        mode: Option<FileMode>,
+
+        /// Group of the files and folders
+        #[arg(long, value_name = "GROUP", value_parser = NonEmptyStringValueParser::new(), hide_short_help = true)]
+        group: Option<String>,
+
+        /// Name of this host in merged reports [default: its host name]
+        #[arg(long, value_name = "HOST", value_parser = NonEmptyStringValueParser::new(), hide_short_help = true)]
+        machine: Option<String>,
+
+        /// Print a summary, for cron to mail, from this level [default: high]
+        ///
+        /// Levels are info, low, medium, high, critical, never. Answers and news count, but new clients alone send no mail.
+        #[arg(long, value_name = "LEVEL", value_enum, hide_possible_values = true)]
+        notify_level: Option<LevelOrNever>,
+
+        /// List at most N block candidates
+        #[arg(long, value_name = "N", hide_short_help = true)]
+        max_block: Option<PositiveCount>,
+    }
+
+    /// What a `report` does.
+    #[command(next_help_heading = "Run")]
+    TaskArgs {
+        /// Wait until a run in progress ends, instead of failing
+        #[arg(long, action = ArgAction::SetTrue)]
+        wait: Option<bool>,
+
+        /// Print what a run would report, and change nothing
+        #[arg(long, action = ArgAction::SetTrue)]
+        dry_run: Option<bool>,
+
+        /// Print how far each log was read, and how much is unread
+        #[arg(long, action = ArgAction::SetTrue, conflicts_with = "dry_run")]
+        status: Option<bool>,
+    }
+
+    /// What `learn` proposes.
+    #[command(next_help_heading = "What to report")]
+    ProposalArgs {
+        /// Independent probers that a proposed path needs [default: 3]
+        ///
+        /// Clients of the same IPv4 /24 or IPv6 /64 count as one.
+        #[arg(long, value_name = "N")]
+        min_probers: Option<PositiveCount>,
+    }
+
+    /// Where `learn` writes rules.
+    #[command(next_help_heading = "Output")]
+    EmitRulesArgs {
+        /// Write the proposals to this file as rules, for review
+        ///
+        /// Replaced atomically; not used until --rules names it. --top limits it. - is standard output, if the report goes
+        /// to a file.
+        #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+        emit_rules: Option<PathBuf>,
+    }
+
+    /// The configuration file.
+    #[command(next_help_heading = "Other")]
+    ConfigArgs {
+        /// Read settings from this TOML file
+        ///
+        /// Its keys are names of flags, as in min-severity = "medium"; paths lists the inputs. Relative paths start at its
+        /// folder.
+        #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+        config: Option<PathBuf>,
+    }
+}
+
+/// How `explain` and `formats` print.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Output")]
+pub(super) struct TextFormatArgs {
+    /// What to print: table, json [default: table]
+    ///
+    /// json prints one object per line.
+    #[arg(short, long, value_name = "FORMAT", value_enum, hide_possible_values = true)]
+    format: Option<TextFormat>,
+}
+
+/// The formats of `explain` and `formats`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum TextFormat {
+    /// Text for a person
+    Table,
+    /// One JSON object per line
+    Json,
+}
+
+impl TextFormatArgs {
+    /// The settings that this flag gives.
+    pub(super) fn into_layer(self) -> Layer {
+        let format = self.format.map(|format| match format {
+            TextFormat::Table => OutputFormat::Table,
+            TextFormat::Json => OutputFormat::Json,
+        });
+        Layer { format, ..Layer::default() }
+    }
+}
+
+/// Gives clap the words of choices: for parsing, suggestions and shell completions.
+macro_rules! value_enums {
+    ($($choice:ty),+) => {$(
+        impl ValueEnum for $choice {
+            fn value_variants<'a>() -> &'a [Self] {
+                Self::VALUES
+            }
+
+            fn to_possible_value(&self) -> Option<PossibleValue> {
+                let value = PossibleValue::new(self.word());
+                Some(if self.about().is_empty() { value } else { value.help(self.about()) })
+            }
+        }
+    )+};
+}
+
+value_enums!(OutputFormat, GroupBy, Color, Mmap, Severity, Outcome, LevelOrNever, OnOff);
+
+impl ValueEnum for Topic {
+    fn value_variants<'a>() -> &'a [Self] {
+        &[Self::Csv, Self::Json, Self::Ndjson, Self::Rules]
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        Some(match self {
+            Self::Csv => PossibleValue::new("csv").help("Columns of every CSV table"),
+            Self::Json => PossibleValue::new("json").help("JSON Schema of a report"),
+            Self::Ndjson => PossibleValue::new("ndjson").help("JSON Schema of a hit"),
+            Self::Rules => PossibleValue::new("rules").help("JSON Schema of a rule file"),
+        })
+    }
+}
+
+impl ValueEnum for ImportFormat {
+    fn value_variants<'a>() -> &'a [Self] {
+        &[Self::Wordlist, Self::CrsData, Self::Sigma, Self::Nuclei]
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        Some(match self {
+            Self::Wordlist => PossibleValue::new("wordlist").help("Paths, one per line"),
+            Self::CrsData => PossibleValue::new("crs-data").help("Data files of the OWASP core rule set"),
+            Self::Sigma => PossibleValue::new("sigma").help("Sigma rules for web servers"),
+            Self::Nuclei => PossibleValue::new("nuclei").help("nuclei templates"),
+        })
+    }
+}

@@ -1,0 +1,394 @@
+//! The help, precedence, and that no flag is lost on the way from the command line to the settings.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{ArgAction, FromArgMatches};
+
+use super::args::AllArgs;
+use super::*;
+use crate::commands::{FollowSettings, LearnSettings, ReportSettings, ReportTask, ScanSettings, StateSettings};
+use crate::config::value::PositiveCount;
+use crate::config::{POLL_INTERVAL, QUIET_FOR, file, follow_settings, learn_settings, report_settings, scan_settings};
+use crate::finding::Severity;
+use crate::formats::FormatChoice;
+use crate::input::Mmap;
+use crate::render::Color;
+use crate::time::TimeBound;
+
+/// 2026-11-02T12:00:00Z.
+const NOW: i64 = 1_793_620_800;
+
+/// What clap prints instead of running a command: help, or an error.
+fn printed(args: &[&str]) -> String {
+    let all = std::iter::once(&"probewatch").chain(args).map(OsString::from);
+    parse(all).expect_err("no command").render().to_string()
+}
+
+#[test]
+fn the_command_line_is_consistent() {
+    command().debug_assert();
+}
+
+#[test]
+fn an_error_names_what_to_type() {
+    let cases: [(&[&str], &str); 8] = [
+        (&["scan", "--min-severty", "high"], "'--min-severity'"),
+        (&["scna"], "'scan'"),
+        (&["scan", "--min-severity", "hgih"], "'high'"),
+        (&["scan", "--threads", "0"], "type 1 or more"),
+        (&["scan", "--max-line", "1Q"], "type a number of bytes"),
+        (&["scan", "--since", "yesterday"], "24h"),
+        (&["scan", "--severity", "dotfiles/env"], "type ID=LEVEL"),
+        (&["scan", "--outcome", "answered,denid"], "'denied'"),
+    ];
+    for (args, expected) in cases {
+        let text = printed(args);
+        assert!(text.contains(expected), "{text}");
+    }
+}
+
+/// Every command with flags, by its path.
+fn commands() -> Vec<(Vec<String>, clap::Command)> {
+    fn visit(path: &[String], command: &clap::Command, all: &mut Vec<(Vec<String>, clap::Command)>) {
+        for command in command.get_subcommands().filter(|command| command.get_name() != "help") {
+            let path = [path, &[command.get_name().to_owned()]].concat();
+            visit(&path, command, all);
+            all.push((path, command.clone()));
+        }
+    }
+    let mut command = command();
+    command.build();
+    let mut all = vec![(Vec::new(), command.clone())];
+    visit(&[], &command, &mut all);
+    all
+}
+
+fn lines_of(path: &[String], flag: &str) -> usize {
+    let args: Vec<&str> = path.iter().map(String::as_str).chain([flag]).collect();
+    let text = printed(&args);
+    assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
+    text.lines().count()
+}
+
+#[test]
+fn help_is_short() {
+    for (path, _) in commands() {
+        let (short, full) = (lines_of(&path, "-h"), lines_of(&path, "--help"));
+        assert!(short < 60, "{path:?} -h: {short} lines");
+        assert!(full < 160, "{path:?} --help: {full} lines");
+    }
+}
+
+#[test]
+fn the_help_of_a_flag_is_one_line_and_at_most_one_paragraph() {
+    for (path, command) in commands() {
+        for arg in command.get_arguments().filter(|arg| !arg.is_hide_set() && !["help", "version"].contains(&arg.get_id().as_str())) {
+            let name = format!("{path:?} {}", arg.get_id());
+            let help = arg.get_help().unwrap_or_else(|| panic!("{name} has no help")).to_string();
+            assert!(!help.contains('\n') && help.split_whitespace().count() <= 12, "{name}: {help}");
+            let Some(long) = arg.get_long_help().map(ToString::to_string) else { continue };
+            let paragraphs: Vec<_> = long.split("\n\n").collect();
+            assert!(paragraphs[0] == help && paragraphs.len() <= 2, "{name}: {long}");
+            let words = paragraphs[1..].concat().split_whitespace().count();
+            assert!(words <= 45, "{name}: {words} words in {long}");
+        }
+    }
+}
+
+#[test]
+fn full_help_has_every_flag() {
+    for (path, command) in commands() {
+        let args: Vec<&str> = path.iter().map(String::as_str).chain(["--help"]).collect();
+        let text = printed(&args);
+        for long in command.get_arguments().filter(|arg| !arg.is_hide_set()).filter_map(clap::Arg::get_long) {
+            assert!(text.contains(&format!("--{long}")), "{path:?}: {long} in {text}");
+        }
+        assert!(!text.contains("--no-prefilter"), "{text}");
+    }
+    assert_eq!(printed(&["help", "scan"]), printed(&["scan", "--help"]));
+}
+
+#[test]
+fn short_help_fits_a_terminal() {
+    assert!(printed(&["explain", "-h"]).lines().all(|line| line.len() <= 100));
+    let text = printed(&["scan", "-h"]);
+    for heading in ["Arguments:", "Input:", "Rules:", "What to report:", "Output:", "Performance:", "Other:", "Examples:"] {
+        assert!(text.contains(heading), "{heading} in {text}");
+    }
+    assert!(text.lines().all(|line| line.len() <= 100), "{text}");
+}
+
+#[test]
+fn full_help_has_variables_precedence_and_exit_codes() {
+    let text = printed(&["scan", "--help"]);
+    for part in ["PROBEWATCH_MIN_SEVERITY=high", "Precedence:", "Exit codes:"] {
+        assert!(text.contains(part), "{part} in {text}");
+    }
+}
+
+#[test]
+fn the_last_of_a_repeated_flag_wins() {
+    let matches = command().try_get_matches_from(["probewatch", "scan", "-q", "-q", "--top", "3", "--top", "4", "x"]);
+    let cli = Cli::from_arg_matches(&matches.expect("fine")).expect("fine");
+    let CliCommand::Scan(args) = cli.command else { panic!("not a scan") };
+    assert_eq!(args.print.top.map(PositiveCount::get), Some(4));
+}
+
+/// The layer of flags that a user typed.
+fn typed(args: &[&str]) -> Layer {
+    let all = std::iter::once(&"probewatch").chain(args);
+    let matches = variables::all_flags().try_get_matches_from(all).expect("flags");
+    AllArgs::from_arg_matches(&matches).expect("flags").into_layer().drop_unset_switches()
+}
+
+fn environment(variables: &[(&str, &str)]) -> Environment {
+    let variables = variables.iter().map(|(name, value)| (OsString::from(name), OsString::from(value))).collect();
+    Environment { variables, now: NOW, stdin_is_given: true, zone: None }
+}
+
+/// The settings of a scan with these flags, variables and text of the configuration file.
+fn settings(args: &[&str], variables: &[(&str, &str)], file: &str) -> ScanSettings {
+    let environment = environment(variables);
+    let variables = variables::read(&environment.variables).expect("variables");
+    let layer = typed(args).merge_under(variables).merge_under(file::parse(file).expect("a file"));
+    scan_settings(layer, &environment).expect("settings")
+}
+
+#[test]
+fn the_flag_beats_the_variable_beats_the_file_beats_the_default() {
+    let variables =
+        [("PROBEWATCH_MIN_SEVERITY", "high"), ("PROBEWATCH_ONLY", "b,c"), ("PROBEWATCH_STATS", "0"), ("PROBEWATCH_FAIL_ON", "low")];
+    let file = "min-severity = 'medium'\nonly = ['d']\nstats = true\nfail-on = 'info'";
+    let all = ["--min-severity", "critical", "--only", "a", "--stats", "--fail-on", "never"];
+    let rows = [
+        (settings(&[], &[], ""), Severity::Low, vec![], false, None),
+        (settings(&[], &[], file), Severity::Medium, vec!["d"], true, Some(Severity::Info)),
+        (settings(&[], &variables, file), Severity::High, vec!["b", "c"], false, Some(Severity::Low)),
+        (settings(&all, &variables, file), Severity::Critical, vec!["a"], true, None),
+    ];
+    for (settings, min_severity, only, stats, fail_on) in rows {
+        assert_eq!((settings.min_severity, settings.stats, settings.fail_on), (min_severity, stats, fail_on));
+        assert_eq!(settings.rules.only, only);
+    }
+}
+
+/// A value of each flag that is not its default.
+fn sample(name: &str) -> &'static str {
+    match name {
+        "paths" | "rules" | "output" | "config" | "app" | "allow" | "state" | "exec" | "alert-file" | "syslog" | "emit-rules" | "out"
+        | "group" | "machine" => "x",
+        "from-nginx" => concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cases/servers/nginx.conf"),
+        "from-apache" => concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cases/servers/apache2.conf"),
+        "log-format" => "common",
+        "field" => "client=ip",
+        "max-line" => "512K",
+        "newer-than" => "2d",
+        "disable" | "only" => "a/b",
+        "severity" => "a/b=high",
+        "min-severity" | "fail-on" => "critical",
+        "outcome" => "answered",
+        "since" => "24h",
+        "until" => "2026-11-01",
+        "top" | "threads" => "3",
+        "format" => "ndjson",
+        "by" => "client",
+        "color" | "mmap" | "notify-level" => "never",
+        "full" | "no-builtin" | "no-prefilter" | "no-progress" | "quiet" | "stats" | "no-redact" | "from-start" | "reset-state"
+        | "insecure-state" | "poll" | "tui" | "daily" | "hourly" | "always" | "wait" | "dry-run" | "status" => "true",
+        "client-from" => "x-real-ip",
+        "trusted-proxy" => "192.0.2.7",
+        "ipv6-prefix" => "64",
+        "anonymize" => "truncate",
+        "poll-interval" | "quiet-for" | "cooldown" | "keep" => "7s",
+        "fold" => "off",
+        "min-probers" | "keep-runs" | "max-block" => "7",
+        "timezone" => "Europe/Berlin",
+        "mode" => "0640",
+        other => panic!("a new flag, --{other}: add a value for it"),
+    }
+}
+
+/// The settings of all commands that have flags of their own, where no flag is missing.
+fn all_settings(layer: &Layer) -> (ScanSettings, LearnSettings, FollowSettings, ReportSettings) {
+    let required = Layer { state: Some("s".into()), out: Some("o".into()), ..typed(&["other.log", "--trusted-proxy=198.51.100.1"]) };
+    let layer = layer.clone().merge_under(required);
+    // `learn` prints no ndjson; a time zone needs a period, and hidden clients exclude one.
+    let table = Layer { format: None, ..layer.clone() };
+    let has_period = layer.anonymize.is_none() && layer.hourly.is_none();
+    let periods = Layer { daily: layer.daily.or(Some(has_period)), ..table.clone() };
+    (
+        scan_settings(layer.clone(), &environment(&[])).expect("scan"),
+        learn_settings(table, &environment(&[])).expect("learn"),
+        follow_settings(layer, &environment(&[])).expect("follow"),
+        report_settings(periods, &environment(&[])).expect("report"),
+    )
+}
+
+#[test]
+fn every_flag_has_a_variable_and_a_key_and_changes_the_settings() {
+    let mut keys = Vec::new();
+    for flag in variables::all_flags().get_arguments() {
+        let name = flag.get_long().unwrap_or(flag.get_id().as_str());
+        let value = sample(name);
+        let (argument, line) = match flag.get_action() {
+            ArgAction::SetTrue => (format!("--{name}"), format!("{name} = true")),
+            ArgAction::Append if flag.is_positional() => (value.to_owned(), format!("{name} = ['{value}']")),
+            ArgAction::Append => (format!("--{name}={value}"), format!("{name} = ['{value}']")),
+            _ => (format!("--{name}={value}"), format!("{name} = '{value}'")),
+        };
+        let typed = typed(&[&argument]);
+        assert_ne!(typed, Layer::default(), "{name}");
+        assert_eq!(typed.clone().merge_under(Layer::default()), typed, "{name} is lost above another layer");
+        assert_eq!(Layer::default().merge_under(typed.clone()), typed, "{name} is lost below another layer");
+        if !flag.is_positional() {
+            let variable = format!("PROBEWATCH_{}", name.to_uppercase().replace('-', "_"));
+            let set = environment(&[(&variable, value)]).variables;
+            assert_eq!(variables::read(&set).expect("fine"), typed, "{variable}");
+            assert!(variables::unknown_vars(&set).is_empty(), "{variable}");
+        }
+        if name != "config" {
+            assert_eq!(file::parse(&line).expect("fine"), typed, "{line}");
+            // A folder for each day is what the settings are compared with.
+            if name != "daily" {
+                assert_ne!(all_settings(&typed), all_settings(&Layer::default()), "{name} changes nothing");
+            }
+            keys.push(name.to_owned());
+        }
+    }
+    keys.sort();
+    let mut settings: Vec<_> = Layer::keys().collect();
+    settings.sort();
+    assert_eq!(keys, settings);
+}
+
+#[test]
+fn the_defaults_are_those_in_the_help() {
+    let defaults = settings(&[], &[], "");
+    assert_eq!((defaults.format, defaults.by, defaults.formats), (OutputFormat::Table, None, FormatChoice::default()));
+    assert_eq!((defaults.top, defaults.threads, defaults.mmap, defaults.color), (None, None, Mmap::Auto, Color::Auto));
+    assert!(defaults.progress && !defaults.quiet && !defaults.stats && !defaults.rules.no_builtin);
+    assert_eq!(defaults.max_line, 1_048_576);
+    assert_eq!(settings(&["--output", "-"], &[], "").output, None);
+}
+
+#[test]
+fn bounds_are_counted_from_the_start_of_the_run() {
+    let settings = settings(&["--since", "24h", "--until", "2026-11-02T12:00:00Z"], &[], "");
+    assert_eq!((settings.since, settings.until), (Some(TimeBound::Instant(NOW - 86_400)), Some(TimeBound::Instant(NOW))));
+    for (since, until) in [("1h", "2h"), ("2026-11-01", "2026-11-01"), ("1h", "2026-11-02T11:00:00Z")] {
+        let refused = settings_of(&["--since", since, "--until", until], true);
+        assert!(matches!(refused, Err(config::Error::NoTime { .. })), "{since} {until}");
+    }
+}
+
+fn settings_of(args: &[&str], stdin_is_given: bool) -> Result<ScanSettings, config::Error> {
+    scan_settings(typed(args), &Environment { stdin_is_given, ..environment(&[]) })
+}
+
+#[test]
+fn without_a_path_standard_input_must_be_piped() {
+    assert!(matches!(settings_of(&[], false), Err(config::Error::NothingToRead)));
+    assert_eq!(settings_of(&[], true).expect("fine").paths, Vec::<PathBuf>::new());
+    assert_eq!(settings_of(&["-"], false).expect("fine").paths, [PathBuf::from("-")]);
+}
+
+#[test]
+fn the_file_is_named_by_flag_or_variable() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (one, two) = (folder.path().join("1.toml"), folder.path().join("2.toml"));
+    std::fs::write(&one, "top = 1").expect("written");
+    std::fs::write(&two, "top = 2").expect("written");
+    let named = environment(&[("PROBEWATCH_CONFIG", one.to_str().expect("UTF-8"))]);
+    let top = |flags: Layer| merge_layers(flags, &named).ok().expect("fine").top.map(PositiveCount::get);
+    assert_eq!(top(Layer::default()), Some(1));
+    assert_eq!(top(typed(&["--config", two.to_str().expect("UTF-8")])), Some(2));
+    let missing = merge_layers(typed(&["--config", "/nowhere.toml"]), &named);
+    assert!(matches!(missing, Err(Error::Config(config::Error::Unreadable { .. }))));
+}
+
+#[test]
+fn a_day_or_an_hour_above_replaces_both_below() {
+    let lower = || file::parse("daily = true").expect("fine");
+    let merged = typed(&["--hourly"]).merge_under(lower());
+    assert_eq!((merged.daily, merged.hourly), (None, Some(true)));
+    let merged = typed(&[]).merge_under(lower());
+    assert_eq!((merged.daily, merged.hourly), (Some(true), None));
+}
+
+#[test]
+fn the_flags_of_learn_are_layered() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("learn.toml");
+    std::fs::write(&file, "min-probers = 7\nemit-rules = 'file.toml'").expect("written");
+    let named = ("PROBEWATCH_CONFIG", file.to_str().expect("UTF-8"));
+    let settings = |flags: &[&str], variables: &[(&str, &str)]| {
+        let environment = environment(variables);
+        let layer = merge_layers(typed(&[&["x"], flags].concat()), &environment).ok().expect("fine");
+        let settings = learn_settings(layer, &environment).expect("settings");
+        (settings.min_probers, settings.emit_rules)
+    };
+    assert_eq!(settings(&[], &[]), (3, None));
+    assert_eq!(settings(&[], &[named]), (7, Some(folder.path().join("file.toml"))));
+    let variables = [named, ("PROBEWATCH_MIN_PROBERS", "5"), ("PROBEWATCH_EMIT_RULES", "v.toml")];
+    assert_eq!(settings(&[], &variables), (5, Some("v.toml".into())));
+    assert_eq!(settings(&["--min-probers", "2"], &variables).0, 2);
+    assert!(variables::unknown_vars(&environment(&variables).variables).is_empty());
+}
+
+#[test]
+fn the_flags_of_follow_are_layered() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("follow.toml");
+    std::fs::write(&file, "state = 'here'\nfold = 'off'\nquiet-for = '3s'\nfrom-start = true\nsyslog = '/run/log'").expect("written");
+    let named = ("PROBEWATCH_CONFIG", file.to_str().expect("UTF-8"));
+    let settings = |flags: &[&str], variables: &[(&str, &str)]| {
+        let environment = environment(variables);
+        let layer = merge_layers(typed(&[&["x"], flags].concat()), &environment).ok().expect("fine");
+        follow_settings(layer, &environment).expect("settings")
+    };
+    let none = settings(&[], &[]);
+    assert_eq!((&none.state, none.fold, none.quiet_for, none.poll_interval), (&StateSettings::default(), true, QUIET_FOR, POLL_INTERVAL));
+    let filed = settings(&[], &[named]);
+    assert_eq!((filed.state.dir, filed.fold, filed.state.from_start), (Some(folder.path().join("here")), false, true));
+    assert_eq!((filed.quiet_for, filed.syslog), (Duration::from_secs(3), Some("/run/log".into())));
+    let variables = [named, ("PROBEWATCH_QUIET_FOR", "1m"), ("PROBEWATCH_FROM_START", "0")];
+    let flagged = settings(&["--state", "there"], &variables);
+    assert_eq!((flagged.state.dir, flagged.quiet_for, flagged.state.from_start), (Some("there".into()), Duration::from_secs(60), false));
+    assert!(variables::unknown_vars(&environment(&variables).variables).is_empty());
+}
+
+#[test]
+fn follow_refuses_what_it_cannot_do() {
+    let refused = |args: &[&str]| follow_settings(typed(args), &environment(&[])).expect_err("refused");
+    for args in [&[][..], &["-"], &["a.log", "-"]] {
+        assert!(matches!(refused(args), config::Error::NothingToFollow), "{args:?}");
+    }
+    for format in ["csv", "json"] {
+        assert!(matches!(refused(&["a.log", "-f", format]), config::Error::OnlyLive), "{format}");
+    }
+}
+
+#[test]
+fn report_refuses_what_it_cannot_do() {
+    let refused = |args: &[&[&str]]| report_settings(typed(&args.concat()), &environment(&[])).expect_err("refused");
+    let all = ["--state", "s", "--out", "o"];
+    for paths in [&[][..], &["-"], &["a.log", "-"]] {
+        assert!(matches!(refused(&[paths, &all]), config::Error::NothingToReport), "{paths:?}");
+    }
+    assert!(matches!(refused(&[&["x", "--out", "o"]]), config::Error::NoState));
+    assert!(matches!(refused(&[&["x", "--state", "s"]]), config::Error::NoOut));
+    assert!(matches!(refused(&[&["x"], &all, &["--timezone", "UTC"]]), config::Error::NoPeriod));
+    assert!(matches!(refused(&[&["x"], &all, &["--daily", "--timezone", "Mars/Base"]]), config::Error::Zone(_)));
+    assert!(matches!(refused(&[&["x"], &all, &["--daily", "--anonymize"]]), config::Error::Clients(_)));
+    let status = report_settings(typed(&["--state", "s", "--status"]), &environment(&[])).expect("needs nothing else");
+    assert_eq!(status.task, ReportTask::Status);
+}
+
+#[test]
+fn learn_refuses_what_it_cannot_do() {
+    let refused = |args: &[&str]| learn_settings(typed(args), &environment(&[])).expect_err("refused");
+    assert!(matches!(refused(&["x", "-f", "ndjson", "--emit-rules", "a"]), config::Error::NoNdjson));
+    assert!(matches!(refused(&["x", "--emit-rules", "-"]), config::Error::SameOutput { .. }));
+    assert!(matches!(refused(&["x", "-o", "a", "--emit-rules", "a"]), config::Error::SameOutput { .. }));
+}

@@ -1,0 +1,205 @@
+//! What commands that read logs have in common: find the inputs, open the output, read the logs and print notices.
+//!
+//! Knows nothing about reports.
+
+use std::fs::File;
+use std::io::Read;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicU64;
+
+use rayon::{ThreadPool, ThreadPoolBuilder};
+
+use super::error::CommandError;
+use super::message::sanitized;
+use super::progress::Progress;
+use super::{Anonymize, ScanSettings, message, server_logs, signals};
+use crate::analysis::anonymize::Privacy;
+use crate::analysis::model::InputSummary;
+use crate::client::Anonymizer;
+use crate::engine::ScanOptions;
+use crate::finding::RuleId;
+use crate::input::exclude::{exclude_compressed_copies, exclude_older};
+use crate::input::find::{FoundInputs, InputSource, find};
+use crate::input::order::sort_by_age;
+use crate::render::OutputFormat;
+use crate::render::sink::Sink;
+use crate::render::skipped;
+use crate::rules::{AllowList, RuleSet};
+use crate::scan::{self, ScanJob, ScanResult};
+
+/// Resolves the values of `--app`.
+pub(super) fn apps(names: &[String], rules: &RuleSet) -> Result<Vec<RuleId>, CommandError> {
+    let unknown = |name: &String| {
+        let meant = rules.nearest_app(name).map(|app| format!(" (did you mean '{app}'?)")).unwrap_or_default();
+        CommandError::NoApp { name: name.clone(), meant }
+    };
+    names.iter().map(|name| rules.app(name).ok_or_else(|| unknown(name))).collect()
+}
+
+/// How clients and secrets are hidden. Reads the key of `--anonymize`.
+pub(super) fn privacy(anonymize: Option<&Anonymize>, redact: bool) -> Result<Privacy, CommandError> {
+    let veil = match anonymize {
+        None => None,
+        Some(Anonymize::Truncate) => Some(Anonymizer::Truncate),
+        Some(Anonymize::Key(path)) => Some(key_anonymizer(path).map_err(|what| CommandError::Key { path: path.clone(), what })?),
+    };
+    Ok(Privacy::new(veil, redact))
+}
+
+/// The largest key file.
+const MAX_KEY_BYTES: u64 = 64 << 10;
+
+fn key_anonymizer(path: &Path) -> Result<Anonymizer, String> {
+    let mut key = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(MAX_KEY_BYTES + 1).read_to_end(&mut key));
+    read.map_err(|error| format!("cannot be read: {error}; create a key with: head -c 32 /dev/urandom > FILE"))?;
+    if key.len() as u64 > MAX_KEY_BYTES {
+        return Err(format!(
+            "is larger than {MAX_KEY_BYTES} bytes, which is too large for a key; create one with: head -c 32 /dev/urandom > FILE"
+        ));
+    }
+    // Editors add a newline at the end.
+    Anonymizer::with_key(key.trim_ascii_end()).map_err(|error| error.to_string())
+}
+
+/// Warns about entries of allow lists that are narrower than the prefix that counts as one client.
+pub(super) fn warn_narrow_allow(settings: &ScanSettings, allow: &AllowList) {
+    if let Some(prefix) = settings.client.prefix.filter(|_| !settings.quiet) {
+        message::warnings(&allow.warnings_for(prefix));
+    }
+}
+
+/// The inputs in the order they are read; standard input if no path was given.
+pub(super) fn inputs(settings: &ScanSettings) -> Result<FoundInputs, CommandError> {
+    let stdin = [PathBuf::from("-")];
+    let (paths, notices) = server_logs::files(settings);
+    let mut found = find(if paths.is_empty() { &stdin } else { &paths });
+    if !settings.found.is_empty() {
+        // Paths from a server configuration were not typed by the user.
+        found.sources.iter_mut().for_each(|source| source.literal &= settings.paths.contains(&source.path));
+    }
+    found.notices.extend(notices);
+    if let Some(pattern) = found.no_match.first() {
+        return Err(CommandError::NoMatch(pattern.clone()));
+    }
+    if let Some(newer) = &settings.newer_than {
+        exclude_older(&mut found, newer);
+    }
+    exclude_compressed_copies(&mut found);
+    sort_by_age(&mut found.sources);
+    Ok(found)
+}
+
+/// Opens an output, which must not be one of the inputs.
+pub(super) fn output(path: Option<&Path>, flag: &'static str, sources: &[InputSource]) -> Result<Sink, CommandError> {
+    let sink = match path {
+        Some(path) if path.as_os_str() != "-" => Sink::file(path)?,
+        _ => Sink::open_stdout()?,
+    };
+    let overwritten = |source: &&InputSource| source.id.is_some_and(|(dev, ino)| sink.is_same_file(dev, ino));
+    match sources.iter().find(overwritten) {
+        Some(source) => Err(CommandError::OutputIsInput { path: source.path.clone(), flag }),
+        None => Ok(sink),
+    }
+}
+
+pub(super) fn pool(settings: &ScanSettings) -> Result<ThreadPool, CommandError> {
+    let threads = settings.threads.unwrap_or(0);
+    ThreadPoolBuilder::new().num_threads(threads).build().map_err(|source| CommandError::Threads { threads, source })
+}
+
+/// Reads all inputs, unless a signal arrives first.
+pub(super) fn read(
+    settings: &ScanSettings,
+    rules: &RuleSet,
+    scope: &ScanOptions,
+    sources: &[InputSource],
+    pool: &ThreadPool,
+) -> Result<ScanResult, CommandError> {
+    let stop = signals::listen();
+    let progress = AtomicU64::new(0);
+    let formats = server_logs::formats(settings)?;
+    let job = ScanJob {
+        rules,
+        scope,
+        formats: &formats,
+        mmap: settings.mmap,
+        stop: stop.flag(),
+        progress: &progress,
+        keep_lines: settings.format == OutputFormat::Ndjson,
+        prefix: settings.client.prefix,
+    };
+    let sanitized = settings.progress && !settings.quiet;
+    let scan = Progress::watch(sanitized, sources, &progress, || pool.install(|| scan::scan(sources, &job)));
+    match stop.exit() {
+        Some(exit) => Err(CommandError::Stopped(exit)),
+        None => scan.map_err(CommandError::Spool),
+    }
+}
+
+/// All inputs as the report lists them: first those that were read, then those that were not found.
+pub(super) fn report_inputs(inputs: Vec<Option<InputSummary>>, found: &FoundInputs) -> Vec<InputSummary> {
+    let unread = found.problems.iter().map(|problem| InputSummary {
+        path: problem.path.as_os_str().as_bytes().to_vec(),
+        problem: Some(problem.what.clone()),
+        ..InputSummary::default()
+    });
+    let mut listed: Vec<_> = inputs.into_iter().map(Option::unwrap_or_default).collect();
+    listed.extend(unread);
+    listed
+}
+
+/// Removes files of a folder that are not inputs: they are listed without a path, to keep the numbers of the others.
+pub(super) fn drop_skipped(report_inputs: &mut Vec<InputSummary>) {
+    report_inputs.retain(|input| !input.path.is_empty());
+}
+
+pub(super) fn print_notices(settings: &ScanSettings, inputs: &[InputSummary], scan: &ScanResult, found: &FoundInputs) {
+    if settings.quiet {
+        return;
+    }
+    server_logs::print_skipped(settings);
+    for notice in &found.notices {
+        message::notice(&sanitized(notice));
+    }
+    for notice in skipped::notices(inputs) {
+        message::notice(&notice);
+    }
+    for (number, notice) in &scan.notices {
+        let path = String::from_utf8_lossy(&scan.texts[*number].path).into_owned();
+        message::notice(&format!("{}: {}", sanitized(&path), sanitized(notice)));
+    }
+}
+
+/// Prints an error for each input with a problem. Returns whether there was any.
+pub(super) fn print_problems(inputs: &[InputSummary]) -> bool {
+    let mut any = false;
+    for input in inputs {
+        if let Some(problem) = &input.problem {
+            any = true;
+            message::error(&format!("{}: {}", crate::redact::sanitize::escape(&input.path), sanitized(problem)));
+        }
+    }
+    any
+}
+
+/// Prints an error and a hint if no input was read, or none of the inputs is a log. Returns whether that was the case.
+pub(super) fn report_no_logs(inputs: &[InputSummary], found: &FoundInputs) -> bool {
+    let is_unread = |input: &InputSummary| input.lines > input.skipped && input.parsed == 0;
+    let files = found.sources.len();
+    let absent = match inputs {
+        // A notice lists the files that were left out as too old.
+        [] if found.excluded > 0 => return false,
+        [] if files == 0 => Some("no access log was found: the given paths contain no file".to_owned()),
+        [] if files == 1 => Some("the only file in the given paths is not an access log; give its path to read it anyway".to_owned()),
+        [] => Some(format!("none of the {files} files in the given paths is an access log; give the path of one to read it anyway")),
+        inputs if inputs.iter().any(is_unread) && inputs.iter().all(|input| is_unread(input) || input.problem.is_some()) => None,
+        _ => return false,
+    };
+    if let Some(absent) = absent {
+        message::error(&absent);
+    }
+    message::hint("--from-nginx and --from-apache read the paths and formats of logs from the server's configuration");
+    true
+}

@@ -1,0 +1,110 @@
+//! Why a command stops early: one error for all of them, its message and its exit code.
+
+use std::io;
+use std::path::PathBuf;
+
+use thiserror::Error;
+
+use super::{Exit, message};
+use crate::alert_sinks::AlertSinkError;
+use crate::analysis::merge::MergeError;
+use crate::analysis::snapshot::SnapshotError;
+use crate::formats::builtin::UnknownFormat;
+use crate::render::sink::SinkError;
+use crate::report_store::ReportStoreError;
+use crate::rules::RuleError;
+use crate::state::StateError;
+use crate::tui::ScreenError;
+
+/// Why a command stops early.
+#[derive(Debug, Error)]
+pub(super) enum CommandError {
+    #[error(transparent)]
+    Rules(#[from] RuleError),
+    #[error("--log-format: {0}")]
+    Format(#[from] UnknownFormat),
+    #[error("{}: the pattern matches nothing; check the folder, and quote the pattern so that the shell does not expand it", .0.display())]
+    NoMatch(PathBuf),
+    #[error("--app: no app is called '{name}'{meant}; `probewatch rules list --only app` shows them all")]
+    NoApp { name: String, meant: String },
+    #[error("{}: {flag} would overwrite an input; choose another file", path.display())]
+    OutputIsInput { path: PathBuf, flag: &'static str },
+    #[error("{}: --emit-rules would overwrite rules that --rules reads; choose another file", .0.display())]
+    OutputIsRules(PathBuf),
+    #[error("--anonymize: {} {what}", path.display())]
+    Key { path: PathBuf, what: String },
+    #[error("{0}")]
+    Group(String),
+    #[error("cannot start {threads} threads: {source}; try a smaller --threads")]
+    Threads { threads: usize, source: rayon::ThreadPoolBuildError },
+    #[error("{} {source}", path.display())]
+    Unreadable { path: PathBuf, source: SnapshotError },
+    #[error(transparent)]
+    Merge(#[from] MergeError),
+    #[error(transparent)]
+    Sink(#[from] SinkError),
+    #[error("cannot store the lines that matched: {0}; free some space in the folder for temporary files, or set TMPDIR")]
+    Spool(#[source] io::Error),
+    #[error(transparent)]
+    State(#[from] StateError),
+    #[error(transparent)]
+    AlertSink(#[from] AlertSinkError),
+    #[error(transparent)]
+    Screen(#[from] ScreenError),
+    #[error("the terminal cannot be read or drawn on: {0}")]
+    Terminal(#[source] io::Error),
+    #[error(transparent)]
+    ReportStore(#[from] ReportStoreError),
+    #[error("{}: {what}; move its folder away; the next run reports the same lines in a new one", path.display())]
+    Earlier { path: PathBuf, what: String },
+    #[error("{}: the reports cannot be merged: {what}", path.display())]
+    Sum { path: PathBuf, what: String },
+    #[error("cannot write a report: {0}; nothing was reported, and the next run reads the same lines again")]
+    WriteReport(#[source] io::Error),
+    #[error("stopped by a signal; no report was written")]
+    Stopped(Exit),
+    #[error("stopped by a signal; nothing was reported, and the next run reads the same lines again")]
+    ReportStopped(Exit),
+}
+
+impl CommandError {
+    /// Prints the error, unless standard output was closed. Returns the exit code.
+    pub(super) fn report(&self) -> Exit {
+        if !matches!(self, Self::Sink(SinkError::BrokenPipe { .. })) {
+            message::error(&message::sanitized_lines(&self.to_string()));
+        }
+        self.exit()
+    }
+
+    fn exit(&self) -> Exit {
+        match self {
+            Self::Rules(_)
+            | Self::Format(_)
+            | Self::NoMatch(_)
+            | Self::NoApp { .. }
+            | Self::OutputIsInput { .. }
+            | Self::OutputIsRules(_)
+            | Self::Key { .. }
+            | Self::Group(_)
+            | Self::Threads { .. }
+            | Self::Unreadable { .. }
+            | Self::Merge(_)
+            | Self::Screen(_)
+            | Self::State(StateError::Insecure { .. } | StateError::Damaged { .. })
+            | Self::AlertSink(AlertSinkError::Exec { .. })
+            | Self::ReportStore(ReportStoreError::Shared { .. }) => Exit::Usage,
+            Self::State(StateError::Locked { .. }) | Self::ReportStore(ReportStoreError::Held { .. }) => Exit::Locked,
+            Self::Sink(SinkError::BrokenPipe { .. }) => Exit::BrokenPipe,
+            Self::Sink(_)
+            | Self::Spool(_)
+            | Self::State(StateError::Failed { .. })
+            | Self::AlertSink(_)
+            | Self::Terminal(_)
+            | Self::ReportStore(_)
+            | Self::Earlier { .. }
+            | Self::Sum { .. }
+            | Self::WriteReport(_) => Exit::Output,
+            Self::Stopped(exit) | Self::ReportStopped(exit) => *exit,
+        }
+    }
+}

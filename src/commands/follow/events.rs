@@ -1,0 +1,91 @@
+//! Waits for events: changes in watched folders and input from the terminal. Events that are close together form a batch.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread;
+use std::time::Duration;
+
+use crate::input::tail::watcher::{FolderWatcher, WatchEvent};
+use crate::tui::TerminalInput;
+
+/// How long to collect events before logs are read. A busy log causes events all the time.
+const BATCH_DELAY: Duration = Duration::from_millis(20);
+
+/// An event.
+#[derive(Debug)]
+pub(super) enum FollowEvent {
+    /// Something changed in a watched folder.
+    Woken(WatchEvent),
+    /// Input from the terminal.
+    Input(TerminalInput),
+}
+
+/// The queue of events, with the watcher that feeds it.
+#[derive(Debug)]
+pub(super) struct EventQueue {
+    wake: FolderWatcher,
+    sender: Sender<FollowEvent>,
+    rings: Receiver<FollowEvent>,
+}
+
+/// Events that arrived together.
+#[derive(Debug, Default)]
+pub(super) struct EventBatch {
+    /// Anything may have changed.
+    pub(super) all: bool,
+    /// The paths that changed.
+    pub(super) paths: BTreeSet<PathBuf>,
+    /// Input from the terminal, in order.
+    pub(super) inputs: Vec<TerminalInput>,
+}
+
+impl EventQueue {
+    /// Watches folders, unless logs are only polled.
+    pub(super) fn new(poll_only: bool) -> Self {
+        let (sender, rings) = channel();
+        let ring = sender.clone();
+        // The receiver is dropped at the end of the run, so a send error is ignored.
+        let wake = FolderWatcher::new(poll_only, move |woken| drop(ring.send(FollowEvent::Woken(woken))));
+        Self { wake, sender, rings }
+    }
+
+    /// A sender for other sources of events.
+    pub(super) fn sender(&self) -> Sender<FollowEvent> {
+        self.sender.clone()
+    }
+
+    /// Watches exactly these folders. Returns a notice, once, if that is not possible.
+    pub(super) fn watch(&mut self, folders: &BTreeSet<PathBuf>) -> Option<String> {
+        self.wake.watch(folders)
+    }
+
+    /// Waits for events until the timeout.
+    pub(super) fn wait(&self, most: Duration) -> EventBatch {
+        let mut all = EventBatch::default();
+        match self.rings.recv_timeout(most) {
+            Ok(first) => {
+                let is_input = matches!(first, FollowEvent::Input(_));
+                all.take(first);
+                if !is_input {
+                    thread::sleep(BATCH_DELAY);
+                }
+            }
+            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
+        }
+        for ring in self.rings.try_iter() {
+            all.take(ring);
+        }
+        all
+    }
+}
+
+impl EventBatch {
+    fn take(&mut self, ring: FollowEvent) {
+        match ring {
+            FollowEvent::Woken(WatchEvent::All) => self.all = true,
+            FollowEvent::Woken(WatchEvent::Paths(paths)) => self.paths.extend(paths),
+            FollowEvent::Input(input) => self.inputs.push(input),
+        }
+    }
+}

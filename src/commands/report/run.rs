@@ -1,0 +1,149 @@
+//! The inputs of a run: rules, addresses that must not be blocked, the clock, and the new lines of the logs.
+//!
+//! Writes nothing.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::hash::{BuildHasher, RandomState};
+use std::net::IpAddr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use rayon::ThreadPool;
+
+use crate::analysis::anonymize::Privacy;
+use crate::block::{self, BlockPolicy, PROC_NET};
+use crate::commands::ReportSettings;
+use crate::commands::common::{pool, privacy, warn_narrow_allow};
+use crate::commands::error::CommandError;
+use crate::commands::message::{self, sanitized};
+use crate::commands::rule_context::RuleContext;
+use crate::commands::server_logs;
+use crate::commands::signals::StopSignal;
+use crate::input::tail::{StartPosition, Tail, TailOptions};
+use crate::scan::incremental::{IncrementalJob, IncrementalResult, PeriodResult, increment};
+use crate::source::Checkpoint;
+use crate::state::ReportState;
+use crate::tally::Tally;
+use crate::time::LogTime;
+
+/// How many bytes of one log are read at a time.
+const BLOCK: usize = 256 << 10;
+
+/// What a run works with.
+#[derive(Debug)]
+pub(super) struct ReportRun<'a> {
+    pub(super) settings: &'a ReportSettings,
+    pub(super) rule_context: RuleContext,
+    pub(super) privacy: Privacy,
+    /// The addresses of this machine.
+    interface_addresses: Vec<IpAddr>,
+    pub(super) pool: ThreadPool,
+    /// The name of this host in the reports.
+    pub(super) machine: String,
+    stop: &'a StopSignal,
+    /// The start of the run in seconds since 1970.
+    now: u64,
+}
+
+/// The new lines, counted by period.
+#[derive(Debug)]
+pub(super) struct ReadResult {
+    pub(super) increment: IncrementalResult,
+    /// Logs that could not be read, and why.
+    pub(super) problems: Vec<(PathBuf, String)>,
+    /// Notices about logs, such as truncations.
+    pub(super) notes: Vec<String>,
+}
+
+impl<'a> ReportRun<'a> {
+    /// Loads the rules and other files that the settings name.
+    pub(super) fn new(settings: &'a ReportSettings, stop: &'a StopSignal) -> Result<Self, CommandError> {
+        let rule_context = RuleContext::load(&settings.scan)?;
+        let privacy = privacy(settings.scan.client.anonymize.as_ref(), settings.scan.client.redact)?;
+        warn_narrow_allow(&settings.scan, &rule_context.scope.allow);
+        if !settings.scan.quiet {
+            message::warnings(rule_context.rules.warnings());
+            message::warnings(&rule_context.scope.allow.warnings());
+        }
+        for wide in settings
+            .scan
+            .client
+            .trusted
+            .iter()
+            .filter(|network| block::parse_trusted_proxy(&network.to_string()).is_ok_and(|(_, is_wide)| is_wide))
+        {
+            message::warning(&format!(
+                "--trusted-proxy {wide} is a large part of the internet, and none of its addresses will be a block candidate"
+            ));
+        }
+        let interface_addresses = block::interface_addresses(Path::new(PROC_NET)).unwrap_or_else(|error| {
+            message::warning(&format!("{PROC_NET}: {error}; the addresses of this machine are unknown; list them in a file of --allow"));
+            Vec::new()
+        });
+        let machine = settings.machine.clone().unwrap_or_else(|| rustix::system::uname().nodename().to_string_lossy().into_owned());
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+        Ok(Self { pool: pool(&settings.scan)?, settings, rule_context, privacy, interface_addresses, machine, stop, now })
+    }
+
+    /// The start of the run.
+    pub(super) fn started(&self) -> SystemTime {
+        UNIX_EPOCH + Duration::from_secs(self.now)
+    }
+
+    /// The start of the run in seconds since 1970.
+    pub(super) fn now(&self) -> u64 {
+        self.now
+    }
+
+    /// The addresses that must never be blocked.
+    pub(super) fn policy(&self) -> BlockPolicy<'_> {
+        BlockPolicy::new(&self.interface_addresses, &self.settings.scan.client.trusted, &self.rule_context.scope.allow)
+    }
+
+    /// The state of the last run, or a new one.
+    pub(super) fn initial_state(&self, known: Option<&ReportState>) -> ReportState {
+        known.cloned().unwrap_or_else(|| ReportState::new(RandomState::new().hash_one(self.now)))
+    }
+
+    /// Reads new lines, and records in the state how far the logs were read.
+    pub(super) fn read(&self, known: Option<&ReportState>, state: &mut ReportState) -> ReadResult {
+        let start = if self.settings.state.from_start { StartPosition::Start } else { StartPosition::ExplicitInputs };
+        let options = TailOptions { start, max_line: self.settings.scan.max_line, block: BLOCK };
+        let checkpoints = known.map(|state| state.logs.checkpoints.clone());
+        let mut tail = Tail::new(server_logs::existing_logs(&self.settings.scan), options, checkpoints);
+        let RuleContext { rules, scope, formats, .. } = &self.rule_context;
+        let now = LogTime { utc: self.now.cast_signed(), offset: 0 };
+        let reading = IncrementalJob { rules, scope, formats, stop: self.stop.flag(), now, prefix: self.settings.scan.client.prefix };
+        let mut increment = self.pool.install(|| increment(&mut tail, &reading, self.settings.cut.as_ref()));
+        if increment.parts.is_empty() && self.settings.always && self.settings.cut.is_none() {
+            increment.parts.push(PeriodResult { period: None, tally: Tally::default(), inputs: Vec::new(), lines: 0 });
+        }
+        state.logs.checkpoints = tail.checkpoints();
+        self.record_rules(known, state);
+        let (mut problems, mut notes) = (Vec::new(), Vec::new());
+        for notice in std::mem::take(&mut increment.notices) {
+            if notice.problem {
+                problems.push((notice.path, notice.what));
+            } else {
+                notes.push(format!("{} {}", notice.path.display(), notice.what));
+            }
+        }
+        ReadResult { increment, problems, notes }
+    }
+
+    fn record_rules(&self, known: Option<&ReportState>, state: &mut ReportState) {
+        let rules = self.rule_context.fingerprint();
+        if known.is_some_and(|known| known.logs.rules != rules) && !self.settings.scan.quiet {
+            let dir = self.settings.state.dir.as_deref().map(|dir| sanitized(&dir.to_string_lossy())).unwrap_or_default();
+            message::notice(&format!("{dir}: the rules differ from those of the last run; lines that it read are not matched again"));
+        }
+        state.logs.rules = rules;
+    }
+}
+
+/// Whether a file exists where a log was last seen.
+pub(super) fn still_exists(known: &Checkpoint) -> bool {
+    fs::symlink_metadata(OsStr::from_bytes(&known.path)).is_ok()
+}

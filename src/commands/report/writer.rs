@@ -1,0 +1,374 @@
+//! Writes the folders of a run, and decides which one is worth a mail.
+//!
+//! Knows the names and contents of files; `report_store` publishes the folders.
+
+use std::fs::File;
+use std::io::{self, BufReader};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use super::run::ReportRun;
+use crate::analysis::block_candidates::block_decisions;
+use crate::analysis::build::{LogAnalysis, ReportInput, RowSelection, build};
+use crate::analysis::merge::{MergedReport, ReportMerger};
+use crate::analysis::model::{InputSummary, Report};
+use crate::analysis::novelty::{NewItem, find_new};
+use crate::analysis::{notes, snapshot};
+use crate::commands::common::apps;
+use crate::commands::error::CommandError;
+use crate::finding::Severity;
+use crate::render::mail::{self, RunSummary};
+use crate::render::{GroupBy, OutputFormat, RenderOptions, render, write_answered};
+use crate::report_store::{ReportStore, StagedFile, Staging, run_folder_name};
+use crate::rules::{AllowList, RuleSet};
+use crate::scan::incremental::{IncrementalResult, PeriodResult};
+use crate::source::SourceInfo;
+use crate::state::ReportState;
+use crate::tally::Tally;
+use crate::time::Period;
+
+/// The report that later runs, `merge` and `diff` read.
+const REPORT_FILE: &str = "report.json";
+
+/// The CSV files, and what a row of each is.
+const TABLES: [(&str, GroupBy); 4] =
+    [("pairs.csv", GroupBy::Pair), ("clients.csv", GroupBy::Client), ("paths.csv", GroupBy::Path), ("rules.csv", GroupBy::Rule)];
+
+/// All rows: the files are complete.
+const WANTED: RowSelection =
+    RowSelection { answered: true, pairs: true, clients: true, paths: true, rules: true, campaigns: true, most: None };
+
+/// The folders of a run.
+pub(super) struct ReportWriter<'r> {
+    run: &'r ReportRun<'r>,
+    increment: &'r IncrementalResult,
+    parts: Vec<&'r PeriodResult>,
+    problems: &'r [(PathBuf, String)],
+    notes: &'r [String],
+    /// Nothing was reported before, so everything is new and that is not worth a mail.
+    is_first: bool,
+    /// The mail about the newest notable folder.
+    mail: Option<Vec<u8>>,
+    /// Number of folders that are worth a mail.
+    notable: usize,
+}
+
+/// What a report is built from.
+struct ReportInputs<'s> {
+    rules: &'s RuleSet,
+    tally: &'s Tally,
+    texts: &'s [SourceInfo],
+    inputs: Vec<InputSummary>,
+    allow: &'s AllowList,
+    without_time: u64,
+}
+
+/// One folder: its name, its content, and notes for the reader.
+struct ReportFolder<'e> {
+    name: &'e str,
+    part: &'e PeriodResult,
+    /// Identifies the run or period in the history of seen keys.
+    generation: u32,
+    label: String,
+    path: PathBuf,
+    notes: Vec<String>,
+}
+
+impl<'r> ReportWriter<'r> {
+    pub(super) fn new(
+        run: &'r ReportRun<'r>,
+        increment: &'r IncrementalResult,
+        problems: &'r [(PathBuf, String)],
+        notes: &'r [String],
+        state: &ReportState,
+    ) -> Self {
+        let parts = increment.parts.iter().filter(|part| part.lines > 0 || run.settings.always).collect();
+        Self { run, increment, parts, problems, notes, is_first: state.run.is_none(), mail: None, notable: 0 }
+    }
+
+    /// Whether there is nothing to report.
+    pub(super) fn is_empty(&self) -> bool {
+        self.parts.is_empty()
+    }
+
+    /// Writes the folders of run `number`.
+    pub(super) fn write(
+        &mut self,
+        staging: &mut Staging<'_>,
+        store: &ReportStore,
+        number: u64,
+        state: &mut ReportState,
+    ) -> Result<(), CommandError> {
+        for part in self.parts.clone() {
+            let name = part.period.map_or_else(|| run_folder_name(number, self.run.started()), Period::label);
+            let folder = self.folder(part, &name, number, state);
+            staging.folder(&name)?;
+            if let Some(whole) = self.write_part(&folder, staging, store, state)? {
+                let rules = whole.rules.as_ref().unwrap_or(&self.run.rule_context.rules);
+                let MergedReport { tally, texts, inputs, allow, without_time, .. } = &whole;
+                let report_inputs = ReportInputs { rules, tally, texts, inputs: inputs.clone(), allow, without_time: *without_time };
+                self.with_report(&folder, &report_inputs, WANTED, state, |report, state| {
+                    self.write_folder(&folder, staging, report, state).map(drop)
+                })?;
+            }
+            update_newest_period(part, state);
+        }
+        Ok(())
+    }
+
+    /// The summaries that a run would write. Writes no file.
+    pub(super) fn pages(&self, state: &mut ReportState) -> Result<Vec<u8>, CommandError> {
+        let mut pages = Vec::new();
+        for &part in &self.parts {
+            let folder = self.folder(part, "(nowhere: this changes nothing)", 0, state);
+            let page = self.with_report(&folder, &self.report_inputs(part), WANTED, state, |report, state| {
+                let news = find_new(report, &mut state.seen, folder.generation, self.run.now().cast_signed());
+                let mut page = Vec::new();
+                self.run
+                    .privacy
+                    .with_redacted(report, &news, |report, news| {
+                        mail::write_summary(&self.page(&folder, report, news, &self.notes(&folder, report)), &mut page)
+                    })
+                    .map_err(CommandError::WriteReport)?;
+                Ok(page)
+            })?;
+            pages.extend(page);
+            update_newest_period(part, state);
+        }
+        Ok(pages)
+    }
+
+    /// The mail of the run.
+    pub(super) fn mail(self) -> Option<Vec<u8>> {
+        let mut mail = self.mail?;
+        let has_room = memchr::memchr_iter(b'\n', &mail).count() < mail::MAIL_LINES;
+        if let more @ 1.. = self.notable - 1
+            && has_room
+        {
+            mail.extend_from_slice(format!("Worth a look too: {more} more of the folders beside it.\n").as_bytes());
+        }
+        Some(mail)
+    }
+
+    fn folder<'e>(&self, part: &'e PeriodResult, name: &'e str, number: u64, state: &ReportState) -> ReportFolder<'e> {
+        // In all reports on a period, the keys first seen in that period are new.
+        let generation = part.period.map_or(number, |period| (period.start / 3_600).cast_unsigned()) as u32;
+        let label = part.period.map_or_else(|| format!("Run {number}"), Period::label);
+        let path = self.run.settings.out.as_deref().unwrap_or(Path::new("")).join(name);
+        ReportFolder { name, part, generation, label, path, notes: self.folder_notes(part, state) }
+    }
+
+    fn report_inputs(&self, part: &'r PeriodResult) -> ReportInputs<'r> {
+        let IncrementalResult { texts, without_time, .. } = self.increment;
+        let inputs = part.inputs.clone();
+        let rule_context = &self.run.rule_context;
+        ReportInputs {
+            rules: &rule_context.rules,
+            tally: &part.tally,
+            texts,
+            inputs,
+            allow: &rule_context.scope.allow,
+            without_time: *without_time,
+        }
+    }
+
+    /// Reports on what this run read, and keeps the mail if the folder is notable. If an earlier run reported on the same
+    /// period, nothing is written yet, and the merged report is returned.
+    fn write_part(
+        &mut self,
+        folder: &ReportFolder<'_>,
+        staging: &mut Staging<'_>,
+        store: &ReportStore,
+        state: &mut ReportState,
+    ) -> Result<Option<MergedReport>, CommandError> {
+        let earlier = Self::earlier(folder, store)?;
+        let (this, report_inputs) = (&*self, self.report_inputs(folder.part));
+        let mail = this.with_report(folder, &report_inputs, WANTED, state, |report, state| {
+            if earlier.is_none() {
+                return this.write_folder(folder, staging, report, state);
+            }
+            // Keys that an earlier run found in this period were in its mail. The history is a copy, because the merged
+            // report updates it.
+            let news = find_new(report, &mut state.seen.clone(), u32::MAX, this.run.now().cast_signed());
+            this.run
+                .privacy
+                .with_redacted(report, &news, |report, news| this.mail_of(&this.page(folder, report, news, &this.notes(folder, report))))
+        })?;
+        // Merged only now, when the rows of this run are freed, to limit memory.
+        let sum = |earlier| {
+            let merged = this.read(folder, earlier)?;
+            this.with_report(folder, &report_inputs, RowSelection::default(), state, |report, _| Self::whole(merged, report, folder))
+        };
+        let whole = earlier.map(sum).transpose()?;
+        self.notable += usize::from(mail.is_some());
+        self.mail = mail.or_else(|| self.mail.take());
+        Ok(whole)
+    }
+
+    /// The report of earlier runs on the same period.
+    fn earlier(folder: &ReportFolder<'_>, store: &ReportStore) -> Result<Option<File>, CommandError> {
+        if folder.part.period.is_none() { Ok(None) } else { Ok(store.open_file(folder.name, REPORT_FILE)?) }
+    }
+
+    /// Reads that report.
+    fn read(&self, folder: &ReportFolder<'_>, file: File) -> Result<ReportMerger<'r>, CommandError> {
+        let rules = &self.run.rule_context.rules;
+        let wrong = |what: String| CommandError::Earlier { path: folder.path.join(REPORT_FILE), what };
+        let evidence = snapshot::read(BufReader::new(file), rules).map_err(|error| wrong(error.to_string()))?;
+        let mut merged = ReportMerger::new(rules);
+        merged.add(evidence).map_err(|error| wrong(error.to_string()))?;
+        Ok(merged)
+    }
+
+    fn whole(mut merged: ReportMerger<'_>, report: &Report<'_>, folder: &ReportFolder<'_>) -> Result<MergedReport, CommandError> {
+        let wrong = |error: crate::analysis::merge::MergeError| CommandError::Sum { path: folder.path.clone(), what: error.to_string() };
+        merged.add_report(report).map_err(wrong)?;
+        merged.finish(|_| false).map_err(wrong)
+    }
+
+    /// Writes all files of a folder. Returns the mail if the folder is notable.
+    fn write_folder(
+        &self,
+        folder: &ReportFolder<'_>,
+        staging: &mut Staging<'_>,
+        report: &Report<'_>,
+        state: &mut ReportState,
+    ) -> Result<Option<Vec<u8>>, CommandError> {
+        let news = find_new(report, &mut state.seen, folder.generation, self.run.now().cast_signed());
+        self.run.privacy.with_redacted(report, &news, |report, news| self.write_files(folder, staging, report, news))
+    }
+
+    /// Writes the files, after redaction.
+    fn write_files(
+        &self,
+        folder: &ReportFolder<'_>,
+        staging: &mut Staging<'_>,
+        report: &Report<'_>,
+        news: &[NewItem<'_>],
+    ) -> Result<Option<Vec<u8>>, CommandError> {
+        for (name, by) in TABLES {
+            let view = RenderOptions { format: OutputFormat::Csv, by: Some(by), ..RenderOptions::default() };
+            write_file(staging, name, |out| render(report, &view, out))?;
+        }
+        write_file(staging, "answered.csv", |out| write_answered(report, out))?;
+        write_file(staging, "new.csv", |out| crate::render::csv::write_novelty(news, out))?;
+        let notes = self.notes(folder, report);
+        let page = self.page(folder, report, news, &notes);
+        write_file(staging, "summary.txt", |out| mail::write_summary(&page, out))?;
+        let view = RenderOptions { format: OutputFormat::Json, ..RenderOptions::default() };
+        write_file(staging, REPORT_FILE, |out| render(report, &view, out))?;
+        self.mail_of(&page)
+    }
+
+    fn mail_of(&self, page: &RunSummary<'_>) -> Result<Option<Vec<u8>>, CommandError> {
+        if self.run.settings.notify_level.is_none() || !mail::is_notable(page) {
+            return Ok(None);
+        }
+        let mut mail = Vec::new();
+        mail::write_mail(page, &mut mail).map_err(CommandError::WriteReport)?;
+        Ok(Some(mail))
+    }
+
+    /// Builds a report with these rows and passes it to `consume`. Updates the history of sites in the state.
+    fn with_report<R: Send>(
+        &self,
+        folder: &ReportFolder<'_>,
+        report_inputs: &ReportInputs<'_>,
+        wanted: RowSelection,
+        state: &mut ReportState,
+        consume: impl FnOnce(&Report<'_>, &mut ReportState) -> Result<R, CommandError> + Send,
+    ) -> Result<R, CommandError> {
+        let ReportRun { settings, machine, pool, .. } = self.run;
+        let apps = apps(&settings.scan.apps, report_inputs.rules)?;
+        let material = ReportInput {
+            rules: report_inputs.rules,
+            tally: report_inputs.tally,
+            texts: report_inputs.texts,
+            min_severity: settings.scan.min_severity,
+            outcomes: &settings.scan.outcomes,
+            apps: &apps,
+            allow: report_inputs.allow,
+        };
+        pool.install(|| {
+            let context = LogAnalysis::with_history(&material, &state.sites);
+            context.update_history(&material, &mut state.sites, self.run.now().cast_signed());
+            let mut report = build(&material, &context, report_inputs.inputs.clone(), report_inputs.without_time, wanted);
+            report.log_host = Some(machine.clone());
+            report.prefix = settings.scan.client.prefix;
+            report.period = folder.part.period.map(Period::label);
+            self.attach_problems(&mut report.inputs);
+            report.blocks = Some(block_decisions(&report, &material, &self.run.policy(), settings.max_block));
+            consume(&report, state)
+        })
+    }
+
+    /// Removes inputs without lines in this report, and records problems of the others.
+    fn attach_problems(&self, inputs: &mut Vec<InputSummary>) {
+        for (path, what) in self.problems {
+            let path = path.as_os_str().as_bytes();
+            match inputs.iter_mut().find(|input| input.path == path) {
+                Some(input) => input.problem = Some(what.clone()),
+                None => inputs.push(InputSummary { path: path.to_vec(), problem: Some(what.clone()), ..InputSummary::default() }),
+            }
+        }
+        inputs.retain(|input| input.lines > 0 || input.problem.is_some());
+    }
+
+    fn page<'p>(
+        &'p self,
+        folder: &'p ReportFolder<'_>,
+        report: &'p Report<'p>,
+        news: &'p [NewItem<'p>],
+        notes: &'p [String],
+    ) -> RunSummary<'p> {
+        RunSummary {
+            report,
+            news,
+            label: &folder.label,
+            host: Some(&self.run.machine),
+            is_first: self.is_first,
+            folder: &folder.path,
+            notes,
+            level: self.run.settings.notify_level.unwrap_or(Severity::Critical),
+        }
+    }
+
+    /// All notes for the reader of a report.
+    fn notes(&self, folder: &ReportFolder<'_>, report: &Report<'_>) -> Vec<String> {
+        let of_report = report.approximate.as_ref().map(notes::accuracy_note).into_iter().chain(self.run.privacy.note());
+        folder.notes.iter().cloned().chain(of_report).collect()
+    }
+
+    /// Notes for the reader of a folder.
+    fn folder_notes(&self, part: &PeriodResult, state: &ReportState) -> Vec<String> {
+        let mut notes = self.notes.to_vec();
+        let newest = state.newest_period.as_deref().and_then(Period::parse);
+        if let (Some(period), Some(newest)) = (part.period, newest)
+            && period < newest
+        {
+            notes.push(format!("{} lines of it came late: {newest} was reported on before.", part.lines));
+        }
+        notes
+    }
+}
+
+/// Records the newest period.
+fn update_newest_period(part: &PeriodResult, state: &mut ReportState) {
+    let newest = state.newest_period.as_deref().and_then(Period::parse);
+    if let Some(period) = part.period.filter(|period| newest.is_none_or(|newest| newest < *period)) {
+        state.newest_period = Some(period.label());
+    }
+}
+
+/// Writes one file of a folder.
+fn write_file(
+    staging: &mut Staging<'_>,
+    name: &str,
+    write: impl FnOnce(&mut StagedFile<'_>) -> io::Result<()>,
+) -> Result<(), CommandError> {
+    let mut file = staging.file(name)?;
+    match write(&mut file) {
+        Ok(()) => Ok(file.finish()?),
+        Err(error) => Err(file.explain(error).into()),
+    }
+}

@@ -1,0 +1,101 @@
+//! The report files that `merge` and `diff` read, and the rules that only these files contain.
+
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use super::error::CommandError;
+use super::message;
+use super::settings::ReportFilterSettings;
+use crate::analysis::merge::{MergedReport, ReportMerger};
+use crate::analysis::snapshot::{self, SnapshotError};
+use crate::render::sink::Sink;
+use crate::rules::{Rule, RuleChoice, RuleSet, load};
+
+/// The name of the report in a report folder.
+const REPORT: &str = "report.json";
+
+/// The report of a folder, or the path itself.
+fn file_of(path: &Path) -> PathBuf {
+    if path.is_dir() { path.join(REPORT) } else { path.to_owned() }
+}
+
+/// The report files without duplicates. Prints a notice for each duplicate.
+pub(super) fn files(paths: &[PathBuf], quiet: bool) -> Vec<PathBuf> {
+    let mut known = Vec::new();
+    let mut files = Vec::new();
+    for file in paths.iter().map(|path| file_of(path)) {
+        let file_id = file_id(&file);
+        if file_id.is_some() && known.contains(&file_id) {
+            if !quiet {
+                message::notice(&format!("{}: given twice, and read once", message::sanitized(&file.to_string_lossy())));
+            }
+            continue;
+        }
+        known.push(file_id);
+        files.push(file);
+    }
+    files
+}
+
+fn file_id(file: &Path) -> Option<(u64, u64)> {
+    fs::metadata(file).ok().map(|there| (there.dev(), there.ino()))
+}
+
+/// Opens the output, which must not be one of the reports.
+pub(super) fn output(path: Option<&Path>, files: &[PathBuf]) -> Result<Sink, CommandError> {
+    let sink = path.map_or_else(|| Ok(Sink::stdout()), Sink::file)?;
+    let overwritten = |file: &&PathBuf| file_id(file).is_some_and(|(dev, ino)| sink.is_same_file(dev, ino));
+    match files.iter().find(overwritten) {
+        Some(path) => Err(CommandError::OutputIsInput { path: path.clone(), flag: "--output" }),
+        None => Ok(sink),
+    }
+}
+
+/// Reads and merges the reports.
+pub(super) fn merged(files: &[PathBuf], rules: &RuleSet, settings: &ReportFilterSettings) -> Result<MergedReport, CommandError> {
+    let mut merged = ReportMerger::new(rules);
+    for file in files {
+        merged.add(read(file, rules).map_err(|source| CommandError::Unreadable { path: file.clone(), source })?)?;
+    }
+    let excluded = ExcludedRules::new(&settings.rules)?;
+    let merged = merged.finish(|rule| excluded.contains(rule))?;
+    if !settings.quiet && !merged.unknown_rules.is_empty() {
+        message::warning(&unknown(&merged.unknown_rules));
+    }
+    Ok(merged)
+}
+
+fn read(file: &Path, rules: &RuleSet) -> Result<snapshot::ReportSnapshot, SnapshotError> {
+    if file.as_os_str() == "-" { snapshot::read(io::stdin().lock(), rules) } else { snapshot::read(File::open(file)?, rules) }
+}
+
+fn unknown(ids: &[String]) -> String {
+    const NAMED: usize = 5;
+    let named = ids[..NAMED.min(ids.len())].join(", ");
+    let more = ids.len().saturating_sub(NAMED);
+    let rest = if more > 0 { format!(" and {more} more") } else { String::new() };
+    format!("no rule here is called {named}{rest}; shown as in the reports (--rules reads the file it came from)")
+}
+
+/// The rules that `--disable`, `--only` and `--no-builtin` exclude. No warning is printed about these.
+struct ExcludedRules {
+    /// All rules without exclusions; `None` if nothing is excluded.
+    all: Option<RuleSet>,
+    only: Vec<String>,
+}
+
+impl ExcludedRules {
+    fn new(choice: &RuleChoice) -> Result<Self, CommandError> {
+        let takes_away = choice.no_builtin || !choice.disable.is_empty() || !choice.only.is_empty();
+        let all = RuleChoice { no_builtin: false, disable: Vec::new(), only: Vec::new(), ..choice.clone() };
+        Ok(Self { all: takes_away.then(|| load(&all)).transpose()?, only: choice.only.clone() })
+    }
+
+    fn contains(&self, rule: &Rule) -> bool {
+        let Some(all) = &self.all else { return false };
+        let is_asked = self.only.is_empty() || self.only.iter().any(|name| *name == rule.id || *name == rule.class);
+        all.number_of(&rule.id).is_some() || !is_asked
+    }
+}

@@ -1,0 +1,181 @@
+//! A parsed request and its shape, as rules see it.
+//!
+//! It borrows from the line and decodes nothing.
+
+use crate::log_entry::{LogEntry, RequestLine};
+use crate::normalize::escape_fragment;
+use crate::rules::Shape;
+
+/// A parsed request, as rules see it.
+#[derive(Debug, Clone, Copy)]
+pub struct ParsedRequest<'a> {
+    /// The parsed request line, as logged.
+    pub line: RequestLine<'a>,
+    /// The whole request line.
+    pub request: &'a [u8],
+    /// Its shape, if it is unusual.
+    pub shape: Option<Shape>,
+    /// The status code.
+    pub status: Option<u16>,
+    /// The referer as logged.
+    pub referer: Option<&'a [u8]>,
+    /// The user agent as logged.
+    pub user_agent: Option<&'a [u8]>,
+}
+
+impl<'a> ParsedRequest<'a> {
+    /// The request of a log entry.
+    #[must_use]
+    pub fn new(record: &LogEntry<'a>) -> Self {
+        let line = RequestLine::parse(record.request);
+        Self {
+            line,
+            request: record.request,
+            shape: shape(&line),
+            status: record.status,
+            referer: record.referer,
+            user_agent: record.user_agent,
+        }
+    }
+
+    /// The same request as a server without fragments reads it; `None` if its path has no `#`. `room` is the buffer for its text.
+    #[must_use]
+    pub(super) fn with_fragment<'t>(&self, room: &'t mut Vec<u8>) -> Option<ParsedRequest<'t>>
+    where
+        'a: 't,
+    {
+        let RequestLine { method, target, protocol } = self.line;
+        // A request without a method is only a target.
+        let start = if method.is_empty() { 0 } else { method.len() + 1 };
+        let target = escape_fragment(self.request, start..start + target.len(), room)?;
+        let request = &room[..];
+        Some(ParsedRequest { line: RequestLine { method, target: &request[target], protocol }, request, ..*self })
+    }
+
+    /// An unparsed line: a request line in it, or the whole line. It has no shape: else each line of an error log would be a
+    /// request without a method.
+    #[must_use]
+    pub fn from_raw(text: &'a [u8]) -> Self {
+        let nothing = RequestLine { method: b"", target: text, protocol: b"" };
+        let (line, request) = embedded_request(text).map_or((nothing, text), |request| (RequestLine::parse(request), request));
+        Self { line, request, shape: None, status: None, referer: None, user_agent: None }
+    }
+}
+
+/// The request line in a line of another format, `... "GET / HTTP/1.1" ...`.
+fn embedded_request(text: &[u8]) -> Option<&[u8]> {
+    let protocol = memchr::memmem::find(text, b" HTTP/")?;
+    let start = memchr::memrchr(b'"', &text[..protocol])? + 1;
+    let length = text[protocol + 1..].iter().take_while(|b| b.is_ascii_alphanumeric() || matches!(b, b'/' | b'.')).count();
+    Some(&text[start..protocol + 1 + length])
+}
+
+/// The shape of a request; `None` for ordinary requests and for empty ones, which clients leave that close the connection.
+fn shape(line: &RequestLine<'_>) -> Option<Shape> {
+    if line.target.first() == Some(&b'/') && !line.method.is_empty() {
+        return (!is_known_method(line.method)).then_some(Shape::UnknownMethod);
+    }
+    if line.method.is_empty() {
+        let printable = |text: &[u8]| text.iter().all(|b| matches!(b, b' '..=b'~'));
+        return match line.target {
+            b"" | b"-" => None,
+            text if !printable(text) || holds_escape(text) => Some(Shape::Binary),
+            _ => Some(Shape::NoMethod),
+        };
+    }
+    let scheme = memchr::memmem::find(line.target, b"://")?;
+    let named = scheme > 0 && line.target[..scheme].iter().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'-' | b'.'));
+    named.then_some(Shape::Absolute)
+}
+
+/// Whether a method is in the IANA registry (<https://www.iana.org/assignments/http-methods>), or in common use without
+/// registration: caches, devices, mail servers, RPC over HTTP, BITS.
+fn is_known_method(method: &[u8]) -> bool {
+    const METHODS: [&str; 60] = [
+        "GET",
+        "POST",
+        "HEAD",
+        "OPTIONS",
+        "PUT",
+        "DELETE",
+        "PATCH",
+        "CONNECT",
+        "TRACE",
+        "PROPFIND",
+        "PROPPATCH",
+        "REPORT",
+        "MKCOL",
+        "COPY",
+        "MOVE",
+        "LOCK",
+        "UNLOCK",
+        "SEARCH",
+        "ACL",
+        "BASELINE-CONTROL",
+        "BIND",
+        "CHECKIN",
+        "CHECKOUT",
+        "LABEL",
+        "LINK",
+        "MERGE",
+        "MKACTIVITY",
+        "MKCALENDAR",
+        "MKREDIRECTREF",
+        "MKWORKSPACE",
+        "ORDERPATCH",
+        "PRI",
+        "QUERY",
+        "REBIND",
+        "UNBIND",
+        "UNCHECKOUT",
+        "UNLINK",
+        "UPDATE",
+        "UPDATEREDIRECTREF",
+        "VERSION-CONTROL",
+        "PURGE",
+        "BAN",
+        "REFRESH",
+        "NOTIFY",
+        "SUBSCRIBE",
+        "UNSUBSCRIBE",
+        "M-SEARCH",
+        "POLL",
+        "BPROPFIND",
+        "BPROPPATCH",
+        "BCOPY",
+        "BMOVE",
+        "BDELETE",
+        "RPC_IN_DATA",
+        "RPC_OUT_DATA",
+        "BITS_POST",
+        "CCM_POST",
+        "TRACK",
+        "DEBUG",
+        "SOURCE",
+    ];
+    METHODS.iter().any(|known| known.as_bytes() == method)
+}
+
+/// Whether the log writer escaped an unprintable byte: `\x16`, or `\n` as Apache writes it.
+fn holds_escape(text: &[u8]) -> bool {
+    let mut rest = text;
+    while let Some(at) = memchr::memchr(b'\\', rest) {
+        rest = &rest[at + 1..];
+        let is_escape = match rest {
+            [b'x', high, low, ..] | [b'u', b'0', b'0', high, low, ..] => is_unprintable(*high, *low),
+            [b'n' | b'r' | b't' | b'v' | b'b' | b'f', ..] => true,
+            _ => false,
+        };
+        if is_escape {
+            return true;
+        }
+        // The text after a literal backslash is no escape.
+        rest = rest.strip_prefix(b"\\").unwrap_or(rest);
+    }
+    false
+}
+
+/// Whether two hexadecimal digits are a byte outside of printable ASCII.
+fn is_unprintable(high: u8, low: u8) -> bool {
+    matches!(high, b'0' | b'1' | b'8' | b'9' | b'a'..=b'f' | b'A'..=b'F') || (high == b'7' && matches!(low, b'f' | b'F'))
+}

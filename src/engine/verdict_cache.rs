@@ -1,0 +1,323 @@
+//! The verdicts that a worker caches, and those it gets from other workers. An entry is found by the request alone if the verdict
+//! depends on nothing else, and otherwise by the request and its dependencies.
+//!
+//! Look up any text, but insert only copies: the bytes of a memory map may change while they are read. Findings of such a chunk are
+//! discarded, but cache entries outlive it and must be correct for their key.
+
+use std::sync::Arc;
+
+use super::cache_key::{CacheDependencies, CacheKey, CacheKeys, HeaderClass};
+use super::shared_cache::{CacheEntry, CachedRules, SharedCache};
+use super::worker_state::Verdict;
+use crate::finding::RuleId;
+use crate::fingerprint::{Fingerprint, SetAssocCache};
+use crate::intern::SymbolTables;
+use crate::rules::LiteralHits;
+
+/// The verdict cache of a worker.
+#[derive(Debug)]
+pub(super) struct VerdictCache {
+    keys: CacheKeys,
+    /// Referers and user agents without a literal hit.
+    empty_headers: SetAssocCache<(), 8>,
+    /// Classes of headers as logged.
+    headers: SetAssocCache<HeaderClass, 4>,
+    requests: SetAssocCache<CachedVerdict, 4>,
+    /// Verdicts of other workers.
+    shared: Option<Arc<SharedCache>>,
+}
+
+/// A verdict, or its dependencies in the same space.
+type CachedVerdict = Verdict;
+
+/// Marks an entry of dependencies; they are in `path`.
+const NEEDS_MORE: u32 = u32::MAX;
+/// Marks a missing entry.
+const UNKNOWN: CachedVerdict = CachedVerdict { rules: u32::MAX - 1, path: 0 };
+
+fn needs_more(dependencies: CacheDependencies) -> CachedVerdict {
+    CachedVerdict { rules: NEEDS_MORE, path: dependencies.word() }
+}
+
+impl Default for VerdictCache {
+    fn default() -> Self {
+        Self::with_shared_cache(None)
+    }
+}
+
+impl VerdictCache {
+    /// A cache that exchanges verdicts with other workers.
+    pub(super) fn with_shared_cache(shared: Option<Arc<SharedCache>>) -> Self {
+        let keys = shared.as_ref().map(|shared| shared.keys().clone()).unwrap_or_default();
+        let mut headers = SetAssocCache::new(1 << 13);
+        headers.put(keys.of(b""), HeaderClass::EMPTY);
+        Self { keys, empty_headers: SetAssocCache::new(1 << 11), headers, requests: SetAssocCache::new(1 << 14), shared }
+    }
+
+    /// The cache of all workers.
+    pub(super) fn shared(&self) -> Option<Arc<SharedCache>> {
+        self.shared.clone()
+    }
+
+    /// The keys of requests and their headers, at most `MOST`. Prefetches their entries.
+    #[inline]
+    pub(super) fn keys<'t, const MOST: usize>(
+        &self,
+        texts: impl ExactSizeIterator<Item = (&'t [u8], &'t [u8])> + Clone,
+    ) -> [CacheKey; MOST] {
+        let count = texts.len();
+        let (mut requests, mut headers) = ([Fingerprint::default(); MOST], [Fingerprint::default(); MOST]);
+        self.keys.of_each(texts.clone().map(|(request, _)| request), &mut requests);
+        self.keys.of_each(texts.map(|(_, headers)| headers), &mut headers);
+        let mut keys = [CacheKey::default(); MOST];
+        for ((key, request), headers) in keys[..count].iter_mut().zip(requests).zip(headers) {
+            self.headers.prefetch(headers);
+            self.requests.prefetch(request);
+            *key = CacheKey { request, headers };
+        }
+        keys
+    }
+
+    /// The key of a request.
+    pub(super) fn key(&self, request: &[u8], headers: &[u8]) -> CacheKey {
+        self.keys.key(request, headers)
+    }
+
+    /// The cached verdicts of requests. Nearly all have no dependencies. For the others the second lookup is prefetched for all
+    /// before it is made, and selected without branches.
+    #[inline]
+    pub(super) fn get_each<const MOST: usize>(
+        &self,
+        keys: &[CacheKey],
+        status: impl Fn(usize) -> Option<u16>,
+        verdicts: &mut CachedVerdicts<MOST>,
+    ) {
+        let mut needs_more = SelectedIndices::<MOST>::default();
+        for (n, (key, known)) in keys.iter().zip(&mut verdicts.0).enumerate() {
+            *known = self.peek(*key);
+            needs_more.push_if(n, known.rules == NEEDS_MORE);
+        }
+        let mut texts = [Fingerprint::default(); MOST];
+        for n in needs_more.iter() {
+            texts[n] = self.next_key(verdicts.0[n], keys[n], status(n));
+            self.requests.prefetch(texts[n]);
+        }
+        for n in needs_more.iter() {
+            verdicts.0[n] = self.get_by_key(texts[n], keys[n]);
+        }
+    }
+
+    /// The cached verdict of a request.
+    pub(super) fn get(&self, key: CacheKey, status: Option<u16>) -> Option<Verdict> {
+        let mut cached = CachedVerdicts::<1>::default();
+        self.get_each(&[key], |_| status, &mut cached);
+        cached.get(0)
+    }
+
+    /// The entry of the request alone.
+    #[inline]
+    fn peek(&self, key: CacheKey) -> CachedVerdict {
+        let class = self.headers.get(key.headers);
+        let known = self.requests.get(self.keys.first(key, class.unwrap_or(HeaderClass::EMPTY)));
+        known.filter(|_| class.is_some()).unwrap_or(UNKNOWN)
+    }
+
+    /// The key of the second lookup.
+    #[inline]
+    fn next_key(&self, dependencies: CachedVerdict, key: CacheKey, status: Option<u16>) -> Fingerprint {
+        let class = self.headers.get(key.headers).unwrap_or(HeaderClass::EMPTY);
+        self.keys.next(self.keys.first(key, class), CacheDependencies::from_word(dependencies.path), key, class, status)
+    }
+
+    /// The entry of the second lookup.
+    fn get_by_key(&self, text: Fingerprint, key: CacheKey) -> CachedVerdict {
+        match self.requests.get(text) {
+            None => UNKNOWN,
+            Some(known) if known.rules != NEEDS_MORE => known,
+            Some(_) => {
+                let text = self.keys.next(text, CacheDependencies::HEADERS, key, HeaderClass::EMPTY, None);
+                self.requests.get(text).filter(|known| known.rules != NEEDS_MORE).unwrap_or(UNKNOWN)
+            }
+        }
+    }
+
+    /// Copies the entries of a request from the shared cache; the verdict, if it is there.
+    pub(super) fn fetch_shared(&mut self, key: CacheKey, status: Option<u16>, names: &mut SymbolTables) -> Option<Verdict> {
+        let shared = self.shared.clone()?;
+        let class = if let Some(class) = self.headers.get(key.headers) {
+            class
+        } else {
+            let class = shared.class(key.headers)?;
+            self.headers.put(key.headers, class);
+            class
+        };
+        let mut text = self.keys.first(key, class);
+        loop {
+            match shared.get(text)? {
+                CacheEntry::Dependencies(dependencies) => {
+                    self.requests.put(text, needs_more(dependencies));
+                    text = self.keys.next(text, dependencies, key, class, status);
+                }
+                CacheEntry::Rules(entry) => {
+                    let (rules, path) = entry.as_deref().map_or_else(Default::default, CachedRules::parts);
+                    let verdict = Verdict { rules: names.rules.intern(rules, Box::from), path: names.paths.intern(path, Box::from) };
+                    self.requests.put(text, verdict);
+                    return Some(verdict);
+                }
+            }
+        }
+    }
+
+    /// Inserts a verdict and its dependencies.
+    pub(super) fn insert(
+        &mut self,
+        key: CacheKey,
+        class: HeaderClass,
+        status: Option<u16>,
+        used: Dependencies,
+        verdict: Verdict,
+        names: &SymbolTables,
+    ) {
+        let mut text = self.keys.first(key, class);
+        if class.has_evidence() && verdict.rules == SymbolTables::EMPTY_RULES && used == Dependencies::default() {
+            self.put(key.request, verdict, names);
+        }
+        // Dependencies of other verdicts on this request are added: then one more lookup finds any of them.
+        let others =
+            self.requests.get(text).filter(|known| known.rules == NEEDS_MORE).map(|known| CacheDependencies::from_word(known.path));
+        let dependencies = CacheDependencies::new(used.status, used.class).union(others.unwrap_or_default());
+        if !dependencies.is_none() {
+            self.put(text, needs_more(dependencies), names);
+            text = self.keys.next(text, dependencies, key, class, status);
+        }
+        if used.headers {
+            self.put(text, needs_more(CacheDependencies::HEADERS), names);
+            text = self.keys.next(text, CacheDependencies::HEADERS, key, class, status);
+        }
+        self.put(text, verdict, names);
+    }
+
+    fn put(&mut self, text: Fingerprint, known: CachedVerdict, names: &SymbolTables) {
+        self.requests.put(text, known);
+        if let Some(shared) = &self.shared {
+            let entry = if known.rules == NEEDS_MORE {
+                CacheEntry::Dependencies(CacheDependencies::from_word(known.path))
+            } else {
+                CacheEntry::rules(names.rules.resolve(known.rules), names.paths.resolve(known.path))
+            };
+            shared.insert(text, entry);
+        }
+    }
+
+    /// The cached class of headers.
+    pub(super) fn class(&self, key: CacheKey) -> Option<HeaderClass> {
+        self.headers.get(key.headers)
+    }
+
+    /// The class of headers with these literal hits, and with these rules found in their alternative decodings.
+    pub(super) fn classify(&self, has_referer: bool, marks: &LiteralHits, found: &[RuleId]) -> HeaderClass {
+        self.keys.class(has_referer, marks, found)
+    }
+
+    /// Whether a referer or user agent is known to have no literal hit.
+    pub(super) fn is_empty_header(&self, header: &[u8]) -> bool {
+        self.empty_headers.get(self.keys.of(header)).is_some()
+    }
+
+    /// Records that a referer or user agent has no literal hit.
+    pub(super) fn insert_empty_header(&mut self, header: &[u8]) {
+        self.empty_headers.put(self.keys.of(header), ());
+    }
+
+    /// Inserts the class of headers as logged.
+    pub(super) fn insert_headers(&mut self, key: CacheKey, class: HeaderClass) {
+        self.headers.put(key.headers, class);
+        if let Some(shared) = &self.shared {
+            shared.insert_class(key.headers, class);
+        }
+    }
+}
+
+/// The results of a batch of lookups.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct CachedVerdicts<const MOST: usize>([CachedVerdict; MOST]);
+
+impl<const MOST: usize> Default for CachedVerdicts<MOST> {
+    fn default() -> Self {
+        Self([UNKNOWN; MOST])
+    }
+}
+
+impl<const MOST: usize> CachedVerdicts<MOST> {
+    /// The verdict of a request, if it was cached.
+    pub(super) fn get(&self, n: usize) -> Option<Verdict> {
+        Some(self.0[n]).filter(|known| *known != UNKNOWN)
+    }
+
+    /// Whether a request is known to match no rule.
+    #[inline]
+    pub(super) fn is_known_to_match_nothing(&self, n: usize) -> bool {
+        self.0[n].rules == SymbolTables::EMPTY_RULES
+    }
+}
+
+/// What a verdict depends on besides the request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Dependencies {
+    pub(super) status: bool,
+    pub(super) class: bool,
+    pub(super) headers: bool,
+}
+
+impl Dependencies {
+    /// The dependencies of two decodings of one request.
+    pub(super) fn union(self, other: Self) -> Self {
+        Self { status: self.status || other.status, class: self.class || other.class, headers: self.headers || other.headers }
+    }
+}
+
+/// Indices of selected members of a batch, at most `MOST`. Selected without branches, as the outcome is unpredictable: a wrong
+/// prediction costs as much as twenty instructions.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct SelectedIndices<const MOST: usize> {
+    numbers: [u8; MOST],
+    count: usize,
+}
+
+impl<const MOST: usize> Default for SelectedIndices<MOST> {
+    fn default() -> Self {
+        const { assert!(MOST <= 1 << u8::BITS) };
+        Self { numbers: [0; MOST], count: 0 }
+    }
+}
+
+impl<const MOST: usize> SelectedIndices<MOST> {
+    /// Appends an index if it is selected. Call it once for each member.
+    #[inline]
+    pub(super) fn push_if(&mut self, member: usize, is_selected: bool) {
+        // Always written; the next call overwrites an index that is not selected.
+        self.numbers[self.count] = member as u8;
+        self.count += usize::from(is_selected);
+    }
+
+    /// The selected indices, in order.
+    #[inline]
+    pub(super) fn iter(&self) -> impl Iterator<Item = usize> {
+        self.numbers[..self.count].iter().map(|member| usize::from(*member))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn selects_the_wanted_indices() {
+        for wanted in 0..1_u32 << 6 {
+            let is_selected = |n: &usize| wanted >> n & 1 == 1;
+            let mut picked = SelectedIndices::<6>::default();
+            (0..6).for_each(|n| picked.push_if(n, is_selected(&n)));
+            assert_eq!(picked.iter().collect::<Vec<_>>(), (0..6).filter(is_selected).collect::<Vec<_>>());
+        }
+    }
+}

@@ -1,0 +1,252 @@
+//! Who was answered with what shows an app, to a few of each: whether there are enough is all that is asked.
+//!
+//! Holds no line and decides nothing. Of more than a few it keeps any few, so what it comes to does not depend on who
+//! was seen first.
+
+use std::collections::HashMap;
+
+use foldhash::fast::RandomState;
+
+use super::RuleId;
+
+/// The signs that were seen, by what `K` tells apart besides the app.
+#[derive(Debug, Clone)]
+pub struct AppEvidence<K = u32> {
+    seen: HashMap<(RuleId, K), BoundedSet, RandomState>,
+}
+
+impl<K> Default for AppEvidence<K> {
+    fn default() -> Self {
+        Self { seen: HashMap::default() }
+    }
+}
+
+/// Up to a few distinct clients and sizes, and the magnitudes of the sizes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct BoundedSet {
+    clients: [u32; BoundedSet::ENOUGH],
+    sizes: [u64; BoundedSet::ENOUGH],
+    client_count: u8,
+    size_count: u8,
+    magnitudes: u64,
+}
+
+/// What a client was answered with that shows an app.
+#[derive(Debug, Clone, Copy)]
+pub struct AppAsset {
+    /// The client's number.
+    pub client: u32,
+    /// Bytes sent.
+    pub size: u64,
+    /// The length of the request line, in bytes.
+    pub asked: usize,
+}
+
+impl AppAsset {
+    /// A bit for the power of two that the size lies above. None for an answer less than four times as long as its request: a page
+    /// that repeats what was asked can be made as large as a client likes.
+    fn magnitude(self) -> u64 {
+        let repeats = self.size < 4 * self.asked.max(1) as u64;
+        if repeats { 0 } else { 1 << self.size.ilog2() }
+    }
+}
+
+impl BoundedSet {
+    /// So many distinct ones are enough.
+    pub const ENOUGH: usize = 3;
+
+    /// Sizes of so many magnitudes are enough, whoever asked: the files of an app differ as no page for everything does.
+    pub const ENOUGH_MAGNITUDES: u32 = 5;
+
+    /// Whether the answers show that a site runs the app: so many clients were given so many sizes, or the sizes are of so many
+    /// magnitudes. A site that says the same to everything has one size for all.
+    #[must_use]
+    pub fn is_sufficient(&self) -> bool {
+        let has_clients = usize::from(self.client_count) == Self::ENOUGH && usize::from(self.size_count) == Self::ENOUGH;
+        has_clients || self.magnitudes.count_ones() >= Self::ENOUGH_MAGNITUDES
+    }
+
+    /// A bit for each power of two that a size lies above.
+    #[must_use]
+    pub fn magnitudes(&self) -> u64 {
+        self.magnitudes
+    }
+
+    /// The clients that are kept.
+    #[must_use]
+    pub fn kept_clients(&self) -> &[u32] {
+        &self.clients[..usize::from(self.client_count)]
+    }
+
+    /// A few that were told: those that are listed, enough where `None`. Which clients they were does not matter any more once they
+    /// are enough; `any` are clients that there are.
+    #[must_use]
+    pub fn told(clients: Option<&[u32]>, sizes: Option<&[u64]>, magnitudes: u64, any: [u32; Self::ENOUGH]) -> Self {
+        let mut few = Self { magnitudes, ..Self::default() };
+        for &client in clients.unwrap_or(&any) {
+            put(&mut few.clients, &mut few.client_count, client);
+        }
+        for &size in sizes.unwrap_or(&[0, 1, 2]) {
+            put(&mut few.sizes, &mut few.size_count, size);
+        }
+        few
+    }
+
+    /// The clients while they are not enough. Of more than enough it is chance which are known, so none is told.
+    #[must_use]
+    pub fn clients(&self) -> Option<&[u32]> {
+        let known = usize::from(self.client_count);
+        (known < Self::ENOUGH).then_some(&self.clients[..known])
+    }
+
+    /// The sizes while they are not enough.
+    #[must_use]
+    pub fn sizes(&self) -> Option<&[u64]> {
+        let known = usize::from(self.size_count);
+        (known < Self::ENOUGH).then_some(&self.sizes[..known])
+    }
+
+    #[inline]
+    fn add(&mut self, sign: AppAsset) {
+        put(&mut self.clients, &mut self.client_count, sign.client);
+        put(&mut self.sizes, &mut self.size_count, sign.size);
+        self.magnitudes |= sign.magnitude();
+    }
+
+    fn merge(&mut self, other: &Self, renumbered: impl Fn(u32) -> u32) {
+        for &client in &other.clients[..usize::from(other.client_count)] {
+            put(&mut self.clients, &mut self.client_count, renumbered(client));
+        }
+        for &size in &other.sizes[..usize::from(other.size_count)] {
+            put(&mut self.sizes, &mut self.size_count, size);
+        }
+        self.magnitudes |= other.magnitudes;
+    }
+}
+
+/// Adds a value that is not there, where there is room.
+#[inline]
+fn put<T: Copy + PartialEq>(few: &mut [T; BoundedSet::ENOUGH], count: &mut u8, value: T) {
+    let known = usize::from(*count);
+    if known < BoundedSet::ENOUGH && !few[..known].contains(&value) {
+        few[known] = value;
+        *count += 1;
+    }
+}
+
+impl<K: Copy + Eq + std::hash::Hash> AppEvidence<K> {
+    /// A client got an answer that shows an app.
+    #[inline]
+    pub fn record(&mut self, app: RuleId, key: K, sign: AppAsset) {
+        self.seen.entry((app, key)).or_default().add(sign);
+    }
+
+    /// Takes in others, whose clients and keys have other numbers.
+    pub fn merge<L: Copy>(&mut self, other: &AppEvidence<L>, key: impl Fn(L) -> K, client: impl Fn(u32) -> u32) {
+        for (&(app, its_key), few) in &other.seen {
+            self.seen.entry((app, key(its_key))).or_default().merge(few, &client);
+        }
+    }
+
+    /// Takes in what was seen of one app, under another key.
+    pub fn gather(&mut self, app: RuleId, key: K, few: &BoundedSet) {
+        self.seen.entry((app, key)).or_default().merge(few, |client| client);
+    }
+
+    /// All that were seen, in no order.
+    pub fn iter(&self) -> impl Iterator<Item = (RuleId, K, &BoundedSet)> {
+        self.seen.iter().map(|(&(app, key), few)| (app, key, few))
+    }
+}
+
+impl<K> AppEvidence<K> {
+    /// Whether none were seen.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.seen.is_empty()
+    }
+
+    /// How many are told apart.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.seen.len()
+    }
+
+    /// Forgets all, but for the room.
+    pub fn clear(&mut self) {
+        self.seen.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn enough(signs: &AppEvidence<u8>) -> bool {
+        signs.iter().any(|(_, _, few)| few.is_sufficient())
+    }
+
+    const fn sign(client: u32, size: u64) -> AppAsset {
+        AppAsset { client, size, asked: 50 }
+    }
+
+    /// Whether answers of these sizes, to requests of these lengths by one client, are enough.
+    fn shows_to_one(answers: &[(u64, usize)]) -> bool {
+        let mut signs = AppEvidence::default();
+        for &(size, asked) in answers {
+            signs.record(RuleId(0), 0, AppAsset { client: 1, size, asked });
+        }
+        enough(&signs)
+    }
+
+    #[test]
+    fn one_client_and_five_magnitudes() {
+        assert!(shows_to_one(&[(300, 60), (700, 60), (3_000, 60), (40_000, 60), (290_000, 60)]));
+        assert!(!shows_to_one(&[(300, 60), (700, 60), (3_000, 60), (3_900, 60), (290_000, 60)]), "four magnitudes");
+        assert!(!shows_to_one(&[(120, 60), (700, 60), (3_000, 60), (40_000, 60), (290_000, 60)]), "too short for its request");
+        assert!(!shows_to_one(&[(0, 60), (u64::MAX, 60)]));
+    }
+
+    #[test]
+    fn a_page_that_repeats_the_address_shows_no_app() {
+        for (page, times) in [(40, 1), (500, 2), (5_000, 3)] {
+            let answers: Vec<_> = (3..14).map(|bits| 1_usize << bits).map(|asked| (page + times * asked as u64, asked)).collect();
+            assert!(!shows_to_one(&answers), "{page} bytes and the address {times} times");
+        }
+    }
+
+    #[test]
+    fn three_clients_and_three_sizes() {
+        let mut signs = AppEvidence::default();
+        for (client, size) in [(1, 10), (2, 10), (3, 10), (3, 11)] {
+            signs.record(RuleId(0), 0_u8, sign(client, size));
+            assert!(!enough(&signs));
+        }
+        signs.record(RuleId(0), 1, sign(1, 12));
+        assert!(!enough(&signs), "another site");
+        signs.record(RuleId(0), 0, sign(1, 12));
+        assert!(enough(&signs));
+    }
+
+    proptest! {
+        #[test]
+        fn a_split_changes_nothing(seen in prop::collection::vec((0_u8..2, 0_u32..5, 0_u32..16), 0..20), cut in any::<prop::sample::Index>()) {
+            let of = |part: &[(u8, u32, u32)]| {
+                let mut signs = AppEvidence::default();
+                for &(key, client, bits) in part {
+                    signs.record(RuleId(0), key, sign(client, 1 << bits));
+                }
+                signs
+            };
+            let cut = cut.index(seen.len() + 1);
+            let mut merged = of(&seen[cut..]);
+            merged.merge(&of(&seen[..cut]), |key| key, |client| client);
+            let mut one: Vec<_> = of(&seen).iter().map(|(_, key, few)| (key, few.is_sufficient())).collect();
+            let mut other: Vec<_> = merged.iter().map(|(_, key, few)| (key, few.is_sufficient())).collect();
+            one.sort_unstable();
+            other.sort_unstable();
+            prop_assert_eq!(one, other);
+        }
+    }
+}

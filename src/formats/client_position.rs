@@ -1,0 +1,355 @@
+//! Lines with two addresses before the time, `203.0.113.10 198.51.100.7 - - [...`: which of them is the client.
+//!
+//! With `'$host $remote_addr - $remote_user [...'` the first field is the `Host` header, which the client wrote. One line alone
+//! does not decide: the other lines of its log do, and where they do not, the client of the line is unknown. A wrong client is
+//! worse than none, as somebody might block it.
+
+use std::collections::HashMap;
+
+use memchr::{memchr, memchr2};
+
+use super::bytes::leading_nuls;
+use super::clf::request_start;
+use super::clf_writer::host;
+use super::line_prefix;
+use super::reader::starts_like_clf;
+use crate::client::Client;
+
+/// Where the client is in lines with two addresses before the time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ClientPosition {
+    /// In the first field.
+    First,
+    /// In the second field, after the host.
+    Second,
+    /// Nothing shows where.
+    #[default]
+    Unknown,
+}
+
+/// Lines with two addresses that show by their values alone which is the client. With fewer, one client's own requests could be
+/// most of them, and that client may have chosen the values of one field.
+const MIN_PAIRS: usize = 100;
+/// Distinct addresses of a field that varies as clients do. A server has a few addresses, and a proxy too.
+const MIN_DISTINCT: usize = 20;
+/// Fields before the time at most, where each has no space in it: host, client, identity, user. A `Host` header with a space adds
+/// one, and then no field is where it should be.
+const MAX_FIELDS: usize = 4;
+
+/// The fields before the time.
+struct LeadingFields<'l> {
+    first: &'l [u8],
+    second: &'l [u8],
+    /// How many there are.
+    count: usize,
+    /// One that follows the second is an address.
+    has_later_address: bool,
+}
+
+impl<'l> LeadingFields<'l> {
+    fn of(before_time: &'l [u8]) -> Option<Self> {
+        let mut fields = before_time.split(|&byte| byte == b' ').filter(|field| !field.is_empty());
+        let (first, second) = (fields.next()?, fields.next().unwrap_or_default());
+        let (mut count, mut has_later_address) = (1 + usize::from(!second.is_empty()), false);
+        for field in fields {
+            count += 1;
+            has_later_address |= is_address(field);
+        }
+        Some(Self { first, second, count, has_later_address })
+    }
+
+    /// Whether the first field may be something else than the client. What follows a client is its identity, which is no address,
+    /// and a user, which may look like one: `192.0.2.1 - 198.51.100.7 [`. More fields than that come from a header.
+    fn is_doubtful(&self) -> bool {
+        if self.count <= MAX_FIELDS {
+            return is_address(self.second);
+        }
+        // What begins with something else may have the prefix of another writer.
+        is_address(self.first) && (self.has_later_address || is_address(self.second))
+    }
+
+    /// Which field is the client, in a log in which `place` has it.
+    fn client(&self, place: ClientPosition) -> ClientPosition {
+        let is_second = is_address(self.second) && self.count <= MAX_FIELDS;
+        match place {
+            // A name cannot be mistaken.
+            _ if is_second && is_name(self.first) => ClientPosition::Second,
+            ClientPosition::First if is_address(self.first) => ClientPosition::First,
+            ClientPosition::Second if is_second && is_address(self.first) => ClientPosition::Second,
+            _ => ClientPosition::Unknown,
+        }
+    }
+}
+
+/// Whether the first of the fields before the time may be something else than the client.
+#[inline]
+pub(super) fn is_doubtful(before_time: &[u8]) -> bool {
+    // Nearly all users are a dash or a word.
+    let behind = memchr(b' ', before_time).map_or(&[][..], |space| &before_time[space..]);
+    memchr2(b'.', b':', behind).is_some() && LeadingFields::of(before_time).is_some_and(|leading| leading.is_doubtful())
+}
+
+/// Whether a field of more than a format has is an address: a header has moved it there.
+#[cold]
+pub(super) fn is_moved(before_time: &[u8]) -> bool {
+    LeadingFields::of(before_time).is_some_and(|leading| leading.count > MAX_FIELDS && leading.has_later_address)
+}
+
+/// Writes a line whose client is in doubt as a combined line to the end of `out`; `None`, and nothing of use is written, where it is
+/// none. The client is `-` where it is unknown, which the answer says.
+pub(super) fn rewrite(line: &[u8], place: ClientPosition, out: &mut Vec<u8>) -> Option<ClientPosition> {
+    let (bracket, _) = request_start(line)?;
+    let leading = LeadingFields::of(&line[..bracket]).filter(LeadingFields::is_doubtful)?;
+    let found = leading.client(place);
+    let client = match found {
+        ClientPosition::First => leading.first,
+        ClientPosition::Second => {
+            if let Some(host) = host(leading.first) {
+                out.extend_from_slice(host);
+                out.extend_from_slice(b":80 ");
+            }
+            leading.second
+        }
+        ClientPosition::Unknown => b"-",
+    };
+    out.extend_from_slice(client);
+    out.extend_from_slice(b" - - ");
+    out.extend_from_slice(&line[bracket..]);
+    Some(found)
+}
+
+/// Where the client is, going by the first lines of a log.
+///
+/// A name in the first field and an address in the second show that the host comes first; an address that no other follows shows
+/// that the client does. Neither can be made up by a client of a log of the other kind. Where both occur, the log has lines of
+/// two formats, and a client may choose which: it stays unknown. Where neither occurs, the values decide, if there are enough.
+#[must_use]
+pub fn client_position(lines: &[u8]) -> ClientPosition {
+    let (mut names, mut clients, mut pairs, mut strip_prefix) = (0_u64, 0_u64, Vec::new(), Vec::new());
+    for (number, line) in lines.split(|&byte| byte == b'\n').enumerate() {
+        let line = &line[leading_nuls(line)..];
+        let inner = if starts_like_clf(line) { None } else { line_prefix::strip_prefix(line, &mut strip_prefix) };
+        let line = inner.map_or(line, |(_, inner)| inner);
+        let Some(leading) = request_start(line).and_then(|(bracket, _)| LeadingFields::of(&line[..bracket])) else { continue };
+        match (is_address(leading.first), is_address(leading.second)) {
+            (false, true) => names += u64::from(leading.count <= MAX_FIELDS && is_name(leading.first)),
+            // The first line of a log may be cut at its start: its host may be missing.
+            (true, false) => clients += u64::from(number > 0 && leading.count > 2 && !leading.is_doubtful()),
+            (true, true) if leading.count <= MAX_FIELDS => {
+                pairs.push((Client::parse_address(leading.first), Client::parse_address(leading.second)));
+            }
+            _ => {}
+        }
+    }
+    match (names, clients) {
+        (0, 0) => from_address_stats(&pairs),
+        (_, 0) => ClientPosition::Second,
+        (0, _) => ClientPosition::First,
+        _ => ClientPosition::Unknown,
+    }
+}
+
+/// Where the client is, going by which of the two fields varies. That the first field is the client is believed only where the second
+/// is no public address, that of a proxy or of the server: else one client that sends many `Host` headers would look like that.
+fn from_address_stats(pairs: &[(Option<std::net::IpAddr>, Option<std::net::IpAddr>)]) -> ClientPosition {
+    if pairs.len() < MIN_PAIRS {
+        return ClientPosition::Unknown;
+    }
+    let [first, second] = [AddressStats::of(pairs.iter().map(|pair| pair.0)), AddressStats::of(pairs.iter().map(|pair| pair.1))];
+    if first.is_constant() && second.is_varied() {
+        ClientPosition::Second
+    } else if first.is_varied() && pairs.iter().all(|pair| pair.1.is_some_and(is_private)) {
+        ClientPosition::First
+    } else {
+        ClientPosition::Unknown
+    }
+}
+
+/// The addresses of one field.
+struct AddressStats {
+    all: usize,
+    distinct: usize,
+    /// How often the commonest occurs.
+    most: usize,
+}
+
+impl AddressStats {
+    fn of(addresses: impl Iterator<Item = Option<std::net::IpAddr>>) -> Self {
+        let mut counts: HashMap<_, usize> = HashMap::new();
+        for address in addresses {
+            *counts.entry(address).or_default() += 1;
+        }
+        Self { all: counts.values().sum(), distinct: counts.len(), most: counts.into_values().max().unwrap_or(0) }
+    }
+
+    /// Nine in ten are one address: what is left are the few requests with another `Host` header.
+    fn is_constant(&self) -> bool {
+        self.most * 10 >= self.all * 9
+    }
+
+    /// Many addresses, and none of them makes most requests.
+    fn is_varied(&self) -> bool {
+        self.distinct >= MIN_DISTINCT && self.most * 2 <= self.all
+    }
+}
+
+fn is_private(address: std::net::IpAddr) -> bool {
+    match address {
+        std::net::IpAddr::V4(address) => address.is_private() || address.is_loopback() || address.is_link_local(),
+        std::net::IpAddr::V6(address) => address.is_unique_local() || address.is_loopback() || address.is_unicast_link_local(),
+    }
+}
+
+fn is_address(field: &[u8]) -> bool {
+    Client::parse_address(field).is_some()
+}
+
+/// Whether a field is the name of a host: no address, nor a piece of one.
+fn is_name(field: &[u8]) -> bool {
+    let has_letter = field.iter().any(|byte| byte.is_ascii_alphabetic() || *byte == b'_');
+    has_letter && memchr(b':', field).is_none() && host(field).is_some_and(|host| host.len() == field.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::formats::Frame;
+    use crate::formats::client_position::*;
+    use proptest::prelude::*;
+
+    const TAIL: &str = r#"[22/Nov/2026:10:00:00 +0000] "GET /.env HTTP/1.1" 404 10 "-" "x""#;
+
+    fn line(before_time: &str) -> String {
+        format!("{before_time} {TAIL}\n")
+    }
+
+    fn rewritten(before_time: &str, place: ClientPosition) -> Option<String> {
+        let mut out = Vec::new();
+        let line = line(before_time);
+        let _ = rewrite(line.trim_end().as_bytes(), place, &mut out)?;
+        let text = String::from_utf8(out).unwrap();
+        Some(text.strip_suffix(TAIL).unwrap().trim_end().to_owned())
+    }
+
+    #[test]
+    fn the_engine_reads_no_line_whose_client_is_in_doubt() {
+        for (before_time, is_read) in [
+            ("192.0.2.1 - -", true),
+            ("192.0.2.1 - frank", true),
+            ("192.0.2.1 - Jo Doe", true),
+            // A user may call itself anything, and hides no client by that.
+            ("192.0.2.1 - 198.51.100.7", true),
+            ("192.0.2.1 - - 198.51.100.7", true),
+            ("192.0.2.1 www.example.org - -", true),
+            ("host.example - -", true),
+            ("203.0.113.10 198.51.100.7 - -", false),
+            ("203.0.113.10 198.51.100.7 -", false),
+            ("203.0.113.10 198.51.100.7", false),
+            ("2001:db8::1 198.51.100.7 - -", false),
+            ("203.0.113.10 2001:db8::7 - -", false),
+            // `Host: 203.0.113.10 x` and `Host: 203.0.113.10 -` in a log of '$http_host $remote_addr - $remote_user'.
+            ("203.0.113.10 x 198.51.100.7 - -", false),
+            ("203.0.113.10 - 198.51.100.7 - -", false),
+            ("www.example.org 198.51.100.7 -", false),
+        ] {
+            assert_eq!(Frame::locate(line(before_time).trim_end().as_bytes(), None).is_some(), is_read, "{before_time}");
+        }
+    }
+
+    #[test]
+    fn the_client_is_where_the_log_has_it() {
+        use ClientPosition::{First, Second, Unknown};
+        for (before_time, place, expected) in [
+            ("203.0.113.10 198.51.100.7 - -", First, "203.0.113.10 - -"),
+            ("203.0.113.10 198.51.100.7 - -", Second, "203.0.113.10:80 198.51.100.7 - -"),
+            ("203.0.113.10 198.51.100.7 - frank", Second, "203.0.113.10:80 198.51.100.7 - -"),
+            ("203.0.113.10 198.51.100.7 - -", Unknown, "- - -"),
+            ("[2001:db8::1] 198.51.100.7 - -", Second, "[2001:db8::1]:80 198.51.100.7 - -"),
+            ("2001:db8::1 198.51.100.7 - -", Second, "198.51.100.7 - -"),
+            ("www.example.org 198.51.100.7 - -", Unknown, "www.example.org:80 198.51.100.7 - -"),
+            ("_ 198.51.100.7 - -", Unknown, "_:80 198.51.100.7 - -"),
+            // What a space in the header moves is not where it should be.
+            ("203.0.113.10 x 198.51.100.7 - -", Second, "- - -"),
+            ("203.0.113.10 66.249.66.1 198.51.100.7 - -", Second, "- - -"),
+            ("203.0.113.10 66.249.66.1 198.51.100.7 - -", First, "203.0.113.10 - -"),
+            // A piece of an address is neither a name nor a client.
+            ("0.3.105 198.51.100.7 - -", First, "- - -"),
+        ] {
+            assert_eq!(rewritten(before_time, place).as_deref(), Some(expected), "{before_time} {place:?}");
+        }
+        for before_time in ["192.0.2.1 - -", "evil 66.249.66.1 198.51.100.7 - -", "2026-11-22T10:00:00Z 10.0.0.1 nginx: 192.0.2.1 - -", "x"]
+        {
+            assert_eq!(rewritten(before_time, Second), None, "{before_time}");
+        }
+    }
+
+    #[test]
+    fn other_lines_decide() {
+        let two = line("203.0.113.10 198.51.100.7 - -");
+        let (name, client) = (line("www.example.org 198.51.100.8 - -"), line("198.51.100.9 - -"));
+        let place = |lines: &[&str]| client_position(lines.concat().as_bytes());
+        assert_eq!(place(&[&two, &two]), ClientPosition::Unknown);
+        assert_eq!(place(&[&two, &name]), ClientPosition::Second);
+        assert_eq!(place(&[&name, &two]), ClientPosition::Second);
+        assert_eq!(place(&[&two, &client]), ClientPosition::First);
+        // Cut at its start: the host may be missing.
+        assert_eq!(place(&[&client, &two]), ClientPosition::Unknown);
+        assert_eq!(place(&[&client, &two, &client]), ClientPosition::First);
+        assert_eq!(place(&[&two, &name, &client]), ClientPosition::Unknown);
+        assert_eq!(place(&[&two, &line("198.51.100.9 www.example.org - -")]), ClientPosition::First);
+        // No vote: nothing is where it should be, or no host at all.
+        assert_eq!(place(&[&two, &line("evil 66.249.66.1 198.51.100.9 - -")]), ClientPosition::Unknown);
+        assert_eq!(place(&[&two, &line("0.3.105 198.51.100.9 - -"), &line("- 198.51.100.9 - -")]), ClientPosition::Unknown);
+        assert_eq!(place(&[&two, &format!("Nov 22 10:00:00 web nginx: {name}")]), ClientPosition::Second);
+    }
+
+    /// Lines of a server without a name: `others` of them with another host, from so many clients.
+    fn unnamed(lines: usize, others: usize, clients: usize, is_reversed: bool) -> String {
+        let one = |n: usize| {
+            let host = if n < others { format!("66.249.{}.{}", n / 250, n % 250) } else { "10.0.0.10".to_owned() };
+            let client = format!("198.51.100.{}", n % clients);
+            let [first, second] = if is_reversed { [client, host] } else { [host, client] };
+            line(&format!("{first} {second} - -"))
+        };
+        (0..lines).map(one).collect()
+    }
+
+    #[test]
+    fn the_field_that_varies_is_the_client() {
+        let place = |lines: &str| client_position(lines.as_bytes());
+        assert_eq!(place(&unnamed(100, 10, 20, false)), ClientPosition::Second);
+        assert_eq!(place(&unnamed(99, 0, 20, false)), ClientPosition::Unknown);
+        assert_eq!(place(&unnamed(100, 11, 20, false)), ClientPosition::Unknown);
+        assert_eq!(place(&unnamed(100, 10, 19, false)), ClientPosition::Unknown);
+        assert_eq!(place(&unnamed(100, 0, 20, true)), ClientPosition::First);
+        assert_eq!(place(&unnamed(100, 0, 19, true)), ClientPosition::Unknown);
+    }
+
+    #[test]
+    fn one_client_with_many_hosts_decides_nothing() {
+        // The first field varies as clients do, and the second is one public address: the attacker's.
+        let lines: String = (0..400).map(|n| line(&format!("66.249.{}.{} 198.51.100.7 - -", n / 250, n % 250))).collect();
+        assert_eq!(client_position(lines.as_bytes()), ClientPosition::Unknown);
+        // One client makes most requests.
+        let most = |n: usize| if n < 51 { "198.51.100.1".to_owned() } else { format!("192.0.2.{n}") };
+        let lines: String = (0..100).map(|n| line(&format!("203.0.113.10 {} - -", most(n)))).collect();
+        assert_eq!(client_position(lines.as_bytes()), ClientPosition::Unknown);
+        let lines: String = (1..101).map(|n| line(&format!("203.0.113.10 {} - -", most(n)))).collect();
+        assert_eq!(client_position(lines.as_bytes()), ClientPosition::Second);
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_rewritten_is_a_combined_line(before_time in "([0-9a-z.:\\[\\]-]{1,18} ){1,6}", place in prop::sample::select(vec![ClientPosition::First, ClientPosition::Second, ClientPosition::Unknown])) {
+            let text = format!("{before_time}{TAIL}");
+            let mut out = Vec::new();
+            let found = rewrite(text.as_bytes(), place, &mut out);
+            let direct = Frame::locate(text.as_bytes(), None);
+            prop_assert!(found.is_none() || direct.is_none() || direct.is_some_and(|frame| frame.host.is_some()), "{}", text);
+            if let Some(found) = found {
+                let frame = Frame::locate(&out, None).unwrap();
+                prop_assert_eq!(frame.client == b"-", found == ClientPosition::Unknown);
+                prop_assert_eq!(frame.request, b"GET /.env HTTP/1.1");
+            }
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! From the parts of a format string to a parser.
+//!
+//! Here it is decided which field counts where several mean the same, and how the end of each is found. What cannot be
+//! told apart in a line is refused.
+
+use super::fast_path::FastPath;
+use super::field::{Delimiter, TrimMode};
+use super::{
+    CaptureSlot, Encoding, FieldItem, FieldMatcher, FieldShape, FormatError, FormatItem, FormatLineParser, Quotes, RequestForm, TimeFormat,
+};
+use crate::formats::items::joined;
+use crate::formats::{Escapes, FieldKind};
+use crate::time::CLF_TIME_LEN;
+
+/// Headers that stand for the client in a format that names no other, the best first.
+const CLIENT_HEADERS: [&str; 4] = ["cf-connecting-ip", "true-client-ip", "x-real-ip", "x-forwarded-for"];
+
+/// Compiles parts.
+pub(in crate::formats) fn compile(parts: Vec<FormatItem>, escapes: Escapes) -> Result<FormatLineParser, FormatError> {
+    let mut start = Vec::new();
+    let mut named: Vec<(FieldItem, Vec<u8>)> = Vec::new();
+    for part in joined(parts) {
+        match (part, named.last_mut()) {
+            (FormatItem::Text(text), None) => start = text,
+            (FormatItem::Text(text), Some((_, suffix))) => *suffix = text,
+            (FormatItem::Field(field), Some((before, suffix))) if suffix.is_empty() => {
+                return Err(FormatError::Adjacent { first: before.name.clone(), second: field.name });
+            }
+            (FormatItem::Field(field), _) => named.push((field, Vec::new())),
+        }
+    }
+    if named.is_empty() {
+        return Err(FormatError::NoField(String::new()));
+    }
+    let slots = slots(&named.iter().map(|(field, _)| field).collect::<Vec<_>>());
+    if !slots.iter().flatten().any(|slot| matches!(slot, CaptureSlot::Request | CaptureSlot::Target | CaptureSlot::Path | CaptureSlot::Url))
+    {
+        return Err(FormatError::NoRequest);
+    }
+    let chosen = |slot: CaptureSlot| named.iter().zip(&slots).find(|(_, s)| **s == Some(slot)).map(|((field, _), _)| field);
+    let client_is_list = chosen(CaptureSlot::Client).is_some_and(|field| field.kind != FieldKind::Client);
+    let time = match chosen(CaptureSlot::Time).map(|field| &field.shape) {
+        None if slots.contains(&Some(CaptureSlot::Date)) => TimeFormat::DateAndTime,
+        Some(FieldShape::Clf) => TimeFormat::Clf,
+        Some(FieldShape::Strftime(pattern)) => TimeFormat::Strftime(pattern.clone()),
+        _ => TimeFormat::Written,
+    };
+    let asked = match chosen(CaptureSlot::Request).map(|field| &field.shape) {
+        Some(FieldShape::RequestUrl) => RequestForm::LineWithUrl,
+        Some(_) => RequestForm::Line,
+        None if slots.contains(&Some(CaptureSlot::Url)) => RequestForm::Url,
+        None => RequestForm::Parts,
+    };
+    let parser = FormatLineParser {
+        fields: fields(&start, &named, &slots, escapes),
+        field_names: named.into_iter().map(|(field, _)| (field.name, field.kind)).collect(),
+        start: start.into(),
+        escapes,
+        encoding: Encoding::No,
+        time,
+        asked,
+        client_is_list,
+        is_columns: false,
+        fast_path: None,
+    };
+    Ok(FormatLineParser { fast_path: FastPath::of(&parser), ..parser })
+}
+
+/// The slot of each field: of those that mean the same, the one with the lowest rank has it.
+fn slots(fields: &[&FieldItem]) -> Vec<Option<CaptureSlot>> {
+    let own = |field: &FieldItem| if field.shape == FieldShape::Url { Some(CaptureSlot::Url) } else { CaptureSlot::of(&field.kind) };
+    let rank = |slot: CaptureSlot| fields.iter().filter(|f| own(f) == Some(slot)).map(|f| f.rank).min();
+    let mut slots: Vec<Option<CaptureSlot>> = Vec::with_capacity(fields.len());
+    for field in fields {
+        let slot = own(field).filter(|slot| rank(*slot) == Some(field.rank) && !slots.contains(&Some(*slot)));
+        slots.push(slot);
+    }
+    if !slots.contains(&Some(CaptureSlot::Client)) {
+        // Where an administrator put a header in the client's place, it is the client, as in a log that `clf` reads.
+        let called = |name: &&str| fields.iter().position(|f| matches!(&f.kind, FieldKind::Header(header) if header == *name));
+        if let Some(at) = CLIENT_HEADERS.iter().find_map(called) {
+            slots[at] = Some(CaptureSlot::Client);
+        }
+    }
+    slots
+}
+
+fn fields(start: &[u8], named: &[(FieldItem, Vec<u8>)], slots: &[Option<CaptureSlot>], escapes: Escapes) -> Box<[FieldMatcher]> {
+    let mut quotes = quotes_in(start);
+    let mut fields = Vec::with_capacity(named.len());
+    for (at, ((field, suffix), slot)) in named.iter().zip(slots).enumerate() {
+        let next = named.get(at + 1).map(|(field, _)| field);
+        let in_quotes = escapes == Escapes::Written && !quotes.is_multiple_of(2) && suffix.starts_with(b"\"");
+        let stop = stop(field, suffix, in_quotes, next.is_none());
+        fields.push(FieldMatcher::new(*slot, stop, suffix).with(trim(field), next.is_some_and(begins_like_number)));
+        quotes += quotes_in(suffix);
+    }
+    fields.into()
+}
+
+fn quotes_in(text: &[u8]) -> usize {
+    memchr::memchr_iter(b'"', text).count()
+}
+
+/// Whether the field begins with a digit or is a dash.
+fn begins_like_number(field: &FieldItem) -> bool {
+    matches!(field.shape, FieldShape::Number | FieldShape::Clf)
+}
+
+fn trim(field: &FieldItem) -> TrimMode {
+    match field.shape {
+        FieldShape::Ported => TrimMode::Port,
+        FieldShape::QueryMark => TrimMode::QueryMark,
+        _ => TrimMode::Nothing,
+    }
+}
+
+fn stop(field: &FieldItem, suffix: &[u8], quoted: bool, last: bool) -> Delimiter {
+    let long = matches!(field.kind, FieldKind::Request | FieldKind::Target | FieldKind::Path | FieldKind::Query | FieldKind::UserAgent);
+    match &field.shape {
+        shape if last => Delimiter::End { quoted, number: *shape == FieldShape::Number },
+        FieldShape::Clf => Delimiter::Width(CLF_TIME_LEN as u16),
+        FieldShape::WrittenWide(width) => Delimiter::Width(*width),
+        FieldShape::Strftime(pattern) => Delimiter::Behind(pattern.matches(&*String::from_utf8_lossy(suffix)).count() as u16),
+        _ if quoted && long => Delimiter::FarQuote,
+        _ if quoted => Delimiter::NearQuote,
+        FieldShape::List if suffix.starts_with(b" ") => Delimiter::List,
+        _ if matches!(field.kind, FieldKind::Request | FieldKind::Protocol) && suffix.starts_with(b" ") => Delimiter::Protocol,
+        _ if long => Delimiter::Far,
+        _ => Delimiter::Near,
+    }
+}
+
+/// The parser of a list of columns.
+pub(super) fn columns(field_names: &[(&str, FieldKind)], separator: u8, quoted: Quotes) -> FormatLineParser {
+    let columns: Vec<FieldItem> = field_names.iter().map(|(name, kind)| FieldItem::new(*name, kind.clone())).collect();
+    let slots = slots(&columns.iter().collect::<Vec<_>>());
+    let quoted = quoted == Quotes::Around;
+    let column = |(at, slot): (usize, &Option<CaptureSlot>)| {
+        FieldMatcher::new(*slot, Delimiter::Column { quoted, last: at + 1 == slots.len() }, &[separator])
+    };
+    let has = |slot| slots.contains(&Some(slot));
+    FormatLineParser {
+        start: Box::new([]),
+        fields: slots.iter().enumerate().map(column).collect(),
+        field_names: field_names.iter().map(|(name, kind)| ((*name).to_owned(), kind.clone())).collect(),
+        escapes: if quoted { Escapes::Written } else { Escapes::None },
+        encoding: Encoding::No,
+        time: if !has(CaptureSlot::Time) && has(CaptureSlot::Date) { TimeFormat::DateAndTime } else { TimeFormat::Written },
+        asked: if has(CaptureSlot::Request) { RequestForm::Line } else { RequestForm::Parts },
+        client_is_list: !field_names.iter().any(|(_, kind)| *kind == FieldKind::Client),
+        is_columns: true,
+        fast_path: None,
+    }
+}

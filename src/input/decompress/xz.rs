@@ -1,0 +1,68 @@
+//! One stream of an xz file (The .xz File Format 1.2.1, <https://tukaani.org/xz/xz-file-format.txt>).
+//!
+//! A stream that asks for a larger dictionary than may be held is refused by name.
+
+use std::io::{self, BufRead};
+
+use liblzma::stream::{Action, Error, Status, Stream};
+
+use super::MAX_WINDOW;
+use super::step::{DecodeError, DecodeProgress, DecodeStep, StreamStart, skip_magic};
+
+/// The header's magic bytes (section 2.1.1.1).
+const MAGIC: &[u8] = b"\xfd7zXZ\0";
+/// What the library needs beside a dictionary, and more: its tables take less than 100 KiB.
+const BESIDE: u64 = 1 << 20;
+
+/// Unpacks streams.
+pub(super) struct XzDecoder {
+    /// `None` before the first.
+    stream: Option<Stream>,
+}
+
+impl XzDecoder {
+    pub(super) fn new() -> Self {
+        Self { stream: None }
+    }
+
+    /// Reads the magic bytes.
+    pub(super) fn begin(&mut self, source: &mut impl BufRead) -> io::Result<StreamStart> {
+        if !skip_magic(source, MAGIC)? {
+            return Ok(StreamStart::None);
+        }
+        self.stream = Some(Stream::new_stream_decoder(MAX_WINDOW + BESIDE, 0)?);
+        let step = self.step(MAGIC, &mut []);
+        Ok(if step.progress.is_ok() { StreamStart::Stream } else { StreamStart::None })
+    }
+
+    /// Unpacks some of the data. What is wrong with a block may show only behind its text, by its checksum.
+    pub(super) fn step(&mut self, compressed: &[u8], out: &mut [u8]) -> DecodeStep {
+        let Some(stream) = &mut self.stream else { return DecodeStep { consumed: 0, produced: 0, progress: Err(DecodeError::Corrupt) } };
+        let (consumed, produced) = (stream.total_in(), stream.total_out());
+        let status = stream.process(compressed, out, Action::Run);
+        let consumed = (stream.total_in() - consumed) as usize;
+        let produced = (stream.total_out() - produced) as usize;
+        let progress = match status {
+            Ok(Status::StreamEnd) => Ok(DecodeProgress::End),
+            Ok(_) => Ok(DecodeProgress::More),
+            Err(error) => Err(decode_error(error)),
+        };
+        DecodeStep { consumed, produced, progress }
+    }
+}
+
+fn decode_error(error: Error) -> DecodeError {
+    match error {
+        Error::Data => DecodeError::CorruptOrOther,
+        Error::MemLimit => DecodeError::Refused(format!(
+            "needs an xz dictionary of more than {} MiB, which is the most that is held; unpack it and give the text: xz -dc FILE | \
+             probewatch scan -",
+            MAX_WINDOW >> 20
+        )),
+        Error::Options | Error::UnsupportedCheck => DecodeError::Refused(
+            "is packed with an xz filter that cannot be read; unpack it and give the text: xz -dc FILE | probewatch scan -".to_owned(),
+        ),
+        Error::Mem => DecodeError::Refused("there is no memory to unpack xz data".to_owned()),
+        Error::Format | Error::Program | Error::NoCheck => DecodeError::Corrupt,
+    }
+}

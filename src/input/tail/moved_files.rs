@@ -1,0 +1,122 @@
+//! Looks for a text under names that no rotation gives: what was moved or copied away by hand, and what a link led to
+//! before it was switched.
+//!
+//! Only for a text that was being read and is not to be found where a rotation would have put it, and only by the text: a
+//! file that nobody knows is another log's.
+
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::fs;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+
+use super::content::ContentMatch;
+use super::file_stat::FileStat;
+use super::generation::{Generation, GenerationState};
+use super::generation_reader::GenerationReader;
+use super::inspected_file::{InspectedFile, open};
+use super::sibling_scan::SiblingAction;
+use super::siblings::SiblingFile;
+use super::watched_path::{OldGeneration, PollContext, WatchedPath};
+use crate::input::rotation_names::{RotationRank, file_name_bytes, parent_folder, rank};
+
+/// The scans behind a start, or behind a log that was closed, that look for what was read: one, and those that follow soon.
+pub(super) const SCANS: u64 = 6;
+/// Folders beside that of a link's file that are looked into, by the file's name.
+const FOLDERS: usize = 1000;
+
+impl WatchedPath {
+    /// Looks for the texts that the present scan did not meet, and for late lines of those that were found like that.
+    pub(super) fn search_moved(&mut self, found: &mut Vec<(RotationRank, Generation)>, context: &mut PollContext<'_>) {
+        let known = self.old_generations.iter().map(|past| &past.path).filter(|path| !self.is_self_or_sibling(path)).cloned();
+        let mut paths: BTreeSet<_> = known.collect();
+        if self.is_searching(context) {
+            paths.extend(self.moved_candidates(context));
+        }
+        for path in paths {
+            let Ok(metadata) = fs::metadata(&path) else { continue };
+            let stat = FileStat::from_metadata(&metadata);
+            let file_holds = self.ids().any(|held| held == stat.id) || found.iter().any(|(_, log)| log.stat.id == stat.id);
+            let is_settled = self.finished_siblings.get(&stat.id) == Some(&stat.content());
+            if !metadata.is_file() || file_holds || is_settled || context.is_held_by_other(stat.id) && !self.has_truncated() {
+                continue;
+            }
+            let sibling = SiblingFile { rank: RotationRank::Index(Reverse(0)), path, stat, below: false };
+            match self.match_moved(&sibling, context) {
+                Ok(SiblingAction::Read(log)) => found.push((sibling.rank, *log)),
+                Ok(SiblingAction::Retry) => self.scan_at = None,
+                Ok(SiblingAction::Ignore | SiblingAction::Unknown) => drop(self.finished_siblings.insert(stat.id, stat.content())),
+                // It is gone, or is none of ours to read.
+                Err(_) => {}
+            }
+        }
+    }
+
+    fn has_truncated(&self) -> bool {
+        self.generations.iter().any(|log| matches!(log.state, GenerationState::Truncated { .. }))
+    }
+
+    /// Whether a text was being read that was not met.
+    fn is_searching(&self, context: &PollContext<'_>) -> bool {
+        let is_in_folder = |past: &OldGeneration| past.path.parent() == Some(&self.folder);
+        self.has_truncated()
+            || self.scans <= self.search_until_scan
+                && (self.old_generations.iter().any(|past| self.is_missing(past)) || context.unclaimed.iter().any(is_in_folder))
+    }
+
+    /// Whether the path led to this text when the state was kept, and no file that was met holds it.
+    fn is_missing(&self, past: &OldGeneration) -> bool {
+        past.path == self.path && past.id != (0, 0) && past.last_seen_scan < self.scans
+    }
+
+    /// The files that may hold it.
+    fn moved_candidates(&self, context: &mut PollContext<'_>) -> BTreeSet<PathBuf> {
+        let mut paths = BTreeSet::new();
+        let target = fs::canonicalize(&self.path).ok().filter(|target| target.parent() != self.absolute.parent());
+        let beside = target.as_ref().map(|target| parent_folder(target));
+        for folder in beside.iter().chain([&self.folder]) {
+            let listing = context.listings.get(folder);
+            let is_away = |name: &&[u8]| *name != self.base && (folder != &self.folder || rank(&self.base, name).is_none());
+            paths.extend(listing.names().filter(is_away).map(|name| folder.join(OsStr::from_bytes(name))));
+        }
+        // A folder for each day: the file that is looked for has the same name in another one.
+        if let (Some(target), Some(above)) = (&target, beside.as_deref().and_then(|folder| folder.parent())) {
+            let folders = context.listings.get(above);
+            let same = folders.below.iter().take(FOLDERS).map(|folder| folder.join(OsStr::from_bytes(&file_name_bytes(target))));
+            paths.extend(same.filter(|path| path != target));
+        }
+        paths
+    }
+
+    /// Sees whether a file holds a text that is missed.
+    fn match_moved(&mut self, sibling: &SiblingFile, context: &mut PollContext<'_>) -> io::Result<SiblingAction> {
+        let (file, stat) = open(&sibling.path)?;
+        if stat.id != sibling.stat.id {
+            return Err(io::ErrorKind::NotFound.into());
+        }
+        let mut inspected = InspectedFile::new(&file)?;
+        if inspected.head_error().is_some() && !inspected.is_stable() {
+            return Ok(SiblingAction::Retry);
+        }
+        if inspected.head().is_empty() {
+            return Ok(SiblingAction::Ignore);
+        }
+        for log in self.generations.iter_mut().filter(|log| matches!(log.state, GenerationState::Truncated { .. })) {
+            let Some(content) = &log.content else { continue };
+            if content.compare(&mut inspected)? == ContentMatch::Same {
+                if !inspected.is_whole() {
+                    return Ok(SiblingAction::Retry);
+                }
+                log.state = GenerationState::Draining;
+                log.resume_in(GenerationReader::new(&mut inspected, log.offset()), sibling.stat, context.now);
+                log.path.clone_from(&sibling.path);
+                self.moved = true;
+                return Ok(SiblingAction::Ignore);
+            }
+        }
+        let verdict = if context.is_held_by_other(stat.id) { None } else { self.match_old(&mut inspected, sibling, context)? };
+        Ok(verdict.unwrap_or(SiblingAction::Ignore))
+    }
+}

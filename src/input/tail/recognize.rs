@@ -1,0 +1,176 @@
+//! Knows a text again that was read before: in another file, by another name, before a restart.
+//!
+//! Goes by what the text is; a text that nobody knows is left to others.
+
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::content::{ContentFingerprint, ContentMatch};
+use super::content_index::IndexMatch;
+use super::file_stat::{FileId, FileStat};
+use super::generation::{Generation, GenerationState};
+use super::inspected_file::InspectedFile;
+use super::start::{StartAt, start_after_copy, start_generation, too_short};
+use super::watched_path::{PathRole, PollContext, WatchedPath};
+use crate::input::magic;
+use crate::input::rotation_names::{file_name_bytes, is_name_variant};
+use crate::source::TAIL;
+
+impl WatchedPath {
+    /// The text of the live file: one that is known, or a new one.
+    pub(super) fn identify(
+        &mut self,
+        file: &Arc<File>,
+        stat: FileStat,
+        context: &mut PollContext<'_>,
+    ) -> io::Result<Option<ContentFingerprint>> {
+        let mut inspected = InspectedFile::new(file)?;
+        if inspected.compressed() || !matches!(magic::detect(inspected.head()), Ok(None)) {
+            if context.once {
+                self.role = PathRole::Compressed;
+            } else if self.named {
+                self.report_problem_once(context, "is packed; only plain logs are followed");
+            }
+            return Ok(None);
+        }
+        if too_short(inspected.head()) {
+            return Ok(None);
+        }
+        if let Some(known) = self.recognize(&mut inspected, stat.id, context)? {
+            return Ok(Some(known));
+        }
+        // Where nothing of it is told, it does not matter whose it is.
+        if self.start_at == StartAt::FirstLine {
+            match context.find_elsewhere(&self.path, [Some(stat.id), None], &mut inspected)? {
+                None => {
+                    self.undecided = Some(stat.size);
+                    return Ok(None);
+                }
+                Some(IndexMatch::Moved(content)) => return Ok(Some(content)),
+                Some(IndexMatch::Copy(len)) => return start_after_copy(file, len, context.generation_ids).map(Some),
+                Some(IndexMatch::None) => {}
+            }
+        }
+        if context.once && self.is_known_prefix(&mut inspected)? {
+            context.notice(&self.path, "begins like a log that was read further: perhaps an older copy; read again from its start");
+        }
+        start_generation(file, self.start_at, context.generation_ids)
+    }
+
+    /// Another place goes on with this text.
+    pub(super) fn drop_content(&mut self, generation: u64) {
+        self.old_generations.retain(|past| past.content.generation != generation);
+        let is_it = |log: &Generation| log.content.as_ref().is_some_and(|content| content.generation == generation);
+        self.generations.retain(|log| !is_it(log) || log.file().is_some());
+        self.generations.iter_mut().filter(|log| is_it(log)).for_each(Generation::clear_content);
+        self.moved = true;
+    }
+
+    /// Whether a file begins like what was read before, and ends sooner.
+    fn is_known_prefix(&mut self, inspected: &mut InspectedFile) -> io::Result<bool> {
+        for past in &mut self.old_generations {
+            if past.content.compare(inspected)? == ContentMatch::Prefix {
+                past.id = (0, 0);
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Claims the text of a file that was followed by a name of another family before a restart.
+    pub(super) fn claim_content(
+        &mut self,
+        inspected: &mut InspectedFile,
+        (id, path): (FileId, &Path),
+        context: &mut PollContext<'_>,
+    ) -> io::Result<()> {
+        for index in 0..context.unclaimed.len() {
+            let unclaimed_one = &context.unclaimed[index];
+            // Where nothing was read of it, its beginning alone proves little.
+            let likely = unclaimed_one.content.offset > 0
+                || unclaimed_one.id == id
+                || is_name_variant(&file_name_bytes(&unclaimed_one.path), &file_name_bytes(path))
+                || !unclaimed_one.path.exists();
+            if likely && unclaimed_one.content.compare(inspected)? == ContentMatch::Same {
+                self.old_generations.push(context.unclaimed.remove(index));
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes the text of a file from those that are not read any more, or that lost their file.
+    fn recognize(
+        &mut self,
+        inspected: &mut InspectedFile,
+        id: FileId,
+        context: &mut PollContext<'_>,
+    ) -> io::Result<Option<ContentFingerprint>> {
+        let path = self.path.clone();
+        self.claim_content(inspected, (id, &path), context)?;
+        let mut found = None;
+        for (index, past) in self.old_generations.iter().enumerate() {
+            let same_inode = past.id == id;
+            if (found.is_none() || same_inode) && past.content.compare(inspected)? == ContentMatch::Same {
+                found = Some(index);
+            }
+        }
+        if let Some(index) = found {
+            return Ok(Some(self.old_generations.remove(index).content));
+        }
+        for index in 0..self.generations.len() {
+            let log = &self.generations[index];
+            let gone =
+                matches!(log.state, GenerationState::Truncated { .. }) || log.state == GenerationState::Draining && log.stat.links == 0;
+            if let Some(content) = log.content.as_ref().filter(|content| gone && content.offset > 0)
+                && content.compare(inspected)? == ContentMatch::Same
+            {
+                self.moved = true;
+                return Ok(self.generations.remove(index).content);
+            }
+        }
+        Ok(None)
+    }
+
+    /// The files that lie where this place looks and that another one has.
+    pub(super) fn take_wanted(&mut self) -> Vec<(FileId, PathBuf)> {
+        let mut wanted = std::mem::take(&mut self.wanted_siblings);
+        wanted.extend(self.alias.map(|id| (id, self.path.clone())));
+        wanted
+    }
+
+    /// Hands on a log that lies at `path` now, if that is none of this place's.
+    pub(super) fn release(&mut self, id: FileId, path: &Path) -> Option<Generation> {
+        let is_given = |log: &Generation| log.stat.id == id && log.state == GenerationState::Draining && !log.is_compressed();
+        let index = self.generations.iter().position(is_given).filter(|_| !self.is_self_or_sibling(path))?;
+        self.moved = true;
+        Some(self.generations.remove(index))
+    }
+
+    /// Takes on a log that lies at `path` now.
+    pub(super) fn adopt(&mut self, mut log: Generation, path: PathBuf) {
+        self.moved = true;
+        if path == self.path {
+            self.alias = None;
+            log.state = GenerationState::Live;
+            log.unlinked_since = None;
+            log.path = path;
+            self.generations.push(log);
+        } else {
+            log.path = path;
+            self.generations.insert(0, log);
+        }
+    }
+}
+
+/// Whether `file` holds nothing but the beginning of what `log` read: the rest was cut off, and no new text begun.
+pub(super) fn is_truncated_prefix(log: &Generation, file: &Arc<File>) -> bool {
+    let compare = |content: &ContentFingerprint| {
+        let mut inspected = InspectedFile::new(file)?;
+        let enough = inspected.likely_len() >= TAIL as u64;
+        Ok::<_, io::Error>(enough && content.compare(&mut inspected)? == ContentMatch::Prefix)
+    };
+    log.content.as_ref().is_some_and(|content| compare(content).unwrap_or(false))
+}

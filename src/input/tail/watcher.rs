@@ -1,0 +1,185 @@
+//! Wakes the reader when something happens in a folder, so that it need not wait for its next look.
+//!
+//! A wake-up says only that it is worth looking. The system may tell too much, too little, or nothing at all (an overlay,
+//! a mount, a network): whoever is woken looks at everything now and then all the same. Only folders are watched, never
+//! files: a watch on a file goes away with its name.
+
+use std::collections::{BTreeSet, HashMap};
+use std::fs;
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use notify::event::{AccessKind, AccessMode};
+use notify::{ErrorKind, Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher as _};
+
+/// What woke the reader.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum WatchEvent {
+    /// Something happened to these.
+    Paths(Vec<PathBuf>),
+    /// Something may have happened to anything.
+    All,
+}
+
+/// The watches on folders.
+#[derive(Debug)]
+pub struct FolderWatcher {
+    watcher: Option<RecommendedWatcher>,
+    /// What is watched, and which folder that was.
+    watched: HashMap<PathBuf, (u64, u64)>,
+    /// Why there is no watcher, until it was told.
+    error: Option<String>,
+    reported: bool,
+}
+
+impl FolderWatcher {
+    /// Starts to listen; `send` is called from a thread of its own. With `poll_only` nothing is ever sent.
+    pub fn new(poll_only: bool, send: impl Fn(WatchEvent) + Send + 'static) -> Self {
+        let mut wake = Self { watcher: None, watched: HashMap::new(), error: None, reported: false };
+        if poll_only {
+            return wake;
+        }
+        let handle = move |event: notify::Result<Event>| {
+            if let Some(event_of) = event_of(event) {
+                send(event_of);
+            }
+        };
+        match notify::recommended_watcher(handle) {
+            Ok(watcher) => wake.watcher = Some(watcher),
+            Err(error) => wake.error = Some(reason(&error)),
+        }
+        wake
+    }
+
+    /// Watches just these folders. To be called again at every full look: a folder that went away and came back is
+    /// another one. Gives a sentence, once, if not everything can be watched; it is then for the reader to look often.
+    pub fn watch(&mut self, folders: &BTreeSet<PathBuf>) -> Option<String> {
+        if let Some(watcher) = &mut self.watcher {
+            let refused = update(watcher, &mut self.watched, folders);
+            self.error = self.error.take().or(refused);
+        }
+        let reason = self.error.take()?;
+        if std::mem::replace(&mut self.reported, true) {
+            return None;
+        }
+        Some(format!("cannot be told of changes ({reason}); looks for them by itself"))
+    }
+}
+
+/// Brings the watches up to date; why one was refused, if one was.
+fn update(system: &mut RecommendedWatcher, watched: &mut HashMap<PathBuf, (u64, u64)>, folders: &BTreeSet<PathBuf>) -> Option<String> {
+    let mut refused = None;
+    watched.retain(|folder, id| {
+        let stays = folders.contains(folder) && identity(folder) == Some(*id);
+        if !stays {
+            // The watch may be gone with its folder.
+            let _ = system.unwatch(folder);
+        }
+        stays
+    });
+    for folder in folders {
+        if watched.contains_key(folder) {
+            continue;
+        }
+        let Some(id) = identity(folder) else { continue };
+        match system.watch(folder, RecursiveMode::NonRecursive) {
+            Ok(()) => drop(watched.insert(folder.clone(), id)),
+            Err(error) if is_gone(&error) => {}
+            Err(error) => refused = Some(reason(&error)),
+        }
+    }
+    refused
+}
+
+fn identity(folder: &Path) -> Option<(u64, u64)> {
+    fs::metadata(folder).ok().map(|found| (found.dev(), found.ino()))
+}
+
+fn is_gone(error: &notify::Error) -> bool {
+    match &error.kind {
+        ErrorKind::PathNotFound => true,
+        ErrorKind::Io(error) => error.kind() == io::ErrorKind::NotFound,
+        _ => false,
+    }
+}
+
+fn reason(error: &notify::Error) -> String {
+    match &error.kind {
+        ErrorKind::MaxFilesWatch => "the system's limit of watches, fs.inotify.max_user_watches, is reached".to_owned(),
+        ErrorKind::Io(error) if error.raw_os_error() == Some(libc::EMFILE) => {
+            "the system's limit of watchers, fs.inotify.max_user_instances, is reached".to_owned()
+        }
+        ErrorKind::Io(error) => error.to_string(),
+        _ => error.to_string(),
+    }
+}
+
+/// What an event is worth. That somebody opened or read a file is worth nothing, least of all if it was ourselves.
+fn event_of(event: notify::Result<Event>) -> Option<WatchEvent> {
+    let Ok(event) = event else { return Some(WatchEvent::All) };
+    if event.need_rescan() || event.paths.is_empty() {
+        return Some(WatchEvent::All);
+    }
+    match event.kind {
+        EventKind::Access(AccessKind::Close(AccessMode::Write)) => {}
+        EventKind::Access(_) => return None,
+        _ => {}
+    }
+    Some(WatchEvent::Paths(event.paths))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::mpsc::{Receiver, channel};
+    use std::time::Duration;
+
+    /// Waits for word of `path`.
+    fn receives_event_for(receiver: &Receiver<WatchEvent>, path: &Path) -> bool {
+        loop {
+            match receiver.recv_timeout(Duration::from_secs(20)) {
+                Ok(WatchEvent::Paths(paths)) if paths.iter().any(|event_of| event_of == path) => return true,
+                Ok(_) => {}
+                Err(_) => return false,
+            }
+        }
+    }
+
+    #[test]
+    fn a_folder_that_was_made_anew_is_watched_again() {
+        let outer = tempfile::tempdir().unwrap();
+        let folder = outer.path().join("logs");
+        let (sender, receiver) = channel();
+        let mut wake = FolderWatcher::new(false, move |event_of| drop(sender.send(event_of)));
+        let folders = BTreeSet::from([folder.clone()]);
+        for round in 0..2 {
+            assert_eq!(wake.watch(&folders), None);
+            fs::create_dir(&folder).unwrap();
+            assert_eq!(wake.watch(&folders), None);
+            let log = folder.join(format!("access.log.{round}"));
+            fs::write(&log, "line\n").unwrap();
+            assert!(receives_event_for(&receiver, &log));
+            fs::remove_dir_all(&folder).unwrap();
+        }
+    }
+
+    #[test]
+    fn nothing_is_sent_when_polling() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut wake = FolderWatcher::new(true, |_| panic!("sent"));
+        assert_eq!(wake.watch(&BTreeSet::from([folder.path().to_owned()])), None);
+        fs::write(folder.path().join("log"), "").unwrap();
+        assert!(wake.watcher.is_none());
+    }
+
+    #[test]
+    fn a_refusal_is_told_once() {
+        let mut wake = FolderWatcher::new(true, |_| {});
+        wake.error = Some("limit".to_owned());
+        let said = wake.watch(&BTreeSet::new()).unwrap();
+        assert!(said.contains("(limit)"), "{said}");
+        wake.error = Some("limit".to_owned());
+        assert_eq!(wake.watch(&BTreeSet::new()), None);
+    }
+}

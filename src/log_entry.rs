@@ -1,0 +1,263 @@
+//! One request as a log line tells it, and what the server said to it.
+//!
+//! Plain data: borrowed bytes, nothing decoded, nothing judged. Where a field could not be read it is `None`; a record
+//! never fails.
+
+use std::fmt;
+
+use crate::time::LogTime;
+
+/// The fields of one line, borrowed from it. Text is as logged, with the log writer's escapes still in it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct LogEntry<'a> {
+    /// The address that asked, as logged.
+    pub client: &'a [u8],
+    /// The virtual host, where the format logs one; without the port.
+    pub host: Option<&'a [u8]>,
+    /// When, by the log's own clock.
+    pub time: Option<LogTime>,
+    /// The quoted request line, `GET / HTTP/1.1`, or whatever a client sent instead of one.
+    pub request: &'a [u8],
+    /// The status code, where it has three digits.
+    pub status: Option<u16>,
+    /// Bytes sent, where the log has a number.
+    pub bytes: Option<u64>,
+    /// The `Referer` header, `None` where the log has `-` or no such field.
+    pub referer: Option<&'a [u8]>,
+    /// The `User-Agent` header, `None` where the log has `-` or no such field.
+    pub user_agent: Option<&'a [u8]>,
+}
+
+/// A request line taken apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RequestLine<'a> {
+    /// `GET`; empty where the request has no method.
+    pub method: &'a [u8],
+    /// The request target as logged; the whole request where it has no method.
+    pub target: &'a [u8],
+    /// `HTTP/1.1`; empty where there is none.
+    pub protocol: &'a [u8],
+}
+
+impl<'a> RequestLine<'a> {
+    /// Takes a request line apart. A target may hold spaces: the method ends at the first space, the protocol begins
+    /// at the last ` HTTP/`.
+    #[must_use]
+    pub fn parse(request: &'a [u8]) -> Self {
+        let no_method = Self { method: b"", target: request, protocol: b"" };
+        let Some(space) = memchr::memchr(b' ', &request[..request.len().min(MAX_METHOD + 1)]) else {
+            return no_method;
+        };
+        let method = &request[..space];
+        if method.is_empty() || !method.iter().all(|b| b.is_ascii_alphabetic() || matches!(b, b'-' | b'_')) {
+            return no_method;
+        }
+        let rest = &request[space + 1..];
+        match memchr::memmem::rfind(rest, b" HTTP/") {
+            Some(end) => Self { method, target: &rest[..end], protocol: &rest[end + 1..] },
+            None if rest.starts_with(b"HTTP/") => Self { method, target: b"", protocol: rest },
+            None => match folded_protocol(rest) {
+                Some(start) => Self { method, target: &rest[..start - 1], protocol: &rest[start..] },
+                None => Self { method, target: rest, protocol: b"" },
+            },
+        }
+    }
+
+    /// Bytes of the query, its question mark among them: 0 without one, 255 for all longer ones.
+    #[must_use]
+    pub fn query_len(&self) -> u8 {
+        let query = memchr::memchr(b'?', self.target).map_or(0, |path| self.target.len() - path);
+        u8::try_from(query).unwrap_or(u8::MAX)
+    }
+}
+
+/// Where a protocol starts that is not in capitals, after its space: Apache takes `http/1.1` where it is lenient.
+fn folded_protocol(rest: &[u8]) -> Option<usize> {
+    let start = memchr::memrchr(b' ', rest)? + 1;
+    let (name, version) = rest[start..].split_at_checked(5)?;
+    let is_protocol = name.eq_ignore_ascii_case(b"HTTP/") && version.iter().all(|b| b.is_ascii_digit() || *b == b'.');
+    is_protocol.then_some(start)
+}
+
+/// The longest method in the IANA registry, `UPDATEREDIRECTREF`, has 17 letters; there is room for a made-up one.
+const MAX_METHOD: usize = 24;
+
+/// What kind of response a method asks for. Sizes compare only between responses that have a body.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[repr(u8)]
+pub enum MethodClass {
+    /// GET, or a request without a method: the content of the path.
+    #[default]
+    Get,
+    /// POST, PUT and PATCH: what the server makes of a body.
+    Post,
+    /// HEAD: no body.
+    Head,
+    /// OPTIONS and others: the response says nothing about the content of the path.
+    Other,
+}
+
+impl MethodClass {
+    /// The class of a method as logged.
+    #[must_use]
+    pub fn of(method: &[u8]) -> Self {
+        match method {
+            b"GET" | b"" => Self::Get,
+            b"POST" | b"PUT" | b"PATCH" => Self::Post,
+            b"HEAD" => Self::Head,
+            _ => Self::Other,
+        }
+    }
+
+    /// The class with this number; [`Other`](Self::Other) for numbers that no class has.
+    #[must_use]
+    pub fn from_u8(number: u8) -> Self {
+        match number {
+            0 => Self::Get,
+            1 => Self::Post,
+            2 => Self::Head,
+            _ => Self::Other,
+        }
+    }
+
+    /// The method that stands for the class in reports.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Get => "GET",
+            Self::Post => "POST",
+            Self::Head => "HEAD",
+            Self::Other => "OTHER",
+        }
+    }
+}
+
+/// What the server said.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum Outcome {
+    /// 2xx or 304.
+    Answered,
+    /// Any other 3xx.
+    Redirected,
+    /// 401 or 407.
+    AuthRequired,
+    /// 403, 405, 429, 444 or 451.
+    Denied,
+    /// 404 or 410.
+    NotFound,
+    /// Any other 4xx.
+    Rejected,
+    /// 5xx.
+    Error,
+    /// 1xx, or no status could be read.
+    Unknown,
+}
+
+impl Outcome {
+    /// Every outcome, in the order reports print them.
+    pub const ALL: [Self; 8] =
+        [Self::Answered, Self::Redirected, Self::AuthRequired, Self::Denied, Self::NotFound, Self::Rejected, Self::Error, Self::Unknown];
+
+    /// The outcome a status code stands for.
+    #[must_use]
+    pub fn of(status: Option<u16>) -> Self {
+        match status {
+            Some(200..=299 | 304) => Self::Answered,
+            Some(300..=399) => Self::Redirected,
+            Some(401 | 407) => Self::AuthRequired,
+            Some(403 | 405 | 429 | 444 | 451) => Self::Denied,
+            Some(404 | 410) => Self::NotFound,
+            Some(400..=499) => Self::Rejected,
+            Some(500..=599) => Self::Error,
+            _ => Self::Unknown,
+        }
+    }
+
+    /// The word reports use.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Answered => "answered",
+            Self::Redirected => "redirected",
+            Self::AuthRequired => "auth_required",
+            Self::Denied => "denied",
+            Self::NotFound => "not_found",
+            Self::Rejected => "rejected",
+            Self::Error => "error",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+impl std::str::FromStr for Outcome {
+    type Err = String;
+
+    fn from_str(word: &str) -> Result<Self, String> {
+        Self::ALL.into_iter().find(|o| o.as_str() == word).ok_or_else(|| {
+            let words: Vec<_> = Self::ALL.iter().map(|o| o.as_str()).collect();
+            format!("no outcome is called '{word}'; there are {}", words.join(", "))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parses_request_lines() {
+        let cases: [(&str, [&str; 3]); 12] = [
+            ("GET / HTTP/1.1", ["GET", "/", "HTTP/1.1"]),
+            ("GET /a b HTTP/1.1", ["GET", "/a b", "HTTP/1.1"]),
+            ("GET /a HTTP/1.1 HTTP/1.1", ["GET", "/a HTTP/1.1", "HTTP/1.1"]),
+            ("GET /a http/1.1", ["GET", "/a", "http/1.1"]),
+            ("GET /a http/<b>", ["GET", "/a http/<b>", ""]),
+            ("GET /a http", ["GET", "/a http", ""]),
+            ("GET /", ["GET", "/", ""]),
+            ("GET HTTP/1.1", ["GET", "", "HTTP/1.1"]),
+            ("GET", ["", "GET", ""]),
+            ("", ["", "", ""]),
+            (r"\x16\x03\x01 x", ["", r"\x16\x03\x01 x", ""]),
+            ("MGLNDD_198.51.100.7_443", ["", "MGLNDD_198.51.100.7_443", ""]),
+        ];
+        for (line, [method, target, protocol]) in cases {
+            let parsed = RequestLine::parse(line.as_bytes());
+            assert_eq!(
+                parsed,
+                RequestLine { method: method.as_bytes(), target: target.as_bytes(), protocol: protocol.as_bytes() },
+                "{line}"
+            );
+        }
+    }
+
+    #[test]
+    fn every_status_has_its_outcome() {
+        let words = |s| Outcome::of(Some(s)).as_str();
+        assert_eq!(
+            [200, 206, 304, 301, 401, 403, 404, 410, 400, 499, 500, 100, 99].map(words),
+            [
+                "answered",
+                "answered",
+                "answered",
+                "redirected",
+                "auth_required",
+                "denied",
+                "not_found",
+                "not_found",
+                "rejected",
+                "rejected",
+                "error",
+                "unknown",
+                "unknown"
+            ]
+        );
+        assert_eq!(Outcome::of(None), Outcome::Unknown);
+    }
+}

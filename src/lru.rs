@@ -1,0 +1,106 @@
+//! A map that forgets what was not asked for lately, so that nobody can fill the memory by asking for ever new things.
+//!
+//! Two halves: what is used is in the young one; when that is full, it becomes the old one, and what lay there and was not
+//! used since is gone. It keeps no order and knows no time.
+
+use std::borrow::Borrow;
+use std::collections::HashMap;
+use std::hash::Hash;
+use std::mem;
+
+use foldhash::fast::RandomState;
+
+/// At least the last `half` keys that were used, and at most twice as many.
+#[derive(Debug)]
+pub struct LruMap<K, V> {
+    half: usize,
+    young: HashMap<K, V, RandomState>,
+    old: HashMap<K, V, RandomState>,
+}
+
+impl<K: Eq + Hash, V> LruMap<K, V> {
+    /// An empty map of at most so many keys, two at least; the half of them that was used last is always there.
+    #[must_use]
+    pub fn new(keys: usize) -> Self {
+        Self { half: (keys / 2).max(1), young: HashMap::default(), old: HashMap::default() }
+    }
+
+    /// The same with another bound. What it holds beyond that goes when others come.
+    #[must_use]
+    pub fn with_capacity(self, keys: usize) -> Self {
+        Self { half: (keys / 2).max(1), ..self }
+    }
+
+    /// The value of a key, where it is still known. Does not count as use.
+    #[must_use]
+    pub fn peek<Q: Eq + Hash + ?Sized>(&self, key: &Q) -> Option<&V>
+    where
+        K: Borrow<Q>,
+    {
+        self.young.get(key).or_else(|| self.old.get(key))
+    }
+
+    /// The value of a key that is used now, made where none is known any more.
+    pub fn value(&mut self, key: K, new: impl FnOnce() -> V) -> &mut V {
+        // Before the halves change places: the key may lie in the one that goes.
+        let known = self.old.remove(&key);
+        if self.young.len() >= self.half && !self.young.contains_key(&key) {
+            mem::swap(&mut self.young, &mut self.old);
+            self.young.clear();
+        }
+        self.young.entry(key).or_insert_with(|| known.unwrap_or_else(new))
+    }
+
+    /// Takes a key and its value out.
+    pub fn remove<Q: Eq + Hash + ?Sized>(&mut self, key: &Q) -> Option<V>
+    where
+        K: Borrow<Q>,
+    {
+        self.young.remove(key).or_else(|| self.old.remove(key))
+    }
+
+    /// All values, in no order.
+    pub fn values(&self) -> impl Iterator<Item = &V> {
+        self.young.values().chain(self.old.values())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn the_last_used_keys_stay_and_the_map_is_bounded(keys in 0_usize..12, used in prop::collection::vec(0_u64..20, 0..200)) {
+            let mut recent: LruMap<u64, u64> = LruMap::new(keys);
+            let half = (keys / 2).max(1);
+            for (at, &key) in used.iter().enumerate() {
+                let value = recent.value(key, || key + 100);
+                prop_assert_eq!(*value, key + 100);
+                let mut last: Vec<u64> = Vec::new();
+                for &key in used[..=at].iter().rev() {
+                    if !last.contains(&key) && last.len() < half {
+                        last.push(key);
+                    }
+                }
+                for key in last {
+                    prop_assert_eq!(recent.peek(&key), Some(&(key + 100)));
+                }
+                prop_assert!(recent.values().count() <= keys.max(2));
+            }
+        }
+    }
+
+    #[test]
+    fn a_key_that_is_used_keeps_its_value() {
+        let mut recent = LruMap::new(4);
+        for other in 0..20 {
+            *recent.value("kept", || 0) += 1;
+            recent.value(["a", "b", "c", "d", "e"][other % 5], || 0);
+        }
+        assert_eq!(recent.peek("kept"), Some(&20));
+        assert_eq!(recent.remove("kept"), Some(20));
+        assert_eq!(recent.peek("kept"), None);
+    }
+}

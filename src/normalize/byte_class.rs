@@ -1,0 +1,90 @@
+//! What kinds of bytes stand in a text: one look at a table for each byte, whatever is asked.
+//!
+//! Most texts have nothing to undo, and all that is done with them is to find that out. What a kind means to a server, the
+//! modules say that ask.
+
+use super::base64;
+
+/// A byte that makes a target anything but plain, wherever it stands.
+pub(super) const NEEDS_DECODING: u8 = 1;
+/// The beginning of an escape, as servers know them.
+pub(super) const ESCAPE: u8 = 1 << 1;
+/// The same, or a byte beyond ASCII.
+pub(super) const ENCODED: u8 = 1 << 2;
+/// A control byte, or a no-break space.
+pub(super) const SPACE: u8 = 1 << 3;
+/// `+`.
+pub(super) const PLUS: u8 = 1 << 4;
+/// `*`, without which there is no comment.
+pub(super) const STAR: u8 = 1 << 5;
+/// What a shell takes for nothing within a word.
+pub(super) const QUOTE: u8 = 1 << 6;
+/// A byte of Base64, in either alphabet.
+pub(super) const SEXTET: u8 = 1 << 7;
+
+/// Bytes that are looked at before it is asked what they were.
+const PIECE: usize = 16;
+
+/// The kinds of each byte.
+static KINDS: [u8; 256] = {
+    let mut kinds = [0; 256];
+    let mut at = 0;
+    while at < kinds.len() {
+        kinds[at] = kinds_of(at as u8);
+        at += 1;
+    }
+    kinds
+};
+
+const fn kinds_of(byte: u8) -> u8 {
+    const fn given(holds: bool, byte_class: u8) -> u8 {
+        if holds { byte_class } else { 0 }
+    }
+    given(matches!(byte, b'%' | b'\\' | b'+' | b';' | b'*' | b'#' | 0..0x20 | 0x7f..), NEEDS_DECODING)
+        | given(matches!(byte, b'%' | b'\\' | b'&' | 0xc0..), ESCAPE)
+        | given(matches!(byte, b'%' | b'\\' | b'&' | 0x80..), ENCODED)
+        | given(matches!(byte, 0..0x20 | 0x7f | 0xa0), SPACE)
+        | given(byte == b'+', PLUS)
+        | given(byte == b'*', STAR)
+        | given(matches!(byte, b'\'' | b'"' | b'\\' | b'^' | b'$' | b'`'), QUOTE)
+        | given(base64::sextet(byte).is_some(), SEXTET)
+}
+
+/// The kinds of a byte.
+#[inline]
+pub(super) fn of(byte: u8) -> u8 {
+    KINDS[usize::from(byte)]
+}
+
+/// The kinds of all bytes of a text.
+#[inline]
+pub(super) fn all(text: &[u8]) -> u8 {
+    text.iter().fold(0, |kinds, &byte| kinds | of(byte))
+}
+
+/// Where the first byte of a kind stands.
+#[inline]
+pub(super) fn first(text: &[u8], byte_class: u8) -> Option<usize> {
+    let is = |byte: &u8| of(*byte) & byte_class != 0;
+    // No way out within a piece: what each byte is need not be known before the next one is looked at.
+    let pieces = text.chunks_exact(PIECE).take_while(|piece| all(piece) & byte_class == 0).count();
+    let start = pieces * PIECE;
+    text[start..].iter().position(is).map(|at| start + at)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn first_finds_the_first_byte_of_a_class(text in prop::collection::vec(prop::sample::select(b"ab%'* \xc3".to_vec()), 0..100)) {
+            for byte_class in [NEEDS_DECODING, ESCAPE, ENCODED, SPACE, STAR, QUOTE, SEXTET] {
+                prop_assert_eq!(first(&text, byte_class), text.iter().position(|&byte| kinds_of(byte) & byte_class != 0));
+                prop_assert_eq!(all(&text) & byte_class != 0, first(&text, byte_class).is_some());
+            }
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! What page and mail say in the same words.
+//!
+//! Text of a log leaves here masked and escaped.
+
+use std::cmp::Reverse;
+use std::collections::HashMap;
+
+use super::RunSummary;
+use crate::analysis::block_candidates::{self, BlockDecision};
+use crate::analysis::labels;
+use crate::analysis::model::{InputSummary, Report, Row, RowKey};
+use crate::analysis::novelty::NewItem;
+use crate::analysis::seen::NoveltyKind;
+use crate::client::{Client, Network};
+use crate::finding::RuleId;
+use crate::number::counted;
+use crate::redact::mask::redacted;
+
+/// A site's path with a distinct answer.
+#[derive(Debug)]
+pub(crate) struct AnsweredPath<'r> {
+    pub(crate) row: &'r Row<'r>,
+    /// The path, with its host before it where there are several.
+    pub(crate) place: String,
+    /// It never answered before.
+    pub(crate) is_new: bool,
+}
+
+impl AnsweredPath<'_> {
+    /// The status and the size: `200, 412 bytes`.
+    pub(crate) fn response(&self) -> String {
+        let Some(answer) = &self.row.answer else { return String::new() };
+        let statuses = answer.joined_statuses(" ");
+        match answer.bytes {
+            Some(bytes) => format!("{statuses}, {}", counted(bytes, "byte", "bytes")),
+            None => statuses,
+        }
+    }
+}
+
+/// The answers: what is new first, then the worst.
+pub(crate) fn answers<'r>(page: &RunSummary<'r>) -> Vec<AnsweredPath<'r>> {
+    let rows = &page.report.answered;
+    let host = |row: &'r Row<'r>| if let RowKey::Answer(host, ..) = row.key { host } else { None };
+    let several = rows.windows(2).any(|pair| host(&pair[0]) != host(&pair[1]));
+    let answer = |row: &'r Row<'r>| {
+        let path = path(row);
+        let is_new = !page.is_first && news_of(page, NoveltyKind::Answer).any(|news| is_at(&news.key, &path));
+        let host = host(row).filter(|_| several).map(redacted).unwrap_or_default();
+        AnsweredPath { place: format!("{host}{path}"), row, is_new }
+    };
+    let mut answers: Vec<_> = rows.iter().map(answer).collect();
+    answers.sort_by_key(|answer| Reverse((answer.is_new, answer.row.severity, answer.row.hits)));
+    answers
+}
+
+/// New items of one kind.
+pub(crate) fn news_of<'p, 'a>(page: &'p RunSummary<'a>, kind: NoveltyKind) -> impl Iterator<Item = &'a NewItem<'a>> + use<'p, 'a> {
+    page.news.iter().filter(move |news| news.kind == kind)
+}
+
+/// Whether a key is this path, be it with a host in front.
+fn is_at(key: &str, path: &str) -> bool {
+    key.strip_suffix(path).is_some_and(|host| !host.contains('/'))
+}
+
+/// Who asked: a client, or all clients of an IPv6 network, who are one party.
+#[derive(Debug)]
+pub(crate) struct TopClient<'r> {
+    /// The row of the worst of them.
+    pub(crate) row: &'r Row<'r>,
+    /// What was made of it, where somebody asked whom one could block.
+    pub(crate) block: Option<&'r BlockDecision>,
+    pub(crate) clients: u64,
+    pub(crate) hits: u64,
+    /// Distinct paths, at least.
+    pub(crate) paths: u64,
+    pub(crate) answered: u64,
+}
+
+impl TopClient<'_> {
+    /// The address, or the network.
+    pub(crate) fn who(&self) -> String {
+        match (self.row.key.client(), self.clients) {
+            (Some(client), 1) => labels::client(client).into_owned(),
+            (Some(client), _) => block_candidates::network(client).map(|network| network.to_string()).unwrap_or_default(),
+            (None, _) => String::new(),
+        }
+    }
+}
+
+/// Who asked most.
+pub(crate) fn top_clients<'r>(report: &'r Report<'r>, most: usize) -> Vec<TopClient<'r>> {
+    let judged = report.blocks.as_deref().unwrap_or_default().iter().map(Some).chain(std::iter::repeat(None));
+    let mut top: Vec<TopClient<'r>> = Vec::new();
+    let mut networks: HashMap<Network<'r>, usize> = HashMap::new();
+    for (row, block) in report.clients.iter().zip(judged) {
+        let network = row.key.client().filter(|client| matches!(client, Client::V6(_))).map(Network::from_client);
+        let at = network.map_or(top.len(), |network| *networks.entry(network).or_insert(top.len()));
+        if at == top.len() {
+            top.push(TopClient { row, block, clients: 0, hits: 0, paths: 0, answered: 0 });
+        }
+        let client = &mut top[at];
+        client.clients += 1;
+        client.hits += row.hits;
+        client.paths = client.paths.max(block.map_or(row.paths, |block| block.stats.paths));
+        client.answered += row.answered;
+    }
+    top.sort_by_key(|client| Reverse(client.hits));
+    top.truncate(most);
+    top
+}
+
+/// The path of a row or, where a request had none, what it said instead.
+pub(crate) fn path(row: &Row<'_>) -> String {
+    row.shown_path().filter(|path| !path.is_empty()).unwrap_or_else(|| redacted(row.sample.target)).into_owned()
+}
+
+/// What the worst of a row's rules looks for, in words.
+pub(crate) fn worst_rule_title<'r>(report: &Report<'r>, rules: &[RuleId]) -> &'r str {
+    // Of equals the first: rules come sorted.
+    rules.iter().rev().map(|&rule| report.rule_set.rule(rule)).max_by_key(|rule| rule.severity).map_or("", |rule| &rule.title)
+}
+
+/// What a rule of this name looks for, in words; the name, where it is not known.
+pub(crate) fn rule_title<'r>(report: &Report<'r>, id: &'r str) -> &'r str {
+    report.rule_set.rules().iter().find(|rule| rule.id == id).map_or(id, |rule| &rule.title)
+}
+
+/// Everything a reader must know besides: what could not be read first, a log called as `name` says.
+pub(crate) fn notes(page: &RunSummary<'_>, name: impl Fn(&InputSummary) -> String) -> Vec<String> {
+    let problem = |input: &InputSummary| Some(format!("{}: {}", name(input), input.problem.as_ref()?));
+    page.report.inputs.iter().filter_map(problem).chain(page.notes.iter().cloned()).collect()
+}

@@ -1,0 +1,229 @@
+//! After any failed call, and after an interruption at any call, the next start results in exactly the committed reports,
+//! complete.
+
+use crate::report_store::tests::faults::{Fault, has_struck, plan, step};
+use crate::report_store::tests::*;
+use rustix::io::Errno;
+
+/// What a state would contain: the last run, and with it all reports that should exist.
+#[derive(Debug, Clone, Default)]
+struct Book {
+    run: Option<Run>,
+    reports: Reports,
+    latest: String,
+}
+
+/// Another run.
+struct Next {
+    folders: &'static [&'static str],
+    text: &'static str,
+    keep: Retention,
+    latest: &'static str,
+}
+
+const ALL: Retention = Retention { runs: None, age: None };
+
+fn next(book: &Book, out: &Path, next: &Next) -> (Book, Result<(), ReportStoreError>) {
+    let mut book = book.clone();
+    let mut run = || {
+        let store = try_open(out, PRIVATE)?;
+        // A power cut may undo retention.
+        faults::forget_changes();
+        store.recover(book.run.as_ref())?;
+        assert!(!faults::removed_too_early(), "a power cut must not undo a move whose leftovers are gone");
+        faults::forget_changes();
+        let number = book.run.as_ref().map_or(0, |run| run.number).max(store.last_run_number()?) + 1;
+        let run = stage(&store, number, next.folders, next.text)?;
+        assert!(faults::is_durable(), "a power cut after the commit must not take anything of it");
+        step().map_err(|error| ReportStoreError::failed("save", out.into(), error))?;
+        book.reports.extend(next.folders.iter().map(|name| ((*name).to_owned(), next.text.to_owned())));
+        (book.latest, book.run) = (next.latest.into(), Some(run.clone()));
+        store.publish(&run)?;
+        assert!(!faults::removed_too_early(), "a power cut must not undo a move whose leftovers are gone");
+        store.prune(next.keep, at("2026-11-23T00:00:00Z")).map(|_| ())
+    };
+    let done = run();
+    (book, done)
+}
+
+/// What the next run does first, and retention.
+fn recover(book: &Book, out: &Path, keep: Retention) -> Result<(), ReportStoreError> {
+    let store = try_open(out, PRIVATE)?;
+    store.recover(book.run.as_ref())?;
+    store.prune(keep, at("2026-11-23T00:00:00Z")).map(|_| ())
+}
+
+fn check(book: &Book, out: &Path, keep: Retention, what: &dyn std::fmt::Debug) {
+    let mut expected = book.reports.clone();
+    let drop = expected.len().saturating_sub(keep.runs.unwrap_or(usize::MAX));
+    expected = expected.into_iter().skip(drop).collect();
+    assert_eq!(reports(out), expected, "{what:?}");
+    assert_eq!(hidden(out), [""; 0], "{what:?}");
+    let left: Vec<_> = names(out).into_iter().filter(|name| !expected.contains_key(name)).collect();
+    assert_eq!(left.is_empty(), expected.is_empty(), "{what:?}");
+    if !expected.is_empty() {
+        assert_eq!((left, latest(out)), (vec![LATEST.into()], book.latest.clone()), "{what:?}");
+    }
+}
+
+/// Earlier runs, and then one with the fault at this call.
+struct World {
+    _room: TempDir,
+    out: PathBuf,
+    book: Book,
+    has_struck: bool,
+    done: Result<(), ReportStoreError>,
+}
+
+fn world((before, then): &(Vec<Next>, Next), call: usize, fault: Fault) -> World {
+    let (staging_folder, out) = staging_folder();
+    plan(None);
+    let mut book = Book::default();
+    for run in before {
+        let (now, done) = next(&book, &out, run);
+        done.unwrap();
+        book = now;
+        check(&book, &out, run.keep, &"before");
+    }
+    plan(Some((call, fault)));
+    let (book, done) = next(&book, &out, then);
+    let has_struck = has_struck();
+    plan(None);
+    World { _room: staging_folder, out, book, has_struck, done }
+}
+
+/// The fault at every call in turn, then a start and another run.
+fn at_every_call(runs: &(Vec<Next>, Next), fault: Fault) {
+    let further = Next { folders: &["000009-20261122T235959Z"], text: "further", keep: ALL, latest: "000009-20261122T235959Z" };
+    for call in 1.. {
+        let World { _room, out, book, has_struck, done } = world(runs, call, fault);
+        assert_eq!(has_struck, done.is_err(), "{fault:?} at call {call}: {done:?}");
+        // What readers see is complete at every instant.
+        reports(&out);
+        recover(&book, &out, runs.1.keep).unwrap();
+        check(&book, &out, runs.1.keep, &(fault, call));
+        let mut expected = reports(&out);
+        expected.insert(further.latest.into(), further.text.into());
+        let (book, done) = next(&book, &out, &further);
+        done.unwrap();
+        check(&Book { reports: expected, ..book }, &out, ALL, &(fault, call));
+        if !has_struck {
+            assert!(call > 20, "{call} calls were seen");
+            return;
+        }
+    }
+}
+
+fn runs() -> (Vec<Next>, Next) {
+    let keep = Retention { runs: Some(2), age: None };
+    let one = Next { folders: &[RUN_1], text: "one", keep, latest: RUN_1 };
+    let two = Next { folders: &[RUN_2], text: "two", keep, latest: RUN_2 };
+    (vec![one, two], Next { folders: &[RUN_3], text: "three", keep, latest: RUN_3 })
+}
+
+fn days() -> (Vec<Next>, Next) {
+    let one = Next { folders: &["2026-11-19", "2026-11-20"], text: "one", keep: ALL, latest: "2026-11-20" };
+    (vec![one], Next { folders: &["2026-11-19", "2026-11-20", "2026-11-21"], text: "two", keep: ALL, latest: "2026-11-21" })
+}
+
+const FAULTS: [Fault; 4] = [Fault::Dies, Fault::Fails(Errno::IO), Fault::Fails(Errno::NOSPC), Fault::Fails(Errno::ROFS)];
+
+#[test]
+fn faults_in_the_first_run() {
+    let (_, then) = runs();
+    let runs = (Vec::new(), then);
+    for fault in FAULTS {
+        at_every_call(&runs, fault);
+    }
+}
+
+#[test]
+fn faults_in_a_run_with_retention() {
+    for fault in FAULTS {
+        at_every_call(&runs(), fault);
+    }
+}
+
+#[test]
+fn faults_while_days_are_replaced() {
+    for can_exchange in [true, false] {
+        faults::allow_exchange(can_exchange);
+        for fault in FAULTS {
+            at_every_call(&days(), fault);
+        }
+    }
+}
+
+/// Interrupted once, and again at every call while the next run recovers.
+fn twice(runs: &(Vec<Next>, Next), second: Fault) {
+    let mut most = 0;
+    for call in 1.. {
+        for again in 1.. {
+            let World { _room, out, book, has_struck, .. } = world(runs, call, Fault::Dies);
+            if !has_struck {
+                assert!(call > 20 && most > 5, "{call} and then {most} calls were seen");
+                return;
+            }
+            plan(Some((again, second)));
+            let done = recover(&book, &out, runs.1.keep);
+            let has_struck = faults::has_struck();
+            plan(None);
+            assert_eq!(has_struck, done.is_err(), "{second:?} at call {again} after the end at call {call}: {done:?}");
+            recover(&book, &out, runs.1.keep).unwrap();
+            check(&book, &out, runs.1.keep, &(call, again));
+            if !has_struck {
+                most = most.max(again);
+                break;
+            }
+        }
+    }
+}
+
+#[test]
+fn faults_in_a_run_and_again_in_the_recovery() {
+    twice(&runs(), Fault::Dies);
+    for can_exchange in [true, false] {
+        faults::allow_exchange(can_exchange);
+        twice(&days(), Fault::Dies);
+        twice(&days(), Fault::Fails(Errno::IO));
+    }
+}
+
+/// Some file systems cannot create symbolic links or sync folders, and return an error.
+#[test]
+fn unsupported_calls_are_skipped() {
+    let (_, then) = runs();
+    let runs = (Vec::new(), then);
+    for (error, passes, has_latest) in [(Errno::PERM, 1, false), (Errno::INVAL, 5, true)] {
+        let mut passed = 0;
+        for call in 1.. {
+            let World { _room, out, book, has_struck, done } = world(&runs, call, Fault::Fails(error));
+            if !has_struck {
+                break;
+            }
+            if done.is_ok() {
+                passed += 1;
+                assert_eq!((reports(&out), hidden(&out)), (book.reports, vec![]));
+                assert_eq!(out.join(LATEST).symlink_metadata().is_ok(), has_latest);
+            }
+        }
+        assert_eq!(passed, passes, "{error}");
+    }
+}
+
+/// A state that was reset or restored from a backup does not contain a run that was committed and not published.
+#[test]
+fn a_replaced_day_is_restored_if_no_state_has_the_new_one() {
+    for call in 1.. {
+        let World { _room, out, has_struck, .. } = world(&days(), call, Fault::Dies);
+        open(&out).recover(None).unwrap();
+        let there = reports(&out);
+        for day in ["2026-11-19", "2026-11-20"] {
+            assert!(there.contains_key(day), "{call}: {there:?}");
+        }
+        assert_eq!(hidden(&out), [""; 0]);
+        if !has_struck {
+            return;
+        }
+    }
+}

@@ -1,0 +1,214 @@
+//! Plain lists of paths: a rule for people who have a list and no wish to learn a format.
+//!
+//! One path a line; `#` opens a comment. A list becomes one rule. What stands in a line must be a path: a line that is
+//! something else is named, not guessed at.
+
+use std::path::Path;
+
+use super::builder::{ExampleRequest, RuleBuilder, slug};
+use super::error::RuleError;
+use crate::finding::Severity;
+use crate::normalize::Normalizer;
+
+/// Bytes of a path; no server takes a longer target.
+const LONGEST: usize = 2048;
+
+/// Paths of a list that are given a hit each.
+const HITS: usize = 3;
+
+/// Whether a file is a plain list, by its name.
+pub(super) fn is_list(file: &Path) -> bool {
+    file.extension().is_some_and(|e| e.eq_ignore_ascii_case("txt"))
+}
+
+/// The rule that a list of paths is, and the line of its first path.
+///
+/// # Errors
+///
+/// Every line that is no path, by its number.
+pub(super) fn rule(file: &Path, text: &str) -> Result<(RuleBuilder, usize), RuleError> {
+    let name = file.display().to_string();
+    let mut errors = Vec::new();
+    let mut paths: Vec<String> = Vec::new();
+    let mut seen = std::collections::HashSet::new();
+    let mut first = 1;
+    for (line, content) in lines(text) {
+        match path(content) {
+            Ok(path) if seen.insert(path.to_ascii_lowercase()) => {
+                first = if paths.is_empty() { line } else { first };
+                paths.push(path);
+            }
+            Ok(_) => {}
+            Err(message) => errors.push(RuleError::Line { file: name.clone(), line, message }),
+        }
+    }
+    if !errors.is_empty() {
+        return Err(if errors.len() == 1 { errors.remove(0) } else { RuleError::Several(errors) });
+    }
+    if paths.is_empty() {
+        return Err(RuleError::Syntax { file: name, message: "no path stands in it; write one a line, such as /old-admin.php".into() });
+    }
+    let stem = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    let title = format!("Path of the list {}", file.file_name().unwrap_or_default().to_string_lossy());
+    let mut draft = RuleBuilder::new(format!("own/{}", slug(&stem, "list")), &title, "exposure", Severity::Medium);
+    draft.paths = paths;
+    with_cases(&mut draft);
+    Ok((draft, first))
+}
+
+/// The lines of a list that hold something, without comments, and their numbers.
+pub(super) fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    text.lines().enumerate().map(|(n, line)| (n + 1, without_comment(line).trim())).filter(|(_, line)| !line.is_empty())
+}
+
+/// A comment begins the line, or follows a space: `/a#b` is a path with a fragment, and an honest mistake.
+fn without_comment(line: &str) -> &str {
+    let at = line.match_indices('#').map(|(at, _)| at).find(|at| line[..*at].chars().next_back().is_none_or(char::is_whitespace));
+    at.map_or(line, |at| &line[..at])
+}
+
+/// A path as rules have it: decoded and tidied like the path of a request. A scheme and host are dropped, a missing
+/// slash is added.
+///
+/// # Errors
+///
+/// Why it is no path.
+pub fn path(text: &str) -> Result<String, String> {
+    let text = text.trim();
+    let refuse = |why: &str| Err(format!("'{text}': {why}"));
+    if text.len() > LONGEST {
+        return Err(format!("a path of {} bytes is too long; {LONGEST} is the most", text.len()));
+    }
+    if text.contains('?') {
+        return refuse("this holds a query; write the path alone, or a rule with `words` for what is in the query");
+    }
+    if text.contains('#') {
+        return refuse("this holds a '#', which no browser sends; drop it and what follows");
+    }
+    if text.contains('*') {
+        return refuse("'*' stands for itself in a path; a pattern is the `path_glob` of a rule file");
+    }
+    if text.chars().any(|c| c.is_whitespace() || c.is_control()) {
+        return refuse("a path holds no space; write one path a line, and a space within it as %20");
+    }
+    let slash = if text.starts_with('/') || text.contains("://") { "" } else { "/" };
+    let target = format!("{slash}{text}");
+    let mut normalizer = Normalizer::default();
+    let views = normalizer.views(target.as_bytes());
+    let Ok(path) = String::from_utf8(views.resolved.to_vec()) else { return refuse("decoded, this is no UTF-8") };
+    if !path.bytes().any(|b| b.is_ascii_alphanumeric() || b >= 0x80) || !path.starts_with('/') {
+        return refuse("this names no file or folder; write a path such as /old-admin.php");
+    }
+    if views.round_limit || path.chars().any(char::is_control) {
+        return refuse("this is wrapped in too many disguises; write the plain path");
+    }
+    Ok(path)
+}
+
+/// Gives a rule that holds only paths its cases: `must_match` has a plain and an encoded request, `must_not_match` similar ones.
+pub fn with_cases(draft: &mut RuleBuilder) {
+    let get = |target: &str| ExampleRequest::new(format!("GET {target}"));
+    let (method, few) = (draft.methods.first().map_or("GET", String::as_str), draft.paths.iter().take(HITS));
+    draft.must_match = few.map(|path| ExampleRequest::new(format!("{method} {}", encoded(path)))).collect();
+    let Some(first) = draft.paths.first() else { return };
+    draft.must_match.push(ExampleRequest::new(format!("{method} {}", disguised(first))));
+    let bare = first.trim_end_matches('/');
+    let close = [format!("{bare}-notes"), format!("/my-{}", &bare[1..]), format!("/about{}x", bare.replace('/', "-"))];
+    let must_not_match = close.into_iter().filter(|target| !draft.paths.iter().any(|path| stands_in(path, target)));
+    draft.must_not_match = must_not_match.take(1).map(|target| get(&encoded(&target))).collect();
+    draft.must_not_match.push(get(&format!("/?page={}", encoded(first))));
+}
+
+/// Whether a path of a rule stands in a path that was asked for, as whole segments.
+pub(super) fn stands_in(literal: &str, path: &str) -> bool {
+    let (literal, path) = (literal.to_ascii_lowercase(), path.to_ascii_lowercase());
+    path.match_indices(&literal).any(|(at, _)| {
+        let rest = &path[at + literal.len()..];
+        rest.is_empty() || rest.starts_with('/') || literal.ends_with('/')
+    })
+}
+
+/// A path as a client sends it.
+#[must_use]
+pub fn encoded(path: &str) -> String {
+    encoded_but(path, b"/-._~!$()=:@,")
+}
+
+/// A text with every byte escaped but letters, digits and `plain`.
+pub(super) fn encoded_but(text: &str, plain: &[u8]) -> String {
+    let mut out = String::new();
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || plain.contains(&byte) {
+            out.push(char::from(byte));
+        } else {
+            out.push_str(&escaped(byte));
+        }
+    }
+    out
+}
+
+/// A path of which one letter is written in a way that clients have no reason for.
+fn disguised(path: &str) -> String {
+    let last = path.trim_end_matches('/').rfind('/').map_or(0, |at| at + 1);
+    let letter = path[last..].find(|c: char| c.is_ascii_alphanumeric()).map(|at| last + at);
+    match letter.or_else(|| path.find(|c: char| c.is_ascii_alphanumeric())) {
+        Some(at) => format!("{}{}{}", encoded(&path[..at]), escaped(path.as_bytes()[at]), encoded(&path[at + 1..])),
+        None => format!("/.{}", encoded(path)),
+    }
+}
+
+fn escaped(byte: u8) -> String {
+    format!("%{byte:02X}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_paths() {
+        for (line, expected) in [
+            ("/a.php", "/a.php"),
+            ("a/b", "/a/b"),
+            ("https://example.org/x/", "/x/"),
+            ("/a//b/./c", "/a/b/c"),
+            ("/%61dmin%20area", "/admin area"),
+            ("/x/../y.php", "/y.php"),
+        ] {
+            assert_eq!(path(line).as_deref(), Ok(expected), "{line}");
+        }
+        for line in ["/", "/a?b=1", "/a#b", "/a/*.php", "/a b", "https://example.org", "..", "/\u{1}", "/%ff%fe"] {
+            assert!(path(line).is_err(), "{line}");
+        }
+    }
+
+    #[test]
+    fn a_list_is_one_rule() {
+        let text = "\u{feff}# mine\r\n\r\n/old.php # gone\r\nadmin2/\r\n/OLD.php\r\n";
+        let (draft, line) = rule(Path::new("My Paths.txt"), text).unwrap();
+        assert_eq!((draft.id.as_str(), line), ("own/my-paths", 3));
+        assert_eq!(draft.paths, ["/old.php", "/admin2/"]);
+    }
+
+    #[test]
+    fn every_line_that_is_no_path_is_reported() {
+        let error = rule(Path::new("a.txt"), "/a\n/b?c\n/d\n/\n").unwrap_err().to_string();
+        assert!(error.contains("a.txt:2: '/b?c'") && error.contains("a.txt:4: '/'"), "{error}");
+        assert!(rule(Path::new("a.txt"), "# nothing\n").unwrap_err().to_string().contains("one a line"));
+    }
+
+    #[test]
+    fn a_path_stands_in_another_as_whole_segments() {
+        for (literal, path, expected) in [
+            ("/a", "/a", true),
+            ("/a", "/x/A/b", true),
+            ("/a", "/ab", false),
+            ("/a", "/ab/a", true),
+            ("/a/", "/a/b", true),
+            ("/a/", "/a", false),
+        ] {
+            assert_eq!(stands_in(literal, path), expected, "{literal} {path}");
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! Judges lines of any format: as they are where the engine reads them, and else by what a format says of them.
+//!
+//! What comes of a line does not depend on the way that is tried first: that saves work, and no more.
+
+use crate::engine::{LineScanner, ScanOptions, WorkerState};
+use crate::finding::Findings;
+use crate::formats::reader::{LineContext, LogReader, looks_like_clf};
+
+/// Where lines are read. Keeps its buffers.
+#[derive(Debug, Default)]
+pub(super) struct AnyFormatScanner {
+    log_reader: LogReader,
+}
+
+impl AnyFormatScanner {
+    /// Judges whole lines; the last one may lack its newline. Findings are at their places in `lines`, whatever they were read as.
+    pub(super) fn scan(
+        &mut self,
+        judge: LineScanner<'_>,
+        scope: &ScanOptions,
+        lines: &[u8],
+        context: &LineContext<'_>,
+        scratch: &mut WorkerState,
+    ) -> Findings {
+        // A format of the engine's own was asked for, and no other.
+        if scope.format.is_some() {
+            return judge.scan(lines, scratch);
+        }
+        let mut direct = None;
+        if context.is_clf_first() && looks_like_clf(lines) {
+            let findings = judge.scan(lines, scratch);
+            if findings.lines.unparsed == 0 {
+                return findings;
+            }
+            direct = Some(findings);
+        }
+        if !self.log_reader.needs_rewrite(lines, context) {
+            return direct.unwrap_or_else(|| judge.scan(lines, scratch));
+        }
+        if let Some(findings) = direct {
+            scratch.recycle(findings);
+        }
+        judge.scan_any(lines, context, &mut self.log_reader, scratch)
+    }
+}
+
+/// Whether lines without a time are counted.
+pub(super) fn has_time_range(scope: &ScanOptions) -> bool {
+    scope.since.is_some() || scope.until.is_some()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::LazyLock;
+
+    use crate::formats::reader::RewrittenLines;
+    use crate::formats::{ClientPosition, Formats, W3cHeader};
+    use crate::rules::{RuleChoice, RuleSet, load};
+    use crate::scan::any_format::*;
+    use crate::time::TimeBound;
+    use proptest::prelude::*;
+
+    static FORMATS: LazyLock<Formats> = LazyLock::new(|| Formats::builtin().unwrap());
+    static RULES: LazyLock<RuleSet> = LazyLock::new(|| load(&RuleChoice::default()).unwrap());
+
+    /// A line of any format, some with a probe, some broken, some with NULs.
+    fn line() -> impl Strategy<Value = Vec<u8>> {
+        let examples: Vec<String> =
+            FORMATS.all().filter_map(|format| Some(format.example.as_deref()?.lines().last()?.to_owned())).collect();
+        let insert = prop::sample::select(vec!["", "/.env", "\\", "\"", "\0", "\0\0\0", "?q=1%20union%20select%20", "#", "x"]);
+        let long = prop_oneof![6 => Just(0), 1 => 1..700_usize];
+        (prop::sample::select(examples), any::<prop::sample::Index>(), insert, long, any::<bool>()).prop_map(
+            |(line, at, text, long, ends)| {
+                let mut line = line.into_bytes();
+                let at = if ends { line.len() } else { at.index(line.len()) };
+                line.splice(at..at, text.bytes().chain(std::iter::repeat_n(b'a', long)));
+                line
+            },
+        )
+    }
+
+    /// Findings with names instead of their numbers, which tell who asked for them first.
+    fn told(mut findings: Findings, scratch: &WorkerState) -> String {
+        let names = &scratch.names;
+        let path = |number: &mut u32| String::from_utf8_lossy(names.paths.resolve(std::mem::take(number))).into_owned();
+        let host = |number: u32| String::from_utf8_lossy(names.hosts.resolve(number)).into_owned();
+        let client = |number: u32| names.clients.resolve(number);
+        let rules = |number: &mut u32| names.rules.resolve(std::mem::take(number)).to_vec();
+        let hits = findings.hits.iter_mut().map(|hit| {
+            let (client, host) = (client(std::mem::take(&mut hit.client)), host(std::mem::take(&mut hit.host)));
+            (path(&mut hit.path), client, host, rules(&mut hit.rules))
+        });
+        let hits: Vec<_> = hits.collect();
+        let unlisted = findings.unlisted.iter_mut().map(|seen| (path(&mut seen.path), client(std::mem::take(&mut seen.client))));
+        let unlisted: Vec<_> = unlisted.collect();
+        let request_clients: Vec<_> = std::mem::take(&mut findings.request_clients).into_iter().map(client).collect();
+        let mentioned: Vec<_> = std::mem::take(&mut findings.mentioned).into_iter().map(client).collect();
+        let signs = std::mem::take(&mut findings.signs);
+        let mut signs: Vec<_> =
+            signs.iter().map(|(app, site, few)| (app, host(site), few.kept_clients().len(), few.sizes(), few.magnitudes())).collect();
+        signs.sort();
+        let homes = std::mem::take(&mut findings.home);
+        let mut homes: Vec<_> = homes.iter().map(|(number, bytes)| (host(number), bytes)).collect();
+        homes.sort();
+        format!("{request_clients:?}\n{mentioned:?}\n{hits:?}\n{unlisted:?}\n{signs:?}\n{homes:?}\n{findings:?}")
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(1_500))]
+
+        #[test]
+        fn what_is_found_is_what_is_found_in_lines_written_down_again(
+            lines in prop::collection::vec(line(), 0..40), is_w3c: bool, ended: bool, since in prop::option::of(Just(TimeBound::Instant(1_793_606_460))),
+        ) {
+            let mut text = if is_w3c { b"#Fields: date time c-ip cs-uri-stem sc-status\n".to_vec() } else { Vec::new() };
+            text.extend(lines.join(&b'\n'));
+            text.extend(ended.then_some(b'\n'));
+            let scope = ScanOptions { since, max_line: 600, unlisted: true, ..ScanOptions::default() };
+            let context = LineContext { formats: &FORMATS, preferred: &[], header: W3cHeader::from_log_start(&text, 600), clients: ClientPosition::Unknown, max_line: 600 };
+            let judge = LineScanner::new(&RULES, &scope);
+            let mut scratch = WorkerState::default();
+            let found = told(AnyFormatScanner::default().scan(judge, &scope, &text, &context, &mut scratch), &scratch);
+            let (mut written, mut scratch) = (RewrittenLines::default(), WorkerState::default());
+            let expected = if LogReader::default().rewrite(&text, &context, &mut written) {
+                let mut findings = judge.scan(&written.text, &mut scratch);
+                written.map_offsets(0, &mut findings, &FORMATS, has_time_range(&scope));
+                findings
+            } else {
+                judge.scan(&text, &mut scratch)
+            };
+            prop_assert_eq!(found, told(expected, &scratch));
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! Where the client is in the lines of one log that have two addresses before the time.
+//!
+//! Looked for once, in the first lines of the log, and only where a log has such lines: no other log is read twice.
+
+use std::path::Path;
+use std::sync::Mutex;
+
+use super::log_detection::HEAD_BYTES;
+use super::worker::lock;
+use crate::formats::{ClientPosition, client_position};
+use crate::input::chunk::{Body, Chunk};
+use crate::input::head_tail::read_head_tail;
+
+/// What is known of one log.
+#[derive(Debug, Default)]
+pub(super) struct ClientPositionCache(Mutex<KnownPosition>);
+
+#[derive(Debug, Default)]
+struct KnownPosition {
+    /// The first lines of a log that cannot be read again.
+    head: Option<Vec<u8>>,
+    place: Option<ClientPosition>,
+}
+
+impl ClientPositionCache {
+    /// Looks at a chunk of a log that comes in order: the first one is kept in part.
+    pub(super) fn observe(&self, chunk: Chunk<'_>) {
+        let mut known = lock(&self.0);
+        if known.head.is_none() {
+            let Body::Lines(lines) = chunk.body else { return };
+            let end =
+                if lines.len() < HEAD_BYTES { lines.len() } else { memchr::memrchr(b'\n', &lines[..HEAD_BYTES]).map_or(0, |at| at + 1) };
+            known.head = Some(lines[..end].to_vec());
+        }
+    }
+
+    /// As far as it is known yet.
+    pub(super) fn current(&self) -> ClientPosition {
+        lock(&self.0).place.unwrap_or_default()
+    }
+
+    /// Where the client is, for lines that were judged without it; `None` where that is all there is to know. The first lines are those
+    /// of the log at a path. One that still grows is looked at again until it has enough lines.
+    pub(super) fn detect(&self, without_client: u64, path: &Path, may_grow: bool) -> Option<ClientPosition> {
+        if without_client == 0 {
+            return None;
+        }
+        let mut known = lock(&self.0);
+        if let Some(place) = known.place {
+            // Another worker may have found it meanwhile.
+            return Some(place).filter(|place| *place != ClientPosition::Unknown);
+        }
+        let head = known.head.take().or_else(|| Some(read_head_tail(path, HEAD_BYTES)?.first)).unwrap_or_default();
+        let place = client_position(&head);
+        // A line more might not fit.
+        let is_whole = head.len() >= HEAD_BYTES / 2;
+        if place != ClientPosition::Unknown || is_whole || !may_grow {
+            known.place = Some(place);
+        }
+        Some(place).filter(|place| *place != ClientPosition::Unknown)
+    }
+}

@@ -1,0 +1,118 @@
+//! Keeps the lines that matched until the whole is known: in memory while they are few, then in a file without a name.
+//!
+//! Lines come in from any thread in any order and go out in the order of inputs and offsets.
+
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::sync::Mutex;
+
+use tempfile::SpooledTempFile;
+
+use super::worker::lock;
+use crate::analysis::hit::StoredLine;
+use crate::finding::{Findings, RuleId};
+use crate::intern::SymbolTables;
+use crate::tally::LinePosition;
+
+/// Bytes that stay in memory.
+const IN_MEMORY: usize = 16 << 20;
+
+/// Lines that matched.
+#[derive(Debug)]
+pub struct HitSpool {
+    state: Mutex<SpoolState>,
+}
+
+#[derive(Debug)]
+struct SpoolState {
+    file: SpooledTempFile,
+    end: u64,
+    blocks: Vec<SpoolBlock>,
+    failed: Option<io::Error>,
+}
+
+/// The lines of one block, side by side in the file.
+#[derive(Debug, Clone, Copy)]
+struct SpoolBlock {
+    place: LinePosition,
+    start: u64,
+    length: usize,
+}
+
+impl Default for HitSpool {
+    fn default() -> Self {
+        let file = tempfile::spooled_tempfile(IN_MEMORY);
+        Self { state: Mutex::new(SpoolState { file, end: 0, blocks: Vec::new(), failed: None }) }
+    }
+}
+
+impl HitSpool {
+    /// Adds the hits of a block of lines. A failure is remembered, and told by [`HitSpool::check`].
+    pub(super) fn push(&self, findings: &Findings, names: &SymbolTables, place: LinePosition) {
+        if findings.hits.is_empty() {
+            return;
+        }
+        let mut bytes = Vec::new();
+        for hit in &findings.hits {
+            let (rules, text) = (names.rules.resolve(hit.rules), findings.text(hit));
+            bytes.extend(hit.offset.to_le_bytes());
+            bytes.extend(hit.line.to_le_bytes());
+            bytes.push(u8::from(hit.parsed));
+            bytes.extend((rules.len() as u16).to_le_bytes());
+            bytes.extend((text.len() as u32).to_le_bytes());
+            bytes.extend(rules.iter().flat_map(|rule| rule.0.to_le_bytes()));
+            bytes.extend(text);
+        }
+        let mut state = lock(&self.state);
+        let block = SpoolBlock { place, start: state.end, length: bytes.len() };
+        match state.file.write_all(&bytes) {
+            Ok(()) => {
+                state.end += bytes.len() as u64;
+                state.blocks.push(block);
+            }
+            Err(error) => state.failed = state.failed.take().or(Some(error)),
+        }
+    }
+
+    /// The first failure, if there was one.
+    pub(super) fn check(&self) -> io::Result<()> {
+        lock(&self.state).failed.take().map_or(Ok(()), Err)
+    }
+
+    /// Hands out all lines in order.
+    ///
+    /// # Errors
+    ///
+    /// The spool cannot be read, or `each` failed.
+    pub fn for_each<E: From<io::Error>>(self, mut each: impl FnMut(&StoredLine<'_>) -> Result<(), E>) -> Result<(), E> {
+        let SpoolState { mut file, mut blocks, .. } = self.state.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+        blocks.sort_unstable_by_key(|block| block.place);
+        let (mut bytes, mut rules) = (Vec::new(), Vec::new());
+        for block in blocks {
+            bytes.resize(block.length, 0);
+            file.seek(SeekFrom::Start(block.start))?;
+            file.read_exact(&mut bytes)?;
+            let mut rest = bytes.as_slice();
+            while !rest.is_empty() {
+                let (line, behind) = entry(rest, block.place, &mut rules).ok_or(io::ErrorKind::UnexpectedEof).map_err(io::Error::from)?;
+                each(&line)?;
+                rest = behind;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The first line of `bytes`, and what follows it.
+fn entry<'r, 'b: 'r>(bytes: &'b [u8], place: LinePosition, rules: &'r mut Vec<RuleId>) -> Option<(StoredLine<'r>, &'b [u8])> {
+    let (offset, rest) = bytes.split_first_chunk()?;
+    let (line, rest) = rest.split_first_chunk()?;
+    let (parsed, rest) = rest.split_first()?;
+    let (count, rest) = rest.split_first_chunk()?;
+    let (length, rest) = rest.split_first_chunk()?;
+    let (ids, rest) = rest.split_at_checked(usize::from(u16::from_le_bytes(*count)) * 2)?;
+    let (text, rest) = rest.split_at_checked(u32::from_le_bytes(*length) as usize)?;
+    rules.clear();
+    rules.extend(ids.chunks_exact(2).map(|id| RuleId(u16::from_le_bytes([id[0], id[1]]))));
+    let place = LinePosition { offset: u64::from_le_bytes(*offset), line: u64::from(u32::from_le_bytes(*line)), ..place };
+    Some((StoredLine { position: place, text, parsed: *parsed == 1, rules }, rest))
+}

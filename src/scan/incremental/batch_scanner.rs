@@ -1,0 +1,354 @@
+//! Gathers lines into batches, scans them on all threads, and counts the results.
+//!
+//! All lines pass through two parallel steps, which read times and match rules. Between them, one thread assigns each
+//! batch to a period in order.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::sync::atomic::Ordering;
+
+use rayon::prelude::*;
+
+use super::accumulator::{MAX_OPEN, PeriodAccumulators, PeriodKey};
+use super::line_batch::{BatchLines, LineBatch, PeriodRunOf, whole};
+use super::log::IncrementalLog;
+use super::period_splitter::{PeriodRun, PeriodSplitter};
+use super::{IncrementalJob, IncrementalResult};
+use crate::engine::LineScanner;
+use crate::finding::Findings;
+use crate::formats::W3cHeader;
+use crate::formats::reader::{LogReader, RewrittenLines};
+use crate::input::chunk::{Body, Chunk};
+use crate::input::tail::{LineChunk, Notice, Tail};
+use crate::scan::any_format::has_time_range;
+use crate::scan::input_stats::InputStats;
+use crate::scan::log_detection::{
+    BINARY_PROBLEM, FoundBy, any_line_parses, nul_bytes_problem, skipped_message, starts_as_access_log, unknown_client_notice,
+    unparsed_problem,
+};
+use crate::scan::worker::WorkerPool;
+use crate::source::SourceInfo;
+use crate::tally::LinePosition;
+use crate::time::PeriodRule;
+
+/// The number of bytes that are scanned in parallel.
+pub(super) const BATCH_BYTES: usize = 4 << 20;
+/// The maximum number of line batches, if they are small.
+const BATCH_PIECES: usize = 1024;
+/// The limit of bytes of one log that wait.
+const MAX_WAITING_BYTES: usize = 1 << 20;
+
+/// What is known about a line batch before it is scanned.
+struct PreparedBatch {
+    runs: Vec<PeriodRun>,
+    parses: bool,
+    /// The lines in another format, rewritten to read their times.
+    rewritten: Option<RewrittenLines>,
+}
+
+/// Gathers and scans lines.
+#[derive(Debug)]
+pub(super) struct BatchScanner<'a> {
+    job: &'a IncrementalJob<'a>,
+    cut: Option<&'a PeriodRule>,
+    scanner: LineScanner<'a>,
+    /// The number of bytes at which a batch is scanned.
+    most: usize,
+    batch: Vec<LineBatch>,
+    bytes: usize,
+    logs: HashMap<u32, IncrementalLog>,
+    texts: Vec<SourceInfo>,
+    by_path: HashMap<Vec<u8>, u32>,
+    parts: PeriodAccumulators,
+}
+
+impl<'a> BatchScanner<'a> {
+    pub(super) fn new(job: &'a IncrementalJob<'a>, cut: Option<&'a PeriodRule>, most: usize) -> Self {
+        Self {
+            job,
+            cut,
+            scanner: LineScanner::new(job.rules, job.scope),
+            most,
+            batch: Vec::new(),
+            bytes: 0,
+            logs: HashMap::new(),
+            texts: Vec::new(),
+            by_path: HashMap::new(),
+            parts: PeriodAccumulators::default(),
+        }
+    }
+
+    /// Adds a piece of a log; scans the batch if it is full.
+    pub(super) fn take(&mut self, piece: &LineChunk<'_>) {
+        if self.job.stop.load(Ordering::Relaxed) {
+            return;
+        }
+        let log = self.logs.entry(piece.log).or_insert_with(|| IncrementalLog::new(piece, self.job.scope.max_line));
+        let Chunk { offset, body } = piece.chunk;
+        let mut header = W3cHeader::None;
+        let lines = match body {
+            Body::Lines(lines) => {
+                if log.head.is_none() {
+                    log.record_head(lines);
+                }
+                header = log.advance_header(lines, self.job.scope.max_line);
+                BatchLines::Text(lines.to_vec())
+            }
+            Body::Oversized { bytes } => BatchLines::Oversized(bytes),
+        };
+        self.bytes += lines.held();
+        self.batch.push(LineBatch { log: piece.log, offset, lines_before: piece.lines_before, header, lines });
+        if self.bytes >= self.most || self.batch.len() >= BATCH_PIECES {
+            self.flush();
+        }
+    }
+
+    fn flush(&mut self) {
+        let batch = std::mem::take(&mut self.batch);
+        self.bytes = 0;
+        let seen: Vec<PreparedBatch> = batch.par_iter().with_max_len(1).map(|batch| self.prepare(batch)).collect();
+        let mut ready = Vec::new();
+        for (mut batch, mut seen) in batch.into_iter().zip(seen) {
+            if let Some(rewritten) = seen.rewritten.take() {
+                batch.lines = BatchLines::Written { rewritten, bytes: batch.lines.bytes() };
+            }
+            self.assign_periods(batch, seen, &mut ready);
+        }
+        self.count(&ready);
+    }
+
+    /// Prepares a line batch; runs in parallel.
+    fn prepare(&self, batch: &LineBatch) -> PreparedBatch {
+        let BatchLines::Text(text) = &batch.lines else { return PreparedBatch { runs: Vec::new(), parses: false, rewritten: None } };
+        let log = self.logs.get(&batch.log);
+        let mut context = self.job.context(batch, log);
+        // The times must be known before the scan, so lines of other formats are rewritten here.
+        let mut written = RewrittenLines::default();
+        let may_write = self.cut.is_some() && self.job.scope.format.is_none();
+        let mut is_written = may_write && LogReader::default().rewrite(text, &context, &mut written);
+        let without_client = written.without_client();
+        if let Some(place) = log.and_then(|log| log.clients.detect(without_client, &log.path, false)) {
+            context.clients = place;
+            is_written = LogReader::default().rewrite(text, &context, &mut written);
+        }
+        let rewritten = is_written.then_some(written);
+        let lines = rewritten.as_ref().map_or(text, |written| &written.text);
+        let runs = match self.cut {
+            Some(cut) => PeriodSplitter::new(cut, self.job.scope).runs(lines),
+            None => vec![PeriodRun { period: None, start: 0, end: text.len(), lines_before: 0 }],
+        };
+        let is_known = log.is_none_or(|log| log.is_known);
+        PreparedBatch { runs, parses: is_known || any_line_parses(text, &context, self.job.scope.format), rewritten }
+    }
+
+    /// Decides whether a line batch counts and in which period. If that is not known yet, it waits; otherwise the
+    /// waiting batches of its log are released.
+    fn assign_periods(&mut self, batch: LineBatch, seen: PreparedBatch, ready: &mut Vec<(LineBatch, Vec<PeriodRun>)>) {
+        let Some(log) = self.logs.get_mut(&batch.log) else { return };
+        log.is_known |= seen.parses;
+        let first = seen.runs.iter().find_map(|run| run.period);
+        let is_waiting = !log.is_known || self.cut.is_some() && log.period.or(first).is_none();
+        if is_waiting {
+            let number = batch.log;
+            log.wait(batch);
+            if log.waiting_bytes > MAX_WAITING_BYTES {
+                self.end_waiting(number, ready);
+            }
+            return;
+        }
+        let before = log.period.or(first);
+        for batch in log.release() {
+            let runs = whole(&batch, before);
+            ready.push((batch, runs));
+        }
+        let mut runs = seen.runs;
+        if runs.is_empty() {
+            runs = whole(&batch, before);
+        }
+        for run in &mut runs {
+            run.period = run.period.or(before);
+        }
+        log.period = runs.last().and_then(|run| run.period);
+        ready.push((batch, runs));
+    }
+
+    /// A log has waited too long: it is classified by what is known.
+    fn end_waiting(&mut self, number: u32, ready: &mut Vec<(LineBatch, Vec<PeriodRun>)>) {
+        let Some(log) = self.logs.get_mut(&number) else { return };
+        log.is_known |= !log.is_not_access_log();
+        if !log.is_known {
+            log.drop_waiting();
+            return;
+        }
+        let period = self.cut.map(|cut| cut.period_of(self.job.now));
+        log.period = period;
+        for batch in log.release() {
+            let runs = whole(&batch, period);
+            ready.push((batch, runs));
+        }
+    }
+
+    /// Scans the lines that count.
+    fn count(&mut self, ready: &[(LineBatch, Vec<PeriodRun>)]) {
+        let mut counted = Vec::new();
+        for (batch, runs) in ready {
+            let Some(text) = self.text_of(batch.log) else { continue };
+            for run in runs {
+                counted.push(PeriodRunOf { period: run.period, text, log: batch.log, batch, run: *run });
+            }
+        }
+        counted.sort_by_key(|run| run.period);
+        let mut rest = counted.as_slice();
+        while !rest.is_empty() {
+            let periods: BTreeSet<PeriodKey> =
+                rest.chunk_by(|one, other| one.period == other.period).take(MAX_OPEN).map(|runs| runs[0].period).collect();
+            let end = rest.partition_point(|run| periods.last().is_some_and(|last| run.period <= *last));
+            let group;
+            (group, rest) = rest.split_at(end);
+            self.count_group(group, &periods);
+        }
+    }
+
+    fn count_group(&mut self, group: &[PeriodRunOf<'_>], periods: &BTreeSet<PeriodKey>) {
+        let Self { job, scanner, parts, logs, .. } = self;
+        let workers = parts.open(periods, rayon::current_num_threads(), job.prefix);
+        let done: Vec<InputStats> = group.par_iter().with_max_len(1).map(|run| scan_run(*scanner, job, logs, run, &workers)).collect();
+        for (run, stats) in group.iter().zip(done) {
+            let bytes = run.bytes(stats.lines.lines);
+            parts.count(run.period, run.text, bytes, &stats);
+            if let Some(log) = self.logs.get_mut(&run.log) {
+                log.counts.add(&stats.lines);
+            }
+        }
+    }
+
+    /// The number of the input of a log.
+    fn text_of(&mut self, number: u32) -> Option<u32> {
+        let log = self.logs.get_mut(&number)?;
+        if let Some(text) = log.text {
+            return Some(text);
+        }
+        let path = log.path.as_os_str().as_bytes().to_vec();
+        let new = self.texts.len() as u32;
+        let text = *self.by_path.entry(path.clone()).or_insert(new);
+        if text == new {
+            self.texts.push(SourceInfo::new(path, log.generation, Vec::new()));
+        }
+        log.text = Some(text);
+        if log.skipped.0 > 0 {
+            self.parts.count_skipped(log.period, text, log.skipped);
+        }
+        Some(text)
+    }
+
+    /// Scans the rest and returns the results.
+    pub(super) fn finish(mut self, tail: &mut Tail) -> IncrementalResult {
+        self.flush();
+        let mut notices = tail.notices();
+        let mut ready = Vec::new();
+        let mut numbers: Vec<u32> = self.logs.keys().copied().collect();
+        numbers.sort_unstable();
+        for number in &numbers {
+            self.decide(*number, &mut notices);
+            self.end_waiting(*number, &mut ready);
+        }
+        self.count(&ready);
+        for number in numbers {
+            self.add_log_notices(number, &mut notices);
+        }
+        self.add_line_notices(&mut notices);
+        for log in tail.logs().filter(|log| log.pending) {
+            if let Some(text) = self.by_path.get(log.path.as_os_str().as_bytes()) {
+                self.parts.count_pending(*text);
+            }
+        }
+        let without_time = self.parts.without_time();
+        IncrementalResult { parts: self.parts.into_parts(&self.texts), texts: self.texts, without_time, stopped: false, notices }
+    }
+
+    /// Decides whether a log without parsed lines counts.
+    fn decide(&mut self, number: u32, notices: &mut Vec<Notice>) {
+        let IncrementalJob { scope, formats, .. } = *self.job;
+        let Some(log) = self.logs.get_mut(&number).filter(|log| !log.is_known) else { return };
+        log.is_known = log.is_continued && starts_as_access_log(&log.path, formats, scope);
+        let Some(head) = log.head.as_ref().filter(|_| !log.is_known && log.is_not_access_log() && log.fresh) else { return };
+        let is_asked = log.by == FoundBy::Name && head.is_binary;
+        let what = if is_asked { BINARY_PROBLEM.to_owned() } else { skipped_message(head) };
+        notices.push(Notice { path: log.path.clone(), what, problem: is_asked });
+    }
+
+    /// Adds notices about a counted log: no line parses, or the client of some lines is unknown.
+    fn add_log_notices(&mut self, number: u32, notices: &mut Vec<Notice>) {
+        let Some(log) = self.logs.get(&number) else { return };
+        let IncrementalJob { scope, formats, .. } = *self.job;
+        let what = unknown_client_notice(log.counts.without_client, !formats.preferred_for(&log.path).is_empty());
+        notices.extend(what.map(|what| Notice { path: log.path.clone(), what, problem: false }));
+        let is_doubtful = log.is_known && log.counts.lines > log.counts.skipped && log.counts.parsed() == 0;
+        if is_doubtful && !(log.is_continued && starts_as_access_log(&log.path, formats, scope)) {
+            let what = unparsed_problem(log.lines(), log.first_line(), scope.format, formats);
+            notices.push(Notice { path: log.path.clone(), what, problem: true });
+        }
+    }
+
+    /// Adds problems of a log to its line counts, and notices about NUL bytes.
+    fn add_line_notices(&mut self, notices: &mut Vec<Notice>) {
+        for notice in notices.iter().filter(|notice| notice.problem) {
+            if let Some(text) = self.by_path.get(notice.path.as_os_str().as_bytes()) {
+                self.parts.note(*text, &notice.what);
+            }
+        }
+        for (text, nuls) in self.parts.nul_bytes() {
+            let path = self.texts.get(text as usize).map(|text| Path::new(std::ffi::OsStr::from_bytes(&text.path)).to_owned());
+            if let (Some(path), Some(what)) = (path, nul_bytes_problem(nuls)) {
+                notices.push(Notice { path, what, problem: true });
+            }
+        }
+    }
+}
+
+/// Scans a run of lines with the workers of its period. An oversized line is only counted.
+fn scan_run(
+    scanner: LineScanner<'_>,
+    job: &IncrementalJob<'_>,
+    logs: &HashMap<u32, IncrementalLog>,
+    run: &PeriodRunOf<'_>,
+    workers: &BTreeMap<PeriodKey, &WorkerPool>,
+) -> InputStats {
+    let mut stats = InputStats::default();
+    let worker = WorkerPool::current_index();
+    let range = run.run.start..run.run.end;
+    let (findings, mut scratch, workers) = match (&run.batch.lines, workers.get(&run.period)) {
+        (BatchLines::Text(text), Some(workers)) => {
+            let log = logs.get(&run.log);
+            let mut context = job.context(run.batch, log);
+            let mut any_format = workers.scanner(worker);
+            let mut scratch = workers.scratch(worker);
+            let mut findings = any_format.scan(scanner, job.scope, &text[range.clone()], &context, &mut scratch);
+            if let Some(place) = log.and_then(|log| log.clients.detect(findings.lines.without_client, &log.path, false)) {
+                context.clients = place;
+                scratch.recycle(findings);
+                findings = any_format.scan(scanner, job.scope, &text[range], &context, &mut scratch);
+            }
+            (findings, scratch, workers)
+        }
+        (BatchLines::Written { rewritten, .. }, Some(workers)) => {
+            let mut scratch = workers.scratch(worker);
+            let mut findings = scanner.scan(&rewritten.text[range], &mut scratch);
+            rewritten.map_offsets(run.run.lines_before as usize, &mut findings, job.formats, has_time_range(job.scope));
+            (findings, scratch, workers)
+        }
+        _ => {
+            stats.add(&Findings::of_oversized_line());
+            return stats;
+        }
+    };
+    let chunk = run.batch.offset + run.start();
+    let place = LinePosition { input: run.text, chunk, offset: 0, line: run.batch.lines_before + run.run.lines_before };
+    workers.tally(worker).add_findings(&findings, place);
+    stats.add(&findings);
+    scratch.recycle(findings);
+    drop(scratch);
+    workers.flush_if_full(worker);
+    stats
+}

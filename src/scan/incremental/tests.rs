@@ -1,0 +1,423 @@
+//! Increments against a slow reference: one judge over whole texts, line by line, and a sum by period.
+
+use std::collections::BTreeMap;
+use std::fs::{self, OpenOptions};
+use std::io::Write;
+use std::path::PathBuf;
+use std::sync::LazyLock;
+
+use proptest::prelude::*;
+use tempfile::TempDir;
+
+use crate::engine::{LineScanner, WorkerState};
+use crate::input::tail::{StartPosition, TailOptions};
+use crate::rules::{RuleChoice, load};
+use crate::scan::incremental::*;
+use crate::source::Checkpoint;
+use crate::tally::LinePosition;
+use crate::time::PeriodUnit;
+
+static RULES: LazyLock<RuleSet> = LazyLock::new(|| load(&RuleChoice::default()).expect("rules"));
+static FORMATS: LazyLock<Formats> = LazyLock::new(|| Formats::builtin().expect("formats"));
+static NOT: AtomicBool = AtomicBool::new(false);
+const NOW: LogTime = LogTime { utc: 1_700_000_000, offset: 0 };
+
+/// A folder of logs, and what is known of them.
+struct Rig {
+    folder: TempDir,
+    state: Option<Vec<Checkpoint>>,
+}
+
+impl Rig {
+    fn new() -> Self {
+        Self { folder: TempDir::new().unwrap(), state: None }
+    }
+
+    fn append(&self, name: &str, text: &[u8]) {
+        let path = self.folder.path().join(name);
+        OpenOptions::new().append(true).create(true).open(path).unwrap().write_all(text).unwrap();
+    }
+
+    fn run(&mut self, names: &[&str], cut: Option<&PeriodRule>, block: usize, most: usize) -> IncrementalResult {
+        let paths: Vec<PathBuf> = names.iter().map(|name| self.folder.path().join(name)).collect();
+        let mut tail = Tail::new(paths, TailOptions { start: StartPosition::ExplicitInputs, max_line: 1000, block }, self.state.take());
+        let scope = ScanOptions { max_line: 1000, ..ScanOptions::default() };
+        let job = IncrementalJob { rules: &RULES, scope: &scope, formats: &FORMATS, stop: &NOT, now: NOW, prefix: None };
+        let mut scanner = BatchScanner::new(&job, cut, most);
+        tail.read_once(Instant::now(), &mut |piece| scanner.take(&piece));
+        let increment = scanner.finish(&mut tail);
+        self.state = Some(tail.checkpoints());
+        increment
+    }
+}
+
+/// A line at so many seconds after midnight of 2 November 2026.
+fn line(seconds: u32, request: &str, status: u16) -> String {
+    let (day, hour, minute, second) = (2 + seconds / 86_400, seconds / 3600 % 24, seconds / 60 % 60, seconds % 60);
+    let client = seconds % 7;
+    format!(
+        "192.0.2.{client} - - [{day:02}/Nov/2026:{hour:02}:{minute:02}:{second:02} +0000] \"{request}\" {status} 512 \"-\" \"Mozilla/5.0\"\n"
+    )
+}
+
+/// What a tally says, in a fixed order and without numbers that depend on who counted.
+type Cells = Vec<(String, String, Vec<String>, Option<u16>, u64, u64, u64)>;
+
+fn cells(tally: &Tally) -> Cells {
+    let cell = |view: crate::tally::CellView<'_>| {
+        let rules = tally.rule_list(view.rules).iter().map(|&rule| RULES.rule(rule).id.clone()).collect();
+        let place = view.sample().position;
+        let path = String::from_utf8_lossy(tally.path(view.path)).into_owned();
+        (format!("{:?}", tally.client(view.client)), path, rules, view.status, view.cell.hits, place.chunk + place.offset, place.line)
+    };
+    let mut cells: Cells = tally.cells().map(cell).collect();
+    cells.sort();
+    cells
+}
+
+fn requests(tally: &Tally) -> u64 {
+    tally.client_counts().iter().map(|count| count.requests).sum()
+}
+
+/// The same by one judge, line by line: of each period the tally and the lines.
+fn reference(text: &str, cut: Option<&PeriodRule>) -> BTreeMap<Option<Period>, (Tally, u64)> {
+    let scope = ScanOptions { max_line: 1000, ..ScanOptions::default() };
+    let judge = LineScanner::new(&RULES, &scope);
+    let time = |line: &str| {
+        let at = line.find('[')?;
+        (line.len() <= 1000).then_some(())?;
+        LogTime::parse_clf(line.get(at + 1..at + 27)?.as_bytes())
+    };
+    let of = |line: &str| cut.and_then(|cut| Some(cut.period_of(time(line)?)));
+    let first = text.lines().find_map(of).or(cut.map(|cut| cut.period_of(NOW)));
+    let mut period = first;
+    let mut parts: BTreeMap<_, (Tally, u64)> = BTreeMap::new();
+    let mut offset = 0;
+    for (number, line) in (0..).zip(text.split_inclusive('\n')) {
+        period = of(line.trim_end_matches('\n')).or(period);
+        let mut scratch = WorkerState::default();
+        let findings = judge.scan(line.as_bytes(), &mut scratch);
+        let mut one = Tally::default();
+        one.add_findings(&findings, LinePosition { input: 0, chunk: offset, offset: 0, line: number });
+        let part = parts.entry(period).or_default();
+        part.0.merge(one.with_names(scratch.names));
+        part.1 += 1;
+        offset += line.len() as u64;
+    }
+    parts
+}
+
+fn assert_same(increment: &IncrementalResult, text: &str, cut: Option<&PeriodRule>) {
+    let expected = reference(text, cut);
+    let periods: Vec<_> = increment.parts.iter().map(|part| part.period).collect();
+    assert_eq!(periods, expected.keys().copied().collect::<Vec<_>>());
+    for (part, (tally, lines)) in increment.parts.iter().zip(expected.values()) {
+        assert_eq!(part.lines, *lines, "{:?}", part.period);
+        assert_eq!(cells(&part.tally), cells(tally), "{:?}", part.period);
+        assert_eq!(requests(&part.tally), requests(tally));
+        let input = &part.inputs[0];
+        assert_eq!(input.lines, input.parsed + input.unparsed + input.oversized + input.skipped + input.pending);
+        assert_eq!(input.lines, *lines);
+    }
+    let bytes: u64 = increment.parts.iter().map(|part| part.inputs[0].bytes).sum();
+    let longest = text.lines().map(str::len).max().unwrap_or(0);
+    assert!(longest > 1000 || bytes == text.len() as u64);
+}
+
+fn any_line() -> impl Strategy<Value = String> {
+    let request = prop_oneof![
+        Just("GET /.env HTTP/1.1"),
+        Just("GET / HTTP/1.1"),
+        Just("GET /wp-login.php HTTP/1.1"),
+        Just("GET /?id=1%27%20or%201=1-- HTTP/1.1"),
+    ];
+    prop_oneof![
+        12 => (0u32..200_000, request, prop_oneof![Just(200u16), Just(404)]).prop_map(|(at, request, status)| line(at, request, status)),
+        1 => Just("\\x16\\x03\\x01 no line\n".to_owned()),
+        1 => Just("/.env and nothing else\n".to_owned()),
+        1 => Just(format!("{}\n", "z".repeat(1500))),
+        1 => Just("\n".to_owned()),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 40, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_cut_increment_is_the_reference(
+        lines in prop::collection::vec(any_line(), 1..60),
+        unit in prop_oneof![Just(None), Just(Some(PeriodUnit::Day)), Just(Some(PeriodUnit::Hour))],
+        zone in prop_oneof![Just(None), Just(Some("America/New_York"))],
+        block in 1500usize..9000,
+        most in 1usize..20_000,
+    ) {
+        let cut = unit.map(|unit| PeriodRule::new(unit, zone).unwrap());
+        let text = lines.concat();
+        let mut rig = Rig::new();
+        rig.append("access.log", text.as_bytes());
+        let increment = rig.run(&["access.log"], cut.as_ref(), block, most);
+        assert_same(&increment, &text, cut.as_ref());
+    }
+
+    #[test]
+    fn increments_add_up(parts in prop::collection::vec(prop::collection::vec(any_line(), 1..20), 1..5), hour: bool) {
+        let cut = PeriodRule::new(if hour { PeriodUnit::Hour } else { PeriodUnit::Day }, None).unwrap();
+        let mut rig = Rig::new();
+        let mut sums: BTreeMap<Option<Period>, (Tally, u64)> = BTreeMap::new();
+        let mut text = String::new();
+        for part in parts {
+            // A first line with a time, so that where a run begins tells nothing.
+            let part = line(50_000, "GET / HTTP/1.1", 200) + &part.concat();
+            rig.append("access.log", part.as_bytes());
+            text += &part;
+            for part in rig.run(&["access.log"], Some(&cut), 4096, 8192).parts {
+                let sum = sums.entry(part.period).or_default();
+                sum.0.merge(part.tally);
+                sum.1 += part.lines;
+            }
+        }
+        let expected = reference(&text, Some(&cut));
+        prop_assert_eq!(sums.keys().collect::<Vec<_>>(), expected.keys().collect::<Vec<_>>());
+        for ((tally, lines), (expected, expected_lines)) in sums.values().zip(expected.values()) {
+            prop_assert_eq!(lines, expected_lines);
+            prop_assert_eq!(cells(tally), cells(expected));
+        }
+    }
+}
+
+/// A line of another format at so many seconds after midnight of 2 November 2026.
+fn any_other_line() -> impl Strategy<Value = String> {
+    let day = |seconds: u32| format!("2026-11-{:02}", 2 + seconds / 86_400);
+    let hour = |seconds: u32| format!("{:02}:{:02}:{:02}", seconds / 3600 % 24, seconds / 60 % 60, seconds % 60);
+    let json = (0u32..200_000).prop_map(move |at| {
+        format!("{{\"ip\":\"192.0.2.9\",\"time\":\"{}T{}Z\",\"request\":\"GET /.env HTTP/1.1\",\"status\":404}}\n", day(at), hour(at))
+    });
+    let w3c = (0u32..200_000).prop_map(move |at| format!("{} {} 192.0.2.8 GET /wp-login.php - 200\n", day(at), hour(at)));
+    let names = prop::sample::select(vec![
+        "#Fields: date time c-ip cs-method cs-uri-stem cs-uri-query sc-status\n",
+        "#Fields: date time c-ip\n",
+        "#Date: x\n",
+    ]);
+    let syslog = any_line().prop_map(|line| format!("<190>Nov  2 08:01:00 web nginx: {line}"));
+    prop_oneof![4 => any_line(), 3 => json, 3 => w3c, 1 => names.prop_map(str::to_owned), 1 => syslog]
+}
+
+/// The same lines as the engine reads them.
+fn written_down(text: &str) -> Vec<u8> {
+    let header = crate::formats::W3cHeader::from_log_start(text.as_bytes(), 1000);
+    let context = crate::formats::reader::LineContext {
+        formats: &FORMATS,
+        preferred: &[],
+        header,
+        clients: crate::formats::ClientPosition::Unknown,
+        max_line: 1000,
+    };
+    let mut out = crate::formats::reader::RewrittenLines::default();
+    let is_changed = crate::formats::reader::LogReader::default().rewrite(text.as_bytes(), &context, &mut out);
+    if is_changed { out.text } else { text.as_bytes().to_vec() }
+}
+
+/// What parts say, but for offsets and for the lines of a log's own.
+/// BatchLines, those that parsed and those that did not, and of each pair its hits and the line of its sample.
+type Sums = (Option<Period>, u64, u64, u64, Vec<(String, String, u64, u64)>);
+
+fn sums(increment: &IncrementalResult) -> Vec<Sums> {
+    let cells = |tally: &Tally| cells(tally).into_iter().map(|(client, path, _, _, hits, _, line)| (client, path, hits, line)).collect();
+    let of = |part: &PeriodResult| {
+        let input = &part.inputs[0];
+        (part.period, part.lines, input.parsed, input.unparsed + input.skipped, cells(&part.tally))
+    };
+    increment.parts.iter().map(of).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 60, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn lines_of_other_formats_are_cut_as_what_they_say(
+        runs in prop::collection::vec(prop::collection::vec(any_other_line(), 1..30), 1..3),
+        is_w3c: bool,
+        unit in prop_oneof![Just(None), Just(Some(PeriodUnit::Day)), Just(Some(PeriodUnit::Hour))],
+        block in 1500usize..9000,
+        most in 1usize..20_000,
+    ) {
+        let cut = unit.map(|unit| PeriodRule::new(unit, None).unwrap());
+        let start = if is_w3c { "#Version: 1.0\n" } else { "" }.to_owned() + &line(0, "GET / HTTP/1.1", 200);
+        let texts: Vec<String> = runs.iter().map(|lines| lines.concat()).collect();
+        let whole = start.clone() + &texts.concat();
+        let (mut rig, mut plain) = (Rig::new(), Rig::new());
+        let mut offset = 0;
+        let mut written = written_down(&whole);
+        for text in [start].iter().chain(&texts) {
+            rig.append("access.log", text.as_bytes());
+            let lines = text.lines().count();
+            let end = memchr::memchr_iter(b'\n', &written).nth(lines - 1).unwrap() + 1;
+            let rest = written.split_off(end);
+            plain.append("access.log", &written);
+            written = rest;
+            let (found, expected) = (rig.run(&["access.log"], cut.as_ref(), block, most), plain.run(&["access.log"], cut.as_ref(), 4096, 8192));
+            prop_assert_eq!(sums(&found), sums(&expected));
+            let bytes: u64 = found.parts.iter().map(|part| part.inputs[0].bytes).sum();
+            let longest = text.lines().map(str::len).max().unwrap_or(0);
+            prop_assert!(longest > 1000 || bytes == text.len() as u64);
+            for part in &found.parts {
+                for view in part.tally.cells() {
+                    let at = (view.sample().position.chunk + view.sample().position.offset) as usize;
+                    prop_assert!(at == 0 || whole.as_bytes()[at - 1] == b'\n', "no line begins at {}", at);
+                    prop_assert!(at >= offset);
+                }
+            }
+            offset += text.len();
+        }
+    }
+}
+
+#[test]
+fn threads_and_batches_change_nothing() {
+    let text: String =
+        (0..20_000).map(|n| line(n * 17 % 250_000, if n % 3 == 0 { "GET /.env HTTP/1.1" } else { "GET / HTTP/1.1" }, 404)).collect();
+    let cut = PeriodRule::new(PeriodUnit::Hour, None).unwrap();
+    let mut all: Vec<Vec<(Option<Period>, u64, Cells)>> = Vec::new();
+    for (threads, block, most) in [(1, 4096, 1), (2, 65_536, 1 << 20), (4, 10_000, 50_000)] {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        let mut rig = Rig::new();
+        rig.append("access.log", text.as_bytes());
+        let increment = pool.install(|| rig.run(&["access.log"], Some(&cut), block, most));
+        assert_eq!(increment.parts.iter().map(|part| part.lines).sum::<u64>(), 20_000);
+        all.push(increment.parts.iter().map(|part| (part.period, part.lines, cells(&part.tally))).collect());
+    }
+    assert!(all[0].len() > OPEN_PERIODS, "workers of a period are closed and opened again");
+    assert_eq!(all[0], all[1]);
+    assert_eq!(all[0], all[2]);
+}
+
+/// More than this many are cut, so that some have to wait.
+const OPEN_PERIODS: usize = accumulator::MAX_OPEN;
+
+#[test]
+fn nothing_new_is_no_part() {
+    let mut rig = Rig::new();
+    rig.append("access.log", line(0, "GET / HTTP/1.1", 200).as_bytes());
+    assert_eq!(rig.run(&["access.log"], None, 4096, 8192).parts.len(), 1);
+    let increment = rig.run(&["access.log"], None, 4096, 8192);
+    assert!(increment.parts.is_empty() && increment.texts.is_empty() && increment.notices.is_empty());
+}
+
+#[test]
+fn a_file_of_a_folder_that_is_no_log_does_not_count() {
+    let mut rig = Rig::new();
+    rig.append("access.log", line(0, "GET / HTTP/1.1", 200).as_bytes());
+    rig.append("notes.txt", b"nothing\nto see\n");
+    rig.append("error.log", b"2026/11/02 08:00:00 [error] 1#1: *1 open() \"/.env\" failed (2: No such file or directory)\n");
+    let increment = rig.run(&[""], None, 4096, 8192);
+    assert_eq!((increment.texts.len(), increment.parts[0].lines), (1, 1));
+    assert_eq!(increment.notices.len(), 2, "{:?}", increment.notices);
+    assert!(increment.notices.iter().all(|notice| !notice.problem && notice.what.starts_with("passed over")));
+    // And is not mentioned again.
+    rig.append("error.log", b"2026/11/02 08:00:00 [error] 1#1: *1 open() \"/.env\" failed (2: No such file or directory)\n");
+    let increment = rig.run(&[""], None, 4096, 8192);
+    assert!(increment.parts.is_empty() && increment.notices.is_empty(), "{:?}", increment.notices);
+}
+
+#[test]
+fn a_named_file_that_is_no_log_is_a_problem() {
+    let mut rig = Rig::new();
+    rig.append("notes.txt", b"nothing\nto see\n");
+    let increment = rig.run(&["notes.txt"], None, 4096, 8192);
+    assert_eq!((increment.parts[0].lines, increment.parts[0].inputs[0].unparsed), (2, 2));
+    assert_eq!(increment.notices.len(), 1, "{:?}", increment.notices);
+    assert!(increment.notices[0].problem && increment.notices[0].what.contains("none of its 2 lines"));
+    assert_eq!(increment.parts[0].inputs[0].problem.as_deref(), Some(increment.notices[0].what.as_str()));
+}
+
+#[test]
+fn a_log_that_goes_on_with_garbage_is_a_log() {
+    for name in ["access.log", "host1"] {
+        let mut rig = Rig::new();
+        rig.append(name, line(0, "GET / HTTP/1.1", 200).as_bytes());
+        rig.run(&[""], None, 4096, 8192);
+        rig.append(name, b"\\x16\\x03\\x01 /.env\n");
+        let increment = rig.run(&[""], None, 4096, 8192);
+        assert_eq!(increment.parts[0].inputs[0].unparsed, 1, "{name}");
+        assert!(increment.notices.is_empty(), "{:?}", increment.notices);
+    }
+}
+
+#[test]
+fn lines_before_one_that_parses_count_once_it_does() {
+    let mut rig = Rig::new();
+    let mut text = "garbage\n".repeat(500) + "/.env\n";
+    text += &line(3700, "GET /.env HTTP/1.1", 200);
+    rig.append("host1", text.as_bytes());
+    let cut = PeriodRule::new(PeriodUnit::Hour, None).unwrap();
+    let increment = rig.run(&[""], Some(&cut), 1024, 2048);
+    assert_same(&increment, &text, Some(&cut));
+    assert_eq!(increment.parts.len(), 1);
+}
+
+#[test]
+fn a_log_without_any_time_is_of_now() {
+    let mut rig = Rig::new();
+    rig.append("access.log", "garbage\n".repeat(200_000).as_bytes());
+    let cut = PeriodRule::new(PeriodUnit::Day, None).unwrap();
+    let increment = rig.run(&["access.log"], Some(&cut), 65_536, 1 << 20);
+    assert_eq!(increment.parts.len(), 1);
+    assert_eq!(increment.parts[0].period.unwrap().label(), "2023-11-14");
+    assert_eq!(increment.parts[0].lines, 200_000);
+}
+
+#[test]
+fn a_line_that_waits_for_its_end_is_accounted_for() {
+    let mut rig = Rig::new();
+    let whole = line(0, "GET / HTTP/1.1", 200) + &line(90_000, "GET / HTTP/1.1", 200);
+    rig.append("access.log", (whole + "192.0.2.1 - - [").as_bytes());
+    let cut = PeriodRule::new(PeriodUnit::Day, None).unwrap();
+    let increment = rig.run(&["access.log"], Some(&cut), 4096, 8192);
+    let inputs: Vec<_> = increment.parts.iter().map(|part| (part.lines, part.inputs[0].lines, part.inputs[0].pending)).collect();
+    assert_eq!(inputs, [(1, 1, 0), (1, 2, 1)]);
+}
+
+#[test]
+fn lines_are_counted_from_the_start_of_their_log() {
+    let mut rig = Rig::new();
+    for n in 0..3 {
+        rig.append("access.log", line(n, "GET /a HTTP/1.1", 200).as_bytes());
+        rig.append("access.log", line(n, "GET /.env HTTP/1.1", 404).as_bytes());
+        let increment = rig.run(&["access.log"], None, 4096, 8192);
+        let place = increment.parts[0].tally.cells().next().unwrap().sample().position;
+        let text = &increment.texts[place.input as usize];
+        assert_eq!(text.line_number(place.chunk, place.line), u64::from(n) * 2 + 2);
+        assert!(increment.texts[0].path.ends_with(b"access.log"));
+    }
+}
+
+#[test]
+fn logs_of_one_run_are_told_apart() {
+    let mut rig = Rig::new();
+    for name in ["a.log", "b.log"] {
+        rig.append(name, line(0, "GET /.env HTTP/1.1", 404).as_bytes());
+    }
+    fs::write(rig.folder.path().join("empty.log"), "").unwrap();
+    let increment = rig.run(&["a.log", "b.log", "empty.log"], None, 4096, 8192);
+    assert_eq!(increment.parts[0].inputs.iter().map(|input| input.lines).collect::<Vec<_>>(), [1, 1]);
+    assert_eq!(increment.parts[0].tally.cells().count(), 2);
+}
+
+#[test]
+fn a_stop_is_told() {
+    let rig = Rig::new();
+    rig.append("access.log", line(0, "GET / HTTP/1.1", 200).as_bytes());
+    let stop = AtomicBool::new(true);
+    let scope = ScanOptions::default();
+    let mut tail = Tail::new(
+        vec![rig.folder.path().join("access.log")],
+        TailOptions { start: StartPosition::ExplicitInputs, max_line: 1000, block: 4096 },
+        None,
+    );
+    let stopped = increment(
+        &mut tail,
+        &IncrementalJob { rules: &RULES, scope: &scope, formats: &FORMATS, stop: &stop, now: NOW, prefix: None },
+        None,
+    );
+    assert!(stopped.stopped && stopped.parts.is_empty());
+}

@@ -1,0 +1,258 @@
+//! Scans one input into the tallies and accounts for its lines.
+
+use std::io::ErrorKind;
+use std::os::unix::ffi::OsStrExt;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::ScanJob;
+use super::client_position::ClientPositionCache;
+use super::hit_spool::HitSpool;
+use super::input_stats::InputStats;
+use super::log_detection::{BINARY_PROBLEM, FoundBy, LogHead, nul_bytes_problem, skipped_message, unknown_client_notice, unparsed_problem};
+use super::w3c_headers::W3cHeaderIndex;
+use super::worker::{InFlightGuard, WorkerPool, lock};
+use crate::analysis::model::{InputSummary, SkipReason};
+use crate::engine::LineScanner;
+use crate::finding::{Findings, LineCounts};
+use crate::formats::reader::LineContext;
+use crate::input::chunk::{Body, Chunk, ReadSummary};
+use crate::input::find::InputSource;
+use crate::input::permission::describe_denied;
+use crate::input::read::{self, OpenError};
+use crate::source::SourceInfo;
+use crate::tally::LinePosition;
+
+/// A byte-order mark at the start belongs to no line.
+const MAX_BOM_LEN: u64 = 3;
+
+/// The scan of one input, with what it shares with others.
+pub(super) struct InputScan<'a> {
+    number: usize,
+    source: &'a InputSource,
+    job: &'a ScanJob<'a>,
+    judge: LineScanner<'a>,
+    workers: &'a WorkerPool,
+    spool: Option<&'a HitSpool>,
+    headers: W3cHeaderIndex,
+    clients: ClientPositionCache,
+    state: Mutex<InputState<'a>>,
+}
+
+/// The result of one input.
+pub(super) struct InputResult {
+    pub(super) text: SourceInfo,
+    pub(super) input: Option<InputSummary>,
+    pub(super) rest: Rest,
+}
+
+/// What is of interest only where it adds up, or is unusual.
+#[derive(Default)]
+pub(super) struct Rest {
+    pub(super) notices: Vec<String>,
+    pub(super) without_time: u64,
+    pub(super) stopped: bool,
+    pub(super) has_forwarded: bool,
+}
+
+impl InputResult {
+    /// The result of a file in a folder that is not a log.
+    fn not_a_log(path: Vec<u8>, what: &str) -> Self {
+        let notices = vec![format!("passed over: {what}, no access log")];
+        Self { text: SourceInfo::new(path, 0, Vec::new()), input: None, rest: Rest { notices, ..Rest::default() } }
+    }
+}
+
+/// What is known about an input so far.
+#[derive(Default)]
+struct InputState<'w> {
+    stats: InputStats,
+    /// The byte offset and the number of lines of each chunk.
+    runs: Vec<(u64, u64)>,
+    head: LogHead,
+    /// Findings that are held back until a line parses or the input is known to be a log.
+    held: Vec<ChunkResult<'w>>,
+    is_log: bool,
+}
+
+/// The findings in one chunk.
+struct ChunkResult<'w> {
+    worker: usize,
+    offset: u64,
+    findings: Findings,
+    /// The start of the text, for the first chunk.
+    head: Option<LogHead>,
+    in_flight: Option<InFlightGuard<'w>>,
+}
+
+impl InputResult {
+    /// The result of an input that is not read.
+    pub(super) fn skipped(source: &InputSource, why: SkipReason, progress: &AtomicU64) -> Self {
+        progress.fetch_add(source.path.metadata().map_or(0, |metadata| metadata.len()), Ordering::Relaxed);
+        let path = source.path.as_os_str().as_bytes().to_vec();
+        let input = InputSummary { path: path.clone(), skipped_whole: Some(why), ..InputSummary::default() };
+        Self { text: SourceInfo::new(path, 0, Vec::new()), input: Some(input), rest: Rest::default() }
+    }
+}
+
+impl<'a> InputScan<'a> {
+    pub(super) fn new(
+        number: usize,
+        source: &'a InputSource,
+        job: &'a ScanJob<'a>,
+        judge: LineScanner<'a>,
+        workers: &'a WorkerPool,
+        spool: Option<&'a HitSpool>,
+    ) -> Self {
+        let headers = W3cHeaderIndex::new(source, job.scope.max_line);
+        Self { number, source, job, judge, workers, spool, headers, clients: ClientPositionCache::default(), state: Mutex::default() }
+    }
+
+    /// Reads the input to its end.
+    pub(super) fn read(self) -> InputResult {
+        let ScanJob { mmap, stop, progress, scope, .. } = *self.job;
+        let options = read::ReadOptions { mmap, max_line: scope.max_line, stop, progress };
+        let reading =
+            read::read_observed(self.source, &options, &|chunk| self.observe(chunk), &|chunk| self.scan_chunk(chunk), &|result| {
+                self.commit(result);
+            });
+        self.into_result(reading)
+    }
+
+    /// Observes a chunk of an input that is read in order, before it is scanned.
+    fn observe(&self, chunk: Chunk<'_>) {
+        self.headers.observe(chunk);
+        self.clients.observe(chunk);
+    }
+
+    fn scan_chunk(&self, chunk: Chunk<'_>) -> ChunkResult<'a> {
+        let worker = WorkerPool::current_index();
+        let (findings, head, in_flight) = match chunk.body {
+            Body::Lines(lines) => {
+                let head = (chunk.offset <= MAX_BOM_LEN).then(|| LogHead::new(lines));
+                let mut any_format = self.workers.scanner(worker);
+                let mut scratch = self.workers.scratch(worker);
+                let mut context = self.context(chunk.offset);
+                let mut findings = any_format.scan(self.judge, self.job.scope, lines, &context, &mut scratch);
+                if let Some(place) = self.clients.detect(findings.lines.without_client, &self.source.path, false) {
+                    context.clients = place;
+                    scratch.recycle(findings);
+                    findings = any_format.scan(self.judge, self.job.scope, lines, &context, &mut scratch);
+                }
+                (findings, head, Some(self.workers.in_flight(worker, &scratch)))
+            }
+            Body::Oversized { .. } => (Findings::of_oversized_line(), None, None),
+        };
+        ChunkResult { worker, offset: chunk.offset, findings, head, in_flight }
+    }
+
+    /// The context of the lines from this offset on.
+    fn context(&self, offset: u64) -> LineContext<'a> {
+        let ScanJob { formats, scope, .. } = *self.job;
+        let (first, header, clients) = (formats.preferred_for(&self.source.path), self.headers.at(offset), self.clients.current());
+        LineContext { formats, preferred: first, header, clients, max_line: scope.max_line }
+    }
+
+    fn commit(&self, result: ChunkResult<'a>) {
+        let mut ready = Vec::new();
+        {
+            let mut state = lock(&self.state);
+            state.add(&result, self.found_by());
+            if state.is_log {
+                ready = std::mem::take(&mut state.held);
+                ready.push(result);
+            } else {
+                state.held.push(result);
+            }
+        }
+        self.count(ready);
+    }
+
+    /// Adds findings to the tallies of their workers.
+    fn count(&self, ready: Vec<ChunkResult<'a>>) {
+        for ChunkResult { worker, offset, findings, in_flight, .. } in ready {
+            let place = LinePosition { input: self.number as u32, chunk: offset, offset: 0, line: 0 };
+            self.workers.tally(worker).add_findings(&findings, place);
+            let mut scratch = self.workers.scratch(worker);
+            if let Some(spool) = self.spool {
+                spool.push(&findings, &scratch.names, place);
+            }
+            scratch.recycle(findings);
+            drop(scratch);
+            drop(in_flight);
+            self.workers.flush_if_full(worker);
+        }
+    }
+
+    /// How the input was found.
+    fn found_by(&self) -> FoundBy {
+        match (self.source.named, self.source.literal) {
+            (_, true) => FoundBy::Name,
+            (true, false) => FoundBy::Pattern,
+            (false, false) => FoundBy::Folder,
+        }
+    }
+
+    fn into_result(self, reading: Result<ReadSummary, OpenError>) -> InputResult {
+        let path = self.source.path.as_os_str().as_bytes().to_vec();
+        let (reading, unread) = match reading {
+            Ok(reading) => (reading, None),
+            Err(OpenError::NoLog(what)) if !self.source.named => return InputResult::not_a_log(path, what),
+            Err(OpenError::Unreadable(error)) if error.kind() == ErrorKind::PermissionDenied => {
+                (ReadSummary::default(), Some(describe_denied(&self.source.path)))
+            }
+            Err(unread) => (ReadSummary::default(), Some(unread.to_string())),
+        };
+        let mut state = std::mem::take(&mut *lock(&self.state));
+        let lines = state.stats.lines.lines;
+        let is_not_access_log = lines > 0 && !state.is_log && state.head.is_not_access_log(&path, self.found_by());
+        let held = std::mem::take(&mut state.held);
+        if !is_not_access_log {
+            self.count(held);
+        }
+        let text = SourceInfo::new(path.clone(), reading.generation, state.runs.clone());
+        let mut notices = reading.notes.clone();
+        let (stopped, without_time) = (reading.stopped, state.stats.without_time);
+        let is_binary = is_not_access_log && state.head.is_binary && self.source.named;
+        let is_passed_over = is_not_access_log && !is_binary;
+        notices.extend(is_passed_over.then(|| skipped_message(&state.head)));
+        let has_forwarded = state.head.has_forwarded;
+        let is_asked = !self.job.formats.preferred_for(&self.source.path).is_empty();
+        notices.extend(unknown_client_notice(state.stats.lines.without_client, is_asked));
+        let unread = unread.or_else(|| is_binary.then(|| BINARY_PROBLEM.to_owned()));
+        let input = (!is_passed_over).then(|| state.input(path, &reading, unread, self.job));
+        InputResult { text, input, rest: Rest { notices, without_time, stopped, has_forwarded } }
+    }
+}
+
+impl<'w> InputState<'w> {
+    fn add(&mut self, result: &ChunkResult<'w>, by: FoundBy) {
+        let findings = &result.findings;
+        self.stats.add(findings);
+        self.runs.push((result.offset, findings.lines.lines));
+        self.is_log |= findings.lines.parsed() > 0;
+        if let Some(head) = &result.head {
+            self.head.clone_from(head);
+            self.is_log |= by == FoundBy::Name && !head.is_binary;
+        }
+    }
+
+    fn input(self, path: Vec<u8>, reading: &ReadSummary, unread: Option<String>, job: &ScanJob<'_>) -> InputSummary {
+        let problem = unread.or_else(|| self.problem(reading, job));
+        InputSummary { problem, ..self.stats.input(path, reading.bytes) }
+    }
+
+    fn problem(&self, reading: &ReadSummary, job: &ScanJob<'_>) -> Option<String> {
+        let LineCounts { lines, nul_bytes, skipped, .. } = self.stats.lines;
+        if let Some(damage) = &reading.damage {
+            return Some(damage.clone());
+        }
+        if lines == 0 && reading.hole_bytes > 0 {
+            return Some(format!("holds nothing but {} NUL bytes", reading.hole_bytes));
+        }
+        if lines > skipped && self.stats.lines.parsed() == 0 {
+            return Some(unparsed_problem(lines, &self.head.first_line, job.scope.format, job.formats));
+        }
+        nul_bytes_problem(nul_bytes)
+    }
+}

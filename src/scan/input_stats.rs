@@ -1,0 +1,104 @@
+//! Where lines went, of one input or of one path: a sum of findings, and how a report lists it.
+
+use crate::analysis::model::{InputSummary, Report};
+use crate::finding::{Findings, LineCounts};
+use crate::formats::LogFormat;
+use crate::tally::union_span;
+use crate::time::LogTime;
+use std::collections::BTreeMap;
+
+/// What was found in some lines, without the hits.
+#[derive(Debug, Default)]
+pub(super) struct InputStats {
+    pub(super) lines: LineCounts,
+    pub(super) requests: u64,
+    pub(super) without_time: u64,
+    pub(super) times: Option<(LogTime, LogTime)>,
+}
+
+impl InputStats {
+    /// Adds a run of lines.
+    pub(super) fn add(&mut self, findings: &Findings) {
+        self.lines.add(&findings.lines);
+        self.requests += findings.requests();
+        self.without_time += findings.without_time;
+        self.times = union_span(self.times, findings.times);
+    }
+
+    /// Adds what another account holds.
+    pub(super) fn merge(&mut self, other: &Self) {
+        self.lines.add(&other.lines);
+        self.requests += other.requests;
+        self.without_time += other.without_time;
+        self.times = union_span(self.times, other.times);
+    }
+
+    /// The same as a report lists it.
+    pub(super) fn input(&self, path: Vec<u8>, bytes: u64) -> InputSummary {
+        let (first_time, last_time) = self.times.unzip();
+        InputSummary {
+            path,
+            format: LogFormat::most_of(&self.lines.parsed, &self.lines.others),
+            bytes,
+            lines: self.lines.lines,
+            parsed: self.lines.parsed(),
+            formats: self.lines.parsed,
+            others: self.lines.others.clone(),
+            unparsed: self.lines.unparsed,
+            oversized: self.lines.oversized,
+            skipped: self.lines.skipped,
+            requests: self.requests,
+            first_time,
+            last_time,
+            ..InputSummary::default()
+        }
+    }
+}
+
+/// Lines by the path of their log; rotated ones count to the path they had.
+#[derive(Debug, Default)]
+pub(super) struct PathStats {
+    /// With the bytes of each.
+    paths: BTreeMap<Vec<u8>, (InputStats, u64)>,
+}
+
+impl PathStats {
+    /// Counts a run of lines of so many bytes.
+    pub(super) fn count(&mut self, path: &[u8], bytes: u64, findings: &Findings) {
+        if !self.paths.contains_key(path) {
+            self.paths.insert(path.to_vec(), Default::default());
+        }
+        let Some((stats, sum)) = self.paths.get_mut(path) else { return };
+        stats.add(findings);
+        *sum += bytes;
+    }
+
+    /// All lines.
+    pub(super) fn lines(&self) -> u64 {
+        self.paths.values().map(|(stats, _)| stats.lines.lines).sum()
+    }
+
+    /// The lines of one path.
+    pub(super) fn lines_of(&self, path: &[u8]) -> u64 {
+        self.paths.get(path).map_or(0, |(stats, _)| stats.lines.lines)
+    }
+
+    /// Lines without a time, where a window job for one.
+    pub(super) fn without_time(&self) -> u64 {
+        self.paths.values().map(|(stats, _)| stats.without_time).sum()
+    }
+
+    /// Puts them in the place of a report's inputs, which know only their hits.
+    pub(super) fn put_into(&self, report: &mut Report<'_>) {
+        let mut hits: BTreeMap<Vec<u8>, u64> = BTreeMap::new();
+        for input in report.inputs.drain(..) {
+            *hits.entry(input.path).or_default() += input.hits;
+        }
+        let input = |(path, (stats, bytes)): (&Vec<u8>, &(InputStats, u64))| InputSummary {
+            hits: hits.get(path).copied().unwrap_or(0),
+            ..stats.input(path.clone(), *bytes)
+        };
+        report.inputs = self.paths.iter().map(input).collect();
+        report.recount();
+    }
+}

@@ -1,0 +1,264 @@
+//! The stream against a scan of the same bytes, and what only a stream has to do: wait, come late, forget.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::convert::Infallible;
+use std::path::Path;
+use std::sync::LazyLock;
+
+use proptest::prelude::*;
+
+use crate::analysis::model;
+use crate::rules::{RuleChoice, load};
+use crate::scan::live::*;
+use crate::soft_404::Answer;
+
+static RULES: LazyLock<RuleSet> = LazyLock::new(|| load(&RuleChoice::default()).expect("rules"));
+static FORMATS: LazyLock<Formats> = LazyLock::new(|| Formats::builtin().expect("formats"));
+
+fn job(scope: &ScanOptions) -> LiveJob<'_> {
+    LiveJob { rules: &RULES, scope, formats: &FORMATS, min_severity: Severity::Low, outcomes: &[], apps: &[], prefix: None }
+}
+
+fn line(client: u8, request: &str, status: u16) -> String {
+    format!("192.0.2.{client} - - [02/Nov/2026:08:01:00 +0000] \"{request}\" {status} 512 \"-\" \"Mozilla/5.0\"\n")
+}
+
+/// Offset, line and rules of each hit that was told, in order.
+type Told = Vec<(u64, u64, Vec<String>, Option<Answer>, Option<&'static str>)>;
+
+fn feed(stream: &mut LiveScan<'_>, path: &str, named: bool, (offset, lines_before): (u64, u64), lines: &str) -> Told {
+    let chunk = Chunk { offset, body: Body::Lines(lines.as_bytes()) };
+    let piece = LineChunk {
+        log: u32::from(path.as_bytes()[0]),
+        generation: 7,
+        path: Path::new(path),
+        named,
+        from_pattern: !named,
+        fresh: true,
+        lines_before,
+        chunk,
+    };
+    let mut told = Vec::new();
+    let each = &mut |live: &LiveHit<'_>| {
+        let model::ReportedHit { offset, line, answer, context, .. } = live.hit;
+        if live.is_reported() {
+            let ids = live.hit.rules.iter().map(|&rule| RULES.rule(rule).id.clone()).collect();
+            told.push((offset, line, ids, answer, context));
+        }
+        Ok::<(), Infallible>(())
+    };
+    let Ok(_) = stream.process(&piece, each);
+    told
+}
+
+/// Feeds a text in pieces of so many lines.
+fn pieces(stream: &mut LiveScan<'_>, text: &str, lines: usize) -> Told {
+    let (mut told, mut offset, mut before) = (Vec::new(), 0, 0);
+    let all: Vec<&str> = text.split_inclusive('\n').collect();
+    for part in all.chunks(lines) {
+        let part = part.concat();
+        told.extend(feed(stream, "a.log", true, (offset, before), &part));
+        offset += part.len() as u64;
+        before += part.lines().count() as u64;
+    }
+    told
+}
+
+/// Each line once, as it was first reported, without its grade.
+fn first_reports(told: &Told) -> Told {
+    let mut seen = BTreeSet::new();
+    let first = told.iter().filter(|told| seen.insert(told.1)).cloned();
+    first.map(|(offset, line, rules, _, context)| (offset, line, rules, None, context)).collect()
+}
+
+/// The grade that each line has in the end.
+fn final_answers(told: &Told, stream: &mut LiveScan<'_>) -> Vec<(u64, Option<Answer>)> {
+    let mut last: BTreeMap<u64, Option<Answer>> = told.iter().map(|told| (told.1, told.3)).collect();
+    let Ok(()) = stream.regrade_all(&mut |live: &LiveHit<'_>| {
+        last.insert(live.hit.line, live.hit.answer);
+        Ok::<(), Infallible>(())
+    });
+    last.into_iter().collect()
+}
+
+fn any_log() -> impl Strategy<Value = String> {
+    let request = prop_oneof![
+        Just("GET /.env HTTP/1.1"),
+        Just("GET / HTTP/1.1"),
+        Just("GET /c99.php HTTP/1.1"),
+        Just("GET /r57.php HTTP/1.1"),
+        Just("GET /abcd.php HTTP/1.1"),
+        Just("GET /.git/config HTTP/1.1"),
+        Just("GET /?q=%27+union+select+1 HTTP/1.1"),
+    ];
+    let line = (request, 1_u8..5, prop_oneof![Just(200_u16), Just(404), Just(301)]);
+    prop::collection::vec(line, 0..40)
+        .prop_map(|lines| lines.into_iter().map(|(request, client, status)| self::line(client, request, status)).collect())
+}
+
+proptest! {
+    #[test]
+    fn cuts_change_nothing_and_sums_are_those_of_a_scan(text in any_log(), cut in 1_usize..8) {
+        let scope = ScanOptions::default();
+        let (mut merged, mut cut_up) = (LiveScan::new(job(&scope), LiveState::default()), LiveScan::new(job(&scope), LiveState::default()));
+        let (one, other) = (pieces(&mut merged, &text, usize::MAX), pieces(&mut cut_up, &text, cut));
+        prop_assert_eq!(first_reports(&one), first_reports(&other));
+        prop_assert_eq!(final_answers(&one, &mut merged), final_answers(&other, &mut cut_up));
+        let one = first_reports(&one);
+        let mut scratch = WorkerState::default();
+        let findings = LineScanner::new(&RULES, &scope).scan(text.as_bytes(), &mut scratch);
+        let mut tally = Tally::default();
+        tally.add_findings(&findings, LinePosition { input: 0, chunk: 0, offset: 0, line: 0 });
+        let tally = tally.with_names(scratch.names);
+        let texts = [SourceInfo::new(b"a.log".to_vec(), 7, vec![(0, 0)])];
+        let (allow, outcomes, apps) = (&scope.allow, &[][..], &[][..]);
+        let material = ReportInput { rules: &RULES, tally: &tally, texts: &texts, min_severity: Severity::Low, outcomes, apps, allow };
+        let context = LogAnalysis::new(&material);
+        let report = build(&material, &context, vec![InputSummary::default()], 0, RowSelection { pairs: true, ..RowSelection::default() });
+        let rows = |report: &Report<'_>| report.pairs.iter().map(|row| (format!("{:?}", row.key), row.hits, row.answered, row.sample.line)).collect::<Vec<_>>();
+        let expected = rows(&report);
+        for stream in [&mut merged, &mut cut_up] {
+            let (found, since) = stream.summary(RowSelection { pairs: true, ..RowSelection::default() }, |report, since| (rows(report), since));
+            prop_assert_eq!(&found, &expected);
+            prop_assert_eq!(since, SummaryStart::Start);
+        }
+        // What comes late comes once, so the distinct lines that were told are those that a scan reports.
+        let lines: BTreeSet<u64> = one.iter().map(|told| told.1).collect();
+        prop_assert_eq!(lines.len(), one.len());
+        prop_assert_eq!(lines.len() as u64, report.totals.outcomes.iter().sum::<u64>());
+    }
+}
+
+/// Lines of many formats, in a W3C extended log or in another.
+fn any_mixed_log() -> impl Strategy<Value = String> {
+    let line = prop_oneof![
+        3 => Just(line(1, "GET /.env HTTP/1.1", 404)),
+        2 => Just("{\"ip\":\"192.0.2.9\",\"time\":\"2026-11-02T08:01:00Z\",\"request\":\"GET /.git/config HTTP/1.1\",\"status\":404}\n".to_owned()),
+        2 => Just("2026-11-02 08:01:00 192.0.2.8 GET /c99.php - 404\n".to_owned()),
+        1 => Just("#Fields: date time c-ip cs-method cs-uri-stem cs-uri-query sc-status\n".to_owned()),
+        1 => Just("#Fields: date time cs-method\n".to_owned()),
+        1 => Just("GET /.env and no format\n".to_owned()),
+    ];
+    (any::<bool>(), prop::collection::vec(line, 0..40))
+        .prop_map(|(is_w3c, lines)| if is_w3c { "#Version: 1.0\n" } else { "" }.to_owned() + &lines.concat())
+}
+
+proptest! {
+    #[test]
+    fn formats_do_not_depend_on_cuts(text in any_mixed_log(), cut in 1_usize..8) {
+        let scope = ScanOptions::default();
+        let (mut merged, mut cut_up) = (LiveScan::new(job(&scope), LiveState::default()), LiveScan::new(job(&scope), LiveState::default()));
+        let (one, other) = (pieces(&mut merged, &text, usize::MAX), pieces(&mut cut_up, &text, cut));
+        prop_assert_eq!(&one, &other);
+        for told in &one {
+            let line = text.lines().nth(told.1 as usize - 1).unwrap();
+            prop_assert!(text[told.0 as usize..].starts_with(line), "line {} is not at {}", told.1, told.0);
+        }
+        let sums = |stream: &mut LiveScan<'_>| stream.summary(RowSelection::default(), |report, _| report.totals.sum.clone());
+        prop_assert_eq!(sums(&mut merged), sums(&mut cut_up));
+    }
+}
+
+/// Five web shells and a script whose name says nothing.
+fn hunter() -> Vec<String> {
+    let asks = ["/c99.php", "/r57.php", "/wso.php", "/b374k.php", "/alfa.php", "/shell.php"];
+    asks.iter().map(|path| line(1, &format!("GET {path} HTTP/1.1"), 404)).collect()
+}
+
+#[test]
+fn a_finding_of_its_client_is_told_when_the_client_shows_itself() {
+    let scope = ScanOptions::default();
+    let mut stream = LiveScan::new(job(&scope), LiveState::default());
+    let odd = line(1, "GET /abcd.php HTTP/1.1", 404);
+    assert_eq!(pieces(&mut stream, &odd, 1), [], "a name that says nothing");
+    let told = pieces(&mut stream, &hunter().concat(), 1);
+    let late: Vec<_> = told.iter().filter(|told| told.4 == Some("client")).collect();
+    assert_eq!(late.len(), 1, "{told:?}");
+    assert_eq!((late[0].0, late[0].1, &late[0].2[..]), (0, 1, &["prober/php-script".to_owned()][..]));
+    let after = pieces(&mut stream, &odd, 1);
+    assert_eq!(after[0].4, Some("client"), "from then on at once");
+    assert_eq!(pieces(&mut stream, &line(2, "GET /abcd.php HTTP/1.1", 404), 1), [], "another client");
+}
+
+#[test]
+fn only_the_newest_lines_wait() {
+    let scope = ScanOptions::default();
+    let mut stream = LiveScan::new(job(&scope), LiveState::default());
+    let many: String = (0..40_u8)
+        .map(|n| line(1, &format!("GET /abc{}{}.php HTTP/1.1", char::from(b'a' + n / 8), char::from(b'k' + n % 8)), 404))
+        .collect();
+    assert_eq!(pieces(&mut stream, &many, 7), []);
+    let late = pieces(&mut stream, &hunter().concat(), 7).into_iter().filter(|told| told.4 == Some("client"));
+    assert_eq!(late.map(|told| told.1).collect::<Vec<_>>(), (25..=40).collect::<Vec<_>>());
+}
+
+#[test]
+fn an_answer_is_reported_again_when_its_grade_changes() {
+    use Answer::{Distinct, Soft404, Uncertain};
+    let scope = ScanOptions::default();
+    let mut stream = LiveScan::new(job(&scope), LiveState::default());
+    let log: String =
+        ["/.env", "/.git/config", "/c99.php", "/phpinfo.php"].map(|path| line(1, &format!("GET {path} HTTP/1.1"), 200)).concat();
+    let told = pieces(&mut stream, &log, 1).into_iter().map(|told| (told.1, told.3)).collect::<Vec<_>>();
+    let graded = |line, answer| (line, Some(answer));
+    // Two answers of one size may be chance, three are none.
+    let expected = [
+        graded(1, Distinct),
+        graded(2, Uncertain),
+        graded(1, Uncertain),
+        graded(3, Soft404),
+        graded(1, Soft404),
+        graded(2, Soft404),
+        graded(4, Soft404),
+    ];
+    assert_eq!(told, expected);
+    let refused = line(1, "GET /.env HTTP/1.1", 404);
+    assert_eq!(feed(&mut stream, "a.log", true, (log.len() as u64, 4), &refused)[0].3, None);
+}
+
+#[test]
+fn sites_are_known_after_a_restart() {
+    let scope = ScanOptions::default();
+    let mut stream = LiveScan::new(job(&scope), LiveState::default());
+    let log: String = ["/.env", "/.git/config", "/c99.php"].map(|path| line(1, &format!("GET {path} HTTP/1.1"), 200)).concat();
+    pieces(&mut stream, &log, 1);
+    let sites = stream.sites(1_000).clone();
+    let mut next = LiveScan::new(job(&scope), LiveState::with_sites(sites));
+    let told = feed(&mut next, "a.log", true, (log.len() as u64, 3), &line(1, "GET /backup.sql HTTP/1.1", 200));
+    assert_eq!(told.iter().map(|told| told.3).collect::<Vec<_>>(), [Some(Answer::Soft404)]);
+}
+
+#[test]
+fn a_file_of_a_folder_waits_for_a_line_that_parses() {
+    let scope = ScanOptions::default();
+    let mut stream = LiveScan::new(job(&scope), LiveState::default());
+    let junk = "2026/11/02 08:01:00 [error] open() \"/srv/.git/config\" failed, request: \"GET /.git/config HTTP/1.1\"\n";
+    assert_eq!(feed(&mut stream, "e.log", false, (0, 0), junk), []);
+    assert_eq!(feed(&mut stream, "n.log", true, (0, 0), junk).len(), 1, "named explicitly");
+    let told = feed(&mut stream, "e.log", false, (junk.len() as u64, 1), &line(1, "GET / HTTP/1.1", 200));
+    assert_eq!(told.iter().map(|told| told.1).collect::<Vec<_>>(), [1], "then what waited is told");
+    let much = junk.repeat(MAX_HELD_BYTES / junk.len() + 1);
+    assert_eq!(feed(&mut stream, "x.log", false, (0, 0), &much), []);
+    let told = feed(&mut stream, "x.log", false, (much.len() as u64, 1000), &line(1, "GET / HTTP/1.1", 200));
+    assert_eq!(told, [], "so much without a line that parses was no log");
+}
+
+#[test]
+fn hits_are_forgotten_before_memory_is_full_and_lines_never() {
+    let scope = ScanOptions::default();
+    let mut stream = LiveScan::new(job(&scope), LiveState::default());
+    let first = line(1, "GET /.env HTTP/1.1", 404);
+    pieces(&mut stream, &first, 1);
+    let rows = |stream: &mut LiveScan<'_>| {
+        stream.summary(RowSelection::default(), |report, since| (report.totals.paths, report.totals.sum.lines, since))
+    };
+    assert_eq!(rows(&mut stream), (1, 1, SummaryStart::Start));
+    stream.rolling_tally.begin_period();
+    assert_eq!(rows(&mut stream), (1, 1, SummaryStart::Start), "one era back");
+    pieces(&mut stream, &line(1, "GET /.git/config HTTP/1.1", 404), 1);
+    stream.roll_up_tally();
+    stream.rolling_tally.begin_period();
+    let (paths, lines, since) = rows(&mut stream);
+    assert_eq!((paths, lines), (1, 2));
+    assert!(matches!(since, SummaryStart::Time(Some(_))), "{since:?}");
+}

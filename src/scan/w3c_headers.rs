@@ -1,0 +1,222 @@
+//! The header of a W3C extended log where each run of its lines begins, whoever reads which run, and when.
+//!
+//! Of a plain file, which is read in parts, all lines that name columns are looked for before; what comes in order tells them
+//! as it comes. Any other log costs one look at its first bytes.
+
+use std::collections::HashMap;
+use std::fs::OpenOptions;
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
+use std::ops::ControlFlow;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+use std::sync::Mutex;
+
+use memchr::memchr;
+
+use super::worker::lock;
+use crate::formats::W3cHeader;
+use crate::input::chunk::{Body, Chunk};
+use crate::input::find::{InputSource, SourceKind};
+use crate::input::lines_in_order::{InputLine, for_each_line};
+use crate::input::tail::LineChunk;
+
+/// A text may begin after a byte-order mark.
+const BOM: &[u8] = b"\xef\xbb\xbf";
+/// Lines that name columns, at most: a server writes one when it starts.
+const MAX_HEADERS: usize = 1 << 20;
+/// Bytes read in one go.
+const BLOCK: usize = 256 << 10;
+
+/// The headers of one log.
+#[derive(Debug)]
+pub(super) struct W3cHeaderIndex {
+    max_line: usize,
+    known: Mutex<HeaderState>,
+}
+
+#[derive(Debug)]
+enum HeaderState {
+    /// Nothing was seen of it.
+    Nothing,
+    /// It is no W3C extended log.
+    Plain,
+    /// What is in force after the last chunk, and what is in force where chunks begin that wait to be judged.
+    InOrder(W3cHeader, HashMap<u64, W3cHeader>),
+    /// Where each begins, in order.
+    Listed(Vec<(u64, W3cHeader)>),
+}
+
+impl W3cHeaderIndex {
+    /// Those of a source, as far as they can be known before it is read.
+    pub(super) fn new(source: &InputSource, max_line: usize) -> Self {
+        let listed = if source.kind == SourceKind::Stdin { Ok(None) } else { index_file(&source.path, max_line) };
+        let known = listed.ok().flatten().map_or(HeaderState::Nothing, HeaderState::Listed);
+        Self { max_line, known: Mutex::new(known) }
+    }
+
+    /// Looks at a chunk that comes in order.
+    pub(super) fn observe(&self, chunk: Chunk<'_>) {
+        // One that is not held says nothing, but that the log begins with it.
+        let Body::Lines(lines) = chunk.body else {
+            let known = &mut *lock(&self.known);
+            if matches!(known, HeaderState::Nothing) {
+                *known = HeaderState::Plain;
+            }
+            return;
+        };
+        let mut known = lock(&self.known);
+        if matches!(*known, HeaderState::Nothing) {
+            *known = match header_at_start(chunk.offset, lines, self.max_line) {
+                W3cHeader::None => HeaderState::Plain,
+                header @ W3cHeader::Columns(_) => HeaderState::InOrder(header, HashMap::new()),
+            };
+        }
+        if let HeaderState::InOrder(now, starts) = &mut *known {
+            starts.insert(chunk.offset, now.clone());
+            *now = std::mem::take(now).after(lines, self.max_line);
+        }
+    }
+
+    /// The header in force where a chunk begins. Of what comes in order it is asked for once.
+    pub(super) fn at(&self, offset: u64) -> W3cHeader {
+        match &mut *lock(&self.known) {
+            HeaderState::Nothing | HeaderState::Plain => W3cHeader::None,
+            HeaderState::InOrder(_, starts) => starts.remove(&offset).unwrap_or_default(),
+            HeaderState::Listed(all) => {
+                let before = all.partition_point(|(start, _)| *start < offset);
+                all[..before].last().map_or(W3cHeader::Columns(None), |(_, header)| header.clone())
+            }
+        }
+    }
+}
+
+/// The header of a log that begins with this chunk. One that begins with a hole is none.
+pub(super) fn header_at_start(offset: u64, lines: &[u8], max_line: usize) -> W3cHeader {
+    if offset == 0 || offset == BOM.len() as u64 { W3cHeader::from_log_start(lines, max_line) } else { W3cHeader::None }
+}
+
+/// The header in force before a piece of a live log of which no other was seen yet.
+pub(super) fn header_before(piece: &LineChunk<'_>, max_line: usize) -> W3cHeader {
+    match piece.chunk.body {
+        _ if piece.lines_before > 0 => header_after(piece.path, piece.lines_before, max_line),
+        Body::Lines(lines) => header_at_start(piece.chunk.offset, lines, max_line),
+        Body::Oversized { .. } => W3cHeader::None,
+    }
+}
+
+/// The header in force after so many lines of the log at a path, packed or not.
+fn header_after(path: &Path, lines: u64, max_line: usize) -> W3cHeader {
+    let mut header = W3cHeader::None;
+    // Trouble with the log is told by who reads its new lines.
+    let _ = for_each_line(path, max_line, |number, line| {
+        let InputLine::Text(text) = line else {
+            return if number == 1 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
+        };
+        if number == 1 {
+            header = W3cHeader::from_log_start(text, max_line);
+        }
+        if number > lines || !header.is_w3c() {
+            return ControlFlow::Break(());
+        }
+        header = std::mem::take(&mut header).after(text, max_line);
+        ControlFlow::Continue(())
+    });
+    header
+}
+
+/// Where lines of a plain file name columns; `None` where it is no W3C extended log, packed, or no regular file.
+fn index_file(path: &Path, max_line: usize) -> io::Result<Option<Vec<(u64, W3cHeader)>>> {
+    if !path.metadata()?.is_file() {
+        return Ok(None);
+    }
+    let mut file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY).open(path)?;
+    let mut start = Vec::new();
+    file.by_ref().take(BOM.len() as u64).read_to_end(&mut start)?;
+    // A hole of three bytes is passed over as a mark is.
+    let passed = if start == BOM || start == [0; 3] { BOM.len() } else { 0 };
+    file.seek(SeekFrom::Start(passed as u64))?;
+    index_lines(BufReader::with_capacity(BLOCK, file), passed as u64, max_line)
+}
+
+fn index_lines(mut text: impl BufRead, passed: u64, max_line: usize) -> io::Result<Option<Vec<(u64, W3cHeader)>>> {
+    let (mut all, mut line, mut start, mut offset) = (Vec::new(), Vec::new(), passed, passed);
+    loop {
+        let block = text.fill_buf()?;
+        let is_end = block.is_empty();
+        let newline = memchr(b'\n', block);
+        let part = &block[..newline.unwrap_or(block.len())];
+        let is_own = if offset == start { part.first() == Some(&b'#') } else { !line.is_empty() };
+        // Most logs end the search here, however long their first line is.
+        if start == passed && (!is_own || line.len() > max_line) {
+            return Ok(None);
+        }
+        // Only a line of the log's lock is kept, and no more of it than counts.
+        if is_own && line.len() <= max_line {
+            line.extend_from_slice(part);
+        }
+        let used = part.len() + usize::from(newline.is_some());
+        text.consume(used);
+        offset += used as u64;
+        if newline.is_none() && !is_end {
+            continue;
+        }
+        if start == passed && !W3cHeader::from_log_start(&line, max_line).is_w3c() {
+            return Ok(None);
+        }
+        if let Some(header) = W3cHeader::last_in(&line, max_line)
+            && all.len() < MAX_HEADERS
+        {
+            all.push((start, header));
+        }
+        if is_end {
+            return Ok(Some(all));
+        }
+        line.clear();
+        start = offset;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::scan::w3c_headers::*;
+    use proptest::prelude::*;
+
+    /// Where columns are named in a text, by a look at all of it.
+    fn expected(text: &[u8], max_line: usize) -> Option<Vec<u64>> {
+        if !W3cHeader::from_log_start(text, max_line).is_w3c() {
+            return None;
+        }
+        let mut offset = 0;
+        let mut all = Vec::new();
+        for line in text.split(|&b| b == b'\n') {
+            if W3cHeader::last_in(line, max_line).is_some() {
+                all.push(offset);
+            }
+            offset += line.len() as u64 + 1;
+        }
+        Some(all)
+    }
+
+    proptest! {
+        #[test]
+        fn all_lines_that_name_columns_are_found(
+            lines in prop::collection::vec(prop::sample::select(vec!["#Version: 1.0", "#Fields: date time cs-uri-stem", "#Fields: x", "a line", "", "# more"]), 0..8),
+            is_ended: bool,
+            buffer in 1_usize..40,
+            max_line in 1_usize..40,
+        ) {
+            let text = lines.join("\n") + if is_ended { "\n" } else { "" };
+            let listed = index_lines(BufReader::with_capacity(buffer, text.as_bytes()), 0, max_line).unwrap();
+            let places = listed.map(|all| all.into_iter().map(|(start, _)| start).collect::<Vec<_>>());
+            prop_assert_eq!(places, expected(text.as_bytes(), max_line), "{}", text);
+        }
+    }
+
+    #[test]
+    fn a_file_without_lines_is_not_read_through() {
+        let mut endless = BufReader::new(io::repeat(0));
+        assert!(index_lines(&mut endless, 0, 100).unwrap().is_none());
+        let mut endless = BufReader::new(io::repeat(b'#'));
+        assert!(index_lines(&mut endless, 0, 100).unwrap().is_none());
+    }
+}

@@ -1,0 +1,142 @@
+//! All that the live view knows at one moment. Bounded: every part says how much of it is kept.
+//!
+//! A copy of it is what a pause shows, so its rows are shared, not copied.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Instant;
+
+use super::alert_row::AlertRow;
+use super::dashboard::LogRow;
+use super::hit_row::HitRow;
+use super::hourly::HourlySeries;
+use super::top::TopTable;
+
+/// The latest hits that are kept.
+pub(super) const HITS: usize = 5_000;
+
+/// The latest alerts that are kept.
+pub(super) const ALERTS: usize = 200;
+
+/// Logs that are listed; more are only counted.
+pub(super) const LOGS: usize = 1_000;
+
+/// Who, what and by which rule, counted.
+#[derive(Debug, Clone, Default)]
+pub(super) struct TopTables {
+    /// Client and path of hits whose answer means something.
+    pub(super) answered: TopTable,
+    pub(super) clients: TopTable,
+    pub(super) paths: TopTable,
+    pub(super) rules: TopTable,
+}
+
+impl TopTables {
+    /// Counts one hit.
+    pub(super) fn count(&mut self, row: &Arc<HitRow>) {
+        if row.answered {
+            self.answered.count(&pair(row), row);
+        }
+        self.clients.count(&row.client, row);
+        self.paths.count(&row.path, row);
+        for id in row.rule_ids() {
+            self.rules.count(id, row);
+        }
+    }
+
+    fn remove_answer(&mut self, row: &HitRow) {
+        self.clients.remove_answer(&row.client);
+        self.paths.remove_answer(&row.path);
+        for id in row.rule_ids() {
+            self.rules.remove_answer(id);
+        }
+    }
+}
+
+fn pair(row: &HitRow) -> String {
+    format!("{} {}", row.client, row.path)
+}
+
+/// Everything.
+#[derive(Debug, Clone)]
+pub(super) struct DashboardSnapshot {
+    pub(super) hour: HourlySeries,
+    pub(super) tables: TopTables,
+    /// Oldest first.
+    pub(super) hits: VecDeque<Arc<HitRow>>,
+    /// Oldest first.
+    pub(super) alerts: VecDeque<Arc<AlertRow>>,
+    /// Alerts and notices, ever.
+    pub(super) alert_count: u64,
+    pub(super) logs: Vec<LogRow>,
+    /// Sums over all logs, listed or not.
+    pub(super) log_count: usize,
+    pub(super) lag: u64,
+    /// Goes up with everything that changes what tables and lists show.
+    pub(super) version: u64,
+}
+
+impl DashboardSnapshot {
+    pub(super) fn new(start: Instant) -> Self {
+        Self {
+            hour: HourlySeries::new(start),
+            tables: TopTables::default(),
+            hits: VecDeque::new(),
+            alerts: VecDeque::new(),
+            alert_count: 0,
+            logs: Vec::new(),
+            log_count: 0,
+            lag: 0,
+            version: 0,
+        }
+    }
+
+    /// Keeps a hit.
+    pub(super) fn hit(&mut self, row: HitRow) {
+        let row = Arc::new(row);
+        self.tables.count(&row);
+        push(&mut self.hits, row, HITS);
+        self.version += 1;
+    }
+
+    /// Keeps an alert.
+    pub(super) fn alert(&mut self, row: AlertRow) {
+        self.alert_count = row.number;
+        push(&mut self.alerts, Arc::new(row), ALERTS);
+        self.version += 1;
+    }
+
+    /// What is known of the logs now.
+    pub(super) fn logs(&mut self, mut logs: Vec<LogRow>) {
+        self.log_count = logs.len();
+        self.lag = logs.iter().map(|log| log.lag).fold(0, u64::saturating_add);
+        logs.sort_by(|a, b| b.lag.cmp(&a.lag).then_with(|| a.path.cmp(&b.path)));
+        logs.truncate(LOGS);
+        logs.shrink_to_fit();
+        self.logs = logs;
+    }
+
+    /// Takes in a new grade of a hit, as far as it is kept.
+    pub(super) fn regrade(&mut self, new: HitRow) {
+        let Some(at) = self.hits.iter().rposition(|row| row.place == new.place && row.target == new.target) else { return };
+        let old = Arc::clone(&self.hits[at]);
+        let row = Arc::new(HitRow { number: old.number, ..new });
+        match (old.answered, row.answered) {
+            (true, false) => {
+                self.tables.remove_answer(&old);
+                self.tables.answered.remove_hit(&pair(&old));
+            }
+            (false, true) => self.tables.answered.count(&pair(&row), &row),
+            _ => {}
+        }
+        self.hits[at] = row;
+        self.version += 1;
+    }
+}
+
+fn push<T>(ring: &mut VecDeque<T>, item: T, most: usize) {
+    if ring.len() >= most {
+        ring.pop_front();
+    }
+    ring.push_back(item);
+}

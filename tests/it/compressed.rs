@@ -1,0 +1,276 @@
+//! Packed logs: damaged, glued together, padded, misnamed, and such as unpack to more than there is memory.
+//!
+//! What could be unpacked counts, what is wrong is said, and the other files are read whatever one of them is.
+
+use serde_json::Value;
+
+use crate::compression::{COMPRESSIONS, Compression};
+use crate::harness::{Harness, Run, log};
+use crate::memory::bounded;
+
+const LINES: u64 = 20_000;
+
+/// Scans a packed file beside a plain one of 100 lines, which must be read whatever the packed one is; the report's entry
+/// of the packed one.
+fn scan(packed: &[u8]) -> (Run, Value) {
+    let harness = Harness::new();
+    harness.file("a.packed", packed);
+    harness.file("b.log", log(100));
+    let (run, report) = harness.json(["a.packed", "b.log"]);
+    assert_eq!((report["inputs"][1]["parsed"].as_u64(), report["inputs"][1]["problem"].as_str()), (Some(100), None));
+    let input = report["inputs"][0].clone();
+    assert_eq!(run.code, if input["problem"].is_null() { 0 } else { 3 }, "{}", run.stderr);
+    assert!(input["problem"].is_null() || run.stderr.contains("error: a.packed: "), "{}", run.stderr);
+    (run, input)
+}
+
+fn lines(input: &Value) -> u64 {
+    input["lines"].as_u64().unwrap()
+}
+
+fn problem(input: &Value) -> &str {
+    input["problem"].as_str().expect("something is wrong")
+}
+
+/// C1. Half a line at the end is no line.
+#[test]
+fn a_truncated_compressed_log_yields_its_complete_lines() {
+    for compression in COMPRESSIONS {
+        let packed = compression.pack(log(LINES as usize).as_bytes());
+        let early = format!("{} stream ends early", compression.name());
+        for len in [packed.len() / 2, packed.len() - 9, packed.len() - 4] {
+            let (_, input) = scan(&packed[..len]);
+            assert!(problem(&input).contains(&early), "{len}: {input}");
+            assert!(lines(&input) > 1000 && lines(&input) <= LINES, "{len}: {input}");
+            assert_eq!(input["unparsed"], 0);
+        }
+        let (_, input) = scan(&packed[..12]);
+        assert_eq!(lines(&input), 0);
+        assert!(problem(&input).contains(&early), "{input}");
+    }
+}
+
+/// What a start meets while `gzip` is at its work: the plain file stays until the packed one is whole.
+#[test]
+fn a_log_that_is_being_compressed_counts_once() {
+    let text = log(LINES as usize);
+    for compression in COMPRESSIONS {
+        let packed = compression.pack(text.as_bytes());
+        for part in [0, packed.len() / 2, packed.len()] {
+            let harness = Harness::new();
+            std::fs::create_dir(harness.path("log")).unwrap();
+            harness.file("log/access.log.1", &text);
+            harness.file(format!("log/access.log.1.{}", compression.ending()), &packed[..part]);
+            let (run, report) = harness.json(["log"]);
+            assert_eq!((run.code, report["totals"]["lines"].as_u64()), (0, Some(LINES)), "{compression:?} {part}: {}", run.stderr);
+            assert!(run.stderr.contains("left out"), "{}", run.stderr);
+        }
+    }
+}
+
+/// C2.
+#[test]
+fn a_damaged_compressed_log_is_read_up_to_the_damage() {
+    for compression in COMPRESSIONS {
+        let mut packed = compression.pack(log(LINES as usize).as_bytes());
+        let middle = packed.len() / 2;
+        packed[middle..middle + 200].iter_mut().for_each(|byte| *byte ^= 0x55);
+        let (_, input) = scan(&packed);
+        assert!(problem(&input).contains(compression.name()), "{input}");
+        assert!(input["parsed"].as_u64().unwrap() > 1000, "{compression:?} {input}");
+    }
+}
+
+/// C3. Where the checksum stands: behind the text, or in what an xz file says of its blocks behind them.
+#[test]
+fn a_wrong_checksum_is_reported_and_the_lines_count() {
+    for (compression, ats) in
+        [(Compression::Gzip, [8, 2]), (Compression::Zstd, [4, 1]), (Compression::Bzip2, [2, 4]), (Compression::Xz, [12, 8])]
+    {
+        for at in ats {
+            let mut packed = compression.pack(log(LINES as usize).as_bytes());
+            let at = packed.len() - at;
+            packed[at] ^= 1;
+            let (_, input) = scan(&packed);
+            let told = matches!(compression, Compression::Gzip | Compression::Zstd);
+            assert!(problem(&input).contains(if told { "checksum mismatch" } else { "corrupt or fails its checksum" }), "{input}");
+            assert!(problem(&input).contains("may not be what was packed"), "{input}");
+            assert_eq!((lines(&input), input["parsed"].as_u64()), (LINES, Some(LINES)), "{compression:?}");
+        }
+    }
+}
+
+/// C4. Also where a line goes on in the next member, and where a member is empty.
+#[test]
+fn concatenated_members_are_one_log() {
+    let text = log(LINES as usize);
+    let bytes = text.as_bytes();
+    for compression in COMPRESSIONS {
+        let parts = [&bytes[..700_001], b"", &bytes[700_001..700_003], &bytes[700_003..]];
+        let packed = parts.map(|part| compression.pack(part)).concat();
+        let (_, input) = scan(&packed);
+        assert!(input["problem"].is_null(), "{input}");
+        assert_eq!((lines(&input), input["bytes"].as_u64()), (LINES, Some(bytes.len() as u64)));
+        assert_eq!(input["parsed"], LINES);
+    }
+}
+
+/// C4. What formats allow between their parts: skippable frames (`pzstd`), and padding between xz streams.
+#[test]
+fn padding_between_members_is_skipped() {
+    let part = log(100);
+    let skippable = b"\x5a\x2a\x4d\x18\x03\0\0\0abc";
+    for (compression, between) in [(Compression::Zstd, &skippable[..]), (Compression::Xz, &[0; 8])] {
+        let one = compression.pack(part.as_bytes());
+        let (run, input) = scan(&[&one, between, &one, between].concat());
+        assert!(input["problem"].is_null() && run.stderr.is_empty(), "{}", run.stderr);
+        assert_eq!(lines(&input), 200);
+    }
+    let (_, input) = scan(&[&skippable[..], &Compression::Zstd.pack(part.as_bytes())].concat());
+    assert_eq!((lines(&input), input["problem"].as_str()), (100, None));
+}
+
+/// C5.
+#[test]
+fn trailing_zeros_are_padding_and_other_trailing_bytes_are_damage() {
+    for compression in COMPRESSIONS {
+        let packed = compression.pack(log(LINES as usize).as_bytes());
+        let (run, input) = scan(&[packed.clone(), vec![0; 513]].concat());
+        assert!(input["problem"].is_null() && run.stderr.contains("513 zero bytes follow"), "{}", run.stderr);
+        assert_eq!(lines(&input), LINES);
+        for junk in [b"junk".to_vec(), vec![0, 0, 7]] {
+            let (_, input) = scan(&[packed.clone(), junk].concat());
+            assert!(problem(&input).contains(&format!("follows the {} stream", compression.name())), "{input}");
+            assert_eq!(lines(&input), LINES);
+        }
+    }
+}
+
+/// A packed file of `block` over and over; the bytes of its text.
+fn bomb(harness: &Harness, compression: Compression, block: &[u8], times: usize) -> u64 {
+    harness.file("bomb", compression.pack(block).repeat(times));
+    (block.len() * times) as u64
+}
+
+/// C6. The other packings with less: nothing of theirs grows behind the first ten megabytes.
+#[test]
+fn a_compressed_line_of_600_megabytes_needs_little_memory() {
+    for compression in COMPRESSIONS {
+        let harness = Harness::new();
+        let bytes = bomb(&harness, compression, &vec![b'A'; 30_000_000], if compression == Compression::Gzip { 20 } else { 5 });
+        harness.file("b.log", log(100));
+        let run = bounded(&mut harness.command(["scan", "-f", "json", "bomb", "b.log"]));
+        let report = run.json();
+        assert_eq!(run.code, 3, "{}", run.stderr);
+        assert!(run.stderr.contains("times its size"), "{}", run.stderr);
+        assert!(!run.stderr.contains("First line"), "none was held: {}", run.stderr);
+        let inputs = &report["inputs"];
+        assert_eq!((inputs[0]["oversized"].as_u64(), inputs[0]["bytes"].as_u64()), (Some(1), Some(bytes)), "{compression:?}");
+        assert_eq!(inputs[1]["parsed"], 100);
+    }
+}
+
+/// C7. The same line a million times and more: nothing that is counted grows with it.
+#[test]
+fn a_compressed_log_of_equal_lines_needs_little_memory() {
+    for compression in COMPRESSIONS {
+        let harness = Harness::new();
+        let bytes = bomb(&harness, compression, log(1).repeat(100_000).as_bytes(), 10);
+        let run = bounded(&mut harness.command(["scan", "-f", "json", "bomb"]));
+        let report = run.json();
+        assert_eq!((run.code, report["totals"]["bytes"].as_u64()), (0, Some(bytes)), "{compression:?} {}", run.stderr);
+        assert_eq!(report["totals"]["parsed"], 1_000_000);
+    }
+}
+
+/// C7. What asks for more memory than a text may have is refused by name, whatever is in it.
+#[test]
+fn a_compressed_log_with_too_large_a_window_is_refused() {
+    // A zstd frame whose header asks for a window of 3.75 TiB (RFC 8878, section 3.1.1.1.2), and one raw block.
+    let greedy = b"\x28\xb5\x2f\xfd\x00\xff\x21\0\0one\n";
+    let (run, input) = scan(greedy);
+    assert!(problem(&input).starts_with("needs a zstd window of 3932160 MiB, and 128 MiB are the most"), "{input}");
+    assert!(run.stderr.contains("zstd -dc --long=31 FILE | probewatch scan -"), "{}", run.stderr);
+    // Behind one that asks for less.
+    let (_, input) = scan(&[Compression::Zstd.pack(log(50).as_bytes()), greedy.to_vec()].concat());
+    assert_eq!(lines(&input), 50);
+    assert!(problem(&input).starts_with("needs a zstd window"), "{input}");
+}
+
+/// C8.
+#[test]
+fn compression_is_detected_from_content() {
+    let text = log(500);
+    let harness = Harness::new();
+    harness.file("plain.gz", &text);
+    for compression in COMPRESSIONS {
+        harness.file(format!("{}.log", compression.name()), compression.pack(text.as_bytes()));
+        harness.file(
+            format!("{}.{}", compression.name(), COMPRESSIONS[(compression as usize + 1) % 4].ending()),
+            compression.pack(text.as_bytes()),
+        );
+    }
+    let (run, report) = harness.json(["."]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    assert_eq!(report["inputs"].as_array().unwrap().len(), 9);
+    for input in report["inputs"].as_array().unwrap() {
+        assert_eq!((lines(input), input["hits"].as_u64()), (500, Some(50)), "{input}");
+    }
+}
+
+/// C9. The same report from every packing, from a file and from a pipe, whole and cut off.
+#[test]
+fn a_compressed_log_has_the_same_report() {
+    let text = log(30_000);
+    for format in ["ndjson", "csv"] {
+        let plain = Harness::new();
+        plain.file("a.log", &text);
+        let expected = plain.run(["scan", "-f", format, "a.log"]);
+        assert_eq!(expected.code, 0, "{}", expected.stderr);
+        let piped = plain.run_with_stdin(["scan", "-f", format, "-"], text.as_bytes());
+        for compression in COMPRESSIONS {
+            let harness = Harness::new();
+            let packed = compression.pack(text.as_bytes());
+            harness.file("a.log", &packed);
+            for threads in ["1", "2", "5"] {
+                let run = harness.run(["scan", "-f", format, "-j", threads, "a.log"]);
+                assert!(run.code == 0 && run.stdout == expected.stdout, "{compression:?} {format} {threads}: {}", run.stderr);
+            }
+            let run = harness.run_with_stdin(["scan", "-f", format, "-"], &packed);
+            assert!(run.code == 0 && run.stdout == piped.stdout, "{compression:?} {format}: {}", run.stderr);
+            let run = harness.run_with_stdin(["scan", "-f", format, "-"], &packed[..packed.len() / 2]);
+            assert_eq!(run.code, 3, "{}", run.stderr);
+            assert!(run.stderr.contains(&format!("{} stream ends early", compression.name())), "{}", run.stderr);
+            assert!(!run.stdout.is_empty() && run.stdout.len() < piped.stdout.len(), "{compression:?} {format}");
+        }
+    }
+}
+
+/// C9. Other commands read them too.
+#[test]
+fn a_line_of_a_compressed_log_is_explained() {
+    for compression in COMPRESSIONS {
+        let harness = Harness::new();
+        harness.file("a.packed", compression.pack(log(20).as_bytes()));
+        let run = harness.run(["explain", "a.packed:4"]);
+        assert!(run.code == 0 && run.text().contains("/.git/config"), "{compression:?} {}{}", run.text(), run.stderr);
+    }
+}
+
+/// C9. Known by their first bytes, whatever they are called.
+#[test]
+fn other_compressions_are_refused_by_name() {
+    let heads: [(&[u8], &str); 5] = [
+        (b"PK\x03\x04\x14\0", "zip"),
+        (b"\x04\x22\x4d\x18\x64", "lz4"),
+        (b"7z\xbc\xaf\x27\x1c\0\x04", "7z"),
+        (b"LZIP\x01\x0c", "lzip"),
+        (b"\x1f\x9d\x90", "compress"),
+    ];
+    for (head, name) in heads {
+        // Lines behind the head would be found, were it taken for text.
+        let (_, input) = scan(&[head, b"\n", log(100).as_bytes()].concat());
+        assert!(problem(&input).contains(&format!("packed with {name}")), "{input}");
+        assert_eq!((lines(&input), input["hits"].as_u64()), (0, Some(0)));
+    }
+}
