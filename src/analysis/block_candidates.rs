@@ -80,20 +80,20 @@ pub enum BlockVerdict {
 pub fn block_decisions(
     report: &Report<'_>,
     report_input: &ReportInput<'_>,
-    policy: &BlockPolicy<'_>,
+    guard: &BlockPolicy<'_>,
     max: Option<usize>,
 ) -> Vec<BlockDecision> {
     let mut probers: HashMap<Network<'_>, u64> = HashMap::new();
     for client in report.clients.iter().filter_map(|row| row.key.client()) {
         *probers.entry(Network::from_client(client)).or_default() += 1;
     }
-    let network_stats = network_stats(report, report_input, policy);
+    let network_stats = network_stats(report, report_input, guard);
     let mut room = max.unwrap_or(usize::MAX);
     let judge = |row: &Row<'_>| {
         let client = row.key.client().unwrap_or(Client::Text(b""));
         let of_network = if let Client::V6(bits) = client { network_stats.get(&upper(bits)).copied() } else { None };
         let stats = of_network.unwrap_or_else(|| OffenderStats::from_row(report, row));
-        let mut verdict = policy.never_block_reason(client).map_or_else(|| stats.verdict(), BlockVerdict::NeverBlock);
+        let mut verdict = guard.never_block_reason(client).map_or_else(|| stats.verdict(), BlockVerdict::NeverBlock);
         if verdict == BlockVerdict::Candidate {
             match room.checked_sub(1) {
                 Some(left) => room = left,
@@ -229,7 +229,7 @@ fn ordinary(n: u64) -> String {
 
 /// Statistics of the IPv6 networks with several clients in the report, by their upper 64 bits. A network with an
 /// address that must never be blocked is left out; its addresses are judged one by one.
-fn network_stats(report: &Report<'_>, report_input: &ReportInput<'_>, policy: &BlockPolicy<'_>) -> HashMap<u64, OffenderStats> {
+fn network_stats(report: &Report<'_>, report_input: &ReportInput<'_>, guard: &BlockPolicy<'_>) -> HashMap<u64, OffenderStats> {
     let mut network_stats: HashMap<u64, OffenderStats> = HashMap::new();
     let six = |row: &Row<'_>| match row.key.client() {
         Some(Client::V6(bits)) => Some(upper(bits)),
@@ -240,7 +240,7 @@ fn network_stats(report: &Report<'_>, report_input: &ReportInput<'_>, policy: &B
             network_stats.entry(upper).or_default().add(OffenderStats::from_row(report, row));
         }
     }
-    network_stats.retain(|&upper, stats| stats.clients > 1 && !policy.overlaps(&network_of(upper)));
+    network_stats.retain(|&upper, stats| stats.clients > 1 && !guard.overlaps(&network_of(upper)));
     if network_stats.is_empty() {
         return network_stats;
     }

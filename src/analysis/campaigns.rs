@@ -26,8 +26,8 @@ const SAMPLES: usize = 3;
 /// The rows of campaigns, the most severe first, then those of most networks.
 pub(crate) fn campaign_rows<'a>(report_input: &ReportInput<'a>, items: &[RowItem<'a>]) -> Vec<Campaign<'a>> {
     let tally = report_input.tally;
-    let asked = items.iter().filter(|item| counts(report_input, item)).map(|item| (item.view.client, item.view.path)).collect();
-    let found = find_campaigns(asked, |client| Network::from_client(tally.client(client)), |path| tally.path(path));
+    let requested = items.iter().filter(|item| counts(report_input, item)).map(|item| (item.view.client, item.view.path)).collect();
+    let found = find_campaigns(requested, |client| Network::from_client(tally.client(client)), |path| tally.path(path));
     let lists = || found.iter().enumerate();
     let of_client: HashMap<u32, usize> =
         lists().flat_map(|(number, one)| one.clients.iter().map(move |&client| (client, number))).collect();
@@ -145,18 +145,18 @@ struct CampaignGroup {
 
 /// Finds campaigns in pairs of a client and a path, given by number in any order. The longest lists come first.
 fn find_campaigns<'a, N: Eq + Hash>(
-    mut asked: Vec<(u32, u32)>,
+    mut requested: Vec<(u32, u32)>,
     network: impl Fn(u32) -> N,
     text: impl Fn(u32) -> &'a [u8],
 ) -> Vec<CampaignGroup> {
-    asked.sort_unstable();
-    asked.dedup();
-    let mut request_clients: HashMap<u32, u32> = HashMap::default();
-    for (_, path) in &asked {
-        *request_clients.entry(*path).or_default() += 1;
+    requested.sort_unstable();
+    requested.dedup();
+    let mut client_counts: HashMap<u32, u32> = HashMap::default();
+    for (_, path) in &requested {
+        *client_counts.entry(*path).or_default() += 1;
     }
-    asked.retain(|(_, path)| request_clients[path] > 1);
-    let mut of_clients: Vec<&[(u32, u32)]> = asked.chunk_by(|a, b| a.0 == b.0).collect();
+    requested.retain(|(_, path)| client_counts[path] > 1);
+    let mut of_clients: Vec<&[(u32, u32)]> = requested.chunk_by(|a, b| a.0 == b.0).collect();
     of_clients.retain(|pairs| pairs.len() >= PATHS);
     let paths = by_text(&of_clients, text);
     let lists = lists(&of_clients, &paths);
@@ -240,12 +240,12 @@ fn campaign<N: Eq + Hash>(group: &[&PathList], paths: &[u32], network: impl Fn(u
     let mut clients: Vec<u32> = group.iter().flat_map(|list| &list.clients).copied().collect();
     clients.sort_unstable();
     let networks = clients.iter().map(|client| network(*client)).collect::<HashSet<_>>().len();
-    let mut asked_by: HashMap<u32, usize> = HashMap::default();
+    let mut request_counts: HashMap<u32, usize> = HashMap::default();
     for (place, list) in group.iter().flat_map(|list| list.places.iter().map(move |place| (*place, list))) {
-        *asked_by.entry(place).or_default() += list.clients.len();
+        *request_counts.entry(place).or_default() += list.clients.len();
     }
-    asked_by.retain(|_, request_clients| 2 * *request_clients >= clients.len());
-    let mut places: Vec<u32> = asked_by.into_keys().collect();
+    request_counts.retain(|_, client_counts| 2 * *client_counts >= clients.len());
+    let mut places: Vec<u32> = request_counts.into_keys().collect();
     places.sort_unstable();
     let paths: Vec<u32> = places.into_iter().map(|place| paths[place as usize]).collect();
     (networks >= NETWORKS && paths.len() >= PATHS).then_some(CampaignGroup { paths, clients, networks })
@@ -260,12 +260,12 @@ mod list_tests {
     use proptest::prelude::*;
 
     /// Clients are numbered from 0; ten of them are one network.
-    fn found(asked: &[(u32, &str)]) -> Vec<(Vec<String>, Vec<u32>, usize)> {
-        let mut texts: Vec<&str> = asked.iter().map(|(_, path)| *path).collect();
+    fn found(requested: &[(u32, &str)]) -> Vec<(Vec<String>, Vec<u32>, usize)> {
+        let mut texts: Vec<&str> = requested.iter().map(|(_, path)| *path).collect();
         texts.sort_unstable_by_key(|text| Reverse(*text));
         texts.dedup();
         let number = |path: &str| texts.iter().position(|text| *text == path).unwrap() as u32;
-        let pairs = asked.iter().map(|(client, path)| (*client, number(path))).collect();
+        let pairs = requested.iter().map(|(client, path)| (*client, number(path))).collect();
         let found = find_campaigns(pairs, |client| client / 10, |path| texts[path as usize].as_bytes());
         let named =
             |one: CampaignGroup| (one.paths.iter().map(|&path| texts[path as usize].to_owned()).collect(), one.clients, one.networks);
@@ -291,47 +291,47 @@ mod list_tests {
 
     #[test]
     fn one_path_more_or_less_is_the_same_list() {
-        let mut asked = [1, 11, 21].into_iter().flat_map(|client| requests(client, &LIST)).collect::<Vec<_>>();
-        asked.retain(|pair| *pair != (11, "/c"));
+        let mut requested = [1, 11, 21].into_iter().flat_map(|client| requests(client, &LIST)).collect::<Vec<_>>();
+        requested.retain(|pair| *pair != (11, "/c"));
         // Random names are on no list.
-        asked.extend([(1, "/random-1"), (11, "/random-2"), (21, "/random-3"), (21, "/random-4"), (21, "/random-5")]);
+        requested.extend([(1, "/random-1"), (11, "/random-2"), (21, "/random-3"), (21, "/random-4"), (21, "/random-5")]);
         let expected: Vec<String> = LIST.iter().map(ToString::to_string).collect();
-        assert_eq!(found(&asked), [(expected.clone(), vec![1, 11, 21], 3)]);
+        assert_eq!(found(&requested), [(expected.clone(), vec![1, 11, 21], 3)]);
         // A page of the site, which another client requested too.
-        asked.push((11, "/c"));
-        asked.extend([(1, "/page"), (99, "/page")]);
-        assert_eq!(found(&asked), [(expected, vec![1, 11, 21], 3)]);
+        requested.push((11, "/c"));
+        requested.extend([(1, "/page"), (99, "/page")]);
+        assert_eq!(found(&requested), [(expected, vec![1, 11, 21], 3)]);
     }
 
     #[test]
     fn different_lists_are_not_joined() {
         let other = ["/a", "/v", "/w", "/x", "/y", "/z"];
-        let asked: Vec<_> = [1, 11, 21]
+        let requested: Vec<_> = [1, 11, 21]
             .into_iter()
             .flat_map(|c| requests(c, &LIST))
             .chain([31, 41, 51].into_iter().flat_map(|c| requests(c, &other)))
             .collect();
-        assert_eq!(found(&asked).into_iter().map(|one| one.1).collect::<Vec<_>>(), [[1, 11, 21], [31, 41, 51]]);
+        assert_eq!(found(&requested).into_iter().map(|one| one.1).collect::<Vec<_>>(), [[1, 11, 21], [31, 41, 51]]);
     }
 
     /// Many lists with the same start are not all compared with each other.
     #[test]
     fn many_lists_are_compared_quickly() {
         let names: Vec<String> = (0..4_000).map(|n| format!("/{n:04}")).collect();
-        let mut asked = Vec::new();
+        let mut requested = Vec::new();
         for client in 0..20_000_u32 {
-            asked.extend(requests(client, &["/x", "/y"]));
+            requested.extend(requests(client, &["/x", "/y"]));
             let own = |n: u32| names[(client.wrapping_mul(2_654_435_761).rotate_left(n * 7) % 4_000) as usize].as_str();
-            asked.extend((0..4).map(|n| (client, own(n))));
+            requested.extend((0..4).map(|n| (client, own(n))));
         }
         for client in [1, 11, 21] {
-            asked.retain(|(other, _)| *other != client);
-            asked.extend(requests(client, &LIST));
+            requested.retain(|(other, _)| *other != client);
+            requested.extend(requests(client, &LIST));
         }
-        assert!(found_by_text(&asked).iter().any(|paths| paths == &LIST));
+        assert!(found_by_text(&requested).iter().any(|paths| paths == &LIST));
     }
 
-    fn found_by_text<'a>(asked: &[(u32, &'a str)]) -> Vec<Vec<&'a str>> {
+    fn found_by_text<'a>(requested: &[(u32, &'a str)]) -> Vec<Vec<&'a str>> {
         let mut numbers = HashMap::default();
         let mut texts = Vec::new();
         let mut number = |text: &'a str| {
@@ -340,17 +340,17 @@ mod list_tests {
                 texts.len() as u32 - 1
             })
         };
-        let pairs = asked.iter().map(|(client, path)| (*client, number(path))).collect();
+        let pairs = requested.iter().map(|(client, path)| (*client, number(path))).collect();
         let found = find_campaigns(pairs, |client| client / 10, |path| texts[path as usize].as_bytes());
         found.into_iter().map(|one| one.paths.iter().map(|path| texts[*path as usize]).collect()).collect()
     }
 
     /// The definition, implemented directly.
-    fn plain_definition(asked: &[(u32, u8)]) -> Vec<(Vec<u8>, Vec<u32>, usize)> {
+    fn plain_definition(requested: &[(u32, u8)]) -> Vec<(Vec<u8>, Vec<u32>, usize)> {
         use std::collections::{BTreeMap, BTreeSet};
         let mut paths: BTreeMap<u32, BTreeSet<u8>> = BTreeMap::new();
-        for (client, path) in asked {
-            if asked.iter().any(|(other, of_other)| other != client && of_other == path) {
+        for (client, path) in requested {
+            if requested.iter().any(|(other, of_other)| other != client && of_other == path) {
                 paths.entry(*client).or_default().insert(*path);
             }
         }
@@ -383,18 +383,18 @@ mod list_tests {
         ) {
             // Clients with one of four lists, each without some paths or with some of its own.
             let list = |number: u8| (0..20_u8).filter(move |path| (path / 3) % 4 != number || path % 5 == number);
-            let mut asked: Vec<(u32, u8)> = Vec::new();
+            let mut requested: Vec<(u32, u8)> = Vec::new();
             for (number, odd, client) in &lists {
-                asked.extend(list(*number).filter(|path| !odd.contains(path)).map(|path| (*client, path)));
-                asked.extend(odd.iter().filter(|path| !list(*number).any(|of| of == **path)).map(|path| (*client, *path)));
+                requested.extend(list(*number).filter(|path| !odd.contains(path)).map(|path| (*client, path)));
+                requested.extend(odd.iter().filter(|path| !list(*number).any(|of| of == **path)).map(|path| (*client, *path)));
             }
-            let expected = plain_definition(&asked);
+            let expected = plain_definition(&requested);
             // Other numbers for the same paths, in another order.
-            let turn = turn % asked.len().max(1);
-            asked.rotate_left(turn);
+            let turn = turn % requested.len().max(1);
+            requested.rotate_left(turn);
             let number = |path: u8| u32::from(path ^ shift);
             let texts: Vec<[u8; 1]> = (0..=u8::MAX).map(|number| [number ^ shift]).collect();
-            let pairs = asked.iter().map(|(client, path)| (*client, number(*path))).collect();
+            let pairs = requested.iter().map(|(client, path)| (*client, number(*path))).collect();
             let found = find_campaigns(pairs, |client| client / 10, |path| &texts[path as usize]);
             let found: Vec<_> =
                 found.into_iter().map(|one| (one.paths.iter().map(|path| texts[*path as usize][0]).collect(), one.clients, one.networks)).collect();

@@ -37,7 +37,7 @@ pub fn learn<'a>(report_input: &ReportInput<'a>, analysis: &LogAnalysis<'_>, min
     let ordinary = NormalPages::new(tally, &probers);
     let (mut proposals, mut random) = (Vec::new(), 0);
     for candidate in candidates(tally, &probers, min_probers) {
-        let Some((asked, path)) = tally.unmatched().path(candidate.path).zip(str::from_utf8(tally.path(candidate.path)).ok()) else {
+        let Some((unmatched, path)) = tally.unmatched().path(candidate.path).zip(str::from_utf8(tally.path(candidate.path)).ok()) else {
             continue;
         };
         let known = networks(tally, &candidate.probers);
@@ -59,7 +59,7 @@ pub fn learn<'a>(report_input: &ReportInput<'a>, analysis: &LogAnalysis<'_>, min
             severity: path_kind::suggested_severity(class),
             probers: known.len() as u64,
             others: others as u64,
-            ..proposal_for(asked, path, texts)
+            ..proposal_for(unmatched, path, texts)
         });
     }
     proposals.sort_by(|a, b| (b.probers, b.requests, a.path).cmp(&(a.probers, a.requests, b.path)));
@@ -68,15 +68,15 @@ pub fn learn<'a>(report_input: &ReportInput<'a>, analysis: &LogAnalysis<'_>, min
 
 /// Every path with enough probers, and its clients; several clients may still share a network.
 fn candidates(tally: &Tally, probers: &KnownProbers<'_>, min_probers: usize) -> Vec<PathCandidate> {
-    let mut asked = Vec::new();
+    let mut prober_counts = Vec::new();
     for (_, path, _) in tally.unmatched().pairs().filter(|(client, ..)| probers.contains(*client)) {
         let at = path as usize;
-        if at >= asked.len() {
-            asked.resize(at + 1, 0_u32);
+        if at >= prober_counts.len() {
+            prober_counts.resize(at + 1, 0_u32);
         }
-        asked[at] += 1;
+        prober_counts[at] += 1;
     }
-    let enough = |path: u32| asked.get(path as usize).is_some_and(|&n| n as usize >= min_probers);
+    let enough = |path: u32| prober_counts.get(path as usize).is_some_and(|&n| n as usize >= min_probers);
     let mut pairs: Vec<(u32, u32)> =
         tally.unmatched().pairs().filter(|(_, path, _)| enough(*path)).map(|(client, path, _)| (path, client)).collect();
     pairs.sort_unstable();
@@ -109,10 +109,10 @@ fn kind_and_class(path: &str, candidate: &PathCandidate, probers: &KnownProbers<
 }
 
 /// The proposal without its rule and its probers.
-fn proposal_for<'a>(asked: &'a UnmatchedPath, path: &'a str, texts: &'a [SourceInfo]) -> Proposal<'a> {
-    let (sample, text) = (&asked.sample, &texts[asked.sample.position.input as usize]);
-    let (first_time, last_time) = asked.times.unzip();
-    let mut statuses = asked.statuses.clone();
+fn proposal_for<'a>(unmatched: &'a UnmatchedPath, path: &'a str, texts: &'a [SourceInfo]) -> Proposal<'a> {
+    let (sample, text) = (&unmatched.sample, &texts[unmatched.sample.position.input as usize]);
+    let (first_time, last_time) = unmatched.times.unzip();
+    let mut statuses = unmatched.statuses.clone();
     statuses.sort_unstable();
     let example = ProposalExample {
         source: &text.path,
@@ -122,9 +122,9 @@ fn proposal_for<'a>(asked: &'a UnmatchedPath, path: &'a str, texts: &'a [SourceI
             SampleContent::Line { text, .. } if !text.is_empty() => text,
             _ => path.as_bytes(),
         },
-        status: asked.status,
+        status: unmatched.status,
     };
-    Proposal { requests: asked.requests, statuses, first_time, last_time, example, ..Proposal::default() }
+    Proposal { requests: unmatched.requests, statuses, first_time, last_time, example, ..Proposal::default() }
 }
 
 /// The known probers, by client number.
@@ -224,9 +224,9 @@ pub(crate) struct NormalPages<'a> {
 
 impl<'a> NormalPages<'a> {
     pub(crate) fn new(tally: &'a Tally, probers: &KnownProbers<'_>) -> Self {
-        let unlisted = tally.unmatched();
-        let given = unlisted.pairs().filter(|(client, _, got)| *got && !probers.contains(*client)).map(|(_, path, _)| path);
-        Self::from_paths(unlisted.normal_paths().chain(given).map(|path| tally.path(path)).collect())
+        let unmatched = tally.unmatched();
+        let received = unmatched.pairs().filter(|(client, _, got)| *got && !probers.contains(*client)).map(|(_, path, _)| path);
+        Self::from_paths(unmatched.normal_paths().chain(received).map(|path| tally.path(path)).collect())
     }
 
     fn from_paths(mut paths: Vec<&'a [u8]>) -> Self {

@@ -6,7 +6,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::block_candidates::BlockDecision;
@@ -111,7 +110,7 @@ pub struct InputSummary {
 }
 
 /// Why a log was not read: it is entirely outside the requested time range.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, schemars::JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SkipReason {
     /// It was last written to before `--since`.

@@ -312,16 +312,16 @@ pub(crate) fn sample_request<'a>(text: &'a SourceInfo, sample: tally::SampleView
                 user_agent: record.user_agent,
             }
         }
-        SampleContentView::Imported(told) => SampleRequest {
-            generation: told.generation,
+        SampleContentView::Imported(imported) => SampleRequest {
+            generation: imported.generation,
             offset,
             log_host,
             source,
-            line: told.line,
-            target: &told.target,
-            status: told.status,
-            host: told.host.as_deref(),
-            user_agent: told.user_agent.as_deref(),
+            line: imported.line,
+            target: &imported.target,
+            status: imported.status,
+            host: imported.host.as_deref(),
+            user_agent: imported.user_agent.as_deref(),
         },
     }
 }

@@ -266,8 +266,8 @@ impl<'a> LogAnalysis<'a> {
                 let rules = report_input.tally.rule_list(view.rules).iter();
                 rules.filter(|&&rule| counts(self.rules.rule(rule))).any(|&rule| self.suppressing_app(rule, view.site).is_none())
             };
-            let asked = cells.filter(strong).map(|view| (view.client, view.path)).collect();
-            (with, ProberSet::from_requests(asked, with.distinct_paths))
+            let requested = cells.filter(strong).map(|view| (view.client, view.path)).collect();
+            (with, ProberSet::from_requests(requested, with.distinct_paths))
         };
         conditions.into_iter().map(with).collect()
     }

@@ -40,8 +40,8 @@ const PROBE: u8 = 8;
 const METHOD: u32 = 4;
 
 impl From<ImportedKey> for CellKey {
-    fn from(told: ImportedKey) -> Self {
-        let ImportedKey { client, path, rules, status, input, host, answered, is_probe, method, bytes, extra } = told;
+    fn from(key: ImportedKey) -> Self {
+        let ImportedKey { client, path, rules, status, input, host, answered, is_probe, method, bytes, extra } = key;
         let flag = |is: bool, flag: u8| if is { flag } else { 0 };
         let has = flag(status.is_some(), STATUS) | flag(answered, ANSWERED) | flag(bytes.is_some(), BYTES) | flag(is_probe, PROBE);
         let has = has | (method as u8) << METHOD;
@@ -259,7 +259,7 @@ impl SampleView<'_> {
     fn generation(&self) -> u64 {
         match self.content {
             SampleContentView::Line { .. } => 0,
-            SampleContentView::Imported(told) => told.generation,
+            SampleContentView::Imported(imported) => imported.generation,
         }
     }
 }

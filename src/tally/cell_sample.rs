@@ -42,7 +42,7 @@ impl CellSample {
         let Sample { time, position, content } = sample;
         let content = match content {
             SampleContent::Line { text, parsed } => StoredSample::Line { text: texts.insert(&text), parsed },
-            SampleContent::Imported(told) => StoredSample::Imported(told),
+            SampleContent::Imported(imported) => StoredSample::Imported(imported),
         };
         Self { error, time, position, content }
     }
@@ -68,7 +68,7 @@ impl CellSample {
     pub(super) fn view<'t>(&'t self, texts: &'t ByteArena) -> SampleView<'t> {
         let content = match &self.content {
             StoredSample::Line { text, parsed } => SampleContentView::Line { text: texts.get(*text), parsed: *parsed },
-            StoredSample::Imported(told) => SampleContentView::Imported(told),
+            StoredSample::Imported(imported) => SampleContentView::Imported(imported),
         };
         SampleView { time: self.time, position: self.position, content }
     }
@@ -77,7 +77,7 @@ impl CellSample {
     pub(super) fn into_sample(self, texts: &ByteArena) -> Sample {
         let content = match self.content {
             StoredSample::Line { text, parsed } => SampleContent::Line { text: texts.get(text).into(), parsed },
-            StoredSample::Imported(told) => SampleContent::Imported(told),
+            StoredSample::Imported(imported) => SampleContent::Imported(imported),
         };
         Sample { time: self.time, position: self.position, content }
     }

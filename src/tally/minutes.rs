@@ -102,11 +102,12 @@ impl MinuteCounts {
     pub(super) fn merge(&mut self, other: Self, new: &IdRemap) {
         self.dropped += other.dropped;
         for (key, requests) in other.counts {
-            let told = MinuteKey { client: new.client(key.client), path: new.path(key.path), rules: new.rules[key.rules as usize], ..key };
-            if (told.client, told.path) == (SymbolTables::OTHER, SymbolTables::OTHER) {
+            let remapped =
+                MinuteKey { client: new.client(key.client), path: new.path(key.path), rules: new.rules[key.rules as usize], ..key };
+            if (remapped.client, remapped.path) == (SymbolTables::OTHER, SymbolTables::OTHER) {
                 self.dropped += requests;
             } else {
-                self.insert(told, requests);
+                self.insert(remapped, requests);
             }
         }
     }
@@ -122,8 +123,8 @@ impl MinuteCounts {
 
     /// Drops counts until at most `most` are left, first those of the clients and paths with the fewest requests. The
     /// texts of the keys break ties, so the order of merges does not matter.
-    pub(super) fn trim(&mut self, most: usize, names: &SymbolTables) {
-        if self.counts.len() <= most {
+    pub(super) fn trim(&mut self, max: usize, names: &SymbolTables) {
+        if self.counts.len() <= max {
             return;
         }
         let mut owners: HashMap<(u32, u32, u32), u64> = HashMap::default();
@@ -139,7 +140,7 @@ impl MinuteCounts {
         };
         let mut ranked: Vec<_> = self.iter().map(|(key, requests)| (rank(key, requests), key)).collect();
         ranked.sort_unstable();
-        for (_, key) in ranked.split_off(most) {
+        for (_, key) in ranked.split_off(max) {
             self.dropped += self.counts.remove(&key).unwrap_or(0);
         }
     }

@@ -122,7 +122,7 @@ fn counted(tally: &Tally) -> Counted {
 /// No count exceeds the true one, and none is lower by more than its error, or than the floor if the key is absent.
 fn check<K: Ord + std::fmt::Debug>(truth: &Sums<K>, counted: &Sums<K>, floor: u64, error: impl Fn(&K) -> Option<u64>) {
     for key in counted.keys() {
-        assert!(truth.contains_key(key) || counted[key] == 0, "nobody asked: {key:?}");
+        assert!(truth.contains_key(key) || counted[key] == 0, "never requested: {key:?}");
     }
     for (key, &hits) in truth {
         let lower = counted.get(key).copied().unwrap_or(0);

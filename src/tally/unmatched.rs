@@ -17,7 +17,7 @@ use crate::log_entry::Outcome;
 use crate::time::LogTime;
 
 /// A path that this many clients received is a normal page.
-const MANY: u32 = 64;
+const NORMAL_CLIENTS: u32 = 64;
 
 /// Requests that no rule matched, by path and by client.
 #[derive(Debug, Clone, Default)]
@@ -32,7 +32,7 @@ pub struct UnmatchedRequests {
 enum PathState {
     #[default]
     Unseen,
-    Open(Box<UnmatchedPath>),
+    Counted(Box<UnmatchedPath>),
     Normal,
 }
 
@@ -50,7 +50,7 @@ pub struct UnmatchedPath {
     /// The status of the sample.
     pub status: Option<u16>,
     /// The number of clients that received it.
-    given: u32,
+    clients_served: u32,
 }
 
 /// A client and a path; the upper bits of the path are flags of the response.
@@ -98,15 +98,15 @@ impl UnmatchedRequests {
         }
         match path {
             PathState::Normal => return,
-            PathState::Open(asked) => asked.count(request, target, position),
-            PathState::Unseen => *path = PathState::Open(Box::new(UnmatchedPath::new(request, target, position))),
+            PathState::Counted(known_path) => known_path.count(request, target, position),
+            PathState::Unseen => *path = PathState::Counted(Box::new(UnmatchedPath::new(request, target, position))),
         }
         let got = match Outcome::of(request.status) {
             Outcome::Answered => SERVED,
             Outcome::Redirected => REDIRECTED,
             _ => 0,
         };
-        self.pair(ClientPathPair { client: request.client, path_and_flags: request.path | got });
+        self.insert_pair(ClientPathPair { client: request.client, path_and_flags: request.path | got });
     }
 
     /// Adds those of another tally, renumbered.
@@ -119,30 +119,35 @@ impl UnmatchedRequests {
             match (&mut *mine, path) {
                 (PathState::Normal, _) | (_, PathState::Unseen) => {}
                 (_, PathState::Normal) => *mine = PathState::Normal,
-                (PathState::Open(mine), PathState::Open(asked)) => mine.merge(*asked),
+                (PathState::Counted(mine), PathState::Counted(known_path)) => mine.merge(*known_path),
                 // The clients that received it are counted with the pairs.
-                (PathState::Unseen, PathState::Open(asked)) => *mine = PathState::Open(Box::new(UnmatchedPath { given: 0, ..*asked })),
+                (PathState::Unseen, PathState::Counted(known_path)) => {
+                    *mine = PathState::Counted(Box::new(UnmatchedPath { clients_served: 0, ..*known_path }))
+                }
             }
         }
         for pair in other.pairs {
             let path = new.paths[pair.path() as usize];
-            self.pair(ClientPathPair { client: new.clients[pair.client as usize], path_and_flags: path | (pair.path_and_flags & !PATH) });
+            self.insert_pair(ClientPathPair {
+                client: new.clients[pair.client as usize],
+                path_and_flags: path | (pair.path_and_flags & !PATH),
+            });
         }
     }
 
     /// Adds a pair, unless its path is or becomes a normal page.
-    fn pair(&mut self, pair: ClientPathPair) {
+    fn insert_pair(&mut self, pair: ClientPathPair) {
         let Self { paths, pairs, state } = self;
         let number = pair.path() as usize;
-        let PathState::Open(asked) = &mut paths[number] else { return };
+        let PathState::Counted(known_path) = &mut paths[number] else { return };
         let hash = |pair: &ClientPathPair| state.hash_one(pair.key());
         let mut entry = pairs
             .entry(hash(&pair), |known| known.key() == pair.key(), hash)
             .or_insert(ClientPathPair { path_and_flags: pair.path(), ..pair });
         let known = entry.get_mut();
-        asked.given += u32::from(pair.path_and_flags & !known.path_and_flags & SERVED != 0);
+        known_path.clients_served += u32::from(pair.path_and_flags & !known.path_and_flags & SERVED != 0);
         known.path_and_flags |= pair.path_and_flags;
-        if asked.given >= MANY {
+        if known_path.clients_served >= NORMAL_CLIENTS {
             paths[number] = PathState::Normal;
         }
     }
@@ -159,7 +164,7 @@ impl UnmatchedRequests {
     #[must_use]
     pub fn path(&self, path: u32) -> Option<&UnmatchedPath> {
         match self.paths.get(path as usize) {
-            Some(PathState::Open(asked)) => Some(asked),
+            Some(PathState::Counted(known_path)) => Some(known_path),
             _ => None,
         }
     }
@@ -171,7 +176,7 @@ impl UnmatchedRequests {
 
     /// The clients of each other path, and whether the response was a 2xx or a 3xx; in no order.
     pub fn pairs(&self) -> impl Iterator<Item = (u32, u32, bool)> {
-        let is_open = |pair: &&ClientPathPair| matches!(self.paths[pair.path() as usize], PathState::Open(_));
+        let is_open = |pair: &&ClientPathPair| matches!(self.paths[pair.path() as usize], PathState::Counted(_));
         self.pairs.iter().filter(is_open).map(|pair| (pair.client, pair.path(), pair.path_and_flags & !PATH != 0))
     }
 }
@@ -180,7 +185,7 @@ impl UnmatchedPath {
     fn new(request: &Request, target: &[u8], position: LinePosition) -> Self {
         let sample = Sample::from_line(request.time, position, target, true);
         let statuses = vec![(request.status, 1)];
-        Self { requests: 1, statuses, times: request.time.map(|t| (t, t)), sample, status: request.status, given: 0 }
+        Self { requests: 1, statuses, times: request.time.map(|t| (t, t)), sample, status: request.status, clients_served: 0 }
     }
 
     fn count(&mut self, request: &Request, target: &[u8], position: LinePosition) {

@@ -3,9 +3,9 @@
 
 use libfuzzer_sys::fuzz_target;
 use probewatch::finding::Severity;
-use probewatch::analysis::merge::{Merged, Whole};
-use probewatch::analysis::build::{Context, Material, Wanted, build};
-use probewatch::analysis::snapshot::{Evidence, read};
+use probewatch::analysis::merge::{ReportMerger, MergedReport};
+use probewatch::analysis::build::{LogAnalysis, ReportInput, RowSelection, build};
+use probewatch::analysis::snapshot::{ReportSnapshot, read};
 use probewatch::render::{OutputFormat, RenderOptions, render};
 use probewatch::rules::RuleSet;
 use probewatch_fuzz::RULES;
@@ -17,7 +17,7 @@ fuzz_target!(|text: &[u8]| match read(text, &RULES) {
 
 /// What was read is written as a report, and that report is read as what it was written from: it is written with the same
 /// bytes again.
-fn check(evidence: Evidence) {
+fn check(evidence: ReportSnapshot) {
     let Some(first) = merged(evidence) else { return };
     let read_again = read(&first[..], &RULES).unwrap_or_else(|error| panic!("a report that was written {error}"));
     let second = merged(read_again).expect("what was added up once can be again");
@@ -29,8 +29,8 @@ fn text(report: &[u8]) -> String {
 }
 
 /// The report of `merge`; `None` where it refuses, with a reason.
-fn merged(evidence: Evidence) -> Option<Vec<u8>> {
-    let mut sum = Merged::new(&RULES);
+fn merged(evidence: ReportSnapshot) -> Option<Vec<u8>> {
+    let mut sum = ReportMerger::new(&RULES);
     let whole = match sum.add(evidence).and_then(|()| sum.finish(|_| false)) {
         Ok(whole) => whole,
         Err(error) => {
@@ -41,8 +41,8 @@ fn merged(evidence: Evidence) -> Option<Vec<u8>> {
     Some(report(&whole, whole.rules.as_ref().unwrap_or(&RULES)))
 }
 
-fn report(whole: &Whole, rules: &RuleSet) -> Vec<u8> {
-    let material = Material {
+fn report(whole: &MergedReport, rules: &RuleSet) -> Vec<u8> {
+    let material = ReportInput {
         rules,
         tally: &whole.tally,
         texts: &whole.texts,
@@ -51,8 +51,8 @@ fn report(whole: &Whole, rules: &RuleSet) -> Vec<u8> {
         apps: &[],
         allow: &whole.allow,
     };
-    let context = Context::of(&material);
-    let wanted = Wanted { answered: true, pairs: true, clients: true, paths: true, rules: true, campaigns: true, most: None };
+    let context = LogAnalysis::new(&material);
+    let wanted = RowSelection { answered: true, pairs: true, clients: true, paths: true, rules: true, campaigns: true, most: None };
     let mut report = build(&material, &context, whole.inputs.clone(), whole.without_time, wanted);
     (report.log_host, report.period, report.prefix) = (whole.log_host.clone(), whole.period.clone(), whole.prefix);
     let mut out = Vec::new();

@@ -60,7 +60,7 @@ fn lines(client: &str, paths: &[&str], status: u16) -> String {
 }
 
 /// The complete report of a log, with its decisions.
-fn judged<T>(log: &str, policy: &BlockPolicy<'_>, max: Option<usize>, then: impl FnOnce(&Report<'_>) -> T) -> T {
+fn judged<T>(log: &str, guard: &BlockPolicy<'_>, max: Option<usize>, then: impl FnOnce(&Report<'_>) -> T) -> T {
     let (rules, scope, allow) = (rules(), ScanOptions::default(), AllowList::default());
     let (mut scratch, mut tally) = (WorkerState::default(), Tally::default());
     tally.add_findings(
@@ -73,15 +73,15 @@ fn judged<T>(log: &str, policy: &BlockPolicy<'_>, max: Option<usize>, then: impl
     let analysis = LogAnalysis::new(&report_input);
     let wanted = RowSelection { answered: true, pairs: true, clients: true, paths: true, rules: true, campaigns: true, most: None };
     let mut report = build(&report_input, &analysis, vec![InputSummary::default()], 0, wanted);
-    let blocks = block_decisions(&report, &report_input, policy, max);
+    let blocks = block_decisions(&report, &report_input, guard, max);
     assert_eq!(blocks.len(), report.clients.len());
     report.blocks = Some(blocks);
     then(&report)
 }
 
 /// The decision for each client, by its text: whether it is a candidate, and the reason.
-fn reasons(log: &str, policy: &BlockPolicy<'_>, max: Option<usize>) -> Vec<(String, bool, String)> {
-    judged(log, policy, max, |report| {
+fn reasons(log: &str, guard: &BlockPolicy<'_>, max: Option<usize>) -> Vec<(String, bool, String)> {
+    judged(log, guard, max, |report| {
         let each = report.clients.iter().zip(report.blocks.iter().flatten());
         let mut each: Vec<_> =
             each.map(|(row, block)| (row.key.client().unwrap().to_string(), block.is_candidate(), block.reason())).collect();
@@ -139,7 +139,7 @@ fn protected_addresses_are_never_candidates() {
     let allow = AllowList::load(&[file]).unwrap();
     let own = ["203.0.113.1".parse().unwrap(), "2001:db8::1".parse().unwrap()];
     let proxies = [parse_trusted_proxy("2400:cb00::/32").unwrap().0];
-    let policy = BlockPolicy::new(&own, &proxies, &allow);
+    let guard = BlockPolicy::new(&own, &proxies, &allow);
     let sheltered = [
         ("-", "not an address"),
         ("unix:", "not an address"),
@@ -164,12 +164,12 @@ fn protected_addresses_are_never_candidates() {
         ("2400:cb00::7", "a trusted proxy"),
     ];
     for (client, expected) in sheltered {
-        let reasons = reasons(&lines(client, &["/a", "/b", "/c", "/setup.cgi"], 404), &policy, None);
+        let reasons = reasons(&lines(client, &["/a", "/b", "/c", "/setup.cgi"], 404), &guard, None);
         assert_eq!(reasons.len(), 1, "{client} is reported all the same");
         assert_eq!((reasons[0].1, reasons[0].2.as_str()), (false, expected), "{client}");
     }
     let fake: String = ["/a", "/b", "/c"].iter().map(|path| line("203.0.113.99", path, 404, "Googlebot/2.1")).collect();
-    assert!(reasons(&fake, &policy, None)[0].1, "a user agent grants nothing");
+    assert!(reasons(&fake, &guard, None)[0].1, "a user agent grants nothing");
 }
 
 #[test]
@@ -177,16 +177,16 @@ fn a_limit_keeps_the_worst_candidates() {
     let mut log = lines("203.0.113.7", &["/a", "/b", "/c"], 404) + &line("203.0.113.8", "/setup.cgi", 404, "x");
     log += &lines("203.0.113.9", &["/a", "/b", "/c", "/d"], 404);
     let allow = AllowList::default();
-    let policy = BlockPolicy::new(&[], &[], &allow);
+    let guard = BlockPolicy::new(&[], &[], &allow);
     let candidates = |max| -> Vec<_> {
-        reasons(&log, &policy, max).into_iter().filter(|(_, candidate, _)| *candidate).map(|(client, ..)| client).collect()
+        reasons(&log, &guard, max).into_iter().filter(|(_, candidate, _)| *candidate).map(|(client, ..)| client).collect()
     };
     assert_eq!(candidates(None), ["203.0.113.7", "203.0.113.8", "203.0.113.9"]);
     assert_eq!(candidates(Some(2)), ["203.0.113.8", "203.0.113.9"]);
     assert_eq!(candidates(Some(1)), ["203.0.113.8"]);
     assert!(candidates(Some(0)).is_empty());
-    assert_eq!(reasons(&log, &policy, Some(0))[0].2, "over --max-block: 3 probes of 3 paths; no ordinary request");
-    judged(&log, &policy, Some(1), |report| assert_eq!(left_out(report.blocks.as_ref().unwrap()), 2));
+    assert_eq!(reasons(&log, &guard, Some(0))[0].2, "over --max-block: 3 probes of 3 paths; no ordinary request");
+    judged(&log, &guard, Some(1), |report| assert_eq!(left_out(report.blocks.as_ref().unwrap()), 2));
 }
 
 /// One path per address, like an owner of a whole /64, and `visits` normal requests from other addresses.
@@ -199,8 +199,8 @@ fn network_log(addresses: usize, visits: usize) -> String {
 #[test]
 fn a_64_is_judged_as_one() {
     let allow = AllowList::default();
-    let policy = BlockPolicy::new(&[], &[], &allow);
-    judged(&network_log(2000, 7), &policy, None, |report| {
+    let guard = BlockPolicy::new(&[], &[], &allow);
+    judged(&network_log(2000, 7), &guard, None, |report| {
         let blocks = report.blocks.as_ref().unwrap();
         assert_eq!(blocks.len(), 2000);
         for block in blocks {
@@ -210,7 +210,7 @@ fn a_64_is_judged_as_one() {
             assert_eq!((block.is_candidate(), block.reason().as_str()), (true, reason));
         }
     });
-    let costly = reasons(&network_log(5, 6), &policy, None);
+    let costly = reasons(&network_log(5, 6), &guard, None);
     assert_eq!(costly[0].2, "mostly ordinary: 5 probes of 4 paths by 5 addresses of its /64, but 6 ordinary requests");
     // If an address of the network is protected, the others are judged one by one.
     let own = ["2001:db8:1:2:ffff::1".parse().unwrap()];
@@ -262,7 +262,7 @@ proptest! {
     /// order of lines does not matter.
     #[test]
     fn candidates_are_public_addresses(
-        asked in prop::collection::vec((0_usize..12, 0_usize..7, prop::sample::select(vec![200_u16, 301, 403, 404])), 1..60),
+        requests in prop::collection::vec((0_usize..12, 0_usize..7, prop::sample::select(vec![200_u16, 301, 403, 404])), 1..60),
         max in prop::option::of(0_usize..4),
     ) {
         const CLIENTS: [&str; 12] = [
@@ -270,16 +270,16 @@ proptest! {
             "bot.example", "192.0.2.1",
         ];
         const PATHS: [&str; 7] = ["/a", "/b", "/c", "/setup.cgi", "/.env", "/news", "/"];
-        let each: Vec<_> = asked.iter().map(|&(client, path, status)| line(CLIENTS[client], PATHS[path], status, "x")).collect();
+        let each: Vec<_> = requests.iter().map(|&(client, path, status)| line(CLIENTS[client], PATHS[path], status, "x")).collect();
         let allow = AllowList::default();
         let own = ["192.0.2.1".parse().unwrap()];
-        let policy = BlockPolicy::new(&own, &[], &allow);
-        let forward = reasons(&each.concat(), &policy, max);
+        let guard = BlockPolicy::new(&own, &[], &allow);
+        let forward = reasons(&each.concat(), &guard, max);
         let mut log = String::new();
         for line in each.iter().rev() {
             let _ = write!(log, "{line}");
         }
-        prop_assert_eq!(&forward, &reasons(&log, &policy, max));
+        prop_assert_eq!(&forward, &reasons(&log, &guard, max));
         let candidates: Vec<_> = forward.iter().filter(|(_, candidate, _)| *candidate).collect();
         prop_assert!(candidates.len() <= max.unwrap_or(usize::MAX));
         for (client, ..) in candidates {

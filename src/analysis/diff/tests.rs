@@ -129,10 +129,15 @@ fn approximate_reports_get_a_note() {
     let (old, mut new) = old_and_new();
     assert_eq!(notes(&old, &new), [""; 0]);
     new.approximate = Some(crate::analysis::model::Approximation { pairs: 3, rest_hits: 9, ..Default::default() });
-    let told = notes(&old, &new);
-    assert!(told.len() == 1 && told[0].ends_with("what is gone or not requested may still be there."), "{told:?}");
+    let printed = notes(&old, &new);
+    assert!(printed.len() == 1 && printed[0].ends_with("what is gone or not requested may still be there."), "{printed:?}");
     let mut out = Vec::new();
-    render_diff(&diff(&old, &new), &told, &RenderOptions { format: OutputFormat::Table, width: 80, ..RenderOptions::default() }, &mut out)
-        .unwrap();
-    assert!(String::from_utf8(out).unwrap().contains("  Approximate: there was more"));
+    render_diff(
+        &diff(&old, &new),
+        &printed,
+        &RenderOptions { format: OutputFormat::Table, width: 80, ..RenderOptions::default() },
+        &mut out,
+    )
+    .unwrap();
+    assert!(String::from_utf8(out).unwrap().contains("  Approximate: memory was limited"));
 }

@@ -173,10 +173,10 @@ proptest! {
         cuts.sort_unstable();
         let runs: Vec<String> = cuts.windows(2).map(|cut| lines[cut[0]..cut[1]].concat()).collect();
         let texts = text();
-        let said = |workers: &[usize]| learned(&tally(&runs, workers), &texts, min_probers, |learned| format!("{learned:?}"));
-        let alone = said(&vec![0; runs.len()]);
-        prop_assert_eq!(&said(&workers[..runs.len()]), &alone);
+        let proposals = |workers: &[usize]| learned(&tally(&runs, workers), &texts, min_probers, |learned| format!("{learned:?}"));
+        let alone = proposals(&vec![0; runs.len()]);
+        prop_assert_eq!(&proposals(&workers[..runs.len()]), &alone);
         let backwards: Vec<_> = (0..runs.len()).rev().collect();
-        prop_assert_eq!(&said(&backwards), &alone);
+        prop_assert_eq!(&proposals(&backwards), &alone);
     }
 }

@@ -234,7 +234,7 @@ impl<'r> LiveAnalysis<'r> {
             return Vec::new();
         }
         let path = self.state.hash_one(seen.path);
-        let mut shown = false;
+        let mut is_proven = false;
         for at in 0..self.conditions.len() {
             let (with, _) = self.conditions[at];
             let counts = |rule: &Rule| rule.is_certain() && (with.classes.is_empty() || with.classes.contains(&rule.class));
@@ -243,13 +243,13 @@ impl<'r> LiveAnalysis<'r> {
                 continue;
             }
             let enough = with.distinct_paths as usize;
-            let asked = self.conditions[at].1.value(ids.client.clone(), DistinctPaths::default);
-            if asked.paths.len() < enough && !asked.paths.contains(&path) {
-                asked.paths.push(path);
-                shown |= asked.paths.len() == enough;
+            let distinct = self.conditions[at].1.value(ids.client.clone(), DistinctPaths::default);
+            if distinct.paths.len() < enough && !distinct.paths.contains(&path) {
+                distinct.paths.push(path);
+                is_proven |= distinct.paths.len() == enough;
             }
         }
-        if shown { self.waiting.remove(&ids.client).unwrap_or_default() } else { Vec::new() }
+        if is_proven { self.waiting.remove(&ids.client).unwrap_or_default() } else { Vec::new() }
     }
 
     /// The decision for a hit at this time. The reported rules go to `kept`.
@@ -288,7 +288,9 @@ impl<'r> LiveAnalysis<'r> {
     fn rule_status(&self, rule: RuleId, ids: &ResolvedIds) -> RuleStatus {
         let upheld = |with: &WithClient| {
             let known = self.conditions.iter().find(|(known, _)| *known == with);
-            known.and_then(|(_, clients)| clients.peek(&ids.client)).is_some_and(|asked| asked.paths.len() >= with.distinct_paths as usize)
+            known
+                .and_then(|(_, clients)| clients.peek(&ids.client))
+                .is_some_and(|distinct| distinct.paths.len() >= with.distinct_paths as usize)
         };
         if self.rules.rule(rule).with_client.as_ref().is_some_and(|with| !upheld(with)) {
             return RuleStatus::Dropped;

@@ -57,16 +57,16 @@ fn reported(text: &str) -> Vec<(&'static str, Vec<&'static str>)> {
         ReportInput { rules: &rules, tally: &tally, texts: &texts, min_severity: Severity::Info, outcomes: &[], apps: &[], allow: &allow };
     let analysis = LogAnalysis::new(&report_input);
     assert_eq!(tally.cells().count(), 4, "all are kept");
-    let mut told = Vec::new();
+    let mut rows = Vec::new();
     for (view, decision) in tally.cells().zip(analysis.decisions()) {
         assert_eq!(decision.matched, decision.reported);
         let known =
             |text: &str| ["/a", "/b", "/c", "/guess", "t/flood", "t/guess", "t/key"].into_iter().find(|known| *known == text).unwrap();
         let list = analysis.list(decision).iter().map(|&rule| known(&rules.rule(rule).id)).collect();
         if decision.reported {
-            told.push((known(std::str::from_utf8(tally.path(view.path)).unwrap()), list));
+            rows.push((known(std::str::from_utf8(tally.path(view.path)).unwrap()), list));
         }
     }
-    told.sort();
-    told
+    rows.sort();
+    rows
 }

@@ -65,11 +65,11 @@ pub struct ProberSet {
 impl ProberSet {
     /// The clients with at least `distinct_paths` distinct paths, from pairs of a client and a path in any order.
     #[must_use]
-    pub fn from_requests(mut asked: Vec<(u32, u32)>, distinct_paths: u32) -> Self {
-        asked.sort_unstable();
-        asked.dedup();
+    pub fn from_requests(mut requested: Vec<(u32, u32)>, distinct_paths: u32) -> Self {
+        requested.sort_unstable();
+        requested.dedup();
         let mut is_prober = Vec::new();
-        for paths in asked.chunk_by(|a, b| a.0 == b.0).filter(|paths| paths.len() >= distinct_paths as usize) {
+        for paths in requested.chunk_by(|a, b| a.0 == b.0).filter(|paths| paths.len() >= distinct_paths as usize) {
             let client = paths[0].0 as usize;
             is_prober.resize(client + 1, false);
             is_prober[client] = true;
@@ -90,8 +90,8 @@ mod tests {
 
     #[test]
     fn counts_distinct_paths() {
-        let asked = vec![(7, 1), (2, 1), (7, 2), (2, 1), (2, 1), (7, 1), (9, 3), (9, 4)];
-        let probers = ProberSet::from_requests(asked, 2);
+        let requested = vec![(7, 1), (2, 1), (7, 2), (2, 1), (2, 1), (7, 1), (9, 3), (9, 4)];
+        let probers = ProberSet::from_requests(requested, 2);
         assert_eq!((0..12).filter(|&client| probers.contains(client)).collect::<Vec<_>>(), [7, 9]);
         assert!(!ProberSet::from_requests(vec![(1, 1)], 2).contains(1));
     }

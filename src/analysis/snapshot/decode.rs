@@ -212,7 +212,7 @@ impl<'r> SnapshotDecoder<'r> {
             let host = host.map(|host| at(&self.hosts, host, "host")).transpose()?;
             Ok::<_, String>(host.map(|host| host.shown.clone()).filter(|host| !host.is_empty()))
         };
-        let told = ImportedSample {
+        let imported = ImportedSample {
             generation,
             line: row.line,
             target: match (row.target, path) {
@@ -228,7 +228,7 @@ impl<'r> SnapshotDecoder<'r> {
         Ok(Sample {
             time: row.time.map(super::rows::TimeRow::time).transpose()?,
             position,
-            content: SampleContent::Imported(Box::new(told)),
+            content: SampleContent::Imported(Box::new(imported)),
         })
     }
 
@@ -332,7 +332,7 @@ impl<'r> SnapshotDecoder<'r> {
     pub(crate) fn allowed(&mut self, row: AllowedRow<'_>) -> Result<(), String> {
         let AllowedRow(file, line, reason, requests) = row;
         self.add(requests)?;
-        let shown = |told: &str| escape(told.as_bytes()).into_owned();
+        let shown = |logged: &str| escape(logged.as_bytes()).into_owned();
         let entry = u16::try_from(self.evidence.allowed.len()).map_err(|_| "it has too many entries of allow lists".to_owned())?;
         self.evidence.allowed.push(AllowOrigin { file: shown(&file), line, reason: shown(&reason) });
         self.evidence.tally.insert_allowed(entry, requests);
@@ -384,8 +384,8 @@ fn bytes(exact: &str) -> Result<Vec<u8>, String> {
 }
 
 /// A text that was printed before. It is escaped again, as it is untrusted.
-fn imported_text(told: &str) -> Box<[u8]> {
-    pre_redacted(&escape(told.as_bytes())).into()
+fn imported_text(printed: &str) -> Box<[u8]> {
+    pre_redacted(&escape(printed.as_bytes())).into()
 }
 
 /// The most bytes of a word: an id, a class, a CVE id, the name of an app.

@@ -69,8 +69,8 @@ impl<'a> SnapshotEncoder<'a> {
         let signs: Vec<_> = signs.iter().map(|(app, site, few)| (app, site, *few)).collect();
         let kept: Vec<_> = tally.kept_evidence().map(|(_, site, ..)| site).collect();
         let sites = || cells_of(tally).filter_map(site_of).chain(signs.iter().map(|sign| sign.1)).chain(kept.iter().copied());
-        let asked = |&(client, count): &(u32, &ClientCount)| (*count != ClientCount::default()).then_some(client);
-        let clients = (0..).zip(tally.client_counts()).filter_map(|pair| asked(&pair));
+        let with_counts = |&(client, count): &(u32, &ClientCount)| (*count != ClientCount::default()).then_some(client);
+        let clients = (0..).zip(tally.client_counts()).filter_map(|pair| with_counts(&pair));
         let clients = clients
             .chain(cells_of(tally).map(|view| view.client))
             .chain(signs.iter().filter_map(|sign| sign.2.clients()).flatten().copied());
@@ -172,7 +172,7 @@ impl<'a> SnapshotEncoder<'a> {
             let IndexedCell { client, path, input, host, list, view } = indexed;
             let text = &self.source.texts[source_of(view) as usize];
             let known = |place: u32| (place != SymbolTables::OTHER).then_some(place);
-            let redacted = self.paths.names.get(*path as usize).map(|path| &*path.redacted);
+            let shown = self.paths.names.get(*path as usize).map(|path| &*path.redacted);
             CellRow {
                 client: known(*client),
                 path: known(*path),
@@ -188,7 +188,7 @@ impl<'a> SnapshotEncoder<'a> {
                 hits: view.cell.hits,
                 error: view.error(),
                 times: view.cell.times().map(|(first, last)| (first.into(), last.into())),
-                sample: samples.row(text, view.sample(), redacted, view.site),
+                sample: samples.row(text, view.sample(), shown, view.site),
             }
         })
     }
@@ -371,7 +371,7 @@ fn hosts<'a>(sites: impl Iterator<Item = Site<'a>>) -> HostTable<'a> {
     let mut hosts: Vec<_> = known.into_iter().map(|host| (RedactedKey::new(host).into_bytes(), host)).collect();
     hosts.sort_unstable();
     let places = hosts.iter().zip(1..).map(|((_, host), place)| (*host, place)).collect();
-    HostTable { names: std::iter::once(Cow::Borrowed(&b""[..])).chain(hosts.into_iter().map(|(told, _)| told)).collect(), places }
+    HostTable { names: std::iter::once(Cow::Borrowed(&b""[..])).chain(hosts.into_iter().map(|(encoded, _)| encoded)).collect(), places }
 }
 
 fn host_of(site: Site<'_>) -> Option<&[u8]> {
@@ -410,21 +410,21 @@ pub(crate) struct SampleEncoder<'a> {
 impl<'a> SampleEncoder<'a> {
     /// The row of a sample. `path` and `site` are those of its cell, and are not repeated.
     pub(crate) fn row(&mut self, text: &'a SourceInfo, sample: SampleView<'a>, path: Option<&'a str>, site: Site<'a>) -> SampleRow<'a> {
-        let told = sample_request(text, sample);
-        let host = told.host.map(redacted);
+        let request = sample_request(text, sample);
+        let host = request.host.map(redacted);
         let is_usual = match site {
             Site::Host(usual) => host.as_ref() == Some(self.hosts.entry(usual).or_insert_with(|| redacted(usual))),
             Site::Input(_) => host.is_none(),
         };
-        let target = redacted(told.target);
+        let target = redacted(request.target);
         SampleRow {
             time: sample.time.map(Into::into),
-            generation: self.generation(told.generation),
-            offset: told.offset,
-            line: told.line,
+            generation: self.generation(request.generation),
+            offset: request.offset,
+            line: request.line,
             target: Some(target).filter(|target| Some(&**target) != path),
             host: host.filter(|_| !is_usual),
-            user_agent: told.user_agent.map(|agent| self.agent(redacted(agent))),
+            user_agent: request.user_agent.map(|agent| self.agent(redacted(agent))),
         }
     }
 
@@ -455,7 +455,7 @@ pub(crate) struct SortedIds<T> {
 }
 
 impl<T: Ord> SortedIds<T> {
-    /// The names of these numbers, which may repeat; [`SymbolTables::REST`] has no name.
+    /// The names of these numbers, which may repeat; [`SymbolTables::OTHER`] has no name.
     pub(crate) fn new(numbers: impl Iterator<Item = u32>, name: impl Fn(u32) -> T) -> Self {
         let mut is_used = Vec::new();
         for number in numbers.filter(|&number| number != SymbolTables::OTHER) {
@@ -476,7 +476,7 @@ impl<T: Ord> SortedIds<T> {
         Self { names, numbers, places }
     }
 
-    /// The index of a name by its number. [`SymbolTables::REST`] stays, so it sorts after all others.
+    /// The index of a name by its number. [`SymbolTables::OTHER`] stays, so it sorts after all others.
     pub(crate) fn place(&self, number: u32) -> u32 {
         self.places.get(number as usize).copied().unwrap_or(SymbolTables::OTHER)
     }

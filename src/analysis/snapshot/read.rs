@@ -176,11 +176,11 @@ impl<'de> Visitor<'de> for SnapshotLists<'_> {
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
         let mut decoder = self.0;
-        let mut told = 0;
+        let mut count = 0;
         while let Some(key) = map.next_key::<String>()? {
             // Rows refer to rows of earlier lists.
             match LISTS.iter().chain(&BOUNDS).position(|name| *name == key) {
-                Some(number) if number == told => told += 1,
+                Some(number) if number == count => count += 1,
                 Some(_) => return Err(A::Error::custom(format!("the list '{key}' is in the wrong place"))),
                 None => {
                     map.next_value::<IgnoredAny>()?;
@@ -208,8 +208,8 @@ impl<'de> Visitor<'de> for SnapshotLists<'_> {
             }
         }
         // The error bounds are stored together, or not at all.
-        let is_whole = told == LISTS.len();
-        match LISTS.iter().chain(&BOUNDS).nth(told).filter(|_| !is_whole) {
+        let is_whole = count == LISTS.len();
+        match LISTS.iter().chain(&BOUNDS).nth(count).filter(|_| !is_whole) {
             Some(missing) => Err(A::Error::custom(format!("the list '{missing}' is missing"))),
             None => Ok(Some(decoder.finish())),
         }

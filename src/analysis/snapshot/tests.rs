@@ -82,9 +82,9 @@ fn a_snapshot_is_decoded() {
     let cell = view.cell;
     assert_eq!((view.status, view.bytes, cell.hits), (Some(200), Some(512), 3));
     assert_eq!(evidence.tally.path(view.path), b"/.env");
-    let crate::tally::SampleContentView::Imported(told) = view.sample().content else { panic!("{cell:?}") };
-    assert_eq!((told.generation, told.line, &*told.target), (255, 1, &b"/.env?x"[..]));
-    assert_eq!((told.host.as_deref(), told.user_agent.as_deref()), (Some(&b"shop.example"[..]), Some(&b"curl"[..])));
+    let crate::tally::SampleContentView::Imported(sample) = view.sample().content else { panic!("{cell:?}") };
+    assert_eq!((sample.generation, sample.line, &*sample.target), (255, 1, &b"/.env?x"[..]));
+    assert_eq!((sample.host.as_deref(), sample.user_agent.as_deref()), (Some(&b"shop.example"[..]), Some(&b"curl"[..])));
     assert_eq!(evidence.allowed, [AllowOrigin { file: "allow.toml".into(), line: 3, reason: "ours".into() }]);
 }
 
