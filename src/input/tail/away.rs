@@ -10,7 +10,7 @@ use std::ffi::OsStr;
 use std::fs;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::family::{Rank, base_of, folder_of, rank};
 use super::log::{Log, Role};
@@ -52,6 +52,14 @@ impl Place {
                 Err(_) => {}
             }
         }
+    }
+
+    /// Whether a text that is not read any more was last met in this file, under a name that no rotation gives.
+    pub(super) fn was_met_at(&self, path: &Path) -> bool {
+        let is_here = |past: &Past| {
+            past.path.file_name() == path.file_name() && past.path.parent() == Some(&self.folder) && path.parent() == self.absolute.parent()
+        };
+        self.past.iter().any(|past| past.path == path || is_here(past))
     }
 
     fn has_lost(&self) -> bool {

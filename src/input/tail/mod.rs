@@ -359,7 +359,7 @@ impl Tail {
                 touched.insert(*index);
                 continue;
             }
-            for (index, place) in self.places.iter_mut().enumerate().filter(|(_, place)| place.is_sibling(path)) {
+            for (index, place) in self.places.iter_mut().enumerate().filter(|(_, place)| place.is_sibling(path) || place.was_met_at(path)) {
                 touched.insert(index);
                 place.scan_at = None;
             }
