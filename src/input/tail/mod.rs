@@ -390,7 +390,9 @@ impl Tail {
                 changed_paths.insert(*index);
                 continue;
             }
-            for (index, watched) in self.watched.iter_mut().enumerate().filter(|(_, watched)| watched.is_sibling(path)) {
+            for (index, watched) in
+                self.watched.iter_mut().enumerate().filter(|(_, watched)| watched.is_sibling(path) || watched.was_seen_at(path))
+            {
                 changed_paths.insert(index);
                 watched.scan_at = None;
             }

@@ -10,7 +10,7 @@ use std::ffi::OsStr;
 use std::fs;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::content::ContentMatch;
 use super::file_stat::FileStat;
@@ -52,6 +52,14 @@ impl WatchedPath {
                 Err(_) => {}
             }
         }
+    }
+
+    /// Whether a closed generation was last seen in this file, under a name that no rotation gives.
+    pub(super) fn was_seen_at(&self, path: &Path) -> bool {
+        let is_here = |old: &OldGeneration| {
+            old.path.file_name() == path.file_name() && old.path.parent() == Some(&self.folder) && path.parent() == self.absolute.parent()
+        };
+        self.old_generations.iter().any(|old| old.path == path || is_here(old))
     }
 
     fn has_truncated(&self) -> bool {

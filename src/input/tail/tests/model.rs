@@ -588,6 +588,13 @@ fn a_line_that_begins_in_a_truncated_log_that_is_rotated() {
     run(false, true, begun.into_iter().chain([ModelStep::Partial(72), ModelStep::Wait, ModelStep::Reopen]));
 }
 
+/// It was closed under a name that no rotation gives, and is gone soon after its late line.
+#[test]
+fn a_late_line_in_a_log_that_was_moved_away() {
+    let away = |create| ModelStep::Away { name: 3, how: ModelMove::Rename { create } };
+    run(false, true, [ModelStep::Delete, away(true), ModelStep::Wait, ModelStep::Write(1), ModelStep::PollStep, away(false)]);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: programs(), failure_persistence: None, max_shrink_iters: 4000, ..ProptestConfig::default() })]
 
