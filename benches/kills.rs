@@ -49,17 +49,14 @@ const ROW: Duration = Duration::from_secs(60);
 fn main() {
     let args: Vec<_> = std::env::args().skip(1).filter(|arg| arg != "--bench").collect();
     let number = |n: usize| args.get(n).and_then(|arg| arg.parse::<f64>().ok());
-    let fine = match (args.first(), number(1), number(2)) {
-        (Some(program), Some(minutes), Some(rate)) => {
-            let followed = args.get(3).map_or("log/access.log", String::as_str);
-            soak(program, Duration::from_secs_f64(minutes * 60.0), rate as u64, followed)
-        }
+    let fine = if let (Some(program), Some(minutes), Some(rate)) = (args.first(), number(1), number(2)) {
+        let followed = args.get(3).map_or("log/access.log", String::as_str);
+        soak(program, Duration::from_secs_f64(minutes * 60.0), rate as u64, followed)
+    } else {
         // `cargo test --benches` and `cargo bench` without arguments come here: see that faults are found.
-        _ => {
-            check_the_judge();
-            println!("usage: kills PROBEWATCH MINUTES RATE [log | log/access.log]");
-            true
-        }
+        check_the_judge();
+        println!("usage: kills PROBEWATCH MINUTES RATE [log | log/access.log]");
+        true
     };
     std::process::exit(i32::from(!fine));
 }
@@ -614,7 +611,7 @@ impl Judge {
     }
 }
 
-/// Numbers that look random: SplitMix64.
+/// Numbers that look random: `SplitMix64`.
 #[derive(Debug)]
 struct Dice(u64);
 

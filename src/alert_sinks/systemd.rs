@@ -117,7 +117,7 @@ impl SystemdNotifier {
     }
 }
 
-/// Sends one message as described in sd_notify(3), without blocking. `sd_notify` only formats the messages, because it would
+/// Sends one message as described in `sd_notify(3)`, without blocking. `sd_notify` only formats the messages, because it would
 /// block on a slow manager.
 fn send(message: &[u8]) -> io::Result<()> {
     let name = env::var_os("NOTIFY_SOCKET").unwrap_or_default();

@@ -1,5 +1,7 @@
 //! Which flags each command has, made of the groups in [`flags`](super::flags).
 
+#![expect(clippy::doc_markdown, reason = "comments on flags are the help, and a terminal shows backticks as they are")]
+
 use std::ffi::OsString;
 use std::path::PathBuf;
 

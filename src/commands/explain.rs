@@ -151,7 +151,7 @@ fn line_source(settings: &ExplainSettings) -> Result<LineSource, Exit> {
             }
             Ok(number) if is_file(path) => return Ok(LineSource::Line(path.to_owned(), number)),
             _ if !settings.quiet => {
-                message::notice(&format!("no file is called '{}'; the argument is read as text", sanitized(&path.to_string_lossy())))
+                message::notice(&format!("no file is called '{}'; the argument is read as text", sanitized(&path.to_string_lossy())));
             }
             _ => {}
         }

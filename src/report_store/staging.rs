@@ -24,7 +24,7 @@ pub struct Staging<'a> {
     store: &'a ReportStore,
     run: u64,
     /// `.run-N.tmp`.
-    staging_folder: FolderHandle,
+    folder: FolderHandle,
     /// The folder of new files.
     current: Option<FolderHandle>,
     folders: Vec<String>,
@@ -63,7 +63,7 @@ impl ReportStore {
         Ok(Staging {
             store: self,
             run,
-            staging_folder,
+            folder: staging_folder,
             current: None,
             folders: Vec::new(),
             unfinished: 0,
@@ -107,7 +107,7 @@ impl Staging<'_> {
             return Err(ReportStoreError::not_a_report(self.store.folder.path(name), what));
         }
         self.close_current()?;
-        self.current = Some(self.staging_folder.create_folder(name, self.store.access)?);
+        self.current = Some(self.folder.create_folder(name, self.store.access)?);
         self.folders.push(name.to_owned());
         Ok(())
     }
@@ -118,7 +118,7 @@ impl Staging<'_> {
     ///
     /// There is no folder, or the file exists or cannot be created.
     pub fn file(&mut self, name: &str) -> Result<StagedFile<'_>, ReportStoreError> {
-        let Some(folder) = &self.current else { return Err(ReportStoreError::vanished(&self.staging_folder.path(name))) };
+        let Some(folder) = &self.current else { return Err(ReportStoreError::vanished(&self.folder.path(name))) };
         let file = folder.create_file(name, self.store.access)?;
         self.unfinished += 1;
         let (unfinished, pending_syncs) = (&mut self.unfinished, &mut self.pending_syncs);
@@ -135,17 +135,17 @@ impl Staging<'_> {
         self.close_current()?;
         sync_all(&self.pending_syncs, self.store.sync_threads)?;
         if let Some(latest) = self.store.latest_with(&self.folders)? {
-            self.staging_folder.create_symlink(&latest, LATEST)?;
+            self.folder.create_symlink(&latest, LATEST)?;
         }
-        self.staging_folder.sync()?;
+        self.folder.sync()?;
         for name in &self.folders {
-            if self.staging_folder.entry_type(name)? != Some(FileType::Directory) {
-                return Err(ReportStoreError::vanished(&self.staging_folder.path(name)));
+            if self.folder.entry_type(name)? != Some(FileType::Directory) {
+                return Err(ReportStoreError::vanished(&self.folder.path(name)));
             }
         }
         let out = &self.store.folder;
-        if !out.refers_to(&staging_name(self.run), self.staging_folder.fd())? {
-            return Err(ReportStoreError::vanished(&self.staging_folder.path("")));
+        if !out.refers_to(&staging_name(self.run), self.folder.fd())? {
+            return Err(ReportStoreError::vanished(&self.folder.path("")));
         }
         out.sync()?;
         self.finished = true;
@@ -161,7 +161,7 @@ impl Staging<'_> {
         if let Some(name) = self.folders.last()
             && self.store.folder.entry_type(name)?.is_some()
         {
-            folder.hard_link(REPORT, &self.staging_folder, &replacement_name(name))?;
+            folder.hard_link(REPORT, &self.folder, &replacement_name(name))?;
         }
         self.pending_syncs.push(folder.into_pending_sync());
         if self.pending_syncs.len() >= MAX_PENDING_SYNCS {

@@ -3,11 +3,11 @@
 //! When in doubt, a log is read, which only costs time. A log is skipped
 //!
 //! * before `--since`: if its file was last modified more than [`CLOCK_TOLERANCE`] earlier. A server writes a line when
-//! its request is complete or later, so no line is later than the modification time; copying and compressing keep that
-//! time (gzip, logrotate) or increase it.
+//!   its request is complete or later, so no line is later than the modification time; copying and compressing keep that
+//!   time (gzip, logrotate) or increase it.
 //! * after `--until`: if it belongs to a set of rotated files and starts more than [`MAX_DELAY`] later. Rotated files are
-//! in order of time except for slow requests: Apache logs the start of a request, and nginx with `buffer=` writes late. A
-//! single file may be a concatenation of logs and is read.
+//!   in order of time except for slow requests: Apache logs the start of a request, and nginx with `buffer=` writes late. A
+//!   single file may be a concatenation of logs and is read.
 //!
 //! A log is skipped only if the times at both of its ends agree. A log with lines later than its modification time was
 //! written with another clock, and a log that cannot be read must be reported.

@@ -122,7 +122,7 @@ impl UnmatchedRequests {
                 (PathState::Counted(mine), PathState::Counted(known_path)) => mine.merge(*known_path),
                 // The clients that received it are counted with the pairs.
                 (PathState::Unseen, PathState::Counted(known_path)) => {
-                    *mine = PathState::Counted(Box::new(UnmatchedPath { clients_served: 0, ..*known_path }))
+                    *mine = PathState::Counted(Box::new(UnmatchedPath { clients_served: 0, ..*known_path }));
                 }
             }
         }

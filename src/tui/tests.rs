@@ -335,7 +335,7 @@ fn happen(test: &mut TestDashboard, event: DashboardEvent) {
             test.dashboard.hit(test.now, &odd, rules());
         }
         DashboardEvent::Alert(kind) => test.dashboard.alert(&alerts()[kind], rules()),
-        DashboardEvent::Notice(text) => test.dashboard.notice(&text),
+        DashboardEvent::Notice(notice) => test.dashboard.notice(&notice),
         DashboardEvent::Logs(logs) => {
             test.dashboard.logs((0..logs).map(|n| LogRow { path: vec![n as u8; n as usize], lag: u64::MAX - n, lines: n }).collect());
         }

@@ -35,7 +35,7 @@ pub fn show(choice: &RuleChoice, id: &str) -> Exit {
     })
 }
 
-/// A rule in readable form, then as source_text in its file.
+/// A rule in readable form, then as written in its file.
 fn page(rule: &Rule, source_text: Option<&str>) -> String {
     let answer = match rule.answer {
         Answer::Exposes => "a 2xx means that the path exists",

@@ -24,7 +24,7 @@ struct RewritingReader<'r, 'f> {
 struct FormatCounts([u64; 256]);
 
 impl LineScanner<'_> {
-    /// Scans a chunk of rewritten_line lines in any format; the last one may lack its newline.
+    /// Scans a chunk of whole lines in any format; the last one may lack its newline.
     #[must_use]
     pub fn scan_any(&self, lines: &[u8], context: &LineContext<'_>, log_reader: &mut LogReader, worker: &mut WorkerState) -> Findings {
         let buffer = std::mem::take(&mut worker.sheet);

@@ -39,6 +39,12 @@ pub struct JsonLineParser {
     headers: Vec<(FieldKind, String)>,
 }
 
+impl Default for JsonLineParser {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl JsonLineParser {
     /// Recognizes fields by their key names.
     #[must_use]

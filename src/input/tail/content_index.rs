@@ -74,7 +74,7 @@ impl ContentIndex {
             let content = head.map(|head| ContentFingerprint::new(0, &head, 0, 0, &[]));
             if let (Some(content), Some(file)) = (content, log.file().map(Arc::clone)) {
                 let (id, path) = (log.stat.id, log.path.clone());
-                self.insert(KnownContent { path_index: index, content: content, id, path, file: Some(file), is_taken: false });
+                self.insert(KnownContent { path_index: index, content, id, path, file: Some(file), is_taken: false });
             }
         }
     }
@@ -94,14 +94,7 @@ impl ContentIndex {
         for log in &watched.generations {
             let Some(content) = log.content.clone() else { continue };
             let file = log.file().filter(|_| !log.mismatched).map(Arc::clone);
-            self.insert(KnownContent {
-                path_index: index,
-                content: content,
-                id: log.stat.id,
-                path: log.path.clone(),
-                file,
-                is_taken: false,
-            });
+            self.insert(KnownContent { path_index: index, content, id: log.stat.id, path: log.path.clone(), file, is_taken: false });
         }
     }
 

@@ -30,43 +30,43 @@ const OPEN: usize = 64;
 
 impl WatchedPath {
     /// Checks for new data in generations that the path no longer leads to.
-    pub(super) fn poll_old(&mut self, context: &mut PollContext<'_>) {
+    pub(super) fn poll_old(&mut self, poll: &mut PollContext<'_>) {
         let mut changed = false;
         for log in self.generations.iter_mut().filter(|log| log.state != GenerationState::Live) {
             let Some(Ok(metadata)) = log.file().map(|file| file.metadata()) else { continue };
             let stat = FileStat::from_metadata(&metadata);
             if stat.links == 0 {
-                log.unlinked_since.get_or_insert(context.now);
+                log.unlinked_since.get_or_insert(poll.now);
             }
             if stat == log.stat && !log.mismatched {
                 continue;
             }
             if stat.size != log.stat.size {
-                log.quiet_since = context.now;
+                log.quiet_since = poll.now;
             }
             log.stat = stat;
             log.mismatched = log.content.is_some() && (stat.size < log.offset() || matches!(log.holds(), Ok(false)));
             changed |= log.mismatched || log.content.is_none();
         }
         if changed {
-            self.restart_changed_files(context);
+            self.restart_changed_files(poll);
         }
     }
 
     /// Starts new generations for old files with new content.
-    fn restart_changed_files(&mut self, context: &mut PollContext<'_>) {
+    fn restart_changed_files(&mut self, poll: &mut PollContext<'_>) {
         while let Some(index) = self.generations.iter().position(|log| log.mismatched && log.state != GenerationState::Live) {
-            self.split_generation(index, context);
+            self.split_generation(index, poll);
         }
         let empty = |log: &&Generation| log.state == GenerationState::Draining && log.content.is_none() && log.stat.size > 0;
         let started: Vec<_> = self.generations.iter().filter(empty).map(|log| log.stat).collect();
         for stat in started {
-            self.start_old(stat, context);
+            self.start_old(stat, poll);
         }
     }
 
     /// Starts a generation in a file that was empty when it was rotated, or was truncated since.
-    fn start_old(&mut self, stat: FileStat, context: &mut PollContext<'_>) {
+    fn start_old(&mut self, stat: FileStat, poll: &mut PollContext<'_>) {
         let Some(log) = self.generations.iter().find(|log| log.stat.id == stat.id && log.content.is_none()) else { return };
         let Some(file) = log.file().map(Arc::clone) else { return };
         let is_rewritten = log.is_rewritten;
@@ -82,11 +82,11 @@ impl WatchedPath {
             Err(_) => None,
         };
         let begun = match copied {
-            Some(len) => start_after_copy(&file, len, context.generation_ids).map(Some),
-            None => start_generation(&file, StartAt::FirstLine, context.generation_ids),
+            Some(len) => start_after_copy(&file, len, poll.generation_ids).map(Some),
+            None => start_generation(&file, StartAt::FirstLine, poll.generation_ids),
         };
         let Ok(Some(content)) = begun else { return };
-        let number = context.generation_ids.next();
+        let number = poll.generation_ids.next();
         if let Some(log) = self.generations.iter_mut().find(|log| log.stat.id == stat.id && log.content.is_none()) {
             log.set_content(content, number);
         }
@@ -126,13 +126,13 @@ impl WatchedPath {
     }
 
     /// Closes generations that are done.
-    pub(super) fn close_finished(&mut self, context: &mut PollContext<'_>) {
+    pub(super) fn close_finished(&mut self, poll: &mut PollContext<'_>) {
         let logs = mem::take(&mut self.generations);
         for mut log in logs {
-            let should_close = if context.once { Self::is_finished(&mut log) } else { should_close(&mut log, context) };
-            if should_close && !start_unfinished(&mut log, context) {
+            let should_close = if poll.once { Self::is_finished(&mut log) } else { should_close(&mut log, poll) };
+            if should_close && !start_unfinished(&mut log, poll) {
                 self.files_changed = true;
-                self.close_old(log, context);
+                self.close_old(log, poll);
             } else {
                 self.generations.push(log);
             }
@@ -147,14 +147,14 @@ impl WatchedPath {
     }
 
     /// Closes a generation and keeps only its fingerprint.
-    fn close_old(&mut self, log: Generation, context: &mut PollContext<'_>) {
+    fn close_old(&mut self, log: Generation, poll: &mut PollContext<'_>) {
         if let Some(damage) = log.damage().filter(|_| !log.is_unchanged_since_resume()) {
-            context.problem(&log.path, format!("is damaged: {damage}"));
+            poll.problem(&log.path, format!("is damaged: {damage}"));
         }
         let id = if log.stat.links == 0 { (0, 0) } else { log.stat.id };
         self.search_until_scan = self.scans + moved_files::SCANS;
         if let Some(content) = log.content {
-            self.old_generations.push(OldGeneration { content: content, id, path: log.path, last_seen_scan: self.scans });
+            self.old_generations.push(OldGeneration { content, id, path: log.path, last_seen_scan: self.scans });
         }
     }
 
@@ -184,10 +184,10 @@ fn proves_copy(inspected: &InspectedFile) -> bool {
 
 /// Starts a generation in a file that never had a whole line, so that its unfinished line is returned before it is
 /// closed. Returns whether it has content now.
-fn start_unfinished(log: &mut Generation, context: &mut PollContext<'_>) -> bool {
+fn start_unfinished(log: &mut Generation, poll: &mut PollContext<'_>) -> bool {
     let Some(file) = log.file().filter(|_| log.content.is_none()).map(Arc::clone) else { return false };
-    let Ok(Some(content)) = start_generation(&file, StartAt::PartialLine, context.generation_ids) else { return false };
-    log.set_content(content, context.generation_ids.next());
+    let Ok(Some(content)) = start_generation(&file, StartAt::PartialLine, poll.generation_ids) else { return false };
+    log.set_content(content, poll.generation_ids.next());
     log.state = GenerationState::Closing;
     true
 }
@@ -213,8 +213,8 @@ fn read_log(
 }
 
 /// Whether a generation is to be closed now. An unfinished line is returned first.
-fn should_close(log: &mut Generation, context: &PollContext<'_>) -> bool {
-    let quiet = context.now.saturating_duration_since(log.quiet_since);
+fn should_close(log: &mut Generation, poll: &PollContext<'_>) -> bool {
+    let quiet = poll.now.saturating_duration_since(log.quiet_since);
     match log.state {
         GenerationState::Live => false,
         GenerationState::Truncated { .. } => quiet >= QUIET,
@@ -223,7 +223,7 @@ fn should_close(log: &mut Generation, context: &PollContext<'_>) -> bool {
         GenerationState::Draining if log.is_compressed() => false,
         GenerationState::Draining if log.mismatched => true,
         GenerationState::Draining => {
-            let unlinked = log.unlinked_since.map(|since| context.now.saturating_duration_since(since));
+            let unlinked = log.unlinked_since.map(|since| poll.now.saturating_duration_since(since));
             let limit = if unlinked.is_some() { QUIET } else { QUIET_LINKED };
             // Too short to be recognized if it grows after it was closed.
             let weak = log.content.is_none() && log.stat.size > 0 && unlinked.is_none();

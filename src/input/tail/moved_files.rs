@@ -29,22 +29,22 @@ const FOLDERS: usize = 1000;
 
 impl WatchedPath {
     /// Searches for content that the current scan did not find, and for late lines in files that were found this way.
-    pub(super) fn search_moved(&mut self, found: &mut Vec<(RotationRank, Generation)>, context: &mut PollContext<'_>) {
+    pub(super) fn search_moved(&mut self, found: &mut Vec<(RotationRank, Generation)>, poll: &mut PollContext<'_>) {
         let known = self.old_generations.iter().map(|old| &old.path).filter(|path| !self.is_self_or_sibling(path)).cloned();
         let mut paths: BTreeSet<_> = known.collect();
-        if self.is_searching(context) {
-            paths.extend(self.moved_candidates(context));
+        if self.is_searching(poll) {
+            paths.extend(self.moved_candidates(poll));
         }
         for path in paths {
             let Ok(metadata) = fs::metadata(&path) else { continue };
             let stat = FileStat::from_metadata(&metadata);
             let file_holds = self.ids().any(|held| held == stat.id) || found.iter().any(|(_, log)| log.stat.id == stat.id);
             let is_settled = self.finished_siblings.get(&stat.id) == Some(&stat.size_and_mtime());
-            if !metadata.is_file() || file_holds || is_settled || context.is_held_by_other(stat.id) && !self.has_truncated() {
+            if !metadata.is_file() || file_holds || is_settled || poll.is_held_by_other(stat.id) && !self.has_truncated() {
                 continue;
             }
             let sibling = SiblingFile { rank: RotationRank::Index(Reverse(0)), path, stat, below: false };
-            match self.match_moved(&sibling, context) {
+            match self.match_moved(&sibling, poll) {
                 Ok(SiblingAction::Read(log)) => found.push((sibling.rank, *log)),
                 Ok(SiblingAction::Retry) => self.scan_at = None,
                 Ok(SiblingAction::Ignore | SiblingAction::Unknown) => drop(self.finished_siblings.insert(stat.id, stat.size_and_mtime())),
@@ -67,11 +67,11 @@ impl WatchedPath {
     }
 
     /// Whether content that was being read is missing.
-    fn is_searching(&self, context: &PollContext<'_>) -> bool {
+    fn is_searching(&self, poll: &PollContext<'_>) -> bool {
         let is_in_folder = |old: &OldGeneration| old.path.parent() == Some(&self.folder);
         self.has_truncated()
             || self.scans <= self.search_until_scan
-                && (self.old_generations.iter().any(|old| self.is_missing(old)) || context.unclaimed.iter().any(is_in_folder))
+                && (self.old_generations.iter().any(|old| self.is_missing(old)) || poll.unclaimed.iter().any(is_in_folder))
     }
 
     /// Whether the path led to this content when the checkpoint was written, and no scanned file has it.
@@ -80,18 +80,18 @@ impl WatchedPath {
     }
 
     /// The files that may have the content.
-    fn moved_candidates(&self, context: &mut PollContext<'_>) -> BTreeSet<PathBuf> {
+    fn moved_candidates(&self, poll: &mut PollContext<'_>) -> BTreeSet<PathBuf> {
         let mut paths = BTreeSet::new();
         let target = fs::canonicalize(&self.path).ok().filter(|target| target.parent() != self.absolute.parent());
         let beside = target.as_ref().map(|target| parent_folder(target));
         for folder in beside.iter().chain([&self.folder]) {
-            let listing = context.listings.get(folder);
+            let listing = poll.listings.get(folder);
             let is_away = |name: &&[u8]| *name != self.base && (folder != &self.folder || rank(&self.base, name).is_none());
             paths.extend(listing.names().filter(is_away).map(|name| folder.join(OsStr::from_bytes(name))));
         }
         // With one folder per day, the file has the same name in another folder.
         if let (Some(target), Some(above)) = (&target, beside.as_deref().and_then(|folder| folder.parent())) {
-            let folders = context.listings.get(above);
+            let folders = poll.listings.get(above);
             let same = folders.below.iter().take(FOLDERS).map(|folder| folder.join(OsStr::from_bytes(&file_name_bytes(target))));
             paths.extend(same.filter(|path| path != target));
         }
@@ -99,7 +99,7 @@ impl WatchedPath {
     }
 
     /// Checks whether a file has missing content.
-    fn match_moved(&mut self, sibling: &SiblingFile, context: &mut PollContext<'_>) -> io::Result<SiblingAction> {
+    fn match_moved(&mut self, sibling: &SiblingFile, poll: &mut PollContext<'_>) -> io::Result<SiblingAction> {
         let (file, stat) = open(&sibling.path)?;
         if stat.id != sibling.stat.id {
             return Err(io::ErrorKind::NotFound.into());
@@ -118,13 +118,13 @@ impl WatchedPath {
                     return Ok(SiblingAction::Retry);
                 }
                 log.state = GenerationState::Draining;
-                log.resume_in(GenerationReader::new(&mut inspected, log.offset()), sibling.stat, context.now);
+                log.resume_in(GenerationReader::new(&mut inspected, log.offset()), sibling.stat, poll.now);
                 log.path.clone_from(&sibling.path);
                 self.files_changed = true;
                 return Ok(SiblingAction::Ignore);
             }
         }
-        let action = if context.is_held_by_other(stat.id) { None } else { self.match_old(&mut inspected, sibling, context)? };
+        let action = if poll.is_held_by_other(stat.id) { None } else { self.match_old(&mut inspected, sibling, poll)? };
         Ok(action.unwrap_or(SiblingAction::Ignore))
     }
 }

@@ -75,16 +75,16 @@ impl PollContext<'_> {
 
 impl WatchedPath {
     /// Whether a sibling of unknown content is recorded as old instead of read.
-    pub(super) fn is_old_at_start(&self, sibling: &SiblingFile, context: &PollContext<'_>) -> bool {
+    pub(super) fn is_old_at_start(&self, sibling: &SiblingFile, poll: &PollContext<'_>) -> bool {
         if self.scans != 1 {
             return false;
         }
-        self.start_at == StartAt::End || self.known == StateKnowledge::UnknownExplicitOnly && !context.is_explicit(sibling)
+        self.start_at == StartAt::End || self.known == StateKnowledge::UnknownExplicitOnly && !poll.is_explicit(sibling)
     }
 
     /// Whether a sibling of unknown content does not belong to this path.
-    pub(super) fn is_unrelated(&self, sibling: &SiblingFile, context: &PollContext<'_>) -> bool {
-        if context.once && context.is_explicit(sibling) {
+    pub(super) fn is_unrelated(&self, sibling: &SiblingFile, poll: &PollContext<'_>) -> bool {
+        if poll.once && poll.is_explicit(sibling) {
             return false;
         }
         self.role == PathRole::NotRequested || sibling.below && !self.is_in_rotated_folder(&sibling.path)
@@ -96,7 +96,7 @@ impl WatchedPath {
         inspected: &InspectedFile,
         file: &Arc<File>,
         sibling: &SiblingFile,
-        context: &mut PollContext<'_>,
+        poll: &mut PollContext<'_>,
     ) -> io::Result<()> {
         let raw = head_of(file)?;
         let what = match (magic::detect(&raw), inspected.head_error()) {
@@ -108,16 +108,11 @@ impl WatchedPath {
             known.last_seen_scan = self.scans;
             return Ok(());
         }
-        if !self.is_old_at_start(sibling, context) && !self.is_unrelated(sibling, context) {
-            context.problem(&sibling.path, format!("cannot be read: {what}"));
+        if !self.is_old_at_start(sibling, poll) && !self.is_unrelated(sibling, poll) {
+            poll.problem(&sibling.path, format!("cannot be read: {what}"));
         }
-        let content = ContentFingerprint::new(context.generation_ids.generation(&raw), &raw, sibling.stat.size.max(1), 0, &[]);
-        self.old_generations.push(OldGeneration {
-            content: content,
-            id: sibling.stat.id,
-            path: sibling.path.clone(),
-            last_seen_scan: self.scans,
-        });
+        let content = ContentFingerprint::new(poll.generation_ids.generation(&raw), &raw, sibling.stat.size.max(1), 0, &[]);
+        self.old_generations.push(OldGeneration { content, id: sibling.stat.id, path: sibling.path.clone(), last_seen_scan: self.scans });
         Ok(())
     }
 
@@ -125,10 +120,10 @@ impl WatchedPath {
     pub(super) fn start_sibling(
         sibling: &SiblingFile,
         file: &Arc<File>,
-        context: &mut PollContext<'_>,
+        poll: &mut PollContext<'_>,
     ) -> io::Result<Option<ContentFingerprint>> {
-        let how = if context.once && sibling.stat.is_unmodified_for(FINAL_AFTER) { StartAt::PartialLine } else { StartAt::FirstLine };
-        start_generation(file, how, context.generation_ids)
+        let how = if poll.once && sibling.stat.is_unmodified_for(FINAL_AFTER) { StartAt::PartialLine } else { StartAt::FirstLine };
+        start_generation(file, how, poll.generation_ids)
     }
 
     /// Whether a generation that its path does not lead to any more is closed when reading once: when it is final and
@@ -150,10 +145,10 @@ impl WatchedPath {
     /// Whether a sibling of unknown content is older than all known ones, by its number and by its modification time:
     /// then it was restored from a backup and is not new. Both are needed, because some tools count upwards and
     /// clocks change.
-    pub(super) fn is_restored_backup(&self, sibling: &SiblingFile, context: &PollContext<'_>) -> bool {
+    pub(super) fn is_restored_backup(&self, sibling: &SiblingFile, poll: &PollContext<'_>) -> bool {
         let is_older = |(rank, stat): &(RotationRank, FileStat)| sibling.rank.is_older(rank) && sibling.stat.is_before(stat);
         self.known == StateKnowledge::Known
-            && !context.is_explicit(sibling)
+            && !poll.is_explicit(sibling)
             && !self.known_siblings.is_empty()
             && self.known_siblings.iter().all(is_older)
     }

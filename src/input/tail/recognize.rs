@@ -24,39 +24,39 @@ impl WatchedPath {
         &mut self,
         file: &Arc<File>,
         stat: FileStat,
-        context: &mut PollContext<'_>,
+        poll: &mut PollContext<'_>,
     ) -> io::Result<Option<ContentFingerprint>> {
         let mut inspected = InspectedFile::new(file)?;
         if inspected.compressed() || !matches!(magic::detect(inspected.head()), Ok(None)) {
-            if context.once {
+            if poll.once {
                 self.role = PathRole::Compressed;
             } else if self.named {
-                self.report_problem_once(context, "is compressed; only uncompressed logs are followed");
+                self.report_problem_once(poll, "is compressed; only uncompressed logs are followed");
             }
             return Ok(None);
         }
         if too_short(inspected.head()) {
             return Ok(None);
         }
-        if let Some(known) = self.recognize(&mut inspected, stat.id, context)? {
+        if let Some(known) = self.recognize(&mut inspected, stat.id, poll)? {
             return Ok(Some(known));
         }
         // If it is not read from the start, it does not matter whose content it is.
         if self.start_at == StartAt::FirstLine {
-            match context.find_elsewhere(&self.path, [Some(stat.id), None], &mut inspected)? {
+            match poll.find_elsewhere(&self.path, [Some(stat.id), None], &mut inspected)? {
                 None => {
                     self.undecided = Some(stat.size);
                     return Ok(None);
                 }
                 Some(IndexMatch::Moved(content)) => return Ok(Some(content)),
-                Some(IndexMatch::Copy(len)) => return start_after_copy(file, len, context.generation_ids).map(Some),
+                Some(IndexMatch::Copy(len)) => return start_after_copy(file, len, poll.generation_ids).map(Some),
                 Some(IndexMatch::None) => {}
             }
         }
-        if context.once && self.is_known_prefix(&mut inspected)? {
-            context.notice(&self.path, "starts like a log that was read further: perhaps an older copy; read again from its start");
+        if poll.once && self.is_known_prefix(&mut inspected)? {
+            poll.notice(&self.path, "starts like a log that was read further: perhaps an older copy; read again from its start");
         }
-        start_generation(file, self.start_at, context.generation_ids)
+        start_generation(file, self.start_at, poll.generation_ids)
     }
 
     /// Drops a content that another path continues.
@@ -84,17 +84,17 @@ impl WatchedPath {
         &mut self,
         inspected: &mut InspectedFile,
         (id, path): (FileId, &Path),
-        context: &mut PollContext<'_>,
+        poll: &mut PollContext<'_>,
     ) -> io::Result<()> {
-        for index in 0..context.unclaimed.len() {
-            let unclaimed_one = &context.unclaimed[index];
+        for index in 0..poll.unclaimed.len() {
+            let unclaimed_one = &poll.unclaimed[index];
             // If nothing was read of it, its head alone is weak evidence.
             let likely = unclaimed_one.content.offset > 0
                 || unclaimed_one.id == id
                 || is_name_variant(&file_name_bytes(&unclaimed_one.path), &file_name_bytes(path))
                 || !unclaimed_one.path.exists();
             if likely && unclaimed_one.content.compare(inspected)? == ContentMatch::Same {
-                self.old_generations.push(context.unclaimed.remove(index));
+                self.old_generations.push(poll.unclaimed.remove(index));
                 break;
             }
         }
@@ -106,10 +106,10 @@ impl WatchedPath {
         &mut self,
         inspected: &mut InspectedFile,
         id: FileId,
-        context: &mut PollContext<'_>,
+        poll: &mut PollContext<'_>,
     ) -> io::Result<Option<ContentFingerprint>> {
         let path = self.path.clone();
-        self.claim_content(inspected, (id, &path), context)?;
+        self.claim_content(inspected, (id, &path), poll)?;
         let mut found = None;
         for (index, old) in self.old_generations.iter().enumerate() {
             let same_inode = old.id == id;

@@ -57,21 +57,21 @@ impl WatchedPath {
     }
 
     /// Scans the siblings.
-    pub(super) fn scan_siblings(&mut self, context: &mut PollContext<'_>) {
+    pub(super) fn scan_siblings(&mut self, poll: &mut PollContext<'_>) {
         self.scans += 1;
-        if context.content_index.is_none() {
+        if poll.content_index.is_none() {
             self.known_siblings.clear();
         }
-        self.scan_at = Some(context.now + if self.rescans > 0 { SOON } else { EVERY });
+        self.scan_at = Some(poll.now + if self.rescans > 0 { SOON } else { EVERY });
         self.rescans = self.rescans.saturating_sub(1);
         let mut found = Vec::new();
         for _ in 0..TRIES {
-            if self.scan_once(&mut found, context) {
+            if self.scan_once(&mut found, poll) {
                 break;
             }
-            context.listings.clear();
+            poll.listings.clear();
         }
-        self.search_moved(&mut found, context);
+        self.search_moved(&mut found, poll);
         found.sort_by(|(one, _), (other, _)| one.cmp(other));
         if !found.is_empty() {
             self.files_changed = true;
@@ -110,10 +110,10 @@ impl WatchedPath {
     }
 
     /// Checks all siblings once; `false` if one was gone before it could be opened.
-    fn scan_once(&mut self, found: &mut Vec<(RotationRank, Generation)>, context: &mut PollContext<'_>) -> bool {
+    fn scan_once(&mut self, found: &mut Vec<(RotationRank, Generation)>, poll: &mut PollContext<'_>) -> bool {
         let mut complete = true;
         let folders = self.rotated_folders.len();
-        let siblings = self.siblings(context.listings);
+        let siblings = self.siblings(poll.listings);
         let seen: HashSet<FileId> = siblings.iter().map(|sibling| sibling.stat.id).collect();
         self.finished_siblings.retain(|id, _| seen.contains(id));
         let mut new = Vec::new();
@@ -127,7 +127,7 @@ impl WatchedPath {
                 }
                 continue;
             }
-            if context.is_held_by_other(id) {
+            if poll.is_held_by_other(id) {
                 self.wanted_siblings.push((id, sibling.path));
                 continue;
             }
@@ -136,14 +136,14 @@ impl WatchedPath {
                 self.mark_seen(id);
                 continue;
             }
-            match self.classify_sibling(&sibling, context) {
+            match self.classify_sibling(&sibling, poll) {
                 Ok(SiblingAction::Unknown) => new.push(sibling),
-                action => complete &= self.apply_action(action, sibling, found, context),
+                action => complete &= self.apply_action(action, sibling, found, poll),
             }
         }
         for sibling in new {
-            let action = self.classify_unknown(&sibling, found, context);
-            complete &= self.apply_action(action, sibling, found, context);
+            let action = self.classify_unknown(&sibling, found, poll);
+            complete &= self.apply_action(action, sibling, found, poll);
         }
         // Other files in a subfolder that was just recognized may be siblings too.
         complete && self.rotated_folders.len() == folders
@@ -155,7 +155,7 @@ impl WatchedPath {
         action: io::Result<SiblingAction>,
         sibling: SiblingFile,
         found: &mut Vec<(RotationRank, Generation)>,
-        context: &mut PollContext<'_>,
+        poll: &mut PollContext<'_>,
     ) -> bool {
         match action {
             Ok(SiblingAction::Ignore | SiblingAction::Unknown) => {
@@ -165,14 +165,14 @@ impl WatchedPath {
             Ok(SiblingAction::Read(log)) => found.push((sibling.rank, *log)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => return false,
             Err(error) => {
-                self.report_problem_once(context, &format!("has a sibling that cannot be read: {}: {error}", sibling.path.display()))
+                self.report_problem_once(poll, &format!("has a sibling that cannot be read: {}: {error}", sibling.path.display()));
             }
         }
         true
     }
 
     /// Decides what to do with a sibling.
-    fn classify_sibling(&mut self, sibling: &SiblingFile, context: &mut PollContext<'_>) -> io::Result<SiblingAction> {
+    fn classify_sibling(&mut self, sibling: &SiblingFile, poll: &mut PollContext<'_>) -> io::Result<SiblingAction> {
         let (file, stat) = open(&sibling.path)?;
         if stat.id != sibling.stat.id {
             return Err(io::ErrorKind::NotFound.into());
@@ -183,12 +183,12 @@ impl WatchedPath {
         }
         let readable = inspected.compressed() || matches!(magic::detect(inspected.head()), Ok(None));
         if !readable || inspected.head().is_empty() {
-            if context.once {
-                self.record_unreadable(&inspected, &file, sibling, context)?;
+            if poll.once {
+                self.record_unreadable(&inspected, &file, sibling, poll)?;
             }
             return Ok(SiblingAction::Ignore);
         }
-        if let Some(action) = self.match_known(&mut inspected, &file, sibling, context)? {
+        if let Some(action) = self.match_known(&mut inspected, &file, sibling, poll)? {
             self.record_folder(sibling);
             self.known_siblings.push((sibling.rank.clone(), sibling.stat));
             return Ok(action);
@@ -201,7 +201,7 @@ impl WatchedPath {
         &mut self,
         sibling: &SiblingFile,
         found: &mut [(RotationRank, Generation)],
-        context: &mut PollContext<'_>,
+        poll: &mut PollContext<'_>,
     ) -> io::Result<SiblingAction> {
         let (file, stat) = open(&sibling.path)?;
         if stat.id != sibling.stat.id {
@@ -212,14 +212,14 @@ impl WatchedPath {
             // Both the plain and the compressed file exist while a file is being compressed.
             if is_copy(log, &mut inspected)? {
                 let is_final = inspected.compressed() && inspected.is_whole();
-                return self.record_copy(is_final, &inspected, &file, sibling, context);
+                return self.record_copy(is_final, &inspected, &file, sibling, poll);
             }
         }
-        if context.once && self.is_restored_backup(sibling, context) {
-            context.notice(&sibling.path, "is older than what was read before; not read");
-            return self.record_old(&inspected, &file, sibling, context);
+        if poll.once && self.is_restored_backup(sibling, poll) {
+            poll.notice(&sibling.path, "is older than what was read before; not read");
+            return self.record_old(&inspected, &file, sibling, poll);
         }
-        self.start_unknown(&mut inspected, &file, sibling, context)
+        self.start_unknown(&mut inspected, &file, sibling, poll)
     }
 
     /// What to do with a sibling of known content; `None` if it is unknown.
@@ -228,14 +228,14 @@ impl WatchedPath {
         inspected: &mut InspectedFile,
         file: &Arc<File>,
         sibling: &SiblingFile,
-        context: &mut PollContext<'_>,
+        poll: &mut PollContext<'_>,
     ) -> io::Result<Option<SiblingAction>> {
         for index in 0..self.generations.len() {
             let log = &mut self.generations[index];
             if !matches!(log.state, GenerationState::Truncated { .. }) {
                 if is_copy(log, inspected)? {
                     let final_copy = inspected.compressed() && inspected.is_whole();
-                    return self.record_copy(final_copy, inspected, file, sibling, context).map(Some);
+                    return self.record_copy(final_copy, inspected, file, sibling, poll).map(Some);
                 }
                 if shares_content(log, inspected)? {
                     // If its own file no longer has this content, it was truncated just now, and the rest is here.
@@ -250,18 +250,18 @@ impl WatchedPath {
                 _ if !inspected.is_whole() => return Ok(Some(SiblingAction::Retry)),
                 ContentMatch::Prefix => {
                     // Copied before all was read: it contains nothing new.
-                    return self.record_copy(true, inspected, file, sibling, context).map(Some);
+                    return self.record_copy(true, inspected, file, sibling, poll).map(Some);
                 }
                 ContentMatch::Same => {
                     log.state = GenerationState::Draining;
-                    log.resume_in(GenerationReader::new(inspected, content.offset), sibling.stat, context.now);
+                    log.resume_in(GenerationReader::new(inspected, content.offset), sibling.stat, poll.now);
                     log.path.clone_from(&sibling.path);
                     self.files_changed = true;
                     return Ok(Some(SiblingAction::Ignore));
                 }
             }
         }
-        self.match_old(inspected, sibling, context)
+        self.match_old(inspected, sibling, poll)
     }
 
     /// A copy shorter than the known head cannot be recognized from the head's fingerprint in a checkpoint. It is
@@ -272,20 +272,20 @@ impl WatchedPath {
         inspected: &InspectedFile,
         file: &Arc<File>,
         sibling: &SiblingFile,
-        context: &mut PollContext<'_>,
+        poll: &mut PollContext<'_>,
     ) -> io::Result<SiblingAction> {
         let known = self.old_generations.iter().any(|old| old.id == sibling.stat.id && old.content.offset == inspected.likely_len());
         let short = inspected.head().len() < HEAD && !known;
-        if is_final && short { self.record_old(inspected, file, sibling, context) } else { Ok(SiblingAction::Ignore) }
+        if is_final && short { self.record_old(inspected, file, sibling, poll) } else { Ok(SiblingAction::Ignore) }
     }
 
     pub(super) fn match_old(
         &mut self,
         inspected: &mut InspectedFile,
         sibling: &SiblingFile,
-        context: &mut PollContext<'_>,
+        poll: &mut PollContext<'_>,
     ) -> io::Result<Option<SiblingAction>> {
-        self.claim_content(inspected, (sibling.stat.id, &sibling.path), context)?;
+        self.claim_content(inspected, (sibling.stat.id, &sibling.path), poll)?;
         let mut shorter = false;
         let mut same = None;
         for (index, old) in self.old_generations.iter_mut().enumerate() {
@@ -316,7 +316,7 @@ impl WatchedPath {
             return Ok(Some(SiblingAction::Retry));
         }
         let old = self.old_generations.remove(index);
-        Ok(Some(SiblingAction::Read(Box::new(reopen(old.content, inspected, sibling, context)))))
+        Ok(Some(SiblingAction::Read(Box::new(reopen(old.content, inspected, sibling, poll)))))
     }
 
     /// What to do with a sibling of unknown content.
@@ -325,38 +325,38 @@ impl WatchedPath {
         inspected: &mut InspectedFile,
         file: &Arc<File>,
         sibling: &SiblingFile,
-        context: &mut PollContext<'_>,
+        poll: &mut PollContext<'_>,
     ) -> io::Result<SiblingAction> {
-        if self.is_old_at_start(sibling, context) {
-            return self.record_old(inspected, file, sibling, context);
+        if self.is_old_at_start(sibling, poll) {
+            return self.record_old(inspected, file, sibling, poll);
         }
-        if self.is_unrelated(sibling, context) {
+        if self.is_unrelated(sibling, poll) {
             return Ok(SiblingAction::Ignore);
         }
         if !inspected.is_whole() {
             return Ok(SiblingAction::Retry);
         }
-        let copied = match context.find_elsewhere(&sibling.path, [Some(sibling.stat.id), self.alias], inspected)? {
+        let copied = match poll.find_elsewhere(&sibling.path, [Some(sibling.stat.id), self.alias], inspected)? {
             None => {
                 self.undecided = Some(sibling.stat.size);
                 return Ok(SiblingAction::Retry);
             }
-            Some(IndexMatch::Moved(content)) => return Ok(SiblingAction::Read(Box::new(reopen(content, inspected, sibling, context)))),
+            Some(IndexMatch::Moved(content)) => return Ok(SiblingAction::Read(Box::new(reopen(content, inspected, sibling, poll)))),
             Some(IndexMatch::Copy(len)) => Some(len),
             Some(IndexMatch::None) => None,
         };
         if copied.is_some() && copied == inspected.full_len() {
-            return self.record_old(inspected, file, sibling, context);
+            return self.record_old(inspected, file, sibling, poll);
         }
         let content = if let Some(len) = copied.filter(|_| !inspected.compressed()) {
-            Some(start_after_copy(file, len, context.generation_ids)?)
+            Some(start_after_copy(file, len, poll.generation_ids)?)
         } else if inspected.compressed() {
-            Some(ContentFingerprint::new(context.generation_ids.generation(inspected.head()), inspected.head(), 0, 0, &[]))
+            Some(ContentFingerprint::new(poll.generation_ids.generation(inspected.head()), inspected.head(), 0, 0, &[]))
         } else {
-            Self::start_sibling(sibling, file, context)?
+            Self::start_sibling(sibling, file, poll)?
         };
         let Some(content) = content else { return Ok(SiblingAction::Ignore) };
-        Ok(SiblingAction::Read(Box::new(reopen(content, inspected, sibling, context))))
+        Ok(SiblingAction::Read(Box::new(reopen(content, inspected, sibling, poll))))
     }
 
     /// Records a sibling without reading it, because it existed at the first poll. Lines added later are read.
@@ -365,9 +365,9 @@ impl WatchedPath {
         inspected: &InspectedFile,
         file: &Arc<File>,
         sibling: &SiblingFile,
-        context: &mut PollContext<'_>,
+        poll: &mut PollContext<'_>,
     ) -> io::Result<SiblingAction> {
-        let generation = context.generation_ids.generation(inspected.head());
+        let generation = poll.generation_ids.generation(inspected.head());
         let content = if inspected.compressed() {
             // Any length other than 0 means that nothing of it is wanted.
             ContentFingerprint::new(generation, inspected.head(), inspected.likely_len().max(1), 0, &[])
@@ -375,12 +375,7 @@ impl WatchedPath {
             let end = inspected.likely_len();
             ContentFingerprint::new(generation, inspected.head(), end, 0, &bytes_before(file, end)?)
         };
-        self.old_generations.push(OldGeneration {
-            content: content,
-            id: sibling.stat.id,
-            path: sibling.path.clone(),
-            last_seen_scan: self.scans,
-        });
+        self.old_generations.push(OldGeneration { content, id: sibling.stat.id, path: sibling.path.clone(), last_seen_scan: self.scans });
         Ok(SiblingAction::Ignore)
     }
 
@@ -405,10 +400,10 @@ impl WatchedPath {
 }
 
 /// A generation that continues in a sibling.
-fn reopen(content: ContentFingerprint, inspected: &mut InspectedFile, sibling: &SiblingFile, context: &mut PollContext<'_>) -> Generation {
+fn reopen(content: ContentFingerprint, inspected: &mut InspectedFile, sibling: &SiblingFile, poll: &mut PollContext<'_>) -> Generation {
     let reader = GenerationReader::new(inspected, content.offset);
-    let mut log = Generation::new(sibling.path.clone(), reader, sibling.stat, Some(content), context.now);
-    log.number = context.generation_ids.next();
+    let mut log = Generation::new(sibling.path.clone(), reader, sibling.stat, Some(content), poll.now);
+    log.number = poll.generation_ids.next();
     log.state = GenerationState::Draining;
     log
 }

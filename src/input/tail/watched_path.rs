@@ -246,45 +246,45 @@ impl WatchedPath {
     }
 
     /// Checks the path and the generations that it led to before. Reads only the bytes that identify a file.
-    pub(super) fn poll(&mut self, context: &mut PollContext<'_>) {
+    pub(super) fn poll(&mut self, poll: &mut PollContext<'_>) {
         match fs::metadata(&self.path) {
             _ if self.role != PathRole::Log => {}
-            Ok(found) if found.is_file() => self.path_found(FileStat::from_metadata(&found), context),
-            Ok(_) => self.report_problem_once(context, "is not a file; only files are followed"),
-            Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => self.path_missing(context),
-            Err(error) => self.report_problem_once(context, &self.reason(&error)),
+            Ok(found) if found.is_file() => self.path_found(FileStat::from_metadata(&found), poll),
+            Ok(_) => self.report_problem_once(poll, "is not a file; only files are followed"),
+            Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => self.path_missing(poll),
+            Err(error) => self.report_problem_once(poll, &self.reason(&error)),
         }
-        self.poll_old(context);
+        self.poll_old(poll);
     }
 
     /// Scans the siblings if a scan is due, and closes finished generations. Runs after all paths were polled, so
     /// that the listings are not older than the metadata.
-    pub(super) fn finish_poll(&mut self, context: &mut PollContext<'_>) {
-        if self.scan_at.is_none_or(|at| at <= context.now) {
-            self.scan_siblings(context);
+    pub(super) fn finish_poll(&mut self, poll: &mut PollContext<'_>) {
+        if self.scan_at.is_none_or(|at| at <= poll.now) {
+            self.scan_siblings(poll);
         }
-        self.close_finished(context);
+        self.close_finished(poll);
         if self.last_problem.is_none() {
             self.start_at = StartAt::FirstLine;
         }
     }
 
-    fn path_found(&mut self, stat: FileStat, context: &mut PollContext<'_>) {
+    fn path_found(&mut self, stat: FileStat, poll: &mut PollContext<'_>) {
         if self.live().is_some_and(|live| live.stat.id == stat.id) {
-            self.path_unchanged(stat, context);
-        } else if self.alias != Some(stat.id) || !context.is_held_by_other(stat.id) {
-            self.path_replaced(context);
+            self.path_unchanged(stat, poll);
+        } else if self.alias != Some(stat.id) || !poll.is_held_by_other(stat.id) {
+            self.path_replaced(poll);
         }
     }
 
     /// The path still leads to the same file.
-    fn path_unchanged(&mut self, stat: FileStat, context: &mut PollContext<'_>) {
+    fn path_unchanged(&mut self, stat: FileStat, poll: &mut PollContext<'_>) {
         let Some(live) = self.live() else { return };
-        if live.stat == stat && !live.mismatched && !stat.is_recent() && context.content_index.is_none() {
+        if live.stat == stat && !live.mismatched && !stat.is_recent() && poll.content_index.is_none() {
             return;
         }
         if live.stat.size != stat.size {
-            live.quiet_since = context.now;
+            live.quiet_since = poll.now;
         }
         let changed = live.stat != stat;
         live.stat = stat;
@@ -294,85 +294,85 @@ impl WatchedPath {
                 self.schedule_scan();
             }
             if stat.size > 0 {
-                self.start_live(context);
+                self.start_live(poll);
             }
         } else if stat.size < live.offset() || matches!(live.holds(), Ok(false)) {
-            self.live_truncated(context);
+            self.live_truncated(poll);
         } else {
             live.mismatched = false;
         }
     }
 
     /// The live file was truncated.
-    fn live_truncated(&mut self, context: &mut PollContext<'_>) {
+    fn live_truncated(&mut self, poll: &mut PollContext<'_>) {
         let Some(live) = self.generations.len().checked_sub(1) else { return };
-        let cut = self.split_generation(live, context);
+        let cut = self.split_generation(live, poll);
         let start = std::mem::replace(&mut self.start_at, if cut { StartAt::End } else { StartAt::FirstLine });
-        self.start_live(context);
+        self.start_live(poll);
         self.start_at = start;
-        context.notice(&self.path, "was truncated");
+        poll.notice(&self.path, "was truncated");
     }
 
     /// Separates a file from the content that it no longer has: the unread rest must be in another file, if anywhere,
     /// and the file starts a new generation. Returns whether the file still has the start of the old content.
-    pub(super) fn split_generation(&mut self, index: usize, context: &mut PollContext<'_>) -> bool {
+    pub(super) fn split_generation(&mut self, index: usize, poll: &mut PollContext<'_>) -> bool {
         let old = &mut self.generations[index];
         let Some(file) = old.file().map(Arc::clone) else { return false };
-        let mut new = Generation::new(old.path.clone(), GenerationReader::Plain(Arc::clone(&file)), old.stat, None, context.now);
+        let mut new = Generation::new(old.path.clone(), GenerationReader::Plain(Arc::clone(&file)), old.stat, None, poll.now);
         new.state = if old.state == GenerationState::Live { GenerationState::Live } else { GenerationState::Draining };
         new.unlinked_since = old.unlinked_since;
         new.is_rewritten = true;
         let cut = is_truncated_prefix(old, &file);
-        old.detach_file(context.now);
+        old.detach_file(poll.now);
         self.generations.insert(index + 1, new);
         self.schedule_scan();
         cut
     }
 
     /// The path leads to another file than before.
-    fn path_replaced(&mut self, context: &mut PollContext<'_>) {
+    fn path_replaced(&mut self, poll: &mut PollContext<'_>) {
         let (file, stat) = match open(&self.path) {
             Ok(opened) => opened,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return self.path_missing(context),
-            Err(error) => return self.report_problem_once(context, &self.reason(&error)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return self.path_missing(poll),
+            Err(error) => return self.report_problem_once(poll, &self.reason(&error)),
         };
         if self.live().is_some_and(|live| live.stat.id == stat.id) {
-            return self.path_unchanged(stat, context);
+            return self.path_unchanged(stat, poll);
         }
-        self.path_reappeared(context);
-        self.retire_live(context.now);
+        self.path_reappeared(poll);
+        self.retire_live(poll.now);
         self.alias = None;
         if let Some(again) = self.generations.iter().position(|log| log.stat.id == stat.id && log.file().is_some()) {
             let mut log = self.generations.remove(again);
             log.state = GenerationState::Live;
             log.unlinked_since = None;
             self.generations.push(log);
-            return self.path_unchanged(stat, context);
+            return self.path_unchanged(stat, poll);
         }
         self.files_changed = true;
-        if context.is_held_by_other(stat.id) {
+        if poll.is_held_by_other(stat.id) {
             self.alias = Some(stat.id);
             return;
         }
-        self.generations.push(Generation::new(self.path.clone(), GenerationReader::Plain(file), stat, None, context.now));
+        self.generations.push(Generation::new(self.path.clone(), GenerationReader::Plain(file), stat, None, poll.now));
         if !std::mem::replace(&mut self.mount_checked, true) && is_bind_mounted_file(&self.path) {
-            context.notice(&self.path, "is a mounted file: a rotation outside the container is not visible here; mount its folder");
+            poll.notice(&self.path, "is a mounted file: a rotation outside the container is not visible here; mount its folder");
         }
-        self.start_live(context);
+        self.start_live(poll);
     }
 
     /// Identifies the content of the live file, if it has any.
-    fn start_live(&mut self, context: &mut PollContext<'_>) {
+    fn start_live(&mut self, poll: &mut PollContext<'_>) {
         let Some(live) = self.live() else { return };
         let (Some(file), stat) = (live.file().map(Arc::clone), live.stat) else { return };
-        match self.identify(&file, stat, context) {
+        match self.identify(&file, stat, poll) {
             Ok(content) => {
-                let number = content.is_some().then(|| context.generation_ids.next());
+                let number = content.is_some().then(|| poll.generation_ids.next());
                 if let (Some(live), Some(content), Some(number)) = (self.live(), content, number) {
                     live.set_content(content, number);
                 }
             }
-            Err(error) => self.report_problem_once(context, &format!("cannot be read: {error}")),
+            Err(error) => self.report_problem_once(poll, &format!("cannot be read: {error}")),
         }
         if self.role == PathRole::Compressed {
             self.generations.pop();
@@ -391,23 +391,23 @@ impl WatchedPath {
         self.schedule_scan();
     }
 
-    fn path_missing(&mut self, context: &mut PollContext<'_>) {
+    fn path_missing(&mut self, poll: &mut PollContext<'_>) {
         if self.live().is_some() {
-            self.retire_live(context.now);
+            self.retire_live(poll.now);
         }
-        let (since, reported) = self.missing.get_or_insert((context.now, false));
+        let (since, reported) = self.missing.get_or_insert((poll.now, false));
         let never = self.generations.is_empty() && self.old_generations.is_empty();
-        if self.named && !context.once && !*reported && (never || context.now.duration_since(*since) >= MISSING) {
+        if self.named && !poll.once && !*reported && (never || poll.now.duration_since(*since) >= MISSING) {
             *reported = true;
             let what = if never { "does not exist yet; waiting for it" } else { "was removed; waiting for it to be created again" };
-            context.notice(&self.path, what);
+            poll.notice(&self.path, what);
         }
     }
 
-    fn path_reappeared(&mut self, context: &mut PollContext<'_>) {
+    fn path_reappeared(&mut self, poll: &mut PollContext<'_>) {
         self.last_problem = None;
         if self.missing.take().is_some_and(|(_, reported)| reported) {
-            context.notice(&self.path, "exists now");
+            poll.notice(&self.path, "exists now");
         }
     }
 
@@ -417,10 +417,10 @@ impl WatchedPath {
     }
 
     /// Reports a problem unless it was the last one reported.
-    pub(super) fn report_problem_once(&mut self, context: &mut PollContext<'_>, what: &str) {
+    pub(super) fn report_problem_once(&mut self, poll: &mut PollContext<'_>, what: &str) {
         if self.last_problem.as_deref() != Some(what) {
             self.last_problem = Some(what.to_owned());
-            context.problem(&self.path, what);
+            poll.problem(&self.path, what);
         }
     }
 }

@@ -53,7 +53,7 @@ fn campaign<'a>(report: &Report<'a>) -> Campaign<'a> {
     }
 }
 
-/// NewItem: one of two answers, three rules, the campaign, a path and a client.
+/// New: one of two answers, three rules, the campaign, a path and a client.
 fn news<'a>(report: &Report<'a>) -> Vec<NewItem<'a>> {
     let row = &report.pairs[0];
     let one = |kind, key: &str, severity| NewItem {

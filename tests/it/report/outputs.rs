@@ -482,7 +482,7 @@ fn missing_arguments() {
     assert_eq!(Out::read(&harness).sums().get("lines"), 5);
 }
 
-/// The given folders may be links, as systemd makes them with DynamicUser.
+/// The given folders may be links, as systemd makes them with `DynamicUser`.
 #[test]
 fn the_given_folders_may_be_links() {
     let harness = Harness::new();
