@@ -308,7 +308,7 @@ fn a_damaged_state_is_copied_and_never_ignored() {
         (whole[..whole.len() / 2].to_vec(), "its end is missing"),
         (flipped, "checksum"),
         (newer, "newer"),
-        (vec![0; 99], "none"),
+        (vec![0; 99], "its start is wrong"),
     ];
     for (bytes, what) in cases {
         fs::write(folder.path(), &bytes).unwrap();
