@@ -140,7 +140,7 @@ fn trailing_zeros_are_padding_and_other_trailing_bytes_are_damage() {
         assert_eq!(lines(&input), LINES);
         for junk in [b"junk".to_vec(), vec![0, 0, 7]] {
             let (_, input) = scan(&[compressed.clone(), junk].concat());
-            assert!(problem(&input).contains(&format!("follows the {} stream", compression.name())), "{input}");
+            assert!(problem(&input).contains(&format!("data after the {} stream", compression.name())), "{input}");
             assert_eq!(lines(&input), LINES);
         }
     }
@@ -189,7 +189,7 @@ fn a_compressed_log_with_too_large_a_window_is_refused() {
     // A zstd frame whose header asks for a window of 3.75 TiB (RFC 8878, section 3.1.1.1.2), and one raw block.
     let greedy = b"\x28\xb5\x2f\xfd\x00\xff\x21\0\0one\n";
     let (run, input) = scan(greedy);
-    assert!(problem(&input).starts_with("needs a zstd window of 3932160 MiB, and 128 MiB are the most"), "{input}");
+    assert!(problem(&input).starts_with("needs a zstd window of 3932160 MiB, and 128 MiB is the limit"), "{input}");
     assert!(run.stderr.contains("zstd -dc --long=31 FILE | probewatch scan -"), "{}", run.stderr);
     // After one that needs less.
     let (_, input) = scan(&[Compression::Zstd.pack(log(50).as_bytes()), greedy.to_vec()].concat());

@@ -262,7 +262,7 @@ fn a_rule_with_an_unknown_app_is_reported() {
     }
     harness.file("own.toml", RULES.replace("distinct_paths = 3", "distinct_paths = 0"));
     let run = harness.run(["rules", "test", "own.toml"]);
-    assert!(run.code == 2 && run.stderr.contains("name at least 1"), "{}", run.stderr);
+    assert!(run.code == 2 && run.stderr.contains("use at least 1"), "{}", run.stderr);
 }
 
 #[test]

@@ -82,7 +82,7 @@ fn no_watches_left() {
         writer.reopen();
         writer.write(10);
         let output = assert_complete(&harness, follower, &mut writer);
-        let told: Vec<_> = output.notices.lines().filter(|line| line.contains("looks for them")).collect();
+        let told: Vec<_> = output.notices.lines().filter(|line| line.contains("polling instead")).collect();
         assert_eq!(told.len(), 1, "{limit}: {}", output.notices);
     }
 }
