@@ -92,7 +92,7 @@ fn an_invalid_rule_is_reported_with_its_line() {
         (rule("x/a", "words = ['']"), "rules.toml:4: rule 'x/a': words: an empty text"),
         (rule("x/a", ""), "rules.toml:4: rule 'x/a'"),
         (rule("x/a", "regex = 'a'"), "rules.toml:4: rule 'x/a'"),
-        (rule("x/a", "paths = ['/']"), "rules.toml:4: rule 'x/a': paths: '/' stands in every path"),
+        (rule("x/a", "paths = ['/']"), "rules.toml:4: rule 'x/a': paths: '/' is in every path"),
         (rule("x/a", "words = ['zzz']\nregex = '(a'"), "rules.toml:4: rule 'x/a': regex"),
         (rule("x/a", "words = ['zzz']\nregex = 'a(?=b)'"), "rules.toml:4: rule 'x/a': regex"),
         (rule("X A", "words = ['zzz']"), "rules.toml:4: rule 'X A'"),

@@ -98,9 +98,9 @@ fn late_lines_go_to_their_day() {
     log.add("04/Nov/2026:08:00:00 +0000", "2026-11-04");
     let untouched = snapshot(&harness.path("out/2026-11-02"));
     let out = log.run(&["--daily"]);
-    assert!(out.folders[0].summary.contains("late"), "{}", out.folders[0].summary);
-    assert!(!before.folders[0].summary.contains("late"), "{}", before.folders[0].summary);
-    assert!(!out.folders[3].summary.contains("late"), "{}", out.folders[3].summary);
+    assert!(out.folders[0].summary.contains("came late"), "{}", out.folders[0].summary);
+    assert!(!before.folders[0].summary.contains("came late"), "{}", before.folders[0].summary);
+    assert!(!out.folders[3].summary.contains("came late"), "{}", out.folders[3].summary);
     assert!(snapshot(&harness.path("out/2026-11-02")) == untouched, "a day without new lines is left alone");
     // Late lines alone are new.
     log.add("02/Nov/2026:23:00:00 +0000", "2026-11-02");

@@ -135,7 +135,7 @@ fn an_invalid_configuration_is_reported_with_its_line() {
     for (flag, part) in [
         ("--from-nginx=nginx.conf", r"nginx.conf:2: no log_format is named '\x1bmain'"),
         ("--from-apache=apache.conf", "apache.conf:2: includes "),
-        ("--from-nginx=access.log", "access.log:1: a directive that no ';' ends"),
+        ("--from-nginx=access.log", "access.log:1: a directive without a ';' at its end"),
         ("--from-nginx=gone.conf", "gone.conf: cannot read the configuration"),
     ] {
         let run = harness.run(["scan", flag]);
