@@ -56,7 +56,7 @@ fn page(rule: &Rule, source_text: Option<&str>) -> String {
         let _ = writeln!(out, "  {name:9} {}", escape(fact.as_bytes()));
     }
     if let Some(table) = source_text {
-        let _ = writeln!(out, "\n  as source_text");
+        let _ = writeln!(out, "\n  as written");
         for line in table.lines() {
             let _ = writeln!(out, "    {}", escape(line.as_bytes()));
         }
