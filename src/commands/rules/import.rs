@@ -155,7 +155,7 @@ fn with_passing_cases(mut drafts: Vec<RuleBuilder>) -> Result<Vec<RuleBuilder>, 
         retain_passing(&mut draft.must_match, &cases(&rules, number, true), number, true, &mut runner);
         retain_passing(&mut draft.must_not_match, &cases(&rules, number, false), number, false, &mut runner);
         if draft.must_match.is_empty() {
-            message::warning(&format!("{}: no request was found that it matches; add cases that it must_match cases", draft.id));
+            message::warning(&format!("{}: no request was found that it matches; add must_match cases", draft.id));
         }
     }
     Ok(drafts)
