@@ -23,7 +23,7 @@ fuzz_target!(|input: &[u8]| {
 fn check_plan(plan: &FormatLineParser, text: &[u8]) {
     for line in lines(text) {
         let Some(fields) = plan.split(line) else { continue };
-        assert_eq!(fields.len(), plan.meanings().count(), "fields are missing");
+        assert_eq!(fields.len(), plan.kinds().count(), "fields are missing");
         let mut end = line.as_ptr();
         for (name, field) in fields {
             assert!(lies_in(field, line), "{name} is not in its line");

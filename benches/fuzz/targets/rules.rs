@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use libfuzzer_sys::fuzz_target;
-use probewatch::rules::import::{ImportFormat, import, settle};
+use probewatch::rules::import::{ImportFormat, import, finalize};
 use probewatch::rules::{RuleSet, check};
 
 /// Lines that are matched against the rules.
@@ -51,7 +51,7 @@ fn check_import(file: &str, text: &str, origin: ImportFormat) {
         Err(error) => return assert!(!error.is_empty(), "an error without a word"),
         Ok(made) => made,
     };
-    settle(&mut made, &mut BTreeSet::new());
+    finalize(&mut made, &mut BTreeSet::new());
     for draft in &made.drafts {
         let written = draft.to_toml();
         match check(Path::new("own.toml"), &written) {
