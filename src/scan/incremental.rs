@@ -51,7 +51,7 @@ pub struct IncrementalResult {
     pub without_time: u64,
     /// The scan was stopped early: its results must be dropped.
     pub stopped: bool,
-    /// Notices about logs and lines for the user. Problems with an input are in [`Input::problem`] too. The notices
+    /// Notices about logs and lines for the user. Problems with an input are in [`InputSummary::problem`] too. The notices
     /// of the tail are included.
     pub notices: Vec<Notice>,
 }

@@ -79,7 +79,7 @@ pub struct ScanResult {
 ///
 /// # Errors
 ///
-/// The spool of kept lines cannot be written. Errors of an input are in its [`Input::problem`].
+/// The spool of kept lines cannot be written. Errors of an input are in its [`InputSummary::problem`].
 pub fn scan(sources: &[InputSource], job: &ScanJob<'_>) -> std::io::Result<ScanResult> {
     let judge = LineScanner::new(job.rules, job.scope);
     // Learning needs all unmatched requests, so it has no budget.
