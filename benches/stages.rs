@@ -9,13 +9,13 @@ use std::hint::black_box;
 
 use criterion::measurement::WallTime;
 use criterion::{BatchSize, BenchmarkGroup, Criterion, Throughput};
-use probewatch::engine::{LineScanner, Matcher, ScanOptions, WorkerState};
-use probewatch::formats::Frame;
-use probewatch::intern::SymbolTables;
-use probewatch::log_entry::LogEntry;
-use probewatch::normalize::Normalizer;
-use probewatch::rules::{self, RuleChoice, RuleSet};
-use probewatch::tally::{LinePosition, Tally};
+use probewatch::internals::engine::{LineScanner, Matcher, ScanOptions, WorkerState};
+use probewatch::internals::formats::Frame;
+use probewatch::internals::intern::SymbolTables;
+use probewatch::internals::log_entry::LogEntry;
+use probewatch::internals::normalize::Normalizer;
+use probewatch::internals::rules::{self, RuleChoice, RuleSet};
+use probewatch::internals::tally::{LinePosition, Tally};
 
 /// Lines of the log; every `PROBES`th is a probe.
 const LINES: usize = 8192;

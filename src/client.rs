@@ -10,7 +10,7 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-pub use anonymizer::{Anonymizer, KeyError};
+pub use anonymizer::Anonymizer;
 pub use ip_source::ClientIpSource;
 pub use network::{Ipv6Prefix, Network};
 

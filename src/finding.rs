@@ -17,7 +17,9 @@ use crate::log_entry::MethodClass;
 use crate::time::LogTime;
 pub use app_evidence::{AppAsset, AppEvidence, BoundedSet};
 
-/// How bad a hit would be if the server gave what was asked for.
+/// How bad a hit would be if the server returned what was requested. A rule sets it; a distinct answer raises it by one level.
+///
+/// Parsed from and printed as a lower-case word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
@@ -37,9 +39,12 @@ impl Severity {
     /// Every level, lowest first.
     pub const ALL: [Self; 5] = [Self::Info, Self::Low, Self::Medium, Self::High, Self::Critical];
 
+    /// Findings below this are reported only on request.
+    pub(crate) const DEFAULT_MIN: Self = Self::Low;
+
     /// One level up; `critical` stays.
     #[must_use]
-    pub fn escalated(self) -> Self {
+    pub(crate) fn escalated(self) -> Self {
         Self::ALL[(self as usize + 1).min(Self::ALL.len() - 1)]
     }
 

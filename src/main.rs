@@ -3,5 +3,5 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    probewatch::cli::run().into()
+    probewatch::run()
 }

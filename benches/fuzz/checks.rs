@@ -5,12 +5,12 @@ use std::ops::Range;
 use std::sync::LazyLock;
 
 use memchr::{memchr, memchr_iter};
-use probewatch::engine::{LineScanner, ScanOptions, WorkerState};
-use probewatch::finding::{Findings, LineCounts};
-use probewatch::formats::bytes::leading_nuls;
-use probewatch::formats::reader::{LineContext, LineKind, LogReader, RewrittenLines};
-use probewatch::formats::{ClientPosition, FormatId, Formats, Frame, FrameBuffer, W3cHeader, clf_writer};
-use probewatch::rules::{RuleChoice, RuleSet, load};
+use probewatch::internals::engine::{LineScanner, ScanOptions, WorkerState};
+use probewatch::internals::finding::{Findings, LineCounts};
+use probewatch::internals::formats::bytes::leading_nuls;
+use probewatch::internals::formats::reader::{LineContext, LineKind, LogReader, RewrittenLines};
+use probewatch::internals::formats::{ClientPosition, FormatId, Formats, Frame, FrameBuffer, W3cHeader, clf_writer};
+use probewatch::internals::rules::{RuleChoice, RuleSet, load};
 
 /// The built-in rules.
 pub static RULES: LazyLock<RuleSet> = LazyLock::new(|| load(&RuleChoice::default()).expect("the built-in rules load"));

@@ -24,9 +24,6 @@ use crate::finding::Severity;
 use crate::system::errno_message;
 pub use systemd::SystemdNotifier;
 
-/// The local syslog socket.
-pub const LOG_SOCKET: &str = "/dev/log";
-
 /// A sink that cannot be opened at the start, probably because of a mistyped option. The exit code is 2 for a program and 4
 /// for the others.
 #[derive(Debug, thiserror::Error)]
@@ -66,7 +63,7 @@ pub struct AlertSinkSettings {
     pub exec_silent: bool,
     /// The file that each alert is appended to.
     pub alert_file: Option<PathBuf>,
-    /// The datagram socket of syslog, usually [`LOG_SOCKET`].
+    /// The datagram socket of syslog, usually `/dev/log`.
     pub syslog: Option<PathBuf>,
 }
 

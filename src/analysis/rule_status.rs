@@ -12,8 +12,7 @@ use std::sync::Arc;
 use foldhash::{HashMap, HashSet};
 
 use self::decide::RuleStatus;
-pub use self::live::{LiveAnalysis, LiveHitContext, PendingHit, ResolvedIds};
-pub use self::live_answers::Regraded;
+pub use self::live::{LiveAnalysis, LiveHitContext, PendingHit};
 use super::build::ReportInput;
 use super::floods;
 use crate::analysis::site::{DetectedApps, ProberSet, RuleHashes, SiteHistory, SiteName};

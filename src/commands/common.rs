@@ -4,7 +4,6 @@
 
 use std::fs::File;
 use std::io::Read;
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicU64;
 
@@ -16,6 +15,7 @@ use super::progress::Progress;
 use super::{Anonymize, ScanSettings, message, server_logs, signals};
 use crate::analysis::anonymize::Privacy;
 use crate::analysis::model::InputSummary;
+use crate::api::notices;
 use crate::client::Anonymizer;
 use crate::engine::ScanOptions;
 use crate::finding::RuleId;
@@ -24,9 +24,8 @@ use crate::input::find::{FoundInputs, InputSource, find};
 use crate::input::order::sort_by_age;
 use crate::render::OutputFormat;
 use crate::render::sink::Sink;
-use crate::render::skipped;
 use crate::rules::{AllowList, RuleSet};
-use crate::scan::{self, ScanJob, ScanResult};
+use crate::scan::{self, HitSpool, ScanJob, ScanResult};
 
 /// Resolves the values of `--app`.
 pub(super) fn apps(names: &[String], rules: &RuleSet) -> Result<Vec<RuleId>, CommandError> {
@@ -134,25 +133,8 @@ pub(super) fn read(
     let scan = Progress::watch(sanitized, sources, &progress, || pool.install(|| scan::scan(sources, &job)));
     match stop.exit() {
         Some(exit) => Err(CommandError::Stopped(exit)),
-        None => scan.map_err(CommandError::Spool),
+        None => scan.spool.as_ref().map_or(Ok(()), HitSpool::check).map(|()| scan).map_err(CommandError::Spool),
     }
-}
-
-/// All inputs as the report lists them: first those that were read, then those that were not found.
-pub(super) fn report_inputs(inputs: Vec<Option<InputSummary>>, found: &FoundInputs) -> Vec<InputSummary> {
-    let unread = found.problems.iter().map(|problem| InputSummary {
-        path: problem.path.as_os_str().as_bytes().to_vec(),
-        problem: Some(problem.what.clone()),
-        ..InputSummary::default()
-    });
-    let mut listed: Vec<_> = inputs.into_iter().map(Option::unwrap_or_default).collect();
-    listed.extend(unread);
-    listed
-}
-
-/// Removes files of a folder that are not inputs: they are listed without a path, to keep the numbers of the others.
-pub(super) fn drop_skipped(report_inputs: &mut Vec<InputSummary>) {
-    report_inputs.retain(|input| !input.path.is_empty());
 }
 
 pub(super) fn print_notices(settings: &ScanSettings, inputs: &[InputSummary], scan: &ScanResult, found: &FoundInputs) {
@@ -160,15 +142,8 @@ pub(super) fn print_notices(settings: &ScanSettings, inputs: &[InputSummary], sc
         return;
     }
     server_logs::print_skipped(settings);
-    for notice in &found.notices {
-        message::notice(&sanitized(notice));
-    }
-    for notice in skipped::notices(inputs) {
+    for notice in notices(inputs, scan, found) {
         message::notice(&notice);
-    }
-    for (number, notice) in &scan.notices {
-        let path = String::from_utf8_lossy(&scan.texts[*number].path).into_owned();
-        message::notice(&format!("{}: {}", sanitized(&path), sanitized(notice)));
     }
 }
 

@@ -5,9 +5,7 @@
 use std::mem;
 use std::path::{Path, PathBuf};
 
-use super::common::{
-    apps, drop_skipped, inputs, output, pool, print_notices, print_problems, read, report_inputs, report_no_logs, warn_narrow_allow,
-};
+use super::common::{apps, inputs, output, pool, print_notices, print_problems, read, report_no_logs, warn_narrow_allow};
 use super::stdout::TerminalInfo;
 use super::{Exit, LearnSettings, message};
 use crate::analysis::build::{LogAnalysis, ReportInput, count_hits};
@@ -21,6 +19,7 @@ use crate::render::render_proposals;
 use crate::render::rule_file;
 use crate::render::sink::Sink;
 use crate::rules::{AllowList, load};
+use crate::scan::{drop_skipped, input_summaries};
 
 /// Learns from the logs and prints the proposals.
 #[must_use]
@@ -65,7 +64,7 @@ fn run_learn(settings: &LearnSettings) -> Result<Exit, CommandError> {
     };
     let context = LogAnalysis::new(&material);
     let mut proposals = learn::learn(&material, &context, settings.min_probers);
-    proposals.inputs = report_inputs(inputs, &found);
+    proposals.inputs = input_summaries(inputs, &found);
     count_hits(&material, &context, &mut proposals.inputs);
     drop_skipped(&mut proposals.inputs);
     proposals.without_time = scan.without_time;

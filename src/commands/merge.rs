@@ -2,7 +2,6 @@
 
 use super::common::{apps, print_problems, privacy};
 use super::report_files::{files, merged, output};
-use super::scan::row_selection;
 use super::stdout::TerminalInfo;
 use super::{Exit, MergeSettings, message};
 use crate::analysis::build::{LogAnalysis, ReportInput, build};
@@ -39,16 +38,15 @@ fn merge(settings: &MergeSettings) -> Result<Exit, CommandError> {
         allow: &merged.allow,
     };
     let context = LogAnalysis::new(&material);
-    let rows = row_selection(filter.format, settings.by, settings.full, filter.top);
-    let mut report = build(&material, &context, merged.inputs.clone(), merged.without_time, rows);
+    let TerminalInfo { width, color } = TerminalInfo::detect(filter.color, filter.output.is_some());
+    let view = RenderOptions { format: filter.format, by: settings.by, top: filter.top, full: settings.full, width, color };
+    let mut report = build(&material, &context, merged.inputs.clone(), merged.without_time, view.rows());
     (report.log_host, report.period, report.prefix) = (merged.log_host.clone(), merged.period.clone(), merged.prefix);
     if let Some(bound) = report.approximate.as_ref().filter(|_| !filter.quiet) {
         message::notice(&notes::accuracy_note(bound));
     }
     let problems = print_problems(&report.inputs);
     let severity = report.totals.fail_severity;
-    let TerminalInfo { width, color } = TerminalInfo::detect(filter.color, filter.output.is_some());
-    let view = RenderOptions { format: filter.format, by: settings.by, top: filter.top, full: settings.full, width, color };
     privacy.with_redacted(&report, &[], |report, _| render(report, &view, &mut sink)).map_err(|error| sink.explain(error))?;
     sink.commit()?;
     Ok(match settings.fail_on {

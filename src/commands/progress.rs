@@ -46,7 +46,7 @@ impl Progress {
 fn total(sources: &[InputSource]) -> Option<u64> {
     let size = |source: &InputSource| match source.kind {
         SourceKind::File => source.path.metadata().ok().map(|m| m.len()),
-        SourceKind::Stream | SourceKind::Stdin => None,
+        SourceKind::Stream | SourceKind::Stdin | SourceKind::Reader => None,
     };
     sources.iter().map(size).sum()
 }

@@ -6,22 +6,19 @@
 use std::mem::{self, ManuallyDrop};
 use std::time::{Duration, Instant};
 
-use super::common::{
-    apps, drop_skipped, inputs, output, pool, print_notices, print_problems, privacy, read, report_inputs, report_no_logs,
-    warn_narrow_allow,
-};
+use super::common::{apps, inputs, output, pool, print_notices, print_problems, privacy, read, report_no_logs, warn_narrow_allow};
 use super::stdout::TerminalInfo;
 use super::{Exit, ScanSettings, message};
 use crate::analysis::anonymize::{Privacy, RedactionBuffers};
-use crate::analysis::build::{LogAnalysis, ReportInput, RowSelection, build};
+use crate::analysis::build::{LogAnalysis, ReportInput, build};
 use crate::analysis::model::{InputSummary, Report};
 use crate::analysis::{hit, notes};
 use crate::commands::error::CommandError;
 use crate::engine::ScanOptions;
 use crate::render::sink::Sink;
-use crate::render::{GroupBy, OutputFormat, RenderOptions, TABLE_ROWS, ndjson, render};
+use crate::render::{RenderOptions, ndjson, render};
 use crate::rules::{AllowList, load};
-use crate::scan;
+use crate::scan::{self, drop_skipped, input_summaries};
 
 /// Scans the logs and prints the report.
 #[must_use]
@@ -65,15 +62,9 @@ fn scan(settings: &ScanSettings) -> Result<Exit, CommandError> {
         allow: &scope.allow,
     };
     let context = LogAnalysis::new(&material);
-    let mut report = pool.install(|| {
-        build(
-            &material,
-            &context,
-            report_inputs(inputs, &found),
-            scan.without_time,
-            row_selection(settings.format, settings.by, settings.full, settings.top),
-        )
-    });
+    let TerminalInfo { width, color } = TerminalInfo::detect(settings.color, settings.output.is_some());
+    let view = RenderOptions { format: settings.format, by: settings.by, top: settings.top, full: settings.full, width, color };
+    let mut report = pool.install(|| build(&material, &context, input_summaries(inputs, &found), scan.without_time, view.rows()));
     let broad = if settings.quiet { Vec::new() } else { notes::broad_rule_warnings(&material, &context, &report.inputs) };
     drop_skipped(&mut report.inputs);
     report.elapsed = started.elapsed();
@@ -90,7 +81,7 @@ fn scan(settings: &ScanSettings) -> Result<Exit, CommandError> {
     let severity = report.totals.fail_severity;
     let times = StageTimes { ready, read, built: report.elapsed };
     let statistics = settings.stats.then(|| statistics_text(&report, &times, pool.current_num_threads()));
-    write(settings, &privacy, &material, &context, &report, spool, sink)?;
+    write(settings, &view, &privacy, (&material, &context, &report), spool, sink)?;
     if let Some(text) = statistics {
         message::print_raw(&text);
     }
@@ -123,36 +114,11 @@ fn proxy_hint(settings: &ScanSettings, scan: &scan::ScanResult, sum: &InputSumma
     ))
 }
 
-/// The rows that a report in this format needs.
-pub(super) fn row_selection(format: OutputFormat, by: Option<GroupBy>, full: bool, most: Option<usize>) -> RowSelection {
-    let is = |row: GroupBy| by.unwrap_or_default() == row;
-    let shown = |row: GroupBy| by.map_or(full, |b| b == row);
-    match format {
-        OutputFormat::Ndjson => RowSelection::default(),
-        OutputFormat::Json => RowSelection { answered: true, pairs: true, clients: true, paths: true, rules: true, campaigns: true, most },
-        OutputFormat::Csv => {
-            let (pairs, clients, paths, rules) = (is(GroupBy::Pair), is(GroupBy::Client), is(GroupBy::Path), is(GroupBy::Rule));
-            RowSelection { answered: is(GroupBy::Answer), pairs, clients, paths, rules, campaigns: false, most }
-        }
-        OutputFormat::Table => RowSelection {
-            answered: true,
-            campaigns: full && by.is_none(),
-            // The section prints the number of pairs, so all are needed.
-            pairs: by == Some(GroupBy::Pair),
-            clients: by.is_none_or(|row| row == GroupBy::Client),
-            paths: shown(GroupBy::Path),
-            rules: shown(GroupBy::Rule),
-            most: if by == Some(GroupBy::Pair) { None } else { Some(most.unwrap_or(TABLE_ROWS)) },
-        },
-    }
-}
-
 fn write(
     settings: &ScanSettings,
+    view: &RenderOptions,
     privacy: &Privacy,
-    material: &ReportInput<'_>,
-    context: &LogAnalysis<'_>,
-    report: &Report<'_>,
+    (material, context, report): (&ReportInput<'_>, &LogAnalysis<'_>, &Report<'_>),
     spool: Option<scan::HitSpool>,
     mut sink: Sink,
 ) -> Result<(), CommandError> {
@@ -164,9 +130,7 @@ fn write(
             None => Ok(()),
         })
     } else {
-        let TerminalInfo { width, color } = TerminalInfo::detect(settings.color, settings.output.is_some());
-        let view = RenderOptions { format: settings.format, by: settings.by, top: settings.top, full: settings.full, width, color };
-        privacy.with_redacted(report, &[], |report, _| render(report, &view, &mut sink))
+        privacy.with_redacted(report, &[], |report, _| render(report, view, &mut sink))
     };
     written.map_err(|error| sink.explain(error))?;
     Ok(sink.commit()?)

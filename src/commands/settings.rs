@@ -101,13 +101,6 @@ pub enum Anonymize {
     Key(PathBuf),
 }
 
-impl ScanSettings {
-    /// The configured logs that this file belongs to, directly or by rotation: several if the log has several formats.
-    pub fn named<'a>(&'a self, file: &Path) -> impl Iterator<Item = &'a ConfiguredLog> {
-        self.found.iter().filter(move |log| rotated_files::belongs(&log.path, file))
-    }
-}
-
 /// Where to keep the state between runs.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct StateSettings {

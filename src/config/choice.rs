@@ -136,7 +136,6 @@ impl NamedChoice for Outcome {
 
 /// On or off, for a flag whose default is on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[expect(missing_docs, reason = "the names say it")]
 pub enum OnOff {
     On,
     Off,

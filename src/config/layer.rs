@@ -28,7 +28,6 @@ macro_rules! layer {
         /// The settings that one source gives. Each has the meaning of the flag with its name.
         #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
         #[serde(default, rename_all = "kebab-case")]
-        #[expect(missing_docs, reason = "the flags document them")]
         pub struct Layer {
             $($(#[$list_attr])* pub $list: Vec<$item>,)+
             $($(#[$value_attr])* pub $value: Option<$type>,)+

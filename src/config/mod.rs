@@ -44,9 +44,6 @@ use crate::rules::RuleChoice;
 use crate::server_config::{self, ConfiguredLogs, ServerConfigError};
 use crate::time::{PeriodRule, PeriodUnit, TimeBound};
 
-/// The default of `--min-severity`.
-pub const MIN_SEVERITY: Severity = Severity::Low;
-
 /// The default of `--min-probers`.
 pub const MIN_PROBERS: usize = 3;
 
@@ -135,7 +132,7 @@ pub fn scan_settings(layer: Layer, environment: &Environment) -> Result<ScanSett
         client,
         apps: layer.app,
         allow: layer.allow,
-        min_severity: layer.min_severity.unwrap_or(MIN_SEVERITY),
+        min_severity: layer.min_severity.unwrap_or(Severity::DEFAULT_MIN),
         outcomes: layer.outcome,
         since,
         until,
@@ -164,7 +161,7 @@ pub fn explain_settings(line: OsString, rule: Option<String>, log: Option<PathBu
         apps: layer.app,
         allow: layer.allow,
         prefix: layer.ipv6_prefix.and_then(PrefixBits::prefix),
-        min_severity: layer.min_severity.unwrap_or(MIN_SEVERITY),
+        min_severity: layer.min_severity.unwrap_or(Severity::DEFAULT_MIN),
         max_line: layer.max_line.map_or(MAX_LINE, ByteSize::bytes),
         format: layer.format.unwrap_or_default(),
         color: layer.color.unwrap_or_default(),
@@ -320,7 +317,7 @@ fn stored_report_settings(command: &'static str, layer: Layer) -> Result<ReportF
         anonymize: clients::anonymize(layer.anonymize.as_ref()),
         quiet: layer.is_quiet(),
         apps: layer.app,
-        min_severity: layer.min_severity.unwrap_or(MIN_SEVERITY),
+        min_severity: layer.min_severity.unwrap_or(Severity::DEFAULT_MIN),
         outcomes: layer.outcome,
         format,
         top: layer.top.map(PositiveCount::get),

@@ -165,12 +165,6 @@ impl<K> AppEvidence<K> {
         self.seen.is_empty()
     }
 
-    /// The number of apps and keys.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.seen.len()
-    }
-
     /// Clears it, but keeps its capacity.
     pub fn clear(&mut self) {
         self.seen.clear();

@@ -26,14 +26,8 @@ impl Default for FingerprintMap {
 impl FingerprintMap {
     /// The number of texts.
     #[must_use]
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.len
-    }
-
-    /// Whether it is empty.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.len == 0
     }
 
     /// Prefetches the slot of a text.

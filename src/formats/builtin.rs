@@ -150,6 +150,7 @@ impl Formats {
     /// # Errors
     ///
     /// None; a test parses the built-in file.
+    #[cfg(any(test, feature = "internals"))]
     pub fn builtin() -> Result<Self, UnknownFormat> {
         Self::new(&FormatChoice::default())
     }
@@ -359,11 +360,5 @@ impl FormatDefinition {
             FormatReader::Strings(parsers) => parsers.clone(),
             _ => self.string.iter().filter_map(|string| FormatLineParser::parse(string).ok()).collect(),
         }
-    }
-
-    /// The same format as an engine format, if it is one.
-    #[must_use]
-    pub fn as_clf(&self) -> Option<LogFormat> {
-        LogFormat::ALL.into_iter().find(|format| format.as_str() == &*self.name)
     }
 }

@@ -190,28 +190,18 @@ impl Default for Fields<'_> {
 /// Buffers for values that must be assembled; reused for each line, so that reading a line does not allocate.
 #[derive(Debug, Default, Clone)]
 pub struct FieldBuffers {
-    /// The client address.
-    pub client: Vec<u8>,
     /// The field with the client behind a proxy.
     pub forwarded: Vec<u8>,
-    /// The virtual host.
-    pub host: Vec<u8>,
     /// The time.
     pub time: Vec<u8>,
     /// The request line.
     pub request: Vec<u8>,
-    /// `GET`.
-    pub method: Vec<u8>,
     /// Path and query, or the path.
     pub target: Vec<u8>,
     /// The query, if it is separate.
     pub query: Vec<u8>,
     /// `HTTP/1.1`.
     pub protocol: Vec<u8>,
-    /// The status code.
-    pub status: Vec<u8>,
-    /// Bytes sent.
-    pub bytes: Vec<u8>,
     /// The `Referer` header.
     pub referer: Vec<u8>,
     /// The `User-Agent` header.

@@ -36,7 +36,7 @@ pub use client_position::{ClientPosition, client_position};
 pub use fields::{Escapes, FieldBuffers, FieldKind, Fields, RequestField, TimeField};
 pub use frame_buffer::FrameBuffer;
 pub use json::JsonLineParser;
-pub use line_parser::{FormatError, FormatLineParser, NginxEscape, Quotes};
+pub use line_parser::{FormatError, FormatLineParser, NginxEscape};
 pub use sniff::{has_forwarded, is_binary, is_error_log, recognize};
 pub use w3c::W3cHeader;
 

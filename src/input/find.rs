@@ -40,6 +40,8 @@ pub enum SourceKind {
     Stream,
     /// Standard input, of any kind.
     Stdin,
+    /// A reader of the caller: its path is only a name.
+    Reader,
 }
 
 /// The inputs that the given paths lead to.

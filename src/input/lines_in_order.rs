@@ -1,6 +1,6 @@
 //! Reads one source line by line on the current thread, for commands that look at single lines.
 //!
-//! Returns the same lines with the same numbers as [`read`](super::read::read), whether compressed or not, without
+//! Returns the same lines with the same numbers as [`read_observed`](super::read::read_observed), whether compressed or not, without
 //! holes.
 
 use std::fs::File;

@@ -66,6 +66,7 @@ pub enum OpenError {
 /// # Errors
 ///
 /// [`OpenError`], before the first call of `process`. Later errors are in [`ReadSummary::damage`].
+#[cfg(any(test, feature = "internals"))]
 pub fn read<T, J, K>(source: &InputSource, options: &ReadOptions<'_>, process: &J, commit: &K) -> Result<ReadSummary, OpenError>
 where
     T: Send,
@@ -94,6 +95,27 @@ where
     K: Fn(T) + Sync,
 {
     read_by(source, &ReadContext { options, sizes: WorkSizes::USUAL, observer: ChunkObserver(observer), process, commit })
+}
+
+/// Like [`read_observed`], for the bytes of any reader. They may be compressed. A read that blocks cannot be stopped.
+///
+/// # Errors
+///
+/// The same as for [`read`].
+pub fn read_reader<R, T, J, K>(
+    reader: R,
+    options: &ReadOptions<'_>,
+    observer: &(dyn Fn(Chunk<'_>) + Sync),
+    process: &J,
+    commit: &K,
+) -> Result<ReadSummary, OpenError>
+where
+    R: Read + Send,
+    T: Send,
+    J: Fn(Chunk<'_>) -> T + Sync,
+    K: Fn(T) + Sync,
+{
+    read_sequential(reader, &ReadContext { options, sizes: WorkSizes::USUAL, observer: ChunkObserver(observer), process, commit })
 }
 
 /// A callback that sees the chunks of a sequential text in order.
@@ -195,8 +217,18 @@ where
     J: Fn(Chunk<'_>) -> T + Sync,
     K: Fn(T) + Sync,
 {
-    let pipe = PollingReader { fd, stop: context.options.stop };
-    let mut source = PeekReader::new(CountingReader::new(pipe, context.options.progress), HEAD);
+    read_sequential(PollingReader { fd, stop: context.options.stop }, context)
+}
+
+/// Reads from start to end what can be neither mapped nor read in parts.
+fn read_sequential<R, T, J, K>(reader: R, context: &ReadContext<'_, J, K>) -> Result<ReadSummary, OpenError>
+where
+    R: Read + Send,
+    T: Send,
+    J: Fn(Chunk<'_>) -> T + Sync,
+    K: Fn(T) + Sync,
+{
+    let mut source = PeekReader::new(CountingReader::new(reader, context.options.progress), HEAD);
     match source.take_initial_error() {
         Some(_) if context.stopped() => return Ok(ReadSummary { stopped: true, ..ReadSummary::default() }),
         Some(error) => return Err(error.into()),

@@ -12,7 +12,7 @@ mod query;
 mod unescape;
 
 pub use alt_decoder::{AltDecoder, AltDecoding, DecodingSource};
-pub use decode::{DecodeRound, DecodeStatus, MAX_ROUNDS, decode, rounds};
+pub use decode::{DecodeRound, DecodeStatus, decode, rounds};
 pub use unescape::unescape;
 
 use std::ops::Range;

@@ -5,7 +5,7 @@
 pub mod csv;
 pub mod explain;
 pub mod formats;
-mod grades;
+pub(crate) mod grades;
 mod json;
 pub(crate) mod layout;
 pub mod live;
@@ -21,6 +21,7 @@ pub mod table;
 use std::io::{self, Write};
 
 pub use self::csv::write_answered;
+use crate::analysis::build::RowSelection;
 use crate::analysis::diff::DiffRow;
 use crate::analysis::model::Report;
 use crate::analysis::proposals::Proposals;
@@ -42,7 +43,7 @@ pub enum OutputFormat {
     Ndjson,
 }
 
-/// What a row is about.
+/// What a row of CSV is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum GroupBy {
     /// A client, a path and an outcome.
@@ -54,7 +55,7 @@ pub enum GroupBy {
     Path,
     /// A rule.
     Rule,
-    /// A path of a site with a distinct answer.
+    /// A path with a distinct answer.
     Answer,
 }
 
@@ -88,6 +89,34 @@ pub struct RenderOptions {
 }
 
 impl RenderOptions {
+    /// The rows that a report in this format needs.
+    #[must_use]
+    pub fn rows(&self) -> RowSelection {
+        let &Self { format, by, full, top: most, .. } = self;
+        let is = |row: GroupBy| by.unwrap_or_default() == row;
+        let shown = |row: GroupBy| by.map_or(full, |b| b == row);
+        match format {
+            OutputFormat::Ndjson => RowSelection::default(),
+            OutputFormat::Json => {
+                RowSelection { answered: true, pairs: true, clients: true, paths: true, rules: true, campaigns: true, most }
+            }
+            OutputFormat::Csv => {
+                let (pairs, clients, paths, rules) = (is(GroupBy::Pair), is(GroupBy::Client), is(GroupBy::Path), is(GroupBy::Rule));
+                RowSelection { answered: is(GroupBy::Answer), pairs, clients, paths, rules, campaigns: false, most }
+            }
+            OutputFormat::Table => RowSelection {
+                answered: true,
+                campaigns: full && by.is_none(),
+                // The section prints the number of pairs, so all are needed.
+                pairs: by == Some(GroupBy::Pair),
+                clients: by.is_none_or(|row| row == GroupBy::Client),
+                paths: shown(GroupBy::Path),
+                rules: shown(GroupBy::Rule),
+                most: if by == Some(GroupBy::Pair) { None } else { Some(most.unwrap_or(TABLE_ROWS)) },
+            },
+        }
+    }
+
     /// Columns of a page of text: those of the terminal, at least 40; 80 where they are unknown, as some terminals say 0.
     pub(crate) fn page_width(&self) -> usize {
         if self.width == 0 { 80 } else { layout::MIN_WIDTH.max(self.width.into()) }

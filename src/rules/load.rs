@@ -20,21 +20,75 @@ use crate::finding::Severity;
 /// Largest rule file in bytes; built-in ones have a hundredth of it.
 const MOST_BYTES: u64 = 16 << 20;
 
-/// Which rules a run uses.
+/// Which rules to load: by default all that are built in.
+///
+/// # Examples
+///
+/// The built-in rules about version control and a rule of one's own, in a file that `rules/README.md` of the project describes:
+///
+/// ```no_run
+/// use probewatch::{RuleChoice, RuleSet};
+///
+/// let rules = RuleSet::load(&RuleChoice::new().file("my.toml").only("vcs-exposure").only("mine/old-admin"))?;
+/// # Ok::<(), probewatch::Error>(())
+/// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RuleChoice {
     /// Files and folders of more rules; a rule with the id of a built-in rule replaces it.
-    pub paths: Vec<PathBuf>,
+    pub(crate) paths: Vec<PathBuf>,
     /// Leave out the built-in rules.
-    pub no_builtin: bool,
+    pub(crate) no_builtin: bool,
     /// Ids to leave out.
-    pub disable: Vec<String>,
+    pub(crate) disable: Vec<String>,
     /// Ids and classes to keep; all if empty.
-    pub only: Vec<String>,
+    pub(crate) only: Vec<String>,
     /// Severities that replace those of the rules.
-    pub severity: Vec<(String, Severity)>,
+    pub(crate) severity: Vec<(String, Severity)>,
     /// Find literals without the prefilter. It changes no verdict.
-    pub no_prefilter: bool,
+    pub(crate) no_prefilter: bool,
+}
+
+impl RuleChoice {
+    /// All rules that are built in.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds the rules of a file, or of all rule files in a folder. A rule with the ID of a built-in rule replaces it.
+    #[must_use]
+    pub fn file(mut self, path: impl Into<PathBuf>) -> Self {
+        self.paths.push(path.into());
+        self
+    }
+
+    /// Leaves out the rules that are built in.
+    #[must_use]
+    pub fn without_builtin(mut self) -> Self {
+        self.no_builtin = true;
+        self
+    }
+
+    /// Keeps only the rule with this ID or the rules of this class, and those of further calls.
+    #[must_use]
+    pub fn only(mut self, id_or_class: impl Into<String>) -> Self {
+        self.only.push(id_or_class.into());
+        self
+    }
+
+    /// Leaves out the rule with this ID.
+    #[must_use]
+    pub fn except(mut self, id: impl Into<String>) -> Self {
+        self.disable.push(id.into());
+        self
+    }
+
+    /// Replaces the severity of the rule with this ID.
+    #[must_use]
+    pub fn severity(mut self, id: impl Into<String>, severity: Severity) -> Self {
+        self.severity.push((id.into(), severity));
+        self
+    }
 }
 
 /// A definition and its position.

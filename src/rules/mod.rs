@@ -31,10 +31,10 @@ mod text_arena;
 mod window;
 mod word_set;
 
-pub use allow::{AllowEntry, AllowList};
+pub use allow::AllowList;
 pub use case::Case;
 pub use compile::MOST_RULES;
-pub use condition::{Condition, RequestFacts, RequestShape};
+pub use condition::{RequestFacts, RequestShape};
 #[cfg(test)]
 pub(crate) use definition::PAYLOADS;
 pub use definition::{Answer, CLASSES, Field, WithClient, schema};

@@ -12,67 +12,103 @@ use super::window::Window;
 use crate::finding::{RuleId, Severity};
 use crate::soft_404::RuleSubject;
 
-/// The metadata of a rule.
+/// A rule: what reports print of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rule {
     /// `family/name`.
-    pub id: String,
+    pub(crate) id: String,
     /// What it finds.
-    pub title: String,
+    pub(crate) title: String,
     /// Its class.
-    pub class: String,
+    pub(crate) class: String,
     /// How bad a hit would be.
-    pub severity: Severity,
+    pub(crate) severity: Severity,
     /// What a 2xx means.
-    pub answer: Answer,
+    pub(crate) answer: Answer,
     /// It matches only if the client made other requests as well.
-    pub with_client: Option<WithClient>,
+    pub(crate) with_client: Option<WithClient>,
     /// A single request is no finding; many within a window are.
-    pub window: Option<Window>,
+    pub(crate) window: Option<Window>,
     /// Apps on whose sites such requests are ordinary.
-    pub unless_app: Vec<String>,
+    pub(crate) unless_app: Vec<String>,
     /// It is app evidence: an ordinary request that is never reported.
-    pub is_app_evidence: bool,
+    pub(crate) is_app_evidence: bool,
     /// What it looks for, for soft 404 detection.
-    pub subject: RuleSubject,
+    pub(crate) subject: RuleSubject,
     /// CVE ids.
-    pub cve: Vec<String>,
+    pub(crate) cve: Vec<String>,
     /// MITRE ATT&CK techniques.
-    pub attack: Vec<String>,
+    pub(crate) attack: Vec<String>,
     /// CWE numbers.
-    pub cwe: Vec<u32>,
+    pub(crate) cwe: Vec<u32>,
     /// URLs of references.
-    pub references: Vec<String>,
+    pub(crate) references: Vec<String>,
     /// Ordinary requests that may look like this.
-    pub false_positives: Vec<String>,
+    pub(crate) false_positives: Vec<String>,
     /// Requests it must match.
-    pub must_match: Vec<Case>,
+    pub(crate) must_match: Vec<Case>,
     /// Requests it must not match.
-    pub must_not_match: Vec<Case>,
+    pub(crate) must_not_match: Vec<Case>,
 }
 
 impl Rule {
+    /// The ID: the family and the name, as in `dotfiles/env`.
+    #[must_use]
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// What the rule finds, in a few words.
+    #[must_use]
+    pub fn title(&self) -> &str {
+        &self.title
+    }
+
+    /// The class, such as `vcs-exposure`. `probewatch rules list` shows all classes.
+    #[must_use]
+    pub fn class(&self) -> &str {
+        &self.class
+    }
+
+    /// The severity of a hit without a distinct answer.
+    #[must_use]
+    pub fn severity(&self) -> Severity {
+        self.severity
+    }
+
+    /// The IDs of the vulnerabilities that the rule finds probes for.
+    #[must_use]
+    pub fn cve(&self) -> &[String] {
+        &self.cve
+    }
+
+    /// URLs of what is known about it.
+    #[must_use]
+    pub fn references(&self) -> &[String] {
+        &self.references
+    }
+
     /// Whether a 2xx means that the requested resource exists.
     #[must_use]
-    pub fn exposes(&self) -> bool {
+    pub(crate) fn exposes(&self) -> bool {
         self.answer == Answer::Exposes
     }
 
     /// Whether a matching request is a finding by its line alone, whatever its client and its frequency.
     #[must_use]
-    pub fn is_certain(&self) -> bool {
+    pub(crate) fn is_certain(&self) -> bool {
         self.with_client.is_none() && self.window.is_none()
     }
 
     /// The app that this is evidence of.
     #[must_use]
-    pub fn app(&self) -> Option<&str> {
+    pub(crate) fn app(&self) -> Option<&str> {
         self.id.strip_prefix(APP_FAMILY)?.strip_prefix('/').filter(|_| self.is_app_evidence)
     }
 
     /// The severity of a hit: one level higher if it was answered and the answer exposes something.
     #[must_use]
-    pub fn effective_severity(&self, answered: bool) -> Severity {
+    pub(crate) fn effective_severity(&self, answered: bool) -> Severity {
         if answered && self.exposes() { self.severity.escalated() } else { self.severity }
     }
 }
@@ -82,9 +118,12 @@ pub(super) fn sign_of(rules: &[Rule], app: &str) -> Option<RuleId> {
     rules.iter().position(|rule| rule.app() == Some(app)).map(|number| RuleId(number as u16))
 }
 
-/// A compiled set of rules, sorted by id, so that sorted [`RuleId`]s are sorted ids.
+/// A compiled set of rules.
+///
+/// Made with [`RuleSet::builtin`] or [`RuleSet::load`], and shared by any number of scans.
 #[derive(Debug)]
 pub struct RuleSet {
+    /// Sorted by ID, so that sorted [`RuleId`]s are sorted IDs.
     pub(super) rules: Vec<Rule>,
     pub(super) conditions: Vec<Condition>,
     pub(super) request: Literals,
@@ -98,17 +137,17 @@ pub struct RuleSet {
 impl RuleSet {
     /// The rule with this id.
     #[must_use]
-    pub fn rule(&self, id: RuleId) -> &Rule {
+    pub(crate) fn rule(&self, id: RuleId) -> &Rule {
         &self.rules[usize::from(id.0)]
     }
 
     /// The subject of each rule, by number.
     #[must_use]
-    pub fn subjects(&self) -> Arc<[RuleSubject]> {
+    pub(crate) fn subjects(&self) -> Arc<[RuleSubject]> {
         self.rules.iter().map(|rule| rule.subject).collect()
     }
 
-    /// All rules, by id.
+    /// All rules, sorted by ID, and the evidence of apps, whose class is `app`.
     #[must_use]
     pub fn rules(&self) -> &[Rule] {
         &self.rules
@@ -116,53 +155,53 @@ impl RuleSet {
 
     /// The evidence of an app, by app name.
     #[must_use]
-    pub fn app(&self, name: &str) -> Option<RuleId> {
+    pub(crate) fn app(&self, name: &str) -> Option<RuleId> {
         sign_of(&self.rules, name)
     }
 
     /// The app most similar to this name, if one is similar.
     #[must_use]
-    pub fn nearest_app(&self, name: &str) -> Option<String> {
+    pub(crate) fn nearest_app(&self, name: &str) -> Option<String> {
         nearest(name, self.rules.iter().filter_map(Rule::app))
     }
 
     /// The evidence of the apps on whose sites a rule is suppressed.
     #[must_use]
-    pub fn suppressed_by_apps(&self, rule: RuleId) -> &[RuleId] {
+    pub(crate) fn suppressed_by_apps(&self, rule: RuleId) -> &[RuleId] {
         &self.suppressed_by_apps[usize::from(rule.0)]
     }
 
     /// The id most similar to this one, if one is similar.
     #[must_use]
-    pub fn nearest(&self, id: &str) -> Option<String> {
+    pub(crate) fn nearest(&self, id: &str) -> Option<String> {
         nearest(id, self.rules.iter().map(|rule| rule.id.as_str()))
     }
 
     /// The condition of a rule, by its number.
     #[must_use]
-    pub fn condition(&self, rule: u16) -> &Condition {
+    pub(crate) fn condition(&self, rule: u16) -> &Condition {
         &self.conditions[usize::from(rule)]
     }
 
     /// The literals to find in a request.
     #[must_use]
-    pub fn request_literals(&self) -> &Literals {
+    pub(crate) fn request_literals(&self) -> &Literals {
         &self.request
     }
 
     /// The literals to find in the referer and the user agent.
     #[must_use]
-    pub fn header_literals(&self) -> &Literals {
+    pub(crate) fn header_literals(&self) -> &Literals {
         &self.headers
     }
 
     /// Rules without literals, which have only a method or a shape.
     #[must_use]
-    pub fn unanchored(&self) -> &[u16] {
+    pub(crate) fn unanchored(&self) -> &[u16] {
         &self.unanchored
     }
 
-    /// Warnings about the rules.
+    /// What is probably wrong with the selected rules, as sentences: an app that no rule defines.
     #[must_use]
     pub fn warnings(&self) -> &[String] {
         &self.warnings
@@ -170,7 +209,7 @@ impl RuleSet {
 
     /// The number of the rule with this id.
     #[must_use]
-    pub fn number_of(&self, id: &str) -> Option<RuleId> {
+    pub(crate) fn number_of(&self, id: &str) -> Option<RuleId> {
         self.rules.binary_search_by(|rule| rule.id.as_str().cmp(id)).ok().map(|number| RuleId(number as u16))
     }
 
@@ -179,7 +218,7 @@ impl RuleSet {
     /// # Errors
     ///
     /// The literal search could not be built.
-    pub fn with_unknown_rules(&self, others: &[Rule]) -> Result<Self, RuleError> {
+    pub(crate) fn with_unknown_rules(&self, others: &[Rule]) -> Result<Self, RuleError> {
         let mut rules: Vec<Rule> = self.rules.iter().chain(others).cloned().collect();
         rules.sort_by(|a, b| a.id.cmp(&b.id));
         without_patterns(rules)

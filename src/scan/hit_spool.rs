@@ -74,8 +74,12 @@ impl HitSpool {
         }
     }
 
-    /// The first error, if there was one.
-    pub(super) fn check(&self) -> io::Result<()> {
+    /// Whether all lines were written.
+    ///
+    /// # Errors
+    ///
+    /// The first error.
+    pub fn check(&self) -> io::Result<()> {
         lock(&self.state).failed.take().map_or(Ok(()), Err)
     }
 

@@ -1,6 +1,6 @@
 //! Scans one input into the tallies and accounts for its lines.
 
-use std::io::ErrorKind;
+use std::io::{ErrorKind, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -19,7 +19,7 @@ use crate::formats::reader::LineContext;
 use crate::input::chunk::{Body, Chunk, ReadSummary};
 use crate::input::find::InputSource;
 use crate::input::permission::describe_denied;
-use crate::input::read::{self, OpenError};
+use crate::input::read::{self, OpenError, ReadOptions};
 use crate::source::SourceInfo;
 use crate::tally::LinePosition;
 
@@ -110,13 +110,22 @@ impl<'a> InputScan<'a> {
 
     /// Reads the input to its end.
     pub(super) fn read(self) -> InputResult {
-        let ScanJob { mmap, stop, progress, scope, .. } = *self.job;
-        let options = read::ReadOptions { mmap, max_line: scope.max_line, stop, progress };
+        let observer = &|chunk: Chunk<'_>| self.observe(chunk);
         let reading =
-            read::read_observed(self.source, &options, &|chunk| self.observe(chunk), &|chunk| self.scan_chunk(chunk), &|result| {
-                self.commit(result);
-            });
+            read::read_observed(self.source, &self.options(), observer, &|chunk| self.scan_chunk(chunk), &|result| self.commit(result));
         self.into_result(reading)
+    }
+
+    /// Reads a reader to its end in place of the source.
+    pub(super) fn read_from<R: Read + Send>(self, reader: R) -> InputResult {
+        let observer = &|chunk: Chunk<'_>| self.observe(chunk);
+        let reading = read::read_reader(reader, &self.options(), observer, &|chunk| self.scan_chunk(chunk), &|result| self.commit(result));
+        self.into_result(reading)
+    }
+
+    fn options(&self) -> ReadOptions<'a> {
+        let ScanJob { mmap, stop, progress, scope, .. } = *self.job;
+        ReadOptions { mmap, max_line: scope.max_line, stop, progress }
     }
 
     /// Observes a chunk of an input that is read in order, before it is scanned.

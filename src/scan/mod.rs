@@ -15,6 +15,10 @@ mod time_range;
 mod w3c_headers;
 mod worker;
 
+use std::io::Read;
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
 use rayon::prelude::*;
@@ -24,14 +28,14 @@ use crate::client::Ipv6Prefix;
 use crate::engine::{LineScanner, ScanOptions};
 use crate::formats::Formats;
 use crate::input::Mmap;
-use crate::input::find::InputSource;
+use crate::input::find::{FoundInputs, InputSource, SourceKind};
 use crate::rules::RuleSet;
 use crate::source::SourceInfo;
 use crate::tally::{Budget, Tally};
 pub use hit_spool::HitSpool;
 use input_scan::{InputResult, InputScan};
 use time_range::TimeRangeFilter;
-use worker::WorkerPool;
+use worker::{WorkerPool, lock};
 
 /// The settings of a scan.
 #[derive(Debug, Clone, Copy)]
@@ -75,12 +79,22 @@ pub struct ScanResult {
     pub stopped: bool,
 }
 
-/// Scans all sources on the current rayon pool.
-///
-/// # Errors
-///
-/// The spool of kept lines cannot be written. Errors of an input are in its [`InputSummary::problem`].
-pub fn scan(sources: &[InputSource], job: &ScanJob<'_>) -> std::io::Result<ScanResult> {
+/// Scans all sources on the current rayon pool. Errors of an input are in its [`InputSummary::problem`]; those of the spool are
+/// returned by [`HitSpool::check`].
+pub fn scan(sources: &[InputSource], job: &ScanJob<'_>) -> ScanResult {
+    scan_with(sources, job, &|input: InputScan<'_>| input.read())
+}
+
+/// Scans the bytes of a reader on the current rayon pool, as the input called `name`. Keeps no lines.
+pub fn scan_reader<R: Read + Send>(name: PathBuf, reader: R, job: &ScanJob<'_>) -> ScanResult {
+    let source = InputSource { path: name, named: true, literal: true, kind: SourceKind::Reader, id: None };
+    let job = ScanJob { keep_lines: false, ..*job };
+    let reader = Mutex::new(reader);
+    scan_with(&[source], &job, &|input: InputScan<'_>| input.read_from(&mut *lock(&reader)))
+}
+
+/// Scans all sources; `read` reads one of them.
+fn scan_with(sources: &[InputSource], job: &ScanJob<'_>, read: &(impl Fn(InputScan<'_>) -> InputResult + Sync)) -> ScanResult {
     let judge = LineScanner::new(job.rules, job.scope);
     // Learning needs all unmatched requests, so it has no budget.
     let budget = (!job.scope.unlisted).then_some(Budget::STANDARD);
@@ -91,15 +105,15 @@ pub fn scan(sources: &[InputSource], job: &ScanJob<'_>) -> std::io::Result<ScanR
         ScanResult { texts: vec![SourceInfo::default(); sources.len()], inputs: vec![None; sources.len()], ..ScanResult::default() };
     // Of a hundred thousand files, each place of a result is made once.
     let places = scan.texts.par_iter_mut().zip(&mut scan.inputs);
-    let read = |((number, source), (text, input)): (_, (&mut SourceInfo, &mut Option<InputSummary>))| {
+    let scan_source = |((number, source), (text, input)): (_, (&mut SourceInfo, &mut Option<InputSummary>))| {
         let done = match time_range.skip_reason(number, source) {
             Some(skipped) => InputResult::skipped(source, skipped, job.progress),
-            None => InputScan::new(number, source, job, judge, &workers, spool.as_ref()).read(),
+            None => read(InputScan::new(number, source, job, judge, &workers, spool.as_ref())),
         };
         (*text, *input) = (done.text, done.input);
         done.rest
     };
-    let rest: Vec<_> = sources.par_iter().enumerate().zip(places).with_max_len(1).map(read).collect();
+    let rest: Vec<_> = sources.par_iter().enumerate().zip(places).with_max_len(1).map(scan_source).collect();
     scan.tally = workers.into_tally();
     for (number, one) in rest.into_iter().enumerate() {
         scan.notices.extend(one.notices.into_iter().map(|notice| (number, notice)));
@@ -107,9 +121,24 @@ pub fn scan(sources: &[InputSource], job: &ScanJob<'_>) -> std::io::Result<ScanR
         scan.has_forwarded |= one.has_forwarded;
         scan.stopped |= one.stopped;
     }
-    if let Some(spool) = &spool {
-        spool.check()?;
-    }
     scan.spool = spool;
-    Ok(scan)
+    scan
+}
+
+/// All inputs as a report lists them: first those that were read, then those that were not found. A file that is not a log has
+/// no path; it keeps its place, because hits refer to inputs by number.
+pub(crate) fn input_summaries(inputs: Vec<Option<InputSummary>>, found: &FoundInputs) -> Vec<InputSummary> {
+    let unread = found.problems.iter().map(|problem| InputSummary {
+        path: problem.path.as_os_str().as_bytes().to_vec(),
+        problem: Some(problem.what.clone()),
+        ..InputSummary::default()
+    });
+    let mut listed: Vec<_> = inputs.into_iter().map(Option::unwrap_or_default).collect();
+    listed.extend(unread);
+    listed
+}
+
+/// Removes the files that are not logs, once the report is built.
+pub(crate) fn drop_skipped(inputs: &mut Vec<InputSummary>) {
+    inputs.retain(|input| !input.path.is_empty());
 }

@@ -49,7 +49,10 @@ enum HeaderState {
 impl W3cHeaderIndex {
     /// The headers of a source, as far as they are known before reading it.
     pub(super) fn new(source: &InputSource, max_line: usize) -> Self {
-        let listed = if source.kind == SourceKind::Stdin { Ok(None) } else { index_file(&source.path, max_line) };
+        let listed = match source.kind {
+            SourceKind::Stdin | SourceKind::Reader => Ok(None),
+            SourceKind::File | SourceKind::Stream => index_file(&source.path, max_line),
+        };
         let known = listed.ok().flatten().map_or(HeaderState::Nothing, HeaderState::Listed);
         Self { max_line, known: Mutex::new(known) }
     }

@@ -221,12 +221,6 @@ impl Grader {
         !self.sites[site].evidence.home.is_empty()
     }
 
-    /// Whether a site answers any path, or some path with a soft 404.
-    #[must_use]
-    pub fn has_soft_404(&self, site: usize) -> bool {
-        self.sites[site].has_soft_404
-    }
-
     /// Whether a site refused at least as many paths as it answered: in a folder, or in total if the folder is 0.
     #[must_use]
     pub fn refuses(&self, site: usize, folder: u32) -> bool {

@@ -61,12 +61,6 @@ impl PeriodRule {
         Ok(Self { unit, zone })
     }
 
-    /// The length of the periods.
-    #[must_use]
-    pub fn unit(&self) -> PeriodUnit {
-        self.unit
-    }
-
     /// The period that a time belongs to.
     #[must_use]
     pub fn period_of(&self, time: LogTime) -> Period {

@@ -24,5 +24,5 @@ mod tests;
 
 pub use dashboard::{Dashboard, LogRow};
 pub use keys::{KeyReader, TerminalInput, spawn_key_reader};
-pub use screen::{Screen, ScreenError, restore_terminal};
+pub use screen::{Screen, ScreenError};
 pub use view::TuiCommand;

@@ -76,9 +76,10 @@ fn without_comment(line: &str) -> &str {
 fn layers() -> BTreeMap<String, u32> {
     let page = fs::read_to_string(root().join("src/lib.rs")).unwrap();
     let mut layers = BTreeMap::new();
-    for line in page.lines().filter_map(|line| line.strip_prefix("//! | ")) {
+    for line in page.lines().filter_map(|line| line.strip_prefix("// | ")) {
         let (layer, modules) = line.split_once(" | ").unwrap();
-        for module in modules.split("[`").skip(1).map(|rest| rest.split('`').next().unwrap()) {
+        // Names are between backquotes.
+        for module in modules.split('`').skip(1).step_by(2) {
             layers.insert(module.to_owned(), layer.parse().unwrap());
         }
     }

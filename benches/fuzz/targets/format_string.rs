@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use probewatch::formats::{FormatChoice, FormatLineParser, Formats};
+use probewatch::internals::formats::{FormatChoice, FormatLineParser, Formats};
 use probewatch_fuzz::{check_lines, lies_in, lines};
 
 fuzz_target!(|input: &[u8]| {

@@ -2,8 +2,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use probewatch::formats::builtin::JSON;
-use probewatch::formats::{FieldBuffers, JsonLineParser};
+use probewatch::internals::formats::builtin::JSON;
+use probewatch::internals::formats::{FieldBuffers, JsonLineParser};
 use probewatch_fuzz::{FORMATS, check_lines, lies_in, lines};
 use serde_json::Value;
 

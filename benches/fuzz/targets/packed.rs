@@ -9,10 +9,10 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
 use libfuzzer_sys::fuzz_target;
-use probewatch::input::Mmap;
-use probewatch::input::chunk::{Body, Chunk, ReadSummary};
-use probewatch::input::find::{SourceKind, InputSource};
-use probewatch::input::read::{MAX_LINE, ReadOptions, OpenError, read};
+use probewatch::internals::input::Mmap;
+use probewatch::internals::input::chunk::{Body, Chunk, ReadSummary};
+use probewatch::internals::input::find::{SourceKind, InputSource};
+use probewatch::internals::input::read::{MAX_LINE, ReadOptions, OpenError, read};
 use tempfile::NamedTempFile;
 
 /// The most text that a run of the fuzzer reads: packed zeros take a thousandth of their text.

@@ -2,12 +2,12 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use probewatch::finding::Severity;
-use probewatch::analysis::merge::{ReportMerger, MergedReport};
-use probewatch::analysis::build::{LogAnalysis, ReportInput, RowSelection, build};
-use probewatch::analysis::snapshot::{ReportSnapshot, read};
-use probewatch::render::{OutputFormat, RenderOptions, render};
-use probewatch::rules::RuleSet;
+use probewatch::internals::finding::Severity;
+use probewatch::internals::analysis::merge::{ReportMerger, MergedReport};
+use probewatch::internals::analysis::build::{LogAnalysis, ReportInput, RowSelection, build};
+use probewatch::internals::analysis::snapshot::{ReportSnapshot, read};
+use probewatch::internals::render::{OutputFormat, RenderOptions, render};
+use probewatch::internals::rules::RuleSet;
 use probewatch_fuzz::RULES;
 
 fuzz_target!(|text: &[u8]| match read(text, &RULES) {

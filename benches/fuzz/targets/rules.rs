@@ -7,8 +7,8 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use libfuzzer_sys::fuzz_target;
-use probewatch::rules::import::{ImportFormat, import, finalize};
-use probewatch::rules::{RuleSet, check};
+use probewatch::internals::rules::import::{ImportFormat, import, finalize};
+use probewatch::internals::rules::{RuleSet, check};
 
 /// Lines that are matched against the rules.
 const LINES: &[u8] =
@@ -37,7 +37,7 @@ fn check_file(text: &str) {
 }
 
 fn check_set(rules: &RuleSet) {
-    let mut ids: Vec<_> = rules.rules().iter().map(|rule| rule.id.as_str()).collect();
+    let mut ids: Vec<_> = rules.rules().iter().map(|rule| rule.id()).collect();
     let count = ids.len();
     ids.sort_unstable();
     ids.dedup();
@@ -56,7 +56,7 @@ fn check_import(file: &str, text: &str, origin: ImportFormat) {
         let written = draft.to_toml();
         match check(Path::new("own.toml"), &written) {
             Err(error) => panic!("a rule that was written is refused: {error}\n{written}"),
-            Ok(rules) => assert!(rules.rules().iter().any(|rule| rule.id == draft.id), "a rule is lost: {written}"),
+            Ok(rules) => assert!(rules.rules().iter().any(|rule| rule.id() == draft.id), "a rule is lost: {written}"),
         }
     }
 }

@@ -10,7 +10,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use libfuzzer_sys::fuzz_target;
-use probewatch::state::{PersistedState, ReportState, StateFolder, TailState};
+use probewatch::internals::state::{PersistedState, ReportState, StateFolder, TailState};
 use tempfile::TempDir;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 

@@ -27,9 +27,6 @@ pub enum DiffKind {
 }
 
 impl DiffKind {
-    /// Every kind, in the order of the rows.
-    pub const ALL: [Self; 4] = [Self::Answer, Self::Rule, Self::Path, Self::Client];
-
     /// The word in reports.
     #[must_use]
     pub fn as_str(self) -> &'static str {
@@ -76,6 +73,7 @@ pub enum AnswerNow {
 
 impl AnswerNow {
     /// Every value, in the order of the rows.
+    #[cfg(test)]
     pub const ALL: [Self; 6] = [Self::Uncertain, Self::NotRequested, Self::Ordinary, Self::Unanswered, Self::Soft404, Self::Refused];
 
     /// The word in reports.

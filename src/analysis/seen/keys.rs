@@ -60,10 +60,6 @@ impl<const MOST: usize> SeenKeys<MOST> {
         }
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
     /// The keys within the budget, in no order.
     fn kept(&self) -> Vec<(u64, SeenEntry)> {
         let mut all: Vec<_> = self.0.iter().map(|(&hash, &seen)| (hash, seen)).collect();

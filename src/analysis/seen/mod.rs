@@ -110,12 +110,6 @@ impl SeenHistory {
         self.clients.prune(oldest);
         self.campaigns.prune(oldest);
     }
-
-    /// Whether it is empty. Then everything would be new, and nothing is reported as new.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.answers.is_empty() && self.rules.is_empty() && self.paths.is_empty() && self.clients.is_empty() && self.campaigns.is_empty()
-    }
 }
 
 /// The most hours that count between two runs: a little more than a week, because jobs run at least weekly. After a

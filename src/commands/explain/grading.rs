@@ -120,8 +120,7 @@ fn scan_log<'a>(context: &GradingContext<'a>, found: &FoundInputs) -> Result<(Gr
         keep_lines: false,
         prefix: context.settings.prefix,
     };
-    let read = scan::scan(&found.sources, &job).map_err(CommandError::Spool)?;
-    let scan = context.scan.get_or_init(|| read);
+    let scan = context.scan.get_or_init(|| scan::scan(&found.sources, &job));
     let inputs: Vec<_> = scan.inputs.iter().flatten().cloned().collect();
     let has_problem = print_problems(&inputs) | report_no_logs(&inputs, found);
     let material = ReportInput {

@@ -1,4 +1,4 @@
-//! Detects formats whose lines [`Frame`](crate::formats::Frame) can parse, so that they need no parser.
+//! Detects formats whose lines [`Frame`](crate::formats::Frame) can parse, to compare it with the parser. For tests.
 //!
 //! Most formats are a common format with additional fields at the end.
 

@@ -4,7 +4,6 @@
 //! allocated or decoded. A line that does not match is in another format, or cut off.
 
 mod captured;
-mod clf_compatible;
 mod compile;
 mod fast_path;
 mod field;
@@ -85,15 +84,6 @@ impl FormatLineParser {
         compile(nginx::items(format)?, escapes).map(|parser| parser.with_encoding(encoding)).map_err(|e| e.about(format))
     }
 
-    /// Compiles the text after the name in a `log_format`: `escape=json '{...' '...}'`.
-    ///
-    /// # Errors
-    ///
-    /// As [`nginx`](Self::nginx), and a quote is not closed.
-    pub fn nginx_written(text: &str) -> Result<Self, FormatError> {
-        format_string::nginx(text)
-    }
-
     /// Compiles an unquoted Apache `LogFormat`: `%h %l %u %t "%r" %>s %b`.
     ///
     /// Source: Apache `mod_log_config`.
@@ -110,7 +100,7 @@ impl FormatLineParser {
     ///
     /// # Errors
     ///
-    /// As [`nginx_written`](Self::nginx_written) and [`apache`](Self::apache).
+    /// As [`nginx`](Self::nginx) and [`apache`](Self::apache), and a quote is not closed.
     pub fn parse(text: &str) -> Result<Self, FormatError> {
         format_string::parse(text)
     }
@@ -210,5 +200,7 @@ fn is_named(written: &str, name: &str) -> bool {
     letters(bare) == letters(name)
 }
 
+#[cfg(test)]
+mod clf_compatible;
 #[cfg(test)]
 mod tests;

@@ -50,7 +50,7 @@ impl RewrittenLines {
 
     /// The number of lines.
     #[must_use]
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.lines.len()
     }
 
@@ -58,12 +58,6 @@ impl RewrittenLines {
     #[must_use]
     pub fn without_client(&self) -> u64 {
         self.lines.iter().filter(|line| line.read == LineKind::WithoutClient).count() as u64
-    }
-
-    /// Whether there are no lines.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.lines.is_empty()
     }
 
     /// The original offset of a line, including NUL bytes before it; `end` after the last line.

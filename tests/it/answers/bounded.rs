@@ -4,14 +4,14 @@
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-use probewatch::analysis::build::{LogAnalysis, ReportInput, RowSelection, build};
-use probewatch::analysis::model::{InputSummary, Row, RowKey};
-use probewatch::engine::{LineScanner, ScanOptions, WorkerState};
-use probewatch::finding::Severity;
-use probewatch::rules::{AllowList, RuleChoice, RuleSet, load};
-use probewatch::soft_404::{Answer, Reason};
-use probewatch::source::SourceInfo;
-use probewatch::tally::{Budget, LinePosition, Tally};
+use probewatch::internals::analysis::build::{LogAnalysis, ReportInput, RowSelection, build};
+use probewatch::internals::analysis::model::{InputSummary, Row, RowKey};
+use probewatch::internals::engine::{LineScanner, ScanOptions, WorkerState};
+use probewatch::internals::finding::Severity;
+use probewatch::internals::rules::{AllowList, RuleChoice, RuleSet, load};
+use probewatch::internals::soft_404::{Answer, Reason};
+use probewatch::internals::source::SourceInfo;
+use probewatch::internals::tally::{Budget, LinePosition, Tally};
 use proptest::prelude::*;
 
 use super::generated::{any_log, any_refusing_log};

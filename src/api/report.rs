@@ -1,0 +1,400 @@
+//! The result of a scan: rows with plain fields, and the documents that the `scan` command prints.
+//!
+//! Rows are copied from the same model that the documents are made of. Nothing is counted or decided here.
+
+use std::borrow::Cow;
+use std::io::{self, Write};
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use crate::analysis::build::{LogAnalysis, ReportInput, RowSelection, build};
+use crate::analysis::labels;
+use crate::analysis::model::{InputSummary, Report as Model, Row, RowKey, SampleRequest};
+use crate::finding::Severity;
+use crate::redact::mask::redacted;
+use crate::redact::sanitize::escape;
+use crate::render::{GroupBy, OutputFormat, RenderOptions, grades, render};
+use crate::rules::{AllowList, RuleSet};
+use crate::scan::{ScanResult, drop_skipped};
+use crate::time::LogTime;
+
+/// The rows that are copied.
+const COPIED: RowSelection =
+    RowSelection { answered: true, pairs: false, clients: true, paths: true, rules: false, campaigns: false, most: None };
+
+/// The report of a scan.
+///
+/// Rows and documents have the findings and the order of the `scan` command: the most important rows come first. All text is
+/// safe to print: control characters are escaped, and what looks like a password or a token is masked.
+#[derive(Debug)]
+pub struct Report {
+    rules: Arc<RuleSet>,
+    scan: ScanResult,
+    /// All inputs by number; those that are not logs have no path.
+    summaries: Vec<InputSummary>,
+    min_severity: Severity,
+    elapsed: Duration,
+    notices: Vec<String>,
+    counts: Counts,
+    severity: Option<Severity>,
+    inputs: Vec<ReportedInput>,
+    answers: Vec<ReportedAnswer>,
+    clients: Vec<ReportedClient>,
+    paths: Vec<ReportedPath>,
+}
+
+/// Counts of lines and requests: `lines = parsed + unparsed + oversized + skipped`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Counts {
+    /// Bytes of text, after decompression.
+    pub bytes: u64,
+    /// Lines.
+    pub lines: u64,
+    /// Lines in a known log format.
+    pub parsed: u64,
+    /// Lines in no known format. Rules match them as text.
+    pub unparsed: u64,
+    /// Lines longer than 1 MiB.
+    pub oversized: u64,
+    /// Lines that contain no request, such as a W3C header.
+    pub skipped: u64,
+    /// Requests within the time range.
+    pub requests: u64,
+    /// Requests that match at least one rule.
+    pub hits: u64,
+}
+
+/// A log that was read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ReportedInput {
+    /// The path as given or found, or the name of the reader.
+    pub path: String,
+    /// The format of most of its lines, such as `combined`; `None` where no line is in a known format.
+    pub format: Option<String>,
+    /// The counts of its lines.
+    pub counts: Counts,
+    /// Why it could not be read, or not to its end.
+    pub problem: Option<String>,
+}
+
+/// A client with hits.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ReportedClient {
+    /// The address, or the text that the log has in its place; `-` if the client is unknown.
+    pub client: String,
+    /// The address, if the client is one.
+    pub address: Option<IpAddr>,
+    /// The highest severity of its hits.
+    pub severity: Severity,
+    /// Requests that match at least one rule.
+    pub hits: u64,
+    /// Hits with a distinct answer.
+    pub answered: u64,
+    /// All its requests.
+    pub requests: u64,
+    /// Requests that match no rule: what it would cost to block the client.
+    pub other_requests: u64,
+    /// Distinct paths among the hits.
+    pub paths: u64,
+    /// IDs of the rules that match, sorted.
+    pub rules: Vec<String>,
+    /// The logged time of the first hit.
+    pub first_time: Option<SystemTime>,
+    /// The logged time of the last hit.
+    pub last_time: Option<SystemTime>,
+    /// The first of the most severe hits.
+    pub sample: ReportedSample,
+}
+
+/// A path with hits.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ReportedPath {
+    /// The path without the query, decoded and normalized, in lower case.
+    pub path: String,
+    /// The highest severity of its hits.
+    pub severity: Severity,
+    /// Requests that match at least one rule.
+    pub hits: u64,
+    /// Hits with a distinct answer.
+    pub answered: u64,
+    /// Distinct clients among the hits.
+    pub clients: u64,
+    /// IDs of the rules that match, sorted.
+    pub rules: Vec<String>,
+    /// The logged time of the first hit.
+    pub first_time: Option<SystemTime>,
+    /// The logged time of the last hit.
+    pub last_time: Option<SystemTime>,
+    /// The first of the most severe hits.
+    pub sample: ReportedSample,
+}
+
+/// A path that exists, as far as the log shows: its answer has the status 2xx or 304 and differs from what the site answers to
+/// any path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ReportedAnswer {
+    /// The host, or the log where hosts are not logged.
+    pub site: String,
+    /// The path without the query, decoded and normalized, in lower case.
+    pub path: String,
+    /// The highest severity of its hits.
+    pub severity: Severity,
+    /// The status codes, sorted.
+    pub statuses: Vec<u16>,
+    /// The size of the answer in bytes, if it is logged.
+    pub bytes: Option<u64>,
+    /// Why the answer is distinct, as a sentence.
+    pub why: String,
+    /// Hits with this answer.
+    pub hits: u64,
+    /// Distinct clients among the hits.
+    pub clients: u64,
+    /// IDs of the rules that match, sorted.
+    pub rules: Vec<String>,
+    /// The logged time of the first hit.
+    pub first_time: Option<SystemTime>,
+    /// The logged time of the last hit.
+    pub last_time: Option<SystemTime>,
+    /// The first of the most severe hits.
+    pub sample: ReportedSample,
+}
+
+/// One hit, as an example.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ReportedSample {
+    /// The path of the log.
+    pub source: String,
+    /// The number of the line, from 1.
+    pub line: u64,
+    /// The request target as logged, secrets masked.
+    pub target: String,
+    /// The status code.
+    pub status: Option<u16>,
+    /// The host of the request, if it is logged.
+    pub host: Option<String>,
+    /// The `User-Agent` header, if it is logged.
+    pub user_agent: Option<String>,
+}
+
+impl Report {
+    pub(super) fn new(
+        rules: Arc<RuleSet>,
+        scan: ScanResult,
+        summaries: Vec<InputSummary>,
+        notices: Vec<String>,
+        min_severity: Severity,
+        elapsed: Duration,
+    ) -> Self {
+        let (counts, severity) = (Counts::default(), None);
+        let (inputs, answers, clients, paths) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let empty = Self { rules, scan, summaries, min_severity, elapsed, notices, counts, severity, inputs, answers, clients, paths };
+        let (counts, severity, inputs, answers, clients, paths) = empty.with_model(COPIED, |model| {
+            (
+                Counts::new(&model.totals.sum),
+                model.totals.severity,
+                model.inputs.iter().map(ReportedInput::new).collect(),
+                model.answered.iter().filter_map(|row| ReportedAnswer::new(&empty.rules, row)).collect(),
+                model.clients.iter().filter_map(|row| ReportedClient::new(&empty.rules, row)).collect(),
+                model.paths.iter().filter_map(|row| ReportedPath::new(&empty.rules, row)).collect(),
+            )
+        });
+        Self { counts, severity, inputs, answers, clients, paths, ..empty }
+    }
+
+    /// The sums over all inputs.
+    #[must_use]
+    pub fn counts(&self) -> &Counts {
+        &self.counts
+    }
+
+    /// The highest severity of a finding; `None` if there is none.
+    #[must_use]
+    pub fn severity(&self) -> Option<Severity> {
+        self.severity
+    }
+
+    /// The inputs, in the order in which they were read; those that could not be found come last.
+    #[must_use]
+    pub fn inputs(&self) -> &[ReportedInput] {
+        &self.inputs
+    }
+
+    /// Paths with a distinct answer, the most severe first.
+    #[must_use]
+    pub fn answers(&self) -> &[ReportedAnswer] {
+        &self.answers
+    }
+
+    /// Clients with hits, the most severe first.
+    #[must_use]
+    pub fn clients(&self) -> &[ReportedClient] {
+        &self.clients
+    }
+
+    /// Paths with hits, the most severe first.
+    #[must_use]
+    pub fn paths(&self) -> &[ReportedPath] {
+        &self.paths
+    }
+
+    /// What a person should know of the inputs, such as files in a folder that were left out because they are not access logs.
+    #[must_use]
+    pub fn notices(&self) -> &[String] {
+        &self.notices
+    }
+
+    /// Writes the JSON document of `probewatch scan -f json`, which `probewatch schema json` describes.
+    ///
+    /// # Errors
+    ///
+    /// Those of `out`.
+    pub fn write_json<W: Write>(&self, out: W) -> io::Result<()> {
+        self.write(&RenderOptions { format: OutputFormat::Json, ..RenderOptions::default() }, out)
+    }
+
+    /// Writes a CSV table (RFC 4180), which `probewatch schema csv` describes. `by` is what its rows are about.
+    ///
+    /// # Errors
+    ///
+    /// Those of `out`.
+    pub fn write_csv<W: Write>(&self, by: GroupBy, out: W) -> io::Result<()> {
+        self.write(&RenderOptions { format: OutputFormat::Csv, by: Some(by), ..RenderOptions::default() }, out)
+    }
+
+    /// Writes the report for people, without colours, in lines of at most `width` columns: 80 for 0, and at least 40.
+    ///
+    /// # Errors
+    ///
+    /// Those of `out`.
+    pub fn write_table<W: Write>(&self, width: u16, out: W) -> io::Result<()> {
+        self.write(&RenderOptions { width, ..RenderOptions::default() }, out)
+    }
+
+    fn write<W: Write>(&self, options: &RenderOptions, mut out: W) -> io::Result<()> {
+        self.with_model(options.rows(), |model| render(model, options, &mut out))
+    }
+
+    fn with_model<T>(&self, rows: RowSelection, use_it: impl FnOnce(&Model<'_>) -> T) -> T {
+        let input = ReportInput {
+            rules: &self.rules,
+            tally: &self.scan.tally,
+            texts: &self.scan.texts,
+            min_severity: self.min_severity,
+            outcomes: &[],
+            apps: &[],
+            allow: &AllowList::default(),
+        };
+        let analysis = LogAnalysis::new(&input);
+        let mut model = build(&input, &analysis, self.summaries.clone(), self.scan.without_time, rows);
+        drop_skipped(&mut model.inputs);
+        model.elapsed = self.elapsed;
+        use_it(&model)
+    }
+}
+
+impl Counts {
+    fn new(input: &InputSummary) -> Self {
+        let InputSummary { bytes, lines, parsed, unparsed, oversized, skipped, requests, hits, .. } = *input;
+        Self { bytes, lines, parsed, unparsed, oversized, skipped, requests, hits }
+    }
+}
+
+impl ReportedInput {
+    fn new(input: &InputSummary) -> Self {
+        Self {
+            path: escape(&input.path).into_owned(),
+            format: input.format.as_ref().map(|name| escape(name.as_bytes()).into_owned()),
+            counts: Counts::new(input),
+            problem: input.problem.as_ref().map(|problem| escape(problem.as_bytes()).into_owned()),
+        }
+    }
+}
+
+impl ReportedClient {
+    /// The row; `None` unless it is about a client.
+    fn new(rules: &RuleSet, row: &Row<'_>) -> Option<Self> {
+        let client = row.key.client()?;
+        Some(Self {
+            client: labels::client(client).into_owned(),
+            address: client.address(),
+            severity: row.severity,
+            hits: row.hits,
+            answered: row.answered,
+            requests: row.requests,
+            other_requests: row.other_requests,
+            paths: row.paths,
+            rules: rule_ids(rules, row),
+            first_time: row.first_time.map(system_time),
+            last_time: row.last_time.map(system_time),
+            sample: ReportedSample::new(&row.sample),
+        })
+    }
+}
+
+impl ReportedPath {
+    /// The row; `None` unless it is about a path.
+    fn new(rules: &RuleSet, row: &Row<'_>) -> Option<Self> {
+        Some(Self {
+            path: row.shown_path()?.into_owned(),
+            severity: row.severity,
+            hits: row.hits,
+            answered: row.answered,
+            clients: row.clients,
+            rules: rule_ids(rules, row),
+            first_time: row.first_time.map(system_time),
+            last_time: row.last_time.map(system_time),
+            sample: ReportedSample::new(&row.sample),
+        })
+    }
+}
+
+impl ReportedAnswer {
+    /// The row; `None` unless it is about an answer.
+    fn new(rules: &RuleSet, row: &Row<'_>) -> Option<Self> {
+        let (RowKey::Answer(.., site), Some(answer)) = (row.key, &row.answer) else { return None };
+        Some(Self {
+            site: redacted(site).into_owned(),
+            path: row.shown_path()?.into_owned(),
+            severity: row.severity,
+            statuses: answer.statuses.clone(),
+            bytes: answer.bytes,
+            why: grades::why(answer),
+            hits: row.hits,
+            clients: row.clients,
+            rules: rule_ids(rules, row),
+            first_time: row.first_time.map(system_time),
+            last_time: row.last_time.map(system_time),
+            sample: ReportedSample::new(&row.sample),
+        })
+    }
+}
+
+impl ReportedSample {
+    fn new(sample: &SampleRequest<'_>) -> Self {
+        Self {
+            source: escape(sample.source).into_owned(),
+            line: sample.line,
+            target: redacted(sample.target).into_owned(),
+            status: sample.status,
+            host: sample.host.map(redacted).map(Cow::into_owned),
+            user_agent: sample.user_agent.map(redacted).map(Cow::into_owned),
+        }
+    }
+}
+
+fn rule_ids(rules: &RuleSet, row: &Row<'_>) -> Vec<String> {
+    labels::rule_ids(rules, &row.rules).into_iter().map(str::to_owned).collect()
+}
+
+/// The same instant. The UTC offset of the log is lost.
+fn system_time(time: LogTime) -> SystemTime {
+    let seconds = Duration::from_secs(time.utc.unsigned_abs());
+    if time.utc < 0 { UNIX_EPOCH - seconds } else { UNIX_EPOCH + seconds }
+}

@@ -1,0 +1,98 @@
+//! What benchmarks, fuzz targets and tests use of the inside of the crate.
+//!
+//! Compiled only with the feature `internals`, which releases lack. Nothing here is stable.
+
+#![allow(missing_docs, reason = "the modules have the names of those that they are parts of")]
+
+pub mod analysis {
+    pub mod build {
+        pub use crate::analysis::build::{LogAnalysis, ReportInput, RowSelection, build};
+    }
+    pub mod merge {
+        pub use crate::analysis::merge::{MergedReport, ReportMerger};
+    }
+    pub mod model {
+        pub use crate::analysis::model::{InputSummary, Row, RowKey};
+    }
+    pub mod snapshot {
+        pub use crate::analysis::snapshot::{ReportSnapshot, read};
+    }
+}
+
+pub mod engine {
+    pub use crate::engine::{LineScanner, Matcher, ScanOptions, WorkerState};
+}
+
+pub mod finding {
+    pub use crate::finding::{Findings, LineCounts, Severity};
+}
+
+pub mod formats {
+    pub use crate::formats::{
+        ClientPosition, FieldBuffers, FormatChoice, FormatId, FormatLineParser, Formats, Frame, FrameBuffer, JsonLineParser, W3cHeader,
+    };
+    pub mod builtin {
+        pub use crate::formats::builtin::JSON;
+    }
+    pub mod bytes {
+        pub use crate::formats::bytes::leading_nuls;
+    }
+    pub mod clf_writer {
+        pub use crate::formats::clf_writer::write_frame;
+    }
+    pub mod reader {
+        pub use crate::formats::reader::{LineContext, LineKind, LogReader, RewrittenLines};
+    }
+}
+
+pub mod input {
+    pub use crate::input::Mmap;
+    pub mod chunk {
+        pub use crate::input::chunk::{Body, Chunk, ReadSummary};
+    }
+    pub mod find {
+        pub use crate::input::find::{InputSource, SourceKind};
+    }
+    pub mod read {
+        pub use crate::input::read::{MAX_LINE, OpenError, ReadOptions, read};
+    }
+}
+
+pub mod intern {
+    pub use crate::intern::SymbolTables;
+}
+
+pub mod log_entry {
+    pub use crate::log_entry::LogEntry;
+}
+
+pub mod normalize {
+    pub use crate::normalize::Normalizer;
+}
+
+pub mod render {
+    pub use crate::render::{OutputFormat, RenderOptions, render};
+}
+
+pub mod rules {
+    pub use crate::rules::{AllowList, RuleChoice, RuleSet, check, load};
+    pub mod import {
+        pub use crate::rules::import::{ImportFormat, finalize, import};
+    }
+}
+
+pub mod soft_404 {
+    pub use crate::soft_404::{Answer, Reason};
+}
+
+pub mod source {
+    pub use crate::source::SourceInfo;
+}
+
+pub mod state {
+    pub use crate::state::{PersistedState, ReportState, StateFolder, TailState};
+}
+
+pub mod tally {
+    pub use crate::tally::{Budget, LinePosition, Tally};
+}
