@@ -11,6 +11,7 @@ use super::model::{AllowedCount, AppSeen, Approximation, InputSummary, Report, R
 use super::overflow::{MissingHits, OverflowItems};
 use super::rows::{self, RowItem, RowItems};
 use super::snapshot::SnapshotSource;
+use super::timeline::Timeline;
 use super::{campaigns, floods, soft_404};
 use crate::finding::{RuleId, Severity};
 use crate::log_entry::Outcome;
@@ -139,6 +140,8 @@ pub fn build<'a>(report_input: &ReportInput<'a>, analysis: &'a LogAnalysis<'a>, 
         soft_404: soft_404::sites(report_input, analysis, &of_answers),
         campaigns,
         floods: floods::flood_rows(report_input, analysis, &items),
+        timeline: Timeline::default(),
+        networks: Vec::new(),
         apps: apps(report_input, analysis),
         allowed: allowed(report_input),
         inputs,
