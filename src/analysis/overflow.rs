@@ -74,6 +74,7 @@ impl MissingHits {
 mod tests {
     use std::path::Path;
 
+    use crate::analysis::build::ReportFilter;
     use crate::analysis::build::{RowSelection, build};
     use crate::analysis::model::{InputSummary, Report};
     use crate::analysis::overflow::*;
@@ -131,14 +132,14 @@ paths = ["/key"]
             rules: &rules,
             tally: &tally,
             texts: &texts,
-            min_severity: Severity::Low,
-            outcomes: &[],
-            apps: &[],
+            inputs: &[InputSummary::default()],
+            without_time: 0,
+            filter: ReportFilter { min_severity: Severity::Low, ..ReportFilter::default() },
             allow: &allow,
         };
         let analysis = LogAnalysis::new(&report_input);
         let wanted = RowSelection { pairs: true, clients: true, paths: true, ..RowSelection::default() };
-        use_it(&build(&report_input, &analysis, vec![InputSummary::default()], 0, wanted));
+        use_it(&build(&report_input, &analysis, wanted));
     }
 
     #[test]

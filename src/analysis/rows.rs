@@ -226,6 +226,7 @@ fn row<'a>(report_input: &ReportInput<'a>, items: &[RowItem<'a>], key: RowKey<'a
         clients: count_at_least_one(items.iter().map(|i| i.view.client)),
         paths: count_at_least_one(items.iter().map(|i| i.view.path)),
         requests: 0,
+        geo: None,
         other_requests: 0,
         status: commonest_status(items),
         first_time: None,

@@ -8,7 +8,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use crate::analysis::build::{LogAnalysis, ReportInput, RowSelection, build};
+use crate::analysis::build::{LogAnalysis, ReportFilter, ReportInput, RowSelection, build};
 use crate::analysis::labels;
 use crate::analysis::model::{InputSummary, Report as Model, Row, RowKey, SampleRequest};
 use crate::finding::Severity;
@@ -286,13 +286,13 @@ impl Report {
             rules: &self.rules,
             tally: &self.scan.tally,
             texts: &self.scan.texts,
-            min_severity: self.min_severity,
-            outcomes: &[],
-            apps: &[],
+            inputs: &self.summaries,
+            without_time: self.scan.without_time,
+            filter: ReportFilter { min_severity: self.min_severity, ..ReportFilter::default() },
             allow: &AllowList::default(),
         };
         let analysis = LogAnalysis::new(&input);
-        let mut model = build(&input, &analysis, self.summaries.clone(), self.scan.without_time, rows);
+        let mut model = build(&input, &analysis, rows);
         drop_skipped(&mut model.inputs);
         model.elapsed = self.elapsed;
         use_it(&model)

@@ -22,7 +22,7 @@ use crate::input::exclude::exclude_compressed_copies;
 use crate::input::find::{FoundInputs, find};
 use crate::input::order::sort_by_age;
 use crate::rules::RuleSet;
-use crate::scan::{self, ScanJob, ScanResult, input_summaries};
+use crate::scan::{self, BatchOptions, ScanJob, ScanResult, input_summaries};
 use crate::time::TimeBound;
 
 /// Scans logs for requests that match a set of rules.
@@ -149,7 +149,7 @@ impl Scanner {
         }
         exclude_compressed_copies(&mut found);
         sort_by_age(&mut found.sources);
-        let scan = self.with_job(|job| scan::scan(&found.sources, job))?;
+        let scan = self.with_job(|job, options| scan::scan(&found.sources, job, options))?;
         self.report(scan, &found, started)
     }
 
@@ -163,7 +163,7 @@ impl Scanner {
     /// [`Error::Unreadable`].
     pub fn scan_reader(&self, name: impl AsRef<Path>, reader: impl Read + Send) -> Result<Report, Error> {
         let started = Instant::now();
-        let scan = self.with_job(|job| scan::scan_reader(name.as_ref().to_owned(), reader, job))?;
+        let scan = self.with_job(|job, options| scan::scan_reader(name.as_ref().to_owned(), reader, job, options))?;
         self.report(scan, &FoundInputs::default(), started)
     }
 
@@ -176,17 +176,10 @@ impl Scanner {
         })
     }
 
-    fn with_job<T>(&self, scan: impl FnOnce(&ScanJob<'_>) -> T) -> Result<T, Error> {
-        Ok(scan(&ScanJob {
-            rules: &self.rules,
-            scope: &self.options,
-            formats: &self.known_formats()?,
-            mmap: Mmap::default(),
-            stop: &AtomicBool::new(false),
-            progress: &AtomicU64::new(0),
-            keep_lines: false,
-            prefix: None,
-        }))
+    fn with_job<T>(&self, scan: impl FnOnce(&ScanJob<'_>, &BatchOptions<'_>) -> T) -> Result<T, Error> {
+        let job = ScanJob { rules: &self.rules, scope: &self.options, formats: &self.known_formats()?, prefix: None };
+        let (stop, progress) = (AtomicBool::new(false), AtomicU64::new(0));
+        Ok(scan(&job, &BatchOptions { mmap: Mmap::default(), stop: &stop, progress: &progress, keep_lines: false }))
     }
 
     fn report(&self, mut scan: ScanResult, found: &FoundInputs, started: Instant) -> Result<Report, Error> {

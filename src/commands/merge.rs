@@ -4,7 +4,7 @@ use super::common::{apps, print_problems, privacy};
 use super::report_files::{files, merged, output};
 use super::stdout::TerminalInfo;
 use super::{Exit, MergeSettings, message};
-use crate::analysis::build::{LogAnalysis, ReportInput, build};
+use crate::analysis::build::{LogAnalysis, build};
 use crate::analysis::notes;
 use crate::commands::error::CommandError;
 use crate::render::{RenderOptions, render};
@@ -28,19 +28,11 @@ fn merge(settings: &MergeSettings) -> Result<Exit, CommandError> {
     let merged = merged(&files, &known, filter)?;
     let rules = merged.rules.as_ref().unwrap_or(&known);
     let apps = apps(&filter.apps, rules)?;
-    let material = ReportInput {
-        rules,
-        tally: &merged.tally,
-        texts: &merged.texts,
-        min_severity: filter.min_severity,
-        outcomes: &filter.outcomes,
-        apps: &apps,
-        allow: &merged.allow,
-    };
-    let context = LogAnalysis::new(&material);
+    let report_input = merged.report_input(rules, filter.report_filter(&apps));
+    let analysis = LogAnalysis::new(&report_input);
     let TerminalInfo { width, color } = TerminalInfo::detect(filter.color, filter.output.is_some());
     let view = RenderOptions { format: filter.format, by: settings.by, top: filter.top, full: settings.full, width, color };
-    let mut report = build(&material, &context, merged.inputs.clone(), merged.without_time, view.rows());
+    let mut report = build(&report_input, &analysis, view.rows());
     (report.log_host, report.period, report.prefix) = (merged.log_host.clone(), merged.period.clone(), merged.prefix);
     if let Some(bound) = report.approximate.as_ref().filter(|_| !filter.quiet) {
         message::notice(&notes::accuracy_note(bound));

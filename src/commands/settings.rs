@@ -1,15 +1,16 @@
 //! The settings of commands as plain values, whether they came from flags, environment variables or a file.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use ipnet::IpNet;
 
+use crate::analysis::build::ReportFilter;
 use crate::client::{ClientIpSource, Ipv6Prefix};
-use crate::finding::Severity;
+use crate::finding::{RuleId, Severity};
 use crate::formats::FormatChoice;
+use crate::input::Mmap;
 use crate::input::exclude::NewerThan;
-use crate::input::{Mmap, rotated_files};
 use crate::log_entry::Outcome;
 use crate::render::{Color, GroupBy, OutputFormat};
 use crate::report_store::Retention;
@@ -220,6 +221,14 @@ pub struct ReportFilterSettings {
     pub color: Color,
     /// No notices on standard error, but errors.
     pub quiet: bool,
+}
+
+impl ReportFilterSettings {
+    /// Which hits to report, with the rules of the apps.
+    #[must_use]
+    pub fn report_filter<'a>(&'a self, apps: &'a [RuleId]) -> ReportFilter<'a> {
+        ReportFilter { min_severity: self.min_severity, outcomes: &self.outcomes, apps }
+    }
 }
 
 /// The settings of `merge`.

@@ -5,13 +5,13 @@ use std::os::unix::ffi::OsStrExt;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::ScanJob;
 use super::client_position::ClientPositionCache;
 use super::hit_spool::HitSpool;
 use super::input_stats::InputStats;
 use super::log_detection::{BINARY_PROBLEM, FoundBy, LogHead, nul_bytes_problem, skipped_message, unknown_client_notice, unparsed_problem};
 use super::w3c_headers::W3cHeaderIndex;
 use super::worker::{InFlightGuard, WorkerPool, lock};
+use super::{BatchOptions, ScanJob};
 use crate::analysis::model::{InputSummary, SkipReason};
 use crate::engine::LineScanner;
 use crate::finding::{Findings, LineCounts};
@@ -31,6 +31,7 @@ pub(super) struct InputScan<'a> {
     number: usize,
     source: &'a InputSource,
     job: &'a ScanJob<'a>,
+    options: &'a BatchOptions<'a>,
     judge: LineScanner<'a>,
     workers: &'a WorkerPool,
     spool: Option<&'a HitSpool>,
@@ -97,35 +98,38 @@ impl InputResult {
 
 impl<'a> InputScan<'a> {
     pub(super) fn new(
-        number: usize,
-        source: &'a InputSource,
+        (number, source): (usize, &'a InputSource),
         job: &'a ScanJob<'a>,
-        judge: LineScanner<'a>,
+        options: &'a BatchOptions<'a>,
         workers: &'a WorkerPool,
         spool: Option<&'a HitSpool>,
     ) -> Self {
         let headers = W3cHeaderIndex::new(source, job.scope.max_line);
-        Self { number, source, job, judge, workers, spool, headers, clients: ClientPositionCache::default(), state: Mutex::default() }
+        let judge = LineScanner::new(job.rules, job.scope);
+        let clients = ClientPositionCache::default();
+        Self { number, source, job, options, judge, workers, spool, headers, clients, state: Mutex::default() }
     }
 
     /// Reads the input to its end.
     pub(super) fn read(self) -> InputResult {
         let observer = &|chunk: Chunk<'_>| self.observe(chunk);
-        let reading =
-            read::read_observed(self.source, &self.options(), observer, &|chunk| self.scan_chunk(chunk), &|result| self.commit(result));
+        let reading = read::read_observed(self.source, &self.read_options(), observer, &|chunk| self.scan_chunk(chunk), &|result| {
+            self.commit(result)
+        });
         self.into_result(reading)
     }
 
     /// Reads a reader to its end in place of the source.
     pub(super) fn read_from<R: Read + Send>(self, reader: R) -> InputResult {
         let observer = &|chunk: Chunk<'_>| self.observe(chunk);
-        let reading = read::read_reader(reader, &self.options(), observer, &|chunk| self.scan_chunk(chunk), &|result| self.commit(result));
+        let reading =
+            read::read_reader(reader, &self.read_options(), observer, &|chunk| self.scan_chunk(chunk), &|result| self.commit(result));
         self.into_result(reading)
     }
 
-    fn options(&self) -> ReadOptions<'a> {
-        let ScanJob { mmap, stop, progress, scope, .. } = *self.job;
-        ReadOptions { mmap, max_line: scope.max_line, stop, progress }
+    fn read_options(&self) -> ReadOptions<'a> {
+        let BatchOptions { mmap, stop, progress, .. } = *self.options;
+        ReadOptions { mmap, max_line: self.job.scope.max_line, stop, progress }
     }
 
     /// Observes a chunk of an input that is read in order, before it is scanned.

@@ -25,7 +25,7 @@ use rayon::prelude::*;
 
 use crate::analysis::model::InputSummary;
 use crate::client::Ipv6Prefix;
-use crate::engine::{LineScanner, ScanOptions};
+use crate::engine::ScanOptions;
 use crate::formats::Formats;
 use crate::input::Mmap;
 use crate::input::find::{FoundInputs, InputSource, SourceKind};
@@ -37,7 +37,7 @@ use input_scan::{InputResult, InputScan};
 use time_range::TimeRangeFilter;
 use worker::{WorkerPool, lock};
 
-/// The settings of a scan.
+/// What every scan needs, of whole logs, of new lines or of live logs.
 #[derive(Debug, Clone, Copy)]
 pub struct ScanJob<'a> {
     /// The rules.
@@ -46,6 +46,13 @@ pub struct ScanJob<'a> {
     pub scope: &'a ScanOptions,
     /// The known formats.
     pub formats: &'a Formats,
+    /// The IPv6 prefix that counts as one client; `None` for single addresses.
+    pub prefix: Option<Ipv6Prefix>,
+}
+
+/// How whole logs are read.
+#[derive(Debug, Clone, Copy)]
+pub struct BatchOptions<'a> {
     /// When to memory-map files.
     pub mmap: Mmap,
     /// Set by another thread to stop the scan.
@@ -54,8 +61,6 @@ pub struct ScanJob<'a> {
     pub progress: &'a AtomicU64,
     /// Whether to keep each line that matched, for NDJSON.
     pub keep_lines: bool,
-    /// The IPv6 prefix that counts as one client; `None` for single addresses.
-    pub prefix: Option<Ipv6Prefix>,
 }
 
 /// The result of a scan.
@@ -81,25 +86,28 @@ pub struct ScanResult {
 
 /// Scans all sources on the current rayon pool. Errors of an input are in its [`InputSummary::problem`]; those of the spool are
 /// returned by [`HitSpool::check`].
-pub fn scan(sources: &[InputSource], job: &ScanJob<'_>) -> ScanResult {
-    scan_with(sources, job, &|input: InputScan<'_>| input.read())
+pub fn scan(sources: &[InputSource], job: &ScanJob<'_>, options: &BatchOptions<'_>) -> ScanResult {
+    scan_with(sources, job, options, &|input: InputScan<'_>| input.read())
 }
 
-/// Scans the bytes of a reader on the current rayon pool, as the input called `name`. Keeps no lines.
-pub fn scan_reader<R: Read + Send>(name: PathBuf, reader: R, job: &ScanJob<'_>) -> ScanResult {
+/// Scans the bytes of a reader on the current rayon pool, as the input called `name`.
+pub fn scan_reader<R: Read + Send>(name: PathBuf, reader: R, job: &ScanJob<'_>, options: &BatchOptions<'_>) -> ScanResult {
     let source = InputSource { path: name, named: true, literal: true, kind: SourceKind::Reader, id: None };
-    let job = ScanJob { keep_lines: false, ..*job };
     let reader = Mutex::new(reader);
-    scan_with(&[source], &job, &|input: InputScan<'_>| input.read_from(&mut *lock(&reader)))
+    scan_with(&[source], job, options, &|input: InputScan<'_>| input.read_from(&mut *lock(&reader)))
 }
 
 /// Scans all sources; `read` reads one of them.
-fn scan_with(sources: &[InputSource], job: &ScanJob<'_>, read: &(impl Fn(InputScan<'_>) -> InputResult + Sync)) -> ScanResult {
-    let judge = LineScanner::new(job.rules, job.scope);
+fn scan_with(
+    sources: &[InputSource],
+    job: &ScanJob<'_>,
+    options: &BatchOptions<'_>,
+    read: &(impl Fn(InputScan<'_>) -> InputResult + Sync),
+) -> ScanResult {
     // Learning needs all unmatched requests, so it has no budget.
     let budget = (!job.scope.unlisted).then_some(Budget::STANDARD);
     let workers = WorkerPool::new(rayon::current_num_threads(), budget).with_prefix(job.prefix);
-    let spool = job.keep_lines.then(HitSpool::default);
+    let spool = options.keep_lines.then(HitSpool::default);
     let time_range = TimeRangeFilter::new(sources, job.scope, job.formats);
     let mut scan =
         ScanResult { texts: vec![SourceInfo::default(); sources.len()], inputs: vec![None; sources.len()], ..ScanResult::default() };
@@ -107,8 +115,8 @@ fn scan_with(sources: &[InputSource], job: &ScanJob<'_>, read: &(impl Fn(InputSc
     let places = scan.texts.par_iter_mut().zip(&mut scan.inputs);
     let scan_source = |((number, source), (text, input)): (_, (&mut SourceInfo, &mut Option<InputSummary>))| {
         let done = match time_range.skip_reason(number, source) {
-            Some(skipped) => InputResult::skipped(source, skipped, job.progress),
-            None => read(InputScan::new(number, source, job, judge, &workers, spool.as_ref())),
+            Some(skipped) => InputResult::skipped(source, skipped, options.progress),
+            None => read(InputScan::new((number, source), job, options, &workers, spool.as_ref())),
         };
         (*text, *input) = (done.text, done.input);
         done.rest

@@ -12,6 +12,7 @@ use foldhash::fast::RandomState;
 use super::Decision;
 use super::decide::{self, RuleStatus};
 use super::live_answers::{LiveAnswers, Regraded};
+use crate::analysis::build::ReportFilter;
 use crate::analysis::hit::LiveLine;
 use crate::analysis::site::{DetectedApps, SiteHistory, SiteName};
 use crate::client::{Client, ClientKey};
@@ -131,7 +132,8 @@ struct DistinctPaths {
 impl<'r> LiveAnalysis<'r> {
     /// An empty analysis; `declared_apps` run on all sites.
     #[must_use]
-    pub fn new(rules: &'r RuleSet, level: Severity, outcomes: &'r [Outcome], declared_apps: &'r [RuleId]) -> Self {
+    pub fn new(rules: &'r RuleSet, filter: ReportFilter<'r>) -> Self {
+        let ReportFilter { min_severity: level, outcomes, apps: declared_apps } = filter;
         let mut conditions: Vec<&WithClient> = rules.rules().iter().filter_map(|rule| rule.with_client.as_ref()).collect();
         conditions.sort_unstable();
         conditions.dedup();

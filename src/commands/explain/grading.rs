@@ -7,17 +7,17 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 use super::super::common::{print_problems, report_no_logs};
 use super::super::{Exit, message};
 use super::ExplainSettings;
-use crate::analysis::build::ReportInput;
+use crate::analysis::build::{ReportFilter, ReportInput};
 use crate::analysis::path_answer::{GradeRequest, GradeResult, GradedLog};
 use crate::client::Ipv6Prefix;
 use crate::commands::error::CommandError;
 use crate::engine::ScanOptions;
-use crate::finding::{RuleId, Severity};
+use crate::finding::RuleId;
 use crate::formats::Formats;
 use crate::input::Mmap;
 use crate::input::find::{FoundInputs, find};
 use crate::rules::{AllowList, RuleSet};
-use crate::scan::{self, ScanJob, ScanResult};
+use crate::scan::{self, BatchOptions, ScanJob, ScanResult};
 
 /// What a scan of the log needs.
 #[derive(Debug)]
@@ -110,26 +110,19 @@ fn find_log(path: &PathBuf) -> Result<FoundInputs, Exit> {
 
 /// Scans the log and prints its problems. Returns whether there were any.
 fn scan_log<'a>(context: &GradingContext<'a>, found: &FoundInputs) -> Result<(GradedLog<'a>, bool), CommandError> {
-    let job = ScanJob {
-        rules: context.rules,
-        scope: context.scope,
-        formats: context.formats,
-        mmap: Mmap::default(),
-        stop: &AtomicBool::new(false),
-        progress: &AtomicU64::new(0),
-        keep_lines: false,
-        prefix: context.settings.prefix,
-    };
-    let scan = context.scan.get_or_init(|| scan::scan(&found.sources, &job));
+    let job = ScanJob { rules: context.rules, scope: context.scope, formats: context.formats, prefix: context.settings.prefix };
+    let (stop, progress) = (AtomicBool::new(false), AtomicU64::new(0));
+    let options = BatchOptions { mmap: Mmap::default(), stop: &stop, progress: &progress, keep_lines: false };
+    let scan = context.scan.get_or_init(|| scan::scan(&found.sources, &job, &options));
     let inputs: Vec<_> = scan.inputs.iter().flatten().cloned().collect();
     let has_problem = print_problems(&inputs) | report_no_logs(&inputs, found);
     let material = ReportInput {
         rules: context.rules,
         tally: &scan.tally,
         texts: &scan.texts,
-        min_severity: Severity::Info,
-        outcomes: &[],
-        apps: context.apps,
+        inputs: &[],
+        without_time: scan.without_time,
+        filter: ReportFilter { apps: context.apps, ..ReportFilter::default() },
         allow: &context.scope.allow,
     };
     Ok((GradedLog::new(material), has_problem))
