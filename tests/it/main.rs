@@ -28,6 +28,7 @@ mod input_selection;
 mod invariants;
 mod layers;
 mod learn;
+mod library;
 mod live_view;
 mod memory;
 mod memory_budget;

@@ -30,6 +30,7 @@ pub enum NoveltyKind {
 
 impl NoveltyKind {
     /// Every kind, in its order.
+    #[cfg(test)]
     pub const ALL: [Self; 5] = [Self::Answer, Self::Rule, Self::Path, Self::Client, Self::Campaign];
 
     /// The word reports use.
