@@ -6,7 +6,7 @@
 
 pub mod analysis {
     pub mod build {
-        pub use crate::analysis::build::{LogAnalysis, ReportInput, RowSelection, build};
+        pub use crate::analysis::build::{LogAnalysis, ReportFilter, ReportInput, RowSelection, build};
     }
     pub mod merge {
         pub use crate::analysis::merge::{MergedReport, ReportMerger};
