@@ -19,8 +19,7 @@ use rustix::io::Errno;
 use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::AlertSinkError;
-use super::failure_notifier::FailureNotifier;
-use super::queue::AlertQueue;
+use super::queue::{AlertQueue, FailureNotifier};
 use crate::system::errno_message;
 
 /// How long a program may take to read the remaining lines, and again to end after its standard input is closed.

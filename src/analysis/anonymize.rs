@@ -12,7 +12,7 @@ use super::hit::LiveHit;
 use super::model::{FloodRow, Report, ReportedHit, Row, RowKey, SampleRequest};
 use super::novelty::{NewItem, display_key};
 use super::seen::NoveltyKind;
-use crate::alerting::alert::Alert;
+use crate::alerting::Alert;
 use crate::client::{Anonymizer, Client, ClientKey};
 use crate::redact::mask::unredacted;
 

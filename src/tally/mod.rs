@@ -7,7 +7,6 @@
 //! A tally with a [`Budget`] is exact up to that budget. Above it, the tally knows how much each count may be too low.
 
 mod budget;
-mod byte_arena;
 mod cell;
 mod cell_sample;
 mod evidence;

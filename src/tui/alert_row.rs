@@ -1,7 +1,7 @@
 //! An alert, or a notice of the run, as the live view stores it: owned, short and redacted.
 
 use super::text;
-use crate::alerting::alert::{Alert, AlertKind};
+use crate::alerting::{Alert, AlertKind};
 use crate::finding::Severity;
 use crate::number::compact_counted;
 use crate::rules::RuleSet;

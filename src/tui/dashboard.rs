@@ -16,7 +16,7 @@ use super::paint;
 use super::snapshot::DashboardSnapshot;
 use super::view::{KeyOutcome, ScreenPage, TuiCommand, ViewState};
 use super::visible_rows::FilterCache;
-use crate::alerting::alert::Alert;
+use crate::alerting::Alert;
 use crate::analysis::model::ReportedHit;
 use crate::rules::RuleSet;
 

@@ -9,7 +9,7 @@ use std::io::{self, Write};
 use serde::Serialize;
 
 use super::line::LiveLines;
-use crate::alerting::alert::{Alert, AlertKind, AlertSample};
+use crate::alerting::{Alert, AlertKind, AlertSample};
 use crate::analysis::labels;
 use crate::client::Client;
 use crate::finding::Severity;
