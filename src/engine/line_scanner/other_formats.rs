@@ -1,7 +1,6 @@
 //! Scans lines of any format: a log reader converts formats outside of the Common Log Format family.
 
-use super::line::ScannedLine;
-use super::{AHEAD, BATCH, BatchedRequest, LineScanner, prefault, prefetch_line};
+use super::{AHEAD, BATCH, BatchedRequest, LineScanner, ScannedLine, prefault, prefetch_line};
 use crate::engine::WorkerState;
 use crate::engine::newline_index::BLOCK;
 use crate::finding::Findings;

@@ -1,12 +1,25 @@
-//! The role of a JSON key: which field it is, decided by its name and the object that contains it.
+//! The keys of a JSON line: which field a key is, decided by its name and the object that contains it.
 //!
-//! Lookups are slow and pure; [`KeyCache`](super::KeyCache) caches them.
+//! Lookups are slow and pure, so [`KeyCache`] stores the keys of the last line and their roles: a server writes the same keys in
+//! the same order, and most keys need no lookup. The cache affects only the speed, never the result.
+//!
+//! Names are normalized to lower-case letters and digits: `remote_addr`, `remoteAddr` and `$remote_addr` are equal. Of several
+//! keys for one field, the lowest rank is used; of equal ranks, the first. Names from [`LOW_CONFIDENCE`] on are too vague to be
+//! used in unknown objects. Headers that clients can send (`X-Forwarded-For`, `X-Real-IP`, `Client-IP`) are never the client
+//! address.
+//!
+//! Sources: nginx, variables of `ngx_http_core_module` and `ngx_http_log_module`; Caddy, docs/logging and
+//! docs/caddyfile/directives/log; Traefik, observability/access-logs; Envoy and Istio, `configuration/observability/access_log`;
+//! Google Cloud, `LogEntry` and `HttpRequest`; AWS, API Gateway `$context` variables, `CloudFront` standard logging, WAF log
+//! fields, Application Load Balancer access logs; Azure Application Gateway and Front Door, access logs; Cloudflare Logpush, HTTP
+//! requests; Fastly, custom log formats; Kong, file-log; Elastic Common Schema; OpenTelemetry, HTTP attributes; pino-http;
+//! morgan; Echo; Tomcat, `JsonAccessLogValve`.
 
 use std::collections::HashMap;
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::names::{AGENT, ANYWHERE, HEADER_PREFIXES, HEADERS, LOW_CONFIDENCE, OBJECTS, PEER, REQUEST, RESPONSE, URL};
+use super::tokenizer::MemberName;
 use crate::formats::FieldKind;
 
 /// The field of a value.
@@ -257,9 +270,243 @@ impl JsonField {
     }
 }
 
+/// The maximum number and length of cached keys.
+const MAX_KEYS: usize = 128;
+const MAX_KEY_LEN: usize = 64;
+/// How far ahead a key is searched for if others are missing.
+const LOOK_AHEAD: usize = 8;
+
+/// Caches the keys of a line.
+#[derive(Debug, Default, Clone)]
+pub(in crate::formats) struct KeyCache {
+    /// The fingerprint of the roles that the entries are based on.
+    roles_fingerprint: u64,
+    entries: Vec<KeyEntry>,
+    names: Vec<u8>,
+    /// The index of the expected entry.
+    next: usize,
+    misses: usize,
+    learning: bool,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct KeyEntry {
+    start: u32,
+    end: u32,
+    within: KeyScope,
+    role: KeyRole,
+}
+
+/// The object that contains a key, identified by the entry of the object's own key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum KeyScope {
+    /// The top level.
+    Line,
+    /// The object of that entry.
+    Entry(u16),
+    /// An object that is not cached.
+    Elsewhere,
+}
+
+impl KeyCache {
+    /// Starts a line.
+    pub(super) fn begin(&mut self, roles_fingerprint: u64) {
+        // If a quarter of the keys is new, the format has changed.
+        if roles_fingerprint != self.roles_fingerprint || self.misses > 2 + self.entries.len() / 4 {
+            self.entries.clear();
+            self.names.clear();
+            self.roles_fingerprint = roles_fingerprint;
+        }
+        (self.next, self.misses, self.learning) = (0, 0, self.entries.is_empty());
+    }
+
+    /// The expected key; empty if there is none.
+    #[inline]
+    pub(super) fn expected(&self) -> &[u8] {
+        self.entries.get(self.next).map_or(b"", |entry| self.name(entry))
+    }
+
+    /// The role of `key` within `scope`, and the scope of its members. Keys that are not cached are looked up.
+    #[inline]
+    pub(super) fn role(&mut self, scope: KeyScope, key: MemberName<'_>, look_up: impl Fn(&[u8]) -> KeyRole) -> (KeyRole, KeyScope) {
+        match self.entries.get(self.next) {
+            Some(entry) if key.expected && entry.within == scope => self.hit(self.next, entry.role),
+            _ => self.other(scope, key, look_up),
+        }
+    }
+
+    fn hit(&mut self, at: usize, role: KeyRole) -> (KeyRole, KeyScope) {
+        self.next = at + 1;
+        (role, KeyScope::Entry(at as u16))
+    }
+
+    #[inline(never)]
+    fn other(&mut self, scope: KeyScope, key: MemberName<'_>, look_up: impl Fn(&[u8]) -> KeyRole) -> (KeyRole, KeyScope) {
+        if self.learning {
+            return self.learn(scope, key, look_up);
+        }
+        let ahead = self.entries.iter().enumerate().skip(self.next).take(LOOK_AHEAD);
+        let found = ahead.into_iter().find(|(_, entry)| entry.within == scope && self.name(entry) == key.name);
+        if let Some((at, role)) = found.map(|(at, entry)| (at, entry.role)) {
+            return self.hit(at, role);
+        }
+        self.misses += 1;
+        (look_up(key.name), KeyScope::Elsewhere)
+    }
+
+    fn learn(&mut self, scope: KeyScope, key: MemberName<'_>, look_up: impl Fn(&[u8]) -> KeyRole) -> (KeyRole, KeyScope) {
+        if key.name.is_empty() || key.name.len() > MAX_KEY_LEN || self.entries.len() == MAX_KEYS || scope == KeyScope::Elsewhere {
+            return (look_up(key.name), KeyScope::Elsewhere);
+        }
+        let start = self.names.len();
+        // The role is that of the copy: a memory-mapped file may change between two reads.
+        self.names.extend_from_slice(key.name);
+        let role = look_up(self.names.get(start..).unwrap_or_default());
+        self.entries.push(KeyEntry { start: start as u32, end: self.names.len() as u32, within: scope, role });
+        self.hit(self.entries.len() - 1, role)
+    }
+
+    #[inline]
+    fn name(&self, entry: &KeyEntry) -> &[u8] {
+        self.names.get(entry.start as usize..entry.end as usize).unwrap_or_default()
+    }
+}
+
+/// The first rank that is not used everywhere.
+const LOW_CONFIDENCE: u8 = 4;
+
+type Names = [(JsonField, u8, &'static str)];
+
+/// Keys at the top level and in objects that only group fields.
+const ANYWHERE: &Names = &[
+    (JsonField::Client, 1, "remoteaddr remoteip remoteaddress clienthost cip downstreamremoteaddresswithoutport"),
+    (JsonField::Client, 2, "clientip clientaddr clientaddress remotehost downstreamremoteaddress sourceip sourceaddress srcip"),
+    (JsonField::Client, 3, "requestclientip requestremoteip requestremoteaddr httprequestremoteip httprequestclientip identitysourceip"),
+    (
+        JsonField::Client,
+        3,
+        "downstreamdirectremoteaddress netpeerip netsockpeeraddr peeraddr peeraddress networkclientip viewerip visitorip",
+    ),
+    (JsonField::Client, LOW_CONFIDENCE, "ip client ipaddress ipaddr remote peer"),
+    (JsonField::Host, 1, "requesthost xhostheader clientrequesthost authority requestauthority requesthostname"),
+    (JsonField::Host, 2, "httphost cshost httprequesthost"),
+    (JsonField::Host, 3, "vhost virtualhost urldomain originalhost domainname"),
+    (JsonField::Host, LOW_CONFIDENCE, "host domain"),
+    (JsonField::Host, 5, "servername site"),
+    (JsonField::Time, 1, "startutc timelocal timeiso8601 requesttimestamp edgestarttimestamp starttime"),
+    (JsonField::Time, 2, "timestamp datetime startlocal eventtime accesstime startedat requestreceived"),
+    (JsonField::Time, 3, "msec requesttime requesttimeepoch logtime localtime asctime receivedat"),
+    (JsonField::Time, LOW_CONFIDENCE, "time ts date"),
+    (JsonField::Time, 5, "receivetimestamp edgeendtimestamp"),
+    (JsonField::Request, 1, "requestline httprequestline"),
+    (JsonField::Request, 2, "request httprequest"),
+    (JsonField::Method, 1, "requestmethod httpmethod clientrequestmethod csmethod requestverb requesthttpverb httprequestmethod"),
+    (JsonField::Method, 3, "verb httpverb"),
+    (JsonField::Method, LOW_CONFIDENCE, "method"),
+    (
+        JsonField::Target,
+        1,
+        "requesturi requesturl originalurl originaluri requesttarget clientrequesturi xenvoyoriginpath xenvoyoriginalpath",
+    ),
+    (JsonField::Target, 1, "httptarget httpurl urloriginal urlfull fullurl csuri httprequesturl httprequesturi"),
+    (JsonField::Path, 1, "requestpath clientrequestpath csuristem urlpath httppath httprequestpath requesturipath"),
+    (JsonField::Path, 3, "uri"),
+    (JsonField::Path, LOW_CONFIDENCE, "url"),
+    (JsonField::Path, 5, "path"),
+    (JsonField::Path, 6, "documenturi"),
+    (JsonField::Path, 7, "resourcepath"),
+    (JsonField::Query, 1, "requestquery"),
+    (JsonField::Query, 2, "querystring args urlquery csuriquery requestquerystring clientrequestquery uriquery requestargs"),
+    (JsonField::Query, 3, "uriparam"),
+    (JsonField::Query, LOW_CONFIDENCE, "query"),
+    (JsonField::Protocol, 1, "serverprotocol requestprotocol clientrequestprotocol csprotocolversion httpversion requestproto"),
+    (JsonField::Protocol, 2, "requesthttpversion httpprotocol requesthttpprotocol"),
+    (JsonField::Protocol, LOW_CONFIDENCE, "protocol proto"),
+    (JsonField::Status, 1, "downstreamstatus edgeresponsestatus elbstatuscode scstatus httpresponsestatuscode"),
+    (JsonField::Status, 2, "statuscode httpstatus httpstatuscode responsestatus responsecode responsestatuscode httpcode respstatus"),
+    (JsonField::Status, 3, "responsecodesent"),
+    (JsonField::Status, LOW_CONFIDENCE, "status"),
+    (JsonField::Status, 6, "targetstatuscode"),
+    (JsonField::Bytes, 1, "bodybytessent downstreamcontentsize edgeresponsebytes scbytes httpresponsebodybytes"),
+    (JsonField::Bytes, 2, "bytessent sentbytes responsesize responselength responsebytes responsebodysize bytesout byteswritten"),
+    (JsonField::Bytes, 3, "bodysent bodybytes respsize respbytes bytesbodysent responsecontentlength rescontentlength"),
+    (JsonField::Bytes, LOW_CONFIDENCE, "bytes size"),
+    (JsonField::Bytes, 5, "contentlength length"),
+    (JsonField::Referer, 1, "httpreferer httpreferrer csreferer clientrequestreferer requestreferer requestreferrer httprequestreferrer"),
+    (JsonField::Referer, 3, "referer referrer"),
+    (JsonField::UserAgent, 1, "httpuseragent csuseragent clientrequestuseragent requestuseragent useragentoriginal"),
+    (JsonField::UserAgent, 2, "useragent"),
+    (JsonField::UserAgent, LOW_CONFIDENCE, "agent ua"),
+];
+
+/// Keys in an object of the request, in addition to those above.
+const REQUEST: &Names = &[
+    (JsonField::Client, 1, "clientip"),
+    (JsonField::Client, 2, "remoteip remoteaddr remoteaddress"),
+    (JsonField::Client, 3, "ip"),
+    (JsonField::Host, 1, "host"),
+    (JsonField::Host, 3, "hostname"),
+    (JsonField::Request, 1, "line firstline"),
+    (JsonField::Sent, 1, "uri originalurl"),
+    (JsonField::Sent, 2, "url"),
+    (JsonField::Protocol, 2, "proto protocol"),
+    (JsonField::Protocol, 3, "version"),
+    // The size of the request.
+    (JsonField::None, 0, "bytes size length contentlength bodybytes requestsize"),
+];
+
+/// Keys in an object of the response.
+const RESPONSE: &Names = &[
+    (JsonField::Status, 2, "status statuscode httpstatus code"),
+    (JsonField::Bytes, 2, "bytes size length bodysize bodybytes bytessent responsesize"),
+    (JsonField::Bytes, 3, "contentlength"),
+];
+
+/// Header names of the request.
+const HEADERS: &Names = &[
+    (JsonField::UserAgent, 3, "useragent"),
+    (JsonField::Referer, LOW_CONFIDENCE, "referer referrer"),
+    (JsonField::Host, 6, "host authority"),
+];
+
+/// Keys in an object of the URL.
+const URL: &Names = &[
+    (JsonField::Target, 1, "original full"),
+    (JsonField::Path, 1, "path"),
+    (JsonField::Query, 2, "query"),
+    (JsonField::Host, 3, "domain host hostname"),
+];
+
+/// Keys in an object of the client.
+const PEER: &Names = &[(JsonField::Client, 3, "ip address addr remoteip")];
+
+/// Keys in an object of the user agent.
+const AGENT: &Names = &[(JsonField::UserAgent, 1, "original raw string")];
+
+/// Keys of objects, and the kind of the object. Objects that the client or server internals fill are closed; other
+/// objects are unknown.
+const OBJECTS: &[(ObjectKind, &str)] = &[
+    (ObjectKind::Anywhere, "nginx apache access accesslog fields nginxfields data jsonpayload properties network event log record"),
+    (ObjectKind::Anywhere, "details context httplog"),
+    (ObjectKind::Http, "http"),
+    (ObjectKind::Request, "request req httprequest clientrequest"),
+    (ObjectKind::Response, "response res resp httpresponse"),
+    (ObjectKind::Headers, "headers header requestheaders reqheaders httpheaders"),
+    (ObjectKind::Url, "url uri"),
+    (ObjectKind::Peer, "client source remote clientinfo peer identity"),
+    (ObjectKind::Agent, "useragent agent"),
+    (ObjectKind::Closed, "query querystring queryparams queryparameters querystringparameters params parameters args body requestbody"),
+    (ObjectKind::Closed, "cookies cookie form session user tls ssl server upstream destination backend origin target geo geoip"),
+    (ObjectKind::Closed, "responseheaders respheaders resheaders labels tags error err exception host service container kubernetes"),
+    (ObjectKind::Closed, "docker process cloud file input fileset observer"),
+];
+
+/// Prefixes of header names among other keys: `request_header_user_agent`.
+const HEADER_PREFIXES: &[&str] = &["requestheaders", "requestheader", "reqheaders", "reqheader", "headers", "header"];
+
 #[cfg(test)]
 mod tests {
-    use crate::formats::json::role::*;
+    use super::*;
 
     fn slot(path: &[&str], key: &str) -> (JsonField, u8) {
         let roles = KeyRoles::new(&[]);

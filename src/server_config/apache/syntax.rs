@@ -1,12 +1,96 @@
-//! Variables of an Apache configuration, from `Define` and from Debian's `envvars` file.
+//! Splits an Apache configuration into lines and words, and expands its variables.
 //!
-//! `envvars` is a shell script that is not run: only simple assignments are understood. Sources:
-//! <https://httpd.apache.org/docs/2.4/configuring.html#syntax>, `/etc/apache2/envvars` of Debian.
+//! One directive per line, continued after a backslash, with sections in angle brackets. Follows Apache's own functions
+//! (`ap_cfg_getline`, `ap_getword_conf`). Source: <https://httpd.apache.org/docs/2.4/configuring.html>.
+//!
+//! Variables come from `Define` and from Debian's `envvars` file, a shell script that is not run: only simple assignments are
+//! understood. Sources: <https://httpd.apache.org/docs/2.4/configuring.html#syntax>, `/etc/apache2/envvars` of Debian.
 
 use std::collections::HashMap;
 use std::path::Path;
 
-use super::super::config_files;
+use crate::server_config::config_files;
+
+/// A directive, or the start or end of a section.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct ConfigLine {
+    /// The number of its first line, from 1.
+    pub(super) number: usize,
+    /// The joined lines, without surrounding whitespace.
+    pub(super) text: Vec<u8>,
+}
+
+/// The lines of a text, without empty lines and comments.
+pub(super) fn lines(text: &[u8]) -> Vec<ConfigLine> {
+    let mut lines = Vec::new();
+    let mut open: Option<ConfigLine> = None;
+    for (number, part) in text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text).split(|byte| *byte == b'\n').enumerate() {
+        let part = part.strip_suffix(b"\r").unwrap_or(part);
+        let mut line = open.take().unwrap_or(ConfigLine { number: number + 1, text: Vec::new() });
+        let (part, goes_on) = continued(part);
+        line.text.extend_from_slice(part);
+        if goes_on {
+            open = Some(line);
+        } else {
+            lines.push(line);
+        }
+    }
+    lines.extend(open);
+    for line in &mut lines {
+        line.text = line.text.trim_ascii().to_vec();
+    }
+    lines.retain(|line| !line.text.is_empty() && !line.text.starts_with(b"#"));
+    lines
+}
+
+/// Two backslashes at the end of a line are a literal one, and the line ends.
+fn continued(part: &[u8]) -> (&[u8], bool) {
+    match part {
+        [.., b'\\', b'\\'] => (&part[..part.len() - 1], false),
+        [rest @ .., b'\\'] => (rest, true),
+        _ => (part, false),
+    }
+}
+
+/// The first word of a line in lower case, and the rest.
+pub(super) fn split(text: &[u8]) -> (Vec<u8>, &[u8]) {
+    let end = text.iter().position(u8::is_ascii_whitespace).unwrap_or(text.len());
+    (text[..end].to_ascii_lowercase(), text[end..].trim_ascii_start())
+}
+
+/// The words after the name of a directive, without quotes.
+pub(super) fn words(text: &[u8]) -> Vec<Vec<u8>> {
+    let mut words = Vec::new();
+    let mut rest = text.trim_ascii_start();
+    while let Some(&first) = rest.first() {
+        let quote = Some(first).filter(|byte| matches!(byte, b'"' | b'\''));
+        let (word, used) = word(if quote.is_some() { &rest[1..] } else { rest }, quote);
+        words.push(word);
+        rest = rest[used + usize::from(quote.is_some())..].trim_ascii_start();
+    }
+    words
+}
+
+/// A word, and its length including the closing quote.
+fn word(text: &[u8], quote: Option<u8>) -> (Vec<u8>, usize) {
+    let mut word = Vec::new();
+    let mut at = 0;
+    while let Some(&byte) = text.get(at) {
+        match (byte, quote) {
+            (byte, Some(quote)) if byte == quote => return (word, at + 1),
+            (byte, None) if byte.is_ascii_whitespace() => return (word, at),
+            (b'\\', _) if text.get(at + 1).is_some_and(|next| *next == b'\\' || Some(*next) == quote) => {
+                word.push(text[at + 1]);
+                at += 2;
+            }
+            _ => {
+                word.push(byte);
+                at += 1;
+            }
+        }
+    }
+    (word, at)
+}
 
 /// Variables and their values.
 #[derive(Debug, Default)]
@@ -122,8 +206,39 @@ pub(super) fn mask_parameters(text: &[u8], parameters: &[Vec<u8>]) -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
-    use crate::server_config::apache::variables::*;
     use std::fs;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn texts(text: &[u8]) -> Vec<(usize, String)> {
+        lines(text).into_iter().map(|line| (line.number, String::from_utf8(line.text).unwrap())).collect()
+    }
+
+    #[test]
+    fn lines_continue_after_a_backslash() {
+        let text = b"\xef\xbb\xbfa 1\r\n# no \\\n no\n\n  b \\\n 2 \\\n 3\nc \\\\\nd \\";
+        assert_eq!(texts(text), [(1, "a 1".into()), (5, "b  2  3".into()), (8, "c \\".into()), (9, "d".into())]);
+    }
+
+    #[test]
+    fn quotes_are_removed_from_words() {
+        let of = |text: &[u8]| words(text).into_iter().map(|word| String::from_utf8(word).unwrap()).collect::<Vec<_>>();
+        assert_eq!(of(br#""%h \"%r\" %>s" combined"#), [r#"%h "%r" %>s"#, "combined"]);
+        assert_eq!(of(br#"a 'b "c' "d\\e\t""#), ["a", "b \"c", r"d\e\t"]);
+        assert_eq!(of(b" \"open "), ["open "]);
+        assert_eq!(split(b"CustomLog  a b"), (b"customlog".to_vec(), &b"a b"[..]));
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_read(text in proptest::collection::vec(any::<u8>(), 0..200)) {
+            for line in lines(&text) {
+                drop(words(split(&line.text).1));
+            }
+        }
+    }
 
     fn value_in(folder: &str, envvars: &str, text: &str) -> String {
         let outer = tempfile::tempdir().unwrap();
