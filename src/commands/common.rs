@@ -21,7 +21,7 @@ use crate::engine::ScanOptions;
 use crate::finding::RuleId;
 use crate::input::exclude::{exclude_compressed_copies, exclude_older};
 use crate::input::find::{FoundInputs, InputSource, find};
-use crate::input::order::sort_by_age;
+use crate::input::rotation::sort_by_age;
 use crate::render::OutputFormat;
 use crate::render::sink::Sink;
 use crate::render::skipped;

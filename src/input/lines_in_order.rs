@@ -10,11 +10,10 @@ use std::path::Path;
 
 use memchr::memchr;
 
-use super::chunk::Body;
 use super::decompress::Decompressor;
 use super::line_blocks::{BlockLimits, LineBlockReader};
 use super::magic::{self, HEAD};
-use super::read::OpenError;
+use super::read::{Body, OpenError};
 use super::readers::PeekReader;
 use super::sparse::leading_nuls;
 

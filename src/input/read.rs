@@ -1,24 +1,24 @@
-//! Reads one source: opens it, detects by its first bytes what it is, and chooses how to read it.
+//! Reads one source as chunks of whole lines: opens it, detects by its first bytes what it is, and chooses how to read it.
 //!
 //! File names do not matter: an uncompressed file called `.gz` is read as text.
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, BufReader, Read};
+use std::io;
+use std::io::{BufReader, Read};
 use std::os::fd::AsFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use super::Mmap;
-use super::chunk::{Chunk, ReadSummary};
 use super::decompress::Decompressor;
 use super::file_snapshot::FileSnapshot;
 use super::find::{InputSource, SourceKind};
 use super::line_blocks::{BlockLimits, LineBlock};
-use super::magic::{self, Compression, HEAD};
+use super::magic::{Compression, HEAD};
 use super::readers::{CountingReader, PeekReader, PollingReader};
 use super::regular_file::read_regular;
 use super::stream::read_stream;
+use super::{Mmap, magic};
 
 /// Default for the longest line that is kept in memory, in bytes without the newline.
 pub const MAX_LINE: usize = 1 << 20;
@@ -238,4 +238,44 @@ where
         summary.notes.push(format!("decompresses to {times} times its size"));
     }
     Ok(summary)
+}
+
+/// A run of whole lines of one input. The chunks of an input are ordered by `offset` and do not overlap.
+#[derive(Debug, Clone, Copy)]
+pub struct Chunk<'a> {
+    /// Offset in the input's text, after decompression.
+    pub offset: u64,
+    /// The lines.
+    pub body: Body<'a>,
+}
+
+/// The content of a chunk.
+#[derive(Debug, Clone, Copy)]
+pub enum Body<'a> {
+    /// Lines, each with its newline; the last line of the input may lack it.
+    Lines(&'a [u8]),
+    /// One line over the length limit. Its text was skipped.
+    Oversized {
+        /// Length without the newline.
+        bytes: u64,
+    },
+}
+
+/// The result of reading one input.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ReadSummary {
+    /// Bytes of log text read, after decompression, with holes and a byte-order mark.
+    pub bytes: u64,
+    /// XXH3 of the first 1,024 bytes of the text, or of all if there are fewer, with a byte-order mark if there is
+    /// one. Identifies the generation of a log, whether plain, compressed or piped.
+    pub generation: u64,
+    /// Bytes of holes and NUL runs that were skipped at the start and the end of the text. A writer leaves them when
+    /// it keeps its old offset after `copytruncate`, or when it preallocates space.
+    pub hole_bytes: u64,
+    /// What went wrong, as a sentence. The lines that were read still count.
+    pub damage: Option<String>,
+    /// Things worth knowing that are no errors, such as a fallback or trailing zeros, as sentences.
+    pub notes: Vec<String>,
+    /// The caller stopped the read before the end. The lines that were read still count.
+    pub stopped: bool,
 }

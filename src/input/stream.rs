@@ -8,10 +8,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::chunk::{Chunk, ReadSummary};
 use super::line_blocks::{LineBlock, LineBlockReader};
 use super::magic::{self, HEAD};
-use super::read::{OpenError, ReadContext};
+use super::read::{Chunk, OpenError, ReadContext, ReadSummary};
 use super::readers::{CancellableReader, PeekReader};
 
 /// Reads a text to its end, and returns the source after it.

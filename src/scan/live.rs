@@ -19,7 +19,7 @@ use crate::engine::{LineScanner, ScanOptions, WorkerState};
 use crate::finding::{Findings, Hit, RuleId, Severity};
 use crate::formats::reader::LineContext;
 use crate::formats::{Formats, W3cHeader};
-use crate::input::chunk::{Body, Chunk};
+use crate::input::read::{Body, Chunk};
 use crate::input::tail::{LineChunk, Notice};
 use crate::intern::SymbolTables;
 use crate::log_entry::Outcome;

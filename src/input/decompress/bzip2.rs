@@ -6,7 +6,7 @@ use std::io::{self, BufRead};
 
 use bzip2::{Decompress, Error, Status};
 
-use super::step::{DecodeError, DecodeProgress, DecodeStep, StreamStart, next_byte, skip_magic};
+use super::{DecodeError, DecodeProgress, DecodeStep, StreamStart, next_byte, skip_magic};
 
 /// Decodes bzip2 streams.
 pub(super) struct Bzip2Decoder {

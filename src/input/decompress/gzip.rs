@@ -6,7 +6,7 @@ use std::io::{self, BufRead};
 
 use flate2::{Crc, Decompress, FlushDecompress, Status};
 
-use super::step::{DecodeError, DecodeProgress, DecodeStep, StreamStart, skip, skip_magic};
+use super::{DecodeError, DecodeProgress, DecodeStep, StreamStart, skip, skip_magic};
 
 /// Header flags (section 2.3.1): the optional fields, and the bits that must be 0.
 const FHCRC: u8 = 1 << 1;

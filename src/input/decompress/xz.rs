@@ -6,8 +6,7 @@ use std::io::{self, BufRead};
 
 use liblzma::stream::{Action, Error, Status, Stream};
 
-use super::MAX_WINDOW;
-use super::step::{DecodeError, DecodeProgress, DecodeStep, StreamStart, skip_magic};
+use super::{DecodeError, DecodeProgress, DecodeStep, MAX_WINDOW, StreamStart, skip_magic};
 
 /// The header's magic bytes (section 2.1.1.1).
 const MAGIC: &[u8] = b"\xfd7zXZ\0";

@@ -15,7 +15,7 @@ use super::siblings::is_copy;
 use super::start::{StartAt, start_after_copy, start_generation, too_short};
 use super::watched_path::{OldGeneration, PollContext, StateKnowledge, WatchedPath};
 use super::{LineChunk, TailOptions, moved_files};
-use crate::input::chunk::Chunk;
+use crate::input::read::Chunk;
 use crate::source::HEAD;
 
 /// A deleted file is closed after this time without new data. The search for the rest of truncated content ends then

@@ -20,7 +20,7 @@ use super::inspected_file::{InspectedFile, open};
 use super::sibling_scan::SiblingAction;
 use super::siblings::SiblingFile;
 use super::watched_path::{OldGeneration, PollContext, WatchedPath};
-use crate::input::rotation_names::{RotationRank, file_name_bytes, parent_folder, rank};
+use crate::input::rotation::{RotationRank, file_name_bytes, parent_folder, rank};
 
 /// Number of scans after a start, or after a log was closed, that search for moved files.
 pub(super) const SCANS: u64 = 6;

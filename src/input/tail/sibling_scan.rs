@@ -21,7 +21,7 @@ use super::siblings::{SiblingFile, is_copy, shares_content};
 use super::start::{bytes_before, start_after_copy};
 use super::watched_path::{OldGeneration, PollContext, WatchedPath};
 use crate::input::magic;
-use crate::input::rotation_names::RotationRank;
+use crate::input::rotation::RotationRank;
 use crate::source::HEAD;
 
 /// Interval between scans without a reason: a late line in a closed log causes no event.
