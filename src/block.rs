@@ -19,7 +19,8 @@ use std::{fmt, fs, io};
 use ipnet::{IpNet, Ipv6Net};
 use thiserror::Error;
 
-use crate::client::{Client, network};
+use crate::client;
+use crate::client::Client;
 use crate::rules::AllowList;
 use crate::rules::network::{Width, network, width};
 
@@ -125,7 +126,7 @@ impl<'a> BlockPolicy<'a> {
 #[must_use]
 pub fn prefix_network(client: Client<'_>) -> Option<IpNet> {
     let Client::Text(text) = client else { return None };
-    let (first, prefix) = network::parse_prefix(text)?;
+    let (first, prefix) = client::parse_prefix(text)?;
     Ipv6Net::new(first.into(), prefix.bits()).ok().map(IpNet::from)
 }
 

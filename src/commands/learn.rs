@@ -12,7 +12,7 @@ use super::stdout::TerminalInfo;
 use super::{Exit, LearnSettings, message};
 use crate::analysis::build::{LogAnalysis, ReportInput, count_hits};
 use crate::analysis::learn;
-use crate::analysis::proposals::Proposals;
+use crate::analysis::learn::Proposals;
 use crate::commands::error::CommandError;
 use crate::engine::ScanOptions;
 use crate::finding::Severity;

@@ -22,8 +22,8 @@ use std::io::{self, Write};
 
 pub use self::csv::write_answered;
 use crate::analysis::diff::DiffRow;
+use crate::analysis::learn::Proposals;
 use crate::analysis::model::Report;
-use crate::analysis::proposals::Proposals;
 
 /// Rows in each section of a table unless `--top` says otherwise.
 pub const TABLE_ROWS: usize = 10;

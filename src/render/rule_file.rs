@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use std::io::{self, Write};
 
 use crate::analysis::labels::first;
-use crate::analysis::proposals::{Proposal, Proposals};
+use crate::analysis::learn::{Proposal, Proposals};
 
 const HEAD: &str = "\
 # Proposed by `probewatch learn`: paths that no rule names, that known probers requested and ordinary clients did not get.

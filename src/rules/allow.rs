@@ -13,7 +13,8 @@ use toml::Spanned;
 
 use super::error::RuleError;
 use super::network::{Width, network, width};
-use crate::client::{Client, Ipv6Prefix, network};
+use crate::client;
+use crate::client::{Client, Ipv6Prefix};
 
 /// The entries of all allow lists.
 #[derive(Debug, Clone, Default)]
@@ -201,7 +202,7 @@ impl AllowEntry {
 
     /// A group of addresses that counts as one client must be named completely.
     fn names_text(&self, text: &[u8]) -> bool {
-        match network::parse_prefix(text) {
+        match client::parse_prefix(text) {
             Some((first, bits)) => {
                 let group = Ipv6Net::new(first.into(), bits.bits()).map(IpNet::from);
                 group.is_ok_and(|group| self.clients.iter().any(|network| network.contains(&group)))

@@ -1,6 +1,6 @@
 //! The differences and their order.
 
-use super::report_index::DiffSubject;
+use super::DiffSubject;
 use crate::analysis::diff::*;
 use crate::render::render_diff;
 use crate::render::{OutputFormat, RenderOptions};

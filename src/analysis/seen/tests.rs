@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use super::keys::SeenKeys;
+use super::SeenKeys;
 use crate::analysis::seen::*;
 
 const HOUR: i64 = 3_600;

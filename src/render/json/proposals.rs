@@ -10,7 +10,7 @@ use serde_json::ser::Serializer as JsonSerializer;
 use super::rows::RowLineFormatter;
 use super::{GENERATED_BY, InputObject, input};
 use crate::analysis::labels::first;
-use crate::analysis::proposals::{Proposal, Proposals};
+use crate::analysis::learn::{Proposal, Proposals};
 use crate::finding::Severity;
 use crate::redact::sanitize::escape;
 use crate::time::LogTime;

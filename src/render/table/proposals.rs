@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use super::style::{BOLD, DIM};
 use super::{TablePage, minute};
 use crate::analysis::labels::first;
-use crate::analysis::proposals::{Proposal, Proposals};
+use crate::analysis::learn::{Proposal, Proposals};
 use crate::number::{counted, grouped};
 use crate::redact::sanitize::escape;
 use crate::render::RenderOptions;

@@ -1,18 +1,23 @@
-//! `probewatch man`: prints a man page. Installs nothing.
+//! `probewatch man`, `completions` and `schema`: print a man page, shell completions, and what each column and key of the outputs
+//! means. Installs nothing.
 //!
-//! One page describes all subcommands; packagers can print a page for each subcommand.
+//! One man page describes all subcommands; packagers can print a page for each subcommand.
 
-use std::io::{self, Write};
+use std::io;
+use std::io::Write;
 
 use clap::Command;
+use clap_complete::Shell;
 use clap_mangen::Man;
 
 use super::message::sanitized;
 use super::{Exit, message, stdout};
+use crate::render::schema;
+use crate::render::schema::Topic;
 
 /// Prints the page of `command`, or of its subcommand `only`.
 #[must_use]
-pub fn run(mut command: Command, only: Option<&str>) -> Exit {
+pub fn run_man(mut command: Command, only: Option<&str>) -> Exit {
     command.build();
     let subject = match only {
         None => Some(&command),
@@ -96,10 +101,29 @@ fn escaped(line: &str) -> String {
     line.replace('\\', "\\e").replace('-', "\\-")
 }
 
+/// Prints the completions of `command` for `shell`.
+#[must_use]
+pub fn run_completions(mut command: Command, shell: Shell) -> Exit {
+    let name = command.get_name().to_owned();
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut command, name, &mut script);
+    stdout::print(&script)
+}
+
+/// Describes one output, all of them where `topic` is `None`.
+#[must_use]
+pub fn run_schema(topic: Option<Topic>) -> Exit {
+    let mut text = Vec::new();
+    match schema::write(topic, &mut text) {
+        Ok(()) => stdout::print(&text),
+        Err(error) => stdout::failed(&error),
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use super::*;
     use crate::cli;
-    use crate::commands::man::*;
 
     fn page_of(name: Option<&str>) -> String {
         let mut command = cli::documented_command();

@@ -3,13 +3,17 @@
 //! Compares a finished report with the [history](SeenHistory) of earlier ones. Keys are redacted texts: they contain no
 //! secret, and values that differ only in a secret have the same key.
 
+#[cfg(test)]
+mod tests;
+
+pub use crate::analysis::seen::NoveltyKind;
+
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
 use super::labels;
 use super::model::{Campaign, Report, Row, RowKey, SampleRequest};
-pub use crate::analysis::seen::NoveltyKind;
 use crate::analysis::seen::SeenHistory;
 use crate::finding::Severity;
 use crate::redact::mask::redacted;
@@ -107,6 +111,3 @@ pub(crate) fn display_key(rules: &RuleSet, key: RowKey<'_>) -> String {
 fn shown_path(path: &[u8]) -> Cow<'_, str> {
     if path.is_empty() { Cow::Borrowed("-") } else { redacted(path) }
 }
-
-#[cfg(test)]
-mod tests;
