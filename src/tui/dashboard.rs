@@ -8,12 +8,11 @@ use std::time::Instant;
 use ratatui::Frame;
 use ratatui::crossterm::event::{KeyEvent, KeyEventKind};
 
-use super::alert_row::AlertRow;
-use super::hit_row::HitRow;
 use super::hourly::TrafficCounts;
-use super::keys::TerminalInput;
 use super::paint;
+use super::row::{AlertRow, HitRow};
 use super::snapshot::DashboardSnapshot;
+use super::terminal::TerminalInput;
 use super::view::{KeyOutcome, ScreenPage, TuiCommand, ViewState};
 use super::visible_rows::FilterCache;
 use crate::alerting::Alert;

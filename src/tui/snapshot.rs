@@ -6,10 +6,9 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::alert_row::AlertRow;
 use super::dashboard::LogRow;
-use super::hit_row::HitRow;
 use super::hourly::HourlySeries;
+use super::row::{AlertRow, HitRow};
 use super::top::TopTable;
 
 /// The most hits: the latest are kept.

@@ -5,8 +5,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use super::alert_row::AlertRow;
-use super::hit_row::{HitRow, contains};
+use super::row::{AlertRow, HitRow, contains};
 use super::snapshot::{DashboardSnapshot, TopTables};
 use super::top::{SortOrder, TopEntry, TopTable};
 

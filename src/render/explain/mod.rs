@@ -3,10 +3,7 @@
 //! Renders an [`Explanation`] of the engine. All text of a log is redacted.
 
 mod annotated;
-mod answer;
 mod json;
-mod match_locations;
-mod page;
 mod sentence;
 mod text;
 
