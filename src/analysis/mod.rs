@@ -22,7 +22,6 @@ pub mod novelty;
 pub mod path_answer;
 mod rows;
 pub mod rule_status;
-pub mod seen;
 pub mod site;
 pub mod snapshot;
 mod soft_404;

@@ -29,7 +29,7 @@ use crate::formats::reader::{LineContext, LineKind, LogReader};
 use crate::formats::{ClientPosition, FormatChoice, Formats, Frame, LogFormat, W3cHeader, recognize};
 use crate::input::Mmap;
 use crate::input::find::{FoundInputs, find};
-use crate::input::lines_in_order::{InputLine, LinesSummary, for_each_line};
+use crate::input::lines::{InputLine, LinesSummary, for_each_line};
 use crate::log_entry::LogEntry;
 use crate::render::explain::{ExplainedRequest, ReadAs, ViewCache, write};
 use crate::render::{Color, OutputFormat, RenderOptions};

@@ -11,7 +11,6 @@ pub mod merge;
 pub mod message;
 pub mod reference;
 pub mod report;
-mod report_files;
 mod rule_context;
 pub mod rules;
 pub mod scan;

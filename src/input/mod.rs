@@ -9,9 +9,8 @@ mod failpoint;
 mod file_snapshot;
 mod filesystem;
 pub mod find;
-pub mod head_tail;
 mod line_blocks;
-pub mod lines_in_order;
+pub mod lines;
 mod magic;
 mod mmap;
 pub mod read;
@@ -19,7 +18,6 @@ mod readers;
 mod regular_file;
 pub mod rotation;
 mod sparse;
-mod stream;
 pub mod tail;
 #[cfg(test)]
 mod tests;

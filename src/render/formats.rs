@@ -7,8 +7,7 @@ use std::io::{self, Write};
 use serde::Serialize;
 
 use super::RenderOptions;
-use super::layout::{Cell, Column, Grid, TextPage};
-use super::style::{BOLD, DIM, PLAIN};
+use super::layout::{BOLD, Cell, Column, DIM, Grid, PLAIN, TextPage};
 use crate::formats::builtin::FormatDefinition;
 use crate::formats::detect::{Detected, DetectedFormat};
 use crate::formats::{FormatId, Formats};

@@ -1,23 +1,22 @@
-//! Prints a report as tables for people: a headline, then answers, clients, paths, rules and line counts.
+//! Prints a report as tables for people: a headline, then answers, clients, paths, rules and line counts. Also prints the
+//! differences of two reports, and how far logs were read.
 //!
 //! Fits the given width. Programs read CSV or JSON: the layout of tables may change. The headline is one sentence with what
 //! matters most; it names inputs that could not be fully read, as the report is then incomplete. Rows are sorted already: a
 //! section prints the first `--top` of them and says how to see the rest. Columns are left out on a narrow page. The line counts
 //! of all inputs add up; with many inputs only those with a problem are listed.
 
-pub(crate) mod diff;
-pub(crate) mod proposals;
-pub(crate) mod status;
-
 use std::borrow::Cow;
 use std::io;
 use std::io::Write;
 
-use super::style::{ALARM, Painter};
-use super::{GroupBy, RenderOptions, TABLE_ROWS};
+use super::layout::{ALARM, BOLD, DIM, PLAIN, Painter, WARNING};
+use super::{GroupBy, TABLE_ROWS, layout};
+use crate::analysis::diff::{AnswerNow, Change, DiffKind, DiffRow};
 use crate::analysis::labels::first;
 use crate::analysis::model::{AllowedCount, AnswerDetail, AppSeen, Campaign, InputSummary, Report, Row, RowKey};
 use crate::analysis::notes::accuracy_note;
+use crate::analysis::status::{LogStage, LogStatus, ReadStatus};
 use crate::analysis::{floods, labels};
 use crate::finding::{RuleId, Severity};
 use crate::log_entry::Outcome;
@@ -25,17 +24,16 @@ use crate::number::{counted, grouped, seconds, size};
 use crate::redact::mask::redacted;
 use crate::redact::sanitize::escape;
 use crate::render::layout::{Cell, Column, Grid, write_wrapped};
-use crate::render::style::{BOLD, DIM, WARNING};
-use crate::render::{grades, skipped, style};
+use crate::render::{RenderOptions, grades, skipped};
 use crate::rules::RuleSet;
 use crate::time::LogTime;
 
 /// The page that sections are written to.
 #[derive(Debug, Clone, Copy)]
-struct TablePage {
-    width: usize,
-    top: usize,
-    painter: Painter,
+pub(super) struct TablePage {
+    pub(super) width: usize,
+    pub(super) top: usize,
+    pub(super) painter: Painter,
     full: bool,
 }
 
@@ -120,23 +118,23 @@ fn write_opening<W: Write>(report: &Report<'_>, page: TablePage, out: &mut W) ->
 }
 
 impl TablePage {
-    fn new(options: &RenderOptions) -> Self {
+    pub(super) fn new(options: &RenderOptions) -> Self {
         let top = options.top.unwrap_or(TABLE_ROWS);
         Self { width: options.page_width(), top, painter: Painter { color: options.color }, full: options.full }
     }
 
-    fn heading<W: Write>(self, title: &str, out: &mut W) -> io::Result<()> {
+    pub(super) fn heading<W: Write>(self, title: &str, out: &mut W) -> io::Result<()> {
         writeln!(out, "\n{}", self.painter.paint(BOLD, title))
     }
 
     /// A paragraph between sections.
-    fn note<W: Write>(self, text: &str, out: &mut W) -> io::Result<()> {
+    pub(super) fn note<W: Write>(self, text: &str, out: &mut W) -> io::Result<()> {
         writeln!(out)?;
-        write_wrapped(text, 2, self.width, (self.painter, style::PLAIN), out)
+        write_wrapped(text, 2, self.width, (self.painter, PLAIN), out)
     }
 
     /// Writes how many of `all` were left out, and how to see them.
-    fn more<W: Write>(self, all: usize, what: &str, other_way: &str, out: &mut W) -> io::Result<()> {
+    pub(super) fn more<W: Write>(self, all: usize, what: &str, other_way: &str, out: &mut W) -> io::Result<()> {
         match all.saturating_sub(self.top) {
             0 => Ok(()),
             more => {
@@ -346,7 +344,7 @@ fn write_floods<W: Write>(report: &Report<'_>, page: TablePage, out: &mut W) -> 
         writeln!(out)?;
     }
     for flood in shown {
-        write_wrapped(&floods::describe(report.rule_set, flood), 2, page.width, (page.painter, style::PLAIN), out)?;
+        write_wrapped(&floods::describe(report.rule_set, flood), 2, page.width, (page.painter, PLAIN), out)?;
     }
     page.more(report.floods.len(), " floods", ", or -f json", out)
 }
@@ -408,7 +406,7 @@ fn severity(row: &Row<'_>) -> Cell {
 }
 
 fn severity_word(severity: Severity, is_answered: bool) -> Cell {
-    Cell::new(severity.as_str()).styled(if is_answered { style::for_severity(severity) } else { style::PLAIN })
+    Cell::new(severity.as_str()).styled(if is_answered { layout::severity_style(severity) } else { PLAIN })
 }
 
 fn client(row: &Row<'_>) -> Cell {
@@ -581,6 +579,111 @@ fn write_problems<W: Write>(report: &Report<'_>, page: TablePage, out: &mut W) -
     page.more(problems.len(), " with a problem", "", out)
 }
 
+/// Writes the rows, if any, and the notes.
+pub(crate) fn write_diff<W: Write>(rows: &[DiffRow], notes: &[String], options: &RenderOptions, out: &mut W) -> io::Result<()> {
+    let page = TablePage::new(options);
+    let (sentence, is_alarm) = diff_headline(rows);
+    write_wrapped(&sentence, 0, page.width, (page.painter, if is_alarm { ALARM } else { BOLD }), out)?;
+    for of_kind in rows.chunk_by(|a, b| a.kind == b.kind) {
+        page.heading(diff_title(of_kind[0].kind), out)?;
+        diff_grid(&of_kind[..page.top.min(of_kind.len())]).write(page.width, page.painter, out)?;
+        page.more(of_kind.len(), "", ", or -f csv", out)?;
+    }
+    notes.iter().try_for_each(|note| page.note(note, out))
+}
+
+/// The sentence, and whether there is a new answer.
+fn diff_headline(rows: &[DiffRow]) -> (String, bool) {
+    if rows.is_empty() {
+        return ("No difference.".into(), false);
+    }
+    let new = |kind| rows.iter().filter(|row| row.kind == kind && row.change == Change::New).count() as u64;
+    let now =
+        |fates: &[AnswerNow]| rows.iter().filter(|row| matches!(row.change, Change::Now(fate) if fates.contains(&fate))).count() as u64;
+    let mut parts = Vec::new();
+    let mut add = |n, one: &str, many: &str| {
+        if n > 0 {
+            parts.push(counted(n, one, many));
+        }
+    };
+    add(new(DiffKind::Answer), "path answers that did not", "paths answer that did not");
+    add(now(&[AnswerNow::Refused, AnswerNow::Unanswered]), "path no longer answers", "paths no longer answer");
+    let no_longer_distinct = now(&[AnswerNow::Uncertain, AnswerNow::Soft404, AnswerNow::Ordinary]);
+    add(no_longer_distinct, "answer is no longer distinct", "answers are no longer distinct");
+    add(now(&[AnswerNow::NotRequested]), "path that answered was not requested", "paths that answered were not requested");
+    add(new(DiffKind::Rule), "new rule", "new rules");
+    add(new(DiffKind::Path), "new path", "new paths");
+    add(new(DiffKind::Client), "new client", "new clients");
+    let rest = || counted(rows.len() as u64, "count differs", "counts differ");
+    (format!("{}.", if parts.is_empty() { rest() } else { parts.join(", ") }), new(DiffKind::Answer) > 0)
+}
+
+fn diff_title(kind: DiffKind) -> &'static str {
+    match kind {
+        DiffKind::Answer => "WHAT ANSWERS",
+        DiffKind::Rule => "RULES",
+        DiffKind::Path => "PATHS",
+        DiffKind::Client => "CLIENTS",
+    }
+}
+
+fn diff_grid(rows: &[DiffRow]) -> Grid<'_, DiffRow> {
+    Grid::new(rows)
+        .column(Column::text("change"), |row| diff_emphasis(Cell::new(change_words(row)), row))
+        .column(Column::text("severity").rank(2), |row| Cell::new(row.severity.as_str()).styled(layout::severity_style(row.severity)))
+        .column(Column::text(rows.first().map_or("", |row| row.kind.as_str())).flexible(20), |row| diff_emphasis(Cell::new(&row.key), row))
+        .column(Column::number("before").rank(1), |row| Cell::new(grouped(row.before)))
+        .column(Column::number("after").rank(1), |row| Cell::new(grouped(row.after)))
+}
+
+/// The change in words, with the status if it is not answered any more.
+fn change_words(row: &DiffRow) -> String {
+    let word = row.change.as_str().replace('_', " ");
+    match (row.change, row.status) {
+        (Change::Now(AnswerNow::Refused | AnswerNow::Unanswered), Some(status)) => format!("{word} {status}"),
+        _ => word,
+    }
+}
+
+fn diff_emphasis(cell: Cell, row: &DiffRow) -> Cell {
+    if row.change == Change::New { cell.styled(BOLD) } else { cell }
+}
+
+/// Writes the status.
+pub(crate) fn write_status<W: Write>(status: &ReadStatus, options: &RenderOptions, out: &mut W) -> io::Result<()> {
+    let page = TablePage::new(options);
+    write_wrapped(&status_headline(status), 0, page.width, (page.painter, BOLD), out)?;
+    if let Some((number, folders)) = &status.last_run {
+        let last = format!("The last report is from run {number}: {}", folders.join(", "));
+        write_wrapped(&last, 0, page.width, (page.painter, DIM), out)?;
+    }
+    if status.logs.is_empty() {
+        return Ok(());
+    }
+    page.heading("LOGS", out)?;
+    status_grid(&status.logs).write(page.width, page.painter, out)
+}
+
+fn status_headline(status: &ReadStatus) -> String {
+    let lagging = status.logs.iter().filter(|log| log.lag > 0).count() as u64;
+    let lag: u64 = status.logs.iter().map(|log| log.lag).sum();
+    match (status.logs.len() as u64, lagging) {
+        (0, _) => "No log has been read yet.".to_owned(),
+        (all, 0) => format!("{} read to the end.", counted(all, "log was", "logs were")),
+        (all, lagging) => format!("{} not read yet, in {lagging} of {}.", size(lag), counted(all, "log", "logs")),
+    }
+}
+
+fn status_grid(logs: &[LogStatus]) -> Grid<'_, LogStatus> {
+    Grid::new(logs)
+        .column(Column::text("log").flexible(12).keep_end(), |log| Cell::new(escape(&log.path)))
+        .column(Column::text("state"), |log| Cell::new(log.stage.as_str()).styled(if log.stage == LogStage::Live { PLAIN } else { DIM }))
+        .column(Column::number("lines read").rank(1), |log| Cell::new(grouped(log.lines)))
+        .column(Column::number("bytes read").rank(2), |log| Cell::new(grouped(log.read)))
+        .column(Column::number("not read"), |log| Cell::new(grouped(log.lag)).styled(if log.lag == 0 { DIM } else { BOLD }))
+        .column(Column::text("").rank(3), |log| Cell::new(if log.pending { "last line incomplete" } else { "" }))
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::OutputFormat;
@@ -684,5 +787,21 @@ mod tests {
         assert_eq!(headline(&report), ("The logs have no lines.".into(), false));
         report.inputs[0].problem = Some("gone".into());
         assert_eq!(headline(&report).0, "The logs have no lines; 1 input could not be fully read.");
+    }
+
+    fn shown(status: &ReadStatus, width: u16) -> String {
+        let mut out = Vec::new();
+        write_status(status, &RenderOptions { width, ..RenderOptions::default() }, &mut out).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn says_how_much_is_not_read() {
+        let log = |path: &str, stage, lag| LogStatus { path: path.into(), stage, lines: 12_345, read: 1_234_567, lag, pending: lag > 0 };
+        let logs = vec![log("/var/log/nginx/access.log", LogStage::Live, 4_096), log("/var/log/nginx/access.log.1", LogStage::Done, 0)];
+        let status = ReadStatus { last_run: Some((12, vec!["000012-20261121T000500Z".into()])), logs };
+        insta::assert_snapshot!(shown(&status, 100));
+        assert!(shown(&status, 40).lines().all(|line| line.chars().count() <= 40));
+        assert_eq!(shown(&ReadStatus::default(), 80), "No log has been read yet.\n");
     }
 }

@@ -1,21 +1,27 @@
 //! Reads the access logs and their formats from the configuration of a web server.
 //!
-//! Reads configuration files only: opens no log, contacts no server and runs no program. Nothing is guessed: a
-//! variable in a file name becomes a glob, and skipped directives are reported.
+//! Reads configuration files only: opens no log, contacts no server and runs no program. Nothing is guessed: a variable in a file
+//! name becomes a glob, and skipped directives are reported. A file may contain any bytes, but its size and the depth of includes
+//! are limited.
 
 mod apache;
-mod config_files;
 mod diagnostics;
-#[cfg(test)]
-mod fixture;
 mod nginx;
 mod path_pattern;
 
-use std::path::{Path, PathBuf};
+#[cfg(test)]
+mod fixture;
 
 pub use apache::read_apache;
 pub use diagnostics::ServerConfigError;
 pub use nginx::read_nginx;
+
+use std::fs::File;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+use std::{fs, io};
+
+use glob::MatchOptions;
 
 /// Paths of the nginx configuration in packages and source builds. `nginx -t` prints the path in use.
 pub const NGINX_CONFIG_PATHS: [&str; 5] = [
@@ -108,4 +114,66 @@ fn dedup(logs: Vec<ConfiguredLog>) -> Vec<ConfiguredLog> {
         }
     }
     kept
+}
+
+/// Maximum size of a file: lists of a million addresses are a tenth of it.
+const MAX_BYTES: u64 = 256 << 20;
+
+/// Maximum depth of includes. The servers themselves stop at 128, or when they run out of file descriptors.
+const MAX_DEPTH: usize = 32;
+
+/// As glob(3), which both servers use: `*` matches neither hidden files nor path separators.
+const LIKE_A_SERVER: MatchOptions =
+    MatchOptions { case_sensitive: true, require_literal_separator: true, require_literal_leading_dot: true };
+
+/// The absolute folder of a file, because relative names in a configuration do not refer to our working directory.
+fn config_folder(path: &Path) -> PathBuf {
+    let whole = std::path::absolute(path);
+    whole.as_deref().unwrap_or(path).parent().unwrap_or(Path::new("")).to_owned()
+}
+
+/// The content of a file.
+fn read_config(path: &Path) -> io::Result<Vec<u8>> {
+    let mut text = Vec::new();
+    if path.is_dir() {
+        return Err(io::Error::other("it is a folder"));
+    }
+    let read = File::open(path)?.take(MAX_BYTES + 1).read_to_end(&mut text)? as u64;
+    if read > MAX_BYTES {
+        return Err(io::Error::other("it is larger than 256 MiB, too large for a configuration"));
+    }
+    Ok(text)
+}
+
+/// Whether a server treats a name as a glob.
+fn is_pattern(name: &[u8]) -> bool {
+    name.iter().any(|byte| b"*?[".contains(byte))
+}
+
+/// The files that match a glob, sorted by name. Names that are not UTF-8 never match.
+fn matching_files(pattern: &Path) -> Vec<PathBuf> {
+    let found = glob::glob_with(&pattern.to_string_lossy(), LIKE_A_SERVER).into_iter().flatten();
+    let mut paths: Vec<PathBuf> = found.filter_map(Result::ok).collect();
+    paths.sort();
+    paths
+}
+
+/// All files in a folder and its subfolders, sorted by name.
+fn files_recursive(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    descend(folder, MAX_DEPTH, &mut files)?;
+    Ok(files)
+}
+
+fn descend(folder: &Path, depth: usize, files: &mut Vec<PathBuf>) -> io::Result<()> {
+    let mut paths = fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect::<io::Result<Vec<_>>>()?;
+    paths.sort();
+    for path in paths {
+        if !path.is_dir() {
+            files.push(path);
+        } else if depth > 0 {
+            descend(&path, depth - 1, files)?;
+        }
+    }
+    Ok(())
 }

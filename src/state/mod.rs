@@ -23,7 +23,7 @@ use std::time::Duration;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::analysis::seen::SeenHistory;
+use crate::analysis::novelty::SeenHistory;
 use crate::analysis::site::SiteHistory;
 use crate::report_store::Run;
 use crate::source::Checkpoint;

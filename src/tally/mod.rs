@@ -13,7 +13,6 @@ mod evidence;
 mod import;
 mod merge;
 mod minutes;
-mod overflow;
 mod prune;
 mod table;
 #[cfg(test)]

@@ -14,9 +14,10 @@ use proptest::prelude::*;
 use super::*;
 use crate::input::decompress::fixture::{COMPRESSIONS, compress};
 use crate::input::find::find;
-use crate::input::lines_in_order::{self, LinesSummary, for_each_line};
-use crate::input::magic::{self, Compression};
+use crate::input::lines::{LinesSummary, for_each_line};
+use crate::input::magic::Compression;
 use crate::input::read::read_pipe;
+use crate::input::{lines, magic};
 
 /// A gzip file with a member for each part.
 pub(super) fn gzip<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> Vec<u8> {
@@ -98,8 +99,8 @@ proptest! {
             let end = for_each_line(file, MAX_LINE, |number, line| {
                 assert_eq!(number, lines.len() as u64 + 1);
                 lines.push(match line {
-                    lines_in_order::InputLine::Text(text) => text.to_vec(),
-                    lines_in_order::InputLine::Oversized(bytes) => panic!("{bytes} bytes are not too many"),
+                    lines::InputLine::Text(text) => text.to_vec(),
+                    lines::InputLine::Oversized(bytes) => panic!("{bytes} bytes are not too many"),
                 });
                 ControlFlow::Continue(())
             });

@@ -20,9 +20,8 @@ use crate::number::{counted, grouped};
 use crate::redact::mask::redacted;
 use crate::redact::sanitize;
 use crate::render::grades::{sizes, why};
-use crate::render::layout::{truncate, wrap};
-use crate::render::style::{ALARM, BOLD, DIM, PLAIN, Painter, WARNING};
-use crate::render::{RenderOptions, style};
+use crate::render::layout::{ALARM, BOLD, DIM, PLAIN, Painter, WARNING, truncate, wrap};
+use crate::render::{RenderOptions, layout};
 use crate::rules::{Field, Requirement, TextView};
 use crate::soft_404::Answer;
 use crate::time::LogTime;
@@ -257,7 +256,7 @@ fn write_name<W: Write>(subject: &ExplainedRequest<'_>, account: &RuleExplanatio
     let rule = subject.rules.rule(account.rule);
     let severity = subject.severity(account.rule);
     let name = format!("{}  {} ({})", rule.id, sanitize::escape(rule.title.as_bytes()), rule.class);
-    let severity = page.painter.paint(style::for_severity(severity), format!("{:8}", severity.as_str()));
+    let severity = page.painter.paint(layout::severity_style(severity), format!("{:8}", severity.as_str()));
     for (number, line) in wrapped(&name, page.width - 12).into_iter().enumerate() {
         let before = if number == 0 { format!("  {severity}  ") } else { " ".repeat(12) };
         writeln!(page.out, "{before}{line}")?;

@@ -17,9 +17,8 @@ use crate::analysis::model::ReportedHit;
 use crate::finding::Severity;
 use crate::number::grouped;
 use crate::redact::mask::redacted;
-use crate::render::layout::{MIN_WIDTH, truncate, width};
-use crate::render::style;
-use crate::render::style::{ALARM, BOLD, DIM, PLAIN, Painter};
+use crate::render::layout;
+use crate::render::layout::{ALARM, BOLD, DIM, MIN_WIDTH, PLAIN, Painter, truncate, width};
 use crate::rules::RuleSet;
 use crate::time::LogTime;
 
@@ -154,7 +153,7 @@ impl LiveLines {
         self.layout.clear();
         let clock = self.clock(time);
         self.layout.push_cell(0, DIM, &clock, usize::MAX);
-        self.layout.push_cell(self.stops.severity, style::for_severity(severity), severity.as_str(), SEVERITY);
+        self.layout.push_cell(self.stops.severity, layout::severity_style(severity), severity.as_str(), SEVERITY);
     }
 
     /// The log's time, with the date if the line before was of another day.
@@ -305,8 +304,8 @@ mod tests {
     use crate::client::Client;
     use crate::finding::RuleId;
     use crate::log_entry::Outcome;
+    use crate::render::layout::PLAIN;
     use crate::render::live::line::*;
-    use crate::render::style::PLAIN;
     use crate::soft_404::Answer;
 
     /// A minute of hits: the seconds since the first line, and whether the answer is distinct.

@@ -10,12 +10,10 @@ use crate::analysis::block_candidates::BlockDecision;
 use crate::analysis::floods::describe;
 use crate::analysis::labels::{self, first};
 use crate::analysis::model::{Campaign, Report};
-use crate::analysis::novelty::NewItem;
-use crate::analysis::seen::NoveltyKind;
+use crate::analysis::novelty::{NewItem, NoveltyKind};
 use crate::number::{counted, grouped};
 use crate::redact::sanitize::escape;
-use crate::render::layout::{Cell, Column, Grid, write_wrapped};
-use crate::render::style::{PLAIN, Painter};
+use crate::render::layout::{Cell, Column, Grid, PLAIN, Painter, write_wrapped};
 use crate::render::table::minute;
 use crate::render::{grades, table};
 

@@ -9,7 +9,7 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use crate::server_config::config_files;
+use crate::server_config;
 
 /// A directive, or the start or end of a section.
 #[derive(Debug, PartialEq, Eq)]
@@ -106,7 +106,7 @@ impl ApacheVariables {
         let name = folder.file_name().map(|name| name.as_encoded_bytes().to_vec()).unwrap_or_default();
         let suffix = name.strip_prefix(b"apache2-").map(|name| [b"-", name].concat()).unwrap_or_default();
         variables.define(b"SUFFIX", suffix);
-        if let Ok(text) = config_files::read(&folder.join("envvars")) {
+        if let Ok(text) = server_config::read_config(&folder.join("envvars")) {
             for line in text.split(|byte| *byte == b'\n') {
                 variables.read_shell_line(line);
             }

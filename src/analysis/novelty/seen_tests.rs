@@ -2,8 +2,7 @@
 
 use proptest::prelude::*;
 
-use super::SeenKeys;
-use crate::analysis::seen::*;
+use super::*;
 
 const HOUR: i64 = 3_600;
 const DAY: Duration = Duration::from_secs(24 * 3_600);
