@@ -132,7 +132,6 @@ fn alerts(count: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::alert_sinks::queue::*;
 
     #[test]
     fn keeps_the_first_lines_and_counts_dropped_ones() {

@@ -267,7 +267,6 @@ fn oldest_first<V>(map: &BTreeMap<u64, V>, last: impl Fn(&V) -> i64) -> Vec<u64>
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analysis::site::*;
     use crate::soft_404::{MethodClass, PathShape, Response, path_hash};
 
     #[test]

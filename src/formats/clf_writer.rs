@@ -436,7 +436,6 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::formats::clf_writer::*;
     use crate::formats::reader::LineKind;
     use crate::formats::{Frame, FrameBuffer, LogFormat};
     use crate::normalize::unescape;

@@ -396,7 +396,6 @@ mod tests {
 
     use super::*;
     use crate::analysis::fixture;
-    use crate::render::csv::*;
 
     fn csv(report: &Report<'_>, by: GroupBy, top: Option<usize>) -> String {
         let mut out = Vec::new();

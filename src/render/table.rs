@@ -690,7 +690,6 @@ mod tests {
     use super::*;
     use crate::analysis::fixture;
     use crate::render::layout::MIN_WIDTH;
-    use crate::render::table::*;
 
     fn table(report: &Report<'_>, options: RenderOptions) -> String {
         let mut out = Vec::new();
@@ -749,7 +748,7 @@ mod tests {
             for by in [None, Some(GroupBy::Pair), Some(GroupBy::Client)] {
                 let page = if width == 0 { 80 } else { usize::from(width).max(MIN_WIDTH) };
                 for line in table(&report, RenderOptions { by, ..wide(width) }).lines() {
-                    assert!(crate::render::layout::width(line) <= page, "{width}: {line}");
+                    assert!(layout::width(line) <= page, "{width}: {line}");
                     assert_eq!(line.trim_end(), line);
                 }
             }

@@ -128,7 +128,7 @@ fn a_report_does_not_differ_from_itself() {
 fn approximate_reports_get_a_note() {
     let (old, mut new) = old_and_new();
     assert_eq!(notes(&old, &new), [""; 0]);
-    new.approximate = Some(crate::analysis::model::Approximation { pairs: 3, rest_hits: 9, ..Default::default() });
+    new.approximate = Some(Approximation { pairs: 3, rest_hits: 9, ..Default::default() });
     let printed = notes(&old, &new);
     assert!(printed.len() == 1 && printed[0].ends_with("what is gone or not requested may still be there."), "{printed:?}");
     let mut out = Vec::new();

@@ -5,7 +5,6 @@ use std::sync::LazyLock;
 use proptest::prelude::*;
 
 use super::*;
-use crate::analysis::learn::*;
 use crate::engine::{LineScanner, ScanOptions, WorkerState};
 use crate::finding::Severity;
 use crate::rules::{AllowList, CLASSES, RuleChoice, RuleSet, load};

@@ -89,7 +89,7 @@ proptest! {
             let first = known.map_or(hour, |(_, first, _)| first);
             prop_assert_eq!(memory.check_and_record(key, hour, hour), first == hour);
             list.push((key, first, hour));
-            list.sort_by_key(|&(key, first, last)| (std::cmp::Reverse(last), first, key));
+            list.sort_by_key(|&(key, first, last)| (Reverse(last), first, key));
             list.truncate(4);
             memory.prune(0);
             let stays = serde_json::to_string(&memory).unwrap();

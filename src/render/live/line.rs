@@ -305,7 +305,6 @@ mod tests {
     use crate::finding::RuleId;
     use crate::log_entry::Outcome;
     use crate::render::layout::PLAIN;
-    use crate::render::live::line::*;
     use crate::soft_404::Answer;
 
     /// A minute of hits: the seconds since the first line, and whether the answer is distinct.

@@ -3,7 +3,6 @@
 use std::fs;
 
 use super::*;
-use crate::server_config::apache::*;
 use crate::server_config::fixture;
 use crate::server_config::fixture::{ConfigFixture, folder};
 
