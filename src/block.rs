@@ -19,8 +19,7 @@ use std::{fmt, fs, io};
 use ipnet::{IpNet, Ipv6Net};
 use thiserror::Error;
 
-use crate::client;
-use crate::client::Client;
+use crate::client::{self, Client};
 use crate::rules::AllowList;
 use crate::rules::network::{Width, network, width};
 

@@ -9,10 +9,10 @@ use std::collections::BTreeSet;
 
 use thiserror::Error;
 
+use super::build::{ReportFilter, ReportInput};
 use super::model::{InputSummary, Report};
 use super::snapshot::{AllowOrigin, ReportSnapshot, SnapshotError, roundtrip};
-use crate::client;
-use crate::client::{Client, Ipv6Prefix};
+use crate::client::{self, Client, Ipv6Prefix};
 use crate::finding::RuleId;
 use crate::formats::LogFormat;
 use crate::rules::{AllowList, MOST_RULES, Rule, RuleError, RuleSet};
@@ -77,6 +77,15 @@ pub struct MergedReport {
     pub prefix: Option<Ipv6Prefix>,
     /// The ids of rules that only the reports have, sorted.
     pub unknown_rules: Vec<String>,
+}
+
+impl MergedReport {
+    /// The input of a report on all of it.
+    #[must_use]
+    pub fn report_input<'a>(&'a self, rules: &'a RuleSet, filter: ReportFilter<'a>) -> ReportInput<'a> {
+        let Self { tally, texts, inputs, allow, without_time, .. } = self;
+        ReportInput { rules, tally, texts, inputs, without_time: *without_time, filter, allow }
+    }
 }
 
 impl<'r> ReportMerger<'r> {

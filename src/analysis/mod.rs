@@ -26,3 +26,4 @@ pub mod site;
 pub mod snapshot;
 mod soft_404;
 pub mod status;
+pub mod timeline;

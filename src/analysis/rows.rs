@@ -23,8 +23,7 @@ use crate::intern::{Interner, SymbolTables};
 use crate::log_entry::{LogEntry, Outcome};
 use crate::soft_404::{Answer, Grade};
 use crate::source::SourceInfo;
-use crate::tally;
-use crate::tally::{CellView, SampleContentView, Site, union_span};
+use crate::tally::{self, CellView, SampleContentView, Site, union_span};
 use crate::time::LogTime;
 
 /// A cell and the decision for it.
@@ -230,6 +229,7 @@ fn row<'a>(report_input: &ReportInput<'a>, items: &[RowItem<'a>], key: RowKey<'a
         clients: count_at_least_one(items.iter().map(|i| i.view.client)),
         paths: count_at_least_one(items.iter().map(|i| i.view.path)),
         requests: 0,
+        geo: None,
         other_requests: 0,
         status: commonest_status(items),
         first_time: None,
@@ -401,7 +401,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::analysis::build::{RowSelection, build};
+    use crate::analysis::build::{ReportFilter, RowSelection, build};
     use crate::analysis::model::{InputSummary, Report};
     use crate::engine::{LineScanner, ScanOptions, WorkerState};
     use crate::finding::Severity;
@@ -457,14 +457,14 @@ paths = ["/key"]
             rules: &rules,
             tally: &tally,
             texts: &texts,
-            min_severity: Severity::Low,
-            outcomes: &[],
-            apps: &[],
+            inputs: &[InputSummary::default()],
+            without_time: 0,
+            filter: ReportFilter { min_severity: Severity::Low, ..ReportFilter::default() },
             allow: &allow,
         };
         let analysis = LogAnalysis::new(&report_input);
         let wanted = RowSelection { pairs: true, clients: true, paths: true, ..RowSelection::default() };
-        use_it(&build(&report_input, &analysis, vec![InputSummary::default()], 0, wanted));
+        use_it(&build(&report_input, &analysis, wanted));
     }
 
     #[test]

@@ -114,9 +114,9 @@ impl<'a> LogAnalysis<'a> {
         }
         let mut analysis = Self {
             rules: report_input.rules,
-            level: report_input.min_severity,
-            outcomes: report_input.outcomes,
-            apps: DetectedApps::from_evidence(signs.iter(), report_input.apps),
+            level: report_input.filter.min_severity,
+            outcomes: report_input.filter.outcomes,
+            apps: DetectedApps::from_evidence(signs.iter(), report_input.filter.apps),
             may_be_suppressed: Vec::new(),
             families,
             probers: Vec::new(),

@@ -23,7 +23,6 @@ use super::{Anonymize, ScanSettings, message, server_logs, signals};
 use crate::analysis::anonymize::Privacy;
 use crate::analysis::model::InputSummary;
 use crate::client::Anonymizer;
-use crate::engine::ScanOptions;
 use crate::finding::RuleId;
 use crate::input::exclude::{exclude_compressed_copies, exclude_older};
 use crate::input::find::{FoundInputs, InputSource, SourceKind, find};
@@ -31,8 +30,7 @@ use crate::input::rotation::sort_by_age;
 use crate::render::sink::Sink;
 use crate::render::{OutputFormat, skipped};
 use crate::rules::{AllowList, RuleSet};
-use crate::scan;
-use crate::scan::{ScanJob, ScanResult};
+use crate::scan::{self, BatchOptions, ScanJob, ScanResult};
 
 /// Resolves the values of `--app`.
 pub(super) fn apps(names: &[String], rules: &RuleSet) -> Result<Vec<RuleId>, CommandError> {
@@ -118,26 +116,16 @@ pub(super) fn pool(settings: &ScanSettings) -> Result<ThreadPool, CommandError> 
 /// Reads all inputs, unless a signal arrives first.
 pub(super) fn read(
     settings: &ScanSettings,
-    rules: &RuleSet,
-    scope: &ScanOptions,
+    job: &ScanJob<'_>,
     sources: &[InputSource],
     pool: &ThreadPool,
 ) -> Result<ScanResult, CommandError> {
     let stop = signals::listen();
     let progress = AtomicU64::new(0);
-    let formats = server_logs::formats(settings)?;
-    let job = ScanJob {
-        rules,
-        scope,
-        formats: &formats,
-        mmap: settings.mmap,
-        stop: stop.flag(),
-        progress: &progress,
-        keep_lines: settings.format == OutputFormat::Ndjson,
-        prefix: settings.client.prefix,
-    };
+    let keep_lines = settings.format == OutputFormat::Ndjson;
+    let options = BatchOptions { mmap: settings.mmap, stop: stop.flag(), progress: &progress, keep_lines };
     let sanitized = settings.progress && !settings.quiet;
-    let scan = Progress::watch(sanitized, sources, &progress, || pool.install(|| scan::scan(sources, &job)));
+    let scan = Progress::watch(sanitized, sources, &progress, || pool.install(|| scan::scan(sources, job, &options)));
     match stop.exit() {
         Some(exit) => Err(CommandError::Stopped(exit)),
         None => scan.map_err(CommandError::Spool),

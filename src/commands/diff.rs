@@ -6,7 +6,7 @@ use super::common::apps;
 use super::merge::{merged, output_sink, report_files};
 use super::stdout::TerminalInfo;
 use super::{DiffSettings, Exit, ReportFilterSettings, message};
-use crate::analysis::build::{LogAnalysis, ReportInput, RowSelection, build};
+use crate::analysis::build::{LogAnalysis, RowSelection, build};
 use crate::analysis::diff::{ReportIndex, diff, notes};
 use crate::commands::error::CommandError;
 use crate::render::RenderOptions;
@@ -45,17 +45,10 @@ fn run_diff(settings: &DiffSettings) -> Result<Exit, CommandError> {
 fn side(path: &Path, known: &RuleSet, filter: &ReportFilterSettings) -> Result<ReportIndex, CommandError> {
     let merged = merged(&report_files(&[path.to_owned()], true), known, filter)?;
     let rules = merged.rules.as_ref().unwrap_or(known);
-    let material = ReportInput {
-        rules,
-        tally: &merged.tally,
-        texts: &merged.texts,
-        min_severity: filter.min_severity,
-        outcomes: &filter.outcomes,
-        apps: &apps(&filter.apps, rules)?,
-        allow: &merged.allow,
-    };
-    let context = LogAnalysis::new(&material);
+    let apps = apps(&filter.apps, rules)?;
+    let report_input = merged.report_input(rules, filter.report_filter(&apps));
+    let analysis = LogAnalysis::new(&report_input);
     let wanted = RowSelection { clients: true, paths: true, rules: true, ..RowSelection::default() };
-    let report = build(&material, &context, merged.inputs.clone(), merged.without_time, wanted);
-    Ok(ReportIndex::new(&material, &context, &report))
+    let report = build(&report_input, &analysis, wanted);
+    Ok(ReportIndex::new(&report_input, &analysis, &report))
 }

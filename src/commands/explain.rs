@@ -18,7 +18,7 @@ use super::message::sanitized;
 use super::rules::find_rule;
 use super::stdout::TerminalInfo;
 use super::{Exit, message, stdout};
-use crate::analysis::build::ReportInput;
+use crate::analysis::build::{ReportFilter, ReportInput};
 use crate::analysis::path_answer::{GradeRequest, GradeResult, GradedLog, is_graded};
 use crate::client::Ipv6Prefix;
 use crate::commands::error::CommandError;
@@ -34,8 +34,7 @@ use crate::log_entry::LogEntry;
 use crate::render::explain::{ExplainedRequest, ReadAs, ViewCache, write};
 use crate::render::{Color, OutputFormat, RenderOptions};
 use crate::rules::{AllowList, RuleChoice, RuleSet, TextView as Seen, load};
-use crate::scan;
-use crate::scan::{ScanJob, ScanResult};
+use crate::scan::{self, BatchOptions, ScanJob, ScanResult};
 use crate::time::LogTime;
 
 /// The settings of `explain`.
@@ -465,17 +464,10 @@ fn find_log(path: &PathBuf) -> Result<FoundInputs, Exit> {
 
 /// Scans the log and prints its problems. Returns whether there were any.
 fn scan_log<'a>(context: &GradingContext<'a>, found: &FoundInputs) -> Result<(GradedLog<'a>, bool), CommandError> {
-    let job = ScanJob {
-        rules: context.rules,
-        scope: context.scope,
-        formats: context.formats,
-        mmap: Mmap::default(),
-        stop: &AtomicBool::new(false),
-        progress: &AtomicU64::new(0),
-        keep_lines: false,
-        prefix: context.settings.prefix,
-    };
-    let read = scan::scan(&found.sources, &job).map_err(CommandError::Spool)?;
+    let job = ScanJob { rules: context.rules, scope: context.scope, formats: context.formats, prefix: context.settings.prefix };
+    let (stop, progress) = (AtomicBool::new(false), AtomicU64::new(0));
+    let options = BatchOptions { mmap: Mmap::default(), stop: &stop, progress: &progress, keep_lines: false };
+    let read = scan::scan(&found.sources, &job, &options).map_err(CommandError::Spool)?;
     let scan = context.scan.get_or_init(|| read);
     let inputs: Vec<_> = scan.inputs.iter().flatten().cloned().collect();
     let has_problem = print_problems(&inputs) | report_no_logs(&inputs, found);
@@ -483,9 +475,9 @@ fn scan_log<'a>(context: &GradingContext<'a>, found: &FoundInputs) -> Result<(Gr
         rules: context.rules,
         tally: &scan.tally,
         texts: &scan.texts,
-        min_severity: Severity::Info,
-        outcomes: &[],
-        apps: context.apps,
+        inputs: &[],
+        without_time: scan.without_time,
+        filter: ReportFilter { apps: context.apps, ..ReportFilter::default() },
         allow: &context.scope.allow,
     };
     Ok((GradedLog::new(material), has_problem))

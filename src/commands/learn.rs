@@ -6,20 +6,18 @@ use std::mem;
 use std::path::{Path, PathBuf};
 
 use super::common::{
-    apps, drop_skipped, inputs, output, pool, print_notices, print_problems, read, report_inputs, report_no_logs, warn_narrow_allow,
+    drop_skipped, inputs, output, pool, print_notices, print_problems, read, report_inputs, report_no_logs, warn_narrow_allow,
 };
+use super::rule_context::RuleContext;
 use super::stdout::TerminalInfo;
 use super::{Exit, LearnSettings, message};
-use crate::analysis::build::{LogAnalysis, ReportInput, count_hits};
-use crate::analysis::learn;
-use crate::analysis::learn::Proposals;
+use crate::analysis::build::{LogAnalysis, ReportFilter, ReportInput, count_hits};
+use crate::analysis::learn::{self, Proposals};
 use crate::commands::error::CommandError;
-use crate::engine::ScanOptions;
 use crate::finding::Severity;
 use crate::render::render_proposals;
 use crate::render::sink::Sink;
 use crate::render::{RenderOptions, proposals};
-use crate::rules::{AllowList, load};
 
 /// Learns from the logs and prints the proposals.
 #[must_use]
@@ -30,7 +28,9 @@ pub fn run(settings: &LearnSettings) -> Exit {
 fn run_learn(settings: &LearnSettings) -> Result<Exit, CommandError> {
     let scan_settings = &settings.scan;
     let pool = pool(scan_settings)?;
-    let rules = pool.install(|| load(&scan_settings.rules))?;
+    let mut rule_context = RuleContext::load_in(&pool, scan_settings)?;
+    let scope = &mut rule_context.scope;
+    (scope.since, scope.until, scope.unlisted, scope.windows) = (scan_settings.since, scan_settings.until, true, false);
     let found = inputs(scan_settings)?;
     let sink = output(scan_settings.output.as_deref(), "--output", &found.sources)?;
     let rule_sink = settings.emit_rules.as_deref().map(|path| output(Some(path), "--emit-rules", &found.sources)).transpose()?;
@@ -38,34 +38,24 @@ fn run_learn(settings: &LearnSettings) -> Result<Exit, CommandError> {
         return Err(CommandError::OutputIsRules(path.to_owned()));
     }
     if !scan_settings.quiet {
-        message::warnings(rules.warnings());
+        message::warnings(rule_context.rules.warnings());
     }
-    let apps = apps(&scan_settings.apps, &rules)?;
-    let scope = ScanOptions {
-        format: scan_settings.formats.as_clf(),
-        since: scan_settings.since,
-        until: scan_settings.until,
-        max_line: scan_settings.max_line,
-        allow: AllowList::load(&scan_settings.allow)?,
-        unlisted: true,
-        windows: false,
-    };
-    warn_narrow_allow(scan_settings, &scope.allow);
-    let mut scan = read(scan_settings, &rules, &scope, &found.sources, &pool)?;
-    let inputs = mem::take(&mut scan.inputs);
-    let material = ReportInput {
-        rules: &rules,
+    warn_narrow_allow(scan_settings, &rule_context.scope.allow);
+    let mut scan = read(scan_settings, &rule_context.job(scan_settings.client.prefix), &found.sources, &pool)?;
+    let inputs = report_inputs(mem::take(&mut scan.inputs), &found);
+    let report_input = ReportInput {
+        rules: &rule_context.rules,
         tally: &scan.tally,
         texts: &scan.texts,
-        min_severity: Severity::Low,
-        outcomes: &[],
-        apps: &apps,
-        allow: &scope.allow,
+        inputs: &inputs,
+        without_time: scan.without_time,
+        filter: ReportFilter { min_severity: Severity::Low, outcomes: &[], apps: &rule_context.apps },
+        allow: &rule_context.scope.allow,
     };
-    let context = LogAnalysis::new(&material);
-    let mut proposals = learn::learn(&material, &context, settings.min_probers);
-    proposals.inputs = report_inputs(inputs, &found);
-    count_hits(&material, &context, &mut proposals.inputs);
+    let analysis = LogAnalysis::new(&report_input);
+    let mut proposals = learn::learn(&report_input, &analysis, settings.min_probers);
+    proposals.inputs = inputs.clone();
+    count_hits(&report_input, &analysis, &mut proposals.inputs);
     drop_skipped(&mut proposals.inputs);
     proposals.without_time = scan.without_time;
     print_notices(scan_settings, &proposals.inputs, &scan, &found);

@@ -12,7 +12,7 @@ use super::scan::row_selection;
 use super::settings::ReportFilterSettings;
 use super::stdout::TerminalInfo;
 use super::{Exit, MergeSettings, message};
-use crate::analysis::build::{LogAnalysis, ReportInput, build};
+use crate::analysis::build::{LogAnalysis, build};
 use crate::analysis::merge::{MergedReport, ReportMerger};
 use crate::analysis::snapshot::SnapshotError;
 use crate::analysis::{notes, snapshot};
@@ -39,18 +39,10 @@ fn merge(settings: &MergeSettings) -> Result<Exit, CommandError> {
     let merged = merged(&files, &known, filter)?;
     let rules = merged.rules.as_ref().unwrap_or(&known);
     let apps = apps(&filter.apps, rules)?;
-    let material = ReportInput {
-        rules,
-        tally: &merged.tally,
-        texts: &merged.texts,
-        min_severity: filter.min_severity,
-        outcomes: &filter.outcomes,
-        apps: &apps,
-        allow: &merged.allow,
-    };
-    let context = LogAnalysis::new(&material);
+    let report_input = merged.report_input(rules, filter.report_filter(&apps));
+    let analysis = LogAnalysis::new(&report_input);
     let rows = row_selection(filter.format, settings.by, settings.full, filter.top);
-    let mut report = build(&material, &context, merged.inputs.clone(), merged.without_time, rows);
+    let mut report = build(&report_input, &analysis, rows);
     (report.log_host, report.period, report.prefix) = (merged.log_host.clone(), merged.period.clone(), merged.prefix);
     if let Some(bound) = report.approximate.as_ref().filter(|_| !filter.quiet) {
         message::notice(&notes::accuracy_note(bound));

@@ -12,8 +12,7 @@ use clap_mangen::Man;
 
 use super::message::sanitized;
 use super::{Exit, message, stdout};
-use crate::render::schema;
-use crate::render::schema::Topic;
+use crate::render::schema::{self, Topic};
 
 /// Prints the page of `command`, or of its subcommand `only`.
 #[must_use]

@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use ipnet::IpNet;
 
+use crate::analysis::build::ReportFilter;
 use crate::client::{ClientIpSource, Ipv6Prefix};
-use crate::finding::Severity;
+use crate::finding::{RuleId, Severity};
 use crate::formats::FormatChoice;
 use crate::input::exclude::NewerThan;
 use crate::input::{Mmap, rotation};
@@ -227,6 +228,14 @@ pub struct ReportFilterSettings {
     pub color: Color,
     /// No notices on standard error, but errors.
     pub quiet: bool,
+}
+
+impl ReportFilterSettings {
+    /// Which hits to report, with the rules of the apps.
+    #[must_use]
+    pub fn report_filter<'a>(&'a self, apps: &'a [RuleId]) -> ReportFilter<'a> {
+        ReportFilter { min_severity: self.min_severity, outcomes: &self.outcomes, apps }
+    }
 }
 
 /// The settings of `merge`.

@@ -43,8 +43,7 @@ use crate::input::read::MAX_LINE;
 use crate::render::OutputFormat;
 use crate::report_store::Retention;
 use crate::rules::RuleChoice;
-use crate::server_config;
-use crate::server_config::{ConfiguredLogs, ServerConfigError};
+use crate::server_config::{self, ConfiguredLogs, ServerConfigError};
 use crate::time::{PeriodRule, PeriodUnit, TimeBound};
 
 /// The default of `--min-severity`.

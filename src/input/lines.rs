@@ -18,8 +18,7 @@ use memchr::{memchr, memrchr};
 
 use super::decompress::Decompressor;
 use super::line_blocks::{BlockLimits, LineBlockReader};
-use super::magic;
-use super::magic::HEAD;
+use super::magic::{self, HEAD};
 use super::read::{Body, OpenError};
 use super::readers::PeekReader;
 use super::sparse::leading_nuls;

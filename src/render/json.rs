@@ -17,8 +17,7 @@ use serde_json::{Map, json};
 use super::grades;
 use crate::analysis::block_candidates::BlockDecision;
 use crate::analysis::diff::DiffRow;
-use crate::analysis::labels;
-use crate::analysis::labels::first;
+use crate::analysis::labels::{self, first};
 use crate::analysis::model::{
     AllowedCount, AppSeen, Approximation, Campaign, FloodRow, InputSummary, Report, Row, RowKey, SampleRequest, SkipReason, Soft404, Totals,
 };

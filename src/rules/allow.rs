@@ -13,8 +13,7 @@ use toml::Spanned;
 
 use super::error::RuleError;
 use super::network::{Width, network, width};
-use crate::client;
-use crate::client::{Client, Ipv6Prefix};
+use crate::client::{self, Client, Ipv6Prefix};
 
 /// The entries of all allow lists.
 #[derive(Debug, Clone, Default)]

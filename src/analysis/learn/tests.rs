@@ -5,6 +5,7 @@ use std::sync::LazyLock;
 use proptest::prelude::*;
 
 use super::*;
+use crate::analysis::build::ReportFilter;
 use crate::engine::{LineScanner, ScanOptions, WorkerState};
 use crate::finding::Severity;
 use crate::rules::{AllowList, CLASSES, RuleChoice, RuleSet, load};
@@ -59,7 +60,15 @@ fn text() -> [SourceInfo; 1] {
 /// The proposals for the whole log.
 fn learned<T>(tally: &Tally, texts: &[SourceInfo], min_probers: usize, then: impl FnOnce(&Proposals<'_>) -> T) -> T {
     let allow = AllowList::default();
-    let report_input = ReportInput { rules: &RULES, tally, texts, min_severity: Severity::Low, outcomes: &[], apps: &[], allow: &allow };
+    let report_input = ReportInput {
+        rules: &RULES,
+        tally,
+        texts,
+        inputs: &[],
+        without_time: 0,
+        filter: ReportFilter { min_severity: Severity::Low, ..ReportFilter::default() },
+        allow: &allow,
+    };
     then(&learn(&report_input, &LogAnalysis::new(&report_input), min_probers))
 }
 

@@ -16,6 +16,7 @@ use foldhash::fast::RandomState;
 use foldhash::{HashMap, HashSet};
 
 use super::{Decision, RuleStatus};
+use crate::analysis::build::ReportFilter;
 use crate::analysis::hit::LiveLine;
 use crate::analysis::rule_status;
 use crate::analysis::site::{DetectedApps, RuleHashes, SiteHistory, SiteName};
@@ -135,7 +136,8 @@ struct DistinctPaths {
 impl<'r> LiveAnalysis<'r> {
     /// An empty analysis; `declared_apps` run on all sites.
     #[must_use]
-    pub fn new(rules: &'r RuleSet, level: Severity, outcomes: &'r [Outcome], declared_apps: &'r [RuleId]) -> Self {
+    pub fn new(rules: &'r RuleSet, filter: ReportFilter<'r>) -> Self {
+        let ReportFilter { min_severity: level, outcomes, apps: declared_apps } = filter;
         let mut conditions: Vec<&WithClient> = rules.rules().iter().filter_map(|rule| rule.with_client.as_ref()).collect();
         conditions.sort_unstable();
         conditions.dedup();

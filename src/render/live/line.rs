@@ -17,8 +17,7 @@ use crate::analysis::model::ReportedHit;
 use crate::finding::Severity;
 use crate::number::grouped;
 use crate::redact::mask::redacted;
-use crate::render::layout;
-use crate::render::layout::{ALARM, BOLD, DIM, MIN_WIDTH, PLAIN, Painter, truncate, width};
+use crate::render::layout::{self, ALARM, BOLD, DIM, MIN_WIDTH, PLAIN, Painter, truncate, width};
 use crate::rules::RuleSet;
 use crate::time::LogTime;
 

@@ -3,8 +3,7 @@
 use std::fs;
 
 use super::*;
-use crate::server_config::fixture;
-use crate::server_config::fixture::{ConfigFixture, folder};
+use crate::server_config::fixture::{self, ConfigFixture, folder};
 
 const COMBINED: &str = r#"LogFormat "%h %l %u %t \"%r\" %>s %O \"%{Referer}i\" \"%{User-Agent}i\"" combined"#;
 const COMBINED_TEXT: &str = r#"%h %l %u %t "%r" %>s %O "%{Referer}i" "%{User-Agent}i""#;
