@@ -19,9 +19,9 @@ use std::{fmt, fs, io};
 use ipnet::{IpNet, Ipv6Net};
 use thiserror::Error;
 
-use crate::client::{self, Client};
+use crate::client;
+use crate::client::{Client, Width, network_width, parse_network};
 use crate::rules::AllowList;
-use crate::rules::network::{Width, network, width};
 
 /// Why a client is never blocked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,8 +63,8 @@ pub enum TrustedProxyError {
 ///
 /// The text is not a network, or it is a network of all addresses.
 pub fn parse_trusted_proxy(text: &str) -> Result<(IpNet, bool), TrustedProxyError> {
-    let network = network(text).ok_or_else(|| TrustedProxyError::NoNetwork(text.to_owned()))?;
-    match width(&network) {
+    let network = parse_network(text).ok_or_else(|| TrustedProxyError::NoNetwork(text.to_owned()))?;
+    match network_width(&network) {
         Width::Everything => Err(TrustedProxyError::Everything(text.to_owned())),
         wide => Ok((network, wide == Width::Wide)),
     }

@@ -1,7 +1,8 @@
 //! The client address of a log line, in one form for all its spellings, and networks that count as one client or one party.
 //!
-//! Parsing is strict: `0127.0.0.1`, `1.2.3` and `2130706433` are text, not addresses. No name is resolved. An IPv6 prefix is
-//! identified by its text, `2001:db8::/64`, in reports and when they are read back. IPv4 addresses and names have no prefix.
+//! Parsing is strict: `0127.0.0.1`, `1.2.3` and `2130706433` are text, not addresses, and a network such as `192.0.2.0/24` has no
+//! leading zeros. No name is resolved. An IPv6 prefix is identified by its text, `2001:db8::/64`, in reports and when they are
+//! read back. IPv4 addresses and names have no prefix.
 
 mod anonymizer;
 mod ip_source;
@@ -13,6 +14,8 @@ use std::fmt;
 use std::fmt::Write as _;
 use std::hash::{Hash, Hasher};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use ipnet::IpNet;
 
 /// A client, as tallies count it. `::ffff:1.2.3.4` and `1.2.3.4` are the same client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -328,6 +331,55 @@ impl<'a> Network<'a> {
     }
 }
 
+/// The widest network without a warning: the largest block that registries ever allocated to one party.
+const WIDEST_V4: u8 = 8;
+/// The same for IPv6.
+const WIDEST_V6: u8 = 16;
+
+/// The size of a network.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Width {
+    /// A network that one party may own.
+    Usual,
+    /// Wider than a /8, or than a /16 of IPv6: probably a mistake.
+    Wide,
+    /// All addresses.
+    Everything,
+}
+
+/// Parses a network; an address is a network of one. An IPv4-mapped IPv6 network becomes IPv4, as clients do.
+#[must_use]
+pub fn parse_network(text: &str) -> Option<IpNet> {
+    // `IpNet`'s own parser reads 010.0.0.0/8 as 10.0.0.0/8.
+    let network = match text.split_once('/') {
+        Some((address, length)) => IpNet::new(address.parse().ok()?, prefix_len(length)?).ok()?,
+        None => text.parse::<IpAddr>().ok()?.into(),
+    };
+    match network {
+        IpNet::V6(six) if six.prefix_len() >= 96 => match six.addr().to_ipv4_mapped() {
+            Some(four) => IpNet::new(four.into(), six.prefix_len() - 96).ok(),
+            None => Some(network),
+        },
+        _ => Some(network),
+    }
+}
+
+/// A prefix length, digits only.
+fn prefix_len(digits: &str) -> Option<u8> {
+    digits.bytes().all(|b| b.is_ascii_digit()).then(|| digits.parse().ok())?
+}
+
+/// How much of the internet a network is.
+#[must_use]
+pub fn network_width(network: &IpNet) -> Width {
+    match network {
+        _ if network.prefix_len() == 0 => Width::Everything,
+        IpNet::V4(four) if four.prefix_len() < WIDEST_V4 => Width::Wide,
+        IpNet::V6(six) if six.prefix_len() < WIDEST_V6 => Width::Wide,
+        _ => Width::Usual,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -467,5 +519,57 @@ mod tests {
         assert_eq!(network("2001:db8:1:2::1"), network("2001:db8:1:2::/64"));
         assert_eq!(network("2001:db8:1:2::/80"), network("2001:db8:1:2:1::/80"));
         assert_ne!(network("2001:db8:1::/48"), network("2001:db8:1::1"));
+    }
+
+    #[test]
+    fn invalid_networks_are_rejected() {
+        for text in [
+            "",
+            "-",
+            "1.2.3",
+            "0127.0.0.1",
+            "127.0.0.01",
+            "010.0.0.0/8",
+            "0x7f.0.0.1",
+            "2130706433",
+            "10.0.0.0/33",
+            "10.0.0.0/-1",
+            "10.0.0.0/+8",
+            "10.0.0.0/08x",
+            "10.0.0.0/",
+            "/8",
+            "10/8",
+            "::/129",
+            "fe80::1%eth0",
+            "[::1]",
+            "unix:",
+            "host.example",
+            "10.0.0.0/255.0.0.0",
+        ] {
+            assert_eq!(parse_network(text), None, "{text}");
+        }
+        for (text, read) in [
+            ("192.0.2.7", "192.0.2.7/32"),
+            ("192.0.2.0/24", "192.0.2.0/24"),
+            ("::ffff:198.51.100.7", "198.51.100.7/32"),
+            ("::ffff:198.51.100.0/120", "198.51.100.0/24"),
+            ("2001:DB8::/32", "2001:db8::/32"),
+        ] {
+            assert_eq!(parse_network(text).map(|network| network.to_string()).as_deref(), Some(read), "{text}");
+        }
+    }
+
+    #[test]
+    fn wide_networks_are_recognised() {
+        let of = |text: &str| network_width(&parse_network(text).unwrap());
+        for text in ["0.0.0.0/0", "::/0", "::ffff:0.0.0.0/96", "1.2.3.4/0"] {
+            assert_eq!(of(text), Width::Everything, "{text}");
+        }
+        for text in ["0.0.0.0/1", "10.0.0.0/7", "2000::/3", "2000::/15"] {
+            assert_eq!(of(text), Width::Wide, "{text}");
+        }
+        for text in ["10.0.0.0/8", "2001::/16", "192.0.2.7", "2001:db8::1"] {
+            assert_eq!(of(text), Width::Usual, "{text}");
+        }
     }
 }

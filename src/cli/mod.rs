@@ -262,7 +262,7 @@ fn merged(flags: Layer, environment: &Environment) -> Result<Layer, Error> {
 
 fn merge_layers(flags: Layer, environment: &Environment) -> Result<Layer, Error> {
     let layer = flags.merge_under(variables::read(&environment.variables).map_err(Error::Clap)?);
-    let file = layer.config.as_deref().map(config::file::read).transpose()?.unwrap_or_default();
+    let file = layer.config.as_deref().map(config::read_file).transpose()?.unwrap_or_default();
     Ok(layer.merge_under(file))
 }
 

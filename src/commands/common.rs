@@ -22,13 +22,14 @@ use super::message::sanitized;
 use super::{Anonymize, ScanSettings, message, server_logs, signals};
 use crate::analysis::anonymize::Privacy;
 use crate::analysis::model::InputSummary;
+use crate::analysis::notes;
 use crate::client::Anonymizer;
 use crate::finding::RuleId;
 use crate::input::exclude::{exclude_compressed_copies, exclude_older};
 use crate::input::find::{FoundInputs, InputSource, SourceKind, find};
 use crate::input::rotation::sort_by_age;
+use crate::render::OutputFormat;
 use crate::render::sink::Sink;
-use crate::render::{OutputFormat, skipped};
 use crate::rules::{AllowList, RuleSet};
 use crate::scan::{self, BatchOptions, ScanJob, ScanResult};
 
@@ -157,7 +158,7 @@ pub(super) fn print_notices(settings: &ScanSettings, inputs: &[InputSummary], sc
     for notice in &found.notices {
         message::notice(&sanitized(notice));
     }
-    for notice in skipped::notices(inputs) {
+    for notice in notes::skipped_notices(inputs) {
         message::notice(&notice);
     }
     for (number, notice) in &scan.notices {

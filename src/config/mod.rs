@@ -9,13 +9,12 @@
 
 pub mod choice;
 mod clients;
-pub mod file;
 mod layer;
 pub mod time_spec;
 pub mod value;
 
 pub use self::clients::ClientError;
-pub use self::layer::Layer;
+pub use self::layer::{Layer, parse_file, read_file};
 
 use std::ffi::OsString;
 use std::io::IsTerminal;

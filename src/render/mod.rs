@@ -14,7 +14,6 @@ pub mod ndjson;
 pub mod proposals;
 pub mod schema;
 pub mod sink;
-pub mod skipped;
 pub mod table;
 
 use std::io::{self, Write};

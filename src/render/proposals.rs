@@ -17,11 +17,12 @@ use super::layout::{BOLD, DIM};
 use super::table::{TablePage, minute};
 use crate::analysis::labels::first;
 use crate::analysis::learn::{Proposal, Proposals};
+use crate::analysis::notes;
 use crate::finding::Severity;
 use crate::number::{counted, grouped};
 use crate::redact::sanitize::escape;
+use crate::render::RenderOptions;
 use crate::render::layout::{Cell, Column, Grid, write_wrapped};
-use crate::render::{RenderOptions, skipped};
 use crate::time::LogTime;
 
 /// A proposal and its rank.
@@ -80,7 +81,7 @@ fn write_notes<W: Write>(proposals: &Proposals<'_>, page: TablePage, out: &mut W
         let many = counted(proposals.without_time, "line without a time was", "lines without a time were");
         page.note(&format!("{many} kept: --since and --until need one."), out)?;
     }
-    if let Some(sentence) = skipped::sentence(&proposals.inputs) {
+    if let Some(sentence) = notes::skipped_sentence(&proposals.inputs) {
         page.note(&sentence, out)?;
     }
     if !proposals.proposals.is_empty() {

@@ -17,14 +17,14 @@ use crate::analysis::labels::first;
 use crate::analysis::model::{AllowedCount, AnswerDetail, AppSeen, Campaign, InputSummary, Report, Row, RowKey};
 use crate::analysis::notes::accuracy_note;
 use crate::analysis::status::{LogStage, LogStatus, ReadStatus};
-use crate::analysis::{floods, labels};
+use crate::analysis::{floods, labels, notes};
 use crate::finding::{RuleId, Severity};
 use crate::log_entry::Outcome;
 use crate::number::{counted, grouped, seconds, size};
 use crate::redact::mask::redacted;
 use crate::redact::sanitize::escape;
 use crate::render::layout::{Cell, Column, Grid, write_wrapped};
-use crate::render::{RenderOptions, grades, skipped};
+use crate::render::{RenderOptions, grades};
 use crate::rules::RuleSet;
 use crate::time::LogTime;
 
@@ -559,7 +559,7 @@ fn write_notes<W: Write>(report: &Report<'_>, page: TablePage, out: &mut W) -> i
         let many = counted(report.totals.without_time, "line without a time was", "lines without a time were");
         page.note(&format!("{many} kept: --since and --until need one."), out)?;
     }
-    if let Some(sentence) = skipped::sentence(&report.inputs) {
+    if let Some(sentence) = notes::skipped_sentence(&report.inputs) {
         page.note(&sentence, out)?;
     }
     if let Some(bound) = &report.approximate {

@@ -20,7 +20,6 @@ mod lines;
 pub mod lint;
 mod literals;
 mod load;
-pub mod network;
 pub mod path_list;
 mod pattern;
 mod prefilter;

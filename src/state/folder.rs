@@ -22,8 +22,7 @@ use rustix::fs::{
 use rustix::io::{Errno, pread, pwrite};
 use rustix::process::geteuid;
 
-use super::codec::{decode, encode};
-use super::{PersistedState, StateError};
+use super::{PersistedState, StateError, decode, encode};
 use crate::system::ignore_sigxfsz;
 
 /// The largest state that is read: about a million logs.

@@ -4,11 +4,16 @@
 //! link, or writable by other users. No state is reset implicitly. Whether a checkpoint still matches its log is decided by the
 //! reader of the log.
 //!
+//! The file is JSON with a version and a checksum, one checkpoint per line:
+//! `{"probewatch-state":VERSION,"checksum":"HASH","state":{...}}`. The hash is the XXH3 of the bytes of `{...}`, seeded with the
+//! version. Any file that was edited is rejected: other programs may read a state but not write it.
+//!
 //! Errors contain raw paths: print them through `redact::sanitize`.
 
-mod codec;
 mod folder;
 
+#[cfg(test)]
+mod codec_tests;
 #[cfg(test)]
 mod tests;
 
@@ -17,11 +22,15 @@ pub use folder::StateFolder;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::io;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use serde_json::Serializer;
+use serde_json::ser::Formatter;
+use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use crate::analysis::novelty::SeenHistory;
 use crate::analysis::site::SiteHistory;
@@ -206,5 +215,80 @@ fn advice(kind: io::ErrorKind) -> &'static str {
         io::ErrorKind::NotFound => "make the folder above it first or choose another --state",
         io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => "choose a --state in a folder that is yours to write to",
         _ => "choose another --state",
+    }
+}
+
+const HEAD: &[u8] = b"{\"probewatch-state\":";
+const CHECKSUM: &[u8] = b",\"checksum\":\"";
+const STATE: &[u8] = b"\",\"state\":";
+const END: &[u8] = b"}\n";
+
+/// Encodes a state.
+///
+/// # Errors
+///
+/// None are known; serialization to JSON may fail in theory.
+fn encode<T: PersistedState>(state: &T) -> io::Result<Vec<u8>> {
+    let mut body = Vec::new();
+    state.serialize(&mut Serializer::with_formatter(&mut body, ItemsOnLines))?;
+    let mut bytes = Vec::with_capacity(body.len() + 128);
+    for part in [HEAD, T::VERSION.to_string().as_bytes(), CHECKSUM, checksum(T::VERSION, &body).as_bytes(), STATE, &body, END] {
+        bytes.extend_from_slice(part);
+    }
+    Ok(bytes)
+}
+
+/// Decodes a state.
+///
+/// # Errors
+///
+/// A description of what is wrong, to be printed after the file name and a colon.
+fn decode<T: PersistedState>(bytes: &[u8]) -> Result<T, String> {
+    let (known, oldest) = (T::VERSION, T::OLDEST_VERSION);
+    if bytes.is_empty() {
+        return Err("the state is damaged: the file is empty".into());
+    }
+    let (version, rest) = version(bytes).ok_or("the file is not a state, or it is damaged: its start is wrong")?;
+    if version > known {
+        return Err(format!(
+            "a newer probewatch wrote this state (its version is {version}, this one supports {known}): use the newer one"
+        ));
+    }
+    if version < oldest {
+        return Err(format!("the state is too old (its version is {version}, this probewatch supports {oldest} to {known})"));
+    }
+    let (found, body) = parts(rest).ok_or("the state is damaged: its end is missing")?;
+    let expected = checksum(version, body);
+    if found != expected.as_bytes() {
+        return Err(format!("the state is damaged: its checksum should be {expected}"));
+    }
+    T::from_json(version, body).map_err(|error| format!("the state is damaged: {error}"))
+}
+
+fn version(bytes: &[u8]) -> Option<(u32, &[u8])> {
+    let rest = bytes.strip_prefix(HEAD)?;
+    let digits = rest.iter().take_while(|b| b.is_ascii_digit()).count();
+    let (digits, rest) = rest.split_at(digits);
+    // Canonical numbers only: `01` is never written.
+    let version = std::str::from_utf8(digits).ok()?.parse().ok().filter(|version: &u32| version.to_string().as_bytes() == digits)?;
+    Some((version, rest))
+}
+
+/// Splits the checksum from the state.
+fn parts(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
+    let (checksum, rest) = bytes.strip_prefix(CHECKSUM)?.split_at_checked(16)?;
+    Some((checksum, rest.strip_prefix(STATE)?.strip_suffix(END)?))
+}
+
+fn checksum(version: u32, body: &[u8]) -> String {
+    format!("{:016x}", xxh3_64_with_seed(body, version.into()))
+}
+
+/// Compact JSON with each item of a list on its own line, for people and `grep`.
+struct ItemsOnLines;
+
+impl Formatter for ItemsOnLines {
+    fn begin_array_value<W: Write + ?Sized>(&mut self, out: &mut W, first: bool) -> io::Result<()> {
+        out.write_all(if first { b"\n" } else { b",\n" })
     }
 }

@@ -10,7 +10,6 @@ mod fixture;
 mod hourly;
 mod paint;
 mod row;
-mod snapshot;
 mod terminal;
 mod text;
 mod top;

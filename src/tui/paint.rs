@@ -15,9 +15,9 @@ use ratatui::symbols::bar::NINE_LEVELS;
 
 use self::canvas::CellWidth::{Columns, Rest, Right};
 use self::canvas::{BOLD, Canvas, CanvasCell, DIM, REVERSED};
+use super::dashboard;
 use super::hourly::{HourlySeries, MINUTES, TrafficCounts};
 use super::row::{AlertRow, HitRow};
-use super::snapshot;
 use super::text::{clock, escape_and_truncate, split_to_width, width};
 use super::top::TopEntry;
 use super::view::{ScreenPage, ViewState};
@@ -458,7 +458,7 @@ fn draw_subject(subject: &DetailSubject, shown: &VisibleRows<'_>, view: &mut Vie
 /// `24 hits · 2 answered · worst critical`.
 fn summary(subject: &DetailSubject, shown: &VisibleRows<'_>) -> String {
     let Some(entry) = subject.entry(&shown.snapshot.tables) else {
-        return format!("not among the latest {} hits", compact(snapshot::HITS as u64));
+        return format!("not among the latest {} hits", compact(dashboard::HITS as u64));
     };
     let answered = if entry.answered > 0 { format!(" · {} answered", compact(entry.answered)) } else { String::new() };
     format!("{}{answered} · worst {}", compact_counted(entry.hits, "hit", "hits"), entry.severity)

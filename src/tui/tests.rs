@@ -9,8 +9,8 @@ use ratatui::layout::Rect;
 use ratatui::style::Color;
 use ratatui::{Terminal, TerminalOptions, Viewport};
 
+use super::dashboard::{ALERTS, HITS, LOGS};
 use super::fixture::{PROBES, TestDashboard, alerts, hit, rules};
-use super::snapshot::{ALERTS, HITS, LOGS};
 use super::top::KEPT;
 use super::{Dashboard, LogRow, TerminalInput, TuiCommand};
 use crate::client::Client;

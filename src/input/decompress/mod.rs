@@ -3,9 +3,7 @@
 //! Text before the damage is returned first. The rest of a damaged file is not searched for further members. At most
 //! [`MAX_WINDOW`] bytes of a text are kept in memory, whatever window the file requests.
 
-mod bzip2;
-mod gzip;
-mod xz;
+mod decoders;
 mod zstd;
 
 #[cfg(test)]
@@ -16,9 +14,7 @@ mod tests;
 use std::io::{BufRead, Read};
 use std::{fmt, io};
 
-use self::bzip2::Bzip2Decoder;
-use self::gzip::GzipDecoder;
-use self::xz::XzDecoder;
+use self::decoders::{Bzip2Decoder, GzipDecoder, XzDecoder};
 use self::zstd::ZstdDecoder;
 use super::magic::Compression;
 
