@@ -10,8 +10,7 @@ mod ip_source;
 pub use anonymizer::{Anonymizer, KeyError};
 pub use ip_source::ClientIpSource;
 
-use std::fmt;
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 use std::hash::{Hash, Hasher};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 

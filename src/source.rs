@@ -7,8 +7,7 @@
 //! written as `\xNN`. Paths in reports go through `redact::sanitize`, whose output cannot be decoded.
 
 use std::borrow::Cow;
-use std::fmt;
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 
 use serde::de::{Error, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};

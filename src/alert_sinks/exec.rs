@@ -6,12 +6,11 @@
 //! is involved and no arguments are passed. The standard output of the program is discarded, as that of probewatch is for
 //! hits.
 
-use std::io;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
-use std::thread;
 use std::time::{Duration, Instant};
+use std::{io, thread};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::OFlags;

@@ -6,8 +6,7 @@
 use std::collections::HashMap;
 
 use super::build::{LogAnalysis, ReportInput};
-use super::model::Approximation;
-use crate::analysis::model::{InputSummary, SkipReason};
+use super::model::{Approximation, InputSummary, SkipReason};
 use crate::number::{counted, grouped};
 use crate::redact::sanitize::escape;
 
@@ -121,7 +120,6 @@ fn skip_reason(why: SkipReason, many: u64) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analysis::notes::*;
 
     #[test]
     fn states_the_error() {

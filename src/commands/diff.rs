@@ -9,8 +9,7 @@ use super::{DiffSettings, Exit, ReportFilterSettings, message};
 use crate::analysis::build::{LogAnalysis, RowSelection, build};
 use crate::analysis::diff::{ReportIndex, diff, notes};
 use crate::commands::error::CommandError;
-use crate::render::RenderOptions;
-use crate::render::render_diff;
+use crate::render::{RenderOptions, render_diff};
 use crate::rules::{RuleSet, load};
 
 /// Prints the differences between the reports.

@@ -5,8 +5,7 @@
 
 use std::cell::OnceCell;
 use std::ffi::OsString;
-use std::io;
-use std::io::{BufWriter, Write};
+use std::io::{self, BufWriter, Write};
 use std::ops::ControlFlow;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};

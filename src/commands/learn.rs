@@ -15,9 +15,8 @@ use crate::analysis::build::{LogAnalysis, ReportFilter, ReportInput, count_hits}
 use crate::analysis::learn::{self, Proposals};
 use crate::commands::error::CommandError;
 use crate::finding::Severity;
-use crate::render::render_proposals;
 use crate::render::sink::Sink;
-use crate::render::{RenderOptions, proposals};
+use crate::render::{RenderOptions, proposals, render_proposals};
 
 /// Learns from the logs and prints the proposals.
 #[must_use]

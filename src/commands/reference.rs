@@ -3,8 +3,7 @@
 //!
 //! One man page describes all subcommands; packagers can print a page for each subcommand.
 
-use std::io;
-use std::io::Write;
+use std::io::{self, Write};
 
 use clap::Command;
 use clap_complete::Shell;

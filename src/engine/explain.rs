@@ -10,10 +10,9 @@
 use std::cell::Cell;
 use std::collections::BTreeMap;
 
-use super::Matcher;
 use super::matcher::{TARGET, search_request};
 use super::worker_state::ReDecodeBuffers;
-use crate::engine::ParsedRequest;
+use super::{Matcher, ParsedRequest};
 use crate::finding::{RuleId, Severity};
 use crate::log_entry::{LogEntry, Outcome, RequestLine};
 use crate::normalize::{AltDecoding, DecodeRound, Normalizer, rounds, unescape};

@@ -7,13 +7,11 @@ use std::hint::black_box;
 
 use memchr::{memchr, memchr_iter};
 
-use super::Matcher;
-use super::verdict_cache::CacheKey;
+use super::verdict_cache::{CacheKey, CachedVerdicts, SelectedIndices};
+use super::{Matcher, Verdict, WorkerState, path_interner};
 use crate::client::Client;
 use crate::engine::newline_index::{BLOCK, NewlineIndex, QuotePositions};
-use crate::engine::verdict_cache::{CachedVerdicts, SelectedIndices};
 use crate::engine::worker_state::RuleSummary;
-use crate::engine::{Verdict, WorkerState, path_interner};
 use crate::finding::{AppAsset, Findings, Hit, RuleId, Severity, UnmatchedRequest, Windows};
 use crate::fingerprint::Fingerprint;
 use crate::formats::bytes::{leading_nuls, nuls_within};

@@ -12,17 +12,14 @@ use std::sync::Arc;
 
 use memchr::memchr;
 
-use super::builtin::{FormatReader, JSON, W3C};
-use super::bytes::leading_nuls;
+use super::builtin::{FormatId, FormatReader, Formats, JSON, W3C};
+use super::bytes::{leading_nuls, nuls_within};
 use super::clf_writer::FieldSink;
-use super::client_position::ClientPosition;
-use super::line_prefix::LinePrefix;
-use super::{FieldBuffers, FieldKind, Fields, FormatLineParser, Frame, FrameBuffer, TimeField, W3cHeader, client_position, line_prefix};
+use super::client_position::{self, ClientPosition};
+use super::line_prefix::{self, LinePrefix};
+use super::{FieldBuffers, FieldKind, Fields, FormatLineParser, Frame, FrameBuffer, LogFormat, TimeField, W3cHeader};
 use crate::client::{Client, ClientIpSource};
 use crate::finding::Findings;
-use crate::formats::LogFormat;
-use crate::formats::builtin::{FormatId, Formats};
-use crate::formats::bytes::nuls_within;
 use crate::time::LogTime;
 
 /// The context of lines.

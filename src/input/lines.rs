@@ -8,8 +8,7 @@
 //! later reports the error.
 
 use std::fs::{File, OpenOptions};
-use std::io;
-use std::io::{BufReader, Read};
+use std::io::{self, BufReader, Read};
 use std::ops::ControlFlow;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;

@@ -5,8 +5,7 @@
 //! every result is committed at once.
 
 use std::fs::{File, OpenOptions};
-use std::io;
-use std::io::{BufReader, Read};
+use std::io::{self, BufReader, Read};
 use std::os::fd::AsFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;

@@ -10,8 +10,7 @@
 //! of a map that was only searched is released at once, so a line of any length needs none.
 
 use std::fs::File;
-use std::io;
-use std::io::Read;
+use std::io::{self, Read};
 use std::ops::Range;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

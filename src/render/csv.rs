@@ -5,8 +5,7 @@
 //! [`csv_guard`], so that no spreadsheet runs it as a formula.
 
 use std::borrow::Cow;
-use std::io;
-use std::io::Write;
+use std::io::{self, Write};
 
 use csv::{ErrorKind, Terminator, Writer, WriterBuilder};
 

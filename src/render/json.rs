@@ -6,8 +6,7 @@
 //! A document has a line per key, and in its lists a line per row, so that `grep` finds whole rows.
 
 use std::borrow::Cow;
-use std::io;
-use std::io::Write;
+use std::io::{self, Write};
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Serialize, Serializer};

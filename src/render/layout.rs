@@ -6,8 +6,7 @@
 
 use std::borrow::Cow;
 use std::fmt::{Display, Write as _};
-use std::io;
-use std::io::Write;
+use std::io::{self, Write};
 
 use anstyle::{AnsiColor, Style};
 use textwrap::{WordSeparator, WordSplitter, WrapAlgorithm};

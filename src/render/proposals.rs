@@ -6,14 +6,13 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::io;
-use std::io::Write;
+use std::io::{self, Write};
 
 use serde::Serialize;
 use serde_json::ser::Serializer as JsonSerializer;
 
 use super::json::{GENERATED_BY, InputObject, RowLineFormatter, input};
-use super::layout::{BOLD, DIM};
+use super::layout::{BOLD, Cell, Column, DIM, Grid, write_wrapped};
 use super::table::{TablePage, minute};
 use crate::analysis::labels::first;
 use crate::analysis::learn::{Proposal, Proposals};
@@ -22,7 +21,6 @@ use crate::finding::Severity;
 use crate::number::{counted, grouped};
 use crate::redact::sanitize::escape;
 use crate::render::RenderOptions;
-use crate::render::layout::{Cell, Column, Grid, write_wrapped};
 use crate::time::LogTime;
 
 /// A proposal and its rank.

@@ -8,13 +8,12 @@
 #[cfg(test)]
 mod tests;
 
-use std::fs::{File, OpenOptions, Permissions};
-use std::io::{BufWriter, ErrorKind, Stdout, Write};
+use std::fs::{self, File, OpenOptions, Permissions};
+use std::io::{self, BufWriter, ErrorKind, Stdout, Write};
 use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use std::{fs, io};
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;

@@ -7,24 +7,21 @@
 //! of all inputs add up; with many inputs only those with a problem are listed.
 
 use std::borrow::Cow;
-use std::io;
-use std::io::Write;
+use std::io::{self, Write};
 
-use super::layout::{ALARM, BOLD, DIM, PLAIN, Painter, WARNING};
-use super::{GroupBy, TABLE_ROWS, layout};
+use super::layout::{self, ALARM, BOLD, Cell, Column, DIM, Grid, PLAIN, Painter, WARNING, write_wrapped};
+use super::{GroupBy, RenderOptions, TABLE_ROWS, grades};
 use crate::analysis::diff::{AnswerNow, Change, DiffKind, DiffRow};
-use crate::analysis::labels::first;
+use crate::analysis::floods;
+use crate::analysis::labels::{self, first};
 use crate::analysis::model::{AllowedCount, AnswerDetail, AppSeen, Campaign, InputSummary, Report, Row, RowKey};
-use crate::analysis::notes::accuracy_note;
+use crate::analysis::notes::{self, accuracy_note};
 use crate::analysis::status::{LogStage, LogStatus, ReadStatus};
-use crate::analysis::{floods, labels, notes};
 use crate::finding::{RuleId, Severity};
 use crate::log_entry::Outcome;
 use crate::number::{counted, grouped, seconds, size};
 use crate::redact::mask::redacted;
 use crate::redact::sanitize::escape;
-use crate::render::layout::{Cell, Column, Grid, write_wrapped};
-use crate::render::{RenderOptions, grades};
 use crate::rules::RuleSet;
 use crate::time::LogTime;
 

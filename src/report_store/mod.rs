@@ -28,8 +28,7 @@ pub use staging::{StagedFile, Staging};
 
 use std::ffi::OsStr;
 use std::fs::File;
-use std::io;
-use std::io::{ErrorKind, Read, Write};
+use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;

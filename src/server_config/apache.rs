@@ -21,8 +21,10 @@ use std::path::{Path, PathBuf};
 use self::syntax::{ApacheVariables, lines, mask_parameters, split, words};
 use super::diagnostics::{ConfigLocation, ConfigNotices};
 use super::path_pattern::{PathPattern, from_strftime, from_variables};
-use super::{ConfiguredFormat, ConfiguredLog, ConfiguredLogs, ServerConfigError};
-use crate::server_config;
+use super::{
+    ConfiguredFormat, ConfiguredLog, ConfiguredLogs, MAX_DEPTH, ServerConfigError, config_folder, files_recursive, is_pattern,
+    matching_files, read_config,
+};
 
 const FLAG: &str = "--from-apache";
 
@@ -32,9 +34,8 @@ const FLAG: &str = "--from-apache";
 ///
 /// A file cannot be read or is not a configuration, a format is not defined, or there is no log.
 pub fn read_apache(path: &Path) -> Result<ConfiguredLogs, ServerConfigError> {
-    let text =
-        server_config::read_config(path).map_err(|source| ServerConfigError::Unreadable { path: path.to_owned(), flag: FLAG, source })?;
-    let mut interpreter = ApacheInterpreter::new(&server_config::config_folder(path));
+    let text = read_config(path).map_err(|source| ServerConfigError::Unreadable { path: path.to_owned(), flag: FLAG, source })?;
+    let mut interpreter = ApacheInterpreter::new(&config_folder(path));
     interpreter.file(path, &text)?;
     let found = std::mem::take(&mut interpreter.logs).into_iter().map(|log| resolve(log, &interpreter)).collect::<Result<Vec<_>, _>>()?;
     let logs = ConfiguredLogs { logs: super::dedup(found), error_logs: Vec::new(), notices: interpreter.notices.into_sentences() };
@@ -203,9 +204,7 @@ impl ApacheInterpreter {
         let inner = inner.strip_suffix(b">").ok_or_else(|| syntax_error(location, "a section without its '>'"))?;
         match inner.strip_prefix(b"/") {
             Some(name) => self.end(location, &name.trim_ascii().to_ascii_lowercase(), open),
-            None if self.sections.len() > open + server_config::MAX_DEPTH => {
-                Err(syntax_error(location, "sections nested more than 30 deep"))
-            }
+            None if self.sections.len() > open + MAX_DEPTH => Err(syntax_error(location, "sections nested more than 30 deep")),
             None => {
                 self.begin(location, inner.trim_ascii_start());
                 Ok(())
@@ -261,20 +260,20 @@ impl ApacheInterpreter {
         let path = self.root.join(OsStr::from_bytes(name));
         let refused =
             |path: &Path, source: io::Error| ServerConfigError::Include { location: location.to_string(), path: path.to_owned(), source };
-        let files = if server_config::is_pattern(name) {
-            server_config::matching_files(&path)
+        let files = if is_pattern(name) {
+            matching_files(&path)
         } else if path.is_dir() {
-            server_config::files_recursive(&path).map_err(|source| refused(&path, source))?
+            files_recursive(&path).map_err(|source| refused(&path, source))?
         } else {
             vec![path]
         };
-        if self.depth == server_config::MAX_DEPTH {
+        if self.depth == MAX_DEPTH {
             return Err(syntax_error(location, "include cycle"));
         }
         self.depth += 1;
         let is_conditional = is_optional || self.sections.iter().any(|section| section.is_conditional);
         for path in files {
-            match server_config::read_config(&path) {
+            match read_config(&path) {
                 Ok(text) => self.file(&path, &text)?,
                 Err(error) if is_conditional && error.kind() == io::ErrorKind::NotFound => {}
                 // A glob may match folders too.

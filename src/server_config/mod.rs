@@ -16,10 +16,9 @@ pub use apache::read_apache;
 pub use diagnostics::ServerConfigError;
 pub use nginx::read_nginx;
 
-use std::fs::File;
-use std::io::Read as _;
+use std::fs::{self, File};
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
-use std::{fs, io};
 
 use glob::MatchOptions;
 

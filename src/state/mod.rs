@@ -21,8 +21,7 @@ pub use folder::StateFolder;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::io;
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 

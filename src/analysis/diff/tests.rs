@@ -1,9 +1,7 @@
 //! The differences and their order.
 
-use super::DiffSubject;
-use crate::analysis::diff::*;
-use crate::render::render_diff;
-use crate::render::{OutputFormat, RenderOptions};
+use super::*;
+use crate::render::{OutputFormat, RenderOptions, render_diff};
 
 fn report(subjects: &[(DiffSubject, Severity, u64)]) -> ReportIndex {
     let mut report = ReportIndex::default();

@@ -15,10 +15,9 @@ use std::time::Duration;
 use foldhash::fast::RandomState;
 use foldhash::{HashMap, HashSet};
 
-use super::{Decision, RuleStatus};
+use super::{Decision, RuleStatus, decide, required_context};
 use crate::analysis::build::ReportFilter;
 use crate::analysis::hit::LiveLine;
-use crate::analysis::rule_status;
 use crate::analysis::site::{DetectedApps, RuleHashes, SiteHistory, SiteName};
 use crate::client::{Client, ClientKey};
 use crate::finding::{AppEvidence, Homes, RuleId, Severity};
@@ -263,7 +262,7 @@ impl<'r> LiveAnalysis<'r> {
         let standing = |rule| self.rule_status(rule, ids);
         let status = seen.response.status;
         let grade = || ids.site.map_or(Grade::DISTINCT, |site| self.answers.grade(site, ids.path, ids.shape, matched, &seen.response));
-        let decision = rule_status::decide(self.rules, self.level, matched, status, standing, grade, kept);
+        let decision = decide(self.rules, self.level, matched, status, standing, grade, kept);
         decision.filter_outcome(self.outcomes, Outcome::of(status))
     }
 
@@ -288,7 +287,7 @@ impl<'r> LiveAnalysis<'r> {
     /// What these rules require besides the line: `client`, `flood`, or `None`.
     #[must_use]
     pub fn required_context(&self, rules: &[RuleId]) -> Option<&'static str> {
-        rule_status::required_context(self.rules, rules)
+        required_context(self.rules, rules)
     }
 
     fn rule_status(&self, rule: RuleId, ids: &ResolvedIds) -> RuleStatus {

@@ -9,11 +9,10 @@ pub use cover::cover;
 pub use import::{ImportOptions, import};
 
 use std::fmt::Write as _;
-use std::fs::Permissions;
-use std::io::{ErrorKind, Write};
+use std::fs::{self, Permissions};
+use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::{fs, io};
 
 use super::message::sanitized;
 use super::{Exit, message, stdout};

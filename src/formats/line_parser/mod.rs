@@ -21,9 +21,8 @@ pub(super) use compile::compile;
 use self::field::{CaptureSlot, CapturedFields, Delimiter, FieldMatcher, RequestForm, TimeFormat, TrimMode};
 use super::frame_buffer::{FastValues, ValueSlot};
 use super::items::{FieldItem, FieldShape, FormatItem};
-use super::{Escapes, FieldBuffers, FieldKind, Fields, apache, clf_writer, nginx};
+use super::{Escapes, FieldBuffers, FieldKind, Fields, RequestField, TimeField, apache, clf_writer, nginx};
 use crate::formats::bytes::begins;
-use crate::formats::{RequestField, TimeField};
 use crate::time::LogTime;
 
 /// The `escape=` parameter of an nginx `log_format`.

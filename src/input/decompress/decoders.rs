@@ -4,8 +4,7 @@
 //! - One stream of a bzip2 file (the format has no specification but its library: <https://sourceware.org/bzip2/>): the library decompresses a block of up to 900,000 bytes once it is complete, so a truncated block is lost.
 //! - One stream of an xz file (The .xz File Format 1.2.1, <https://tukaani.org/xz/xz-file-format.txt>): a stream that needs a larger dictionary than allowed is refused.
 
-use std::io;
-use std::io::BufRead;
+use std::io::{self, BufRead};
 
 use flate2::{Crc, FlushDecompress};
 use liblzma::stream::{Action, Stream};

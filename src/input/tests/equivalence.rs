@@ -14,10 +14,9 @@ use proptest::prelude::*;
 use super::*;
 use crate::input::decompress::fixture::{COMPRESSIONS, compress};
 use crate::input::find::find;
-use crate::input::lines::{LinesSummary, for_each_line};
-use crate::input::magic::Compression;
+use crate::input::lines::{self, LinesSummary, for_each_line};
+use crate::input::magic::{self, Compression};
 use crate::input::read::read_pipe;
-use crate::input::{lines, magic};
 
 /// A gzip file with a member for each part.
 pub(super) fn gzip<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> Vec<u8> {

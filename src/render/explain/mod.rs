@@ -12,12 +12,11 @@ use std::io::{self, Write};
 use std::sync::Arc;
 
 use self::annotated::AnnotatedText;
-use super::RenderOptions;
+use super::{OutputFormat, RenderOptions};
 use crate::analysis::path_answer::GradeResult;
 use crate::engine::explain::{AlternativeDecoding, Explanation};
 use crate::finding::{RuleId, Severity};
 use crate::log_entry::{LogEntry, Outcome, RequestLine};
-use crate::render::OutputFormat;
 use crate::rules::{Field, RuleSet, TextView};
 
 /// How a text was read.

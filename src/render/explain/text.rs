@@ -6,8 +6,7 @@
 
 use std::borrow::Cow;
 use std::cmp::Reverse;
-use std::io;
-use std::io::Write;
+use std::io::{self, Write};
 use std::ops::Range;
 
 use anstyle::Style;

@@ -6,8 +6,7 @@
 //! [`push_uncut`](LineLayout::push_uncut).
 
 use std::borrow::Cow;
-use std::io;
-use std::io::Write;
+use std::io::{self, Write};
 
 use anstyle::Style;
 

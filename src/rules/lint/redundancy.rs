@@ -9,12 +9,11 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use aho_corasick::AhoCorasick;
 
 use super::super::case::Case;
-use super::super::definition::{Definition, Field, PathAnchor};
+use super::super::definition::{Definition, Field, OneOrMany, PathAnchor};
 use super::super::literals::bit;
 use super::super::load::LocatedRule;
 use super::{Diagnostic, LintLevel, few, report};
 use crate::finding::{RuleId, Severity};
-use crate::rules::definition::OneOrMany;
 use crate::rules::glob;
 
 /// Literals as written, by the number of another rule that finds them.
