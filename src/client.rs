@@ -187,9 +187,9 @@ fn parse_v4(field: &[u8]) -> Option<u32> {
 /// Parses an IPv4 address at the start of `text`, up to a space or the end, and returns its length: four decimal numbers
 /// of at most 255 without leading zeros. Runs for every line.
 fn parse_v4_prefix(text: &[u8]) -> Option<(u32, usize)> {
-    const LONGEST: usize = "255.255.255.255".len();
+    const MAX_PREFIX_TEXT: usize = "255.255.255.255".len();
     let (mut address, mut part, mut digits, mut dots) = (0_u32, 0_u32, 0_u32, 0_u32);
-    let mut end = text.len().min(LONGEST + 1);
+    let mut end = text.len().min(MAX_PREFIX_TEXT + 1);
     for (i, &b) in text[..end].iter().enumerate() {
         let digit = u32::from(b.wrapping_sub(b'0'));
         if digit < 10 {
@@ -212,7 +212,7 @@ fn parse_v4_prefix(text: &[u8]) -> Option<(u32, usize)> {
             return None;
         }
     }
-    (dots == 3 && digits > 0 && end <= LONGEST).then_some((address << 8 | part, end))
+    (dots == 3 && digits > 0 && end <= MAX_PREFIX_TEXT).then_some((address << 8 | part, end))
 }
 
 impl fmt::Display for Client<'_> {
@@ -236,11 +236,11 @@ pub struct Ipv6Prefix(u8);
 /// The text of a prefix, stored on the stack.
 #[derive(Debug, Clone, Copy)]
 pub struct PrefixText {
-    bytes: [u8; LONGEST],
+    bytes: [u8; MAX_PREFIX_TEXT],
     len: usize,
 }
 
-const LONGEST: usize = "ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff/127".len();
+const MAX_PREFIX_TEXT: usize = "ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff/127".len();
 
 impl Ipv6Prefix {
     /// Creates a prefix of this many bits, from [`MIN_PREFIX_BITS`] to 127; `None` otherwise.
@@ -264,7 +264,7 @@ impl Ipv6Prefix {
             Client::Text(text) => parse_prefix(text).filter(|(_, prefix)| *prefix > self)?.0,
             Client::V4(_) => return None,
         };
-        let mut text = PrefixText { bytes: [0; LONGEST], len: 0 };
+        let mut text = PrefixText { bytes: [0; MAX_PREFIX_TEXT], len: 0 };
         // The buffer fits the longest prefix.
         write!(text, "{}/{}", Ipv6Addr::from_bits(address & self.mask()), self.0).ok().map(|()| text)
     }
@@ -277,7 +277,7 @@ impl Ipv6Prefix {
 /// The first address and the length of a prefix in text form. Most texts are not prefixes.
 #[must_use]
 pub fn parse_prefix(text: &[u8]) -> Option<(u128, Ipv6Prefix)> {
-    if text.len() > LONGEST {
+    if text.len() > MAX_PREFIX_TEXT {
         return None;
     }
     let slash = text.iter().rposition(|&b| b == b'/')?;

@@ -311,15 +311,15 @@ impl<const MOST: usize> SelectedIndices<MOST> {
 }
 
 /// Shards, each with its own lock.
-const PARTS: usize = 16;
+const SHARDS: usize = 16;
 /// Most requests, and most headers, of a shard.
-const MOST: usize = 1 << 11;
+const MAX_SHARD_ENTRIES: usize = 1 << 11;
 
 /// The cache that workers share; their keys have the same seed.
 #[derive(Debug, Default)]
 pub struct SharedCache {
     keys: CacheKeys,
-    parts: [Mutex<Shard>; PARTS],
+    shards: [Mutex<Shard>; SHARDS],
 }
 
 #[derive(Debug, Default)]
@@ -382,13 +382,13 @@ impl SharedCache {
 
     fn part(&self, text: Fingerprint) -> MutexGuard<'_, Shard> {
         // The lower bits select a slot of the tables.
-        self.parts[(text.word() >> 60) as usize].lock().unwrap_or_else(PoisonError::into_inner)
+        self.shards[(text.word() >> 60) as usize].lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Inserts an entry; a full table is cleared first.
 fn put<V>(known: &mut HashMap<u64, V>, text: Fingerprint, value: V) {
-    if known.len() == MOST {
+    if known.len() == MAX_SHARD_ENTRIES {
         known.clear();
     }
     known.insert(text.word(), value);

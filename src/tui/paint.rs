@@ -128,14 +128,14 @@ fn key_names(view: &ViewState, paused: bool) -> Vec<(&'static str, &'static str)
 }
 
 /// On a page with fewer columns or rows only the answers and the focused panel are shown.
-const NARROW: u16 = 60;
-const LOW: u16 = 17;
+const NARROW_PAGE: u16 = 60;
+const LOW_PAGE: u16 = 17;
 
 /// From these columns on three panels are side by side.
-const WIDE: u16 = 110;
+const WIDE_PAGE: u16 = 110;
 
 /// From these rows on bars are three rows high.
-const HIGH: u16 = 34;
+const HIGH_PAGE: u16 = 34;
 
 /// A panel and its area.
 type PlacedPanel = (Panel, Rect);
@@ -144,8 +144,8 @@ type PlacedPanel = (Panel, Rect);
 fn draw_overview(shown: &VisibleRows<'_>, view: &mut ViewState, area: Rect, canvas: &mut Canvas<'_>) {
     let bar_rows = match area.height {
         0..8 => 0,
-        8..LOW => 1,
-        LOW..HIGH => 2,
+        8..LOW_PAGE => 1,
+        LOW_PAGE..HIGH_PAGE => 2,
         _ => 6,
     };
     let (top, rest) = split(area, bar_rows);
@@ -158,11 +158,11 @@ fn draw_overview(shown: &VisibleRows<'_>, view: &mut ViewState, area: Rect, canv
 /// The area of each panel.
 fn panel_layout(area: Rect, focus: Panel) -> Vec<PlacedPanel> {
     let share = |part: u16| (area.height * part / 20).max(3);
-    if area.width < NARROW || area.height < LOW - 3 {
+    if area.width < NARROW_PAGE || area.height < LOW_PAGE - 3 {
         return narrow_layout(area, focus);
     }
     let (answered, rest) = split(area, share(4));
-    if area.width >= WIDE {
+    if area.width >= WIDE_PAGE {
         let (tables, rest) = split(rest, share(6));
         let (latest, alerts) = split(rest, rest.height / 2);
         let [clients, paths, rules] = columns(tables);
@@ -257,10 +257,10 @@ fn empty_text(panel: Panel) -> &'static str {
 }
 
 /// Columns of `requests `.
-const BAR_LABEL: u16 = 9;
+const BAR_LABEL_WIDTH: u16 = 9;
 
 /// Columns of `  12,345/h`.
-const SUM: u16 = 10;
+const SUM_WIDTH: u16 = 10;
 
 /// Eighths of a row.
 const EIGHTHS: u64 = 8;
@@ -280,19 +280,19 @@ fn draw_series(hour: &HourlySeries, name: &str, of: impl Fn(TrafficCounts) -> u6
     let Some(base) = area.height.checked_sub(1) else { return };
     let counts: Vec<_> = hour.minutes().map(of).collect();
     let sum = format!("{}/h", compact(counts.iter().sum()));
-    let room = area.width.saturating_sub(BAR_LABEL + SUM);
+    let room = area.width.saturating_sub(BAR_LABEL_WIDTH + SUM_WIDTH);
     // Twice as wide on a wide page.
     let wide = (room / MINUTES as u16).clamp(1, 2);
     let shown = usize::from(room / wide).min(MINUTES);
     let most = counts.iter().copied().max().unwrap_or(0).max(1);
     canvas.text(area, 0, base, name, DIM);
     for (column, &count) in counts[MINUTES - shown..].iter().enumerate() {
-        let x = BAR_LABEL + column as u16 * wide;
+        let x = BAR_LABEL_WIDTH + column as u16 * wide;
         for (row, bar) in column_of(count, most, area.height).into_iter().enumerate() {
             canvas.text(area, x, row as u16, &bar.repeat(wide.into()), style);
         }
     }
-    canvas.text(area, BAR_LABEL + shown as u16 * wide + 1, base, &sum, BOLD);
+    canvas.text(area, BAR_LABEL_WIDTH + shown as u16 * wide + 1, base, &sum, BOLD);
 }
 
 /// The pieces of a bar from the top down. A count above 0 is always visible.
@@ -318,13 +318,13 @@ fn piece(eighths: u64) -> &'static str {
 }
 
 /// Columns of a severity, a time of day, a count and a method.
-const SEVERITY: u16 = 8;
-const TIME: u16 = 8;
-const HITS: u16 = 6;
-const METHOD: u16 = 7;
+const SEVERITY_WIDTH: u16 = 8;
+const TIME_WIDTH: u16 = 8;
+const HITS_WIDTH: u16 = 6;
+const METHOD_WIDTH: u16 = 7;
 
 /// Columns of `auth_required`.
-const OUTCOME: u16 = 13;
+const OUTCOME_WIDTH: u16 = 13;
 
 /// Draws the rows of a panel; the selected one is reversed.
 fn draw_rows(panel: Panel, items: &[PanelItem<'_>], chosen: Option<usize>, area: Rect, canvas: &mut Canvas<'_>) {
@@ -351,7 +351,7 @@ fn widest<'i>(items: &'i [PanelItem<'_>], page: u16, text: impl Fn(&'i PanelItem
 }
 
 fn severity(severity: Severity, rank: u8, canvas: &Canvas<'_>) -> CanvasCell<'static> {
-    CanvasCell::new(Columns(SEVERITY), rank, severity.as_str()).styled(canvas.severity(severity))
+    CanvasCell::new(Columns(SEVERITY_WIDTH), rank, severity.as_str()).styled(canvas.severity(severity))
 }
 
 /// Client, status, severity, path, hits and time of the latest hit; on a wide page the rules.
@@ -363,8 +363,8 @@ fn answered<'t>(entry: &'t TopEntry, client: u16, page: u16, canvas: &Canvas<'_>
         CanvasCell::new(Columns(3), 3, status),
         severity(entry.severity, 2, canvas),
         CanvasCell::new(Rest, 0, &*row.path).styled(canvas.alarm()),
-        CanvasCell::new(Right(HITS), 4, compact(entry.hits)),
-        CanvasCell::new(Columns(TIME), 5, clock(row.time)).styled(DIM),
+        CanvasCell::new(Right(HITS_WIDTH), 4, compact(entry.hits)),
+        CanvasCell::new(Columns(TIME_WIDTH), 5, clock(row.time)).styled(DIM),
     ];
     if page >= 100 {
         cells.insert(4, CanvasCell::new(Columns(page / 5), 6, &*row.rules));
@@ -380,7 +380,7 @@ fn named<'t>(name: &'t str, entry: &TopEntry, canvas: &Canvas<'_>) -> Vec<Canvas
         CanvasCell::new(Rest, 0, name).styled(style),
         CanvasCell::new(Right(4), 3, answered).styled(canvas.alarm()),
         severity(entry.severity, 1, canvas),
-        CanvasCell::new(Right(HITS), 2, compact(entry.hits)),
+        CanvasCell::new(Right(HITS_WIDTH), 2, compact(entry.hits)),
     ]
 }
 
@@ -388,11 +388,11 @@ fn named<'t>(name: &'t str, entry: &TopEntry, canvas: &Canvas<'_>) -> Vec<Canvas
 fn hit<'t>(row: &'t HitRow, client: u16, page: u16, canvas: &Canvas<'_>) -> Vec<CanvasCell<'t>> {
     let (outcome, target) = if row.answered { (canvas.alarm(), canvas.alarm()) } else { (DIM, Style::new()) };
     let mut cells = vec![
-        CanvasCell::new(Columns(TIME), 3, clock(row.time)).styled(DIM),
+        CanvasCell::new(Columns(TIME_WIDTH), 3, clock(row.time)).styled(DIM),
         severity(row.severity, 2, canvas),
-        CanvasCell::new(Columns(OUTCOME), 5, row.outcome.as_str()).styled(outcome),
+        CanvasCell::new(Columns(OUTCOME_WIDTH), 5, row.outcome.as_str()).styled(outcome),
         CanvasCell::new(Columns(client), 1, &*row.client),
-        CanvasCell::new(Columns(METHOD), 6, &*row.method),
+        CanvasCell::new(Columns(METHOD_WIDTH), 6, &*row.method),
         CanvasCell::new(Rest, 0, &*row.target).styled(target),
     ];
     if page >= 90 {
@@ -424,16 +424,16 @@ fn draw_hits(items: &[PanelItem<'_>], of_one_client: bool, chosen: usize, area: 
 fn alert<'t>(row: &'t AlertRow, canvas: &Canvas<'_>) -> Vec<CanvasCell<'t>> {
     let level = match row.severity {
         Some(level) => severity(level, 1, canvas),
-        None => CanvasCell::new(Columns(SEVERITY), 1, "notice").styled(DIM),
+        None => CanvasCell::new(Columns(SEVERITY_WIDTH), 1, "notice").styled(DIM),
     };
-    vec![CanvasCell::new(Columns(TIME), 2, clock(row.time)).styled(DIM), level, CanvasCell::new(Rest, 0, &*row.text)]
+    vec![CanvasCell::new(Columns(TIME_WIDTH), 2, clock(row.time)).styled(DIM), level, CanvasCell::new(Rest, 0, &*row.text)]
 }
 
 /// The least rows of the list; details get the others.
 const MIN_ROWS: u16 = 4;
 
 /// Columns of the labels of details.
-const DETAIL_LABEL: u16 = 9;
+const DETAIL_LABEL_WIDTH: u16 = 9;
 
 /// Draws the page.
 fn draw_subject(subject: &DetailSubject, shown: &VisibleRows<'_>, view: &mut ViewState, area: Rect, canvas: &mut Canvas<'_>) {
@@ -480,7 +480,7 @@ fn details(row: &HitRow, page: u16) -> DetailLines {
         ("host", row.host.as_deref()),
         ("agent", row.agent.as_deref()),
     ];
-    let room = usize::from(page.saturating_sub(DETAIL_LABEL)).max(1);
+    let room = usize::from(page.saturating_sub(DETAIL_LABEL_WIDTH)).max(1);
     let mut labelled = Vec::new();
     for (label, text) in fields {
         let lines = split_to_width(text.unwrap_or_default(), room).into_iter().map(str::to_owned);
@@ -494,12 +494,12 @@ fn draw_details(details: &DetailLines, area: Rect, canvas: &mut Canvas<'_>) {
     canvas.heading(Rect { height: area.height.min(1), ..area }, "SELECTED HIT", "", BOLD);
     for (y, (label, text)) in (1..).zip(details) {
         canvas.text(area, 0, y, label, DIM);
-        canvas.text(area, DETAIL_LABEL, y, text, Style::new());
+        canvas.text(area, DETAIL_LABEL_WIDTH, y, text, Style::new());
     }
 }
 
 /// Columns of the keys.
-const KEY: u16 = 14;
+const KEY_WIDTH: u16 = 14;
 
 /// Keys and symbols, and what they mean.
 const HELP: [(&str, &str); 19] = [
@@ -529,7 +529,7 @@ fn draw_help(area: Rect, canvas: &mut Canvas<'_>) {
     canvas.heading(Rect { height: area.height.min(1), ..area }, "KEYS AND SYMBOLS", "", REVERSED);
     for (y, (key, what)) in (1..).zip(HELP) {
         canvas.text(area, 0, y, key, BOLD);
-        canvas.text(area, KEY, y, what, Style::new());
+        canvas.text(area, KEY_WIDTH, y, what, Style::new());
     }
 }
 
