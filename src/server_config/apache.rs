@@ -20,10 +20,9 @@ use std::path::{Path, PathBuf};
 
 use self::syntax::{ApacheVariables, lines, mask_parameters, split, words};
 use super::diagnostics::{ConfigLocation, ConfigNotices};
-use super::path_pattern::{PathPattern, from_strftime, from_variables};
 use super::{
-    ConfiguredFormat, ConfiguredLog, ConfiguredLogs, MAX_DEPTH, ServerConfigError, config_folder, files_recursive, is_pattern,
-    matching_files, read_config,
+    ConfiguredFormat, ConfiguredLog, ConfiguredLogs, MAX_DEPTH, PathPattern, ServerConfigError, config_folder, files_recursive,
+    from_strftime, from_variables, is_pattern, matching_files, read_config,
 };
 
 const FLAG: &str = "--from-apache";

@@ -7,7 +7,6 @@
 mod apache;
 mod diagnostics;
 mod nginx;
-mod path_pattern;
 
 #[cfg(test)]
 mod fixture;
@@ -16,9 +15,10 @@ pub use apache::read_apache;
 pub use diagnostics::ServerConfigError;
 pub use nginx::read_nginx;
 
-use std::fs::{self, File};
-use std::io::{self, Read as _};
+use std::fs::File;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 use glob::MatchOptions;
 
@@ -175,4 +175,121 @@ fn descend(folder: &Path, depth: usize, files: &mut Vec<PathBuf>) -> io::Result<
         }
     }
     Ok(())
+}
+
+/// A glob that is being built.
+#[derive(Debug, Default)]
+struct PathPattern {
+    bytes: Vec<u8>,
+    /// The name without escapes, for a name without unknown parts.
+    plain: Vec<u8>,
+    has_unknown: bool,
+}
+
+impl PathPattern {
+    /// Appends a literal byte.
+    fn literal(&mut self, byte: u8) {
+        self.plain.push(byte);
+        match byte {
+            b'*' | b'?' | b'[' => self.bytes.extend([b'[', byte, b']']),
+            _ => self.bytes.push(byte),
+        }
+    }
+
+    /// Appends a literal byte, for use in a fold.
+    fn with(mut self, byte: u8) -> Self {
+        self.literal(byte);
+        self
+    }
+
+    /// Appends an unknown part. Two in a row are joined, since `**` would match folders.
+    fn unknown(&mut self) {
+        self.has_unknown = true;
+        if self.bytes.last() != Some(&b'*') {
+            self.bytes.push(b'*');
+        }
+    }
+
+    /// Whether it has an unknown part.
+    fn is_pattern(&self) -> bool {
+        self.has_unknown
+    }
+
+    /// The glob, or the plain name if it has no unknown part.
+    fn finish(self) -> Vec<u8> {
+        if self.has_unknown { self.bytes } else { self.plain }
+    }
+}
+
+/// A name with `strftime` conversions: `access.%Y-%m-%d.log`.
+fn from_strftime(name: &[u8]) -> PathPattern {
+    let mut pattern = PathPattern::default();
+    let mut bytes = name.iter();
+    while let Some(&byte) = bytes.next() {
+        match byte {
+            b'%' => match bytes.next() {
+                Some(b'%') => pattern.literal(b'%'),
+                // A modifier precedes its conversion.
+                Some(b'E' | b'O' | b'-' | b'_' | b'^' | b'#') => {
+                    bytes.next();
+                    pattern.unknown();
+                }
+                _ => pattern.unknown(),
+            },
+            _ => pattern.literal(byte),
+        }
+    }
+    pattern
+}
+
+/// A name with nginx variables: `$host`, `${host}`.
+fn from_variables(name: &[u8]) -> PathPattern {
+    let mut pattern = PathPattern::default();
+    let mut rest = name;
+    while let [byte, tail @ ..] = rest {
+        let len = if *byte == b'$' { variable(tail) } else { 0 };
+        if len > 0 {
+            pattern.unknown();
+        } else {
+            pattern.literal(*byte);
+        }
+        rest = &tail[len..];
+    }
+    pattern
+}
+
+/// The length of a variable name after its `$`, including braces; 0 if there is none.
+fn variable(text: &[u8]) -> usize {
+    let is_letter = |byte: &&u8| byte.is_ascii_alphanumeric() || **byte == b'_';
+    match text {
+        [b'{', name @ ..] => name.iter().position(|byte| *byte == b'}').map_or(0, |end| end + 2),
+        name => name.iter().take_while(is_letter).count(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(pattern: PathPattern) -> String {
+        String::from_utf8(pattern.finish()).unwrap()
+    }
+
+    #[test]
+    fn strftime_conversions_become_stars() {
+        assert_eq!(text(from_strftime(b"/l/access.%Y-%m-%d.log")), "/l/access.*-*-*.log");
+        assert_eq!(text(from_strftime(b"/l/%Y%m%d/a[1].log")), "/l/*/a[[]1].log");
+        assert_eq!(text(from_strftime(b"/l/100%%[x]")), "/l/100%[x]");
+        assert_eq!(text(from_strftime(b"a%")), "a*");
+        assert_eq!(text(from_strftime(b"a.%-d.log")), "a.*.log");
+    }
+
+    #[test]
+    fn variables_become_stars() {
+        assert_eq!(text(from_variables(b"/l/$host.access.log")), "/l/*.access.log");
+        assert_eq!(text(from_variables(b"/l/${host}_$server_port/a?.log")), "/l/*_*/a[?].log");
+        assert_eq!(text(from_variables(b"/l/$host$uri")), "/l/*");
+        assert_eq!(text(from_variables(b"/l/[a]*$")), "/l/[a]*$");
+        assert_eq!(text(from_variables(b"/l/${open")), "/l/${open");
+    }
 }

@@ -13,10 +13,9 @@ use std::path::{Path, PathBuf};
 
 use self::parser::NginxDirective;
 use super::diagnostics::{ConfigLocation, ConfigNotices};
-use super::path_pattern::from_variables;
 use super::{
-    ConfiguredFormat, ConfiguredLog, ConfiguredLogs, LogFormatEscape, MAX_DEPTH, ServerConfigError, config_folder, is_pattern,
-    matching_files, read_config,
+    ConfiguredFormat, ConfiguredLog, ConfiguredLogs, LogFormatEscape, MAX_DEPTH, ServerConfigError, config_folder, from_variables,
+    is_pattern, matching_files, read_config,
 };
 
 const FLAG: &str = "--from-nginx";
