@@ -595,6 +595,15 @@ fn a_late_line_in_a_log_that_was_moved_away() {
     run(false, true, [ModelStep::Delete, away(true), ModelStep::Wait, ModelStep::Write(1), ModelStep::PollStep, away(false)]);
 }
 
+/// After the restart, the log continues in its copy. The compressed one is a copy of it too, not more of the first half that
+/// was recorded.
+#[test]
+fn the_copy_of_a_log_that_was_moved_away_and_back_is_compressed() {
+    let copy = ModelStep::CopyTruncate { polls: true, between: 0 };
+    let compress = ModelStep::Compress { polls: false, starts: true };
+    run(true, false, [ModelStep::Write(2), ModelStep::AwayAndBack { polls: false }, ModelStep::Partial(1), copy, compress]);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: programs(), failure_persistence: None, max_shrink_iters: 4000, ..ProptestConfig::default() })]
 
