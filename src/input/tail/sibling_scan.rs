@@ -4,6 +4,7 @@
 //! A sibling with known content is not read again. Unknown content was written since the last poll, because all
 //! siblings of the first poll were recorded.
 
+use std::cmp::Reverse;
 use std::collections::HashSet;
 use std::fs::File;
 use std::io;
@@ -18,11 +19,11 @@ use super::generation::{Generation, GenerationState};
 use super::generation_reader::GenerationReader;
 use super::inspected_file::{InspectedFile, open};
 use super::siblings::{SiblingFile, is_copy, shares_content};
-use super::start::{bytes_before, start_after_copy};
+use super::start::{bytes_before, line_start, start_after_copy};
 use super::watched_path::{OldGeneration, PollContext, WatchedPath};
 use crate::input::magic;
 use crate::input::rotation_names::RotationRank;
-use crate::source::HEAD;
+use crate::source::{HEAD, TAIL};
 
 /// Interval between scans without a reason: a late line in a closed log causes no event.
 const EVERY: Duration = Duration::from_secs(15);
@@ -315,20 +316,22 @@ impl WatchedPath {
     /// the first part of one.
     fn compare_old(&mut self, inspected: &mut InspectedFile, id: FileId) -> io::Result<(Option<usize>, bool)> {
         let mut is_prefix = false;
-        let mut same = None;
+        let (mut read, mut recorded) = (None, None);
         for (index, old) in self.old_generations.iter_mut().enumerate() {
-            // A copy that was recorded while it was being written is recognized by its inode; more of its content may
-            // have been read elsewhere.
-            let known = (old.content.offset, old.id == id);
+            let furthest = if old.content.is_only_recorded() { &mut recorded } else { &mut read };
             match old.content.compare(inspected)? {
                 ContentMatch::Different => continue,
                 ContentMatch::Prefix => is_prefix = true,
-                ContentMatch::Same if same.is_none_or(|(most, _)| known > most) => same = Some((known, index)),
-                ContentMatch::Same => {}
+                ContentMatch::Same => *furthest = (*furthest).max(Some((old.content.offset, old.id == id, Reverse(index)))),
             }
             old.last_seen_scan = self.scans;
         }
-        Ok((same.map(|(_, index)| index), is_prefix))
+        // A copy may have been recorded while it was being written, up to the middle of a line.
+        let same = match (read, recorded) {
+            (Some((offset, ..)), Some((end, ..))) if end > offset && line_start(inspected, end)? > offset => recorded,
+            _ => read.or(recorded),
+        };
+        Ok((same.map(|(.., Reverse(index))| index), is_prefix))
     }
 
     /// Continues an old generation in a file that has its content, if there is more to read.
@@ -350,8 +353,12 @@ impl WatchedPath {
         if !inspected.is_whole() {
             return Ok(SiblingAction::Retry);
         }
-        let old = self.old_generations.remove(index);
-        Ok(SiblingAction::Read(Box::new(reopen(old.content, inspected, sibling, poll))))
+        let mut content = self.old_generations.remove(index).content;
+        if content.is_only_recorded() {
+            let start = line_start(inspected, content.offset)?;
+            content.skip_to(start, 0, &inspected.before(start, TAIL)?.unwrap_or_default());
+        }
+        Ok(SiblingAction::Read(Box::new(reopen(content, inspected, sibling, poll))))
     }
 
     /// What to do with a sibling of unknown content.

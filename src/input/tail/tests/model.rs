@@ -604,6 +604,15 @@ fn the_copy_of_a_log_that_was_moved_away_and_back_is_compressed() {
     run(true, false, [ModelStep::Write(2), ModelStep::AwayAndBack { polls: false }, ModelStep::Partial(1), copy, compress]);
 }
 
+/// The copy was recorded up to the middle of a line.
+#[test]
+fn a_copy_that_ended_within_a_line_grows() {
+    let copy = ModelStep::CopyTruncate { polls: true, between: 0 };
+    let half = [ModelStep::Partial(13), ModelStep::Truncate, ModelStep::Partial(64), ModelStep::AwayAndBack { polls: false }, copy];
+    run(true, false, half.into_iter().chain([ModelStep::Kill]));
+    run(true, false, half.into_iter().chain([ModelStep::Down, ModelStep::Compress { polls: false, starts: false }]));
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: programs(), failure_persistence: None, max_shrink_iters: 4000, ..ProptestConfig::default() })]
 
