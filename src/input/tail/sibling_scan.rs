@@ -19,7 +19,7 @@ use super::generation::{Generation, GenerationState};
 use super::generation_reader::GenerationReader;
 use super::inspected_file::{InspectedFile, open};
 use super::siblings::{SiblingFile, is_copy, shares_content};
-use super::start::{bytes_before, line_start, start_after_copy};
+use super::start::{bytes_before, line_start, resume_offset, start_after_copy};
 use super::watched_path::{OldGeneration, PollContext, WatchedPath};
 use crate::input::magic;
 use crate::input::rotation_names::RotationRank;
@@ -301,9 +301,8 @@ impl WatchedPath {
             return Ok(is_prefix.then(action));
         };
         // The content that was read furthest counts; this scan may have found it in another file.
-        let offset = self.old_generations[index].content.offset;
-        for (_, log) in found.iter().filter(|(_, log)| log.offset() >= offset) {
-            if is_copy(log, inspected)? {
+        for (_, log) in found {
+            if is_copy(log, inspected)? && log.offset() >= resume_offset(&self.old_generations[index].content, inspected)? {
                 let is_final = inspected.compressed() && inspected.is_whole();
                 let file = Arc::clone(inspected.file());
                 return self.record_copy(is_final, inspected, &file, sibling, poll).map(Some);
@@ -353,11 +352,11 @@ impl WatchedPath {
         if !inspected.is_whole() {
             return Ok(SiblingAction::Retry);
         }
-        let mut content = self.old_generations.remove(index).content;
-        if content.is_only_recorded() {
-            let start = line_start(inspected, content.offset)?;
-            content.skip_to(start, 0, &inspected.before(start, TAIL)?.unwrap_or_default());
+        let start = resume_offset(&old.content, inspected)?;
+        if start < old.content.offset {
+            old.content.skip_to(start, 0, &inspected.before(start, TAIL)?.unwrap_or_default());
         }
+        let content = self.old_generations.remove(index).content;
         Ok(SiblingAction::Read(Box::new(reopen(content, inspected, sibling, poll))))
     }
 

@@ -83,6 +83,15 @@ pub(super) fn bytes_before(file: &File, offset: u64) -> io::Result<Vec<u8>> {
     Ok(before)
 }
 
+/// Where to continue a known content in a file: at the start of a line.
+///
+/// # Errors
+///
+/// The file cannot be read.
+pub(super) fn resume_offset(content: &ContentFingerprint, inspected: &InspectedFile) -> io::Result<u64> {
+    if content.is_only_recorded() { line_start(inspected, content.offset) } else { Ok(content.offset) }
+}
+
 /// The start of the line that `offset` is in. A byte order mark and NULs before the line are not part of it.
 ///
 /// # Errors

@@ -613,6 +613,14 @@ fn a_copy_that_ended_within_a_line_grows() {
     run(true, false, half.into_iter().chain([ModelStep::Down, ModelStep::Compress { polls: false, starts: false }]));
 }
 
+/// The file that is copied over was renamed when it was empty, and loses its name to the truncated log.
+#[test]
+fn a_copy_that_is_replaced_by_the_truncated_log() {
+    let rename = ModelStep::Away { name: 2, how: ModelMove::Rename { create: false } };
+    let copy = ModelStep::Away { name: 2, how: ModelMove::CopyTruncate { polls: false } };
+    run(true, false, [rename, ModelStep::Reopen, ModelStep::Write(1), ModelStep::PollStep, copy, rename]);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: programs(), failure_persistence: None, max_shrink_iters: 4000, ..ProptestConfig::default() })]
 
