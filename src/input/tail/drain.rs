@@ -81,8 +81,8 @@ impl WatchedPath {
         }
     }
 
-    /// Identifies the content of such a file: a copy, the content of another path, or new. `None` if it is too short, or if the
-    /// live file or other paths must be checked first.
+    /// Identifies the content of such a file: a copy, the content of another path, or new. `None` if it is too short,
+    /// or if the live file or other paths must be checked first.
     fn identify_old(
         &mut self,
         file: &Arc<File>,

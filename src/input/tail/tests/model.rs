@@ -595,8 +595,8 @@ fn a_late_line_in_a_log_that_was_moved_away() {
     run(false, true, [ModelStep::Delete, away(true), ModelStep::Wait, ModelStep::Write(1), ModelStep::PollStep, away(false)]);
 }
 
-/// After the restart, the log continues in its copy. The compressed one is a copy of it too, not more of the first half that
-/// was recorded.
+/// After the restart, the log continues in its copy. The compressed file is a copy of it too, not more of the first
+/// half that was recorded.
 #[test]
 fn the_copy_of_a_log_that_was_moved_away_and_back_is_compressed() {
     let copy = ModelStep::CopyTruncate { polls: true, between: 0 };
