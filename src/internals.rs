@@ -47,14 +47,11 @@ pub mod formats {
 
 pub mod input {
     pub use crate::input::Mmap;
-    pub mod chunk {
-        pub use crate::input::chunk::{Body, Chunk, ReadSummary};
-    }
     pub mod find {
         pub use crate::input::find::{InputSource, SourceKind};
     }
     pub mod read {
-        pub use crate::input::read::{MAX_LINE, OpenError, ReadOptions, read};
+        pub use crate::input::read::{Body, Chunk, MAX_LINE, OpenError, ReadOptions, ReadSummary, read};
     }
 }
 

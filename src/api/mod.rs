@@ -12,12 +12,7 @@ use thiserror::Error;
 
 pub use self::report::{Counts, Report, ReportedAnswer, ReportedClient, ReportedInput, ReportedPath, ReportedSample};
 pub use self::scanner::Scanner;
-use crate::analysis::model::InputSummary;
-use crate::input::find::FoundInputs;
-use crate::redact::sanitize::escape;
-use crate::render::skipped;
 use crate::rules::{RuleChoice, RuleError, RuleSet, load};
-use crate::scan::ScanResult;
 
 /// Why rules could not be loaded, or why there is no report.
 ///
@@ -72,14 +67,4 @@ impl RuleSet {
     pub fn load(choice: &RuleChoice) -> Result<Self, Error> {
         Ok(load(choice)?)
     }
-}
-
-/// Notices about inputs and files that were left out, safe to print.
-pub(crate) fn notices(inputs: &[InputSummary], scan: &ScanResult, found: &FoundInputs) -> Vec<String> {
-    let sanitized = |text: &String| escape(text.as_bytes()).into_owned();
-    let mut notices: Vec<_> = found.notices.iter().map(sanitized).collect();
-    notices.extend(skipped::notices(inputs));
-    let of_source = |(number, notice): &(usize, String)| format!("{}: {}", escape(&scan.texts[*number].path), sanitized(notice));
-    notices.extend(scan.notices.iter().map(of_source));
-    notices
 }

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
+use super::Error;
 use super::report::Report;
-use super::{Error, notices};
 use crate::analysis::model::InputSummary;
 use crate::block::parse_trusted_proxy;
 use crate::client::ClientIpSource;
@@ -20,9 +20,9 @@ use crate::formats::{FormatChoice, Formats};
 use crate::input::Mmap;
 use crate::input::exclude::exclude_compressed_copies;
 use crate::input::find::{FoundInputs, find};
-use crate::input::order::sort_by_age;
+use crate::input::rotation::sort_by_age;
 use crate::rules::RuleSet;
-use crate::scan::{self, BatchOptions, ScanJob, ScanResult, input_summaries};
+use crate::scan::{self, BatchOptions, ScanJob, ScanResult, input_summaries, notices};
 use crate::time::TimeBound;
 
 /// Scans logs for requests that match a set of rules.

@@ -24,11 +24,13 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 use rayon::prelude::*;
 
 use crate::analysis::model::InputSummary;
+use crate::analysis::notes::skipped_notices;
 use crate::client::Ipv6Prefix;
 use crate::engine::ScanOptions;
 use crate::formats::Formats;
 use crate::input::Mmap;
 use crate::input::find::{FoundInputs, InputSource, SourceKind};
+use crate::redact::sanitize::escape;
 use crate::rules::RuleSet;
 use crate::source::SourceInfo;
 use crate::tally::{Budget, Tally};
@@ -149,4 +151,14 @@ pub(crate) fn input_summaries(inputs: Vec<Option<InputSummary>>, found: &FoundIn
 /// Removes the files that are not logs, once the report is built.
 pub(crate) fn drop_skipped(inputs: &mut Vec<InputSummary>) {
     inputs.retain(|input| !input.path.is_empty());
+}
+
+/// Notices about inputs and files that were left out, safe to print.
+pub(crate) fn notices(inputs: &[InputSummary], scan: &ScanResult, found: &FoundInputs) -> Vec<String> {
+    let sanitized = |text: &String| escape(text.as_bytes()).into_owned();
+    let mut notices: Vec<_> = found.notices.iter().map(sanitized).collect();
+    notices.extend(skipped_notices(inputs));
+    let of_source = |(number, notice): &(usize, String)| format!("{}: {}", escape(&scan.texts[*number].path), sanitized(notice));
+    notices.extend(scan.notices.iter().map(of_source));
+    notices
 }

@@ -10,9 +10,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 
 use libfuzzer_sys::fuzz_target;
 use probewatch::internals::input::Mmap;
-use probewatch::internals::input::chunk::{Body, Chunk, ReadSummary};
 use probewatch::internals::input::find::{SourceKind, InputSource};
-use probewatch::internals::input::read::{MAX_LINE, ReadOptions, OpenError, read};
+use probewatch::internals::input::read::{Body, Chunk, MAX_LINE, OpenError, ReadOptions, ReadSummary, read};
 use tempfile::NamedTempFile;
 
 /// The most text that a run of the fuzzer reads: packed zeros take a thousandth of their text.

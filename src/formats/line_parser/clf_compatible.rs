@@ -2,9 +2,10 @@
 //!
 //! Most formats are a common format with additional fields at the end.
 
+use super::FormatLineParser;
+use super::TimeFormat;
 use super::field::{CaptureSlot, TrimMode};
-use super::{Escapes, FormatLineParser, TimeFormat};
-use crate::formats::LogFormat;
+use crate::formats::{Escapes, LogFormat};
 
 /// The slots of a format and the text after each. Fields between client and time have no slot.
 type Pattern = [(Option<CaptureSlot>, &'static str)];
@@ -66,9 +67,8 @@ fn begins(fields: &[(Option<CaptureSlot>, &[u8])], pattern: &Pattern) -> bool {
     same && ends && !more[1..].iter().any(|(slot, _)| slot.is_some())
 }
 
-#[cfg(test)]
 mod tests {
-    use crate::formats::line_parser::clf_compatible::*;
+    use super::*;
 
     #[test]
     fn formats_with_additional_fields_are_clf_compatible() {

@@ -1,12 +1,11 @@
 //! Compiles the items of a format string to a parser.
 //!
-//! Chooses among fields of the same kind, and decides how the end of each field is found. Formats with ambiguous fields
-//! are rejected.
+//! Chooses among fields of the same kind, and decides how the end of each field is found. Formats with ambiguous fields are
+//! rejected.
 
-use super::fast_path::FastPath;
-use super::field::{Delimiter, TrimMode};
+use super::field::{CaptureSlot, Delimiter, TrimMode};
 use super::{
-    CaptureSlot, Encoding, FieldItem, FieldMatcher, FieldShape, FormatError, FormatItem, FormatLineParser, Quotes, RequestForm, TimeFormat,
+    Encoding, FastPath, FieldItem, FieldMatcher, FieldShape, FormatError, FormatItem, FormatLineParser, Quotes, RequestForm, TimeFormat,
 };
 use crate::formats::items::joined;
 use crate::formats::{Escapes, FieldKind};
