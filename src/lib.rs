@@ -12,7 +12,7 @@
 //! | 4 | [`render`] · [`scan`] · [`state`] |
 //! | 3 | [`analysis`] |
 //! | 2 | [`alerting`] · [`block`] · [`engine`] |
-//! | 1 | [`alert_sinks`] · [`formats`] · [`input`] · [`redact`] · [`report_store`] · [`rules`] · [`server_config`] · [`tally`] |
+//! | 1 | [`alert_sinks`] · [`formats`] · [`geoip`] · [`input`] · [`redact`] · [`report_store`] · [`rules`] · [`server_config`] · [`tally`] |
 //! | 0 | [`allocator`] · [`client`] · [`finding`] · [`fingerprint`] · [`intern`] · [`log_entry`] · [`lru`] · [`normalize`] · [`number`] · [`prefetch`] · [`soft_404`] · [`source`] · [`system`] · [`time`] |
 //!
 //! How a log becomes a report:
@@ -40,6 +40,7 @@ pub mod engine;
 pub mod finding;
 pub mod fingerprint;
 pub mod formats;
+pub mod geoip;
 pub mod input;
 pub mod intern;
 pub mod log_entry;

@@ -14,6 +14,7 @@ use super::novelty::{NewItem, display_key};
 use super::seen::NoveltyKind;
 use crate::alerting::alert::Alert;
 use crate::client::{Anonymizer, Client, ClientKey};
+use crate::geoip::{GeoDatabases, GeoInfo};
 use crate::redact::mask::unredacted;
 
 /// What an output hides.
@@ -56,6 +57,20 @@ impl Privacy {
     #[must_use]
     pub fn hides_clients(&self) -> bool {
         self.anonymizer.is_some()
+    }
+
+    /// What GeoIP databases have about a client. For a hidden client it is the country and the network, never the city; with
+    /// truncation that of its network, so that it depends on nothing that is hidden.
+    pub fn geo(&self, client: Client<'_>, databases: &mut GeoDatabases) -> Option<GeoInfo> {
+        if databases.is_empty() {
+            return None;
+        }
+        let address = self.anonymizer.as_ref().map_or_else(|| client.first_address(), |anonymizer| anonymizer.geo_address(client));
+        let mut info = databases.lookup(address?)?;
+        if self.hides_clients() {
+            info.city = None;
+        }
+        Some(info).filter(|info| !info.is_empty())
     }
 
     /// A note for readers of a report whose clients are hidden.

@@ -324,6 +324,7 @@ pub(crate) fn report(rule_set: &RuleSet) -> Report<'_> {
         rules,
         timeline: Timeline::default(),
         networks: Vec::new(),
+        client_hits: Vec::new(),
         apps: vec![
             AppSeen { app: "wordpress", title: "WordPress", site: Some(b"shop.example"), silenced: 1204 },
             AppSeen { app: "joomla", title: "Joomla", site: None, silenced: 0 },
@@ -376,6 +377,7 @@ pub(crate) fn empty(rule_set: &RuleSet) -> Report<'_> {
         rules: vec![],
         timeline: Timeline::default(),
         networks: Vec::new(),
+        client_hits: Vec::new(),
         apps: Vec::new(),
         allowed: Vec::new(),
         soft_404: vec![],
@@ -408,5 +410,6 @@ pub(crate) fn hit() -> ReportedHit<'static> {
         referer: Some(b"http://bob:hunter2@example.com/"),
         user_agent: Some(b"curl/8.5.0"),
         context: None,
+        geo: None,
     }
 }

@@ -9,9 +9,9 @@ use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, ValueHint};
 
 use super::flags::{
-    AlertArgs, AllowArgs, AnonymizeArgs, AppArgs, ClientArgs, ColorArgs, ConfigArgs, EmitRulesArgs, FailOnArgs, FileAgeArgs, LiveArgs,
-    LogFormatArgs, LogPathArgs, LogSourceArgs, MmapArgs, OutcomeArgs, OutputFileArgs, PrintArgs, ProgressArgs, ProposalArgs, QuietArgs,
-    RedactArgs, ReportFolderArgs, RowArgs, RuleArgs, ScanPathArgs, SeverityArgs, StateArgs, StatsArgs, TaskArgs, TextFormatArgs,
+    AlertArgs, AllowArgs, AnonymizeArgs, AppArgs, ClientArgs, ColorArgs, ConfigArgs, EmitRulesArgs, FailOnArgs, FileAgeArgs, GeoIpArgs,
+    LiveArgs, LogFormatArgs, LogPathArgs, LogSourceArgs, MmapArgs, OutcomeArgs, OutputFileArgs, PrintArgs, ProgressArgs, ProposalArgs,
+    QuietArgs, RedactArgs, ReportFolderArgs, RowArgs, RuleArgs, ScanPathArgs, SeverityArgs, StateArgs, StatsArgs, TaskArgs, TextFormatArgs,
     ThreadArgs, TimeRangeArgs, WatchArgs,
 };
 use crate::config::Layer;
@@ -44,6 +44,7 @@ combine! {
         rules: RuleArgs,
         client: ClientArgs,
         anonymize: AnonymizeArgs,
+        geoip: GeoIpArgs,
         redact: RedactArgs,
         severity: SeverityArgs,
         outcome: OutcomeArgs,
@@ -76,6 +77,7 @@ combine! {
         rules: RuleArgs,
         client: ClientArgs,
         anonymize: AnonymizeArgs,
+        geoip: GeoIpArgs,
         redact: RedactArgs,
         severity: SeverityArgs,
         outcome: OutcomeArgs,
@@ -101,6 +103,7 @@ combine! {
         rules: RuleArgs,
         client: ClientArgs,
         anonymize: AnonymizeArgs,
+        geoip: GeoIpArgs,
         redact: RedactArgs,
         severity: SeverityArgs,
         outcome: OutcomeArgs,
@@ -174,6 +177,7 @@ combine! {
     MergeFlags {
         stored: StoredReportArgs,
         anonymize: AnonymizeArgs,
+        geoip: GeoIpArgs,
         fail_on: FailOnArgs,
         rows: RowArgs,
     }

@@ -6,8 +6,10 @@ use super::scan::row_selection;
 use super::stdout::TerminalInfo;
 use super::{Exit, MergeSettings, message};
 use crate::analysis::build::{LogAnalysis, build};
+use crate::analysis::networks::add_geo;
 use crate::analysis::notes;
 use crate::commands::error::CommandError;
+use crate::geoip::GeoDatabases;
 use crate::render::{RenderOptions, render};
 use crate::rules::load;
 
@@ -20,6 +22,7 @@ pub fn run(settings: &MergeSettings) -> Exit {
 fn merge(settings: &MergeSettings) -> Result<Exit, CommandError> {
     let filter = &settings.filter;
     let privacy = privacy(filter.anonymize.as_ref(), true)?;
+    let mut geoip = GeoDatabases::open(&settings.geoip)?;
     let known = load(&filter.rules)?;
     let files = files(&settings.reports, filter.quiet);
     let mut sink = output(filter.output.as_deref(), &files)?;
@@ -31,8 +34,9 @@ fn merge(settings: &MergeSettings) -> Result<Exit, CommandError> {
     let apps = apps(&filter.apps, rules)?;
     let report_input = merged.report_input(rules, filter.report_filter(&apps));
     let analysis = LogAnalysis::new(&report_input);
-    let rows = row_selection(filter.format, settings.by, settings.full, filter.top);
+    let rows = row_selection(filter.format, settings.by, settings.full, filter.top).with_networks(!geoip.is_empty());
     let mut report = build(&report_input, &analysis, rows);
+    add_geo(&mut report, &mut geoip, &privacy);
     (report.log_host, report.period, report.prefix) = (merged.log_host.clone(), merged.period.clone(), merged.prefix);
     if let Some(bound) = report.approximate.as_ref().filter(|_| !filter.quiet) {
         message::notice(&notes::accuracy_note(bound));

@@ -14,9 +14,11 @@ use super::stdout::TerminalInfo;
 use super::{Exit, ScanSettings, message};
 use crate::analysis::anonymize::{Privacy, RedactionBuffers};
 use crate::analysis::build::{LogAnalysis, ReportInput, RowSelection, build};
-use crate::analysis::model::{InputSummary, Report};
+use crate::analysis::model::{InputSummary, Report, ReportedHit};
+use crate::analysis::networks::add_geo;
 use crate::analysis::{hit, notes};
 use crate::commands::error::CommandError;
+use crate::geoip::GeoDatabases;
 use crate::render::sink::Sink;
 use crate::render::{GroupBy, OutputFormat, RenderOptions, TABLE_ROWS, ndjson, render};
 use crate::scan;
@@ -33,6 +35,7 @@ fn scan(settings: &ScanSettings) -> Result<Exit, CommandError> {
     let mut rule_context = ManuallyDrop::new(RuleContext::load_in(&pool, settings)?);
     (rule_context.scope.since, rule_context.scope.until) = (settings.since, settings.until);
     let privacy = privacy(settings.client.anonymize.as_ref(), settings.client.redact)?;
+    let mut geoip = GeoDatabases::open(&settings.client.geoip)?;
     let found = inputs(settings)?;
     let sink = output(settings.output.as_deref(), "--output", &found.sources)?;
     if !settings.quiet {
@@ -54,8 +57,9 @@ fn scan(settings: &ScanSettings) -> Result<Exit, CommandError> {
         allow: &rule_context.scope.allow,
     };
     let analysis = LogAnalysis::new(&report_input);
-    let wanted = row_selection(settings.format, settings.by, settings.full, settings.top);
+    let wanted = row_selection(settings.format, settings.by, settings.full, settings.top).with_networks(!geoip.is_empty());
     let mut report = pool.install(|| build(&report_input, &analysis, wanted));
+    add_geo(&mut report, &mut geoip, &privacy);
     let broad = if settings.quiet { Vec::new() } else { notes::broad_rule_warnings(&report_input, &analysis, &report.inputs) };
     drop_skipped(&mut report.inputs);
     report.elapsed = started.elapsed();
@@ -72,7 +76,7 @@ fn scan(settings: &ScanSettings) -> Result<Exit, CommandError> {
     let severity = report.totals.fail_severity;
     let times = StageTimes { ready, read, built: report.elapsed };
     let statistics = settings.stats.then(|| statistics_text(&report, &times, pool.current_num_threads()));
-    write(settings, &privacy, &report_input, &analysis, &report, spool, sink)?;
+    write(settings, (&privacy, &mut geoip), &report_input, &analysis, &report, spool, sink)?;
     if let Some(text) = statistics {
         message::print_raw(&text);
     }
@@ -111,14 +115,17 @@ pub(super) fn row_selection(format: OutputFormat, by: Option<GroupBy>, full: boo
     let shown = |row: GroupBy| by.map_or(full, |b| b == row);
     match format {
         OutputFormat::Ndjson => RowSelection::default(),
-        OutputFormat::Json => RowSelection { answered: true, pairs: true, clients: true, paths: true, rules: true, campaigns: true, most },
+        OutputFormat::Json => {
+            RowSelection { answered: true, pairs: true, clients: true, paths: true, rules: true, campaigns: true, networks: false, most }
+        }
         OutputFormat::Csv => {
             let (pairs, clients, paths, rules) = (is(GroupBy::Pair), is(GroupBy::Client), is(GroupBy::Path), is(GroupBy::Rule));
-            RowSelection { answered: is(GroupBy::Answer), pairs, clients, paths, rules, campaigns: false, most }
+            RowSelection { answered: is(GroupBy::Answer), pairs, clients, paths, rules, campaigns: false, networks: false, most }
         }
         OutputFormat::Table => RowSelection {
             answered: true,
             campaigns: full && by.is_none(),
+            networks: false,
             // The section prints the number of pairs, so all are needed.
             pairs: by == Some(GroupBy::Pair),
             clients: by.is_none_or(|row| row == GroupBy::Client),
@@ -131,7 +138,7 @@ pub(super) fn row_selection(format: OutputFormat, by: Option<GroupBy>, full: boo
 
 fn write(
     settings: &ScanSettings,
-    privacy: &Privacy,
+    (privacy, geoip): (&Privacy, &mut GeoDatabases),
     material: &ReportInput<'_>,
     context: &LogAnalysis<'_>,
     report: &Report<'_>,
@@ -142,7 +149,10 @@ fn write(
         let mut desk = hit::HitBuffers::with_prefix(settings.client.prefix);
         let mut room = RedactionBuffers::default();
         spool.for_each(|line| match hit::hit_from_line(material, context, line, &mut desk) {
-            Some(hit) => ndjson::write(&privacy.hit(&hit, &mut room), material.rules, &mut sink),
+            Some(hit) => {
+                let geo = privacy.geo(hit.client, geoip);
+                ndjson::write(&ReportedHit { geo: geo.as_ref(), ..privacy.hit(&hit, &mut room) }, material.rules, &mut sink)
+            }
             None => Ok(()),
         })
     } else {

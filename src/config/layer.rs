@@ -66,6 +66,7 @@ layer! {
         only: String,
         severity: SeverityOverride,
         trusted_proxy: ProxySource,
+        geoip: PathBuf,
         app: String,
         allow: PathBuf,
         #[serde(deserialize_with = "de_enum_list")]

@@ -20,6 +20,7 @@ use crate::analysis::labels::{self, first};
 use crate::analysis::model::{AnswerDetail, Report, Row, RowKey};
 use crate::analysis::novelty::NewItem;
 use crate::analysis::proposals::{Proposal, Proposals};
+use crate::geoip::GeoInfo;
 use crate::redact::mask::redacted;
 use crate::redact::sanitize::{csv_guard, escape};
 use crate::rules::RuleSet;
@@ -119,8 +120,14 @@ const BLOCK: &[BlockColumn] = &[
     ("network_probers", |block| block.network_probers.to_string()),
 ];
 
-/// The last column of a client: the rules of its floods.
-const FLOODS: &[CsvColumn] = &[("floods", |set, row| joined(&labels::flood_ids(set, &row.rules)))];
+/// The last columns of a client: the rules of its floods, and what GeoIP databases have.
+const CLIENT_END: &[CsvColumn] = &[
+    ("floods", |set, row| joined(&labels::flood_ids(set, &row.rules))),
+    ("country", |_, row| of_geo(row, |geo| labels::geo_name(geo.country.as_ref()))),
+    ("city", |_, row| of_geo(row, |geo| labels::geo_name(geo.city.as_ref()))),
+    ("asn", |_, row| of_geo(row, |geo| geo.asn.map(|asn| count(asn.into())))),
+    ("as_name", |_, row| of_geo(row, |geo| labels::geo_name(geo.as_name.as_ref()))),
+];
 
 const DIFF: [&str; 7] = ["kind", "key", "change", "severity", "hits_before", "hits_after", "status_after"];
 
@@ -157,7 +164,7 @@ pub(crate) fn write<W: Write>(report: &Report<'_>, by: GroupBy, top: Option<usiz
         GroupBy::Answer => (ANSWER, &report.answered),
     };
     let blocks = report.blocks.as_deref().filter(|_| by == GroupBy::Client);
-    let last = if by == GroupBy::Client { FLOODS } else { &[] };
+    let last = if by == GroupBy::Client { CLIENT_END } else { &[] };
     write_rows(report.rule_set, (columns, last), first(rows, top), blocks, out)
 }
 
@@ -287,6 +294,10 @@ fn of_answer<'r>(row: &'r Row<'_>, cell: impl FnOnce(&AnswerDetail<'_>) -> Strin
     row.answer.as_ref().map(cell).unwrap_or_default().into()
 }
 
+fn of_geo<'r>(row: &'r Row<'_>, cell: impl FnOnce(&'r GeoInfo) -> Option<Cow<'r, str>>) -> Cow<'r, str> {
+    row.geo.as_ref().and_then(cell).unwrap_or_default()
+}
+
 fn joined<'r>(words: &[&'r str]) -> Cow<'r, str> {
     match words {
         [word] => (*word).into(),
@@ -325,7 +336,7 @@ mod tests {
         );
         assert_eq!(
             header(GroupBy::Client),
-            "client,hits,paths,rules,severity,answered,other_requests,first_time,last_time,user_agent,sample_target,source,line,floods\n"
+            "client,hits,paths,rules,severity,answered,other_requests,first_time,last_time,user_agent,sample_target,source,line,floods,country,city,asn,as_name\n"
         );
         assert_eq!(
             header(GroupBy::Path),
@@ -375,7 +386,7 @@ mod tests {
             let text = csv(&report, GroupBy::Client, Some(1));
             let mut reader = ::csv::Reader::from_reader(text.as_bytes());
             let record = reader.records().next().unwrap().unwrap();
-            prop_assert_eq!(record.len(), CLIENT.len() + FLOODS.len());
+            prop_assert_eq!(record.len(), CLIENT.len() + CLIENT_END.len());
             let expected = csv_guard(redacted(&target));
             prop_assert_eq!(&record[10], &*expected);
             let expected = csv_guard(redacted(agent.as_bytes()));

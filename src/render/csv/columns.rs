@@ -2,7 +2,7 @@
 //!
 //! The names come from the tables that write the columns. A column name means the same in every table.
 
-use super::{ANSWER, BLOCK, CLIENT, CsvColumn, DIFF, FLOODS, NOVELTY, PAIR, PATH, RULE, proposal_names};
+use super::{ANSWER, BLOCK, CLIENT, CLIENT_END, CsvColumn, DIFF, NOVELTY, PAIR, PATH, RULE, proposal_names};
 
 /// A column.
 #[derive(Debug, Clone, Copy)]
@@ -24,15 +24,19 @@ const WORD: &str = "word";
 /// The type and the meaning of each column.
 const MEANINGS: &[(&str, &str, &str)] = &[
     ("answered", COUNT, "Hits with a distinct answer."),
+    ("as_name", TEXT, "Name of the autonomous system of the client; empty without a GeoIP database that has it."),
+    ("asn", COUNT, "Number of the autonomous system of the client; empty without a GeoIP database that has it."),
     ("block_candidate", "true, false", "Whether the client is a block candidate."),
     ("block_reason", TEXT, "Why it is a block candidate or is not."),
     ("bytes", COUNT, "Size of the answer in bytes; empty where none is logged."),
     ("change", WORD, "How it changed: new, more, fewer, gone, or what became of an answer."),
+    ("city", TEXT, "City of the client, in English; empty without a GeoIP database that has it."),
     ("class", WORD, "Class of the rule."),
     ("classes", LIST, "Classes of the rules, sorted."),
     ("client", TEXT, "Client: an address, or the text of the log; `-` where unknown."),
     ("clients", COUNT, "Distinct clients."),
     ("command", TEXT, "A shell command that requests the path, to see what it answers now."),
+    ("country", WORD, "Country of the client, two letters of ISO 3166-1; empty without a GeoIP database that has it."),
     ("cve", LIST, "CVE IDs of the rule, sorted."),
     ("first_time", TIME, "Time of the earliest hit; empty where no hit has one."),
     ("floods", LIST, "IDs of the rules with a window whose limit the client exceeded."),
@@ -74,7 +78,7 @@ const MEANINGS: &[(&str, &str, &str)] = &[
 /// Every table: when it is written, and its columns in their order.
 pub(crate) fn tables() -> Vec<(&'static str, Vec<ColumnDoc>)> {
     let of = |columns: &[CsvColumn]| columns.iter().map(|(name, _)| *name).collect::<Vec<_>>();
-    let clients = [of(CLIENT), BLOCK.iter().map(|(name, _)| *name).collect(), of(FLOODS)].concat();
+    let clients = [of(CLIENT), BLOCK.iter().map(|(name, _)| *name).collect(), of(CLIENT_END)].concat();
     [
         ("a row for each client, path and outcome (scan -f csv; pairs.csv)", of(PAIR)),
         ("a row for each client (scan -f csv --by client; clients.csv, which alone has the block and network columns)", clients),

@@ -23,6 +23,8 @@ pub(crate) struct CandidateLine {
     pub(crate) paths: u64,
     /// Ordinary requests.
     pub(crate) cost: u64,
+    /// The autonomous system and the country, if a GeoIP database has them.
+    pub(crate) network: String,
 }
 
 /// All candidates, and their sums.
@@ -71,7 +73,7 @@ pub(crate) fn gather(report: &Report<'_>) -> BlockCandidates {
             (found.lines.len(), labels::client(client).into_owned())
         };
         if at == found.lines.len() {
-            found.lines.push(CandidateLine { who, addresses: 0, hits: 0, paths: 0, cost: 0 });
+            found.lines.push(CandidateLine { who, addresses: 0, hits: 0, paths: 0, cost: 0, network: labels::place(row.geo.as_ref()) });
         }
         let line = &mut found.lines[at];
         line.addresses += 1;

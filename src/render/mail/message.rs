@@ -127,7 +127,12 @@ fn block(summary: &RunSummary<'_>) -> Vec<String> {
     let who = found.lines.iter().map(|line| line.who.as_str()).collect::<Vec<_>>().join(" ");
     match found.addresses {
         0 => Vec::new(),
-        1 => vec![format!("Could block {who}, {}", found.cost())],
+        1 => {
+            let place = found.lines.first().map(|line| line.network.as_str()).filter(|place| !place.is_empty());
+            let named = place.map(|place| format!("Could block {who} ({place}), {}", found.cost()));
+            let named = named.filter(|line| width(line) <= WIDTH);
+            vec![named.unwrap_or_else(|| format!("Could block {who}, {}", found.cost()))]
+        }
         many => {
             let mut lines = vec![format!("Could block {}, {}", counted(many, "address", "addresses"), found.cost())];
             lines.extend((INDENT.len() + width(&who) <= WIDTH).then(|| format!("{INDENT}{who}")));

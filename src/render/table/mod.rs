@@ -37,6 +37,7 @@ pub(crate) fn write<W: Write>(report: &Report<'_>, options: &RenderOptions, out:
             sections::write_grades(report, page, out)?;
             sections::write_floods(report, page, out)?;
             sections::write_clients(report, page, out)?;
+            sections::write_networks(report, page, out)?;
             sections::write_paths(report, page, out)?;
             sections::write_rules(report, page, out)?;
             sections::write_campaigns(report, page, out)?;
@@ -73,10 +74,12 @@ fn write_short<W: Write>(report: &Report<'_>, page: TablePage, is_chosen: bool, 
     let notes = TablePage { top: page.top.min(SITES), ..page };
     let grades = rendered(&|text| sections::write_grades(report, notes, text))?;
     let floods = rendered(&|text| sections::write_floods(report, TablePage { top: page.top.min(FLOODS), ..page }, text))?;
+    let of_networks = if is_chosen { page.top } else { page.top.min(NETWORKS) };
+    let networks = rendered(&|text| sections::write_networks(report, TablePage { top: of_networks, ..page }, text))?;
     let suppressed = rendered(&|text| sections::write_suppressed(report, TablePage { top: page.top.min(1), ..page }, text))?;
     let accounting = rendered(&|text| accounting::write_short(report, page, text))?;
     // A section has a blank line, a heading, the names of its columns, and a line with the number of further rows.
-    let fixed = opening + lines(&grades) + lines(&floods) + lines(&suppressed) + lines(&accounting);
+    let fixed = opening + lines(&grades) + lines(&floods) + lines(&networks) + lines(&suppressed) + lines(&accounting);
     let room = if is_chosen { usize::MAX } else { SCREEN.saturating_sub(fixed) };
     let of_clients = if is_chosen { page.top } else { CLIENTS.min(page.top).min(report.clients.len()) };
     let least = if report.clients.is_empty() { 0 } else { 4 + of_clients.min(FEWEST) };
@@ -84,7 +87,7 @@ fn write_short<W: Write>(report: &Report<'_>, page: TablePage, is_chosen: bool, 
     let answered = rendered(&|text| sections::write_answered(report, TablePage { top, ..page }, text))?;
     let left = room.saturating_sub(lines(&answered) + 4);
     let clients = rendered(&|text| sections::write_clients(report, TablePage { top: of_clients.min(left.max(FEWEST)), ..page }, text))?;
-    for part in [answered, grades, floods, clients, suppressed, accounting] {
+    for part in [answered, grades, floods, clients, networks, suppressed, accounting] {
         out.write_all(&part)?;
     }
     Ok(())
@@ -92,6 +95,8 @@ fn write_short<W: Write>(report: &Report<'_>, page: TablePage, is_chosen: bool, 
 
 /// Sites that answer anything, in the short table.
 const SITES: usize = 2;
+/// Networks of the short table.
+const NETWORKS: usize = 3;
 /// Floods of the short table.
 const FLOODS: usize = 3;
 

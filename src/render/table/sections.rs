@@ -8,7 +8,7 @@ use std::io::{self, Write};
 use super::TablePage;
 use crate::analysis::floods;
 use crate::analysis::labels::{self, first};
-use crate::analysis::model::{AllowedCount, AnswerDetail, AppSeen, Campaign, Report, Row, RowKey};
+use crate::analysis::model::{AllowedCount, AnswerDetail, AppSeen, Campaign, NetworkRow, Report, Row, RowKey};
 use crate::finding::{RuleId, Severity};
 use crate::number::{counted, grouped};
 use crate::redact::mask::redacted;
@@ -27,6 +27,9 @@ const LOOKS_FOR: usize = 40;
 
 /// Columns of a host, or of the end of a log's path.
 const SITE: usize = 30;
+
+/// Columns of the name of an autonomous system.
+const NETWORK: usize = 24;
 
 /// Columns of most rule IDs.
 const RULE: usize = 28;
@@ -75,6 +78,8 @@ pub(crate) fn write_clients<W: Write>(report: &Report<'_>, page: TablePage, out:
     let grid = Grid::new(first(&report.clients, Some(page.top)))
         .column(Column::text("severity"), severity)
         .column(Column::text("client").max_width(ADDRESS), client)
+        .column(Column::text("country").rank(3), |row| Cell::new(labels::country(row.geo.as_ref())))
+        .column(Column::text("network").rank(4).flexible(10).max_width(NETWORK), |row| Cell::new(labels::network(row.geo.as_ref())))
         .column(Column::number("hits"), |row| count(row.hits))
         .column(Column::number("paths").rank(4), |row| count(row.paths))
         .column(Column::number("answered").rank(1), |row| answers(row))
@@ -85,6 +90,26 @@ pub(crate) fn write_clients<W: Write>(report: &Report<'_>, page: TablePage, out:
         })
         .column(Column::text("user agent").rank(6).flexible(20), |row| user_agent(row));
     section("CLIENTS", &grid, report.totals.clients as usize, "-f csv --by client", page, out)
+}
+
+/// Writes the networks, if any is known.
+pub(crate) fn write_networks<W: Write>(report: &Report<'_>, page: TablePage, out: &mut W) -> io::Result<()> {
+    if report.networks.iter().all(|row| row.asn.is_none()) {
+        return Ok(());
+    }
+    let grid = Grid::new(first(&report.networks, Some(page.top)))
+        .column(Column::text("AS").rank(1), |row| Cell::new(row.asn.map_or_else(|| "-".to_owned(), |asn| asn.to_string())))
+        .column(Column::text("network").flexible(16).max_width(2 * NETWORK), |row| Cell::new(network_name(row)))
+        .column(Column::number("hits"), |row| count(row.hits))
+        .column(Column::number("clients"), |row| count(row.clients))
+        .column(Column::number("answered").rank(2), |row| count(row.answered))
+        .column(Column::text("countries").rank(3).flexible(8).max_width(NETWORK), |row| Cell::new(row.countries.join(" ")));
+    section("NETWORKS", &grid, report.networks.len(), "-f json", page, out)
+}
+
+fn network_name(row: &NetworkRow) -> Cow<'_, str> {
+    let unnamed = if row.asn.is_some() { "-" } else { "unknown" };
+    labels::geo_name(row.as_name.as_ref()).unwrap_or(Cow::Borrowed(unnamed))
 }
 
 pub(crate) fn write_paths<W: Write>(report: &Report<'_>, page: TablePage, out: &mut W) -> io::Result<()> {
