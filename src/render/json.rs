@@ -34,7 +34,7 @@ use crate::rules::RuleSet;
 use crate::time::LogTime;
 
 /// Counts the additions to the document.
-const SCHEMA_VERSION: u32 = 5;
+const SCHEMA_VERSION: u32 = 4;
 
 /// The program that wrote it.
 const GENERATED_BY: &str = concat!("probewatch ", env!("CARGO_PKG_VERSION"));
