@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use foldhash::{HashMap, HashSet};
-use maxminddb::{PathElement, Reader};
+use maxminddb::{LookupResult, PathElement, Reader};
 use serde::Deserialize;
 use thiserror::Error;
 
@@ -239,7 +239,7 @@ impl DatabaseContent {
                 name
             }
         };
-        let fields = RecordFields::new(|path| result.decode_path(path).ok().flatten());
+        let fields = RecordFields::new(&result);
         let info = GeoInfo {
             country: fields.country.as_deref().map(&mut name),
             city: fields.city.map(&mut name),
@@ -255,33 +255,8 @@ impl DatabaseContent {
     }
 }
 
-/// A value of a record.
-#[derive(Debug, Clone, Copy, Deserialize)]
-#[serde(untagged)]
-enum FieldValue<'d> {
-    Text(&'d str),
-    Number(u64),
-}
-
-impl<'d> FieldValue<'d> {
-    fn text(self) -> Option<&'d str> {
-        if let Self::Text(text) = self { Some(text).filter(|text| !text.is_empty()) } else { None }
-    }
-
-    /// The number of an autonomous system: `13335`, `AS13335`.
-    fn asn(self) -> Option<u32> {
-        match self {
-            Self::Number(number) => u32::try_from(number).ok(),
-            Self::Text(text) => text.trim_start_matches(|c: char| c.is_ascii_alphabetic()).parse().ok(),
-        }
-        .filter(|number| *number > 0)
-    }
-}
-
-/// A key of a record.
-const fn key(name: &'static str) -> PathElement<'static> {
-    PathElement::Key(name)
-}
+/// A record.
+type Record<'d> = LookupResult<'d, Vec<u8>>;
 
 /// The fields of a record.
 struct RecordFields<'d> {
@@ -294,14 +269,40 @@ struct RecordFields<'d> {
 impl<'d> RecordFields<'d> {
     /// Reads the fields under the names that MaxMind and DB-IP give them, then under those of IPinfo. IPinfo's `country` is a
     /// code in some databases, and a name beside a `country_code` in others.
-    fn new(get: impl Fn(&[PathElement<'_>]) -> Option<FieldValue<'d>>) -> Self {
-        let text = |path: &[PathElement<'_>]| get(path)?.text();
-        let code = |path: &[PathElement<'_>]| text(path).filter(|code| code.len() == 2 && code.bytes().all(|b| b.is_ascii_alphabetic()));
-        let country = code(&[key("country"), key("iso_code")]).or_else(|| code(&[key("country_code")])).or_else(|| code(&[key("country")]));
-        let city = text(&[key("city"), key("names"), key("en")]).or_else(|| text(&[key("city")]));
-        let asn = get(&[key("autonomous_system_number")]).or_else(|| get(&[key("asn")])).and_then(FieldValue::asn);
-        let of_ipinfo = || text(&[key("as_name")]).or_else(|| text(&[key("name")]));
-        let as_name = text(&[key("autonomous_system_organization")]).or_else(|| asn.and_then(|_| of_ipinfo()));
-        Self { country: country.map(str::to_ascii_uppercase), city, asn, as_name }
+    fn new(record: &Record<'d>) -> Self {
+        let code = |path: &[&'static str]| {
+            text(record, path).filter(|code| code.len() == 2 && code.bytes().all(|letter| letter.is_ascii_alphabetic()))
+        };
+        let country = code(&["country", "iso_code"]).or_else(|| code(&["country_code"])).or_else(|| code(&["country"]));
+        let asn = asn(record);
+        let of_ipinfo = || text(record, &["as_name"]).or_else(|| text(record, &["name"])).filter(|_| asn.is_some());
+        Self {
+            country: country.map(str::to_ascii_uppercase),
+            city: text(record, &["city", "names", "en"]).or_else(|| text(record, &["city"])),
+            asn,
+            as_name: text(record, &["autonomous_system_organization"]).or_else(of_ipinfo),
+        }
     }
+}
+
+/// A value at these keys; `None` if it is absent, damaged or of another type.
+fn value<'d, T: Deserialize<'d>>(record: &Record<'d>, path: &[&'static str]) -> Option<T> {
+    let path: Vec<_> = path.iter().map(|name| PathElement::Key(name)).collect();
+    record.decode_path(&path).ok().flatten()
+}
+
+fn text<'d>(record: &Record<'d>, path: &[&'static str]) -> Option<&'d str> {
+    value(record, path).filter(|text: &&str| !text.is_empty())
+}
+
+/// The number of the autonomous system: a number of any size, or a text such as `AS13335`.
+fn asn(record: &Record<'_>) -> Option<u32> {
+    let number = |key| {
+        let path: &[&'static str] = &[key];
+        let small = || value::<u16>(record, path).map(u32::from);
+        let large = || value::<u64>(record, path).and_then(|number| u32::try_from(number).ok());
+        let in_text = || text(record, path)?.trim_start_matches(|letter: char| letter.is_ascii_alphabetic()).parse().ok();
+        value::<u32>(record, path).or_else(small).or_else(large).or_else(in_text)
+    };
+    number("autonomous_system_number").or_else(|| number("asn")).filter(|number| *number > 0)
 }
