@@ -6,7 +6,7 @@
 use std::fs::{File, Metadata};
 use std::io::{self, Read};
 use std::net::IpAddr;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -73,6 +73,14 @@ pub enum GeoIpError {
 #[derive(Debug, Default)]
 pub struct GeoDatabases {
     files: Vec<GeoDatabase>,
+    with_city: bool,
+    /// What is known by the offsets of the records. Many networks share records.
+    known: HashMap<Box<[Option<usize>]>, Option<Arc<GeoInfo>>>,
+    names: HashSet<Arc<str>>,
+    /// The offsets of the records of an address, one per database.
+    offsets: Vec<Option<usize>>,
+    /// Those of the address before it, and what is known.
+    last: (Vec<Option<usize>>, Option<Arc<GeoInfo>>),
 }
 
 /// A database in memory.
@@ -85,20 +93,11 @@ struct GeoDatabase {
     seen: Option<Result<FileStamp, io::ErrorKind>>,
     /// The replacement that was seen is unusable, and that was reported.
     is_rejected: bool,
-    content: DatabaseContent,
-}
-
-/// The content of a file, and the records that were decoded.
-#[derive(Debug)]
-struct DatabaseContent {
     reader: Reader<Vec<u8>>,
-    /// Decoded records by their offset. Many networks share one.
-    records: HashMap<usize, GeoInfo>,
-    names: HashSet<Arc<str>>,
 }
 
 /// Decoded records that are kept. Above it they are dropped, to bound memory.
-const MAX_RECORDS: usize = 1 << 17;
+const MAX_KNOWN: usize = 1 << 17;
 
 /// Identifies the content of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -116,14 +115,14 @@ impl FileStamp {
 }
 
 impl GeoDatabases {
-    /// Reads these files.
+    /// Reads these files. Cities are looked up only `with_city`.
     ///
     /// # Errors
     ///
     /// A file is missing or is no database.
-    pub fn open(paths: &[PathBuf]) -> Result<Self, GeoIpError> {
+    pub fn open(paths: &[PathBuf], with_city: bool) -> Result<Self, GeoIpError> {
         let files = paths.iter().map(|path| GeoDatabase::open(path)).collect::<Result<_, _>>()?;
-        Ok(Self { files })
+        Ok(Self { files, with_city, ..Self::default() })
     }
 
     /// Whether there is no database.
@@ -133,22 +132,56 @@ impl GeoDatabases {
     }
 
     /// What the databases have about an address: each field from the first database that has it.
-    pub fn lookup(&mut self, address: IpAddr) -> Option<GeoInfo> {
-        let found = self.files.iter_mut().filter_map(|file| file.content.lookup(address)).reduce(GeoInfo::or);
-        found.filter(|info| !info.is_empty())
+    pub fn lookup(&mut self, address: IpAddr) -> Option<Arc<GeoInfo>> {
+        let Self { files, with_city, known, names, offsets, last } = self;
+        offsets.clear();
+        offsets.extend(files.iter().map(|file| file.offset(address)));
+        if *offsets == last.0 {
+            return last.1.clone();
+        }
+        std::mem::swap(offsets, &mut last.0);
+        last.1 = known.get(&*last.0).cloned().unwrap_or_else(|| {
+            if known.len() >= MAX_KNOWN {
+                known.clear();
+                names.clear();
+            }
+            let found = files.iter().filter_map(|file| file.decode(address, *with_city, names)).reduce(GeoInfo::or);
+            let found = found.filter(|info| !info.is_empty()).map(Arc::new);
+            known.insert(last.0.as_slice().into(), found.clone());
+            found
+        });
+        last.1.clone()
+    }
+
+    /// [`lookup`](Self::lookup) of many addresses, from low to high: neighbours share nodes and records, so that most of them are in
+    /// the processor's cache.
+    pub fn lookup_all(&mut self, addresses: &[Option<IpAddr>]) -> Vec<Option<Arc<GeoInfo>>> {
+        let mut sorted: Vec<(IpAddr, u32)> = (0..).zip(addresses).filter_map(|(place, address)| Some(((*address)?, place))).collect();
+        sorted.sort_unstable();
+        let mut all = vec![None; addresses.len()];
+        for (address, place) in sorted {
+            all[place as usize] = self.lookup(address);
+        }
+        all
     }
 
     /// Reads the files again that were replaced, once they no longer change. If a replacement cannot be used, the old database
     /// is kept. Returns notices.
     pub fn reload_changed(&mut self) -> Vec<String> {
-        self.files.iter_mut().filter_map(GeoDatabase::reload_changed).collect()
+        let notices: Vec<_> = self.files.iter_mut().filter_map(GeoDatabase::reload_changed).collect();
+        if !notices.is_empty() {
+            self.known.clear();
+            self.names.clear();
+            self.last = (Vec::new(), None);
+        }
+        notices
     }
 }
 
 impl GeoDatabase {
     fn open(path: &Path) -> Result<Self, GeoIpError> {
-        let (stamp, content) = read(path)?;
-        Ok(Self { path: path.to_owned(), stamp, seen: None, is_rejected: false, content })
+        let (stamp, reader) = read(path)?;
+        Ok(Self { path: path.to_owned(), stamp, seen: None, is_rejected: false, reader })
     }
 
     /// Reads the file again if it was replaced. Returns a notice.
@@ -166,8 +199,8 @@ impl GeoDatabase {
             return None;
         }
         match read(&self.path) {
-            Ok((stamp, content)) => {
-                (self.stamp, self.content, self.seen) = (stamp, content, None);
+            Ok((stamp, reader)) => {
+                (self.stamp, self.reader, self.seen) = (stamp, reader, None);
                 Some(format!("--geoip: {} was replaced, and is read again", self.path.display()))
             }
             Err(error) => {
@@ -176,83 +209,91 @@ impl GeoDatabase {
             }
         }
     }
+
+    /// Where the record of an address is. An error is damage, or an IPv6 address in a database of IPv4.
+    fn offset(&self, address: IpAddr) -> Option<usize> {
+        self.reader.lookup(address).ok()?.offset()
+    }
+
+    /// The fields of the record of an address.
+    fn decode(&self, address: IpAddr, with_city: bool, names: &mut HashSet<Arc<str>>) -> Option<GeoInfo> {
+        let record = self.reader.lookup(address).ok()?;
+        let fields = RecordFields::new(&record);
+        let mut name = |text: &str| match names.get(text) {
+            Some(known) => known.clone(),
+            None => {
+                let name: Arc<str> = text.into();
+                names.insert(name.clone());
+                name
+            }
+        };
+        Some(GeoInfo {
+            country: fields.country.as_deref().map(&mut name),
+            city: fields.city.filter(|_| with_city).map(&mut name),
+            asn: fields.asn,
+            as_name: fields.as_name.map(&mut name),
+        })
+    }
 }
 
-/// Reads a file whole.
-fn read(path: &Path) -> Result<(FileStamp, DatabaseContent), GeoIpError> {
+/// The format addresses its content with 32 bits. A larger file would only fill the memory.
+const MAX_LEN: u64 = u32::MAX as u64;
+
+/// The advice for a file that is damaged.
+const AGAIN: &str = "download it again";
+
+/// Reads a file whole, if its end is that of a database.
+fn read(path: &Path) -> Result<(FileStamp, Reader<Vec<u8>>), GeoIpError> {
     let unreadable = |source| GeoIpError::Unreadable { path: path.to_owned(), source };
+    let foreign = |(found, advice): (String, &'static str)| GeoIpError::Foreign { path: path.to_owned(), found, advice };
     // Checked first: opening a FIFO would wait for its writer.
     if !std::fs::metadata(path).map_err(unreadable)?.is_file() {
         return Err(unreadable(io::Error::other("it is not a regular file")));
     }
     let mut file = File::open(path).map_err(unreadable)?;
     let stamp = FileStamp::new(&file.metadata().map_err(unreadable)?);
+    if let Some(found) = describe_foreign(&file, stamp.len).map_err(unreadable)? {
+        return Err(foreign(found));
+    }
     let mut bytes = Vec::with_capacity(usize::try_from(stamp.len).unwrap_or_default());
     file.read_to_end(&mut bytes).map_err(unreadable)?;
-    let (found, advice) = describe(&bytes);
-    let foreign = |error: maxminddb::MaxMindDbError| {
-        let found = found.map_or_else(|| error.to_string(), ToOwned::to_owned);
-        GeoIpError::Foreign { path: path.to_owned(), found, advice }
-    };
-    let reader = Reader::from_source(bytes).map_err(foreign)?;
-    Ok((stamp, DatabaseContent { reader, records: HashMap::default(), names: HashSet::default() }))
+    let reader = Reader::from_source(bytes).map_err(|error| foreign((error.to_string(), AGAIN)))?;
+    Ok((stamp, reader))
 }
 
 /// Before the metadata, which is at the end of a file.
 const METADATA_MARKER: &[u8] = b"\xab\xcd\xefMaxMind.com";
 
-/// What a file that is no database seems to be, and what to do about it.
-fn describe(bytes: &[u8]) -> (Option<&'static str>, &'static str) {
-    const AGAIN: &str = "download it again";
-    let is_tar = bytes.get(257..262) == Some(b"ustar");
-    let has_metadata = memchr::memmem::rfind(bytes, METADATA_MARKER).is_some();
-    match bytes {
-        [] => (Some("it is empty"), AGAIN),
-        _ if has_metadata => (None, AGAIN),
-        [0x1f, 0x8b, ..] => (Some("it is compressed with gzip"), "unpack it, with gunzip or tar -xzf, and name the .mmdb file"),
-        [b'P', b'K', 3, 4, ..] => (Some("it is a ZIP archive"), "unpack it and name the .mmdb file"),
-        _ if is_tar => (Some("it is a tar archive"), "unpack it with tar -xf and name the .mmdb file"),
-        _ if is_text(bytes) => (Some("it is text"), "name the binary edition, whose name ends in .mmdb"),
-        _ => (Some("it has no metadata at its end, as if it were cut off or in another format"), AGAIN),
+/// The metadata begins within this many bytes of the end.
+const METADATA_LEN: u64 = 128 << 10;
+
+/// What a file that is no database seems to be, and what to do about it. Reads its first and last bytes, so that a large file is
+/// not read in vain.
+fn describe_foreign(file: &File, len: u64) -> io::Result<Option<(String, &'static str)>> {
+    let mut tail = vec![0; usize::try_from(len.min(METADATA_LEN)).unwrap_or_default()];
+    file.read_exact_at(&mut tail, len.saturating_sub(METADATA_LEN))?;
+    if len > MAX_LEN {
+        return Ok(Some((format!("it has {len} bytes, more than the format allows"), AGAIN)));
     }
+    if memchr::memmem::rfind(&tail, METADATA_MARKER).is_some() {
+        return Ok(None);
+    }
+    let mut head = vec![0; usize::try_from(len.min(512)).unwrap_or_default()];
+    file.read_exact_at(&mut head, 0)?;
+    let (found, advice) = match &*head {
+        [] => ("it is empty", AGAIN),
+        [0x1f, 0x8b, ..] => ("it is compressed with gzip", "unpack it, with gunzip or tar -xzf, and name the .mmdb file"),
+        [b'P', b'K', 3, 4, ..] => ("it is a ZIP archive", "unpack it and name the .mmdb file"),
+        _ if head.get(257..262) == Some(b"ustar") => ("it is a tar archive", "unpack it with tar -xf and name the .mmdb file"),
+        _ if is_text(&head) => ("it is text", "name the binary edition, whose name ends in .mmdb"),
+        _ => ("it has no metadata at its end, as if it were cut off or in another format", AGAIN),
+    };
+    Ok(Some((found.to_owned(), advice)))
 }
 
 /// Whether the first bytes are text, as of a CSV edition or an error page.
-fn is_text(bytes: &[u8]) -> bool {
-    let head = &bytes[..bytes.len().min(512)];
-    head.iter().all(|byte| *byte >= b' ' && *byte != 0x7f || matches!(byte, b'\t' | b'\n' | b'\r')) && head.is_ascii()
-}
-
-impl DatabaseContent {
-    fn lookup(&mut self, address: IpAddr) -> Option<GeoInfo> {
-        // An error is damage, or an IPv6 address in a database of IPv4.
-        let result = self.reader.lookup(address).ok()?;
-        let offset = result.offset()?;
-        if let Some(known) = self.records.get(&offset) {
-            return Some(known.clone());
-        }
-        let mut name = |text: &str| match self.names.get(text) {
-            Some(known) => known.clone(),
-            None => {
-                let name: Arc<str> = text.into();
-                self.names.insert(name.clone());
-                name
-            }
-        };
-        let fields = RecordFields::new(&result);
-        let info = GeoInfo {
-            country: fields.country.as_deref().map(&mut name),
-            city: fields.city.map(&mut name),
-            asn: fields.asn,
-            as_name: fields.as_name.map(&mut name),
-        };
-        if self.records.len() >= MAX_RECORDS {
-            self.records.clear();
-            self.names.clear();
-        }
-        self.records.insert(offset, info.clone());
-        Some(info)
-    }
+fn is_text(head: &[u8]) -> bool {
+    head.iter().all(|byte| matches!(byte, b' '..=b'~' | b'\t' | b'\n' | b'\r'))
 }
 
 /// A record.

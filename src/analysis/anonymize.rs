@@ -6,6 +6,9 @@
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
+use std::net::IpAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
 
 use super::block_candidates::BlockDecision;
 use super::hit::LiveHit;
@@ -14,7 +17,7 @@ use super::novelty::{NewItem, display_key};
 use super::seen::NoveltyKind;
 use crate::alerting::alert::Alert;
 use crate::client::{Anonymizer, Client, ClientKey};
-use crate::geoip::{GeoDatabases, GeoInfo};
+use crate::geoip::{GeoDatabases, GeoInfo, GeoIpError};
 use crate::redact::mask::unredacted;
 
 /// What an output hides.
@@ -59,18 +62,24 @@ impl Privacy {
         self.anonymizer.is_some()
     }
 
-    /// What GeoIP databases have about a client. For a hidden client it is the country and the network, never the city; with
-    /// truncation that of its network, so that it depends on nothing that is hidden.
-    pub fn geo(&self, client: Client<'_>, databases: &mut GeoDatabases) -> Option<GeoInfo> {
-        if databases.is_empty() {
-            return None;
-        }
-        let address = self.anonymizer.as_ref().map_or_else(|| client.first_address(), |anonymizer| anonymizer.geo_address(client));
-        let mut info = databases.lookup(address?)?;
-        if self.hides_clients() {
-            info.city = None;
-        }
-        Some(info).filter(|info| !info.is_empty())
+    /// Reads GeoIP databases. Of hidden clients no city is looked up.
+    ///
+    /// # Errors
+    ///
+    /// A file is missing or is no database.
+    pub fn open_geoip(&self, paths: &[PathBuf]) -> Result<GeoDatabases, GeoIpError> {
+        GeoDatabases::open(paths, !self.hides_clients())
+    }
+
+    /// What GeoIP databases have about a client.
+    pub fn geo(&self, client: Client<'_>, databases: &mut GeoDatabases) -> Option<Arc<GeoInfo>> {
+        if databases.is_empty() { None } else { databases.lookup(self.geo_address(client)?) }
+    }
+
+    /// The address that is looked up for a client. With truncation it is the first one of its network, so that nothing depends on
+    /// what is hidden.
+    pub(super) fn geo_address(&self, client: Client<'_>) -> Option<IpAddr> {
+        self.anonymizer.as_ref().map_or_else(|| client.first_address(), |anonymizer| anonymizer.geo_address(client))
     }
 
     /// A note for readers of a report whose clients are hidden.

@@ -214,7 +214,7 @@ pub struct Row<'a> {
     /// Distinct paths among the hits.
     pub paths: u64,
     /// For a client: its country and network, if a GeoIP database has them.
-    pub geo: Option<GeoInfo>,
+    pub geo: Option<Arc<GeoInfo>>,
     /// For a client: all its requests.
     pub requests: u64,
     /// For a client: its requests that matched no rule, and lines with its address that no format matches.

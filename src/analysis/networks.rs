@@ -18,18 +18,20 @@ pub fn add_geo(report: &mut Report<'_>, databases: &mut GeoDatabases, privacy: &
     if databases.is_empty() {
         return;
     }
-    for row in &mut report.clients {
-        row.geo = row.key.client().and_then(|client| privacy.geo(client, databases));
+    let addresses: Vec<_> = report.clients.iter().map(|row| privacy.geo_address(row.key.client()?)).collect();
+    for (row, geo) in report.clients.iter_mut().zip(databases.lookup_all(&addresses)) {
+        row.geo = geo;
     }
     let mut networks = NetworkCounts::default();
     let others = std::mem::take(&mut report.client_hits);
     if others.is_empty() {
         for row in &report.clients {
-            networks.add(row.geo.as_ref(), row.hits, row.answered);
+            networks.add(row.geo.as_deref(), row.hits, row.answered);
         }
     }
-    for ClientHits { client, hits, answered } in others {
-        networks.add(privacy.geo(client, databases).as_ref(), hits, answered);
+    let addresses: Vec<_> = others.iter().map(|other| privacy.geo_address(other.client)).collect();
+    for (ClientHits { hits, answered, .. }, geo) in others.iter().zip(databases.lookup_all(&addresses)) {
+        networks.add(geo.as_deref(), *hits, *answered);
     }
     report.networks = networks.into_rows(report.totals.sum.hits);
 }

@@ -9,7 +9,6 @@ use crate::analysis::build::{LogAnalysis, build};
 use crate::analysis::networks::add_geo;
 use crate::analysis::notes;
 use crate::commands::error::CommandError;
-use crate::geoip::GeoDatabases;
 use crate::render::{RenderOptions, render};
 use crate::rules::load;
 
@@ -22,7 +21,7 @@ pub fn run(settings: &MergeSettings) -> Exit {
 fn merge(settings: &MergeSettings) -> Result<Exit, CommandError> {
     let filter = &settings.filter;
     let privacy = privacy(filter.anonymize.as_ref(), true)?;
-    let mut geoip = GeoDatabases::open(&settings.geoip)?;
+    let mut geoip = privacy.open_geoip(&settings.geoip)?;
     let known = load(&filter.rules)?;
     let files = files(&settings.reports, filter.quiet);
     let mut sink = output(filter.output.as_deref(), &files)?;

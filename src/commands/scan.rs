@@ -35,7 +35,7 @@ fn scan(settings: &ScanSettings) -> Result<Exit, CommandError> {
     let mut rule_context = ManuallyDrop::new(RuleContext::load_in(&pool, settings)?);
     (rule_context.scope.since, rule_context.scope.until) = (settings.since, settings.until);
     let privacy = privacy(settings.client.anonymize.as_ref(), settings.client.redact)?;
-    let mut geoip = GeoDatabases::open(&settings.client.geoip)?;
+    let mut geoip = privacy.open_geoip(&settings.client.geoip)?;
     let found = inputs(settings)?;
     let sink = output(settings.output.as_deref(), "--output", &found.sources)?;
     if !settings.quiet {
@@ -151,7 +151,7 @@ fn write(
         spool.for_each(|line| match hit::hit_from_line(material, context, line, &mut desk) {
             Some(hit) => {
                 let geo = privacy.geo(hit.client, geoip);
-                ndjson::write(&ReportedHit { geo: geo.as_ref(), ..privacy.hit(&hit, &mut room) }, material.rules, &mut sink)
+                ndjson::write(&ReportedHit { geo: geo.as_deref(), ..privacy.hit(&hit, &mut room) }, material.rules, &mut sink)
             }
             None => Ok(()),
         })

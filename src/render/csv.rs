@@ -295,7 +295,7 @@ fn of_answer<'r>(row: &'r Row<'_>, cell: impl FnOnce(&AnswerDetail<'_>) -> Strin
 }
 
 fn of_geo<'r>(row: &'r Row<'_>, cell: impl FnOnce(&'r GeoInfo) -> Option<Cow<'r, str>>) -> Cow<'r, str> {
-    row.geo.as_ref().and_then(cell).unwrap_or_default()
+    row.geo.as_deref().and_then(cell).unwrap_or_default()
 }
 
 fn joined<'r>(words: &[&'r str]) -> Cow<'r, str> {
@@ -353,6 +353,13 @@ mod tests {
         insta::assert_snapshot!("by_client", csv(&report, GroupBy::Client, Some(2)));
         insta::assert_snapshot!("by_path", csv(&report, GroupBy::Path, Some(2)));
         insta::assert_snapshot!("by_rule", csv(&report, GroupBy::Rule, Some(2)));
+    }
+
+    #[test]
+    fn names_of_databases_are_escaped_and_guarded() {
+        let text = csv(&fixture::report_with_networks(fixture::rules()), GroupBy::Client, Some(2));
+        assert!(text.lines().nth(1).unwrap().ends_with(",DE,Springfield,64500,Example Hosting and Colocation GmbH"), "{text}");
+        assert!(text.lines().nth(2).unwrap().ends_with(",US,Springfield,64501,'=Other\\x1b[31m"), "{text}");
     }
 
     #[test]

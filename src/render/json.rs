@@ -511,7 +511,7 @@ fn row_object<'a>(rules: &'a RuleSet, row: &'a Row<'_>) -> RowObject<'a> {
         cve: labels::cves(rules, &row.rules),
         sample: sample(&row.sample),
         block: None,
-        geo: matches!(row.key, RowKey::Client(_)).then(|| geo(row.geo.as_ref())),
+        geo: matches!(row.key, RowKey::Client(_)).then(|| geo(row.geo.as_deref())),
         client: client.map(labels::client),
         path,
     }

@@ -22,7 +22,6 @@ use super::rule_context::RuleContext;
 use super::{Exit, FollowSettings, message, server_logs};
 use crate::alert_sinks::{AlertSinkSettings, AlertSinks, SystemdNotifier};
 use crate::alerting::{self, AlertDetector};
-use crate::geoip::GeoDatabases;
 use crate::input::tail::{StartPosition, Tail, TailOptions};
 use crate::scan::live::LiveState;
 
@@ -39,7 +38,7 @@ fn follow(settings: &FollowSettings) -> Result<Exit, CommandError> {
     let signals = Signals::listen(settings.tui);
     let mut rule_context = RuleContext::load(&settings.scan)?;
     let privacy = privacy(settings.scan.client.anonymize.as_ref(), settings.scan.client.redact)?;
-    let geoip = GeoDatabases::open(&settings.scan.client.geoip)?;
+    let geoip = privacy.open_geoip(&settings.scan.client.geoip)?;
     warn_narrow_allow(&settings.scan, &rule_context.scope.allow);
     if !settings.scan.quiet {
         message::warnings(rule_context.rules.warnings());

@@ -334,7 +334,7 @@ fn emit_hit(
         let geo = privacy.geo(hit.client, geoip);
         let mut buffers = RedactionBuffers::default();
         let mut shown = privacy.live(live, &mut buffers);
-        shown.hit.geo = geo.as_ref();
+        shown.hit.geo = geo.as_deref();
         output.hit(now, &shown, rules)?;
     }
     let event = ObservedHit {

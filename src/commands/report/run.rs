@@ -68,7 +68,7 @@ impl<'a> ReportRun<'a> {
     pub(super) fn new(settings: &'a ReportSettings, stop: &'a StopSignal) -> Result<Self, CommandError> {
         let rule_context = RuleContext::load(&settings.scan)?;
         let privacy = privacy(settings.scan.client.anonymize.as_ref(), settings.scan.client.redact)?;
-        let geoip = Mutex::new(GeoDatabases::open(&settings.scan.client.geoip)?);
+        let geoip = Mutex::new(privacy.open_geoip(&settings.scan.client.geoip)?);
         warn_narrow_allow(&settings.scan, &rule_context.scope.allow);
         if !settings.scan.quiet {
             message::warnings(rule_context.rules.warnings());

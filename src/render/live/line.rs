@@ -355,6 +355,27 @@ mod tests {
     }
 
     #[test]
+    fn a_country_follows_its_client() {
+        let (geo, hit) = (fixture::geo("D\u{1b}", 64_500, "x"), fixture::hit());
+        for columns in 40..260 {
+            let (mut lines, mut out) = (LiveLines::new(columns, false).with_countries(true), Vec::new());
+            for hit in [ReportedHit { geo: Some(&geo), ..hit }, hit] {
+                lines.write_hit(&hit, true, fixture::rules(), &mut out).unwrap();
+            }
+            let text = String::from_utf8(out).unwrap();
+            let [with, without] = text.lines().collect::<Vec<_>>().try_into().unwrap();
+            assert!(width(with) <= columns.into() && width(without) <= columns.into(), "{text}");
+            assert_eq!(with.contains("203.0.113.7 "), columns >= 64 || without.contains("203.0.113.7 "), "{text}");
+            assert_eq!(with.find("GET"), without.find("GET"), "{text}");
+        }
+        let geo = fixture::geo("DE", 64_500, "x");
+        let (mut lines, mut out) = (LiveLines::new(80, false).with_countries(true), Vec::new());
+        lines.resize(100);
+        lines.write_hit(&ReportedHit { geo: Some(&geo), ..hit }, true, fixture::rules(), &mut out).unwrap();
+        assert!(String::from_utf8(out).unwrap().contains(" 203.0.113.7      DE  GET "));
+    }
+
+    #[test]
     fn lines_fit_every_width() {
         for columns in (40..260).chain([u16::MAX]) {
             for line in page(columns, false).lines() {

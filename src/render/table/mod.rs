@@ -173,6 +173,21 @@ mod tests {
     }
 
     #[test]
+    fn clients_have_their_country_and_network_where_there_is_room() {
+        let rules = fixture::rules();
+        let report = fixture::report_with_networks(rules);
+        insta::assert_snapshot!("networks_80", table(&report, wide(80)));
+        insta::assert_snapshot!("networks_160", table(&report, RenderOptions { full: true, ..wide(160) }));
+        for width in 40..260 {
+            for full in [false, true] {
+                for line in table(&report, RenderOptions { full, ..wide(width) }).lines() {
+                    assert!(crate::render::layout::width(line) <= width.into(), "{width}: {line}");
+                }
+            }
+        }
+    }
+
+    #[test]
     fn by_prints_one_section() {
         let rules = fixture::rules();
         let report = fixture::report(rules);

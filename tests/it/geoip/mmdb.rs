@@ -54,7 +54,17 @@ impl Database {
 
     /// Adds a network, such as `192.0.2.0/24`, and its record. Wide networks come before those inside them.
     pub(crate) fn insert(&mut self, network: &str, value: &Value) {
-        let offset = self.data.push(value);
+        let offset = self.record(value);
+        self.insert_record(network, offset);
+    }
+
+    /// Adds a record that several networks may share. Returns its offset.
+    pub(crate) fn record(&mut self, value: &Value) -> usize {
+        self.data.push(value)
+    }
+
+    /// Adds a network with a record that is there.
+    pub(crate) fn insert_record(&mut self, network: &str, offset: usize) {
         let (bits, len) = self.prefix(network);
         self.set(bits, len, Record::Data(offset));
     }
@@ -164,7 +174,9 @@ impl DataSection {
             Value::Bool(yes) => self.push_head(14, (*yes).into()),
             Value::Array(items) => {
                 self.push_head(11, items.len());
-                items.iter().for_each(|item| drop(self.push(item)));
+                for item in items {
+                    self.push(item);
+                }
             }
             Value::Map(pairs) => {
                 self.push_head(7, pairs.len());

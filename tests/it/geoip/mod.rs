@@ -351,7 +351,9 @@ fn a_file_that_is_no_database_is_a_clear_error() {
     // Cut within the metadata, and without the data that the metadata promises.
     harness.file("short.mmdb", &whole[..whole.len() - 40]);
     harness.file("headless.mmdb", &whole[whole.len() - 400..]);
+    fs::File::create(harness.path("huge.mmdb")).unwrap().set_len(1 << 33).unwrap();
     for (name, found) in [
+        ("huge.mmdb", "it has 8589934592 bytes, more than the format allows"),
         ("none.mmdb", "cannot be read: No such file"),
         ("folder", "cannot be read: it is not a regular file"),
         ("fifo", "cannot be read: it is not a regular file"),
@@ -402,4 +404,47 @@ fn a_variable_and_the_configuration_file_name_databases() {
     fs::copy(harness.path("city.mmdb"), harness.path("etc/city.mmdb")).unwrap();
     harness.file("etc/probewatch.toml", "geoip = ['city.mmdb']\n");
     assert_eq!(of(&report(&harness, &["--config", "etc/probewatch.toml"]), "192.0.2.1")[0], "DE");
+}
+
+// TEMPORARY: measurement.
+#[test]
+#[ignore = "prints how long a million look-ups take"]
+fn measure_lookups() {
+    use probewatch::geoip::GeoDatabases;
+    let mut rng = crate::harness::Rng::new();
+    let mut city_db = Database::new(6, 28);
+    let mut asn_db = Database::new(6, 24);
+    let city_records: Vec<usize> = (0..100_000).map(|n| city_db.record(&city(["DE", "US", "FR"][n % 3], &format!("City {n}")))).collect();
+    let asn_records: Vec<usize> = (0..70_000).map(|n| asn_db.record(&asn(n + 1, &format!("Network {n}")))).collect();
+    let mut nets = Vec::new();
+    for n in 0..600_000_usize {
+        let bits = (rng.next_u64() as u32) & 0xffff_ff00;
+        nets.push(bits);
+        let net = format!("{}/24", std::net::Ipv4Addr::from_bits(bits));
+        city_db.insert_record(&net, city_records[n % 100_000]);
+        asn_db.insert_record(&net, asn_records[n % 70_000]);
+    }
+    let harness = Harness::new();
+    let files = [harness.file("city.mmdb", city_db.to_bytes()), harness.file("asn.mmdb", asn_db.to_bytes())];
+    for file in &files {
+        eprintln!("{} {}", file.display(), fs::metadata(file).unwrap().len());
+    }
+    let start = std::time::Instant::now();
+    let mut databases = GeoDatabases::open(&files, true).unwrap();
+    eprintln!("open {:?}", start.elapsed());
+    let addresses: Vec<std::net::IpAddr> =
+        (0..1_000_000).map(|_| std::net::Ipv4Addr::from_bits(nets[rng.below(600_000) as usize] | rng.below(256) as u32).into()).collect();
+    let cpu = || {
+        let text = fs::read_to_string("/proc/thread-self/schedstat").unwrap();
+        text.split_whitespace().next().unwrap().parse::<u64>().unwrap()
+    };
+    let wrapped: Vec<_> = addresses.iter().map(|a| Some(*a)).collect();
+    for round in 0..3 {
+        let start = (std::time::Instant::now(), cpu());
+        let found = databases.lookup_all(&wrapped).into_iter().flatten().count();
+        eprintln!("sorted {round}: {found} found in {:?}, CPU {} ms", start.0.elapsed(), (cpu() - start.1) / 1_000_000);
+        let start = (std::time::Instant::now(), cpu());
+        let found = addresses.iter().filter_map(|a| databases.lookup(*a)).count();
+        eprintln!("unsorted {round}: {found} found in {:?}, CPU {} ms", start.0.elapsed(), (cpu() - start.1) / 1_000_000);
+    }
 }
