@@ -136,6 +136,15 @@ impl<'a> Client<'a> {
         }
     }
 
+    /// The IP address, or the first one of an IPv6 prefix.
+    #[must_use]
+    pub fn first_address(self) -> Option<IpAddr> {
+        match self {
+            Self::Text(text) => parse_prefix(text).map(|(first, _)| Ipv6Addr::from_bits(first).into()),
+            _ => self.address(),
+        }
+    }
+
     #[cold]
     fn parse_rare(field: &[u8]) -> Option<Self> {
         let text = std::str::from_utf8(field).ok()?;

@@ -68,7 +68,7 @@
 // | 4 | `render` · `scan` · `state` |
 // | 3 | `analysis` |
 // | 2 | `alerting` · `block` · `engine` |
-// | 1 | `alert_sinks` · `formats` · `input` · `redact` · `report_store` · `rules` · `server_config` · `tally` |
+// | 1 | `alert_sinks` · `formats` · `geoip` · `input` · `redact` · `report_store` · `rules` · `server_config` · `tally` |
 // | 0 | `allocator` · `client` · `finding` · `fingerprint` · `intern` · `log_entry` · `lru` · `normalize` · `number` · `prefetch` · `soft_404` · `source` · `system` · `time` |
 //
 // Of the steps above, `input` does the first, `formats` the second, `engine` with `rules` the third, `tally` the fourth,
@@ -90,6 +90,7 @@ mod engine;
 mod finding;
 mod fingerprint;
 mod formats;
+mod geoip;
 mod input;
 mod intern;
 #[cfg(feature = "internals")]

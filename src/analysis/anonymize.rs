@@ -6,6 +6,9 @@
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
+use std::net::IpAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
 
 use super::block_candidates::BlockDecision;
 use super::hit::LiveHit;
@@ -13,6 +16,7 @@ use super::model::{FloodRow, Report, ReportedHit, Row, RowKey, SampleRequest};
 use super::novelty::{NewItem, NoveltyKind, display_key};
 use crate::alerting::Alert;
 use crate::client::{Anonymizer, Client, ClientKey};
+use crate::geoip::{GeoDatabases, GeoInfo, GeoIpError};
 use crate::redact::mask::unredacted;
 
 /// What an output hides.
@@ -55,6 +59,26 @@ impl Privacy {
     #[must_use]
     pub fn hides_clients(&self) -> bool {
         self.anonymizer.is_some()
+    }
+
+    /// Reads GeoIP databases. Of hidden clients no city is looked up.
+    ///
+    /// # Errors
+    ///
+    /// A file is missing or is no database.
+    pub fn open_geoip(&self, paths: &[PathBuf]) -> Result<GeoDatabases, GeoIpError> {
+        GeoDatabases::open(paths, !self.hides_clients())
+    }
+
+    /// What GeoIP databases have about a client.
+    pub fn geo(&self, client: Client<'_>, databases: &mut GeoDatabases) -> Option<Arc<GeoInfo>> {
+        if databases.is_empty() { None } else { databases.lookup(self.geo_address(client)?) }
+    }
+
+    /// The address that is looked up for a client. With truncation it is the first one of its network, so that nothing depends on
+    /// what is hidden.
+    pub(super) fn geo_address(&self, client: Client<'_>) -> Option<IpAddr> {
+        self.anonymizer.as_ref().map_or_else(|| client.first_address(), |anonymizer| anonymizer.geo_address(client))
     }
 
     /// A note for readers of a report whose clients are hidden.

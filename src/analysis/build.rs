@@ -71,8 +71,18 @@ pub struct RowSelection {
     pub rules: bool,
     /// Campaigns, always all.
     pub campaigns: bool,
+    /// The hits of every client, for the list of networks.
+    pub networks: bool,
     /// The most rows of each kind, all where `None`; answers are always all.
     pub most: Option<usize>,
+}
+
+impl RowSelection {
+    /// The same rows, with or without the hits of every client for the list of networks.
+    #[must_use]
+    pub fn with_networks(self, networks: bool) -> Self {
+        Self { networks, ..self }
+    }
 }
 
 /// Builds the first rows of one kind.
@@ -118,6 +128,12 @@ pub fn build<'a>(report_input: &ReportInput<'a>, analysis: &'a LogAnalysis<'a>, 
     let graded = |answer| if wanted.answered { rows::by_answer(report_input, analysis, &of_answers, answer) } else { Vec::new() };
     let answers = || (graded(Answer::Distinct), graded(Answer::Uncertain));
     let by_rule = || if wanted.rules { rows::by_rule(report_input, analysis, &items, most) } else { Vec::new() };
+    // Rows of all clients have their hits.
+    let client_hits = if wanted.networks && (wanted.most.is_some() || !wanted.clients) {
+        rows::client_hits(report_input, RowItems(&items, &overflow.clients))
+    } else {
+        Vec::new()
+    };
     let last = || rayon::join(answers, || rayon::join(campaigns, totals));
     // The longest task starts first.
     let ((pairs, mut clients), (rules, (paths, ((answered, uncertain), (campaigns, totals))))) =
@@ -141,6 +157,7 @@ pub fn build<'a>(report_input: &ReportInput<'a>, analysis: &'a LogAnalysis<'a>, 
         floods: floods::flood_rows(report_input, analysis, &items),
         timeline: Timeline::default(),
         networks: Vec::new(),
+        client_hits,
         apps: apps(report_input, analysis),
         allowed: allowed(report_input),
         inputs,

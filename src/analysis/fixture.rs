@@ -2,15 +2,17 @@
 //! here.
 
 use std::collections::BTreeMap;
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use super::model::{
-    AllowedCount, AnswerDetail, AppSeen, Campaign, FloodRow, InputSummary, Report, ReportedHit, Row, RowKey, SampleRequest, Soft404, Totals,
+    AllowedCount, AnswerDetail, AppSeen, Campaign, FloodRow, InputSummary, NetworkRow, Report, ReportedHit, Row, RowKey, SampleRequest,
+    Soft404, Totals,
 };
 use super::timeline::Timeline;
 use crate::client::Client;
 use crate::finding::{RuleId, Severity};
+use crate::geoip::GeoInfo;
 use crate::log_entry::Outcome;
 use crate::rules::{RuleChoice, RuleSet, load};
 use crate::soft_404::{Answer, Grade, MethodClass, Reason};
@@ -324,6 +326,7 @@ pub(crate) fn report(rule_set: &RuleSet) -> Report<'_> {
         rules,
         timeline: Timeline::default(),
         networks: Vec::new(),
+        client_hits: Vec::new(),
         apps: vec![
             AppSeen { app: "wordpress", title: "WordPress", site: Some(b"shop.example"), silenced: 1204 },
             AppSeen { app: "joomla", title: "Joomla", site: None, silenced: 0 },
@@ -343,6 +346,32 @@ pub(crate) fn report(rule_set: &RuleSet) -> Report<'_> {
         elapsed: Duration::from_millis(312),
         evidence: None,
     }
+}
+
+/// What GeoIP databases have about a client.
+pub(crate) fn geo(country: &str, asn: u32, as_name: &str) -> GeoInfo {
+    GeoInfo { country: Some(country.into()), city: Some("Springfield".into()), asn: Some(asn), as_name: Some(as_name.into()) }
+}
+
+/// The report of the fixture with the data of GeoIP databases: clients of two networks, and others without data.
+pub(crate) fn report_with_networks(rule_set: &RuleSet) -> Report<'_> {
+    let mut report = report(rule_set);
+    let known = [geo("DE", 64_500, "Example Hosting and Colocation GmbH"), geo("US", 64_501, "=Other\u{1b}[31m")];
+    let mut geo = known.iter().cycle();
+    for row in report.clients.iter_mut().take(5) {
+        row.geo = geo.next().cloned().map(Arc::new);
+    }
+    let network = |geo: &GeoInfo, clients, hits| NetworkRow {
+        asn: geo.asn,
+        as_name: geo.as_name.clone(),
+        countries: geo.country.iter().cloned().collect(),
+        clients,
+        hits,
+        answered: 1,
+    };
+    report.networks =
+        vec![network(&known[0], 3, 1200), NetworkRow { clients: 13, hits: 40, ..NetworkRow::default() }, network(&known[1], 2, 7)];
+    report
 }
 
 /// A report without hits.
@@ -376,6 +405,7 @@ pub(crate) fn empty(rule_set: &RuleSet) -> Report<'_> {
         rules: vec![],
         timeline: Timeline::default(),
         networks: Vec::new(),
+        client_hits: Vec::new(),
         apps: Vec::new(),
         allowed: Vec::new(),
         soft_404: vec![],
@@ -408,5 +438,6 @@ pub(crate) fn hit() -> ReportedHit<'static> {
         referer: Some(b"http://bob:hunter2@example.com/"),
         user_agent: Some(b"curl/8.5.0"),
         context: None,
+        geo: None,
     }
 }

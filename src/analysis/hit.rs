@@ -148,6 +148,7 @@ fn assemble<'a>(
         host: record.host,
         referer: record.referer,
         user_agent: record.user_agent,
+        geo: None,
     }
 }
 

@@ -3,12 +3,15 @@
 //! Returns text that is safe to print; counts nothing.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use super::model::{Row, RowKey};
 use crate::client::Client;
 use crate::finding::RuleId;
+use crate::geoip::GeoInfo;
 use crate::log_entry::Outcome;
 use crate::redact::mask::redacted;
+use crate::redact::sanitize::escape;
 use crate::rules::RuleSet;
 
 /// A client: the canonical text of an address, other text masked and escaped, `-` for none.
@@ -18,6 +21,27 @@ pub(crate) fn client(client: Client<'_>) -> Cow<'_, str> {
         Client::Text(text) => redacted(text),
         address => Cow::Owned(address.to_string()),
     }
+}
+
+/// A name of a GeoIP database.
+pub(crate) fn geo_name(name: Option<&Arc<str>>) -> Option<Cow<'_, str>> {
+    name.map(|name| escape(name.as_bytes()))
+}
+
+/// The country of a client; empty where it is unknown.
+pub(crate) fn country(geo: Option<&GeoInfo>) -> Cow<'_, str> {
+    geo.and_then(|geo| geo_name(geo.country.as_ref())).unwrap_or_default()
+}
+
+/// The network of a client: the name of its autonomous system, or the number. Empty where it is unknown.
+pub(crate) fn network(geo: Option<&GeoInfo>) -> Cow<'_, str> {
+    let named = |geo: &'_ GeoInfo| geo.asn.map(|asn| Cow::Owned(format!("AS{asn}")));
+    geo.and_then(|geo| geo_name(geo.as_name.as_ref()).or_else(|| named(geo))).unwrap_or_default()
+}
+
+/// The network and the country of a client: `Example Hosting, DE`.
+pub(crate) fn place(geo: Option<&GeoInfo>) -> String {
+    [network(geo), country(geo)].into_iter().filter(|text| !text.is_empty()).collect::<Vec<_>>().join(", ")
 }
 
 /// The opaque identity of a request.

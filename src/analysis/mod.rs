@@ -17,6 +17,7 @@ pub(crate) mod labels;
 pub mod learn;
 pub mod merge;
 pub mod model;
+pub mod networks;
 pub mod notes;
 pub mod novelty;
 pub mod path_answer;

@@ -13,6 +13,7 @@ use super::snapshot::SnapshotSource;
 use super::timeline::Timeline;
 use crate::client::{Client, Ipv6Prefix};
 use crate::finding::{OtherFormatCounts, RuleId, Severity};
+use crate::geoip::GeoInfo;
 use crate::log_entry::Outcome;
 use crate::rules::RuleSet;
 use crate::soft_404::{Answer, Grade, MethodClass};
@@ -62,6 +63,8 @@ pub struct Report<'a> {
     pub timeline: Timeline,
     /// Hits by autonomous system, most hits first; empty without a GeoIP database.
     pub networks: Vec<NetworkRow>,
+    /// The hits of each client, if they were requested and `clients` does not have all of them. Only `networks` is made of them.
+    pub client_hits: Vec<ClientHits<'a>>,
     /// The apps that run on the sites, those that suppress most hits first.
     pub apps: Vec<AppSeen<'a>>,
     /// Requests removed by allow lists, one item per entry.
@@ -211,7 +214,7 @@ pub struct Row<'a> {
     /// Distinct paths among the hits.
     pub paths: u64,
     /// For a client: its country and network, if a GeoIP database has them.
-    pub geo: Option<GeoInfo>,
+    pub geo: Option<Arc<GeoInfo>>,
     /// For a client: all its requests.
     pub requests: u64,
     /// For a client: its requests that matched no rule, and lines with its address that no format matches.
@@ -224,19 +227,6 @@ pub struct Row<'a> {
     pub last_time: Option<LogTime>,
     /// The earliest of the most severe hits.
     pub sample: SampleRequest<'a>,
-}
-
-/// What GeoIP databases have about an address.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct GeoInfo {
-    /// The country, as two letters of ISO 3166-1.
-    pub country: Option<Arc<str>>,
-    /// The city, in English.
-    pub city: Option<Arc<str>>,
-    /// The number of the autonomous system.
-    pub asn: Option<u32>,
-    /// The name of the autonomous system.
-    pub as_name: Option<Arc<str>>,
 }
 
 /// Hits of clients of one autonomous system.
@@ -253,6 +243,17 @@ pub struct NetworkRow {
     /// Their hits.
     pub hits: u64,
     /// Hits with a distinct answer.
+    pub answered: u64,
+}
+
+/// The hits of a client.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ClientHits<'a> {
+    /// The client.
+    pub client: Client<'a>,
+    /// Its hits.
+    pub hits: u64,
+    /// Its hits with a distinct answer.
     pub answered: u64,
 }
 
@@ -455,4 +456,6 @@ pub struct ReportedHit<'a> {
     pub user_agent: Option<&'a [u8]>,
     /// What makes it a finding, if not the line alone: `client` or `flood`.
     pub context: Option<&'static str>,
+    /// The country and network of the client, if a GeoIP database has them.
+    pub geo: Option<&'a GeoInfo>,
 }

@@ -14,7 +14,7 @@ use std::hash::Hash;
 use foldhash::{HashMap, HashSet};
 
 use super::build::{ReportInput, row_item};
-use super::model::{AnswerDetail, Row, RowKey, SampleRequest};
+use super::model::{AnswerDetail, ClientHits, Row, RowKey, SampleRequest};
 use super::rule_status::{LogAnalysis, OverflowDecision};
 use crate::engine::ParsedRequest;
 use crate::finding::{RuleId, Severity};
@@ -117,6 +117,17 @@ pub(crate) fn by_client<'a>(report_input: &ReportInput<'a>, items: RowItems<'_, 
     let members = members(items, |i| Some(i.view.client).filter(|&client| client != SymbolTables::OTHER));
     let key = |i: &RowItem<'a>| RowKey::Client(report_input.tally.client(i.view.client));
     grouped(report_input, &members, most, |(_, at)| items.at(at), key)
+}
+
+/// The hits of each client, without rows.
+pub(crate) fn client_hits<'a>(report_input: &ReportInput<'a>, items: RowItems<'_, 'a>) -> Vec<ClientHits<'a>> {
+    let members = members(items, |i| Some(i.view.client).filter(|&client| client != SymbolTables::OTHER));
+    let (groups, _) = rank_groups(&members, |(_, at)| items.at(at));
+    let of_client = |group: &RowGroup<u32>| {
+        let (.., answered, hits) = group.rank;
+        ClientHits { client: report_input.tally.client(group.first.0), hits, answered }
+    };
+    groups.iter().map(of_client).collect()
 }
 
 pub(crate) fn by_path<'a>(report_input: &ReportInput<'a>, items: RowItems<'_, 'a>, most: usize) -> Vec<Row<'a>> {

@@ -9,9 +9,9 @@ use clap::builder::{NonEmptyStringValueParser, PossibleValuesParser};
 use clap::{Args, Subcommand, ValueHint};
 
 use super::flags::{
-    AlertArgs, AllowArgs, AnonymizeArgs, AppArgs, ClientArgs, ColorArgs, ConfigArgs, EmitRulesArgs, FailOnArgs, FileAgeArgs, LiveArgs,
-    LogFormatArgs, LogPathArgs, LogSourceArgs, MmapArgs, OutcomeArgs, OutputFileArgs, PrintArgs, ProgressArgs, ProposalArgs, QuietArgs,
-    RedactArgs, ReportFolderArgs, RowArgs, RuleArgs, ScanPathArgs, SeverityArgs, StateArgs, StatsArgs, TaskArgs, TextFormatArgs,
+    AlertArgs, AllowArgs, AnonymizeArgs, AppArgs, ClientArgs, ColorArgs, ConfigArgs, EmitRulesArgs, FailOnArgs, FileAgeArgs, GeoIpArgs,
+    LiveArgs, LogFormatArgs, LogPathArgs, LogSourceArgs, MmapArgs, OutcomeArgs, OutputFileArgs, PrintArgs, ProgressArgs, ProposalArgs,
+    QuietArgs, RedactArgs, ReportFolderArgs, RowArgs, RuleArgs, ScanPathArgs, SeverityArgs, StateArgs, StatsArgs, TaskArgs, TextFormatArgs,
     ThreadArgs, TimeRangeArgs, WatchArgs,
 };
 use super::help;
@@ -48,6 +48,7 @@ combine! {
         rules: RuleArgs,
         client: ClientArgs,
         anonymize: AnonymizeArgs,
+        geoip: GeoIpArgs,
         redact: RedactArgs,
         severity: SeverityArgs,
         outcome: OutcomeArgs,
@@ -80,6 +81,7 @@ combine! {
         rules: RuleArgs,
         client: ClientArgs,
         anonymize: AnonymizeArgs,
+        geoip: GeoIpArgs,
         redact: RedactArgs,
         severity: SeverityArgs,
         outcome: OutcomeArgs,
@@ -105,6 +107,7 @@ combine! {
         rules: RuleArgs,
         client: ClientArgs,
         anonymize: AnonymizeArgs,
+        geoip: GeoIpArgs,
         redact: RedactArgs,
         severity: SeverityArgs,
         outcome: OutcomeArgs,
@@ -178,6 +181,7 @@ combine! {
     MergeFlags {
         stored: StoredReportArgs,
         anonymize: AnonymizeArgs,
+        geoip: GeoIpArgs,
         fail_on: FailOnArgs,
         rows: RowArgs,
     }

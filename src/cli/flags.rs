@@ -209,9 +209,21 @@ groups! {
     AnonymizeArgs {
         /// Hide clients: truncate (if no value is given), key:FILE, off
         ///
-        /// truncate prints networks, key:FILE pseudonyms. Such a report cannot be merged and contains no block candidates.
+        /// truncate prints networks, key:FILE pseudonyms. Such a report cannot be merged and contains no block candidates. With
+        /// --geoip it has the country and network of each client, but no city.
         #[arg(long, value_name = "HOW", num_args = 0..=1, require_equals = true, default_missing_value = "truncate")]
         anonymize: Option<AnonymizeSpec>,
+    }
+
+    /// Where clients are.
+    #[command(next_help_heading = "Clients")]
+    GeoIpArgs {
+        /// Add country and network of clients, from MMDB files (repeatable)
+        ///
+        /// A database of GeoLite2, DB-IP or IPinfo, which you provide; none is downloaded. Each field is that of the first
+        /// database that has it, so name one of cities or countries and one of AS numbers. A file is held in memory.
+        #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+        geoip: Vec<PathBuf>,
     }
 
     /// Whether secrets are hidden.

@@ -177,7 +177,7 @@ fn the_flag_beats_the_variable_beats_the_file_beats_the_default() {
 fn sample(name: &str) -> &'static str {
     match name {
         "paths" | "rules" | "output" | "config" | "app" | "allow" | "state" | "exec" | "alert-file" | "syslog" | "emit-rules" | "out"
-        | "group" | "machine" => "x",
+        | "geoip" | "group" | "machine" => "x",
         "from-nginx" => concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cases/servers/nginx.conf"),
         "from-apache" => concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cases/servers/apache2.conf"),
         "log-format" => "common",

@@ -88,6 +88,17 @@ impl Anonymizer {
         };
         ClientKey::Text(replacement.into_bytes().into())
     }
+
+    /// The address whose country and network may be shown beside the replacement of a client. With truncation it is the first
+    /// one of the replacement, so that nothing depends on what is hidden.
+    #[must_use]
+    pub fn geo_address(&self, client: Client<'_>) -> Option<IpAddr> {
+        match (self, client.first_address()?) {
+            (Self::Truncate, IpAddr::V4(address)) => Some(network_v4(address.to_bits()).into()),
+            (Self::Truncate, IpAddr::V6(address)) => Some(network_v6(address.to_bits()).into()),
+            (Self::Key(_), address) => Some(address),
+        }
+    }
 }
 
 /// The address with its last octet cleared.
@@ -281,6 +292,21 @@ mod tests {
         ] {
             assert_eq!(anonymized(&Anonymizer::Truncate, client), expected);
         }
+    }
+
+    #[test]
+    fn data_on_a_truncated_client_is_that_of_its_network() {
+        let key = Anonymizer::with_key(KEY).unwrap();
+        for (client, truncated, with_key) in [
+            ("192.0.2.77", "192.0.2.0", "192.0.2.77"),
+            ("2001:db8:1:2::9", "2001:db8:1::", "2001:db8:1:2::9"),
+            ("2001:db8:1:2::/64", "2001:db8:1::", "2001:db8:1:2::"),
+            ("2001:db8::/32", "2001:db8::", "2001:db8::"),
+        ] {
+            let shown = |anonymizer: &Anonymizer| anonymizer.geo_address(Client::parse(client.as_bytes())).unwrap().to_string();
+            assert_eq!((shown(&Anonymizer::Truncate), shown(&key)), (truncated.to_owned(), with_key.to_owned()));
+        }
+        assert_eq!(key.geo_address(Client::parse(b"host.example")), None);
     }
 
     #[test]

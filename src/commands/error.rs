@@ -12,6 +12,7 @@ use crate::alert_sinks::AlertSinkError;
 use crate::analysis::merge::MergeError;
 use crate::analysis::snapshot::SnapshotError;
 use crate::formats::builtin::UnknownFormat;
+use crate::geoip::GeoIpError;
 use crate::render::sink::SinkError;
 use crate::report_store::ReportStoreError;
 use crate::rules::RuleError;
@@ -35,6 +36,8 @@ pub(super) enum CommandError {
     OutputIsRules(PathBuf),
     #[error("--anonymize: {} {what}", path.display())]
     Key { path: PathBuf, what: String },
+    #[error(transparent)]
+    GeoIp(#[from] GeoIpError),
     #[error("{0}")]
     Group(String),
     #[error("cannot start {threads} threads: {source}; try a smaller --threads")]
@@ -87,6 +90,7 @@ impl CommandError {
             | Self::OutputIsInput { .. }
             | Self::OutputIsRules(_)
             | Self::Key { .. }
+            | Self::GeoIp(_)
             | Self::Group(_)
             | Self::Threads { .. }
             | Self::Unreadable { .. }

@@ -13,6 +13,7 @@ use super::stdout::TerminalInfo;
 use super::{Exit, MergeSettings, message};
 use crate::analysis::build::{LogAnalysis, build};
 use crate::analysis::merge::{MergedReport, ReportMerger};
+use crate::analysis::networks::add_geo;
 use crate::analysis::snapshot::SnapshotError;
 use crate::analysis::{notes, snapshot};
 use crate::commands::error::CommandError;
@@ -29,6 +30,7 @@ pub fn run(settings: &MergeSettings) -> Exit {
 fn merge(settings: &MergeSettings) -> Result<Exit, CommandError> {
     let filter = &settings.filter;
     let privacy = privacy(filter.anonymize.as_ref(), true)?;
+    let mut geoip = privacy.open_geoip(&settings.geoip)?;
     let known = load(&filter.rules)?;
     let files = report_files(&settings.reports, filter.quiet);
     let mut sink = output_sink(filter.output.as_deref(), &files)?;
@@ -42,7 +44,8 @@ fn merge(settings: &MergeSettings) -> Result<Exit, CommandError> {
     let analysis = LogAnalysis::new(&report_input);
     let TerminalInfo { width, color } = TerminalInfo::detect(filter.color, filter.output.is_some());
     let view = RenderOptions { format: filter.format, by: settings.by, top: filter.top, full: settings.full, width, color };
-    let mut report = build(&report_input, &analysis, view.rows());
+    let mut report = build(&report_input, &analysis, view.rows().with_networks(!geoip.is_empty()));
+    add_geo(&mut report, &mut geoip, &privacy);
     (report.log_host, report.period, report.prefix) = (merged.log_host.clone(), merged.period.clone(), merged.prefix);
     if let Some(bound) = report.approximate.as_ref().filter(|_| !filter.quiet) {
         message::notice(&notes::accuracy_note(bound));

@@ -12,9 +12,11 @@ use super::stdout::TerminalInfo;
 use super::{Exit, ScanSettings, message};
 use crate::analysis::anonymize::{Privacy, RedactionBuffers};
 use crate::analysis::build::{LogAnalysis, ReportInput, build};
-use crate::analysis::model::{InputSummary, Report};
+use crate::analysis::model::{InputSummary, Report, ReportedHit};
+use crate::analysis::networks::add_geo;
 use crate::analysis::{hit, notes};
 use crate::commands::error::CommandError;
+use crate::geoip::GeoDatabases;
 use crate::render::sink::Sink;
 use crate::render::{RenderOptions, ndjson, render};
 use crate::scan::{self, drop_skipped, input_summaries};
@@ -31,6 +33,7 @@ fn scan(settings: &ScanSettings) -> Result<Exit, CommandError> {
     let mut rule_context = ManuallyDrop::new(RuleContext::load_in(&pool, settings)?);
     (rule_context.scope.since, rule_context.scope.until) = (settings.since, settings.until);
     let privacy = privacy(settings.client.anonymize.as_ref(), settings.client.redact)?;
+    let mut geoip = privacy.open_geoip(&settings.client.geoip)?;
     let found = inputs(settings)?;
     let sink = output(settings.output.as_deref(), "--output", &found.sources)?;
     if !settings.quiet {
@@ -54,7 +57,8 @@ fn scan(settings: &ScanSettings) -> Result<Exit, CommandError> {
     let analysis = LogAnalysis::new(&report_input);
     let TerminalInfo { width, color } = TerminalInfo::detect(settings.color, settings.output.is_some());
     let view = RenderOptions { format: settings.format, by: settings.by, top: settings.top, full: settings.full, width, color };
-    let mut report = pool.install(|| build(&report_input, &analysis, view.rows()));
+    let mut report = pool.install(|| build(&report_input, &analysis, view.rows().with_networks(!geoip.is_empty())));
+    add_geo(&mut report, &mut geoip, &privacy);
     let broad = if settings.quiet { Vec::new() } else { notes::broad_rule_warnings(&report_input, &analysis, &report.inputs) };
     drop_skipped(&mut report.inputs);
     report.elapsed = started.elapsed();
@@ -71,7 +75,7 @@ fn scan(settings: &ScanSettings) -> Result<Exit, CommandError> {
     let severity = report.totals.fail_severity;
     let times = StageTimes { ready, read, built: report.elapsed };
     let statistics = settings.stats.then(|| statistics_text(&report, &times, pool.current_num_threads()));
-    write(settings, &view, &privacy, (&report_input, &analysis, &report), spool, sink)?;
+    write(settings, &view, (&privacy, &mut geoip), (&report_input, &analysis, &report), spool, sink)?;
     if let Some(text) = statistics {
         message::print_raw(&text);
     }
@@ -107,7 +111,7 @@ fn proxy_hint(settings: &ScanSettings, scan: &scan::ScanResult, sum: &InputSumma
 fn write(
     settings: &ScanSettings,
     view: &RenderOptions,
-    privacy: &Privacy,
+    (privacy, geoip): (&Privacy, &mut GeoDatabases),
     (material, context, report): (&ReportInput<'_>, &LogAnalysis<'_>, &Report<'_>),
     spool: Option<scan::HitSpool>,
     mut sink: Sink,
@@ -116,7 +120,10 @@ fn write(
         let mut desk = hit::HitBuffers::with_prefix(settings.client.prefix);
         let mut room = RedactionBuffers::default();
         spool.for_each(|line| match hit::hit_from_line(material, context, line, &mut desk) {
-            Some(hit) => ndjson::write(&privacy.hit(&hit, &mut room), material.rules, &mut sink),
+            Some(hit) => {
+                let geo = privacy.geo(hit.client, geoip);
+                ndjson::write(&ReportedHit { geo: geo.as_deref(), ..privacy.hit(&hit, &mut room) }, material.rules, &mut sink)
+            }
             None => Ok(()),
         })
     } else {

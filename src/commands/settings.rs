@@ -91,6 +91,8 @@ pub struct ClientSettings {
     pub anonymize: Option<Anonymize>,
     /// Whether secrets in targets are masked.
     pub redact: bool,
+    /// GeoIP databases.
+    pub geoip: Vec<PathBuf>,
 }
 
 /// How clients are hidden.
@@ -242,6 +244,8 @@ pub struct MergeSettings {
     pub full: bool,
     /// Exit code 1 if a finding has at least this severity.
     pub fail_on: Option<Severity>,
+    /// GeoIP databases.
+    pub geoip: Vec<PathBuf>,
     /// How reports are evaluated and shown.
     pub filter: ReportFilterSettings,
 }

@@ -78,6 +78,7 @@ pub(super) fn settings(layer: &Layer) -> Result<ClientSettings, ClientError> {
         prefix: layer.ipv6_prefix.and_then(PrefixBits::prefix),
         anonymize: anonymize(layer.anonymize.as_ref()),
         redact: !layer.no_redact.unwrap_or(false),
+        geoip: layer.geoip.clone(),
     })
 }
 

@@ -71,6 +71,7 @@ layer! {
         only: String,
         severity: SeverityOverride,
         trusted_proxy: ProxySource,
+        geoip: PathBuf,
         app: String,
         allow: PathBuf,
         #[serde(deserialize_with = "de_enum_list")]
@@ -202,7 +203,7 @@ pub fn parse_file(text: &str) -> Result<Layer, toml::de::Error> {
 }
 
 fn resolve_relative_paths(folder: &Path, mut layer: Layer) -> Layer {
-    let lists = layer.paths.iter_mut().chain(&mut layer.rules).chain(&mut layer.allow);
+    let lists = layer.paths.iter_mut().chain(&mut layer.rules).chain(&mut layer.allow).chain(&mut layer.geoip);
     let files = [&mut layer.output, &mut layer.emit_rules, &mut layer.state, &mut layer.alert_file, &mut layer.out];
     let servers =
         [&mut layer.from_nginx, &mut layer.from_apache].into_iter().flatten().filter(|conf| conf.as_os_str() != SERVER_CONFIG_AUTO);
@@ -285,7 +286,7 @@ mod tests {
         let file = folder.path().join("probewatch.toml");
         std::fs::write(
             &file,
-            "trusted-proxy = ['@ours.txt', '10.0.0.0/8']\nanonymize = 'key:secret'\npaths = ['logs', '/var/log', '-']\nrules = ['my.toml']\noutput = '-'\nmin-severity = 'high'\nemit-rules = 'new.toml'\nfrom-nginx = 'n.conf'\nfrom-apache = 'auto'",
+            "trusted-proxy = ['@ours.txt', '10.0.0.0/8']\nanonymize = 'key:secret'\npaths = ['logs', '/var/log', '-']\nrules = ['my.toml']\ngeoip = ['city.mmdb']\noutput = '-'\nmin-severity = 'high'\nemit-rules = 'new.toml'\nfrom-nginx = 'n.conf'\nfrom-apache = 'auto'",
         )
         .expect("written");
         let layer = read_file(&file).expect("fine");
@@ -293,6 +294,7 @@ mod tests {
         assert_eq!(layer.paths, [folder.path().join("logs"), "/var/log".into(), "-".into()]);
         assert_eq!((layer.from_nginx, layer.from_apache), (Some(folder.path().join("n.conf")), Some("auto".into())));
         assert_eq!(layer.rules, [folder.path().join("my.toml")]);
+        assert_eq!(layer.geoip, [folder.path().join("city.mmdb")]);
         assert_eq!(layer.trusted_proxy[0], ProxySource::File(folder.path().join("ours.txt")));
         assert_eq!(layer.anonymize, Some(AnonymizeSpec::Key(folder.path().join("secret"))));
         assert_eq!(layer.output, Some("-".into()));

@@ -293,10 +293,11 @@ fn state_settings(layer: &mut Layer) -> StateSettings {
 /// # Errors
 ///
 /// [`Error::NoHits`].
-pub fn merge_settings(reports: Vec<PathBuf>, layer: Layer) -> Result<MergeSettings, Error> {
+pub fn merge_settings(reports: Vec<PathBuf>, mut layer: Layer) -> Result<MergeSettings, Error> {
+    let geoip = std::mem::take(&mut layer.geoip);
     let (by, full) = (layer.by, layer.full.unwrap_or(false));
     let fail_on = layer.fail_on.and_then(|LevelOrNever(level)| level);
-    Ok(MergeSettings { reports, by, full, fail_on, filter: stored_report_settings("merge", layer)? })
+    Ok(MergeSettings { reports, by, full, fail_on, geoip, filter: stored_report_settings("merge", layer)? })
 }
 
 /// The settings of a `diff` of these reports.

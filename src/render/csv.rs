@@ -16,6 +16,7 @@ use crate::analysis::labels::{self, first};
 use crate::analysis::learn::{Proposal, Proposals};
 use crate::analysis::model::{AnswerDetail, Report, Row, RowKey};
 use crate::analysis::novelty::NewItem;
+use crate::geoip::GeoInfo;
 use crate::redact::mask::redacted;
 use crate::redact::sanitize::{csv_guard, escape};
 use crate::rules::RuleSet;
@@ -115,8 +116,14 @@ const BLOCK: &[BlockColumn] = &[
     ("network_probers", |block| block.network_probers.to_string()),
 ];
 
-/// The last column of a client: the rules of its floods.
-const FLOODS: &[CsvColumn] = &[("floods", |set, row| joined(&labels::flood_ids(set, &row.rules)))];
+/// The last columns of a client: the rules of its floods, and what GeoIP databases have.
+const CLIENT_END: &[CsvColumn] = &[
+    ("floods", |set, row| joined(&labels::flood_ids(set, &row.rules))),
+    ("country", |_, row| of_geo(row, |geo| labels::geo_name(geo.country.as_ref()))),
+    ("city", |_, row| of_geo(row, |geo| labels::geo_name(geo.city.as_ref()))),
+    ("asn", |_, row| of_geo(row, |geo| geo.asn.map(|asn| count(asn.into())))),
+    ("as_name", |_, row| of_geo(row, |geo| labels::geo_name(geo.as_name.as_ref()))),
+];
 
 const DIFF: [&str; 7] = ["kind", "key", "change", "severity", "hits_before", "hits_after", "status_after"];
 
@@ -153,7 +160,7 @@ pub(crate) fn write<W: Write>(report: &Report<'_>, by: GroupBy, top: Option<usiz
         GroupBy::Answer => (ANSWER, &report.answered),
     };
     let blocks = report.blocks.as_deref().filter(|_| by == GroupBy::Client);
-    let last = if by == GroupBy::Client { FLOODS } else { &[] };
+    let last = if by == GroupBy::Client { CLIENT_END } else { &[] };
     write_rows(report.rule_set, (columns, last), first(rows, top), blocks, out)
 }
 
@@ -283,6 +290,10 @@ fn of_answer<'r>(row: &'r Row<'_>, cell: impl FnOnce(&AnswerDetail<'_>) -> Strin
     row.answer.as_ref().map(cell).unwrap_or_default().into()
 }
 
+fn of_geo<'r>(row: &'r Row<'_>, cell: impl FnOnce(&'r GeoInfo) -> Option<Cow<'r, str>>) -> Cow<'r, str> {
+    row.geo.as_deref().and_then(cell).unwrap_or_default()
+}
+
 fn joined<'r>(words: &[&'r str]) -> Cow<'r, str> {
     match words {
         [word] => (*word).into(),
@@ -318,15 +329,19 @@ const WORD: &str = "word";
 /// The type and the meaning of each column.
 const MEANINGS: &[(&str, &str, &str)] = &[
     ("answered", COUNT, "Hits with a distinct answer."),
+    ("as_name", TEXT, "Name of the autonomous system of the client; empty without a GeoIP database that has it."),
+    ("asn", COUNT, "Number of the autonomous system of the client; empty without a GeoIP database that has it."),
     ("block_candidate", "true, false", "Whether the client is a block candidate."),
     ("block_reason", TEXT, "Why it is a block candidate or is not."),
     ("bytes", COUNT, "Size of the answer in bytes; empty where none is logged."),
     ("change", WORD, "How it changed: new, more, fewer, gone, or what became of an answer."),
+    ("city", TEXT, "City of the client, in English; empty without a GeoIP database that has it."),
     ("class", WORD, "Class of the rule."),
     ("classes", LIST, "Classes of the rules, sorted."),
     ("client", TEXT, "Client: an address, or the text of the log; `-` where unknown."),
     ("clients", COUNT, "Distinct clients."),
     ("command", TEXT, "A shell command that requests the path, to see what it answers now."),
+    ("country", WORD, "Country of the client, two letters of ISO 3166-1; empty without a GeoIP database that has it."),
     ("cve", LIST, "CVE IDs of the rule, sorted."),
     ("first_time", TIME, "Time of the earliest hit; empty where no hit has one."),
     ("floods", LIST, "IDs of the rules with a window whose limit the client exceeded."),
@@ -368,7 +383,7 @@ const MEANINGS: &[(&str, &str, &str)] = &[
 /// Every table: when it is written, and its columns in their order.
 pub(crate) fn tables() -> Vec<(&'static str, Vec<ColumnDoc>)> {
     let of = |columns: &[CsvColumn]| columns.iter().map(|(name, _)| *name).collect::<Vec<_>>();
-    let clients = [of(CLIENT), BLOCK.iter().map(|(name, _)| *name).collect(), of(FLOODS)].concat();
+    let clients = [of(CLIENT), BLOCK.iter().map(|(name, _)| *name).collect(), of(CLIENT_END)].concat();
     [
         ("a row for each client, path and outcome (scan -f csv; pairs.csv)", of(PAIR)),
         ("a row for each client (scan -f csv --by client; clients.csv, which alone has the block and network columns)", clients),
@@ -412,7 +427,7 @@ mod tests {
         );
         assert_eq!(
             header(GroupBy::Client),
-            "client,hits,paths,rules,severity,answered,other_requests,first_time,last_time,user_agent,sample_target,source,line,floods\n"
+            "client,hits,paths,rules,severity,answered,other_requests,first_time,last_time,user_agent,sample_target,source,line,floods,country,city,asn,as_name\n"
         );
         assert_eq!(
             header(GroupBy::Path),
@@ -429,6 +444,13 @@ mod tests {
         insta::assert_snapshot!("by_client", csv(&report, GroupBy::Client, Some(2)));
         insta::assert_snapshot!("by_path", csv(&report, GroupBy::Path, Some(2)));
         insta::assert_snapshot!("by_rule", csv(&report, GroupBy::Rule, Some(2)));
+    }
+
+    #[test]
+    fn names_of_databases_are_escaped_and_guarded() {
+        let text = csv(&fixture::report_with_networks(fixture::rules()), GroupBy::Client, Some(2));
+        assert!(text.lines().nth(1).unwrap().ends_with(",DE,Springfield,64500,Example Hosting and Colocation GmbH"), "{text}");
+        assert!(text.lines().nth(2).unwrap().ends_with(",US,Springfield,64501,'=Other\\x1b[31m"), "{text}");
     }
 
     #[test]
@@ -462,7 +484,7 @@ mod tests {
             let text = csv(&report, GroupBy::Client, Some(1));
             let mut reader = ::csv::Reader::from_reader(text.as_bytes());
             let record = reader.records().next().unwrap().unwrap();
-            prop_assert_eq!(record.len(), CLIENT.len() + FLOODS.len());
+            prop_assert_eq!(record.len(), CLIENT.len() + CLIENT_END.len());
             let expected = csv_guard(redacted(&target));
             prop_assert_eq!(&record[10], &*expected);
             let expected = csv_guard(redacted(agent.as_bytes()));

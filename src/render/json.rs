@@ -18,11 +18,13 @@ use crate::analysis::block_candidates::BlockDecision;
 use crate::analysis::diff::DiffRow;
 use crate::analysis::labels::{self, first};
 use crate::analysis::model::{
-    AllowedCount, AppSeen, Approximation, Campaign, FloodRow, InputSummary, Report, Row, RowKey, SampleRequest, SkipReason, Soft404, Totals,
+    AllowedCount, AppSeen, Approximation, Campaign, FloodRow, InputSummary, NetworkRow, Report, Row, RowKey, SampleRequest, SkipReason,
+    Soft404, Totals,
 };
 use crate::analysis::snapshot::SnapshotJson;
 use crate::client::Ipv6Prefix;
 use crate::finding::Severity;
+use crate::geoip::GeoInfo;
 use crate::log_entry::Outcome;
 use crate::redact::mask::redacted;
 use crate::redact::sanitize::escape;
@@ -55,6 +57,7 @@ pub(crate) fn write<W: Write>(report: &Report<'_>, top: Option<usize>, mut out: 
         floods: first(&report.floods, top).iter().map(|one| flood(report.rule_set, one)).collect(),
         apps: report.apps.iter().map(app).collect(),
         allowed: report.allowed.iter().map(allowed).collect(),
+        networks: first(&report.networks, top).iter().map(network).collect(),
         log_host: report.log_host.as_ref().map(|host| escape(host.as_bytes())),
         period: report.period.as_deref(),
         ipv6_prefix: report.prefix.map(Ipv6Prefix::bits),
@@ -101,6 +104,8 @@ pub(crate) struct ReportDocument<'a> {
     apps: Vec<AppObject<'a>>,
     /// Entries of the allow list that matched requests.
     allowed: Vec<AllowedObject<'a>>,
+    /// Hits by autonomous system, most hits first; empty without a GeoIP database. All hits are in it.
+    networks: Vec<NetworkObject<'a>>,
     /// Host whose logs these are; null where it is unknown.
     log_host: Option<Cow<'a, str>>,
     /// Period that the report covers, such as `2026-11-20`; null where it covers all lines read.
@@ -225,6 +230,35 @@ struct AllowedObject<'a> {
 fn allowed<'a>(entry: &AllowedCount<'a>) -> AllowedObject<'a> {
     let AllowedCount { file, line, reason, requests } = *entry;
     AllowedObject { file: escape(file.as_bytes()), line, reason: escape(reason.as_bytes()), requests }
+}
+
+/// Hits of clients of one autonomous system.
+#[derive(JsonSchema, Serialize)]
+struct NetworkObject<'a> {
+    /// Number of the autonomous system; null for clients whose system is unknown.
+    asn: Option<u32>,
+    /// Name of the autonomous system; null where it is unknown.
+    as_name: Option<Cow<'a, str>>,
+    /// Countries of its clients, sorted.
+    countries: Vec<Cow<'a, str>>,
+    /// Distinct clients with a hit.
+    clients: u64,
+    /// Hits of these clients.
+    hits: u64,
+    /// Hits with a distinct answer.
+    answered: u64,
+}
+
+fn network(row: &NetworkRow) -> NetworkObject<'_> {
+    let NetworkRow { asn, ref as_name, ref countries, clients, hits, answered } = *row;
+    NetworkObject {
+        asn,
+        as_name: labels::geo_name(as_name.as_ref()),
+        countries: countries.iter().map(|country| escape(country.as_bytes())).collect(),
+        clients,
+        hits,
+        answered,
+    }
 }
 
 /// Sums over all inputs.
@@ -401,6 +435,31 @@ struct RowObject<'a> {
     sample: SampleObject<'a>,
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     block: Option<BlockObject>,
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    geo: Option<GeoObject<'a>>,
+}
+
+/// What GeoIP databases have about the client. Rows of `clients`.
+#[derive(JsonSchema, Serialize)]
+struct GeoObject<'a> {
+    /// Country of the client, two letters of ISO 3166-1; null without a GeoIP database that has it.
+    country: Option<Cow<'a, str>>,
+    /// City of the client, in English; null without a GeoIP database that has it.
+    city: Option<Cow<'a, str>>,
+    /// Number of the autonomous system of the client; null without a GeoIP database that has it.
+    asn: Option<u32>,
+    /// Name of that autonomous system; null without a GeoIP database that has it.
+    as_name: Option<Cow<'a, str>>,
+}
+
+/// The object of a client with or without data, because its keys are always present.
+fn geo(geo: Option<&GeoInfo>) -> GeoObject<'_> {
+    GeoObject {
+        country: geo.and_then(|geo| labels::geo_name(geo.country.as_ref())),
+        city: geo.and_then(|geo| labels::geo_name(geo.city.as_ref())),
+        asn: geo.and_then(|geo| geo.asn),
+        as_name: geo.and_then(|geo| labels::geo_name(geo.as_name.as_ref())),
+    }
 }
 
 /// Whether the client may be blocked. Rows of `clients` that `report` writes.
@@ -450,6 +509,7 @@ fn row_object<'a>(rules: &'a RuleSet, row: &'a Row<'_>) -> RowObject<'a> {
         cve: labels::cves(rules, &row.rules),
         sample: sample(&row.sample),
         block: None,
+        geo: matches!(row.key, RowKey::Client(_)).then(|| geo(row.geo.as_deref())),
         client: client.map(labels::client),
         path,
     }

@@ -96,15 +96,16 @@ impl RenderOptions {
         match format {
             OutputFormat::Ndjson => RowSelection::default(),
             OutputFormat::Json => {
-                RowSelection { answered: true, pairs: true, clients: true, paths: true, rules: true, campaigns: true, most }
+                RowSelection { answered: true, pairs: true, clients: true, paths: true, rules: true, campaigns: true, networks: false, most }
             }
             OutputFormat::Csv => {
                 let (pairs, clients, paths, rules) = (is(GroupBy::Pair), is(GroupBy::Client), is(GroupBy::Path), is(GroupBy::Rule));
-                RowSelection { answered: is(GroupBy::Answer), pairs, clients, paths, rules, campaigns: false, most }
+                RowSelection { answered: is(GroupBy::Answer), pairs, clients, paths, rules, campaigns: false, networks: false, most }
             }
             OutputFormat::Table => RowSelection {
                 answered: true,
                 campaigns: full && by.is_none(),
+                networks: false,
                 // The section prints the number of pairs, so all are needed.
                 pairs: by == Some(GroupBy::Pair),
                 clients: by.is_none_or(|row| row == GroupBy::Client),

@@ -68,6 +68,12 @@ pub(crate) struct HitObject<'a> {
     offset: u64,
     /// What makes the request a hit where its line alone does not: `client` (its other requests) or `flood`; null otherwise.
     context: Option<&'static str>,
+    /// Country of the client, two letters of ISO 3166-1; null without a GeoIP database that has it.
+    country: Option<Cow<'a, str>>,
+    /// Number of the autonomous system of the client; null without a GeoIP database that has it.
+    asn: Option<u32>,
+    /// Name of that autonomous system; null without a GeoIP database that has it.
+    as_name: Option<Cow<'a, str>>,
 }
 
 /// Writes one hit and its newline, in one piece: a buffer is then written out between two lines, and a run that is killed
@@ -103,6 +109,9 @@ fn object<'a>(hit: &ReportedHit<'a>, rules: &'a RuleSet) -> HitObject<'a> {
         line: hit.line,
         offset: hit.offset,
         context: hit.context,
+        country: hit.geo.and_then(|geo| labels::geo_name(geo.country.as_ref())),
+        asn: hit.geo.and_then(|geo| geo.asn),
+        as_name: hit.geo.and_then(|geo| labels::geo_name(geo.as_name.as_ref())),
     }
 }
 

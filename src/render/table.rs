@@ -14,7 +14,7 @@ use super::{GroupBy, RenderOptions, TABLE_ROWS, grades};
 use crate::analysis::diff::{AnswerNow, Change, DiffKind, DiffRow};
 use crate::analysis::floods;
 use crate::analysis::labels::{self, first};
-use crate::analysis::model::{AllowedCount, AnswerDetail, AppSeen, Campaign, InputSummary, Report, Row, RowKey};
+use crate::analysis::model::{AllowedCount, AnswerDetail, AppSeen, Campaign, InputSummary, NetworkRow, Report, Row, RowKey};
 use crate::analysis::notes::{self, accuracy_note};
 use crate::analysis::status::{LogStage, LogStatus, ReadStatus};
 use crate::finding::{RuleId, Severity};
@@ -44,6 +44,7 @@ pub(crate) fn write<W: Write>(report: &Report<'_>, options: &RenderOptions, out:
             write_grades(report, page, out)?;
             write_floods(report, page, out)?;
             write_clients(report, page, out)?;
+            write_networks(report, page, out)?;
             write_paths(report, page, out)?;
             write_rules(report, page, out)?;
             write_campaigns(report, page, out)?;
@@ -80,10 +81,12 @@ fn write_short<W: Write>(report: &Report<'_>, page: TablePage, is_chosen: bool, 
     let notes = TablePage { top: page.top.min(SITES), ..page };
     let grades = rendered(&|text| write_grades(report, notes, text))?;
     let floods = rendered(&|text| write_floods(report, TablePage { top: page.top.min(FLOODS), ..page }, text))?;
+    let of_networks = if is_chosen { page.top } else { page.top.min(NETWORKS) };
+    let networks = rendered(&|text| write_networks(report, TablePage { top: of_networks, ..page }, text))?;
     let suppressed = rendered(&|text| write_suppressed(report, TablePage { top: page.top.min(1), ..page }, text))?;
     let accounting = rendered(&|text| write_short_accounting(report, page, text))?;
     // A section has a blank line, a heading, the names of its columns, and a line with the number of further rows.
-    let fixed = opening + lines(&grades) + lines(&floods) + lines(&suppressed) + lines(&accounting);
+    let fixed = opening + lines(&grades) + lines(&floods) + lines(&networks) + lines(&suppressed) + lines(&accounting);
     let room = if is_chosen { usize::MAX } else { SCREEN.saturating_sub(fixed) };
     let of_clients = if is_chosen { page.top } else { CLIENTS.min(page.top).min(report.clients.len()) };
     let least = if report.clients.is_empty() { 0 } else { 4 + of_clients.min(FEWEST) };
@@ -91,7 +94,7 @@ fn write_short<W: Write>(report: &Report<'_>, page: TablePage, is_chosen: bool, 
     let answered = rendered(&|text| write_answered(report, TablePage { top, ..page }, text))?;
     let left = room.saturating_sub(lines(&answered) + 4);
     let clients = rendered(&|text| write_clients(report, TablePage { top: of_clients.min(left.max(FEWEST)), ..page }, text))?;
-    for part in [answered, grades, floods, clients, suppressed, accounting] {
+    for part in [answered, grades, floods, clients, networks, suppressed, accounting] {
         out.write_all(&part)?;
     }
     Ok(())
@@ -99,6 +102,8 @@ fn write_short<W: Write>(report: &Report<'_>, page: TablePage, is_chosen: bool, 
 
 /// Sites that answer anything, in the short table.
 const SITES: usize = 2;
+/// Networks of the short table.
+const NETWORKS: usize = 3;
 /// Floods of the short table.
 const FLOODS: usize = 3;
 
@@ -209,6 +214,9 @@ const LOOKS_FOR: usize = 40;
 /// Columns of a host, or of the end of a log's path.
 const SITE: usize = 30;
 
+/// Columns of the name of an autonomous system.
+const NETWORK: usize = 24;
+
 /// Columns of most rule IDs.
 const RULE: usize = 28;
 
@@ -256,6 +264,8 @@ fn write_clients<W: Write>(report: &Report<'_>, page: TablePage, out: &mut W) ->
     let grid = Grid::new(first(&report.clients, Some(page.top)))
         .column(Column::text("severity"), severity)
         .column(Column::text("client").max_width(ADDRESS), client)
+        .column(Column::text("country").rank(3), |row| Cell::new(labels::country(row.geo.as_deref())))
+        .column(Column::text("network").rank(4).flexible(10).max_width(NETWORK), |row| Cell::new(labels::network(row.geo.as_deref())))
         .column(Column::number("hits"), |row| count(row.hits))
         .column(Column::number("paths").rank(4), |row| count(row.paths))
         .column(Column::number("answered").rank(1), |row| answers(row))
@@ -266,6 +276,26 @@ fn write_clients<W: Write>(report: &Report<'_>, page: TablePage, out: &mut W) ->
         })
         .column(Column::text("user agent").rank(6).flexible(20), |row| user_agent(row));
     section("CLIENTS", &grid, report.totals.clients as usize, "-f csv --by client", page, out)
+}
+
+/// Writes the networks, if any is known.
+fn write_networks<W: Write>(report: &Report<'_>, page: TablePage, out: &mut W) -> io::Result<()> {
+    if report.networks.iter().all(|row| row.asn.is_none()) {
+        return Ok(());
+    }
+    let grid = Grid::new(first(&report.networks, Some(page.top)))
+        .column(Column::text("AS").rank(1), |row| Cell::new(row.asn.map_or_else(|| "-".to_owned(), |asn| asn.to_string())))
+        .column(Column::text("network").flexible(16).max_width(2 * NETWORK), |row| Cell::new(network_name(row)))
+        .column(Column::number("hits"), |row| count(row.hits))
+        .column(Column::number("clients"), |row| count(row.clients))
+        .column(Column::number("answered").rank(2), |row| count(row.answered))
+        .column(Column::text("countries").rank(3).flexible(8).max_width(NETWORK), |row| Cell::new(row.countries.join(" ")));
+    section("NETWORKS", &grid, report.networks.len(), "-f json", page, out)
+}
+
+fn network_name(row: &NetworkRow) -> Cow<'_, str> {
+    let unnamed = if row.asn.is_some() { "-" } else { "unknown" };
+    labels::geo_name(row.as_name.as_ref()).unwrap_or(Cow::Borrowed(unnamed))
 }
 
 fn write_paths<W: Write>(report: &Report<'_>, page: TablePage, out: &mut W) -> io::Result<()> {
@@ -705,6 +735,21 @@ mod tests {
         insta::assert_snapshot!("80", table(&report, wide(80)));
         insta::assert_snapshot!("120", table(&report, wide(120)));
         insta::assert_snapshot!("200", table(&report, wide(200)));
+    }
+
+    #[test]
+    fn clients_have_their_country_and_network_where_there_is_room() {
+        let rules = fixture::rules();
+        let report = fixture::report_with_networks(rules);
+        insta::assert_snapshot!("networks_80", table(&report, wide(80)));
+        insta::assert_snapshot!("networks_160", table(&report, RenderOptions { full: true, ..wide(160) }));
+        for width in 40..260 {
+            for full in [false, true] {
+                for line in table(&report, RenderOptions { full, ..wide(width) }).lines() {
+                    assert!(crate::render::layout::width(line) <= width.into(), "{width}: {line}");
+                }
+            }
+        }
     }
 
     #[test]

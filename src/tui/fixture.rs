@@ -96,6 +96,7 @@ pub(super) fn hit(n: u64, probe: &ProbeFixture) -> ReportedHit<'static> {
         referer: None,
         user_agent: Some(b"curl/8.5.0\x1b[31m"),
         context: None,
+        geo: None,
     }
 }
 

@@ -30,6 +30,7 @@ pub(super) struct HitRow {
     pub(super) status: Option<u16>,
     /// Its answer is distinct.
     pub(super) answered: bool,
+    /// With its country, if that is known.
     pub(super) client: Box<str>,
     pub(super) method: Box<str>,
     pub(super) target: Box<str>,
@@ -62,7 +63,7 @@ impl HitRow {
             outcome: hit.outcome,
             status: hit.status,
             answered: hit.answer == Some(Answer::Distinct),
-            client: text::client_name(hit.client),
+            client: client_name(hit),
             method: text::redact_and_truncate(hit.method),
             decoded: decoded.filter(|decoded| *decoded != target),
             target,
@@ -92,6 +93,15 @@ pub(super) fn contains(text: &str, wanted: &str) -> bool {
     // A filter checks thousands of rows for every frame.
     memchr::memchr2_iter(first.to_ascii_lowercase(), first.to_ascii_uppercase(), text)
         .any(|at| text.get(at..at + wanted.len()).is_some_and(|part| part.eq_ignore_ascii_case(wanted)))
+}
+
+/// The client, and its country if that is known.
+fn client_name(hit: &ReportedHit<'_>) -> Box<str> {
+    let name = text::client_name(hit.client);
+    match hit.geo.and_then(|geo| geo.country.as_deref()) {
+        Some(country) => format!("{name} {}", text::escape_and_truncate(country.as_bytes())).into(),
+        None => name,
+    }
 }
 
 fn rule_names(hit: &ReportedHit<'_>, rules: &RuleSet) -> Box<str> {

@@ -22,6 +22,7 @@ mod explain;
 mod files;
 mod follow;
 mod formats;
+mod geoip;
 mod harness;
 mod hostile;
 mod input_selection;

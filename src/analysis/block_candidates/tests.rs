@@ -78,7 +78,8 @@ fn judged<T>(log: &str, guard: &BlockPolicy<'_>, max: Option<usize>, then: impl 
         allow: &allow,
     };
     let analysis = LogAnalysis::new(&report_input);
-    let wanted = RowSelection { answered: true, pairs: true, clients: true, paths: true, rules: true, campaigns: true, most: None };
+    let wanted =
+        RowSelection { answered: true, pairs: true, clients: true, paths: true, rules: true, campaigns: true, networks: false, most: None };
     let mut report = build(&report_input, &analysis, wanted);
     let blocks = block_decisions(&report, &report_input, guard, max);
     assert_eq!(blocks.len(), report.clients.len());
@@ -250,7 +251,11 @@ fn outputs_have_block_columns_if_requested() {
         };
         let clients = text(OutputFormat::Csv, GroupBy::Client);
         let mut rows = clients.lines();
-        assert!(rows.next().unwrap().ends_with(",source,line,block_candidate,block_reason,network,network_probers,floods"));
+        assert!(
+            rows.next()
+                .unwrap()
+                .ends_with(",source,line,block_candidate,block_reason,network,network_probers,floods,country,city,asn,as_name")
+        );
         assert!(rows.next().unwrap().ends_with(",true,3 probes of 3 paths; no ordinary request,203.0.113.0/24,1,"), "{clients}");
         assert!(rows.next().unwrap().ends_with(",false,not an address,,1,"), "{clients}");
         assert!(text(OutputFormat::Csv, GroupBy::Path).lines().next().unwrap().ends_with(",source,line"));

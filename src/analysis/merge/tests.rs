@@ -82,7 +82,7 @@ fn scan(pieces: &[Piece]) -> Scanned {
 }
 
 const ALL: RowSelection =
-    RowSelection { answered: true, pairs: true, clients: true, paths: true, rules: true, campaigns: true, most: None };
+    RowSelection { answered: true, pairs: true, clients: true, paths: true, rules: true, campaigns: true, networks: false, most: None };
 
 fn with_report<R>(rules: &RuleSet, scanned: &Scanned, use_it: impl FnOnce(&Report<'_>) -> R) -> R {
     let report_input = ReportInput {

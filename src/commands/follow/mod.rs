@@ -38,6 +38,7 @@ fn follow(settings: &FollowSettings) -> Result<Exit, CommandError> {
     let signals = Signals::listen(settings.tui);
     let mut rule_context = RuleContext::load(&settings.scan)?;
     let privacy = privacy(settings.scan.client.anonymize.as_ref(), settings.scan.client.redact)?;
+    let geoip = privacy.open_geoip(&settings.scan.client.geoip)?;
     warn_narrow_allow(&settings.scan, &rule_context.scope.allow);
     if !settings.scan.quiet {
         message::warnings(rule_context.rules.warnings());
@@ -57,6 +58,7 @@ fn follow(settings: &FollowSettings) -> Result<Exit, CommandError> {
     let mut runtime = FollowRuntime {
         settings,
         privacy,
+        geoip,
         signals,
         checkpointer,
         tail: Tail::new(server_logs::logs(&settings.scan), options, known.as_ref().map(|state| state.checkpoints.clone())),

@@ -75,7 +75,12 @@ impl LiveOutput {
             OutputMode::Ndjson(Sink::stdout())
         } else {
             let fold = settings.fold.then(|| RepeatFolder::new(settings.quiet_for));
-            OutputMode::Lines(Box::new(LineOutput { out: Sink::stdout(), lines: LiveLines::new(width, color), fold, measured: now }))
+            OutputMode::Lines(Box::new(LineOutput {
+                out: Sink::stdout(),
+                lines: LiveLines::new(width, color).with_countries(!settings.scan.client.geoip.is_empty()),
+                fold,
+                measured: now,
+            }))
         };
         Ok(Self { mode, color: settings.scan.color, quiet: settings.scan.quiet, is_dirty: false })
     }

@@ -13,9 +13,11 @@ use crate::alerting::{AlertDetector, AlertSampleRef, ObservedHit};
 use crate::analysis::anonymize::{Privacy, RedactionBuffers};
 use crate::analysis::build::RowSelection;
 use crate::analysis::hit::LiveHit;
+use crate::analysis::networks::add_geo;
 use crate::commands::error::CommandError;
 use crate::commands::rule_context::RuleContext;
 use crate::commands::{Exit, FollowSettings, message, server_logs};
+use crate::geoip::GeoDatabases;
 use crate::input::tail::Tail;
 use crate::render::TABLE_ROWS;
 use crate::render::live::alert;
@@ -34,6 +36,7 @@ const SLOW_INTERVAL: Duration = Duration::from_secs(1);
 pub(super) struct FollowRuntime<'a> {
     pub(super) settings: &'a FollowSettings,
     pub(super) privacy: Privacy,
+    pub(super) geoip: GeoDatabases,
     pub(super) signals: Signals,
     pub(super) checkpointer: Checkpointer,
     pub(super) tail: Tail,
@@ -157,14 +160,14 @@ impl<'a, 'c: 'a> FollowSession<'a, 'c> {
             self.save()?;
         }
         let Self { runtime, stream, rule_context, .. } = self;
-        let FollowRuntime { tail, output, detector, sinks, checkpointer, privacy, .. } = &mut **runtime;
+        let FollowRuntime { tail, output, detector, sinks, checkpointer, privacy, geoip, .. } = &mut **runtime;
         let mut failed = None;
         let more = tail.read(now, &mut |piece| {
             if failed.is_some() {
                 return;
             }
             checkpointer.mark_dirty();
-            let mut each = |live: &LiveHit<'_>| emit_hit(now, live, (&rule_context.rules, privacy), output, detector, sinks);
+            let mut each = |live: &LiveHit<'_>| emit_hit(now, live, (&rule_context.rules, privacy, geoip), output, detector, sinks);
             match stream.process(&piece, &mut each) {
                 Ok(taken) => output.requests(now, taken.requests),
                 Err(error) => failed = Some(error),
@@ -180,8 +183,8 @@ impl<'a, 'c: 'a> FollowSession<'a, 'c> {
     /// Prints hits again whose grade was changed by later lines.
     fn emit_updates(&mut self, now: Instant) -> Result<(), CommandError> {
         let Self { runtime, stream, rule_context, .. } = self;
-        let FollowRuntime { output, detector, sinks, privacy, .. } = &mut **runtime;
-        let mut each = |live: &LiveHit<'_>| emit_hit(now, live, (&rule_context.rules, privacy), output, detector, sinks);
+        let FollowRuntime { output, detector, sinks, privacy, geoip, .. } = &mut **runtime;
+        let mut each = |live: &LiveHit<'_>| emit_hit(now, live, (&rule_context.rules, privacy, geoip), output, detector, sinks);
         stream.regrade_all(&mut each).map_err(|error| self.runtime.output.explain(error))
     }
 
@@ -197,7 +200,7 @@ impl<'a, 'c: 'a> FollowSession<'a, 'c> {
 
     /// Polls the alert sinks and systemd, and checks from time to time what changes slowly.
     fn housekeeping(&mut self, now: Instant) -> Result<(), CommandError> {
-        let FollowRuntime { sinks, systemd, output, tail, .. } = &mut *self.runtime;
+        let FollowRuntime { sinks, systemd, output, tail, geoip, .. } = &mut *self.runtime;
         for notice in sinks.poll().into_iter().chain(systemd.poll()) {
             output.error(&notice);
         }
@@ -205,6 +208,9 @@ impl<'a, 'c: 'a> FollowSession<'a, 'c> {
             return Ok(());
         }
         self.next_slow_poll = now + SLOW_INTERVAL;
+        for notice in geoip.reload_changed() {
+            output.notice(&notice);
+        }
         let stream = &self.stream;
         output.logs(|| {
             let logs = tail.logs().filter(|log| log.live);
@@ -246,7 +252,16 @@ impl<'a, 'c: 'a> FollowSession<'a, 'c> {
     fn summary(&mut self) -> Result<(), CommandError> {
         let Self { stream, runtime, .. } = self;
         let most = Some(runtime.settings.scan.top.unwrap_or(TABLE_ROWS));
-        let wanted = RowSelection { answered: true, pairs: false, clients: true, paths: true, rules: true, campaigns: false, most };
+        let wanted = RowSelection {
+            answered: true,
+            pairs: false,
+            clients: true,
+            paths: true,
+            rules: true,
+            campaigns: false,
+            networks: !runtime.geoip.is_empty(),
+            most,
+        };
         let running = runtime.started.elapsed();
         stream.summary(wanted, |report, since| {
             report.elapsed = running;
@@ -257,7 +272,8 @@ impl<'a, 'c: 'a> FollowSession<'a, 'c> {
                 }
                 SummaryStart::Time(None) => Some("Earlier hits were dropped.".to_owned()),
             };
-            let FollowRuntime { output, privacy, settings, .. } = &mut **runtime;
+            let FollowRuntime { output, privacy, settings, geoip, .. } = &mut **runtime;
+            add_geo(report, geoip, privacy);
             privacy.with_redacted(report, &[], |report, _| output.summary(report, note.as_deref(), settings.scan.top))
         })
     }
@@ -308,14 +324,18 @@ impl FollowRuntime<'_> {
 fn emit_hit(
     now: Instant,
     live: &LiveHit<'_>,
-    (rules, privacy): (&RuleSet, &Privacy),
+    (rules, privacy, geoip): (&RuleSet, &Privacy, &mut GeoDatabases),
     output: &mut LiveOutput,
     detector: &mut AlertDetector,
     sinks: &mut AlertSinks,
 ) -> io::Result<()> {
     let hit = &live.hit;
     if live.is_reported() {
-        output.hit(now, &privacy.live(live, &mut RedactionBuffers::default()), rules)?;
+        let geo = privacy.geo(hit.client, geoip);
+        let mut buffers = RedactionBuffers::default();
+        let mut shown = privacy.live(live, &mut buffers);
+        shown.hit.geo = geo.as_deref();
+        output.hit(now, &shown, rules)?;
     }
     let event = ObservedHit {
         time: hit.time,

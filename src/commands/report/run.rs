@@ -8,11 +8,14 @@ use std::hash::{BuildHasher, RandomState};
 use std::net::IpAddr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rayon::ThreadPool;
 
 use crate::analysis::anonymize::Privacy;
+use crate::analysis::model::Report;
+use crate::analysis::networks::add_geo;
 use crate::block::{self, BlockPolicy, PROC_NET};
 use crate::commands::ReportSettings;
 use crate::commands::common::{pool, privacy, warn_narrow_allow};
@@ -21,6 +24,7 @@ use crate::commands::message::{self, sanitized};
 use crate::commands::rule_context::RuleContext;
 use crate::commands::server_logs;
 use crate::commands::signals::StopSignal;
+use crate::geoip::GeoDatabases;
 use crate::input::tail::{StartPosition, Tail, TailOptions};
 use crate::scan::incremental::{IncrementalOptions, IncrementalResult, PeriodResult, scan_new_lines};
 use crate::source::Checkpoint;
@@ -37,6 +41,8 @@ pub(super) struct ReportRun<'a> {
     pub(super) settings: &'a ReportSettings,
     pub(super) rule_context: RuleContext,
     pub(super) privacy: Privacy,
+    /// Locked while a report is looked up.
+    geoip: Mutex<GeoDatabases>,
     /// The addresses of this machine.
     interface_addresses: Vec<IpAddr>,
     pub(super) pool: ThreadPool,
@@ -62,6 +68,7 @@ impl<'a> ReportRun<'a> {
     pub(super) fn new(settings: &'a ReportSettings, stop: &'a StopSignal) -> Result<Self, CommandError> {
         let rule_context = RuleContext::load(&settings.scan)?;
         let privacy = privacy(settings.scan.client.anonymize.as_ref(), settings.scan.client.redact)?;
+        let geoip = Mutex::new(privacy.open_geoip(&settings.scan.client.geoip)?);
         warn_narrow_allow(&settings.scan, &rule_context.scope.allow);
         if !settings.scan.quiet {
             message::warnings(rule_context.rules.warnings());
@@ -84,7 +91,13 @@ impl<'a> ReportRun<'a> {
         });
         let machine = settings.machine.clone().unwrap_or_else(|| rustix::system::uname().nodename().to_string_lossy().into_owned());
         let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
-        Ok(Self { pool: pool(&settings.scan)?, settings, rule_context, privacy, interface_addresses, machine, stop, now })
+        Ok(Self { pool: pool(&settings.scan)?, settings, rule_context, privacy, geoip, interface_addresses, machine, stop, now })
+    }
+
+    /// Adds the country and network of clients.
+    pub(super) fn add_geo(&self, report: &mut Report<'_>) {
+        let mut geoip = self.geoip.lock().unwrap_or_else(PoisonError::into_inner);
+        add_geo(report, &mut geoip, &self.privacy);
     }
 
     /// The start of the run.

@@ -34,7 +34,7 @@ const TABLES: [(&str, GroupBy); 4] =
 
 /// All rows: the files are complete.
 const WANTED: RowSelection =
-    RowSelection { answered: true, pairs: true, clients: true, paths: true, rules: true, campaigns: true, most: None };
+    RowSelection { answered: true, pairs: true, clients: true, paths: true, rules: true, campaigns: true, networks: false, most: None };
 
 /// The folders of a run.
 pub(super) struct ReportWriter<'r> {
@@ -271,6 +271,7 @@ impl<'r> ReportWriter<'r> {
             report.period = folder.part.period.map(Period::label);
             self.attach_problems(&mut report.inputs);
             report.blocks = Some(block_decisions(&report, report_input, &self.run.policy(), settings.max_block));
+            self.run.add_geo(&mut report);
             consume(&report, state)
         })
     }

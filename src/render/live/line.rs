@@ -32,6 +32,9 @@ const OUTCOME: usize = 14;
 /// The width of every IPv4 address; a longer client moves the cells after it.
 const ADDRESS: usize = 15;
 
+/// The width of a country.
+const COUNTRY: usize = 2;
+
 /// The width of most methods, and the most columns of any.
 const METHOD: usize = 4;
 const LONG_METHOD: usize = 10;
@@ -55,6 +58,7 @@ pub struct LiveLines {
     pub(crate) layout: LineLayout,
     pub(crate) stops: ColumnStops,
     day: Option<i64>,
+    with_countries: bool,
 }
 
 /// Where the cells begin, and which of them there are.
@@ -66,6 +70,8 @@ pub(crate) struct ColumnStops {
     /// Whether outcomes are printed as words.
     has_words: bool,
     pub(crate) client: usize,
+    /// `None`: no countries.
+    country: Option<usize>,
     has_method: bool,
     method: usize,
     target: usize,
@@ -90,13 +96,21 @@ impl LiveLines {
     #[must_use]
     pub fn new(width: u16, color: bool) -> Self {
         let page = if width == 0 { WIDTH } else { MIN_WIDTH.max(width.into()) };
-        let (stops, gap) = ColumnStops::new(page);
-        Self { layout: LineLayout::new(page, gap, Painter { color }), stops, day: None }
+        let (stops, gap) = ColumnStops::new(page, false);
+        Self { layout: LineLayout::new(page, gap, Painter { color }), stops, day: None, with_countries: false }
+    }
+
+    /// The same with a column for countries, if the page is wide enough.
+    #[must_use]
+    pub fn with_countries(mut self, with_countries: bool) -> Self {
+        (self.stops, _) = ColumnStops::new(self.layout.page, with_countries);
+        self.with_countries = with_countries;
+        self
     }
 
     /// Continues at another width.
     pub fn resize(&mut self, width: u16) {
-        *self = Self { day: self.day, ..Self::new(width, self.layout.painter.color) };
+        *self = Self { day: self.day, ..Self::new(width, self.layout.painter.color).with_countries(self.with_countries) };
     }
 
     /// Writes one hit. `answered`: its answer is distinct.
@@ -112,6 +126,9 @@ impl LiveLines {
         let after = layout.gap + MIN_TARGET;
         let most = (layout.page / 3).clamp(ADDRESS, 39).min(layout.remaining(stops.client).saturating_sub(after));
         layout.push_cell(stops.client, PLAIN, &labels::client(hit.client), most);
+        if let Some(stop) = stops.country {
+            layout.push_cell(stop, DIM, &labels::country(hit.geo), COUNTRY);
+        }
         if stops.has_method {
             let most = LONG_METHOD.min(layout.remaining(stops.method).saturating_sub(after));
             layout.push_cell(stops.method, PLAIN, &redacted(hit.method), most);
@@ -183,7 +200,7 @@ fn push_target_and_rule(layout: &mut LineLayout, (stop, rule_stop): (usize, usiz
 
 impl ColumnStops {
     /// The columns for a page, and the gap between cells. On a narrow page there are fewer cells.
-    fn new(page: usize) -> (Self, usize) {
+    fn new(page: usize, with_countries: bool) -> (Self, usize) {
         let (clock, gap) = match page {
             ..48 => (TimeDetail::Hidden, 1),
             48..64 => (TimeDetail::Minute, 1),
@@ -195,10 +212,11 @@ impl ColumnStops {
         let severity = after(clock.width());
         let outcome = after(severity + SEVERITY);
         let client = after(outcome + if has_words { OUTCOME } else { 3 });
-        let method = after(client + ADDRESS);
+        let country = (with_countries && has_method).then(|| after(client + ADDRESS));
+        let method = after(country.map_or(client + ADDRESS, |country| country + COUNTRY));
         let target = if has_method { after(method + METHOD) } else { method };
         let rule = has_rule.then(|| after(target + TARGET).min(page - RULE));
-        (Self { clock, severity, outcome, has_words, client, has_method, method, target, rule }, gap)
+        (Self { clock, severity, outcome, has_words, client, country, has_method, method, target, rule }, gap)
     }
 
     /// The status and the outcome. A distinct answer is `ANSWERED` at every width.
@@ -394,6 +412,27 @@ mod tests {
         }
         assert_eq!(page(0, false), page(100, false));
         assert_eq!(page(7, false), page(40, false));
+    }
+
+    #[test]
+    fn a_country_follows_its_client() {
+        let (geo, hit) = (fixture::geo("D\u{1b}", 64_500, "x"), fixture::hit());
+        for columns in 40..260 {
+            let (mut lines, mut out) = (LiveLines::new(columns, false).with_countries(true), Vec::new());
+            for hit in [ReportedHit { geo: Some(&geo), ..hit }, hit] {
+                lines.write_hit(&hit, true, fixture::rules(), &mut out).unwrap();
+            }
+            let text = String::from_utf8(out).unwrap();
+            let [with, without] = text.lines().collect::<Vec<_>>().try_into().unwrap();
+            assert!(width(with) <= columns.into() && width(without) <= columns.into(), "{text}");
+            assert_eq!(with.contains("203.0.113.7 "), columns >= 64 || without.contains("203.0.113.7 "), "{text}");
+            assert_eq!(with.find("GET"), without.find("GET"), "{text}");
+        }
+        let geo = fixture::geo("DE", 64_500, "x");
+        let (mut lines, mut out) = (LiveLines::new(80, false).with_countries(true), Vec::new());
+        lines.resize(100);
+        lines.write_hit(&ReportedHit { geo: Some(&geo), ..hit }, true, fixture::rules(), &mut out).unwrap();
+        assert!(String::from_utf8(out).unwrap().contains(" 203.0.113.7      DE  GET "));
     }
 
     #[test]

@@ -12,7 +12,7 @@ use crate::analysis::model::Report;
 use crate::number::counted;
 
 /// One address or network.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct CandidateLine {
     /// The address or network, as text.
     pub(crate) who: String,
@@ -23,6 +23,10 @@ pub(crate) struct CandidateLine {
     pub(crate) paths: u64,
     /// Ordinary requests.
     pub(crate) cost: u64,
+    /// The autonomous system and the country, if a GeoIP database has them.
+    pub(crate) network: String,
+    /// The country alone.
+    pub(crate) country: String,
 }
 
 /// All candidates, and their sums.
@@ -71,7 +75,8 @@ pub(crate) fn gather(report: &Report<'_>) -> BlockCandidates {
             (found.lines.len(), labels::client(client).into_owned())
         };
         if at == found.lines.len() {
-            found.lines.push(CandidateLine { who, addresses: 0, hits: 0, paths: 0, cost: 0 });
+            let (network, country) = (labels::place(row.geo.as_deref()), labels::country(row.geo.as_deref()).into_owned());
+            found.lines.push(CandidateLine { who, addresses: 0, hits: 0, paths: 0, cost: 0, network, country });
         }
         let line = &mut found.lines[at];
         line.addresses += 1;

@@ -4,6 +4,7 @@
 
 use std::io::{self, Write};
 
+use super::candidates::BlockCandidates;
 use super::content::{self, AnsweredPath};
 use super::{RunSummary, candidates};
 use crate::analysis::floods::describe;
@@ -127,13 +128,20 @@ fn block(summary: &RunSummary<'_>) -> Vec<String> {
     let who = found.lines.iter().map(|line| line.who.as_str()).collect::<Vec<_>>().join(" ");
     match found.addresses {
         0 => Vec::new(),
-        1 => vec![format!("Could block {who}, {}", found.cost())],
+        1 => vec![one_candidate(&who, &found)],
         many => {
             let mut lines = vec![format!("Could block {}, {}", counted(many, "address", "addresses"), found.cost())];
             lines.extend((INDENT.len() + width(&who) <= WIDTH).then(|| format!("{INDENT}{who}")));
             lines
         }
     }
+}
+
+/// The only block candidate, with its network and country, or the country alone, where the line has room.
+fn one_candidate(who: &str, found: &BlockCandidates) -> String {
+    let known = found.lines.first().map(|line| [line.network.as_str(), line.country.as_str()]).unwrap_or_default();
+    let named = known.into_iter().filter(|name| !name.is_empty()).map(|name| format!("Could block {who} ({name}), {}", found.cost()));
+    named.into_iter().find(|line| width(line) <= WIDTH).unwrap_or_else(|| format!("Could block {who}, {}", found.cost()))
 }
 
 fn note(summary: &RunSummary<'_>) -> Option<String> {

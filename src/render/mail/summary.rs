@@ -175,6 +175,7 @@ fn block<W: Write>(summary: &RunSummary<'_>, out: &mut W) -> io::Result<()> {
         .column(Column::number("probes"), |line| Cell::new(grouped(line.hits)))
         .column(Column::number("paths"), |line| Cell::new(grouped(line.paths)))
         .column(Column::number("ordinary"), |line| Cell::new(grouped(line.cost)))
+        .column(Column::text("network").rank(1).flexible(10), |line| Cell::new(&line.network))
         .write(WIDTH, PLAIN_PAINTER, out)?;
     more(found.lines.len(), "clients.csv, block_candidate", out)
 }

@@ -159,6 +159,26 @@ fn addresses_of_a_network_share_a_line() {
 }
 
 #[test]
+fn a_candidate_has_its_network_where_the_line_has_room() {
+    let mut report = report();
+    add_blocks(&mut report, Some(1));
+    let mut lines_with = |as_name: &str| {
+        report.clients.iter_mut().for_each(|row| row.geo = Some(fixture::geo("DE", 64_500, as_name).into()));
+        let run = run_summary(&report, &[]);
+        let line = mail(&run).lines().find(|line| line.starts_with("Could block")).unwrap().to_owned();
+        let candidates = summary(&run).split("BLOCK CANDIDATES").nth(1).unwrap().to_owned();
+        assert!(line.chars().count() <= 70 && candidates.lines().all(|line| line.chars().count() <= 78), "{line}\n{candidates}");
+        (line, candidates)
+    };
+    let (line, candidates) = lines_with("X");
+    assert!(line.contains(" (X, DE), at the cost of "), "{line}");
+    assert!(candidates.contains("  X, DE\n"), "{candidates}");
+    let (line, candidates) = lines_with("Example Hosting and Colocation GmbH");
+    assert!(line.contains(" (DE), at the cost of "), "{line}");
+    assert!(candidates.contains("  Example Hosting "), "{candidates}");
+}
+
+#[test]
 fn a_mail_is_due_for_answers_and_rare_news() {
     let mut report = report();
     let news = news(&report);

@@ -7,6 +7,7 @@ mod actions;
 mod answers;
 mod floods;
 pub(crate) mod follower;
+mod geoip;
 mod identity;
 mod lines;
 pub(crate) mod logrotate;

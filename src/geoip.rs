@@ -1,0 +1,349 @@
+//! Looks up the country, city and autonomous system of addresses in databases in MaxMind's format (MMDB).
+//!
+//! The user names the files: none comes with the program and none is fetched. A file is read whole. A field that a record
+//! lacks, or that has another type, is absent; it is no error.
+
+use std::fs::{File, Metadata};
+use std::io::{self, Read};
+use std::net::IpAddr;
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use foldhash::{HashMap, HashSet};
+use maxminddb::{LookupResult, PathElement, Reader};
+use serde::Deserialize;
+use thiserror::Error;
+
+/// What GeoIP databases have about an address.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct GeoInfo {
+    /// The country, as two letters of ISO 3166-1.
+    pub country: Option<Arc<str>>,
+    /// The city, in English.
+    pub city: Option<Arc<str>>,
+    /// The number of the autonomous system.
+    pub asn: Option<u32>,
+    /// The name of the autonomous system.
+    pub as_name: Option<Arc<str>>,
+}
+
+impl GeoInfo {
+    /// Whether nothing is known.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// These fields, and those of `other` where they are absent.
+    fn or(self, other: Self) -> Self {
+        Self {
+            country: self.country.or(other.country),
+            city: self.city.or(other.city),
+            asn: self.asn.or(other.asn),
+            as_name: self.as_name.or(other.as_name),
+        }
+    }
+}
+
+/// Why a database cannot be used.
+#[derive(Debug, Error)]
+pub enum GeoIpError {
+    /// The file cannot be read.
+    #[error("--geoip: {} cannot be read: {source}; name a database that exists, such as --geoip GeoLite2-City.mmdb", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The file is something else, or is damaged.
+    #[error("--geoip: {} is no GeoIP database: {found}; {advice}", path.display())]
+    Foreign {
+        /// The file.
+        path: PathBuf,
+        /// What is in it.
+        found: String,
+        /// What to do.
+        advice: &'static str,
+    },
+}
+
+/// Databases, in the order in which they are asked.
+#[derive(Debug, Default)]
+pub struct GeoDatabases {
+    files: Vec<GeoDatabase>,
+    with_city: bool,
+    /// What is known by the offsets of the records. Many networks share records.
+    known: HashMap<Box<[Option<usize>]>, Option<Arc<GeoInfo>>>,
+    names: HashSet<Arc<str>>,
+    /// The offsets of the records of an address, one per database.
+    offsets: Vec<Option<usize>>,
+    /// Those of the address before it, and what is known.
+    last: (Vec<Option<usize>>, Option<Arc<GeoInfo>>),
+}
+
+/// A database in memory.
+#[derive(Debug)]
+struct GeoDatabase {
+    path: PathBuf,
+    /// The file that was read.
+    stamp: FileStamp,
+    /// A replacement that was seen once. It is read when it is the same at the next check: until then it may be incomplete.
+    seen: Option<Result<FileStamp, io::ErrorKind>>,
+    /// The replacement that was seen is unusable, and that was reported.
+    is_rejected: bool,
+    reader: Reader<Vec<u8>>,
+}
+
+/// Decoded records that are kept. Above it they are dropped, to bound memory.
+const MAX_KNOWN: usize = 1 << 17;
+
+/// Identifies the content of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct FileStamp {
+    device: u64,
+    inode: u64,
+    len: u64,
+    modified: (i64, i64),
+}
+
+impl FileStamp {
+    fn new(meta: &Metadata) -> Self {
+        Self { device: meta.dev(), inode: meta.ino(), len: meta.len(), modified: (meta.mtime(), meta.mtime_nsec()) }
+    }
+}
+
+impl GeoDatabases {
+    /// Reads these files. Cities are looked up only `with_city`.
+    ///
+    /// # Errors
+    ///
+    /// A file is missing or is no database.
+    pub fn open(paths: &[PathBuf], with_city: bool) -> Result<Self, GeoIpError> {
+        let files = paths.iter().map(|path| GeoDatabase::open(path)).collect::<Result<_, _>>()?;
+        Ok(Self { files, with_city, ..Self::default() })
+    }
+
+    /// Whether there is no database.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.files.is_empty()
+    }
+
+    /// What the databases have about an address: each field from the first database that has it.
+    pub fn lookup(&mut self, address: IpAddr) -> Option<Arc<GeoInfo>> {
+        let Self { files, with_city, known, names, offsets, last } = self;
+        offsets.clear();
+        offsets.extend(files.iter().map(|file| file.offset(address)));
+        if *offsets == last.0 {
+            return last.1.clone();
+        }
+        std::mem::swap(offsets, &mut last.0);
+        last.1 = known.get(&*last.0).cloned().unwrap_or_else(|| {
+            if known.len() >= MAX_KNOWN {
+                known.clear();
+                names.clear();
+            }
+            let found = files.iter().filter_map(|file| file.decode(address, *with_city, names)).reduce(GeoInfo::or);
+            let found = found.filter(|info| !info.is_empty()).map(Arc::new);
+            known.insert(last.0.as_slice().into(), found.clone());
+            found
+        });
+        last.1.clone()
+    }
+
+    /// [`lookup`](Self::lookup) of many addresses, from low to high: neighbours share nodes and records, so that most of them are in
+    /// the processor's cache.
+    pub fn lookup_all(&mut self, addresses: &[Option<IpAddr>]) -> Vec<Option<Arc<GeoInfo>>> {
+        let mut sorted: Vec<(IpAddr, u32)> = (0..).zip(addresses).filter_map(|(place, address)| Some(((*address)?, place))).collect();
+        sorted.sort_unstable();
+        let mut all = vec![None; addresses.len()];
+        for (address, place) in sorted {
+            all[place as usize] = self.lookup(address);
+        }
+        all
+    }
+
+    /// Reads the files again that were replaced, once they no longer change. If a replacement cannot be used, the old database
+    /// is kept. Returns notices.
+    pub fn reload_changed(&mut self) -> Vec<String> {
+        let notices: Vec<_> = self.files.iter_mut().filter_map(GeoDatabase::reload_changed).collect();
+        if !notices.is_empty() {
+            self.known.clear();
+            self.names.clear();
+            self.last = (Vec::new(), None);
+        }
+        notices
+    }
+}
+
+impl GeoDatabase {
+    fn open(path: &Path) -> Result<Self, GeoIpError> {
+        let (stamp, reader) = read(path)?;
+        Ok(Self { path: path.to_owned(), stamp, seen: None, is_rejected: false, reader })
+    }
+
+    /// Reads the file again if it was replaced. Returns a notice.
+    fn reload_changed(&mut self) -> Option<String> {
+        let now = std::fs::metadata(&self.path).map(|meta| FileStamp::new(&meta)).map_err(|error| error.kind());
+        if now == Ok(self.stamp) {
+            (self.seen, self.is_rejected) = (None, false);
+            return None;
+        }
+        if self.seen != Some(now) {
+            (self.seen, self.is_rejected) = (Some(now), false);
+            return None;
+        }
+        if self.is_rejected {
+            return None;
+        }
+        match read(&self.path) {
+            Ok((stamp, reader)) => {
+                (self.stamp, self.reader, self.seen) = (stamp, reader, None);
+                Some(format!("--geoip: {} was replaced, and is read again", self.path.display()))
+            }
+            Err(error) => {
+                self.is_rejected = true;
+                Some(format!("{error}; the old one is kept"))
+            }
+        }
+    }
+
+    /// Where the record of an address is. An error is damage, or an IPv6 address in a database of IPv4.
+    fn offset(&self, address: IpAddr) -> Option<usize> {
+        self.reader.lookup(address).ok()?.offset()
+    }
+
+    /// The fields of the record of an address.
+    fn decode(&self, address: IpAddr, with_city: bool, names: &mut HashSet<Arc<str>>) -> Option<GeoInfo> {
+        let record = self.reader.lookup(address).ok()?;
+        let fields = RecordFields::new(&record);
+        let mut name = |text: &str| match names.get(text) {
+            Some(known) => known.clone(),
+            None => {
+                let name: Arc<str> = text.into();
+                names.insert(name.clone());
+                name
+            }
+        };
+        Some(GeoInfo {
+            country: fields.country.as_deref().map(&mut name),
+            city: fields.city.filter(|_| with_city).map(&mut name),
+            asn: fields.asn,
+            as_name: fields.as_name.map(&mut name),
+        })
+    }
+}
+
+/// The format addresses its content with 32 bits. A larger file would only fill the memory.
+const MAX_LEN: u64 = u32::MAX as u64;
+
+/// The advice for a file that is damaged.
+const AGAIN: &str = "download it again";
+
+/// Reads a file whole, if its end is that of a database.
+fn read(path: &Path) -> Result<(FileStamp, Reader<Vec<u8>>), GeoIpError> {
+    let unreadable = |source| GeoIpError::Unreadable { path: path.to_owned(), source };
+    let foreign = |(found, advice): (String, &'static str)| GeoIpError::Foreign { path: path.to_owned(), found, advice };
+    // Checked first: opening a FIFO would wait for its writer.
+    if !std::fs::metadata(path).map_err(unreadable)?.is_file() {
+        return Err(unreadable(io::Error::other("it is not a regular file")));
+    }
+    let mut file = File::open(path).map_err(unreadable)?;
+    let stamp = FileStamp::new(&file.metadata().map_err(unreadable)?);
+    if let Some(found) = describe_foreign(&file, stamp.len).map_err(unreadable)? {
+        return Err(foreign(found));
+    }
+    let mut bytes = Vec::with_capacity(usize::try_from(stamp.len).unwrap_or_default());
+    file.read_to_end(&mut bytes).map_err(unreadable)?;
+    let reader = Reader::from_source(bytes).map_err(|error| foreign((error.to_string(), AGAIN)))?;
+    Ok((stamp, reader))
+}
+
+/// Before the metadata, which is at the end of a file.
+const METADATA_MARKER: &[u8] = b"\xab\xcd\xefMaxMind.com";
+
+/// The metadata begins within this many bytes of the end.
+const METADATA_LEN: u64 = 128 << 10;
+
+/// What a file that is no database seems to be, and what to do about it. Reads its first and last bytes, so that a large file is
+/// not read in vain.
+fn describe_foreign(file: &File, len: u64) -> io::Result<Option<(String, &'static str)>> {
+    let mut tail = vec![0; usize::try_from(len.min(METADATA_LEN)).unwrap_or_default()];
+    file.read_exact_at(&mut tail, len.saturating_sub(METADATA_LEN))?;
+    if len > MAX_LEN {
+        return Ok(Some((format!("it has {len} bytes, more than the format allows"), AGAIN)));
+    }
+    if memchr::memmem::rfind(&tail, METADATA_MARKER).is_some() {
+        return Ok(None);
+    }
+    let mut head = vec![0; usize::try_from(len.min(512)).unwrap_or_default()];
+    file.read_exact_at(&mut head, 0)?;
+    let (found, advice) = match &*head {
+        [] => ("it is empty", AGAIN),
+        [0x1f, 0x8b, ..] => ("it is compressed with gzip", "unpack it, with gunzip or tar -xzf, and name the .mmdb file"),
+        [b'P', b'K', 3, 4, ..] => ("it is a ZIP archive", "unpack it and name the .mmdb file"),
+        _ if head.get(257..262) == Some(b"ustar") => ("it is a tar archive", "unpack it with tar -xf and name the .mmdb file"),
+        _ if is_text(&head) => ("it is text", "name the binary edition, whose name ends in .mmdb"),
+        _ => ("it has no metadata at its end, as if it were cut off or in another format", AGAIN),
+    };
+    Ok(Some((found.to_owned(), advice)))
+}
+
+/// Whether the first bytes are text, as of a CSV edition or an error page.
+fn is_text(head: &[u8]) -> bool {
+    head.iter().all(|byte| matches!(byte, b' '..=b'~' | b'\t' | b'\n' | b'\r'))
+}
+
+/// A record.
+type Record<'d> = LookupResult<'d, Vec<u8>>;
+
+/// The fields of a record.
+struct RecordFields<'d> {
+    country: Option<String>,
+    city: Option<&'d str>,
+    asn: Option<u32>,
+    as_name: Option<&'d str>,
+}
+
+impl<'d> RecordFields<'d> {
+    /// Reads the fields under the names that MaxMind and DB-IP give them, then under those of IPinfo. IPinfo's `country` is a
+    /// code in some databases, and a name beside a `country_code` in others.
+    fn new(record: &Record<'d>) -> Self {
+        let code = |path: &[&'static str]| {
+            text(record, path).filter(|code| code.len() == 2 && code.bytes().all(|letter| letter.is_ascii_alphabetic()))
+        };
+        let country = code(&["country", "iso_code"]).or_else(|| code(&["country_code"])).or_else(|| code(&["country"]));
+        let asn = asn(record);
+        let of_ipinfo = || text(record, &["as_name"]).or_else(|| text(record, &["name"])).filter(|_| asn.is_some());
+        Self {
+            country: country.map(str::to_ascii_uppercase),
+            city: text(record, &["city", "names", "en"]).or_else(|| text(record, &["city"])),
+            asn,
+            as_name: text(record, &["autonomous_system_organization"]).or_else(of_ipinfo),
+        }
+    }
+}
+
+/// A value at these keys; `None` if it is absent, damaged or of another type.
+fn value<'d, T: Deserialize<'d>>(record: &Record<'d>, path: &[&'static str]) -> Option<T> {
+    let path: Vec<_> = path.iter().map(|name| PathElement::Key(name)).collect();
+    record.decode_path(&path).ok().flatten()
+}
+
+fn text<'d>(record: &Record<'d>, path: &[&'static str]) -> Option<&'d str> {
+    value(record, path).filter(|text: &&str| !text.is_empty())
+}
+
+/// The number of the autonomous system: a number of any size, or a text such as `AS13335`.
+fn asn(record: &Record<'_>) -> Option<u32> {
+    let number = |key| {
+        let path: &[&'static str] = &[key];
+        let small = || value::<u16>(record, path).map(u32::from);
+        let large = || value::<u64>(record, path).and_then(|number| u32::try_from(number).ok());
+        let in_text = || text(record, path)?.trim_start_matches(|letter: char| letter.is_ascii_alphabetic()).parse().ok();
+        value::<u32>(record, path).or_else(small).or_else(large).or_else(in_text)
+    };
+    number("autonomous_system_number").or_else(|| number("asn")).filter(|number| *number > 0)
+}
