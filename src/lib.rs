@@ -23,7 +23,7 @@
 //!    A line that matches becomes a finding.
 //! 4. [`tally`] counts the findings. Tallies of parts of a log merge into the tally of the whole log.
 //! 5. [`analysis`] decides what needs the whole log, as which answers are distinct, and builds the rows of the report.
-//! 6. [`render`] writes the report as a table, CSV, JSON or NDJSON, after [`redact`] has masked secrets and escaped text.
+//! 6. [`render`] writes the report as a table, CSV, JSON, NDJSON or a page, after [`redact`] has masked secrets and escaped text.
 //!
 //! [`scan`] runs steps 1 to 4 in parallel, over whole logs or as logs grow.
 

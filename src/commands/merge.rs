@@ -2,7 +2,7 @@
 
 use super::common::{apps, print_problems, privacy};
 use super::report_files::{files, merged, output};
-use super::scan::row_selection;
+use super::scan::{now, row_selection};
 use super::stdout::TerminalInfo;
 use super::{Exit, MergeSettings, message};
 use crate::analysis::build::{LogAnalysis, build};
@@ -40,7 +40,7 @@ fn merge(settings: &MergeSettings) -> Result<Exit, CommandError> {
     let problems = print_problems(&report.inputs);
     let severity = report.totals.fail_severity;
     let TerminalInfo { width, color } = TerminalInfo::detect(filter.color, filter.output.is_some());
-    let view = RenderOptions { format: filter.format, by: settings.by, top: filter.top, full: settings.full, width, color };
+    let view = RenderOptions { format: filter.format, by: settings.by, top: filter.top, full: settings.full, width, color, made_at: now() };
     privacy.with_redacted(&report, &[], |report, _| render(report, &view, &mut sink)).map_err(|error| sink.explain(error))?;
     sink.commit()?;
     Ok(match settings.fail_on {

@@ -4,7 +4,7 @@
 //! they are printed at the end and result in an exit code of their own.
 
 use std::mem::{self, ManuallyDrop};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use super::common::{
     drop_skipped, inputs, output, pool, print_notices, print_problems, privacy, read, report_inputs, report_no_logs, warn_narrow_allow,
@@ -18,7 +18,7 @@ use crate::analysis::model::{InputSummary, Report};
 use crate::analysis::{hit, notes};
 use crate::commands::error::CommandError;
 use crate::render::sink::Sink;
-use crate::render::{GroupBy, OutputFormat, RenderOptions, TABLE_ROWS, ndjson, render};
+use crate::render::{GroupBy, OutputFormat, PAGE_ROWS, RenderOptions, TABLE_ROWS, ndjson, render};
 use crate::scan;
 
 /// Scans the logs and prints the report.
@@ -105,6 +105,12 @@ fn proxy_hint(settings: &ScanSettings, scan: &scan::ScanResult, sum: &InputSumma
     ))
 }
 
+/// The time in seconds since 1970.
+pub(super) fn now() -> Option<i64> {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).ok()?;
+    i64::try_from(since.as_secs()).ok()
+}
+
 /// The rows that a report in this format needs.
 pub(super) fn row_selection(format: OutputFormat, by: Option<GroupBy>, full: bool, most: Option<usize>) -> RowSelection {
     let is = |row: GroupBy| by.unwrap_or_default() == row;
@@ -112,6 +118,10 @@ pub(super) fn row_selection(format: OutputFormat, by: Option<GroupBy>, full: boo
     match format {
         OutputFormat::Ndjson => RowSelection::default(),
         OutputFormat::Json => RowSelection { answered: true, pairs: true, clients: true, paths: true, rules: true, campaigns: true, most },
+        OutputFormat::Html => {
+            let most = Some(most.unwrap_or(PAGE_ROWS));
+            RowSelection { answered: true, pairs: false, clients: true, paths: true, rules: true, campaigns: true, most }
+        }
         OutputFormat::Csv => {
             let (pairs, clients, paths, rules) = (is(GroupBy::Pair), is(GroupBy::Client), is(GroupBy::Path), is(GroupBy::Rule));
             RowSelection { answered: is(GroupBy::Answer), pairs, clients, paths, rules, campaigns: false, most }
@@ -147,7 +157,9 @@ fn write(
         })
     } else {
         let TerminalInfo { width, color } = TerminalInfo::detect(settings.color, settings.output.is_some());
-        let view = RenderOptions { format: settings.format, by: settings.by, top: settings.top, full: settings.full, width, color };
+        let made_at = now();
+        let view =
+            RenderOptions { format: settings.format, by: settings.by, top: settings.top, full: settings.full, width, color, made_at };
         privacy.with_redacted(report, &[], |report, _| render(report, &view, &mut sink))
     };
     written.map_err(|error| sink.explain(error))?;

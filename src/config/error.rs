@@ -42,11 +42,14 @@ pub enum Error {
     /// NDJSON has no rows.
     #[error("--by applies to table and csv; ndjson prints hits, not rows")]
     ByNdjson,
+    /// A page has all sections.
+    #[error("--by applies to table and csv; a page has all sections")]
+    ByHtml,
     /// No path to follow, or standard input.
     #[error("nothing to follow: name logs, folders or globs; standard input cannot be followed")]
     NothingToFollow,
     /// `follow` never ends, so a document would never be complete.
-    #[error("follow prints only table or ndjson: csv and json need a complete log")]
+    #[error("follow prints only table or ndjson: csv, json and html need a complete log")]
     OnlyLive,
     /// No path to report on, or standard input.
     #[error("nothing to report on: name logs, folders or globs; standard input cannot be used")]
@@ -66,6 +69,9 @@ pub enum Error {
     /// `learn` prints proposals, not hits.
     #[error("learn does not print ndjson")]
     NoNdjson,
+    /// A page is of one report.
+    #[error("{0} does not print html")]
+    NoHtml(&'static str),
     /// A report has counts, not hits.
     #[error("{0} does not print ndjson: a report contains no single hits")]
     NoHits(&'static str),
@@ -97,9 +103,9 @@ impl Error {
             }
             Self::NoOut => Some("type: probewatch report --out /srv/reports --state DIR PATH, or add --dry-run to write nothing"),
             Self::NoPeriod => Some("add --daily or --hourly, or remove --timezone"),
-            Self::ByNdjson => Some("type -f csv with --by, or remove --by"),
-            Self::OnlyLive => Some("type -f ndjson, or remove -f; 'probewatch scan' prints CSV and JSON"),
-            Self::NoNdjson | Self::NoHits(_) => Some("type -f table, -f csv or -f json"),
+            Self::ByNdjson | Self::ByHtml => Some("type -f csv with --by, or remove --by"),
+            Self::OnlyLive => Some("type -f ndjson, or remove -f; 'probewatch scan' prints CSV, JSON and pages"),
+            Self::NoNdjson | Self::NoHits(_) | Self::NoHtml(_) => Some("type -f table, -f csv or -f json"),
             Self::SameOutput { .. } => Some("name two files, or remove --output to print the report on standard output"),
             Self::Clients(error) => error.hint(),
             Self::Zone(_) | Self::Server(_) | Self::File { .. } => None,

@@ -137,6 +137,7 @@ layer! {
         daily,
         hourly,
         always,
+        html,
         wait,
         dry_run,
         status,

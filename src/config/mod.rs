@@ -188,12 +188,14 @@ pub fn formats_settings(files: Vec<PathBuf>, layer: Layer) -> FormatsSettings {
 ///
 /// # Errors
 ///
-/// Those of a scan, [`Error::NoNdjson`], [`Error::SameOutput`].
+/// Those of a scan, [`Error::NoNdjson`], [`Error::NoHtml`], [`Error::SameOutput`].
 pub fn learn_settings(mut layer: Layer, environment: &Environment) -> Result<LearnSettings, Error> {
     let (min_probers, emit_rules) = (layer.min_probers.map_or(MIN_PROBERS, PositiveCount::get), layer.emit_rules.take());
     let scan = scan_settings(layer, environment)?;
-    if scan.format == OutputFormat::Ndjson {
-        return Err(Error::NoNdjson);
+    match scan.format {
+        OutputFormat::Ndjson => return Err(Error::NoNdjson),
+        OutputFormat::Html => return Err(Error::NoHtml("learn")),
+        _ => {}
     }
     if let Some(file) = &emit_rules {
         let to_stdout = file == Path::new("-");
@@ -211,7 +213,7 @@ pub fn learn_settings(mut layer: Layer, environment: &Environment) -> Result<Lea
 ///
 /// Those of a scan, [`Error::NothingToFollow`], [`Error::OnlyLive`].
 pub fn follow_settings(mut layer: Layer, environment: &Environment) -> Result<FollowSettings, Error> {
-    if matches!(layer.format, Some(OutputFormat::Csv | OutputFormat::Json)) {
+    if matches!(layer.format, Some(OutputFormat::Csv | OutputFormat::Json | OutputFormat::Html)) {
         return Err(Error::OnlyLive);
     }
     if layer.has_no_input() || names_stdin(&layer) {
@@ -255,7 +257,7 @@ pub fn report_settings(mut layer: Layer, environment: &Environment) -> Result<Re
     let cut = period(&layer)?;
     let state = state_settings(&mut layer);
     let (out, group, machine) = (layer.out.take(), layer.group.take(), layer.machine.take());
-    let always = layer.always.unwrap_or(false);
+    let (always, html) = (layer.always.unwrap_or(false), layer.html.unwrap_or(false));
     let keep = Retention { runs: layer.keep_runs.map(PositiveCount::get), age: layer.keep.map(DurationArg::duration) };
     let mode = layer.mode.map_or(MODE, FileMode::bits);
     let notify_level = layer.notify_level.map_or(Some(NOTIFY_LEVEL), |LevelOrNever(level)| level);
@@ -263,7 +265,7 @@ pub fn report_settings(mut layer: Layer, environment: &Environment) -> Result<Re
     let wait = layer.wait.unwrap_or(false);
     // A report never reads standard input, so a `--status` without paths lacks nothing.
     let scan = scan_settings(layer, &Environment { stdin_is_given: true, ..environment.clone() })?;
-    Ok(ReportSettings { scan, state, task, out, cut, always, keep, mode, group, machine, notify_level, max_block, wait })
+    Ok(ReportSettings { scan, state, task, out, cut, always, html, keep, mode, group, machine, notify_level, max_block, wait })
 }
 
 fn period(layer: &Layer) -> Result<Option<PeriodRule>, Error> {
@@ -305,8 +307,11 @@ pub fn merge_settings(reports: Vec<PathBuf>, layer: Layer) -> Result<MergeSettin
 ///
 /// # Errors
 ///
-/// [`Error::NoHits`].
+/// [`Error::NoHits`], [`Error::NoHtml`].
 pub fn diff_settings(old: PathBuf, new: PathBuf, layer: Layer) -> Result<DiffSettings, Error> {
+    if layer.format == Some(OutputFormat::Html) {
+        return Err(Error::NoHtml("diff"));
+    }
     Ok(DiffSettings { old, new, filter: stored_report_settings("diff", layer)? })
 }
 

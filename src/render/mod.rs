@@ -6,6 +6,7 @@ pub mod csv;
 pub mod explain;
 pub mod formats;
 mod grades;
+pub mod html;
 mod json;
 pub(crate) mod layout;
 pub mod live;
@@ -28,6 +29,9 @@ use crate::analysis::proposals::Proposals;
 /// Rows in each section of a table unless `--top` says otherwise.
 pub const TABLE_ROWS: usize = 10;
 
+/// Rows in each table of a page unless `--top` says otherwise.
+pub const PAGE_ROWS: usize = 1_000;
+
 /// The format of a report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum OutputFormat {
@@ -40,6 +44,8 @@ pub enum OutputFormat {
     Json,
     /// One JSON object per hit.
     Ndjson,
+    /// A page for a browser.
+    Html,
 }
 
 /// What a row is about.
@@ -77,7 +83,7 @@ pub struct RenderOptions {
     pub format: OutputFormat,
     /// What a row of a CSV is, pairs where `None`; for a table the one section to print, all where `None`.
     pub by: Option<GroupBy>,
-    /// Rows in each section; `None` is ten for a table, all for CSV and JSON.
+    /// Rows in each section; `None` is ten for a table, 1,000 for a page, all for CSV and JSON.
     pub top: Option<usize>,
     /// All sections of a table, and where the lines of each input went.
     pub full: bool,
@@ -85,6 +91,8 @@ pub struct RenderOptions {
     pub width: u16,
     /// Whether a table is coloured.
     pub color: bool,
+    /// When a page is made, in seconds since 1970.
+    pub made_at: Option<i64>,
 }
 
 impl RenderOptions {
@@ -107,6 +115,9 @@ pub fn render<W: Write>(report: &Report<'_>, options: &RenderOptions, out: &mut 
         OutputFormat::Csv => csv::write(report, options.by.unwrap_or_default(), options.top, out),
         OutputFormat::Json => json::write(report, options.top, out),
         OutputFormat::Ndjson => Ok(()),
+        OutputFormat::Html => {
+            html::write(report, &html::PageOptions { top: options.top, made_at: options.made_at, ..html::PageOptions::default() }, out)
+        }
     }
 }
 
@@ -119,7 +130,7 @@ pub fn render_diff<W: Write>(rows: &[DiffRow], notes: &[String], options: &Rende
     match options.format {
         OutputFormat::Csv => csv::write_diff(rows, options.top, out),
         OutputFormat::Json => json::write_diff(rows, options.top, out),
-        OutputFormat::Table | OutputFormat::Ndjson => table::diff::write(rows, notes, options, out),
+        OutputFormat::Table | OutputFormat::Ndjson | OutputFormat::Html => table::diff::write(rows, notes, options, out),
     }
 }
 
@@ -132,6 +143,6 @@ pub fn render_proposals<W: Write>(proposals: &Proposals<'_>, options: &RenderOpt
     match options.format {
         OutputFormat::Csv => csv::write_proposals(proposals, options.top, out),
         OutputFormat::Json => json::proposals::write(proposals, options.top, out),
-        OutputFormat::Table | OutputFormat::Ndjson => table::proposals::write(proposals, options, out),
+        OutputFormat::Table | OutputFormat::Ndjson | OutputFormat::Html => table::proposals::write(proposals, options, out),
     }
 }

@@ -11,6 +11,7 @@
 
 mod disk;
 mod error;
+mod index;
 mod name;
 mod owner;
 mod publish;

@@ -24,6 +24,7 @@ mod follow;
 mod formats;
 mod harness;
 mod hostile;
+mod html;
 mod input_selection;
 mod invariants;
 mod layers;
