@@ -145,6 +145,9 @@ fn write_index(store: &ReportStore, report_run: &ReportRun<'_>) -> Result<(), Co
     let folders = store.reports()?;
     let entries: Vec<IndexEntry> =
         folders.iter().filter_map(|name| Some(IndexEntry { folder: FolderLink::new(name)?, digest: digest(name) })).collect();
+    if entries.is_empty() {
+        return Ok(());
+    }
     let mut text = Vec::new();
     index::write(&entries, Some(&report_run.machine), &mut text).map_err(CommandError::WriteReport)?;
     Ok(store.replace_index(&text)?)
