@@ -8,8 +8,7 @@ use std::time::Duration;
 use foldhash::HashMap;
 
 use super::model::{AllowedCount, AppSeen, Approximation, InputSummary, Report, Row, Totals};
-use super::overflow::{MissingHits, OverflowItems};
-use super::rows::{self, RowItem, RowItems};
+use super::rows::{self, MissingHits, OverflowItems, RowItem, RowItems};
 use super::snapshot::SnapshotSource;
 use super::timeline::Timeline;
 use super::{campaigns, floods, soft_404};

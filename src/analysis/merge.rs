@@ -12,7 +12,7 @@ use thiserror::Error;
 use super::build::{ReportFilter, ReportInput};
 use super::model::{InputSummary, Report};
 use super::snapshot::{AllowOrigin, ReportSnapshot, SnapshotError, roundtrip};
-use crate::client::{Client, Ipv6Prefix, network};
+use crate::client::{self, Client, Ipv6Prefix};
 use crate::finding::RuleId;
 use crate::formats::LogFormat;
 use crate::rules::{AllowList, MOST_RULES, Rule, RuleError, RuleSet};
@@ -187,7 +187,7 @@ fn has_ipv6(snapshot: &ReportSnapshot) -> bool {
     let ReportSnapshot { tally, prefix, .. } = snapshot;
     (0..tally.client_counts().len() as u32).any(|number| match tally.client(number) {
         Client::V6(_) => true,
-        Client::Text(text) => prefix.is_some() && network::parse_prefix(text).is_some(),
+        Client::Text(text) => prefix.is_some() && client::parse_prefix(text).is_some(),
         Client::V4(_) => false,
     })
 }

@@ -12,14 +12,11 @@ use super::rule_context::RuleContext;
 use super::stdout::TerminalInfo;
 use super::{Exit, LearnSettings, message};
 use crate::analysis::build::{LogAnalysis, ReportFilter, ReportInput, count_hits};
-use crate::analysis::learn;
-use crate::analysis::proposals::Proposals;
+use crate::analysis::learn::{self, Proposals};
 use crate::commands::error::CommandError;
 use crate::finding::Severity;
-use crate::render::RenderOptions;
-use crate::render::render_proposals;
-use crate::render::rule_file;
 use crate::render::sink::Sink;
+use crate::render::{RenderOptions, proposals, render_proposals};
 
 /// Learns from the logs and prints the proposals.
 #[must_use]
@@ -79,7 +76,7 @@ fn write(settings: &LearnSettings, proposals: &Proposals<'_>, mut sink: Sink, ru
     let view = RenderOptions { format: scan.format, by: None, top: scan.top, full: true, width, color, made_at: None };
     render_proposals(proposals, &view, &mut sink).map_err(|error| sink.explain(error))?;
     let rule_sink = rule_sink
-        .map(|mut rules| match rule_file::write(proposals, scan.top, &mut rules) {
+        .map(|mut rules| match proposals::write_rule_file(proposals, scan.top, &mut rules) {
             Ok(()) => Ok(rules),
             Err(error) => Err(rules.explain(error)),
         })

@@ -10,7 +10,7 @@ use crate::client::{ClientIpSource, Ipv6Prefix};
 use crate::finding::{RuleId, Severity};
 use crate::formats::FormatChoice;
 use crate::input::exclude::NewerThan;
-use crate::input::{Mmap, rotated_files};
+use crate::input::{Mmap, rotation};
 use crate::log_entry::Outcome;
 use crate::render::{Color, GroupBy, OutputFormat};
 use crate::report_store::Retention;
@@ -105,7 +105,7 @@ pub enum Anonymize {
 impl ScanSettings {
     /// The configured logs that this file belongs to, directly or by rotation: several if the log has several formats.
     pub fn named<'a>(&'a self, file: &Path) -> impl Iterator<Item = &'a ConfiguredLog> {
-        self.found.iter().filter(move |log| rotated_files::belongs(&log.path, file))
+        self.found.iter().filter(move |log| rotation::belongs_to_log(&log.path, file))
     }
 }
 

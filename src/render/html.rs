@@ -141,7 +141,7 @@ pub fn write<W: Write>(report: &Report<'_>, options: &PageOptions<'_>, out: &mut
 }
 
 fn page(report: &Report<'_>, options: &PageOptions<'_>) -> Page {
-    let (sentence, is_alarm) = headline::sentence(report);
+    let (sentence, is_alarm) = headline(report);
     let subject = subject(report, options);
     let totals = &report.totals;
     let answered = Fact { is_alarm: totals.answered > 0, ..Fact::new("answered", totals.answered) };

@@ -16,10 +16,8 @@ use crate::analysis::model::{InputSummary, SkipReason};
 use crate::engine::LineScanner;
 use crate::finding::{Findings, LineCounts};
 use crate::formats::reader::LineContext;
-use crate::input::chunk::{Body, Chunk, ReadSummary};
-use crate::input::find::InputSource;
-use crate::input::permission::describe_denied;
-use crate::input::read::{self, OpenError};
+use crate::input::find::{InputSource, describe_denied};
+use crate::input::read::{self, Body, Chunk, OpenError, ReadSummary};
 use crate::source::SourceInfo;
 use crate::tally::LinePosition;
 

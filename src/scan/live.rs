@@ -20,7 +20,7 @@ use crate::engine::{LineScanner, WorkerState};
 use crate::finding::{Findings, Hit};
 use crate::formats::W3cHeader;
 use crate::formats::reader::LineContext;
-use crate::input::chunk::{Body, Chunk};
+use crate::input::read::{Body, Chunk};
 use crate::input::tail::{LineChunk, Notice};
 use crate::intern::SymbolTables;
 use crate::source::SourceInfo;

@@ -6,9 +6,8 @@ use std::path::Path;
 
 use proptest::prelude::*;
 
-use super::super::build::{LogAnalysis, RowSelection, build};
+use super::super::build::{LogAnalysis, ReportFilter, RowSelection, build};
 use crate::analysis::block_candidates::*;
-use crate::analysis::build::ReportFilter;
 use crate::analysis::model::InputSummary;
 use crate::block::parse_trusted_proxy;
 use crate::engine::{LineScanner, ScanOptions, WorkerState};

@@ -4,8 +4,7 @@ use std::sync::LazyLock;
 
 use proptest::prelude::*;
 
-use crate::analysis::build::ReportFilter;
-use crate::analysis::build::{LogAnalysis, RowSelection, build};
+use crate::analysis::build::{LogAnalysis, ReportFilter, RowSelection, build};
 use crate::analysis::campaigns::*;
 use crate::analysis::model::InputSummary;
 use crate::engine::{LineScanner, ScanOptions, WorkerState};

@@ -13,13 +13,17 @@ use crate::analysis::labels;
 use crate::analysis::model::{
     AllowedCount, AnswerDetail, AppSeen, Campaign, FloodRow, GeoInfo, InputSummary, NetworkRow, Report, Row, RowKey, Soft404,
 };
-use crate::analysis::notes::accuracy_note;
+use crate::analysis::notes::{accuracy_note, skipped_sentence};
 use crate::analysis::novelty::NewItem;
 use crate::finding::RuleId;
 use crate::log_entry::Outcome;
 use crate::number::{counted, grouped};
 use crate::redact::sanitize::escape;
-use crate::render::{grades, skipped};
+use crate::render::grades;
+
+/// Classes of a client, and CVE IDs of a rule, that are named.
+const CLASSES: usize = 5;
+const CVES: usize = 2;
 
 /// Sections without a CSV table have all rows in this format.
 const JSON: &str = "report.json (-f json)";
@@ -150,9 +154,9 @@ fn clients(report: &Report<'_>, options: &PageOptions<'_>) -> Option<Section> {
         .text("last seen", |(row, _)| CellView::time(row.last_time))
         .text("country", |(row, _)| geo(row, place))
         .text("network", |(row, _)| geo(row, network))
-        .text("looks for", |(row, _)| CellView::text(labels::classes(report.rule_set, &row.rules).join(", ")))
+        .text("looks for", |(row, _)| CellView::text(first_of(&labels::classes(report.rule_set, &row.rules), CLASSES)))
         .text("block", |(_, block)| block.map_or_else(CellView::default, block_cell))
-        .text("user agent", |(row, _)| CellView::code(row.sample.user_agent.map_or_else(Cow::default, log_text)))
+        .text("user agent", |(row, _)| CellView::text(row.sample.user_agent.map_or_else(Cow::default, log_text)))
         .finish(
             "Clients that sent probes, the most severe first",
             report.totals.clients,
@@ -162,9 +166,15 @@ fn clients(report: &Report<'_>, options: &PageOptions<'_>) -> Option<Section> {
     table("clients", "Clients", report.totals.clients, found)
 }
 
-/// Whether a client could be blocked, and why.
+/// Whether a client could be blocked, in a word: `clients.csv` has the reason.
 fn block_cell(block: &BlockDecision) -> CellView {
-    CellView::text(format!("{}: {}", block.label(), block.reason()))
+    CellView::text(block.label())
+}
+
+/// The first few of some words, and the number of others: `cms, lfi, rce, sqli +11`.
+fn first_of(words: &[&str], most: usize) -> String {
+    let shown = words[..most.min(words.len())].join(", ");
+    if words.len() > most { format!("{shown} +{}", words.len() - most) } else { shown }
 }
 
 /// The city and the country.
@@ -229,7 +239,7 @@ fn rules(report: &Report<'_>, options: &PageOptions<'_>) -> Option<Section> {
         .count("answered", |row| row.answered)
         .text("last seen", |row| CellView::time(row.last_time))
         .text("what it finds", |row| CellView::text(of(row).map_or_else(Cow::default, |rule| escape(rule.title.as_bytes()))))
-        .text("CVE", |row| CellView::text(escape(labels::cves(report.rule_set, &row.rules).join(", ").as_bytes())))
+        .text("CVE", |row| CellView::text(escape(first_of(&labels::cves(report.rule_set, &row.rules), CVES).as_bytes())))
         .finish("Rules that matched, the most severe first", report.totals.rules, "rules.csv (-f csv --by rule)", |row| row.answered > 0);
     table("rules", "Rules", report.totals.rules, found)
 }
@@ -342,7 +352,7 @@ fn notes(report: &Report<'_>, options: &PageOptions<'_>) -> Option<Section> {
         let many = counted(report.totals.without_time, "line without a time was", "lines without a time were");
         sentences.push(format!("{many} kept: --since and --until need one."));
     }
-    sentences.extend(skipped::sentence(&report.inputs).map(|sentence| escape(sentence.as_bytes()).into_owned()));
+    sentences.extend(skipped_sentence(&report.inputs).map(|sentence| escape(sentence.as_bytes()).into_owned()));
     let accuracy = report.approximate.as_ref().map(accuracy_note);
     sentences.extend(accuracy.filter(|note| !options.notes.contains(note)));
     (!sentences.is_empty()).then(|| Section { id: "notes", title: "Notes", sentences, ..Section::default() })

@@ -14,6 +14,9 @@ use crate::time::LogTime;
 /// The most characters of a cell.
 const MAX_CHARS: usize = 300;
 
+/// The most characters of a cell that is not broken.
+const ONE_LINE: usize = 28;
+
 /// Rows of a table without a filter.
 const SHORT: usize = 5;
 
@@ -54,14 +57,16 @@ pub(super) struct CellView {
 }
 
 impl CellView {
-    /// A text that is redacted already, or a word of this program.
+    /// A text that is redacted already, or a word of this program. A short one stays on one line.
     pub(super) fn text<'t>(text: impl Into<Cow<'t, str>>) -> Self {
-        Self { text: cut(text.into()), ..Self::default() }
+        let text = cut(text.into());
+        Self { class: if text.chars().count() > ONE_LINE { "p" } else { "" }, text, ..Self::default() }
     }
 
-    /// A path, a target or a user agent, which may break anywhere.
+    /// A path or a target, which may break anywhere.
     pub(super) fn code<'t>(text: impl Into<Cow<'t, str>>) -> Self {
-        Self { class: "c", ..Self::text(text) }
+        let text = cut(text.into());
+        Self { class: if text.chars().count() > ONE_LINE { "c l" } else { "c" }, text, ..Self::default() }
     }
 
     pub(super) fn count(n: u64) -> Self {

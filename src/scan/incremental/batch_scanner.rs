@@ -19,7 +19,7 @@ use crate::engine::LineScanner;
 use crate::finding::Findings;
 use crate::formats::W3cHeader;
 use crate::formats::reader::{LogReader, RewrittenLines};
-use crate::input::chunk::{Body, Chunk};
+use crate::input::read::{Body, Chunk};
 use crate::input::tail::{LineChunk, Notice, Tail};
 use crate::scan::ScanJob;
 use crate::scan::any_format::has_time_range;
