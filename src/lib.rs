@@ -52,7 +52,7 @@
 //! 4. Hits are counted, in bounded memory. Counts of parts of a log merge into the counts of the whole log.
 //! 5. What needs the whole log is decided, such as which answers differ from what the site answers to any path, and the rows are
 //!    built.
-//! 6. The report is written as a table, CSV or JSON. Text is escaped, and what looks like a password or a token is masked.
+//! 6. The report is written as a table, CSV, JSON or a page. Text is escaped, and what looks like a password or a token is masked.
 //!
 //! Steps 1 to 4 run in parallel. The same logs give the same report, with any number of threads.
 

@@ -21,7 +21,7 @@ use crate::time::LogTime;
 
 /// The rows that are copied.
 const COPIED: RowSelection =
-    RowSelection { answered: true, pairs: false, clients: true, paths: true, rules: false, campaigns: false, most: None };
+    RowSelection { answered: true, pairs: false, clients: true, paths: true, rules: false, campaigns: false, networks: false, most: None };
 
 /// The report of a scan.
 ///

@@ -119,7 +119,7 @@ combine! {
     }
 
     /// The flags of `learn`.
-    #[command(mut_arg("format", |arg| arg.help(NO_NDJSON)))]
+    #[command(mut_arg("format", |arg| arg.help(NO_NDJSON).long_help(NO_NDJSON)))]
     LearnArgs {
         paths: ScanPathArgs,
         log_format: LogFormatArgs,
@@ -164,7 +164,7 @@ combine! {
     }
 
     /// The flags that `merge` and `diff` share: how reports that were written before are printed.
-    #[command(mut_arg("format", |arg| arg.help(NO_NDJSON)))]
+    #[command(mut_arg("format", |arg| arg.help(NO_NDJSON).long_help(NO_NDJSON)))]
     StoredReportArgs {
         rules: RuleArgs,
         severity: SeverityArgs,
@@ -178,6 +178,7 @@ combine! {
     }
 
     /// The flags of `merge`.
+    #[command(mut_arg("format", |arg| arg.help(NO_HITS).long_help(NO_HITS_LONG)))]
     MergeFlags {
         stored: StoredReportArgs,
         anonymize: AnonymizeArgs,
@@ -206,8 +207,13 @@ combine! {
     }
 }
 
-/// The help of `--format` for commands that print no hits.
+/// The help of `--format` for commands that print neither hits nor pages.
 const NO_NDJSON: &str = "What to print: table, csv, json [default: table]";
+
+/// The help of `--format` for commands that print no hits.
+const NO_HITS: &str = "What to print: table, csv, json, html [default: table]";
+const NO_HITS_LONG: &str =
+    "What to print: table, csv, json, html [default: table]\n\nhtml is one page for a browser that requests nothing: -f html -o page.html.";
 
 /// The arguments of `explain`.
 #[derive(Debug, Clone, Args)]

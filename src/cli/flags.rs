@@ -299,13 +299,15 @@ groups! {
     /// The format and the length of the output.
     #[command(next_help_heading = "Output")]
     PrintArgs {
-        /// What to print: table, csv, json, ndjson [default: table]
+        /// What to print: table, csv, json, ndjson, html [default: table]
+        ///
+        /// html is one page for a browser that requests nothing: -f html -o page.html.
         #[arg(short, long, value_name = "FORMAT", value_enum, hide_possible_values = true)]
         format: Option<OutputFormat>,
 
         /// Rows in each section of a table [default: 10]
         ///
-        /// CSV and JSON are complete without this flag. JSON that it shortens cannot be merged.
+        /// A page has 1,000 by default. CSV and JSON are complete without this flag. JSON that it shortens cannot be merged.
         #[arg(long, value_name = "N")]
         top: Option<PositiveCount>,
     }
@@ -472,6 +474,12 @@ groups! {
         /// Create a folder even if nothing is new
         #[arg(long, action = ArgAction::SetTrue, hide_short_help = true)]
         always: Option<bool>,
+
+        /// Write a page for a browser too, and an index of the folders
+        ///
+        /// report.html in each folder, and index.html beside them, which lists the folders that --keep leaves.
+        #[arg(long, action = ArgAction::SetTrue)]
+        html: Option<bool>,
 
         /// Delete folders older than this: 90d, 12w
         #[arg(long, value_name = "DURATION")]

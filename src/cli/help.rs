@@ -76,6 +76,8 @@ Examples:
     probewatch scan --from-nginx
   From another host, as CSV, one row per client:
     ssh web1 cat /var/log/apache2/access.log | probewatch scan -f csv --by client -o clients.csv
+  As a page for a browser, with plots, and tables to sort and filter:
+    probewatch scan -f html -o page.html /var/log/nginx/
   In a script, with your own rules:
     probewatch scan -q --rules my.toml --fail-on high 'logs/*.gz' || notify
 
@@ -178,6 +180,7 @@ Files of a folder:
   pairs.csv, clients.csv, paths.csv, rules.csv   as 'scan -f csv --by' prints them; clients.csv has
                 also block candidates, why or why not, and other clients of the same network
   report.json   everything; 'merge' and 'diff' read it
+  report.html   a page for a browser, with --html; index.html beside the folders lists their pages
 
 Guarantees:
   Even if runs are killed, the reports of all runs contain every line once. A folder is complete or

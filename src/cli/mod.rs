@@ -191,10 +191,11 @@ fn dispatch(command: CliCommand, environment: &Environment) -> Exit {
 }
 
 fn scan(args: ScanArgs, environment: &Environment) -> Exit {
-    // Only the flag conflicts with ndjson: a variable or the file may set rows for other runs.
+    // Only the flag conflicts with ndjson and html: a variable or the file may set rows for other runs.
     let has_by = args.rows.by.is_some();
     let settings = |layer: Layer| match layer.format {
         Some(OutputFormat::Ndjson) if has_by => Err(config::Error::ByNdjson),
+        Some(OutputFormat::Html) if has_by => Err(config::Error::ByHtml),
         _ => config::scan_settings(layer, environment),
     };
     start(args.into_layer(), environment, settings, commands::scan::run)

@@ -34,7 +34,7 @@ fn run_diff(settings: &DiffSettings) -> Result<Exit, CommandError> {
         }
     }
     let TerminalInfo { width, color } = TerminalInfo::detect(filter.color, filter.output.is_some());
-    let view = RenderOptions { format: filter.format, by: None, top: filter.top, full: true, width, color };
+    let view = RenderOptions { format: filter.format, by: None, top: filter.top, full: true, width, color, made_at: None };
     render_diff(&rows, &notes, &view, &mut sink).map_err(|error| sink.explain(error))?;
     sink.commit()?;
     Ok(Exit::Success)

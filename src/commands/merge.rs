@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::{fs, io};
 
 use super::common::{apps, print_problems, privacy};
+use super::scan::now;
 use super::settings::ReportFilterSettings;
 use super::stdout::TerminalInfo;
 use super::{Exit, MergeSettings, message};
@@ -43,7 +44,7 @@ fn merge(settings: &MergeSettings) -> Result<Exit, CommandError> {
     let report_input = merged.report_input(rules, filter.report_filter(&apps));
     let analysis = LogAnalysis::new(&report_input);
     let TerminalInfo { width, color } = TerminalInfo::detect(filter.color, filter.output.is_some());
-    let view = RenderOptions { format: filter.format, by: settings.by, top: filter.top, full: settings.full, width, color };
+    let view = RenderOptions { format: filter.format, by: settings.by, top: filter.top, full: settings.full, width, color, made_at: now() };
     let mut report = build(&report_input, &analysis, view.rows().with_networks(!geoip.is_empty()));
     add_geo(&mut report, &mut geoip, &privacy);
     (report.log_host, report.period, report.prefix) = (merged.log_host.clone(), merged.period.clone(), merged.prefix);

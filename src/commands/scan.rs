@@ -4,7 +4,7 @@
 //! they are printed at the end and result in an exit code of their own.
 
 use std::mem::{self, ManuallyDrop};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use super::common::{inputs, output, pool, print_notices, print_problems, privacy, read, report_no_logs, warn_narrow_allow};
 use super::rule_context::RuleContext;
@@ -56,7 +56,8 @@ fn scan(settings: &ScanSettings) -> Result<Exit, CommandError> {
     };
     let analysis = LogAnalysis::new(&report_input);
     let TerminalInfo { width, color } = TerminalInfo::detect(settings.color, settings.output.is_some());
-    let view = RenderOptions { format: settings.format, by: settings.by, top: settings.top, full: settings.full, width, color };
+    let (ScanSettings { format, by, top, full, .. }, made_at) = (settings, now());
+    let view = RenderOptions { format: *format, by: *by, top: *top, full: *full, width, color, made_at };
     let mut report = pool.install(|| build(&report_input, &analysis, view.rows().with_networks(!geoip.is_empty())));
     add_geo(&mut report, &mut geoip, &privacy);
     let broad = if settings.quiet { Vec::new() } else { notes::broad_rule_warnings(&report_input, &analysis, &report.inputs) };
@@ -106,6 +107,12 @@ fn proxy_hint(settings: &ScanSettings, scan: &scan::ScanResult, sum: &InputSumma
         "one client makes {most} of {} requests, and the log has a field of forwarded addresses: if it is your proxy, type --client-from x-forwarded-for --trusted-proxy {client}",
         sum.requests
     ))
+}
+
+/// The time in seconds since 1970.
+pub(super) fn now() -> Option<i64> {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).ok()?;
+    i64::try_from(since.as_secs()).ok()
 }
 
 fn write(

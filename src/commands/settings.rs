@@ -173,6 +173,8 @@ pub struct ReportSettings {
     pub cut: Option<PeriodRule>,
     /// Writes a folder even if there is nothing new.
     pub always: bool,
+    /// Writes pages and their index.
+    pub html: bool,
     /// Which folders to keep.
     pub keep: Retention,
     /// The mode of the files.

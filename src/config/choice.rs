@@ -24,7 +24,7 @@ pub trait NamedChoice: Copy + 'static {
 }
 
 impl NamedChoice for OutputFormat {
-    const VALUES: &'static [Self] = &[Self::Table, Self::Csv, Self::Json, Self::Ndjson];
+    const VALUES: &'static [Self] = &[Self::Table, Self::Csv, Self::Json, Self::Ndjson, Self::Html];
 
     fn word(self) -> &'static str {
         match self {
@@ -32,6 +32,7 @@ impl NamedChoice for OutputFormat {
             Self::Csv => "csv",
             Self::Json => "json",
             Self::Ndjson => "ndjson",
+            Self::Html => "html",
         }
     }
 
@@ -41,6 +42,7 @@ impl NamedChoice for OutputFormat {
             Self::Csv => "One CSV table",
             Self::Json => "One JSON document",
             Self::Ndjson => "One JSON object per hit",
+            Self::Html => "One page for a browser",
         }
     }
 }

@@ -143,6 +143,7 @@ layer! {
         daily,
         hourly,
         always,
+        html,
         wait,
         dry_run,
         status,

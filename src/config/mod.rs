@@ -186,12 +186,14 @@ pub fn formats_settings(files: Vec<PathBuf>, layer: Layer) -> FormatsSettings {
 ///
 /// # Errors
 ///
-/// Those of a scan, [`Error::NoNdjson`], [`Error::SameOutput`].
+/// Those of a scan, [`Error::NoNdjson`], [`Error::NoHtml`], [`Error::SameOutput`].
 pub fn learn_settings(mut layer: Layer, environment: &Environment) -> Result<LearnSettings, Error> {
     let (min_probers, emit_rules) = (layer.min_probers.map_or(MIN_PROBERS, PositiveCount::get), layer.emit_rules.take());
     let scan = scan_settings(layer, environment)?;
-    if scan.format == OutputFormat::Ndjson {
-        return Err(Error::NoNdjson);
+    match scan.format {
+        OutputFormat::Ndjson => return Err(Error::NoNdjson),
+        OutputFormat::Html => return Err(Error::NoHtml("learn")),
+        _ => {}
     }
     if let Some(file) = &emit_rules {
         let to_stdout = file == Path::new("-");
@@ -209,7 +211,7 @@ pub fn learn_settings(mut layer: Layer, environment: &Environment) -> Result<Lea
 ///
 /// Those of a scan, [`Error::NothingToFollow`], [`Error::OnlyLive`].
 pub fn follow_settings(mut layer: Layer, environment: &Environment) -> Result<FollowSettings, Error> {
-    if matches!(layer.format, Some(OutputFormat::Csv | OutputFormat::Json)) {
+    if matches!(layer.format, Some(OutputFormat::Csv | OutputFormat::Json | OutputFormat::Html)) {
         return Err(Error::OnlyLive);
     }
     if layer.has_no_input() || names_stdin(&layer) {
@@ -253,7 +255,7 @@ pub fn report_settings(mut layer: Layer, environment: &Environment) -> Result<Re
     let cut = period(&layer)?;
     let state = state_settings(&mut layer);
     let (out, group, machine) = (layer.out.take(), layer.group.take(), layer.machine.take());
-    let always = layer.always.unwrap_or(false);
+    let (always, html) = (layer.always.unwrap_or(false), layer.html.unwrap_or(false));
     let keep = Retention { runs: layer.keep_runs.map(PositiveCount::get), age: layer.keep.map(DurationArg::duration) };
     let mode = layer.mode.map_or(MODE, FileMode::bits);
     let notify_level = layer.notify_level.map_or(Some(NOTIFY_LEVEL), |LevelOrNever(level)| level);
@@ -261,7 +263,7 @@ pub fn report_settings(mut layer: Layer, environment: &Environment) -> Result<Re
     let wait = layer.wait.unwrap_or(false);
     // A report never reads standard input, so a `--status` without paths lacks nothing.
     let scan = scan_settings(layer, &Environment { stdin_is_given: true, ..environment.clone() })?;
-    Ok(ReportSettings { scan, state, task, out, cut, always, keep, mode, group, machine, notify_level, max_block, wait })
+    Ok(ReportSettings { scan, state, task, out, cut, always, html, keep, mode, group, machine, notify_level, max_block, wait })
 }
 
 fn period(layer: &Layer) -> Result<Option<PeriodRule>, Error> {
@@ -304,8 +306,11 @@ pub fn merge_settings(reports: Vec<PathBuf>, mut layer: Layer) -> Result<MergeSe
 ///
 /// # Errors
 ///
-/// [`Error::NoHits`].
+/// [`Error::NoHits`], [`Error::NoHtml`].
 pub fn diff_settings(old: PathBuf, new: PathBuf, layer: Layer) -> Result<DiffSettings, Error> {
+    if layer.format == Some(OutputFormat::Html) {
+        return Err(Error::NoHtml("diff"));
+    }
     Ok(DiffSettings { old, new, filter: stored_report_settings("diff", layer)? })
 }
 
@@ -420,11 +425,14 @@ pub enum Error {
     /// NDJSON has no rows.
     #[error("--by applies to table and csv; ndjson prints hits, not rows")]
     ByNdjson,
+    /// A page has all sections.
+    #[error("--by applies to table and csv; a page has all sections")]
+    ByHtml,
     /// No path to follow, or standard input.
     #[error("nothing to follow: name logs, folders or globs; standard input cannot be followed")]
     NothingToFollow,
     /// `follow` never ends, so a document would never be complete.
-    #[error("follow prints only table or ndjson: csv and json need a complete log")]
+    #[error("follow prints only table or ndjson: csv, json and html need a complete log")]
     OnlyLive,
     /// No path to report on, or standard input.
     #[error("nothing to report on: name logs, folders or globs; standard input cannot be used")]
@@ -444,6 +452,9 @@ pub enum Error {
     /// `learn` prints proposals, not hits.
     #[error("learn does not print ndjson")]
     NoNdjson,
+    /// A page is of one report.
+    #[error("{0} does not print html")]
+    NoHtml(&'static str),
     /// A report has counts, not hits.
     #[error("{0} does not print ndjson: a report contains no single hits")]
     NoHits(&'static str),
@@ -475,9 +486,9 @@ impl Error {
             }
             Self::NoOut => Some("type: probewatch report --out /srv/reports --state DIR PATH, or add --dry-run to write nothing"),
             Self::NoPeriod => Some("add --daily or --hourly, or remove --timezone"),
-            Self::ByNdjson => Some("type -f csv with --by, or remove --by"),
-            Self::OnlyLive => Some("type -f ndjson, or remove -f; 'probewatch scan' prints CSV and JSON"),
-            Self::NoNdjson | Self::NoHits(_) => Some("type -f table, -f csv or -f json"),
+            Self::ByNdjson | Self::ByHtml => Some("type -f csv with --by, or remove --by"),
+            Self::OnlyLive => Some("type -f ndjson, or remove -f; 'probewatch scan' prints CSV, JSON and pages"),
+            Self::NoNdjson | Self::NoHits(_) | Self::NoHtml(_) => Some("type -f table, -f csv or -f json"),
             Self::SameOutput { .. } => Some("name two files, or remove --output to print the report on standard output"),
             Self::Clients(error) => error.hint(),
             Self::Zone(_) | Self::Server(_) | Self::File { .. } => None,

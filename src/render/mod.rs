@@ -6,6 +6,7 @@ pub mod csv;
 pub mod explain;
 pub mod formats;
 pub(crate) mod grades;
+pub mod html;
 mod json;
 pub(crate) mod layout;
 pub mod live;
@@ -27,6 +28,9 @@ use crate::analysis::model::Report;
 /// Rows in each section of a table unless `--top` says otherwise.
 pub const TABLE_ROWS: usize = 10;
 
+/// Rows in each table of a page unless `--top` says otherwise.
+pub const PAGE_ROWS: usize = 1_000;
+
 /// The format of a report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum OutputFormat {
@@ -39,6 +43,8 @@ pub enum OutputFormat {
     Json,
     /// One JSON object per hit.
     Ndjson,
+    /// A page for a browser.
+    Html,
 }
 
 /// What a row of CSV is about.
@@ -76,7 +82,7 @@ pub struct RenderOptions {
     pub format: OutputFormat,
     /// What a row of a CSV is, pairs where `None`; for a table the one section to print, all where `None`.
     pub by: Option<GroupBy>,
-    /// Rows in each section; `None` is ten for a table, all for CSV and JSON.
+    /// Rows in each section; `None` is ten for a table, 1,000 for a page, all for CSV and JSON.
     pub top: Option<usize>,
     /// All sections of a table, and where the lines of each input went.
     pub full: bool,
@@ -84,6 +90,8 @@ pub struct RenderOptions {
     pub width: u16,
     /// Whether a table is coloured.
     pub color: bool,
+    /// When a page is made, in seconds since 1970.
+    pub made_at: Option<i64>,
 }
 
 impl RenderOptions {
@@ -95,8 +103,28 @@ impl RenderOptions {
         let shown = |row: GroupBy| by.map_or(full, |b| b == row);
         match format {
             OutputFormat::Ndjson => RowSelection::default(),
-            OutputFormat::Json => {
-                RowSelection { answered: true, pairs: true, clients: true, paths: true, rules: true, campaigns: true, networks: false, most }
+            OutputFormat::Json => RowSelection {
+                answered: true,
+                pairs: true,
+                clients: true,
+                paths: true,
+                rules: true,
+                campaigns: true,
+                networks: false,
+                most,
+            },
+            OutputFormat::Html => {
+                let most = Some(most.unwrap_or(PAGE_ROWS));
+                RowSelection {
+                    answered: true,
+                    pairs: false,
+                    clients: true,
+                    paths: true,
+                    rules: true,
+                    campaigns: true,
+                    networks: false,
+                    most,
+                }
             }
             OutputFormat::Csv => {
                 let (pairs, clients, paths, rules) = (is(GroupBy::Pair), is(GroupBy::Client), is(GroupBy::Path), is(GroupBy::Rule));
@@ -135,6 +163,9 @@ pub fn render<W: Write>(report: &Report<'_>, options: &RenderOptions, out: &mut 
         OutputFormat::Csv => csv::write(report, options.by.unwrap_or_default(), options.top, out),
         OutputFormat::Json => json::write(report, options.top, out),
         OutputFormat::Ndjson => Ok(()),
+        OutputFormat::Html => {
+            html::write(report, &html::PageOptions { top: options.top, made_at: options.made_at, ..html::PageOptions::default() }, out)
+        }
     }
 }
 
@@ -147,7 +178,7 @@ pub fn render_diff<W: Write>(rows: &[DiffRow], notes: &[String], options: &Rende
     match options.format {
         OutputFormat::Csv => csv::write_diff(rows, options.top, out),
         OutputFormat::Json => json::write_diff(rows, options.top, out),
-        OutputFormat::Table | OutputFormat::Ndjson => table::write_diff(rows, notes, options, out),
+        OutputFormat::Table | OutputFormat::Ndjson | OutputFormat::Html => table::write_diff(rows, notes, options, out),
     }
 }
 
@@ -160,6 +191,6 @@ pub fn render_proposals<W: Write>(proposals: &Proposals<'_>, options: &RenderOpt
     match options.format {
         OutputFormat::Csv => csv::write_proposals(proposals, options.top, out),
         OutputFormat::Json => proposals::write_json(proposals, options.top, out),
-        OutputFormat::Table | OutputFormat::Ndjson => proposals::write_table(proposals, options, out),
+        OutputFormat::Table | OutputFormat::Ndjson | OutputFormat::Html => proposals::write_table(proposals, options, out),
     }
 }

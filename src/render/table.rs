@@ -725,7 +725,7 @@ mod tests {
     }
 
     fn wide(width: u16) -> RenderOptions {
-        RenderOptions { format: OutputFormat::Table, by: None, top: None, full: false, width, color: false }
+        RenderOptions { format: OutputFormat::Table, by: None, top: None, full: false, width, color: false, made_at: None }
     }
 
     #[test]

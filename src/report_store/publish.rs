@@ -12,6 +12,7 @@ use std::time::SystemTime;
 use rustix::fs::FileType;
 
 use super::disk::FolderHandle;
+use super::index::NEW_INDEX;
 use super::name::ReportDirName;
 use super::staging::staging_name;
 use super::{LATEST, NEW_OWNER, REPORT, ReportStore, ReportStoreError, Retention, Run};
@@ -59,7 +60,7 @@ impl ReportStore {
                 self.folder.remove(&name)?;
             } else if name.strip_prefix(REMOVED_PREFIX).is_some_and(|name| ReportDirName::parse(name).is_some()) {
                 self.remove_or_defer(&name)?;
-            } else if name == NEW_OWNER {
+            } else if name == NEW_OWNER || name == NEW_INDEX {
                 self.folder.remove(&name)?;
             }
         }

@@ -25,6 +25,7 @@ mod formats;
 mod geoip;
 mod harness;
 mod hostile;
+mod html;
 mod input_selection;
 mod invariants;
 mod layers;

@@ -8,7 +8,7 @@ mod status;
 mod writer;
 
 use std::fs;
-use std::io::IsTerminal as _;
+use std::io::{IsTerminal as _, Read as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -16,6 +16,7 @@ use self::run::{ReadResult, ReportRun};
 use self::writer::ReportWriter;
 use super::error::CommandError;
 use super::{Exit, ReportSettings, ReportTask, message, server_logs, signals, stdout};
+use crate::render::html::index::{self, DIGEST_BYTES, FolderLink, IndexEntry, PAGE_FILE, RunDigest};
 use crate::report_store::{Access, ReportStore, Run};
 use crate::state::{KEEP_ABSENT, ReportState, StateError, StateFolder};
 
@@ -61,6 +62,9 @@ fn report(settings: &ReportSettings) -> Result<Exit, CommandError> {
     let folder = opened?;
     let store = ReportStore::open(out(settings), Access { mode: settings.mode, group })?.for_state(file_of(&folder))?;
     let store = if settings.scan.threads == Some(1) { store.single_threaded() } else { store };
+    if settings.html {
+        store.check_index()?;
+    }
     let known = recover_state(settings, &folder, &store)?;
     let mut state = report_run.initial_state(known.as_ref());
     let ReadResult { increment, problems, notes } = report_run.read(known.as_ref(), &mut state);
@@ -74,6 +78,7 @@ fn report(settings: &ReportSettings) -> Result<Exit, CommandError> {
             folder.save(&state)?;
         }
         store.prune(settings.keep, report_run.started())?;
+        write_index(&store, &report_run)?;
         return Ok(print_problems(&problems));
     }
     let number = store.last_run_number()?.max(state.run.as_ref().map_or(0, |run| run.number)) + 1;
@@ -122,7 +127,30 @@ fn rollback(folder: &StateFolder, store: &ReportStore, known: Option<&ReportStat
 fn publish(store: &ReportStore, run: &Run, report_run: &ReportRun<'_>) -> Result<(), CommandError> {
     store.publish(run)?;
     store.prune(report_run.settings.keep, report_run.started())?;
-    Ok(())
+    write_index(store, report_run)
+}
+
+/// Writes the index of the folders that exist, with the digests of their pages.
+fn write_index(store: &ReportStore, report_run: &ReportRun<'_>) -> Result<(), CommandError> {
+    if !report_run.settings.html {
+        return Ok(());
+    }
+    let digest = |folder: &str| {
+        // A page that cannot be read is left out: the report beside it is complete.
+        let page = store.open_file(folder, PAGE_FILE).ok().flatten()?;
+        let mut head = Vec::new();
+        page.take(DIGEST_BYTES).read_to_end(&mut head).ok()?;
+        RunDigest::from_page(&head)
+    };
+    let folders = store.reports()?;
+    let entries: Vec<IndexEntry> =
+        folders.iter().filter_map(|name| Some(IndexEntry { folder: FolderLink::new(name)?, digest: digest(name) })).collect();
+    if entries.is_empty() {
+        return Ok(());
+    }
+    let mut text = Vec::new();
+    index::write(&entries, Some(&report_run.machine), &mut text).map_err(CommandError::WriteReport)?;
+    Ok(store.replace_index(&text)?)
 }
 
 /// Prints what a run would report, and changes nothing.

@@ -18,6 +18,7 @@ use crate::commands::common::apps;
 use crate::commands::error::CommandError;
 use crate::commands::rule_context::RuleContext;
 use crate::finding::Severity;
+use crate::render::html::{self, PageOptions, index::PAGE_FILE};
 use crate::render::mail::{self, RunSummary};
 use crate::render::{GroupBy, OutputFormat, RenderOptions, render, write_answered};
 use crate::report_store::{ReportStore, StagedFile, Staging, run_folder_name};
@@ -240,6 +241,10 @@ impl<'r> ReportWriter<'r> {
         write_file(staging, "summary.txt", |out| mail::write_summary(&page, out))?;
         let view = RenderOptions { format: OutputFormat::Json, ..RenderOptions::default() };
         write_file(staging, REPORT_FILE, |out| render(report, &view, out))?;
+        if self.run.settings.html {
+            let options = self.page_options(folder, news, &notes);
+            write_file(staging, PAGE_FILE, |out| html::write(report, &options, out))?;
+        }
         self.mail_of(&page)
     }
 
@@ -304,6 +309,16 @@ impl<'r> ReportWriter<'r> {
             folder: &folder.path,
             notes,
             level: self.run.settings.notify_level.unwrap_or(Severity::Critical),
+        }
+    }
+
+    fn page_options<'p>(&self, folder: &'p ReportFolder<'_>, news: &'p [NewItem<'p>], notes: &'p [String]) -> PageOptions<'p> {
+        PageOptions {
+            top: None,
+            made_at: Some(self.run.now().cast_signed()),
+            label: Some(&folder.label),
+            news: (!self.is_first).then_some(news),
+            notes,
         }
     }
 

@@ -1,5 +1,6 @@
 mod entries;
 pub(super) mod faults;
+mod index;
 mod owner;
 mod recovery;
 mod retention;

@@ -232,6 +232,14 @@ fn killed_at_every_call_of_a_run_that_replaces_a_folder() {
     }
 }
 
+/// F2, with a page and an index.
+#[test]
+fn killed_at_every_call_of_a_run_with_a_page() {
+    if can_trace("F2, a page") {
+        killed_everywhere(&StartingFiles::later(&["--html", "--keep-runs", "2"]));
+    }
+}
+
 /// F2. The calls that write the state come after many of their kind in another thread, and are selected by file name.
 #[test]
 fn killed_while_the_state_is_written() {

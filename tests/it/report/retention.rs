@@ -95,3 +95,50 @@ fn other_entries_are_not_removed() {
     // Those entries, one report folder, `latest` and `.state`.
     assert_eq!(names.len(), 7, "{names:?}");
 }
+
+/// The index lists the folders that exist, the newest first, and links to their pages alone.
+#[test]
+fn the_index_follows_the_folders() {
+    let harness = Harness::new();
+    let mut site = Site::new(&harness);
+    let links = || {
+        let index = fs::read_to_string(harness.path("out/index.html")).unwrap();
+        let links = index.split("href=\"").skip(1).map(|rest| rest.split('"').next().unwrap().to_owned());
+        links.filter(|link| !link.starts_with('#')).collect::<Vec<_>>()
+    };
+    site.write(5);
+    site.run(&[]);
+    assert!(!harness.path("out/index.html").exists());
+    for run in 2..=5 {
+        site.write(5);
+        site.run(&["--html", "--keep-runs", "3"]);
+        let out = Out::read(&harness);
+        let pages: Vec<_> =
+            out.names().into_iter().rev().filter(|name| !name.starts_with("000001-")).map(|name| format!("{name}/report.html")).collect();
+        assert_eq!(links(), pages, "run {run}");
+        assert!(pages.iter().all(|page| harness.path("out").join(page).is_file()));
+    }
+    let before = fs::metadata(harness.path("out/index.html")).unwrap();
+    site.run(&["--html", "--keep-runs", "3"]);
+    let after = fs::metadata(harness.path("out/index.html")).unwrap();
+    assert_eq!(std::os::unix::fs::MetadataExt::ino(&before), std::os::unix::fs::MetadataExt::ino(&after), "nothing is new");
+    site.run(&["--html", "--keep-runs", "1"]);
+    assert_eq!(links().len(), 1, "a run with nothing new removes folders, and their rows");
+}
+
+/// A page of that name that is not an index is refused before a line is read.
+#[test]
+fn another_index_is_not_replaced() {
+    let harness = Harness::new();
+    let mut site = Site::new(&harness);
+    site.write(5);
+    fs::create_dir(harness.path("out")).unwrap();
+    harness.file("out/index.html", "<h1>mine</h1>");
+    let run = super::harness::report(&harness, &Site::args(&["--html"]));
+    assert_eq!((run.code, run.stdout.len()), (4, 0), "{}", run.stderr);
+    assert!(run.stderr.contains("index.html: the index of reports belongs there, and it is another page"), "{}", run.stderr);
+    assert_eq!(fs::read_to_string(harness.path("out/index.html")).unwrap(), "<h1>mine</h1>");
+    fs::remove_file(harness.path("out/index.html")).unwrap();
+    site.run(&["--html"]);
+    site.assert_complete("an index in the way");
+}

@@ -1,0 +1,211 @@
+//! Prints the index of the reports in a folder: a row for each, with its sums, a small line of its hits and a link to its page.
+//!
+//! The sums are from the pages: each has a digest of its report in its head. A report without a page has a row without sums.
+
+use std::fmt;
+use std::io::{self, Write};
+
+use serde::{Deserialize, Serialize};
+
+use super::plots::{self, Plot, PlotBar, PlotItem, PlotKey};
+use super::tables::{CellView, TableBuilder};
+use super::{Fact, Page, PageOptions, Section};
+use crate::analysis::model::Report;
+use crate::finding::Severity;
+use crate::number::{counted, grouped};
+use crate::redact::sanitize::escape;
+use crate::render::table::minute;
+
+/// The name of the page in a report folder.
+pub const PAGE_FILE: &str = "report.html";
+
+/// How many of the first bytes of a page contain its digest.
+pub const DIGEST_BYTES: u64 = 8 * 1024;
+
+/// Reports in the table and the plot.
+const ROWS: usize = 1_000;
+
+/// Reports in the plot.
+const BARS: usize = 200;
+
+/// What the index shows of a report.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunDigest {
+    /// The run or the period.
+    label: String,
+    /// The first and the last minute of the log.
+    first: Option<String>,
+    last: Option<String>,
+    lines: u64,
+    requests: u64,
+    hits: u64,
+    clients: u64,
+    paths: u64,
+    answered: u64,
+    severity: Option<Severity>,
+    /// New items; `None` in the first run.
+    new: Option<u64>,
+    /// Hits over time.
+    spark: Vec<u64>,
+}
+
+impl RunDigest {
+    pub(super) fn new(report: &Report<'_>, options: &PageOptions<'_>) -> Self {
+        let totals = &report.totals;
+        let label = options.label.or(report.period.as_deref()).unwrap_or_default();
+        Self {
+            label: escape(label.as_bytes()).into_owned(),
+            first: totals.sum.first_time.map(minute),
+            last: totals.sum.last_time.map(minute),
+            lines: totals.sum.lines,
+            requests: totals.sum.requests,
+            hits: totals.sum.hits,
+            clients: totals.clients,
+            paths: totals.paths,
+            answered: totals.answered,
+            severity: totals.severity,
+            new: options.news.map(|news| news.len() as u64),
+            spark: plots::spark(&report.timeline),
+        }
+    }
+
+    /// The digest in the first bytes of a page; `None` if there is none.
+    #[must_use]
+    pub fn from_page(head: &[u8]) -> Option<Self> {
+        let head = String::from_utf8_lossy(head);
+        let (_, rest) = head.split_once("<meta name=\"probewatch-digest\" content=\"")?;
+        let (escaped, _) = rest.split_once('"')?;
+        let json = escaped.replace("&#34;", "\"").replace("&#39;", "'").replace("&#60;", "<").replace("&#62;", ">").replace("&#38;", "&");
+        serde_json::from_str(&json).ok()
+    }
+}
+
+/// A link to the page of a folder beside the index. Only the names of report folders can be one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FolderLink(String);
+
+impl FolderLink {
+    /// `None` unless the name consists of digits, hyphens, `T` and `Z`.
+    #[must_use]
+    pub fn new(folder: &str) -> Option<Self> {
+        let is_plain = |byte: u8| byte.is_ascii_digit() || matches!(byte, b'-' | b'T' | b'Z');
+        (!folder.is_empty() && folder.bytes().all(is_plain)).then(|| Self(folder.to_owned()))
+    }
+
+    pub(super) fn href(&self) -> String {
+        format!("{}/{PAGE_FILE}", self.0)
+    }
+}
+
+impl fmt::Display for FolderLink {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// A report folder, and the digest of its page.
+#[derive(Debug, Clone)]
+pub struct IndexEntry {
+    /// The folder.
+    pub folder: FolderLink,
+    /// `None` if the folder has no page.
+    pub digest: Option<RunDigest>,
+}
+
+/// Writes the index of these reports, the newest first.
+///
+/// # Errors
+///
+/// Those of `out`.
+pub fn write<W: Write>(entries: &[IndexEntry], host: Option<&str>, out: &mut W) -> io::Result<()> {
+    page(entries, host).write(out)
+}
+
+fn page(entries: &[IndexEntry], host: Option<&str>) -> Page {
+    let digests = || entries.iter().filter_map(|entry| entry.digest.as_ref());
+    let host = host.map(|host| format!(" on {}", escape(host.as_bytes()))).unwrap_or_default();
+    let answered = digests().filter(|digest| digest.answered > 0).count() as u64;
+    let headline = match entries.len() as u64 {
+        0 => "There are no reports yet.".to_owned(),
+        all => format!("{}, {} with an answer.", counted(all, "report", "reports"), grouped(answered)),
+    };
+    let sum = |field: fn(&RunDigest) -> u64| digests().map(field).sum();
+    Page {
+        kicker: format!("probewatch reports{host}"),
+        facts: vec![
+            Fact { is_alarm: answered > 0, ..Fact::new("answered", sum(|digest| digest.answered)) },
+            Fact::new("hits", sum(|digest| digest.hits)),
+            Fact::new("requests", sum(|digest| digest.requests)),
+            Fact::new("lines", sum(|digest| digest.lines)),
+        ],
+        sections: trend(entries).into_iter().chain(reports(entries)).collect(),
+        ..Page::new(format!("probewatch reports{host}"), headline)
+    }
+}
+
+/// Hits of each report, the oldest first.
+fn trend(entries: &[IndexEntry]) -> Option<Section> {
+    let shown: Vec<(&FolderLink, &RunDigest)> =
+        entries.iter().filter_map(|entry| Some((&entry.folder, entry.digest.as_ref()?))).take(BARS).collect();
+    let items: Vec<PlotItem> = shown.iter().rev().map(|(folder, digest)| item(folder, digest)).collect();
+    let (first, last) = (shown.last()?, shown.first()?);
+    let mut plot = Plot::new(&items, &["o4", "o0"]);
+    plot.caption = format!("Hits of each report, the oldest first: {} to {}.", name(first), name(last));
+    plot.ticks = if shown.len() > 1 { vec![name(first), name(last)] } else { vec![name(first)] };
+    for (at, (folder, digest)) in (0..).zip(shown.iter().rev()).filter(|(_, (_, digest))| digest.answered > 0) {
+        plot.marks.push(PlotBar {
+            x: at * 10,
+            width: 9,
+            title: format!("{}: {} answered", name(&(folder, digest)), grouped(digest.answered)),
+        });
+    }
+    let key = |class, name: &str, value: u64| PlotKey { class, name: name.to_owned(), value: grouped(value) };
+    plot.legend = vec![
+        key("o4", "not answered", shown.iter().map(|(_, digest)| digest.hits.saturating_sub(digest.answered)).sum()),
+        key("o0", "answered", shown.iter().map(|(_, digest)| digest.answered.min(digest.hits)).sum()),
+    ];
+    Some(Section { id: "trend", title: "Trend", plot: Some(plot), ..Section::default() })
+}
+
+fn item(folder: &FolderLink, digest: &RunDigest) -> PlotItem {
+    let answered = digest.answered.min(digest.hits);
+    let title = format!("{}: {}, {} answered", name(&(folder, digest)), counted(digest.hits, "hit", "hits"), grouped(digest.answered));
+    PlotItem { title, counts: vec![digest.hits - answered, answered] }
+}
+
+/// The label of a report, or the name of its folder.
+fn name((folder, digest): &(&FolderLink, &RunDigest)) -> String {
+    if digest.label.is_empty() { folder.to_string() } else { escape(digest.label.as_bytes()).into_owned() }
+}
+
+fn reports(entries: &[IndexEntry]) -> Option<Section> {
+    let of = |entry: &IndexEntry, cell: &dyn Fn(&RunDigest) -> CellView| entry.digest.as_ref().map_or_else(CellView::default, cell);
+    let count = |entry: &IndexEntry, field: fn(&RunDigest) -> u64| of(entry, &|digest| CellView::count(field(digest)));
+    let text = |entry: &IndexEntry, field: fn(&RunDigest) -> Option<&str>| {
+        of(entry, &|digest| CellView { class: "t", ..CellView::text(escape(field(digest).unwrap_or_default().as_bytes())) })
+    };
+    let all = entries.len() as u64;
+    let table = TableBuilder::new(entries, ROWS)
+        .text("report", report_cell)
+        .number("hits", |entry| count(entry, |digest| digest.hits))
+        .text("hits over time", |entry| of(entry, &|digest| CellView { spark: plots::spark_path(&digest.spark), ..CellView::default() }))
+        .number("answered", |entry| count(entry, |digest| digest.answered))
+        .text("worst", |entry| of(entry, &|digest| digest.severity.map_or_else(CellView::default, CellView::severity)))
+        .number("clients", |entry| count(entry, |digest| digest.clients))
+        .number("paths", |entry| count(entry, |digest| digest.paths))
+        .number("new", |entry| of(entry, &|digest| digest.new.map_or_else(CellView::default, CellView::count)))
+        .number("requests", |entry| count(entry, |digest| digest.requests))
+        .number("lines", |entry| count(entry, |digest| digest.lines))
+        .text("log begins", |entry| text(entry, |digest| digest.first.as_deref()))
+        .text("log ends", |entry| text(entry, |digest| digest.last.as_deref()))
+        .finish("The reports in this folder, the newest first", all, "the folder", |entry| {
+            entry.digest.as_ref().is_some_and(|digest| digest.answered > 0)
+        });
+    Some(Section { id: "reports", title: "Reports", count: Some(grouped(all)), table: Some(table?), ..Section::default() })
+}
+
+/// The folder, with a link to its page if there is one.
+fn report_cell(entry: &IndexEntry) -> CellView {
+    let folder = entry.digest.is_some().then(|| entry.folder.clone());
+    CellView { folder, ..CellView::text(entry.folder.to_string()) }
+}

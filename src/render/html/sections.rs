@@ -1,0 +1,383 @@
+//! The sections of a page, in the order of the table.
+//!
+//! Rows are sorted already. A section without rows is left out, except for the first one, which states that nothing answered.
+
+use std::borrow::Cow;
+
+use super::plots::{HeatMap, Plot};
+use super::tables::{CellView, TableBuilder, TableView, log_text};
+use super::{PageOptions, Section};
+use crate::analysis::block_candidates::BlockDecision;
+use crate::analysis::floods;
+use crate::analysis::labels;
+use crate::analysis::model::{
+    AllowedCount, AnswerDetail, AppSeen, Campaign, FloodRow, InputSummary, NetworkRow, Report, Row, RowKey, Soft404,
+};
+use crate::analysis::notes::{accuracy_note, skipped_sentence};
+use crate::analysis::novelty::NewItem;
+use crate::finding::RuleId;
+use crate::geoip::GeoInfo;
+use crate::log_entry::Outcome;
+use crate::number::{counted, grouped};
+use crate::redact::sanitize::escape;
+use crate::render::grades;
+
+/// Classes of a client, and CVE IDs of a rule, that are named.
+const CLASSES: usize = 5;
+const CVES: usize = 2;
+
+/// Sections without a CSV table have all rows in this format.
+const JSON: &str = "report.json (-f json)";
+
+/// All sections that have something to show.
+pub(super) fn all(report: &Report<'_>, options: &PageOptions<'_>) -> Vec<Section> {
+    let optional = [
+        new_items(report, options),
+        timeline(report),
+        hours(report),
+        clients(report, options),
+        networks(report, options),
+        paths(report, options),
+        rules(report, options),
+        campaigns(report, options),
+        floods(report, options),
+        soft_404(report, options),
+        uncertain(report, options),
+        apps(report, options),
+        allowed(report, options),
+        inputs(report, options),
+        notes(report, options),
+    ];
+    std::iter::once(answered(report, options)).chain(optional.into_iter().flatten()).collect()
+}
+
+/// A section that is one table; `None` without rows.
+fn table(id: &'static str, title: &'static str, all: u64, table: Option<TableView>) -> Option<Section> {
+    Some(Section { id, title, count: Some(grouped(all)), table: Some(table?), ..Section::default() })
+}
+
+fn answered(report: &Report<'_>, options: &PageOptions<'_>) -> Section {
+    let (id, title, rows) = ("answered", "What answered", &report.answered);
+    let found = answers(report, rows, options, "Paths that gave something, with the reason why the answer stands out");
+    let nothing = || Section { id, title, sentences: vec![nothing_answered(report)], ..Section::default() };
+    table(id, title, rows.len() as u64, found).unwrap_or_else(nothing)
+}
+
+fn nothing_answered(report: &Report<'_>) -> String {
+    let totals = &report.totals;
+    let text = match totals.sum.hits {
+        0 => "Nothing was found.",
+        hits if totals.outcomes[Outcome::Unknown as usize] == hits => "The log has no status, so probewatch cannot tell what answered.",
+        _ if totals.uncertain > 0 => "No answer stands out; some are uncertain.",
+        _ => "Nothing answered.",
+    };
+    text.to_owned()
+}
+
+fn uncertain(report: &Report<'_>, options: &PageOptions<'_>) -> Option<Section> {
+    let rows = &report.uncertain;
+    let caption = "Answers that may be real, with the reason why they are in doubt";
+    table("uncertain", "Uncertain answers", rows.len() as u64, answers(report, rows, options, caption))
+}
+
+fn answers(report: &Report<'_>, rows: &[Row<'_>], options: &PageOptions<'_>, caption: &str) -> Option<TableView> {
+    let detail = |row: &Row<'_>, cell: &dyn Fn(&AnswerDetail<'_>) -> CellView| row.answer.as_ref().map_or_else(CellView::default, cell);
+    let who = |row: &Row<'_>, answer: &AnswerDetail<'_>| match answer.client {
+        Some(one) => labels::client(one).into_owned(),
+        None => counted(row.clients, "client", "clients"),
+    };
+    TableBuilder::new(rows, options.rows())
+        .text("path", |row| CellView::code(path(row)))
+        .text("severity", |row| CellView::severity(row.severity))
+        .text("site", |row| CellView::code(site(row).map_or_else(Cow::default, log_text)))
+        .text("status", |row| detail(row, &|answer| CellView::text(answer.joined_statuses(" "))))
+        .number("bytes", |row| detail(row, &|answer| CellView::number(answer.bytes)))
+        .text("method", |row| detail(row, &|answer| CellView::text(answer.method.as_str())))
+        .text("rule", |row| rule_cell(report, &row.rules))
+        .count("hits", |row| row.hits)
+        .text("client", |row| detail(row, &|answer| CellView::text(who(row, answer))))
+        .text("first seen", |row| CellView::time(row.first_time))
+        .text("last seen", |row| CellView::time(row.last_time))
+        .text("why", |row| detail(row, &|answer| CellView::text(grades::why(answer))))
+        .finish(caption, rows.len() as u64, "answered.csv (-f csv --by answer)", |row| row.answered > 0)
+}
+
+fn new_items(report: &Report<'_>, options: &PageOptions<'_>) -> Option<Section> {
+    let news = options.news?;
+    let title = |item: &NewItem<'_>| report.rule_set.number_of(&item.key).map(|rule| report.rule_set.rule(rule).title.as_str());
+    let found = TableBuilder::new(news, options.rows())
+        .text("what", |item| CellView::code(&item.key))
+        .text("kind", |item| CellView::text(item.kind.as_str()))
+        .text("severity", |item| CellView::severity(item.severity))
+        .count("hits", |item| item.hits)
+        .text("first seen", |item| CellView::time(item.first_time))
+        .text("example", |item| CellView::code(log_text(item.sample.target)))
+        .text("what it finds", |item| CellView::text(escape(title(item).unwrap_or_default().as_bytes())))
+        .finish("Answers, rules, paths, clients and campaigns that no run before has seen", news.len() as u64, "new.csv", |_| false);
+    let (id, heading) = ("new", "What is new");
+    let nothing = || Section { id, title: heading, sentences: vec!["Nothing is new.".to_owned()], ..Section::default() };
+    Some(table(id, heading, news.len() as u64, found).unwrap_or_else(nothing))
+}
+
+fn timeline(report: &Report<'_>) -> Option<Section> {
+    let plot = Plot::from_timeline(&report.timeline)?;
+    let table = super::plots::timeline_table(&report.timeline);
+    Some(Section {
+        id: "timeline",
+        title: "When",
+        sentences: plot.notes.clone(),
+        plot: Some(plot),
+        table,
+        folded: true,
+        ..Section::default()
+    })
+}
+
+fn hours(report: &Report<'_>) -> Option<Section> {
+    let heat = HeatMap::new(&report.timeline.hours)?;
+    let table = super::plots::hours_table(&report.timeline.hours);
+    Some(Section { id: "hours", title: "Weekdays and hours", heat: Some(heat), table, folded: true, ..Section::default() })
+}
+
+fn clients(report: &Report<'_>, options: &PageOptions<'_>) -> Option<Section> {
+    let blocks = report.blocks.as_deref().unwrap_or_default();
+    let rows: Vec<(&Row<'_>, Option<&BlockDecision>)> =
+        report.clients.iter().take(options.rows()).enumerate().map(|(at, row)| (row, blocks.get(at))).collect();
+    let geo = |row: &Row<'_>, text: fn(&GeoInfo) -> String| CellView::text(row.geo.as_ref().map(text).unwrap_or_default());
+    let found = TableBuilder::new(&rows, options.rows())
+        .text("client", |(row, _)| CellView::code(row.key.client().map_or_else(Cow::default, labels::client)))
+        .text("severity", |(row, _)| CellView::severity(row.severity))
+        .count("hits", |(row, _)| row.hits)
+        .count("answered", |(row, _)| row.answered)
+        .count("paths", |(row, _)| row.paths)
+        .count("other requests", |(row, _)| row.other_requests)
+        .text("first seen", |(row, _)| CellView::time(row.first_time))
+        .text("last seen", |(row, _)| CellView::time(row.last_time))
+        .text("country", |(row, _)| geo(row, place))
+        .text("network", |(row, _)| geo(row, network))
+        .text("looks for", |(row, _)| CellView::text(first_of(&labels::classes(report.rule_set, &row.rules), CLASSES)))
+        .text("block", |(_, block)| block.map_or_else(CellView::default, block_cell))
+        .text("user agent", |(row, _)| CellView::text(row.sample.user_agent.map_or_else(Cow::default, log_text)))
+        .finish(
+            "Clients that sent probes, the most severe first",
+            report.totals.clients,
+            "clients.csv (-f csv --by client)",
+            |(row, _)| row.answered > 0,
+        );
+    table("clients", "Clients", report.totals.clients, found)
+}
+
+/// Whether a client could be blocked, in a word: `clients.csv` has the reason.
+fn block_cell(block: &BlockDecision) -> CellView {
+    CellView::text(block.label())
+}
+
+/// The first few of some words, and the number of others: `cms, lfi, rce, sqli +11`.
+fn first_of(words: &[&str], most: usize) -> String {
+    let shown = words[..most.min(words.len())].join(", ");
+    if words.len() > most { format!("{shown} +{}", words.len() - most) } else { shown }
+}
+
+/// The city and the country.
+fn place(geo: &GeoInfo) -> String {
+    let parts: Vec<_> = [&geo.country, &geo.city].into_iter().flatten().map(|part| escape(part.as_bytes())).collect();
+    parts.join(", ")
+}
+
+fn network(geo: &GeoInfo) -> String {
+    system(geo.asn, geo.as_name.as_deref())
+}
+
+/// An autonomous system: `AS64496 Example Net`.
+fn system(asn: Option<u32>, name: Option<&str>) -> String {
+    let number = asn.map(|asn| format!("AS{asn}"));
+    let parts: Vec<_> = number.into_iter().chain(name.map(|name| escape(name.as_bytes()).into_owned())).collect();
+    parts.join(" ")
+}
+
+fn networks(report: &Report<'_>, options: &PageOptions<'_>) -> Option<Section> {
+    let name = |row: &NetworkRow| match system(row.asn, row.as_name.as_deref()) {
+        name if name.is_empty() => "unknown".to_owned(),
+        name => name,
+    };
+    let countries = |row: &NetworkRow| row.countries.iter().map(|country| escape(country.as_bytes())).collect::<Vec<_>>().join(" ");
+    let all = report.networks.len() as u64;
+    let found = TableBuilder::new(&report.networks, options.rows())
+        .text("network", |row| CellView::text(name(row)))
+        .count("hits", |row| row.hits)
+        .count("clients", |row| row.clients)
+        .count("answered", |row| row.answered)
+        .text("countries", |row| CellView::text(countries(row)))
+        .finish("Autonomous systems of the clients, most hits first", all, JSON, |row| row.answered > 0);
+    table("networks", "Networks", all, found)
+}
+
+fn paths(report: &Report<'_>, options: &PageOptions<'_>) -> Option<Section> {
+    let found = TableBuilder::new(&report.paths, options.rows())
+        .text("path", |row| CellView::code(path(row)))
+        .text("severity", |row| CellView::severity(row.severity))
+        .count("hits", |row| row.hits)
+        .count("clients", |row| row.clients)
+        .count("answered", |row| row.answered)
+        .text("rule", |row| rule_cell(report, &row.rules))
+        .text("first seen", |row| CellView::time(row.first_time))
+        .text("last seen", |row| CellView::time(row.last_time))
+        .text("as requested", |row| CellView::code(target(row)))
+        .finish("Paths that were probed, the most severe first", report.totals.paths, "paths.csv (-f csv --by path)", |row| {
+            row.answered > 0
+        });
+    table("paths", "Paths", report.totals.paths, found)
+}
+
+fn rules(report: &Report<'_>, options: &PageOptions<'_>) -> Option<Section> {
+    let of = |row: &Row<'_>| row.key.rule().map(|rule| report.rule_set.rule(rule));
+    let found = TableBuilder::new(&report.rules, options.rows())
+        .text("rule", |row| CellView::code(of(row).map_or_else(Cow::default, |rule| escape(rule.id.as_bytes()))))
+        .text("severity", |row| CellView::severity(row.severity))
+        .count("hits", |row| row.hits)
+        .count("clients", |row| row.clients)
+        .count("paths", |row| row.paths)
+        .count("answered", |row| row.answered)
+        .text("last seen", |row| CellView::time(row.last_time))
+        .text("what it finds", |row| CellView::text(of(row).map_or_else(Cow::default, |rule| escape(rule.title.as_bytes()))))
+        .text("CVE", |row| CellView::text(escape(first_of(&labels::cves(report.rule_set, &row.rules), CVES).as_bytes())))
+        .finish("Rules that matched, the most severe first", report.totals.rules, "rules.csv (-f csv --by rule)", |row| row.answered > 0);
+    table("rules", "Rules", report.totals.rules, found)
+}
+
+fn campaigns(report: &Report<'_>, options: &PageOptions<'_>) -> Option<Section> {
+    let paths = |campaign: &Campaign<'_>| campaign.sample_paths.iter().map(|path| log_text(path)).collect::<Vec<_>>().join(" ");
+    let all = report.campaigns.len() as u64;
+    let found = TableBuilder::new(&report.campaigns, options.rows())
+        .text("such as", |campaign| CellView::code(paths(campaign)))
+        .text("severity", |campaign| CellView::severity(campaign.severity))
+        .count("networks", |campaign| campaign.networks)
+        .count("clients", |campaign| campaign.clients)
+        .count("paths", |campaign| campaign.paths)
+        .count("hits", |campaign| campaign.hits)
+        .count("answered", |campaign| campaign.answered)
+        .text("first seen", |campaign| CellView::time(campaign.first_time))
+        .text("last seen", |campaign| CellView::time(campaign.last_time))
+        .finish("The same list of paths, requested from several networks", all, JSON, |campaign| campaign.answered > 0);
+    table("campaigns", "Campaigns", all, found)
+}
+
+fn floods(report: &Report<'_>, options: &PageOptions<'_>) -> Option<Section> {
+    let who = |flood: &FloodRow<'_>| match flood.client {
+        Some(client) => labels::client(client).into_owned(),
+        None => counted(flood.clients, "client", "clients"),
+    };
+    let all = report.floods.len() as u64;
+    let found = TableBuilder::new(&report.floods, options.rows())
+        .text("flood", |flood| CellView::code(floods::describe(report.rule_set, flood)))
+        .text("severity", |flood| CellView::severity(flood.severity))
+        .text("client", |flood| CellView::code(who(flood)))
+        .count("requests", |flood| flood.requests)
+        .count("minutes", |flood| flood.minutes)
+        .text("first minute", |flood| CellView::time(Some(flood.first_minute)))
+        .text("last minute", |flood| CellView::time(Some(flood.last_minute)))
+        .finish("More requests than a rule allows", all, JSON, |_| false);
+    table("floods", "Floods", all, found)
+}
+
+fn soft_404(report: &Report<'_>, options: &PageOptions<'_>) -> Option<Section> {
+    let all = report.soft_404.len() as u64;
+    let sizes = |site: &Soft404<'_>| if site.sizes.is_empty() { String::new() } else { grades::sizes(&site.sizes) };
+    let found = TableBuilder::new(&report.soft_404, options.rows())
+        .text("site", |site| CellView::code(log_text(site.site)))
+        .count("hosts", |site| site.hosts)
+        .count("probed paths", |site| site.paths)
+        .count("requests", |site| site.requests)
+        .text("sizes of its answers", |site| CellView::text(sizes(site)))
+        .text("what it does", |site| CellView::text(grades::sentence(site)))
+        .finish("Their answers say nothing about what is there, and are not among what answered", all, JSON, |_| false);
+    table("soft-404", "Sites that answer anything", all, found)
+}
+
+fn apps(report: &Report<'_>, options: &PageOptions<'_>) -> Option<Section> {
+    let site = |app: &AppSeen<'_>| app.site.map_or_else(|| "all (--app)".to_owned(), |site| log_text(site).into_owned());
+    let all = report.apps.len() as u64;
+    let found = TableBuilder::new(&report.apps, options.rows())
+        .text("app", |app| CellView::text(escape(app.title.as_bytes())))
+        .text("site", |app| CellView::code(site(app)))
+        .count("requests left out", |app| app.silenced)
+        .finish("Requests for an app's own pages are left out; --min-severity info shows them", all, JSON, |_| false);
+    table("apps", "Apps", all, found)
+}
+
+fn allowed(report: &Report<'_>, options: &PageOptions<'_>) -> Option<Section> {
+    let used: Vec<&AllowedCount<'_>> = report.allowed.iter().filter(|entry| entry.requests > 0).collect();
+    let all = used.len() as u64;
+    let found = TableBuilder::new(&used, options.rows())
+        .text("reason", |entry| CellView::text(escape(entry.reason.as_bytes())))
+        .count("requests left out", |entry| entry.requests)
+        .text("file", |entry| CellView::code(escape(entry.file.as_bytes())))
+        .count("line", |entry| entry.line as u64)
+        .finish("Entries of allow lists that matched", all, JSON, |_| false);
+    table("allowed", "Allowed", all, found)
+}
+
+/// The line counts of each input, and the sum of several.
+fn inputs(report: &Report<'_>, options: &PageOptions<'_>) -> Option<Section> {
+    let all = report.inputs.len() as u64;
+    let is_sum = |input: &InputSummary| std::ptr::eq(input, &raw const report.totals.sum);
+    let mut rows: Vec<&InputSummary> = report.inputs.iter().take(options.rows()).collect();
+    if all != 1 {
+        rows.insert(0, &report.totals.sum);
+    }
+    let name = |input: &InputSummary| if is_sum(input) { "all inputs".to_owned() } else { escape(&input.path).into_owned() };
+    let format = |input: &InputSummary| input.format.clone().map_or_else(String::new, |format| escape(format.as_bytes()).into_owned());
+    let problem = |input: &InputSummary| escape(input.problem.as_deref().unwrap_or_default().as_bytes()).into_owned();
+    let found = TableBuilder::new(&rows, usize::MAX)
+        .text("input", |input| CellView::code(name(input)))
+        .text("problem", |input| CellView::text(problem(input)))
+        .count("lines", |input| input.lines)
+        .count("parsed", |input| input.parsed)
+        .count("unparsed", |input| input.unparsed)
+        .count("oversized", |input| input.oversized)
+        .count("skipped", |input| input.skipped)
+        .count("pending", |input| input.pending)
+        .count("requests", |input| input.requests)
+        .count("hits", |input| input.hits)
+        .text("format", |input| CellView::text(format(input)))
+        .text("first line", |input| CellView::time(input.first_time))
+        .text("last line", |input| CellView::time(input.last_time))
+        .finish("Where each line went", all, JSON, |input| input.problem.is_some());
+    table("inputs", "Inputs", all, found)
+}
+
+/// How far the report is from exact, and what the reader must know.
+fn notes(report: &Report<'_>, options: &PageOptions<'_>) -> Option<Section> {
+    let mut sentences: Vec<String> = options.notes.iter().map(|note| escape(note.as_bytes()).into_owned()).collect();
+    if report.totals.without_time > 0 {
+        let many = counted(report.totals.without_time, "line without a time was", "lines without a time were");
+        sentences.push(format!("{many} kept: --since and --until need one."));
+    }
+    sentences.extend(skipped_sentence(&report.inputs).map(|sentence| escape(sentence.as_bytes()).into_owned()));
+    let accuracy = report.approximate.as_ref().map(accuracy_note);
+    sentences.extend(accuracy.filter(|note| !options.notes.contains(note)));
+    (!sentences.is_empty()).then(|| Section { id: "notes", title: "Notes", sentences, ..Section::default() })
+}
+
+/// The path, or the target of a request without one.
+fn path<'r>(row: &'r Row<'_>) -> Cow<'r, str> {
+    match row.shown_path() {
+        Some(path) if !path.is_empty() => path,
+        _ => log_text(row.sample.target),
+    }
+}
+
+/// The target as requested, if it is not the path.
+fn target<'r>(row: &'r Row<'_>) -> Cow<'r, str> {
+    let target = log_text(row.sample.target);
+    if row.shown_path().is_some_and(|path| path.is_empty() || path == target) { Cow::default() } else { target }
+}
+
+fn site<'r>(row: &Row<'r>) -> Option<&'r [u8]> {
+    if let RowKey::Answer(.., site) = row.key { Some(site) } else { None }
+}
+
+/// The most severe rule and the number of others.
+fn rule_cell(report: &Report<'_>, rules: &[RuleId]) -> CellView {
+    CellView::code(escape(labels::worst_rule(report.rule_set, rules).as_bytes()))
+}

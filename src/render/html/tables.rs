@@ -1,0 +1,164 @@
+//! Tables of a page: columns, cells and rows.
+//!
+//! Cells hold text that is redacted already; [`log_text`] redacts it. A long text is cut, so that a page stays small.
+
+use std::borrow::Cow;
+
+use super::index::FolderLink;
+use crate::finding::Severity;
+use crate::number::grouped;
+use crate::redact::mask::redacted;
+use crate::render::table::minute;
+use crate::time::LogTime;
+
+/// The most characters of a cell.
+const MAX_CHARS: usize = 300;
+
+/// The most characters of a cell that is not broken.
+const ONE_LINE: usize = 28;
+
+/// Rows of a table without a filter.
+const SHORT: usize = 5;
+
+/// A table with its rows.
+#[derive(Debug, Default)]
+pub(super) struct TableView {
+    pub(super) caption: String,
+    pub(super) columns: Vec<ColumnHead>,
+    pub(super) rows: Vec<RowView>,
+    /// How many rows were left out, and where they are.
+    pub(super) more: Option<String>,
+}
+
+/// The head of a column.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct ColumnHead {
+    pub(super) name: &'static str,
+    pub(super) is_number: bool,
+}
+
+/// A row.
+#[derive(Debug, Default)]
+pub(super) struct RowView {
+    pub(super) cells: Vec<CellView>,
+    /// Something was answered.
+    pub(super) is_alarm: bool,
+}
+
+/// A cell: its text, and by what it is sorted where that differs.
+#[derive(Debug, Default)]
+pub(super) struct CellView {
+    pub(super) text: String,
+    pub(super) class: &'static str,
+    pub(super) value: Option<i64>,
+    pub(super) folder: Option<FolderLink>,
+    /// The path of a small plot.
+    pub(super) spark: Option<String>,
+}
+
+impl CellView {
+    /// A text that is redacted already, or a word of this program. A short one stays on one line.
+    pub(super) fn text<'t>(text: impl Into<Cow<'t, str>>) -> Self {
+        let text = cut(text.into());
+        Self { class: if text.chars().count() > ONE_LINE { "p" } else { "" }, text, ..Self::default() }
+    }
+
+    /// A path or a target, which may break anywhere.
+    pub(super) fn code<'t>(text: impl Into<Cow<'t, str>>) -> Self {
+        let text = cut(text.into());
+        Self { class: if text.chars().count() > ONE_LINE { "c l" } else { "c" }, text, ..Self::default() }
+    }
+
+    pub(super) fn count(n: u64) -> Self {
+        Self { text: grouped(n), class: if n == 0 { "n z" } else { "n" }, ..Self::default() }
+    }
+
+    /// A number that may be unknown.
+    pub(super) fn number(n: Option<u64>) -> Self {
+        n.map_or_else(|| Self { text: "-".to_owned(), class: "n z", value: Some(-1), ..Self::default() }, Self::count)
+    }
+
+    pub(super) fn severity(severity: Severity) -> Self {
+        const CLASSES: [&str; 5] = ["s s0", "s s1", "s s2", "s s3", "s s4"];
+        let rank = severity as usize;
+        Self { text: severity.as_str().to_owned(), class: CLASSES[rank], value: Some(rank as i64), ..Self::default() }
+    }
+
+    pub(super) fn time(time: Option<LogTime>) -> Self {
+        let Some(time) = time else { return Self { value: Some(i64::MIN), ..Self::default() } };
+        Self { text: minute(time), class: "t", value: Some(time.utc), ..Self::default() }
+    }
+}
+
+/// Builds a table column by column; a column of empty cells is left out.
+pub(super) struct TableBuilder<'r, T> {
+    rows: &'r [T],
+    heads: Vec<ColumnHead>,
+    cells: Vec<Vec<CellView>>,
+}
+
+impl<'r, T> TableBuilder<'r, T> {
+    /// A table of the first `most` rows.
+    pub(super) fn new(rows: &'r [T], most: usize) -> Self {
+        Self { rows: &rows[..most.min(rows.len())], heads: Vec::new(), cells: Vec::new() }
+    }
+
+    pub(super) fn text(self, name: &'static str, cell: impl Fn(&'r T) -> CellView) -> Self {
+        self.column(ColumnHead { name, is_number: false }, cell)
+    }
+
+    pub(super) fn number(self, name: &'static str, cell: impl Fn(&'r T) -> CellView) -> Self {
+        self.column(ColumnHead { name, is_number: true }, cell)
+    }
+
+    /// A column of counts.
+    pub(super) fn count(self, name: &'static str, count: impl Fn(&'r T) -> u64) -> Self {
+        self.number(name, move |row| CellView::count(count(row)))
+    }
+
+    fn column(mut self, head: ColumnHead, cell: impl Fn(&'r T) -> CellView) -> Self {
+        let cells: Vec<CellView> = self.rows.iter().map(cell).collect();
+        if cells.iter().any(|cell| !cell.text.is_empty() || cell.spark.is_some()) {
+            self.heads.push(head);
+            self.cells.push(cells);
+        }
+        self
+    }
+
+    /// The table; `None` if it has no rows. `all` is how many rows there are, and `place` is where the rest is.
+    pub(super) fn finish(self, caption: &str, all: u64, place: &str, is_alarm: impl Fn(&'r T) -> bool) -> Option<TableView> {
+        let shown = self.rows.len() as u64;
+        if shown == 0 {
+            return None;
+        }
+        let mut rows: Vec<RowView> =
+            self.rows.iter().map(|row| RowView { cells: Vec::with_capacity(self.heads.len()), is_alarm: is_alarm(row) }).collect();
+        for column in self.cells {
+            for (row, cell) in rows.iter_mut().zip(column) {
+                row.cells.push(cell);
+            }
+        }
+        let more = (all > shown).then(|| format!("These are the first {} of {}: {place} has all.", grouped(shown), grouped(all)));
+        Some(TableView { caption: caption.to_owned(), columns: self.heads, rows, more })
+    }
+}
+
+impl TableView {
+    /// Whether it is worth a filter.
+    pub(super) fn is_long(&self) -> bool {
+        self.rows.len() > SHORT
+    }
+}
+
+/// Text of a log, safe to show.
+pub(super) fn log_text(text: &[u8]) -> Cow<'_, str> {
+    redacted(text)
+}
+
+/// The text, or its beginning and `…` if it is longer than a cell may be.
+pub(super) fn cut(text: Cow<'_, str>) -> String {
+    match text.char_indices().nth(MAX_CHARS) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.into_owned(),
+    }
+}

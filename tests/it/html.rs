@@ -1,0 +1,115 @@
+//! Pages in Chromium: no request, no error, sorted and filtered by clicks and keys, accessible, and hostile text runs no script.
+//!
+//! Chromium and Node.js must be installed. puppeteer-core and axe-core are installed from the npm registry into a folder of the
+//! system's temporary folder, which later runs use again. Without one of these the tests are skipped with a message.
+
+use std::fs;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use serde_json::json;
+
+use crate::harness::{Harness, is_installed, line, log, skip};
+
+/// The browser test, in the language of browsers.
+const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/html/browser.js");
+
+/// What the script needs. The versions are fixed, so that a new rule of axe does not fail a change that did not cause it.
+const PACKAGES: [&str; 2] = ["puppeteer-core@24.43.1", "axe-core@4.14.1"];
+
+/// More logs to open, where this variable names their folder.
+const MORE_LOGS: &str = "PROBEWATCH_TEST_LOGS";
+
+/// The folder of the packages; `None` if they cannot be installed.
+fn packages() -> Option<PathBuf> {
+    let folder = std::env::temp_dir().join(format!("probewatch-browser-test-{}", rustix::process::geteuid().as_raw()));
+    let is_complete =
+        || ["puppeteer-core", "axe-core"].iter().all(|name| folder.join("node_modules").join(name).join("package.json").exists());
+    if !is_complete() {
+        fs::create_dir_all(&folder).ok()?;
+        fs::write(folder.join("package.json"), "{\"private\": true}").ok()?;
+        let mut npm = Command::new("timeout");
+        npm.args(["180", "npm", "install", "--no-audit", "--no-fund", "--ignore-scripts", "--fetch-retries=1"]).args(PACKAGES);
+        npm.current_dir(&folder).stdin(Stdio::null()).output().ok()?;
+    }
+    is_complete().then_some(folder)
+}
+
+/// Opens pages with the script; skips the test if something is missing.
+fn open_in_browser(test: &str, pages: &[(String, PathBuf)], harness: &Harness) {
+    for program in ["chromium", "node", "npm"] {
+        if !is_installed(program) {
+            return skip(test, &format!("{program} is not installed"));
+        }
+    }
+    let Some(folder) = packages() else { return skip(test, "puppeteer-core and axe-core cannot be installed from the npm registry") };
+    let list: Vec<_> = pages.iter().map(|(name, file)| json!({ "name": name, "file": file })).collect();
+    let list = harness.file("pages.json", serde_json::to_vec(&list).unwrap());
+    let done = Command::new("node").arg(SCRIPT).arg(folder).arg("/usr/bin/chromium").arg(list).stdin(Stdio::null()).output().unwrap();
+    let _ = std::io::stdout().write_all(&done.stdout);
+    assert!(done.status.success(), "{}{}", String::from_utf8_lossy(&done.stdout), String::from_utf8_lossy(&done.stderr));
+}
+
+/// Writes the page of a log.
+fn page(harness: &Harness, name: &str, log: &Path) -> (String, PathBuf) {
+    let file = harness.path(format!("{name}.html"));
+    let run =
+        harness.run(["scan".as_ref(), "-q".as_ref(), "-f".as_ref(), "html".as_ref(), "-o".as_ref(), file.as_os_str(), log.as_os_str()]);
+    assert_eq!((run.code, run.stderr.as_str()), (0, ""), "{}", log.display());
+    (name.to_owned(), file)
+}
+
+#[test]
+fn pages_of_logs_work_in_a_browser() {
+    let harness = Harness::new();
+    let mut pages = vec![page(&harness, "samples", Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/samples")))];
+    pages.push(page(&harness, "quiet", &harness.file("quiet.log", line("192.0.2.1", "GET / HTTP/1.1", 200))));
+    pages.push(page(&harness, "log", &harness.file("some.log", log(2_000))));
+    let more = std::env::var_os(MORE_LOGS).map(|folder| fs::read_dir(folder).unwrap()).into_iter().flatten();
+    for log in more.map(|entry| entry.unwrap().path()) {
+        pages.push(page(&harness, log.file_name().unwrap().to_str().unwrap(), &log));
+    }
+    open_in_browser("pages_of_logs_work_in_a_browser", &pages, &harness);
+}
+
+/// H: text that a browser would act on, in every field of a log.
+#[test]
+fn hostile_text_runs_no_script_in_a_browser() {
+    const HOSTILE: [&str; 10] = [
+        "</script><script>window.hit=1;alert(1)</script>",
+        "<img src=x onerror=window.hit=1>",
+        "javascript:window.hit=1",
+        "<svg/onload=window.hit=1>",
+        "</style><style>*{background:url(http://192.0.2.1/x)}</style>",
+        "'onmouseover='window.hit=1'autofocus onfocus='window.hit=1",
+        "</title><base href=//192.0.2.1/><meta http-equiv=refresh content=0;url=http://192.0.2.1/>",
+        "<!--<script>",
+        "\u{202e}txt.exe\u{2066}",
+        "&lt;img src=x onerror=window.hit=1&gt;",
+    ];
+    let harness = Harness::new();
+    let mut log = String::new();
+    for text in HOSTILE {
+        log += &format!(
+            "203.0.113.7 - {text} [02/Nov/2026:08:01:00 +0000] \"GET /.git/config?x={text} HTTP/1.1\" 200 512 \"{text}\" \"{text}\"\n"
+        );
+        log += &format!(
+            "{} - - [02/Nov/2026:08:01:00 +0000] \"GET /{text}/.env HTTP/1.1\" 200 99 \"-\" \"() {{ :;}}; {text}\"\n",
+            text.replace(' ', "_")
+        );
+        log += &format!("{text} union select 1,2 from /etc/passwd {text}\n");
+        log += &format!(
+            "{{\"ip\":\"192.0.2.9\",\"host\":{text:?},\"time\":\"2026-11-02T08:01:00Z\",\"method\":\"GET\",\"path\":\"/.env\",\"status\":200}}\n"
+        );
+    }
+    let long = "x".repeat(10_000);
+    log += &line("203.0.113.8", &format!("GET /{long}/.env HTTP/1.1"), 200);
+    let (name, file) = page(&harness, "hostile", &harness.file("<img src=x onerror=window.hit=1>.log", log));
+    let text = fs::read_to_string(&file).unwrap();
+    for part in ["<img", "<svg/onload", "<script>window", "<base", "</style><style>", "\u{202e}"] {
+        assert!(!text.contains(part), "{part}");
+    }
+    assert!(text.contains("&#60;img src=x onerror=window.hit=1&#62;"));
+    open_in_browser("hostile_text_runs_no_script_in_a_browser", &[(name, file)], &harness);
+}
