@@ -1,18 +1,20 @@
-//! The client address of a log line, in one form for all its spellings.
+//! The client address of a log line, in one form for all its spellings, and networks that count as one client or one party.
 //!
-//! Parsing is strict: `0127.0.0.1`, `1.2.3` and `2130706433` are text, not addresses. No name is resolved.
+//! Parsing is strict: `0127.0.0.1`, `1.2.3` and `2130706433` are text, not addresses, and a network such as `192.0.2.0/24` has no
+//! leading zeros. No name is resolved. An IPv6 prefix is identified by its text, `2001:db8::/64`, in reports and when they are
+//! read back. IPv4 addresses and names have no prefix.
 
 mod anonymizer;
 mod ip_source;
-pub mod network;
-
-use std::fmt;
-use std::hash::{Hash, Hasher};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 pub use anonymizer::{Anonymizer, KeyError};
 pub use ip_source::ClientIpSource;
-pub use network::{Ipv6Prefix, Network};
+
+use std::fmt::{self, Write as _};
+use std::hash::{Hash, Hasher};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use ipnet::IpNet;
 
 /// A client, as tallies count it. `::ffff:1.2.3.4` and `1.2.3.4` are the same client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -184,10 +186,10 @@ fn parse_v4(field: &[u8]) -> Option<u32> {
 
 /// Parses an IPv4 address at the start of `text`, up to a space or the end, and returns its length: four decimal numbers
 /// of at most 255 without leading zeros. Runs for every line.
-pub(crate) fn parse_v4_prefix(text: &[u8]) -> Option<(u32, usize)> {
-    const LONGEST: usize = "255.255.255.255".len();
+fn parse_v4_prefix(text: &[u8]) -> Option<(u32, usize)> {
+    const MAX_PREFIX_TEXT: usize = "255.255.255.255".len();
     let (mut address, mut part, mut digits, mut dots) = (0_u32, 0_u32, 0_u32, 0_u32);
-    let mut end = text.len().min(LONGEST + 1);
+    let mut end = text.len().min(MAX_PREFIX_TEXT + 1);
     for (i, &b) in text[..end].iter().enumerate() {
         let digit = u32::from(b.wrapping_sub(b'0'));
         if digit < 10 {
@@ -210,7 +212,7 @@ pub(crate) fn parse_v4_prefix(text: &[u8]) -> Option<(u32, usize)> {
             return None;
         }
     }
-    (dots == 3 && digits > 0 && end <= LONGEST).then_some((address << 8 | part, end))
+    (dots == 3 && digits > 0 && end <= MAX_PREFIX_TEXT).then_some((address << 8 | part, end))
 }
 
 impl fmt::Display for Client<'_> {
@@ -224,10 +226,164 @@ impl fmt::Display for Client<'_> {
     }
 }
 
+/// The shortest prefix that may count as one client: registries assign no larger block to one party.
+pub const MIN_PREFIX_BITS: u8 = 32;
+
+/// The length of the IPv6 prefix that counts as one client.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Ipv6Prefix(u8);
+
+/// The text of a prefix, stored on the stack.
+#[derive(Debug, Clone, Copy)]
+pub struct PrefixText {
+    bytes: [u8; MAX_PREFIX_TEXT],
+    len: usize,
+}
+
+const MAX_PREFIX_TEXT: usize = "ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff/127".len();
+
+impl Ipv6Prefix {
+    /// Creates a prefix of this many bits, from [`MIN_PREFIX_BITS`] to 127; `None` otherwise.
+    #[must_use]
+    pub fn new(bits: u8) -> Option<Self> {
+        (MIN_PREFIX_BITS..128).contains(&bits).then_some(Self(bits))
+    }
+
+    /// The prefix length in bits.
+    #[must_use]
+    pub fn bits(self) -> u8 {
+        self.0
+    }
+
+    /// The prefix of a client as text; `None` if the client stands for itself. A longer prefix belongs to a shorter
+    /// one.
+    #[must_use]
+    pub fn prefix_text(self, client: Client<'_>) -> Option<PrefixText> {
+        let address = match client {
+            Client::V6(bits) => bits,
+            Client::Text(text) => parse_prefix(text).filter(|(_, prefix)| *prefix > self)?.0,
+            Client::V4(_) => return None,
+        };
+        let mut text = PrefixText { bytes: [0; MAX_PREFIX_TEXT], len: 0 };
+        // The buffer fits the longest prefix.
+        write!(text, "{}/{}", Ipv6Addr::from_bits(address & self.mask()), self.0).ok().map(|()| text)
+    }
+
+    fn mask(self) -> u128 {
+        u128::MAX << (128 - u32::from(self.0))
+    }
+}
+
+/// The first address and the length of a prefix in text form. Most texts are not prefixes.
+#[must_use]
+pub fn parse_prefix(text: &[u8]) -> Option<(u128, Ipv6Prefix)> {
+    if text.len() > MAX_PREFIX_TEXT {
+        return None;
+    }
+    let slash = text.iter().rposition(|&b| b == b'/')?;
+    let (address, bits) = (std::str::from_utf8(&text[..slash]).ok()?, std::str::from_utf8(&text[slash + 1..]).ok()?);
+    let prefix = bits.bytes().all(|b| b.is_ascii_digit()).then(|| bits.parse().ok()).flatten().and_then(Ipv6Prefix::new)?;
+    let address = address.parse::<Ipv6Addr>().ok()?.to_bits();
+    (address & !prefix.mask() == 0).then_some((address, prefix))
+}
+
+impl PrefixText {
+    /// The text.
+    #[must_use]
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.bytes[..self.len]
+    }
+}
+
+impl fmt::Write for PrefixText {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        let room = self.bytes.get_mut(self.len..self.len + text.len()).ok_or(fmt::Error)?;
+        room.copy_from_slice(text.as_bytes());
+        self.len += text.len();
+        Ok(())
+    }
+}
+
+/// What counts as one party: 256 IPv4 addresses, or the IPv6 block of one customer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Network<'a> {
+    /// The upper 24 bits of an IPv4 address.
+    V4(u32),
+    /// The upper 64 bits of an IPv6 address.
+    V6(u64),
+    /// A name stands for itself, and so does a prefix shorter than 64 bits.
+    Text(&'a [u8]),
+}
+
+impl<'a> Network<'a> {
+    /// The network of a client.
+    #[must_use]
+    pub fn from_client(client: Client<'a>) -> Self {
+        match client {
+            Client::V4(bits) => Self::V4(bits >> 8),
+            Client::V6(bits) => Self::V6((bits >> 64) as u64),
+            Client::Text(text) => match parse_prefix(text) {
+                Some((first, prefix)) if prefix.bits() >= 64 => Self::V6((first >> 64) as u64),
+                _ => Self::Text(text),
+            },
+        }
+    }
+}
+
+/// The widest network without a warning: the largest block that registries ever allocated to one party.
+const WIDEST_V4: u8 = 8;
+/// The same for IPv6.
+const WIDEST_V6: u8 = 16;
+
+/// The size of a network.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Width {
+    /// A network that one party may own.
+    Usual,
+    /// Wider than a /8, or than a /16 of IPv6: probably a mistake.
+    Wide,
+    /// All addresses.
+    Everything,
+}
+
+/// Parses a network; an address is a network of one. An IPv4-mapped IPv6 network becomes IPv4, as clients do.
+#[must_use]
+pub fn parse_network(text: &str) -> Option<IpNet> {
+    // `IpNet`'s own parser reads 010.0.0.0/8 as 10.0.0.0/8.
+    let network = match text.split_once('/') {
+        Some((address, length)) => IpNet::new(address.parse().ok()?, prefix_len(length)?).ok()?,
+        None => text.parse::<IpAddr>().ok()?.into(),
+    };
+    match network {
+        IpNet::V6(six) if six.prefix_len() >= 96 => match six.addr().to_ipv4_mapped() {
+            Some(four) => IpNet::new(four.into(), six.prefix_len() - 96).ok(),
+            None => Some(network),
+        },
+        _ => Some(network),
+    }
+}
+
+/// A prefix length, digits only.
+fn prefix_len(digits: &str) -> Option<u8> {
+    digits.bytes().all(|b| b.is_ascii_digit()).then(|| digits.parse().ok())?
+}
+
+/// How much of the internet a network is.
+#[must_use]
+pub fn network_width(network: &IpNet) -> Width {
+    match network {
+        _ if network.prefix_len() == 0 => Width::Everything,
+        IpNet::V4(four) if four.prefix_len() < WIDEST_V4 => Width::Wide,
+        IpNet::V6(six) if six.prefix_len() < WIDEST_V6 => Width::Wide,
+        _ => Width::Usual,
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::*;
     use proptest::prelude::*;
+
+    use super::*;
 
     #[test]
     fn spellings_of_one_address_are_equal() {
@@ -317,6 +473,102 @@ mod tests {
         fn never_panics(field in prop::collection::vec(any::<u8>(), 0..60)) {
             let _ = Client::parse(&field);
             prop_assert!(Client::parse_address(&field) == Client::parse(&field).address());
+        }
+    }
+
+    fn of(bits: u8, client: &str) -> Option<String> {
+        let prefix_text = Ipv6Prefix::new(bits).unwrap().prefix_text(Client::parse(client.as_bytes()))?;
+        Some(String::from_utf8(prefix_text.as_bytes().to_vec()).unwrap())
+    }
+
+    #[test]
+    fn addresses_of_one_prefix_are_one_client() {
+        assert_eq!(of(64, "2001:db8:1:2:3::9").as_deref(), Some("2001:db8:1:2::/64"));
+        assert_eq!(of(64, "[2001:db8:1:2:ffff::]:80").as_deref(), Some("2001:db8:1:2::/64"));
+        assert_eq!(of(48, "2001:db8:1:2::/64").as_deref(), Some("2001:db8:1::/48"));
+        for other in ["192.0.2.1", "::ffff:192.0.2.1", "-", "", "host.example", "2001:db8::/32", "2001:db8::1/64", "2001:db8::/64"] {
+            assert_eq!(of(64, other), None, "{other}");
+        }
+        assert_eq!((Ipv6Prefix::new(31), Ipv6Prefix::new(128)), (None, None));
+    }
+
+    proptest! {
+        #[test]
+        fn a_group_is_read_back(address: u128, bits in MIN_PREFIX_BITS..128) {
+            let prefix = Ipv6Prefix::new(bits).unwrap();
+            let text = prefix.prefix_text(Client::V6(address)).unwrap();
+            prop_assert_eq!(parse_prefix(text.as_bytes()), Some((address & prefix.mask(), prefix)));
+            prop_assert_eq!(Client::parse(text.as_bytes()), Client::Text(text.as_bytes()));
+        }
+
+        #[test]
+        fn any_bytes_are_accepted(text in prop::collection::vec(any::<u8>(), 0..60)) {
+            let _ = parse_prefix(&text);
+        }
+    }
+
+    #[test]
+    fn neighbouring_addresses_share_a_network() {
+        let network = |text: &'static str| Network::from_client(Client::parse(text.as_bytes()));
+        assert_eq!(network("192.0.2.1"), network("192.0.2.254"));
+        assert_ne!(network("192.0.2.1"), network("192.0.3.1"));
+        assert_eq!(network("2001:db8:1:2::1"), network("2001:db8:1:2:ffff::"));
+        assert_ne!(network("2001:db8:1:2::1"), network("2001:db8:1:3::1"));
+        assert_ne!(network("a.example"), network("b.example"));
+        assert_eq!(network("2001:db8:1:2::1"), network("2001:db8:1:2::/64"));
+        assert_eq!(network("2001:db8:1:2::/80"), network("2001:db8:1:2:1::/80"));
+        assert_ne!(network("2001:db8:1::/48"), network("2001:db8:1::1"));
+    }
+
+    #[test]
+    fn invalid_networks_are_rejected() {
+        for text in [
+            "",
+            "-",
+            "1.2.3",
+            "0127.0.0.1",
+            "127.0.0.01",
+            "010.0.0.0/8",
+            "0x7f.0.0.1",
+            "2130706433",
+            "10.0.0.0/33",
+            "10.0.0.0/-1",
+            "10.0.0.0/+8",
+            "10.0.0.0/08x",
+            "10.0.0.0/",
+            "/8",
+            "10/8",
+            "::/129",
+            "fe80::1%eth0",
+            "[::1]",
+            "unix:",
+            "host.example",
+            "10.0.0.0/255.0.0.0",
+        ] {
+            assert_eq!(parse_network(text), None, "{text}");
+        }
+        for (text, read) in [
+            ("192.0.2.7", "192.0.2.7/32"),
+            ("192.0.2.0/24", "192.0.2.0/24"),
+            ("::ffff:198.51.100.7", "198.51.100.7/32"),
+            ("::ffff:198.51.100.0/120", "198.51.100.0/24"),
+            ("2001:DB8::/32", "2001:db8::/32"),
+        ] {
+            assert_eq!(parse_network(text).map(|network| network.to_string()).as_deref(), Some(read), "{text}");
+        }
+    }
+
+    #[test]
+    fn wide_networks_are_recognised() {
+        let of = |text: &str| network_width(&parse_network(text).unwrap());
+        for text in ["0.0.0.0/0", "::/0", "::ffff:0.0.0.0/96", "1.2.3.4/0"] {
+            assert_eq!(of(text), Width::Everything, "{text}");
+        }
+        for text in ["0.0.0.0/1", "10.0.0.0/7", "2000::/3", "2000::/15"] {
+            assert_eq!(of(text), Width::Wide, "{text}");
+        }
+        for text in ["10.0.0.0/8", "2001::/16", "192.0.2.7", "2001:db8::1"] {
+            assert_eq!(of(text), Width::Usual, "{text}");
         }
     }
 }

@@ -6,12 +6,11 @@
 //! is involved and no arguments are passed. The standard output of the program is discarded, as that of probewatch is for
 //! hits.
 
-use std::io;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
-use std::thread;
 use std::time::{Duration, Instant};
+use std::{io, thread};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::OFlags;
@@ -19,8 +18,7 @@ use rustix::io::Errno;
 use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::AlertSinkError;
-use super::failure_notifier::FailureNotifier;
-use super::queue::AlertQueue;
+use super::queue::{AlertQueue, FailureNotifier};
 use crate::system::errno_message;
 
 /// How long a program may take to read the remaining lines, and again to end after its standard input is closed.

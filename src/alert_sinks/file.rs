@@ -12,8 +12,7 @@ use std::time::Instant;
 use rustix::fs::OFlags;
 
 use super::AlertSinkError;
-use super::failure_notifier::FailureNotifier;
-use super::queue::AlertQueue;
+use super::queue::{AlertQueue, FailureNotifier};
 use crate::system::{continues_line, errno_message, ignore_sigxfsz};
 
 /// The file, and the lines that are not written yet.

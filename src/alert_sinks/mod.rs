@@ -7,7 +7,6 @@
 //! Notices contain paths as the user gave them: pass them through `redact::sanitize` before printing.
 
 mod exec;
-mod failure_notifier;
 mod file;
 mod queue;
 mod syslog;

@@ -1,8 +1,11 @@
-//! Lines that a sink has not accepted yet, in order, bounded in number and bytes.
+//! Lines that a sink has not accepted yet, in order, bounded in number and bytes, and notices about lines that were lost.
 //!
-//! A full queue drops new lines, because the first alerts show how an attack began. Dropped lines are counted.
+//! A full queue drops new lines, because the first alerts show how an attack began. Dropped lines are counted. The notices report
+//! the first failure of a sink, its recovery, and from time to time the number of lost alerts: a sink that fails for a whole
+//! night causes two notices, not a hundred thousand.
 
 use std::collections::VecDeque;
+use std::time::{Duration, Instant};
 
 /// The most lines in a queue.
 pub(super) const MAX_LINES: usize = 1_000;
@@ -50,7 +53,7 @@ impl AlertQueue {
     }
 
     /// The number of lines dropped since the last call.
-    pub(super) fn take_dropped(&mut self) -> u64 {
+    fn take_dropped(&mut self) -> u64 {
         std::mem::take(&mut self.dropped)
     }
 
@@ -60,9 +63,75 @@ impl AlertQueue {
     }
 }
 
+/// The least time between two notices about dropped alerts.
+const LOSS_INTERVAL: Duration = Duration::from_secs(60);
+
+/// The time between two attempts after a failure.
+const RETRY_INTERVAL: Duration = Duration::from_secs(1);
+
+/// The failures of one sink.
+#[derive(Debug)]
+pub(super) struct FailureNotifier {
+    /// The name of the sink in notices.
+    sink: String,
+    /// When to try again after a failure; `None` while the sink works.
+    retry_at: Option<Instant>,
+    losses_reported_at: Option<Instant>,
+    notices: Vec<String>,
+}
+
+impl FailureNotifier {
+    pub(super) fn new(sink: String) -> Self {
+        Self { sink, retry_at: None, losses_reported_at: None, notices: Vec::new() }
+    }
+
+    /// Whether to try now.
+    pub(super) fn should_try(&self, now: Instant) -> bool {
+        self.retry_at.is_none_or(|retry_at| now >= retry_at)
+    }
+
+    /// Records a failure.
+    pub(super) fn failed(&mut self, what: &str, now: Instant) {
+        if self.retry_at.is_none() {
+            self.notices.push(format!("{}: {what}; retrying, with up to {MAX_LINES} alerts in the queue", self.sink));
+        }
+        self.retry_at = Some(now + RETRY_INTERVAL);
+    }
+
+    /// Records a success.
+    pub(super) fn recovered(&mut self) {
+        if self.retry_at.take().is_some() {
+            self.notices.push(format!("{}: works again", self.sink));
+        }
+    }
+
+    /// Moves the notices that are due to `notices`.
+    pub(super) fn collect(&mut self, queue: &mut AlertQueue, now: Instant, notices: &mut Vec<String>) {
+        if queue.dropped() > 0 && self.losses_reported_at.is_none_or(|last_report| now >= last_report + LOSS_INTERVAL) {
+            self.losses_reported_at = Some(now);
+            self.notices.push(format!("{}: {} dropped, as the queue is full", self.sink, alerts(queue.take_dropped())));
+        }
+        notices.append(&mut self.notices);
+    }
+
+    /// Moves the last notices to `notices`, including the alerts that were not delivered.
+    pub(super) fn finish(mut self, queue: &AlertQueue, notices: &mut Vec<String>) {
+        notices.append(&mut self.notices);
+        let lost = queue.dropped() + queue.len() as u64;
+        if lost > 0 {
+            notices.push(format!("{}: {} not delivered", self.sink, alerts(lost)));
+        }
+    }
+}
+
+/// A number of alerts, with its verb.
+fn alerts(count: u64) -> String {
+    if count == 1 { "1 alert was".into() } else { format!("{count} alerts were") }
+}
+
 #[cfg(test)]
 mod tests {
-    use crate::alert_sinks::queue::*;
+    use super::*;
 
     #[test]
     fn keeps_the_first_lines_and_counts_dropped_ones() {
@@ -89,5 +158,40 @@ mod tests {
         assert_eq!((queue.len(), queue.bytes), (4, (3 << 20) + 5));
         (0..9).for_each(|_| queue.pop());
         assert!(queue.is_empty() && queue.bytes == 0);
+    }
+
+    #[test]
+    fn reports_a_failure_and_the_recovery_once() {
+        let (mut failures, mut queue, mut notices, now) =
+            (FailureNotifier::new("here".into()), AlertQueue::default(), Vec::new(), Instant::now());
+        assert!(failures.should_try(now));
+        for _ in 0..5 {
+            failures.failed("it is full", now);
+        }
+        assert!(!failures.should_try(now) && failures.should_try(now + RETRY_INTERVAL));
+        failures.recovered();
+        failures.recovered();
+        failures.collect(&mut queue, now, &mut notices);
+        assert_eq!(notices, ["here: it is full; retrying, with up to 1000 alerts in the queue", "here: works again"]);
+    }
+
+    #[test]
+    fn losses_are_reported_at_intervals_and_at_the_end() {
+        let (mut failures, mut queue, mut notices, now) =
+            (FailureNotifier::new("here".into()), AlertQueue::default(), Vec::new(), Instant::now());
+        let drop_one = |queue: &mut AlertQueue| (0..=MAX_LINES - queue.len()).for_each(|_| queue.push(b"x"));
+        for later in [0, 1, 59, 60, 61] {
+            drop_one(&mut queue);
+            failures.collect(&mut queue, now + Duration::from_secs(later), &mut notices);
+        }
+        failures.finish(&queue, &mut notices);
+        assert_eq!(
+            notices,
+            [
+                "here: 1 alert was dropped, as the queue is full",
+                "here: 3 alerts were dropped, as the queue is full",
+                "here: 1001 alerts were not delivered"
+            ]
+        );
     }
 }

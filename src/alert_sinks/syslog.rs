@@ -9,8 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use super::AlertSinkError;
-use super::failure_notifier::FailureNotifier;
-use super::queue::AlertQueue;
+use super::queue::{AlertQueue, FailureNotifier};
 use crate::finding::Severity;
 use crate::system::errno_message;
 

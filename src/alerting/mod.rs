@@ -1,4 +1,4 @@
-//! Detects what [`follow`](crate::commands::follow) raises alerts for.
+//! Detects what [`follow`](crate::commands::follow) raises alerts for. An [`Alert`] is plain data, which `render` formats.
 //!
 //! | alert | raised by |
 //! | --- | --- |
@@ -10,35 +10,35 @@
 //! Floods are counted by fixed minutes as in reports; see `floods.rs`.
 //!
 //! This module reads no clock and no log: time is the log's time. Lines may be out of order. A window ends with the latest
-//! request of its key, and a request counts if it is within the window at that moment. A request without a time can only
-//! raise `answered`, and a request without a client counts for no client. After a line from the future, as from a wrong
-//! clock, probing and campaigns are not detected until the log reaches that time.
+//! request of its key, and a request counts if it is within the window at that moment. A request without a time can only raise
+//! `answered`, and a request without a client counts for no client. After a line from the future, as from a wrong clock, probing
+//! and campaigns are not detected until the log reaches that time.
 //!
-//! The same alert, by kind and client or path, is raised again only after a cooldown in the log's time. There is one
-//! campaign at a time. Memory is bounded: clients and paths are stored as hashes, and the least recently seen are evicted.
-//! 4,096 keys take 8 MB.
+//! The same alert, by kind and client or path, is raised again only after a cooldown in the log's time. There is one campaign at
+//! a time. Memory is bounded: clients and paths are stored as hashes, and the least recently seen are evicted. 4,096 keys take 8
+//! MB.
 
-pub mod alert;
 mod campaign;
 mod floods;
 mod sliding_window;
+
 #[cfg(test)]
 mod tests;
 
+pub use floods::{Flood, floods};
+
 use std::hash::BuildHasher;
 
+use campaign::CampaignDetector;
+use floods::{FloodCount, RecentMinutes};
 use foldhash::fast::RandomState;
+use sliding_window::{SlidingWindow, WindowEntry, WindowLimit, WindowSummary};
 
-use crate::alerting::alert::{Alert, AlertKind, AlertSample, MIN_ANSWERED_SEVERITY};
 use crate::client::{Client, ClientKey, Network};
 use crate::finding::{RuleId, Severity};
 use crate::lru::LruMap;
 use crate::rules::{By, RuleSet, Window};
 use crate::time::LogTime;
-use campaign::CampaignDetector;
-pub use floods::{Flood, floods};
-use floods::{FloodCount, RecentMinutes};
-use sliding_window::{SlidingWindow, WindowEntry, WindowLimit, WindowSummary};
 
 /// Distinct probe paths of one client, and the window in seconds. Mistyped addresses and old pages in search engines result
 /// in a handful of such paths; the shortest lists of scanners have more than twenty.
@@ -329,4 +329,79 @@ impl Cooldown {
     fn len(&self) -> usize {
         self.last_raised.values().count()
     }
+}
+
+/// A distinct answer raises an alert from this severity on: such a path helps an attacker considerably, or lets them in.
+pub const MIN_ANSWERED_SEVERITY: Severity = Severity::High;
+
+/// What an alert is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum AlertKind {
+    /// The threshold of a rule was reached.
+    Threshold(RuleId),
+    /// One client requested many different probe paths.
+    Probing,
+    /// A probe got a distinct answer.
+    Answered,
+    /// Many networks requested the same unusual paths.
+    Campaign,
+}
+
+impl AlertKind {
+    /// The identifier in machine-readable output.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Threshold(_) => "threshold",
+            Self::Probing => "probing",
+            Self::Answered => "answered",
+            Self::Campaign => "campaign",
+        }
+    }
+}
+
+/// One alert. It owns its data, as the lines are gone when it is emitted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Alert {
+    /// What kind of alert it is.
+    pub kind: AlertKind,
+    /// The severity.
+    pub severity: Severity,
+    /// The time of the earliest request counted, from the log.
+    pub first_time: Option<LogTime>,
+    /// The time of the latest request counted.
+    pub last_time: Option<LogTime>,
+    /// The client, if the alert is about one.
+    pub client: Option<ClientKey>,
+    /// The normalised path, if the alert is about one.
+    pub path: Option<Vec<u8>>,
+    /// Number of requests counted.
+    pub hits: u64,
+    /// Distinct clients among them.
+    pub clients: u64,
+    /// Distinct paths among them.
+    pub paths: u64,
+    /// The rules that matched the request that raised it, sorted.
+    pub rules: Vec<RuleId>,
+    /// The request that raised it.
+    pub sample: AlertSample,
+}
+
+/// The request that raised an alert.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct AlertSample {
+    /// `generation` and `offset` identify the request.
+    pub generation: u64,
+    /// Offset of the line in bytes, from the start of the log's text.
+    pub offset: u64,
+    /// The log's path; may hold any byte.
+    pub source: Vec<u8>,
+    /// The line's number, from 1.
+    pub line: u64,
+    /// The method as logged.
+    pub method: Vec<u8>,
+    /// The request target as logged.
+    pub target: Vec<u8>,
+    /// The status code.
+    pub status: Option<u16>,
 }

@@ -10,9 +10,8 @@ use std::collections::HashMap;
 use super::block_candidates::BlockDecision;
 use super::hit::LiveHit;
 use super::model::{FloodRow, Report, ReportedHit, Row, RowKey, SampleRequest};
-use super::novelty::{NewItem, display_key};
-use super::seen::NoveltyKind;
-use crate::alerting::alert::Alert;
+use super::novelty::{NewItem, NoveltyKind, display_key};
+use crate::alerting::Alert;
 use crate::client::{Anonymizer, Client, ClientKey};
 use crate::redact::mask::unredacted;
 

@@ -8,9 +8,9 @@ use std::time::Duration;
 use foldhash::HashMap;
 
 use super::model::{AllowedCount, AppSeen, Approximation, InputSummary, Report, Row, Totals};
-use super::overflow::{MissingHits, OverflowItems};
-use super::rows::{self, RowItem, RowItems};
+use super::rows::{self, MissingHits, OverflowItems, RowItem, RowItems};
 use super::snapshot::SnapshotSource;
+use super::timeline::Timeline;
 use super::{campaigns, floods, soft_404};
 use crate::finding::{RuleId, Severity};
 use crate::log_entry::Outcome;
@@ -19,7 +19,24 @@ use crate::soft_404::Answer;
 use crate::source::SourceInfo;
 use crate::tally::{CellView, ErrorBound, Site, Tally};
 
-/// The input of a report.
+/// Which hits a report covers.
+#[derive(Debug, Clone, Copy)]
+pub struct ReportFilter<'a> {
+    /// Rules below this severity are left out; a distinct answer raises the severity by one level.
+    pub min_severity: Severity,
+    /// Outcomes to report; all where empty.
+    pub outcomes: &'a [Outcome],
+    /// Apps that the user declared for all sites.
+    pub apps: &'a [RuleId],
+}
+
+impl Default for ReportFilter<'_> {
+    fn default() -> Self {
+        Self { min_severity: Severity::Info, outcomes: &[], apps: &[] }
+    }
+}
+
+/// The input of a report: of a scan, of the new lines of a run, or of merged reports.
 #[derive(Debug, Clone, Copy)]
 pub struct ReportInput<'a> {
     /// The rules of the run.
@@ -28,12 +45,12 @@ pub struct ReportInput<'a> {
     pub tally: &'a Tally,
     /// The inputs' texts, by number.
     pub texts: &'a [SourceInfo],
-    /// Rules below this severity are left out; a distinct answer raises the severity by one level.
-    pub min_severity: Severity,
-    /// Outcomes to report; all where empty.
-    pub outcomes: &'a [Outcome],
-    /// Apps that were declared for all sites.
-    pub apps: &'a [RuleId],
+    /// The inputs by the same numbers, without hits, because the analysis decides which lines are hits.
+    pub inputs: &'a [InputSummary],
+    /// Lines without a time, if a time range is set.
+    pub without_time: u64,
+    /// Which hits to report.
+    pub filter: ReportFilter<'a>,
     /// The allow lists.
     pub allow: &'a AllowList,
 }
@@ -61,15 +78,10 @@ pub struct RowSelection {
 /// Builds the first rows of one kind.
 type RowsBy<'a> = fn(&ReportInput<'a>, RowItems<'_, 'a>, usize) -> Vec<Row<'a>>;
 
-/// Builds the report. `inputs` come without hits, because the analysis decides which lines are hits.
+/// Builds the report.
 #[must_use]
-pub fn build<'a>(
-    report_input: &ReportInput<'a>,
-    analysis: &'a LogAnalysis<'a>,
-    mut inputs: Vec<InputSummary>,
-    without_time: u64,
-    wanted: RowSelection,
-) -> Report<'a> {
+pub fn build<'a>(report_input: &ReportInput<'a>, analysis: &'a LogAnalysis<'a>, wanted: RowSelection) -> Report<'a> {
+    let mut inputs = report_input.inputs.to_vec();
     count_hits(report_input, analysis, &mut inputs);
     let mut items = Vec::with_capacity(report_input.tally.len());
     let mut others: Vec<u64> =
@@ -101,7 +113,7 @@ pub fn build<'a>(
     let by_pair = || rows(wanted.pairs, rows::by_pair, &overflow.pairs);
     let by_client = || rows(wanted.clients, rows::by_client, &overflow.clients);
     let by_path = || rows(wanted.paths, rows::by_path, &[&*of_paths, &*overflow.paths].concat());
-    let totals = || totals(&items, &of_paths, &inputs, without_time);
+    let totals = || totals(&items, &of_paths, &inputs, report_input.without_time);
     let campaigns = || if wanted.campaigns { campaigns::campaign_rows(report_input, &items) } else { Vec::new() };
     let graded = |answer| if wanted.answered { rows::by_answer(report_input, analysis, &of_answers, answer) } else { Vec::new() };
     let answers = || (graded(Answer::Distinct), graded(Answer::Uncertain));
@@ -127,6 +139,8 @@ pub fn build<'a>(
         soft_404: soft_404::sites(report_input, analysis, &of_answers),
         campaigns,
         floods: floods::flood_rows(report_input, analysis, &items),
+        timeline: Timeline::default(),
+        networks: Vec::new(),
         apps: apps(report_input, analysis),
         allowed: allowed(report_input),
         inputs,

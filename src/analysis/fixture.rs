@@ -8,6 +8,7 @@ use std::time::Duration;
 use super::model::{
     AllowedCount, AnswerDetail, AppSeen, Campaign, FloodRow, InputSummary, Report, ReportedHit, Row, RowKey, SampleRequest, Soft404, Totals,
 };
+use super::timeline::Timeline;
 use crate::client::Client;
 use crate::finding::{RuleId, Severity};
 use crate::log_entry::Outcome;
@@ -128,6 +129,7 @@ fn row_of_pair(line: usize, &(client, path, target, rules, status, hits, first, 
         clients: 1,
         paths: 1,
         requests: 0,
+        geo: None,
         other_requests: 0,
         status,
         first_time: Some(minute(first)),
@@ -320,6 +322,8 @@ pub(crate) fn report(rule_set: &RuleSet) -> Report<'_> {
         blocks: None,
         paths,
         rules,
+        timeline: Timeline::default(),
+        networks: Vec::new(),
         apps: vec![
             AppSeen { app: "wordpress", title: "WordPress", site: Some(b"shop.example"), silenced: 1204 },
             AppSeen { app: "joomla", title: "Joomla", site: None, silenced: 0 },
@@ -370,6 +374,8 @@ pub(crate) fn empty(rule_set: &RuleSet) -> Report<'_> {
         blocks: None,
         paths: vec![],
         rules: vec![],
+        timeline: Timeline::default(),
+        networks: Vec::new(),
         apps: Vec::new(),
         allowed: Vec::new(),
         soft_404: vec![],

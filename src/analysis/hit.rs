@@ -4,7 +4,7 @@ use super::build::ReportInput;
 use super::model::ReportedHit;
 use super::rows::parse_stored_line;
 use super::rule_status::{HitContext, LiveAnalysis, LiveHitContext, LogAnalysis, PendingHit};
-use crate::alerting::alert::MIN_ANSWERED_SEVERITY;
+use crate::alerting::MIN_ANSWERED_SEVERITY;
 use crate::client::{Client, Ipv6Prefix};
 use crate::engine::ParsedRequest;
 use crate::finding::{RuleId, Severity};

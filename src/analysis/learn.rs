@@ -1,21 +1,27 @@
 //! Proposes rules from a log: paths that known probers request and normal clients do not.
 //!
-//! A pure function of the merged tally. It changes no rule; a person reviews the proposals. A client is a known prober
-//! by all its requests, because anyone may match one rule by accident, and a search engine several.
+//! A pure function of the merged tally. It changes no rule; a person reviews the proposals. A client is a known prober by all its
+//! requests, because anyone may match one rule by accident, and a search engine several.
+//!
+//! The kind of a path by its name decides which rule is proposed for it. The class is a guess for a person to review: the most
+//! frequent class of its probers among those that fit. Paths are printable ASCII here; logged texts are redacted like everywhere.
 
-mod path_kind;
+#[cfg(test)]
+mod tests;
 
-use self::path_kind::PathKind;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use super::build::{LogAnalysis, ReportInput};
-use super::proposals::{Proposal, ProposalExample, Proposals};
+use super::model::InputSummary;
 use crate::client::Network;
 use crate::finding::{RuleId, Severity};
+use crate::log_entry::Outcome;
 use crate::redact::mask;
 use crate::rules::RuleSet;
 use crate::source::SourceInfo;
 use crate::tally::{SampleContent, Tally, UnmatchedPath};
+use crate::time::LogTime;
 
 /// At most one other client for this many probers. Probers often request one path only, but a removed page is still
 /// requested by all search engines.
@@ -46,7 +52,7 @@ pub fn learn<'a>(report_input: &ReportInput<'a>, analysis: &LogAnalysis<'_>, min
             continue;
         }
         // A rule must not contain a text that reports would redact.
-        if path_kind::is_machine_generated(path) || mask::mask(path.as_bytes()) != path.as_bytes() {
+        if is_machine_generated(path) || mask::mask(path.as_bytes()) != path.as_bytes() {
             random += 1;
             continue;
         }
@@ -56,7 +62,7 @@ pub fn learn<'a>(report_input: &ReportInput<'a>, analysis: &LogAnalysis<'_>, min
             rule: kind.rule(class),
             title: kind.title(class),
             class,
-            severity: path_kind::suggested_severity(class),
+            severity: suggested_severity(class),
             probers: known.len() as u64,
             others: others as u64,
             ..proposal_for(unmatched, path, texts)
@@ -243,8 +249,235 @@ impl<'a> NormalPages<'a> {
     }
 }
 
-#[cfg(test)]
-mod tests;
+/// All proposals of a run.
+#[derive(Debug, Default)]
+pub struct Proposals<'a> {
+    /// The inputs, in their order.
+    pub inputs: Vec<InputSummary>,
+    /// The proposals, those with most probers first.
+    pub proposals: Vec<Proposal<'a>>,
+    /// Paths that were left out because they look machine-generated.
+    pub random: u64,
+    /// Clients that are known probers.
+    pub probers: u64,
+    /// Independent probers that a proposal needs.
+    pub min_probers: u64,
+    /// Lines without a time that were kept, if a time range was given.
+    pub without_time: u64,
+}
+
+/// A path for a new rule.
+#[derive(Debug, Clone)]
+pub struct Proposal<'a> {
+    /// The path in lower case, printable ASCII.
+    pub path: &'a str,
+    /// The id of the proposed rule.
+    pub rule: String,
+    /// The title of that rule.
+    pub title: String,
+    /// Its suggested class.
+    pub class: &'static str,
+    /// Its suggested severity.
+    pub severity: Severity,
+    /// Independent probers that requested it.
+    pub probers: u64,
+    /// Independent other clients that requested it.
+    pub others: u64,
+    /// All their requests.
+    pub requests: u64,
+    /// Requests by status, sorted.
+    pub statuses: Vec<(Option<u16>, u64)>,
+    /// The earliest time.
+    pub first_time: Option<LogTime>,
+    /// The latest time.
+    pub last_time: Option<LogTime>,
+    /// The earliest request.
+    pub example: ProposalExample<'a>,
+}
+
+/// One request for a path.
+#[derive(Debug, Clone, Default)]
+pub struct ProposalExample<'a> {
+    /// The path of the input.
+    pub source: &'a [u8],
+    /// The number of the line, from 1.
+    pub line: u64,
+    /// The target as logged, without its query.
+    pub target: &'a [u8],
+    /// The status code.
+    pub status: Option<u16>,
+}
+
+impl Default for Proposal<'_> {
+    fn default() -> Self {
+        Self {
+            path: "",
+            rule: String::new(),
+            title: String::new(),
+            class: "",
+            severity: Severity::Low,
+            probers: 0,
+            others: 0,
+            requests: 0,
+            statuses: Vec::new(),
+            first_time: None,
+            last_time: None,
+            example: ProposalExample::default(),
+        }
+    }
+}
+
+impl Proposal<'_> {
+    /// Requests that were answered.
+    #[must_use]
+    pub fn answered(&self) -> u64 {
+        self.statuses.iter().filter(|(status, _)| Outcome::of(*status) == Outcome::Answered).map(|(_, n)| n).sum()
+    }
+
+    /// The statuses as text.
+    pub(crate) fn status_words(&self) -> Vec<String> {
+        self.statuses.iter().map(|(status, _)| status.map_or_else(|| "-".to_owned(), |status| status.to_string())).collect()
+    }
+}
+
+impl ProposalExample<'_> {
+    pub(crate) fn shown_target(&self) -> Cow<'_, str> {
+        mask::redacted(self.target)
+    }
+}
+
+/// A kind of path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum PathKind {
+    /// A segment starts with a dot.
+    Dot,
+    /// An archive, a dump or a copy.
+    Backup,
+    /// A PHP page.
+    Php,
+    /// The name suggests a login or an administration page.
+    Admin,
+    /// Anything else.
+    Other,
+}
+
+const BACKUPS: [&str; 16] =
+    ["7z", "back", "backup", "bak", "bz2", "copy", "dump", "gz", "old", "orig", "rar", "save", "sql", "swp", "tgz", "zip"];
+
+const ADMINS: [&str; 7] = ["admin", "cgi-bin", "console", "login", "logon", "manager", "panel"];
+
+/// Words that suggest a class.
+const HINTS: [(&str, &str); 7] = [
+    ("adminer", "db-admin"),
+    ("myadmin", "db-admin"),
+    ("mysql", "db-admin"),
+    ("pma", "db-admin"),
+    ("shell", "webshell"),
+    ("sql", "db-admin"),
+    ("wp-", "wordpress"),
+];
+
+impl PathKind {
+    /// The kind of a path in lower case.
+    pub(crate) fn from_path(path: &str) -> Self {
+        let name = path.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
+        let extension = name.rsplit_once('.').map_or("", |(_, extension)| extension);
+        if path.contains("/.") {
+            Self::Dot
+        } else if BACKUPS.contains(&extension) || name.ends_with('~') {
+            Self::Backup
+        } else if extension.starts_with("php") {
+            Self::Php
+        } else if ADMINS.iter().any(|word| path.contains(word)) {
+            Self::Admin
+        } else {
+            Self::Other
+        }
+    }
+
+    /// The possible classes of its rule, the likeliest first.
+    pub(crate) fn classes(self) -> &'static [&'static str] {
+        match self {
+            Self::Dot => &["config-exposure", "vcs-exposure", "cloud"],
+            Self::Backup => &["backup"],
+            Self::Php => &["webshell", "db-admin", "wordpress", "cms", "panel", "php-eval", "phpinfo", "config-exposure"],
+            Self::Admin => &["panel", "db-admin", "iot", "vpn", "java", "cms"],
+            Self::Other => &[
+                "exposure",
+                "cloud",
+                "cms",
+                "config-exposure",
+                "db-admin",
+                "debug",
+                "iot",
+                "java",
+                "log-exposure",
+                "misconfig",
+                "panel",
+                "vpn",
+                "wordpress",
+            ],
+        }
+    }
+
+    /// The class that a word in the path suggests, if it is a possible one.
+    pub(crate) fn class_hint(self, path: &str) -> Option<&'static str> {
+        let (_, class) = HINTS.iter().find(|(word, _)| path.contains(word))?;
+        self.classes().contains(class).then_some(class)
+    }
+
+    /// The id of the rule for such paths: the same in every run.
+    pub(crate) fn rule(self, class: &str) -> String {
+        format!("learned/{}-{class}", self.word())
+    }
+
+    /// The title of that rule.
+    pub(crate) fn title(self, class: &str) -> String {
+        let what = match self {
+            Self::Dot => "Dot files",
+            Self::Backup => "Archives and copies",
+            Self::Php => "PHP pages",
+            Self::Admin => "Login and administration pages",
+            Self::Other => "Paths",
+        };
+        format!("{what} requested by probers (learned, {class})")
+    }
+
+    fn word(self) -> &'static str {
+        match self {
+            Self::Dot => "dot",
+            Self::Backup => "copy",
+            Self::Php => "php",
+            Self::Admin => "admin",
+            Self::Other => "path",
+        }
+    }
+}
+
+/// The suggested severity of a rule, deliberately low.
+fn suggested_severity(class: &str) -> Severity {
+    match class {
+        "backup" | "config-exposure" | "vcs-exposure" | "webshell" | "php-eval" => Severity::Medium,
+        _ => Severity::Low,
+    }
+}
+
+/// The shortest run of digits that looks generated; a date has eight, a year four.
+const NUMBER: usize = 6;
+
+/// The shortest run of hexadecimal digits, with both letters and digits, that looks generated.
+const HASH: usize = 10;
+
+/// Whether a part of the path looks machine-generated, such as a hash or a number. Such names do not predict later
+/// probes.
+fn is_machine_generated(path: &str) -> bool {
+    let runs = |of: fn(&u8) -> bool| path.as_bytes().chunk_by(move |a, b| of(a) && of(b));
+    let is_hash = |run: &[u8]| {
+        let digits = run.iter().filter(|b| b.is_ascii_digit()).count();
+        run.len() >= HASH && digits >= 2 && run.len() - digits >= 2 && run[0].is_ascii_hexdigit()
+    };
+    runs(u8::is_ascii_digit).any(|run| run.len() >= NUMBER) || runs(u8::is_ascii_hexdigit).any(is_hash)
+}
 
 #[cfg(test)]
 mod prober_tests {
@@ -277,6 +510,21 @@ mod normal_pages_tests {
         }
         for path in ["/blo", "/blog/", "/shop/ite", "/shop/item.php", "/z"] {
             assert!(!ordinary.covers(path.as_bytes()), "{path}");
+        }
+    }
+}
+
+#[cfg(test)]
+mod machine_generated_tests {
+    use super::*;
+
+    #[test]
+    fn machine_generated_names() {
+        for path in ["/123456.php", "/a/5f4dcc3b5aa765d61d83/x", "/id-20260102.zip", "/7f3a-0123456789ab"] {
+            assert!(is_machine_generated(path), "{path}");
+        }
+        for path in ["/root11.php", "/2026/backup.zip", "/phpmyadmin-4.8.5/", "/feedbacked/facade.php", "/wp1/12345.php", "/"] {
+            assert!(!is_machine_generated(path), "{path}");
         }
     }
 }

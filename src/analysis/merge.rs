@@ -9,9 +9,10 @@ use std::collections::BTreeSet;
 
 use thiserror::Error;
 
+use super::build::{ReportFilter, ReportInput};
 use super::model::{InputSummary, Report};
 use super::snapshot::{AllowOrigin, ReportSnapshot, SnapshotError, roundtrip};
-use crate::client::{Client, Ipv6Prefix, network};
+use crate::client::{self, Client, Ipv6Prefix};
 use crate::finding::RuleId;
 use crate::formats::LogFormat;
 use crate::rules::{AllowList, MOST_RULES, Rule, RuleError, RuleSet};
@@ -76,6 +77,15 @@ pub struct MergedReport {
     pub prefix: Option<Ipv6Prefix>,
     /// The ids of rules that only the reports have, sorted.
     pub unknown_rules: Vec<String>,
+}
+
+impl MergedReport {
+    /// The input of a report on all of it.
+    #[must_use]
+    pub fn report_input<'a>(&'a self, rules: &'a RuleSet, filter: ReportFilter<'a>) -> ReportInput<'a> {
+        let Self { tally, texts, inputs, allow, without_time, .. } = self;
+        ReportInput { rules, tally, texts, inputs, without_time: *without_time, filter, allow }
+    }
 }
 
 impl<'r> ReportMerger<'r> {
@@ -177,7 +187,7 @@ fn has_ipv6(snapshot: &ReportSnapshot) -> bool {
     let ReportSnapshot { tally, prefix, .. } = snapshot;
     (0..tally.client_counts().len() as u32).any(|number| match tally.client(number) {
         Client::V6(_) => true,
-        Client::Text(text) => prefix.is_some() && network::parse_prefix(text).is_some(),
+        Client::Text(text) => prefix.is_some() && client::parse_prefix(text).is_some(),
         Client::V4(_) => false,
     })
 }

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::block_candidates::BlockDecision;
 use super::snapshot::SnapshotSource;
+use super::timeline::Timeline;
 use crate::client::{Client, Ipv6Prefix};
 use crate::finding::{OtherFormatCounts, RuleId, Severity};
 use crate::log_entry::Outcome;
@@ -57,6 +58,10 @@ pub struct Report<'a> {
     pub campaigns: Vec<Campaign<'a>>,
     /// Clients or paths with more requests than a rule with a `window` allows.
     pub floods: Vec<FloodRow<'a>>,
+    /// When hits occurred.
+    pub timeline: Timeline,
+    /// Hits by autonomous system, most hits first; empty without a GeoIP database.
+    pub networks: Vec<NetworkRow>,
     /// The apps that run on the sites, those that suppress most hits first.
     pub apps: Vec<AppSeen<'a>>,
     /// Requests removed by allow lists, one item per entry.
@@ -205,6 +210,8 @@ pub struct Row<'a> {
     pub clients: u64,
     /// Distinct paths among the hits.
     pub paths: u64,
+    /// For a client: its country and network, if a GeoIP database has them.
+    pub geo: Option<GeoInfo>,
     /// For a client: all its requests.
     pub requests: u64,
     /// For a client: its requests that matched no rule, and lines with its address that no format matches.
@@ -217,6 +224,36 @@ pub struct Row<'a> {
     pub last_time: Option<LogTime>,
     /// The earliest of the most severe hits.
     pub sample: SampleRequest<'a>,
+}
+
+/// What GeoIP databases have about an address.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct GeoInfo {
+    /// The country, as two letters of ISO 3166-1.
+    pub country: Option<Arc<str>>,
+    /// The city, in English.
+    pub city: Option<Arc<str>>,
+    /// The number of the autonomous system.
+    pub asn: Option<u32>,
+    /// The name of the autonomous system.
+    pub as_name: Option<Arc<str>>,
+}
+
+/// Hits of clients of one autonomous system.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct NetworkRow {
+    /// Its number; `None` for clients whose system is unknown.
+    pub asn: Option<u32>,
+    /// Its name.
+    pub as_name: Option<Arc<str>>,
+    /// The countries of its clients, sorted.
+    pub countries: Vec<Arc<str>>,
+    /// Clients that hit.
+    pub clients: u64,
+    /// Their hits.
+    pub hits: u64,
+    /// Hits with a distinct answer.
+    pub answered: u64,
 }
 
 /// One hit that is an example of a row.

@@ -1,28 +1,29 @@
-//! The analysis of a whole log, and the decision for each hit: which of its rules apply, how severe it is, and whether
-//! its answer is distinct.
+//! The analysis of a whole log, and the decision for each hit: which of its rules apply, how severe it is, and whether its answer
+//! is distinct.
 //!
-//! It depends on merged tallies only, so it is the same for any split of a log and any number of threads.
+//! The analysis depends on merged tallies only, so it is the same for any split of a log and any number of threads. The decision
+//! does not depend on a tally: a scan passes the status of each rule from the whole log, `follow` from what it has seen so far,
+//! and both decide alike.
 
-mod decide;
 mod live;
-mod live_answers;
+
+#[cfg(test)]
+mod tests;
+
+pub use self::live::{LiveAnalysis, LiveHitContext, PendingHit, Regraded, ResolvedIds};
 
 use std::sync::Arc;
 
 use foldhash::{HashMap, HashSet};
 
-use self::decide::RuleStatus;
-pub use self::live::{LiveAnalysis, LiveHitContext, PendingHit, ResolvedIds};
-pub use self::live_answers::Regraded;
 use super::build::ReportInput;
 use super::floods;
 use crate::analysis::site::{DetectedApps, ProberSet, RuleHashes, SiteHistory, SiteName};
 use crate::finding::{AppEvidence, RuleId, Severity};
-use crate::intern::Interner;
-use crate::intern::SymbolTables;
+use crate::intern::{Interner, SymbolTables};
 use crate::log_entry::Outcome;
 use crate::rules::{Rule, RuleSet, Window, WithClient};
-use crate::soft_404::{Grade, GradeCandidate, Grader, PathEvidence, PathShape, Response, SiteEvidence, path_hash};
+use crate::soft_404::{Answer, Grade, GradeCandidate, Grader, PathEvidence, PathShape, Response, SiteEvidence, path_hash};
 use crate::source::SourceInfo;
 use crate::tally::{CellView, Site};
 
@@ -113,9 +114,9 @@ impl<'a> LogAnalysis<'a> {
         }
         let mut analysis = Self {
             rules: report_input.rules,
-            level: report_input.min_severity,
-            outcomes: report_input.outcomes,
-            apps: DetectedApps::from_evidence(signs.iter(), report_input.apps),
+            level: report_input.filter.min_severity,
+            outcomes: report_input.filter.outcomes,
+            apps: DetectedApps::from_evidence(signs.iter(), report_input.filter.apps),
             may_be_suppressed: Vec::new(),
             families,
             probers: Vec::new(),
@@ -214,7 +215,7 @@ impl<'a> LogAnalysis<'a> {
     /// The decision for a hit on these rules, whatever outcomes were requested. The reported rules go to `kept`.
     pub(crate) fn decide(&self, matched: &[RuleId], seen: &HitContext<'_>, kept: &mut Vec<RuleId>) -> Decision {
         let grade = || self.answers.grade(self.site_root(seen.site), seen.path, matched, &seen.response);
-        decide::decide(self.rules, self.level, matched, seen.response.status, |rule| self.rule_status(rule, seen), grade, kept)
+        decide(self.rules, self.level, matched, seen.response.status, |rule| self.rule_status(rule, seen), grade, kept)
     }
 
     /// Limits a decision to the requested outcomes: with any other outcome a hit is neither reported nor suppressed.
@@ -224,7 +225,7 @@ impl<'a> LogAnalysis<'a> {
 
     /// What these rules require besides the line: `client`, `flood`, or `None`.
     pub(crate) fn required_context(&self, rules: &[RuleId]) -> Option<&'static str> {
-        decide::required_context(self.rules, rules)
+        required_context(self.rules, rules)
     }
 
     /// The floods in the log.
@@ -322,10 +323,10 @@ impl<'a> LogAnalysis<'a> {
     fn decide_overflow(&mut self, report_input: &ReportInput<'a>, view: CellView<'a>, kept: &mut Vec<RuleId>) -> OverflowDecision {
         let (matched, seen) = (report_input.tally.rule_list(view.rules), HitContext::new(report_input, &view));
         let least = |rule| self.rule_status_anywhere(rule);
-        let least = decide::decide(self.rules, self.level, matched, view.status, least, || Grade::OF_MANY_SITES, kept);
+        let least = decide(self.rules, self.level, matched, view.status, least, || Grade::OF_MANY_SITES, kept);
         let list = self.lists.intern(kept.as_slice(), Box::from);
         let most = |rule| self.rule_status(rule, &seen);
-        let most = decide::decide(self.rules, self.level, matched, view.status, most, || Grade::DISTINCT, kept);
+        let most = decide(self.rules, self.level, matched, view.status, most, || Grade::DISTINCT, kept);
         let within = |decision| self.filter_outcome(decision, Outcome::of(view.status));
         OverflowDecision { lower: Decision { list, ..within(least) }, upper: within(most) }
     }
@@ -406,5 +407,72 @@ impl<'a> SiteGrades<'a> {
     }
 }
 
-#[cfg(test)]
-mod tests;
+/// Whether a rule that a request matched applies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum RuleStatus {
+    Active,
+    /// The site runs this app, so the rule counts as `info`, whatever the response was.
+    Suppressed(RuleId),
+    /// The client does not meet its condition, or sent too few requests.
+    Dropped,
+}
+
+/// The decision for a hit on the rules `matched`, whatever outcomes were requested. Rules from severity `level` on are
+/// reported and go to `kept`.
+pub(crate) fn decide(
+    rules: &RuleSet,
+    level: Severity,
+    matched: &[RuleId],
+    status: Option<u16>,
+    standing: impl Fn(RuleId) -> RuleStatus,
+    grade: impl FnOnce() -> Grade,
+    kept: &mut Vec<RuleId>,
+) -> Decision {
+    let stands = |rule: &&RuleId| standing(**rule) == RuleStatus::Active;
+    let meant = Outcome::of(status) == Outcome::Answered && matched.iter().filter(stands).any(|&rule| rules.rule(rule).exposes());
+    let grade = meant.then(grade);
+    let answered = grade.is_some_and(|grade| grade.answer == Answer::Distinct);
+    let mut silenced = None;
+    let mut decision =
+        Decision { list: 0, severity: Severity::Info, reported: false, matched: false, answered, grade, suppressed_by: None };
+    kept.clear();
+    for &rule in matched {
+        let usual = rules.rule(rule).effective_severity(answered);
+        let severity = match standing(rule) {
+            RuleStatus::Dropped => continue,
+            RuleStatus::Active => usual,
+            RuleStatus::Suppressed(app) => {
+                silenced = silenced.or((usual >= level).then_some(app));
+                Severity::Info
+            }
+        };
+        decision.matched = true;
+        if severity >= level {
+            kept.push(rule);
+            decision.severity = decision.severity.max(severity);
+        }
+    }
+    decision.reported = !kept.is_empty();
+    decision.suppressed_by = silenced.filter(|_| kept.is_empty());
+    decision
+}
+
+impl Decision {
+    /// Limits the decision to the requested outcomes: with any other outcome a hit is neither reported nor suppressed.
+    pub(crate) fn filter_outcome(self, outcomes: &[Outcome], outcome: Outcome) -> Self {
+        if outcomes.is_empty() || outcomes.contains(&outcome) {
+            return self;
+        }
+        Self { reported: false, suppressed_by: None, ..self }
+    }
+}
+
+/// What these rules require besides the line: `client`, `flood`, or `None` if the line alone is a finding.
+pub(crate) fn required_context(rules: &RuleSet, list: &[RuleId]) -> Option<&'static str> {
+    let is_of_client = |rule: &RuleId| rules.rule(*rule).with_client.is_some();
+    match list.iter().any(|rule| rules.rule(*rule).is_certain()) {
+        true => None,
+        false if list.iter().any(is_of_client) => Some("client"),
+        false => Some("flood"),
+    }
+}

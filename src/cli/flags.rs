@@ -272,7 +272,7 @@ groups! {
     TimeRangeArgs {
         /// Skip lines before this time: 24h, 7d, 2026-11-01
         ///
-        /// By the log's own time. 90s, 30m, 24h, 7d and 2w count back from the start of the run. A date, and a time without an
+        /// By the log's own time. 90s, 1h30m, 24h, 7d and 2w count back from the start of the run. A date, and a time without an
         /// offset, is local to each line. Lines without a time are kept and counted.
         #[arg(long, value_name = "TIME")]
         since: Option<TimeSpec>,

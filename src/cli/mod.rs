@@ -3,10 +3,8 @@
 //! Flags and variables become a [`Layer`] each, `config` makes plain settings of the layers, and a command does the work.
 
 mod args;
-mod clap_error;
 mod flags;
 mod help;
-mod rules;
 mod variables;
 
 use std::env;
@@ -16,8 +14,7 @@ use std::path::PathBuf;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use clap_complete::Shell;
 
-use self::args::{DiffArgs, ExplainArgs, FollowArgs, FormatsArgs, LearnArgs, MergeArgs, ReportArgs, RuleSetFlags, ScanArgs};
-use self::rules::RulesCommand;
+use self::args::{DiffArgs, ExplainArgs, FollowArgs, FormatsArgs, LearnArgs, MergeArgs, ReportArgs, RuleSetFlags, RulesCommand, ScanArgs};
 use crate::allocator;
 use crate::commands::rules::{AddOptions, ImportOptions};
 use crate::commands::{self, Exit, message};
@@ -119,7 +116,7 @@ pub fn run() -> Exit {
     allocator::set_mmap_threshold();
     match parse(env::args_os()) {
         Ok(cli) => dispatch(cli.command, &Environment::capture()),
-        Err(error) => clap_error::print(error),
+        Err(error) => help::print_error(error),
     }
 }
 
@@ -187,9 +184,9 @@ fn dispatch(command: CliCommand, environment: &Environment) -> Exit {
             start(flags.into_layer(), environment, |layer| config::diff_settings(old, new, layer), commands::diff::run)
         }
         CliCommand::Rules(command) => rules(command, environment),
-        CliCommand::Completions { shell } => commands::completions::run(self::command(), shell),
-        CliCommand::Schema { output } => commands::schema::run(output),
-        CliCommand::Man { only } => commands::man::run(documented_command(), only.as_deref()),
+        CliCommand::Completions { shell } => commands::reference::run_completions(self::command(), shell),
+        CliCommand::Schema { output } => commands::reference::run_schema(output),
+        CliCommand::Man { only } => commands::reference::run_man(documented_command(), only.as_deref()),
     }
 }
 
@@ -239,7 +236,7 @@ fn start<S>(
 ) -> Exit {
     match merged(flags, environment).and_then(|layer| Ok(settings(layer)?)) {
         Ok(settings) => run(&settings),
-        Err(Error::Clap(error)) => clap_error::print(error),
+        Err(Error::Clap(error)) => help::print_error(error),
         Err(Error::Config(error)) => {
             message::error(&error.to_string());
             if let Some(hint) = error.hint() {
@@ -265,7 +262,7 @@ fn merged(flags: Layer, environment: &Environment) -> Result<Layer, Error> {
 
 fn merge_layers(flags: Layer, environment: &Environment) -> Result<Layer, Error> {
     let layer = flags.merge_under(variables::read(&environment.variables).map_err(Error::Clap)?);
-    let file = layer.config.as_deref().map(config::file::read).transpose()?.unwrap_or_default();
+    let file = layer.config.as_deref().map(config::read_file).transpose()?.unwrap_or_default();
     Ok(layer.merge_under(file))
 }
 

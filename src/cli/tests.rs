@@ -9,7 +9,7 @@ use super::args::AllArgs;
 use super::*;
 use crate::commands::{FollowSettings, LearnSettings, ReportSettings, ReportTask, ScanSettings, StateSettings};
 use crate::config::value::PositiveCount;
-use crate::config::{POLL_INTERVAL, QUIET_FOR, file, follow_settings, learn_settings, report_settings, scan_settings};
+use crate::config::{POLL_INTERVAL, QUIET_FOR, follow_settings, learn_settings, parse_file, report_settings, scan_settings};
 use crate::finding::Severity;
 use crate::formats::FormatChoice;
 use crate::input::Mmap;
@@ -151,7 +151,7 @@ fn environment(variables: &[(&str, &str)]) -> Environment {
 fn settings(args: &[&str], variables: &[(&str, &str)], file: &str) -> ScanSettings {
     let environment = environment(variables);
     let variables = variables::read(&environment.variables).expect("variables");
-    let layer = typed(args).merge_under(variables).merge_under(file::parse(file).expect("a file"));
+    let layer = typed(args).merge_under(variables).merge_under(parse_file(file).expect("a file"));
     scan_settings(layer, &environment).expect("settings")
 }
 
@@ -248,7 +248,7 @@ fn every_flag_has_a_variable_and_a_key_and_changes_the_settings() {
             assert!(variables::unknown_vars(&set).is_empty(), "{variable}");
         }
         if name != "config" {
-            assert_eq!(file::parse(&line).expect("fine"), typed, "{line}");
+            assert_eq!(parse_file(&line).expect("fine"), typed, "{line}");
             // A folder for each day is what the settings are compared with.
             if name != "daily" {
                 assert_ne!(all_settings(&typed), all_settings(&Layer::default()), "{name} changes nothing");
@@ -309,7 +309,7 @@ fn the_file_is_named_by_flag_or_variable() {
 
 #[test]
 fn a_day_or_an_hour_above_replaces_both_below() {
-    let lower = || file::parse("daily = true").expect("fine");
+    let lower = || parse_file("daily = true").expect("fine");
     let merged = typed(&["--hourly"]).merge_under(lower());
     assert_eq!((merged.daily, merged.hourly), (None, Some(true)));
     let merged = typed(&[]).merge_under(lower());

@@ -80,7 +80,7 @@ impl Anonymizer {
             (_, Client::Text(b"" | b"-" | b"unix:")) => return ClientKey::from(&client),
             (Self::Truncate, Client::V4(bits)) => format!("{}/24", network_v4(bits)),
             (Self::Truncate, Client::V6(bits)) => format!("{}/48", network_v6(bits)),
-            (Self::Truncate, Client::Text(text)) => match super::network::parse_prefix(text) {
+            (Self::Truncate, Client::Text(text)) => match super::parse_prefix(text) {
                 Some((first, prefix)) => format!("{}/{}", network_v6(first), prefix.bits().min(48)),
                 None => return ClientKey::Text(NAME.into()),
             },

@@ -1,32 +1,36 @@
 //! What commands that read logs have in common: find the inputs, open the output, read the logs and print notices.
 //!
 //! Knows nothing about reports.
+//!
+//! A progress bar is drawn on standard error, if that is a terminal and the work takes more than a second.
 
 use std::fs::File;
-use std::io::Read;
+use std::io::{self, IsTerminal, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
+use std::time::Duration;
 
+use indicatif::{ProgressBar, ProgressStyle};
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
 use super::error::CommandError;
 use super::message::sanitized;
-use super::progress::Progress;
 use super::{Anonymize, ScanSettings, message, server_logs, signals};
 use crate::analysis::anonymize::Privacy;
 use crate::analysis::model::InputSummary;
+use crate::analysis::notes;
 use crate::client::Anonymizer;
-use crate::engine::ScanOptions;
 use crate::finding::RuleId;
 use crate::input::exclude::{exclude_compressed_copies, exclude_older};
-use crate::input::find::{FoundInputs, InputSource, find};
-use crate::input::order::sort_by_age;
+use crate::input::find::{FoundInputs, InputSource, SourceKind, find};
+use crate::input::rotation::sort_by_age;
 use crate::render::OutputFormat;
 use crate::render::sink::Sink;
-use crate::render::skipped;
 use crate::rules::{AllowList, RuleSet};
-use crate::scan::{self, ScanJob, ScanResult};
+use crate::scan::{self, BatchOptions, ScanJob, ScanResult};
 
 /// Resolves the values of `--app`.
 pub(super) fn apps(names: &[String], rules: &RuleSet) -> Result<Vec<RuleId>, CommandError> {
@@ -112,26 +116,16 @@ pub(super) fn pool(settings: &ScanSettings) -> Result<ThreadPool, CommandError> 
 /// Reads all inputs, unless a signal arrives first.
 pub(super) fn read(
     settings: &ScanSettings,
-    rules: &RuleSet,
-    scope: &ScanOptions,
+    job: &ScanJob<'_>,
     sources: &[InputSource],
     pool: &ThreadPool,
 ) -> Result<ScanResult, CommandError> {
     let stop = signals::listen();
     let progress = AtomicU64::new(0);
-    let formats = server_logs::formats(settings)?;
-    let job = ScanJob {
-        rules,
-        scope,
-        formats: &formats,
-        mmap: settings.mmap,
-        stop: stop.flag(),
-        progress: &progress,
-        keep_lines: settings.format == OutputFormat::Ndjson,
-        prefix: settings.client.prefix,
-    };
+    let keep_lines = settings.format == OutputFormat::Ndjson;
+    let options = BatchOptions { mmap: settings.mmap, stop: stop.flag(), progress: &progress, keep_lines };
     let sanitized = settings.progress && !settings.quiet;
-    let scan = Progress::watch(sanitized, sources, &progress, || pool.install(|| scan::scan(sources, &job)));
+    let scan = Progress::watch(sanitized, sources, &progress, || pool.install(|| scan::scan(sources, job, &options)));
     match stop.exit() {
         Some(exit) => Err(CommandError::Stopped(exit)),
         None => scan.map_err(CommandError::Spool),
@@ -163,7 +157,7 @@ pub(super) fn print_notices(settings: &ScanSettings, inputs: &[InputSummary], sc
     for notice in &found.notices {
         message::notice(&sanitized(notice));
     }
-    for notice in skipped::notices(inputs) {
+    for notice in notes::skipped_notices(inputs) {
         message::notice(&notice);
     }
     for (number, notice) in &scan.notices {
@@ -202,4 +196,56 @@ pub(super) fn report_no_logs(inputs: &[InputSummary], found: &FoundInputs) -> bo
     }
     message::hint("--from-nginx and --from-apache read the paths and formats of logs from the server's configuration");
     true
+}
+
+/// How long the work takes before a bar is shown.
+const SHOW_AFTER: Duration = Duration::from_secs(1);
+/// The time between updates of the bar.
+const REDRAW_INTERVAL: Duration = Duration::from_millis(100);
+
+/// Shows the progress of reading.
+pub(super) struct Progress;
+
+impl Progress {
+    /// Does `work`, and if `shown` and standard error is a terminal, shows how many bytes of `sources` are `done`.
+    pub(super) fn watch<T>(shown: bool, sources: &[InputSource], done: &AtomicU64, work: impl FnOnce() -> T) -> T {
+        if !shown || !io::stderr().is_terminal() {
+            return work();
+        }
+        thread::scope(|scope| {
+            let (finished, waiting) = mpsc::channel::<()>();
+            scope.spawn(move || {
+                if waiting.recv_timeout(SHOW_AFTER) == Err(RecvTimeoutError::Timeout) {
+                    let bar = bar(total(sources));
+                    while waiting.recv_timeout(REDRAW_INTERVAL) == Err(RecvTimeoutError::Timeout) {
+                        bar.set_position(done.load(Ordering::Relaxed));
+                    }
+                    bar.finish_and_clear();
+                }
+            });
+            let result = work();
+            drop(finished);
+            result
+        })
+    }
+}
+
+/// The size of all files; `None` if one of them is a pipe.
+fn total(sources: &[InputSource]) -> Option<u64> {
+    let size = |source: &InputSource| match source.kind {
+        SourceKind::File => source.path.metadata().ok().map(|m| m.len()),
+        SourceKind::Stream | SourceKind::Stdin => None,
+    };
+    sources.iter().map(size).sum()
+}
+
+fn bar(total: Option<u64>) -> ProgressBar {
+    let (bar, template) = match total {
+        Some(bytes) => (ProgressBar::new(bytes), "{bar:30} {percent:>3} %  {bytes} of {total_bytes}  {bytes_per_sec}  {eta} left"),
+        None => (ProgressBar::new_spinner(), "{spinner} {bytes}  {bytes_per_sec}"),
+    };
+    match ProgressStyle::with_template(template) {
+        Ok(style) => bar.with_style(style.progress_chars("=> ")),
+        Err(_) => bar,
+    }
 }

@@ -3,14 +3,13 @@
 use std::path::Path;
 
 use super::common::apps;
-use super::report_files::{files, merged, output};
+use super::merge::{merged, output_sink, report_files};
 use super::stdout::TerminalInfo;
 use super::{DiffSettings, Exit, ReportFilterSettings, message};
-use crate::analysis::build::{LogAnalysis, ReportInput, RowSelection, build};
+use crate::analysis::build::{LogAnalysis, RowSelection, build};
 use crate::analysis::diff::{ReportIndex, diff, notes};
 use crate::commands::error::CommandError;
-use crate::render::RenderOptions;
-use crate::render::render_diff;
+use crate::render::{RenderOptions, render_diff};
 use crate::rules::{RuleSet, load};
 
 /// Prints the differences between the reports.
@@ -23,7 +22,7 @@ fn run_diff(settings: &DiffSettings) -> Result<Exit, CommandError> {
     let filter = &settings.filter;
     let known = load(&filter.rules)?;
     let both = [settings.old.clone(), settings.new.clone()];
-    let mut sink = output(filter.output.as_deref(), &files(&both, true))?;
+    let mut sink = output_sink(filter.output.as_deref(), &report_files(&both, true))?;
     if !filter.quiet {
         message::warnings(known.warnings());
     }
@@ -43,19 +42,12 @@ fn run_diff(settings: &DiffSettings) -> Result<Exit, CommandError> {
 
 /// Evaluates one of the two reports with these rules and filters, whatever it was written with.
 fn side(path: &Path, known: &RuleSet, filter: &ReportFilterSettings) -> Result<ReportIndex, CommandError> {
-    let merged = merged(&files(&[path.to_owned()], true), known, filter)?;
+    let merged = merged(&report_files(&[path.to_owned()], true), known, filter)?;
     let rules = merged.rules.as_ref().unwrap_or(known);
-    let material = ReportInput {
-        rules,
-        tally: &merged.tally,
-        texts: &merged.texts,
-        min_severity: filter.min_severity,
-        outcomes: &filter.outcomes,
-        apps: &apps(&filter.apps, rules)?,
-        allow: &merged.allow,
-    };
-    let context = LogAnalysis::new(&material);
+    let apps = apps(&filter.apps, rules)?;
+    let report_input = merged.report_input(rules, filter.report_filter(&apps));
+    let analysis = LogAnalysis::new(&report_input);
     let wanted = RowSelection { clients: true, paths: true, rules: true, ..RowSelection::default() };
-    let report = build(&material, &context, merged.inputs.clone(), merged.without_time, wanted);
-    Ok(ReportIndex::new(&material, &context, &report))
+    let report = build(&report_input, &analysis, wanted);
+    Ok(ReportIndex::new(&report_input, &analysis, &report))
 }

@@ -1,11 +1,13 @@
-//! Why a command stops early: one error for all of them, its message and its exit code.
+//! Why a command stops early: one error for all of them, its message and its exit code. Scripts and cron jobs depend on the exit
+//! codes.
 
 use std::io;
 use std::path::PathBuf;
+use std::process::ExitCode;
 
 use thiserror::Error;
 
-use super::{Exit, message};
+use super::message;
 use crate::alert_sinks::AlertSinkError;
 use crate::analysis::merge::MergeError;
 use crate::analysis::snapshot::SnapshotError;
@@ -106,5 +108,64 @@ impl CommandError {
             | Self::WriteReport(_) => Exit::Output,
             Self::Stopped(exit) | Self::ReportStopped(exit) => *exit,
         }
+    }
+}
+
+/// How a run ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Exit {
+    /// Everything requested was read and written.
+    Success = 0,
+    /// `--fail-on` was given, and a finding has at least its level.
+    Found = 1,
+    /// The command line, the environment, the configuration or a rule is wrong.
+    Usage = 2,
+    /// Finished, but an input was damaged, unreadable, or has no line that parses.
+    Damaged = 3,
+    /// An output could not be written.
+    Output = 4,
+    /// Another run holds the lock.
+    Locked = 5,
+    /// Stopped by SIGINT.
+    Interrupted = 130,
+    /// Standard output was closed.
+    BrokenPipe = 141,
+    /// Stopped by SIGTERM.
+    Terminated = 143,
+}
+
+impl Exit {
+    /// The number that the shell sees.
+    #[must_use]
+    pub fn code(self) -> u8 {
+        self as u8
+    }
+
+    /// The exit code for a failed write. A closed pipe is not an error.
+    #[must_use]
+    pub fn from_write_error(error: &io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::BrokenPipe => Self::BrokenPipe,
+            _ => Self::Output,
+        }
+    }
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit.code())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_closed_pipe_is_not_an_output_error() {
+        assert_eq!(Exit::from_write_error(&io::ErrorKind::BrokenPipe.into()), Exit::BrokenPipe);
+        assert_eq!(Exit::from_write_error(&io::ErrorKind::StorageFull.into()), Exit::Output);
+        assert_eq!([Exit::Success, Exit::Interrupted, Exit::BrokenPipe, Exit::Terminated].map(Exit::code), [0, 130, 141, 143]);
     }
 }

@@ -12,7 +12,7 @@ use super::stdout::{self, TerminalInfo};
 use super::{Exit, message};
 use crate::formats::detect::Detector;
 use crate::formats::{FormatChoice, Formats};
-use crate::input::lines_in_order::{InputLine, for_each_line};
+use crate::input::lines::{InputLine, for_each_line};
 use crate::render::formats::{SampledLog, write_known, write_sampled};
 use crate::render::{Color, OutputFormat, RenderOptions};
 

@@ -6,21 +6,17 @@ use std::mem;
 use std::path::{Path, PathBuf};
 
 use super::common::{
-    apps, drop_skipped, inputs, output, pool, print_notices, print_problems, read, report_inputs, report_no_logs, warn_narrow_allow,
+    drop_skipped, inputs, output, pool, print_notices, print_problems, read, report_inputs, report_no_logs, warn_narrow_allow,
 };
+use super::rule_context::RuleContext;
 use super::stdout::TerminalInfo;
 use super::{Exit, LearnSettings, message};
-use crate::analysis::build::{LogAnalysis, ReportInput, count_hits};
-use crate::analysis::learn;
-use crate::analysis::proposals::Proposals;
+use crate::analysis::build::{LogAnalysis, ReportFilter, ReportInput, count_hits};
+use crate::analysis::learn::{self, Proposals};
 use crate::commands::error::CommandError;
-use crate::engine::ScanOptions;
 use crate::finding::Severity;
-use crate::render::RenderOptions;
-use crate::render::render_proposals;
-use crate::render::rule_file;
 use crate::render::sink::Sink;
-use crate::rules::{AllowList, load};
+use crate::render::{RenderOptions, proposals, render_proposals};
 
 /// Learns from the logs and prints the proposals.
 #[must_use]
@@ -31,7 +27,9 @@ pub fn run(settings: &LearnSettings) -> Exit {
 fn run_learn(settings: &LearnSettings) -> Result<Exit, CommandError> {
     let scan_settings = &settings.scan;
     let pool = pool(scan_settings)?;
-    let rules = pool.install(|| load(&scan_settings.rules))?;
+    let mut rule_context = RuleContext::load_in(&pool, scan_settings)?;
+    let scope = &mut rule_context.scope;
+    (scope.since, scope.until, scope.unlisted, scope.windows) = (scan_settings.since, scan_settings.until, true, false);
     let found = inputs(scan_settings)?;
     let sink = output(scan_settings.output.as_deref(), "--output", &found.sources)?;
     let rule_sink = settings.emit_rules.as_deref().map(|path| output(Some(path), "--emit-rules", &found.sources)).transpose()?;
@@ -39,34 +37,24 @@ fn run_learn(settings: &LearnSettings) -> Result<Exit, CommandError> {
         return Err(CommandError::OutputIsRules(path.to_owned()));
     }
     if !scan_settings.quiet {
-        message::warnings(rules.warnings());
+        message::warnings(rule_context.rules.warnings());
     }
-    let apps = apps(&scan_settings.apps, &rules)?;
-    let scope = ScanOptions {
-        format: scan_settings.formats.as_clf(),
-        since: scan_settings.since,
-        until: scan_settings.until,
-        max_line: scan_settings.max_line,
-        allow: AllowList::load(&scan_settings.allow)?,
-        unlisted: true,
-        windows: false,
-    };
-    warn_narrow_allow(scan_settings, &scope.allow);
-    let mut scan = read(scan_settings, &rules, &scope, &found.sources, &pool)?;
-    let inputs = mem::take(&mut scan.inputs);
-    let material = ReportInput {
-        rules: &rules,
+    warn_narrow_allow(scan_settings, &rule_context.scope.allow);
+    let mut scan = read(scan_settings, &rule_context.job(scan_settings.client.prefix), &found.sources, &pool)?;
+    let inputs = report_inputs(mem::take(&mut scan.inputs), &found);
+    let report_input = ReportInput {
+        rules: &rule_context.rules,
         tally: &scan.tally,
         texts: &scan.texts,
-        min_severity: Severity::Low,
-        outcomes: &[],
-        apps: &apps,
-        allow: &scope.allow,
+        inputs: &inputs,
+        without_time: scan.without_time,
+        filter: ReportFilter { min_severity: Severity::Low, outcomes: &[], apps: &rule_context.apps },
+        allow: &rule_context.scope.allow,
     };
-    let context = LogAnalysis::new(&material);
-    let mut proposals = learn::learn(&material, &context, settings.min_probers);
-    proposals.inputs = report_inputs(inputs, &found);
-    count_hits(&material, &context, &mut proposals.inputs);
+    let analysis = LogAnalysis::new(&report_input);
+    let mut proposals = learn::learn(&report_input, &analysis, settings.min_probers);
+    proposals.inputs = inputs.clone();
+    count_hits(&report_input, &analysis, &mut proposals.inputs);
     drop_skipped(&mut proposals.inputs);
     proposals.without_time = scan.without_time;
     print_notices(scan_settings, &proposals.inputs, &scan, &found);
@@ -88,7 +76,7 @@ fn write(settings: &LearnSettings, proposals: &Proposals<'_>, mut sink: Sink, ru
     let view = RenderOptions { format: scan.format, by: None, top: scan.top, full: true, width, color };
     render_proposals(proposals, &view, &mut sink).map_err(|error| sink.explain(error))?;
     let rule_sink = rule_sink
-        .map(|mut rules| match rule_file::write(proposals, scan.top, &mut rules) {
+        .map(|mut rules| match proposals::write_rule_file(proposals, scan.top, &mut rules) {
             Ok(()) => Ok(rules),
             Err(error) => Err(rules.explain(error)),
         })

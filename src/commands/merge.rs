@@ -1,15 +1,25 @@
-//! `probewatch merge`: merges reports of several hosts or days.
+//! `probewatch merge`: merges reports of several hosts or days. `diff` reads its reports in the same way.
+//!
+//! Rules that only the report files contain are added to the rule set.
+
+use std::fs::File;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 use super::common::{apps, print_problems, privacy};
-use super::report_files::{files, merged, output};
 use super::scan::row_selection;
+use super::settings::ReportFilterSettings;
 use super::stdout::TerminalInfo;
 use super::{Exit, MergeSettings, message};
-use crate::analysis::build::{LogAnalysis, ReportInput, build};
-use crate::analysis::notes;
+use crate::analysis::build::{LogAnalysis, build};
+use crate::analysis::merge::{MergedReport, ReportMerger};
+use crate::analysis::snapshot::SnapshotError;
+use crate::analysis::{notes, snapshot};
 use crate::commands::error::CommandError;
+use crate::render::sink::Sink;
 use crate::render::{RenderOptions, render};
-use crate::rules::load;
+use crate::rules::{Rule, RuleChoice, RuleSet, load};
 
 /// Merges the reports and prints the result.
 #[must_use]
@@ -21,26 +31,18 @@ fn merge(settings: &MergeSettings) -> Result<Exit, CommandError> {
     let filter = &settings.filter;
     let privacy = privacy(filter.anonymize.as_ref(), true)?;
     let known = load(&filter.rules)?;
-    let files = files(&settings.reports, filter.quiet);
-    let mut sink = output(filter.output.as_deref(), &files)?;
+    let files = report_files(&settings.reports, filter.quiet);
+    let mut sink = output_sink(filter.output.as_deref(), &files)?;
     if !filter.quiet {
         message::warnings(known.warnings());
     }
     let merged = merged(&files, &known, filter)?;
     let rules = merged.rules.as_ref().unwrap_or(&known);
     let apps = apps(&filter.apps, rules)?;
-    let material = ReportInput {
-        rules,
-        tally: &merged.tally,
-        texts: &merged.texts,
-        min_severity: filter.min_severity,
-        outcomes: &filter.outcomes,
-        apps: &apps,
-        allow: &merged.allow,
-    };
-    let context = LogAnalysis::new(&material);
+    let report_input = merged.report_input(rules, filter.report_filter(&apps));
+    let analysis = LogAnalysis::new(&report_input);
     let rows = row_selection(filter.format, settings.by, settings.full, filter.top);
-    let mut report = build(&material, &context, merged.inputs.clone(), merged.without_time, rows);
+    let mut report = build(&report_input, &analysis, rows);
     (report.log_host, report.period, report.prefix) = (merged.log_host.clone(), merged.period.clone(), merged.prefix);
     if let Some(bound) = report.approximate.as_ref().filter(|_| !filter.quiet) {
         message::notice(&notes::accuracy_note(bound));
@@ -56,4 +58,91 @@ fn merge(settings: &MergeSettings) -> Result<Exit, CommandError> {
         _ if problems => Exit::Damaged,
         _ => Exit::Success,
     })
+}
+
+/// The name of the report in a report folder.
+const REPORT: &str = "report.json";
+
+/// The report of a folder, or the path itself.
+fn file_of(path: &Path) -> PathBuf {
+    if path.is_dir() { path.join(REPORT) } else { path.to_owned() }
+}
+
+/// The report files without duplicates. Prints a notice for each duplicate.
+pub(super) fn report_files(paths: &[PathBuf], quiet: bool) -> Vec<PathBuf> {
+    let mut known = Vec::new();
+    let mut files = Vec::new();
+    for file in paths.iter().map(|path| file_of(path)) {
+        let file_id = file_id(&file);
+        if file_id.is_some() && known.contains(&file_id) {
+            if !quiet {
+                message::notice(&format!("{}: given twice, and read once", message::sanitized(&file.to_string_lossy())));
+            }
+            continue;
+        }
+        known.push(file_id);
+        files.push(file);
+    }
+    files
+}
+
+fn file_id(file: &Path) -> Option<(u64, u64)> {
+    fs::metadata(file).ok().map(|there| (there.dev(), there.ino()))
+}
+
+/// Opens the output, which must not be one of the reports.
+pub(super) fn output_sink(path: Option<&Path>, files: &[PathBuf]) -> Result<Sink, CommandError> {
+    let sink = path.map_or_else(|| Ok(Sink::stdout()), Sink::file)?;
+    let overwritten = |file: &&PathBuf| file_id(file).is_some_and(|(dev, ino)| sink.is_same_file(dev, ino));
+    match files.iter().find(overwritten) {
+        Some(path) => Err(CommandError::OutputIsInput { path: path.clone(), flag: "--output" }),
+        None => Ok(sink),
+    }
+}
+
+/// Reads and merges the reports.
+pub(super) fn merged(files: &[PathBuf], rules: &RuleSet, settings: &ReportFilterSettings) -> Result<MergedReport, CommandError> {
+    let mut merged = ReportMerger::new(rules);
+    for file in files {
+        merged.add(read_snapshot(file, rules).map_err(|source| CommandError::Unreadable { path: file.clone(), source })?)?;
+    }
+    let excluded = ExcludedRules::new(&settings.rules)?;
+    let merged = merged.finish(|rule| excluded.contains(rule))?;
+    if !settings.quiet && !merged.unknown_rules.is_empty() {
+        message::warning(&unknown(&merged.unknown_rules));
+    }
+    Ok(merged)
+}
+
+fn read_snapshot(file: &Path, rules: &RuleSet) -> Result<snapshot::ReportSnapshot, SnapshotError> {
+    if file.as_os_str() == "-" { snapshot::read(io::stdin().lock(), rules) } else { snapshot::read(File::open(file)?, rules) }
+}
+
+fn unknown(ids: &[String]) -> String {
+    const NAMED: usize = 5;
+    let named = ids[..NAMED.min(ids.len())].join(", ");
+    let more = ids.len().saturating_sub(NAMED);
+    let rest = if more > 0 { format!(" and {more} more") } else { String::new() };
+    format!("no rule here is called {named}{rest}; shown as in the reports (--rules reads the file it came from)")
+}
+
+/// The rules that `--disable`, `--only` and `--no-builtin` exclude. No warning is printed about these.
+struct ExcludedRules {
+    /// All rules without exclusions; `None` if nothing is excluded.
+    all: Option<RuleSet>,
+    only: Vec<String>,
+}
+
+impl ExcludedRules {
+    fn new(choice: &RuleChoice) -> Result<Self, CommandError> {
+        let takes_away = choice.no_builtin || !choice.disable.is_empty() || !choice.only.is_empty();
+        let all = RuleChoice { no_builtin: false, disable: Vec::new(), only: Vec::new(), ..choice.clone() };
+        Ok(Self { all: takes_away.then(|| load(&all)).transpose()?, only: choice.only.clone() })
+    }
+
+    fn contains(&self, rule: &Rule) -> bool {
+        let Some(all) = &self.all else { return false };
+        let is_asked = self.only.is_empty() || self.only.iter().any(|name| *name == rule.id || *name == rule.class);
+        all.number_of(&rule.id).is_some() || !is_asked
+    }
 }

@@ -7,9 +7,9 @@ use std::mem::{self, ManuallyDrop};
 use std::time::{Duration, Instant};
 
 use super::common::{
-    apps, drop_skipped, inputs, output, pool, print_notices, print_problems, privacy, read, report_inputs, report_no_logs,
-    warn_narrow_allow,
+    drop_skipped, inputs, output, pool, print_notices, print_problems, privacy, read, report_inputs, report_no_logs, warn_narrow_allow,
 };
+use super::rule_context::RuleContext;
 use super::stdout::TerminalInfo;
 use super::{Exit, ScanSettings, message};
 use crate::analysis::anonymize::{Privacy, RedactionBuffers};
@@ -17,10 +17,8 @@ use crate::analysis::build::{LogAnalysis, ReportInput, RowSelection, build};
 use crate::analysis::model::{InputSummary, Report};
 use crate::analysis::{hit, notes};
 use crate::commands::error::CommandError;
-use crate::engine::ScanOptions;
 use crate::render::sink::Sink;
 use crate::render::{GroupBy, OutputFormat, RenderOptions, TABLE_ROWS, ndjson, render};
-use crate::rules::{AllowList, load};
 use crate::scan;
 
 /// Scans the logs and prints the report.
@@ -32,49 +30,33 @@ pub fn run(settings: &ScanSettings) -> Exit {
 fn scan(settings: &ScanSettings) -> Result<Exit, CommandError> {
     let started = Instant::now();
     let pool = pool(settings)?;
-    let rules = ManuallyDrop::new(pool.install(|| load(&settings.rules))?);
-    let apps = apps(&settings.apps, &rules)?;
+    let mut rule_context = ManuallyDrop::new(RuleContext::load_in(&pool, settings)?);
+    (rule_context.scope.since, rule_context.scope.until) = (settings.since, settings.until);
     let privacy = privacy(settings.client.anonymize.as_ref(), settings.client.redact)?;
     let found = inputs(settings)?;
     let sink = output(settings.output.as_deref(), "--output", &found.sources)?;
     if !settings.quiet {
-        message::warnings(rules.warnings());
+        message::warnings(rule_context.rules.warnings());
     }
-    let scope = ScanOptions {
-        format: settings.formats.as_clf(),
-        since: settings.since,
-        until: settings.until,
-        allow: AllowList::load(&settings.allow)?,
-        max_line: settings.max_line,
-        unlisted: false,
-        windows: true,
-    };
-    warn_narrow_allow(settings, &scope.allow);
+    warn_narrow_allow(settings, &rule_context.scope.allow);
     let ready = started.elapsed();
     // Never dropped: the process ends after the report, and freeing this memory would take time.
-    let mut scan = ManuallyDrop::new(read(settings, &rules, &scope, &found.sources, &pool)?);
-    let (spool, inputs) = (scan.spool.take(), mem::take(&mut scan.inputs));
+    let mut scan = ManuallyDrop::new(read(settings, &rule_context.job(settings.client.prefix), &found.sources, &pool)?);
+    let (spool, inputs) = (scan.spool.take(), report_inputs(mem::take(&mut scan.inputs), &found));
     let read = started.elapsed();
-    let material = ReportInput {
-        rules: &rules,
+    let report_input = ReportInput {
+        rules: &rule_context.rules,
         tally: &scan.tally,
         texts: &scan.texts,
-        min_severity: settings.min_severity,
-        outcomes: &settings.outcomes,
-        apps: &apps,
-        allow: &scope.allow,
+        inputs: &inputs,
+        without_time: scan.without_time,
+        filter: rule_context.filter(settings),
+        allow: &rule_context.scope.allow,
     };
-    let context = LogAnalysis::new(&material);
-    let mut report = pool.install(|| {
-        build(
-            &material,
-            &context,
-            report_inputs(inputs, &found),
-            scan.without_time,
-            row_selection(settings.format, settings.by, settings.full, settings.top),
-        )
-    });
-    let broad = if settings.quiet { Vec::new() } else { notes::broad_rule_warnings(&material, &context, &report.inputs) };
+    let analysis = LogAnalysis::new(&report_input);
+    let wanted = row_selection(settings.format, settings.by, settings.full, settings.top);
+    let mut report = pool.install(|| build(&report_input, &analysis, wanted));
+    let broad = if settings.quiet { Vec::new() } else { notes::broad_rule_warnings(&report_input, &analysis, &report.inputs) };
     drop_skipped(&mut report.inputs);
     report.elapsed = started.elapsed();
     report.prefix = settings.client.prefix;
@@ -90,7 +72,7 @@ fn scan(settings: &ScanSettings) -> Result<Exit, CommandError> {
     let severity = report.totals.fail_severity;
     let times = StageTimes { ready, read, built: report.elapsed };
     let statistics = settings.stats.then(|| statistics_text(&report, &times, pool.current_num_threads()));
-    write(settings, &privacy, &material, &context, &report, spool, sink)?;
+    write(settings, &privacy, &report_input, &analysis, &report, spool, sink)?;
     if let Some(text) = statistics {
         message::print_raw(&text);
     }

@@ -8,14 +8,14 @@ use std::path::{Path, PathBuf};
 use super::{ScanSettings, message};
 use crate::formats::builtin::UnknownFormat;
 use crate::formats::{FormatError, FormatLineParser, Formats, NginxEscape};
-use crate::input::rotated_files;
+use crate::input::rotation;
 use crate::server_config::{ConfiguredFormat, ConfiguredLog, LogFormatEscape};
 
 /// The given paths and all files of the configured logs, and notices about missing logs.
 pub(super) fn files(settings: &ScanSettings) -> (Vec<PathBuf>, Vec<String>) {
     let (mut paths, mut notices) = (settings.paths.clone(), Vec::new());
     for log in distinct(&settings.found) {
-        match rotated_files::files(&log.path) {
+        match rotation::rotated_files(&log.path) {
             Ok(files) if files.is_empty() => notices.push(missing_log_notice(log)),
             Ok(files) => {
                 let (errors, files): (Vec<_>, Vec<_>) = files.into_iter().partition(|file| is_error_log(settings, file));
@@ -43,7 +43,7 @@ pub(super) fn logs(settings: &ScanSettings) -> Vec<PathBuf> {
 /// The given paths and the configured logs with at least one file; all logs if none has a file.
 pub(super) fn existing_logs(settings: &ScanSettings) -> Vec<PathBuf> {
     let mut paths = settings.paths.clone();
-    let there = distinct(&settings.found).filter(|log| rotated_files::files(&log.path).map_or(true, |files| !files.is_empty()));
+    let there = distinct(&settings.found).filter(|log| rotation::rotated_files(&log.path).map_or(true, |files| !files.is_empty()));
     push_new(&mut paths, there.map(|log| log.path.clone()));
     if paths.is_empty() { logs(settings) } else { paths }
 }
@@ -55,7 +55,7 @@ pub(super) fn formats(settings: &ScanSettings) -> Result<Formats, UnknownFormat>
         let (text, compile_format) = compile_format(&log.format)?;
         Some((log.path.clone(), text, compile_format.ok()))
     });
-    let formats = Formats::new(&settings.formats)?.with_logs(logs, rotated_files::belongs)?;
+    let formats = Formats::new(&settings.formats)?.with_logs(logs, rotation::belongs_to_log)?;
     Ok(match &settings.client.origin {
         Some(origin) => formats.with_client_ip_source(origin.clone()),
         None => formats,
@@ -89,7 +89,7 @@ pub(super) fn print_skipped(settings: &ScanSettings) {
 fn is_error_log(settings: &ScanSettings, file: &Path) -> bool {
     // Some configurations write both logs into one file.
     let is_access_log = |log: &&PathBuf| settings.found.iter().any(|found| found.path == **log);
-    settings.error_logs.iter().filter(|log| !is_access_log(log)).any(|log| rotated_files::belongs(log, file))
+    settings.error_logs.iter().filter(|log| !is_access_log(log)).any(|log| rotation::belongs_to_log(log, file))
 }
 
 fn missing_log_notice(log: &ConfiguredLog) -> String {

@@ -5,11 +5,12 @@ use std::time::Duration;
 
 use ipnet::IpNet;
 
+use crate::analysis::build::ReportFilter;
 use crate::client::{ClientIpSource, Ipv6Prefix};
-use crate::finding::Severity;
+use crate::finding::{RuleId, Severity};
 use crate::formats::FormatChoice;
 use crate::input::exclude::NewerThan;
-use crate::input::{Mmap, rotated_files};
+use crate::input::{Mmap, rotation};
 use crate::log_entry::Outcome;
 use crate::render::{Color, GroupBy, OutputFormat};
 use crate::report_store::Retention;
@@ -104,7 +105,7 @@ pub enum Anonymize {
 impl ScanSettings {
     /// The configured logs that this file belongs to, directly or by rotation: several if the log has several formats.
     pub fn named<'a>(&'a self, file: &Path) -> impl Iterator<Item = &'a ConfiguredLog> {
-        self.found.iter().filter(move |log| rotated_files::belongs(&log.path, file))
+        self.found.iter().filter(move |log| rotation::belongs_to_log(&log.path, file))
     }
 }
 
@@ -227,6 +228,14 @@ pub struct ReportFilterSettings {
     pub color: Color,
     /// No notices on standard error, but errors.
     pub quiet: bool,
+}
+
+impl ReportFilterSettings {
+    /// Which hits to report, with the rules of the apps.
+    #[must_use]
+    pub fn report_filter<'a>(&'a self, apps: &'a [RuleId]) -> ReportFilter<'a> {
+        ReportFilter { min_severity: self.min_severity, outcomes: &self.outcomes, apps }
+    }
 }
 
 /// The settings of `merge`.

@@ -8,6 +8,8 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use ipnet::IpNet;
+use jiff::SpanRelativeTo;
+use jiff::fmt::friendly::SpanParser;
 use serde::Deserialize;
 
 use super::choice::join_values;
@@ -79,7 +81,7 @@ impl FromStr for ByteSize {
     }
 }
 
-/// A length of time: `250ms`, `5s`, `10m`, `1h`, `1d`, `2w`.
+/// A length of time: `250ms`, `5s`, `1h30m`, `1d`, `2w`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "RawValue")]
 pub struct DurationArg(Duration);
@@ -96,25 +98,21 @@ impl FromStr for DurationArg {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        const LONGEST: u64 = 36_500 * 86_400_000;
-        let digits = text.bytes().take_while(u8::is_ascii_digit).count();
-        let unit = match &text[digits..] {
-            "ms" => Some(1),
-            "s" => Some(1_000),
-            "m" => Some(60_000),
-            "h" => Some(3_600_000),
-            "d" => Some(86_400_000),
-            "w" => Some(7 * 86_400_000),
-            _ => None,
-        };
-        let milliseconds = unit.zip(text[..digits].parse::<u64>().ok()).and_then(|(unit, n)| n.checked_mul(unit));
-        match milliseconds {
-            Some(0) => Err("0 is too short; type 1ms or more".to_owned()),
-            Some(milliseconds @ 1..=LONGEST) => Ok(Self(Duration::from_millis(milliseconds))),
-            Some(_) => Err("too long; type 36500d or less".to_owned()),
-            None => Err("not a length of time; type a number with ms, s, m, h, d or w: 250ms, 10m, 90d".to_owned()),
+        const LONGEST: Duration = Duration::from_secs(36_500 * 86_400);
+        match parse_duration(text) {
+            Some(duration) if duration < Duration::from_millis(1) => Err("too short; type 1ms or more".to_owned()),
+            Some(duration) if duration > LONGEST => Err("too long; type 36500d or less".to_owned()),
+            Some(duration) => Ok(Self(duration)),
+            None => Err("not a length of time; type numbers with ms, s, m, h, d or w: 250ms, 10m, 1h30m, 90d".to_owned()),
         }
     }
+}
+
+/// Parses a length of time with units up to weeks, in jiff's friendly format. A day is 24 hours.
+pub(super) fn parse_duration(text: &str) -> Option<Duration> {
+    static PARSER: SpanParser = SpanParser::new();
+    let span = PARSER.parse_span(text).ok()?;
+    span.to_duration(SpanRelativeTo::days_are_24_hours()).ok()?.try_into().ok()
 }
 
 /// Permissions of a file, in octal: `0600`, `640`.
@@ -431,7 +429,12 @@ mod tests {
         assert_eq!(span("5s"), Ok(Duration::from_secs(5)));
         assert_eq!(span("366d"), Ok(Duration::from_secs(366 * 86_400)));
         assert_eq!(span("12w"), Ok(Duration::from_secs(84 * 86_400)));
-        for wrong in ["", "5", "s", "0s", "-1s", "1.5s", "5 s", "1y", "36501d", "99999999999999999999s", "18446744073709551615d", "1é"] {
+        assert_eq!(span("1h30m"), Ok(Duration::from_secs(5_400)));
+        assert_eq!(span("1.5s"), Ok(Duration::from_millis(1_500)));
+        assert_eq!(span("5 s"), Ok(Duration::from_secs(5)));
+        let wrong =
+            ["", "5", "s", "0s", "1us", "-1s", "1s ago", "1y", "1mo", "36501d", "99999999999999999999s", "18446744073709551615d", "1é"];
+        for wrong in wrong {
             assert!(span(wrong).is_err(), "{wrong}");
         }
     }

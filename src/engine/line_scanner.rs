@@ -1,26 +1,27 @@
-//! The line loop: splits text into lines, counts each line, and records those that match a rule.
+//! The line loop: splits text into lines, counts each line, matches requests in batches, and records those that match a rule.
 //!
-//! Every line is parsed, unparsed or oversized; parsed and unparsed lines are matched. Only the text of a matching line is copied.
-//! This file scans the formats of the Common Log Format family, `other_formats` scans all others, and `batch` matches both.
-
-mod batch;
-mod line;
-mod other_formats;
+//! Every line is parsed, unparsed or oversized; parsed and unparsed lines are matched. Only the text of a matching line is
+//! copied. Formats of the Common Log Format family are scanned directly; a log reader converts all others.
 
 use std::hint::black_box;
 
-use memchr::memchr_iter;
+use memchr::{memchr, memchr_iter};
 
-use self::line::{LinePosition, ScannedLine};
-use super::newline_index::BLOCK;
-use super::{Matcher, WorkerState};
+use super::verdict_cache::{CacheKey, CachedVerdicts, SelectedIndices};
+use super::{Matcher, Verdict, WorkerState, path_interner};
 use crate::client::Client;
-use crate::finding::Findings;
-use crate::formats::bytes::nuls_within;
-use crate::formats::{Frame, LogFormat};
+use crate::engine::newline_index::{BLOCK, NewlineIndex, QuotePositions};
+use crate::engine::worker_state::RuleSummary;
+use crate::finding::{AppAsset, Findings, Hit, RuleId, Severity, UnmatchedRequest, Windows};
+use crate::fingerprint::Fingerprint;
+use crate::formats::bytes::{leading_nuls, nuls_within};
+use crate::formats::reader::{LineContext, LineKind, LogReader};
+use crate::formats::{Formats, Frame, FrameBuffer, LogFormat, W3cHeader, clf_writer};
 use crate::intern::SymbolTables;
+use crate::log_entry::{Outcome, RequestLine};
 use crate::prefetch::prefetch;
-use crate::rules::{AllowList, RuleSet};
+use crate::rules::{AllowList, By, RuleSet};
+use crate::soft_404::MethodClass;
 use crate::time::{LogTime, PackedTime, TimeBound};
 
 /// Options of a scan: which lines it reads and what it records.
@@ -243,4 +244,369 @@ fn prefetch_line(lines: &[u8], at: usize) {
     if let Some(part) = lines.get(at..at + 256) {
         part.iter().step_by(64).for_each(prefetch);
     }
+}
+
+impl LineScanner<'_> {
+    /// Matches a batch, one step for all requests before the next step. A lookup in a large table costs as much as a hundred
+    /// instructions; independent lookups overlap their cache misses.
+    fn match_batch(&self, batch: &mut Vec<BatchedRequest<'_>>, worker: &mut WorkerState, findings: &mut Findings) {
+        if batch.is_empty() {
+            return;
+        }
+        let keys: [CacheKey; BATCH] = worker.cache.keys(batch.iter().map(|request| (request.frame.request, request.frame.headers)));
+        let mut fingerprints = [Fingerprint::default(); BATCH];
+        worker.names.clients.fingerprints(batch.iter().map(|request| request.frame.client), &mut fingerprints);
+        let mut clients = [0; BATCH];
+        for ((request, fingerprint), client) in batch.iter().zip(fingerprints).zip(&mut clients) {
+            *client = worker.names.clients.intern_by(fingerprint, request.frame.client);
+        }
+        findings.request_clients.extend_from_slice(&clients[..batch.len()]);
+        let mut cached = CachedVerdicts::<BATCH>::default();
+        worker.cache.get_each(&keys[..batch.len()], |n| batch[n].frame.status(), &mut cached);
+        let mut selected = SelectedIndices::<BATCH>::default();
+        for (n, request) in batch.iter().enumerate() {
+            selected.push_if(n, !cached.is_known_to_match_nothing(n) || self.options.unlisted || request.frame.is_home_page());
+        }
+        for n in selected.iter() {
+            let (request, client) = (&batch[n], clients[n]);
+            let verdict = cached.get(n).unwrap_or_else(|| self.verdict(request, worker));
+            if request.frame.is_home_page() {
+                record_home_page(request, worker, findings);
+            }
+            if verdict.rules != SymbolTables::EMPTY_RULES {
+                self.record_request(request, client, verdict, worker, findings);
+            } else if self.options.unlisted {
+                record_unmatched(request, client, worker, findings);
+            }
+        }
+        batch.clear();
+    }
+
+    #[cold]
+    fn verdict(&self, request: &BatchedRequest<'_>, worker: &mut WorkerState) -> Verdict {
+        // The same request may have occurred earlier in the batch.
+        let known = worker.cached_verdict(request.frame.request, request.frame.headers, request.frame.status());
+        known.unwrap_or_else(|| self.matcher.verdict(&request.frame.record(request.time()), request.frame.headers, worker))
+    }
+
+    fn record_request(
+        &self,
+        request: &BatchedRequest<'_>,
+        client: u32,
+        verdict: Verdict,
+        worker: &mut WorkerState,
+        findings: &mut Findings,
+    ) {
+        let BatchedRequest { line, position, frame, .. } = request;
+        let mut hit = position.hit();
+        (hit.parsed, hit.client, hit.time, hit.status, hit.bytes) = (true, client, request.time(), frame.status(), frame.bytes());
+        set_request(&mut hit, frame.request);
+        let summary = self.summary(verdict.rules, worker);
+        if summary.signs != SymbolTables::EMPTY_RULES {
+            record_app_evidence(&hit, summary.signs, frame, worker, findings);
+        }
+        if self.options.unlisted && !summary.is_certain {
+            record_unmatched(request, client, worker, findings);
+        }
+        let agent = || frame.record(None).user_agent;
+        let mut written = std::mem::take(&mut worker.line);
+        let text = line.unwrap_or_else(|| {
+            written.clear();
+            clf_writer::write_frame(frame, &mut written);
+            &written
+        });
+        self.record_hit(hit, summary, verdict.path, (text, frame.host), agent, worker, findings);
+        worker.line = written;
+    }
+
+    /// Records a line that matched a rule, or counts it if an allow list entry applies.
+    #[expect(clippy::too_many_arguments, reason = "a line, what was made of it, and where it goes")]
+    fn record_hit<'t>(
+        &self,
+        mut hit: Hit,
+        summary: RuleSummary,
+        path: u32,
+        (text, host): (&[u8], Option<&[u8]>),
+        agent: impl FnOnce() -> Option<&'t [u8]>,
+        worker: &mut WorkerState,
+        findings: &mut Findings,
+    ) {
+        if summary.rules == SymbolTables::EMPTY_RULES {
+            return;
+        }
+        let names = &mut worker.names;
+        if !self.options.allow.entries().is_empty()
+            && let Some(entry) = self.options.allow.entry_for(names.clients.resolve(hit.client), names.paths.resolve(path), agent())
+        {
+            findings.allowed.push((entry, hit.client));
+            return;
+        }
+        (hit.rules, hit.path, hit.exposes, hit.windows) = (summary.rules, path, summary.exposes, summary.windows);
+        // A line without a client counts for no client.
+        hit.windows.by_client &= !matches!(names.clients.resolve(hit.client), Client::Text(b"" | b"-"));
+        hit.host = names.host(host);
+        findings.push(hit, text);
+    }
+
+    /// The summary of a list of rules.
+    fn summary(&self, list: u32, worker: &mut WorkerState) -> RuleSummary {
+        let WorkerState { names, summaries, .. } = worker;
+        let at = list as usize;
+        if let Some(Some(known)) = summaries.get(at) {
+            return *known;
+        }
+        let counts = |&&rule: &&RuleId| self.options.windows || self.rules.rule(rule).window.is_none();
+        let all = names.rules.resolve(list).iter().filter(counts);
+        let (signs, mut rules): (Vec<RuleId>, Vec<RuleId>) = all.partition(|&&rule| self.rules.rule(rule).is_app_evidence);
+        let is_certain = rules.iter().any(|&rule| self.rules.rule(rule).is_certain());
+        if rules.iter().map(|&rule| self.rules.rule(rule)).any(|rule| rule.is_certain() && rule.severity > Severity::Info) {
+            // The line alone is a hit, whatever else its client requested.
+            rules.retain(|&rule| self.rules.rule(rule).with_client.is_none());
+        }
+        let exposes = rules.iter().any(|&rule| self.rules.rule(rule).exposes());
+        let counts_by = |by| rules.iter().any(|&rule| self.rules.rule(rule).window.is_some_and(|window| window.by == by));
+        let windows = Windows {
+            by_client: counts_by(By::Client),
+            by_path: counts_by(By::Path),
+            only: rules.iter().all(|&rule| self.rules.rule(rule).window.is_some()),
+        };
+        let [signs, rules] = [signs, rules].map(|rules| names.rules.intern(&*rules, Box::from));
+        let new = RuleSummary { signs, rules, exposes, is_certain, windows };
+        summaries.resize(summaries.len().max(at + 1), None);
+        summaries[at] = Some(new);
+        new
+    }
+}
+
+/// Sets the parts of the request that soft 404 detection compares.
+fn set_request(hit: &mut Hit, request: &[u8]) {
+    let line = RequestLine::parse(request);
+    hit.method = MethodClass::of(line.method);
+    hit.extra = line.query_len();
+    hit.has_query = hit.extra > 0;
+}
+
+/// Records the size of the home page.
+fn record_home_page(request: &BatchedRequest<'_>, worker: &mut WorkerState, findings: &mut Findings) {
+    if let (Some(200), Some(bytes @ 1..)) = (request.frame.status(), request.frame.bytes()) {
+        findings.home.record(worker.names.host(request.frame.host), bytes);
+    }
+}
+
+/// Records app assets that were served to a client.
+fn record_app_evidence(hit: &Hit, signs: u32, frame: &Frame<'_>, worker: &mut WorkerState, findings: &mut Findings) {
+    if !matches!(hit.status, Some(200..=299)) {
+        return;
+    }
+    let host = worker.names.host(frame.host);
+    let sign = AppAsset { client: hit.client, size: hit.bytes.unwrap_or(0), asked: frame.request.len() };
+    for &app in worker.names.rules.resolve(signs) {
+        findings.signs.record(app, host, sign);
+    }
+}
+
+/// Records a request that no rule matches, if `learn` can propose its path.
+fn record_unmatched(request: &BatchedRequest<'_>, client: u32, worker: &mut WorkerState, findings: &mut Findings) {
+    let BatchedRequest { position, frame, .. } = request;
+    let (time, status) = (request.time(), frame.status());
+    let Some(path) = worker.path_ids.intern(frame.request, &mut worker.names) else { return };
+    let mut noted = UnmatchedRequest::new(position.line, position.offset, client, path);
+    (noted.time, noted.status) = (time, status);
+    noted.linked = Outcome::of(status) == Outcome::Answered && path_interner::is_linked(&frame.record(time));
+    let example = path_interner::example(frame.request);
+    let is_path = &**worker.names.paths.resolve(path) == example;
+    findings.push_unmatched(noted, if is_path { b"" } else { example });
+}
+
+/// A line that is not parsed yet.
+#[derive(Clone, Copy)]
+struct ScannedLine<'t, 'i> {
+    text: &'t [u8],
+    /// Its start in the chunk.
+    offset: u64,
+    quotes: QuotePositions<'i>,
+}
+
+/// The position of a line in its chunk.
+#[derive(Clone, Copy)]
+struct LinePosition {
+    line: u32,
+    offset: u64,
+}
+
+impl<'t, 'i> ScannedLine<'t, 'i> {
+    /// The lines that end in a block; the block starts at byte `start` of its chunk.
+    #[inline]
+    fn each(block: &'t [u8], start: usize, index: &'i NewlineIndex) -> impl Iterator<Item = Self> + Clone {
+        let mut from = 0;
+        index.newlines().iter().map(move |&newline| {
+            let end = newline as usize;
+            let line = Self { text: &block[from..end], offset: (start + from) as u64, quotes: QuotePositions::Indexed(index, from) };
+            from = end + 1;
+            line
+        })
+    }
+
+    /// A line that is longer than a block, or the last one without its newline, and its length in bytes. A rest of NULs is a hole
+    /// of a sparse file and no line; its bytes are counted.
+    #[cold]
+    fn long(rest: &'t [u8], start: usize, findings: &mut Findings) -> (Option<Self>, usize) {
+        let newline = memchr(b'\n', rest);
+        let text = &rest[..newline.unwrap_or(rest.len())];
+        if newline.is_none() && text.iter().all(|&b| b == 0) {
+            findings.lines.nul_bytes += text.len() as u64;
+            return (None, text.len());
+        }
+        (Some(Self { text, offset: start as u64, quotes: QuotePositions::Unknown }), text.len() + 1)
+    }
+
+    /// Counts the line and its leading NULs; returns position, text and quotes after the NULs.
+    #[expect(clippy::inline_always, reason = "in the line loop")]
+    #[inline(always)]
+    fn count(self, findings: &mut Findings) -> (LinePosition, &'t [u8], QuotePositions<'i>) {
+        let nuls = leading_nuls(self.text);
+        if nuls > 0 {
+            findings.lines.nul_bytes += nuls as u64;
+        }
+        let position = LinePosition { line: findings.lines.lines as u32, offset: self.offset + nuls as u64 };
+        findings.lines.lines += 1;
+        (position, &self.text[nuls..], self.quotes.skip(nuls))
+    }
+}
+
+impl LinePosition {
+    fn hit(self) -> Hit {
+        Hit::at(self.line, self.offset)
+    }
+}
+
+/// The reader of other formats, and its state between blocks.
+struct RewritingReader<'r, 'f> {
+    log_reader: &'r mut LogReader,
+    context: &'r LineContext<'f>,
+    /// The current W3C header.
+    header: W3cHeader,
+    buffer: FrameBuffer,
+    /// Lines by format.
+    read: FormatCounts,
+}
+
+/// Lines of other formats, by format id.
+struct FormatCounts([u64; 256]);
+
+impl LineScanner<'_> {
+    /// Scans a chunk of whole lines in any format; the last one may lack its newline.
+    #[must_use]
+    pub fn scan_any(&self, lines: &[u8], context: &LineContext<'_>, log_reader: &mut LogReader, worker: &mut WorkerState) -> Findings {
+        let buffer = std::mem::take(&mut worker.sheet);
+        let mut reader = RewritingReader { log_reader, context, header: context.header.clone(), buffer, read: FormatCounts([0; 256]) };
+        let mut findings = worker.findings();
+        let mut index = std::mem::take(&mut worker.index);
+        let mut start = 0;
+        while start < lines.len() {
+            let block = &lines[start..lines.len().min(start + BLOCK)];
+            index.read(block);
+            prefault(lines, start + BLOCK + AHEAD - 1);
+            if let Some(&last) = index.newlines().last() {
+                let prefetch_line = |line: ScannedLine<'_, '_>| prefetch_line(lines, line.offset as usize + AHEAD);
+                self.scan_read(ScannedLine::each(block, start, &index), prefetch_line, &mut reader, worker, &mut findings);
+                start += last as usize + 1;
+            } else {
+                let (line, taken) = ScannedLine::long(&lines[start..], start, &mut findings);
+                self.scan_read(line.into_iter(), |_| (), &mut reader, worker, &mut findings);
+                start += taken;
+            }
+        }
+        findings.times = std::mem::take(&mut worker.span).ends();
+        reader.read.add_to(context.formats, &mut findings);
+        worker.index = index;
+        worker.sheet = reader.buffer;
+        findings
+    }
+
+    /// Converts all lines first, then matches them: matching borrows from the buffer that conversion fills.
+    fn scan_read<'t, 'i>(
+        &self,
+        lines: impl Iterator<Item = ScannedLine<'t, 'i>> + Clone,
+        before_each: impl Fn(ScannedLine<'_, '_>),
+        reader: &mut RewritingReader<'_, '_>,
+        worker: &mut WorkerState,
+        findings: &mut Findings,
+    ) {
+        let RewritingReader { log_reader, context, header, buffer, read } = reader;
+        buffer.clear();
+        for line in lines.clone() {
+            before_each(line);
+            log_reader.read_into(line.text, context, header, |from| line.quotes.first(line.text, from), buffer);
+        }
+        let mut batch = Vec::with_capacity(BATCH);
+        for (number, (line, seen)) in lines.zip(buffer.read()).enumerate() {
+            match seen {
+                LineKind::AsIs => self.scan_line(line, &mut batch, worker, findings),
+                LineKind::Directive => skip_line(line, findings),
+                LineKind::As(_) | LineKind::WithoutClient => {
+                    let format = if let Some(frame) = buffer.frame(number, line.text) {
+                        self.scan_frame(line, frame, None, &mut batch, worker, findings)
+                    } else {
+                        self.scan_rewritten(line, buffer.rewritten_line(number).unwrap_or_default(), &mut batch, worker, findings)
+                    };
+                    // A line of the Common Log Format family after a prefix counts as that format.
+                    match seen {
+                        LineKind::As(id) if usize::from(id.0) >= LogFormat::ALL.len() => read.0[usize::from(id.0)] += 1,
+                        _ => findings.lines.parsed[format as usize] += 1,
+                    }
+                    findings.lines.without_client += u64::from(*seen == LineKind::WithoutClient);
+                }
+            }
+        }
+        self.match_batch(&mut batch, worker, findings);
+    }
+
+    /// Scans a line that was rewritten to Combined Log Format.
+    #[cold]
+    fn scan_rewritten<'t>(
+        &self,
+        line: ScannedLine<'t, '_>,
+        written: &'t [u8],
+        batch: &mut Vec<BatchedRequest<'t>>,
+        worker: &mut WorkerState,
+        findings: &mut Findings,
+    ) -> LogFormat {
+        let frame = Frame::locate(written, None).unwrap_or_default();
+        self.scan_frame(line, frame, Some(written), batch, worker, findings)
+    }
+
+    /// Scans a line by its frame, and by its rewritten form if there is one; returns its format.
+    #[expect(clippy::inline_always, reason = "in the line loop; so large an argument would go through memory")]
+    #[inline(always)]
+    fn scan_frame<'t>(
+        &self,
+        line: ScannedLine<'t, '_>,
+        frame: Frame<'t>,
+        written: Option<&'t [u8]>,
+        batch: &mut Vec<BatchedRequest<'t>>,
+        worker: &mut WorkerState,
+        findings: &mut Findings,
+    ) -> LogFormat {
+        let (position, text, _) = line.count(findings);
+        findings.lines.nul_bytes += nuls_within(text) as u64;
+        let time = worker.clock.parse(frame.time);
+        self.push_request(BatchedRequest { line: written, position, frame, time }, batch, worker, findings);
+        frame.format()
+    }
+}
+
+impl FormatCounts {
+    /// Adds the counts to `findings`.
+    fn add_to(&self, formats: &Formats, findings: &mut Findings) {
+        for (id, lines) in formats.ids().zip(self.0) {
+            findings.lines.others.count(formats.name(id), lines);
+        }
+    }
+}
+
+/// Counts a directive of the log writer.
+fn skip_line(line: ScannedLine<'_, '_>, findings: &mut Findings) {
+    line.count(findings);
+    findings.lines.skipped += 1;
 }

@@ -6,8 +6,7 @@
 use std::cell::Cell;
 
 use super::ParsedRequest;
-use super::cache_key::HeaderClass;
-use super::verdict_cache::Dependencies;
+use super::verdict_cache::{Dependencies, HeaderClass};
 use super::worker_state::{MatchBuffers, ReDecodeBuffers, Verdict, WorkerState};
 use crate::finding::{RuleId, Severity};
 use crate::log_entry::LogEntry;

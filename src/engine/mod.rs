@@ -2,7 +2,6 @@
 //!
 //! Pure: it reads no file, clock or terminal, and it cannot fail. What depends on other lines is decided elsewhere.
 
-mod cache_key;
 #[cfg(test)]
 mod exception_tests;
 pub mod explain;
@@ -11,14 +10,13 @@ mod matcher;
 mod newline_index;
 mod parsed_request;
 mod path_interner;
-mod shared_cache;
 #[cfg(test)]
 mod tests;
 mod verdict_cache;
 mod worker_state;
 
+pub use self::verdict_cache::SharedCache;
 pub use line_scanner::{LineScanner, ScanOptions};
 pub use matcher::Matcher;
 pub use parsed_request::ParsedRequest;
-pub use shared_cache::SharedCache;
 pub use worker_state::{Verdict, WorkerState};

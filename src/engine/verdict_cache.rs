@@ -1,18 +1,21 @@
-//! The verdicts that a worker caches, and those it gets from other workers. An entry is found by the request alone if the verdict
-//! depends on nothing else, and otherwise by the request and its dependencies.
+//! The verdicts that a worker caches, and those it gets from other workers. The cache key is the request alone if the verdict
+//! depends on nothing else, else the request with the status, with the class of its headers, or with the headers themselves.
 //!
-//! Look up any text, but insert only copies: the bytes of a memory map may change while they are read. Findings of such a chunk are
-//! discarded, but cache entries outlive it and must be correct for their key.
+//! Look up any text, but insert only copies: the bytes of a memory map may change while they are read. Findings of such a chunk
+//! are discarded, but cache entries outlive it and must be correct for their key.
+//!
+//! [`SharedCache`] holds the verdicts of all workers of a run, so that each request is matched once. It is used only when a
+//! worker's own cache misses; a lookup costs a hundredth of matching. A full shard is cleared. No cache changes a verdict.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::cache_key::{CacheDependencies, CacheKey, CacheKeys, HeaderClass};
-use super::shared_cache::{CacheEntry, CachedRules, SharedCache};
+use foldhash::HashMap;
+
 use super::worker_state::Verdict;
 use crate::finding::RuleId;
-use crate::fingerprint::{Fingerprint, SetAssocCache};
+use crate::fingerprint::{Fingerprint, Fingerprinter, SetAssocCache};
 use crate::intern::SymbolTables;
-use crate::rules::LiteralHits;
+use crate::rules::{LiteralHits, bit};
 
 /// The verdict cache of a worker.
 #[derive(Debug)]
@@ -304,6 +307,220 @@ impl<const MOST: usize> SelectedIndices<MOST> {
     #[inline]
     pub(super) fn iter(&self) -> impl Iterator<Item = usize> {
         self.numbers[..self.count].iter().map(|member| usize::from(*member))
+    }
+}
+
+/// Shards, each with its own lock.
+const SHARDS: usize = 16;
+/// Most requests, and most headers, of a shard.
+const MAX_SHARD_ENTRIES: usize = 1 << 11;
+
+/// The cache that workers share; their keys have the same seed.
+#[derive(Debug, Default)]
+pub struct SharedCache {
+    keys: CacheKeys,
+    shards: [Mutex<Shard>; SHARDS],
+}
+
+#[derive(Debug, Default)]
+struct Shard {
+    headers: HashMap<u64, HeaderClass>,
+    requests: HashMap<u64, CacheEntry>,
+}
+
+/// An entry for a request.
+#[derive(Debug, Clone)]
+pub(super) enum CacheEntry {
+    /// The verdict has dependencies.
+    Dependencies(CacheDependencies),
+    /// The verdict; `None` if no rule matches, the most common case.
+    Rules(Option<Arc<CachedRules>>),
+}
+
+/// A verdict by value, without the ids of a worker.
+#[derive(Debug)]
+pub(super) struct CachedRules {
+    rules: Box<[RuleId]>,
+    path: Box<[u8]>,
+}
+
+impl CachedRules {
+    pub(super) fn parts(&self) -> (&[RuleId], &[u8]) {
+        (&self.rules, &self.path)
+    }
+}
+
+impl CacheEntry {
+    pub(super) fn rules(rules: &[RuleId], path: &[u8]) -> Self {
+        let is_nothing = rules.is_empty() && path.is_empty();
+        Self::Rules((!is_nothing).then(|| Arc::new(CachedRules { rules: rules.into(), path: path.into() })))
+    }
+}
+
+impl SharedCache {
+    pub(super) fn keys(&self) -> &CacheKeys {
+        &self.keys
+    }
+
+    /// The entry of a request.
+    pub(super) fn get(&self, text: Fingerprint) -> Option<CacheEntry> {
+        self.part(text).requests.get(&text.word()).cloned()
+    }
+
+    pub(super) fn insert(&self, text: Fingerprint, entry: CacheEntry) {
+        put(&mut self.part(text).requests, text, entry);
+    }
+
+    /// The class of headers.
+    pub(super) fn class(&self, headers: Fingerprint) -> Option<HeaderClass> {
+        self.part(headers).headers.get(&headers.word()).copied()
+    }
+
+    fn insert_class(&self, headers: Fingerprint, class: HeaderClass) {
+        put(&mut self.part(headers).headers, headers, class);
+    }
+
+    fn part(&self, text: Fingerprint) -> MutexGuard<'_, Shard> {
+        // The lower bits select a slot of the tables.
+        self.shards[(text.word() >> 60) as usize].lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Inserts an entry; a full table is cleared first.
+fn put<V>(known: &mut HashMap<u64, V>, text: Fingerprint, value: V) {
+    if known.len() == MAX_SHARD_ENTRIES {
+        known.clear();
+    }
+    known.insert(text.word(), value);
+}
+
+/// A request and its headers.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct CacheKey {
+    pub(super) request: Fingerprint,
+    /// The text between the size and the end of the line.
+    pub(super) headers: Fingerprint,
+}
+
+/// What rules see in headers: the literal hits. Nearly all headers have none, and many others have the same. So a request is
+/// matched once for each class of headers, not for each header.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct HeaderClass(u64);
+
+impl HeaderClass {
+    /// No literal hit and no referer.
+    const EMPTY: Self = Self(0);
+    /// The bit of a class with a hit for some rule. Other classes hold at most exceptions, which only rules with a check for them
+    /// need.
+    const EVIDENCE: u64 = 1;
+    /// The bit of every class with literal hits.
+    const MARKED: u64 = 2;
+    /// The bit of a class with a referer. It is an exception of many rules if nothing was answered, and most attacks have none.
+    const REFERER: u64 = 4;
+
+    /// Whether the headers have a literal hit.
+    pub(super) fn is_marked(self) -> bool {
+        self.0 & Self::MARKED != 0
+    }
+
+    /// Whether the headers have a literal hit that is no exception.
+    #[inline]
+    fn has_evidence(self) -> bool {
+        self.0 & Self::EVIDENCE != 0
+    }
+}
+
+/// What a verdict depends on besides the request and its literal hits. An empty verdict without dependencies is valid for any
+/// status and headers: fewer hits only make rules fail.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct CacheDependencies(u32);
+
+impl CacheDependencies {
+    /// On the status.
+    const STATUS: u32 = 1;
+    /// On the class of the headers: whether the user agent is an exception, whether there is a referer.
+    const CLASS: u32 = 2;
+    /// On the headers. Other dependencies are known by then.
+    const HEADERS: Self = Self(4);
+
+    /// On the status, on the header class, on both or on none.
+    pub(super) fn new(status: bool, class: bool) -> Self {
+        Self(if status { Self::STATUS } else { 0 } | if class { Self::CLASS } else { 0 })
+    }
+
+    pub(super) fn union(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    pub(super) fn is_none(self) -> bool {
+        self.0 == 0
+    }
+
+    /// As a number.
+    pub(super) fn word(self) -> u32 {
+        self.0
+    }
+
+    #[inline]
+    fn from_word(word: u32) -> Self {
+        Self(word)
+    }
+}
+
+/// Makes keys, and fingerprints of requests together with their dependencies.
+#[derive(Debug, Clone, Default)]
+pub(super) struct CacheKeys(Fingerprinter);
+
+impl CacheKeys {
+    pub(super) fn key(&self, request: &[u8], headers: &[u8]) -> CacheKey {
+        CacheKey { request: self.of(request), headers: self.of(headers) }
+    }
+
+    #[inline]
+    pub(super) fn of(&self, text: &[u8]) -> Fingerprint {
+        self.0.of(text)
+    }
+
+    #[inline]
+    fn of_each<'t>(&self, texts: impl Iterator<Item = &'t [u8]>, fingerprints: &mut [Fingerprint]) {
+        self.0.of_each(texts, fingerprints);
+    }
+
+    /// The fingerprint of the first lookup.
+    #[inline]
+    pub(super) fn first(&self, key: CacheKey, class: HeaderClass) -> Fingerprint {
+        if class.has_evidence() { self.0.of_pair(key.request, class.0) } else { key.request }
+    }
+
+    /// The fingerprint of the next lookup, if the entry of `text` has these dependencies.
+    #[inline]
+    pub(super) fn next(
+        &self,
+        text: Fingerprint,
+        dependencies: CacheDependencies,
+        key: CacheKey,
+        class: HeaderClass,
+        status: Option<u16>,
+    ) -> Fingerprint {
+        let given = |what: u32, word: u64| if dependencies.0 & what != 0 { word } else { 0 };
+        if dependencies == CacheDependencies::HEADERS {
+            return self.0.of_pair(text, key.headers.word());
+        }
+        let text = self.0.of_pair(text, given(CacheDependencies::STATUS, 1 + u64::from(status.unwrap_or(0))));
+        self.0.of_pair(text, given(CacheDependencies::CLASS, class.0))
+    }
+
+    /// The class of headers with these literal hits, and with these rules found in their alternative decodings.
+    pub(super) fn class(&self, has_referer: bool, marks: &LiteralHits, found: &[RuleId]) -> HeaderClass {
+        let marked = marks.touched().iter().map(|&rule| (rule, marks.of(rule)));
+        let found = found.iter().map(|rule| (rule.0, 0));
+        let (mut sum, mut bits) = (0_u64, if has_referer { HeaderClass::REFERER } else { 0 });
+        for (rule, marks) in marked.chain(found) {
+            // A sum, as the order of hits does not matter.
+            sum = sum.wrapping_add(self.0.of_pair(Fingerprint::default(), u64::from(rule) << 16 | u64::from(marks)).word());
+            bits |= HeaderClass::MARKED | if bit::only_exception(marks) { 0 } else { HeaderClass::EVIDENCE };
+        }
+        HeaderClass(sum & !(HeaderClass::EVIDENCE | HeaderClass::MARKED | HeaderClass::REFERER) | bits)
     }
 }
 

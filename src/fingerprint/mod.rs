@@ -1,18 +1,24 @@
-//! Fingerprints of texts (64-bit hashes), and tables by fingerprint that do not store the texts.
+//! Fingerprints of texts (64-bit hashes), and a map and a cache by fingerprint that do not store the texts.
 //!
 //! Seeds are random, so an attacker cannot construct collisions; by chance one occurs once in 10^18 lines. The tables are larger
 //! than the L1 and L2 caches and used for every line, so callers can [prefetch](SetAssocCache::prefetch) entries.
 
-mod fingerprint_map;
-mod set_assoc_cache;
 #[cfg(target_arch = "x86_64")]
 mod simd_hash;
+
+use std::hash::{BuildHasher, Hasher};
+
+use foldhash::quality::RandomState;
+use simd_hash::SimdHasher;
+
+use crate::prefetch::prefetch;
+
 #[cfg(not(target_arch = "x86_64"))]
 mod simd_hash {
     //! There is no SIMD implementation for this architecture.
 
     #[derive(Debug, Clone, Copy)]
-    pub(super) enum SimdHasher {}
+    enum SimdHasher {}
 
     impl SimdHasher {
         pub(super) fn new() -> Option<Self> {
@@ -24,14 +30,6 @@ mod simd_hash {
         }
     }
 }
-
-use std::hash::{BuildHasher, Hasher};
-
-use foldhash::quality::RandomState;
-
-pub use fingerprint_map::FingerprintMap;
-pub use set_assoc_cache::SetAssocCache;
-use simd_hash::SimdHasher;
 
 /// The fingerprint of a text, never 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -100,8 +98,168 @@ impl Fingerprint {
     }
 }
 
+/// Initial number of slots.
+const FEW: usize = 1 << 8;
+
+/// Ids by the fingerprints of their texts.
+#[derive(Debug, Clone)]
+pub struct FingerprintMap {
+    /// A power of two; the fingerprint 0 marks an empty slot.
+    slots: Vec<(Fingerprint, u32)>,
+    len: usize,
+}
+
+impl Default for FingerprintMap {
+    fn default() -> Self {
+        Self { slots: vec![Default::default(); FEW], len: 0 }
+    }
+}
+
+impl FingerprintMap {
+    /// The number of texts.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether it is empty.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Prefetches the slot of a text.
+    #[inline]
+    pub fn prefetch(&self, text: Fingerprint) {
+        prefetch(&self.slots[self.first(text)]);
+    }
+
+    /// The id of a text.
+    #[must_use]
+    #[inline]
+    pub fn get(&self, text: Fingerprint) -> Option<u32> {
+        let mut at = self.first(text);
+        loop {
+            let (known, number) = self.slots[at];
+            if known == text {
+                return Some(number);
+            }
+            if known == Fingerprint::default() {
+                return None;
+            }
+            at = self.next(at);
+        }
+    }
+
+    /// Sets the id of a text.
+    pub fn put(&mut self, text: Fingerprint, number: u32) {
+        if self.len * 2 >= self.slots.len() {
+            self.grow();
+        }
+        let mut at = self.first(text);
+        while ![text, Fingerprint::default()].contains(&self.slots[at].0) {
+            at = self.next(at);
+        }
+        self.len += usize::from(self.slots[at].0 != text);
+        self.slots[at] = (text, number);
+    }
+
+    fn grow(&mut self) {
+        let larger = vec![Default::default(); self.slots.len() * 2];
+        let old = std::mem::replace(&mut self.slots, larger);
+        self.len = 0;
+        for (text, number) in old.into_iter().filter(|(text, _)| *text != Fingerprint::default()) {
+            self.put(text, number);
+        }
+    }
+
+    #[inline]
+    fn first(&self, text: Fingerprint) -> usize {
+        text.word() as usize & (self.slots.len() - 1)
+    }
+
+    #[inline]
+    fn next(&self, at: usize) -> usize {
+        (at + 1) & (self.slots.len() - 1)
+    }
+}
+
+/// Caches values by the fingerprint of a text. `WAYS` is the number of entries in a cache line.
+#[derive(Debug)]
+pub struct SetAssocCache<V, const WAYS: usize> {
+    /// One set until it is full, as many caches are never used; then all.
+    sets: Vec<Set<V, WAYS>>,
+    most: usize,
+}
+
+/// The entries of a cache line, the newest first.
+#[derive(Debug, Clone, Copy)]
+#[repr(align(64))]
+struct Set<V, const WAYS: usize>([(Fingerprint, V); WAYS]);
+
+impl<V: Copy + Default, const WAYS: usize> SetAssocCache<V, WAYS> {
+    /// A cache of `sets` sets, a power of two.
+    #[must_use]
+    pub fn new(sets: usize) -> Self {
+        Self { sets: Self::empty(1), most: sets }
+    }
+
+    fn empty(sets: usize) -> Vec<Set<V, WAYS>> {
+        vec![Set([Default::default(); WAYS]); sets]
+    }
+
+    /// Prefetches the set of a text.
+    #[inline]
+    pub fn prefetch(&self, text: Fingerprint) {
+        prefetch(&self.sets[self.at(text)]);
+    }
+
+    /// The value of a text.
+    #[must_use]
+    #[inline]
+    pub fn get(&self, text: Fingerprint) -> Option<V> {
+        // Compares all slots and selects an index instead of a value, so that there is no branch: the slot is unpredictable.
+        let slots = &self.sets[self.at(text)].0;
+        let mut at = 0;
+        for (n, (known, _)) in slots.iter().enumerate() {
+            at = if *known == text { n } else { at };
+        }
+        let (known, value) = slots[at];
+        (known == text).then_some(value)
+    }
+
+    /// Inserts or replaces a value.
+    pub fn put(&mut self, text: Fingerprint, value: V) {
+        if self.sets.len() < self.most && self.sets[0].0.iter().all(|(known, _)| *known != Fingerprint::default()) {
+            self.take_room();
+        }
+        let at = self.at(text);
+        let slots = &mut self.sets[at].0;
+        let old = slots.iter().position(|(known, _)| *known == text).unwrap_or(WAYS - 1);
+        slots.copy_within(..old, 1);
+        slots[0] = (text, value);
+    }
+
+    #[cold]
+    fn take_room(&mut self) {
+        let few = std::mem::replace(&mut self.sets, Self::empty(self.most));
+        for (text, value) in few.into_iter().flat_map(|set| set.0).rev() {
+            self.put(text, value);
+        }
+    }
+
+    #[inline]
+    fn at(&self, text: Fingerprint) -> usize {
+        text.0 as usize & (self.sets.len() - 1)
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use std::collections::HashMap;
+
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -117,5 +275,51 @@ mod tests {
             assert_eq!(each.len(), texts.len());
             assert_ne!(take.of_pair(each[0], 1), take.of_pair(each[0], 2));
         }
+    }
+
+    proptest! {
+        #[test]
+        fn is_a_map(texts in prop::collection::vec((0_u16..2_000, any::<u32>()), 0..2_000)) {
+            let take = Fingerprinter::default();
+            let (mut numbers, mut map) = (FingerprintMap::default(), HashMap::new());
+            for (text, number) in texts {
+                // Few first slots, so that many texts collide.
+                let text = Fingerprint(take.of(&text.to_le_bytes()).word() & !0xff | 1);
+                prop_assert_eq!(numbers.get(text), map.get(&text.word()).copied());
+                numbers.put(text, number);
+                map.insert(text.word(), number);
+                prop_assert_eq!(numbers.len(), map.len());
+            }
+            for (text, number) in map {
+                prop_assert_eq!(numbers.get(Fingerprint(text)), Some(number));
+            }
+        }
+    }
+
+    #[test]
+    fn entries_survive_the_first_growth() {
+        let take = Fingerprinter::default();
+        let mut memo: SetAssocCache<u32, 4> = SetAssocCache::new(1 << 10);
+        let texts: Vec<_> = (0_u32..6).map(|n| take.of(&n.to_le_bytes())).collect();
+        for n in 0..texts.len() {
+            memo.put(texts[n], n as u32);
+            memo.put(texts[0], 7);
+            let known: Vec<_> = texts.iter().map(|text| memo.get(*text)).collect();
+            let expected: Vec<_> = (0..texts.len()).map(|m| (m <= n).then_some(if m == 0 { 7 } else { m as u32 })).collect();
+            assert_eq!(known, expected);
+        }
+    }
+
+    #[test]
+    fn a_set_keeps_its_last_four_entries() {
+        let take = Fingerprinter::default();
+        let mut memo: SetAssocCache<u32, 4> = SetAssocCache::new(1);
+        let texts = [take.of(b"ab"), take.of(b"abd"), take.of_pair(take.of(b"ab"), 1), take.of_pair(take.of(b"ab"), 2), take.of(b"")];
+        assert_eq!(texts.map(|text| memo.get(text)), [None; 5]);
+        (0..).zip(texts).for_each(|(n, text)| memo.put(text, n));
+        assert_eq!(texts.map(|text| memo.get(text)), [None, Some(1), Some(2), Some(3), Some(4)]);
+        memo.put(texts[1], 11);
+        memo.put(texts[0], 10);
+        assert_eq!(texts.map(|text| memo.get(text)), [Some(10), Some(11), None, Some(3), Some(4)]);
     }
 }

@@ -1,11 +1,15 @@
-//! Detects the format of a log from its first lines, for `probewatch formats` and messages.
+//! Detects the format of a log from its first lines, for `probewatch formats` and messages. Also recognizes other kinds of files,
+//! and the field of a client behind a proxy.
 //!
 //! A scan parses each line by itself and does not need this. Lines are read here exactly as a scan reads them.
 
+use memchr::memmem::find;
+
 use super::builtin::{FormatDefinition, FormatId, FormatReader, Formats};
-use super::line_prefix::{self, LinePrefix};
+use super::line_prefix::LinePrefix;
 use super::reader::{LineContext, LineKind, LogReader};
-use super::{ClientPosition, FieldKind, Frame, LogFormat, W3cHeader, recognize};
+use super::{ClientPosition, FieldKind, Frame, LogFormat, W3cHeader, line_prefix};
+use crate::client::Client;
 
 /// The formats of the first lines of a log.
 #[derive(Debug, Clone, Default)]
@@ -134,7 +138,7 @@ impl<'f> Detector<'f> {
 
 /// The product whose marker text is in the line.
 fn by_marker(formats: &Formats, text: &[u8]) -> Option<FormatId> {
-    let is_signed = |sign: &String| memchr::memmem::find(text, sign.as_bytes()).is_some();
+    let is_signed = |sign: &String| find(text, sign.as_bytes()).is_some();
     formats.ids().find(|id| formats.format(*id).sign.as_ref().is_some_and(is_signed))
 }
 
@@ -161,5 +165,140 @@ fn named(kind: &FieldKind) -> Option<String> {
         FieldKind::Other => None,
         FieldKind::Header(name) => Some(format!("header {name}")),
         other => Some(other.as_str().to_owned()),
+    }
+}
+
+/// What a line without a frame looks like; `None` if it is not recognized.
+#[must_use]
+pub fn recognize(line: &[u8]) -> Option<&'static str> {
+    match line {
+        [b'{', ..] => Some("JSON lines"),
+        [b'#', rest @ ..] if rest.starts_with(b"Fields:") || rest.starts_with(b"Software:") || rest.starts_with(b"Version:") => {
+            Some("a W3C extended log")
+        }
+        _ if is_error_log(line) => Some("a server's error log"),
+        _ if is_binary(line) => Some("binary data"),
+        _ if find(line, b"] \"").is_some() => Some("an access log after the prefix of another writer"),
+        _ => None,
+    }
+}
+
+/// Whether a line is from an nginx or Apache error log: `2026/11/02 08:01:00 [error] ...`, `[Mon Nov 02 08:01:00.1 2026]
+/// [core:error] ...`.
+#[must_use]
+pub fn is_error_log(line: &[u8]) -> bool {
+    shaped_like(line, b"0000/00/00 00:00:00 [") || shaped_like(line, b"[Aaa Aaa 00 00:00:00")
+}
+
+/// The number of bytes that are examined for binary data.
+const BINARY_HEAD: usize = 1024;
+/// Too few bytes to decide: of this many random bytes, about seven are control characters.
+const BINARY_LEAST: usize = 64;
+/// Text is binary if more than one byte in this many is a control character. Random bytes have one in nine, and text has
+/// none: nearly all servers escape what clients send, and otherwise some lines parse.
+const BINARY_SHARE: usize = 20;
+
+/// Whether a text with this start is binary data. NUL bytes do not count, because logs may have holes.
+#[must_use]
+pub fn is_binary(head: &[u8]) -> bool {
+    let bytes = head.iter().take(BINARY_HEAD).filter(|byte| **byte != 0);
+    let (mut all, mut controls) = (0, 0);
+    for byte in bytes {
+        all += 1;
+        controls += usize::from(matches!(byte, 1..=8 | 0x0b | 0x0c | 0x0e..=0x1a | 0x1c..=0x1f | 0x7f));
+    }
+    all >= BINARY_LEAST && controls * BINARY_SHARE > all
+}
+
+/// Whether `line` starts like `shape`, where `0` stands for a digit and `a` and `A` for a letter.
+fn shaped_like(line: &[u8], shape: &[u8]) -> bool {
+    line.len() >= shape.len()
+        && line.iter().zip(shape).all(|(b, s)| match s {
+            b'0' => b.is_ascii_digit(),
+            b'a' | b'A' => b.is_ascii_alphabetic(),
+            other => b == other,
+        })
+}
+
+/// The number of lines that are examined; a proxy writes the field into every line.
+const LINES: usize = 20;
+/// The quoted fields of a combined line, which the client controls: request, referer and user agent.
+const OWN_FIELDS: usize = 3;
+
+/// Whether one of the first lines has a field for the client behind a proxy.
+#[must_use]
+pub fn has_forwarded(lines: &[u8]) -> bool {
+    lines.split(|&byte| byte == b'\n').take(LINES).any(|line| if line.first() == Some(&b'{') { in_json(line) } else { in_quotes(line) })
+}
+
+/// `"http_x_forwarded_for": "192.0.2.7, 10.0.0.1"`, under any key name.
+fn in_json(line: &[u8]) -> bool {
+    let lower = line.to_ascii_lowercase();
+    let value = find(&lower, b"forwarded").and_then(|at| Some(&lower[at + find(&lower[at..], b":")?..]));
+    value.is_some_and(|value| Client::addresses_in(&value[..value.len().min(100)]).next().is_some())
+}
+
+/// `"192.0.2.7, 10.0.0.1"` after the user agent.
+fn in_quotes(line: &[u8]) -> bool {
+    let quoted = line.split(|&byte| byte == b'"').skip(1).step_by(2).skip(OWN_FIELDS);
+    let is_address = |part: &[u8]| Client::parse_address(part.trim_ascii()).is_some();
+    quoted.into_iter().any(|field| field.split(|&byte| byte == b',').all(is_address))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn random_bytes_are_binary_and_text_is_not() {
+        let mut state = 7_u64;
+        let mut random = || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (state >> 56) as u8
+        };
+        let bytes: Vec<u8> = (0..2000).map(|_| random()).collect();
+        assert!(is_binary(&bytes) && is_binary(&bytes[..300]));
+        let with = |controls: usize, all: usize| [vec![1; controls], vec![b'x'; all - controls]].concat();
+        assert!(is_binary(&with(4, 64)) && !is_binary(&with(63, 63)));
+        assert!(is_binary(&with(52, 1024)) && !is_binary(&with(51, 1024)));
+        // Later bytes and holes do not count.
+        assert!(!is_binary(&[with(0, 1024), with(1000, 1000)].concat()));
+        assert!(!is_binary(&[vec![0; 1000], with(3, 64)].concat()));
+        let other = "Журнал: \t\x1b[31mошибка\x1b[0m\r\n".repeat(9);
+        assert!(!is_binary(other.as_bytes()) && !is_binary(&[0xc6; 500]));
+    }
+
+    #[test]
+    fn recognizes_other_logs() {
+        for (line, name) in [
+            ("2026/11/02 08:01:00 [error] 12#12: *1 open()", Some("a server's error log")),
+            ("[Mon Nov 02 08:01:00.123456 2026] [core:error] [pid 1]", Some("a server's error log")),
+            (r#"{"time":"2026"}"#, Some("JSON lines")),
+            ("#Fields: date time", Some("a W3C extended log")),
+            ("# a heading", None),
+            ("hello", None),
+        ] {
+            assert_eq!(recognize(line.as_bytes()), name, "{line}");
+        }
+    }
+
+    #[test]
+    fn has_forwarded_finds_addresses_after_the_user_agent() {
+        let combined = r#"10.0.0.1 - - [02/Nov/2026:08:01:00 +0000] "GET / HTTP/1.1" 200 1 "-" "x""#;
+        for (suffix, has) in [
+            ("", false),
+            (r#" "-""#, false),
+            (r#" "192.0.2.7""#, true),
+            (r#" "192.0.2.7, 2001:db8::1" 0.004"#, true),
+            (r#" 0.1 "upstream""#, false),
+        ] {
+            assert_eq!(has_forwarded(format!("{combined}{suffix}").as_bytes()), has, "{suffix}");
+        }
+        // Fields that the client controls do not count.
+        assert!(!has_forwarded(combined.replace("\"x\"", "\"192.0.2.7\"").as_bytes()));
+        assert!(has_forwarded(br#"{"remote_addr":"10.0.0.1","http_x_forwarded_for":"192.0.2.7"}"#));
+        assert!(!has_forwarded(br#"{"remote_addr":"10.0.0.1","http_x_forwarded_for":"-","request":"GET / HTTP/1.1"}"#));
+        assert!(!has_forwarded(br#"{"remote_addr":"10.0.0.1"}"#));
+        assert!(!has_forwarded(format!("{}{combined} \"192.0.2.7\"", format!("{combined}\n").repeat(20)).as_bytes()));
     }
 }

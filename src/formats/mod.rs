@@ -12,23 +12,21 @@ mod clf;
 pub mod clf_writer;
 mod client_position;
 pub mod detect;
-mod fast_values;
 mod fields;
 mod frame_buffer;
-mod iso;
 mod items;
 mod json;
 mod line_parser;
 pub mod line_prefix;
 mod nginx;
 pub mod reader;
-mod sniff;
 pub mod w3c;
 
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
+pub use self::detect::{has_forwarded, is_binary, is_error_log, recognize};
 use crate::finding::OtherFormatCounts;
 pub use builtin::{FormatChoice, FormatId, Formats};
 pub use clf::Frame;
@@ -37,7 +35,6 @@ pub use fields::{Escapes, FieldBuffers, FieldKind, Fields, RequestField, TimeFie
 pub use frame_buffer::FrameBuffer;
 pub use json::JsonLineParser;
 pub use line_parser::{FormatError, FormatLineParser, NginxEscape, Quotes};
-pub use sniff::{has_forwarded, is_binary, is_error_log, recognize};
 pub use w3c::W3cHeader;
 
 /// An access log format that the engine parses.

@@ -1,24 +1,25 @@
 //! Reads lines of any format as lines of the Common Log Format family, the only ones that the engine parses: into a
 //! [`FrameBuffer`], or rewritten one by one.
 //!
-//! The result for a line depends only on the line, the known formats, and the W3C columns declared before it. So a log
-//! may be split anywhere and read in parallel. A line in no known format is left unchanged.
+//! The result for a line depends only on the line, the known formats, and the W3C columns declared before it. So a log may be
+//! split anywhere and read in parallel. A line in no known format is left unchanged. [`RewrittenLines`] keeps the original
+//! offsets of lines, so that findings can be mapped back to the log.
 
-mod rewritten;
+#[cfg(test)]
+mod tests;
 
 use std::sync::Arc;
 
 use memchr::memchr;
 
-pub use self::rewritten::RewrittenLines;
-
 use super::builtin::{FormatId, FormatReader, Formats, JSON, W3C};
-use super::bytes::leading_nuls;
+use super::bytes::{leading_nuls, nuls_within};
 use super::clf_writer::FieldSink;
 use super::client_position::{self, ClientPosition};
 use super::line_prefix::{self, LinePrefix};
 use super::{FieldBuffers, FieldKind, Fields, FormatLineParser, Frame, FrameBuffer, LogFormat, TimeField, W3cHeader};
 use crate::client::{Client, ClientIpSource};
+use crate::finding::Findings;
 use crate::time::LogTime;
 
 /// The context of lines.
@@ -355,5 +356,114 @@ fn each(lines: &[u8]) -> impl Iterator<Item = (usize, &[u8], bool)> {
     })
 }
 
-#[cfg(test)]
-mod tests;
+/// Rewritten lines and their original offsets.
+#[derive(Debug, Default)]
+pub struct RewrittenLines {
+    /// The rewritten text.
+    pub text: Vec<u8>,
+    lines: Vec<RewrittenLine>,
+}
+
+/// The original position of a line, and how it was read.
+#[derive(Debug, Clone, Copy)]
+struct RewrittenLine {
+    /// The offset in the original lines.
+    start: u64,
+    /// The number of NUL bytes before the line.
+    nuls: u32,
+    /// NUL bytes that the engine would count in the original line, less those in the rewritten line.
+    hidden: isize,
+    read: LineKind,
+    /// The engine format of the rewritten line.
+    written: LogFormat,
+}
+
+impl RewrittenLines {
+    fn clear(&mut self) {
+        self.text.clear();
+        self.lines.clear();
+    }
+
+    /// Ends a line: `at` is its start in the text, `start` its original offset, followed by NUL bytes and the line.
+    fn end_line(&mut self, at: usize, start: usize, (nuls, line): (&[u8], &[u8]), read: LineKind) {
+        let text = &self.text[at..];
+        let (written, hidden) = match read {
+            LineKind::As(_) | LineKind::WithoutClient => {
+                (written_as(text), nuls_within(line).cast_signed() - nuls_within(text).cast_signed())
+            }
+            LineKind::AsIs | LineKind::Directive => (LogFormat::Combined, 0),
+        };
+        self.lines.push(RewrittenLine { start: start as u64, nuls: nuls.len() as u32, hidden, read, written });
+    }
+
+    /// The number of lines.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.lines.len()
+    }
+
+    /// The number of lines in which either of two addresses may be the client.
+    #[must_use]
+    pub fn without_client(&self) -> u64 {
+        self.lines.iter().filter(|line| line.read == LineKind::WithoutClient).count() as u64
+    }
+
+    /// Whether there are no lines.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.lines.is_empty()
+    }
+
+    /// The original offset of a line, including NUL bytes before it; `end` after the last line.
+    #[must_use]
+    pub fn start_of(&self, line: usize, end: u64) -> u64 {
+        self.lines.get(line).map_or(end, |line| line.start)
+    }
+
+    /// Maps findings in the lines from `first` on, which were scanned separately, back to original offsets, and
+    /// counts their formats. Offsets are relative to the first of these lines. With `has_time_range`, lines without a
+    /// time were counted.
+    pub fn map_offsets(&self, first: usize, findings: &mut Findings, formats: &Formats, in_window: bool) {
+        let scanned = usize::try_from(findings.lines.lines).unwrap_or(usize::MAX);
+        let lines = self.lines.get(first..).unwrap_or_default();
+        let lines = &lines[..scanned.min(lines.len())];
+        let base = lines.first().map_or(0, |line| line.start);
+        let place = |line: u32| lines.get(line as usize).map(|line| line.start - base + u64::from(line.nuls));
+        for hit in &mut findings.hits {
+            hit.offset = place(hit.line).unwrap_or(hit.offset);
+        }
+        for request in &mut findings.unlisted {
+            request.offset = place(request.line).unwrap_or(request.offset);
+        }
+        let mut read = [0_u64; 256];
+        let counts = &mut findings.lines;
+        for line in lines {
+            counts.nul_bytes = counts.nul_bytes.saturating_add_signed(line.hidden as i64);
+            match line.read {
+                LineKind::AsIs => {}
+                LineKind::Directive => {
+                    counts.unparsed = counts.unparsed.saturating_sub(1);
+                    counts.skipped += 1;
+                    findings.without_time = findings.without_time.saturating_sub(u64::from(in_window));
+                }
+                // Lines after a prefix are in engine formats and are counted as such.
+                LineKind::WithoutClient => counts.without_client += 1,
+                LineKind::As(id) if usize::from(id.0) < LogFormat::ALL.len() => {}
+                LineKind::As(id) => {
+                    let written = &mut counts.parsed[line.written as usize];
+                    read[usize::from(id.0)] += u64::from(*written > 0);
+                    *written = written.saturating_sub(1);
+                }
+            }
+        }
+        for (id, lines) in (0..=u8::MAX).zip(read).filter(|(_, lines)| *lines > 0) {
+            counts.others.count(formats.name(FormatId(id)), lines);
+        }
+    }
+}
+
+/// The engine format of a rewritten line: two dashes follow the client, or the host and the client.
+fn written_as(line: &[u8]) -> LogFormat {
+    let after = memchr(b' ', line).map_or(&[][..], |space| &line[space + 1..]);
+    if after.starts_with(b"- - [") { LogFormat::Combined } else { LogFormat::VhostCombined }
+}

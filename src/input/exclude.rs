@@ -14,7 +14,7 @@ use super::decompress::Decompressor;
 use super::find::{FoundInputs, InputSource, SourceKind};
 use super::magic::{self, HEAD};
 use super::readers::PeekReader;
-use super::rotation_names::{file_name_bytes, strip_compression_suffix};
+use super::rotation::{file_name_bytes, strip_compression_suffix};
 
 /// Names that a notice lists before it counts the rest.
 const MAX_NAMED: usize = 3;

@@ -1,18 +1,20 @@
 //! Finds the inputs: files, folders, globs, pipes and standard input.
 //!
-//! Opens only folders, one at a time, and lists each file once, however many names lead to it. It does not check
-//! whether a file can be read or what it contains.
+//! Opens only folders, one at a time, and lists each file once, however many names lead to it. It does not check whether a file
+//! can be read or what it contains.
+//!
+//! If the user may not read a file, an error message names the group that may. Only file modes, `/etc/group` and `/etc/passwd`
+//! are read. No group is named without read access, none that the user is in already, and never `root`.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
-use std::fs::{self, FileType, Metadata};
-use std::io;
+use std::fs::{FileType, Metadata};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 use super::filesystem::is_on_pseudo_filesystem;
-use super::permission::describe_denied;
 use super::wildcard::{GlobMatches, expand, is_pattern};
 
 /// One input to read.
@@ -248,13 +250,64 @@ fn describe(kind: FileType) -> &'static str {
     }
 }
 
+const GROUPS: &str = "/etc/group";
+const USERS: &str = "/etc/passwd";
+
+/// Group rights: read a file, and search a folder. Listing a folder needs both.
+const READ: u32 = 0o040;
+const SEARCH: u32 = 0o010;
+
+/// Why a path may not be read, to print after the path and a colon.
+#[must_use]
+pub fn describe_denied(path: &Path) -> String {
+    let Some(group) = group_of(path) else { return "permission denied".to_owned() };
+    let user = name_of(USERS, rustix::process::geteuid().as_raw()).unwrap_or_else(|| "USER".to_owned());
+    format!("permission denied; the group {group} may read it: type sudo usermod -aG {group} {user} and log in again")
+}
+
+/// The group that may read a path, or search the folder that denies access to it.
+fn group_of(path: &Path) -> Option<String> {
+    let (found, needed) = match fs::metadata(path) {
+        Ok(found) => {
+            let needed = if found.is_dir() { READ | SEARCH } else { READ };
+            (found, needed)
+        }
+        // The nearest folder with readable metadata is the one that denies access.
+        Err(_) => (path.ancestors().skip(1).find_map(|folder| fs::metadata(folder).ok())?, SEARCH),
+    };
+    let group = group_with_access(&found, needed)?;
+    name_of(GROUPS, group)
+}
+
+fn group_with_access(found: &Metadata, needed: u32) -> Option<u32> {
+    let group = found.gid();
+    let is_member = || {
+        let own = rustix::process::getegid().as_raw() == group;
+        own || rustix::process::getgroups().is_ok_and(|groups| groups.iter().any(|one| one.as_raw() == group))
+    };
+    (found.mode() & needed == needed && group != 0 && !is_member()).then_some(group)
+}
+
+/// The name for a number in a list: the first and the third field of its lines.
+fn name_of(list: &str, number: u32) -> Option<String> {
+    let text = fs::read_to_string(list).ok()?;
+    let name = |line: &str| {
+        let mut fields = line.split(':');
+        let name = fields.next().filter(|name| !name.is_empty())?;
+        (fields.nth(1)?.parse() == Ok(number)).then(|| name.to_owned())
+    };
+    text.lines().find_map(name)
+}
+
 #[cfg(test)]
 mod tests {
-    use super::*;
     use std::ffi::OsStr;
     use std::os::unix::fs::symlink;
     use std::os::unix::net::UnixListener;
+
     use tempfile::TempDir;
+
+    use super::*;
 
     /// Creates a folder with these files.
     fn folder(files: &[&str]) -> TempDir {
@@ -385,5 +438,15 @@ mod tests {
         let found = find(&["-".into(), "-".into()]);
         assert_eq!((found.sources.len(), found.notices.len()), (1, 1));
         assert_eq!((found.sources[0].kind, found.sources[0].named), (SourceKind::Stdin, true));
+    }
+
+    #[test]
+    fn name_of_finds_the_name_for_an_id() {
+        let folder = tempfile::tempdir().unwrap();
+        let list = folder.path().join("group");
+        fs::write(&list, "root:x:0:\n# a note\nadm:x:4:syslog,jo\nodd\n:x:5:\n").unwrap();
+        let name = |number| name_of(list.to_str().unwrap(), number);
+        assert_eq!([name(4), name(0), name(5), name(44)], [Some("adm".to_owned()), Some("root".to_owned()), None, None]);
+        assert_eq!(name_of("/nonexistent", 4), None);
     }
 }

@@ -8,7 +8,7 @@ use std::mem;
 
 use memchr::{memchr, memrchr};
 
-use super::chunk::{Body, Chunk};
+use super::read::{Body, Chunk};
 use super::sparse::{leading_nuls, trailing_nuls};
 
 /// Bytes read first after the end of a range: most lines are shorter.

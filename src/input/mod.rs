@@ -1,31 +1,23 @@
 //! Reads files, folders, globs, compressed files and pipes as chunks of whole lines.
 //!
 //! This module knows nothing of log formats, rules or reports. [`find::find`] lists the inputs and [`read::read`]
-//! reads one of them. A [`chunk::Chunk`] counts only after a check that the file did not change while it was read.
+//! reads one of them. A [`read::Chunk`] counts only after a check that the file did not change while it was read.
 
-mod byte_ranges;
-pub mod chunk;
 mod decompress;
 pub mod exclude;
 mod failpoint;
 mod file_snapshot;
 mod filesystem;
 pub mod find;
-pub mod head_tail;
 mod line_blocks;
-pub mod lines_in_order;
+pub mod lines;
 mod magic;
 mod mmap;
-mod mmap_lines;
-pub mod order;
-pub mod permission;
 pub mod read;
 mod readers;
 mod regular_file;
-pub mod rotated_files;
-mod rotation_names;
+pub mod rotation;
 mod sparse;
-mod stream;
 pub mod tail;
 #[cfg(test)]
 mod tests;

@@ -1,24 +1,27 @@
-//! Reads one source: opens it, detects by its first bytes what it is, and chooses how to read it.
+//! Reads one source as chunks of whole lines: opens it, detects by its first bytes what it is, and chooses how to read it.
 //!
-//! File names do not matter: an uncompressed file called `.gz` is read as text.
+//! File names do not matter: an uncompressed file called `.gz` is read as text. A compressed file or a pipe is a stream: it is
+//! read in order, and its blocks are processed while the rest is still being read. Bytes read from a stream need no check, so
+//! every result is committed at once.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufReader, Read};
 use std::os::fd::AsFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
-use super::Mmap;
-use super::chunk::{Chunk, ReadSummary};
+use xxhash_rust::xxh3::xxh3_64;
+
 use super::decompress::Decompressor;
 use super::file_snapshot::FileSnapshot;
 use super::find::{InputSource, SourceKind};
-use super::line_blocks::{BlockLimits, LineBlock};
-use super::magic::{self, Compression, HEAD};
-use super::readers::{CountingReader, PeekReader, PollingReader};
+use super::line_blocks::{BlockLimits, LineBlock, LineBlockReader};
+use super::magic::{Compression, HEAD};
+use super::readers::{CancellableReader, CountingReader, PeekReader, PollingReader};
 use super::regular_file::read_regular;
-use super::stream::read_stream;
+use super::{Mmap, magic};
 
 /// Default for the longest line that is kept in memory, in bytes without the newline.
 pub const MAX_LINE: usize = 1 << 20;
@@ -144,7 +147,7 @@ impl<J, K> ReadContext<'_, J, K> {
     }
 
     /// Processes and commits a block that needs no check afterwards.
-    pub(super) fn process_and_commit<T>(&self, block: &LineBlock)
+    fn process_and_commit<T>(&self, block: &LineBlock)
     where
         J: Fn(Chunk<'_>) -> T,
         K: Fn(T),
@@ -238,4 +241,128 @@ where
         summary.notes.push(format!("decompresses to {times} times its size"));
     }
     Ok(summary)
+}
+
+/// A run of whole lines of one input. The chunks of an input are ordered by `offset` and do not overlap.
+#[derive(Debug, Clone, Copy)]
+pub struct Chunk<'a> {
+    /// Offset in the input's text, after decompression.
+    pub offset: u64,
+    /// The lines.
+    pub body: Body<'a>,
+}
+
+/// The content of a chunk.
+#[derive(Debug, Clone, Copy)]
+pub enum Body<'a> {
+    /// Lines, each with its newline; the last line of the input may lack it.
+    Lines(&'a [u8]),
+    /// One line over the length limit. Its text was skipped.
+    Oversized {
+        /// Length without the newline.
+        bytes: u64,
+    },
+}
+
+/// The result of reading one input.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ReadSummary {
+    /// Bytes of log text read, after decompression, with holes and a byte-order mark.
+    pub bytes: u64,
+    /// XXH3 of the first 1,024 bytes of the text, or of all if there are fewer, with a byte-order mark if there is
+    /// one. Identifies the generation of a log, whether plain, compressed or piped.
+    pub generation: u64,
+    /// Bytes of holes and NUL runs that were skipped at the start and the end of the text. A writer leaves them when
+    /// it keeps its old offset after `copytruncate`, or when it preallocates space.
+    pub hole_bytes: u64,
+    /// What went wrong, as a sentence. The lines that were read still count.
+    pub damage: Option<String>,
+    /// Things worth knowing that are no errors, such as a fallback or trailing zeros, as sentences.
+    pub notes: Vec<String>,
+    /// The caller stopped the read before the end. The lines that were read still count.
+    pub stopped: bool,
+}
+
+/// Reads a text to its end, and returns the source after it.
+///
+/// # Errors
+///
+/// It is not text.
+fn read_stream<R, T, J, K>(source: R, context: &ReadContext<'_, J, K>) -> Result<(ReadSummary, PeekReader<R>), OpenError>
+where
+    R: Read + Send,
+    T: Send,
+    J: Fn(Chunk<'_>) -> T + Sync,
+    K: Fn(T) + Sync,
+{
+    let mut source = PeekReader::new(source, HEAD);
+    let bom = magic::bom_len(source.head())?;
+    let generation = xxh3_64(source.head());
+    source.skip(bom);
+    let mut lines = LineBlockReader::new(CancellableReader { source, stop: context.options.stop }, bom as u64, context.limits());
+    let end = process_all(&mut lines, context);
+    let mut summary = ReadSummary { bytes: lines.seen(), generation, hole_bytes: lines.hole_bytes(), ..ReadSummary::default() };
+    if let Err(error) = end {
+        summary.stopped = context.stopped();
+        summary.damage = (!summary.stopped).then(|| describe(&error, summary.bytes));
+    }
+    Ok((summary, lines.into_source().source))
+}
+
+/// The error as a sentence.
+fn describe(error: &io::Error, at: u64) -> String {
+    match error.raw_os_error() {
+        Some(_) => format!("cannot be read after byte {at}: {error}"),
+        None => error.to_string(),
+    }
+}
+
+/// Blocks that may wait for each worker. The reader processes a block itself only while this many wait; meanwhile the
+/// others process at most two each, so no worker is idle.
+const WAITING_PER_WORKER: usize = 2;
+/// Blocks that may wait in total, since every worker may read a text of its own.
+const MAX_WAITING: usize = 32;
+
+/// Reads block by block; idle workers of the pool process blocks meanwhile.
+///
+/// If too many blocks wait already, the reader processes the block itself, which bounds the memory.
+fn process_all<R, T, J, K>(lines: &mut LineBlockReader<R>, context: &ReadContext<'_, J, K>) -> io::Result<()>
+where
+    R: Read + Send,
+    T: Send,
+    J: Fn(Chunk<'_>) -> T + Sync,
+    K: Fn(T) + Sync,
+{
+    let (waiting, spare) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+    let (waiting, spare) = (&waiting, &spare);
+    let max_waiting = MAX_WAITING.min(WAITING_PER_WORKER * (rayon::current_num_threads() - 1));
+    rayon::scope(|scope| {
+        while let Some(block) = lines.next()? {
+            (context.observer.0)(block.chunk());
+            if waiting.load(Ordering::Relaxed) >= max_waiting {
+                context.process_and_commit(&block);
+                lines.recycle(block.into_buffer());
+                continue;
+            }
+            waiting.fetch_add(1, Ordering::Relaxed);
+            scope.spawn(move |_| {
+                waiting.fetch_sub(1, Ordering::Relaxed);
+                context.process_and_commit(&block);
+                put_buffer(spare, block);
+            });
+            lines.recycle(take_buffer(spare));
+        }
+        Ok(())
+    })
+}
+
+/// Buffers are only reused to save work, so a list that a panic poisoned is ignored.
+fn put_buffer(spare: &Mutex<Vec<Vec<u8>>>, block: LineBlock) {
+    if let Ok(mut spare) = spare.lock() {
+        spare.push(block.into_buffer());
+    }
+}
+
+fn take_buffer(spare: &Mutex<Vec<Vec<u8>>>) -> Vec<u8> {
+    spare.lock().ok().and_then(|mut spare| spare.pop()).unwrap_or_default()
 }

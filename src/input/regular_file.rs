@@ -1,8 +1,13 @@
-//! Reads a regular, uncompressed file: ranges in parallel, from a map or by reading. The results of a range are
-//! committed only after a check that the file is still the one that was opened.
+//! Reads a regular, uncompressed file: ranges in parallel, from a map or by reading. The results of a range are committed only
+//! after a check that the file is still the one that was opened.
 //!
-//! Reads up to the length that the file had when it was opened. Ranges that a map cannot be trusted for are read
-//! again without it. Lines that are gone by then are reported as damage.
+//! Reads up to the length that the file had when it was opened. Ranges that a map cannot be trusted for are read again without
+//! it. Lines that are gone by then are reported as damage.
+//!
+//! A range owns the lines that start after a newline in it; the first range also owns the first line. So a line that starts at
+//! the first byte of a range belongs to the range before. Each worker finds its lines from the bytes alone and waits for no
+//! other. A line longer than a range is read by its owner; the workers of the ranges in between find no line of their own. Memory
+//! of a map that was only searched is released at once, so a line of any length needs none.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -10,22 +15,17 @@ use std::ops::Range;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use memchr::memchr;
+use memchr::{memchr, memrchr};
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::Mmap;
-use super::byte_ranges::{ByteRanges, parallel_for};
-use super::chunk::{Chunk, ReadSummary};
-use super::failpoint;
 use super::file_snapshot::FileSnapshot;
 use super::filesystem::is_local;
 use super::line_blocks::{BlockLimits, LineBlockReader};
-use super::magic;
 use super::mmap::GuardedMap;
-use super::mmap_lines::owned_lines;
-use super::read::{OpenError, ReadContext};
+use super::read::{Body, Chunk, OpenError, ReadContext, ReadSummary};
 use super::readers::check_stop;
 use super::sparse::{read_full_at, text_span};
+use super::{Mmap, failpoint, magic};
 
 /// A file smaller than this is read faster than it is mapped.
 const MIN_MMAP_BYTES: u64 = 1 << 20;
@@ -303,4 +303,157 @@ impl Read for FileRangeReader<'_> {
 /// The lock is held only for a push, so a panic cannot leave the data inconsistent.
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+/// Divides `span` at multiples of `size`, so that range borders do not depend on where the text starts.
+#[derive(Debug, Clone)]
+pub(super) struct ByteRanges {
+    span: Range<u64>,
+    size: u64,
+    first: u64,
+}
+
+impl ByteRanges {
+    pub(super) fn new(span: Range<u64>, size: u64) -> Self {
+        let first = span.start / size;
+        Self { span, size, first }
+    }
+
+    /// The number of ranges.
+    pub(super) fn count(&self) -> u64 {
+        if self.span.is_empty() { 0 } else { self.span.end.div_ceil(self.size) - self.first }
+    }
+
+    /// The range at `index`.
+    pub(super) fn get(&self, index: u64) -> Range<u64> {
+        let start = (self.first + index) * self.size;
+        start.max(self.span.start)..(start + self.size).min(self.span.end)
+    }
+}
+
+/// Calls `work` with every index below `count`, on the idle workers of the pool, in about that order. Each worker has
+/// its own `S`. Ends early if `work` returns `false`.
+///
+/// A worker that starts late finds nothing left to do, so nothing waits for busy workers.
+fn parallel_for<S: Default>(count: u64, work: &(impl Fn(u64, &mut S) -> bool + Sync)) {
+    let next = AtomicU64::new(0);
+    let run = || {
+        let mut own = S::default();
+        loop {
+            let index = next.fetch_add(1, Ordering::Relaxed);
+            if index >= count || !work(index, &mut own) {
+                break;
+            }
+        }
+    };
+    let others = count.min(rayon::current_num_threads() as u64).saturating_sub(1);
+    if others == 0 {
+        return run();
+    }
+    rayon::scope(|scope| {
+        for _ in 0..others {
+            scope.spawn(|_| run());
+        }
+        run();
+    });
+}
+
+/// The lines that a range of a mapped text owns.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct OwnedLines {
+    /// The bytes of these lines.
+    pub(super) span: Range<usize>,
+    /// Start of the last line if it is over the limit, and its length without the newline.
+    oversized: Option<(usize, u64)>,
+}
+
+impl OwnedLines {
+    /// Their chunks, in order.
+    pub(super) fn chunks<'a>(&self, bytes: &'a [u8]) -> impl Iterator<Item = Chunk<'a>> + use<'a> {
+        let lines = self.span.start..self.oversized.map_or(self.span.end, |(start, _)| start);
+        let offset = lines.start as u64;
+        let whole = (!lines.is_empty()).then(|| Chunk { offset, body: Body::Lines(&bytes[lines]) });
+        let oversized = self.oversized.map(|(start, bytes)| Chunk { offset: start as u64, body: Body::Oversized { bytes } });
+        whole.into_iter().chain(oversized)
+    }
+}
+
+/// The lines of `text` that the non-empty `range` owns; `None` once `stopped` returns true.
+fn owned_lines(
+    map: &GuardedMap,
+    text: &Range<usize>,
+    range: &Range<usize>,
+    max_line: usize,
+    stopped: impl Fn() -> bool,
+) -> Option<OwnedLines> {
+    let bytes = map.bytes();
+    let start = if range.start == text.start {
+        range.start
+    } else {
+        memchr(b'\n', &bytes[range.clone()]).map_or(text.end, |at| range.start + at + 1)
+    };
+    if start == text.end {
+        return Some(OwnedLines { span: range.end..range.end, oversized: None });
+    }
+    let newline = find_newline(map, range.end..text.end, range.len(), stopped)?;
+    let end = newline.map_or(text.end, |at| at + 1);
+    let oversized = (end - range.end > max_line + 1).then(|| {
+        let last = memrchr(b'\n', &bytes[start..range.end]).map_or(start, |at| start + at + 1);
+        (last, (newline.unwrap_or(end) - last) as u64)
+    });
+    Some(OwnedLines { span: start..end, oversized })
+}
+
+/// The first newline in `span`, searched `step` bytes at a time. The outer value is `None` if stopped, the inner one
+/// if there is no newline.
+#[expect(clippy::option_option, reason = "stopped and not found are two answers")]
+fn find_newline(map: &GuardedMap, span: Range<usize>, step: usize, stopped: impl Fn() -> bool) -> Option<Option<usize>> {
+    let mut at = span.start;
+    while at < span.end {
+        let to = (at + step).min(span.end);
+        if let Some(newline) = memchr(b'\n', &map.bytes()[at..to]) {
+            return Some(Some(at + newline));
+        }
+        if stopped() {
+            return None;
+        }
+        map.release(at..to);
+        at = to;
+    }
+    Some(None)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use super::*;
+
+    #[test]
+    fn ranges_cover_a_span_without_overlap() {
+        for (span, size) in [(0..0, 4), (0..1, 4), (3..9, 4), (4..8, 4), (5..6, 4), (7..(6 << 32), 4 << 20), (9..9, 4)] {
+            let ranges = ByteRanges::new(span.clone(), size);
+            let mut at = span.start;
+            for index in 0..ranges.count() {
+                let range = ranges.get(index);
+                assert!(range.start == at && range.end > at && range.end - range.start <= size);
+                at = range.end;
+            }
+            assert_eq!(at, span.end);
+        }
+    }
+
+    #[test]
+    fn every_index_is_worked_on_once() {
+        for count in [0, 1, 2, 1000] {
+            let seen = Mutex::new(Vec::new());
+            parallel_for(count, &|index, (): &mut ()| {
+                seen.lock().unwrap().push(index);
+                true
+            });
+            let mut seen = seen.into_inner().unwrap();
+            seen.sort_unstable();
+            assert_eq!(seen, (0..count).collect::<Vec<_>>());
+        }
+    }
 }

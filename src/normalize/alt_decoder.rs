@@ -4,11 +4,12 @@
 //! comment within a word is nothing to one database and a space to another, a line break in a path is dropped but is a space in a
 //! query, and a shell ignores a quote within a word. Each alternative is no longer than the text. Most texts have none, which one
 //! pass over them finds out.
+//!
+//! Base64 is decoded in both alphabets, with padding and without, and only once. Only values of printable text are decoded;
+//! nearly all tokens, hashes and long words fail at their first bytes.
 
-use super::decode::decode;
-use super::query::{is_space, without_comments};
-use super::unescape::unescape;
-use super::{base64, byte_class, needs_decoding};
+use super::decode::{decode, unescape};
+use super::{byte_class, is_space, needs_decoding, without_comments};
 
 /// The kinds of alternative decoding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,7 +77,7 @@ impl AltDecoder {
             AltDecoding::Spaced => spaced(decoded, out, spare),
             AltDecoding::Joined => joined(decoded, out),
             AltDecoding::Unquoted => unquoted(decoded, out),
-            AltDecoding::Unwrapped => base64::unwrap(decoded, out),
+            AltDecoding::Unwrapped => unwrap_base64(decoded, out),
         };
         out.make_ascii_lowercase();
         differs.then_some(out.as_slice())
@@ -88,7 +89,7 @@ fn signs(text: &[u8], source: DecodingSource) -> [bool; 4] {
     let plus = if source == DecodingSource::Header { byte_class::PLUS } else { 0 };
     let kinds = byte_class::all(text);
     let stands = |wanted: u8| kinds & wanted != 0;
-    [stands(byte_class::SPACE | byte_class::STAR | plus), stands(byte_class::STAR), stands(byte_class::QUOTE), base64::has_candidate(text)]
+    [stands(byte_class::SPACE | byte_class::STAR | plus), stands(byte_class::STAR), stands(byte_class::QUOTE), has_base64_value(text)]
 }
 
 /// A byte of a word.
@@ -143,10 +144,80 @@ fn unquoted(text: &[u8], out: &mut Vec<u8>) -> bool {
     out.len() < text.len()
 }
 
+/// The shortest value that is decoded, with its padding: the length of an encoded `<script>`.
+const SHORTEST_BASE64: usize = 12;
+
+/// The most padding that counts.
+const MAX_PADDING: usize = 2;
+
+/// Whether a value is long enough to be decoded.
+fn has_base64_value(text: &[u8]) -> bool {
+    base64_values(text).next().is_some()
+}
+
+/// Writes the text of each value, with `=` before it like a parameter and `&` between values; returns whether there is any.
+fn unwrap_base64(text: &[u8], out: &mut Vec<u8>) -> bool {
+    for value in base64_values(text).filter(|value| value.len() % 4 != 1) {
+        push_text(value, out);
+    }
+    !out.is_empty()
+}
+
+/// The values that are long enough, from left to right. In a path, a slash ends one.
+fn base64_values(text: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let query = memchr::memchr(b'?', text).unwrap_or(text.len());
+    let ends = move |at: &usize| byte_class::of(text[*at]) & byte_class::SEXTET == 0 || (text[*at] == b'/' && *at < query);
+    let mut start = 0;
+    std::iter::from_fn(move || {
+        while start + SHORTEST_BASE64 <= text.len() {
+            // Search from right to left, to skip everything before the last byte that ends a value.
+            let least = start + SHORTEST_BASE64 - MAX_PADDING;
+            if let Some(end) = (start..least).rfind(ends) {
+                start = end + 1;
+                continue;
+            }
+            let end = (least..text.len()).find(ends).unwrap_or(text.len());
+            let value = &text[start..end];
+            start = end + 1;
+            if value.len() + padding(&text[end..]) >= SHORTEST_BASE64 {
+                return Some(value);
+            }
+        }
+        None
+    })
+}
+
+/// The padding at the start of a text.
+fn padding(text: &[u8]) -> usize {
+    text.iter().take(MAX_PADDING).take_while(|&&b| b == b'=').count()
+}
+
+/// Appends the decoded value, if it is text.
+fn push_text(value: &[u8], out: &mut Vec<u8>) {
+    let before = out.len();
+    out.extend_from_slice(if before == 0 { b"=" } else { b"&=" });
+    let (mut bits, mut held) = (0_u32, 0);
+    for sextet in value.iter().filter_map(|&b| byte_class::sextet(b)) {
+        bits = bits << 6 | u32::from(sextet);
+        held += 6;
+        if held >= 8 {
+            held -= 8;
+            let byte = (bits >> held) as u8;
+            // A line break is accepted only at the end, as `echo` adds it; else the value is more likely a word that decodes by
+            // chance.
+            if !matches!(byte, b' '..=b'~' | b'\t' | b'\n') || out.last() == Some(&b'\n') {
+                return out.truncate(before);
+            }
+            out.push(byte);
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::*;
     use proptest::prelude::*;
+
+    use super::*;
 
     fn read(text: &str, source: DecodingSource, reading: AltDecoding) -> Option<String> {
         let mut reader = AltDecoder::default();
@@ -210,6 +281,44 @@ mod tests {
                     prop_assert_eq!(reader.read(reading), None);
                 }
             }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_value_is_skipped(text in "[a-cZ9+/=_-]{0,14}([?/=&.][a-cZ9+/=_-]{0,14}){0,6}") {
+            let (mut expected, mut rest, mut in_query) = (Vec::new(), text.as_bytes(), false);
+            while !rest.is_empty() {
+                let length = rest.iter().take_while(|&&b| byte_class::sextet(b).is_some() && (in_query || b != b'/')).count();
+                let (value, behind) = rest.split_at(length);
+                if length + padding(behind) >= SHORTEST_BASE64 {
+                    expected.push(value);
+                }
+                in_query |= behind.first() == Some(&b'?');
+                rest = behind.get(1..).unwrap_or_default();
+            }
+            prop_assert_eq!(base64_values(text.as_bytes()).collect::<Vec<_>>(), expected);
+        }
+    }
+
+    #[test]
+    fn unwraps_what_holds_text() {
+        for (text, expected) in [
+            ("a=PHNjcmlwdD4=", "=<script>"),
+            ("a=PHNjcmlwdD4", ""),
+            ("a=PHNjcmlwdD4gIA", "=<script>  "),
+            ("/x/L2V0Yy9wYXNzd2Q=/y", "=/etc/passwd"),
+            ("?a=Pz8_Pz8_Pz8_&b=Pz8/Pz8/Pz8/", "=?????????&=?????????"),
+            ("/Pz8/Pz8/Pz8/", ""),
+            ("a=internationalization", ""),
+            ("a=d41d8cd98f00b204e9800998ecf8427e", ""),
+            ("PHNjcmlwdD4=?PHNjcmlwdD4=/PHNjcmlwdD4=", "=<script>&=<script>"),
+            ("", ""),
+        ] {
+            let mut out = Vec::new();
+            assert_eq!(unwrap_base64(text.as_bytes(), &mut out), !expected.is_empty(), "{text}");
+            assert_eq!(String::from_utf8_lossy(&out), expected, "{text}");
+            assert!(expected.is_empty() || has_base64_value(text.as_bytes()), "{text}");
         }
     }
 }

@@ -2,8 +2,6 @@
 //!
 //! Most texts need no decoding, and these lookups find that out.
 
-use super::base64;
-
 /// A byte that may need decoding or normalization in any position.
 pub(super) const NEEDS_DECODING: u8 = 1;
 /// The first byte of an escape.
@@ -46,7 +44,7 @@ const fn kinds_of(byte: u8) -> u8 {
         | given(byte == b'+', PLUS)
         | given(byte == b'*', STAR)
         | given(matches!(byte, b'\'' | b'"' | b'\\' | b'^' | b'$' | b'`'), QUOTE)
-        | given(base64::sextet(byte).is_some(), SEXTET)
+        | given(sextet(byte).is_some(), SEXTET)
 }
 
 /// The classes of a byte.
@@ -69,6 +67,18 @@ pub(super) fn first(text: &[u8], byte_class: u8) -> Option<usize> {
     let pieces = text.chunks_exact(PIECE).take_while(|piece| all(piece) & byte_class == 0).count();
     let start = pieces * PIECE;
     text[start..].iter().position(is).map(|at| start + at)
+}
+
+/// The six bits that a byte means in Base64, in either alphabet.
+pub(super) const fn sextet(byte: u8) -> Option<u8> {
+    match byte {
+        b'A'..=b'Z' => Some(byte - b'A'),
+        b'a'..=b'z' => Some(byte - b'a' + 26),
+        b'0'..=b'9' => Some(byte - b'0' + 52),
+        b'+' | b'-' => Some(62),
+        b'/' | b'_' => Some(63),
+        _ => None,
+    }
 }
 
 #[cfg(test)]

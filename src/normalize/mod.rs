@@ -1,21 +1,19 @@
 //! Decodes and normalises requests as logged to the views that rules match.
 //!
-//! Pure functions over bytes, with buffers of the caller. A plain target is returned unchanged after one pass over its bytes. This
-//! module knows no rules. The views are not safe to display: hostile text stays hostile.
+//! Pure functions over bytes, with buffers of the caller. A plain target is returned unchanged after one pass over its bytes.
+//! Case is preserved for reports; matching folds it. This module knows no rules. The views are not safe to display: hostile text
+//! stays hostile.
 
 mod alt_decoder;
-mod base64;
 mod byte_class;
 mod decode;
-mod path;
-mod query;
-mod unescape;
 
 pub use alt_decoder::{AltDecoder, AltDecoding, DecodingSource};
-pub use decode::{DecodeRound, DecodeStatus, MAX_ROUNDS, decode, rounds};
-pub use unescape::unescape;
+pub use decode::{DecodeRound, DecodeStatus, MAX_ROUNDS, decode, rounds, unescape};
 
 use std::ops::Range;
+
+use self::decode::decode_in_place;
 
 /// The views of a request target that rules match. Views that need no decoding borrow from the log line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,11 +68,11 @@ impl Normalizer {
         let path = &path[..fragment(path).unwrap_or(path.len())];
         let rounds = [
             decode(&self.sent, &mut self.target, &mut self.spare),
-            path::decode(path, &mut self.path, &mut self.spare),
-            query::decode(query, &mut self.query, &mut self.spare),
+            decode_path(path, &mut self.path, &mut self.spare),
+            decode_query(query, &mut self.query, &mut self.spare),
         ];
-        path::resolve(&self.path, &mut self.resolved);
-        query::tidy(&mut self.query, &mut self.spare);
+        resolve(&self.path, &mut self.resolved);
+        tidy_query(&mut self.query, &mut self.spare);
         DecodedViews {
             target: &self.target,
             path: &self.path,
@@ -182,10 +180,130 @@ fn is_plain(target: &[u8]) -> bool {
     !trigger && target.last() != Some(&b' ')
 }
 
+/// Decodes and normalises a path into `out`. If a control byte was inside an escape, the rest is decoded again.
+fn decode_path(path: &[u8], out: &mut Vec<u8>, spare: &mut Vec<u8>) -> DecodeStatus {
+    out.clear();
+    out.extend_from_slice(path);
+    let mut rounds = decode_in_place(out, spare);
+    for _ in 0..MAX_ROUNDS {
+        if !tidy_path(out) {
+            return rounds;
+        }
+        rounds = rounds.max(decode_in_place(out, spare));
+    }
+    tidy_path(out);
+    DecodeStatus::RoundLimit
+}
+
+/// Normalises a decoded path in place: `\` and NUL become `/`; `;params`, other control bytes and trailing spaces are removed; `//`
+/// and `/./` become `/`. `..` is kept. Returns whether control bytes were removed, which may have been inside an escape.
+fn tidy_path(path: &mut Vec<u8>) -> bool {
+    let (mut write, mut skipping, mut dropped) = (0, false, false);
+    for read in 0..path.len() {
+        let byte = match path[read] {
+            // Some servers stop at NUL, others drop it; as a slash it ends a segment for both.
+            b'\\' | 0 => b'/',
+            other => other,
+        };
+        match byte {
+            b'/' => {
+                skipping = false;
+                write = drop_dot(path, write);
+                if write > 0 && path[write - 1] == b'/' {
+                    continue;
+                }
+            }
+            b';' => skipping = true,
+            0x01..=0x1f | 0x7f => {
+                dropped = true;
+                continue;
+            }
+            _ => {}
+        }
+        if !skipping {
+            path[write] = byte;
+            write += 1;
+        }
+    }
+    while path[..write].ends_with(b" ") {
+        write -= 1;
+    }
+    write = drop_dot(path, write);
+    path.truncate(write);
+    dropped
+}
+
+/// Drops a `.` segment that ends at `end`.
+fn drop_dot(path: &[u8], end: usize) -> usize {
+    if path[..end].ends_with(b"/.") { end - 1 } else { end }
+}
+
+/// Resolves the `..` segments of a normalised path; those above the root are ignored.
+fn resolve(path: &[u8], resolved: &mut Vec<u8>) {
+    resolved.clear();
+    for segment in path.split_inclusive(|&b| b == b'/') {
+        if !matches!(segment, b"../" | b"..") {
+            resolved.extend_from_slice(segment);
+            continue;
+        }
+        // Remove the slash, then the segment before it.
+        let end = resolved.len().saturating_sub(1);
+        let keep = resolved[..end].iter().rposition(|&b| b == b'/').map_or(0, |slash| slash + 1);
+        resolved.truncate(if end == 0 { resolved.len() } else { keep });
+    }
+}
+
+/// Decodes a query into `out`. `+` becomes a space before decoding, so that `%2B` stays a plus.
+fn decode_query(query: &[u8], out: &mut Vec<u8>, spare: &mut Vec<u8>) -> DecodeStatus {
+    out.clear();
+    out.extend(query.iter().map(|&b| if b == b'+' { b' ' } else { b }));
+    decode_in_place(out, spare)
+}
+
+/// Replaces control bytes, the no-break space of Latin-1 and SQL comments by spaces. The content of `/*!50000 ... */` is kept,
+/// because `MySQL` runs it.
+fn tidy_query(query: &mut Vec<u8>, spare: &mut Vec<u8>) {
+    for at in 0..query.len() {
+        if is_space(query, at) {
+            query[at] = b' ';
+        }
+    }
+    if memchr::memmem::find(query, b"/*").is_some() {
+        spare.clear();
+        without_comments(query, b" ", spare);
+        std::mem::swap(query, spare);
+    }
+}
+
+/// Whether a database reads the byte at `at` as a space: a control byte, or a no-break space that is not part of UTF-8.
+fn is_space(text: &[u8], at: usize) -> bool {
+    let byte = text[at];
+    byte < 0x20 || byte == 0x7f || (byte == 0xa0 && (at == 0 || text[at - 1] < 0x80))
+}
+
+/// Appends a text with its SQL comments replaced by `gap`.
+fn without_comments(text: &[u8], gap: &[u8], out: &mut Vec<u8>) {
+    let mut rest = text;
+    while let Some(start) = memchr::memmem::find(rest, b"/*") {
+        let Some(length) = memchr::memmem::find(&rest[start + 2..], b"*/") else { break };
+        out.extend_from_slice(&rest[..start]);
+        out.extend_from_slice(gap);
+        let inside = &rest[start + 2..start + 2 + length];
+        if let Some(run) = inside.strip_prefix(b"!") {
+            let version = run.iter().take_while(|b| b.is_ascii_digit()).count();
+            out.extend_from_slice(&run[version..]);
+            out.extend_from_slice(gap);
+        }
+        rest = &rest[start + length + 4..];
+    }
+    out.extend_from_slice(rest);
+}
+
 #[cfg(test)]
 mod tests {
-    use super::*;
     use proptest::prelude::*;
+
+    use super::*;
 
     fn seen(target: &str) -> [String; 4] {
         let mut normalizer = Normalizer::default();

@@ -1,20 +1,23 @@
 //! Masks secrets of a log: passwords, tokens and session IDs.
 //!
-//! A secret is recognised by its form alone: the value of a parameter with a secret name (`password=`), the password of a
-//! URL, a signed token, credentials of the `Authorization` header, a reset link. A secret under a harmless name is missed,
-//! and an attack in a password field is masked with it. Rules match before this, on the real text.
+//! A secret is recognised by its form alone: the value of a parameter with a secret name (`password=`), the password of a URL, a
+//! signed token, credentials of the `Authorization` header, a reset link. A secret under a harmless name is missed, and an attack
+//! in a password field is masked with it. Rules match before this, on the real text.
+//!
+//! A text is read byte by byte through its escapes and otherwise unchanged: `%3D`, the same encoded again (`%253D`, any number of
+//! times), and the `\x3D` and `\"` of log writers.
+//!
+//! Texts that were redacted before, as an earlier report printed them, must not be masked or escaped again. A marker after the
+//! text shows it: a newline and sixteen hexadecimal digits. No client can send one, as a line of a log contains no newline and
+//! the path of a key no control bytes.
 
-mod decoded_byte;
-mod param_secrets;
-mod pre_redacted;
-mod token;
-mod url_secrets;
+mod secrets;
 
 use std::borrow::Cow;
 use std::ops::Range;
 
-use self::decoded_byte::percent_decode;
-pub use self::pre_redacted::{RedactedKey, pre_redacted, unredacted};
+use xxhash_rust::xxh3::xxh3_64;
+
 use super::sanitize;
 
 /// Replaces a secret of any length.
@@ -26,7 +29,7 @@ const ROUNDS: usize = 4;
 /// The text of a log as every output shows it: masked, then [escaped](sanitize::escape).
 #[must_use]
 pub fn redacted(text: &[u8]) -> Cow<'_, str> {
-    if let Some((text, _)) = pre_redacted::split_marker(text) {
+    if let Some((text, _)) = split_marker(text) {
         return sanitize::escape(text);
     }
     match mask(text) {
@@ -41,7 +44,7 @@ pub fn redacted(text: &[u8]) -> Cow<'_, str> {
 /// `a`. So the secrets are found in the target first.
 #[must_use]
 pub fn redacted_decoded<'a>(target: &[u8], decoded: &'a [u8]) -> Cow<'a, str> {
-    if pre_redacted::split_marker(decoded).is_some() {
+    if split_marker(decoded).is_some() {
         return redacted(decoded);
     }
     let mut open = Cow::Borrowed(decoded);
@@ -100,11 +103,11 @@ pub fn mask(text: &[u8]) -> Cow<'_, [u8]> {
 /// Where the secrets are: in order, apart from each other, none empty.
 fn secrets(text: &[u8]) -> Vec<Range<usize>> {
     let mut found = Vec::new();
-    param_secrets::find(text, &mut found);
-    url_secrets::find_user_info(text, &mut found);
-    url_secrets::find_reset_tokens(text, &mut found);
-    token::find_signed(text, &mut found);
-    token::find_credentials(text, &mut found);
+    secrets::find(text, &mut found);
+    secrets::find_user_info(text, &mut found);
+    secrets::find_reset_tokens(text, &mut found);
+    secrets::find_signed(text, &mut found);
+    secrets::find_credentials(text, &mut found);
     merged(found)
 }
 
@@ -137,10 +140,156 @@ fn decoded_values(secret: &[u8]) -> Vec<Vec<u8>> {
     values
 }
 
+/// One byte of a text, unescaped, and where its escape is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct DecodedByte {
+    /// The byte.
+    pub(crate) byte: u8,
+    /// How often it was percent-encoded. An escape of the log writer does not count: the client sent the byte as it is.
+    pub(crate) depth: usize,
+    /// Where it begins.
+    pub(crate) start: usize,
+    /// Where the next one begins.
+    pub(crate) end: usize,
+}
+
+/// The decoded bytes of a text from `start` on.
+pub(crate) fn decoded_bytes(text: &[u8], start: usize) -> impl Iterator<Item = DecodedByte> {
+    let mut at = start;
+    std::iter::from_fn(move || {
+        let decoded = decoded_byte_at(text, at)?;
+        at = decoded.end;
+        Some(decoded)
+    })
+}
+
+/// Whether one of these follows a `%`: a quick check before all bytes are decoded.
+pub(crate) fn has_encoded(text: &[u8], digits: &[&[u8]]) -> bool {
+    memchr::memchr_iter(b'%', text).any(|at| digits.iter().any(|digits| text[at + 1..].starts_with(digits)))
+}
+
+/// The text percent-decoded once.
+pub(crate) fn percent_decode(text: &[u8]) -> Vec<u8> {
+    let mut plain = Vec::with_capacity(text.len());
+    let mut at = 0;
+    while at < text.len() {
+        match hex(text, at + 1) {
+            Some(byte) if text[at] == b'%' => {
+                plain.push(byte);
+                at += 3;
+            }
+            _ => {
+                plain.push(text[at]);
+                at += 1;
+            }
+        }
+    }
+    plain
+}
+
+#[inline]
+fn decoded_byte_at(text: &[u8], start: usize) -> Option<DecodedByte> {
+    let bare = DecodedByte { byte: *text.get(start)?, depth: 0, start, end: start + 1 };
+    let decoded = match bare.byte {
+        b'%' => {
+            let (mut digits, mut depth) = (start + 1, 1);
+            while text[digits..].starts_with(b"25") && hex(text, digits + 2).is_some() {
+                (digits, depth) = (digits + 2, depth + 1);
+            }
+            hex(text, digits).map(|byte| DecodedByte { byte, depth, start, end: digits + 2 })
+        }
+        b'\\' => match text.get(start + 1) {
+            Some(b'x') => hex(text, start + 2).map(|byte| DecodedByte { byte, depth: 0, start, end: start + 4 }),
+            Some(&quote @ (b'"' | b'\'')) => Some(DecodedByte { byte: quote, depth: 0, start, end: start + 2 }),
+            _ => None,
+        },
+        _ => None,
+    };
+    Some(decoded.unwrap_or(bare))
+}
+
+fn hex(text: &[u8], at: usize) -> Option<u8> {
+    let digit = |i: usize| char::from(*text.get(i)?).to_digit(16);
+    Some((digit(at)? * 16 + digit(at + 1)?) as u8)
+}
+
+/// Bytes of a marker.
+const MARKER_LEN: usize = 17;
+
+/// A redacted text, with a hash that distinguishes texts that became equal by masking.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct RedactedKey<'a> {
+    /// The text without secrets; any bytes.
+    pub text: Cow<'a, [u8]>,
+    /// A hash of the text as it was logged, where that held secrets.
+    pub hash: Option<u64>,
+}
+
+impl<'a> RedactedKey<'a> {
+    /// The key of a text as logged, or of one with a marker.
+    #[must_use]
+    pub fn new(text: &'a [u8]) -> Self {
+        if let Some((text, hash)) = split_marker(text) {
+            return Self { text: Cow::Borrowed(text), hash: Some(hash) };
+        }
+        match mask(text) {
+            Cow::Borrowed(text) => Self { text: Cow::Borrowed(text), hash: None },
+            masked @ Cow::Owned(_) => Self { text: masked, hash: Some(xxh3_64(text)) },
+        }
+    }
+
+    /// The text as every output shows it.
+    #[must_use]
+    pub fn redacted(&self) -> Cow<'a, str> {
+        match &self.text {
+            Cow::Borrowed(text) => sanitize::escape(text),
+            Cow::Owned(text) => Cow::Owned(sanitize::escape(text).into_owned()),
+        }
+    }
+
+    /// The bytes of its key in a tally: the text, with a marker where it held secrets.
+    #[must_use]
+    pub fn into_bytes(self) -> Cow<'a, [u8]> {
+        match self.hash {
+            None => self.text,
+            Some(hash) => Cow::Owned(with_marker(&self.text, hash)),
+        }
+    }
+}
+
+/// The text with a marker if redacting it would change it: outputs show it as it is.
+#[must_use]
+pub fn pre_redacted(shown: &str) -> Vec<u8> {
+    if redacted(shown.as_bytes()) == shown { shown.as_bytes().to_vec() } else { with_marker(shown.as_bytes(), 0) }
+}
+
+/// The text with a marker, so that outputs show its secrets. One that has a marker is unchanged.
+#[must_use]
+pub fn unredacted(text: &[u8]) -> Vec<u8> {
+    if split_marker(text).is_some() { text.to_vec() } else { with_marker(text, 0) }
+}
+
+fn with_marker(text: &[u8], hash: u64) -> Vec<u8> {
+    let mut marked = Vec::with_capacity(text.len() + MARKER_LEN);
+    marked.extend_from_slice(text);
+    marked.extend_from_slice(format!("\n{hash:016x}").as_bytes());
+    marked
+}
+
+/// The text before a marker, and the hash in the marker.
+#[inline]
+pub(crate) fn split_marker(bytes: &[u8]) -> Option<(&[u8], u64)> {
+    let (text, marker) = bytes.split_at(bytes.len().checked_sub(MARKER_LEN)?);
+    let digits = marker.strip_prefix(b"\n")?;
+    let hash = std::str::from_utf8(digits).ok().filter(|digits| digits.bytes().all(|b| b.is_ascii_hexdigit()))?;
+    Some((text, u64::from_str_radix(hash, 16).ok()?))
+}
+
 #[cfg(test)]
 mod tests {
-    use crate::redact::mask::*;
     use proptest::prelude::*;
+
+    use super::*;
 
     #[test]
     fn masks_secrets() {
@@ -243,6 +392,65 @@ mod tests {
         fn a_session_key_is_masked(before in "[a-z/]{0,9}", secret in "Q[A-Za-z0-9.,:!*()%+/_-]{5,20}Q", after in "(&x[0-9]{1,5}=[a-z]{0,5}){0,2}") {
             let masked = redacted(format!("/{before}?session_key={secret}{after}").as_bytes()).into_owned();
             prop_assert_eq!(masked, format!("/{before}?session_key=***{after}"));
+        }
+    }
+
+    #[test]
+    fn decodes_every_escape() {
+        let read = |text: &[u8]| decoded_bytes(text, 0).map(|o| (o.byte, o.depth)).collect::<Vec<_>>();
+        assert_eq!(read(b"a%3D"), [(b'a', 0), (b'=', 1)]);
+        assert_eq!(read(b"%253d%25253D"), [(b'=', 2), (b'=', 3)]);
+        assert_eq!(read(br"\x3d\x"), [(b'=', 0), (b'\\', 0), (b'x', 0)]);
+        assert_eq!(read(br#"\"a"#), [(b'"', 0), (b'a', 0)]);
+        assert_eq!(read(b"%"), [(b'%', 0)]);
+        assert_eq!(read(b"%25"), [(b'%', 1)]);
+        assert_eq!(read(b"%2525"), [(b'%', 2)]);
+        assert_eq!(percent_decode(b"a%2526%zz%"), b"a%26%zz%");
+    }
+
+    #[test]
+    fn texts_that_mask_alike_have_different_keys() {
+        let (one, other) =
+            (RedactedKey::new(b"/reset-password/0123456789abcdef0123"), RedactedKey::new(b"/reset-password/0123456789abcdef0124"));
+        assert_eq!((&*one.text, &*other.text), (&b"/reset-password/***"[..], &b"/reset-password/***"[..]));
+        assert_ne!(one, other);
+        assert_ne!(one.clone().into_bytes(), other.into_bytes());
+        assert_eq!(redacted(&one.into_bytes()), "/reset-password/***");
+        assert_eq!(RedactedKey::new(b"/plain"), RedactedKey { text: Cow::Borrowed(b"/plain"), hash: None });
+    }
+
+    #[test]
+    fn a_redacted_text_is_not_masked_again() {
+        // Without a marker more of it would be masked.
+        let earlier = "/?password=***&x=eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2lnbmF0dXJl";
+        assert_ne!(redacted(earlier.as_bytes()), earlier);
+        assert_eq!(redacted(&pre_redacted(earlier)), earlier);
+        assert_eq!(pre_redacted("/plain"), b"/plain");
+    }
+
+    #[test]
+    fn an_unredacted_text_keeps_its_secrets() {
+        assert_eq!(redacted(&unredacted(b"/?password=hunter2\x1b")), "/?password=hunter2\\x1b");
+        assert_eq!(redacted_decoded(b"/?password=a%26b", &unredacted(b"/?password=a&b")), "/?password=a&b");
+        let earlier = pre_redacted("/?password=***");
+        assert_eq!(unredacted(&unredacted(b"/x")), unredacted(b"/x"));
+        assert_eq!(redacted(&unredacted(&earlier)), "/?password=***");
+    }
+
+    proptest! {
+        #[test]
+        fn a_key_is_redacted_like_its_text(text in "(/(reset|a)|[/?;](token|password|x)=[a-zA-Z0-9%.]{0,20}|\u{202e}|é|\\\\x1b){0,6}", bytes in any::<Vec<u8>>()) {
+            for text in [text.as_bytes(), &bytes] {
+                if text.contains(&b'\n') {
+                    continue;
+                }
+                let key = RedactedKey::new(text);
+                let kept = key.clone().into_bytes().into_owned();
+                prop_assert_eq!(redacted(&kept), redacted(text));
+                prop_assert_eq!(RedactedKey::new(&kept), key);
+                let earlier = pre_redacted(&redacted(text));
+                prop_assert_eq!(redacted(&earlier), redacted(text));
+            }
         }
     }
 }

@@ -1,25 +1,21 @@
 //! CSV tables (RFC 4180, but lines end with a newline alone): a header, then a row per pair, client, path, rule, answer,
-//! difference, news or proposal.
+//! difference, news or proposal. Also documents the columns of each table, with type, unit and meaning.
 //!
-//! The columns are stable: new columns come at the end. Every cell passes [`csv_guard`], so that no spreadsheet runs it as a
-//! formula.
+//! The columns are stable: new columns come at the end. A column name means the same in every table. Every cell passes
+//! [`csv_guard`], so that no spreadsheet runs it as a formula.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
 
-use ::csv::{ErrorKind, Terminator, Writer, WriterBuilder};
+use csv::{ErrorKind, Terminator, Writer, WriterBuilder};
 
-mod columns;
-
-pub(crate) use self::columns::tables;
-use super::GroupBy;
-use super::grades;
+use super::{GroupBy, grades};
 use crate::analysis::block_candidates::BlockDecision;
 use crate::analysis::diff::DiffRow;
 use crate::analysis::labels::{self, first};
+use crate::analysis::learn::{Proposal, Proposals};
 use crate::analysis::model::{AnswerDetail, Report, Row, RowKey};
 use crate::analysis::novelty::NewItem;
-use crate::analysis::proposals::{Proposal, Proposals};
 use crate::redact::mask::redacted;
 use crate::redact::sanitize::{csv_guard, escape};
 use crate::rules::RuleSet;
@@ -302,11 +298,102 @@ fn time<'r>(time: Option<LogTime>) -> Cow<'r, str> {
     time.map(LogTime::rfc3339).unwrap_or_default().into()
 }
 
+/// A column.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ColumnDoc {
+    /// Its name, as the header has it.
+    pub(crate) name: &'static str,
+    /// Its type.
+    pub(crate) kind: &'static str,
+    /// What it says, with its unit.
+    pub(crate) meaning: &'static str,
+}
+
+const TEXT: &str = "text";
+const COUNT: &str = "integer";
+const TIME: &str = "RFC 3339";
+const LIST: &str = "list (;)";
+const WORD: &str = "word";
+
+/// The type and the meaning of each column.
+const MEANINGS: &[(&str, &str, &str)] = &[
+    ("answered", COUNT, "Hits with a distinct answer."),
+    ("block_candidate", "true, false", "Whether the client is a block candidate."),
+    ("block_reason", TEXT, "Why it is a block candidate or is not."),
+    ("bytes", COUNT, "Size of the answer in bytes; empty where none is logged."),
+    ("change", WORD, "How it changed: new, more, fewer, gone, or what became of an answer."),
+    ("class", WORD, "Class of the rule."),
+    ("classes", LIST, "Classes of the rules, sorted."),
+    ("client", TEXT, "Client: an address, or the text of the log; `-` where unknown."),
+    ("clients", COUNT, "Distinct clients."),
+    ("command", TEXT, "A shell command that requests the path, to see what it answers now."),
+    ("cve", LIST, "CVE IDs of the rule, sorted."),
+    ("first_time", TIME, "Time of the earliest hit; empty where no hit has one."),
+    ("floods", LIST, "IDs of the rules with a window whose limit the client exceeded."),
+    ("hits", COUNT, "Requests that match at least one rule."),
+    ("hits_after", COUNT, "Hits in the new report."),
+    ("hits_before", COUNT, "Hits in the old report."),
+    ("key", TEXT, "Which answer, rule, path, client or campaign."),
+    ("kind", WORD, "What the row is about: answer, rule, path, client or campaign."),
+    ("last_time", TIME, "Time of the latest hit; empty where no hit has one."),
+    ("line", COUNT, "Line of the sample in its log, from 1."),
+    ("method", WORD, "Method of the answered requests: GET, POST, HEAD or OTHER."),
+    ("network", TEXT, "The /24 or /64 of the client; empty where it has no address."),
+    ("network_probers", COUNT, "Clients of that network with hits."),
+    ("other_requests", COUNT, "Requests of the client that match no rule, and unparsed lines that begin with its address."),
+    ("others", COUNT, "Independent clients that are no probers and requested the path."),
+    ("outcome", WORD, "Outcome of the requests, from their status."),
+    ("path", TEXT, "Normalized path."),
+    ("paths", COUNT, "Distinct paths."),
+    ("probers", COUNT, "Independent probers that requested the path."),
+    ("rank", COUNT, "Place in the list, from 1."),
+    ("requests", COUNT, "Requests for the path."),
+    ("rule", WORD, "ID of the rule."),
+    ("rules", LIST, "IDs of the rules that matched, sorted; a count in the table of clients."),
+    (
+        "sample_target",
+        TEXT,
+        "Request target of the sample, as logged, secrets masked. The sample is the most severe hit, of several the earliest.",
+    ),
+    ("severity", WORD, "Highest severity of the hits, one step higher where an answer exposes something."),
+    ("site", TEXT, "Host that answered, or the log where hosts are not logged."),
+    ("source", TEXT, "Path of the log of the sample."),
+    ("status", TEXT, "Most frequent status code, the lowest of equals; of an answer all of them, joined by `;`."),
+    ("status_after", COUNT, "Most frequent status code that the path gets now; empty where it is not requested."),
+    ("statuses", LIST, "Status codes of the requests, sorted; `-` where none is logged."),
+    ("user_agent", TEXT, "User agent of the sample; empty where none is logged."),
+    ("why", TEXT, "Why the answer is distinct or uncertain."),
+];
+
+/// Every table: when it is written, and its columns in their order.
+pub(crate) fn tables() -> Vec<(&'static str, Vec<ColumnDoc>)> {
+    let of = |columns: &[CsvColumn]| columns.iter().map(|(name, _)| *name).collect::<Vec<_>>();
+    let clients = [of(CLIENT), BLOCK.iter().map(|(name, _)| *name).collect(), of(FLOODS)].concat();
+    [
+        ("a row for each client, path and outcome (scan -f csv; pairs.csv)", of(PAIR)),
+        ("a row for each client (scan -f csv --by client; clients.csv, which alone has the block and network columns)", clients),
+        ("a row for each path (scan -f csv --by path; paths.csv)", of(PATH)),
+        ("a row for each rule (scan -f csv --by rule; rules.csv)", of(RULE)),
+        ("a row for each distinct answer (scan -f csv --by answer; answered.csv)", of(ANSWER)),
+        ("a row for each novelty (new.csv)", NOVELTY.to_vec()),
+        ("a row for each difference (diff -f csv)", DIFF.to_vec()),
+        ("a row for each proposal (learn -f csv)", proposal_names().collect()),
+    ]
+    .map(|(title, names)| (title, names.into_iter().map(column).collect()))
+    .into()
+}
+
+fn column(name: &'static str) -> ColumnDoc {
+    let (_, kind, meaning) = MEANINGS.iter().find(|(known, ..)| *known == name).copied().unwrap_or_default();
+    ColumnDoc { name, kind, meaning }
+}
+
 #[cfg(test)]
 mod tests {
-    use crate::analysis::fixture;
-    use crate::render::csv::*;
     use proptest::prelude::*;
+
+    use super::*;
+    use crate::analysis::fixture;
 
     fn csv(report: &Report<'_>, by: GroupBy, top: Option<usize>) -> String {
         let mut out = Vec::new();
@@ -381,5 +468,17 @@ mod tests {
             let expected = csv_guard(redacted(agent.as_bytes()));
             prop_assert_eq!(&record[9], &*expected);
         }
+    }
+
+    #[test]
+    fn every_column_has_a_meaning_and_every_meaning_a_column() {
+        let columns: Vec<ColumnDoc> = tables().into_iter().flat_map(|(_, columns)| columns).collect();
+        for ColumnDoc { name, kind, meaning } in &columns {
+            assert!(!kind.is_empty() && meaning.contains(". ") | meaning.ends_with('.'), "{name}: {kind:?}, {meaning:?}");
+        }
+        for (name, ..) in MEANINGS {
+            assert!(columns.iter().any(|column| column.name == *name), "{name} is in no table");
+        }
+        assert!(MEANINGS.is_sorted(), "the meanings are sorted by name");
     }
 }

@@ -6,15 +6,13 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 
-use super::RenderOptions;
-use super::layout::{Cell, Column, Grid, TextPage};
-use super::style::{BOLD, DIM, PLAIN};
+use super::layout::{BOLD, Cell, Column, DIM, Grid, PLAIN, TextPage};
+use super::{OutputFormat, RenderOptions};
 use crate::formats::builtin::FormatDefinition;
 use crate::formats::detect::{Detected, DetectedFormat};
 use crate::formats::{FormatId, Formats};
 use crate::redact::mask::redacted;
 use crate::redact::sanitize::escape;
-use crate::render::OutputFormat;
 
 /// A log, and its detected format.
 #[derive(Debug)]

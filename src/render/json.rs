@@ -2,19 +2,17 @@
 //!
 //! The keys are stable: `schema_version` counts additions. Two runs over the same input write the same bytes. Rows are
 //! written one by one, without a tree in memory.
-
-pub(crate) mod proposals;
-mod rows;
+//!
+//! A document has a line per key, and in its lists a line per row, so that `grep` finds whole rows.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Serialize, Serializer};
-use serde_json::ser::Serializer as JsonSerializer;
+use serde_json::ser::{Formatter, Serializer as JsonSerializer};
 use serde_json::{Map, json};
 
-use self::rows::RowLineFormatter;
 use super::grades;
 use crate::analysis::block_candidates::BlockDecision;
 use crate::analysis::diff::DiffRow;
@@ -35,7 +33,7 @@ use crate::time::LogTime;
 const SCHEMA_VERSION: u32 = 4;
 
 /// The program that wrote it.
-const GENERATED_BY: &str = concat!("probewatch ", env!("CARGO_PKG_VERSION"));
+pub(super) const GENERATED_BY: &str = concat!("probewatch ", env!("CARGO_PKG_VERSION"));
 
 /// Writes the document, the first `top` rows of each list.
 pub(crate) fn write<W: Write>(report: &Report<'_>, top: Option<usize>, mut out: W) -> io::Result<()> {
@@ -138,7 +136,7 @@ impl Serialize for Inputs<'_> {
 
 /// A log that was read.
 #[derive(JsonSchema, Serialize)]
-struct InputObject<'a> {
+pub(super) struct InputObject<'a> {
     /// Host the log is from.
     #[serde(skip_serializing_if = "Option::is_none")]
     log_host: Option<Cow<'a, str>>,
@@ -175,7 +173,7 @@ struct InputObject<'a> {
     skipped_whole: Option<SkipReason>,
 }
 
-fn input(input: &InputSummary) -> InputObject<'_> {
+pub(super) fn input(input: &InputSummary) -> InputObject<'_> {
     InputObject {
         log_host: input.log_host.as_ref().map(|host| escape(host.as_bytes())),
         path: escape(&input.path),
@@ -700,11 +698,75 @@ fn diff_object(row: &DiffRow) -> DiffObject<'_> {
     }
 }
 
+/// Breaks lines at the outer two levels, in the lists of the evidence, and nowhere else.
+#[derive(Default)]
+pub(crate) struct RowLineFormatter {
+    depth: usize,
+    /// Whether the current list has a row already.
+    has_rows: bool,
+}
+
+/// The depth inside the document's own braces, inside a list of it, and inside a list of its evidence.
+const DOCUMENT: usize = 1;
+const LIST: usize = 2;
+const EVIDENCE_LIST: usize = 3;
+
+impl Formatter for RowLineFormatter {
+    fn begin_object<W: ?Sized + Write>(&mut self, out: &mut W) -> io::Result<()> {
+        self.depth += 1;
+        out.write_all(b"{")
+    }
+
+    fn end_object<W: ?Sized + Write>(&mut self, out: &mut W) -> io::Result<()> {
+        self.depth -= 1;
+        out.write_all(if self.depth < DOCUMENT { b"\n}" } else { b"}" })
+    }
+
+    fn begin_object_key<W: ?Sized + Write>(&mut self, out: &mut W, first: bool) -> io::Result<()> {
+        match (self.depth, first) {
+            (DOCUMENT, true) => out.write_all(b"\n  "),
+            (DOCUMENT, false) => out.write_all(b",\n  "),
+            (_, true) => Ok(()),
+            (_, false) => out.write_all(b","),
+        }
+    }
+
+    fn begin_object_value<W: ?Sized + Write>(&mut self, out: &mut W) -> io::Result<()> {
+        out.write_all(if self.depth == DOCUMENT { b": " } else { b":" })
+    }
+
+    fn begin_array<W: ?Sized + Write>(&mut self, out: &mut W) -> io::Result<()> {
+        self.depth += 1;
+        if matches!(self.depth, LIST | EVIDENCE_LIST) {
+            self.has_rows = false;
+        }
+        out.write_all(b"[")
+    }
+
+    fn end_array<W: ?Sized + Write>(&mut self, out: &mut W) -> io::Result<()> {
+        self.depth -= 1;
+        // Lists within a row are deeper.
+        out.write_all(if matches!(self.depth + 1, LIST | EVIDENCE_LIST) && self.has_rows { b"\n  ]" } else { b"]" })
+    }
+
+    fn begin_array_value<W: ?Sized + Write>(&mut self, out: &mut W, first: bool) -> io::Result<()> {
+        if !first {
+            out.write_all(b",")?;
+        }
+        if matches!(self.depth, LIST | EVIDENCE_LIST) {
+            self.has_rows = true;
+            out.write_all(b"\n    ")?;
+        }
+        Ok(())
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use crate::analysis::fixture;
     use crate::render::json::*;
-    use proptest::prelude::*;
 
     fn json(report: &Report<'_>, top: Option<usize>) -> String {
         let mut out = Vec::new();

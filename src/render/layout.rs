@@ -1,17 +1,20 @@
-//! Lays out text in columns that fit a width: less important columns are left out, flexible ones are cut with `…`.
+//! Lays out text in columns that fit a width: less important columns are left out, flexible ones are cut with `…`. Also the
+//! colours of a report.
 //!
-//! Measures by display width. No line is wider than the page, which has at least [`MIN_WIDTH`] columns.
+//! Measures by display width. No line is wider than the page, which has at least [`MIN_WIDTH`] columns. Only [`Painter`] writes
+//! colour escapes. Colour repeats what the words say: a report without it has the same content.
 
 use std::borrow::Cow;
+use std::fmt::{Display, Write as _};
 use std::io::{self, Write};
 
-use anstyle::Style;
+use anstyle::{AnsiColor, Style};
 use textwrap::{WordSeparator, WordSplitter, WrapAlgorithm};
 use unicode_width::UnicodeWidthChar;
 
+use crate::finding::Severity;
 use crate::redact::sanitize::escape;
 use crate::render::RenderOptions;
-use crate::render::style::{DIM, PLAIN, Painter};
 
 /// The least columns of a page; a narrower terminal gets lines of this length.
 pub(crate) const MIN_WIDTH: usize = 40;
@@ -253,10 +256,51 @@ pub(crate) fn write_wrapped<W: Write>(content: &str, indent: usize, page: usize,
     Ok(())
 }
 
+pub(crate) const PLAIN: Style = Style::new();
+pub(crate) const BOLD: Style = Style::new().bold();
+pub(crate) const DIM: Style = Style::new().dimmed();
+pub(crate) const ALARM: Style = AnsiColor::Red.on_default().bold();
+pub(crate) const WARNING: Style = AnsiColor::Yellow.on_default();
+
+/// The colour of a severity.
+pub(crate) fn severity_style(severity: Severity) -> Style {
+    match severity {
+        Severity::Critical => ALARM,
+        Severity::High => AnsiColor::Red.on_default(),
+        Severity::Medium => WARNING,
+        Severity::Low => PLAIN,
+        Severity::Info => DIM,
+    }
+}
+
+/// Writes text with or without colour.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Painter {
+    pub(crate) color: bool,
+}
+
+impl Painter {
+    /// The text in this style, or unchanged without colour.
+    pub(crate) fn paint(self, style: Style, text: impl Display) -> String {
+        if self.color && style != PLAIN { format!("{style}{text}{style:#}") } else { text.to_string() }
+    }
+
+    /// Adds the text to a line, in this style or unchanged without colour.
+    pub(crate) fn push(self, style: Style, text: &str, line: &mut String) {
+        if self.color && style != PLAIN {
+            // Writing to a `String` does not fail.
+            let _ = write!(line, "{style}{text}{style:#}");
+        } else {
+            line.push_str(text);
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use crate::render::layout::*;
     use proptest::prelude::*;
+
+    use crate::render::layout::*;
 
     const NO_COLOR: Painter = Painter { color: false };
 

@@ -11,19 +11,17 @@ pub(crate) mod layout;
 pub mod live;
 pub mod mail;
 pub mod ndjson;
-pub mod rule_file;
+pub mod proposals;
 pub mod schema;
 pub mod sink;
-pub mod skipped;
-mod style;
 pub mod table;
 
 use std::io::{self, Write};
 
 pub use self::csv::write_answered;
 use crate::analysis::diff::DiffRow;
+use crate::analysis::learn::Proposals;
 use crate::analysis::model::Report;
-use crate::analysis::proposals::Proposals;
 
 /// Rows in each section of a table unless `--top` says otherwise.
 pub const TABLE_ROWS: usize = 10;
@@ -119,7 +117,7 @@ pub fn render_diff<W: Write>(rows: &[DiffRow], notes: &[String], options: &Rende
     match options.format {
         OutputFormat::Csv => csv::write_diff(rows, options.top, out),
         OutputFormat::Json => json::write_diff(rows, options.top, out),
-        OutputFormat::Table | OutputFormat::Ndjson => table::diff::write(rows, notes, options, out),
+        OutputFormat::Table | OutputFormat::Ndjson => table::write_diff(rows, notes, options, out),
     }
 }
 
@@ -131,7 +129,7 @@ pub fn render_diff<W: Write>(rows: &[DiffRow], notes: &[String], options: &Rende
 pub fn render_proposals<W: Write>(proposals: &Proposals<'_>, options: &RenderOptions, out: &mut W) -> io::Result<()> {
     match options.format {
         OutputFormat::Csv => csv::write_proposals(proposals, options.top, out),
-        OutputFormat::Json => json::proposals::write(proposals, options.top, out),
-        OutputFormat::Table | OutputFormat::Ndjson => table::proposals::write(proposals, options, out),
+        OutputFormat::Json => proposals::write_json(proposals, options.top, out),
+        OutputFormat::Table | OutputFormat::Ndjson => proposals::write_table(proposals, options, out),
     }
 }

@@ -2,12 +2,16 @@
 //!
 //! A file is written under a temporary name in the same folder, with mode 0600 whatever the umask, synced, and renamed to
 //! its final name. A symbolic link with that name is replaced, not followed. The final name never has half a report.
+//!
+//! Errors name the output as the user named it, escaped, and give advice.
 
-mod error;
+#[cfg(test)]
+mod tests;
 
 use std::fs::{self, File, OpenOptions, Permissions};
-use std::io::{self, BufWriter, Stdout, Write};
+use std::io::{self, BufWriter, ErrorKind, Stdout, Write};
 use std::os::fd::AsFd;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
@@ -15,9 +19,8 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use tempfile::NamedTempFile;
 
-pub use self::error::SinkError;
-use self::error::SinkStep;
-use crate::system::{continues_line, ignore_sigxfsz, stdout_was_closed};
+use crate::redact::sanitize::escape;
+use crate::system::{continues_line, errno_message, ignore_sigxfsz, stdout_was_closed};
 
 /// Bytes of the write buffer: reports are made of small pieces.
 const BUFFER: usize = 64 * 1024;
@@ -152,7 +155,7 @@ fn open(path: &Path) -> io::Result<SinkTarget> {
         Ok(kind) if kind.is_symlink() && is_system_link(path) => refuse("it is a link of the system"),
         Ok(kind) if kind.is_file() || kind.is_symlink() => stage(path),
         Ok(_) => refuse("it is neither a file nor a pipe"),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => stage(path),
+        Err(error) if error.kind() == ErrorKind::NotFound => stage(path),
         Err(error) => Err(error),
     }
 }
@@ -225,5 +228,60 @@ fn wait(file: &impl AsFd) -> io::Result<()> {
     }
 }
 
-#[cfg(test)]
-mod tests;
+/// An output could not be written.
+#[derive(Debug, thiserror::Error)]
+pub enum SinkError {
+    /// The reader of the output is gone. Nothing is printed; the exit code is 141.
+    #[error("the reader of {output} is gone")]
+    BrokenPipe {
+        /// The output.
+        output: String,
+    },
+    /// Anything else; the exit code is 4.
+    #[error("cannot {step} {output}: {reason}; {advice}", reason = errno_message(error))]
+    Failed {
+        /// The output, as the user named it.
+        output: String,
+        /// The step that failed: `open`, `write` or `replace`.
+        step: &'static str,
+        /// What to do about it.
+        advice: &'static str,
+        /// The error of the system. It is part of the message, so it is not a `source`, which would print it twice.
+        error: io::Error,
+    },
+}
+
+/// A step of writing an output.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum SinkStep {
+    Open,
+    Write,
+    Replace,
+}
+
+impl SinkError {
+    pub(crate) fn new(path: Option<&Path>, step: SinkStep, error: io::Error) -> Self {
+        let output = path.map_or_else(|| "standard output".into(), |path| escape(path.as_os_str().as_bytes()).into_owned());
+        if error.kind() == ErrorKind::BrokenPipe {
+            return Self::BrokenPipe { output };
+        }
+        let step = match step {
+            SinkStep::Open => "open",
+            SinkStep::Write => "write",
+            SinkStep::Replace => "replace",
+        };
+        Self::Failed { advice: advice(error.kind(), path.is_some()), output, step, error }
+    }
+}
+
+fn advice(kind: ErrorKind, is_file: bool) -> &'static str {
+    match (kind, is_file) {
+        (ErrorKind::StorageFull | ErrorKind::QuotaExceeded, true) => "free some space or choose another --output",
+        (ErrorKind::StorageFull | ErrorKind::QuotaExceeded, false) => "free some space or write elsewhere",
+        (ErrorKind::FileTooLarge, _) => "raise the file size limit (ulimit -f) or narrow the report with --top",
+        (ErrorKind::NotFound | ErrorKind::NotADirectory, true) => "make the folder first or choose another --output",
+        (ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem, true) => "choose an --output in a folder you may write to",
+        (_, true) => "choose another --output; `-` is standard output",
+        (_, false) => "choose a file with --output",
+    }
+}

@@ -1,39 +1,48 @@
 //! The folder of `--out`: report folders that appear complete or not at all, the link to the latest report, and retention.
 //!
-//! A run writes its folders to `.run-N.tmp` ([`Staging`]) and syncs them. Then the caller commits the run by saving a state
-//! that says that run N was the last one. Only then are the folders moved to their final names ([`ReportStore::publish`]).
-//! If a run is interrupted at any point, by a signal or a power cut, the next run sees from the state what was committed,
-//! and publishes it or removes it ([`ReportStore::recover`]).
+//! A run writes its folders to `.run-N.tmp` ([`Staging`]) and syncs them. Then the caller commits the run by saving a state that
+//! says that run N was the last one. Only then are the folders moved to their final names ([`ReportStore::publish`]). If a run is
+//! interrupted at any point, by a signal or a power cut, the next run sees from the state what was committed, and publishes it or
+//! removes it ([`ReportStore::recover`]).
 //!
-//! All paths are relative to the open folder, which one run locks at a time. No symbolic link in it is followed, and only
-//! report folders are replaced or removed. The module knows nothing about logs, states or the contents of reports, except
-//! that `report.json` names its generator. Two states cannot share one `--out` ([`ReportStore::for_state`]).
+//! All paths are relative to the open folder, which one run locks at a time. No symbolic link in it is followed, and only report
+//! folders are replaced or removed. The module knows nothing about logs, states or the contents of reports, except that
+//! `report.json` names its generator.
+//!
+//! Two states cannot share one `--out` ([`ReportStore::for_state`]): a run of one state would remove what the other has committed
+//! but not published, and logs that both read would count twice in the report of a day. The file `.state` contains the inode of
+//! the folder and the path of the state file. A copied folder has another inode, so its `.state` does not count.
+//!
+//! Messages of errors contain paths as they are: pass them through `redact::sanitize` before printing.
 
 mod disk;
-mod error;
 mod name;
-mod owner;
 mod publish;
 mod staging;
 
+#[cfg(test)]
+mod tests;
+
+pub use name::run_folder_name;
+pub use staging::{StagedFile, Staging};
+
+use std::ffi::OsStr;
 use std::fs::File;
-use std::io::Read;
+use std::io::{self, ErrorKind, Read, Write};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use rustix::fs::{Access as Right, AtFlags, CWD, FileType, FlockOperation, Mode, OFlags};
-use rustix::fs::{accessat, flock, fsync, mkdir, openat, statat};
+use rustix::fs::{
+    Access as Right, AtFlags, CWD, FileType, FlockOperation, Mode, OFlags, accessat, flock, fstat, fsync, mkdir, openat, statat,
+};
 use rustix::io::Errno;
 use rustix::process::geteuid;
 use serde::{Deserialize, Serialize};
 
-use self::disk::FolderHandle;
-use self::disk::SYNC_THREADS;
+use self::disk::{FolderHandle, SYNC_THREADS};
 use self::name::ReportDirName;
-use crate::system::ignore_sigxfsz;
-pub use error::ReportStoreError;
-pub use name::run_folder_name;
-pub use staging::{StagedFile, Staging};
+use crate::system::{errno_message, ignore_sigxfsz};
 
 /// The link to the latest report folder.
 const LATEST: &str = "latest";
@@ -195,7 +204,7 @@ fn open_folder(dir: &Path, access: Access) -> Result<FolderHandle, ReportStoreEr
         }
         done => done,
     };
-    let failed = |step| move |error: std::io::Error| ReportStoreError::failed(step, dir.to_owned(), error);
+    let failed = |step| move |error: io::Error| ReportStoreError::failed(step, dir.to_owned(), error);
     let folder = FolderHandle::new(opened.map_err(|error| failed("open")(error.into()))?, dir.to_owned());
     if made {
         folder.set_access(access).map_err(failed("set the rights of"))?;
@@ -220,5 +229,148 @@ fn trusted_link(dir: &Path) -> Result<(), ReportStoreError> {
     }
 }
 
-#[cfg(test)]
-mod tests;
+/// The file that names the state.
+const OWNER: &str = ".state";
+
+/// Its name while it is written.
+const NEW_OWNER: &str = ".state.tmp";
+
+/// The longest inode and path together.
+const MAX_OWNER_BYTES: u64 = 4096 + 32;
+
+impl ReportStore {
+    /// Opens the store for a state, whose file has this absolute path and may not exist yet. Call it before
+    /// [`recover`](Self::recover). The folder belongs to the state from the next [`stage`](Self::stage) on.
+    ///
+    /// # Errors
+    ///
+    /// The folder belongs to another state whose file exists.
+    pub fn for_state(self, state: PathBuf) -> Result<Self, ReportStoreError> {
+        match self.owner()?.filter(|owner| *owner != state && is_there(owner)) {
+            Some(owner) => Err(ReportStoreError::Shared { path: self.folder.path(OWNER), owner }),
+            None => Ok(Self { state: Some(state), ..self }),
+        }
+    }
+
+    /// The path of the state that the folder belongs to; `None` if unknown.
+    fn owner(&self) -> Result<Option<PathBuf>, ReportStoreError> {
+        let Some(file) = self.folder.open_file(OWNER)? else { return Ok(None) };
+        let mut text = Vec::new();
+        let read = file.take(MAX_OWNER_BYTES).read_to_end(&mut text);
+        read.map_err(|error| ReportStoreError::failed("read", self.folder.path(OWNER), error))?;
+        let path = text.strip_prefix(self.inode_line()?.as_bytes()).filter(|path| !path.is_empty());
+        Ok(path.map(|path| OsStr::from_bytes(path).into()))
+    }
+
+    /// The line before the path.
+    fn inode_line(&self) -> Result<String, ReportStoreError> {
+        let stat = fstat(self.folder.fd()).map_err(|error| ReportStoreError::failed("look at", self.folder.path(OWNER), error))?;
+        Ok(format!("{}\n", stat.st_ino))
+    }
+
+    /// Records the owner, before any run is committed: [`Staging::finish`](Staging::finish) syncs the folder.
+    fn record_owner(&self) -> Result<(), ReportStoreError> {
+        let Some(state) = &self.state else { return Ok(()) };
+        if self.owner()?.as_ref() == Some(state) {
+            return Ok(());
+        }
+        self.folder.remove(NEW_OWNER)?;
+        let mut file = self.folder.create_file(NEW_OWNER, Access { mode: 0o600, group: None })?;
+        let written = file.write_all(&[self.inode_line()?.as_bytes(), state.as_os_str().as_bytes()].concat());
+        written.map_err(|error| ReportStoreError::failed("write", self.folder.path(OWNER), error))?;
+        file.into_pending_sync().sync()?;
+        self.folder.rename(NEW_OWNER, &self.folder, OWNER)
+    }
+}
+
+/// Whether a state file exists. One that this user may not access counts as existing.
+fn is_there(state: &Path) -> bool {
+    let gone = |kind| matches!(kind, ErrorKind::NotFound | ErrorKind::NotADirectory);
+    !state.symlink_metadata().is_err_and(|error| gone(error.kind()))
+}
+
+/// An error about the folder of `--out`. The exit code is 4, except for [`Held`](Self::Held) and [`Shared`](Self::Shared).
+#[derive(Debug, thiserror::Error)]
+pub enum ReportStoreError {
+    /// A run with another state writes to the folder; the exit code is 5.
+    #[error("{}: another run writes to this folder; wait for its end, and give every --state an --out of its own", path.display())]
+    Held {
+        /// The folder of `--out`.
+        path: PathBuf,
+    },
+    /// The folder belongs to another state; the exit code is 2.
+    #[error(
+        "{}: the state {} reports to this folder; give every --state an --out of its own, or delete this file if that state is no longer used",
+        path.display(),
+        owner.display()
+    )]
+    Shared {
+        /// The file in the folder of `--out` that names the other state.
+        path: PathBuf,
+        /// The other state's file.
+        owner: PathBuf,
+    },
+    /// Something exists where a report belongs. It was not touched.
+    #[error("{}: {what}; {advice}", path.display())]
+    InTheWay {
+        /// The path.
+        path: PathBuf,
+        /// What exists there.
+        what: &'static str,
+        /// What to do about it.
+        advice: &'static str,
+    },
+    /// A run was committed, but its reports were removed before they were published.
+    #[error("{}: removed during the run; its lines are counted as reported, and only --reset reads them again", path.display())]
+    Lost {
+        /// The missing folder.
+        path: PathBuf,
+    },
+    /// A system call failed.
+    #[error("cannot {step} {}: {}; {}", path.display(), errno_message(error), advice(error.kind()))]
+    Failed {
+        /// The operation, such as `write`.
+        step: &'static str,
+        /// The path of the operation.
+        path: PathBuf,
+        /// The system's error. It is part of the message, and so not a `source`.
+        error: io::Error,
+    },
+}
+
+impl ReportStoreError {
+    fn failed(step: &'static str, path: PathBuf, error: impl Into<io::Error>) -> Self {
+        Self::Failed { step, path, error: error.into() }
+    }
+
+    fn in_the_way(path: PathBuf, what: &'static str, advice: &'static str) -> Self {
+        Self::InTheWay { path, what, advice }
+    }
+
+    /// Something that is not a report has the name of one.
+    fn not_a_report(path: PathBuf, what: &'static str) -> Self {
+        Self::in_the_way(path, what, "move it away or choose another --out")
+    }
+
+    /// Something that this run created was removed by another process.
+    fn vanished(path: &Path) -> Self {
+        Self::failed("write", path.to_owned(), io::Error::new(ErrorKind::NotFound, "it was removed during the run"))
+    }
+
+    /// The folder cannot be emptied now, because another process writes to it or reads from it over a network.
+    fn is_busy(&self) -> bool {
+        matches!(self, Self::Failed { error, .. } if matches!(error.kind(), ErrorKind::DirectoryNotEmpty | ErrorKind::ResourceBusy))
+    }
+}
+
+fn advice(kind: ErrorKind) -> &'static str {
+    match kind {
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => "free some space or choose another --out",
+        ErrorKind::FileTooLarge => "raise the file size limit (ulimit -f)",
+        ErrorKind::NotFound => "make the folder first or choose another --out",
+        ErrorKind::PermissionDenied => "choose an --out that is yours to write to, and a --group you belong to",
+        ErrorKind::ReadOnlyFilesystem => "choose an --out that may be written to",
+        ErrorKind::CrossesDevices | ErrorKind::ResourceBusy => "move it away or unmount it: what is in --out must lie on one file system",
+        _ => "choose another --out",
+    }
+}

@@ -13,9 +13,8 @@ use rustix::fs::FileType;
 
 use super::disk::FolderHandle;
 use super::name::ReportDirName;
-use super::owner::NEW_OWNER;
 use super::staging::staging_name;
-use super::{LATEST, REPORT, ReportStore, ReportStoreError, Retention, Run};
+use super::{LATEST, NEW_OWNER, REPORT, ReportStore, ReportStoreError, Retention, Run};
 
 /// The prefix of a replaced folder in `.run-N.tmp`.
 const REPLACED_PREFIX: &str = ".old-";

@@ -12,8 +12,7 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use super::error::RuleError;
-use super::network::{Width, network, width};
-use crate::client::{Client, Ipv6Prefix, network};
+use crate::client::{self, Client, Ipv6Prefix, Width, network_width, parse_network};
 
 /// The entries of all allow lists.
 #[derive(Debug, Clone, Default)]
@@ -117,7 +116,7 @@ impl AllowList {
     #[must_use]
     pub fn warnings(&self) -> Vec<String> {
         let wide = |entry: &AllowEntry| {
-            let network = entry.clients.iter().find(|network| width(network) == Width::Wide)?;
+            let network = entry.clients.iter().find(|network| network_width(network) == Width::Wide)?;
             Some(format!("{}:{}: {network} is a large part of the internet; check that it is intended", entry.file, entry.line))
         };
         self.entries.iter().filter_map(wide).collect()
@@ -164,8 +163,8 @@ impl AllowEntry {
         let mut this =
             Self { reason, file: file.to_owned(), line, clients: Vec::new(), names: Vec::new(), paths, agents, is_reported: false };
         for client in clients {
-            match network(&client) {
-                Some(network) if width(&network) == Width::Everything => {
+            match parse_network(&client) {
+                Some(network) if network_width(&network) == Width::Everything => {
                     return Err(format!("clients: '{client}' is every address there is; leave clients out and name paths or agents"));
                 }
                 Some(network) => this.clients.push(network),
@@ -201,7 +200,7 @@ impl AllowEntry {
 
     /// A group of addresses that counts as one client must be named completely.
     fn names_text(&self, text: &[u8]) -> bool {
-        match network::parse_prefix(text) {
+        match client::parse_prefix(text) {
             Some((first, bits)) => {
                 let group = Ipv6Net::new(first.into(), bits.bits()).map(IpNet::from);
                 group.is_ok_and(|group| self.clients.iter().any(|network| network.contains(&group)))
@@ -296,7 +295,7 @@ mod tests {
         let names = |client: &str| allowed.names(Client::parse(client.as_bytes()));
         assert!(names("192.0.2.3") && names("::ffff:192.0.2.3") && names("scan.example.net"));
         assert!(!names("192.0.2.16") && !names("203.0.113.1") && !names("-"));
-        let touches = |text| allowed.touches(&network(text).unwrap());
+        let touches = |text| allowed.touches(&parse_network(text).unwrap());
         assert!(touches("192.0.2.0/24") && touches("192.0.2.1/32") && !touches("192.0.3.0/24"));
     }
 

@@ -1,14 +1,16 @@
-//! The conditions of a rule besides its literals.
+//! The conditions of a rule besides its literals, and their explanation.
 //!
-//! Cheap conditions are checked first. A regex is tried last, and only on a field with a word of the rule.
+//! Cheap conditions are checked first. A regex is tried last, and only on a field with a word of the rule. [`Condition::holds`]
+//! stops at the first unmet requirement; an explanation lists each [`Requirement`] of a rule, and whether a request meets it.
 
 use std::cell::Cell;
+use std::ops::Range;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::definition::Field;
-use super::exceptions::Exceptions;
+use super::exceptions::{Exceptions, WordSet};
 use super::glob::Globs;
 use super::literals::bit;
 use super::pattern::RulePattern;
@@ -146,4 +148,147 @@ impl RequestFacts<'_> {
         self.exception_was_used.set(true);
         marks & bit::EXCEPTION != 0
     }
+}
+
+/// A text of a request that rules check.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum TextView {
+    /// A field of `words` and `regex`.
+    Field(Field),
+    /// The path with `..` resolved, for `paths`, `suffixes` and `path_glob`.
+    Resolved,
+}
+
+/// A range of a view.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TextSpan {
+    /// The view.
+    pub view: TextView,
+    /// The range.
+    pub range: Range<usize>,
+}
+
+/// A requirement of a rule.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Requirement<'r> {
+    /// A literal of this kind, a bit of [`bit`] above those of the fields.
+    Literal(u16),
+    /// One of these methods.
+    Method(&'r [Vec<u8>]),
+    /// One of these status codes.
+    Status(&'r [u16]),
+    /// This shape.
+    Shape(RequestShape),
+    /// One of its globs, in the resolved path.
+    Glob(&'r str),
+    /// One of its words in one of these fields, a mask of their bits.
+    Word(u16),
+    /// Its regex, in one of these fields: those with a word, if the rule has words and some were found.
+    Regex(&'r str, u16),
+    /// None of these words, or no match of this regex, in any of these fields.
+    Not(&'r str, u16),
+}
+
+/// Whether a request meets a requirement.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RequirementCheck<'r> {
+    /// The requirement.
+    pub asks: Requirement<'r>,
+    /// Whether the request meets it.
+    pub holds: bool,
+    /// The match of a regex, or of an exception.
+    pub found: Option<TextSpan>,
+}
+
+impl Condition {
+    /// All requirements of the rule, in order; all hold exactly if [`holds`](Self::holds) returns true.
+    #[must_use]
+    pub fn checks<'a>(&self, marks: u16, request: &RequestFacts<'a>, field: impl Fn(Field) -> &'a [u8]) -> Vec<RequirementCheck<'_>> {
+        let mut checks: Vec<_> = LITERALS
+            .into_iter()
+            .filter(|kind| self.needs & kind != 0)
+            .map(|kind| RequirementCheck::plain(Requirement::Literal(kind), marks & kind != 0))
+            .collect();
+        if !self.methods.is_empty() {
+            checks.push(RequirementCheck::plain(Requirement::Method(&self.methods), self.methods.iter().any(|m| m == request.method)));
+        }
+        if !self.statuses.is_empty() {
+            checks.push(RequirementCheck::plain(
+                Requirement::Status(&self.statuses),
+                request.status.is_some_and(|s| self.statuses.contains(&s)),
+            ));
+        }
+        if let Some(shape) = self.shape {
+            checks.push(RequirementCheck::plain(Requirement::Shape(shape), shape.includes(request.shape)));
+        }
+        if let Some(globs) = &self.globs {
+            let path = request.resolved;
+            let found = globs.find(path).map(|start| TextSpan { view: TextView::Resolved, range: start..path.len() });
+            checks.push(RequirementCheck { asks: Requirement::Glob(globs.text()), holds: found.is_some(), found });
+        }
+        checks.extend(self.text_checks(marks, &field));
+        checks.extend(self.exceptions(marks, request, &field));
+        checks
+    }
+
+    fn text_checks<'a>(&self, marks: u16, field: &impl Fn(Field) -> &'a [u8]) -> impl Iterator<Item = RequirementCheck<'_>> {
+        let (mut words, mut regex) = (None, None);
+        if let Some(text) = &self.text {
+            let seen = text.fields & marks;
+            words = text.has_words.then(|| RequirementCheck::plain(Requirement::Word(text.fields), seen != 0));
+            // Without a word, explain the rest of the rule anyway.
+            let tried = if text.has_words && seen != 0 { seen } else { text.fields };
+            regex = text.regex.as_ref().map(|pattern| {
+                let found = find(|text| pattern.find(text), tried, field);
+                RequirementCheck { asks: Requirement::Regex(pattern.source(), tried), holds: found.is_some(), found }
+            });
+        }
+        words.into_iter().chain(regex)
+    }
+
+    fn exceptions<'r, 'a>(
+        &'r self,
+        marks: u16,
+        request: &RequestFacts<'a>,
+        field: &impl Fn(Field) -> &'a [u8],
+    ) -> impl Iterator<Item = RequirementCheck<'r>> {
+        let unless = &self.unless;
+        let not = |source, fields, found: Option<TextSpan>| RequirementCheck {
+            asks: Requirement::Not(source, fields),
+            holds: found.is_none(),
+            found,
+        };
+        let fields_in_effect = if unless.removes_text() && self.text.as_ref().is_some_and(|text| text.holds(marks, unless, field)) {
+            // The rest of the text matches without the exception.
+            0
+        } else {
+            unless.fields_in_effect(request)
+        };
+        let resolves = !unless.removes_text();
+        let view = |f| if resolves && f == Field::Path { request.resolved } else { field(f) };
+        let of_words = |words: &'r WordSet, fields, in_fields| not(words.text(), fields, find(|text| words.find(text), in_fields, &view));
+        let of_regex =
+            |regex: &'r RulePattern, fields, in_fields| not(regex.source(), fields, find(|text| regex.find(text), in_fields, &view));
+        let headers = |field| if unless.headers_in_effect(request) { bit::of_field(field) } else { 0 };
+        let (agent, referer) = (Field::UserAgent, Field::Referer);
+        let words = unless.words.as_ref().map(|words| of_words(words, unless.fields, fields_in_effect));
+        let regex = unless.regex.as_ref().map(|regex| of_regex(regex, unless.fields, fields_in_effect));
+        let agents = unless.agents.as_ref().map(|agents| of_words(agents, bit::of_field(agent), headers(agent)));
+        let referers = unless.referer.as_ref().map(|regex| of_regex(regex, bit::of_field(referer), headers(referer)));
+        words.into_iter().chain(regex).chain(agents).chain(referers)
+    }
+}
+
+/// The kinds of literals; a rule requires one literal of each kind that it has.
+const LITERALS: [u16; 5] = [bit::PATHS, bit::SUFFIX, bit::GLOB, bit::AGENT, bit::PREFIX];
+
+impl<'r> RequirementCheck<'r> {
+    fn plain(asks: Requirement<'r>, holds: bool) -> Self {
+        Self { asks, holds, found: None }
+    }
+}
+
+fn find<'a>(in_text: impl Fn(&[u8]) -> Option<Range<usize>>, mask: u16, field: &impl Fn(Field) -> &'a [u8]) -> Option<TextSpan> {
+    let fields = Field::ALL.into_iter().filter(|f| mask & bit::of_field(*f) != 0);
+    fields.map(|f| (f, in_text(field(f)))).find_map(|(f, range)| Some(TextSpan { view: TextView::Field(f), range: range? }))
 }

@@ -1,16 +1,19 @@
 //! The exceptions of a rule (`unless`) and their limits: nothing that a client can add hides a request that was answered.
 //!
-//! A header exempts a request only if the status means that nothing was answered. In a rule with a regex, an excepted text exempts
-//! only itself: it is removed, and the regex is tried on the rest. In a rule without a regex, a match in the path exempts the
-//! request, as the server answered that path; a match in another field works like a header.
+//! A header exempts a request only if the status means that nothing was answered. In a rule with a regex, an excepted text
+//! exempts only itself: it is removed, and the regex is tried on the rest. In a rule without a regex, a match in the path exempts
+//! the request, as the server answered that path; a match in another field works like a header.
+//!
+//! The words of an exception are searched one by one: there are one or two, in short texts, after all other conditions.
 
 use std::ops::Range;
+
+use memchr::memmem;
 
 use super::condition::{RequestFacts, fields};
 use super::definition::{Answer, Definition, Field, PAYLOADS};
 use super::literals::bit;
 use super::pattern::RulePattern;
-use super::word_set::WordSet;
 
 /// The compiled `unless` of a rule.
 #[derive(Debug, Default)]
@@ -76,7 +79,7 @@ impl Exceptions {
     }
 
     /// Whether a text has an excepted part.
-    pub(super) fn is_in(&self, text: &[u8]) -> bool {
+    fn is_in(&self, text: &[u8]) -> bool {
         self.words.as_ref().is_some_and(|words| words.is_match(text)) || self.regex.as_ref().is_some_and(|regex| regex.is_match(text))
     }
 
@@ -120,6 +123,47 @@ impl Exceptions {
     }
 }
 
+/// Words in lower case.
+#[derive(Debug)]
+pub(super) struct WordSet {
+    words: Vec<String>,
+    /// All of them as text, for `explain`.
+    text: String,
+}
+
+impl WordSet {
+    /// A set of these words; `None` if there are none.
+    pub(super) fn any_of(words: &[String]) -> Option<Self> {
+        let words: Vec<String> = words.iter().map(|word| word.to_ascii_lowercase()).collect();
+        (!words.is_empty()).then(|| Self { text: words.join("|"), words })
+    }
+
+    /// Whether one of them is in `text`.
+    pub(super) fn is_match(&self, text: &[u8]) -> bool {
+        self.words.iter().any(|word| memmem::find(text, word.as_bytes()).is_some())
+    }
+
+    /// The leftmost match.
+    pub(super) fn find(&self, text: &[u8]) -> Option<Range<usize>> {
+        let found = self.words.iter().filter_map(|word| memmem::find(text, word.as_bytes()).map(|at| at..at + word.len()));
+        found.min_by_key(|range| range.start)
+    }
+
+    /// All matches.
+    pub(super) fn find_all(&self, text: &[u8]) -> impl Iterator<Item = Range<usize>> {
+        let of_word = move |word: &'_ String| {
+            let length = word.len();
+            memmem::find_iter(text, word.as_bytes()).map(move |at| at..at + length).collect::<Vec<_>>()
+        };
+        self.words.iter().flat_map(of_word)
+    }
+
+    /// The words, with `|` between them.
+    pub(super) fn text(&self) -> &str {
+        &self.text
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -143,5 +187,13 @@ mod tests {
         ] {
             assert_eq!(exceptions(unless).rest_of(text.as_bytes()).as_deref(), rest.map(str::as_bytes), "{unless} {text}");
         }
+    }
+
+    #[test]
+    fn the_leftmost_counts() {
+        let words = WordSet::any_of(&["CD".to_owned(), "b".to_owned(), "bc".to_owned()]).unwrap();
+        assert_eq!((words.find(b"abcd"), words.is_match(b"abcd")), (Some(1..2), true));
+        assert_eq!((words.find(b"acd"), words.find(b"ac")), (Some(1..3), None));
+        assert!(WordSet::any_of(&[]).is_none() && !words.is_match(b""));
     }
 }

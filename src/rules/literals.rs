@@ -1,16 +1,16 @@
 //! The literals of all rules that are searched in the same bytes, and what each literal means to each rule.
 //!
 //! A pass over the bytes records a bit for each kind of literal found of a rule; its `Condition` then decides whether the rule
-//! matches. Time is linear in bytes and matches: an automaton searches literals that do not suit the prefilter.
+//! matches. Time is linear in bytes and matches: an automaton searches literals that do not suit the prefilter. The texts are
+//! stored in one allocation, so that texts that are compared together are adjacent in memory.
 
 use std::ops::Range;
 
 use aho_corasick::{AhoCorasick, AhoCorasickKind, BuildError, MatchKind};
 
+use super::condition::TextView;
 use super::definition::Field;
 use super::prefilter::Prefilter;
-use super::requirement::TextView;
-use super::text_arena::TextArena;
 
 /// The kinds of literal hits, one bit each. The lowest seven are the fields in which a word of the rule was found.
 pub mod bit {
@@ -29,7 +29,7 @@ pub mod bit {
     /// One of `unless.agents` is in the user agent.
     pub const EXCEPTION: u16 = 1 << 12;
     /// The rule is a candidate, with or without other bits.
-    pub(in crate::rules) const CANDIDATE: u16 = 1 << 15;
+    pub(super) const CANDIDATE: u16 = 1 << 15;
 
     /// Whether a rule has no hit but an exception.
     #[must_use]
@@ -390,6 +390,62 @@ fn openings(texts: &TextArena) -> impl DoubleEndedIterator<Item = &[u8]> {
 /// longer.
 const MORE: usize = 1;
 
+/// A list of texts that only grows.
+#[derive(Debug, Clone, Default)]
+pub(super) struct TextArena {
+    bytes: Vec<u8>,
+    /// The end of each text.
+    ends: Vec<u32>,
+}
+
+impl TextArena {
+    /// The number of texts.
+    pub(super) fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// The text at an index.
+    #[inline]
+    pub(super) fn get(&self, number: usize) -> &[u8] {
+        let start = number.checked_sub(1).map_or(0, |before| self.ends[before]);
+        &self.bytes[start as usize..self.ends[number] as usize]
+    }
+
+    /// All texts, in order.
+    pub(super) fn iter(&self) -> impl DoubleEndedIterator<Item = &[u8]> + ExactSizeIterator + Clone {
+        (0..self.len()).map(|number| self.get(number))
+    }
+
+    /// The last one.
+    pub(super) fn last(&self) -> Option<&[u8]> {
+        self.iter().next_back()
+    }
+
+    /// Adds a text.
+    pub(super) fn push(&mut self, text: &[u8]) {
+        self.bytes.extend_from_slice(text);
+        // Rule files are limited to 16 MiB each, far below four gigabytes.
+        self.ends.push(self.bytes.len() as u32);
+    }
+
+    /// Adds a text in lower case.
+    fn push_lowered(&mut self, text: &[u8]) {
+        let start = self.bytes.len();
+        self.push(text);
+        self.bytes[start..].make_ascii_lowercase();
+    }
+}
+
+impl<T: AsRef<[u8]>> FromIterator<T> for TextArena {
+    fn from_iter<I: IntoIterator<Item = T>>(texts: I) -> Self {
+        let mut all = Self::default();
+        for text in texts {
+            all.push(text.as_ref());
+        }
+        all
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::sync::LazyLock;
@@ -481,5 +537,13 @@ mod tests {
                 prop_assert_eq!(found, literals.texts.iter().enumerate().flat_map(stand).collect::<Vec<_>>());
             }
         }
+    }
+
+    #[test]
+    fn each_text_has_its_number() {
+        let texts: TextArena = ["a", "", "bcd", ""].into_iter().collect();
+        assert_eq!(texts.iter().collect::<Vec<_>>(), [&b"a"[..], b"", b"bcd", b""]);
+        assert_eq!((texts.len(), texts.get(2), texts.last()), (4, &b"bcd"[..], Some(&b""[..])));
+        assert_eq!(TextArena::default().last(), None);
     }
 }

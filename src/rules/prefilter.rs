@@ -8,7 +8,7 @@
 
 use std::ops::Range;
 
-use super::text_arena::TextArena;
+use super::literals::TextArena;
 
 /// Slots of the hash table of windows; each window of two bytes has its own.
 const SLOTS: usize = 1 << 16;

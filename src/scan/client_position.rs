@@ -8,8 +8,8 @@ use std::sync::Mutex;
 use super::log_detection::HEAD_BYTES;
 use super::worker::lock;
 use crate::formats::{ClientPosition, client_position};
-use crate::input::chunk::{Body, Chunk};
-use crate::input::head_tail::read_head_tail;
+use crate::input::lines::read_head_tail;
+use crate::input::read::{Body, Chunk};
 
 /// The detected position for one log.
 #[derive(Debug, Default)]

@@ -13,31 +13,22 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use self::batch_scanner::BatchScanner;
+use super::ScanJob;
 use crate::analysis::model::InputSummary;
-use crate::client::Ipv6Prefix;
-use crate::engine::ScanOptions;
-use crate::formats::Formats;
 use crate::input::tail::{Notice, Tail};
-use crate::rules::RuleSet;
 use crate::source::SourceInfo;
 use crate::tally::Tally;
 use crate::time::{LogTime, Period, PeriodRule};
 
-/// The settings of an incremental scan.
+/// How new lines are read.
 #[derive(Debug, Clone, Copy)]
-pub struct IncrementalJob<'a> {
-    /// The rules.
-    pub rules: &'a RuleSet,
-    /// What to scan for and what to keep.
-    pub scope: &'a ScanOptions,
-    /// The known formats.
-    pub formats: &'a Formats,
+pub struct IncrementalOptions<'a> {
     /// Set by another thread to stop the scan.
     pub stop: &'a AtomicBool,
     /// When the run started: a log without any time is counted in this period.
     pub now: LogTime,
-    /// The IPv6 prefix that counts as one client; `None` for single addresses.
-    pub prefix: Option<Ipv6Prefix>,
+    /// How the lines are split into periods; not at all if `None`.
+    pub cut: Option<&'a PeriodRule>,
 }
 
 /// Everything that was added since the last run.
@@ -70,10 +61,10 @@ pub struct PeriodResult {
 }
 
 /// Scans everything new on the current rayon pool.
-pub fn scan_new_lines(tail: &mut Tail, job: &IncrementalJob<'_>, cut: Option<&PeriodRule>) -> IncrementalResult {
-    let mut scanner = BatchScanner::new(job, cut, batch_scanner::BATCH_BYTES);
-    tail.read_once_until(Instant::now(), job.stop, &mut |piece| scanner.take(&piece));
-    let stopped = job.stop.load(Ordering::Relaxed);
+pub fn scan_new_lines(tail: &mut Tail, job: &ScanJob<'_>, options: &IncrementalOptions<'_>) -> IncrementalResult {
+    let mut scanner = BatchScanner::new(job, options, batch_scanner::BATCH_BYTES);
+    tail.read_once_until(Instant::now(), options.stop, &mut |piece| scanner.take(&piece));
+    let stopped = options.stop.load(Ordering::Relaxed);
     IncrementalResult { stopped, ..scanner.finish(tail) }
 }
 

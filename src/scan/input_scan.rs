@@ -5,21 +5,19 @@ use std::os::unix::ffi::OsStrExt;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::ScanJob;
 use super::client_position::ClientPositionCache;
 use super::hit_spool::HitSpool;
 use super::input_stats::InputStats;
 use super::log_detection::{BINARY_PROBLEM, FoundBy, LogHead, nul_bytes_problem, skipped_message, unknown_client_notice, unparsed_problem};
 use super::w3c_headers::W3cHeaderIndex;
 use super::worker::{InFlightGuard, WorkerPool, lock};
+use super::{BatchOptions, ScanJob};
 use crate::analysis::model::{InputSummary, SkipReason};
 use crate::engine::LineScanner;
 use crate::finding::{Findings, LineCounts};
 use crate::formats::reader::LineContext;
-use crate::input::chunk::{Body, Chunk, ReadSummary};
-use crate::input::find::InputSource;
-use crate::input::permission::describe_denied;
-use crate::input::read::{self, OpenError};
+use crate::input::find::{InputSource, describe_denied};
+use crate::input::read::{self, Body, Chunk, OpenError, ReadSummary};
 use crate::source::SourceInfo;
 use crate::tally::LinePosition;
 
@@ -31,6 +29,7 @@ pub(super) struct InputScan<'a> {
     number: usize,
     source: &'a InputSource,
     job: &'a ScanJob<'a>,
+    options: &'a BatchOptions<'a>,
     judge: LineScanner<'a>,
     workers: &'a WorkerPool,
     spool: Option<&'a HitSpool>,
@@ -97,21 +96,22 @@ impl InputResult {
 
 impl<'a> InputScan<'a> {
     pub(super) fn new(
-        number: usize,
-        source: &'a InputSource,
+        (number, source): (usize, &'a InputSource),
         job: &'a ScanJob<'a>,
-        judge: LineScanner<'a>,
+        options: &'a BatchOptions<'a>,
         workers: &'a WorkerPool,
         spool: Option<&'a HitSpool>,
     ) -> Self {
         let headers = W3cHeaderIndex::new(source, job.scope.max_line);
-        Self { number, source, job, judge, workers, spool, headers, clients: ClientPositionCache::default(), state: Mutex::default() }
+        let judge = LineScanner::new(job.rules, job.scope);
+        let clients = ClientPositionCache::default();
+        Self { number, source, job, options, judge, workers, spool, headers, clients, state: Mutex::default() }
     }
 
     /// Reads the input to its end.
     pub(super) fn read(self) -> InputResult {
-        let ScanJob { mmap, stop, progress, scope, .. } = *self.job;
-        let options = read::ReadOptions { mmap, max_line: scope.max_line, stop, progress };
+        let BatchOptions { mmap, stop, progress, .. } = *self.options;
+        let options = read::ReadOptions { mmap, max_line: self.job.scope.max_line, stop, progress };
         let reading =
             read::read_observed(self.source, &options, &|chunk| self.observe(chunk), &|chunk| self.scan_chunk(chunk), &|result| {
                 self.commit(result);

@@ -6,24 +6,23 @@
 mod log;
 
 use self::log::LiveLog;
+use super::ScanJob;
 use super::any_format::AnyFormatScanner;
 use super::input_stats::PathStats;
 use super::log_detection::{FoundBy, classify_unparsed, unknown_client_notice};
-use crate::analysis::build::{LogAnalysis, ReportInput, RowSelection, build};
+use crate::analysis::build::{LogAnalysis, ReportFilter, ReportInput, RowSelection, build};
 use crate::analysis::hit::{HitBuffers, LiveHit, LiveLine, ReportReason, live_hit};
 use crate::analysis::model::{InputSummary, Report};
 use crate::analysis::rule_status::{LiveAnalysis, PendingHit};
 use crate::analysis::site::SiteHistory;
 use crate::client::Ipv6Prefix;
-use crate::engine::{LineScanner, ScanOptions, WorkerState};
-use crate::finding::{Findings, Hit, RuleId, Severity};
+use crate::engine::{LineScanner, WorkerState};
+use crate::finding::{Findings, Hit};
+use crate::formats::W3cHeader;
 use crate::formats::reader::LineContext;
-use crate::formats::{Formats, W3cHeader};
-use crate::input::chunk::{Body, Chunk};
+use crate::input::read::{Body, Chunk};
 use crate::input::tail::{LineChunk, Notice};
 use crate::intern::SymbolTables;
-use crate::log_entry::Outcome;
-use crate::rules::RuleSet;
 use crate::source::SourceInfo;
 use crate::tally::{LinePosition, Tally};
 use crate::time::LogTime;
@@ -42,29 +41,11 @@ const MAX_OLD_GENERATIONS: usize = 1_000;
 /// The limit of bytes held back from a file in a folder until one of its lines parses: it may not be a log.
 const MAX_HELD_BYTES: usize = 64 << 10;
 
-/// The settings of a live scan.
-#[derive(Debug, Clone, Copy)]
-pub struct LiveJob<'a> {
-    /// The rules.
-    pub rules: &'a RuleSet,
-    /// What to scan for and what to keep.
-    pub scope: &'a ScanOptions,
-    /// The known formats.
-    pub formats: &'a Formats,
-    /// The minimum severity to report.
-    pub min_severity: Severity,
-    /// The outcomes to report; empty for all.
-    pub outcomes: &'a [Outcome],
-    /// Apps that the user declared to run everywhere.
-    pub apps: &'a [RuleId],
-    /// The IPv6 prefix that counts as one client; `None` for single addresses.
-    pub prefix: Option<Ipv6Prefix>,
-}
-
 /// A scan of live logs.
 #[derive(Debug)]
 pub struct LiveScan<'a> {
-    job: LiveJob<'a>,
+    job: ScanJob<'a>,
+    filter: ReportFilter<'a>,
     judge: LineScanner<'a>,
     context: LiveAnalysis<'a>,
     scratch: WorkerState,
@@ -123,12 +104,13 @@ impl LiveState {
 impl<'a> LiveScan<'a> {
     /// Continues from the state of an earlier live scan.
     #[must_use]
-    pub fn new(job: LiveJob<'a>, state: LiveState) -> Self {
+    pub fn new(job: ScanJob<'a>, filter: ReportFilter<'a>, state: LiveState) -> Self {
         let LiveState { rolling_tally, texts, logs, path_stats, hits, noted, sites } = state;
         Self {
             job,
+            filter,
             judge: LineScanner::new(job.rules, job.scope),
-            context: LiveAnalysis::new(job.rules, job.min_severity, job.outcomes, job.apps).with_history(sites),
+            context: LiveAnalysis::new(job.rules, filter).with_history(sites),
             scratch: scratch(job.prefix),
             any_format: AnyFormatScanner::default(),
             tally: Tally::default(),
@@ -176,7 +158,7 @@ impl<'a> LiveScan<'a> {
 
     /// Adds a notice about an existing log whose lines do not parse, before a new line arrives.
     pub fn check_log(&mut self, path: &Path, is_named: bool) {
-        let LiveJob { scope, formats, .. } = self.job;
+        let ScanJob { scope, formats, .. } = self.job;
         let by = if is_named { FoundBy::Name } else { FoundBy::Folder };
         let (_, what) = classify_unparsed(path, by, b"", formats, scope);
         self.add_notice(path, what);
@@ -272,7 +254,7 @@ impl<'a> LiveScan<'a> {
     }
 
     fn scan_lines(&mut self, lines: &[u8], log: &LiveLog, header: W3cHeader) -> Findings {
-        let LiveJob { scope, formats, .. } = self.job;
+        let ScanJob { scope, formats, .. } = self.job;
         let path = Path::new(OsStr::from_bytes(&log.path));
         let mut context = LineContext {
             formats,
@@ -408,18 +390,18 @@ impl<'a> LiveScan<'a> {
     pub fn summary<R>(&mut self, wanted: RowSelection, use_it: impl FnOnce(&mut Report<'_>, SummaryStart) -> R) -> R {
         self.roll_up_tally();
         let tally = self.rolling_tally.merged();
-        let material = ReportInput {
+        let inputs: Vec<_> = self.texts.iter().map(|text| InputSummary { path: text.path.clone(), ..InputSummary::default() }).collect();
+        let report_input = ReportInput {
             rules: self.job.rules,
             tally: &tally,
             texts: &self.texts,
-            min_severity: self.job.min_severity,
-            outcomes: self.job.outcomes,
-            apps: self.job.apps,
+            inputs: &inputs,
+            without_time: self.path_stats.without_time(),
+            filter: self.filter,
             allow: &self.job.scope.allow,
         };
-        let context = LogAnalysis::new(&material);
-        let inputs = self.texts.iter().map(|text| InputSummary { path: text.path.clone(), ..InputSummary::default() }).collect();
-        let mut report = build(&material, &context, inputs, self.path_stats.without_time(), wanted);
+        let analysis = LogAnalysis::new(&report_input);
+        let mut report = build(&report_input, &analysis, wanted);
         self.path_stats.put_into(&mut report);
         use_it(&mut report, self.rolling_tally.since())
     }

@@ -9,7 +9,7 @@ use super::w3c_headers;
 use crate::engine::ScanOptions;
 use crate::formats::reader::{LineContext, LogReader};
 use crate::formats::{ClientPosition, Formats, LogFormat, has_forwarded, is_binary, is_error_log, recognize};
-use crate::input::head_tail::{HeadTail, read_head_tail};
+use crate::input::lines::{HeadTail, read_head_tail};
 use crate::input::tail::LineChunk;
 
 /// The length of the first line that is kept for messages.

@@ -21,7 +21,7 @@ use rayon::prelude::*;
 
 use crate::analysis::model::InputSummary;
 use crate::client::Ipv6Prefix;
-use crate::engine::{LineScanner, ScanOptions};
+use crate::engine::ScanOptions;
 use crate::formats::Formats;
 use crate::input::Mmap;
 use crate::input::find::InputSource;
@@ -33,7 +33,7 @@ use input_scan::{InputResult, InputScan};
 use time_range::TimeRangeFilter;
 use worker::WorkerPool;
 
-/// The settings of a scan.
+/// What every scan needs, of whole logs, of new lines or of live logs.
 #[derive(Debug, Clone, Copy)]
 pub struct ScanJob<'a> {
     /// The rules.
@@ -42,6 +42,13 @@ pub struct ScanJob<'a> {
     pub scope: &'a ScanOptions,
     /// The known formats.
     pub formats: &'a Formats,
+    /// The IPv6 prefix that counts as one client; `None` for single addresses.
+    pub prefix: Option<Ipv6Prefix>,
+}
+
+/// How whole logs are read.
+#[derive(Debug, Clone, Copy)]
+pub struct BatchOptions<'a> {
     /// When to memory-map files.
     pub mmap: Mmap,
     /// Set by another thread to stop the scan.
@@ -50,8 +57,6 @@ pub struct ScanJob<'a> {
     pub progress: &'a AtomicU64,
     /// Whether to keep each line that matched, for NDJSON.
     pub keep_lines: bool,
-    /// The IPv6 prefix that counts as one client; `None` for single addresses.
-    pub prefix: Option<Ipv6Prefix>,
 }
 
 /// The result of a scan.
@@ -80,12 +85,11 @@ pub struct ScanResult {
 /// # Errors
 ///
 /// The spool of kept lines cannot be written. Errors of an input are in its [`InputSummary::problem`].
-pub fn scan(sources: &[InputSource], job: &ScanJob<'_>) -> std::io::Result<ScanResult> {
-    let judge = LineScanner::new(job.rules, job.scope);
+pub fn scan(sources: &[InputSource], job: &ScanJob<'_>, options: &BatchOptions<'_>) -> std::io::Result<ScanResult> {
     // Learning needs all unmatched requests, so it has no budget.
     let budget = (!job.scope.unlisted).then_some(Budget::STANDARD);
     let workers = WorkerPool::new(rayon::current_num_threads(), budget).with_prefix(job.prefix);
-    let spool = job.keep_lines.then(HitSpool::default);
+    let spool = options.keep_lines.then(HitSpool::default);
     let time_range = TimeRangeFilter::new(sources, job.scope, job.formats);
     let mut scan =
         ScanResult { texts: vec![SourceInfo::default(); sources.len()], inputs: vec![None; sources.len()], ..ScanResult::default() };
@@ -93,8 +97,8 @@ pub fn scan(sources: &[InputSource], job: &ScanJob<'_>) -> std::io::Result<ScanR
     let places = scan.texts.par_iter_mut().zip(&mut scan.inputs);
     let read = |((number, source), (text, input)): (_, (&mut SourceInfo, &mut Option<InputSummary>))| {
         let done = match time_range.skip_reason(number, source) {
-            Some(skipped) => InputResult::skipped(source, skipped, job.progress),
-            None => InputScan::new(number, source, job, judge, &workers, spool.as_ref()).read(),
+            Some(skipped) => InputResult::skipped(source, skipped, options.progress),
+            None => InputScan::new((number, source), job, options, &workers, spool.as_ref()).read(),
         };
         (*text, *input) = (done.text, done.input);
         done.rest

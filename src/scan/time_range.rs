@@ -21,8 +21,8 @@ use crate::engine::ScanOptions;
 use crate::formats::reader::{LineContext, LogReader, RewrittenLines};
 use crate::formats::{ClientPosition, Formats, Frame};
 use crate::input::find::{InputSource, SourceKind};
-use crate::input::head_tail::{HeadTail, read_head_tail};
-use crate::input::order::has_rotated_siblings;
+use crate::input::lines::{HeadTail, read_head_tail};
+use crate::input::rotation::has_rotated_siblings;
 use crate::time::{LogTime, TimeBound};
 
 /// The largest difference between the modification time of a file and the time of its lines, in seconds: 14 hours for

@@ -15,9 +15,9 @@ use memchr::memchr;
 
 use super::worker::lock;
 use crate::formats::W3cHeader;
-use crate::input::chunk::{Body, Chunk};
 use crate::input::find::{InputSource, SourceKind};
-use crate::input::lines_in_order::{InputLine, for_each_line};
+use crate::input::lines::{InputLine, for_each_line};
+use crate::input::read::{Body, Chunk};
 use crate::input::tail::LineChunk;
 
 /// A byte-order mark may come first.

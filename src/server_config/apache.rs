@@ -1,22 +1,29 @@
 //! Reads the access logs of Apache: `CustomLog`, `TransferLog` and `GlobalLog`, and the formats of `LogFormat`.
 //!
-//! Source: <https://httpd.apache.org/docs/2.4/mod/mod_log_config.html>. Sections that depend on modules are always
-//! read, because only the server knows its modules. `ErrorLog` and the forensic log contain no requests and are
-//! skipped.
+//! Source: <https://httpd.apache.org/docs/2.4/mod/mod_log_config.html>. Directives are read in Apache's order; format nicknames
+//! are resolved after everything was read, as in Apache. Sections that depend on modules are always read, because only the server
+//! knows its modules. `ErrorLog` and the forensic log contain no requests and are skipped.
+//!
+//! Of a piped log, `|/usr/bin/rotatelogs /var/log/access.%Y-%m-%d.log 86400`, the file is found if the program is rotatelogs,
+//! cronolog or a shell's `>>`. Sources: <https://httpd.apache.org/docs/2.4/programs/rotatelogs.html>, cronolog(1).
 
-mod interpreter;
-mod lexer;
-mod piped_log;
-mod variables;
+mod syntax;
 
+#[cfg(test)]
+mod tests;
+
+use std::collections::HashMap;
 use std::ffi::OsStr;
+use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use self::interpreter::{ApacheInterpreter, ApacheLog};
+use self::syntax::{ApacheVariables, lines, mask_parameters, split, words};
 use super::diagnostics::{ConfigLocation, ConfigNotices};
-use super::path_pattern::{PathPattern, from_variables};
-use super::{ConfiguredFormat, ConfiguredLog, ConfiguredLogs, ServerConfigError, config_files};
+use super::{
+    ConfiguredFormat, ConfiguredLog, ConfiguredLogs, MAX_DEPTH, PathPattern, ServerConfigError, config_folder, files_recursive,
+    from_strftime, from_variables, is_pattern, matching_files, read_config,
+};
 
 const FLAG: &str = "--from-apache";
 
@@ -26,8 +33,8 @@ const FLAG: &str = "--from-apache";
 ///
 /// A file cannot be read or is not a configuration, a format is not defined, or there is no log.
 pub fn read_apache(path: &Path) -> Result<ConfiguredLogs, ServerConfigError> {
-    let text = config_files::read(path).map_err(|source| ServerConfigError::Unreadable { path: path.to_owned(), flag: FLAG, source })?;
-    let mut interpreter = ApacheInterpreter::new(&config_files::folder(path));
+    let text = read_config(path).map_err(|source| ServerConfigError::Unreadable { path: path.to_owned(), flag: FLAG, source })?;
+    let mut interpreter = ApacheInterpreter::new(&config_folder(path));
     interpreter.file(path, &text)?;
     let found = std::mem::take(&mut interpreter.logs).into_iter().map(|log| resolve(log, &interpreter)).collect::<Result<Vec<_>, _>>()?;
     let logs = ConfiguredLogs { logs: super::dedup(found), error_logs: Vec::new(), notices: interpreter.notices.into_sentences() };
@@ -42,7 +49,7 @@ fn target(word: &[u8], root: &Path, location: ConfigLocation<'_>, notices: &mut 
     let shown = String::from_utf8_lossy(word);
     let pattern = match word.strip_prefix(b"|") {
         Some(command) => {
-            let file = piped_log::file(command);
+            let file = piped_log_file(command);
             if file.is_none() {
                 notices.add(location, format!("the file of the log piped to `{shown}` is unknown; skipped"));
             }
@@ -95,9 +102,263 @@ fn resolve(log: ApacheLog, interpreter: &ApacheInterpreter) -> Result<Configured
     Ok(ConfiguredLog { path, format, location, note })
 }
 
-fn syntax(location: ConfigLocation<'_>, what: &str) -> ServerConfigError {
+fn syntax_error(location: ConfigLocation<'_>, what: &str) -> ServerConfigError {
     ServerConfigError::Syntax { location: location.to_string(), what: what.to_owned(), server: "Apache", flag: FLAG }
 }
 
-#[cfg(test)]
-mod tests;
+/// Sections that may not apply.
+const CONDITIONAL: [&[u8]; 7] = [b"ifmodule", b"ifdefine", b"ifversion", b"iffile", b"ifdirective", b"ifsection", b"macro"];
+
+/// Index of a site: 0 is the main server, each `<VirtualHost>` is the next number.
+type SiteIndex = usize;
+
+/// A log; its format is resolved after everything was read.
+struct ApacheLog {
+    path: PathBuf,
+    /// The nickname or the format itself; `None` for the default format of the site.
+    format: Option<String>,
+    site: SiteIndex,
+    location: String,
+    note: Option<String>,
+}
+
+/// An open section.
+struct OpenSection {
+    name: Vec<u8>,
+    line: usize,
+    /// The site before it.
+    before: SiteIndex,
+    /// The section may not apply, so a missing file in it is not an error.
+    is_conditional: bool,
+    /// The section is known not to apply.
+    is_skipped: bool,
+}
+
+/// Collects the logs of a configuration.
+struct ApacheInterpreter {
+    logs: Vec<ApacheLog>,
+    notices: ConfigNotices,
+    formats: HashMap<(SiteIndex, String), String>,
+    default_format: HashMap<SiteIndex, String>,
+    root: PathBuf,
+    variables: ApacheVariables,
+    sections: Vec<OpenSection>,
+    parameters: Vec<Vec<u8>>,
+    site: SiteIndex,
+    sites: usize,
+    depth: usize,
+}
+
+impl ApacheInterpreter {
+    /// For a configuration in `folder`.
+    fn new(folder: &Path) -> Self {
+        // The server root of packages and source builds: this folder, or its parent for PREFIX/conf.
+        let root = folder.parent().filter(|_| folder.ends_with("conf")).unwrap_or(folder).to_owned();
+        Self {
+            logs: Vec::new(),
+            notices: ConfigNotices::default(),
+            formats: HashMap::new(),
+            default_format: HashMap::new(),
+            root,
+            variables: ApacheVariables::from_envvars(folder),
+            sections: Vec::new(),
+            parameters: Vec::new(),
+            site: 0,
+            sites: 0,
+            depth: 0,
+        }
+    }
+
+    /// The format of a nickname in a site, or in the main server.
+    fn format(&self, name: &str, site: SiteIndex) -> Option<String> {
+        [site, 0].iter().find_map(|site| self.formats.get(&(*site, name.to_owned()))).cloned()
+    }
+
+    /// The default format of a site.
+    fn default_format(&self, site: SiteIndex) -> Option<String> {
+        [site, 0].iter().find_map(|site| self.default_format.get(site)).map(|text| self.format(text, site).unwrap_or_else(|| text.clone()))
+    }
+
+    fn file(&mut self, file: &Path, text: &[u8]) -> Result<(), ServerConfigError> {
+        let open = self.sections.len();
+        for line in lines(text) {
+            let location = ConfigLocation { file, line: line.number };
+            if line.text.starts_with(b"<") {
+                self.section(location, &line.text, open)?;
+            } else if !self.sections.iter().any(|section| section.is_skipped) {
+                self.directive(location, &line.text)?;
+            }
+        }
+        match self.sections.get(open..) {
+            Some([section, ..]) => {
+                let what = format!("a <{}> that is not closed in this file", String::from_utf8_lossy(&section.name));
+                Err(syntax_error(ConfigLocation { file, line: section.line }, &what))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn section(&mut self, location: ConfigLocation<'_>, text: &[u8], open: usize) -> Result<(), ServerConfigError> {
+        let inner = text[1..].trim_ascii_end();
+        let inner = inner.strip_suffix(b">").ok_or_else(|| syntax_error(location, "a section without its '>'"))?;
+        match inner.strip_prefix(b"/") {
+            Some(name) => self.end(location, &name.trim_ascii().to_ascii_lowercase(), open),
+            None if self.sections.len() > open + MAX_DEPTH => Err(syntax_error(location, "sections nested more than 30 deep")),
+            None => {
+                self.begin(location, inner.trim_ascii_start());
+                Ok(())
+            }
+        }
+    }
+
+    fn begin(&mut self, location: ConfigLocation<'_>, text: &[u8]) {
+        let (name, arguments) = split(text);
+        let is_skipped = name == b"ifdefine" && arguments.trim_ascii().strip_prefix(b"!").is_some_and(|name| self.variables.has(name));
+        let is_conditional = CONDITIONAL.contains(&name.as_slice());
+        let before = self.site;
+        if name == b"virtualhost" {
+            self.sites += 1;
+            self.site = self.sites;
+        } else if name == b"macro" {
+            self.parameters = words(arguments).into_iter().skip(1).collect();
+        }
+        self.sections.push(OpenSection { name, line: location.line, before, is_conditional, is_skipped });
+    }
+
+    /// `open` is the number of sections that the including files opened.
+    fn end(&mut self, location: ConfigLocation<'_>, name: &[u8], open: usize) -> Result<(), ServerConfigError> {
+        let is_inner = self.sections.len() > open;
+        let section = self.sections.pop_if(|section| is_inner && section.name == name);
+        let none = || syntax_error(location, &format!("</{}> ends no section that is open", String::from_utf8_lossy(name)));
+        self.site = section.ok_or_else(none)?.before;
+        if name == b"macro" {
+            self.parameters.clear();
+        }
+        Ok(())
+    }
+
+    fn directive(&mut self, location: ConfigLocation<'_>, text: &[u8]) -> Result<(), ServerConfigError> {
+        let (name, rest) = split(text);
+        let rest = self.variables.expand(rest);
+        let words = words(&rest);
+        let word = |at: usize| words.get(at).map(Vec::as_slice);
+        match (name.as_slice(), word(0)) {
+            (b"define", Some(name)) => self.variables.define(name, word(1).unwrap_or_default().to_vec()),
+            (b"undefine", Some(name)) => self.variables.undefine(name),
+            (b"serverroot", Some(root)) => self.root = PathBuf::from(OsStr::from_bytes(root)),
+            (b"include" | b"includeoptional", Some(path)) => return self.include(location, path, name == b"includeoptional"),
+            (b"logformat", Some(text)) => self.log_format(text, word(1)),
+            (b"customlog" | b"globallog", Some(path)) => self.log(location, path, Some(word(1).unwrap_or_default()), word(2)),
+            (b"transferlog", Some(path)) => self.log(location, path, None, None),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn include(&mut self, location: ConfigLocation<'_>, name: &[u8], is_optional: bool) -> Result<(), ServerConfigError> {
+        let path = self.root.join(OsStr::from_bytes(name));
+        let refused =
+            |path: &Path, source: io::Error| ServerConfigError::Include { location: location.to_string(), path: path.to_owned(), source };
+        let files = if is_pattern(name) {
+            matching_files(&path)
+        } else if path.is_dir() {
+            files_recursive(&path).map_err(|source| refused(&path, source))?
+        } else {
+            vec![path]
+        };
+        if self.depth == MAX_DEPTH {
+            return Err(syntax_error(location, "include cycle"));
+        }
+        self.depth += 1;
+        let is_conditional = is_optional || self.sections.iter().any(|section| section.is_conditional);
+        for path in files {
+            match read_config(&path) {
+                Ok(text) => self.file(&path, &text)?,
+                Err(error) if is_conditional && error.kind() == io::ErrorKind::NotFound => {}
+                // A glob may match folders too.
+                Err(_) if path.is_dir() => {}
+                Err(error) => return Err(refused(&path, error)),
+            }
+        }
+        self.depth -= 1;
+        Ok(())
+    }
+
+    fn log_format(&mut self, text: &[u8], name: Option<&[u8]>) {
+        let text = String::from_utf8_lossy(text).into_owned();
+        match name {
+            Some(name) => {
+                self.formats.insert((self.site, String::from_utf8_lossy(name).into_owned()), text);
+            }
+            None => {
+                self.default_format.insert(self.site, text);
+            }
+        }
+    }
+
+    fn log(&mut self, location: ConfigLocation<'_>, path: &[u8], format: Option<&[u8]>, condition: Option<&[u8]>) {
+        let path = mask_parameters(path, &self.parameters);
+        let Some((path, mut note)) = target(&path, &self.root, location, &mut self.notices) else { return };
+        if let Some(condition) = condition {
+            let what = format!("{} contains only requests for which {} is true", path.display(), String::from_utf8_lossy(condition));
+            self.notices.add(location, &what);
+            note = Some(note.map_or(what.clone(), |note| format!("{note}; {what}")));
+        }
+        let format = format.map(|format| String::from_utf8_lossy(format).into_owned());
+        self.logs.push(ApacheLog { path, format, site: self.site, location: location.to_string(), note });
+    }
+}
+
+/// Flags of rotatelogs that take a value.
+const ROTATELOGS: [&[u8]; 3] = [b"-L", b"-p", b"-n"];
+
+/// Flags of cronolog that take a value.
+const CRONOLOG: [&[u8]; 8] = [b"-H", b"-S", b"-l", b"-P", b"-p", b"-d", b"-x", b"-z"];
+
+/// The file that the command after a `|` writes, if known.
+fn piped_log_file(command: &[u8]) -> Option<PathPattern> {
+    // `||` starts the program without a shell, `|$` with one.
+    let command = command.strip_prefix(b"|").or(command.strip_prefix(b"$")).unwrap_or(command);
+    let words = words(command);
+    let program = words.first()?.rsplit(|byte| *byte == b'/').next()?;
+    match program {
+        b"rotatelogs" | b"httxt-rotatelogs" | b"rotatelogs2" => rotatelogs(&words[1..]),
+        b"cronolog" => arguments(&words[1..], &CRONOLOG).first().map(|name| from_strftime(name)),
+        _ => redirected(&words).map(|name| name.iter().copied().fold(PathPattern::default(), PathPattern::with)),
+    }
+}
+
+fn rotatelogs(words: &[Vec<u8>]) -> Option<PathPattern> {
+    let name = *arguments(words, &ROTATELOGS).first()?;
+    let mut pattern = from_strftime(name);
+    let has = |flag: &[u8]| words.iter().any(|word| word == flag);
+    // Without a time in its name, rotatelogs appends the start second, unless the file is truncated (-t) or numbered
+    // (-n): then the name stays, and the other files are its rotated siblings.
+    if !pattern.is_pattern() && !has(b"-t") && !has(b"-n") {
+        pattern = pattern.with(b'.');
+        pattern.unknown();
+    }
+    Some(pattern)
+}
+
+/// The words that are neither flags nor their values.
+fn arguments<'a>(words: &'a [Vec<u8>], with_value: &[&[u8]]) -> Vec<&'a [u8]> {
+    let mut words = words.iter().map(Vec::as_slice);
+    let mut arguments = Vec::new();
+    while let Some(word) = words.next() {
+        if with_value.contains(&word) {
+            words.next();
+        } else if !word.starts_with(b"-") || word.len() == 1 {
+            arguments.push(word);
+        }
+    }
+    arguments
+}
+
+/// The file after the last `>` or `>>`.
+fn redirected(words: &[Vec<u8>]) -> Option<&[u8]> {
+    let at = words.iter().rposition(|word| word.starts_with(b">"))?;
+    let name = words[at].trim_ascii_start();
+    let name = name.iter().position(|byte| *byte != b'>').map(|start| &name[start..]);
+    name.or_else(|| words.get(at + 1).map(Vec::as_slice)).filter(|name| !name.starts_with(b"&"))
+}

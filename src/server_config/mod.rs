@@ -1,21 +1,26 @@
 //! Reads the access logs and their formats from the configuration of a web server.
 //!
-//! Reads configuration files only: opens no log, contacts no server and runs no program. Nothing is guessed: a
-//! variable in a file name becomes a glob, and skipped directives are reported.
+//! Reads configuration files only: opens no log, contacts no server and runs no program. Nothing is guessed: a variable in a file
+//! name becomes a glob, and skipped directives are reported. A file may contain any bytes, but its size and the depth of includes
+//! are limited.
 
 mod apache;
-mod config_files;
 mod diagnostics;
+mod nginx;
+
 #[cfg(test)]
 mod fixture;
-mod nginx;
-mod path_pattern;
-
-use std::path::{Path, PathBuf};
 
 pub use apache::read_apache;
 pub use diagnostics::ServerConfigError;
 pub use nginx::read_nginx;
+
+use std::fs::File;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+use std::{fs, io};
+
+use glob::MatchOptions;
 
 /// Paths of the nginx configuration in packages and source builds. `nginx -t` prints the path in use.
 pub const NGINX_CONFIG_PATHS: [&str; 5] = [
@@ -108,4 +113,183 @@ fn dedup(logs: Vec<ConfiguredLog>) -> Vec<ConfiguredLog> {
         }
     }
     kept
+}
+
+/// Maximum size of a file: lists of a million addresses are a tenth of it.
+const MAX_BYTES: u64 = 256 << 20;
+
+/// Maximum depth of includes. The servers themselves stop at 128, or when they run out of file descriptors.
+const MAX_DEPTH: usize = 32;
+
+/// As glob(3), which both servers use: `*` matches neither hidden files nor path separators.
+const LIKE_A_SERVER: MatchOptions =
+    MatchOptions { case_sensitive: true, require_literal_separator: true, require_literal_leading_dot: true };
+
+/// The absolute folder of a file, because relative names in a configuration do not refer to our working directory.
+fn config_folder(path: &Path) -> PathBuf {
+    let whole = std::path::absolute(path);
+    whole.as_deref().unwrap_or(path).parent().unwrap_or(Path::new("")).to_owned()
+}
+
+/// The content of a file.
+fn read_config(path: &Path) -> io::Result<Vec<u8>> {
+    let mut text = Vec::new();
+    if path.is_dir() {
+        return Err(io::Error::other("it is a folder"));
+    }
+    let read = File::open(path)?.take(MAX_BYTES + 1).read_to_end(&mut text)? as u64;
+    if read > MAX_BYTES {
+        return Err(io::Error::other("it is larger than 256 MiB, too large for a configuration"));
+    }
+    Ok(text)
+}
+
+/// Whether a server treats a name as a glob.
+fn is_pattern(name: &[u8]) -> bool {
+    name.iter().any(|byte| b"*?[".contains(byte))
+}
+
+/// The files that match a glob, sorted by name. Names that are not UTF-8 never match.
+fn matching_files(pattern: &Path) -> Vec<PathBuf> {
+    let found = glob::glob_with(&pattern.to_string_lossy(), LIKE_A_SERVER).into_iter().flatten();
+    let mut paths: Vec<PathBuf> = found.filter_map(Result::ok).collect();
+    paths.sort();
+    paths
+}
+
+/// All files in a folder and its subfolders, sorted by name.
+fn files_recursive(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    descend(folder, MAX_DEPTH, &mut files)?;
+    Ok(files)
+}
+
+fn descend(folder: &Path, depth: usize, files: &mut Vec<PathBuf>) -> io::Result<()> {
+    let mut paths = fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect::<io::Result<Vec<_>>>()?;
+    paths.sort();
+    for path in paths {
+        if !path.is_dir() {
+            files.push(path);
+        } else if depth > 0 {
+            descend(&path, depth - 1, files)?;
+        }
+    }
+    Ok(())
+}
+
+/// A glob that is being built.
+#[derive(Debug, Default)]
+struct PathPattern {
+    bytes: Vec<u8>,
+    /// The name without escapes, for a name without unknown parts.
+    plain: Vec<u8>,
+    has_unknown: bool,
+}
+
+impl PathPattern {
+    /// Appends a literal byte.
+    fn literal(&mut self, byte: u8) {
+        self.plain.push(byte);
+        match byte {
+            b'*' | b'?' | b'[' => self.bytes.extend([b'[', byte, b']']),
+            _ => self.bytes.push(byte),
+        }
+    }
+
+    /// Appends a literal byte, for use in a fold.
+    fn with(mut self, byte: u8) -> Self {
+        self.literal(byte);
+        self
+    }
+
+    /// Appends an unknown part. Two in a row are joined, since `**` would match folders.
+    fn unknown(&mut self) {
+        self.has_unknown = true;
+        if self.bytes.last() != Some(&b'*') {
+            self.bytes.push(b'*');
+        }
+    }
+
+    /// Whether it has an unknown part.
+    fn is_pattern(&self) -> bool {
+        self.has_unknown
+    }
+
+    /// The glob, or the plain name if it has no unknown part.
+    fn finish(self) -> Vec<u8> {
+        if self.has_unknown { self.bytes } else { self.plain }
+    }
+}
+
+/// A name with `strftime` conversions: `access.%Y-%m-%d.log`.
+fn from_strftime(name: &[u8]) -> PathPattern {
+    let mut pattern = PathPattern::default();
+    let mut bytes = name.iter();
+    while let Some(&byte) = bytes.next() {
+        match byte {
+            b'%' => match bytes.next() {
+                Some(b'%') => pattern.literal(b'%'),
+                // A modifier precedes its conversion.
+                Some(b'E' | b'O' | b'-' | b'_' | b'^' | b'#') => {
+                    bytes.next();
+                    pattern.unknown();
+                }
+                _ => pattern.unknown(),
+            },
+            _ => pattern.literal(byte),
+        }
+    }
+    pattern
+}
+
+/// A name with nginx variables: `$host`, `${host}`.
+fn from_variables(name: &[u8]) -> PathPattern {
+    let mut pattern = PathPattern::default();
+    let mut rest = name;
+    while let [byte, tail @ ..] = rest {
+        let len = if *byte == b'$' { variable(tail) } else { 0 };
+        if len > 0 {
+            pattern.unknown();
+        } else {
+            pattern.literal(*byte);
+        }
+        rest = &tail[len..];
+    }
+    pattern
+}
+
+/// The length of a variable name after its `$`, including braces; 0 if there is none.
+fn variable(text: &[u8]) -> usize {
+    let is_letter = |byte: &&u8| byte.is_ascii_alphanumeric() || **byte == b'_';
+    match text {
+        [b'{', name @ ..] => name.iter().position(|byte| *byte == b'}').map_or(0, |end| end + 2),
+        name => name.iter().take_while(is_letter).count(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(pattern: PathPattern) -> String {
+        String::from_utf8(pattern.finish()).unwrap()
+    }
+
+    #[test]
+    fn strftime_conversions_become_stars() {
+        assert_eq!(text(from_strftime(b"/l/access.%Y-%m-%d.log")), "/l/access.*-*-*.log");
+        assert_eq!(text(from_strftime(b"/l/%Y%m%d/a[1].log")), "/l/*/a[[]1].log");
+        assert_eq!(text(from_strftime(b"/l/100%%[x]")), "/l/100%[x]");
+        assert_eq!(text(from_strftime(b"a%")), "a*");
+        assert_eq!(text(from_strftime(b"a.%-d.log")), "a.*.log");
+    }
+
+    #[test]
+    fn variables_become_stars() {
+        assert_eq!(text(from_variables(b"/l/$host.access.log")), "/l/*.access.log");
+        assert_eq!(text(from_variables(b"/l/${host}_$server_port/a?.log")), "/l/*_*/a[?].log");
+        assert_eq!(text(from_variables(b"/l/$host$uri")), "/l/*");
+        assert_eq!(text(from_variables(b"/l/[a]*$")), "/l/[a]*$");
+        assert_eq!(text(from_variables(b"/l/${open")), "/l/${open");
+    }
 }

@@ -13,8 +13,10 @@ use std::path::{Path, PathBuf};
 
 use self::parser::NginxDirective;
 use super::diagnostics::{ConfigLocation, ConfigNotices};
-use super::path_pattern::from_variables;
-use super::{ConfiguredFormat, ConfiguredLog, ConfiguredLogs, LogFormatEscape, ServerConfigError, config_files};
+use super::{
+    ConfiguredFormat, ConfiguredLog, ConfiguredLogs, LogFormatEscape, MAX_DEPTH, ServerConfigError, config_folder, from_variables,
+    is_pattern, matching_files, read_config,
+};
 
 const FLAG: &str = "--from-nginx";
 
@@ -55,8 +57,8 @@ struct NginxInterpreter {
 ///
 /// A file cannot be read or is not a configuration, a format is not defined, or there is no log.
 pub fn read_nginx(path: &Path) -> Result<ConfiguredLogs, ServerConfigError> {
-    let text = config_files::read(path).map_err(|source| ServerConfigError::Unreadable { path: path.to_owned(), flag: FLAG, source })?;
-    let folder = config_files::folder(path);
+    let text = read_config(path).map_err(|source| ServerConfigError::Unreadable { path: path.to_owned(), flag: FLAG, source })?;
+    let folder = config_folder(path);
     let (logs, error_logs, formats, notices) = (Vec::new(), Vec::new(), HashMap::new(), ConfigNotices::default());
     let mut interpreter = NginxInterpreter { folder, logs, error_logs, formats, notices, server_without_log: None, depth: 0 };
     // The configuration of a single site is accepted too: directives outside of an http block are read as if inside.
@@ -131,15 +133,15 @@ impl NginxInterpreter {
     ) -> Result<bool, ServerConfigError> {
         let name = directive.word(1).ok_or_else(|| syntax(location, "an include without a path"))?;
         let path = self.folder.join(OsStr::from_bytes(name));
-        let files = if config_files::is_pattern(name) { config_files::matching(&path) } else { vec![path] };
-        if self.depth == config_files::MAX_DEPTH {
+        let files = if is_pattern(name) { matching_files(&path) } else { vec![path] };
+        if self.depth == MAX_DEPTH {
             return Err(syntax(location, "include cycle"));
         }
         self.depth += 1;
         let mut sets_log = false;
         for path in files {
             let refused = |source: io::Error| ServerConfigError::Include { location: location.to_string(), path: path.clone(), source };
-            sets_log |= self.file(&path, &config_files::read(&path).map_err(refused)?, context)?;
+            sets_log |= self.file(&path, &read_config(&path).map_err(refused)?, context)?;
         }
         self.depth -= 1;
         Ok(sets_log)

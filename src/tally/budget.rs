@@ -31,7 +31,12 @@
 //! or no part of it did. Above the budget, the order of the parts decides which light keys stay and how high the floors
 //! are. Heavy keys stay in any order: a key with more than N / M hits is always present.
 
+use foldhash::{HashMap, HashSet};
+
+use super::cell::{Cell, CellKey};
+use super::table::CellTable;
 use super::{CellView, Tally};
+use crate::intern::SymbolTables;
 
 /// The limit of a tally's size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -200,5 +205,78 @@ impl Tally {
     #[must_use]
     pub fn path_error(&self, path: u32) -> u64 {
         self.path_errors.get(path as usize).copied().unwrap_or(0)
+    }
+}
+
+type Cells = Vec<(CellKey, Cell)>;
+
+/// The kind of key that an overflow cell belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum OverflowOwner {
+    Pair,
+    Client,
+    Path,
+}
+
+impl OverflowOwner {
+    /// The owner of a cell of the overflow.
+    pub(super) fn from_key(key: &CellKey) -> Self {
+        match key.client {
+            _ if key.is_pair() => Self::Pair,
+            SymbolTables::OTHER => Self::Path,
+            _ => Self::Client,
+        }
+    }
+}
+
+/// The overflow during a prune.
+pub(super) struct OverflowUpdate(CellTable);
+
+/// The overflow of one pair, client or path.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct OverflowWeight {
+    pub(super) hits: u64,
+    /// The most hits of the pair that may be uncounted.
+    pub(super) error: u64,
+}
+
+impl OverflowUpdate {
+    pub(super) fn new(cells: CellTable) -> Self {
+        Self(cells)
+    }
+
+    /// The overflow of each pair, by [`CellKey::pair`].
+    pub(super) fn pair_weights(&self) -> HashMap<u64, OverflowWeight> {
+        let mut weights: HashMap<u64, OverflowWeight> = HashMap::default();
+        for (counts, rest) in self.0.iter().filter(|(counts, _)| counts.key.is_pair()) {
+            let weight = weights.entry(counts.key.pair()).or_default();
+            weight.hits += counts.hits;
+            weight.error = rest.error();
+        }
+        weights
+    }
+
+    /// Adds the evicted cells of owners that stay, and drops the overflow of owners that do not. `kept` and `dropped` are
+    /// the kept and the evicted cells of all owners of this kind. Calls `count_lost` for hits that no owner counts any
+    /// more.
+    pub(super) fn add_dropped(&mut self, owner: OverflowOwner, kept: &Cells, dropped: &Cells, mut count_lost: impl FnMut(&CellKey, u64)) {
+        let stays: HashSet<u64> = kept.iter().map(|(key, _)| key.pair()).collect();
+        let goes = |(key, _): &(CellKey, Cell)| OverflowOwner::from_key(key) == owner && !stays.contains(&key.pair());
+        let (gone, left): (Cells, Cells) = std::mem::take(&mut self.0).into_cells().partition(goes);
+        self.0 = left.into_iter().collect();
+        for (key, cell) in &gone {
+            count_lost(key, cell.hits);
+        }
+        for (key, cell) in dropped {
+            if stays.contains(&key.pair()) {
+                self.0.insert(key.overflow(), cell.clone());
+            } else {
+                count_lost(key, cell.hits);
+            }
+        }
+    }
+
+    pub(super) fn into_cells(self) -> Cells {
+        self.0.into_cells().collect()
     }
 }

@@ -90,7 +90,7 @@ impl CellKey {
         Self { input: SymbolTables::NO_INPUT, has: self.has & !PROBE, ..*self }.without_host_and_size()
     }
 
-    /// Whether it is one of the [overflow](super::overflow).
+    /// Whether it is one of the [overflow](super::budget).
     pub(super) fn is_overflow(&self) -> bool {
         self.input == SymbolTables::NO_INPUT
     }

@@ -1,7 +1,9 @@
-//! The part of a cell that few hits change: the error of its count, and its sample. The text of the sample is in the
-//! [`ByteArena`] of its table.
+//! The part of a cell that few hits change: the error of its count, and its sample.
+//!
+//! The texts of samples are stored one after another in a few large blocks, the [`ByteArena`]: a new cell needs no allocation,
+//! and a merge moves blocks instead of copying texts. A freed text stays in its block until more than half of all bytes are free.
+//! Then the owner [copies](ByteArena::insert) the others into new blocks.
 
-use super::byte_arena::{ArenaSpan, ByteArena};
 use super::cell::{ImportedSample, LinePosition, Sample, SampleContent, SampleContentView, SampleView, is_earlier};
 use crate::time::LogTime;
 
@@ -94,6 +96,107 @@ impl CellSample {
     pub(super) fn free(self, texts: &mut ByteArena) {
         if let StoredSample::Line { text, .. } = self.content {
             texts.free(text);
+        }
+    }
+}
+
+/// Bytes of a block; a block with one longer text is larger.
+const BLOCK: usize = 1 << 16;
+/// Free bytes that do not yet justify a copy.
+const COMPACT_THRESHOLD: usize = 1 << 20;
+
+/// Texts in blocks.
+#[derive(Debug, Clone, Default)]
+pub(super) struct ByteArena {
+    blocks: Vec<Vec<u8>>,
+    held: usize,
+    freed: usize,
+}
+
+/// The location of a text.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ArenaSpan {
+    block: u32,
+    start: u32,
+    len: u32,
+}
+
+impl ArenaSpan {
+    /// The location after its arena was [appended](ByteArena::append) to another.
+    pub(super) fn shifted(self, blocks: u32) -> Self {
+        Self { block: self.block + blocks, ..self }
+    }
+}
+
+impl ByteArena {
+    /// Stores a text.
+    pub(super) fn insert(&mut self, text: &[u8]) -> ArenaSpan {
+        if self.blocks.last().is_none_or(|block| block.len() + text.len() > BLOCK) {
+            // The first block grows on demand, because many tallies hold little.
+            self.blocks.push(if self.blocks.is_empty() { Vec::new() } else { Vec::with_capacity(BLOCK) });
+        }
+        let number = self.blocks.len() - 1;
+        let block = &mut self.blocks[number];
+        let start = block.len();
+        block.extend_from_slice(text);
+        self.held += text.len();
+        // A line is at most as long as a read buffer, and there are fewer blocks than cells.
+        ArenaSpan { block: number as u32, start: start as u32, len: text.len() as u32 }
+    }
+
+    /// A stored text.
+    pub(super) fn get(&self, at: ArenaSpan) -> &[u8] {
+        &self.blocks[at.block as usize][at.start as usize..][..at.len as usize]
+    }
+
+    /// Marks a text as free.
+    pub(super) fn free(&mut self, at: ArenaSpan) {
+        self.freed += at.len as usize;
+    }
+
+    /// Bytes of all texts, including the free ones.
+    #[cfg(test)]
+    pub(super) fn held(&self) -> usize {
+        self.held
+    }
+
+    /// Appends the blocks of another arena. Returns how many blocks precede them.
+    pub(super) fn append(&mut self, other: Self) -> u32 {
+        let before = self.blocks.len() as u32;
+        self.blocks.extend(other.blocks);
+        (self.held, self.freed) = (self.held + other.held, self.freed + other.freed);
+        before
+    }
+
+    /// Whether the texts should be copied into new blocks.
+    pub(super) fn is_mostly_free(&self) -> bool {
+        self.freed > COMPACT_THRESHOLD && self.freed > self.held / 2
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn a_stored_text_is_returned_unchanged(lengths in prop::collection::vec(prop_oneof![9 => 0..3_000_usize, 1 => 0..3 * BLOCK], 1..60), first in any::<prop::sample::Index>()) {
+            let texts: Vec<Vec<u8>> = (0_u8..).zip(lengths).map(|(byte, length)| vec![byte; length]).collect();
+            let (mut one, mut other) = (ByteArena::default(), ByteArena::default());
+            let (mine, others) = texts.split_at(first.index(texts.len()));
+            let [mut places, appended] = [(&mut one, mine), (&mut other, others)].map(|(kept, texts)| texts.iter().map(|text| kept.insert(text)).collect::<Vec<_>>());
+            let before = one.append(other);
+            places.extend(appended.into_iter().map(|at| at.shifted(before)));
+            for (at, text) in places.iter().zip(&texts) {
+                prop_assert_eq!(one.get(*at), text.as_slice());
+            }
+            prop_assert!(!one.is_mostly_free());
+            for at in places {
+                one.free(at);
+            }
+            prop_assert_eq!(one.is_mostly_free(), texts.concat().len() > COMPACT_THRESHOLD);
         }
     }
 }

@@ -7,14 +7,12 @@
 //! A tally with a [`Budget`] is exact up to that budget. Above it, the tally knows how much each count may be too low.
 
 mod budget;
-mod byte_arena;
 mod cell;
 mod cell_sample;
 mod evidence;
 mod import;
 mod merge;
 mod minutes;
-mod overflow;
 mod prune;
 mod table;
 #[cfg(test)]

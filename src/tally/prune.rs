@@ -1,7 +1,7 @@
 //! Prunes a tally to its budget: evicts the keys of least weight and their names, so that memory is returned.
 //!
 //! No hit is lost: hits of a pair stay with its client and its path, those of a client stay in cells without a client.
-//! For pairs, clients and paths that stay, evicted cells are added to the [overflow](super::overflow) as well. Floors
+//! For pairs, clients and paths that stay, evicted cells are added to the [overflow](super::budget) as well. Floors
 //! and errors bound the rest. The texts of the keys break ties, so the order of merges does not matter.
 
 use std::cmp::Reverse;
@@ -9,11 +9,10 @@ use std::cmp::Reverse;
 use foldhash::{HashMap, HashSet};
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::budget::MAX_CELLS_PER_KEY;
+use super::budget::{MAX_CELLS_PER_KEY, OverflowOwner, OverflowUpdate};
 use super::cell::{Cell, CellKey};
 use super::evidence::{AnswerFrequencies, SimilarCounts};
 use super::merge::remap_key;
-use super::overflow::{OverflowOwner, OverflowUpdate};
 use super::table::CellTable;
 use super::{Budget, CellCounts, ClientCount, Tally};
 use crate::client::Client;

@@ -9,9 +9,8 @@ use std::mem;
 use foldhash::fast::RandomState;
 use hashbrown::HashTable;
 
-use super::byte_arena::ByteArena;
 use super::cell::{Cell, CellCounts, CellKey, SampleView};
-use super::cell_sample::{CellSample, HitLine};
+use super::cell_sample::{ByteArena, CellSample, HitLine};
 use crate::intern::{InternSlot, hash_tag};
 
 /// Keys per batch.

@@ -8,7 +8,7 @@ use ratatui::backend::TestBackend;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use super::{Dashboard, LogRow, TuiCommand};
-use crate::alerting::alert::{Alert, AlertKind, AlertSample};
+use crate::alerting::{Alert, AlertKind, AlertSample};
 use crate::analysis::model::ReportedHit;
 use crate::client::{Client, ClientKey};
 use crate::finding::{RuleId, Severity};

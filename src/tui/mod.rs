@@ -4,16 +4,13 @@
 //! or terminal. [`Screen`] is the terminal: it is set up, drawn to, and restored, also when the process panics. Text of a log
 //! is redacted before it is stored.
 
-mod alert_row;
 mod dashboard;
 #[cfg(test)]
 mod fixture;
-mod hit_row;
 mod hourly;
-mod keys;
 mod paint;
-mod screen;
-mod snapshot;
+mod row;
+mod terminal;
 mod text;
 mod top;
 mod view;
@@ -22,7 +19,6 @@ mod visible_rows;
 #[cfg(test)]
 mod tests;
 
+pub use self::terminal::{KeyReader, Screen, ScreenError, TerminalInput, restore_terminal, spawn_key_reader};
 pub use dashboard::{Dashboard, LogRow};
-pub use keys::{KeyReader, TerminalInput, spawn_key_reader};
-pub use screen::{Screen, ScreenError, restore_terminal};
 pub use view::TuiCommand;

@@ -9,8 +9,8 @@ use ratatui::layout::Rect;
 use ratatui::style::Color;
 use ratatui::{Terminal, TerminalOptions, Viewport};
 
+use super::dashboard::{ALERTS, HITS, LOGS};
 use super::fixture::{PROBES, TestDashboard, alerts, hit, rules};
-use super::snapshot::{ALERTS, HITS, LOGS};
 use super::top::KEPT;
 use super::{Dashboard, LogRow, TerminalInput, TuiCommand};
 use crate::client::Client;
@@ -204,12 +204,11 @@ fn only_distinct_answers_count() {
     let mut test = TestDashboard::new(80, 24);
     let answered = hit(0, &PROBES[2]);
     let answered_rows = [
-        super::hit_row::HitRow::new(1, &answered, rules()).answered,
-        super::hit_row::HitRow::new(1, &crate::analysis::model::ReportedHit { answer: Some(Answer::Soft404), ..answered }, rules())
-            .answered,
+        super::row::HitRow::new(1, &answered, rules()).answered,
+        super::row::HitRow::new(1, &crate::analysis::model::ReportedHit { answer: Some(Answer::Soft404), ..answered }, rules()).answered,
         // It is an ordinary page of an app.
-        super::hit_row::HitRow::new(1, &crate::analysis::model::ReportedHit { answer: None, ..answered }, rules()).answered,
-        super::hit_row::HitRow::new(1, &hit(0, &PROBES[1]), rules()).answered,
+        super::row::HitRow::new(1, &crate::analysis::model::ReportedHit { answer: None, ..answered }, rules()).answered,
+        super::row::HitRow::new(1, &hit(0, &PROBES[1]), rules()).answered,
     ];
     assert_eq!(answered_rows, [true, false, false, false]);
     test.dashboard.hit(test.now, &hit(1, &PROBES[1]), rules());
@@ -245,8 +244,7 @@ fn memory_is_bounded() {
         let (kept, pruned) = top.len();
         assert!(pruned && (KEPT..=2 * KEPT).contains(&kept), "{kept}");
     }
-    let texts =
-        |row: &super::hit_row::HitRow| row.path.len() + row.target.len() + row.agent.as_ref().map_or(0, |a| a.len()) + row.place.len();
+    let texts = |row: &super::row::HitRow| row.path.len() + row.target.len() + row.agent.as_ref().map_or(0, |a| a.len()) + row.place.len();
     assert!(snapshot.hits.iter().all(|row| texts(row) < 1_000));
 }
 

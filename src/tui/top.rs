@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use hashbrown::HashMap;
 
-use super::hit_row::{HitRow, stable_id};
+use super::row::{HitRow, stable_id};
 use crate::finding::Severity;
 
 /// Names that are kept when others are dropped. There are at most twice as many.

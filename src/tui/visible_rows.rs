@@ -5,9 +5,8 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use super::alert_row::AlertRow;
-use super::hit_row::{HitRow, contains};
-use super::snapshot::{DashboardSnapshot, TopTables};
+use super::dashboard::{DashboardSnapshot, TopTables};
+use super::row::{AlertRow, HitRow, contains};
 use super::top::{SortOrder, TopEntry, TopTable};
 
 /// A list on the screen.

@@ -10,9 +10,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 
 use libfuzzer_sys::fuzz_target;
 use probewatch::input::Mmap;
-use probewatch::input::chunk::{Body, Chunk, ReadSummary};
 use probewatch::input::find::{SourceKind, InputSource};
-use probewatch::input::read::{MAX_LINE, ReadOptions, OpenError, read};
+use probewatch::input::read::{Body, Chunk, MAX_LINE, OpenError, ReadOptions, ReadSummary, read};
 use tempfile::NamedTempFile;
 
 /// The most text that a run of the fuzzer reads: packed zeros take a thousandth of their text.

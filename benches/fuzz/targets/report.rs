@@ -2,9 +2,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use probewatch::finding::Severity;
 use probewatch::analysis::merge::{ReportMerger, MergedReport};
-use probewatch::analysis::build::{LogAnalysis, ReportInput, RowSelection, build};
+use probewatch::analysis::build::{LogAnalysis, ReportFilter, RowSelection, build};
 use probewatch::analysis::snapshot::{ReportSnapshot, read};
 use probewatch::render::{OutputFormat, RenderOptions, render};
 use probewatch::rules::RuleSet;
@@ -42,18 +41,10 @@ fn merged(evidence: ReportSnapshot) -> Option<Vec<u8>> {
 }
 
 fn report(whole: &MergedReport, rules: &RuleSet) -> Vec<u8> {
-    let material = ReportInput {
-        rules,
-        tally: &whole.tally,
-        texts: &whole.texts,
-        min_severity: Severity::Info,
-        outcomes: &[],
-        apps: &[],
-        allow: &whole.allow,
-    };
+    let material = whole.report_input(rules, ReportFilter::default());
     let context = LogAnalysis::new(&material);
     let wanted = RowSelection { answered: true, pairs: true, clients: true, paths: true, rules: true, campaigns: true, most: None };
-    let mut report = build(&material, &context, whole.inputs.clone(), whole.without_time, wanted);
+    let mut report = build(&material, &context, wanted);
     (report.log_host, report.period, report.prefix) = (whole.log_host.clone(), whole.period.clone(), whole.prefix);
     let mut out = Vec::new();
     render(&report, &RenderOptions { format: OutputFormat::Json, ..RenderOptions::default() }, &mut out).expect("writing to memory does not fail");

@@ -2,8 +2,7 @@
 
 use crate::analysis::anonymize::*;
 use crate::analysis::fixture;
-use crate::analysis::novelty::find_new;
-use crate::analysis::seen::SeenHistory;
+use crate::analysis::novelty::{SeenHistory, find_new};
 use crate::client::Client;
 use crate::render::mail::{RunSummary, write_summary};
 use crate::render::{GroupBy, OutputFormat, RenderOptions, ndjson, render};

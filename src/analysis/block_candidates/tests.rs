@@ -6,7 +6,7 @@ use std::path::Path;
 
 use proptest::prelude::*;
 
-use super::super::build::{LogAnalysis, RowSelection, build};
+use super::super::build::{LogAnalysis, ReportFilter, RowSelection, build};
 use crate::analysis::block_candidates::*;
 use crate::analysis::model::InputSummary;
 use crate::block::parse_trusted_proxy;
@@ -68,11 +68,18 @@ fn judged<T>(log: &str, guard: &BlockPolicy<'_>, max: Option<usize>, then: impl 
         LinePosition { input: 0, chunk: 0, offset: 0, line: 0 },
     );
     let (tally, texts) = (tally.with_names(scratch.names), [SourceInfo::new(b"a.log".to_vec(), 0, vec![(0, 0)])]);
-    let report_input =
-        ReportInput { rules: &rules, tally: &tally, texts: &texts, min_severity: Severity::Low, outcomes: &[], apps: &[], allow: &allow };
+    let report_input = ReportInput {
+        rules: &rules,
+        tally: &tally,
+        texts: &texts,
+        inputs: &[InputSummary::default()],
+        without_time: 0,
+        filter: ReportFilter { min_severity: Severity::Low, ..ReportFilter::default() },
+        allow: &allow,
+    };
     let analysis = LogAnalysis::new(&report_input);
     let wanted = RowSelection { answered: true, pairs: true, clients: true, paths: true, rules: true, campaigns: true, most: None };
-    let mut report = build(&report_input, &analysis, vec![InputSummary::default()], 0, wanted);
+    let mut report = build(&report_input, &analysis, wanted);
     let blocks = block_decisions(&report, &report_input, guard, max);
     assert_eq!(blocks.len(), report.clients.len());
     report.blocks = Some(blocks);

@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use proptest::prelude::*;
 
-use crate::analysis::build::{LogAnalysis, RowSelection, build};
+use crate::analysis::build::{LogAnalysis, ReportFilter, RowSelection, build};
 use crate::analysis::campaigns::*;
 use crate::analysis::model::InputSummary;
 use crate::engine::{LineScanner, ScanOptions, WorkerState};
@@ -47,12 +47,19 @@ fn campaigns_of(lines: &[String], cut: usize, reversed: bool, threads: usize) ->
     });
     let (tally, allow) = (tally.unwrap_or_default(), AllowList::default());
     let texts = [SourceInfo::new(b"access.log".to_vec(), 7, runs)];
-    let report_input =
-        ReportInput { rules: &RULES, tally: &tally, texts: &texts, min_severity: Severity::Low, outcomes: &[], apps: &[], allow: &allow };
+    let report_input = ReportInput {
+        rules: &RULES,
+        tally: &tally,
+        texts: &texts,
+        inputs: &[InputSummary::default()],
+        without_time: 0,
+        filter: ReportFilter { min_severity: Severity::Low, ..ReportFilter::default() },
+        allow: &allow,
+    };
     let wanted = RowSelection { answered: true, pairs: true, clients: true, paths: true, rules: true, campaigns: true, most: None };
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
     let analysis = LogAnalysis::new(&report_input);
-    let report = pool.install(|| build(&report_input, &analysis, vec![InputSummary::default()], 0, wanted));
+    let report = pool.install(|| build(&report_input, &analysis, wanted));
     report.campaigns.iter().map(printed).collect()
 }
 

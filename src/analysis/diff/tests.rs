@@ -1,9 +1,7 @@
 //! The differences and their order.
 
-use super::report_index::DiffSubject;
-use crate::analysis::diff::*;
-use crate::render::render_diff;
-use crate::render::{OutputFormat, RenderOptions};
+use super::*;
+use crate::render::{OutputFormat, RenderOptions, render_diff};
 
 fn report(subjects: &[(DiffSubject, Severity, u64)]) -> ReportIndex {
     let mut report = ReportIndex::default();
@@ -128,7 +126,7 @@ fn a_report_does_not_differ_from_itself() {
 fn approximate_reports_get_a_note() {
     let (old, mut new) = old_and_new();
     assert_eq!(notes(&old, &new), [""; 0]);
-    new.approximate = Some(crate::analysis::model::Approximation { pairs: 3, rest_hits: 9, ..Default::default() });
+    new.approximate = Some(Approximation { pairs: 3, rest_hits: 9, ..Default::default() });
     let printed = notes(&old, &new);
     assert!(printed.len() == 1 && printed[0].ends_with("what is gone or not requested may still be there."), "{printed:?}");
     let mut out = Vec::new();

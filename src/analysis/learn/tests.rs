@@ -4,10 +4,11 @@ use std::sync::LazyLock;
 
 use proptest::prelude::*;
 
-use crate::analysis::learn::*;
+use super::*;
+use crate::analysis::build::ReportFilter;
 use crate::engine::{LineScanner, ScanOptions, WorkerState};
 use crate::finding::Severity;
-use crate::rules::{AllowList, RuleChoice, RuleSet, load};
+use crate::rules::{AllowList, CLASSES, RuleChoice, RuleSet, load};
 use crate::tally::LinePosition;
 
 /// A few rules, independent of the built-in ones.
@@ -59,7 +60,15 @@ fn text() -> [SourceInfo; 1] {
 /// The proposals for the whole log.
 fn learned<T>(tally: &Tally, texts: &[SourceInfo], min_probers: usize, then: impl FnOnce(&Proposals<'_>) -> T) -> T {
     let allow = AllowList::default();
-    let report_input = ReportInput { rules: &RULES, tally, texts, min_severity: Severity::Low, outcomes: &[], apps: &[], allow: &allow };
+    let report_input = ReportInput {
+        rules: &RULES,
+        tally,
+        texts,
+        inputs: &[],
+        without_time: 0,
+        filter: ReportFilter { min_severity: Severity::Low, ..ReportFilter::default() },
+        allow: &allow,
+    };
     then(&learn(&report_input, &LogAnalysis::new(&report_input), min_probers))
 }
 
@@ -178,5 +187,40 @@ proptest! {
         prop_assert_eq!(&proposals(&workers[..runs.len()]), &alone);
         let backwards: Vec<_> = (0..runs.len()).rev().collect();
         prop_assert_eq!(&proposals(&backwards), &alone);
+    }
+}
+
+#[test]
+fn kind_by_name() {
+    for (path, kind) in [
+        ("/.aws/x", PathKind::Dot),
+        ("/app/.foorc", PathKind::Dot),
+        ("/site.tar.gz", PathKind::Backup),
+        ("/config.php.bak", PathKind::Backup),
+        ("/index.php~", PathKind::Backup),
+        ("/admin/index.php", PathKind::Php),
+        ("/x.php7", PathKind::Php),
+        ("/administrator/", PathKind::Admin),
+        ("/geoserver/web", PathKind::Other),
+    ] {
+        assert_eq!(PathKind::from_path(path), kind, "{path}");
+    }
+}
+
+#[test]
+fn a_word_suggests_a_possible_class() {
+    let hinted = |path: &str| PathKind::from_path(path).class_hint(path);
+    assert_eq!(hinted("/phpmyadmln/pma/index.php"), Some("db-admin"));
+    assert_eq!(hinted("/wp-old/x.php"), Some("wordpress"));
+    assert_eq!((hinted("/wp-old.zip"), hinted("/root.php")), (None, None));
+}
+
+#[test]
+fn every_class_exists() {
+    let hinted = HINTS.iter().map(|(_, class)| class);
+    for kind in [PathKind::Dot, PathKind::Backup, PathKind::Php, PathKind::Admin, PathKind::Other] {
+        for class in kind.classes().iter().chain(hinted.clone()) {
+            assert!(CLASSES.contains(class), "{class}");
+        }
     }
 }

@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 
 use proptest::prelude::*;
 
-use crate::analysis::build::{LogAnalysis, ReportInput, RowSelection, build};
+use crate::analysis::build::{LogAnalysis, ReportFilter, ReportInput, RowSelection, build};
 use crate::analysis::merge::*;
 use crate::analysis::snapshot::read;
 use crate::engine::{LineScanner, ScanOptions, WorkerState};
@@ -89,13 +89,13 @@ fn with_report<R>(rules: &RuleSet, scanned: &Scanned, use_it: impl FnOnce(&Repor
         rules,
         tally: &scanned.tally,
         texts: &scanned.texts,
-        min_severity: Severity::Low,
-        outcomes: &[],
-        apps: &[],
+        inputs: &scanned.inputs,
+        without_time: 0,
+        filter: ReportFilter { min_severity: Severity::Low, ..ReportFilter::default() },
         allow: &scanned.allow,
     };
     let analysis = LogAnalysis::new(&report_input);
-    use_it(&build(&report_input, &analysis, scanned.inputs.clone(), 0, ALL))
+    use_it(&build(&report_input, &analysis, ALL))
 }
 
 fn printed(rules: &RuleSet, scanned: &Scanned, format: OutputFormat, by: GroupBy) -> String {

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use crate::analysis::build::ReportFilter;
 use crate::analysis::rule_status::*;
 use crate::engine::{LineScanner, ScanOptions as Asked, WorkerState};
 use crate::rules::AllowList;
@@ -53,8 +54,15 @@ fn reported(text: &str) -> Vec<(&'static str, Vec<&'static str>)> {
     );
     let (tally, texts, allow) =
         (tally.with_names(scratch.names), [SourceInfo::new(b"a.log".to_vec(), 0, vec![(0, 0)])], AllowList::default());
-    let report_input =
-        ReportInput { rules: &rules, tally: &tally, texts: &texts, min_severity: Severity::Info, outcomes: &[], apps: &[], allow: &allow };
+    let report_input = ReportInput {
+        rules: &rules,
+        tally: &tally,
+        texts: &texts,
+        inputs: &[],
+        without_time: 0,
+        filter: ReportFilter::default(),
+        allow: &allow,
+    };
     let analysis = LogAnalysis::new(&report_input);
     assert_eq!(tally.cells().count(), 4, "all are kept");
     let mut rows = Vec::new();

@@ -5,7 +5,7 @@ use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 
 use super::events::FollowEvent;
-use crate::alerting::alert::Alert;
+use crate::alerting::Alert;
 use crate::analysis::hit::LiveHit;
 use crate::analysis::model::Report;
 use crate::commands::error::CommandError;

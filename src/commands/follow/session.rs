@@ -69,7 +69,8 @@ pub(super) struct FollowSession<'a, 'c> {
 impl<'a, 'c: 'a> FollowSession<'a, 'c> {
     pub(super) fn new(runtime: &'a mut FollowRuntime<'c>, rule_context: &'a RuleContext, carried: LiveState) -> Self {
         let now = Instant::now();
-        let stream = LiveScan::new(rule_context.job(&runtime.settings.scan), carried);
+        let settings = &runtime.settings.scan;
+        let stream = LiveScan::new(rule_context.job(settings.client.prefix), rule_context.filter(settings), carried);
         Self { runtime, rule_context, stream, next_full_poll: now, next_slow_poll: now }
     }
 

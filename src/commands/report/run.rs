@@ -22,7 +22,7 @@ use crate::commands::rule_context::RuleContext;
 use crate::commands::server_logs;
 use crate::commands::signals::StopSignal;
 use crate::input::tail::{StartPosition, Tail, TailOptions};
-use crate::scan::incremental::{IncrementalJob, IncrementalResult, PeriodResult, scan_new_lines};
+use crate::scan::incremental::{IncrementalOptions, IncrementalResult, PeriodResult, scan_new_lines};
 use crate::source::Checkpoint;
 use crate::state::ReportState;
 use crate::tally::Tally;
@@ -113,10 +113,10 @@ impl<'a> ReportRun<'a> {
         let options = TailOptions { start, max_line: self.settings.scan.max_line, block: BLOCK };
         let checkpoints = known.map(|state| state.logs.checkpoints.clone());
         let mut tail = Tail::new(server_logs::existing_logs(&self.settings.scan), options, checkpoints);
-        let RuleContext { rules, scope, formats, .. } = &self.rule_context;
         let now = LogTime { utc: self.now.cast_signed(), offset: 0 };
-        let reading = IncrementalJob { rules, scope, formats, stop: self.stop.flag(), now, prefix: self.settings.scan.client.prefix };
-        let mut increment = self.pool.install(|| scan_new_lines(&mut tail, &reading, self.settings.cut.as_ref()));
+        let job = self.rule_context.job(self.settings.scan.client.prefix);
+        let options = IncrementalOptions { stop: self.stop.flag(), now, cut: self.settings.cut.as_ref() };
+        let mut increment = self.pool.install(|| scan_new_lines(&mut tail, &job, &options));
         if increment.parts.is_empty() && self.settings.always && self.settings.cut.is_none() {
             increment.parts.push(PeriodResult { period: None, tally: Tally::default(), inputs: Vec::new(), lines: 0 });
         }

@@ -13,7 +13,7 @@ use crate::commands::stdout::{self, TerminalInfo};
 use crate::commands::{Exit, ReportSettings, server_logs};
 use crate::input::tail::{StartPosition, Tail, TailOptions};
 use crate::render::RenderOptions;
-use crate::render::table::status::write;
+use crate::render::table::write_status;
 use crate::source::Checkpoint;
 use crate::state::{ReportState, StateFolder};
 
@@ -25,7 +25,7 @@ pub(super) fn print(settings: &ReportSettings, dir: &Path) -> Result<Exit, Comma
     let status = ReadStatus { last_run, logs: logs(settings, checkpoints) };
     let screen = TerminalInfo::detect(settings.scan.color, false);
     let mut page = Vec::new();
-    write(&status, &RenderOptions { width: screen.width, color: screen.color, ..RenderOptions::default() }, &mut page)
+    write_status(&status, &RenderOptions { width: screen.width, color: screen.color, ..RenderOptions::default() }, &mut page)
         .map_err(CommandError::WriteReport)?;
     Ok(stdout::print(&page))
 }

@@ -9,22 +9,20 @@ use std::path::{Path, PathBuf};
 
 use super::run::ReportRun;
 use crate::analysis::block_candidates::block_decisions;
-use crate::analysis::build::{LogAnalysis, ReportInput, RowSelection, build};
+use crate::analysis::build::{LogAnalysis, ReportFilter, ReportInput, RowSelection, build};
 use crate::analysis::merge::{MergedReport, ReportMerger};
 use crate::analysis::model::{InputSummary, Report};
 use crate::analysis::novelty::{NewItem, find_new};
 use crate::analysis::{notes, snapshot};
 use crate::commands::common::apps;
 use crate::commands::error::CommandError;
+use crate::commands::rule_context::RuleContext;
 use crate::finding::Severity;
 use crate::render::mail::{self, RunSummary};
 use crate::render::{GroupBy, OutputFormat, RenderOptions, render, write_answered};
 use crate::report_store::{ReportStore, StagedFile, Staging, run_folder_name};
-use crate::rules::{AllowList, RuleSet};
 use crate::scan::incremental::{IncrementalResult, PeriodResult};
-use crate::source::SourceInfo;
 use crate::state::ReportState;
-use crate::tally::Tally;
 use crate::time::Period;
 
 /// The report that later runs, `merge` and `diff` read.
@@ -51,16 +49,6 @@ pub(super) struct ReportWriter<'r> {
     mail: Option<Vec<u8>>,
     /// Number of folders that are worth a mail.
     notable: usize,
-}
-
-/// What a report is built from.
-struct ReportInputs<'s> {
-    rules: &'s RuleSet,
-    tally: &'s Tally,
-    texts: &'s [SourceInfo],
-    inputs: Vec<InputSummary>,
-    allow: &'s AllowList,
-    without_time: u64,
 }
 
 /// One folder: its name, its content, and notes for the reader.
@@ -105,9 +93,10 @@ impl<'r> ReportWriter<'r> {
             staging.folder(&name)?;
             if let Some(merged_report) = self.write_part(&folder, staging, store, state)? {
                 let rules = merged_report.rules.as_ref().unwrap_or(&self.run.rule_context.rules);
-                let MergedReport { tally, texts, inputs, allow, without_time, .. } = &merged_report;
-                let report_inputs = ReportInputs { rules, tally, texts, inputs: inputs.clone(), allow, without_time: *without_time };
-                self.with_report(&folder, &report_inputs, WANTED, state, |report, state| {
+                let settings = &self.run.settings.scan;
+                let apps = apps(&settings.apps, rules)?;
+                let filter = ReportFilter { apps: &apps, ..self.run.rule_context.filter(settings) };
+                self.with_report(&folder, &merged_report.report_input(rules, filter), WANTED, state, |report, state| {
                     self.write_folder(&folder, staging, report, state).map(drop)
                 })?;
             }
@@ -121,7 +110,7 @@ impl<'r> ReportWriter<'r> {
         let mut pages = Vec::new();
         for &part in &self.parts {
             let folder = self.folder(part, "(nowhere: this changes nothing)", 0, state);
-            let page = self.with_report(&folder, &self.report_inputs(part), WANTED, state, |report, state| {
+            let page = self.with_report(&folder, &self.report_input(part), WANTED, state, |report, state| {
                 let news = find_new(report, &mut state.seen, folder.generation, self.run.now().cast_signed());
                 let mut page = Vec::new();
                 self.run
@@ -158,18 +147,12 @@ impl<'r> ReportWriter<'r> {
         ReportFolder { name, part, generation, label, path, notes: self.folder_notes(part, state) }
     }
 
-    fn report_inputs(&self, part: &'r PeriodResult) -> ReportInputs<'r> {
+    /// What this run read, of one period.
+    fn report_input(&self, part: &'r PeriodResult) -> ReportInput<'r> {
         let IncrementalResult { texts, without_time, .. } = self.increment;
-        let inputs = part.inputs.clone();
-        let rule_context = &self.run.rule_context;
-        ReportInputs {
-            rules: &rule_context.rules,
-            tally: &part.tally,
-            texts,
-            inputs,
-            allow: &rule_context.scope.allow,
-            without_time: *without_time,
-        }
+        let (PeriodResult { tally, inputs, .. }, RuleContext { rules, scope, .. }) = (part, &self.run.rule_context);
+        let filter = self.run.rule_context.filter(&self.run.settings.scan);
+        ReportInput { rules, tally, texts, inputs, without_time: *without_time, filter, allow: &scope.allow }
     }
 
     /// Reports on what this run read, and keeps the mail if the folder is notable. If an earlier run reported on the same
@@ -182,8 +165,8 @@ impl<'r> ReportWriter<'r> {
         state: &mut ReportState,
     ) -> Result<Option<MergedReport>, CommandError> {
         let earlier = Self::earlier(folder, store)?;
-        let (this, report_inputs) = (&*self, self.report_inputs(folder.part));
-        let mail = this.with_report(folder, &report_inputs, WANTED, state, |report, state| {
+        let (this, report_input) = (&*self, self.report_input(folder.part));
+        let mail = this.with_report(folder, &report_input, WANTED, state, |report, state| {
             if earlier.is_none() {
                 return this.write_folder(folder, staging, report, state);
             }
@@ -197,7 +180,7 @@ impl<'r> ReportWriter<'r> {
         // Merged only now, when the rows of this run are freed, to limit memory.
         let sum = |earlier| {
             let merged = this.read(folder, earlier)?;
-            this.with_report(folder, &report_inputs, RowSelection::default(), state, |report, _| Self::merge(merged, report, folder))
+            this.with_report(folder, &report_input, RowSelection::default(), state, |report, _| Self::merge(merged, report, folder))
         };
         let merged_report = earlier.map(sum).transpose()?;
         self.notable += usize::from(mail.is_some());
@@ -273,31 +256,21 @@ impl<'r> ReportWriter<'r> {
     fn with_report<R: Send>(
         &self,
         folder: &ReportFolder<'_>,
-        report_inputs: &ReportInputs<'_>,
+        report_input: &ReportInput<'_>,
         wanted: RowSelection,
         state: &mut ReportState,
         consume: impl FnOnce(&Report<'_>, &mut ReportState) -> Result<R, CommandError> + Send,
     ) -> Result<R, CommandError> {
         let ReportRun { settings, machine, pool, .. } = self.run;
-        let apps = apps(&settings.scan.apps, report_inputs.rules)?;
-        let material = ReportInput {
-            rules: report_inputs.rules,
-            tally: report_inputs.tally,
-            texts: report_inputs.texts,
-            min_severity: settings.scan.min_severity,
-            outcomes: &settings.scan.outcomes,
-            apps: &apps,
-            allow: report_inputs.allow,
-        };
         pool.install(|| {
-            let context = LogAnalysis::with_history(&material, &state.sites);
-            context.update_history(&material, &mut state.sites, self.run.now().cast_signed());
-            let mut report = build(&material, &context, report_inputs.inputs.clone(), report_inputs.without_time, wanted);
+            let analysis = LogAnalysis::with_history(report_input, &state.sites);
+            analysis.update_history(report_input, &mut state.sites, self.run.now().cast_signed());
+            let mut report = build(report_input, &analysis, wanted);
             report.log_host = Some(machine.clone());
             report.prefix = settings.scan.client.prefix;
             report.period = folder.part.period.map(Period::label);
             self.attach_problems(&mut report.inputs);
-            report.blocks = Some(block_decisions(&report, &material, &self.run.policy(), settings.max_block));
+            report.blocks = Some(block_decisions(&report, report_input, &self.run.policy(), settings.max_block));
             consume(&report, state)
         })
     }

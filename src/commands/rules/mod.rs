@@ -1,26 +1,176 @@
-//! `probewatch rules`: lists, tests, checks, adds and imports rules.
+//! `probewatch rules`: lists, shows, lints and tests rules here; adds, imports and covers in a file each.
 
 mod add;
-mod check;
 mod cover;
 mod import;
-mod show;
 
 pub use add::{AddOptions, FILE, add};
-pub use check::{lint, test};
 pub use cover::cover;
 pub use import::{ImportOptions, import};
-pub use show::{list, show};
 
+use std::fmt::Write as _;
 use std::fs::{self, Permissions};
 use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use super::{Exit, message};
+use super::message::sanitized;
+use super::{Exit, message, stdout};
 use crate::engine::{Matcher, WorkerState};
 use crate::finding::RuleId;
-use crate::rules::{Case, RuleChoice, RuleSet, load};
+use crate::redact::sanitize::escape;
+use crate::rules::lint::Lint;
+use crate::rules::{Answer, Case, Rule, RuleChoice, RuleSet, load, source_text};
+
+/// Lists the selected rules, or those of one class.
+#[must_use]
+pub fn list(choice: &RuleChoice, class: Option<&str>) -> Exit {
+    let choice = RuleChoice { only: class.map_or_else(|| choice.only.clone(), |c| vec![c.to_owned()]), ..choice.clone() };
+    with_rules(&choice, |rules| {
+        // Rules that detect apps are always selected, but are listed only on request.
+        let options = |rule: &&Rule| !rule.is_app_evidence || choice.only.iter().any(|o| *o == rule.class || *o == rule.id);
+        let id = rules.rules().iter().map(|r| r.id.len()).max().unwrap_or(0);
+        let class = rules.rules().iter().map(|r| r.class.len()).max().unwrap_or(0);
+        let mut out = String::new();
+        for rule in rules.rules().iter().filter(options) {
+            let window = rule.window.map(|window| format!(" (at {window})")).unwrap_or_default();
+            let title = escape(rule.title.as_bytes());
+            let _ = writeln!(out, "{:id$}  {:class$}  {:8}  {title}{window}", rule.id, rule.class, rule.severity);
+        }
+        stdout::print(out.as_bytes())
+    })
+}
+
+/// Prints one rule.
+#[must_use]
+pub fn show(choice: &RuleChoice, id: &str) -> Exit {
+    with_rules(choice, |rules| match find_rule(rules, id) {
+        Ok(rule) => stdout::print(page(rules.rule(rule), source_text(choice, id).as_deref()).as_bytes()),
+        Err(exit) => exit,
+    })
+}
+
+/// A rule in readable form, then as written in its file.
+fn page(rule: &Rule, source_text: Option<&str>) -> String {
+    let answer = match rule.answer {
+        Answer::Exposes => "a 2xx means that the path exists",
+        Answer::Inconclusive => "a 2xx means nothing",
+    };
+    let cwe: Vec<_> = rule.cwe.iter().map(|n| format!("CWE-{n}")).collect();
+    let mut out = format!("{}\n  {}\n\n", rule.id, escape(rule.title.as_bytes()));
+    let facts = [
+        ("class", rule.class.clone()),
+        ("severity", rule.severity.to_string()),
+        ("answer", answer.to_owned()),
+        ("window", rule.window.map(|window| format!("not reported by itself, only at {window}")).unwrap_or_default()),
+        ("cve", rule.cve.join(", ")),
+        ("cwe", cwe.join(", ")),
+        ("att&ck", rule.attack.join(", ")),
+    ];
+    for (name, fact) in facts.iter().filter(|(_, fact)| !fact.is_empty()) {
+        let _ = writeln!(out, "  {name:9} {}", escape(fact.as_bytes()));
+    }
+    if let Some(table) = source_text {
+        let _ = writeln!(out, "\n  as written");
+        for line in table.lines() {
+            let _ = writeln!(out, "    {}", escape(line.as_bytes()));
+        }
+        return out;
+    }
+    let cases = |cases: &[Case]| cases.iter().map(|c| c.request.clone()).collect::<Vec<_>>();
+    for (name, lines) in [
+        ("references", rule.references.clone()),
+        ("false positives", rule.false_positives.clone()),
+        ("must_match", cases(&rule.must_match)),
+        ("must_not_match", cases(&rule.must_not_match)),
+    ] {
+        if !lines.is_empty() {
+            let _ = writeln!(out, "\n  {name}");
+        }
+        for line in lines {
+            let _ = writeln!(out, "    {}", escape(line.as_bytes()));
+        }
+    }
+    out
+}
+
+/// Prints the diagnostics of the chosen rules, one per line.
+#[must_use]
+pub fn lint(choice: &RuleChoice) -> Exit {
+    let lint = match Lint::load(choice) {
+        Ok(lint) => lint,
+        Err(error) => return message::usage_error(&error.to_string()),
+    };
+    let mut runner = CaseRunner::new(lint.set());
+    let diagnostics = lint.diagnostics(|case| runner.matched(case));
+    let rules = lint.set().rules().len();
+    if diagnostics.is_empty() {
+        return stdout::print(format!("{}: nothing odd\n", pluralize(rules, "rule")).as_bytes());
+    }
+    let mut out = String::new();
+    for diagnostic in &diagnostics {
+        let _ = writeln!(out, "{}", sanitized(&diagnostic.to_string()));
+    }
+    let _ = writeln!(out, "{}: {}", pluralize(rules, "rule"), pluralize(diagnostics.len(), "problem"));
+    match stdout::print(out.as_bytes()) {
+        Exit::Success => Exit::Usage,
+        failed => failed,
+    }
+}
+
+/// Runs the cases of the selected rules. A built-in rule without cases is an error, another one a notice.
+#[must_use]
+pub fn test(choice: &RuleChoice) -> Exit {
+    with_rules(choice, |rules| {
+        let (mut cases, mut wrong, mut bare) = (0, Vec::new(), Vec::new());
+        let mut runner = CaseRunner::new(rules);
+        for (number, rule) in rules.rules().iter().enumerate() {
+            if rule.must_match.is_empty() || rule.must_not_match.is_empty() {
+                bare.push(rule);
+            }
+            for (case, expected) in rule.must_match.iter().map(|c| (c, true)).chain(rule.must_not_match.iter().map(|c| (c, false))) {
+                cases += 1;
+                if runner.matched(case).iter().any(|id| usize::from(id.0) == number) != expected {
+                    wrong.push(failure(rule, case, expected));
+                }
+            }
+        }
+        let is_builtin = !choice.no_builtin;
+        for rule in bare {
+            let (key, untested) = if rule.must_match.is_empty() { ("must_match", "matches") } else { ("must_not_match", "leaves alone") };
+            if is_builtin {
+                wrong.push(format!("{}: has no {key} cases", rule.id));
+            } else {
+                message::notice(&format!("{}: has no {key} cases, so what it {untested} is not tested; give it two of each kind", rule.id));
+            }
+        }
+        for failure in &wrong {
+            message::error(failure);
+        }
+        if wrong.is_empty() {
+            return stdout::print(
+                format!("{}, {}: all passed\n", pluralize(rules.rules().len(), "rule"), pluralize(cases, "case")).as_bytes(),
+            );
+        }
+        message::hint("a rule must match its must_match cases and none of its must_not_match cases; fix the rule or the case");
+        Exit::Usage
+    })
+}
+
+fn failure(rule: &Rule, case: &Case, expected: bool) -> String {
+    let request = escape(case.request.as_bytes());
+    let mut what = if expected {
+        format!("{}: does not match its must_match case '{request}'", rule.id)
+    } else {
+        format!("{}: matches its must_not_match case '{request}'", rule.id)
+    };
+    for (name, header) in [("user agent", &case.user_agent), ("referer", &case.referer)] {
+        if let Some(header) = header {
+            let _ = write!(what, ", {name} '{}'", escape(header.as_bytes()));
+        }
+    }
+    what
+}
 
 /// The rule with this ID; otherwise prints an error with a similar ID.
 pub(super) fn find_rule(rules: &RuleSet, id: &str) -> Result<RuleId, Exit> {
@@ -80,7 +230,7 @@ fn read_rule_file(path: &Path) -> io::Result<Option<String>> {
 /// Creates or replaces a rule file atomically, and prints an error if that fails. An existing file keeps its mode.
 fn replace_rule_file(path: &Path, text: &str) -> Result<(), Exit> {
     write_rule_file(path, text).map_err(|error| {
-        let name = message::sanitized(&path.display().to_string());
+        let name = sanitized(&path.display().to_string());
         message::error(&format!("cannot write {name}: {error}; choose another file with --file"));
         Exit::Output
     })

@@ -1,17 +1,18 @@
 //! Caches the layout of recent lines: everything between their values.
 //!
-//! A server writes all lines alike. If a line has a cached layout, it has the same keys in the same objects, and only the
-//! ends of the values are searched for. The cache affects only the speed, never the result: a line that differs in one
-//! byte is tokenized.
+//! A server writes all lines alike. If a line has a cached layout, it has the same keys in the same objects, and only the ends of
+//! the values are searched for. The cache affects only the speed, never the result: a line that differs in one byte is tokenized.
+//!
+//! [`FastLayout`] decides the field of each value once per layout. It applies to lines with a client, a time and a request line
+//! in their usual form and without a backslash. All other lines go through [`FieldCollector`], with the same result where both
+//! apply.
 
-use super::collector::FieldCollector;
-use super::fast_layout::FastLayout;
-use super::key_cache::KeyCache;
-use super::role::{JsonField, KeyRole, KeyRoles};
+use super::keys::{JsonField, KeyCache, KeyRole, KeyRoles, SLOTS};
 use super::tokenizer::{Tokenizer, string_end};
-use super::visitor::{KeyPath, ValueVisitor, visit};
+use super::values::{FieldCollector, KeyPath, ValueVisitor, integer, is_target, parse_time, status, time_shaped, visit};
 use crate::formats::bytes::begins;
-use crate::formats::fast_values::{FastValues, ValueSlot};
+use crate::formats::frame_buffer::{FastValues, ValueSlot};
+use crate::formats::{Escapes, Fields, RequestField};
 
 /// The maximum length of a cached line, and the maximum number of its values.
 const MAX_LINE: usize = 16 * 1024;
@@ -230,5 +231,92 @@ impl<'a> ValueVisitor<'a> for LayoutRecorder<'_, 'a> {
             self.layout.values.push(LayoutValue { start, end, quoted, role, slot: ValueSlot::None });
         }
         self.at = to;
+    }
+}
+
+/// What the fast path needs to know about a layout.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct FastLayout {
+    /// Fields with an alternative value, one bit each. The alternative counts if the best value is missing.
+    has_others: u16,
+}
+
+/// The slot of a field.
+fn slot_of(slot: JsonField) -> ValueSlot {
+    match slot {
+        JsonField::Client => ValueSlot::Client,
+        JsonField::Host => ValueSlot::Host,
+        JsonField::Time => ValueSlot::Time,
+        JsonField::Request => ValueSlot::Request,
+        JsonField::Status => ValueSlot::Status,
+        JsonField::Bytes => ValueSlot::Bytes,
+        JsonField::Referer => ValueSlot::Referer,
+        JsonField::UserAgent => ValueSlot::UserAgent,
+        // A request line makes the other fields redundant.
+        _ => ValueSlot::None,
+    }
+}
+
+impl FastLayout {
+    /// Assigns the values of a layout to slots; `None` if the user named fields, or if the fields are not simple.
+    pub(super) fn of<'p>(pieces: impl Iterator<Item = (KeyRole, &'p mut ValueSlot)>) -> Option<Self> {
+        let mut best: [Option<(u8, &mut ValueSlot)>; SLOTS] = [const { None }; SLOTS];
+        let mut has_others = 0;
+        for (role, place) in pieces {
+            if role.forwarded || role.slot != JsonField::None && role.rank == 0 {
+                return None;
+            }
+            let Some(known) = best.get_mut(role.slot as usize) else { continue };
+            if let Some((rank, _)) = known {
+                has_others |= 1 << slot_of(role.slot) as u16;
+                if role.rank >= *rank {
+                    continue;
+                }
+            }
+            *place = slot_of(role.slot);
+            if let Some((_, worse)) = known.replace((role.rank, place)) {
+                *worse = ValueSlot::None;
+            }
+        }
+        let has = |slot: JsonField| best[slot as usize].is_some();
+        (has(JsonField::Client) && has(JsonField::Time) && has(JsonField::Request)).then_some(Self { has_others })
+    }
+
+    /// Whether these values determine all fields.
+    #[inline]
+    fn is_complete(self, values: &FastValues<'_>) -> bool {
+        let is_text = |text: &[u8]| !matches!(text, b"" | b"-");
+        let known = |place: ValueSlot| self.has_others & 1 << place as u16 == 0;
+        let all_known = self.has_others == 0
+            || (known(ValueSlot::Host) || is_text(values.get(ValueSlot::Host)) && values.get(ValueSlot::Host) != b"_")
+                && (known(ValueSlot::Status) || status(values.get(ValueSlot::Status)).is_some())
+                && (known(ValueSlot::Bytes) || integer(values.get(ValueSlot::Bytes)).is_some())
+                && (known(ValueSlot::Referer) || is_text(values.get(ValueSlot::Referer)))
+                && (known(ValueSlot::UserAgent) || is_text(values.get(ValueSlot::UserAgent)));
+        all_known
+            && is_text(values.get(ValueSlot::Client))
+            && is_text(values.get(ValueSlot::Request))
+            && !is_target(values.get(ValueSlot::Request))
+            && matches!(time_shaped(values.get(ValueSlot::Time)), Some((JsonField::Time, _)))
+    }
+}
+
+/// The fields of a line from its values.
+#[expect(clippy::inline_always, reason = "in the line loop; so large an answer would go through memory")]
+#[inline(always)]
+pub(super) fn fields<'a>(values: &FastValues<'a>, time: &'a mut Vec<u8>) -> Fields<'a> {
+    let (host, bytes) = (values.get(ValueSlot::Host), values.get(ValueSlot::Bytes));
+    Fields {
+        client: values.get(ValueSlot::Client),
+        forwarded: b"",
+        host: if host == b"_" { b"" } else { host },
+        time: parse_time(values.get(ValueSlot::Time), time),
+        request: RequestField::Line(values.get(ValueSlot::Request)),
+        status: status(values.get(ValueSlot::Status)).unwrap_or_default(),
+        // An invalid number is not written as one.
+        bytes: bytes.strip_suffix(b".0").unwrap_or(bytes),
+        referer: values.get(ValueSlot::Referer),
+        user_agent: values.get(ValueSlot::UserAgent),
+        escapes: Escapes::Written,
     }
 }

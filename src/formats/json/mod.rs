@@ -5,30 +5,24 @@
 //! address. A line is parsed in one pass; a malformed line, or one that describes no request, has no fields. Texts are
 //! kept as written, except for escapes that [`unescape`](crate::normalize::unescape) does not know.
 
-mod collector;
-mod escapes;
-mod fast_layout;
-mod key_cache;
+mod keys;
 mod layout_cache;
-mod names;
-mod role;
 mod tokenizer;
-mod visitor;
+mod values;
 
 #[cfg(test)]
 mod tests;
 
-pub(super) use key_cache::KeyCache;
+pub(super) use self::keys::KeyCache;
 pub(super) use layout_cache::LayoutCache;
 
 use memchr::memchr;
 
-use self::collector::FieldCollector;
-use self::role::{KeyRole, KeyRoles};
+use self::keys::{KeyRole, KeyRoles};
 use self::tokenizer::Tokenizer;
-use self::visitor::{KeyPath, ValueVisitor};
+use self::values::{FieldCollector, KeyPath, ValueVisitor};
+use super::frame_buffer::FastValues;
 use super::{FieldKind, Fields};
-use crate::formats::fast_values::FastValues;
 use crate::formats::fields::FieldBuffers;
 
 /// Parses JSON lines.
@@ -96,14 +90,14 @@ impl JsonLineParser {
         let mut values = FastValues::new(line);
         let is_short = memchr(b'\\', line).is_none() && buffers.layouts.read_fast(&self.roles, line, first_quote, &mut values);
         if is_short {
-            emit(&fast_layout::fields(&values, &mut buffers.time));
+            emit(&layout_cache::fields(&values, &mut buffers.time));
         }
         is_short
     }
 
     /// Tokenizes a line without a known layout.
     fn walk<'a>(&self, line: &'a [u8], buffers: &mut FieldBuffers, found: &mut FieldCollector<'a>) -> Option<()> {
-        visitor::visit(&self.roles, line, &mut buffers.keys, found)?;
+        values::visit(&self.roles, line, &mut buffers.keys, found)?;
         buffers.layouts.learn(&self.roles, line, &mut buffers.keys);
         Some(())
     }
@@ -113,7 +107,7 @@ impl JsonLineParser {
     #[must_use]
     pub fn split<'a>(&self, line: &'a [u8]) -> Option<Vec<(String, &'a [u8], FieldKind)>> {
         let mut parts = ValueList(Vec::new());
-        visitor::visit(&self.roles, line, &mut KeyCache::default(), &mut parts)?;
+        values::visit(&self.roles, line, &mut KeyCache::default(), &mut parts)?;
         Some(parts.0)
     }
 }

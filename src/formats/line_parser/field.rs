@@ -1,15 +1,20 @@
-//! Matches one field of a format in a line.
+//! Matches one field of a format in a line, and converts captured texts to the fields of the line.
 //!
-//! A field ends where its suffix, the literal text after it, starts. Clients may put such text into a field, so a quoted
-//! field ends at an unescaped quote, and a number must follow where the next field is a number. A line that does not
-//! match is in another format. Matching never fails or allocates.
+//! A field ends where its suffix, the literal text after it, starts. Clients may put such text into a field, so a quoted field
+//! ends at an unescaped quote, and a number must follow where the next field is a number. A line that does not match is in
+//! another format. Matching never fails or allocates.
+//!
+//! Encodings of products (`+` for a space, `%22`, `#22`) are undone into reused buffers; escapes are undone later, with the
+//! request.
 
 use memchr::memchr;
 
-use crate::formats::FieldKind;
-use crate::formats::bytes::begins;
-use crate::formats::bytes::marks_of_16;
+use super::FormatLineParser;
+use crate::formats::bytes::{begins, marks_of_16};
 use crate::formats::clf::is_escaped;
+use crate::formats::{FieldBuffers, FieldKind, Fields, RequestField, TimeField, clf_writer};
+use crate::log_entry::RequestLine;
+use crate::time::LogTime;
 
 /// The slot for the text of a field; each slot is used once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,7 +39,7 @@ pub(super) enum CaptureSlot {
 }
 
 impl CaptureSlot {
-    pub(super) const COUNT: usize = Self::Url as usize + 1;
+    const COUNT: usize = Self::Url as usize + 1;
 
     /// The slot of a kind; other headers have none.
     pub(super) fn of(kind: &FieldKind) -> Option<Self> {
@@ -276,4 +281,225 @@ fn near(key: u8, text: &[u8]) -> Option<usize> {
         }
     }
     memchr(key, text)
+}
+
+/// An encoding of texts, in addition to or instead of escapes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::formats) enum Encoding {
+    /// None.
+    No,
+    /// `+` for a space in headers: IIS.
+    Plus,
+    /// `%HH` once more in all texts: `CloudFront`.
+    Percent,
+    /// `#HH`: `HAProxy`.
+    Hash,
+}
+
+/// How the request is logged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum RequestForm {
+    /// As a request line.
+    Line,
+    /// As a request line with an absolute URL.
+    LineWithUrl,
+    /// Host and target in one field, with optional fields for method and protocol.
+    Url,
+    /// Method, target or path and query, protocol.
+    Parts,
+}
+
+/// The format of the time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum TimeFormat {
+    /// Common Log Format.
+    Clf,
+    /// Any format that can be detected.
+    Written,
+    /// A `strftime` format.
+    Strftime(String),
+    /// Date and time of day in separate fields.
+    DateAndTime,
+}
+
+/// The captured texts of a line, by slot.
+#[derive(Debug, Default)]
+pub(super) struct CapturedFields<'a>([Option<&'a [u8]>; CaptureSlot::COUNT]);
+
+impl<'a> CapturedFields<'a> {
+    /// Stores a captured text. A dash stands for an empty value, except as a request.
+    #[inline]
+    pub(super) fn put(&mut self, slot: CaptureSlot, text: &'a [u8], trim: TrimMode) {
+        let text = match trim {
+            TrimMode::Nothing => text,
+            TrimMode::Port => without_port(text),
+            TrimMode::QueryMark => text.strip_prefix(b"?").unwrap_or(text),
+        };
+        self.0[slot as usize] = Some(text).filter(|text| !matches!(text, [b'-']) || slot == CaptureSlot::Request);
+    }
+
+    #[inline]
+    fn get(&self, slot: CaptureSlot) -> &'a [u8] {
+        self.0[slot as usize].unwrap_or_default()
+    }
+
+    /// The fields of the line.
+    #[inline]
+    pub(super) fn fields(&self, parser: &FormatLineParser, buffers: &'a mut FieldBuffers) -> Fields<'a> {
+        let encoding = parser.encoding;
+        let FieldBuffers { forwarded, request, target, query, referer, user_agent, time, .. } = buffers;
+        let (host, request_field) = match parser.request_form {
+            RequestForm::Line => {
+                (self.get(CaptureSlot::Host), RequestField::Line(encoding.decode(self.get(CaptureSlot::Request), request)))
+            }
+            RequestForm::LineWithUrl => self.line_with_url(encoding.decode(self.get(CaptureSlot::Request), request)),
+            RequestForm::Url => self.url(encoding.decode(self.get(CaptureSlot::Url), target)),
+            RequestForm::Parts => (self.get(CaptureSlot::Host), self.parts(encoding, target, query)),
+        };
+        Fields {
+            client: if parser.client_is_list { first_address(self.get(CaptureSlot::Client)) } else { self.get(CaptureSlot::Client) },
+            forwarded: encoding.decode_header(self.get(CaptureSlot::Forwarded), forwarded),
+            host,
+            time: self.time(&parser.time, time),
+            request: request_field,
+            status: self.get(CaptureSlot::Status),
+            bytes: self.get(CaptureSlot::Bytes),
+            referer: encoding.decode_header(self.get(CaptureSlot::Referer), referer),
+            user_agent: encoding.decode_header(self.get(CaptureSlot::UserAgent), user_agent),
+            escapes: parser.escapes,
+        }
+    }
+
+    /// The host field, or the host of a URL.
+    fn host_or(&self, other: &'a [u8]) -> &'a [u8] {
+        if self.get(CaptureSlot::Host).is_empty() { other } else { self.get(CaptureSlot::Host) }
+    }
+
+    fn line_with_url(&self, request: &'a [u8]) -> (&'a [u8], RequestField<'a>) {
+        let RequestLine { method, target, protocol } = RequestLine::parse(request);
+        if method.is_empty() || memchr::memmem::find(target, b"://").is_none() {
+            return (self.get(CaptureSlot::Host), RequestField::Line(request));
+        }
+        let (host, target) = split_url(target);
+        (self.host_or(host), RequestField::Parts { method, target, query: b"", protocol })
+    }
+
+    fn url(&self, url: &'a [u8]) -> (&'a [u8], RequestField<'a>) {
+        let (host, target) = split_url(url);
+        let (method, protocol) = (self.get(CaptureSlot::Method), self.get(CaptureSlot::Protocol));
+        (self.host_or(host), RequestField::Parts { method, target, query: b"", protocol })
+    }
+
+    fn parts(&self, encoding: Encoding, target: &'a mut Vec<u8>, query: &'a mut Vec<u8>) -> RequestField<'a> {
+        let (method, protocol) = (self.get(CaptureSlot::Method), self.get(CaptureSlot::Protocol));
+        let whole = self.get(CaptureSlot::Target);
+        if !whole.is_empty() {
+            return RequestField::Parts { method, target: encoding.decode(whole, target), query: b"", protocol };
+        }
+        let apart = self.get(CaptureSlot::Query);
+        RequestField::Parts {
+            method,
+            target: encoding.decode(self.get(CaptureSlot::Path), target),
+            query: encoding.decode(apart, query),
+            protocol,
+        }
+    }
+
+    #[inline]
+    fn time(&self, form: &TimeFormat, buffers: &'a mut Vec<u8>) -> TimeField<'a> {
+        let time = self.get(CaptureSlot::Time);
+        let rewritten = match form {
+            TimeFormat::Clf => return TimeField::Clf(time),
+            TimeFormat::DateAndTime => {
+                clf_writer::iso_date_and_time_to_clf(self.get(CaptureSlot::Date), self.get(CaptureSlot::TimeOfDay), buffers)
+            }
+            TimeFormat::Written | TimeFormat::Strftime(_) => clf_writer::iso_time_to_clf(time, buffers),
+        };
+        if rewritten {
+            return TimeField::Clf(buffers);
+        }
+        TimeField::Parsed(match form {
+            TimeFormat::Clf | TimeFormat::Written => LogTime::parse_any_format(time),
+            TimeFormat::DateAndTime => LogTime::parse_date_and_time(self.get(CaptureSlot::Date), self.get(CaptureSlot::TimeOfDay)),
+            TimeFormat::Strftime(pattern) => LogTime::parse_any_format(time).or_else(|| by_pattern(pattern, time)),
+        })
+    }
+}
+
+/// The first address in a header.
+fn first_address(header: &[u8]) -> &[u8] {
+    header.iter().position(|b| *b == b',').map_or(header, |end| &header[..end])
+}
+
+impl Encoding {
+    /// Decodes a text that is not a header.
+    #[inline]
+    fn decode<'a>(self, text: &'a [u8], buffers: &'a mut Vec<u8>) -> &'a [u8] {
+        match self {
+            Self::No | Self::Plus => text,
+            Self::Percent => undo(b'%', text, buffers),
+            Self::Hash => undo(b'#', text, buffers),
+        }
+    }
+
+    #[inline]
+    fn decode_header<'a>(self, text: &'a [u8], buffers: &'a mut Vec<u8>) -> &'a [u8] {
+        if self == Self::Plus { spaced(text, buffers) } else { self.decode(text, buffers) }
+    }
+}
+
+/// Replaces each `+` by a space.
+fn spaced<'a>(text: &'a [u8], buffers: &'a mut Vec<u8>) -> &'a [u8] {
+    if memchr(b'+', text).is_none() {
+        return text;
+    }
+    buffers.clear();
+    buffers.extend(text.iter().map(|&b| if b == b'+' { b' ' } else { b }));
+    buffers
+}
+
+/// Decodes `%HH` or `#HH` once.
+fn undo<'a>(mark: u8, text: &'a [u8], buffers: &'a mut Vec<u8>) -> &'a [u8] {
+    if memchr(mark, text).is_none() {
+        return text;
+    }
+    let digit = |b: u8| char::from(b).to_digit(16).map(|d| d as u8);
+    buffers.clear();
+    let mut rest = text;
+    while let [byte, suffix @ ..] = rest {
+        let encoding = match suffix {
+            [high, low, suffix @ ..] if *byte == mark => digit(*high).zip(digit(*low)).map(|(high, low)| (high << 4 | low, suffix)),
+            _ => None,
+        };
+        let (byte, suffix) = encoding.unwrap_or((*byte, suffix));
+        buffers.push(byte);
+        rest = suffix;
+    }
+    buffers
+}
+
+/// Host and target of a URL with an optional scheme.
+fn split_url(url: &[u8]) -> (&[u8], &[u8]) {
+    let scheme = memchr::memmem::find(url, b"://").filter(|end| url[..*end].iter().all(u8::is_ascii_alphanumeric));
+    let rest = scheme.map_or(url, |end| &url[end + 3..]);
+    let end = rest.iter().position(|b| matches!(b, b'/' | b'?')).unwrap_or(rest.len());
+    let (host, target) = rest.split_at(end);
+    (host, if target.is_empty() { b"/" } else { target })
+}
+
+/// An address without its port.
+fn without_port(text: &[u8]) -> &[u8] {
+    match memchr::memrchr(b':', text) {
+        Some(colon) if text[colon + 1..].iter().all(|b| b.is_ascii_digit() || *b == b'-') => &text[..colon],
+        _ => text,
+    }
+}
+
+/// Parses a time by a `strftime` pattern; UTC if the pattern has no offset.
+#[cold]
+fn by_pattern(pattern: &str, text: &[u8]) -> Option<LogTime> {
+    let time = jiff::fmt::strtime::BrokenDownTime::parse(pattern, text).ok()?;
+    let offset = time.offset().unwrap_or(jiff::tz::Offset::UTC);
+    let at = time.to_datetime().ok().and_then(|local| offset.to_timestamp(local).ok()).or_else(|| time.to_timestamp().ok())?;
+    Some(LogTime { utc: at.as_second(), offset: i16::try_from(offset.seconds() / 60).ok()? })
 }

@@ -3,23 +3,18 @@
 //! Text before the damage is returned first. The rest of a damaged file is not searched for further members. At most
 //! [`MAX_WINDOW`] bytes of a text are kept in memory, whatever window the file requests.
 
-mod bzip2;
-#[cfg(test)]
-pub(super) mod fixture;
-mod gzip;
-mod step;
-#[cfg(test)]
-mod tests;
-mod xz;
+mod decoders;
 mod zstd;
 
-use std::fmt;
-use std::io::{self, BufRead, Read};
+#[cfg(test)]
+pub(super) mod fixture;
+#[cfg(test)]
+mod tests;
 
-use self::bzip2::Bzip2Decoder;
-use self::gzip::GzipDecoder;
-use self::step::{DecodeError, DecodeProgress, DecodeStep, StreamStart};
-use self::xz::XzDecoder;
+use std::io::{BufRead, Read};
+use std::{fmt, io};
+
+use self::decoders::{Bzip2Decoder, GzipDecoder, XzDecoder};
 use self::zstd::ZstdDecoder;
 use super::magic::Compression;
 
@@ -249,4 +244,82 @@ fn skip_zeros(source: &mut impl BufRead) -> io::Result<u64> {
             return Ok(skipped);
         }
     }
+}
+
+/// What was found where a member may start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum StreamStart {
+    /// A member; its header was read.
+    Stream,
+    /// Data without text, such as a skippable frame, which was skipped.
+    Skipped,
+    /// Nothing valid.
+    None,
+}
+
+/// The result of one decoding step.
+#[derive(Debug)]
+struct DecodeStep {
+    /// Compressed bytes consumed.
+    consumed: usize,
+    /// Bytes of text produced, including those before an error.
+    produced: usize,
+    progress: Result<DecodeProgress, DecodeError>,
+}
+
+/// Whether a member continues.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum DecodeProgress {
+    /// There is more, unless the file ends here.
+    More,
+    /// The member's text is complete.
+    End,
+}
+
+/// Why a member cannot be decompressed further.
+#[derive(Debug)]
+enum DecodeError {
+    /// Invalid data.
+    Corrupt,
+    /// Invalid data or a checksum mismatch: the library does not tell which.
+    CorruptOrOther,
+    /// The data needs more memory than allowed, or an unsupported feature; the message.
+    Refused(String),
+}
+
+/// Reads the next byte; `None` at the end.
+fn next_byte(source: &mut impl BufRead) -> io::Result<Option<u8>> {
+    loop {
+        match source.fill_buf() {
+            Ok(bytes) => {
+                let byte = bytes.first().copied();
+                source.consume(usize::from(byte.is_some()));
+                return Ok(byte);
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// Skips `magic`; `false` at the first byte that differs.
+///
+/// # Errors
+///
+/// The source fails, or ends within it.
+fn skip_magic(source: &mut impl BufRead, magic: &[u8]) -> io::Result<bool> {
+    for expected in magic {
+        match next_byte(source)? {
+            Some(byte) if byte == *expected => {}
+            Some(_) => return Ok(false),
+            None => return Err(io::ErrorKind::UnexpectedEof.into()),
+        }
+    }
+    Ok(true)
+}
+
+/// Skips `len` bytes, which must exist.
+fn skip(source: &mut impl BufRead, len: u64) -> io::Result<()> {
+    let skipped = io::copy(&mut source.by_ref().take(len), &mut io::sink())?;
+    if skipped < len { Err(io::ErrorKind::UnexpectedEof.into()) } else { Ok(()) }
 }

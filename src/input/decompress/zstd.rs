@@ -8,8 +8,7 @@ use std::io::{self, BufRead};
 use xxhash_rust::xxh64::Xxh64;
 use zstd_safe::{DCtx, DParameter, InBuffer, OutBuffer};
 
-use super::MAX_WINDOW;
-use super::step::{DecodeError, DecodeProgress, DecodeStep, StreamStart, next_byte, skip, skip_magic};
+use super::{DecodeError, DecodeProgress, DecodeStep, MAX_WINDOW, StreamStart, next_byte, skip, skip_magic};
 
 /// Magic number of a frame (section 3.1.1).
 const MAGIC: [u8; 4] = *b"\x28\xb5\x2f\xfd";

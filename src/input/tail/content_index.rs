@@ -15,7 +15,7 @@ use super::content::{ContentFingerprint, ContentMatch};
 use super::file_stat::FileId;
 use super::inspected_file::{InspectedFile, head_of, open};
 use super::watched_path::WatchedPath;
-use crate::input::rotation_names::{file_name_bytes, is_name_variant};
+use crate::input::rotation::{file_name_bytes, is_name_variant};
 use crate::source::{Fingerprint, HEAD, TAIL};
 
 /// The result of a search.

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use super::Notice;
 use super::file_stat::FileStat;
 use crate::input::find::{SourceKind, find};
-use crate::input::rotation_names::{bases, file_name_bytes, has_compression_suffix, parent_folder};
+use crate::input::rotation::{bases, file_name_bytes, has_compression_suffix, parent_folder};
 use crate::input::wildcard::is_pattern;
 use crate::source::SourceInfo;
 

@@ -15,7 +15,7 @@ use super::Notice;
 use super::discovery::{LogCandidate, LogDiscovery, base_in};
 use super::file_stat::FileId;
 use crate::input::find::{SourceKind, find};
-use crate::input::rotation_names::{file_name_bytes, parent_folder, rank};
+use crate::input::rotation::{file_name_bytes, parent_folder, rank};
 use crate::input::wildcard::{is_pattern, pattern_matches};
 use crate::source::SourceInfo;
 

@@ -18,7 +18,7 @@ use super::file_stat::FileStat;
 use super::generation_reader::GenerationReader;
 use super::inspected_file::head_of;
 use super::start::bytes_before;
-use crate::input::chunk::{Body, Chunk};
+use crate::input::read::{Body, Chunk};
 use crate::input::sparse::{next_text_after, read_full_at, trailing_nuls};
 use crate::source::TAIL;
 

@@ -40,7 +40,7 @@ use self::generation::{Generation, GenerationState};
 use self::siblings::FolderListings;
 use self::start::StartAt;
 use self::watched_path::{OldGeneration, PathRole, PollContext, StateKnowledge, WatchedPath};
-use super::chunk::Chunk;
+use super::read::Chunk;
 use crate::source::Checkpoint;
 
 /// Interval between searches of folders and globs for new logs.

@@ -18,7 +18,7 @@ use super::start::{StartAt, start_generation};
 use super::watched_path::{OldGeneration, PathRole, PollContext, StateKnowledge, WatchedPath};
 use super::{ExplicitInputs, LineChunk, Notice, Tail};
 use crate::input::magic;
-use crate::input::rotation_names::{RotationRank, path_without_compression_suffix};
+use crate::input::rotation::{RotationRank, path_without_compression_suffix};
 
 /// A rotated file that was not modified for this long is considered final.
 const FINAL_AFTER: Duration = Duration::from_secs(60);

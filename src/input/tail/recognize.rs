@@ -15,7 +15,7 @@ use super::inspected_file::InspectedFile;
 use super::start::{StartAt, start_after_copy, start_generation, too_short};
 use super::watched_path::{PathRole, PollContext, WatchedPath};
 use crate::input::magic;
-use crate::input::rotation_names::{file_name_bytes, is_name_variant};
+use crate::input::rotation::{file_name_bytes, is_name_variant};
 use crate::source::TAIL;
 
 impl WatchedPath {

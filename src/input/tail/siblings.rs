@@ -14,7 +14,7 @@ use super::file_stat::FileStat;
 use super::generation::Generation;
 use super::inspected_file::InspectedFile;
 use super::watched_path::{PathRole, WatchedPath};
-use crate::input::rotation_names::{RotationRank, has_compression_suffix, rank};
+use crate::input::rotation::{RotationRank, has_compression_suffix, rank};
 use crate::input::sparse::read_full_at;
 use crate::source::TAIL;
 

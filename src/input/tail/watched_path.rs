@@ -23,8 +23,8 @@ use super::recognize::is_truncated_prefix;
 use super::siblings::FolderListings;
 use super::start::StartAt;
 use super::{ExplicitInputs, moved_files};
-use crate::input::permission::describe_denied;
-use crate::input::rotation_names::{RotationRank, file_name_bytes, parent_folder, rank};
+use crate::input::find::describe_denied;
+use crate::input::rotation::{RotationRank, file_name_bytes, parent_folder, rank};
 use crate::source::Checkpoint;
 
 /// A log without new data for this long is idle.

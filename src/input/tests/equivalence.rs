@@ -14,7 +14,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::input::decompress::fixture::{COMPRESSIONS, compress};
 use crate::input::find::find;
-use crate::input::lines_in_order::{self, LinesSummary, for_each_line};
+use crate::input::lines::{self, LinesSummary, for_each_line};
 use crate::input::magic::{self, Compression};
 use crate::input::read::read_pipe;
 
@@ -98,8 +98,8 @@ proptest! {
             let end = for_each_line(file, MAX_LINE, |number, line| {
                 assert_eq!(number, lines.len() as u64 + 1);
                 lines.push(match line {
-                    lines_in_order::InputLine::Text(text) => text.to_vec(),
-                    lines_in_order::InputLine::Oversized(bytes) => panic!("{bytes} bytes are not too many"),
+                    lines::InputLine::Text(text) => text.to_vec(),
+                    lines::InputLine::Oversized(bytes) => panic!("{bytes} bytes are not too many"),
                 });
                 ControlFlow::Continue(())
             });

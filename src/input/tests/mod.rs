@@ -12,9 +12,8 @@ use std::sync::{Mutex, OnceLock};
 
 use tempfile::NamedTempFile;
 
-use super::chunk::{Body, Chunk, ReadSummary};
 use super::find::{InputSource, SourceKind};
-use super::read::{ChunkObserver, MAX_LINE, OpenError, ReadContext, ReadOptions, WorkSizes, read_by};
+use super::read::{Body, Chunk, ChunkObserver, MAX_LINE, OpenError, ReadContext, ReadOptions, ReadSummary, WorkSizes, read_by};
 use super::{Mmap, read};
 
 /// A line as it was delivered.

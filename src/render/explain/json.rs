@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 
-use super::{AnnotatedText, ExplainedRequest, ReadAs, answer, sentence};
+use super::{AnnotatedText, ExplainedRequest, ReadAs, sentence, text};
 use crate::analysis::path_answer::{GradeResult, SimilarAnswer};
 use crate::engine::explain::{DecodeSteps, RuleExplanation};
 use crate::finding::Severity;
@@ -165,7 +165,7 @@ fn alike(one: &SimilarAnswer) -> AlikeObject<'_> {
 
 fn graded(answer: &GradeResult) -> GradeObject<'_> {
     let GradeResult::Known(known) = answer else {
-        return GradeObject { why: answer::ungraded(answer).unwrap_or_default().into(), ..GradeObject::default() };
+        return GradeObject { why: text::ungraded(answer).unwrap_or_default().into(), ..GradeObject::default() };
     };
     GradeObject {
         grade: Some(known.detail.grade.answer.as_str()),

@@ -3,10 +3,7 @@
 //! Renders an [`Explanation`] of the engine. All text of a log is redacted.
 
 mod annotated;
-mod answer;
 mod json;
-mod match_locations;
-mod page;
 mod sentence;
 mod text;
 
@@ -15,12 +12,11 @@ use std::io::{self, Write};
 use std::sync::Arc;
 
 use self::annotated::AnnotatedText;
-use super::RenderOptions;
+use super::{OutputFormat, RenderOptions};
 use crate::analysis::path_answer::GradeResult;
 use crate::engine::explain::{AlternativeDecoding, Explanation};
 use crate::finding::{RuleId, Severity};
 use crate::log_entry::{LogEntry, Outcome, RequestLine};
-use crate::render::OutputFormat;
 use crate::rules::{Field, RuleSet, TextView};
 
 /// How a text was read.

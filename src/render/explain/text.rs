@@ -1,19 +1,28 @@
-//! Prints an explanation for people: a headline, the request, its decoding, matches and near misses.
+//! Prints an explanation for people, in labelled lines that fit a width: a headline, the request, its decoding, matches, the
+//! grade of its answer, and near misses.
 //!
-//! The layout may change; programs read JSON.
+//! For each match the text is shown, and under it a line of carets for each kind of part of the rule. The layout may change;
+//! programs read JSON.
 
+use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::io::{self, Write};
+use std::ops::Range;
 
-use super::page::ExplainPage;
-use super::{AnnotatedText, ExplainedRequest, ReadAs, answer, match_locations, sentence};
-use crate::engine::explain::{AlternativeDecoding, DecodeSteps, RuleExplanation};
+use anstyle::Style;
+use unicode_width::UnicodeWidthStr;
+
+use super::{AnnotatedText, ExplainedRequest, ReadAs, sentence};
+use crate::analysis::path_answer::{GradeResult, GradedAnswer, SimilarAnswer};
+use crate::engine::explain::{AlternativeDecoding, DecodeSteps, FoundBy, RuleExplanation};
+use crate::number::{counted, grouped};
 use crate::redact::mask::redacted;
 use crate::redact::sanitize;
-use crate::render::RenderOptions;
-use crate::render::layout::truncate;
-use crate::render::style::{self, ALARM, BOLD, DIM, WARNING};
+use crate::render::grades::{sizes, why};
+use crate::render::layout::{ALARM, BOLD, DIM, PLAIN, Painter, WARNING, truncate, wrap};
+use crate::render::{RenderOptions, layout};
 use crate::rules::{Field, Requirement, TextView};
+use crate::soft_404::Answer;
 use crate::time::LogTime;
 
 /// The most near misses.
@@ -167,7 +176,7 @@ fn write_matches<W: Write>(subject: &ExplainedRequest<'_>, page: &mut ExplainPag
             write_withheld(subject, account, page)?;
             continue;
         }
-        match_locations::write(subject, account, page)?;
+        write_match_locations(subject, account, page)?;
         let placeless =
             account.checks.iter().filter(|c| matches!(c.asks, Requirement::Method(_) | Requirement::Status(_) | Requirement::Shape(_)));
         let sentences: Vec<_> = placeless.map(|check| sentence::check(check, account, subject)).collect();
@@ -196,7 +205,7 @@ fn write_withheld<W: Write>(
 }
 
 fn write_answer<W: Write>(subject: &ExplainedRequest<'_>, page: &mut ExplainPage<'_, W>) -> io::Result<()> {
-    subject.answer.map_or(Ok(()), |graded| answer::write(graded, page))
+    subject.answer.map_or(Ok(()), |graded| write_graded_answer(graded, page))
 }
 
 fn write_misses<W: Write>(subject: &ExplainedRequest<'_>, page: &mut ExplainPage<'_, W>) -> io::Result<()> {
@@ -227,7 +236,7 @@ fn write_misses<W: Write>(subject: &ExplainedRequest<'_>, page: &mut ExplainPage
 fn write_rule<W: Write>(subject: &ExplainedRequest<'_>, account: &RuleExplanation<'_>, page: &mut ExplainPage<'_, W>) -> io::Result<()> {
     page.heading("WHAT THE RULE REQUIRES")?;
     write_name(subject, account, page)?;
-    match_locations::write(subject, account, page)?;
+    write_match_locations(subject, account, page)?;
     for check in &account.checks {
         let answer = if check.holds { "yes" } else { "no" };
         let label = format!("{answer:3}  {}", sentence::topic(&check.asks));
@@ -246,10 +255,278 @@ fn write_name<W: Write>(subject: &ExplainedRequest<'_>, account: &RuleExplanatio
     let rule = subject.rules.rule(account.rule);
     let severity = subject.severity(account.rule);
     let name = format!("{}  {} ({})", rule.id, sanitize::escape(rule.title.as_bytes()), rule.class);
-    let severity = page.painter.paint(style::for_severity(severity), format!("{:8}", severity.as_str()));
-    for (number, line) in super::page::wrapped(&name, page.width - 12).into_iter().enumerate() {
+    let severity = page.painter.paint(layout::severity_style(severity), format!("{:8}", severity.as_str()));
+    for (number, line) in wrapped(&name, page.width - 12).into_iter().enumerate() {
         let before = if number == 0 { format!("  {severity}  ") } else { " ".repeat(12) };
         writeln!(page.out, "{before}{line}")?;
     }
     Ok(())
+}
+
+/// Why there is no grade, as a sentence.
+pub(crate) fn ungraded(answer: &GradeResult) -> Option<&'static str> {
+    match answer {
+        GradeResult::Known(_) => None,
+        GradeResult::NeedsLog => Some("The grade of the answer depends on the whole log; --in LOG names it."),
+        GradeResult::Ordinary => Some(
+            "The answer has no grade: in this log no active rule finds it exposing. It is a normal page of an app that the site runs, \
+             or the client does not meet the condition of the rule.",
+        ),
+    }
+}
+
+/// Writes the section.
+fn write_graded_answer<W: Write>(answer: &GradeResult, page: &mut ExplainPage<'_, W>) -> io::Result<()> {
+    page.heading("ANSWER")?;
+    if let Some(sentence) = ungraded(answer) {
+        return page.text(2, if matches!(answer, GradeResult::NeedsLog) { WARNING } else { DIM }, sentence);
+    }
+    match answer {
+        GradeResult::Known(answer) => page.rows(&answer_rows(answer)),
+        GradeResult::NeedsLog | GradeResult::Ordinary => Ok(()),
+    }
+}
+
+fn answer_rows(answer: &GradedAnswer) -> Vec<(String, String)> {
+    let grade = answer.detail.grade.answer;
+    let row = |label: &str, text: String| Some((label.to_owned(), text));
+    let statuses: Vec<String> = answer.get_refused.iter().map(u16::to_string).collect();
+    let anything = match answer.sizes.as_slice() {
+        [] => None,
+        ranges => row("soft 404s", sizes(ranges)),
+    };
+    [
+        row("grade", format!("{}: {}", grade.as_str().replace('_', " "), meaning(grade))),
+        row("reason", why(&answer.detail)),
+        row("site", format!("{}: {}", redacted(&answer.site), probed(answer))),
+        anything,
+        (!answer.home_sizes.is_empty()).then(|| row("home page", sizes(&answer.home_sizes))).flatten(),
+        (!answer.get_sizes.is_empty()).then(|| row("GET", format!("got {} for this path", sizes(&answer.get_sizes)))).flatten(),
+        (!statuses.is_empty()).then(|| row("GET", format!("was refused for this path: {}", statuses.join(", ")))).flatten(),
+        (!answer.alike.is_empty()).then(|| row(if answer.is_exact() { "same size" } else { "like size" }, alike(&answer.alike))).flatten(),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+fn meaning(grade: Answer) -> &'static str {
+    match grade {
+        Answer::Distinct => "unlike what the site answers to anything",
+        Answer::Uncertain => "the log cannot show whether the site answers this to anything",
+        Answer::Soft404 => "what the site answers to anything",
+    }
+}
+
+/// How many probed paths were answered, and how many were refused.
+fn probed(answer: &GradedAnswer) -> String {
+    let or_more = if answer.is_refused_cut { " or more" } else { "" };
+    match (answer.answered, answer.refused) {
+        (0, 0) => "no probed path in this log".to_owned(),
+        (given, refused) => format!("{} answered, {}{or_more} refused", counted(given, "probed path", "probed paths"), grouped(refused)),
+    }
+}
+
+fn alike(paths: &[SimilarAnswer]) -> String {
+    let path = |one: &SimilarAnswer| {
+        let host = one.host.as_deref().map(redacted).unwrap_or_default();
+        format!("{host}{} ({})", redacted(&one.path), counted(one.bytes, "byte", "bytes"))
+    };
+    paths.iter().map(path).collect::<Vec<_>>().join(", ")
+}
+
+/// Columns before each line.
+const MARGIN: usize = 4;
+
+/// Writes each view in which a part of the rule was found, with carets.
+fn write_match_locations<W: Write>(
+    subject: &ExplainedRequest<'_>,
+    account: &RuleExplanation<'_>,
+    page: &mut ExplainPage<'_, W>,
+) -> io::Result<()> {
+    let spans: Vec<_> = account.spans().into_iter().map(|(mark, span)| (mark, subject.same(span.view), &span.range)).collect();
+    let mut views: Vec<_> = spans.iter().map(|(_, view, _)| *view).collect();
+    views.sort_unstable();
+    views.dedup();
+    views.into_iter().try_for_each(|view| write_view(subject, account, view, &spans, page))
+}
+
+/// A kind of part, and the view and range where it was found.
+type MatchLocation<'a> = (FoundBy, TextView, &'a Range<usize>);
+
+fn write_view<W: Write>(
+    subject: &ExplainedRequest<'_>,
+    account: &RuleExplanation<'_>,
+    view: TextView,
+    spans: &[MatchLocation<'_>],
+    page: &mut ExplainPage<'_, W>,
+) -> io::Result<()> {
+    let mut here: Vec<_> = spans.iter().filter(|(_, of, _)| *of == view).collect();
+    // A regex is the most specific, so it comes first.
+    here.sort_by_key(|(mark, ..)| (matches!(mark, FoundBy::Literal(_)), mark.as_str()));
+    let name = sentence::view_name(view);
+    let column = here.iter().map(|(mark, ..)| mark.as_str().len()).chain([name.len()]).max().unwrap_or(0);
+    let room = page.width.saturating_sub(MARGIN + column + 2);
+    let ranges: Vec<Range<usize>> = here.iter().map(|(.., range)| (*range).clone()).collect();
+    let line = subject.annotated(view).line(&ranges, room);
+    let text = line.parts.iter().map(|(text, is_found)| page.painter.paint(if *is_found { ALARM } else { PLAIN }, text));
+    let text: String = text.collect();
+    writeln!(page.out, "{:MARGIN$}{}  {text}", "", page.painter.paint(DIM, format!("{name:column$}")))?;
+    let mut kinds: Vec<_> = here.iter().map(|(mark, ..)| mark.as_str()).collect();
+    kinds.dedup();
+    for kind in kinds {
+        let of_kind = here.iter().zip(&line.columns).filter(|((mark, ..), _)| mark.as_str() == kind);
+        let carets = underline(of_kind.map(|(_, columns)| columns));
+        if !carets.is_empty() {
+            let label = page.painter.paint(DIM, format!("{kind:column$}"));
+            writeln!(page.out, "{:MARGIN$}{label}  {}", "", page.painter.paint(ALARM, &carets))?;
+        }
+    }
+    // With `--rule` the whole regex is printed below.
+    let patterns = account.checks.iter().filter(|check| check.found.as_ref().is_some_and(|found| subject.same(found.view) == view));
+    for source in patterns.filter(|_| subject.only.is_none()).filter_map(|check| source(&check.asks)) {
+        page.text(MARGIN + column + 2, DIM, &truncate(&sentence::single_line_regex(source), room))?;
+    }
+    Ok(())
+}
+
+fn source<'r>(asks: &Requirement<'r>) -> Option<&'r str> {
+    match asks {
+        Requirement::Regex(source, _) | Requirement::Glob(source) | Requirement::Not(source, _) => Some(source),
+        _ => None,
+    }
+}
+
+/// Carets under these columns; empty without any.
+fn underline<'c>(columns: impl Iterator<Item = &'c Range<usize>>) -> String {
+    let mut line = String::new();
+    for columns in columns.filter(|columns| !columns.is_empty()) {
+        let mut cells: Vec<char> = line.chars().collect();
+        cells.resize(cells.len().max(columns.end), ' ');
+        cells[columns.clone()].fill('^');
+        line = cells.into_iter().collect();
+    }
+    line
+}
+
+/// A page of labelled lines.
+#[derive(Debug)]
+pub(crate) struct ExplainPage<'w, W> {
+    pub(crate) out: &'w mut W,
+    pub(crate) width: usize,
+    pub(crate) painter: Painter,
+}
+
+impl<'w, W: Write> ExplainPage<'w, W> {
+    pub(crate) fn new(options: &RenderOptions, out: &'w mut W) -> Self {
+        Self { out, width: options.page_width(), painter: Painter { color: options.color } }
+    }
+
+    pub(crate) fn heading(&mut self, title: &str) -> io::Result<()> {
+        writeln!(self.out, "\n{}", self.painter.paint(BOLD, title))
+    }
+
+    /// Writes a text with a margin, wrapped.
+    pub(crate) fn text(&mut self, margin: usize, style: Style, text: &str) -> io::Result<()> {
+        for line in wrapped(text, self.width.saturating_sub(margin)) {
+            writeln!(self.out, "{:margin$}{}", "", self.painter.paint(style, line))?;
+        }
+        Ok(())
+    }
+
+    /// Writes a label of `column` columns and a text, wrapped. The label is not text of a log.
+    pub(crate) fn labelled(&mut self, margin: usize, column: usize, label: &str, text: &str) -> io::Result<()> {
+        let indent = margin + column + 2;
+        for (number, line) in wrapped(text, self.width.saturating_sub(indent)).into_iter().enumerate() {
+            if number == 0 && !label.is_empty() {
+                let label = self.painter.paint(DIM, format!("{label:column$}"));
+                writeln!(self.out, "{:margin$}{label}  {line}", "")?;
+            } else {
+                writeln!(self.out, "{:indent$}{line}", "")?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes labelled texts with aligned labels.
+    pub(crate) fn rows(&mut self, rows: &[(String, String)]) -> io::Result<()> {
+        let column = rows.iter().map(|(label, _)| label.width()).max().unwrap_or(0);
+        rows.iter().try_for_each(|(label, text)| self.labelled(2, column, label, text))
+    }
+
+    pub(crate) fn plain(&mut self, margin: usize, text: &str) -> io::Result<()> {
+        self.text(margin, PLAIN, text)
+    }
+}
+
+/// Lines of at most `room` columns, broken at spaces, and within words that are longer than a line.
+pub(crate) fn wrapped(text: &str, room: usize) -> Vec<Cow<'_, str>> {
+    wrap(text, room.max(2), true)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::analysis::model::AnswerDetail;
+    use crate::soft_404::{Grade, MethodClass, Reason};
+
+    #[test]
+    fn the_evidence_of_a_grade_is_printed() {
+        let grade = Grade { answer: Answer::Soft404, reason: Reason::LikeTheRest(2_100, 4_800) };
+        let statuses = vec![200];
+        let detail = AnswerDetail { statuses, bytes: Some(2_200), method: MethodClass::Post, grade, client: None, is_known_host: false };
+        let answer = GradedAnswer {
+            detail,
+            site: b"shop.example".to_vec(),
+            answered: 1_200,
+            refused: 1_024,
+            is_refused_cut: true,
+            sizes: vec![(612, 612), (2_100, 4_800)],
+            home_sizes: vec![(512, 512)],
+            get_sizes: vec![(7, 7)],
+            get_refused: vec![403, 404],
+            alike: Vec::new(),
+        };
+        let text: Vec<String> = answer_rows(&answer).into_iter().map(|(label, text)| format!("{label} | {text}")).collect();
+        assert_eq!(
+            text,
+            [
+                "grade | soft 404: what the site answers to anything",
+                "reason | 2,200 bytes; the site gives 2,100 to 4,800 bytes to anything",
+                "site | shop.example: 1,200 probed paths answered, 1,024 or more refused",
+                "soft 404s | 612, 2,100 to 4,800 bytes",
+                "home page | 512 bytes",
+                "GET | got 7 bytes for this path",
+                "GET | was refused for this path: 403, 404",
+            ]
+        );
+        assert_eq!(ungraded(&GradeResult::Known(Box::new(answer))), None);
+        assert!(ungraded(&GradeResult::NeedsLog).is_some_and(|sentence| sentence.contains("--in LOG")));
+    }
+
+    #[test]
+    fn underlines_of_one_kind_share_a_line() {
+        assert_eq!(underline([4..6, 1..2, 5..8, 0..0].iter()), " ^  ^^^^");
+        assert_eq!(underline(std::iter::empty()), "");
+    }
+
+    #[test]
+    fn breaks_at_spaces_and_within_long_words() {
+        assert_eq!(wrapped("one two three", 8), ["one two", "three"]);
+        assert_eq!(wrapped("abcdefghij", 4), ["abcd", "efgh", "ij"]);
+        assert_eq!(wrapped("ab cdefghij", 6), ["ab", "cdefgh", "ij"]);
+        assert_eq!(wrapped("日本語", 4), ["日本", "語"]);
+        assert_eq!(wrapped("", 4), [""]);
+    }
+
+    proptest! {
+        #[test]
+        fn lines_fit_and_keep_all_words(text in "[a-z日 ]{0,80}", room in 2_usize..30) {
+            let lines = wrapped(&text, room);
+            prop_assert!(lines.iter().all(|line| line.width() <= room), "{lines:?}");
+            prop_assert_eq!(lines.concat().replace(' ', ""), text.replace(' ', ""));
+        }
+    }
 }

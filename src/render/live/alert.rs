@@ -9,7 +9,7 @@ use std::io::{self, Write};
 use serde::Serialize;
 
 use super::line::LiveLines;
-use crate::alerting::alert::{Alert, AlertKind, AlertSample};
+use crate::alerting::{Alert, AlertKind, AlertSample};
 use crate::analysis::labels;
 use crate::client::Client;
 use crate::finding::Severity;
@@ -17,8 +17,7 @@ use crate::log_entry::Outcome;
 use crate::number::{counted, grouped};
 use crate::redact::mask::redacted;
 use crate::redact::sanitize::escape;
-use crate::render::layout::truncate;
-use crate::render::style::{ALARM, BOLD, DIM};
+use crate::render::layout::{ALARM, BOLD, DIM, truncate};
 use crate::rules::RuleSet;
 use crate::time::LogTime;
 

@@ -1,20 +1,22 @@
 //! One line per hit, for people: time, severity, outcome, client, target and rule.
 //!
-//! Fits the width of a terminal. The layout may change; programs read NDJSON. A line is written before the next one is
-//! known, so the columns depend on the width alone.
+//! Fits the width of a terminal. The layout may change; programs read NDJSON. A line is written before the next one is known, so
+//! the columns depend on the width alone: each cell begins at its column, or after a gap if the cell before it is too long, and
+//! later cells return to their columns when they can. No line is wider than the page, except by
+//! [`push_uncut`](LineLayout::push_uncut).
 
 use std::borrow::Cow;
 use std::io::{self, Write};
 
+use anstyle::Style;
+
 use super::fold::FoldedRepeats;
-use super::line_layout::LineLayout;
 use crate::analysis::labels;
 use crate::analysis::model::ReportedHit;
 use crate::finding::Severity;
 use crate::number::grouped;
 use crate::redact::mask::redacted;
-use crate::render::layout::{MIN_WIDTH, width};
-use crate::render::style::{self, ALARM, BOLD, DIM, PLAIN, Painter};
+use crate::render::layout::{self, ALARM, BOLD, DIM, MIN_WIDTH, PLAIN, Painter, truncate, width};
 use crate::rules::RuleSet;
 use crate::time::LogTime;
 
@@ -149,7 +151,7 @@ impl LiveLines {
         self.layout.clear();
         let clock = self.clock(time);
         self.layout.push_cell(0, DIM, &clock, usize::MAX);
-        self.layout.push_cell(self.stops.severity, style::for_severity(severity), severity.as_str(), SEVERITY);
+        self.layout.push_cell(self.stops.severity, layout::severity_style(severity), severity.as_str(), SEVERITY);
     }
 
     /// The log's time, with the date if the line before was of another day.
@@ -170,7 +172,7 @@ impl LiveLines {
 }
 
 /// Adds a target and, at its column or further right, the rule. A long target is cut.
-fn push_target_and_rule(layout: &mut LineLayout, (stop, rule_stop): (usize, usize), (style, target): (anstyle::Style, &str), rule: &str) {
+fn push_target_and_rule(layout: &mut LineLayout, (stop, rule_stop): (usize, usize), (style, target): (Style, &str), rule: &str) {
     let room = layout.remaining(stop);
     let for_rule = room.saturating_sub(SHORT_TARGET.min(width(target)) + layout.gap);
     let for_rule = if for_rule < MIN_RULE { 0 } else { for_rule.min(width(rule)) };
@@ -235,15 +237,73 @@ impl TimeDetail {
     }
 }
 
+/// The current line, and the width of the page.
+#[derive(Debug)]
+pub(crate) struct LineLayout {
+    text: String,
+    /// Columns used so far.
+    taken: usize,
+    pub(crate) page: usize,
+    /// The least blanks between two cells.
+    pub(crate) gap: usize,
+    pub(crate) painter: Painter,
+}
+
+impl LineLayout {
+    pub(crate) fn new(page: usize, gap: usize, painter: Painter) -> Self {
+        Self { text: String::new(), taken: 0, page, gap, painter }
+    }
+
+    /// Columns left for a cell that begins at `stop`.
+    pub(crate) fn remaining(&self, stop: usize) -> usize {
+        self.page.saturating_sub(self.start(stop))
+    }
+
+    /// Adds a cell, cut to `most` columns and to the page. Its text must be redacted.
+    pub(crate) fn push_cell(&mut self, stop: usize, style: Style, text: &str, most: usize) {
+        let cell = truncate(text, most.min(self.remaining(stop)));
+        self.push_uncut(stop, style, &cell);
+    }
+
+    /// Adds a cell without cutting it, even if it is wider than the page.
+    pub(crate) fn push_uncut(&mut self, stop: usize, style: Style, cell: &str) {
+        if cell.is_empty() {
+            return;
+        }
+        let start = self.start(stop);
+        self.text.extend(std::iter::repeat_n(' ', start - self.taken));
+        self.painter.push(style, cell, &mut self.text);
+        self.taken = start + width(cell);
+    }
+
+    /// The line with its newline.
+    pub(crate) fn finish(&mut self) -> &str {
+        self.text.push('\n');
+        &self.text
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.text.clear();
+        self.taken = 0;
+    }
+
+    /// Where a cell for `stop` begins.
+    fn start(&self, stop: usize) -> usize {
+        if self.taken == 0 { stop } else { stop.max(self.taken + self.gap) }
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
     use crate::analysis::fixture;
     use crate::client::Client;
     use crate::finding::RuleId;
     use crate::log_entry::Outcome;
-    use crate::render::live::line::*;
+    use crate::render::layout::PLAIN;
     use crate::soft_404::Answer;
-    use proptest::prelude::*;
 
     /// A minute of hits: the seconds since the first line, and whether the answer is distinct.
     fn sample_hits() -> Vec<(i64, bool, ReportedHit<'static>)> {
@@ -386,5 +446,22 @@ mod tests {
                 prop_assert_eq!(crate::redact::sanitize::escape(line.as_bytes()), line);
             }
         }
+    }
+
+    #[test]
+    fn cells_return_to_their_columns() {
+        let mut layout = LineLayout::new(20, 1, Painter { color: false });
+        let mut line = |cells: [&str; 3]| {
+            layout.clear();
+            for (stop, cell) in [0, 4, 10].into_iter().zip(cells) {
+                layout.push_cell(stop, PLAIN, cell, 8);
+            }
+            layout.finish().to_owned()
+        };
+        assert_eq!(line(["a", "b", "c"]), "a   b     c\n");
+        assert_eq!(line(["abcdef", "b", "c"]), "abcdef b  c\n");
+        assert_eq!(line(["a", "", "日本語日本"]), "a         日本語…\n");
+        assert_eq!(line(["abcdefghi", "abcdefgh", "c"]), "abcdefg… abcdefgh c\n");
+        assert_eq!(line(["", "b", ""]), "    b\n");
     }
 }

@@ -6,4 +6,3 @@
 pub mod alert;
 pub mod fold;
 pub mod line;
-mod line_layout;

@@ -8,7 +8,7 @@ use super::content::{self, AnsweredPath};
 use super::{RunSummary, candidates};
 use crate::analysis::floods::describe;
 use crate::analysis::model::{Campaign, InputSummary};
-use crate::analysis::seen::NoveltyKind;
+use crate::analysis::novelty::NoveltyKind;
 use crate::number::{counted, grouped};
 use crate::redact::sanitize::escape;
 use crate::render::layout::{truncate, truncate_start, width};

@@ -14,8 +14,7 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use crate::analysis::model::Report;
-use crate::analysis::novelty::NewItem;
-use crate::analysis::seen::NoveltyKind;
+use crate::analysis::novelty::{NewItem, NoveltyKind};
 use crate::finding::Severity;
 
 /// The most lines of a mail.

@@ -10,14 +10,12 @@ use crate::analysis::block_candidates::BlockDecision;
 use crate::analysis::floods::describe;
 use crate::analysis::labels::{self, first};
 use crate::analysis::model::{Campaign, Report};
-use crate::analysis::novelty::NewItem;
-use crate::analysis::seen::NoveltyKind;
+use crate::analysis::novelty::{NewItem, NoveltyKind};
 use crate::number::{counted, grouped};
 use crate::redact::sanitize::escape;
-use crate::render::grades;
-use crate::render::layout::{Cell, Column, Grid, write_wrapped};
-use crate::render::style::{PLAIN, Painter};
-use crate::render::table::{headline, minute};
+use crate::render::layout::{Cell, Column, Grid, PLAIN, Painter, write_wrapped};
+use crate::render::table::minute;
+use crate::render::{grades, table};
 
 /// The most columns of a line.
 const WIDTH: usize = 78;
@@ -45,7 +43,7 @@ pub(crate) fn write<W: Write>(summary: &RunSummary<'_>, out: &mut W) -> io::Resu
 fn opening<W: Write>(summary: &RunSummary<'_>, out: &mut W) -> io::Result<()> {
     let host = summary.host.map(|host| format!(" on {host}")).unwrap_or_default();
     wrapped(&format!("{}{host}", summary.label), 0, out)?;
-    wrapped(&headline::sentence(summary.report).0, 0, out)?;
+    wrapped(&table::headline(summary.report).0, 0, out)?;
     match (summary.report.totals.sum.first_time, summary.report.totals.sum.last_time) {
         (Some(first), Some(last)) => wrapped(&format!("{} to {}", minute(first), minute(last)), 0, out),
         _ => Ok(()),

@@ -5,7 +5,7 @@ use std::path::Path;
 use proptest::prelude::*;
 
 use crate::analysis::block_candidates::block_decisions;
-use crate::analysis::build::ReportInput;
+use crate::analysis::build::{ReportFilter, ReportInput};
 use crate::analysis::fixture;
 use crate::analysis::model::{Campaign, Row, RowKey};
 use crate::block::BlockPolicy;
@@ -28,9 +28,9 @@ fn add_blocks(report: &mut Report<'_>, max: Option<usize>) {
         rules: report.rule_set,
         tally: &tally,
         texts: &[],
-        min_severity: Severity::Low,
-        outcomes: &[],
-        apps: &[],
+        inputs: &[],
+        without_time: 0,
+        filter: ReportFilter { min_severity: Severity::Low, ..ReportFilter::default() },
         allow: &allow,
     };
     report.blocks = Some(block_decisions(report, &material, &BlockPolicy::new(&[], &[], &allow), max));

@@ -3,9 +3,8 @@
 //! A template also has headers, bodies and expected responses, which a log does not contain, so templates with ordinary requests
 //! are skipped. `{{BaseURL}}` is the root of a site; requests with other variables are skipped.
 
-use super::class::{class, cves, pages, severity};
 use super::yaml::YamlNode;
-use super::{Import, in_query, is_ordinary};
+use super::{Import, class, cves, in_query, is_ordinary, pages, severity};
 use crate::normalize::Normalizer;
 use crate::rules::builder::{ExampleRequest, RuleBuilder, slug};
 use crate::rules::path_list;

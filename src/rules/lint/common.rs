@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use super::super::definition::Field;
 use super::super::literals::bit;
 use super::super::load::LocatedRule;
-use super::literal::{LiteralList, fields};
+use super::redundancy::{LiteralList, fields};
 use super::{Diagnostic, LintLevel, report};
 
 /// Ordinary request lines, in lower case.

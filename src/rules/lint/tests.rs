@@ -126,3 +126,25 @@ fn exceptions_that_a_client_can_add_are_reported() {
         assert_eq!(of_class(class, keys), "", "{class} {keys}");
     }
 }
+
+#[test]
+fn catalogue_numbers_have_a_form() {
+    for (text, expected) in
+        [("CVE-2021-41773", true), ("CVE-2021-123", false), ("cve-2021-41773", false), ("CVE-21-41773", false), ("CVE-2021-4177x", false)]
+    {
+        assert_eq!(is_cve(text), expected, "{text}");
+    }
+    for (text, expected) in [("T1190", true), ("T1595.002", true), ("T119", false), ("1190", false), ("T1595.02", false)] {
+        assert_eq!(is_technique(text), expected, "{text}");
+    }
+    assert!(is_page("https://owasp.org/a") && !is_page("owasp.org") && !is_page("https://a b"));
+}
+
+#[test]
+fn each_alternative_is_anchored_or_none_is() {
+    for (regex, expected) in
+        [("^/a", true), ("^/a|^/b", true), ("^/(?:a|b)[|)]", true), (r"^/a\||/b", false), ("^/a|/b", false), ("/a", false), ("", false)]
+    {
+        assert_eq!(is_anchored(regex), expected, "{regex}");
+    }
+}

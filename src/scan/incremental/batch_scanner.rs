@@ -14,13 +14,14 @@ use super::accumulator::{MAX_OPEN, PeriodAccumulators, PeriodKey};
 use super::line_batch::{BatchLines, CountedRun, LineBatch, whole_run};
 use super::log::IncrementalLog;
 use super::period_splitter::{PeriodRun, PeriodSplitter};
-use super::{IncrementalJob, IncrementalResult};
+use super::{IncrementalOptions, IncrementalResult};
 use crate::engine::LineScanner;
 use crate::finding::Findings;
 use crate::formats::W3cHeader;
 use crate::formats::reader::{LogReader, RewrittenLines};
-use crate::input::chunk::{Body, Chunk};
+use crate::input::read::{Body, Chunk};
 use crate::input::tail::{LineChunk, Notice, Tail};
+use crate::scan::ScanJob;
 use crate::scan::any_format::has_time_range;
 use crate::scan::input_stats::InputStats;
 use crate::scan::log_detection::{
@@ -30,7 +31,6 @@ use crate::scan::log_detection::{
 use crate::scan::worker::WorkerPool;
 use crate::source::SourceInfo;
 use crate::tally::LinePosition;
-use crate::time::PeriodRule;
 
 /// The number of bytes that are scanned in parallel.
 pub(super) const BATCH_BYTES: usize = 4 << 20;
@@ -50,8 +50,8 @@ struct PreparedBatch {
 /// Gathers and scans lines.
 #[derive(Debug)]
 pub(super) struct BatchScanner<'a> {
-    job: &'a IncrementalJob<'a>,
-    cut: Option<&'a PeriodRule>,
+    job: &'a ScanJob<'a>,
+    options: &'a IncrementalOptions<'a>,
     scanner: LineScanner<'a>,
     /// The number of bytes at which a batch is scanned.
     most: usize,
@@ -64,10 +64,10 @@ pub(super) struct BatchScanner<'a> {
 }
 
 impl<'a> BatchScanner<'a> {
-    pub(super) fn new(job: &'a IncrementalJob<'a>, cut: Option<&'a PeriodRule>, most: usize) -> Self {
+    pub(super) fn new(job: &'a ScanJob<'a>, options: &'a IncrementalOptions<'a>, most: usize) -> Self {
         Self {
             job,
-            cut,
+            options,
             scanner: LineScanner::new(job.rules, job.scope),
             most,
             batch: Vec::new(),
@@ -81,7 +81,7 @@ impl<'a> BatchScanner<'a> {
 
     /// Adds a piece of a log; scans the batch if it is full.
     pub(super) fn take(&mut self, piece: &LineChunk<'_>) {
-        if self.job.stop.load(Ordering::Relaxed) {
+        if self.options.stop.load(Ordering::Relaxed) {
             return;
         }
         let log = self.logs.entry(piece.log).or_insert_with(|| IncrementalLog::new(piece, self.job.scope.max_line));
@@ -125,7 +125,7 @@ impl<'a> BatchScanner<'a> {
         let mut context = self.job.context(batch, log);
         // The times must be known before the scan, so lines of other formats are rewritten here.
         let mut written = RewrittenLines::default();
-        let may_write = self.cut.is_some() && self.job.scope.format.is_none();
+        let may_write = self.options.cut.is_some() && self.job.scope.format.is_none();
         let mut is_written = may_write && LogReader::default().rewrite(text, &context, &mut written);
         let without_client = written.without_client();
         if let Some(place) = log.and_then(|log| log.clients.detect(without_client, &log.path, false)) {
@@ -134,7 +134,7 @@ impl<'a> BatchScanner<'a> {
         }
         let rewritten = is_written.then_some(written);
         let lines = rewritten.as_ref().map_or(text, |written| &written.text);
-        let runs = match self.cut {
+        let runs = match self.options.cut {
             Some(cut) => PeriodSplitter::new(cut, self.job.scope).runs(lines),
             None => vec![PeriodRun { period: None, start: 0, end: text.len(), lines_before: 0 }],
         };
@@ -148,7 +148,7 @@ impl<'a> BatchScanner<'a> {
         let Some(log) = self.logs.get_mut(&batch.log) else { return };
         log.is_known |= seen.parses;
         let first = seen.runs.iter().find_map(|run| run.period);
-        let is_waiting = !log.is_known || self.cut.is_some() && log.period.or(first).is_none();
+        let is_waiting = !log.is_known || self.options.cut.is_some() && log.period.or(first).is_none();
         if is_waiting {
             let number = batch.log;
             log.wait(batch);
@@ -181,7 +181,7 @@ impl<'a> BatchScanner<'a> {
             log.drop_waiting();
             return;
         }
-        let period = self.cut.map(|cut| cut.period_of(self.job.now));
+        let period = self.options.cut.map(|cut| cut.period_of(self.options.now));
         log.period = period;
         for batch in log.release() {
             let runs = whole_run(&batch, period);
@@ -269,7 +269,7 @@ impl<'a> BatchScanner<'a> {
 
     /// Decides whether a log without parsed lines counts.
     fn classify_log(&mut self, number: u32, notices: &mut Vec<Notice>) {
-        let IncrementalJob { scope, formats, .. } = *self.job;
+        let ScanJob { scope, formats, .. } = *self.job;
         let Some(log) = self.logs.get_mut(&number).filter(|log| !log.is_known) else { return };
         log.is_known = log.is_continued && starts_as_access_log(&log.path, formats, scope);
         let Some(head) = log.head.as_ref().filter(|_| !log.is_known && log.is_not_access_log() && log.fresh) else { return };
@@ -281,7 +281,7 @@ impl<'a> BatchScanner<'a> {
     /// Adds notices about a counted log: no line parses, or the client of some lines is unknown.
     fn add_log_notices(&mut self, number: u32, notices: &mut Vec<Notice>) {
         let Some(log) = self.logs.get(&number) else { return };
-        let IncrementalJob { scope, formats, .. } = *self.job;
+        let ScanJob { scope, formats, .. } = *self.job;
         let what = unknown_client_notice(log.counts.without_client, !formats.preferred_for(&log.path).is_empty());
         notices.extend(what.map(|what| Notice { path: log.path.clone(), what, problem: false }));
         let is_doubtful = log.is_known && log.counts.lines > log.counts.skipped && log.counts.parsed() == 0;
@@ -310,7 +310,7 @@ impl<'a> BatchScanner<'a> {
 /// Scans a run of lines with the workers of its period. An oversized line is only counted.
 fn scan_run(
     scanner: LineScanner<'_>,
-    job: &IncrementalJob<'_>,
+    job: &ScanJob<'_>,
     logs: &HashMap<u32, IncrementalLog>,
     run: &CountedRun<'_>,
     workers: &BTreeMap<PeriodKey, &WorkerPool>,

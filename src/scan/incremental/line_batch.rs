@@ -4,12 +4,12 @@
 
 use std::path::Path;
 
-use super::IncrementalJob;
 use super::accumulator::PeriodKey;
 use super::log::IncrementalLog;
 use super::period_splitter::PeriodRun;
 use crate::formats::W3cHeader;
 use crate::formats::reader::{LineContext, RewrittenLines};
+use crate::scan::ScanJob;
 
 /// Copied lines of one log.
 #[derive(Debug)]
@@ -80,7 +80,7 @@ impl CountedRun<'_> {
     }
 }
 
-impl<'a> IncrementalJob<'a> {
+impl<'a> ScanJob<'a> {
     /// The context of the lines of a batch.
     pub(super) fn context(&self, batch: &LineBatch, log: Option<&IncrementalLog>) -> LineContext<'a> {
         let Self { formats, scope, .. } = *self;

@@ -9,9 +9,11 @@ use std::sync::LazyLock;
 use proptest::prelude::*;
 use tempfile::TempDir;
 
+use crate::engine::ScanOptions;
 use crate::engine::{LineScanner, WorkerState};
+use crate::formats::Formats;
 use crate::input::tail::{StartPosition, TailOptions};
-use crate::rules::{RuleChoice, load};
+use crate::rules::{RuleChoice, RuleSet, load};
 use crate::scan::incremental::*;
 use crate::source::Checkpoint;
 use crate::tally::LinePosition;
@@ -42,8 +44,9 @@ impl TestLogs {
         let paths: Vec<PathBuf> = names.iter().map(|name| self.folder.path().join(name)).collect();
         let mut tail = Tail::new(paths, TailOptions { start: StartPosition::ExplicitInputs, max_line: 1000, block }, self.state.take());
         let scope = ScanOptions { max_line: 1000, ..ScanOptions::default() };
-        let job = IncrementalJob { rules: &RULES, scope: &scope, formats: &FORMATS, stop: &NOT, now: NOW, prefix: None };
-        let mut scanner = BatchScanner::new(&job, cut, most);
+        let job = ScanJob { rules: &RULES, scope: &scope, formats: &FORMATS, prefix: None };
+        let options = IncrementalOptions { stop: &NOT, now: NOW, cut };
+        let mut scanner = BatchScanner::new(&job, &options, most);
         tail.read_once(Instant::now(), &mut |piece| scanner.take(&piece));
         let increment = scanner.finish(&mut tail);
         self.state = Some(tail.checkpoints());
@@ -416,8 +419,8 @@ fn a_stop_is_reported() {
     );
     let stopped = scan_new_lines(
         &mut tail,
-        &IncrementalJob { rules: &RULES, scope: &scope, formats: &FORMATS, stop: &stop, now: NOW, prefix: None },
-        None,
+        &ScanJob { rules: &RULES, scope: &scope, formats: &FORMATS, prefix: None },
+        &IncrementalOptions { stop: &stop, now: NOW, cut: None },
     );
     assert!(stopped.stopped && stopped.parts.is_empty());
 }

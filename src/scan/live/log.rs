@@ -3,7 +3,7 @@
 use std::os::unix::ffi::OsStrExt;
 
 use crate::formats::W3cHeader;
-use crate::input::chunk::{Body, Chunk};
+use crate::input::read::{Body, Chunk};
 use crate::input::tail::LineChunk;
 use crate::scan::client_position::ClientPositionCache;
 use crate::scan::w3c_headers;

@@ -8,16 +8,23 @@ use std::sync::LazyLock;
 
 use proptest::prelude::*;
 
+use crate::analysis::build::ReportFilter;
 use crate::analysis::model;
-use crate::rules::{RuleChoice, load};
+use crate::engine::ScanOptions;
+use crate::finding::Severity;
+use crate::formats::Formats;
+use crate::rules::{RuleChoice, RuleSet, load};
 use crate::scan::live::*;
 use crate::soft_404::Answer;
 
 static RULES: LazyLock<RuleSet> = LazyLock::new(|| load(&RuleChoice::default()).expect("rules"));
 static FORMATS: LazyLock<Formats> = LazyLock::new(|| Formats::builtin().expect("formats"));
 
-fn job(scope: &ScanOptions) -> LiveJob<'_> {
-    LiveJob { rules: &RULES, scope, formats: &FORMATS, min_severity: Severity::Low, outcomes: &[], apps: &[], prefix: None }
+/// Reports all rules from severity low.
+const LOW: ReportFilter<'_> = ReportFilter { min_severity: Severity::Low, outcomes: &[], apps: &[] };
+
+fn job(scope: &ScanOptions) -> ScanJob<'_> {
+    ScanJob { rules: &RULES, scope, formats: &FORMATS, prefix: None }
 }
 
 fn line(client: u8, request: &str, status: u16) -> String {
@@ -101,7 +108,7 @@ proptest! {
     #[test]
     fn cuts_change_nothing_and_sums_are_those_of_a_scan(text in any_log(), cut in 1_usize..8) {
         let scope = ScanOptions::default();
-        let (mut merged, mut cut_up) = (LiveScan::new(job(&scope), LiveState::default()), LiveScan::new(job(&scope), LiveState::default()));
+        let (mut merged, mut cut_up) = (LiveScan::new(job(&scope), LOW, LiveState::default()), LiveScan::new(job(&scope), LOW, LiveState::default()));
         let (one, other) = (pieces(&mut merged, &text, usize::MAX), pieces(&mut cut_up, &text, cut));
         prop_assert_eq!(first_reports(&one), first_reports(&other));
         prop_assert_eq!(final_answers(&one, &mut merged), final_answers(&other, &mut cut_up));
@@ -112,10 +119,10 @@ proptest! {
         tally.add_findings(&findings, LinePosition { input: 0, chunk: 0, offset: 0, line: 0 });
         let tally = tally.with_names(scratch.names);
         let texts = [SourceInfo::new(b"a.log".to_vec(), 7, vec![(0, 0)])];
-        let (allow, outcomes, apps) = (&scope.allow, &[][..], &[][..]);
-        let material = ReportInput { rules: &RULES, tally: &tally, texts: &texts, min_severity: Severity::Low, outcomes, apps, allow };
+        let allow = &scope.allow;
+        let material = ReportInput { rules: &RULES, tally: &tally, texts: &texts, inputs: &[InputSummary::default()], without_time: 0, filter: LOW, allow };
         let context = LogAnalysis::new(&material);
-        let report = build(&material, &context, vec![InputSummary::default()], 0, RowSelection { pairs: true, ..RowSelection::default() });
+        let report = build(&material, &context, RowSelection { pairs: true, ..RowSelection::default() });
         let rows = |report: &Report<'_>| report.pairs.iter().map(|row| (format!("{:?}", row.key), row.hits, row.answered, row.sample.line)).collect::<Vec<_>>();
         let expected = rows(&report);
         for stream in [&mut merged, &mut cut_up] {
@@ -148,7 +155,7 @@ proptest! {
     #[test]
     fn formats_do_not_depend_on_cuts(text in any_mixed_log(), cut in 1_usize..8) {
         let scope = ScanOptions::default();
-        let (mut merged, mut cut_up) = (LiveScan::new(job(&scope), LiveState::default()), LiveScan::new(job(&scope), LiveState::default()));
+        let (mut merged, mut cut_up) = (LiveScan::new(job(&scope), LOW, LiveState::default()), LiveScan::new(job(&scope), LOW, LiveState::default()));
         let (one, other) = (pieces(&mut merged, &text, usize::MAX), pieces(&mut cut_up, &text, cut));
         prop_assert_eq!(&one, &other);
         for reported in &one {
@@ -169,7 +176,7 @@ fn hunter() -> Vec<String> {
 #[test]
 fn a_hit_is_reported_once_its_client_is_a_prober() {
     let scope = ScanOptions::default();
-    let mut stream = LiveScan::new(job(&scope), LiveState::default());
+    let mut stream = LiveScan::new(job(&scope), LOW, LiveState::default());
     let odd = line(1, "GET /abcd.php HTTP/1.1", 404);
     assert_eq!(pieces(&mut stream, &odd, 1), [], "a name that says nothing");
     let reported = pieces(&mut stream, &hunter().concat(), 1);
@@ -184,7 +191,7 @@ fn a_hit_is_reported_once_its_client_is_a_prober() {
 #[test]
 fn only_the_newest_lines_are_pending() {
     let scope = ScanOptions::default();
-    let mut stream = LiveScan::new(job(&scope), LiveState::default());
+    let mut stream = LiveScan::new(job(&scope), LOW, LiveState::default());
     let many: String = (0..40_u8)
         .map(|n| line(1, &format!("GET /abc{}{}.php HTTP/1.1", char::from(b'a' + n / 8), char::from(b'k' + n % 8)), 404))
         .collect();
@@ -197,7 +204,7 @@ fn only_the_newest_lines_are_pending() {
 fn a_hit_is_reported_again_when_its_grade_changes() {
     use Answer::{Distinct, Soft404, Uncertain};
     let scope = ScanOptions::default();
-    let mut stream = LiveScan::new(job(&scope), LiveState::default());
+    let mut stream = LiveScan::new(job(&scope), LOW, LiveState::default());
     let log: String =
         ["/.env", "/.git/config", "/c99.php", "/phpinfo.php"].map(|path| line(1, &format!("GET {path} HTTP/1.1"), 200)).concat();
     let reported = pieces(&mut stream, &log, 1).into_iter().map(|reported| (reported.1, reported.3)).collect::<Vec<_>>();
@@ -220,11 +227,11 @@ fn a_hit_is_reported_again_when_its_grade_changes() {
 #[test]
 fn the_response_history_survives_a_restart() {
     let scope = ScanOptions::default();
-    let mut stream = LiveScan::new(job(&scope), LiveState::default());
+    let mut stream = LiveScan::new(job(&scope), LOW, LiveState::default());
     let log: String = ["/.env", "/.git/config", "/c99.php"].map(|path| line(1, &format!("GET {path} HTTP/1.1"), 200)).concat();
     pieces(&mut stream, &log, 1);
     let sites = stream.sites(1_000).clone();
-    let mut next = LiveScan::new(job(&scope), LiveState::with_sites(sites));
+    let mut next = LiveScan::new(job(&scope), LOW, LiveState::with_sites(sites));
     let reported = feed(&mut next, "a.log", true, (log.len() as u64, 3), &line(1, "GET /backup.sql HTTP/1.1", 200));
     assert_eq!(reported.iter().map(|reported| reported.3).collect::<Vec<_>>(), [Some(Answer::Soft404)]);
 }
@@ -232,7 +239,7 @@ fn the_response_history_survives_a_restart() {
 #[test]
 fn a_file_of_a_folder_waits_for_a_parsed_line() {
     let scope = ScanOptions::default();
-    let mut stream = LiveScan::new(job(&scope), LiveState::default());
+    let mut stream = LiveScan::new(job(&scope), LOW, LiveState::default());
     let junk = "2026/11/02 08:01:00 [error] open() \"/srv/.git/config\" failed, request: \"GET /.git/config HTTP/1.1\"\n";
     assert_eq!(feed(&mut stream, "e.log", false, (0, 0), junk), []);
     assert_eq!(feed(&mut stream, "n.log", true, (0, 0), junk).len(), 1, "named explicitly");
@@ -247,7 +254,7 @@ fn a_file_of_a_folder_waits_for_a_parsed_line() {
 #[test]
 fn old_hits_are_dropped_and_line_counts_are_kept() {
     let scope = ScanOptions::default();
-    let mut stream = LiveScan::new(job(&scope), LiveState::default());
+    let mut stream = LiveScan::new(job(&scope), LOW, LiveState::default());
     let first = line(1, "GET /.env HTTP/1.1", 404);
     pieces(&mut stream, &first, 1);
     let rows = |stream: &mut LiveScan<'_>| {

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::server_config::apache::*;
+use super::*;
 use crate::server_config::fixture::{self, ConfigFixture, folder};
 
 const COMBINED: &str = r#"LogFormat "%h %l %u %t \"%r\" %>s %O \"%{Referer}i\" \"%{User-Agent}i\"" combined"#;
@@ -134,4 +134,24 @@ fn folders_are_included_and_conditional_files_may_be_missing() {
         ("conf.d/a.conf", "CustomLog /l/a \"%h\"\n"),
     ]);
     assert_eq!(paths(&logs.unwrap()), ["/l/a", "/l/c"]);
+}
+
+#[test]
+fn the_file_of_a_piped_log_is_found() {
+    for (command, expected) in [
+        ("/usr/bin/rotatelogs /l/access.%Y-%m-%d.log 86400", Some("/l/access.*-*-*.log")),
+        ("bin/rotatelogs -l -L /l/link -f '/l/my access' 5M", Some("/l/my access.*")),
+        ("|/usr/sbin/rotatelogs -n 5 /l/access_log 86400", Some("/l/access_log")),
+        ("rotatelogs -t /l/access_log 10M", Some("/l/access_log")),
+        ("/usr/sbin/cronolog --period=1day -S /l/link /l/%Y/%m/a.log", Some("/l/*/*/a.log")),
+        ("$ gzip -c >> /l/access_log.gz", Some("/l/access_log.gz")),
+        ("cat >/l/a", Some("/l/a")),
+        ("/usr/bin/logger -t apache -p local6.info", None),
+        ("cat 2>&1 >&2", None),
+        ("", None),
+        ("rotatelogs", None),
+    ] {
+        let found = piped_log_file(command.as_bytes()).map(|pattern| String::from_utf8(pattern.finish()).unwrap());
+        assert_eq!(found.as_deref(), expected, "{command}");
+    }
 }

@@ -4,10 +4,9 @@
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-use probewatch::analysis::build::{LogAnalysis, ReportInput, RowSelection, build};
+use probewatch::analysis::build::{LogAnalysis, ReportFilter, ReportInput, RowSelection, build};
 use probewatch::analysis::model::{InputSummary, Row, RowKey};
 use probewatch::engine::{LineScanner, ScanOptions, WorkerState};
-use probewatch::finding::Severity;
 use probewatch::rules::{AllowList, RuleChoice, RuleSet, load};
 use probewatch::soft_404::{Answer, Reason};
 use probewatch::source::SourceInfo;
@@ -43,9 +42,17 @@ fn tally_of(lines: &[String], chunk: usize, empty: Tally) -> (Tally, [SourceInfo
 
 fn grades_of((tally, texts): &(Tally, [SourceInfo; 1])) -> Grades {
     let allow = AllowList::default();
-    let material = ReportInput { rules: &RULES, tally, texts, min_severity: Severity::Info, outcomes: &[], apps: &[], allow: &allow };
+    let material = ReportInput {
+        rules: &RULES,
+        tally,
+        texts,
+        inputs: &[InputSummary::default()],
+        without_time: 0,
+        filter: ReportFilter::default(),
+        allow: &allow,
+    };
     let context = LogAnalysis::new(&material);
-    let report = build(&material, &context, vec![InputSummary::default()], 0, RowSelection { answered: true, ..RowSelection::default() });
+    let report = build(&material, &context, RowSelection { answered: true, ..RowSelection::default() });
     report.answered.iter().chain(&report.uncertain).map(grade_of).collect()
 }
 

@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 use super::{LineChunk, StartPosition, Tail, TailOptions};
-use crate::input::chunk::Body;
+use crate::input::read::Body;
 use crate::source::Checkpoint;
 
 /// A line that the tail returned.

@@ -1,0 +1,415 @@
+//! Finds what is new in a report: answers, rules, paths, clients and campaigns that no earlier report had.
+//!
+//! Compares a finished report with the [history](SeenHistory) of earlier ones. Keys are redacted texts: they contain no secret,
+//! and values that differ only in a secret have the same key.
+//!
+//! The history stores hashes and no text, so it reveals no path and no client. Its size is limited: old keys are
+//! [pruned](SeenHistory::prune), and each kind has a budget, from which the keys that were not seen for the longest time are
+//! dropped first. Dropped keys may be reported as new again. In JSON the keys of one kind are one string, with 20 characters per
+//! key. Only what was written here is read back: whole records, sorted, without duplicates.
+
+#[cfg(test)]
+mod seen_tests;
+#[cfg(test)]
+mod tests;
+
+use std::borrow::Cow;
+use std::cmp::Reverse;
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::fmt;
+use std::time::Duration;
+
+use foldhash::fast::RandomState;
+use serde::de::{Error, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use xxhash_rust::xxh3::xxh3_64_with_seed;
+
+use super::labels;
+use super::model::{Campaign, Report, Row, RowKey, SampleRequest};
+use crate::finding::Severity;
+use crate::redact::mask::redacted;
+use crate::rules::RuleSet;
+use crate::time::LogTime;
+
+/// An item that was never seen before.
+#[derive(Debug, Clone)]
+pub struct NewItem<'a> {
+    /// Its kind.
+    pub kind: NoveltyKind,
+    /// Its key, safe to print: the host and path of an answer, the id of a rule, a path, a client, or the key of a
+    /// campaign.
+    pub key: String,
+    /// The highest severity of its hits, raised if one was answered.
+    pub severity: Severity,
+    /// Its hits in this report.
+    pub hits: u64,
+    /// Its earliest hit.
+    pub first_time: Option<LogTime>,
+    /// The earliest of its most severe hits.
+    pub sample: SampleRequest<'a>,
+}
+
+/// Finds the new items of a report, in the order of [`NoveltyKind`] and then of its rows, and records all items of the
+/// report.
+///
+/// `report_seq` and `now` are those of [`SeenHistory::check_and_record`]. The report must be complete.
+#[must_use]
+pub fn find_new<'a>(report: &Report<'a>, seen: &mut SeenHistory, report_seq: u32, now: i64) -> Vec<NewItem<'a>> {
+    let mut found: Vec<NewItem<'a>> = Vec::new();
+    // Items that differ only in a redacted part have one key.
+    let mut known: HashMap<(NoveltyKind, String), usize> = HashMap::new();
+    for item in candidates(report) {
+        if !seen.check_and_record(item.kind, item.key.as_bytes(), report_seq, now) {
+            continue;
+        }
+        match known.entry((item.kind, item.key.clone())) {
+            Entry::Occupied(at) => found[*at.get()].add(&item),
+            Entry::Vacant(place) => {
+                place.insert(found.len());
+                found.push(item);
+            }
+        }
+    }
+    found
+}
+
+/// All items of a report, in order.
+fn candidates<'r, 'a>(report: &'r Report<'a>) -> impl Iterator<Item = NewItem<'a>> + 'r {
+    let of = |rows: &'r [Row<'a>], kind| rows.iter().map(move |row| NewItem::from_row(report.rule_set, kind, row));
+    let rows = of(&report.answered, NoveltyKind::Answer).chain(of(&report.rules, NoveltyKind::Rule));
+    let rows = rows.chain(of(&report.paths, NoveltyKind::Path)).chain(of(&report.clients, NoveltyKind::Client));
+    rows.chain(report.campaigns.iter().map(NewItem::from_campaign))
+}
+
+impl<'a> NewItem<'a> {
+    fn from_row(rules: &RuleSet, kind: NoveltyKind, row: &Row<'a>) -> Self {
+        Self {
+            kind,
+            key: display_key(rules, row.key),
+            severity: row.severity,
+            hits: row.hits,
+            first_time: row.first_time,
+            sample: row.sample,
+        }
+    }
+
+    fn from_campaign(campaign: &Campaign<'a>) -> Self {
+        let Campaign { ref key, severity, hits, first_time, sample, .. } = *campaign;
+        Self { kind: NoveltyKind::Campaign, key: key.clone(), severity, hits, first_time, sample }
+    }
+
+    /// Adds an item with the same key. The first one is the most severe, so its sample stays.
+    fn add(&mut self, other: &Self) {
+        self.hits += other.hits;
+        self.first_time = match (self.first_time, other.first_time) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (a, b) => a.or(b),
+        };
+    }
+}
+
+/// The key of a row, safe to print.
+pub(crate) fn display_key(rules: &RuleSet, key: RowKey<'_>) -> String {
+    match key {
+        RowKey::Answer(host, path, _) => format!("{}{}", host.map_or(Cow::default(), redacted), shown_path(path)),
+        RowKey::Rule(rule) => rules.rule(rule).id.clone(),
+        RowKey::Path(path) | RowKey::Pair(_, path, _) => shown_path(path).into_owned(),
+        RowKey::Client(client) => labels::client(client).into_owned(),
+    }
+}
+
+/// A path; `-` where there is none.
+fn shown_path(path: &[u8]) -> Cow<'_, str> {
+    if path.is_empty() { Cow::Borrowed("-") } else { redacted(path) }
+}
+
+/// The kinds of items that can be new, the most important first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum NoveltyKind {
+    /// A path that answered, with its host where one is logged.
+    Answer,
+    /// A rule that matched.
+    Rule,
+    /// A path that was probed.
+    Path,
+    /// A client that probed.
+    Client,
+    /// A list of paths that several networks requested.
+    Campaign,
+}
+
+impl NoveltyKind {
+    /// Every kind, in its order.
+    pub const ALL: [Self; 5] = [Self::Answer, Self::Rule, Self::Path, Self::Client, Self::Campaign];
+
+    /// The word reports use.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Answer => "answer",
+            Self::Rule => "rule",
+            Self::Path => "path",
+            Self::Client => "client",
+            Self::Campaign => "campaign",
+        }
+    }
+}
+
+/// The items of earlier runs: at most 8,000 answers, 12,000 rules, 72,000 paths, 40,000 clients and 4,000 campaigns.
+///
+/// As JSON it has at most 3 MB. Within a run it may exceed its budget by the items of that run; a run ends with
+/// [`prune`](Self::prune).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SeenHistory {
+    /// A secret seed, so that nobody can construct two keys with the same hash.
+    seed: u64,
+    clock: RunClock,
+    answers: SeenKeys<8_000>,
+    rules: SeenKeys<12_000>,
+    paths: SeenKeys<72_000>,
+    clients: SeenKeys<40_000>,
+    campaigns: SeenKeys<4_000>,
+}
+
+impl SeenHistory {
+    /// An empty history. The seed must be random, and stays the same from then on.
+    #[must_use]
+    pub fn new(seed: u64) -> Self {
+        Self {
+            seed,
+            clock: RunClock::default(),
+            answers: SeenKeys::default(),
+            rules: SeenKeys::default(),
+            paths: SeenKeys::default(),
+            clients: SeenKeys::default(),
+            campaigns: SeenKeys::default(),
+        }
+    }
+
+    /// Records a key. Returns whether it is new: it was never seen, or first seen in the same report.
+    ///
+    /// `report_seq` identifies the report, and increases: it is the number of the run or, for reports of periods, the
+    /// hour since 1970 in which the period starts. So a report that is built again lists the same new items. A late
+    /// line may add a key to an earlier period than the one in which it was first seen. Then the key is new in the
+    /// earlier report and no longer in the later one, if they are at most 31 days apart.
+    ///
+    /// `now` is the system time in seconds since 1970. It only determines how long ago a key was seen.
+    pub fn check_and_record(&mut self, kind: NoveltyKind, key: &[u8], report_seq: u32, now: i64) -> bool {
+        let (hash, hour) = (xxh3_64_with_seed(key, self.seed), self.clock.hour(now));
+        match kind {
+            NoveltyKind::Answer => self.answers.check_and_record(hash, report_seq, hour),
+            NoveltyKind::Rule => self.rules.check_and_record(hash, report_seq, hour),
+            NoveltyKind::Path => self.paths.check_and_record(hash, report_seq, hour),
+            NoveltyKind::Client => self.clients.check_and_record(hash, report_seq, hour),
+            NoveltyKind::Campaign => self.campaigns.check_and_record(hash, report_seq, hour),
+        }
+    }
+
+    /// Drops keys that were not seen for longer than `keep` and, of each kind, keys that exceed the budget, the oldest
+    /// first.
+    ///
+    /// A clock that is set back drops nothing, neither then nor when it is corrected. A clock that jumps ahead ages all
+    /// keys by at most eight days; once it is corrected, no key ages until the wrong time is reached.
+    pub fn prune(&mut self, now: i64, keep: Duration) {
+        let keep = u32::try_from(keep.as_secs().div_ceil(3_600)).unwrap_or(u32::MAX);
+        let oldest = self.clock.hour(now).saturating_sub(keep);
+        self.answers.prune(oldest);
+        self.rules.prune(oldest);
+        self.paths.prune(oldest);
+        self.clients.prune(oldest);
+        self.campaigns.prune(oldest);
+    }
+
+    /// Whether it is empty. Then everything would be new, and nothing is reported as new.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.answers.is_empty() && self.rules.is_empty() && self.paths.is_empty() && self.clients.is_empty() && self.campaigns.is_empty()
+    }
+}
+
+/// The most hours that count between two runs: a little more than a week, because jobs run at least weekly. After a
+/// longer pause, and when the clock jumps ahead, keys are kept longer, which does no harm.
+const MOST: i64 = 8 * 24;
+
+/// A clock that only counts hours by which the system time exceeds its earlier maximum. So a clock that is set back
+/// ages nothing, neither then nor when it is corrected; after a jump ahead, nothing ages until that time is reached.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RunClock {
+    hours: u32,
+    /// The highest system time so far, in hours since 1970.
+    highest: Option<i64>,
+}
+
+impl RunClock {
+    /// The hour by this clock, at this system time in seconds since 1970.
+    pub(crate) fn hour(&mut self, now: i64) -> u32 {
+        let now = now.div_euclid(3_600);
+        let highest = self.highest.unwrap_or(now);
+        let passed = now.saturating_sub(highest).clamp(0, MOST);
+        self.hours = self.hours.saturating_add(passed.unsigned_abs() as u32);
+        self.highest = Some(now.max(highest));
+        self.hours
+    }
+}
+
+/// Bytes per key: eight of its hash, four of `first`, three of `last`.
+const RECORD: usize = 15;
+
+/// The highest hour in three bytes: in 1,900 years.
+const LAST_HOUR: u32 = (1 << 24) - 1;
+
+/// The most hours by which a late line may precede the first report of its key.
+const LATE: u32 = 31 * 24;
+
+/// At most `MOST` keys after a prune, and whenever it is written.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct SeenKeys<const MOST: usize>(HashMap<u64, SeenEntry, RandomState>);
+
+/// The first report and the last hour of a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct SeenEntry {
+    /// The `report_seq` in which it is new.
+    first: u32,
+    /// The last hour in which it was seen.
+    last: u32,
+}
+
+impl SeenEntry {
+    /// Keys that stay come first: those seen last and, of the same hour, those known longest. So a flood of new keys
+    /// evicts its own keys first.
+    fn order(self, hash: u64) -> (Reverse<u32>, u32, u64) {
+        (Reverse(self.last), self.first, hash)
+    }
+}
+
+impl<const MOST: usize> SeenKeys<MOST> {
+    /// Records a key. Returns whether it is new in this report.
+    pub(crate) fn check_and_record(&mut self, hash: u64, report_seq: u32, hour: u32) -> bool {
+        let known = self.0.entry(hash).or_insert(SeenEntry { first: report_seq, last: hour });
+        known.last = hour.max(known.last);
+        if known.first.checked_sub(report_seq).is_some_and(|later| later <= LATE) {
+            known.first = report_seq;
+        }
+        known.first == report_seq
+    }
+
+    /// Drops keys that were last seen before an hour, and those that exceed the budget.
+    pub(crate) fn prune(&mut self, oldest: u32) {
+        self.0.retain(|_, seen| seen.last >= oldest);
+        if self.0.len() > MOST {
+            self.0 = self.kept().into_iter().collect();
+        }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The keys within the budget, in no order.
+    fn kept(&self) -> Vec<(u64, SeenEntry)> {
+        let mut all: Vec<_> = self.0.iter().map(|(&hash, &seen)| (hash, seen)).collect();
+        if all.len() > MOST {
+            all.select_nth_unstable_by_key(MOST, |&(hash, seen)| seen.order(hash));
+            all.truncate(MOST);
+        }
+        all
+    }
+
+    fn encode(&self) -> String {
+        let mut kept = self.kept();
+        kept.sort_unstable_by_key(|(hash, _)| *hash);
+        let mut bytes = Vec::with_capacity(RECORD * kept.len());
+        for (hash, SeenEntry { first, last }) in kept {
+            bytes.extend_from_slice(&hash.to_be_bytes());
+            bytes.extend_from_slice(&first.to_be_bytes());
+            bytes.extend_from_slice(&last.min(LAST_HOUR).to_be_bytes()[1..]);
+        }
+        base64::encode(&bytes)
+    }
+
+    fn decode(text: &str) -> Option<Self> {
+        let bytes = base64::decode(text)?;
+        let (records, rest) = bytes.as_chunks::<RECORD>();
+        let mut memory = Self(HashMap::with_capacity_and_hasher(records.len(), RandomState::default()));
+        let mut before = None;
+        for record in records {
+            let (hash, rest) = record.split_first_chunk()?;
+            let (first, hour) = rest.split_first_chunk()?;
+            let (hash, first) = (u64::from_be_bytes(*hash), u32::from_be_bytes(*first));
+            let last = hour.iter().fold(0, |hour, byte| hour << 8 | u32::from(*byte));
+            if before.replace(hash).is_some_and(|before| before >= hash) {
+                return None;
+            }
+            memory.0.insert(hash, SeenEntry { first, last });
+        }
+        rest.is_empty().then_some(memory)
+    }
+}
+
+impl<const MOST: usize> Serialize for SeenKeys<MOST> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.encode())
+    }
+}
+
+impl<'de, const MOST: usize> Deserialize<'de> for SeenKeys<MOST> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Records<const MOST: usize>;
+
+        impl<const MOST: usize> Visitor<'_> for Records<MOST> {
+            type Value = SeenKeys<MOST>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("what was seen, 20 characters a key in Base64, in order")
+            }
+
+            fn visit_str<E: Error>(self, text: &str) -> Result<Self::Value, E> {
+                SeenKeys::decode(text).ok_or_else(|| E::custom("the seen keys are invalid: 20 characters a key in Base64, in order"))
+            }
+        }
+
+        deserializer.deserialize_str(Records)
+    }
+}
+
+/// Base64 (RFC 4648, section 4) of whole groups of three bytes, so that nothing is padded.
+mod base64 {
+    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+    pub(crate) fn encode(bytes: &[u8]) -> String {
+        let (groups, _) = bytes.as_chunks::<3>();
+        let digits = |[a, b, c]: [u8; 3]| {
+            let bits = u32::from_be_bytes([0, a, b, c]);
+            [18, 12, 6, 0].map(|shift| char::from(DIGITS[(bits >> shift) as usize % 64]))
+        };
+        groups.iter().flat_map(|group| digits(*group)).collect()
+    }
+
+    pub(crate) fn decode(text: &str) -> Option<Vec<u8>> {
+        let (groups, rest) = text.as_bytes().as_chunks::<4>();
+        let mut bytes = Vec::with_capacity(3 * groups.len());
+        for group in groups {
+            let mut bits = 0;
+            for digit in group {
+                bits = bits << 6 | value(*digit)?;
+            }
+            bytes.extend_from_slice(&bits.to_be_bytes()[1..]);
+        }
+        rest.is_empty().then_some(bytes)
+    }
+
+    fn value(digit: u8) -> Option<u32> {
+        let place = match digit {
+            b'A'..=b'Z' => digit - b'A',
+            b'a'..=b'z' => digit - b'a' + 26,
+            b'0'..=b'9' => digit - b'0' + 52,
+            b'+' => 62,
+            b'/' => 63,
+            _ => return None,
+        };
+        Some(place.into())
+    }
+}

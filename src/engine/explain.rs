@@ -1,0 +1,578 @@
+//! Explains one request: what rules see, which rules match and where, and which nearly match.
+//!
+//! It searches for the same literals in the same views as [`Matcher`] and checks the same conditions, but caches nothing, does
+//! not stop at the first failed condition, and keeps all positions. Tests compare the two. It is never part of the line loop. The
+//! request may be typed instead of a log line: a request line, a path or a URL.
+//!
+//! The explanation is plain data, which `render` prints. Views are in original case: case folding changes no length, so positions
+//! in the folded views are valid here.
+
+use std::cell::Cell;
+use std::collections::BTreeMap;
+
+use super::matcher::{TARGET, search_request};
+use super::worker_state::ReDecodeBuffers;
+use super::{Matcher, ParsedRequest};
+use crate::finding::{RuleId, Severity};
+use crate::log_entry::{LogEntry, Outcome, RequestLine};
+use crate::normalize::{AltDecoding, DecodeRound, Normalizer, rounds, unescape};
+use crate::rules::{
+    Field, LiteralHits, LiteralMatch, Literals, Regions, RequestFacts, Requirement, RequirementCheck, RuleSet, TextSpan, TextView, bit,
+};
+
+/// The explanation of a request.
+#[derive(Debug, Clone)]
+pub struct Explanation<'r> {
+    /// The views that rules look at.
+    pub texts: DecodedTexts,
+    /// The decoding steps of the target and the headers, if any.
+    pub trails: Vec<DecodeSteps>,
+    /// The rules that match, by id.
+    pub matches: Vec<RuleExplanation<'r>>,
+    /// The rules that nearly match, the nearest first; or the one requested rule, near or not.
+    pub near_misses: Vec<RuleExplanation<'r>>,
+}
+
+/// Explains requests.
+#[derive(Debug, Clone, Copy)]
+pub struct Explainer<'r> {
+    rules: &'r RuleSet,
+    matcher: Matcher<'r>,
+    /// The lowest severity that a scan reports.
+    min_severity: Severity,
+    /// Apps named by `--app`.
+    apps: &'r [RuleId],
+}
+
+impl<'r> Explainer<'r> {
+    /// An explainer for scans with these rules, this lowest severity and these apps.
+    #[must_use]
+    pub fn new(rules: &'r RuleSet, min_severity: Severity, apps: &'r [RuleId]) -> Self {
+        Self { rules, matcher: Matcher::new(rules), min_severity, apps }
+    }
+
+    /// Explains a request; with `only`, for this rule alone.
+    #[must_use]
+    pub fn explain(&self, probe: &ParsedRequest<'_>, only: Option<RuleId>) -> Explanation<'r> {
+        let mut accounts = self.accounts(probe, only);
+        accounts.retain(|account| only.is_none_or(|rule| rule == account.rule));
+        let (mut matches, mut near_misses): (Vec<_>, Vec<_>) = accounts.into_iter().partition(RuleExplanation::matches);
+        if only.is_none() {
+            near_misses.retain(RuleExplanation::is_near);
+        }
+        matches.sort_by_key(|account| account.rule);
+        near_misses.sort_by_cached_key(|account| (account.distance(), account.rule));
+        Explanation { texts: DecodedTexts::of(probe), trails: DecodeSteps::all_of(probe), matches, near_misses }
+    }
+
+    /// The explanations of all candidate rules, and of `also`.
+    fn accounts(&self, probe: &ParsedRequest<'_>, also: Option<RuleId>) -> Vec<RuleExplanation<'r>> {
+        let [mut target, mut referer, mut agent] = [(); 3].map(|()| Normalizer::default());
+        let mut buffer = Vec::new();
+        let mut found = LiteralMatches::new(self.rules.rules().len());
+        let literals = self.rules.request_literals();
+        let (views, raw) = search_request(literals, probe, &mut target, &mut buffer, |text, regions| {
+            found.take(literals, text, regions);
+        });
+        self.matcher.mark_unanchored(probe, &mut found.marks);
+        let headers = self.rules.header_literals();
+        let referer = header(headers, Field::Referer, probe.referer, &mut referer, &mut found);
+        let agent = header(headers, Field::UserAgent, probe.user_agent, &mut agent, &mut found);
+        let [status_was_used, exception_was_used] = [const { Cell::new(false) }; 2];
+        let request = RequestFacts {
+            method: probe.line.method,
+            resolved: views.resolved,
+            status: probe.status,
+            status_was_used: &status_was_used,
+            exception_was_used: &exception_was_used,
+            shape: probe.shape,
+        };
+        let field = |field| match field {
+            Field::Path => views.path,
+            Field::Query => views.query,
+            Field::Target => views.target,
+            Field::Referer => referer,
+            Field::UserAgent => agent,
+            Field::Method => &raw[..probe.line.method.len()],
+            Field::Raw => raw,
+        };
+        let mut alternatives = self.alternatives(probe);
+        let mut candidates = found.candidates(also);
+        candidates.extend(alternatives.keys().map(|rule| rule.0));
+        candidates.sort_unstable();
+        candidates.dedup();
+        let mut account = |rule: u16| {
+            let checks = self.rules.condition(rule).checks(found.marks.of(rule), &request, field);
+            let suppressed_by = self.suppressed_by(RuleId(rule), probe.status);
+            let alternative = alternatives.remove(&RuleId(rule));
+            let (seen, is_candidate) = (found.of(rule), found.is_candidate(rule));
+            RuleExplanation { rule: RuleId(rule), checks, seen, is_candidate, alternative, suppressed_by }
+        };
+        candidates.into_iter().map(&mut account).collect()
+    }
+
+    /// The alternative decodings of the target and the headers that a rule matches; the first one of each rule.
+    fn alternatives(&self, probe: &ParsedRequest<'_>) -> BTreeMap<RuleId, AlternativeDecoding> {
+        let mut second = ReDecodeBuffers::default();
+        let mut alternatives = BTreeMap::new();
+        let headers = [(Field::Referer, probe.referer), (Field::UserAgent, probe.user_agent)];
+        let headers = headers.into_iter().filter_map(|(field, text)| Some((vec![field], field, text?)));
+        for (fields, field, text) in std::iter::once((TARGET.to_vec(), Field::Target, probe.line.target)).chain(headers) {
+            self.matcher.match_redecoded(&fields, text, &mut second, |rule, reading, text| {
+                alternatives.entry(rule).or_insert_with(|| AlternativeDecoding {
+                    field,
+                    reading: AlternativeKind::Run(reading),
+                    text: text.to_vec(),
+                });
+            });
+        }
+        let mut room = Vec::new();
+        if let Some(whole) = probe.with_fragment(&mut room) {
+            let path = Normalizer::default().views(whole.line.target).path.to_vec();
+            for account in self.accounts(&whole, None).into_iter().filter(RuleExplanation::matches) {
+                let alternative = AlternativeDecoding { field: Field::Target, reading: AlternativeKind::Fragment, text: path.clone() };
+                alternatives.entry(account.rule).or_insert(alternative);
+            }
+        }
+        alternatives
+    }
+
+    /// Why a scan would not report a match of this rule.
+    fn suppressed_by(&self, rule: RuleId, status: Option<u16>) -> Option<SuppressedBy> {
+        if self.rules.rule(rule).is_app_evidence {
+            return Some(SuppressedBy::Sign);
+        }
+        if let Some(app) = self.rules.suppressed_by_apps(rule).iter().find(|app| self.apps.contains(app)) {
+            return (self.min_severity > Severity::Info).then_some(SuppressedBy::App(*app));
+        }
+        if self.rules.rule(rule).with_client.is_some() {
+            return Some(SuppressedBy::Client);
+        }
+        if self.rules.rule(rule).window.is_some() {
+            return Some(SuppressedBy::Window);
+        }
+        let severity = self.rules.rule(rule).effective_severity(Outcome::of(status) == Outcome::Answered);
+        (severity < self.min_severity).then_some(SuppressedBy::BelowMinSeverity { severity, least: self.min_severity })
+    }
+}
+
+/// Searches a header; returns it decoded and in lower case.
+fn header<'a>(
+    literals: &Literals,
+    field: Field,
+    text: Option<&[u8]>,
+    normalizer: &'a mut Normalizer,
+    found: &mut LiteralMatches,
+) -> &'a [u8] {
+    let Some(text) = text else { return b"" };
+    let folded = normalizer.folded_header(text);
+    found.take(literals, folded, &Regions::only(field, folded.len()));
+    folded
+}
+
+/// All literals that were found, and the hits of each rule.
+#[derive(Debug)]
+struct LiteralMatches {
+    marks: LiteralHits,
+    seen: BTreeMap<u16, RuleMatches>,
+}
+
+/// The literals found of a rule: of each view the first few in the right place, and in a wrong one.
+#[derive(Debug, Default)]
+struct RuleMatches {
+    seen: Vec<FoundLiteral>,
+    counts: [[u8; 2]; 8],
+}
+
+/// Most literals kept of a rule in a view. A long line may hold a literal a million times.
+const KEPT: u8 = 16;
+
+impl LiteralMatches {
+    fn new(rules: usize) -> Self {
+        let mut marks = LiteralHits::default();
+        marks.clear(rules);
+        Self { marks, seen: BTreeMap::new() }
+    }
+
+    fn take(&mut self, literals: &Literals, text: &[u8], regions: &Regions) {
+        literals.find_all(text, regions, |LiteralMatch { rule, wanted, bits, range }| {
+            if bits != 0 {
+                self.marks.add(rule, bits);
+            }
+            let of_rule = self.seen.entry(rule).or_default();
+            for (view, range) in regions.around(&range) {
+                of_rule.take(FoundLiteral { counts: leaves(bits, view), wanted, span: TextSpan { view, range } });
+            }
+        });
+    }
+
+    /// The rules with a literal, and `also`.
+    fn candidates(&self, also: Option<RuleId>) -> Vec<u16> {
+        let mut rules: Vec<_> =
+            self.seen.keys().copied().chain(self.marks.touched().iter().copied()).chain(also.map(|rule| rule.0)).collect();
+        rules.sort_unstable();
+        rules.dedup();
+        rules
+    }
+
+    fn is_candidate(&self, rule: u16) -> bool {
+        self.marks.of(rule) != 0
+    }
+
+    /// The literals of a rule, by position.
+    fn of(&self, rule: u16) -> Vec<FoundLiteral> {
+        let mut seen = self.seen.get(&rule).map(|of_rule| of_rule.seen.clone()).unwrap_or_default();
+        seen.sort_by_key(|seen| (!seen.counts, seen.span.view, seen.span.range.start, seen.span.range.end));
+        seen.dedup();
+        seen
+    }
+}
+
+impl RuleMatches {
+    fn take(&mut self, seen: FoundLiteral) {
+        let view = match seen.span.view {
+            TextView::Field(field) => field as usize,
+            TextView::Resolved => 7,
+        };
+        let count = &mut self.counts[view][usize::from(seen.counts)];
+        if *count < KEPT {
+            *count += 1;
+            self.seen.push(seen);
+        }
+    }
+}
+
+/// Why one rule matches a request or not.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RuleExplanation<'r> {
+    /// The rule.
+    pub rule: RuleId,
+    /// Its requirements, checked.
+    pub checks: Vec<RequirementCheck<'r>>,
+    /// Its literals that were found, those in the right place first.
+    pub seen: Vec<FoundLiteral>,
+    /// A scan checks the rule: one of its literals is in the right place, or it has none.
+    pub is_candidate: bool,
+    /// The alternative decoding that it matches.
+    pub alternative: Option<AlternativeDecoding>,
+    /// Why a scan would not report the match.
+    pub suppressed_by: Option<SuppressedBy>,
+}
+
+/// An alternative decoding of a text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AlternativeDecoding {
+    /// The target or a header.
+    pub field: Field,
+    /// The kind of decoding.
+    pub reading: AlternativeKind,
+    /// The decoded text.
+    pub text: Vec<u8>,
+}
+
+/// The kind of an alternative decoding.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AlternativeKind {
+    /// As a database, a shell or a script reads it.
+    Run(AltDecoding),
+    /// As a server without fragments reads it: `#` is a byte of the path.
+    Fragment,
+}
+
+/// A literal that was found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FoundLiteral {
+    /// Where.
+    pub span: TextSpan,
+    /// The kinds of literal it can be; bits of [`bit`].
+    pub wanted: u16,
+    /// Whether it is where the rule requires it.
+    pub counts: bool,
+}
+
+/// Why a match is not reported, or not alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SuppressedBy {
+    /// The rule is below `--min-severity`.
+    BelowMinSeverity {
+        /// The severity of the hit.
+        severity: Severity,
+        /// The level.
+        least: Severity,
+    },
+    /// The rule is app evidence.
+    Sign,
+    /// The request is ordinary on a site that runs this app, which `--app` names.
+    App(RuleId),
+    /// It counts only if its client made other requests as well.
+    Client,
+    /// It counts only as one of many within a window.
+    Window,
+}
+
+impl<'r> RuleExplanation<'r> {
+    /// Whether the rule matches.
+    #[must_use]
+    pub fn matches(&self) -> bool {
+        self.alternative.is_some() || self.matches_itself()
+    }
+
+    /// Whether the rule matches the request as it is decoded.
+    #[must_use]
+    pub fn matches_itself(&self) -> bool {
+        self.is_candidate && self.checks.iter().all(|check| check.holds)
+    }
+
+    /// The requirements that are not met.
+    pub fn missing(&self) -> impl Iterator<Item = &RequirementCheck<'r>> {
+        self.checks.iter().filter(|check| !check.holds)
+    }
+
+    /// Where parts of the rule were found, and by what: literals in the right place, then regexes. Words count only in a field
+    /// where the regex was tried.
+    #[must_use]
+    pub fn spans(&self) -> Vec<(FoundBy, &TextSpan)> {
+        let literals = self.seen.iter().filter(|seen| seen.counts).map(|seen| (FoundBy::Literal(seen.wanted), &seen.span));
+        let regexes = self.checks.iter().filter_map(|check| Some((FoundBy::of(check)?, check.found.as_ref()?)));
+        let matched = self.checks.iter().find(|check| matches!(check.asks, Requirement::Regex(..))).and_then(|check| check.found.as_ref());
+        let is_beside = |mark: FoundBy, span: &TextSpan| match (mark, matched) {
+            (FoundBy::Literal(wanted), Some(regex)) => wanted >= bit::PATHS || span.view == regex.view,
+            _ => true,
+        };
+        literals.chain(regexes).filter(|(mark, span)| is_beside(*mark, span)).collect()
+    }
+
+    /// How far the rule is from a match: missing requirements, then the length of the literals found.
+    fn distance(&self) -> (usize, usize) {
+        (self.lacks(), usize::MAX - self.longest(true).max(self.longest(false)))
+    }
+
+    /// Whether the rule nearly matches: a distinctive literal is in the right place and little is missing, or only the place is
+    /// wrong.
+    fn is_near(&self) -> bool {
+        match self.lacks() {
+            1 => self.longest(true) >= TELLING || self.longest(false) > TELLING,
+            2 => self.longest(true) >= TELLING,
+            _ => false,
+        }
+    }
+
+    /// The missing requirements that do not follow from others: a regex is tried only where a word was found.
+    pub fn lacking(&self) -> impl Iterator<Item = &RequirementCheck<'r>> {
+        let is_missing = |asks: fn(&Requirement<'_>) -> bool| self.missing().any(|check| asks(&check.asks));
+        let no_word = is_missing(|asks| matches!(asks, Requirement::Word(_)));
+        let no_glob = is_missing(|asks| matches!(asks, Requirement::Literal(bit::GLOB)));
+        let follows = move |asks: &Requirement<'_>| {
+            matches!(asks, Requirement::Regex(..)) && no_word || matches!(asks, Requirement::Glob(_)) && no_glob
+        };
+        self.missing().filter(move |check| !follows(&check.asks))
+    }
+
+    fn lacks(&self) -> usize {
+        self.lacking().count()
+    }
+
+    /// The longest literal that was found in the right place, or in another one.
+    fn longest(&self, counts: bool) -> usize {
+        let elsewhere = |seen: &&FoundLiteral| !matches!(seen.span.view, TextView::Field(Field::Raw | Field::Method));
+        let seen = self.seen.iter().filter(|seen| seen.counts == counts).filter(|seen| counts || elsewhere(seen));
+        seen.map(|seen| seen.span.range.len()).max().unwrap_or(0)
+    }
+}
+
+/// The shortest distinctive literal: `/.` occurs in every hidden file.
+const TELLING: usize = 4;
+
+/// The kind of pattern that a span was found by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum FoundBy {
+    /// A literal; bits of [`bit`] say of what kind.
+    Literal(u16),
+    /// A glob.
+    Glob,
+    /// The regex.
+    Regex,
+    /// An exception.
+    Unless,
+}
+
+impl FoundBy {
+    fn of(check: &RequirementCheck<'_>) -> Option<Self> {
+        match check.asks {
+            Requirement::Glob(_) => Some(Self::Glob),
+            Requirement::Regex(..) => Some(Self::Regex),
+            Requirement::Not(..) => Some(Self::Unless),
+            _ => None,
+        }
+    }
+
+    /// The key in rule files.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Literal(kind) => literal(kind),
+            Self::Glob => "path_glob",
+            Self::Regex => "regex",
+            Self::Unless => "unless",
+        }
+    }
+}
+
+/// The key of a kind of literal in rule files.
+#[must_use]
+pub fn literal(kind: u16) -> &'static str {
+    match kind {
+        bit::PATHS => "paths",
+        bit::SUFFIX => "suffixes",
+        bit::GLOB => "path_glob",
+        bit::AGENT => "agents",
+        bit::PREFIX => "raw_prefixes",
+        _ => "words",
+    }
+}
+
+/// Whether these bits can come from a literal in this view.
+fn leaves(bits: u16, view: TextView) -> bool {
+    let kinds = match view {
+        TextView::Resolved => bit::PATHS | bit::SUFFIX | bit::GLOB,
+        TextView::Field(Field::UserAgent) => bit::AGENT | bit::of_field(Field::UserAgent),
+        TextView::Field(Field::Raw) => bit::PREFIX | bit::of_field(Field::Raw),
+        TextView::Field(field) => bit::of_field(field),
+    };
+    bits & kinds != 0
+}
+
+/// A typed request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InputRequest {
+    /// The request line.
+    pub request: Vec<u8>,
+    /// The host of a URL.
+    pub host: Option<Vec<u8>>,
+}
+
+impl InputRequest {
+    /// Parses a request line, a path or a URL; `None` if the text is none of them.
+    #[must_use]
+    pub fn read(text: &[u8]) -> Option<Self> {
+        if let Some((host, target)) = url(text) {
+            return Some(Self { request: [b"GET ", target.as_slice(), b" HTTP/1.1"].concat(), host: Some(host) });
+        }
+        if text.starts_with(b"/") {
+            return Some(Self { request: [b"GET ", text, b" HTTP/1.1"].concat(), host: None });
+        }
+        let line = RequestLine::parse(text);
+        let is_method = !line.method.is_empty() && line.method.iter().all(|b| b.is_ascii_uppercase() || *b == b'_' || *b == b'-');
+        let is_target = line.target.starts_with(b"/") || line.target == b"*" || memchr::memmem::find(line.target, b"://").is_some();
+        let protocol: &[u8] = if line.protocol.is_empty() { b" HTTP/1.1" } else { b"" };
+        (is_method && is_target).then(|| Self { request: [text, protocol].concat(), host: None })
+    }
+
+    /// The request as a log entry without an answer.
+    #[must_use]
+    pub fn record(&self) -> LogEntry<'_> {
+        LogEntry { request: &self.request, host: self.host.as_deref(), ..LogEntry::default() }
+    }
+}
+
+/// Host and target of a URL. Browsers do not send the fragment.
+fn url(text: &[u8]) -> Option<(Vec<u8>, Vec<u8>)> {
+    let rest = text.strip_prefix(b"https://").or_else(|| text.strip_prefix(b"http://"))?;
+    let rest = &rest[..memchr::memchr(b'#', rest).unwrap_or(rest.len())];
+    let end = memchr::memchr2(b'/', b'?', rest).unwrap_or(rest.len());
+    let (host, target) = rest.split_at(end);
+    let slash: &[u8] = if target.starts_with(b"/") { b"" } else { b"/" };
+    (!host.is_empty()).then(|| (host.to_vec(), [slash, target].concat()))
+}
+
+/// All views that rules look at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DecodedTexts {
+    fields: [Vec<u8>; 7],
+    resolved: Vec<u8>,
+    /// More rounds would have changed the target.
+    pub round_limit: bool,
+}
+
+impl DecodedTexts {
+    fn of(probe: &ParsedRequest<'_>) -> Self {
+        let mut fields: [Vec<u8>; 7] = Default::default();
+        let mut normalizer = Normalizer::default();
+        let views = normalizer.views(probe.line.target);
+        let (resolved, round_limit) = (views.resolved.to_vec(), views.round_limit);
+        for (field, text) in [(Field::Path, views.path), (Field::Query, views.query), (Field::Target, views.target)] {
+            fields[field as usize] = text.to_vec();
+        }
+        for (field, text) in [(Field::Referer, probe.referer), (Field::UserAgent, probe.user_agent)] {
+            fields[field as usize] = text.map(|text| normalizer.header(text).to_vec()).unwrap_or_default();
+        }
+        let raw = &mut fields[Field::Raw as usize];
+        unescape(probe.request, raw);
+        fields[Field::Method as usize] = raw[..probe.line.method.len()].to_vec();
+        Self { fields, resolved, round_limit }
+    }
+
+    /// The text of a view.
+    #[must_use]
+    pub fn of_view(&self, view: TextView) -> &[u8] {
+        match view {
+            TextView::Field(field) => &self.fields[field as usize],
+            TextView::Resolved => &self.resolved,
+        }
+    }
+}
+
+/// The steps of decoding a text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DecodeSteps {
+    /// The target or a header.
+    pub field: Field,
+    /// As logged.
+    pub logged: Vec<u8>,
+    /// Without the escapes of the log writer, if there were any.
+    pub sent: Option<Vec<u8>>,
+    /// The rounds of decoding that changed something.
+    pub rounds: Vec<DecodeRound>,
+}
+
+impl DecodeSteps {
+    /// The steps of all fields that were decoded.
+    fn all_of(probe: &ParsedRequest<'_>) -> Vec<Self> {
+        let fields = [(Field::Target, Some(probe.line.target)), (Field::Referer, probe.referer), (Field::UserAgent, probe.user_agent)];
+        let trails = fields.into_iter().filter_map(|(field, text)| Some(Self::of(field, text?)));
+        trails.filter(|trail| trail.sent.is_some() || !trail.rounds.is_empty()).collect()
+    }
+
+    fn of(field: Field, logged: &[u8]) -> Self {
+        let mut sent = Vec::new();
+        unescape(logged, &mut sent);
+        let rounds = rounds(&sent);
+        Self { field, sent: Some(sent).filter(|sent| sent != logged), logged: logged.to_vec(), rounds }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parses_typed_requests() {
+        for (text, request, host) in [
+            ("GET /.env", "GET /.env HTTP/1.1", ""),
+            ("POST /x HTTP/1.0", "POST /x HTTP/1.0", ""),
+            ("OPTIONS *", "OPTIONS * HTTP/1.1", ""),
+            ("GET http://example.org/", "GET http://example.org/ HTTP/1.1", ""),
+            ("/a b?c=/d", "GET /a b?c=/d HTTP/1.1", ""),
+            ("https://example.org:8080/a?b#c", "GET /a?b HTTP/1.1", "example.org:8080"),
+            ("http://example.org", "GET / HTTP/1.1", "example.org"),
+            ("http://example.org?a=/b", "GET /?a=/b HTTP/1.1", "example.org"),
+        ] {
+            let typed = InputRequest::read(text.as_bytes()).expect(text);
+            assert_eq!(String::from_utf8_lossy(&typed.request), request);
+            assert_eq!(typed.host.as_deref().unwrap_or_default(), host.as_bytes(), "{text}");
+        }
+        for text in ["", "hello", "hello /world", "GET", "GET x", "http://", "[error] GET /x", r"\x16\x03\x01"] {
+            assert_eq!(InputRequest::read(text.as_bytes()), None, "{text}");
+        }
+    }
+}

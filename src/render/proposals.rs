@@ -1,0 +1,322 @@
+//! Prints the proposals of `learn`: as a table for people, as a JSON document, and as a rule file to review and load.
+//!
+//! The keys of the JSON document are stable: new ones may be added. The rule file has one rule for each kind and class, with
+//! cases. Of a log it contains only paths, which are printable ASCII.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::io::{self, Write};
+
+use serde::Serialize;
+use serde_json::ser::Serializer as JsonSerializer;
+
+use super::json::{GENERATED_BY, InputObject, RowLineFormatter, input};
+use super::layout::{BOLD, Cell, Column, DIM, Grid, write_wrapped};
+use super::table::{TablePage, minute};
+use crate::analysis::labels::first;
+use crate::analysis::learn::{Proposal, Proposals};
+use crate::analysis::notes;
+use crate::finding::Severity;
+use crate::number::{counted, grouped};
+use crate::redact::sanitize::escape;
+use crate::render::RenderOptions;
+use crate::time::LogTime;
+
+/// A proposal and its rank.
+struct Ranked<'r> {
+    rank: u64,
+    proposal: &'r Proposal<'r>,
+}
+
+/// Writes the proposals.
+pub(crate) fn write_table<W: Write>(proposals: &Proposals<'_>, options: &RenderOptions, out: &mut W) -> io::Result<()> {
+    let page = TablePage::new(options);
+    write_wrapped(&headline(proposals), 0, page.width, (page.painter, BOLD), out)?;
+    if !proposals.proposals.is_empty() {
+        page.heading("UNLISTED PATHS", out)?;
+        let shown = first(&proposals.proposals, Some(page.top));
+        let ranked: Vec<_> = (1..).zip(shown).map(|(rank, proposal)| Ranked { rank, proposal }).collect();
+        grid(&ranked).write(page.width, page.painter, out)?;
+        page.more(proposals.proposals.len(), "", ", or -f csv", out)?;
+    }
+    write_notes(proposals, page, out)
+}
+
+fn headline(proposals: &Proposals<'_>) -> String {
+    let probers = counted(proposals.probers, "client is known to probe", "clients are known to probe");
+    let enough = counted(proposals.min_probers, "independent prober", "independent probers");
+    match proposals.proposals.len() as u64 {
+        0 => format!("No unlisted path was requested by {enough}; {probers}."),
+        n => format!("{} requested by {enough} or more; {probers}.", counted(n, "unlisted path was", "unlisted paths were")),
+    }
+}
+
+fn grid<'g>(rows: &'g [Ranked<'g>]) -> Grid<'g, Ranked<'g>> {
+    Grid::new(rows)
+        .column(Column::number("rank").rank(3), |row| Cell::new(grouped(row.rank)))
+        .column(Column::text("path").flexible(24), |row| Cell::new(row.proposal.path).styled(BOLD))
+        .column(Column::number("probers"), |row| Cell::new(grouped(row.proposal.probers)))
+        .column(Column::number("others").rank(6), |row| Cell::new(grouped(row.proposal.others)))
+        .column(Column::number("requests").rank(2), |row| Cell::new(grouped(row.proposal.requests)))
+        .column(Column::text("status").rank(1), |row| Cell::new(row.proposal.status_words().join(" ")))
+        .column(Column::text("class").rank(4), |row| Cell::new(row.proposal.class))
+        .column(Column::text("last seen").rank(7), |row| Cell::new(row.proposal.last_time.map(minute).unwrap_or_default()))
+        .column(Column::text("as in").rank(5).flexible(16).keep_end(), |row| {
+            let example = &row.proposal.example;
+            Cell::new(format!("{}:{}", escape(example.source), example.line))
+        })
+}
+
+/// Writes what was left out, what to do next, and line counts.
+fn write_notes<W: Write>(proposals: &Proposals<'_>, page: TablePage, out: &mut W) -> io::Result<()> {
+    if proposals.random > 0 {
+        let many =
+            counted(proposals.random, "more path was left out: a part of it looks", "more paths were left out: a part of them looks");
+        page.note(&format!("{many} generated, like a hash or a number."), out)?;
+    }
+    if proposals.without_time > 0 {
+        let many = counted(proposals.without_time, "line without a time was", "lines without a time were");
+        page.note(&format!("{many} kept: --since and --until need one."), out)?;
+    }
+    if let Some(sentence) = notes::skipped_sentence(&proposals.inputs) {
+        page.note(&sentence, out)?;
+    }
+    if !proposals.proposals.is_empty() {
+        page.note("No rule was changed. --emit-rules FILE writes them as rules to review; scan --rules FILE uses them.", out)?;
+    }
+    let sum = |field: fn(&crate::analysis::model::InputSummary) -> u64| proposals.inputs.iter().map(field).sum::<u64>();
+    let last = format!(
+        "{} in {}: {} parsed, {} unparsed, {} oversized",
+        counted(sum(|i| i.lines), "line", "lines"),
+        counted(proposals.inputs.len() as u64, "input", "inputs"),
+        grouped(sum(|i| i.parsed)),
+        grouped(sum(|i| i.unparsed)),
+        grouped(sum(|i| i.oversized)),
+    );
+    writeln!(out)?;
+    write_wrapped(&last, 0, page.width, (page.painter, DIM), out)
+}
+
+/// Counts the additions to the document.
+const SCHEMA_VERSION: u32 = 1;
+
+#[derive(Serialize)]
+struct ProposalDocument<'a> {
+    schema_version: u32,
+    generated_by: &'static str,
+    inputs: Vec<InputObject<'a>>,
+    totals: ProposalTotals,
+    proposals: Vec<ProposalRow<'a>>,
+}
+
+#[derive(Serialize)]
+struct ProposalTotals {
+    proposals: u64,
+    probers: u64,
+    min_probers: u64,
+    left_out: u64,
+    without_time: u64,
+}
+
+#[derive(Serialize)]
+struct ProposalRow<'a> {
+    rank: u64,
+    path: &'a str,
+    probers: u64,
+    others: u64,
+    requests: u64,
+    answered: u64,
+    statuses: BTreeMap<String, u64>,
+    rule: &'a str,
+    class: &'a str,
+    severity: Severity,
+    first_time: Option<String>,
+    last_time: Option<String>,
+    sample: ProposalSample<'a>,
+}
+
+#[derive(Serialize)]
+struct ProposalSample<'a> {
+    source: Cow<'a, str>,
+    line: u64,
+    target: Cow<'a, str>,
+    status: Option<u16>,
+}
+
+/// Writes the document, with the first `top` proposals.
+pub(crate) fn write_json<W: Write>(proposals: &Proposals<'_>, top: Option<usize>, mut out: W) -> io::Result<()> {
+    let Proposals { inputs, proposals: all, random, probers, min_probers, without_time } = proposals;
+    let document = ProposalDocument {
+        schema_version: SCHEMA_VERSION,
+        generated_by: GENERATED_BY,
+        inputs: inputs.iter().map(input).collect(),
+        totals: ProposalTotals {
+            proposals: all.len() as u64,
+            probers: *probers,
+            min_probers: *min_probers,
+            left_out: *random,
+            without_time: *without_time,
+        },
+        proposals: (1..).zip(first(all, top)).map(|(rank, proposal)| json_row(rank, proposal)).collect(),
+    };
+    document.serialize(&mut JsonSerializer::with_formatter(&mut out, RowLineFormatter::default()))?;
+    out.write_all(b"\n")
+}
+
+fn json_row<'a>(rank: u64, proposal: &'a Proposal<'_>) -> ProposalRow<'a> {
+    let example = &proposal.example;
+    let statuses = proposal.status_words().into_iter().zip(proposal.statuses.iter().map(|(_, n)| *n)).collect();
+    ProposalRow {
+        rank,
+        path: proposal.path,
+        probers: proposal.probers,
+        others: proposal.others,
+        requests: proposal.requests,
+        answered: proposal.answered(),
+        statuses,
+        rule: &proposal.rule,
+        class: proposal.class,
+        severity: proposal.severity,
+        first_time: proposal.first_time.map(LogTime::rfc3339),
+        last_time: proposal.last_time.map(LogTime::rfc3339),
+        sample: ProposalSample {
+            source: escape(example.source),
+            line: example.line,
+            target: example.shown_target(),
+            status: example.status,
+        },
+    }
+}
+
+const HEAD: &str = "\
+# Proposed by `probewatch learn`: paths that no rule names, that known probers requested and ordinary clients did not get.
+# It is not loaded by itself. Delete paths of your own site, correct class and severity (they are guesses), and then run:
+#
+#   probewatch rules test FILE
+#   probewatch scan --rules FILE access.log
+#
+# Without `at = \"root\"` a rule matches its paths below any folder as well.
+
+family = \"learned\"
+title = \"Paths that probers request, learned from logs\"
+";
+
+/// Writes the rule file, of the first `top` proposals.
+///
+/// # Errors
+///
+/// Those of `out`.
+pub fn write_rule_file<W: Write>(proposals: &Proposals<'_>, top: Option<usize>, out: &mut W) -> io::Result<()> {
+    out.write_all(HEAD.as_bytes())?;
+    let mut rules: BTreeMap<&str, Vec<&Proposal<'_>>> = BTreeMap::new();
+    for proposal in first(&proposals.proposals, top) {
+        rules.entry(&proposal.rule).or_default().push(proposal);
+    }
+    rules.values().try_for_each(|proposals| out.write_all(rule_text(proposals).as_bytes()))
+}
+
+/// One rule of at least one proposal; all of them have its ID.
+fn rule_text(proposals: &[&Proposal<'_>]) -> String {
+    let one = proposals[0];
+    let mut text = String::new();
+    for (key, value) in [("id", &*one.rule), ("title", &*one.title), ("class", one.class), ("severity", one.severity.as_str())] {
+        let start = if key == "id" { "\n[[rule]]\n" } else { "" };
+        let _ = writeln!(text, "{start}{key} = {}", quoted(value));
+    }
+    text.push_str("at = \"root\"\npaths = [\n");
+    for proposal in proposals {
+        let Proposal { probers, others, requests, .. } = proposal;
+        let (path, statuses) = (quoted(proposal.path), proposal.status_words().join(" "));
+        let _ = writeln!(text, "    {path}, # probers {probers}, others {others}, requests {requests}: {statuses}");
+    }
+    text.push_str("]\n");
+    let paths: Vec<_> = proposals.iter().map(|proposal| proposal.path).collect();
+    for (key, cases) in [("must_match", must_match(&paths)), ("must_not_match", must_not_match(&paths))] {
+        let cases: Vec<_> = cases.iter().map(|path| quoted(&format!("GET {path}"))).collect();
+        let _ = writeln!(text, "{key} = [{}]", cases.join(", "));
+    }
+    text
+}
+
+/// The first path, the same one encoded and with a query, and the last path.
+fn must_match(paths: &[&str]) -> Vec<String> {
+    let (Some(one), Some(last)) = (paths.first(), paths.last()) else { return Vec::new() };
+    let mut cases = vec![(*one).to_owned(), format!("{}?x=1", disguised(one))];
+    if last != one {
+        cases.push((*last).to_owned());
+    }
+    cases
+}
+
+/// The path with its last letter or digit percent-encoded.
+fn disguised(path: &str) -> String {
+    match path.rfind(|c: char| c.is_ascii_alphanumeric()) {
+        Some(at) => format!("{}%{:02x}{}", &path[..at], path.as_bytes()[at], &path[at + 1..]),
+        None => path.to_owned(),
+    }
+}
+
+/// A longer name, and the same name in another folder.
+fn must_not_match(paths: &[&str]) -> Vec<String> {
+    let Some(one) = paths.first() else { return Vec::new() };
+    let is_covered = |other: &str| paths.iter().any(|path| covers(path, other));
+    let (mut longer, mut elsewhere) = (format!("{}-and-more", one.trim_end_matches('/')), format!("/elsewhere{one}"));
+    while is_covered(&longer) {
+        longer.push_str("-more");
+    }
+    while is_covered(&elsewhere) {
+        elsewhere.insert_str(1, "some");
+    }
+    vec![longer, elsewhere]
+}
+
+/// Whether a rule on `path` at the root matches `other`.
+fn covers(path: &str, other: &str) -> bool {
+    let folder = path.trim_end_matches('/');
+    other == path || other.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'))
+}
+
+/// A basic string of TOML.
+fn quoted(text: &str) -> String {
+    format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::finding::Severity;
+
+    fn proposal<'a>(path: &'a str, rule: &str) -> Proposal<'a> {
+        let class = "webshell";
+        Proposal { path, rule: rule.to_owned(), title: "A \"title\"".to_owned(), class, severity: Severity::Low, ..Proposal::default() }
+    }
+
+    fn written(proposals: Vec<Proposal<'_>>, top: Option<usize>) -> String {
+        let mut out = Vec::new();
+        write_rule_file(&Proposals { proposals, ..Proposals::default() }, top, &mut out).expect("written");
+        String::from_utf8(out).expect("UTF-8")
+    }
+
+    #[test]
+    fn reads_as_toml_and_keeps_the_paths() {
+        let text = written(vec![proposal("/a\"b\\.php", "learned/b"), proposal("/c'#", "learned/a"), proposal("/d", "learned/a")], Some(2));
+        let file: toml::Table = toml::from_str(&text).expect("TOML");
+        let rules = file["rule"].as_array().expect("rules");
+        let of = |rule: usize, key: &str| rules[rule][key].clone();
+        assert_eq!((of(0, "id"), of(1, "id")), ("learned/a".into(), "learned/b".into()));
+        assert_eq!((of(0, "paths"), of(1, "paths")), (vec!["/c'#"].into(), vec!["/a\"b\\.php"].into()));
+        assert_eq!(of(0, "must_match"), vec!["GET /c'#", "GET /%63'#?x=1"].into());
+        assert_eq!(of(0, "must_not_match"), vec!["GET /c'#-and-more", "GET /elsewhere/c'#"].into());
+    }
+
+    #[test]
+    fn a_must_not_match_case_is_no_other_path() {
+        assert_eq!(must_not_match(&["/a/", "/a-and-more", "/elsewhere/"]), ["/a-and-more-more", "/someelsewhere/a/"]);
+    }
+
+    #[test]
+    fn nothing_is_a_file_without_rules() {
+        assert!(toml::from_str::<toml::Table>(&written(Vec::new(), None)).is_ok_and(|file| !file.contains_key("rule")));
+    }
+}

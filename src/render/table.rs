@@ -1,0 +1,803 @@
+//! Prints a report as tables for people: a headline, then answers, clients, paths, rules and line counts. Also prints the
+//! differences of two reports, and how far logs were read.
+//!
+//! Fits the given width. Programs read CSV or JSON: the layout of tables may change. The headline is one sentence with what
+//! matters most; it names inputs that could not be fully read, as the report is then incomplete. Rows are sorted already: a
+//! section prints the first `--top` of them and says how to see the rest. Columns are left out on a narrow page. The line counts
+//! of all inputs add up; with many inputs only those with a problem are listed.
+
+use std::borrow::Cow;
+use std::io::{self, Write};
+
+use super::layout::{self, ALARM, BOLD, Cell, Column, DIM, Grid, PLAIN, Painter, WARNING, write_wrapped};
+use super::{GroupBy, RenderOptions, TABLE_ROWS, grades};
+use crate::analysis::diff::{AnswerNow, Change, DiffKind, DiffRow};
+use crate::analysis::floods;
+use crate::analysis::labels::{self, first};
+use crate::analysis::model::{AllowedCount, AnswerDetail, AppSeen, Campaign, InputSummary, Report, Row, RowKey};
+use crate::analysis::notes::{self, accuracy_note};
+use crate::analysis::status::{LogStage, LogStatus, ReadStatus};
+use crate::finding::{RuleId, Severity};
+use crate::log_entry::Outcome;
+use crate::number::{counted, grouped, seconds, size};
+use crate::redact::mask::redacted;
+use crate::redact::sanitize::escape;
+use crate::rules::RuleSet;
+use crate::time::LogTime;
+
+/// The page that sections are written to.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct TablePage {
+    pub(super) width: usize,
+    pub(super) top: usize,
+    pub(super) painter: Painter,
+    full: bool,
+}
+
+/// Writes the report.
+pub(crate) fn write<W: Write>(report: &Report<'_>, options: &RenderOptions, out: &mut W) -> io::Result<()> {
+    let page = TablePage::new(options);
+    write_opening(report, page, out)?;
+    match options.by {
+        None if options.full => {
+            write_answered(report, page, out)?;
+            write_grades(report, page, out)?;
+            write_floods(report, page, out)?;
+            write_clients(report, page, out)?;
+            write_paths(report, page, out)?;
+            write_rules(report, page, out)?;
+            write_campaigns(report, page, out)?;
+        }
+        None => return write_short(report, page, options.top.is_some(), out),
+        Some(GroupBy::Pair) => write_pairs(report, page, out)?,
+        Some(GroupBy::Client) => write_clients(report, page, out)?,
+        Some(GroupBy::Path) => write_paths(report, page, out)?,
+        Some(GroupBy::Rule) => write_rules(report, page, out)?,
+        Some(GroupBy::Answer) => {
+            write_answered(report, page, out)?;
+            write_grades(report, page, out)?;
+        }
+    }
+    write_suppressed(report, page, out)?;
+    write_accounting(report, page, out)
+}
+
+/// Lines of a screen, which the short table fits.
+const SCREEN: usize = 24;
+/// Clients of the short table, and the least rows of each of its sections.
+const CLIENTS: usize = 5;
+const FEWEST: usize = 2;
+
+/// Writes the short table, on one screen: answers, a sentence for each site that answers anything, a few clients, line counts.
+fn write_short<W: Write>(report: &Report<'_>, page: TablePage, is_chosen: bool, out: &mut W) -> io::Result<()> {
+    let rendered = |write: &dyn Fn(&mut Vec<u8>) -> io::Result<()>| -> io::Result<Vec<u8>> {
+        let mut text = Vec::new();
+        write(&mut text)?;
+        Ok(text)
+    };
+    let lines = |text: &[u8]| memchr::memchr_iter(b'\n', text).count();
+    let opening = 2;
+    let notes = TablePage { top: page.top.min(SITES), ..page };
+    let grades = rendered(&|text| write_grades(report, notes, text))?;
+    let floods = rendered(&|text| write_floods(report, TablePage { top: page.top.min(FLOODS), ..page }, text))?;
+    let suppressed = rendered(&|text| write_suppressed(report, TablePage { top: page.top.min(1), ..page }, text))?;
+    let accounting = rendered(&|text| write_short_accounting(report, page, text))?;
+    // A section has a blank line, a heading, the names of its columns, and a line with the number of further rows.
+    let fixed = opening + lines(&grades) + lines(&floods) + lines(&suppressed) + lines(&accounting);
+    let room = if is_chosen { usize::MAX } else { SCREEN.saturating_sub(fixed) };
+    let of_clients = if is_chosen { page.top } else { CLIENTS.min(page.top).min(report.clients.len()) };
+    let least = if report.clients.is_empty() { 0 } else { 4 + of_clients.min(FEWEST) };
+    let top = page.top.min(room.saturating_sub(5 + least).max(FEWEST));
+    let answered = rendered(&|text| write_answered(report, TablePage { top, ..page }, text))?;
+    let left = room.saturating_sub(lines(&answered) + 4);
+    let clients = rendered(&|text| write_clients(report, TablePage { top: of_clients.min(left.max(FEWEST)), ..page }, text))?;
+    for part in [answered, grades, floods, clients, suppressed, accounting] {
+        out.write_all(&part)?;
+    }
+    Ok(())
+}
+
+/// Sites that answer anything, in the short table.
+const SITES: usize = 2;
+/// Floods of the short table.
+const FLOODS: usize = 3;
+
+/// The headline, and the time range of the logs.
+fn write_opening<W: Write>(report: &Report<'_>, page: TablePage, out: &mut W) -> io::Result<()> {
+    let (sentence, is_alarm) = headline(report);
+    write_wrapped(&sentence, 0, page.width, (page.painter, if is_alarm { ALARM } else { BOLD }), out)?;
+    match (report.totals.sum.first_time, report.totals.sum.last_time) {
+        (Some(first), Some(last)) => {
+            write_wrapped(&format!("{} to {}", minute(first), minute(last)), 0, page.width, (page.painter, DIM), out)
+        }
+        _ => Ok(()),
+    }
+}
+
+impl TablePage {
+    pub(super) fn new(options: &RenderOptions) -> Self {
+        let top = options.top.unwrap_or(TABLE_ROWS);
+        Self { width: options.page_width(), top, painter: Painter { color: options.color }, full: options.full }
+    }
+
+    pub(super) fn heading<W: Write>(self, title: &str, out: &mut W) -> io::Result<()> {
+        writeln!(out, "\n{}", self.painter.paint(BOLD, title))
+    }
+
+    /// A paragraph between sections.
+    pub(super) fn note<W: Write>(self, text: &str, out: &mut W) -> io::Result<()> {
+        writeln!(out)?;
+        write_wrapped(text, 2, self.width, (self.painter, PLAIN), out)
+    }
+
+    /// Writes how many of `all` were left out, and how to see them.
+    pub(super) fn more<W: Write>(self, all: usize, what: &str, other_way: &str, out: &mut W) -> io::Result<()> {
+        match all.saturating_sub(self.top) {
+            0 => Ok(()),
+            more => {
+                let rest = format!("… and {} more{what}: --top {all}{other_way}", grouped(more as u64));
+                write_wrapped(&rest, 2, self.width, (self.painter, DIM), out)
+            }
+        }
+    }
+}
+
+/// `2026-11-02 08:01`, in the log's own time zone.
+pub(crate) fn minute(time: LogTime) -> String {
+    let full = time.rfc3339();
+    full.get(..16).unwrap_or(&full).replace('T', " ")
+}
+
+/// The sentence, and whether something was answered.
+pub(crate) fn headline(report: &Report<'_>) -> (String, bool) {
+    let (totals, hits) = (&report.totals, report.totals.sum.hits);
+    let clients = || counted(totals.clients, "client", "clients");
+    let has_no_status = hits > 0 && totals.outcomes[Outcome::Unknown as usize] == hits;
+    let probes = || format!("{} from {}", counted(hits, "probe", "probes"), clients());
+    let news = match (totals.answered, hits) {
+        (0, 0) if totals.sum.lines == 0 => "The logs have no lines".to_owned(),
+        (0, 0) if totals.sum.parsed == 0 => {
+            format!("None of {} could be parsed: probewatch cannot tell whether there were probes", counted_lines(report))
+        }
+        (0, 0) => format!("No probes found in {}", counted_lines(report)),
+        (0, _) if totals.sum.parsed == 0 => format!("No line could be parsed: probewatch cannot tell what answered; {}", probes()),
+        (0, _) if has_no_status => format!("The log has no status: probewatch cannot tell what answered; {}", probes()),
+        (0, _) if totals.uncertain > 0 => {
+            format!("No answer stands out, {} uncertain; {}", are(report.uncertain.len() as u64), probes())
+        }
+        (0, _) => format!("Nothing answered; {}", probes()),
+        (1, 1) => format!("The only probe was answered{}", worst_answer(report, ", and is")),
+        (answered, _) => {
+            let was = if answered == 1 { "was" } else { "were" };
+            format!(
+                "{} of {} probes from {} {was} answered{}",
+                grouped(answered),
+                grouped(hits),
+                clients(),
+                worst_answer(report, ", the worst")
+            )
+        }
+    };
+    let damaged = report.inputs.iter().filter(|input| input.problem.is_some()).count() as u64;
+    let incomplete = match damaged {
+        0 => String::new(),
+        n => format!("; {} could not be fully read", counted(n, "input", "inputs")),
+    };
+    (format!("{news}{incomplete}."), totals.answered > 0)
+}
+
+fn counted_lines(report: &Report<'_>) -> String {
+    counted(report.totals.sum.lines, "line", "lines")
+}
+
+fn are(answers: u64) -> String {
+    if answers == 1 { "1 is".to_owned() } else { format!("{} are", grouped(answers)) }
+}
+
+/// The severity of the worst answer, after `words`.
+fn worst_answer(report: &Report<'_>, words: &str) -> String {
+    let worst = report.answered.iter().map(|row| row.severity).max();
+    worst.map_or_else(String::new, |severity| format!("{words} {severity}"))
+}
+
+/// Columns of the longest address; a longer text is cut.
+const ADDRESS: usize = 39;
+
+/// Columns of classes: a scanner has thirty.
+const LOOKS_FOR: usize = 40;
+
+/// Columns of a host, or of the end of a log's path.
+const SITE: usize = 30;
+
+/// Columns of most rule IDs.
+const RULE: usize = 28;
+
+fn write_answered<W: Write>(report: &Report<'_>, page: TablePage, out: &mut W) -> io::Result<()> {
+    let detail = |row: &Row<'_>, cell: &dyn Fn(&AnswerDetail<'_>) -> Cell| row.answer.as_ref().map_or_else(|| Cell::new(""), cell);
+    let several = report.answered.windows(2).any(|pair| site(&pair[0]) != site(&pair[1]));
+    let grid = Grid::new(first(&report.answered, Some(page.top)))
+        .column(Column::text("severity"), severity)
+        .column(Column::text("site").rank(1).flexible(12).max_width(SITE).keep_end(), |row| site_cell(row, several))
+        .column(Column::text("path").flexible(16), |row| path(row).styled(BOLD))
+        .column(Column::text("status"), |row| detail(row, &|a| Cell::new(a.joined_statuses(" "))))
+        .column(Column::number("bytes"), |row| detail(row, &|a| Cell::new(a.bytes.map_or_else(|| "-".to_owned(), grouped))))
+        .column(Column::text("method").rank(6), |row| detail(row, &|a| Cell::new(a.method.as_str())))
+        .column(Column::text("rule").rank(2).max_width(RULE), |row| rules(report.rule_set, &row.rules))
+        .column(Column::number("hits").rank(1), |row| count(row.hits))
+        .column(Column::text("client").rank(3).max_width(ADDRESS), |row| detail(row, &|a| clients(a, row.clients)))
+        .column(Column::text("last seen").rank(4), |row| time(row.last_time))
+        .column(Column::text("why").rank(5).flexible(24), |row| detail(row, &|a| Cell::new(grades::why(a)).styled(DIM)));
+    section("WHAT ANSWERED", &grid, report.answered.len(), "-f csv --by answer", page, out)?;
+    // A command is to be copied, so it is not cut; one that is wider than the page is left out.
+    match report.answered.first().and_then(grades::command).filter(|command| command.len() + 2 <= page.width) {
+        Some(command) if page.full || page.width >= WIDE => writeln!(out, "  {}", page.painter.paint(DIM, command)),
+        _ => Ok(()),
+    }
+}
+
+/// The least width of a page with a command.
+const WIDE: usize = 120;
+
+fn site<'r>(row: &Row<'r>) -> Option<&'r [u8]> {
+    if let RowKey::Answer(.., site) = row.key { Some(site) } else { None }
+}
+
+/// The site, if there are several.
+fn site_cell(row: &Row<'_>, several: bool) -> Cell {
+    Cell::new(site(row).filter(|_| several).map_or_else(Cow::default, redacted))
+}
+
+/// The address of a single client, or the number of clients.
+fn clients(answer: &AnswerDetail<'_>, clients: u64) -> Cell {
+    Cell::new(answer.client.map_or_else(|| Cow::Owned(counted(clients, "client", "clients")), labels::client))
+}
+
+fn write_clients<W: Write>(report: &Report<'_>, page: TablePage, out: &mut W) -> io::Result<()> {
+    let grid = Grid::new(first(&report.clients, Some(page.top)))
+        .column(Column::text("severity"), severity)
+        .column(Column::text("client").max_width(ADDRESS), client)
+        .column(Column::number("hits"), |row| count(row.hits))
+        .column(Column::number("paths").rank(4), |row| count(row.paths))
+        .column(Column::number("answered").rank(1), |row| answers(row))
+        .column(Column::number("other").rank(2), |row| count(row.other_requests))
+        .column(Column::text("last seen").rank(5), |row| time(row.last_time))
+        .column(Column::text("looks for").rank(3).flexible(12).max_width(LOOKS_FOR), |row| {
+            Cell::new(labels::classes(report.rule_set, &row.rules).join(", "))
+        })
+        .column(Column::text("user agent").rank(6).flexible(20), |row| user_agent(row));
+    section("CLIENTS", &grid, report.totals.clients as usize, "-f csv --by client", page, out)
+}
+
+fn write_paths<W: Write>(report: &Report<'_>, page: TablePage, out: &mut W) -> io::Result<()> {
+    let grid = Grid::new(first(&report.paths, Some(page.top)))
+        .column(Column::text("severity"), severity)
+        .column(Column::text("path").flexible(32), path)
+        .column(Column::number("hits"), |row| count(row.hits))
+        .column(Column::number("clients").rank(1), |row| count(row.clients))
+        .column(Column::number("answered").rank(2), |row| answers(row))
+        .column(Column::text("rule").rank(4).max_width(RULE), |row| rules(report.rule_set, &row.rules))
+        .column(Column::text("last seen").rank(5), |row| time(row.last_time))
+        .column(Column::text("as requested").rank(6).flexible(24), target);
+    section("PATHS", &grid, report.totals.paths as usize, "-f csv --by path", page, out)
+}
+
+fn write_rules<W: Write>(report: &Report<'_>, page: TablePage, out: &mut W) -> io::Result<()> {
+    let of = |row: &Row<'_>| row.key.rule().map(|rule| report.rule_set.rule(rule));
+    let grid = Grid::new(first(&report.rules, Some(page.top)))
+        .column(Column::text("severity"), severity)
+        .column(Column::text("rule").flexible(20), |row| Cell::new(of(row).map_or("", |rule| &rule.id)))
+        .column(Column::number("hits"), |row| count(row.hits))
+        .column(Column::number("clients").rank(1), |row| count(row.clients))
+        .column(Column::number("paths").rank(4), |row| count(row.paths))
+        .column(Column::number("answered").rank(2), |row| answers(row))
+        .column(Column::text("last seen").rank(5), |row| time(row.last_time))
+        .column(Column::text("what it finds").rank(3).flexible(20), |row| Cell::new(of(row).map_or("", |rule| &rule.title)))
+        .column(Column::text("cve").rank(6), |row| cve(report.rule_set, row));
+    section("RULES", &grid, report.totals.rules as usize, "-f csv --by rule", page, out)
+}
+
+fn write_pairs<W: Write>(report: &Report<'_>, page: TablePage, out: &mut W) -> io::Result<()> {
+    let grid = Grid::new(first(&report.pairs, Some(page.top)))
+        .column(Column::text("severity"), severity)
+        .column(Column::text("client").rank(1).max_width(ADDRESS), |row| client(row))
+        .column(Column::text("path").flexible(20), path)
+        .column(Column::text("outcome").rank(2), |row| outcome(row))
+        .column(Column::number("hits").rank(1), |row| count(row.hits))
+        .column(Column::text("rule").rank(4).max_width(RULE), |row| rules(report.rule_set, &row.rules))
+        .column(Column::text("last seen").rank(5), |row| time(row.last_time))
+        .column(Column::text("as requested").rank(6).flexible(24), target);
+    section("CLIENTS AND PATHS", &grid, report.pairs.len(), "-f csv --by pair", page, out)
+}
+
+fn write_campaigns<W: Write>(report: &Report<'_>, page: TablePage, out: &mut W) -> io::Result<()> {
+    let paths = |campaign: &Campaign<'_>| campaign.sample_paths.iter().map(|path| redacted(path)).collect::<Vec<_>>().join(" ");
+    let grid = Grid::new(first(&report.campaigns, Some(page.top)))
+        .column(Column::text("severity"), |c| severity_word(c.severity, c.answered > 0))
+        .column(Column::number("networks"), |c| count(c.networks))
+        .column(Column::number("clients").rank(1), |c| count(c.clients))
+        .column(Column::number("paths"), |c| count(c.paths))
+        .column(Column::number("hits").rank(2), |c| count(c.hits))
+        .column(Column::text("last seen").rank(3), |c| time(c.last_time))
+        .column(Column::text("such as").flexible(20), |c| Cell::new(paths(c)));
+    section("CAMPAIGNS", &grid, report.campaigns.len(), "-f json", page, out)
+}
+
+/// Writes a sentence for each site that answers anything, whose answers are not in the first section, and the uncertain answers.
+fn write_grades<W: Write>(report: &Report<'_>, page: TablePage, out: &mut W) -> io::Result<()> {
+    for site in first(&report.soft_404, Some(page.top)) {
+        page.note(&grades::sentence(site), out)?;
+    }
+    page.more(report.soft_404.len(), " that answer anything", ", or -f json", out)?;
+    match uncertain(report) {
+        Some(sentence) => page.note(&sentence, out),
+        None => Ok(()),
+    }
+}
+
+/// Writes a line for each flood.
+fn write_floods<W: Write>(report: &Report<'_>, page: TablePage, out: &mut W) -> io::Result<()> {
+    let shown = first(&report.floods, Some(page.top));
+    if !shown.is_empty() {
+        writeln!(out)?;
+    }
+    for flood in shown {
+        write_wrapped(&floods::describe(report.rule_set, flood), 2, page.width, (page.painter, PLAIN), out)?;
+    }
+    page.more(report.floods.len(), " floods", ", or -f json", out)
+}
+
+/// Writes a note for each detected app, and for each allow entry that matched.
+fn write_suppressed<W: Write>(report: &Report<'_>, page: TablePage, out: &mut W) -> io::Result<()> {
+    for seen in first(&report.apps, Some(page.top)) {
+        page.note(&app_note(seen), out)?;
+    }
+    page.more(report.apps.len(), " apps", ", or -f json", out)?;
+    let used: Vec<_> = report.allowed.iter().filter(|entry| entry.requests > 0).collect();
+    for entry in first(&used, Some(page.top)) {
+        page.note(&allowed_note(entry), out)?;
+    }
+    page.more(used.len(), " allow entries", ", or -f json", out)
+}
+
+fn app_note(seen: &AppSeen<'_>) -> String {
+    let site = seen.site.map_or_else(|| " here (--app)".to_owned(), |site| format!(" on {}", redacted(site)));
+    let title = escape(seen.title.as_bytes());
+    match seen.silenced {
+        0 => format!("{title} runs{site}; no request for its own pages was left out."),
+        n => {
+            let many = counted(n, "request for its own pages is", "requests for its own pages are");
+            format!("{title} runs{site}: {many} left out; --min-severity info shows them.")
+        }
+    }
+}
+
+fn allowed_note(entry: &AllowedCount<'_>) -> String {
+    let many = counted(entry.requests, "request", "requests");
+    format!("Allowed by {}:{}, {}: {many} left out.", escape(entry.file.as_bytes()), entry.line, escape(entry.reason.as_bytes()))
+}
+
+/// The number of uncertain answers, and the first three.
+fn uncertain(report: &Report<'_>) -> Option<String> {
+    /// Answers that are named.
+    const SHOWN: usize = 3;
+    let rows = &report.uncertain;
+    let shown: Vec<_> = rows.iter().take(SHOWN).map(|row| row.shown_path().unwrap_or_default().into_owned()).collect();
+    let more = if rows.len() > SHOWN { ", …" } else { "" };
+    let are = if rows.len() == 1 { "is" } else { "are" };
+    (!rows.is_empty())
+        .then(|| format!("{} {are} uncertain, see -f json: {}{more}", counted(rows.len() as u64, "answer", "answers"), shown.join(", ")))
+}
+
+fn section<T, W: Write>(title: &str, grid: &Grid<'_, T>, rows: usize, all: &str, page: TablePage, out: &mut W) -> io::Result<()> {
+    if rows == 0 {
+        return Ok(());
+    }
+    page.heading(title, out)?;
+    grid.write(page.width, page.painter, out)?;
+    page.more(rows, "", &format!(", or {all}"), out)
+}
+
+/// The severity, in colour only if something answered.
+fn severity(row: &Row<'_>) -> Cell {
+    severity_word(row.severity, row.answered > 0)
+}
+
+fn severity_word(severity: Severity, is_answered: bool) -> Cell {
+    Cell::new(severity.as_str()).styled(if is_answered { layout::severity_style(severity) } else { PLAIN })
+}
+
+fn client(row: &Row<'_>) -> Cell {
+    Cell::new(row.key.client().map_or_else(Cow::default, labels::client))
+}
+
+/// The path, or the target of a request without one.
+fn path(row: &Row<'_>) -> Cell {
+    match row.shown_path() {
+        Some(path) if !path.is_empty() => Cell::new(path),
+        _ => Cell::new(redacted(row.sample.target)),
+    }
+}
+
+/// The target as requested, if it is not the path.
+fn target(row: &Row<'_>) -> Cell {
+    let target = redacted(row.sample.target);
+    let is_path = row.shown_path().is_some_and(|path| path.is_empty() || path == target);
+    if is_path { Cell::new("") } else { Cell::new(target).styled(DIM) }
+}
+
+fn user_agent(row: &Row<'_>) -> Cell {
+    Cell::new(row.sample.user_agent.map_or_else(Cow::default, redacted)).styled(DIM)
+}
+
+fn outcome(row: &Row<'_>) -> Cell {
+    let cell = Cell::new(row.key.outcome().map_or("", |outcome| outcome.as_str()));
+    if row.answered > 0 { cell.styled(BOLD) } else { cell }
+}
+
+fn rules(set: &RuleSet, rules: &[RuleId]) -> Cell {
+    Cell::new(labels::worst_rule(set, rules))
+}
+
+/// The first CVE ID and the number of others: a cut ID would be useless.
+fn cve(set: &RuleSet, row: &Row<'_>) -> Cell {
+    match labels::cves(set, &row.rules).as_slice() {
+        [] => Cell::new(""),
+        [one] => Cell::new(one),
+        [one, more @ ..] => Cell::new(format!("{one} +{}", more.len())),
+    }
+}
+
+fn count(n: u64) -> Cell {
+    let cell = Cell::new(grouped(n));
+    if n == 0 { cell.styled(DIM) } else { cell }
+}
+
+fn answers(row: &Row<'_>) -> Cell {
+    let cell = count(row.answered);
+    if row.answered > 0 { cell.styled(BOLD) } else { cell }
+}
+
+fn time(time: Option<LogTime>) -> Cell {
+    Cell::new(time.map(minute).unwrap_or_default()).styled(DIM)
+}
+
+/// A row of the table: an input, or the sum of all.
+struct AccountingLine<'r> {
+    name: Cow<'r, str>,
+    input: &'r InputSummary,
+    is_sum: bool,
+}
+
+/// Writes the section, the problems and the summary line.
+fn write_accounting<W: Write>(report: &Report<'_>, page: TablePage, out: &mut W) -> io::Result<()> {
+    let lines = accounting_lines(report, page.top);
+    page.heading("WHERE EACH LINE WENT", out)?;
+    if !lines.is_empty() {
+        accounting_grid(&lines).write(page.width, page.painter, out)?;
+    }
+    write_notes(report, page, out)?;
+    let sum = &report.totals.sum;
+    let last = format!("{}, {} in {}", counted(sum.lines, "line", "lines"), size(sum.bytes), seconds(report.elapsed));
+    writeln!(out)?;
+    write_wrapped(&last, 0, page.width, (page.painter, DIM), out)
+}
+
+/// Writes the problems, the summary line, and how to see more.
+fn write_short_accounting<W: Write>(report: &Report<'_>, page: TablePage, out: &mut W) -> io::Result<()> {
+    write_notes(report, page, out)?;
+    let sum = &report.totals.sum;
+    let rest = [(sum.unparsed, "unparsed"), (sum.oversized, "oversized"), (sum.skipped, "skipped"), (sum.pending, "pending")];
+    let rest: Vec<_> = rest.into_iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!(", {} {what}", grouped(n))).collect();
+    let inputs = match report.inputs.len() {
+        1 => String::new(),
+        n => format!(" of {}", counted(n as u64, "input", "inputs")),
+    };
+    let lines = counted(sum.lines, "line", "lines");
+    let read = format!("{lines}{inputs}: {} parsed{}", grouped(sum.parsed), rest.concat());
+    writeln!(out)?;
+    write_wrapped(&format!("{read}; {} in {}", size(sum.bytes), seconds(report.elapsed)), 0, page.width, (page.painter, DIM), out)?;
+    if sum.hits == 0 {
+        return Ok(());
+    }
+    write_wrapped("--full shows paths, rules, campaigns and each input.", 0, page.width, (page.painter, DIM), out)
+}
+
+/// The inputs, or only those with a problem if there are more than `top`; and the sum of all.
+fn accounting_lines<'r>(report: &'r Report<'_>, top: usize) -> Vec<AccountingLine<'r>> {
+    let many = report.inputs.len() > top;
+    let shown = report.inputs.iter().filter(|input| !many || input.problem.is_some()).take(top);
+    let mut lines: Vec<_> = shown.map(|input| AccountingLine { name: escape(&input.path), input, is_sum: false }).collect();
+    if report.inputs.len() != 1 {
+        let name = format!("all {}", counted(report.inputs.len() as u64, "input", "inputs"));
+        lines.push(AccountingLine { name: name.into(), input: &report.totals.sum, is_sum: true });
+    }
+    lines
+}
+
+fn accounting_grid<'g>(lines: &'g [AccountingLine<'g>]) -> Grid<'g, AccountingLine<'g>> {
+    let count = |name, field: fn(&InputSummary) -> u64| {
+        // A column of zeros is left out before the other counts.
+        let rank = if lines.iter().all(|line| field(line.input) == 0) { 4 } else { 1 };
+        (Column::number(name).rank(rank), move |line: &'g AccountingLine<'g>| line_count(field(line.input), line.is_sum))
+    };
+    let mut grid =
+        Grid::new(lines).column(Column::text("input").flexible(12).keep_end(), |line| emphasis(Cell::new(&line.name), line.is_sum));
+    for (column, cell) in [
+        count("lines", |input| input.lines),
+        count("parsed", |input| input.parsed),
+        count("unparsed", |input| input.unparsed),
+        count("oversized", |input| input.oversized),
+        count("skipped", |input| input.skipped),
+        count("pending", |input| input.pending),
+    ] {
+        grid = grid.column(column, cell);
+    }
+    grid.column(Column::number("hits").rank(5), |line| line_count(line.input.hits, line.is_sum))
+        .column(Column::text("format").rank(6), |line| Cell::new(format_name(line.input)).styled(DIM))
+}
+
+fn format_name(input: &InputSummary) -> &str {
+    input.format.as_deref().unwrap_or(if input.skipped_whole.is_some() { "not read" } else { "" })
+}
+
+fn line_count(n: u64, is_sum: bool) -> Cell {
+    let cell = Cell::new(grouped(n));
+    if n == 0 { cell.styled(DIM) } else { emphasis(cell, is_sum) }
+}
+
+fn emphasis(cell: Cell, is_sum: bool) -> Cell {
+    if is_sum { cell.styled(BOLD) } else { cell }
+}
+
+/// Writes problems of inputs, skipped inputs, and which counts are bounds.
+fn write_notes<W: Write>(report: &Report<'_>, page: TablePage, out: &mut W) -> io::Result<()> {
+    write_problems(report, page, out)?;
+    if report.totals.without_time > 0 {
+        let many = counted(report.totals.without_time, "line without a time was", "lines without a time were");
+        page.note(&format!("{many} kept: --since and --until need one."), out)?;
+    }
+    if let Some(sentence) = notes::skipped_sentence(&report.inputs) {
+        page.note(&sentence, out)?;
+    }
+    if let Some(bound) = &report.approximate {
+        page.note(&accuracy_note(bound), out)?;
+    }
+    Ok(())
+}
+
+fn write_problems<W: Write>(report: &Report<'_>, page: TablePage, out: &mut W) -> io::Result<()> {
+    let problems: Vec<_> = report.inputs.iter().filter_map(|input| Some((escape(&input.path), input.problem.as_ref()?))).collect();
+    for (i, (path, problem)) in problems.iter().take(page.top).enumerate() {
+        if i == 0 {
+            writeln!(out)?;
+        }
+        write_wrapped(&format!("{path}: {problem}"), 2, page.width, (page.painter, WARNING), out)?;
+    }
+    page.more(problems.len(), " with a problem", "", out)
+}
+
+/// Writes the rows, if any, and the notes.
+pub(crate) fn write_diff<W: Write>(rows: &[DiffRow], notes: &[String], options: &RenderOptions, out: &mut W) -> io::Result<()> {
+    let page = TablePage::new(options);
+    let (sentence, is_alarm) = diff_headline(rows);
+    write_wrapped(&sentence, 0, page.width, (page.painter, if is_alarm { ALARM } else { BOLD }), out)?;
+    for of_kind in rows.chunk_by(|a, b| a.kind == b.kind) {
+        page.heading(diff_title(of_kind[0].kind), out)?;
+        diff_grid(&of_kind[..page.top.min(of_kind.len())]).write(page.width, page.painter, out)?;
+        page.more(of_kind.len(), "", ", or -f csv", out)?;
+    }
+    notes.iter().try_for_each(|note| page.note(note, out))
+}
+
+/// The sentence, and whether there is a new answer.
+fn diff_headline(rows: &[DiffRow]) -> (String, bool) {
+    if rows.is_empty() {
+        return ("No difference.".into(), false);
+    }
+    let new = |kind| rows.iter().filter(|row| row.kind == kind && row.change == Change::New).count() as u64;
+    let now =
+        |fates: &[AnswerNow]| rows.iter().filter(|row| matches!(row.change, Change::Now(fate) if fates.contains(&fate))).count() as u64;
+    let mut parts = Vec::new();
+    let mut add = |n, one: &str, many: &str| {
+        if n > 0 {
+            parts.push(counted(n, one, many));
+        }
+    };
+    add(new(DiffKind::Answer), "path answers that did not", "paths answer that did not");
+    add(now(&[AnswerNow::Refused, AnswerNow::Unanswered]), "path no longer answers", "paths no longer answer");
+    let no_longer_distinct = now(&[AnswerNow::Uncertain, AnswerNow::Soft404, AnswerNow::Ordinary]);
+    add(no_longer_distinct, "answer is no longer distinct", "answers are no longer distinct");
+    add(now(&[AnswerNow::NotRequested]), "path that answered was not requested", "paths that answered were not requested");
+    add(new(DiffKind::Rule), "new rule", "new rules");
+    add(new(DiffKind::Path), "new path", "new paths");
+    add(new(DiffKind::Client), "new client", "new clients");
+    let rest = || counted(rows.len() as u64, "count differs", "counts differ");
+    (format!("{}.", if parts.is_empty() { rest() } else { parts.join(", ") }), new(DiffKind::Answer) > 0)
+}
+
+fn diff_title(kind: DiffKind) -> &'static str {
+    match kind {
+        DiffKind::Answer => "WHAT ANSWERS",
+        DiffKind::Rule => "RULES",
+        DiffKind::Path => "PATHS",
+        DiffKind::Client => "CLIENTS",
+    }
+}
+
+fn diff_grid(rows: &[DiffRow]) -> Grid<'_, DiffRow> {
+    Grid::new(rows)
+        .column(Column::text("change"), |row| diff_emphasis(Cell::new(change_words(row)), row))
+        .column(Column::text("severity").rank(2), |row| Cell::new(row.severity.as_str()).styled(layout::severity_style(row.severity)))
+        .column(Column::text(rows.first().map_or("", |row| row.kind.as_str())).flexible(20), |row| diff_emphasis(Cell::new(&row.key), row))
+        .column(Column::number("before").rank(1), |row| Cell::new(grouped(row.before)))
+        .column(Column::number("after").rank(1), |row| Cell::new(grouped(row.after)))
+}
+
+/// The change in words, with the status if it is not answered any more.
+fn change_words(row: &DiffRow) -> String {
+    let word = row.change.as_str().replace('_', " ");
+    match (row.change, row.status) {
+        (Change::Now(AnswerNow::Refused | AnswerNow::Unanswered), Some(status)) => format!("{word} {status}"),
+        _ => word,
+    }
+}
+
+fn diff_emphasis(cell: Cell, row: &DiffRow) -> Cell {
+    if row.change == Change::New { cell.styled(BOLD) } else { cell }
+}
+
+/// Writes the status.
+pub(crate) fn write_status<W: Write>(status: &ReadStatus, options: &RenderOptions, out: &mut W) -> io::Result<()> {
+    let page = TablePage::new(options);
+    write_wrapped(&status_headline(status), 0, page.width, (page.painter, BOLD), out)?;
+    if let Some((number, folders)) = &status.last_run {
+        let last = format!("The last report is from run {number}: {}", folders.join(", "));
+        write_wrapped(&last, 0, page.width, (page.painter, DIM), out)?;
+    }
+    if status.logs.is_empty() {
+        return Ok(());
+    }
+    page.heading("LOGS", out)?;
+    status_grid(&status.logs).write(page.width, page.painter, out)
+}
+
+fn status_headline(status: &ReadStatus) -> String {
+    let lagging = status.logs.iter().filter(|log| log.lag > 0).count() as u64;
+    let lag: u64 = status.logs.iter().map(|log| log.lag).sum();
+    match (status.logs.len() as u64, lagging) {
+        (0, _) => "No log has been read yet.".to_owned(),
+        (all, 0) => format!("{} read to the end.", counted(all, "log was", "logs were")),
+        (all, lagging) => format!("{} not read yet, in {lagging} of {}.", size(lag), counted(all, "log", "logs")),
+    }
+}
+
+fn status_grid(logs: &[LogStatus]) -> Grid<'_, LogStatus> {
+    Grid::new(logs)
+        .column(Column::text("log").flexible(12).keep_end(), |log| Cell::new(escape(&log.path)))
+        .column(Column::text("state"), |log| Cell::new(log.stage.as_str()).styled(if log.stage == LogStage::Live { PLAIN } else { DIM }))
+        .column(Column::number("lines read").rank(1), |log| Cell::new(grouped(log.lines)))
+        .column(Column::number("bytes read").rank(2), |log| Cell::new(grouped(log.read)))
+        .column(Column::number("not read"), |log| Cell::new(grouped(log.lag)).styled(if log.lag == 0 { DIM } else { BOLD }))
+        .column(Column::text("").rank(3), |log| Cell::new(if log.pending { "last line incomplete" } else { "" }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::OutputFormat;
+    use super::*;
+    use crate::analysis::fixture;
+    use crate::render::layout::MIN_WIDTH;
+
+    fn table(report: &Report<'_>, options: RenderOptions) -> String {
+        let mut out = Vec::new();
+        write(report, &options, &mut out).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    fn wide(width: u16) -> RenderOptions {
+        RenderOptions { format: OutputFormat::Table, by: None, top: None, full: false, width, color: false }
+    }
+
+    #[test]
+    fn tables_at_every_width() {
+        let rules = fixture::rules();
+        let report = fixture::report(rules);
+        insta::assert_snapshot!("80", table(&report, wide(80)));
+        insta::assert_snapshot!("120", table(&report, wide(120)));
+        insta::assert_snapshot!("200", table(&report, wide(200)));
+    }
+
+    #[test]
+    fn by_prints_one_section() {
+        let rules = fixture::rules();
+        let report = fixture::report(rules);
+        insta::assert_snapshot!("pairs", table(&report, RenderOptions { by: Some(GroupBy::Pair), top: Some(5), ..wide(100) }));
+        for (by, title) in [(GroupBy::Client, "CLIENTS"), (GroupBy::Path, "PATHS"), (GroupBy::Rule, "RULES")] {
+            let text = table(&report, RenderOptions { by: Some(by), ..wide(80) });
+            let titles: Vec<_> =
+                text.lines().filter(|line| line.starts_with(char::is_uppercase) && !line.contains(char::is_lowercase)).collect();
+            assert_eq!(titles, [title, "WHERE EACH LINE WENT"]);
+        }
+    }
+
+    #[test]
+    fn a_report_without_hits_is_short() {
+        let rules = fixture::rules();
+        insta::assert_snapshot!("quiet", table(&fixture::empty(rules), wide(80)));
+    }
+
+    #[test]
+    fn colour_does_not_change_the_text() {
+        let rules = fixture::rules();
+        let report = fixture::report(rules);
+        let colored = table(&report, RenderOptions { color: true, ..wide(80) });
+        assert!(colored.contains("\u{1b}[1m\u{1b}[31mcritical\u{1b}[0m"));
+        let bare = regex::Regex::new("\u{1b}\\[[0-9;]*m").unwrap().replace_all(&colored, "").into_owned();
+        assert_eq!(bare, table(&report, wide(80)));
+        assert!(!bare.contains(|c: char| c.is_control() && c != '\n'));
+    }
+
+    #[test]
+    fn lines_fit_every_width() {
+        let rules = fixture::rules();
+        let report = fixture::report(rules);
+        for width in (0..260).chain([u16::MAX]) {
+            for by in [None, Some(GroupBy::Pair), Some(GroupBy::Client)] {
+                let page = if width == 0 { 80 } else { usize::from(width).max(MIN_WIDTH) };
+                for line in table(&report, RenderOptions { by, ..wide(width) }).lines() {
+                    assert!(layout::width(line) <= page, "{width}: {line}");
+                    assert_eq!(line.trim_end(), line);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn many_inputs_are_summed() {
+        let rules = fixture::rules();
+        let mut report = fixture::report(rules);
+        let well = report.inputs[0].clone();
+        report.inputs.extend(std::iter::repeat_n(well, 20));
+        let text = table(&report, RenderOptions { full: true, ..wide(120) });
+        assert!(text.contains("all 22 inputs"));
+        assert!(!text.contains("access.log  "));
+        assert!(text.contains("access.log.2.gz: the archive ends"));
+        assert!(table(&report, RenderOptions { top: Some(0), ..wide(80) }).contains("… and 1 more with a problem: --top 1"));
+    }
+
+    #[test]
+    fn headlines() {
+        let rules = fixture::rules();
+        let mut report = fixture::report(rules);
+        report.inputs.truncate(1);
+        let mut of_counts = |hits, answered| {
+            (report.totals.sum.hits, report.totals.answered) = (hits, answered);
+            headline(&report).0
+        };
+        assert_eq!(of_counts(1204, 3), "3 of 1,204 probes from 18 clients were answered, the worst critical.");
+        assert_eq!(of_counts(2, 1), "1 of 2 probes from 18 clients was answered, the worst critical.");
+        assert_eq!(of_counts(1, 1), "The only probe was answered, and is critical.");
+        assert_eq!(of_counts(1204, 0), "Nothing answered; 1,204 probes from 18 clients.");
+        assert_eq!(of_counts(0, 0), "No probes found in 1,234,868 lines.");
+        report.totals.sum.lines = 0;
+        assert_eq!(headline(&report), ("The logs have no lines.".into(), false));
+        report.inputs[0].problem = Some("gone".into());
+        assert_eq!(headline(&report).0, "The logs have no lines; 1 input could not be fully read.");
+    }
+
+    fn shown(status: &ReadStatus, width: u16) -> String {
+        let mut out = Vec::new();
+        write_status(status, &RenderOptions { width, ..RenderOptions::default() }, &mut out).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn says_how_much_is_not_read() {
+        let log = |path: &str, stage, lag| LogStatus { path: path.into(), stage, lines: 12_345, read: 1_234_567, lag, pending: lag > 0 };
+        let logs = vec![log("/var/log/nginx/access.log", LogStage::Live, 4_096), log("/var/log/nginx/access.log.1", LogStage::Done, 0)];
+        let status = ReadStatus { last_run: Some((12, vec!["000012-20261121T000500Z".into()])), logs };
+        insta::assert_snapshot!(shown(&status, 100));
+        assert!(shown(&status, 40).lines().all(|line| line.chars().count() <= 40));
+        assert_eq!(shown(&ReadStatus::default(), 80), "No log has been read yet.\n");
+    }
+}

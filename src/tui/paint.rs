@@ -1,0 +1,565 @@
+//! Draws the live view at any size: a title line, the page, and a line of keys at the bottom.
+//!
+//! The overview has all panels on one page: answers at the top, and as many others as fit below. The last hour is drawn as bars,
+//! a column per minute, the newest at the right. Other pages show the latest hits of a client, path or rule, the logs, and the
+//! keys.
+
+mod canvas;
+
+use std::borrow::Cow;
+
+use ratatui::Frame;
+use ratatui::layout::Rect;
+use ratatui::style::{Color, Modifier, Style};
+use ratatui::symbols::bar::NINE_LEVELS;
+
+use self::canvas::CellWidth::{Columns, Rest, Right};
+use self::canvas::{BOLD, Canvas, CanvasCell, DIM, REVERSED};
+use super::dashboard;
+use super::hourly::{HourlySeries, MINUTES, TrafficCounts};
+use super::row::{AlertRow, HitRow};
+use super::text::{clock, escape_and_truncate, split_to_width, width};
+use super::top::TopEntry;
+use super::view::{ScreenPage, ViewState};
+use super::visible_rows::{DetailSubject, Panel, PanelItem, VisibleRows};
+use crate::finding::Severity;
+use crate::number::{compact, compact_counted, compact_size, compact_tenths};
+use crate::redact::sanitize;
+
+/// Draws everything. `since` is how many hits came since the pause began, if it is paused.
+pub(super) fn draw(shown: &VisibleRows<'_>, view: &mut ViewState, since: Option<u64>, color: bool, frame: &mut Frame<'_>) {
+    let area = frame.area();
+    let canvas = &mut Canvas { buffer: frame.buffer_mut(), color };
+    let rows = [area.height.min(1), u16::from(area.height >= 3)];
+    let body = Rect { y: area.y + rows[0], height: area.height - rows[0] - rows[1], ..area };
+    draw_title(shown, since, Rect { height: rows[0], ..area }, canvas);
+    match view.page.clone() {
+        ScreenPage::Overview => draw_overview(shown, view, body, canvas),
+        ScreenPage::Details(subject) => draw_subject(&subject, shown, view, body, canvas),
+        ScreenPage::Logs => draw_logs(shown, view, body, canvas),
+        ScreenPage::Help => draw_help(body, canvas),
+    }
+    draw_keys(shown, view, since.is_some(), Rect { y: body.bottom(), height: rows[1], ..area }, canvas);
+}
+
+/// Draws the first line. `since` is how many hits came since the pause began.
+fn draw_title(shown: &VisibleRows<'_>, since: Option<u64>, area: Rect, canvas: &mut Canvas<'_>) {
+    let (rate, snapshot) = (shown.snapshot.hour.rate(), shown.snapshot);
+    let lag_style = if snapshot.lag >= 1_000_000 { canvas.warning() } else { Style::new() };
+    let mut parts: Vec<(Cow<'_, str>, Style)> = vec![("probewatch".into(), BOLD)];
+    if let Some(since) = since {
+        parts.push((
+            format!(" PAUSED, {} since ", compact_counted(since, "hit", "hits")).into(),
+            canvas.alarm().add_modifier(Modifier::REVERSED),
+        ));
+    }
+    parts.push((format!("{} requests/s", compact_tenths(rate.requests)).into(), Style::new()));
+    parts.push((format!("{} hits/s", compact_tenths(rate.hits)).into(), BOLD));
+    parts.push((format!("lag {}", compact_size(snapshot.lag)).into(), lag_style));
+    if snapshot.log_count > 0 {
+        parts.push((log_states(shown), DIM));
+    }
+    let mut x = 0;
+    for (part, style) in parts {
+        let fits = x + 2 + width(&part) as u16 <= area.width;
+        // A name can be cut; a number cannot.
+        if x == 0 || fits || style == DIM {
+            x += canvas.text(area, x, 0, &part, style) + 2;
+        }
+    }
+}
+
+fn log_states<'p>(shown: &VisibleRows<'p>) -> Cow<'p, str> {
+    match shown.snapshot.logs.as_slice() {
+        [log] => Cow::Owned(escape_and_truncate(&log.path).into()),
+        _ => Cow::Owned(compact_counted(shown.snapshot.log_count as u64, "log", "logs")),
+    }
+}
+
+/// Draws the last line.
+fn draw_keys(shown: &VisibleRows<'_>, view: &ViewState, paused: bool, area: Rect, canvas: &mut Canvas<'_>) {
+    let filter = sanitize::escape(view.filter.as_bytes());
+    if view.typing {
+        let x = canvas.text(area, 0, 0, "filter: ", BOLD);
+        let x = x + canvas.text(area, x, 0, &filter, Style::new());
+        let x = x + canvas.text(area, x, 0, " ", REVERSED);
+        canvas.text(area, x + 2, 0, "Enter keeps it, Esc clears it", DIM);
+        return;
+    }
+    let mut x = 0;
+    if !filter.is_empty() {
+        let note = format!(
+            " /{filter}: {} of the latest {} ",
+            compact(shown.hits.len() as u64),
+            compact_counted(shown.snapshot.hits.len() as u64, "hit", "hits")
+        );
+        x += canvas.text(area, 0, 0, &note, REVERSED) + 1;
+    }
+    for (key, what) in key_names(view, paused) {
+        let room = usize::from(area.width.saturating_sub(x));
+        if width(key) + 1 + width(what) > room {
+            break;
+        }
+        x += canvas.text(area, x, 0, key, BOLD) + 1;
+        x += canvas.text(area, x, 0, what, DIM) + 2;
+    }
+}
+
+fn key_names(view: &ViewState, paused: bool) -> Vec<(&'static str, &'static str)> {
+    let pause = ("p", if paused { "resume" } else { "pause" });
+    match view.page {
+        ScreenPage::Overview if !view.filter.is_empty() => {
+            vec![("Esc", "all"), ("q", "quit"), pause, ("Tab", "panel"), ("Enter", "open"), ("?", "help")]
+        }
+        ScreenPage::Overview => vec![
+            ("q", "quit"),
+            ("?", "help"),
+            pause,
+            ("/", "filter"),
+            ("Tab", "panel"),
+            ("↑↓", "row"),
+            ("Enter", "open"),
+            ("s", view.order.as_str()),
+            ("l", "logs"),
+        ],
+        ScreenPage::Details(_) => vec![("Esc", "back"), ("q", "quit"), pause, ("↑↓", "row"), ("/", "filter"), ("?", "help")],
+        ScreenPage::Logs | ScreenPage::Help => vec![("Esc", "back"), ("q", "quit"), ("↑↓", "move")],
+    }
+}
+
+/// On a page with fewer columns or rows only the answers and the focused panel are shown.
+const NARROW_PAGE: u16 = 60;
+const LOW_PAGE: u16 = 17;
+
+/// From these columns on three panels are side by side.
+const WIDE_PAGE: u16 = 110;
+
+/// From these rows on bars are three rows high.
+const HIGH_PAGE: u16 = 34;
+
+/// A panel and its area.
+type PlacedPanel = (Panel, Rect);
+
+/// Draws the page.
+fn draw_overview(shown: &VisibleRows<'_>, view: &mut ViewState, area: Rect, canvas: &mut Canvas<'_>) {
+    let bar_rows = match area.height {
+        0..8 => 0,
+        8..LOW_PAGE => 1,
+        LOW_PAGE..HIGH_PAGE => 2,
+        _ => 6,
+    };
+    let (top, rest) = split(area, bar_rows);
+    draw_hour(&shown.snapshot.hour, top, canvas);
+    for (panel, area) in panel_layout(rest, view.focus()) {
+        draw_panel(shown, view, panel, area, canvas);
+    }
+}
+
+/// The area of each panel.
+fn panel_layout(area: Rect, focus: Panel) -> Vec<PlacedPanel> {
+    let share = |part: u16| (area.height * part / 20).max(3);
+    if area.width < NARROW_PAGE || area.height < LOW_PAGE - 3 {
+        return narrow_layout(area, focus);
+    }
+    let (answered, rest) = split(area, share(4));
+    if area.width >= WIDE_PAGE {
+        let (tables, rest) = split(rest, share(6));
+        let (latest, alerts) = split(rest, rest.height / 2);
+        let [clients, paths, rules] = columns(tables);
+        return vec![
+            (Panel::Answered, answered),
+            (Panel::Clients, clients),
+            (Panel::Paths, paths),
+            (Panel::Rules, rules),
+            (Panel::Latest, latest),
+            (Panel::Alerts, alerts),
+        ];
+    }
+    let (upper, rest) = split(rest, share(6));
+    let (lower, alerts) = split(rest, share(5));
+    let ([clients, paths], [rules, latest]) = (columns(upper), columns(lower));
+    vec![
+        (Panel::Answered, answered),
+        (Panel::Clients, clients),
+        (Panel::Paths, paths),
+        (Panel::Rules, rules),
+        (Panel::Latest, latest),
+        (Panel::Alerts, alerts),
+    ]
+}
+
+/// The answers, and the focused panel.
+fn narrow_layout(area: Rect, focus: Panel) -> Vec<PlacedPanel> {
+    if focus == Panel::Answered || area.height < 6 {
+        return vec![(focus, area)];
+    }
+    let (answered, rest) = split(area, (area.height / 3).max(2));
+    vec![(Panel::Answered, answered), (focus, rest)]
+}
+
+/// The first rows of an area, and the others.
+fn split(area: Rect, rows: u16) -> (Rect, Rect) {
+    let rows = rows.min(area.height);
+    (Rect { height: rows, ..area }, Rect { y: area.y + rows, height: area.height - rows, ..area })
+}
+
+/// Equal columns with a blank between them.
+fn columns<const N: usize>(area: Rect) -> [Rect; N] {
+    let n = N as u16;
+    std::array::from_fn(|i| {
+        let start = (u32::from(area.width + 1) * i as u32 / u32::from(n)) as u16;
+        let end = (u32::from(area.width + 1) * (i as u32 + 1) / u32::from(n)) as u16;
+        Rect { x: area.x + start, width: (end - start).saturating_sub(1), ..area }
+    })
+}
+
+fn draw_panel(shown: &VisibleRows<'_>, view: &mut ViewState, panel: Panel, area: Rect, canvas: &mut Canvas<'_>) {
+    let items = shown.items(panel);
+    let focused = view.focus() == panel;
+    let (head, list) = split(area, 1);
+    let style = match panel {
+        _ if focused => REVERSED,
+        Panel::Answered if !items.is_empty() => canvas.alarm(),
+        _ => BOLD,
+    };
+    canvas.heading(head, &panel_title(shown, panel, focused), "", style);
+    if items.is_empty() {
+        canvas.text(list, 0, 0, empty_text(panel), DIM);
+        return;
+    }
+    let visible = usize::from(list.height);
+    let first = view.cursor(panel).scroll(&items, visible);
+    let chosen = focused.then(|| view.cursor(panel).position(&items));
+    let seen: Vec<PanelItem<'_>> = items.into_iter().skip(first).take(visible).collect();
+    draw_rows(panel, &seen, chosen.map(|at| at - first), list, canvas);
+}
+
+fn panel_title(shown: &VisibleRows<'_>, panel: Panel, focused: bool) -> String {
+    let tables = shown.tables;
+    let counted = |word: &str, (kept, more): (usize, bool)| format!("{word} {}{}", compact(kept as u64), if more { "+" } else { "" });
+    let title = match panel {
+        Panel::Answered => counted("ANSWERED", tables.answered.len()),
+        Panel::Clients => counted("CLIENTS", tables.clients.len()),
+        Panel::Paths => counted("PATHS", tables.paths.len()),
+        Panel::Rules => counted("RULES", tables.rules.len()),
+        Panel::Latest => "LATEST HITS".to_owned(),
+        Panel::Alerts => "ALERTS".to_owned(),
+    };
+    if focused { format!(" {title} ") } else { title }
+}
+
+fn empty_text(panel: Panel) -> &'static str {
+    match panel {
+        Panel::Answered => "no probe got a distinct answer",
+        Panel::Clients | Panel::Paths | Panel::Rules | Panel::Latest => "no hit yet",
+        Panel::Alerts => "no alert yet",
+    }
+}
+
+/// Columns of `requests `.
+const BAR_LABEL_WIDTH: u16 = 9;
+
+/// Columns of `  12,345/h`.
+const SUM_WIDTH: u16 = 10;
+
+/// Eighths of a row.
+const EIGHTHS: u64 = 8;
+
+/// Draws requests above hits, in equal parts of `area`; with a single row only hits.
+fn draw_hour(hour: &HourlySeries, area: Rect, canvas: &mut Canvas<'_>) {
+    let rows = area.height / 2;
+    if rows > 0 {
+        let style = canvas.in_color(Color::Cyan);
+        draw_series(hour, "requests", |counts| counts.requests, Rect { height: rows, ..area }, style, canvas);
+    }
+    let style = canvas.warning();
+    draw_series(hour, "hits", |counts| counts.hits, Rect { y: area.y + rows, height: area.height - rows, ..area }, style, canvas);
+}
+
+fn draw_series(hour: &HourlySeries, name: &str, of: impl Fn(TrafficCounts) -> u64, area: Rect, style: Style, canvas: &mut Canvas<'_>) {
+    let Some(base) = area.height.checked_sub(1) else { return };
+    let counts: Vec<_> = hour.minutes().map(of).collect();
+    let sum = format!("{}/h", compact(counts.iter().sum()));
+    let room = area.width.saturating_sub(BAR_LABEL_WIDTH + SUM_WIDTH);
+    // Twice as wide on a wide page.
+    let wide = (room / MINUTES as u16).clamp(1, 2);
+    let shown = usize::from(room / wide).min(MINUTES);
+    let most = counts.iter().copied().max().unwrap_or(0).max(1);
+    canvas.text(area, 0, base, name, DIM);
+    for (column, &count) in counts[MINUTES - shown..].iter().enumerate() {
+        let x = BAR_LABEL_WIDTH + column as u16 * wide;
+        for (row, bar) in column_of(count, most, area.height).into_iter().enumerate() {
+            canvas.text(area, x, row as u16, &bar.repeat(wide.into()), style);
+        }
+    }
+    canvas.text(area, BAR_LABEL_WIDTH + shown as u16 * wide + 1, base, &sum, BOLD);
+}
+
+/// The pieces of a bar from the top down. A count above 0 is always visible.
+fn column_of(count: u64, most: u64, rows: u16) -> Vec<&'static str> {
+    let full = u128::from(rows) * u128::from(EIGHTHS);
+    let height = (u128::from(count) * full / u128::from(most)) as u64;
+    let height = height.max(u64::from(count > 0));
+    (0..u64::from(rows)).rev().map(|row| piece(height.saturating_sub(row * EIGHTHS).min(EIGHTHS))).collect()
+}
+
+fn piece(eighths: u64) -> &'static str {
+    match eighths {
+        0 => NINE_LEVELS.empty,
+        1 => NINE_LEVELS.one_eighth,
+        2 => NINE_LEVELS.one_quarter,
+        3 => NINE_LEVELS.three_eighths,
+        4 => NINE_LEVELS.half,
+        5 => NINE_LEVELS.five_eighths,
+        6 => NINE_LEVELS.three_quarters,
+        7 => NINE_LEVELS.seven_eighths,
+        _ => NINE_LEVELS.full,
+    }
+}
+
+/// Columns of a severity, a time of day, a count and a method.
+const SEVERITY_WIDTH: u16 = 8;
+const TIME_WIDTH: u16 = 8;
+const HITS_WIDTH: u16 = 6;
+const METHOD_WIDTH: u16 = 7;
+
+/// Columns of `auth_required`.
+const OUTCOME_WIDTH: u16 = 13;
+
+/// Draws the rows of a panel; the selected one is reversed.
+fn draw_rows(panel: Panel, items: &[PanelItem<'_>], chosen: Option<usize>, area: Rect, canvas: &mut Canvas<'_>) {
+    let client = widest(items, area.width, |item| match item {
+        PanelItem::Entry(_, entry) => &entry.sample.client,
+        PanelItem::Hit(row) => &row.client,
+        PanelItem::Alert(_) => "",
+    });
+    for (y, item) in items.iter().enumerate().take(area.height.into()) {
+        let cells = match item {
+            PanelItem::Entry(_, entry) if panel == Panel::Answered => answered(entry, client, area.width, canvas),
+            PanelItem::Entry(name, entry) => named(name, entry, canvas),
+            PanelItem::Hit(row) => hit(row, client, area.width, canvas),
+            PanelItem::Alert(row) => alert(row, canvas),
+        };
+        canvas.line(area, y as u16, &cells, chosen == Some(y));
+    }
+}
+
+/// The columns of the widest text, up to a third of the page.
+fn widest<'i>(items: &'i [PanelItem<'_>], page: u16, text: impl Fn(&'i PanelItem<'_>) -> &'i str) -> u16 {
+    let widest = items.iter().map(|item| width(text(item))).max().unwrap_or(0);
+    (widest as u16).min(page / 3)
+}
+
+fn severity(severity: Severity, rank: u8, canvas: &Canvas<'_>) -> CanvasCell<'static> {
+    CanvasCell::new(Columns(SEVERITY_WIDTH), rank, severity.as_str()).styled(canvas.severity(severity))
+}
+
+/// Client, status, severity, path, hits and time of the latest hit; on a wide page the rules.
+fn answered<'t>(entry: &'t TopEntry, client: u16, page: u16, canvas: &Canvas<'_>) -> Vec<CanvasCell<'t>> {
+    let row = &entry.sample;
+    let status = row.status.map_or(String::new(), |status| status.to_string());
+    let mut cells = vec![
+        CanvasCell::new(Columns(client), 0, &*row.client).styled(BOLD),
+        CanvasCell::new(Columns(3), 3, status),
+        severity(entry.severity, 2, canvas),
+        CanvasCell::new(Rest, 0, &*row.path).styled(canvas.alarm()),
+        CanvasCell::new(Right(HITS_WIDTH), 4, compact(entry.hits)),
+        CanvasCell::new(Columns(TIME_WIDTH), 5, clock(row.time)).styled(DIM),
+    ];
+    if page >= 100 {
+        cells.insert(4, CanvasCell::new(Columns(page / 5), 6, &*row.rules));
+    }
+    cells
+}
+
+/// Name, answers, severity and hits.
+fn named<'t>(name: &'t str, entry: &TopEntry, canvas: &Canvas<'_>) -> Vec<CanvasCell<'t>> {
+    let answered = if entry.answered > 0 { format!("{}!", compact(entry.answered)) } else { String::new() };
+    let style = if entry.answered > 0 { BOLD } else { Style::new() };
+    vec![
+        CanvasCell::new(Rest, 0, name).styled(style),
+        CanvasCell::new(Right(4), 3, answered).styled(canvas.alarm()),
+        severity(entry.severity, 1, canvas),
+        CanvasCell::new(Right(HITS_WIDTH), 2, compact(entry.hits)),
+    ]
+}
+
+/// Time, severity, outcome, client, method and target; on a wide page the rules.
+fn hit<'t>(row: &'t HitRow, client: u16, page: u16, canvas: &Canvas<'_>) -> Vec<CanvasCell<'t>> {
+    let (outcome, target) = if row.answered { (canvas.alarm(), canvas.alarm()) } else { (DIM, Style::new()) };
+    let mut cells = vec![
+        CanvasCell::new(Columns(TIME_WIDTH), 3, clock(row.time)).styled(DIM),
+        severity(row.severity, 2, canvas),
+        CanvasCell::new(Columns(OUTCOME_WIDTH), 5, row.outcome.as_str()).styled(outcome),
+        CanvasCell::new(Columns(client), 1, &*row.client),
+        CanvasCell::new(Columns(METHOD_WIDTH), 6, &*row.method),
+        CanvasCell::new(Rest, 0, &*row.target).styled(target),
+    ];
+    if page >= 90 {
+        cells.push(CanvasCell::new(Columns(page / 5), 4, &*row.rules).styled(DIM));
+    }
+    cells
+}
+
+/// Draws the hits of a detail page, with the client unless the page is that of a client.
+fn draw_hits(items: &[PanelItem<'_>], of_one_client: bool, chosen: usize, area: Rect, canvas: &mut Canvas<'_>) {
+    let client = if of_one_client {
+        0
+    } else {
+        widest(items, area.width, |item| match item {
+            PanelItem::Hit(row) => &row.client,
+            PanelItem::Entry(..) | PanelItem::Alert(_) => "",
+        })
+    };
+    for (y, item) in items.iter().enumerate().take(area.height.into()) {
+        let PanelItem::Hit(row) = item else { continue };
+        let mut cells = hit(row, client, area.width, canvas);
+        if of_one_client {
+            cells.remove(3);
+        }
+        canvas.line(area, y as u16, &cells, y == chosen);
+    }
+}
+
+fn alert<'t>(row: &'t AlertRow, canvas: &Canvas<'_>) -> Vec<CanvasCell<'t>> {
+    let level = match row.severity {
+        Some(level) => severity(level, 1, canvas),
+        None => CanvasCell::new(Columns(SEVERITY_WIDTH), 1, "notice").styled(DIM),
+    };
+    vec![CanvasCell::new(Columns(TIME_WIDTH), 2, clock(row.time)).styled(DIM), level, CanvasCell::new(Rest, 0, &*row.text)]
+}
+
+/// The least rows of the list; details get the others.
+const MIN_ROWS: u16 = 4;
+
+/// Columns of the labels of details.
+const DETAIL_LABEL_WIDTH: u16 = 9;
+
+/// Draws the page.
+fn draw_subject(subject: &DetailSubject, shown: &VisibleRows<'_>, view: &mut ViewState, area: Rect, canvas: &mut Canvas<'_>) {
+    let items = shown.hits_of(subject);
+    canvas.heading(Rect { height: area.height.min(1), ..area }, subject.name(), &summary(subject, shown), REVERSED);
+    let area = Rect { y: area.y + area.height.min(1), height: area.height.saturating_sub(1), ..area };
+    if items.is_empty() {
+        let why = if shown.filter.is_empty() { "its hits are no longer kept" } else { "none of its kept hits matches the filter" };
+        canvas.text(area, 0, 0, why, DIM);
+        return;
+    }
+    let at = view.detail_cursor().position(&items);
+    let lines = if let Some(PanelItem::Hit(row)) = items.get(at) { details(row, area.width) } else { Vec::new() };
+    let detail_rows = (lines.len() as u16 + 1).min(area.height.saturating_sub(MIN_ROWS));
+    let list = Rect { height: area.height - detail_rows, ..area };
+    let first = view.detail_cursor().scroll(&items, list.height.into());
+    let seen: Vec<_> = items.into_iter().skip(first).take(list.height.into()).collect();
+    draw_hits(&seen, matches!(subject, DetailSubject::Client(_)), at - first, list, canvas);
+    draw_details(&lines, Rect { y: area.y + list.height, height: detail_rows, ..area }, canvas);
+}
+
+/// `24 hits · 2 answered · worst critical`.
+fn summary(subject: &DetailSubject, shown: &VisibleRows<'_>) -> String {
+    let Some(entry) = subject.entry(&shown.snapshot.tables) else {
+        return format!("not among the latest {} hits", compact(dashboard::HITS as u64));
+    };
+    let answered = if entry.answered > 0 { format!(" · {} answered", compact(entry.answered)) } else { String::new() };
+    format!("{}{answered} · worst {}", compact_counted(entry.hits, "hit", "hits"), entry.severity)
+}
+
+/// Lines with a label; an empty label continues a text.
+type DetailLines = Vec<(&'static str, String)>;
+
+/// The details of a hit.
+fn details(row: &HitRow, page: u16) -> DetailLines {
+    let status = row.status.map(|status| format!("{status} ")).unwrap_or_default();
+    let fields = [
+        ("rules", Some(&*row.rules)),
+        ("answer", Some(&*format!("{status}{}", row.outcome))),
+        ("target", Some(&*row.target)),
+        ("line", Some(&*row.place)),
+        ("decoded", row.decoded.as_deref()),
+        ("path", Some(&*row.path).filter(|path| *path != &*row.target && Some(*path) != row.decoded.as_deref())),
+        ("host", row.host.as_deref()),
+        ("agent", row.agent.as_deref()),
+    ];
+    let room = usize::from(page.saturating_sub(DETAIL_LABEL_WIDTH)).max(1);
+    let mut labelled = Vec::new();
+    for (label, text) in fields {
+        let lines = split_to_width(text.unwrap_or_default(), room).into_iter().map(str::to_owned);
+        let labels = std::iter::once(label).chain(std::iter::repeat(""));
+        labelled.extend(labels.zip(lines));
+    }
+    labelled
+}
+
+fn draw_details(details: &DetailLines, area: Rect, canvas: &mut Canvas<'_>) {
+    canvas.heading(Rect { height: area.height.min(1), ..area }, "SELECTED HIT", "", BOLD);
+    for (y, (label, text)) in (1..).zip(details) {
+        canvas.text(area, 0, y, label, DIM);
+        canvas.text(area, DETAIL_LABEL_WIDTH, y, text, Style::new());
+    }
+}
+
+/// Columns of the keys.
+const KEY_WIDTH: u16 = 14;
+
+/// Keys and symbols, and what they mean.
+const HELP: [(&str, &str); 19] = [
+    ("q", "quit (also Ctrl-C)"),
+    ("p or space", "pause the display; counting continues"),
+    ("/", "filter: hits whose client, path, target or rule contains a text"),
+    ("Esc", "back; on the first page: clear the filter"),
+    ("Tab, ← →", "next or previous panel"),
+    ("↑ ↓ j k", "select a row (also PgUp, PgDn, Home and End)"),
+    ("Enter", "open the latest hits of a client, path or rule, with details"),
+    ("s", "sort rows: worst, most hits or latest first"),
+    ("l", "logs, with the unread bytes of each"),
+    ("Ctrl-L", "redraw"),
+    ("", ""),
+    ("ANSWERED", "probes that got a distinct answer"),
+    ("2!", "hits of this row with a distinct answer"),
+    ("1,000+", "there were more; the least important were dropped"),
+    ("the bars", "the last hour by this host's clock, a column per minute"),
+    ("the times", "by the log's clock"),
+    ("with a filter", "the tables count the latest 5,000 hits only"),
+    ("***", "replaces what looks like a secret"),
+    (r"\x1b", "an escaped control byte"),
+];
+
+/// Draws the page of keys.
+fn draw_help(area: Rect, canvas: &mut Canvas<'_>) {
+    canvas.heading(Rect { height: area.height.min(1), ..area }, "KEYS AND SYMBOLS", "", REVERSED);
+    for (y, (key, what)) in (1..).zip(HELP) {
+        canvas.text(area, 0, y, key, BOLD);
+        canvas.text(area, KEY_WIDTH, y, what, Style::new());
+    }
+}
+
+/// Draws the page of logs, those with the most unread bytes first.
+fn draw_logs(shown: &VisibleRows<'_>, view: &mut ViewState, area: Rect, canvas: &mut Canvas<'_>) {
+    let snapshot = shown.snapshot;
+    let (head, list) = (Rect { height: area.height.min(1), ..area }, area.height.saturating_sub(1));
+    let note = format!("{} unread", compact_size(snapshot.lag));
+    canvas.heading(head, &compact_counted(snapshot.log_count as u64, "LOG", "LOGS"), &note, REVERSED);
+    view.logs_from = view.logs_from.min(snapshot.logs.len().saturating_sub(list.into()));
+    for (y, log) in (1..area.height).zip(&snapshot.logs[view.logs_from..]) {
+        let style = if log.lag >= 1_000_000 { canvas.warning() } else { Style::new() };
+        let cells = [
+            CanvasCell::new(Rest, 0, String::from(escape_and_truncate(&log.path))),
+            CanvasCell::new(Right(12), 2, compact_counted(log.lines, "line", "lines")).styled(DIM),
+            CanvasCell::new(Right(14), 1, format!("{} unread", compact_size(log.lag))).styled(style),
+        ];
+        canvas.line(area, y, &cells, false);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bars_are_proportional_to_counts() {
+        assert_eq!(column_of(0, 10, 2), [" ", " "]);
+        assert_eq!(column_of(1, 1_000, 2), [" ", "▁"]);
+        assert_eq!(column_of(3, 4, 2), ["▄", "█"]);
+        assert_eq!(column_of(u64::MAX, u64::MAX, 2), ["█", "█"]);
+    }
+}

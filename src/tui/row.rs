@@ -1,0 +1,190 @@
+//! Hits, alerts and notices as the live view stores them: owned, short and redacted. The line of a hit may be gone when it is
+//! shown.
+
+use std::hash::{BuildHasher, Hash};
+
+use foldhash::fast::FixedState;
+
+use super::text;
+use crate::alerting::{Alert, AlertKind};
+use crate::analysis::model::ReportedHit;
+use crate::finding::Severity;
+use crate::log_entry::Outcome;
+use crate::number::compact_counted;
+use crate::redact::mask;
+use crate::rules::RuleSet;
+use crate::soft_404::Answer;
+use crate::time::LogTime;
+
+/// The most rules in a row; more are rare.
+const MAX_RULES: usize = 8;
+
+/// A hit. Texts that are equal after cutting count as equal.
+#[derive(Debug, Clone)]
+pub(super) struct HitRow {
+    /// Its number among all hits, from 1.
+    pub(super) number: u64,
+    pub(super) time: Option<LogTime>,
+    pub(super) severity: Severity,
+    pub(super) outcome: Outcome,
+    pub(super) status: Option<u16>,
+    /// Its answer is distinct.
+    pub(super) answered: bool,
+    pub(super) client: Box<str>,
+    pub(super) method: Box<str>,
+    pub(super) target: Box<str>,
+    /// The normalised path, or the target if there is none.
+    pub(super) path: Box<str>,
+    pub(super) decoded: Option<Box<str>>,
+    /// Rule IDs, separated by spaces, the most severe first.
+    pub(super) rules: Box<str>,
+    pub(super) host: Option<Box<str>>,
+    pub(super) agent: Option<Box<str>>,
+    /// `access.log:17`.
+    pub(super) place: Box<str>,
+}
+
+/// A number for a value, the same in every snapshot of a run.
+pub(super) fn stable_id<T: Hash + ?Sized>(thing: &T) -> u64 {
+    FixedState::default().hash_one(thing)
+}
+
+impl HitRow {
+    /// The row of a hit.
+    pub(super) fn new(number: u64, hit: &ReportedHit<'_>, rules: &RuleSet) -> Self {
+        let target = text::redact_and_truncate(hit.target);
+        let path = if hit.path.is_empty() { target.clone() } else { text::redact_and_truncate(hit.path) };
+        let decoded = hit.decoded.map(|decoded| text::truncate_bytes(&mask::redacted_decoded(hit.target, decoded), text::MAX_BYTES));
+        Self {
+            number,
+            time: hit.time,
+            severity: hit.severity,
+            outcome: hit.outcome,
+            status: hit.status,
+            answered: hit.answer == Some(Answer::Distinct),
+            client: text::client_name(hit.client),
+            method: text::redact_and_truncate(hit.method),
+            decoded: decoded.filter(|decoded| *decoded != target),
+            target,
+            path,
+            rules: rule_names(hit, rules),
+            host: hit.host.map(text::redact_and_truncate),
+            agent: hit.user_agent.map(text::redact_and_truncate),
+            place: format!("{}:{}", text::escape_and_truncate(hit.source), hit.line).into(),
+        }
+    }
+
+    /// The IDs of its rules.
+    pub(super) fn rule_ids(&self) -> impl Iterator<Item = &str> {
+        self.rules.split(' ').filter(|id| !id.is_empty())
+    }
+
+    /// Whether its client, path, target or rules contain a text. ASCII case does not matter.
+    pub(super) fn has(&self, wanted: &str) -> bool {
+        [&self.client, &self.path, &self.target, &self.rules].into_iter().any(|text| contains(text, wanted))
+    }
+}
+
+/// Whether a text contains another. ASCII case does not matter.
+pub(super) fn contains(text: &str, wanted: &str) -> bool {
+    let (text, wanted) = (text.as_bytes(), wanted.as_bytes());
+    let Some(&first) = wanted.first() else { return true };
+    // A filter checks thousands of rows for every frame.
+    memchr::memchr2_iter(first.to_ascii_lowercase(), first.to_ascii_uppercase(), text)
+        .any(|at| text.get(at..at + wanted.len()).is_some_and(|part| part.eq_ignore_ascii_case(wanted)))
+}
+
+fn rule_names(hit: &ReportedHit<'_>, rules: &RuleSet) -> Box<str> {
+    let mut ids: Vec<_> = hit.rules.iter().map(|&rule| rules.rule(rule)).collect();
+    ids.sort_by_key(|rule| std::cmp::Reverse(rule.severity));
+    ids.truncate(MAX_RULES);
+    let names: Vec<_> = ids.iter().map(|rule| text::truncate_bytes(&rule.id, text::MAX_BYTES)).collect();
+    names.join(" ").into()
+}
+
+/// An alert.
+#[derive(Debug, Clone)]
+pub(super) struct AlertRow {
+    /// Its number among all alerts, from 1.
+    pub(super) number: u64,
+    pub(super) time: Option<LogTime>,
+    /// The severity; `None` for a notice.
+    pub(super) severity: Option<Severity>,
+    /// What happened, in one sentence.
+    pub(super) text: Box<str>,
+    /// The client, if it is about one.
+    pub(super) client: Option<Box<str>>,
+    /// The path, if it is about one.
+    pub(super) path: Option<Box<str>>,
+}
+
+impl AlertRow {
+    /// The row of an alert.
+    pub(super) fn new(number: u64, alert: &Alert, rules: &RuleSet) -> Self {
+        let client = alert.client.as_ref().map(|client| text::client_name(client.client()));
+        let path = alert.path.as_deref().filter(|path| !path.is_empty()).map(text::redact_and_truncate);
+        let text = alert_sentence(alert, rules, client.as_deref(), path.as_deref());
+        Self {
+            number,
+            time: alert.last_time.or(alert.first_time),
+            severity: Some(alert.severity),
+            text: text::truncate_bytes(&text, 2 * text::MAX_BYTES),
+            client,
+            path,
+        }
+    }
+
+    /// The row of a notice.
+    pub(super) fn notice(number: u64, notice: &str) -> Self {
+        Self { number, time: None, severity: None, text: text::escape_and_truncate(notice.as_bytes()), client: None, path: None }
+    }
+}
+
+fn alert_sentence(alert: &Alert, rules: &RuleSet, client: Option<&str>, path: Option<&str>) -> String {
+    let who = client.map_or_else(|| compact_counted(alert.clients, "client", "clients"), str::to_owned);
+    let span = alert_span(alert);
+    match alert.kind {
+        AlertKind::Threshold(rule) => {
+            let on = path.map(|path| format!(" on {path}")).unwrap_or_default();
+            format!("{who}: {} of {}{on}{span}", compact_counted(alert.hits, "hit", "hits"), rules.rule(rule).id)
+        }
+        AlertKind::Probing => format!("{who} requested {}{span}", compact_counted(alert.paths, "probe path", "probe paths")),
+        AlertKind::Answered => {
+            let status = alert.sample.status.map(|status| format!(" {status}")).unwrap_or_default();
+            format!("{who} was answered{status}: {}", text::redact_and_truncate(&alert.sample.target))
+        }
+        AlertKind::Campaign => {
+            let of = path.map(|path| format!(", {path}")).unwrap_or_default();
+            format!(
+                "{} requested the same {}{of}{span}",
+                compact_counted(alert.clients, "client", "clients"),
+                compact_counted(alert.paths, "path", "paths")
+            )
+        }
+    }
+}
+
+/// ` within 58 s`; empty if the log has no times.
+fn alert_span(alert: &Alert) -> String {
+    match (alert.first_time, alert.last_time) {
+        (Some(first), Some(last)) => match (last.utc - first.utc).max(0) {
+            seconds @ 0..120 => format!(" within {seconds} s"),
+            seconds => format!(" within {} min", (seconds + 59) / 60),
+        },
+        _ => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn agrees_with_a_search_in_lower_case(text in "[aAbB\u{e4}/]{0,12}", wanted in "[aAbB\u{e4}/]{0,3}") {
+            prop_assert_eq!(contains(&text, &wanted), text.to_ascii_lowercase().contains(&wanted.to_ascii_lowercase()));
+        }
+    }
+}
