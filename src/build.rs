@@ -1,12 +1,15 @@
-//! Embeds the rule files of `rules/` in the binary; a new file needs no code. Each file is embedded as source text and as JSON,
-//! which loads in a tenth of the time; small regexes are embedded as automata. The build does not report errors in a file: such a
-//! file has no JSON form, and loading it reports the error.
+//! Embeds the rule files of `rules/` in the binary; a new file needs no code. Each file is embedded as compressed source text and as
+//! JSON, which loads in a tenth of the time; small regexes are embedded as compressed automata. The build does not report errors in
+//! a file: such a file has no JSON form, and loading it reports the error.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::{env, fs, io};
 
+use flate2::Compression;
+use flate2::write::ZlibEncoder;
 use regex_automata::dfa::{StartKind, dense};
 use regex_automata::nfa::thompson::{self, WhichCaptures};
 use regex_automata::util::syntax;
@@ -16,12 +19,10 @@ mod case_folding;
 #[path = "rules/lines.rs"]
 mod lines;
 
-/// Largest automaton, in bytes. Five in six regexes have one, and all together are six megabytes.
+/// Largest automaton, in bytes. Five in six regexes have one; all together are 7.5 megabytes, and 0.3 compressed.
 const LARGEST: usize = 1 << 17;
 /// The same before minimization, which shrinks some to a sixth.
 const LARGEST_BEFORE: usize = 1 << 19;
-/// Alignment of each table, in bytes.
-const ALIGNMENT: usize = 8;
 
 fn main() -> io::Result<()> {
     let folder = Path::new(&env::var("CARGO_MANIFEST_DIR").map_err(io::Error::other)?).join("rules");
@@ -40,10 +41,11 @@ fn main() -> io::Result<()> {
         let text = fs::read_to_string(&path)?;
         let file: Option<serde_json::Value> = toml::from_str(&text).ok();
         regexes.extend(file.iter().flat_map(regexes_of));
-        let short = out.join(format!("{name}.json"));
+        let (full, short) = (out.join(format!("{name}.z")), out.join(format!("{name}.json")));
+        fs::write(&full, compressed(text.as_bytes())?)?;
         fs::write(&short, file.and_then(|file| short_form(&text, &file)).unwrap_or_default())?;
-        let [text, short] = [path, short].map(|path| path.display().to_string());
-        writeln!(list, "    BuiltinFile {{ name: {name:?}, text: include_str!({text:?}), short: include_str!({short:?}) }},")
+        let [full, short] = [full, short].map(|path| path.display().to_string());
+        writeln!(list, "    BuiltinFile {{ name: {name:?}, text: include_bytes!({full:?}), short: include_str!({short:?}) }},")
             .map_err(io::Error::other)?;
     }
     list.push_str("]\n");
@@ -72,13 +74,20 @@ fn write_automata(out: &Path, regexes: &BTreeSet<String>) -> io::Result<()> {
         let Some(automaton) = automaton(regex) else { continue };
         let (table, padding) = if is_big_endian { automaton.to_bytes_big_endian() } else { automaton.to_bytes_little_endian() };
         let start = tables.len();
-        tables.extend_from_slice(&table[padding..]);
+        tables.extend(compressed(&table[padding..])?);
         writeln!(list, "    ({regex:?}, {start}, {}),", tables.len()).map_err(io::Error::other)?;
-        tables.resize(tables.len().next_multiple_of(ALIGNMENT), 0);
     }
     list.push_str("]\n");
     fs::write(out.join("automata.bin"), tables)?;
     fs::write(out.join("automata.rs"), list)
+}
+
+/// The length in four bytes, then a zlib stream.
+fn compressed(content: &[u8]) -> io::Result<Vec<u8>> {
+    let length = u32::try_from(content.len()).map_err(io::Error::other)?;
+    let mut stream = ZlibEncoder::new(length.to_le_bytes().to_vec(), Compression::default());
+    stream.write_all(content)?;
+    stream.finish()
 }
 
 /// The automaton of a regex, compiled like `src/rules/pattern.rs` does; `None` if it is too large or no valid regex.

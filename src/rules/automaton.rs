@@ -1,34 +1,34 @@
 //! Automata of built-in regexes, compiled at build time: a scan of a small log uses more than a hundred regexes, and compiling them
 //! took longer than the scan.
 //!
-//! Regexes with a large automaton have none here and are compiled at first use. An automaton finds whether a regex matches, not
-//! where.
+//! The tables are embedded compressed, as they have many repeats. Regexes with a large automaton have none here and are compiled at
+//! first use. An automaton finds whether a regex matches, not where.
 
 use regex_automata::Input;
 use regex_automata::dfa::Automaton as _;
 use regex_automata::dfa::dense::DFA;
 
-/// The regexes with an automaton, sorted, and the range of each table in [`TABLES`].
+use super::builtin::decompressed;
+
+/// The regexes with an automaton, sorted, and the range of each compressed table in [`TABLES`].
 #[expect(clippy::unreadable_literal, reason = "generated code")]
 const BUILT: &[(&str, usize, usize)] = include!(concat!(env!("OUT_DIR"), "/automata.rs"));
 
-/// The tables, each aligned to eight bytes.
-static TABLES: &Aligned<[u8]> = &Aligned(*include_bytes!(concat!(env!("OUT_DIR"), "/automata.bin")));
-
-/// Aligns the tables.
-#[repr(C, align(8))]
-struct Aligned<T: ?Sized>(T);
+/// The compressed tables.
+static TABLES: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/automata.bin"));
 
 /// A compiled automaton.
 #[derive(Debug)]
-pub(super) struct Automaton(DFA<&'static [u32]>);
+pub(super) struct Automaton(DFA<Vec<u32>>);
 
 impl Automaton {
     /// The automaton of a regex.
     pub(super) fn of(source: &str) -> Option<Self> {
         let at = BUILT.binary_search_by_key(&source, |(built, ..)| built).ok()?;
         let (_, start, end) = BUILT[at];
-        DFA::from_bytes(&TABLES.0[start..end]).ok().map(|(table, _)| Self(table))
+        // Allocators align buffers of this size to eight bytes or more; with one that does not, the regex is compiled.
+        let table = decompressed(&TABLES[start..end]);
+        DFA::from_bytes(&table).ok().map(|(table, _)| Self(table.to_owned()))
     }
 
     /// Whether the regex matches somewhere in `text`; `None` if the automaton gives up.

@@ -1,7 +1,7 @@
 //! The source text of a rule, for people to read and copy.
 
 use super::RuleChoice;
-use super::builtin::BUILTIN;
+use super::builtin::{BUILTIN, BuiltinFile};
 use super::load::{files, read};
 use super::path_list;
 
@@ -10,7 +10,7 @@ use super::path_list;
 pub fn source_text(choice: &RuleChoice, id: &str) -> Option<String> {
     let own = choice.paths.iter().filter_map(|path| files(path).ok()).flatten();
     let own = own.filter(|file| !path_list::is_list(file)).filter_map(|file| read(&file).ok());
-    let builtin = BUILTIN.iter().filter(|_| !choice.no_builtin).map(|file| file.text.to_owned());
+    let builtin = BUILTIN.iter().filter(|_| !choice.no_builtin).map(BuiltinFile::text);
     own.chain(builtin).find_map(|text| table(&text, id))
 }
 
