@@ -22,7 +22,7 @@ give --threads a smaller number\n";
 
 /// The system allocator. If it fails, the process ends with a message, not by a signal.
 #[derive(Debug)]
-pub struct Allocator;
+pub(crate) struct Allocator;
 
 #[global_allocator]
 static ALLOCATOR: Allocator = Allocator;
@@ -82,7 +82,7 @@ fn end() -> ! {
 const LARGE: i32 = 256 << 10;
 
 /// Sets the mmap threshold of glibc. Call it once, at the start.
-pub fn set_mmap_threshold() {
+pub(crate) fn set_mmap_threshold() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     // SAFETY: It takes two numbers, and may be called at any time from any thread (`mallopt(3)`).
     let _was_set = unsafe { libc::mallopt(libc::M_MMAP_THRESHOLD, LARGE) };

@@ -34,7 +34,7 @@ use crate::time::LogTime;
 
 /// An item that was never seen before.
 #[derive(Debug, Clone)]
-pub struct NewItem<'a> {
+pub(crate) struct NewItem<'a> {
     /// Its kind.
     pub kind: NoveltyKind,
     /// Its key, safe to print: the host and path of an answer, the id of a rule, a path, a client, or the key of a
@@ -55,7 +55,7 @@ pub struct NewItem<'a> {
 ///
 /// `report_seq` and `now` are those of [`SeenHistory::check_and_record`]. The report must be complete.
 #[must_use]
-pub fn find_new<'a>(report: &Report<'a>, seen: &mut SeenHistory, report_seq: u32, now: i64) -> Vec<NewItem<'a>> {
+pub(crate) fn find_new<'a>(report: &Report<'a>, seen: &mut SeenHistory, report_seq: u32, now: i64) -> Vec<NewItem<'a>> {
     let mut found: Vec<NewItem<'a>> = Vec::new();
     // Items that differ only in a redacted part have one key.
     let mut known: HashMap<(NoveltyKind, String), usize> = HashMap::new();

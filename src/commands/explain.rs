@@ -38,7 +38,7 @@ use crate::time::LogTime;
 
 /// The settings of `explain`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ExplainSettings {
+pub(crate) struct ExplainSettings {
     /// A line, a request, `FILE:LINE`, or `-`.
     pub line: OsString,
     /// Explains only this rule; all rules if `None`.
@@ -77,7 +77,7 @@ enum LineSource {
 
 /// Explains the lines and prints the explanations.
 #[must_use]
-pub fn run(settings: &ExplainSettings) -> Exit {
+pub(crate) fn run(settings: &ExplainSettings) -> Exit {
     let rules = match load(&settings.rules) {
         Ok(rules) => rules,
         Err(error) => return message::usage_error(&error.to_string()),

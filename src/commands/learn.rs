@@ -19,7 +19,7 @@ use crate::scan::{drop_skipped, input_summaries};
 
 /// Learns from the logs and prints the proposals.
 #[must_use]
-pub fn run(settings: &LearnSettings) -> Exit {
+pub(crate) fn run(settings: &LearnSettings) -> Exit {
     run_learn(settings).unwrap_or_else(|error| error.report())
 }
 

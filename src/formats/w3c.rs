@@ -20,7 +20,7 @@ pub fn is_comment(line: &[u8]) -> bool {
 
 /// The parser for the lines after `#Fields: date time cs-method ...`; `None` for any other line.
 #[must_use]
-pub fn directive(line: &[u8]) -> Option<FormatLineParser> {
+pub(crate) fn directive(line: &[u8]) -> Option<FormatLineParser> {
     let text = line.strip_prefix(b"#")?;
     let (name, columns) = text.split_at(memchr(b':', text)?);
     if !name.eq_ignore_ascii_case(b"Fields") {

@@ -162,7 +162,7 @@ pub(crate) fn write<W: Write>(report: &Report<'_>, by: GroupBy, top: Option<usiz
 /// # Errors
 ///
 /// Those of `out`.
-pub fn write_answered<W: Write>(report: &Report<'_>, out: W) -> io::Result<()> {
+pub(crate) fn write_answered<W: Write>(report: &Report<'_>, out: W) -> io::Result<()> {
     write_rows(report.rule_set, (ANSWER, &[]), &report.answered, None, out)
 }
 

@@ -207,7 +207,7 @@ title = \"Paths that probers request, learned from logs\"
 /// # Errors
 ///
 /// Those of `out`.
-pub fn write_rule_file<W: Write>(proposals: &Proposals<'_>, top: Option<usize>, out: &mut W) -> io::Result<()> {
+pub(crate) fn write_rule_file<W: Write>(proposals: &Proposals<'_>, top: Option<usize>, out: &mut W) -> io::Result<()> {
     out.write_all(HEAD.as_bytes())?;
     let mut rules: BTreeMap<&str, Vec<&Proposal<'_>>> = BTreeMap::new();
     for proposal in first(&proposals.proposals, top) {

@@ -62,7 +62,7 @@ impl SkippedItems {
 
 /// Whether a file may hold rules to import, by its extension.
 #[must_use]
-pub fn is_known(file: &Path) -> bool {
+pub(crate) fn is_known(file: &Path) -> bool {
     matches!(extension(file).as_str(), "txt" | "lst" | "data" | "yml" | "yaml")
 }
 
