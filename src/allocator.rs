@@ -1,4 +1,4 @@
-//! The global allocator: large buffers are mapped separately, and without memory the process ends with a message.
+//! The global allocator of the command, not of the library: large buffers are mapped separately, and without memory the process ends with a message.
 //!
 //! Each thread fills tables, merges them and starts again. By default glibc raises its mmap threshold when the first large buffer
 //! is freed, and then allocates large buffers on the same heaps as small texts. Small texts stay, and the holes of megabytes
@@ -22,10 +22,7 @@ give --threads a smaller number\n";
 
 /// The system allocator. If it fails, the process ends with a message, not by a signal.
 #[derive(Debug)]
-pub(crate) struct Allocator;
-
-#[global_allocator]
-static ALLOCATOR: Allocator = Allocator;
+pub struct Allocator;
 
 // SAFETY: every function passes its arguments on to `System`, which has the same contract, and returns what that returned.
 unsafe impl GlobalAlloc for Allocator {

@@ -69,7 +69,7 @@ pub(crate) fn learn<'a>(report_input: &ReportInput<'a>, analysis: &LogAnalysis<'
         });
     }
     proposals.sort_by(|a, b| (b.probers, b.requests, a.path).cmp(&(a.probers, a.requests, b.path)));
-    Proposals { proposals, random, probers: probers.len() as u64, min_probers: min_probers as u64, ..Proposals::default() }
+    Proposals { rules: proposals, random, probers: probers.len() as u64, min_probers: min_probers as u64, ..Proposals::default() }
 }
 
 /// Every path with enough probers, and its clients; several clients may still share a network.
@@ -254,8 +254,8 @@ impl<'a> NormalPages<'a> {
 pub(crate) struct Proposals<'a> {
     /// The inputs, in their order.
     pub inputs: Vec<InputSummary>,
-    /// The proposals, those with most probers first.
-    pub proposals: Vec<Proposal<'a>>,
+    /// The proposed rules, those with most probers first.
+    pub rules: Vec<Proposal<'a>>,
     /// Paths that were left out because they look machine-generated.
     pub random: u64,
     /// Clients that are known probers.

@@ -222,6 +222,12 @@ impl SeenHistory {
         self.clients.prune(oldest);
         self.campaigns.prune(oldest);
     }
+
+    /// Whether it is empty. Then everything would be new, and nothing is reported as new.
+    #[cfg(test)]
+    fn is_empty(&self) -> bool {
+        self.answers.is_empty() && self.rules.is_empty() && self.paths.is_empty() && self.clients.is_empty() && self.campaigns.is_empty()
+    }
 }
 
 /// The most hours that count between two runs: a little more than a week, because jobs run at least weekly. After a
@@ -337,6 +343,11 @@ impl<const MOST: usize> SeenKeys<MOST> {
             memory.0.insert(hash, SeenEntry { first, last });
         }
         rest.is_empty().then_some(memory)
+    }
+
+    #[cfg(test)]
+    fn is_empty(&self) -> bool {
+        self.0.is_empty()
     }
 }
 

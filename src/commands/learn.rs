@@ -52,7 +52,7 @@ fn run_learn(settings: &LearnSettings) -> Result<Exit, CommandError> {
     };
     let analysis = LogAnalysis::new(&report_input);
     let mut proposals = learn::learn(&report_input, &analysis, settings.min_probers);
-    proposals.inputs = inputs.clone();
+    proposals.inputs.clone_from(&inputs);
     count_hits(&report_input, &analysis, &mut proposals.inputs);
     drop_skipped(&mut proposals.inputs);
     proposals.without_time = scan.without_time;

@@ -14,6 +14,8 @@ pub(crate) mod time_spec;
 pub(crate) mod value;
 
 pub(crate) use self::clients::ClientError;
+#[cfg(test)]
+pub(crate) use self::layer::parse_file;
 pub(crate) use self::layer::{Layer, read_file};
 
 use std::ffi::OsString;

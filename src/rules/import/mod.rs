@@ -58,6 +58,12 @@ impl SkippedItems {
     pub(crate) fn len(&self) -> usize {
         self.0.values().map(Vec::len).sum()
     }
+
+    /// Whether there are none.
+    #[cfg(test)]
+    fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
 }
 
 /// Whether a file may hold rules to import, by its extension.
