@@ -1,4 +1,5 @@
-//! The global allocator of the command, not of the library: large buffers are mapped separately, and without memory the process ends with a message.
+//! The global allocator of the command, not of the library: large buffers are mapped separately, and without memory the process ends
+//! with a message.
 //!
 //! Each thread fills tables, merges them and starts again. By default glibc raises its mmap threshold when the first large buffer
 //! is freed, and then allocates large buffers on the same heaps as small texts. Small texts stay, and the holes of megabytes
