@@ -61,7 +61,7 @@ impl<K: Eq + Hash, V> LruMap<K, V> {
 
     /// All values, in no order.
     #[cfg(test)]
-    pub fn values(&self) -> impl Iterator<Item = &V> {
+    pub(crate) fn values(&self) -> impl Iterator<Item = &V> {
         self.young.values().chain(self.old.values())
     }
 }

@@ -81,7 +81,7 @@ pub(crate) enum AnswerNow {
 impl AnswerNow {
     /// Every value, in the order of the rows.
     #[cfg(test)]
-    pub const ALL: [Self; 6] = [Self::Uncertain, Self::NotRequested, Self::Ordinary, Self::Unanswered, Self::Soft404, Self::Refused];
+    pub(crate) const ALL: [Self; 6] = [Self::Uncertain, Self::NotRequested, Self::Ordinary, Self::Unanswered, Self::Soft404, Self::Refused];
 
     /// The word in reports.
     #[must_use]

@@ -195,7 +195,7 @@ pub(crate) fn read_file(path: &Path) -> Result<Layer, Error> {
 /// # Errors
 ///
 /// An unknown key or a wrong value, with the line and a mark under it.
-pub(super) fn parse_file(text: &str) -> Result<Layer, toml::de::Error> {
+pub(crate) fn parse_file(text: &str) -> Result<Layer, toml::de::Error> {
     // Keys first, because the error that serde would report for an unknown key suggests none.
     toml::from_str::<BTreeMap<SettingKey, toml::Value>>(text)?;
     toml::from_str(text)

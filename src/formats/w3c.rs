@@ -14,7 +14,7 @@ use std::sync::Arc;
 /// Whether a line is a directive or a comment, not a request.
 #[must_use]
 #[cfg(test)]
-pub fn is_comment(line: &[u8]) -> bool {
+pub(crate) fn is_comment(line: &[u8]) -> bool {
     line.starts_with(b"#")
 }
 

@@ -29,7 +29,7 @@ impl Tail {
     /// Reads everything that exists now without waiting. Unfinished last lines are left, except in a compressed file,
     /// or in a rotated file that was not modified for a minute.
     #[cfg(test)]
-    pub fn read_once(&mut self, now: Instant, each: &mut dyn FnMut(LineChunk<'_>)) {
+    pub(crate) fn read_once(&mut self, now: Instant, each: &mut dyn FnMut(LineChunk<'_>)) {
         self.read_once_until(now, &AtomicBool::new(false), each);
     }
 
