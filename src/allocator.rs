@@ -1,4 +1,5 @@
-//! The global allocator: large buffers are mapped separately, and without memory the process ends with a message.
+//! The global allocator of the command, not of the library: large buffers are mapped separately, and without memory the process ends
+//! with a message.
 //!
 //! Each thread fills tables, merges them and starts again. By default glibc raises its mmap threshold when the first large buffer
 //! is freed, and then allocates large buffers on the same heaps as small texts. Small texts stay, and the holes of megabytes
@@ -23,9 +24,6 @@ give --threads a smaller number\n";
 /// The system allocator. If it fails, the process ends with a message, not by a signal.
 #[derive(Debug)]
 pub struct Allocator;
-
-#[global_allocator]
-static ALLOCATOR: Allocator = Allocator;
 
 // SAFETY: every function passes its arguments on to `System`, which has the same contract, and returns what that returned.
 unsafe impl GlobalAlloc for Allocator {
@@ -82,7 +80,7 @@ fn end() -> ! {
 const LARGE: i32 = 256 << 10;
 
 /// Sets the mmap threshold of glibc. Call it once, at the start.
-pub fn set_mmap_threshold() {
+pub(crate) fn set_mmap_threshold() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     // SAFETY: It takes two numbers, and may be called at any time from any thread (`mallopt(3)`).
     let _was_set = unsafe { libc::mallopt(libc::M_MMAP_THRESHOLD, LARGE) };

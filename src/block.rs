@@ -39,7 +39,7 @@ pub enum NeverBlockReason {
 
 /// Decides which clients are never blocked.
 #[derive(Debug, Clone)]
-pub struct BlockPolicy<'a> {
+pub(crate) struct BlockPolicy<'a> {
     interfaces: Vec<IpAddr>,
     trusted: &'a [IpNet],
     allow: &'a AllowList,
@@ -47,7 +47,7 @@ pub struct BlockPolicy<'a> {
 
 /// A value of `--trusted-proxy` that cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub enum TrustedProxyError {
+pub(crate) enum TrustedProxyError {
     /// It does not parse.
     #[error("'{0}' is no address or network; type 192.0.2.7, 192.0.2.0/24 or 2001:db8::/32")]
     NoNetwork(String),
@@ -61,7 +61,7 @@ pub enum TrustedProxyError {
 /// # Errors
 ///
 /// The text is not a network, or it is a network of all addresses.
-pub fn parse_trusted_proxy(text: &str) -> Result<(IpNet, bool), TrustedProxyError> {
+pub(crate) fn parse_trusted_proxy(text: &str) -> Result<(IpNet, bool), TrustedProxyError> {
     let network = parse_network(text).ok_or_else(|| TrustedProxyError::NoNetwork(text.to_owned()))?;
     match network_width(&network) {
         Width::Everything => Err(TrustedProxyError::Everything(text.to_owned())),
@@ -72,7 +72,7 @@ pub fn parse_trusted_proxy(text: &str) -> Result<(IpNet, bool), TrustedProxyErro
 impl<'a> BlockPolicy<'a> {
     /// `interfaces` are the addresses of this machine ([`interface_addresses`]), `trusted` the networks of proxies.
     #[must_use]
-    pub fn new(interfaces: &[IpAddr], trusted: &'a [IpNet], allow: &'a AllowList) -> Self {
+    pub(crate) fn new(interfaces: &[IpAddr], trusted: &'a [IpNet], allow: &'a AllowList) -> Self {
         let mut interfaces: Vec<_> = interfaces.iter().map(IpAddr::to_canonical).collect();
         interfaces.sort_unstable();
         Self { interfaces, trusted, allow }
@@ -80,7 +80,7 @@ impl<'a> BlockPolicy<'a> {
 
     /// Why a client is never blocked; `None` if it may be.
     #[must_use]
-    pub fn never_block_reason(&self, client: Client<'_>) -> Option<NeverBlockReason> {
+    pub(crate) fn never_block_reason(&self, client: Client<'_>) -> Option<NeverBlockReason> {
         if let Some(network) = prefix_network(client) {
             return self.network_reason(&network);
         }
@@ -113,7 +113,7 @@ impl<'a> BlockPolicy<'a> {
 
     /// Whether a network contains an address of this machine, an allowed client or a trusted proxy.
     #[must_use]
-    pub fn overlaps(&self, network: &IpNet) -> bool {
+    pub(crate) fn overlaps(&self, network: &IpNet) -> bool {
         self.interfaces.iter().any(|address| network.contains(address))
             || self.trusted.iter().any(|trusted| trusted.contains(network) || network.contains(trusted))
             || self.allow.touches(network)
@@ -122,7 +122,7 @@ impl<'a> BlockPolicy<'a> {
 
 /// The network of a client that stands for an IPv6 prefix.
 #[must_use]
-pub fn prefix_network(client: Client<'_>) -> Option<IpNet> {
+pub(crate) fn prefix_network(client: Client<'_>) -> Option<IpNet> {
     let Client::Text(text) = client else { return None };
     let (first, prefix) = client::parse_prefix(text)?;
     Ipv6Net::new(first.into(), prefix.bits()).ok().map(IpNet::from)
@@ -141,14 +141,14 @@ impl fmt::Display for NeverBlockReason {
 }
 
 /// The folder where the kernel lists network interfaces.
-pub const PROC_NET: &str = "/proc/net";
+pub(crate) const PROC_NET: &str = "/proc/net";
 
 /// The addresses of all interfaces, sorted. `folder` is [`PROC_NET`].
 ///
 /// # Errors
 ///
 /// The IPv4 file cannot be read, as on systems other than Linux. A missing IPv6 file is not an error.
-pub fn interface_addresses(folder: &Path) -> io::Result<Vec<IpAddr>> {
+pub(crate) fn interface_addresses(folder: &Path) -> io::Result<Vec<IpAddr>> {
     let mut found = parse_fib_trie(&fs::read_to_string(folder.join("fib_trie"))?);
     match fs::read_to_string(folder.join("if_inet6")) {
         Ok(text) => found.extend(parse_if_inet6(&text)),

@@ -7,8 +7,8 @@
 mod anonymizer;
 mod ip_source;
 
-pub use anonymizer::Anonymizer;
-pub use ip_source::ClientIpSource;
+pub(crate) use anonymizer::Anonymizer;
+pub(crate) use ip_source::ClientIpSource;
 
 use std::fmt::{self, Write as _};
 use std::hash::{Hash, Hasher};
@@ -236,7 +236,7 @@ impl fmt::Display for Client<'_> {
 }
 
 /// The shortest prefix that may count as one client: registries assign no larger block to one party.
-pub const MIN_PREFIX_BITS: u8 = 32;
+pub(crate) const MIN_PREFIX_BITS: u8 = 32;
 
 /// The length of the IPv6 prefix that counts as one client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -285,7 +285,7 @@ impl Ipv6Prefix {
 
 /// The first address and the length of a prefix in text form. Most texts are not prefixes.
 #[must_use]
-pub fn parse_prefix(text: &[u8]) -> Option<(u128, Ipv6Prefix)> {
+pub(crate) fn parse_prefix(text: &[u8]) -> Option<(u128, Ipv6Prefix)> {
     if text.len() > MAX_PREFIX_TEXT {
         return None;
     }
@@ -315,7 +315,7 @@ impl fmt::Write for PrefixText {
 
 /// What counts as one party: 256 IPv4 addresses, or the IPv6 block of one customer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Network<'a> {
+pub(crate) enum Network<'a> {
     /// The upper 24 bits of an IPv4 address.
     V4(u32),
     /// The upper 64 bits of an IPv6 address.
@@ -327,7 +327,7 @@ pub enum Network<'a> {
 impl<'a> Network<'a> {
     /// The network of a client.
     #[must_use]
-    pub fn from_client(client: Client<'a>) -> Self {
+    pub(crate) fn from_client(client: Client<'a>) -> Self {
         match client {
             Client::V4(bits) => Self::V4(bits >> 8),
             Client::V6(bits) => Self::V6((bits >> 64) as u64),
@@ -346,7 +346,7 @@ const WIDEST_V6: u8 = 16;
 
 /// The size of a network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Width {
+pub(crate) enum Width {
     /// A network that one party may own.
     Usual,
     /// Wider than a /8, or than a /16 of IPv6: probably a mistake.
@@ -357,7 +357,7 @@ pub enum Width {
 
 /// Parses a network; an address is a network of one. An IPv4-mapped IPv6 network becomes IPv4, as clients do.
 #[must_use]
-pub fn parse_network(text: &str) -> Option<IpNet> {
+pub(crate) fn parse_network(text: &str) -> Option<IpNet> {
     // `IpNet`'s own parser reads 010.0.0.0/8 as 10.0.0.0/8.
     let network = match text.split_once('/') {
         Some((address, length)) => IpNet::new(address.parse().ok()?, prefix_len(length)?).ok()?,
@@ -379,7 +379,7 @@ fn prefix_len(digits: &str) -> Option<u8> {
 
 /// How much of the internet a network is.
 #[must_use]
-pub fn network_width(network: &IpNet) -> Width {
+pub(crate) fn network_width(network: &IpNet) -> Width {
     match network {
         _ if network.prefix_len() == 0 => Width::Everything,
         IpNet::V4(four) if four.prefix_len() < WIDEST_V4 => Width::Wide,

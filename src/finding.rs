@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::log_entry::MethodClass;
 use crate::time::LogTime;
-pub use app_evidence::{AppAsset, AppEvidence, BoundedSet};
+pub(crate) use app_evidence::{AppAsset, AppEvidence, BoundedSet};
 
 /// How bad a hit would be if the server returned what was requested. A rule sets it; a distinct answer raises it by one level.
 ///

@@ -28,7 +28,7 @@ pub struct Interner<K> {
 
 /// An id in a hash table with a part of its key's hash: few keys are compared in vain, and the table grows without hashing keys.
 #[derive(Debug, Clone, Copy)]
-pub struct InternSlot {
+pub(crate) struct InternSlot {
     /// The uppermost 32 bits of the hash.
     pub tag: u32,
     /// The id.
@@ -39,13 +39,13 @@ impl InternSlot {
     /// Its hash for a hash table, which uses the lowest and the uppermost bits.
     #[must_use]
     #[inline]
-    pub fn place(self) -> u64 {
+    pub(crate) fn place(self) -> u64 {
         place(self.tag)
     }
 
     /// The id with this tag for which `is_key` returns true.
     #[inline]
-    pub fn find(slots: &HashTable<Self>, tag: u32, is_key: impl Fn(u32) -> bool) -> Option<u32> {
+    pub(crate) fn find(slots: &HashTable<Self>, tag: u32, is_key: impl Fn(u32) -> bool) -> Option<u32> {
         slots.find(place(tag), |slot| slot.tag == tag && is_key(slot.number)).map(|slot| slot.number)
     }
 }
@@ -56,7 +56,7 @@ fn place(tag: u32) -> u64 {
 
 /// The tag of a key.
 #[inline]
-pub fn hash_tag<Q: Hash + ?Sized>(state: &RandomState, key: &Q) -> u32 {
+pub(crate) fn hash_tag<Q: Hash + ?Sized>(state: &RandomState, key: &Q) -> u32 {
     (state.hash_one(key) >> 32) as u32
 }
 

@@ -120,6 +120,9 @@ pub use finding::Severity;
 pub use render::GroupBy;
 pub use rules::{Rule, RuleChoice, RuleSet};
 
+#[doc(hidden)]
+pub use allocator::Allocator;
+
 /// Runs the command line of the process. For the `probewatch` binary.
 #[doc(hidden)]
 #[must_use]

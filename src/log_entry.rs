@@ -29,7 +29,7 @@ pub struct LogEntry<'a> {
 
 /// A parsed request line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct RequestLine<'a> {
+pub(crate) struct RequestLine<'a> {
     /// `GET`; empty if the request has no method.
     pub method: &'a [u8],
     /// The request target as logged; the whole request if it has no method.
@@ -42,7 +42,7 @@ impl<'a> RequestLine<'a> {
     /// Parses a request line. A target may contain spaces: the method ends at the first space, the protocol begins at the last `
     /// HTTP/`.
     #[must_use]
-    pub fn parse(request: &'a [u8]) -> Self {
+    pub(crate) fn parse(request: &'a [u8]) -> Self {
         let no_method = Self { method: b"", target: request, protocol: b"" };
         let Some(space) = memchr::memchr(b' ', &request[..request.len().min(MAX_METHOD + 1)]) else {
             return no_method;
@@ -64,7 +64,7 @@ impl<'a> RequestLine<'a> {
 
     /// Length of the query with its question mark: 0 without a query, at most 255.
     #[must_use]
-    pub fn query_len(&self) -> u8 {
+    pub(crate) fn query_len(&self) -> u8 {
         let query = memchr::memchr(b'?', self.target).map_or(0, |path| self.target.len() - path);
         u8::try_from(query).unwrap_or(u8::MAX)
     }

@@ -12,7 +12,7 @@ use foldhash::fast::RandomState;
 
 /// A map of at least the last `half` used keys, and at most twice as many.
 #[derive(Debug)]
-pub struct LruMap<K, V> {
+pub(crate) struct LruMap<K, V> {
     half: usize,
     young: HashMap<K, V, RandomState>,
     old: HashMap<K, V, RandomState>,
@@ -21,19 +21,19 @@ pub struct LruMap<K, V> {
 impl<K: Eq + Hash, V> LruMap<K, V> {
     /// An empty map of at most `keys` keys (at least two). The last used half of them is always kept.
     #[must_use]
-    pub fn new(keys: usize) -> Self {
+    pub(crate) fn new(keys: usize) -> Self {
         Self { half: (keys / 2).max(1), young: HashMap::default(), old: HashMap::default() }
     }
 
     /// The same map with another bound. Excess keys are dropped when others are used.
     #[must_use]
-    pub fn with_capacity(self, keys: usize) -> Self {
+    pub(crate) fn with_capacity(self, keys: usize) -> Self {
         Self { half: (keys / 2).max(1), ..self }
     }
 
     /// The value of a key. It does not count as use.
     #[must_use]
-    pub fn peek<Q: Eq + Hash + ?Sized>(&self, key: &Q) -> Option<&V>
+    pub(crate) fn peek<Q: Eq + Hash + ?Sized>(&self, key: &Q) -> Option<&V>
     where
         K: Borrow<Q>,
     {
@@ -41,7 +41,7 @@ impl<K: Eq + Hash, V> LruMap<K, V> {
     }
 
     /// The value of a key, inserted if it is missing. It counts as use.
-    pub fn value(&mut self, key: K, new: impl FnOnce() -> V) -> &mut V {
+    pub(crate) fn value(&mut self, key: K, new: impl FnOnce() -> V) -> &mut V {
         // Before the generations swap: the key may be in the one that is dropped.
         let known = self.old.remove(&key);
         if self.young.len() >= self.half && !self.young.contains_key(&key) {
@@ -52,7 +52,7 @@ impl<K: Eq + Hash, V> LruMap<K, V> {
     }
 
     /// Removes a key and returns its value.
-    pub fn remove<Q: Eq + Hash + ?Sized>(&mut self, key: &Q) -> Option<V>
+    pub(crate) fn remove<Q: Eq + Hash + ?Sized>(&mut self, key: &Q) -> Option<V>
     where
         K: Borrow<Q>,
     {
@@ -61,7 +61,7 @@ impl<K: Eq + Hash, V> LruMap<K, V> {
 
     /// All values, in no order.
     #[cfg(test)]
-    pub fn values(&self) -> impl Iterator<Item = &V> {
+    pub(crate) fn values(&self) -> impl Iterator<Item = &V> {
         self.young.values().chain(self.old.values())
     }
 }

@@ -2,6 +2,9 @@
 
 use std::process::ExitCode;
 
+#[global_allocator]
+static ALLOCATOR: probewatch::Allocator = probewatch::Allocator;
+
 fn main() -> ExitCode {
     probewatch::run()
 }

@@ -75,10 +75,10 @@ impl SourceInfo {
 }
 
 /// The number of bytes at the start of a log that identify it.
-pub const HEAD: usize = 1024;
+pub(crate) const HEAD: usize = 1024;
 
 /// The number of bytes before an offset that are compared before reading continues there.
-pub const TAIL: usize = 256;
+pub(crate) const TAIL: usize = 256;
 
 /// A hash of some bytes, and their number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
@@ -159,7 +159,7 @@ fn encode(bytes: &[u8]) -> Cow<'_, str> {
 
 /// Decodes such a string; `None` if a backslash does not start `\xNN`.
 #[must_use]
-pub fn unescaped(text: &str) -> Option<Vec<u8>> {
+pub(crate) fn unescaped(text: &str) -> Option<Vec<u8>> {
     let mut pieces = text.split('\\');
     let mut bytes = Vec::with_capacity(text.len());
     bytes.extend_from_slice(pieces.next()?.as_bytes());

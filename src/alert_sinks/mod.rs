@@ -21,12 +21,12 @@ use self::file::FileSink;
 use self::syslog::SyslogSink;
 use crate::finding::Severity;
 use crate::system::errno_message;
-pub use systemd::SystemdNotifier;
+pub(crate) use systemd::SystemdNotifier;
 
 /// A sink that cannot be opened at the start, probably because of a mistyped option. The exit code is 2 for a program and 4
 /// for the others.
 #[derive(Debug, thiserror::Error)]
-pub enum AlertSinkError {
+pub(crate) enum AlertSinkError {
     /// The program cannot be started.
     #[error("cannot start {}: {}; --exec takes the path of a program, or a name in PATH, and no arguments: put those in a script", program.display(), errno_message(error))]
     Exec {
@@ -55,7 +55,7 @@ pub enum AlertSinkError {
 
 /// Which sinks to open.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct AlertSinkSettings {
+pub(crate) struct AlertSinkSettings {
     /// The program that gets each alert as a line on its standard input: a path, or a name to look up in `PATH`.
     pub exec: Option<PathBuf>,
     /// Discards the program's standard error, as during the live view. Otherwise it is inherited.
@@ -68,7 +68,7 @@ pub struct AlertSinkSettings {
 
 /// The open sinks.
 #[derive(Debug, Default)]
-pub struct AlertSinks {
+pub(crate) struct AlertSinks {
     exec: Option<ExecSink>,
     file: Option<FileSink>,
     syslog: Option<SyslogSink>,
@@ -80,7 +80,7 @@ impl AlertSinks {
     /// # Errors
     ///
     /// The first sink that fails. Later failures are returned by [`poll`](Self::poll) as notices, and retried.
-    pub fn new(settings: AlertSinkSettings) -> Result<Self, AlertSinkError> {
+    pub(crate) fn new(settings: AlertSinkSettings) -> Result<Self, AlertSinkError> {
         let now = Instant::now();
         Ok(Self {
             file: settings.alert_file.map(FileSink::open).transpose()?,
@@ -91,7 +91,7 @@ impl AlertSinks {
     }
 
     /// Sends an alert to every sink: `json`, one line with its newline, to the program and the file; `text` to syslog.
-    pub fn send_alert(&mut self, severity: Severity, json: &[u8], text: &str) {
+    pub(crate) fn send_alert(&mut self, severity: Severity, json: &[u8], text: &str) {
         let now = Instant::now();
         if let Some(exec) = &mut self.exec {
             exec.send_alert(json);
@@ -106,7 +106,7 @@ impl AlertSinks {
 
     /// Retries queued alerts and restarts a program that ended. Call it about four times a second. Returns notices for the
     /// user.
-    pub fn poll(&mut self) -> Vec<String> {
+    pub(crate) fn poll(&mut self) -> Vec<String> {
         let now = Instant::now();
         let mut notices = Vec::new();
         if let Some(exec) = &mut self.exec {
@@ -124,7 +124,7 @@ impl AlertSinks {
     /// Retries queued alerts one last time and ends the program: closes its standard input and sends SIGTERM after two
     /// seconds. Takes at most four and a half seconds. Returns notices for the user.
     #[must_use]
-    pub fn finish(self) -> Vec<String> {
+    pub(crate) fn finish(self) -> Vec<String> {
         let now = Instant::now();
         let mut notices = Vec::new();
         if let Some(file) = self.file {

@@ -19,7 +19,7 @@ const MAX_STATUS_CHARS: usize = 200;
 
 /// The connection to the service manager, if there is one.
 #[derive(Debug)]
-pub struct SystemdNotifier {
+pub(crate) struct SystemdNotifier {
     is_enabled: bool,
     /// The interval of the watchdog, and when it was last notified.
     watchdog: Option<Duration>,
@@ -35,7 +35,7 @@ pub struct SystemdNotifier {
 impl SystemdNotifier {
     /// Reads the environment variables of the service manager.
     #[must_use]
-    pub fn from_environment() -> Self {
+    pub(crate) fn from_environment() -> Self {
         let is_enabled = env::var_os("NOTIFY_SOCKET").is_some_and(|socket| !socket.is_empty());
         let watchdog = sd_notify::watchdog_enabled().filter(|interval| is_enabled && !interval.is_zero());
         Self { is_enabled, watchdog, last_watchdog: None, sent_status: None, next_status: None, notice: None, has_warned: false }
@@ -43,17 +43,17 @@ impl SystemdNotifier {
 
     /// How often [`poll`](Self::poll) must be called at least. The manager ends a service that is silent for twice as long.
     #[must_use]
-    pub fn watchdog_interval(&self) -> Option<Duration> {
+    pub(crate) fn watchdog_interval(&self) -> Option<Duration> {
         self.watchdog.map(|interval| interval / 2)
     }
 
     /// Notifies that the service is ready, after the start or a reload.
-    pub fn ready(&mut self) {
+    pub(crate) fn ready(&mut self) {
         self.send(&[NotifyState::Ready]);
     }
 
     /// Notifies that a reload begins. Call [`ready`](Self::ready) afterwards, also if the reload failed.
-    pub fn reloading(&mut self) {
+    pub(crate) fn reloading(&mut self) {
         // Recent versions need the start time; see `RELOADING=1` in sd_notify(3).
         match NotifyState::monotonic_usec_now() {
             Ok(since) => self.send(&[NotifyState::Reloading, since]),
@@ -62,12 +62,12 @@ impl SystemdNotifier {
     }
 
     /// Notifies that the service is stopping.
-    pub fn stopping(&mut self) {
+    pub(crate) fn stopping(&mut self) {
         self.send(&[NotifyState::Stopping]);
     }
 
     /// Sets the status text of `systemctl status`. It is sent when it changes, at most once a second.
-    pub fn status(&mut self, next_status: &str) {
+    pub(crate) fn status(&mut self, next_status: &str) {
         if !self.is_enabled {
             return;
         }
@@ -79,7 +79,7 @@ impl SystemdNotifier {
     }
 
     /// Sends the watchdog notification and a pending status text. Returns a notice for the user.
-    pub fn poll(&mut self) -> Option<String> {
+    pub(crate) fn poll(&mut self) -> Option<String> {
         let now = Instant::now();
         if let Some(watchdog_interval) = self.watchdog_interval()
             // Twice as often as required, because calls may be late.

@@ -22,7 +22,7 @@ const MAX_DISTINCT: usize = 32;
 
 /// Consecutive minutes whose requests are one flood.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Flood {
+pub(crate) struct Flood {
     /// The first minute, since 1970.
     pub first_minute: i64,
     /// The last minute.
@@ -34,14 +34,14 @@ pub struct Flood {
 impl Flood {
     /// Length in minutes, including the first and the last.
     #[must_use]
-    pub fn minutes(&self) -> u64 {
+    pub(crate) fn minutes(&self) -> u64 {
         self.last_minute.abs_diff(self.first_minute) + 1
     }
 }
 
 /// Finds the floods in `minutes`, which are pairs of a minute and its requests, sorted and without duplicates.
 #[must_use]
-pub fn floods(window: Window, minutes: &[(i64, u64)]) -> Vec<Flood> {
+pub(crate) fn floods(window: Window, minutes: &[(i64, u64)]) -> Vec<Flood> {
     let mut found: Vec<(usize, usize)> = Vec::new();
     for (start, end, requests) in window_sums(minutes, i64::from(window.minutes())) {
         if requests < u64::from(window.count) {

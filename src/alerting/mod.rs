@@ -25,7 +25,7 @@ mod sliding_window;
 #[cfg(test)]
 mod tests;
 
-pub use floods::{Flood, floods};
+pub(crate) use floods::{Flood, floods};
 
 use std::hash::BuildHasher;
 
@@ -52,7 +52,7 @@ const ENTRIES_PER_KEY: usize = 16;
 
 /// Limits of the detector.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct AlertOptions {
+pub(crate) struct AlertOptions {
     /// Seconds of the log's time until the same alert is raised again.
     pub cooldown: u64,
     /// How many clients, paths and alerts are remembered, each; at least two.
@@ -67,7 +67,7 @@ impl Default for AlertOptions {
 
 /// A request that matched a rule and is not on an allow list.
 #[derive(Debug, Clone, Copy)]
-pub struct ObservedHit<'a> {
+pub(crate) struct ObservedHit<'a> {
     /// The time of the request.
     pub time: Option<LogTime>,
     /// The client.
@@ -90,7 +90,7 @@ pub struct ObservedHit<'a> {
 
 /// A borrowed [`AlertSample`].
 #[derive(Debug, Clone, Copy, Default)]
-pub struct AlertSampleRef<'a> {
+pub(crate) struct AlertSampleRef<'a> {
     /// `generation` and `offset` identify the request.
     pub generation: u64,
     /// Offset of the line in bytes, from the start of the log's text.
@@ -116,7 +116,7 @@ impl From<&AlertSampleRef<'_>> for AlertSample {
 
 /// Observes requests and raises alerts.
 #[derive(Debug)]
-pub struct AlertDetector {
+pub(crate) struct AlertDetector {
     options: AlertOptions,
     state: RandomState,
     /// Sorted by rule.
@@ -165,7 +165,7 @@ impl Detection {
 impl AlertDetector {
     /// A detector for the windows of these rules and the built-in alerts.
     #[must_use]
-    pub fn new(rules: &RuleSet, options: AlertOptions) -> Self {
+    pub(crate) fn new(rules: &RuleSet, options: AlertOptions) -> Self {
         let options = AlertOptions { keys: options.keys.max(2), ..options };
         let mut detector = Self {
             options,
@@ -181,7 +181,7 @@ impl AlertDetector {
     }
 
     /// Replaces the rules, as after a reload. Counts of a rule are kept if its window is the same.
-    pub fn set_rules(&mut self, rules: &RuleSet) {
+    pub(crate) fn set_rules(&mut self, rules: &RuleSet) {
         let mut known = std::mem::take(&mut self.thresholds);
         let numbered = rules.rules().iter().zip(0..).map(|(rule, number)| (rule, RuleId(number)));
         let windows: Vec<_> = numbered.filter_map(|(rule, number)| Some((rule, number, rule.window?))).collect();
@@ -197,7 +197,7 @@ impl AlertDetector {
     }
 
     /// Observes a request, and calls `raise` for each alert it causes.
-    pub fn observe(&mut self, hit: &ObservedHit<'_>, raise: &mut impl FnMut(Alert)) {
+    pub(crate) fn observe(&mut self, hit: &ObservedHit<'_>, raise: &mut impl FnMut(Alert)) {
         self.latest = self.latest.max(hit.time.map(|time| time.utc));
         let mut raise_for = |detection: Option<Detection>| detection.into_iter().for_each(|detection| raise(detection.into_alert(hit)));
         if hit.is_update {
@@ -332,11 +332,11 @@ impl Cooldown {
 }
 
 /// A distinct answer raises an alert from this severity on: such a path helps an attacker considerably, or lets them in.
-pub const MIN_ANSWERED_SEVERITY: Severity = Severity::High;
+pub(crate) const MIN_ANSWERED_SEVERITY: Severity = Severity::High;
 
 /// What an alert is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum AlertKind {
+pub(crate) enum AlertKind {
     /// The threshold of a rule was reached.
     Threshold(RuleId),
     /// One client requested many different probe paths.
@@ -350,7 +350,7 @@ pub enum AlertKind {
 impl AlertKind {
     /// The identifier in machine-readable output.
     #[must_use]
-    pub fn as_str(self) -> &'static str {
+    pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Threshold(_) => "threshold",
             Self::Probing => "probing",
@@ -362,7 +362,7 @@ impl AlertKind {
 
 /// One alert. It owns its data, as the lines are gone when it is emitted.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Alert {
+pub(crate) struct Alert {
     /// What kind of alert it is.
     pub kind: AlertKind,
     /// The severity.
@@ -389,7 +389,7 @@ pub struct Alert {
 
 /// The request that raised an alert.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct AlertSample {
+pub(crate) struct AlertSample {
     /// `generation` and `offset` identify the request.
     pub generation: u64,
     /// Offset of the line in bytes, from the start of the log's text.

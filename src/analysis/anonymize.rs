@@ -21,7 +21,7 @@ use crate::redact::mask::unredacted;
 
 /// What an output hides.
 #[derive(Debug, Clone)]
-pub struct Privacy {
+pub(crate) struct Privacy {
     /// How clients are hidden; `None` prints them.
     anonymizer: Option<Anonymizer>,
     /// Whether secrets are masked.
@@ -45,19 +45,19 @@ enum TextKind {
 impl Privacy {
     /// Hides clients with this anonymizer, if there is one, and masks secrets if `redact` is true.
     #[must_use]
-    pub fn new(anonymizer: Option<Anonymizer>, redact: bool) -> Self {
+    pub(crate) fn new(anonymizer: Option<Anonymizer>, redact: bool) -> Self {
         Self { anonymizer, redact }
     }
 
     /// Whether this is the default: clients are printed, secrets masked.
     #[must_use]
-    pub fn is_default(&self) -> bool {
+    pub(crate) fn is_default(&self) -> bool {
         self.anonymizer.is_none() && self.redact
     }
 
     /// Whether clients are hidden.
     #[must_use]
-    pub fn hides_clients(&self) -> bool {
+    pub(crate) fn hides_clients(&self) -> bool {
         self.anonymizer.is_some()
     }
 
@@ -83,7 +83,7 @@ impl Privacy {
 
     /// A note for readers of a report whose clients are hidden.
     #[must_use]
-    pub fn note(&self) -> Option<String> {
+    pub(crate) fn note(&self) -> Option<String> {
         let how = match self.anonymizer.as_ref()? {
             Anonymizer::Truncate => "clients are shown as networks",
             Anonymizer::Key(_) => "clients have pseudonyms",
@@ -92,7 +92,7 @@ impl Privacy {
     }
 
     /// Calls `use_it` with the redacted report and its redacted new items.
-    pub fn with_redacted<R>(
+    pub(crate) fn with_redacted<R>(
         &self,
         report: &Report<'_>,
         new_items: &[NewItem<'_>],
@@ -202,7 +202,7 @@ fn sort_rows(rows: &mut [Row<'_>]) {
 
 /// Buffers for one redacted hit.
 #[derive(Debug, Default)]
-pub struct RedactionBuffers {
+pub(crate) struct RedactionBuffers {
     client: Option<ClientKey>,
     target: Vec<u8>,
     path: Vec<u8>,
@@ -216,7 +216,7 @@ pub struct RedactionBuffers {
 impl Privacy {
     /// The redacted hit.
     #[must_use]
-    pub fn hit<'r>(&self, hit: &ReportedHit<'r>, buffers: &'r mut RedactionBuffers) -> ReportedHit<'r> {
+    pub(crate) fn hit<'r>(&self, hit: &ReportedHit<'r>, buffers: &'r mut RedactionBuffers) -> ReportedHit<'r> {
         if self.is_default() {
             return *hit;
         }
@@ -244,13 +244,13 @@ impl Privacy {
 
     /// The redacted live hit.
     #[must_use]
-    pub fn live<'r>(&self, live: &LiveHit<'r>, buffers: &'r mut RedactionBuffers) -> LiveHit<'r> {
+    pub(crate) fn live<'r>(&self, live: &LiveHit<'r>, buffers: &'r mut RedactionBuffers) -> LiveHit<'r> {
         LiveHit { hit: self.hit(&live.hit, buffers), ..*live }
     }
 
     /// The redacted alert.
     #[must_use]
-    pub fn alert(&self, alert: Alert) -> Alert {
+    pub(crate) fn alert(&self, alert: Alert) -> Alert {
         if self.is_default() {
             return alert;
         }

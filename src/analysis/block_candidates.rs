@@ -77,7 +77,7 @@ pub enum BlockVerdict {
 /// Judges each client of a report, in the order of its rows. The rows must be complete. The first `max` candidates are
 /// the worst. The judgement of IPv6 networks is better if the report has its pairs.
 #[must_use]
-pub fn block_decisions(
+pub(crate) fn block_decisions(
     report: &Report<'_>,
     report_input: &ReportInput<'_>,
     guard: &BlockPolicy<'_>,
@@ -107,7 +107,7 @@ pub fn block_decisions(
 
 /// The number of candidates beyond the requested number.
 #[must_use]
-pub fn left_out(blocks: &[BlockDecision]) -> usize {
+pub(crate) fn left_out(blocks: &[BlockDecision]) -> usize {
     blocks.iter().filter(|block| block.verdict == BlockVerdict::LeftOut).count()
 }
 

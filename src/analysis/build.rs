@@ -2,7 +2,8 @@
 //!
 //! Reads no log and prints nothing.
 
-pub use super::rule_status::{Decision, LogAnalysis};
+pub(crate) use super::rule_status::Decision;
+pub use super::rule_status::LogAnalysis;
 use std::time::Duration;
 
 use foldhash::HashMap;
@@ -172,7 +173,7 @@ pub fn build<'a>(report_input: &ReportInput<'a>, analysis: &'a LogAnalysis<'a>, 
 }
 
 /// Counts the hits of each input.
-pub fn count_hits(report_input: &ReportInput<'_>, analysis: &LogAnalysis<'_>, inputs: &mut [InputSummary]) {
+pub(crate) fn count_hits(report_input: &ReportInput<'_>, analysis: &LogAnalysis<'_>, inputs: &mut [InputSummary]) {
     for (view, _) in report_input.tally.cells().zip(analysis.decisions()).filter(|(_, decision)| decision.reported) {
         inputs[view.input as usize].hits += view.cell.hits;
     }

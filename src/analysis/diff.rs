@@ -22,7 +22,7 @@ use crate::tally::{CellView, Site};
 
 /// The kind of a row. The most important comes first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum DiffKind {
+pub(crate) enum DiffKind {
     /// A path that answered, with its host in front where one is logged.
     Answer,
     /// A rule.
@@ -36,7 +36,7 @@ pub enum DiffKind {
 impl DiffKind {
     /// The word in reports.
     #[must_use]
-    pub fn as_str(self) -> &'static str {
+    pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Answer => "answer",
             Self::Rule => "rule",
@@ -48,7 +48,7 @@ impl DiffKind {
 
 /// How a count changed. The most important comes first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Change {
+pub(crate) enum Change {
     /// It has hits only after.
     New,
     /// It has more hits.
@@ -63,7 +63,7 @@ pub enum Change {
 
 /// The present condition of a path that had a distinct answer. The most important comes first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum AnswerNow {
+pub(crate) enum AnswerNow {
     /// It may still have a distinct answer.
     Uncertain,
     /// No hit requested it, so the answer may still be there.
@@ -81,11 +81,11 @@ pub enum AnswerNow {
 impl AnswerNow {
     /// Every value, in the order of the rows.
     #[cfg(test)]
-    pub const ALL: [Self; 6] = [Self::Uncertain, Self::NotRequested, Self::Ordinary, Self::Unanswered, Self::Soft404, Self::Refused];
+    pub(crate) const ALL: [Self; 6] = [Self::Uncertain, Self::NotRequested, Self::Ordinary, Self::Unanswered, Self::Soft404, Self::Refused];
 
     /// The word in reports.
     #[must_use]
-    pub fn as_str(self) -> &'static str {
+    pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Uncertain => Answer::Uncertain.as_str(),
             Self::NotRequested => "not_requested",
@@ -100,7 +100,7 @@ impl AnswerNow {
 impl Change {
     /// The word in reports.
     #[must_use]
-    pub fn as_str(self) -> &'static str {
+    pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::New => "new",
             Self::More => "more",
@@ -123,7 +123,7 @@ impl Change {
 
 /// One difference.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct DiffRow {
+pub(crate) struct DiffRow {
     /// Its kind.
     pub kind: DiffKind,
     /// Its key, safe to print.
@@ -142,7 +142,7 @@ pub struct DiffRow {
 
 /// Lists the differences, most important first.
 #[must_use]
-pub fn diff(old: &ReportIndex, new: &ReportIndex) -> Vec<DiffRow> {
+pub(crate) fn diff(old: &ReportIndex, new: &ReportIndex) -> Vec<DiffRow> {
     let mut both: BTreeMap<&DiffSubject, [(Severity, u64); 2]> = BTreeMap::new();
     for (report, at) in [(old, 0), (new, 1)] {
         for (subject, (severity, hits)) in report.subjects() {
@@ -168,7 +168,7 @@ pub fn diff(old: &ReportIndex, new: &ReportIndex) -> Vec<DiffRow> {
 
 /// Notes for a report that is not exact.
 #[must_use]
-pub fn notes(old: &ReportIndex, new: &ReportIndex) -> Vec<String> {
+pub(crate) fn notes(old: &ReportIndex, new: &ReportIndex) -> Vec<String> {
     let note = |(report, so): (&ReportIndex, &str)| Some(format!("{} {so}", accuracy_note(report.approximate()?)));
     let old = (old, "That is the old report: what is new may have been there before.");
     let new = (new, "That is the new report: what is gone or not requested may still be there.");
@@ -210,7 +210,7 @@ struct PathOutcome {
 
 /// The counts of one of two reports.
 #[derive(Debug, Default)]
-pub struct ReportIndex {
+pub(crate) struct ReportIndex {
     subjects: BTreeMap<DiffSubject, (Severity, u64)>,
     /// By answer: the responses to requests for the path without a distinct answer.
     outcomes: BTreeMap<DiffSubject, PathOutcome>,
@@ -220,7 +220,7 @@ pub struct ReportIndex {
 impl ReportIndex {
     /// Indexes a report. It must have been built from this input, with all its rules, paths and clients.
     #[must_use]
-    pub fn new(report_input: &ReportInput<'_>, analysis: &LogAnalysis<'_>, report: &Report<'_>) -> Self {
+    pub(crate) fn new(report_input: &ReportInput<'_>, analysis: &LogAnalysis<'_>, report: &Report<'_>) -> Self {
         let mut index = Self { approximate: report.approximate, ..Self::default() };
         for row in report.rules.iter().chain(&report.paths).chain(&report.clients) {
             let rule = row.key.rule().map(|rule| DiffSubject::Rule(report.rule_set.rule(rule).id.clone()));
@@ -277,7 +277,7 @@ impl ReportIndex {
 
     /// The most that its rows may lack, if it is not exact.
     #[must_use]
-    pub fn approximate(&self) -> Option<&Approximation> {
+    pub(crate) fn approximate(&self) -> Option<&Approximation> {
         self.approximate.as_ref()
     }
 

@@ -16,7 +16,7 @@ use crate::tally::{LinePosition, Site};
 
 /// A stored line that matched.
 #[derive(Debug, Clone, Copy)]
-pub struct StoredLine<'a> {
+pub(crate) struct StoredLine<'a> {
     /// Its position.
     pub position: LinePosition,
     /// The line.
@@ -29,7 +29,7 @@ pub struct StoredLine<'a> {
 
 /// Buffers for one hit.
 #[derive(Debug, Default)]
-pub struct HitBuffers {
+pub(crate) struct HitBuffers {
     normalizer: Normalizer,
     rules: Vec<RuleId>,
     host: Vec<u8>,
@@ -40,13 +40,13 @@ pub struct HitBuffers {
 impl HitBuffers {
     /// Buffers that count clients of one IPv6 prefix as one.
     #[must_use]
-    pub fn with_prefix(prefix: Option<Ipv6Prefix>) -> Self {
+    pub(crate) fn with_prefix(prefix: Option<Ipv6Prefix>) -> Self {
         Self { prefix, ..Self::default() }
     }
 }
 
 /// The hit of a stored line; `None` if the analysis drops it or its outcome was not requested.
-pub fn hit_from_line<'a>(
+pub(crate) fn hit_from_line<'a>(
     report_input: &ReportInput<'a>,
     analysis: &LogAnalysis<'_>,
     line: &StoredLine<'a>,
@@ -154,7 +154,7 @@ fn assemble<'a>(
 
 /// A line that matched, and its log.
 #[derive(Debug, Clone, Copy)]
-pub struct LiveLine<'a> {
+pub(crate) struct LiveLine<'a> {
     /// The generation of the log.
     pub generation: u64,
     /// The log's path.
@@ -176,7 +176,7 @@ pub struct LiveLine<'a> {
 /// A live hit.
 #[derive(Debug, Clone, Copy)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a question of its own")]
-pub struct LiveHit<'a> {
+pub(crate) struct LiveHit<'a> {
     /// The request; it has no rules if it is no finding or was not requested.
     pub hit: ReportedHit<'a>,
     /// Its answer is distinct.
@@ -194,14 +194,14 @@ pub struct LiveHit<'a> {
 impl LiveHit<'_> {
     /// Whether it is a finding that was requested.
     #[must_use]
-    pub fn is_reported(&self) -> bool {
+    pub(crate) fn is_reported(&self) -> bool {
         !self.hit.rules.is_empty()
     }
 }
 
 /// Why a line is reported.
 #[derive(Debug)]
-pub enum ReportReason<'o> {
+pub(crate) enum ReportReason<'o> {
     /// It is a new line. Held requests of its client are appended to the list if the client proves to be a prober.
     New(&'o mut Vec<PendingHit>),
     /// Its client has proved to be a prober.
@@ -214,7 +214,7 @@ pub enum ReportReason<'o> {
 }
 
 /// The live hit of a line, by the present analysis.
-pub fn live_hit<'a>(
+pub(crate) fn live_hit<'a>(
     analysis: &mut LiveAnalysis<'_>,
     line: &LiveLine<'a>,
     occasion: ReportReason<'_>,

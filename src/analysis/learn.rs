@@ -37,7 +37,7 @@ struct PathCandidate {
 /// Proposes the paths that at least `min_probers` independent probers requested, the most requested first. The run must
 /// have recorded unmatched requests.
 #[must_use]
-pub fn learn<'a>(report_input: &ReportInput<'a>, analysis: &LogAnalysis<'_>, min_probers: usize) -> Proposals<'a> {
+pub(crate) fn learn<'a>(report_input: &ReportInput<'a>, analysis: &LogAnalysis<'_>, min_probers: usize) -> Proposals<'a> {
     let ReportInput { rules, tally, texts, .. } = *report_input;
     let probers = KnownProbers::new(rules, tally, analysis);
     let ordinary = NormalPages::new(tally, &probers);
@@ -69,7 +69,7 @@ pub fn learn<'a>(report_input: &ReportInput<'a>, analysis: &LogAnalysis<'_>, min
         });
     }
     proposals.sort_by(|a, b| (b.probers, b.requests, a.path).cmp(&(a.probers, a.requests, b.path)));
-    Proposals { proposals, random, probers: probers.len() as u64, min_probers: min_probers as u64, ..Proposals::default() }
+    Proposals { rules: proposals, random, probers: probers.len() as u64, min_probers: min_probers as u64, ..Proposals::default() }
 }
 
 /// Every path with enough probers, and its clients; several clients may still share a network.
@@ -251,11 +251,11 @@ impl<'a> NormalPages<'a> {
 
 /// All proposals of a run.
 #[derive(Debug, Default)]
-pub struct Proposals<'a> {
+pub(crate) struct Proposals<'a> {
     /// The inputs, in their order.
     pub inputs: Vec<InputSummary>,
-    /// The proposals, those with most probers first.
-    pub proposals: Vec<Proposal<'a>>,
+    /// The proposed rules, those with most probers first.
+    pub rules: Vec<Proposal<'a>>,
     /// Paths that were left out because they look machine-generated.
     pub random: u64,
     /// Clients that are known probers.
@@ -268,7 +268,7 @@ pub struct Proposals<'a> {
 
 /// A path for a new rule.
 #[derive(Debug, Clone)]
-pub struct Proposal<'a> {
+pub(crate) struct Proposal<'a> {
     /// The path in lower case, printable ASCII.
     pub path: &'a str,
     /// The id of the proposed rule.
@@ -297,7 +297,7 @@ pub struct Proposal<'a> {
 
 /// One request for a path.
 #[derive(Debug, Clone, Default)]
-pub struct ProposalExample<'a> {
+pub(crate) struct ProposalExample<'a> {
     /// The path of the input.
     pub source: &'a [u8],
     /// The number of the line, from 1.
@@ -330,7 +330,7 @@ impl Default for Proposal<'_> {
 impl Proposal<'_> {
     /// Requests that were answered.
     #[must_use]
-    pub fn answered(&self) -> u64 {
+    pub(crate) fn answered(&self) -> u64 {
         self.statuses.iter().filter(|(status, _)| Outcome::of(*status) == Outcome::Answered).map(|(_, n)| n).sum()
     }
 

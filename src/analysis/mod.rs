@@ -4,27 +4,27 @@
 //! split of a log. This module reads no log, prints nothing and knows no command-line flags; renderers print
 //! [`model::Report`].
 
-pub mod anonymize;
-pub mod block_candidates;
-pub mod build;
+pub(crate) mod anonymize;
+pub(crate) mod block_candidates;
+pub(crate) mod build;
 mod campaigns;
-pub mod diff;
+pub(crate) mod diff;
 #[cfg(test)]
 pub(crate) mod fixture;
 pub(crate) mod floods;
-pub mod hit;
+pub(crate) mod hit;
 pub(crate) mod labels;
-pub mod learn;
-pub mod merge;
-pub mod model;
-pub mod networks;
-pub mod notes;
-pub mod novelty;
-pub mod path_answer;
+pub(crate) mod learn;
+pub(crate) mod merge;
+pub(crate) mod model;
+pub(crate) mod networks;
+pub(crate) mod notes;
+pub(crate) mod novelty;
+pub(crate) mod path_answer;
 mod rows;
-pub mod rule_status;
-pub mod site;
-pub mod snapshot;
+pub(crate) mod rule_status;
+pub(crate) mod site;
+pub(crate) mod snapshot;
 mod soft_404;
-pub mod status;
-pub mod timeline;
+pub(crate) mod status;
+pub(crate) mod timeline;

@@ -413,7 +413,7 @@ pub struct AllowedCount<'a> {
 
 /// One hit, as NDJSON prints it.
 #[derive(Debug, Clone, Copy)]
-pub struct ReportedHit<'a> {
+pub(crate) struct ReportedHit<'a> {
     /// The generation of the log; with `offset` it identifies the request.
     pub generation: u64,
     /// Bytes from the start of the input's text.

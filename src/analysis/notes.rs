@@ -12,7 +12,7 @@ use crate::redact::sanitize::escape;
 
 /// States how much rows may lack.
 #[must_use]
-pub fn accuracy_note(bound: &Approximation) -> String {
+pub(crate) fn accuracy_note(bound: &Approximation) -> String {
     let Approximation { pairs, clients, requests, paths, rest_hits, uncounted } = *bound;
     let floods = if uncounted > 0 {
         format!(" {} in no minute: a flood among them is missed.", counted(uncounted, "request is", "requests are"))
@@ -48,7 +48,7 @@ const MOST: usize = 3;
 /// One note for each rule that matches most lines of an input, most hits first. Such a rule hides what others find.
 /// `inputs` are in the order of the sources.
 #[must_use]
-pub fn broad_rule_warnings(report_input: &ReportInput<'_>, analysis: &LogAnalysis<'_>, inputs: &[InputSummary]) -> Vec<String> {
+pub(crate) fn broad_rule_warnings(report_input: &ReportInput<'_>, analysis: &LogAnalysis<'_>, inputs: &[InputSummary]) -> Vec<String> {
     let mut hits: HashMap<(u32, u16), u64> = HashMap::new();
     for (view, _) in report_input.tally.cells().zip(analysis.decisions()).filter(|(_, decision)| decision.reported) {
         for rule in report_input.tally.rule_list(view.rules) {
@@ -80,7 +80,7 @@ const NAMED: usize = 3;
 
 /// How many inputs were skipped, and why; `None` if all were read.
 #[must_use]
-pub fn skipped_sentence(inputs: &[InputSummary]) -> Option<String> {
+pub(crate) fn skipped_sentence(inputs: &[InputSummary]) -> Option<String> {
     let many = |why| skipped_inputs(inputs, why).count() as u64;
     let (before, after) = (many(SkipReason::BeforeSince), many(SkipReason::AfterUntil));
     let reasons = [(before, skip_reason(SkipReason::BeforeSince, before)), (after, skip_reason(SkipReason::AfterUntil, after))];
@@ -95,7 +95,7 @@ pub fn skipped_sentence(inputs: &[InputSummary]) -> Option<String> {
 }
 
 /// A notice for each reason, with the first names.
-pub fn skipped_notices(inputs: &[InputSummary]) -> impl Iterator<Item = String> {
+pub(crate) fn skipped_notices(inputs: &[InputSummary]) -> impl Iterator<Item = String> {
     [SkipReason::BeforeSince, SkipReason::AfterUntil].into_iter().filter_map(|why| {
         let many = skipped_inputs(inputs, why).count();
         let names: Vec<_> = skipped_inputs(inputs, why).take(NAMED).map(|input| escape(&input.path)).collect();

@@ -34,7 +34,7 @@ use crate::time::LogTime;
 
 /// An item that was never seen before.
 #[derive(Debug, Clone)]
-pub struct NewItem<'a> {
+pub(crate) struct NewItem<'a> {
     /// Its kind.
     pub kind: NoveltyKind,
     /// Its key, safe to print: the host and path of an answer, the id of a rule, a path, a client, or the key of a
@@ -55,7 +55,7 @@ pub struct NewItem<'a> {
 ///
 /// `report_seq` and `now` are those of [`SeenHistory::check_and_record`]. The report must be complete.
 #[must_use]
-pub fn find_new<'a>(report: &Report<'a>, seen: &mut SeenHistory, report_seq: u32, now: i64) -> Vec<NewItem<'a>> {
+pub(crate) fn find_new<'a>(report: &Report<'a>, seen: &mut SeenHistory, report_seq: u32, now: i64) -> Vec<NewItem<'a>> {
     let mut found: Vec<NewItem<'a>> = Vec::new();
     // Items that differ only in a redacted part have one key.
     let mut known: HashMap<(NoveltyKind, String), usize> = HashMap::new();
@@ -222,6 +222,12 @@ impl SeenHistory {
         self.clients.prune(oldest);
         self.campaigns.prune(oldest);
     }
+
+    /// Whether it is empty. Then everything would be new, and nothing is reported as new.
+    #[cfg(test)]
+    fn is_empty(&self) -> bool {
+        self.answers.is_empty() && self.rules.is_empty() && self.paths.is_empty() && self.clients.is_empty() && self.campaigns.is_empty()
+    }
 }
 
 /// The most hours that count between two runs: a little more than a week, because jobs run at least weekly. After a
@@ -337,6 +343,11 @@ impl<const MOST: usize> SeenKeys<MOST> {
             memory.0.insert(hash, SeenEntry { first, last });
         }
         rest.is_empty().then_some(memory)
+    }
+
+    #[cfg(test)]
+    fn is_empty(&self) -> bool {
+        self.0.is_empty()
     }
 }
 

@@ -25,7 +25,7 @@ const ALIKE: u64 = 10;
 
 /// A log by which answers are graded.
 #[derive(Debug)]
-pub struct GradedLog<'a> {
+pub(crate) struct GradedLog<'a> {
     report_input: ReportInput<'a>,
     analysis: LogAnalysis<'a>,
     sites: HashMap<Site<'a>, SiteEvidence>,
@@ -33,7 +33,7 @@ pub struct GradedLog<'a> {
 
 /// A request whose answer is to be graded.
 #[derive(Debug, Clone, Copy)]
-pub struct GradeRequest<'r> {
+pub(crate) struct GradeRequest<'r> {
     /// Its line.
     pub record: &'r LogEntry<'r>,
     /// Its resolved path.
@@ -46,7 +46,7 @@ pub struct GradeRequest<'r> {
 
 /// The grade of an answer that could expose something.
 #[derive(Debug, Clone)]
-pub enum GradeResult {
+pub(crate) enum GradeResult {
     /// The grade depends on a log, and none was given.
     NeedsLog,
     /// It has no grade: with the whole log known, no rule that exposes something applies.
@@ -57,7 +57,7 @@ pub enum GradeResult {
 
 /// A graded answer and the evidence for the grade. Text is as logged.
 #[derive(Debug, Clone)]
-pub struct GradedAnswer {
+pub(crate) struct GradedAnswer {
     /// The answer and its grade.
     pub detail: AnswerDetail<'static>,
     /// The host, or the input where hosts are not logged.
@@ -82,7 +82,7 @@ pub struct GradedAnswer {
 
 /// Another path with a similar answer.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct SimilarAnswer {
+pub(crate) struct SimilarAnswer {
     /// The difference in bytes.
     difference: u64,
     /// A rule matches both paths.
@@ -99,14 +99,14 @@ pub struct SimilarAnswer {
 
 /// Whether the answer to a request that matched these rules gets a grade.
 #[must_use]
-pub fn is_graded(rules: &RuleSet, matched: &[RuleId], status: Option<u16>) -> bool {
+pub(crate) fn is_graded(rules: &RuleSet, matched: &[RuleId], status: Option<u16>) -> bool {
     Outcome::of(status) == Outcome::Answered && matched.iter().any(|&rule| rules.rule(rule).exposes())
 }
 
 impl<'a> GradedLog<'a> {
     /// Analyses the log.
     #[must_use]
-    pub fn new(report_input: ReportInput<'a>) -> Self {
+    pub(crate) fn new(report_input: ReportInput<'a>) -> Self {
         let analysis = LogAnalysis::new(&report_input);
         let mut sites: HashMap<Site<'a>, SiteEvidence> = HashMap::default();
         for (site, evidence) in report_input.tally.evidence() {
@@ -118,7 +118,7 @@ impl<'a> GradedLog<'a> {
     /// Grades the answer to a request like a scan of the log. Where hosts are not logged, the request belongs to the
     /// first input.
     #[must_use]
-    pub fn grade(&self, request: &GradeRequest<'_>) -> GradeResult {
+    pub(crate) fn grade(&self, request: &GradeRequest<'_>) -> GradeResult {
         let probe = ParsedRequest::new(request.record);
         let (mut host, mut client) = (Vec::new(), Vec::new());
         let who = counted_client(request.record.client, request.prefix, &mut client);
@@ -235,13 +235,13 @@ fn nearest(mut alike: Vec<SimilarAnswer>) -> Vec<SimilarAnswer> {
 impl GradedAnswer {
     /// Whether the named paths received exactly the same size.
     #[must_use]
-    pub fn is_exact(&self) -> bool {
+    pub(crate) fn is_exact(&self) -> bool {
         self.alike.iter().all(|one| one.difference == 0)
     }
 
     /// Whether the grade raises the severity.
     #[must_use]
-    pub fn is_distinct(&self) -> bool {
+    pub(crate) fn is_distinct(&self) -> bool {
         self.detail.grade.answer == Answer::Distinct
     }
 }

@@ -10,7 +10,7 @@ mod live;
 #[cfg(test)]
 mod tests;
 
-pub use self::live::{LiveAnalysis, LiveHitContext, PendingHit};
+pub(crate) use self::live::{LiveAnalysis, LiveHitContext, PendingHit};
 
 use std::sync::Arc;
 

@@ -20,20 +20,20 @@ use crate::soft_404::{PathEvidence, PathNumbers, SiteEvidence, SizeNumbers};
 /// The apps of every site. A site runs an app if it answered requests that only this app answers, to several clients
 /// and with different answers.
 #[derive(Debug)]
-pub struct DetectedApps<K> {
+pub(crate) struct DetectedApps<K> {
     seen: HashSet<(RuleId, K)>,
     declared: Vec<RuleId>,
 }
 
 impl<K: Copy + Eq + Hash + Ord> DetectedApps<K> {
     /// The apps with sufficient evidence; the apps of `declared` run on all sites.
-    pub fn from_evidence<'a>(signs: impl Iterator<Item = (RuleId, K, &'a BoundedSet)>, declared: &[RuleId]) -> Self {
+    pub(crate) fn from_evidence<'a>(signs: impl Iterator<Item = (RuleId, K, &'a BoundedSet)>, declared: &[RuleId]) -> Self {
         let enough = signs.filter(|(app, _, few)| few.is_sufficient() && !declared.contains(app));
         Self { seen: enough.map(|(app, site, _)| (app, site)).collect(), declared: declared.to_vec() }
     }
 
     /// Adds an app that a site is known to run.
-    pub fn add(&mut self, app: RuleId, site: K) {
+    pub(crate) fn add(&mut self, app: RuleId, site: K) {
         if !self.declared.contains(&app) {
             self.seen.insert((app, site));
         }
@@ -41,19 +41,19 @@ impl<K: Copy + Eq + Hash + Ord> DetectedApps<K> {
 
     /// Whether a site runs an app.
     #[must_use]
-    pub fn runs(&self, app: RuleId, site: K) -> bool {
+    pub(crate) fn runs(&self, app: RuleId, site: K) -> bool {
         self.declared.contains(&app) || (!self.seen.is_empty() && self.seen.contains(&(app, site)))
     }
 
     /// Whether any site runs an app.
     #[must_use]
-    pub fn runs_anywhere(&self, app: RuleId) -> bool {
+    pub(crate) fn runs_anywhere(&self, app: RuleId) -> bool {
         self.declared.contains(&app) || self.seen.iter().any(|(seen, _)| *seen == app)
     }
 
     /// Every app and its site, `None` if it was declared for all sites; in a fixed order.
     #[must_use]
-    pub fn all(&self) -> Vec<(RuleId, Option<K>)> {
+    pub(crate) fn all(&self) -> Vec<(RuleId, Option<K>)> {
         let mut all: Vec<_> = self.declared.iter().map(|&app| (app, None)).collect();
         all.extend(self.seen.iter().map(|&(app, site)| (app, Some(site))));
         all.sort_unstable();
@@ -64,14 +64,14 @@ impl<K: Copy + Eq + Hash + Ord> DetectedApps<K> {
 
 /// The clients that are probers, by number.
 #[derive(Debug, Default)]
-pub struct ProberSet {
+pub(crate) struct ProberSet {
     is_prober: Vec<bool>,
 }
 
 impl ProberSet {
     /// The clients with at least `distinct_paths` distinct paths, from pairs of a client and a path in any order.
     #[must_use]
-    pub fn from_requests(mut requested: Vec<(u32, u32)>, distinct_paths: u32) -> Self {
+    pub(crate) fn from_requests(mut requested: Vec<(u32, u32)>, distinct_paths: u32) -> Self {
         requested.sort_unstable();
         requested.dedup();
         let mut is_prober = Vec::new();
@@ -85,7 +85,7 @@ impl ProberSet {
 
     /// Whether a client is a prober.
     #[must_use]
-    pub fn contains(&self, client: u32) -> bool {
+    pub(crate) fn contains(&self, client: u32) -> bool {
         self.is_prober.get(client as usize).copied().unwrap_or(false)
     }
 }

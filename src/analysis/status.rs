@@ -4,7 +4,7 @@
 
 /// The condition of a log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum LogStage {
+pub(crate) enum LogStage {
     /// It is at its path and may grow.
     Live,
     /// It was rotated, and may hold unread lines.
@@ -20,7 +20,7 @@ pub enum LogStage {
 impl LogStage {
     /// The word for it in reports.
     #[must_use]
-    pub fn as_str(self) -> &'static str {
+    pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Live => "live",
             Self::Rotated => "rotated",
@@ -33,7 +33,7 @@ impl LogStage {
 
 /// The read position of one log.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LogStatus {
+pub(crate) struct LogStatus {
     /// Its last known path; may hold any byte.
     pub path: Vec<u8>,
     /// Its condition.
@@ -50,7 +50,7 @@ pub struct LogStatus {
 
 /// The read positions of all logs.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct ReadStatus {
+pub(crate) struct ReadStatus {
     /// The last run with a report, and its folders; `None` if there was none.
     pub last_run: Option<(u64, Vec<String>)>,
     /// The logs.

@@ -54,7 +54,7 @@ impl RuleSet {
     ///
     /// # Errors
     ///
-    /// None that a test of this crate does not find.
+    /// [`Error::Rules`] if a rule that is built in is invalid, which the tests of this crate exclude.
     pub fn builtin() -> Result<Self, Error> {
         Self::load(&RuleChoice::new())
     }

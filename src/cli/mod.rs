@@ -112,7 +112,7 @@ impl From<config::Error> for Error {
 
 /// Runs the command that the command line names.
 #[must_use]
-pub fn run() -> Exit {
+pub(crate) fn run() -> Exit {
     allocator::set_mmap_threshold();
     match parse(env::args_os()) {
         Ok(cli) => dispatch(cli.command, &Environment::capture()),
@@ -128,13 +128,13 @@ fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Error> {
 
 /// The command line as clap knows it.
 #[must_use]
-pub fn command() -> clap::Command {
+pub(crate) fn command() -> clap::Command {
     map_setting_commands(Cli::command(), help::with_help_last)
 }
 
 /// The command line with the variable of each flag in the long help, for the man page.
 #[must_use]
-pub fn documented_command() -> clap::Command {
+pub(crate) fn documented_command() -> clap::Command {
     map_setting_commands(command(), variables::with_env_help)
 }
 

@@ -28,7 +28,7 @@ const PURPOSE: &[u8] = b"probewatch client 1\0";
 
 /// A method of hiding clients.
 #[derive(Clone)]
-pub enum Anonymizer {
+pub(crate) enum Anonymizer {
     /// Keep only the network.
     Truncate,
     /// Replace the client by a pseudonym.
@@ -37,7 +37,7 @@ pub enum Anonymizer {
 
 /// A key that cannot be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
-pub enum KeyError {
+pub(crate) enum KeyError {
     /// The key is short enough to be guessed. Holds its length in bytes.
     #[error("holds {0} bytes, and a key needs {SHORTEST_KEY}; make one with: head -c 32 /dev/urandom > FILE")]
     Short(usize),
@@ -56,7 +56,7 @@ impl Anonymizer {
     /// # Errors
     ///
     /// The key is too short to be secret.
-    pub fn with_key(key: &[u8]) -> Result<Self, KeyError> {
+    pub(crate) fn with_key(key: &[u8]) -> Result<Self, KeyError> {
         match Hmac::<Sha256>::new_from_slice(key) {
             Ok(mac) if key.len() >= SHORTEST_KEY => Ok(Self::Key(Box::new(mac))),
             _ => Err(KeyError::Short(key.len())),
@@ -65,7 +65,7 @@ impl Anonymizer {
 
     /// The name used in machine-readable output.
     #[must_use]
-    pub fn as_str(&self) -> &'static str {
+    pub(crate) fn as_str(&self) -> &'static str {
         match self {
             Self::Truncate => "truncate",
             Self::Key(_) => "key",
@@ -75,7 +75,7 @@ impl Anonymizer {
     /// The replacement of a client: `192.0.2.0/24`, `2001:db8:1::/48`, or `anon-` and 16 hexadecimal digits. An
     /// unknown client is returned unchanged.
     #[must_use]
-    pub fn anonymize(&self, client: Client<'_>) -> ClientKey {
+    pub(crate) fn anonymize(&self, client: Client<'_>) -> ClientKey {
         let replacement = match (self, client) {
             (_, Client::Text(b"" | b"-" | b"unix:")) => return ClientKey::from(&client),
             (Self::Truncate, Client::V4(bits)) => format!("{}/24", network_v4(bits)),
@@ -138,7 +138,7 @@ struct AddressToken {
 impl Anonymizer {
     /// The text with all addresses in it replaced. In a user `agent`, `Chrome/120.0.0.0` is a version and stays.
     #[must_use]
-    pub fn anonymize_text<'t>(&self, text: &'t [u8], agent: bool) -> Cow<'t, [u8]> {
+    pub(crate) fn anonymize_text<'t>(&self, text: &'t [u8], agent: bool) -> Cow<'t, [u8]> {
         let mut hidden: Vec<u8> = Vec::new();
         let (mut from, mut at, mut after_letter) = (0, 0, false);
         while at < text.len() {

@@ -14,7 +14,7 @@ use crate::rules::{RuleSet, load};
 
 /// Prints the differences between the reports.
 #[must_use]
-pub fn run(settings: &DiffSettings) -> Exit {
+pub(crate) fn run(settings: &DiffSettings) -> Exit {
     run_diff(settings).unwrap_or_else(|error| error.report())
 }
 

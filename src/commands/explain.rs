@@ -38,7 +38,7 @@ use crate::time::LogTime;
 
 /// The settings of `explain`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ExplainSettings {
+pub(crate) struct ExplainSettings {
     /// A line, a request, `FILE:LINE`, or `-`.
     pub line: OsString,
     /// Explains only this rule; all rules if `None`.
@@ -77,7 +77,7 @@ enum LineSource {
 
 /// Explains the lines and prints the explanations.
 #[must_use]
-pub fn run(settings: &ExplainSettings) -> Exit {
+pub(crate) fn run(settings: &ExplainSettings) -> Exit {
     let rules = match load(&settings.rules) {
         Ok(rules) => rules,
         Err(error) => return message::usage_error(&error.to_string()),
@@ -428,16 +428,8 @@ impl<'a> GradingLog<'a> {
     fn grade(&mut self, request: &GradeRequest<'_>) -> GradeResult {
         let Some(found) = &self.found else { return GradeResult::NeedsLog };
         if self.graded.is_none() {
-            match scan_log(&self.context, found) {
-                Ok((log, has_problem)) => {
-                    self.has_problem = has_problem;
-                    self.graded = Some(log);
-                }
-                Err(error) => {
-                    let _ = error.report();
-                    (self.has_problem, self.found) = (true, None);
-                }
-            }
+            let (log, has_problem) = scan_log(&self.context, found);
+            (self.graded, self.has_problem) = (Some(log), has_problem);
         }
         self.graded.as_ref().map_or(GradeResult::NeedsLog, |log| log.grade(request))
     }
@@ -462,7 +454,7 @@ fn find_log(path: &PathBuf) -> Result<FoundInputs, Exit> {
 }
 
 /// Scans the log and prints its problems. Returns whether there were any.
-fn scan_log<'a>(context: &GradingContext<'a>, found: &FoundInputs) -> Result<(GradedLog<'a>, bool), CommandError> {
+fn scan_log<'a>(context: &GradingContext<'a>, found: &FoundInputs) -> (GradedLog<'a>, bool) {
     let job = ScanJob { rules: context.rules, scope: context.scope, formats: context.formats, prefix: context.settings.prefix };
     let (stop, progress) = (AtomicBool::new(false), AtomicU64::new(0));
     let options = BatchOptions { mmap: Mmap::default(), stop: &stop, progress: &progress, keep_lines: false };
@@ -478,5 +470,5 @@ fn scan_log<'a>(context: &GradingContext<'a>, found: &FoundInputs) -> Result<(Gr
         filter: ReportFilter { apps: context.apps, ..ReportFilter::default() },
         allow: &context.scope.allow,
     };
-    Ok((GradedLog::new(material), has_problem))
+    (GradedLog::new(material), has_problem)
 }

@@ -21,7 +21,7 @@ const SAMPLE: usize = 64 << 10;
 
 /// The settings of `formats`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FormatsSettings {
+pub(crate) struct FormatsSettings {
     /// The logs; without any, the known formats are listed.
     pub paths: Vec<PathBuf>,
     /// The formats.
@@ -36,7 +36,7 @@ pub struct FormatsSettings {
 
 /// Prints the known formats, or the formats of the logs.
 #[must_use]
-pub fn run(settings: &FormatsSettings) -> Exit {
+pub(crate) fn run(settings: &FormatsSettings) -> Exit {
     let formats = match Formats::new(&settings.formats) {
         Ok(formats) => formats,
         Err(error) => return message::usage_error(&sanitized(&error.to_string())),

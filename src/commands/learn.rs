@@ -19,7 +19,7 @@ use crate::scan::{drop_skipped, input_summaries};
 
 /// Learns from the logs and prints the proposals.
 #[must_use]
-pub fn run(settings: &LearnSettings) -> Exit {
+pub(crate) fn run(settings: &LearnSettings) -> Exit {
     run_learn(settings).unwrap_or_else(|error| error.report())
 }
 
@@ -52,7 +52,7 @@ fn run_learn(settings: &LearnSettings) -> Result<Exit, CommandError> {
     };
     let analysis = LogAnalysis::new(&report_input);
     let mut proposals = learn::learn(&report_input, &analysis, settings.min_probers);
-    proposals.inputs = inputs.clone();
+    proposals.inputs.clone_from(&inputs);
     count_hits(&report_input, &analysis, &mut proposals.inputs);
     drop_skipped(&mut proposals.inputs);
     proposals.without_time = scan.without_time;

@@ -24,7 +24,7 @@ use crate::rules::{Rule, RuleChoice, RuleSet, load};
 
 /// Merges the reports and prints the result.
 #[must_use]
-pub fn run(settings: &MergeSettings) -> Exit {
+pub(crate) fn run(settings: &MergeSettings) -> Exit {
     merge(settings).unwrap_or_else(|error| error.report())
 }
 

@@ -8,41 +8,41 @@ use super::Exit;
 use crate::redact::sanitize;
 
 /// Prints an error.
-pub fn error(text: &str) {
+pub(crate) fn error(text: &str) {
     write("error", text);
 }
 
 /// Prints a notice. The caller checks `-q`.
-pub fn notice(text: &str) {
+pub(crate) fn notice(text: &str) {
     write("note", text);
 }
 
 /// Prints an error about the usage and returns its exit code.
 #[must_use]
-pub fn usage_error(text: &str) -> Exit {
+pub(crate) fn usage_error(text: &str) -> Exit {
     error(&sanitized_lines(text));
     Exit::Usage
 }
 
 /// Prints a warning. The caller checks `-q`.
-pub fn warning(text: &str) {
+pub(crate) fn warning(text: &str) {
     write("warning", text);
 }
 
 /// Sanitizes and prints warnings.
-pub fn warnings(texts: &[String]) {
+pub(crate) fn warnings(texts: &[String]) {
     for text in texts {
         warning(&sanitized(text));
     }
 }
 
 /// Prints a hint about what to type.
-pub fn hint(text: &str) {
+pub(crate) fn hint(text: &str) {
     write("hint", text);
 }
 
 /// Prints a text without a label.
-pub fn print_raw(text: &str) {
+pub(crate) fn print_raw(text: &str) {
     let _ = writeln!(io::stderr().lock(), "{text}");
 }
 
@@ -52,13 +52,13 @@ fn write(kind: &str, text: &str) {
 
 /// Escapes text from arguments, variables, files and logs for a terminal.
 #[must_use]
-pub fn sanitized(text: &str) -> String {
+pub(crate) fn sanitized(text: &str) -> String {
     sanitize::escape(text.as_bytes()).into_owned()
 }
 
 /// [`sanitized`] line by line: line breaks are kept.
 #[must_use]
-pub fn sanitized_lines(text: &str) -> String {
+pub(crate) fn sanitized_lines(text: &str) -> String {
     text.trim_end().split('\n').map(sanitized).collect::<Vec<_>>().join("\n")
 }
 

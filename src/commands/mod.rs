@@ -1,27 +1,27 @@
 //! The subcommands, a file or folder each, and what they share: settings, errors, exit codes and messages.
 
 mod common;
-pub mod diff;
+pub(crate) mod diff;
 mod error;
-pub mod explain;
-pub mod follow;
-pub mod formats;
-pub mod learn;
-pub mod merge;
-pub mod message;
-pub mod reference;
-pub mod report;
+pub(crate) mod explain;
+pub(crate) mod follow;
+pub(crate) mod formats;
+pub(crate) mod learn;
+pub(crate) mod merge;
+pub(crate) mod message;
+pub(crate) mod reference;
+pub(crate) mod report;
 mod rule_context;
-pub mod rules;
-pub mod scan;
+pub(crate) mod rules;
+pub(crate) mod scan;
 
 mod server_logs;
 mod settings;
 mod signals;
-pub mod stdout;
+pub(crate) mod stdout;
 
-pub use self::error::Exit;
-pub use settings::{
+pub(crate) use self::error::Exit;
+pub(crate) use settings::{
     Anonymize, ClientSettings, DiffSettings, FollowSettings, LearnSettings, MergeSettings, ReportFilterSettings, ReportSettings,
     ReportTask, ScanSettings, StateSettings,
 };

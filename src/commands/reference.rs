@@ -15,7 +15,7 @@ use crate::render::schema::{self, Topic};
 
 /// Prints the page of `command`, or of its subcommand `only`.
 #[must_use]
-pub fn run_man(mut command: Command, only: Option<&str>) -> Exit {
+pub(crate) fn run_man(mut command: Command, only: Option<&str>) -> Exit {
     command.build();
     let subject = match only {
         None => Some(&command),
@@ -101,7 +101,7 @@ fn escaped(line: &str) -> String {
 
 /// Prints the completions of `command` for `shell`.
 #[must_use]
-pub fn run_completions(mut command: Command, shell: Shell) -> Exit {
+pub(crate) fn run_completions(mut command: Command, shell: Shell) -> Exit {
     let name = command.get_name().to_owned();
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut command, name, &mut script);
@@ -110,7 +110,7 @@ pub fn run_completions(mut command: Command, shell: Shell) -> Exit {
 
 /// Describes one output, all of them where `topic` is `None`.
 #[must_use]
-pub fn run_schema(topic: Option<Topic>) -> Exit {
+pub(crate) fn run_schema(topic: Option<Topic>) -> Exit {
     let mut text = Vec::new();
     match schema::write(topic, &mut text) {
         Ok(()) => stdout::print(&text),

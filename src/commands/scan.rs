@@ -23,7 +23,7 @@ use crate::scan::{self, drop_skipped, input_summaries};
 
 /// Scans the logs and prints the report.
 #[must_use]
-pub fn run(settings: &ScanSettings) -> Exit {
+pub(crate) fn run(settings: &ScanSettings) -> Exit {
     scan(settings).unwrap_or_else(|error| error.report())
 }
 

@@ -21,7 +21,7 @@ use crate::time::{PeriodRule, TimeBound};
 /// The settings of `scan`, which other commands share.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own, and all combinations occur")]
-pub struct ScanSettings {
+pub(crate) struct ScanSettings {
     /// Files, folders, globs and `-`; empty for standard input, unless `found` has logs.
     pub paths: Vec<PathBuf>,
     /// Files last modified before this are left out.
@@ -80,7 +80,7 @@ pub struct ScanSettings {
 
 /// How clients are identified and shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ClientSettings {
+pub(crate) struct ClientSettings {
     /// The field with the client's address if a proxy writes the log; `None` uses the logged client.
     pub origin: Option<ClientIpSource>,
     /// The networks of trusted proxies. Their addresses in that field are skipped, and they are never block candidates.
@@ -97,7 +97,7 @@ pub struct ClientSettings {
 
 /// How clients are hidden.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Anonymize {
+pub(crate) enum Anonymize {
     /// Shows only their network.
     Truncate,
     /// Shows a pseudonym made with the key in this file.
@@ -106,7 +106,7 @@ pub enum Anonymize {
 
 /// Where to keep the state between runs.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct StateSettings {
+pub(crate) struct StateSettings {
     /// The folder of the state.
     pub dir: Option<PathBuf>,
     /// Starts with existing lines, including rotated logs.
@@ -120,7 +120,7 @@ pub struct StateSettings {
 /// The settings of `follow`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own, and all settings occur")]
-pub struct FollowSettings {
+pub(crate) struct FollowSettings {
     /// Shared with `scan`; at least one path.
     pub scan: ScanSettings,
     /// Where to keep the state.
@@ -149,7 +149,7 @@ pub struct FollowSettings {
 
 /// What `report` does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ReportTask {
+pub(crate) enum ReportTask {
     /// Writes reports.
     Run,
     /// Prints what a run would report, and changes nothing.
@@ -160,7 +160,7 @@ pub enum ReportTask {
 
 /// The settings of `report`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ReportSettings {
+pub(crate) struct ReportSettings {
     /// Shared with `scan`; at least one path, except for the status.
     pub scan: ScanSettings,
     /// Where to keep the state; its folder is always set.
@@ -193,7 +193,7 @@ pub struct ReportSettings {
 
 /// The settings of `learn`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LearnSettings {
+pub(crate) struct LearnSettings {
     /// Shared with `scan`.
     pub scan: ScanSettings,
     /// How many independent probers a proposal needs.
@@ -204,7 +204,7 @@ pub struct LearnSettings {
 
 /// The settings shared by `merge` and `diff`: how reports are evaluated and shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ReportFilterSettings {
+pub(crate) struct ReportFilterSettings {
     /// Which rules to use.
     pub rules: RuleChoice,
     /// How clients are hidden.
@@ -230,14 +230,14 @@ pub struct ReportFilterSettings {
 impl ReportFilterSettings {
     /// Which hits to report, with the rules of the apps.
     #[must_use]
-    pub fn report_filter<'a>(&'a self, apps: &'a [RuleId]) -> ReportFilter<'a> {
+    pub(crate) fn report_filter<'a>(&'a self, apps: &'a [RuleId]) -> ReportFilter<'a> {
         ReportFilter { min_severity: self.min_severity, outcomes: &self.outcomes, apps }
     }
 }
 
 /// The settings of `merge`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct MergeSettings {
+pub(crate) struct MergeSettings {
     /// The reports, or their folders; `-` is standard input.
     pub reports: Vec<PathBuf>,
     /// The rows of a CSV, or the only section of a table; `None` for all sections.
@@ -254,7 +254,7 @@ pub struct MergeSettings {
 
 /// The settings of `diff`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct DiffSettings {
+pub(crate) struct DiffSettings {
     /// The earlier report, or its folder.
     pub old: PathBuf,
     /// The later report, or its folder.

@@ -10,7 +10,7 @@ use crate::render::Color;
 
 /// Prints `text`. A closed pipe ends the command silently; other errors are reported.
 #[must_use]
-pub fn print(text: &[u8]) -> Exit {
+pub(crate) fn print(text: &[u8]) -> Exit {
     match write(&mut io::stdout().lock(), text) {
         Ok(()) => Exit::Success,
         Err(error) => failed(&error),
@@ -19,7 +19,7 @@ pub fn print(text: &[u8]) -> Exit {
 
 /// Reports a failed write, and returns the exit code.
 #[must_use]
-pub fn failed(error: &io::Error) -> Exit {
+pub(crate) fn failed(error: &io::Error) -> Exit {
     let exit = Exit::from_write_error(error);
     if exit == Exit::Output {
         message::error(&format!("cannot write to standard output: {error}"));

@@ -10,7 +10,7 @@ use crate::log_entry::Outcome;
 use crate::render::{Color, GroupBy, OutputFormat};
 
 /// A value that is spelled as one of a few fixed words.
-pub trait NamedChoice: Copy + 'static {
+pub(crate) trait NamedChoice: Copy + 'static {
     /// All values, in the order in which they are listed.
     const VALUES: &'static [Self];
 
@@ -138,7 +138,7 @@ impl NamedChoice for Outcome {
 
 /// On or off, for a flag whose default is on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum OnOff {
+pub(crate) enum OnOff {
     On,
     Off,
 }
@@ -156,7 +156,7 @@ impl NamedChoice for OnOff {
 
 /// A severity, or `never`: the only way to undo a level that a variable or the file sets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct LevelOrNever(pub Option<Severity>);
+pub(crate) struct LevelOrNever(pub Option<Severity>);
 
 impl NamedChoice for LevelOrNever {
     const VALUES: &'static [Self] = &[
@@ -175,7 +175,7 @@ impl NamedChoice for LevelOrNever {
 
 /// The words of a choice, for a message: `a, b or c`.
 #[must_use]
-pub fn join_values<T: NamedChoice>() -> String {
+pub(crate) fn join_values<T: NamedChoice>() -> String {
     let words: Vec<_> = T::VALUES.iter().map(|value| value.word()).collect();
     match words.split_last() {
         Some((last, rest)) if !rest.is_empty() => format!("{} or {last}", rest.join(", ")),

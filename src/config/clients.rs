@@ -17,7 +17,7 @@ use crate::commands::{Anonymize, ClientSettings};
 
 /// Why settings on clients cannot be used. Texts are escaped.
 #[derive(Debug, Error)]
-pub enum ClientError {
+pub(crate) enum ClientError {
     /// `--client-from` without a proxy. Holds the field.
     #[error("--client-from {0} needs --trusted-proxy: without trusted proxies, any client could write any address into the field")]
     NoProxy(String),
@@ -50,7 +50,7 @@ pub enum ClientError {
 impl ClientError {
     /// What to type instead, where the message does not say it.
     #[must_use]
-    pub fn hint(&self) -> Option<&'static str> {
+    pub(crate) fn hint(&self) -> Option<&'static str> {
         match self {
             Self::NoProxy(_) => Some("name your own proxies, such as --trusted-proxy 10.0.0.0/8 or --trusted-proxy @proxies.txt"),
             Self::NoList { .. } => Some("after '@', name a file with one network per line; or name the networks themselves"),

@@ -34,7 +34,7 @@ macro_rules! layer {
         /// The settings that one source gives. Each has the meaning of the flag with its name.
         #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
         #[serde(default, rename_all = "kebab-case")]
-        pub struct Layer {
+        pub(crate) struct Layer {
             $($(#[$list_attr])* pub $list: Vec<$item>,)+
             $($(#[$value_attr])* pub $value: Option<$type>,)+
             $(pub $switch: Option<bool>,)+
@@ -54,7 +54,7 @@ macro_rules! layer {
             /// Makes switches that are off unset. A switch that was not typed is parsed as `false`, and a command line
             /// cannot turn a switch off; a variable and the file can.
             #[must_use]
-            pub fn drop_unset_switches(mut self) -> Self {
+            pub(crate) fn drop_unset_switches(mut self) -> Self {
                 $(self.$switch.take_if(|on| !*on);)+
                 self
             }
@@ -153,7 +153,7 @@ layer! {
 impl Layer {
     /// These settings, completed by those of `lower`. A list replaces a list, and `daily` or `hourly` replaces both.
     #[must_use]
-    pub fn merge_under(self, mut lower: Self) -> Self {
+    pub(crate) fn merge_under(self, mut lower: Self) -> Self {
         if self.daily.or(self.hourly).is_some() {
             (lower.daily, lower.hourly) = (None, None);
         }
@@ -162,7 +162,7 @@ impl Layer {
 
     /// Whether notices are suppressed.
     #[must_use]
-    pub fn is_quiet(&self) -> bool {
+    pub(crate) fn is_quiet(&self) -> bool {
         self.quiet.unwrap_or(false)
     }
 
@@ -172,7 +172,7 @@ impl Layer {
     }
 
     /// The keys of the configuration file: all settings but the name of the file itself.
-    pub fn keys() -> impl Iterator<Item = String> {
+    pub(crate) fn keys() -> impl Iterator<Item = String> {
         Self::FIELDS.iter().filter(|name| **name != "config").map(|name| name.replace('_', "-"))
     }
 }
@@ -185,7 +185,7 @@ const HIDDEN: &str = "no-prefilter";
 /// # Errors
 ///
 /// [`Error::Unreadable`]; [`Error::File`] with the line and a mark under the mistake.
-pub fn read_file(path: &Path) -> Result<Layer, Error> {
+pub(crate) fn read_file(path: &Path) -> Result<Layer, Error> {
     let name = || sanitized(&path.to_string_lossy());
     let text = std::fs::read_to_string(path).map_err(|source| Error::Unreadable { path: name(), source })?;
     let layer = parse_file(&text).map_err(|error| Error::File { path: name(), message: sanitized_lines(&error.to_string()) })?;
@@ -197,7 +197,7 @@ pub fn read_file(path: &Path) -> Result<Layer, Error> {
 /// # Errors
 ///
 /// An unknown key or a wrong value, with the line and a mark under it.
-pub fn parse_file(text: &str) -> Result<Layer, toml::de::Error> {
+pub(crate) fn parse_file(text: &str) -> Result<Layer, toml::de::Error> {
     // Keys first, because the error that serde would report for an unknown key suggests none.
     toml::from_str::<BTreeMap<SettingKey, toml::Value>>(text)?;
     toml::from_str(text)

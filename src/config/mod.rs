@@ -7,14 +7,16 @@
 //! Errors explain what is wrong with the settings, and what to type instead. Text from arguments and files is escaped before it
 //! gets there.
 
-pub mod choice;
+pub(crate) mod choice;
 mod clients;
 mod layer;
-pub mod time_spec;
-pub mod value;
+pub(crate) mod time_spec;
+pub(crate) mod value;
 
-pub use self::clients::ClientError;
-pub use self::layer::{Layer, read_file};
+pub(crate) use self::clients::ClientError;
+#[cfg(test)]
+pub(crate) use self::layer::parse_file;
+pub(crate) use self::layer::{Layer, read_file};
 
 use std::ffi::OsString;
 use std::io::IsTerminal;
@@ -46,32 +48,32 @@ use crate::server_config::{self, ConfiguredLogs, ServerConfigError};
 use crate::time::{PeriodRule, PeriodUnit, TimeBound};
 
 /// The default of `--min-probers`.
-pub const MIN_PROBERS: usize = 3;
+pub(crate) const MIN_PROBERS: usize = 3;
 
 /// The default of `--poll-interval`.
-pub const POLL_INTERVAL: Duration = Duration::from_millis(250);
+pub(crate) const POLL_INTERVAL: Duration = Duration::from_millis(250);
 
 /// The default of `--quiet-for`.
-pub const QUIET_FOR: Duration = Duration::from_secs(5);
+pub(crate) const QUIET_FOR: Duration = Duration::from_secs(5);
 
 /// The default of `--cooldown`.
-pub const COOLDOWN: Duration = Duration::from_secs(600);
+pub(crate) const COOLDOWN: Duration = Duration::from_secs(600);
 
 /// The default of `--mode`.
-pub const MODE: u32 = 0o600;
+pub(crate) const MODE: u32 = 0o600;
 
 /// The default of `--notify-level`.
-pub const NOTIFY_LEVEL: Severity = Severity::High;
+pub(crate) const NOTIFY_LEVEL: Severity = Severity::High;
 
 /// The value of `--from-nginx` and `--from-apache` for the path that packages use.
 const SERVER_CONFIG_AUTO: &str = "auto";
 
 /// The start of the name of every variable that sets a flag: `--top` is `PROBEWATCH_TOP`.
-pub const PREFIX: &str = "PROBEWATCH_";
+pub(crate) const PREFIX: &str = "PROBEWATCH_";
 
 /// What a run finds around it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Environment {
+pub(crate) struct Environment {
     /// Environment variables whose names start with [`PREFIX`], sorted by name.
     pub variables: Vec<(OsString, OsString)>,
     /// The start of the run, in seconds since 1970-01-01T00:00:00Z.
@@ -85,7 +87,7 @@ pub struct Environment {
 impl Environment {
     /// The environment of this process, now.
     #[must_use]
-    pub fn capture() -> Self {
+    pub(crate) fn capture() -> Self {
         let has_prefix = |name: &OsString| name.as_encoded_bytes().starts_with(PREFIX.as_bytes());
         let mut variables: Vec<_> = env::vars_os().filter(|(name, _)| has_prefix(name)).collect();
         variables.sort();
@@ -108,7 +110,7 @@ fn stdin_is_given() -> bool {
 /// # Errors
 ///
 /// [`Error::NothingToRead`], [`Error::NoTime`], [`Error::Server`], [`Error::Clients`].
-pub fn scan_settings(layer: Layer, environment: &Environment) -> Result<ScanSettings, Error> {
+pub(crate) fn scan_settings(layer: Layer, environment: &Environment) -> Result<ScanSettings, Error> {
     if layer.has_no_input() && !environment.stdin_is_given {
         return Err(Error::NothingToRead);
     }
@@ -151,7 +153,7 @@ pub fn scan_settings(layer: Layer, environment: &Environment) -> Result<ScanSett
 
 /// The settings of an `explain` of `line`, by `rule` alone, with the answer graded by `log`.
 #[must_use]
-pub fn explain_settings(line: OsString, rule: Option<String>, log: Option<PathBuf>, layer: Layer) -> ExplainSettings {
+pub(crate) fn explain_settings(line: OsString, rule: Option<String>, log: Option<PathBuf>, layer: Layer) -> ExplainSettings {
     let (quiet, rules) = (layer.is_quiet(), rule_choice(&layer));
     ExplainSettings {
         line,
@@ -172,7 +174,7 @@ pub fn explain_settings(line: OsString, rule: Option<String>, log: Option<PathBu
 
 /// The settings of a `formats` of these files.
 #[must_use]
-pub fn formats_settings(files: Vec<PathBuf>, layer: Layer) -> FormatsSettings {
+pub(crate) fn formats_settings(files: Vec<PathBuf>, layer: Layer) -> FormatsSettings {
     FormatsSettings {
         paths: files,
         formats: format_choice(layer.log_format, layer.field),
@@ -187,7 +189,7 @@ pub fn formats_settings(files: Vec<PathBuf>, layer: Layer) -> FormatsSettings {
 /// # Errors
 ///
 /// Those of a scan, [`Error::NoNdjson`], [`Error::NoHtml`], [`Error::SameOutput`].
-pub fn learn_settings(mut layer: Layer, environment: &Environment) -> Result<LearnSettings, Error> {
+pub(crate) fn learn_settings(mut layer: Layer, environment: &Environment) -> Result<LearnSettings, Error> {
     let (min_probers, emit_rules) = (layer.min_probers.map_or(MIN_PROBERS, PositiveCount::get), layer.emit_rules.take());
     let scan = scan_settings(layer, environment)?;
     match scan.format {
@@ -210,7 +212,7 @@ pub fn learn_settings(mut layer: Layer, environment: &Environment) -> Result<Lea
 /// # Errors
 ///
 /// Those of a scan, [`Error::NothingToFollow`], [`Error::OnlyLive`].
-pub fn follow_settings(mut layer: Layer, environment: &Environment) -> Result<FollowSettings, Error> {
+pub(crate) fn follow_settings(mut layer: Layer, environment: &Environment) -> Result<FollowSettings, Error> {
     if matches!(layer.format, Some(OutputFormat::Csv | OutputFormat::Json | OutputFormat::Html)) {
         return Err(Error::OnlyLive);
     }
@@ -237,7 +239,7 @@ pub fn follow_settings(mut layer: Layer, environment: &Environment) -> Result<Fo
 ///
 /// Those of a scan, [`Error::NothingToReport`], [`Error::NoState`], [`Error::NoOut`], [`Error::NoPeriod`],
 /// [`Error::Zone`].
-pub fn report_settings(mut layer: Layer, environment: &Environment) -> Result<ReportSettings, Error> {
+pub(crate) fn report_settings(mut layer: Layer, environment: &Environment) -> Result<ReportSettings, Error> {
     let task = match (layer.status.unwrap_or(false), layer.dry_run.unwrap_or(false)) {
         (true, _) => ReportTask::Status,
         (_, true) => ReportTask::DryRun,
@@ -295,7 +297,7 @@ fn state_settings(layer: &mut Layer) -> StateSettings {
 /// # Errors
 ///
 /// [`Error::NoHits`].
-pub fn merge_settings(reports: Vec<PathBuf>, mut layer: Layer) -> Result<MergeSettings, Error> {
+pub(crate) fn merge_settings(reports: Vec<PathBuf>, mut layer: Layer) -> Result<MergeSettings, Error> {
     let geoip = std::mem::take(&mut layer.geoip);
     let (by, full) = (layer.by, layer.full.unwrap_or(false));
     let fail_on = layer.fail_on.and_then(|LevelOrNever(level)| level);
@@ -307,7 +309,7 @@ pub fn merge_settings(reports: Vec<PathBuf>, mut layer: Layer) -> Result<MergeSe
 /// # Errors
 ///
 /// [`Error::NoHits`], [`Error::NoHtml`].
-pub fn diff_settings(old: PathBuf, new: PathBuf, layer: Layer) -> Result<DiffSettings, Error> {
+pub(crate) fn diff_settings(old: PathBuf, new: PathBuf, layer: Layer) -> Result<DiffSettings, Error> {
     if layer.format == Some(OutputFormat::Html) {
         return Err(Error::NoHtml("diff"));
     }
@@ -335,7 +337,7 @@ fn stored_report_settings(command: &'static str, layer: Layer) -> Result<ReportF
 
 /// The rules to load.
 #[must_use]
-pub fn rule_choice(layer: &Layer) -> RuleChoice {
+pub(crate) fn rule_choice(layer: &Layer) -> RuleChoice {
     RuleChoice {
         paths: layer.rules.clone(),
         no_builtin: layer.no_builtin.unwrap_or(false),
@@ -391,7 +393,7 @@ fn server_config_path(given: &Path, usual: &[&str]) -> PathBuf {
 
 /// Why a run was not started.
 #[derive(Debug, thiserror::Error)]
-pub enum Error {
+pub(crate) enum Error {
     /// No path, and standard input is not piped.
     #[error("nothing to read: no path is given, and standard input is a terminal or a device")]
     NothingToRead,
@@ -472,7 +474,7 @@ pub enum Error {
 impl Error {
     /// What to type instead, where the message does not say it.
     #[must_use]
-    pub fn hint(&self) -> Option<&'static str> {
+    pub(crate) fn hint(&self) -> Option<&'static str> {
         match self {
             Self::NothingToRead => Some("name a log or a folder of logs, such as: probewatch scan /var/log/nginx/"),
             Self::NoTime { .. } => Some("--until is exclusive: for the first day of November type --since 2026-11-01 --until 2026-11-02"),

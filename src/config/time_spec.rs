@@ -19,7 +19,7 @@ const EPOCH: DateTime = DateTime::constant(1970, 1, 1, 0, 0, 0, 0);
 /// A time, with its spelling.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "RawValue")]
-pub struct TimeSpec {
+pub(crate) struct TimeSpec {
     text: String,
     point: TimePoint,
 }
@@ -34,7 +34,7 @@ enum TimePoint {
 impl TimeSpec {
     /// The bound, for a run that started `now` seconds after 1970-01-01T00:00:00Z.
     #[must_use]
-    pub fn bound(&self, now: i64) -> TimeBound {
+    pub(crate) fn bound(&self, now: i64) -> TimeBound {
         match self.point {
             TimePoint::Fixed(bound) => bound,
             TimePoint::Ago(seconds) => TimeBound::Instant(now.saturating_sub(seconds)),
@@ -44,7 +44,7 @@ impl TimeSpec {
     /// The instant in seconds since 1970-01-01T00:00:00Z, for a comparison with the times of files. A time without an
     /// offset is in `zone`, or in UTC; of a local time that occurs twice there, the first is used.
     #[must_use]
-    pub fn instant(&self, now: i64, zone: Option<&TimeZone>) -> i64 {
+    pub(crate) fn instant(&self, now: i64, zone: Option<&TimeZone>) -> i64 {
         let local = match self.bound(now) {
             TimeBound::Instant(seconds) => return seconds,
             TimeBound::Local(seconds) => seconds,
@@ -102,7 +102,7 @@ fn fixed(text: &str) -> Option<TimePoint> {
 
 /// Whether no time is between the two. A local time and an instant cannot be compared.
 #[must_use]
-pub fn is_empty(since: TimeBound, until: TimeBound) -> bool {
+pub(crate) fn is_empty(since: TimeBound, until: TimeBound) -> bool {
     match (since, until) {
         (TimeBound::Local(from), TimeBound::Local(to)) | (TimeBound::Instant(from), TimeBound::Instant(to)) => from >= to,
         _ => false,

@@ -22,12 +22,12 @@ use crate::formats::{FieldKind, FormatChoice, Formats};
 /// A number of threads or rows, at least 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "RawValue")]
-pub struct PositiveCount(NonZeroUsize);
+pub(crate) struct PositiveCount(NonZeroUsize);
 
 impl PositiveCount {
     /// The number.
     #[must_use]
-    pub fn get(self) -> usize {
+    pub(crate) fn get(self) -> usize {
         self.0.get()
     }
 }
@@ -46,7 +46,7 @@ impl FromStr for PositiveCount {
 /// A number of bytes, from 1 to 1 GiB: `1048576`, `512K`, `1M`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "RawValue")]
-pub struct ByteSize(usize);
+pub(crate) struct ByteSize(usize);
 
 /// A line is held in memory, so its length has a limit.
 const LARGEST: usize = 1 << 30;
@@ -54,7 +54,7 @@ const LARGEST: usize = 1 << 30;
 impl ByteSize {
     /// The bytes.
     #[must_use]
-    pub fn bytes(self) -> usize {
+    pub(crate) fn bytes(self) -> usize {
         self.0
     }
 }
@@ -84,12 +84,12 @@ impl FromStr for ByteSize {
 /// A length of time: `250ms`, `5s`, `1h30m`, `1d`, `2w`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "RawValue")]
-pub struct DurationArg(Duration);
+pub(crate) struct DurationArg(Duration);
 
 impl DurationArg {
     /// The length.
     #[must_use]
-    pub fn duration(self) -> Duration {
+    pub(crate) fn duration(self) -> Duration {
         self.0
     }
 }
@@ -118,12 +118,12 @@ pub(super) fn parse_duration(text: &str) -> Option<Duration> {
 /// Permissions of a file, in octal: `0600`, `640`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "RawValue")]
-pub struct FileMode(u32);
+pub(crate) struct FileMode(u32);
 
 impl FileMode {
     /// The bits.
     #[must_use]
-    pub fn bits(self) -> u32 {
+    pub(crate) fn bits(self) -> u32 {
         self.0
     }
 }
@@ -147,7 +147,7 @@ impl FromStr for FileMode {
 /// A network, or a file of networks: `192.0.2.7`, `2001:db8::/48`, `@proxies.txt`.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "RawValue")]
-pub enum ProxySource {
+pub(crate) enum ProxySource {
     /// A network; an address is a network with one member. Never all addresses.
     Network(IpNet),
     /// A file with one network per line.
@@ -169,12 +169,12 @@ impl FromStr for ProxySource {
 /// The name of a field of a log, as in a header: `x-forwarded-for`.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "RawValue")]
-pub struct FieldName(String);
+pub(crate) struct FieldName(String);
 
 impl FieldName {
     /// The name, in lower case.
     #[must_use]
-    pub fn name(&self) -> &str {
+    pub(crate) fn name(&self) -> &str {
         &self.0
     }
 }
@@ -194,12 +194,12 @@ impl FromStr for FieldName {
 /// How many bits of an IPv6 address identify a client, from 32 to 128: `64`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "RawValue")]
-pub struct PrefixBits(Option<Ipv6Prefix>);
+pub(crate) struct PrefixBits(Option<Ipv6Prefix>);
 
 impl PrefixBits {
     /// The prefix; `None` for 128, where each address is a client.
     #[must_use]
-    pub fn prefix(self) -> Option<Ipv6Prefix> {
+    pub(crate) fn prefix(self) -> Option<Ipv6Prefix> {
         self.0
     }
 }
@@ -221,7 +221,7 @@ impl FromStr for PrefixBits {
 /// How clients are hidden: `truncate`, `key:FILE`, or `off`, which undoes a lower layer.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "RawValue")]
-pub enum AnonymizeSpec {
+pub(crate) enum AnonymizeSpec {
     /// Not at all.
     Off,
     /// Their network is reported.
@@ -248,7 +248,7 @@ impl FromStr for AnonymizeSpec {
 /// `ID=LEVEL`: a rule and its new severity.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "RawValue")]
-pub struct SeverityOverride {
+pub(crate) struct SeverityOverride {
     /// The rule's id.
     pub id: String,
     /// Its severity.
@@ -271,12 +271,12 @@ impl FromStr for SeverityOverride {
 /// A log format: `auto`, a name, or the string of an nginx `log_format` or an Apache `LogFormat`.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "RawValue")]
-pub struct LogFormatSpec(String);
+pub(crate) struct LogFormatSpec(String);
 
 impl LogFormatSpec {
     /// The format; `None` for `auto`.
     #[must_use]
-    pub fn format(self) -> Option<String> {
+    pub(crate) fn format(self) -> Option<String> {
         Some(self.0).filter(|text| text != "auto")
     }
 }
@@ -293,7 +293,7 @@ impl FromStr for LogFormatSpec {
 /// `MEANING=KEY`: what a key of JSON lines means.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "RawValue")]
-pub struct FieldKey {
+pub(crate) struct FieldKey {
     /// The meaning.
     pub meaning: FieldKind,
     /// The key; `request.uri` is the key `uri` of the map `request`.
@@ -315,12 +315,12 @@ impl FromStr for FieldKey {
 /// A scalar of a TOML file as text. A number and a date need no quotes there.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(try_from = "toml::Value")]
-pub struct RawValue(String);
+pub(crate) struct RawValue(String);
 
 impl RawValue {
     /// The text.
     #[must_use]
-    pub fn as_str(&self) -> &str {
+    pub(crate) fn as_str(&self) -> &str {
         &self.0
     }
 }

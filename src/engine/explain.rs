@@ -22,7 +22,7 @@ use crate::rules::{
 
 /// The explanation of a request.
 #[derive(Debug, Clone)]
-pub struct Explanation<'r> {
+pub(crate) struct Explanation<'r> {
     /// The views that rules look at.
     pub texts: DecodedTexts,
     /// The decoding steps of the target and the headers, if any.
@@ -35,7 +35,7 @@ pub struct Explanation<'r> {
 
 /// Explains requests.
 #[derive(Debug, Clone, Copy)]
-pub struct Explainer<'r> {
+pub(crate) struct Explainer<'r> {
     rules: &'r RuleSet,
     matcher: Matcher<'r>,
     /// The lowest severity that a scan reports.
@@ -47,13 +47,13 @@ pub struct Explainer<'r> {
 impl<'r> Explainer<'r> {
     /// An explainer for scans with these rules, this lowest severity and these apps.
     #[must_use]
-    pub fn new(rules: &'r RuleSet, min_severity: Severity, apps: &'r [RuleId]) -> Self {
+    pub(crate) fn new(rules: &'r RuleSet, min_severity: Severity, apps: &'r [RuleId]) -> Self {
         Self { rules, matcher: Matcher::new(rules), min_severity, apps }
     }
 
     /// Explains a request; with `only`, for this rule alone.
     #[must_use]
-    pub fn explain(&self, probe: &ParsedRequest<'_>, only: Option<RuleId>) -> Explanation<'r> {
+    pub(crate) fn explain(&self, probe: &ParsedRequest<'_>, only: Option<RuleId>) -> Explanation<'r> {
         let mut accounts = self.accounts(probe, only);
         accounts.retain(|account| only.is_none_or(|rule| rule == account.rule));
         let (mut matches, mut near_misses): (Vec<_>, Vec<_>) = accounts.into_iter().partition(RuleExplanation::matches);
@@ -244,7 +244,7 @@ impl RuleMatches {
 
 /// Why one rule matches a request or not.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RuleExplanation<'r> {
+pub(crate) struct RuleExplanation<'r> {
     /// The rule.
     pub rule: RuleId,
     /// Its requirements, checked.
@@ -261,7 +261,7 @@ pub struct RuleExplanation<'r> {
 
 /// An alternative decoding of a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct AlternativeDecoding {
+pub(crate) struct AlternativeDecoding {
     /// The target or a header.
     pub field: Field,
     /// The kind of decoding.
@@ -272,7 +272,7 @@ pub struct AlternativeDecoding {
 
 /// The kind of an alternative decoding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum AlternativeKind {
+pub(crate) enum AlternativeKind {
     /// As a database, a shell or a script reads it.
     Run(AltDecoding),
     /// As a server without fragments reads it: `#` is a byte of the path.
@@ -281,7 +281,7 @@ pub enum AlternativeKind {
 
 /// A literal that was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FoundLiteral {
+pub(crate) struct FoundLiteral {
     /// Where.
     pub span: TextSpan,
     /// The kinds of literal it can be; bits of [`bit`].
@@ -292,7 +292,7 @@ pub struct FoundLiteral {
 
 /// Why a match is not reported, or not alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SuppressedBy {
+pub(crate) enum SuppressedBy {
     /// The rule is below `--min-severity`.
     BelowMinSeverity {
         /// The severity of the hit.
@@ -313,25 +313,25 @@ pub enum SuppressedBy {
 impl<'r> RuleExplanation<'r> {
     /// Whether the rule matches.
     #[must_use]
-    pub fn matches(&self) -> bool {
+    pub(crate) fn matches(&self) -> bool {
         self.alternative.is_some() || self.matches_itself()
     }
 
     /// Whether the rule matches the request as it is decoded.
     #[must_use]
-    pub fn matches_itself(&self) -> bool {
+    pub(crate) fn matches_itself(&self) -> bool {
         self.is_candidate && self.checks.iter().all(|check| check.holds)
     }
 
     /// The requirements that are not met.
-    pub fn missing(&self) -> impl Iterator<Item = &RequirementCheck<'r>> {
+    pub(crate) fn missing(&self) -> impl Iterator<Item = &RequirementCheck<'r>> {
         self.checks.iter().filter(|check| !check.holds)
     }
 
     /// Where parts of the rule were found, and by what: literals in the right place, then regexes. Words count only in a field
     /// where the regex was tried.
     #[must_use]
-    pub fn spans(&self) -> Vec<(FoundBy, &TextSpan)> {
+    pub(crate) fn spans(&self) -> Vec<(FoundBy, &TextSpan)> {
         let literals = self.seen.iter().filter(|seen| seen.counts).map(|seen| (FoundBy::Literal(seen.wanted), &seen.span));
         let regexes = self.checks.iter().filter_map(|check| Some((FoundBy::of(check)?, check.found.as_ref()?)));
         let matched = self.checks.iter().find(|check| matches!(check.asks, Requirement::Regex(..))).and_then(|check| check.found.as_ref());
@@ -358,7 +358,7 @@ impl<'r> RuleExplanation<'r> {
     }
 
     /// The missing requirements that do not follow from others: a regex is tried only where a word was found.
-    pub fn lacking(&self) -> impl Iterator<Item = &RequirementCheck<'r>> {
+    pub(crate) fn lacking(&self) -> impl Iterator<Item = &RequirementCheck<'r>> {
         let is_missing = |asks: fn(&Requirement<'_>) -> bool| self.missing().any(|check| asks(&check.asks));
         let no_word = is_missing(|asks| matches!(asks, Requirement::Word(_)));
         let no_glob = is_missing(|asks| matches!(asks, Requirement::Literal(bit::GLOB)));
@@ -385,7 +385,7 @@ const TELLING: usize = 4;
 
 /// The kind of pattern that a span was found by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum FoundBy {
+pub(crate) enum FoundBy {
     /// A literal; bits of [`bit`] say of what kind.
     Literal(u16),
     /// A glob.
@@ -408,7 +408,7 @@ impl FoundBy {
 
     /// The key in rule files.
     #[must_use]
-    pub fn as_str(self) -> &'static str {
+    pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Literal(kind) => literal(kind),
             Self::Glob => "path_glob",
@@ -420,7 +420,7 @@ impl FoundBy {
 
 /// The key of a kind of literal in rule files.
 #[must_use]
-pub fn literal(kind: u16) -> &'static str {
+pub(crate) fn literal(kind: u16) -> &'static str {
     match kind {
         bit::PATHS => "paths",
         bit::SUFFIX => "suffixes",
@@ -444,7 +444,7 @@ fn leaves(bits: u16, view: TextView) -> bool {
 
 /// A typed request.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct InputRequest {
+pub(crate) struct InputRequest {
     /// The request line.
     pub request: Vec<u8>,
     /// The host of a URL.
@@ -454,7 +454,7 @@ pub struct InputRequest {
 impl InputRequest {
     /// Parses a request line, a path or a URL; `None` if the text is none of them.
     #[must_use]
-    pub fn read(text: &[u8]) -> Option<Self> {
+    pub(crate) fn read(text: &[u8]) -> Option<Self> {
         if let Some((host, target)) = url(text) {
             return Some(Self { request: [b"GET ", target.as_slice(), b" HTTP/1.1"].concat(), host: Some(host) });
         }
@@ -470,7 +470,7 @@ impl InputRequest {
 
     /// The request as a log entry without an answer.
     #[must_use]
-    pub fn record(&self) -> LogEntry<'_> {
+    pub(crate) fn record(&self) -> LogEntry<'_> {
         LogEntry { request: &self.request, host: self.host.as_deref(), ..LogEntry::default() }
     }
 }
@@ -487,7 +487,7 @@ fn url(text: &[u8]) -> Option<(Vec<u8>, Vec<u8>)> {
 
 /// All views that rules look at.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct DecodedTexts {
+pub(crate) struct DecodedTexts {
     fields: [Vec<u8>; 7],
     resolved: Vec<u8>,
     /// More rounds would have changed the target.
@@ -514,7 +514,7 @@ impl DecodedTexts {
 
     /// The text of a view.
     #[must_use]
-    pub fn of_view(&self, view: TextView) -> &[u8] {
+    pub(crate) fn of_view(&self, view: TextView) -> &[u8] {
         match view {
             TextView::Field(field) => &self.fields[field as usize],
             TextView::Resolved => &self.resolved,
@@ -524,7 +524,7 @@ impl DecodedTexts {
 
 /// The steps of decoding a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct DecodeSteps {
+pub(crate) struct DecodeSteps {
     /// The target or a header.
     pub field: Field,
     /// As logged.

@@ -4,7 +4,7 @@
 
 #[cfg(test)]
 mod exception_tests;
-pub mod explain;
+pub(crate) mod explain;
 mod line_scanner;
 mod matcher;
 mod newline_index;
@@ -15,8 +15,9 @@ mod tests;
 mod verdict_cache;
 mod worker_state;
 
-pub use self::verdict_cache::SharedCache;
+pub(crate) use self::verdict_cache::SharedCache;
 pub use line_scanner::{LineScanner, ScanOptions};
 pub use matcher::Matcher;
-pub use parsed_request::ParsedRequest;
-pub use worker_state::{Verdict, WorkerState};
+pub(crate) use parsed_request::ParsedRequest;
+pub(crate) use worker_state::Verdict;
+pub use worker_state::WorkerState;

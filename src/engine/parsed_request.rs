@@ -8,7 +8,7 @@ use crate::rules::RequestShape;
 
 /// A parsed request, as rules see it.
 #[derive(Debug, Clone, Copy)]
-pub struct ParsedRequest<'a> {
+pub(crate) struct ParsedRequest<'a> {
     /// The parsed request line, as logged.
     pub line: RequestLine<'a>,
     /// The whole request line.
@@ -26,7 +26,7 @@ pub struct ParsedRequest<'a> {
 impl<'a> ParsedRequest<'a> {
     /// The request of a log entry.
     #[must_use]
-    pub fn new(record: &LogEntry<'a>) -> Self {
+    pub(crate) fn new(record: &LogEntry<'a>) -> Self {
         let line = RequestLine::parse(record.request);
         Self {
             line,
@@ -55,7 +55,7 @@ impl<'a> ParsedRequest<'a> {
     /// An unparsed line: a request line in it, or the whole line. It has no shape: else each line of an error log would be a
     /// request without a method.
     #[must_use]
-    pub fn from_raw(text: &'a [u8]) -> Self {
+    pub(crate) fn from_raw(text: &'a [u8]) -> Self {
         let nothing = RequestLine { method: b"", target: text, protocol: b"" };
         let (line, request) = embedded_request(text).map_or((nothing, text), |request| (RequestLine::parse(request), request));
         Self { line, request, shape: None, status: None, referer: None, user_agent: None }

@@ -37,7 +37,7 @@ pub struct Fingerprint(u64);
 
 /// Computes fingerprints.
 #[derive(Debug, Clone)]
-pub struct Fingerprinter {
+pub(crate) struct Fingerprinter {
     state: RandomState,
     simd: Option<SimdHasher>,
 }
@@ -52,7 +52,7 @@ impl Fingerprinter {
     /// The fingerprint of a text.
     #[must_use]
     #[inline]
-    pub fn of(&self, text: &[u8]) -> Fingerprint {
+    pub(crate) fn of(&self, text: &[u8]) -> Fingerprint {
         let mut fingerprint = [Fingerprint::default()];
         self.of_each(std::iter::once(text), &mut fingerprint);
         fingerprint[0]
@@ -60,7 +60,7 @@ impl Fingerprinter {
 
     /// The fingerprints of several texts, faster than one by one.
     #[inline]
-    pub fn of_each<'t>(&self, texts: impl Iterator<Item = &'t [u8]>, fingerprints: &mut [Fingerprint]) {
+    pub(crate) fn of_each<'t>(&self, texts: impl Iterator<Item = &'t [u8]>, fingerprints: &mut [Fingerprint]) {
         match &self.simd {
             Some(simd) => simd.of_each(texts, fingerprints),
             None => texts.zip(fingerprints).for_each(|(text, fingerprint)| *fingerprint = self.portable(text)),
@@ -77,7 +77,7 @@ impl Fingerprinter {
     /// The fingerprint of a text and a number; the order matters.
     #[must_use]
     #[inline]
-    pub fn of_pair(&self, text: Fingerprint, other: u64) -> Fingerprint {
+    pub(crate) fn of_pair(&self, text: Fingerprint, other: u64) -> Fingerprint {
         let mut hasher = self.state.build_hasher();
         hasher.write_u64(text.0);
         hasher.write_u64(other);
@@ -103,7 +103,7 @@ const FEW: usize = 1 << 8;
 
 /// Ids by the fingerprints of their texts.
 #[derive(Debug, Clone)]
-pub struct FingerprintMap {
+pub(crate) struct FingerprintMap {
     /// A power of two; the fingerprint 0 marks an empty slot.
     slots: Vec<(Fingerprint, u32)>,
     len: usize,
@@ -124,14 +124,14 @@ impl FingerprintMap {
 
     /// Prefetches the slot of a text.
     #[inline]
-    pub fn prefetch(&self, text: Fingerprint) {
+    pub(crate) fn prefetch(&self, text: Fingerprint) {
         prefetch(&self.slots[self.first(text)]);
     }
 
     /// The id of a text.
     #[must_use]
     #[inline]
-    pub fn get(&self, text: Fingerprint) -> Option<u32> {
+    pub(crate) fn get(&self, text: Fingerprint) -> Option<u32> {
         let mut at = self.first(text);
         loop {
             let (known, number) = self.slots[at];
@@ -146,7 +146,7 @@ impl FingerprintMap {
     }
 
     /// Sets the id of a text.
-    pub fn put(&mut self, text: Fingerprint, number: u32) {
+    pub(crate) fn put(&mut self, text: Fingerprint, number: u32) {
         if self.len * 2 >= self.slots.len() {
             self.grow();
         }
@@ -180,7 +180,7 @@ impl FingerprintMap {
 
 /// Caches values by the fingerprint of a text. `WAYS` is the number of entries in a cache line.
 #[derive(Debug)]
-pub struct SetAssocCache<V, const WAYS: usize> {
+pub(crate) struct SetAssocCache<V, const WAYS: usize> {
     /// One set until it is full, as many caches are never used; then all.
     sets: Vec<Set<V, WAYS>>,
     most: usize,
@@ -194,7 +194,7 @@ struct Set<V, const WAYS: usize>([(Fingerprint, V); WAYS]);
 impl<V: Copy + Default, const WAYS: usize> SetAssocCache<V, WAYS> {
     /// A cache of `sets` sets, a power of two.
     #[must_use]
-    pub fn new(sets: usize) -> Self {
+    pub(crate) fn new(sets: usize) -> Self {
         Self { sets: Self::empty(1), most: sets }
     }
 
@@ -204,14 +204,14 @@ impl<V: Copy + Default, const WAYS: usize> SetAssocCache<V, WAYS> {
 
     /// Prefetches the set of a text.
     #[inline]
-    pub fn prefetch(&self, text: Fingerprint) {
+    pub(crate) fn prefetch(&self, text: Fingerprint) {
         prefetch(&self.sets[self.at(text)]);
     }
 
     /// The value of a text.
     #[must_use]
     #[inline]
-    pub fn get(&self, text: Fingerprint) -> Option<V> {
+    pub(crate) fn get(&self, text: Fingerprint) -> Option<V> {
         // Compares all slots and selects an index instead of a value, so that there is no branch: the slot is unpredictable.
         let slots = &self.sets[self.at(text)].0;
         let mut at = 0;
@@ -223,7 +223,7 @@ impl<V: Copy + Default, const WAYS: usize> SetAssocCache<V, WAYS> {
     }
 
     /// Inserts or replaces a value.
-    pub fn put(&mut self, text: Fingerprint, value: V) {
+    pub(crate) fn put(&mut self, text: Fingerprint, value: V) {
         if self.sets.len() < self.most && self.sets[0].0.iter().all(|(known, _)| *known != Fingerprint::default()) {
             self.take_room();
         }

@@ -17,7 +17,7 @@ pub struct FormatId(pub u8);
 /// JSON lines of any product.
 pub const JSON: FormatId = FormatId(3);
 /// W3C extended logs.
-pub const W3C: FormatId = FormatId(4);
+pub(crate) const W3C: FormatId = FormatId(4);
 
 /// A known format.
 #[derive(Debug, Clone)]

@@ -50,7 +50,7 @@ pub fn leading_nuls(line: &[u8]) -> usize {
 /// The number of NUL bytes in a line that is long enough for a hole.
 #[must_use]
 #[inline]
-pub fn nuls_within(line: &[u8]) -> usize {
+pub(crate) fn nuls_within(line: &[u8]) -> usize {
     if line.len() >= MIN_HOLE_LINE { memchr_iter(0, line).count() } else { 0 }
 }
 

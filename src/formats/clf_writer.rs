@@ -51,7 +51,7 @@ pub(super) const HEADER_QUOTES: usize = 4;
 const MAX_DIGITS: usize = 20;
 
 /// Appends the fields to `line`, in the format `combined`, or `vhost_combined` if a host is known, without a newline.
-pub fn write(fields: &Fields<'_>, line: &mut Vec<u8>) {
+pub(crate) fn write(fields: &Fields<'_>, line: &mut Vec<u8>) {
     write_host(fields.host, line);
     let start = line.len();
     line.extend_from_slice(fields.client);
@@ -194,7 +194,7 @@ pub(super) fn is_clean(texts: &[u8], own_quotes: usize, escapes: Escapes) -> boo
 /// The host of a field with an optional port. `None` if it is empty, too long, or has a byte that hosts do not have. An
 /// IPv6 address has brackets.
 #[must_use]
-pub fn host(field: &[u8]) -> Option<&[u8]> {
+pub(crate) fn host(field: &[u8]) -> Option<&[u8]> {
     let end = match field {
         [b'[', inside @ ..] => inside.iter().position(|b| !matches!(b, b'0'..=b'9' | b'a'..=b'z' | b'A'..=b'Z' | b':' | b'.' | b'%')),
         _ => Some(field.iter().position(|b| !HOST_BYTES[usize::from(*b)]).unwrap_or(field.len())),

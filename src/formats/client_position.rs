@@ -125,7 +125,7 @@ pub(super) fn rewrite(line: &[u8], place: ClientPosition, out: &mut Vec<u8>) -> 
 /// formats, and clients may be able to choose between them: the position is unknown. If neither occurs, the values
 /// decide, given enough lines.
 #[must_use]
-pub fn client_position(lines: &[u8]) -> ClientPosition {
+pub(crate) fn client_position(lines: &[u8]) -> ClientPosition {
     let (mut names, mut clients, mut pairs, mut strip_prefix) = (0_u64, 0_u64, Vec::new(), Vec::new());
     for (number, line) in lines.split(|&byte| byte == b'\n').enumerate() {
         let line = &line[leading_nuls(line)..];

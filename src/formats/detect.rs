@@ -13,7 +13,7 @@ use crate::client::Client;
 
 /// The formats of the first lines of a log.
 #[derive(Debug, Clone, Default)]
-pub struct Detected {
+pub(crate) struct Detected {
     /// The number of lines examined.
     pub lines: u64,
     /// The detected formats, the most frequent first.
@@ -28,7 +28,7 @@ pub struct Detected {
 
 /// A format of some lines.
 #[derive(Debug, Clone)]
-pub struct DetectedFormat {
+pub(crate) struct DetectedFormat {
     /// The format.
     pub format: FormatId,
     /// A more specific format of the same lines: `nginx_main` is `combined` with another field.
@@ -45,7 +45,7 @@ pub struct DetectedFormat {
 
 /// A field of a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SplitField {
+pub(crate) struct SplitField {
     /// As in the format: `$remote_addr`, `request.uri`, `cs-method`.
     pub name: String,
     /// Its meaning; `None` if it is not used.
@@ -56,7 +56,7 @@ pub struct SplitField {
 
 /// Detects the formats of lines.
 #[derive(Debug)]
-pub struct Detector<'f> {
+pub(crate) struct Detector<'f> {
     context: LineContext<'f>,
     log_reader: LogReader,
     line: Vec<u8>,
@@ -66,13 +66,13 @@ pub struct Detector<'f> {
 impl<'f> Detector<'f> {
     /// Creates a detector for these formats and lines up to `max_line` bytes.
     #[must_use]
-    pub fn new(formats: &'f Formats, first: &'f [FormatId], max_line: usize) -> Self {
+    pub(crate) fn new(formats: &'f Formats, first: &'f [FormatId], max_line: usize) -> Self {
         let context = LineContext { formats, preferred: first, header: W3cHeader::None, clients: ClientPosition::Unknown, max_line };
         Self { context, log_reader: LogReader::default(), line: Vec::new(), detected: Detected::default() }
     }
 
     /// Examines the next line, without its newline.
-    pub fn push_line(&mut self, text: &[u8]) {
+    pub(crate) fn push_line(&mut self, text: &[u8]) {
         if self.detected.lines == 0 {
             self.context.header = W3cHeader::from_log_start(text, self.context.max_line);
         }
@@ -93,7 +93,7 @@ impl<'f> Detector<'f> {
 
     /// Returns the result.
     #[must_use]
-    pub fn finish(mut self) -> Detected {
+    pub(crate) fn finish(mut self) -> Detected {
         // The sort is stable: of equal counts, the first format stays first.
         self.detected.found.sort_by_key(|found| std::cmp::Reverse(found.lines));
         self.detected
@@ -170,7 +170,7 @@ fn named(kind: &FieldKind) -> Option<String> {
 
 /// What a line without a frame looks like; `None` if it is not recognized.
 #[must_use]
-pub fn recognize(line: &[u8]) -> Option<&'static str> {
+pub(crate) fn recognize(line: &[u8]) -> Option<&'static str> {
     match line {
         [b'{', ..] => Some("JSON lines"),
         [b'#', rest @ ..] if rest.starts_with(b"Fields:") || rest.starts_with(b"Software:") || rest.starts_with(b"Version:") => {
@@ -186,7 +186,7 @@ pub fn recognize(line: &[u8]) -> Option<&'static str> {
 /// Whether a line is from an nginx or Apache error log: `2026/11/02 08:01:00 [error] ...`, `[Mon Nov 02 08:01:00.1 2026]
 /// [core:error] ...`.
 #[must_use]
-pub fn is_error_log(line: &[u8]) -> bool {
+pub(crate) fn is_error_log(line: &[u8]) -> bool {
     shaped_like(line, b"0000/00/00 00:00:00 [") || shaped_like(line, b"[Aaa Aaa 00 00:00:00")
 }
 
@@ -200,7 +200,7 @@ const BINARY_SHARE: usize = 20;
 
 /// Whether a text with this start is binary data. NUL bytes do not count, because logs may have holes.
 #[must_use]
-pub fn is_binary(head: &[u8]) -> bool {
+pub(crate) fn is_binary(head: &[u8]) -> bool {
     let bytes = head.iter().take(BINARY_HEAD).filter(|byte| **byte != 0);
     let (mut all, mut controls) = (0, 0);
     for byte in bytes {
@@ -227,7 +227,7 @@ const OWN_FIELDS: usize = 3;
 
 /// Whether one of the first lines has a field for the client behind a proxy.
 #[must_use]
-pub fn has_forwarded(lines: &[u8]) -> bool {
+pub(crate) fn has_forwarded(lines: &[u8]) -> bool {
     lines.split(|&byte| byte == b'\n').take(LINES).any(|line| if line.first() == Some(&b'{') { in_json(line) } else { in_quotes(line) })
 }
 

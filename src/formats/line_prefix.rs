@@ -32,7 +32,7 @@ impl LinePrefix {
 
 /// The log line after a prefix, and the writer of the prefix. A line that must be unescaped is written to `buffer`.
 #[must_use]
-pub fn strip_prefix<'a>(line: &'a [u8], buffer: &'a mut Vec<u8>) -> Option<(LinePrefix, &'a [u8])> {
+pub(crate) fn strip_prefix<'a>(line: &'a [u8], buffer: &'a mut Vec<u8>) -> Option<(LinePrefix, &'a [u8])> {
     match line.first()? {
         b'{' => unescaped(line, buffer).then_some((LinePrefix::Docker, buffer.as_slice())),
         b'<' => Some((LinePrefix::Syslog, after_priority(line)?)),

@@ -6,35 +6,38 @@
 //! allocates: a line in no known format has no frame, and a malformed field is `None`.
 
 mod apache;
-pub mod builtin;
-pub mod bytes;
+pub(crate) mod builtin;
+pub(crate) mod bytes;
 mod clf;
-pub mod clf_writer;
+pub(crate) mod clf_writer;
 mod client_position;
-pub mod detect;
+pub(crate) mod detect;
 mod fields;
 mod frame_buffer;
 mod items;
 mod json;
 mod line_parser;
-pub mod line_prefix;
+pub(crate) mod line_prefix;
 mod nginx;
-pub mod reader;
-pub mod w3c;
+pub(crate) mod reader;
+pub(crate) mod w3c;
 
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-pub use self::detect::{has_forwarded, is_binary, is_error_log, recognize};
+pub(crate) use self::detect::{has_forwarded, is_binary, is_error_log, recognize};
 use crate::finding::OtherFormatCounts;
 pub use builtin::{FormatChoice, FormatId, Formats};
 pub use clf::Frame;
-pub use client_position::{ClientPosition, client_position};
-pub use fields::{Escapes, FieldBuffers, FieldKind, Fields, RequestField, TimeField};
+pub use client_position::ClientPosition;
+pub(crate) use client_position::client_position;
+pub use fields::FieldBuffers;
+pub(crate) use fields::{Escapes, FieldKind, Fields, RequestField, TimeField};
 pub use frame_buffer::FrameBuffer;
 pub use json::JsonLineParser;
-pub use line_parser::{FormatError, FormatLineParser, NginxEscape};
+pub use line_parser::FormatLineParser;
+pub(crate) use line_parser::{FormatError, NginxEscape};
 pub use w3c::W3cHeader;
 
 /// An access log format that the engine parses.

@@ -328,7 +328,7 @@ fn is_plausible(fields: &Fields<'_>) -> bool {
 /// Whether a line starts like most Common Log Format lines, `192.0.2.7 - - [02/Nov/2026:08:01:00 +0000] "`. Then it is in
 /// no other format, whether or not the rest parses.
 #[must_use]
-pub fn starts_like_clf(line: &[u8]) -> bool {
+pub(crate) fn starts_like_clf(line: &[u8]) -> bool {
     let start = &line[..line.len().min(40)];
     let Some(space) = memchr(b' ', start) else { return false };
     let after = &line[space..];
@@ -337,7 +337,7 @@ pub fn starts_like_clf(line: &[u8]) -> bool {
 
 /// A quick check of the first and the last line: whether the engine can parse these lines.
 #[must_use]
-pub fn looks_like_clf(lines: &[u8]) -> bool {
+pub(crate) fn looks_like_clf(lines: &[u8]) -> bool {
     let end = lines.strip_suffix(b"\n").unwrap_or(lines);
     let first = &end[..memchr(b'\n', end).unwrap_or(end.len())];
     let last = &end[memchr::memrchr(b'\n', end).map_or(0, |at| at + 1)..];

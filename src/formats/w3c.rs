@@ -14,13 +14,13 @@ use std::sync::Arc;
 /// Whether a line is a directive or a comment, not a request.
 #[must_use]
 #[cfg(test)]
-pub fn is_comment(line: &[u8]) -> bool {
+pub(crate) fn is_comment(line: &[u8]) -> bool {
     line.starts_with(b"#")
 }
 
 /// The parser for the lines after `#Fields: date time cs-method ...`; `None` for any other line.
 #[must_use]
-pub fn directive(line: &[u8]) -> Option<FormatLineParser> {
+pub(crate) fn directive(line: &[u8]) -> Option<FormatLineParser> {
     let text = line.strip_prefix(b"#")?;
     let (name, columns) = text.split_at(memchr(b':', text)?);
     if !name.eq_ignore_ascii_case(b"Fields") {

@@ -23,7 +23,7 @@ const BLOCK: usize = 64 << 10;
 
 /// The earliest modification time of files that are read.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NewerThan {
+pub(crate) struct NewerThan {
     /// The value as it was typed: `2d`.
     pub as_typed: String,
     /// Seconds since 1970-01-01T00:00:00Z.
@@ -32,7 +32,7 @@ pub struct NewerThan {
 
 /// Removes files from `found` that were last modified before `newer`, and adds a notice. Pipes and standard input have no
 /// modification time and stay.
-pub fn exclude_older(found: &mut FoundInputs, newer: &NewerThan) {
+pub(crate) fn exclude_older(found: &mut FoundInputs, newer: &NewerThan) {
     let is_older = |source: &InputSource| source.kind == SourceKind::File && modified(source).is_some_and(|time| time < newer.since);
     let (older, kept): (Vec<_>, Vec<_>) = std::mem::take(&mut found.sources).into_iter().partition(is_older);
     found.sources = kept;
@@ -64,7 +64,7 @@ fn names_of(sources: &[InputSource]) -> String {
 ///
 /// `gzip` and its like keep both files until they are done: a scan at that moment would count the same lines twice. The
 /// name says which plain file to compare with; the texts decide.
-pub fn exclude_compressed_copies(found: &mut FoundInputs) {
+pub(crate) fn exclude_compressed_copies(found: &mut FoundInputs) {
     let plain: HashSet<PathBuf> =
         found.sources.iter().filter(|source| source.kind == SourceKind::File).map(|source| source.path.clone()).collect();
     let plain_copy_of = |source: &InputSource| {

@@ -48,7 +48,7 @@ pub enum SourceKind {
 
 /// The inputs that the given paths lead to.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct FoundInputs {
+pub(crate) struct FoundInputs {
     /// Inputs in the order of the arguments; within a folder, in byte order of the names.
     pub sources: Vec<InputSource>,
     /// Notices about paths that were skipped without an error, as sentences. They contain unsanitized names.
@@ -63,7 +63,7 @@ pub struct FoundInputs {
 
 /// A path that cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct InputProblem {
+pub(crate) struct InputProblem {
     /// As typed or found. May contain any bytes.
     pub path: PathBuf,
     /// The reason, to print after the path and a colon: `no such file`.
@@ -74,7 +74,7 @@ pub struct InputProblem {
 ///
 /// A path that does not exist and contains `*`, `?` or `[` is a glob. A file of exactly that name takes precedence.
 #[must_use]
-pub fn find(paths: &[PathBuf]) -> FoundInputs {
+pub(crate) fn find(paths: &[PathBuf]) -> FoundInputs {
     let mut search = Search::default();
     for path in paths {
         search.argument(path);
@@ -261,7 +261,7 @@ const SEARCH: u32 = 0o010;
 
 /// Why a path may not be read, to print after the path and a colon.
 #[must_use]
-pub fn describe_denied(path: &Path) -> String {
+pub(crate) fn describe_denied(path: &Path) -> String {
     let Some(group) = group_of(path) else { return "permission denied".to_owned() };
     let user = name_of(USERS, rustix::process::geteuid().as_raw()).unwrap_or_else(|| "USER".to_owned());
     format!("permission denied; the group {group} may read it: type sudo usermod -aG {group} {user} and log in again")

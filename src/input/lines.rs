@@ -27,7 +27,7 @@ const BLOCK: usize = 64 << 10;
 
 /// One line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum InputLine<'a> {
+pub(crate) enum InputLine<'a> {
     /// Its text, without the line ending.
     Text(&'a [u8]),
     /// A line over the limit; its length in bytes as far as it is known.
@@ -36,7 +36,7 @@ pub enum InputLine<'a> {
 
 /// The result of reading lines in order.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct LinesSummary {
+pub(crate) struct LinesSummary {
     /// Lines that were returned.
     pub lines: u64,
     /// What went wrong after them, as a sentence.
@@ -49,7 +49,7 @@ pub struct LinesSummary {
 /// # Errors
 ///
 /// The source cannot be read at all.
-pub fn for_each_line(
+pub(crate) fn for_each_line(
     path: &Path,
     max_line: usize,
     take: impl FnMut(u64, InputLine<'_>) -> ControlFlow<()>,
@@ -143,7 +143,7 @@ fn emit(line: InputLine<'_>, summary: &mut LinesSummary, take: &mut impl FnMut(u
 
 /// The first and last lines of a text, whole lines only.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct HeadTail {
+pub(crate) struct HeadTail {
     /// The first lines.
     pub first: Vec<u8>,
     /// The last lines; empty if `first` is the whole text, and for a compressed file.
@@ -152,7 +152,7 @@ pub struct HeadTail {
 
 /// The lines in the first and in the last `max_bytes` bytes of a regular file's text, or `None` if it cannot be read.
 #[must_use]
-pub fn read_head_tail(path: &Path, max_bytes: usize) -> Option<HeadTail> {
+pub(crate) fn read_head_tail(path: &Path, max_bytes: usize) -> Option<HeadTail> {
     let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY).open(path).ok()?;
     let len = file.metadata().ok().filter(std::fs::Metadata::is_file)?.len();
     let mut head = vec![0; HEAD];

@@ -4,21 +4,21 @@
 //! reads one of them. A [`read::Chunk`] counts only after a check that the file did not change while it was read.
 
 mod decompress;
-pub mod exclude;
+pub(crate) mod exclude;
 mod failpoint;
 mod file_snapshot;
 mod filesystem;
-pub mod find;
+pub(crate) mod find;
 mod line_blocks;
-pub mod lines;
+pub(crate) mod lines;
 mod magic;
 mod mmap;
-pub mod read;
+pub(crate) mod read;
 mod readers;
 mod regular_file;
-pub mod rotation;
+pub(crate) mod rotation;
 mod sparse;
-pub mod tail;
+pub(crate) mod tail;
 #[cfg(test)]
 mod tests;
 mod wildcard;

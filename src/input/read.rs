@@ -85,7 +85,7 @@ where
 /// # Errors
 ///
 /// The same as for [`read`].
-pub fn read_observed<T, J, K>(
+pub(crate) fn read_observed<T, J, K>(
     source: &InputSource,
     options: &ReadOptions<'_>,
     observer: &(dyn Fn(Chunk<'_>) + Sync),
@@ -105,7 +105,7 @@ where
 /// # Errors
 ///
 /// The same as for [`read`].
-pub fn read_reader<R, T, J, K>(
+pub(crate) fn read_reader<R, T, J, K>(
     reader: R,
     options: &ReadOptions<'_>,
     observer: &(dyn Fn(Chunk<'_>) + Sync),

@@ -145,7 +145,7 @@ struct RotationMember {
 }
 
 /// Sorts each log after its rotated files, oldest first. The group takes the position of its first member.
-pub fn sort_by_age(sources: &mut Vec<InputSource>) {
+pub(crate) fn sort_by_age(sources: &mut Vec<InputSource>) {
     let members = members(sources);
     let mut first: HashMap<&Path, usize> = HashMap::new();
     for (place, member) in members.iter().enumerate() {
@@ -167,7 +167,7 @@ pub fn sort_by_age(sources: &mut Vec<InputSource>) {
 
 /// For each source, whether another source belongs to the same log.
 #[must_use]
-pub fn has_rotated_siblings(sources: &[InputSource]) -> Vec<bool> {
+pub(crate) fn has_rotated_siblings(sources: &[InputSource]) -> Vec<bool> {
     let members = members(sources);
     let mut counts: HashMap<&Path, usize> = HashMap::new();
     for member in members.iter().flatten() {
@@ -228,7 +228,7 @@ fn possible_bases(path: &Path) -> Vec<(Vec<u8>, RotationRank)> {
 /// # Errors
 ///
 /// A folder cannot be listed.
-pub fn rotated_files(log: &Path) -> io::Result<Vec<PathBuf>> {
+pub(crate) fn rotated_files(log: &Path) -> io::Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for folder in folders(log)? {
         let here = if folder.as_os_str().is_empty() { Path::new(".") } else { &folder };
@@ -249,7 +249,7 @@ pub fn rotated_files(log: &Path) -> io::Result<Vec<PathBuf>> {
 
 /// Whether a file is this log or one that it was rotated to.
 #[must_use]
-pub fn belongs_to_log(log: &Path, file: &Path) -> bool {
+pub(crate) fn belongs_to_log(log: &Path, file: &Path) -> bool {
     let (Some(folder), Some(name)) = (file.parent(), file.file_name()) else { return false };
     let home = log.parent().unwrap_or(Path::new(""));
     (folder == home || is_pattern(home) && matches(home.as_os_str().as_bytes(), folder.as_os_str().as_bytes()))

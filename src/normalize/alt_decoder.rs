@@ -13,7 +13,7 @@ use super::{byte_class, is_space, needs_decoding, without_comments};
 
 /// The kinds of alternative decoding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum AltDecoding {
+pub(crate) enum AltDecoding {
     /// Comments, line breaks and other control bytes as spaces, and `+` in a query.
     Spaced,
     /// Comments within a word removed.
@@ -26,12 +26,12 @@ pub enum AltDecoding {
 
 impl AltDecoding {
     /// All kinds.
-    pub const ALL: [Self; 4] = [Self::Spaced, Self::Joined, Self::Unquoted, Self::Unwrapped];
+    pub(crate) const ALL: [Self; 4] = [Self::Spaced, Self::Joined, Self::Unquoted, Self::Unwrapped];
 }
 
 /// The origin of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum DecodingSource {
+pub(crate) enum DecodingSource {
     /// The target of a request; its query view has `+` as spaces already.
     Target,
     /// A header.
@@ -40,7 +40,7 @@ pub enum DecodingSource {
 
 /// Decodes alternatives. Its buffers are reused between lines.
 #[derive(Debug, Default)]
-pub struct AltDecoder {
+pub(crate) struct AltDecoder {
     sent: Vec<u8>,
     decoded: Vec<u8>,
     reading: Vec<u8>,
@@ -51,7 +51,7 @@ pub struct AltDecoder {
 
 impl AltDecoder {
     /// Takes a text as logged; returns whether it may have an alternative.
-    pub fn take(&mut self, logged: &[u8], source: DecodingSource) -> bool {
+    pub(crate) fn take(&mut self, logged: &[u8], source: DecodingSource) -> bool {
         if needs_decoding(logged) {
             unescape(logged, &mut self.sent);
             decode(&self.sent, &mut self.decoded, &mut self.spare);
@@ -67,7 +67,7 @@ impl AltDecoder {
     }
 
     /// An alternative of the text, in lower case; `None` if it does not differ.
-    pub fn read(&mut self, reading: AltDecoding) -> Option<&[u8]> {
+    pub(crate) fn read(&mut self, reading: AltDecoding) -> Option<&[u8]> {
         let Self { decoded, reading: out, spare, signs, .. } = self;
         out.clear();
         if !signs[reading as usize] {

@@ -11,11 +11,11 @@
 use super::byte_class;
 
 /// Most rounds of decoding. Servers decode once or twice; more rounds need a chain of proxies.
-pub const MAX_ROUNDS: usize = 4;
+pub(crate) const MAX_ROUNDS: usize = 4;
 
 /// Whether decoding was complete.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum DecodeStatus {
+pub(crate) enum DecodeStatus {
     /// Another round would change nothing.
     Complete,
     /// Another round would have changed the text.
@@ -23,7 +23,7 @@ pub enum DecodeStatus {
 }
 
 /// Decodes `text` into `out` until nothing changes, with `spare` as a second buffer.
-pub fn decode(text: &[u8], out: &mut Vec<u8>, spare: &mut Vec<u8>) -> DecodeStatus {
+pub(crate) fn decode(text: &[u8], out: &mut Vec<u8>, spare: &mut Vec<u8>) -> DecodeStatus {
     out.clear();
     out.extend_from_slice(text);
     decode_in_place(out, spare)
@@ -42,7 +42,7 @@ pub(super) fn decode_in_place(text: &mut Vec<u8>, spare: &mut Vec<u8>) -> Decode
 
 /// All rounds that change something, in order. The text of the last one is the result of [`decode`].
 #[must_use]
-pub fn rounds(text: &[u8]) -> Vec<DecodeRound> {
+pub(crate) fn rounds(text: &[u8]) -> Vec<DecodeRound> {
     let mut rounds: Vec<DecodeRound> = Vec::new();
     while rounds.len() < MAX_ROUNDS {
         let before = rounds.last().map_or(text, |round| &round.text);
@@ -58,7 +58,7 @@ pub fn rounds(text: &[u8]) -> Vec<DecodeRound> {
 
 /// A round of decoding that changed something.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct DecodeRound {
+pub(crate) struct DecodeRound {
     /// The kinds of escape that were decoded, in order of occurrence.
     pub undone: Vec<&'static str>,
     /// The text after the round.
@@ -222,7 +222,7 @@ fn ascii(value: u32, length: usize) -> Option<(Decoded, usize)> {
 }
 
 /// Writes `logged` without the escapes of the log writer to `sent`.
-pub fn unescape(logged: &[u8], sent: &mut Vec<u8>) {
+pub(crate) fn unescape(logged: &[u8], sent: &mut Vec<u8>) {
     sent.clear();
     let mut rest = logged;
     while let Some(at) = memchr::memchr(b'\\', rest) {

@@ -8,8 +8,8 @@ mod alt_decoder;
 mod byte_class;
 mod decode;
 
-pub use alt_decoder::{AltDecoder, AltDecoding, DecodingSource};
-pub use decode::{DecodeRound, DecodeStatus, MAX_ROUNDS, decode, rounds, unescape};
+pub(crate) use alt_decoder::{AltDecoder, AltDecoding, DecodingSource};
+pub(crate) use decode::{DecodeRound, DecodeStatus, MAX_ROUNDS, decode, rounds, unescape};
 
 use std::ops::Range;
 
@@ -142,7 +142,7 @@ fn fragment(path: &[u8]) -> Option<usize> {
 
 /// Writes a request as a server without fragments reads it: each `#` in the path becomes `%23`. `target` is the range of the target
 /// in the request. Returns the range of the new target; `None` if the path has no `#`.
-pub fn escape_fragment(request: &[u8], target: Range<usize>, out: &mut Vec<u8>) -> Option<Range<usize>> {
+pub(crate) fn escape_fragment(request: &[u8], target: Range<usize>, out: &mut Vec<u8>) -> Option<Range<usize>> {
     let (path, _) = split(&request[target.clone()]);
     fragment(path)?;
     let path = target.start..target.start + path.len();

@@ -28,7 +28,7 @@ const ROUNDS: usize = 4;
 
 /// The text of a log as every output shows it: masked, then [escaped](sanitize::escape).
 #[must_use]
-pub fn redacted(text: &[u8]) -> Cow<'_, str> {
+pub(crate) fn redacted(text: &[u8]) -> Cow<'_, str> {
     if let Some((text, _)) = split_marker(text) {
         return sanitize::escape(text);
     }
@@ -43,7 +43,7 @@ pub fn redacted(text: &[u8]) -> Cow<'_, str> {
 /// Decoding reveals delimiters: the secret of `password=a%26b` is `a&b`, but in the decoded text it would seem to end at
 /// `a`. So the secrets are found in the target first.
 #[must_use]
-pub fn redacted_decoded<'a>(target: &[u8], decoded: &'a [u8]) -> Cow<'a, str> {
+pub(crate) fn redacted_decoded<'a>(target: &[u8], decoded: &'a [u8]) -> Cow<'a, str> {
     if split_marker(decoded).is_some() {
         return redacted(decoded);
     }
@@ -84,7 +84,7 @@ pub(crate) fn secrets_in_decoded(logged: &[u8], decoded: &[u8]) -> Vec<Range<usi
 
 /// The text with `***` in place of every secret.
 #[must_use]
-pub fn mask(text: &[u8]) -> Cow<'_, [u8]> {
+pub(crate) fn mask(text: &[u8]) -> Cow<'_, [u8]> {
     let secrets = secrets(text);
     if secrets.is_empty() {
         return Cow::Borrowed(text);
@@ -218,7 +218,7 @@ const MARKER_LEN: usize = 17;
 
 /// A redacted text, with a hash that distinguishes texts that became equal by masking.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct RedactedKey<'a> {
+pub(crate) struct RedactedKey<'a> {
     /// The text without secrets; any bytes.
     pub text: Cow<'a, [u8]>,
     /// A hash of the text as it was logged, where that held secrets.
@@ -228,7 +228,7 @@ pub struct RedactedKey<'a> {
 impl<'a> RedactedKey<'a> {
     /// The key of a text as logged, or of one with a marker.
     #[must_use]
-    pub fn new(text: &'a [u8]) -> Self {
+    pub(crate) fn new(text: &'a [u8]) -> Self {
         if let Some((text, hash)) = split_marker(text) {
             return Self { text: Cow::Borrowed(text), hash: Some(hash) };
         }
@@ -240,7 +240,7 @@ impl<'a> RedactedKey<'a> {
 
     /// The text as every output shows it.
     #[must_use]
-    pub fn redacted(&self) -> Cow<'a, str> {
+    pub(crate) fn redacted(&self) -> Cow<'a, str> {
         match &self.text {
             Cow::Borrowed(text) => sanitize::escape(text),
             Cow::Owned(text) => Cow::Owned(sanitize::escape(text).into_owned()),
@@ -249,7 +249,7 @@ impl<'a> RedactedKey<'a> {
 
     /// The bytes of its key in a tally: the text, with a marker where it held secrets.
     #[must_use]
-    pub fn into_bytes(self) -> Cow<'a, [u8]> {
+    pub(crate) fn into_bytes(self) -> Cow<'a, [u8]> {
         match self.hash {
             None => self.text,
             Some(hash) => Cow::Owned(with_marker(&self.text, hash)),
@@ -259,13 +259,13 @@ impl<'a> RedactedKey<'a> {
 
 /// The text with a marker if redacting it would change it: outputs show it as it is.
 #[must_use]
-pub fn pre_redacted(shown: &str) -> Vec<u8> {
+pub(crate) fn pre_redacted(shown: &str) -> Vec<u8> {
     if redacted(shown.as_bytes()) == shown { shown.as_bytes().to_vec() } else { with_marker(shown.as_bytes(), 0) }
 }
 
 /// The text with a marker, so that outputs show its secrets. One that has a marker is unchanged.
 #[must_use]
-pub fn unredacted(text: &[u8]) -> Vec<u8> {
+pub(crate) fn unredacted(text: &[u8]) -> Vec<u8> {
     if split_marker(text).is_some() { text.to_vec() } else { with_marker(text, 0) }
 }
 

@@ -2,5 +2,5 @@
 //!
 //! No text of a log reaches an output except through this module. It makes no decision about requests.
 
-pub mod mask;
-pub mod sanitize;
+pub(crate) mod mask;
+pub(crate) mod sanitize;

@@ -14,7 +14,7 @@ const MAX_COMBINING_MARKS: usize = 4;
 
 /// The text of these bytes with unsafe characters escaped. Escaping it again changes nothing.
 #[must_use]
-pub fn escape(bytes: &[u8]) -> Cow<'_, str> {
+pub(crate) fn escape(bytes: &[u8]) -> Cow<'_, str> {
     match std::str::from_utf8(bytes) {
         Ok(text) if bytes.iter().all(|b| matches!(b, b' '..=b'~')) => Cow::Borrowed(text),
         Ok(text) if !is_unsafe(text) => Cow::Borrowed(text),
@@ -27,7 +27,7 @@ pub fn escape(bytes: &[u8]) -> Cow<'_, str> {
 /// Every backslash, every byte that is not UTF-8 and every byte of an unsafe character is written as `\xNN`. For keys of
 /// reports that a program reads again; people get [`escape`].
 #[must_use]
-pub fn escape_lossless(bytes: &[u8]) -> Cow<'_, str> {
+pub(crate) fn escape_lossless(bytes: &[u8]) -> Cow<'_, str> {
     match std::str::from_utf8(bytes) {
         Ok(text) if bytes.iter().all(|b| matches!(b, b' '..=b'~') && *b != b'\\') => Cow::Borrowed(text),
         _ => Cow::Owned(escape_lossless_owned(bytes)),
@@ -67,7 +67,7 @@ fn push_bytes(out: &mut String, bytes: &[u8]) {
 ///
 /// A lone `-` is a log's empty field, not a formula, and is unchanged.
 #[must_use]
-pub fn csv_guard(cell: Cow<'_, str>) -> Cow<'_, str> {
+pub(crate) fn csv_guard(cell: Cow<'_, str>) -> Cow<'_, str> {
     let first = cell.trim_start_matches(|c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '＂' | '＇' | '“' | '”' | '‘' | '’'));
     let formula = first.starts_with(['=', '+', '-', '@', '＝', '＋', '－', '＠', '﹦', '﹢', '﹣', '﹫', '−'])
         || first.starts_with(r"\x09")

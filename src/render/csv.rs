@@ -169,7 +169,7 @@ pub(crate) fn write<W: Write>(report: &Report<'_>, by: GroupBy, top: Option<usiz
 /// # Errors
 ///
 /// Those of `out`.
-pub fn write_answered<W: Write>(report: &Report<'_>, out: W) -> io::Result<()> {
+pub(crate) fn write_answered<W: Write>(report: &Report<'_>, out: W) -> io::Result<()> {
     write_rows(report.rule_set, (ANSWER, &[]), &report.answered, None, out)
 }
 
@@ -248,7 +248,7 @@ fn proposal_names() -> impl Iterator<Item = &'static str> {
 pub(crate) fn write_proposals<W: Write>(proposals: &Proposals<'_>, top: Option<usize>, out: W) -> io::Result<()> {
     let mut csv = writer(out);
     csv.write_record(proposal_names()).map_err(into_io)?;
-    for (rank, row) in (1..).zip(first(&proposals.proposals, top)) {
+    for (rank, row) in (1..).zip(first(&proposals.rules, top)) {
         csv.write_field(count(rank).as_bytes()).map_err(into_io)?;
         for (_, cell) in PROPOSAL {
             csv.write_field(csv_guard(cell(row)).as_bytes()).map_err(into_io)?;

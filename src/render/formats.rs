@@ -16,7 +16,7 @@ use crate::redact::sanitize::escape;
 
 /// A log, and its detected format.
 #[derive(Debug)]
-pub struct SampledLog {
+pub(crate) struct SampledLog {
     /// As named; `-` is standard input.
     pub path: Vec<u8>,
     /// The formats of its first lines.
@@ -30,7 +30,7 @@ pub struct SampledLog {
 /// # Errors
 ///
 /// Those of `out`.
-pub fn write_known<W: Write>(formats: &Formats, options: &RenderOptions, out: &mut W) -> io::Result<()> {
+pub(crate) fn write_known<W: Write>(formats: &Formats, options: &RenderOptions, out: &mut W) -> io::Result<()> {
     if options.format == OutputFormat::Json {
         let known: Vec<_> = formats.all().map(known).collect();
         return write_json(&KnownFormatList { schema_version: 1, formats: known }, out);
@@ -54,7 +54,7 @@ pub fn write_known<W: Write>(formats: &Formats, options: &RenderOptions, out: &m
 /// # Errors
 ///
 /// Those of `out`.
-pub fn write_sampled<W: Write>(sampled: &[SampledLog], formats: &Formats, options: &RenderOptions, out: &mut W) -> io::Result<()> {
+pub(crate) fn write_sampled<W: Write>(sampled: &[SampledLog], formats: &Formats, options: &RenderOptions, out: &mut W) -> io::Result<()> {
     if options.format == OutputFormat::Json {
         let logs = sampled.iter().map(|sampled| log(sampled, formats)).collect();
         return write_json(&LogList { schema_version: 1, logs }, out);

@@ -2,31 +2,31 @@
 //!
 //! Renderers write what [`crate::analysis::model`] holds. They read no log, make no decision and know no command line.
 
-pub mod csv;
-pub mod explain;
-pub mod formats;
+pub(crate) mod csv;
+pub(crate) mod explain;
+pub(crate) mod formats;
 pub(crate) mod grades;
 pub mod html;
 mod json;
 pub(crate) mod layout;
-pub mod live;
-pub mod mail;
-pub mod ndjson;
-pub mod proposals;
-pub mod schema;
-pub mod sink;
-pub mod table;
+pub(crate) mod live;
+pub(crate) mod mail;
+pub(crate) mod ndjson;
+pub(crate) mod proposals;
+pub(crate) mod schema;
+pub(crate) mod sink;
+pub(crate) mod table;
 
 use std::io::{self, Write};
 
-pub use self::csv::write_answered;
+pub(crate) use self::csv::write_answered;
 use crate::analysis::build::RowSelection;
 use crate::analysis::diff::DiffRow;
 use crate::analysis::learn::Proposals;
 use crate::analysis::model::Report;
 
 /// Rows in each section of a table unless `--top` says otherwise.
-pub const TABLE_ROWS: usize = 10;
+pub(crate) const TABLE_ROWS: usize = 10;
 
 /// Rows in each table of a page unless `--top` says otherwise.
 pub const PAGE_ROWS: usize = 1_000;
@@ -65,7 +65,7 @@ pub enum GroupBy {
 
 /// When to use colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Color {
+pub(crate) enum Color {
     /// On a terminal with colours.
     #[default]
     Auto,
@@ -174,7 +174,7 @@ pub fn render<W: Write>(report: &Report<'_>, options: &RenderOptions, out: &mut 
 /// # Errors
 ///
 /// Those of `out`.
-pub fn render_diff<W: Write>(rows: &[DiffRow], notes: &[String], options: &RenderOptions, out: &mut W) -> io::Result<()> {
+pub(crate) fn render_diff<W: Write>(rows: &[DiffRow], notes: &[String], options: &RenderOptions, out: &mut W) -> io::Result<()> {
     match options.format {
         OutputFormat::Csv => csv::write_diff(rows, options.top, out),
         OutputFormat::Json => json::write_diff(rows, options.top, out),
@@ -187,7 +187,7 @@ pub fn render_diff<W: Write>(rows: &[DiffRow], notes: &[String], options: &Rende
 /// # Errors
 ///
 /// Those of `out`.
-pub fn render_proposals<W: Write>(proposals: &Proposals<'_>, options: &RenderOptions, out: &mut W) -> io::Result<()> {
+pub(crate) fn render_proposals<W: Write>(proposals: &Proposals<'_>, options: &RenderOptions, out: &mut W) -> io::Result<()> {
     match options.format {
         OutputFormat::Csv => csv::write_proposals(proposals, options.top, out),
         OutputFormat::Json => proposals::write_json(proposals, options.top, out),

@@ -78,7 +78,7 @@ pub(crate) struct HitObject<'a> {
 
 /// Writes one hit and its newline, in one piece: a buffer is then written out between two lines, and a run that is killed
 /// between two writes leaves whole lines.
-pub fn write<W: Write>(hit: &ReportedHit<'_>, rules: &RuleSet, out: &mut W) -> io::Result<()> {
+pub(crate) fn write<W: Write>(hit: &ReportedHit<'_>, rules: &RuleSet, out: &mut W) -> io::Result<()> {
     let mut line = serde_json::to_vec(&object(hit, rules))?;
     line.push(b'\n');
     out.write_all(&line)

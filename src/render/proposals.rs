@@ -33,12 +33,12 @@ struct Ranked<'r> {
 pub(crate) fn write_table<W: Write>(proposals: &Proposals<'_>, options: &RenderOptions, out: &mut W) -> io::Result<()> {
     let page = TablePage::new(options);
     write_wrapped(&headline(proposals), 0, page.width, (page.painter, BOLD), out)?;
-    if !proposals.proposals.is_empty() {
+    if !proposals.rules.is_empty() {
         page.heading("UNLISTED PATHS", out)?;
-        let shown = first(&proposals.proposals, Some(page.top));
+        let shown = first(&proposals.rules, Some(page.top));
         let ranked: Vec<_> = (1..).zip(shown).map(|(rank, proposal)| Ranked { rank, proposal }).collect();
         grid(&ranked).write(page.width, page.painter, out)?;
-        page.more(proposals.proposals.len(), "", ", or -f csv", out)?;
+        page.more(proposals.rules.len(), "", ", or -f csv", out)?;
     }
     write_notes(proposals, page, out)
 }
@@ -46,7 +46,7 @@ pub(crate) fn write_table<W: Write>(proposals: &Proposals<'_>, options: &RenderO
 fn headline(proposals: &Proposals<'_>) -> String {
     let probers = counted(proposals.probers, "client is known to probe", "clients are known to probe");
     let enough = counted(proposals.min_probers, "independent prober", "independent probers");
-    match proposals.proposals.len() as u64 {
+    match proposals.rules.len() as u64 {
         0 => format!("No unlisted path was requested by {enough}; {probers}."),
         n => format!("{} requested by {enough} or more; {probers}.", counted(n, "unlisted path was", "unlisted paths were")),
     }
@@ -82,7 +82,7 @@ fn write_notes<W: Write>(proposals: &Proposals<'_>, page: TablePage, out: &mut W
     if let Some(sentence) = notes::skipped_sentence(&proposals.inputs) {
         page.note(&sentence, out)?;
     }
-    if !proposals.proposals.is_empty() {
+    if !proposals.rules.is_empty() {
         page.note("No rule was changed. --emit-rules FILE writes them as rules to review; scan --rules FILE uses them.", out)?;
     }
     let sum = |field: fn(&crate::analysis::model::InputSummary) -> u64| proposals.inputs.iter().map(field).sum::<u64>();
@@ -146,7 +146,7 @@ struct ProposalSample<'a> {
 
 /// Writes the document, with the first `top` proposals.
 pub(crate) fn write_json<W: Write>(proposals: &Proposals<'_>, top: Option<usize>, mut out: W) -> io::Result<()> {
-    let Proposals { inputs, proposals: all, random, probers, min_probers, without_time } = proposals;
+    let Proposals { inputs, rules: all, random, probers, min_probers, without_time } = proposals;
     let document = ProposalDocument {
         schema_version: SCHEMA_VERSION,
         generated_by: GENERATED_BY,
@@ -207,10 +207,10 @@ title = \"Paths that probers request, learned from logs\"
 /// # Errors
 ///
 /// Those of `out`.
-pub fn write_rule_file<W: Write>(proposals: &Proposals<'_>, top: Option<usize>, out: &mut W) -> io::Result<()> {
+pub(crate) fn write_rule_file<W: Write>(proposals: &Proposals<'_>, top: Option<usize>, out: &mut W) -> io::Result<()> {
     out.write_all(HEAD.as_bytes())?;
     let mut rules: BTreeMap<&str, Vec<&Proposal<'_>>> = BTreeMap::new();
-    for proposal in first(&proposals.proposals, top) {
+    for proposal in first(&proposals.rules, top) {
         rules.entry(&proposal.rule).or_default().push(proposal);
     }
     rules.values().try_for_each(|proposals| out.write_all(rule_text(proposals).as_bytes()))
@@ -294,7 +294,7 @@ mod tests {
 
     fn written(proposals: Vec<Proposal<'_>>, top: Option<usize>) -> String {
         let mut out = Vec::new();
-        write_rule_file(&Proposals { proposals, ..Proposals::default() }, top, &mut out).expect("written");
+        write_rule_file(&Proposals { rules: proposals, ..Proposals::default() }, top, &mut out).expect("written");
         String::from_utf8(out).expect("UTF-8")
     }
 

@@ -13,7 +13,7 @@ use super::{csv, json, ndjson};
 
 /// What to document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Topic {
+pub(crate) enum Topic {
     /// The columns of every CSV table.
     Csv,
     /// The report of `-f json`.
@@ -29,7 +29,7 @@ pub enum Topic {
 /// # Errors
 ///
 /// Those of `out`, as they came.
-pub fn write<W: Write>(topic: Option<Topic>, mut out: W) -> io::Result<()> {
+pub(crate) fn write<W: Write>(topic: Option<Topic>, mut out: W) -> io::Result<()> {
     match topic {
         Some(Topic::Csv) => write_tables(&mut out),
         Some(Topic::Json) => write_schema(&report(), &mut out),

@@ -27,7 +27,7 @@ const BUFFER: usize = 64 * 1024;
 
 /// An output. [`commit`](Self::commit) makes what was written final; without it a file stays as it was.
 #[derive(Debug)]
-pub struct Sink {
+pub(crate) struct Sink {
     /// As the user named it; `None` is standard output.
     path: Option<PathBuf>,
     target: SinkTarget,
@@ -50,7 +50,7 @@ impl Sink {
     /// Standard output, buffered. If it is a file that ends within a line, a newline is written first: a killed run may have left
     /// half a line.
     #[must_use]
-    pub fn stdout() -> Self {
+    pub(crate) fn stdout() -> Self {
         ignore_sigxfsz();
         let mut out = BufWriter::with_capacity(BUFFER, BlockingWriter::new(io::stdout()));
         if continues_line(io::stdout()) {
@@ -65,7 +65,7 @@ impl Sink {
     /// # Errors
     ///
     /// Standard output was closed before the process started.
-    pub fn open_stdout() -> Result<Self, SinkError> {
+    pub(crate) fn open_stdout() -> Result<Self, SinkError> {
         if stdout_was_closed() {
             return Err(SinkError::new(None, SinkStep::Write, io::Error::other("it is closed")));
         }
@@ -79,7 +79,7 @@ impl Sink {
     ///
     /// The file cannot be created, or `path` is something that a report cannot replace: a folder, a socket, a disk, or a
     /// system link such as `/dev/stdout`.
-    pub fn file(path: &Path) -> Result<Self, SinkError> {
+    pub(crate) fn file(path: &Path) -> Result<Self, SinkError> {
         ignore_sigxfsz();
         let target = open(path).map_err(|error| SinkError::new(Some(path), SinkStep::Open, error))?;
         Ok(Self { path: Some(path.to_owned()), target })
@@ -87,7 +87,7 @@ impl Sink {
 
     /// Whether this writes to, or would replace, the file with this device and inode, such as an input.
     #[must_use]
-    pub fn is_same_file(&self, dev: u64, ino: u64) -> bool {
+    pub(crate) fn is_same_file(&self, dev: u64, ino: u64) -> bool {
         match (&self.target, &self.path) {
             (SinkTarget::Staged { .. }, Some(path)) => fs::metadata(path).is_ok_and(|there| (there.dev(), there.ino()) == (dev, ino)),
             (SinkTarget::Device(file), _) => file.get_ref().is_same_file(dev, ino),
@@ -98,7 +98,7 @@ impl Sink {
 
     /// The error for a failed write, with the output's name and advice. [`SinkError::BrokenPipe`] if the reader is gone.
     #[must_use]
-    pub fn explain(&self, error: io::Error) -> SinkError {
+    pub(crate) fn explain(&self, error: io::Error) -> SinkError {
         SinkError::new(self.path.as_deref(), SinkStep::Write, error)
     }
 
@@ -107,7 +107,7 @@ impl Sink {
     /// # Errors
     ///
     /// A step fails; the file is then as it was.
-    pub fn commit(self) -> Result<(), SinkError> {
+    pub(crate) fn commit(self) -> Result<(), SinkError> {
         let path = self.path.as_deref();
         let fail = |step| move |error| SinkError::new(path, step, error);
         match self.target {
@@ -230,7 +230,7 @@ fn wait(file: &impl AsFd) -> io::Result<()> {
 
 /// An output could not be written.
 #[derive(Debug, thiserror::Error)]
-pub enum SinkError {
+pub(crate) enum SinkError {
     /// The reader of the output is gone. Nothing is printed; the exit code is 141.
     #[error("the reader of {output} is gone")]
     BrokenPipe {

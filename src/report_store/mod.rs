@@ -24,8 +24,8 @@ mod staging;
 #[cfg(test)]
 mod tests;
 
-pub use name::run_folder_name;
-pub use staging::{StagedFile, Staging};
+pub(crate) use name::run_folder_name;
+pub(crate) use staging::{StagedFile, Staging};
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -56,7 +56,7 @@ const SIGNATURE_BYTES: u64 = 256;
 
 /// The permissions of the reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Access {
+pub(crate) struct Access {
     /// The mode of files, such as `0o600`. Whoever may read the files may enter the folder.
     pub mode: u32,
     /// The group of files and folders, if it is not the default one.
@@ -85,7 +85,7 @@ pub struct Run {
 
 /// Which report folders are kept; without limits, all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Retention {
+pub(crate) struct Retention {
     /// Keep the newest N; runs, days and hours are counted separately.
     pub runs: Option<usize>,
     /// Keep runs, and periods that ended, less than this long ago.
@@ -94,7 +94,7 @@ pub struct Retention {
 
 /// The folder of `--out`, locked until this is dropped.
 #[derive(Debug)]
-pub struct ReportStore {
+pub(crate) struct ReportStore {
     folder: FolderHandle,
     access: Access,
     /// The state file whose runs these are, if the caller named it.
@@ -110,7 +110,7 @@ impl ReportStore {
     /// # Errors
     ///
     /// Another run holds the lock; the folder cannot be created or written to; or `latest` exists and is not a link.
-    pub fn open(dir: &Path, access: Access) -> Result<Self, ReportStoreError> {
+    pub(crate) fn open(dir: &Path, access: Access) -> Result<Self, ReportStoreError> {
         ignore_sigxfsz();
         // A trailing slash would follow a link.
         let dir: PathBuf = dir.components().collect();
@@ -128,7 +128,7 @@ impl ReportStore {
 
     /// Syncs with one thread: slower, but in a fixed order.
     #[must_use]
-    pub fn single_threaded(self) -> Self {
+    pub(crate) fn single_threaded(self) -> Self {
         Self { sync_threads: 1, ..self }
     }
 
@@ -138,7 +138,7 @@ impl ReportStore {
     /// # Errors
     ///
     /// The folder cannot be read.
-    pub fn last_run_number(&self) -> Result<u64, ReportStoreError> {
+    pub(crate) fn last_run_number(&self) -> Result<u64, ReportStoreError> {
         let numbers =
             self.report_folders()?.into_iter().map(|(_, name)| if let ReportDirName::Run { number, .. } = name { number } else { 0 });
         Ok(numbers.max().unwrap_or(0))
@@ -150,7 +150,7 @@ impl ReportStore {
     /// # Errors
     ///
     /// The name is not a report folder's name; the file or folder is a link or another kind of entry; or it cannot be read.
-    pub fn open_file(&self, folder: &str, file: &str) -> Result<Option<File>, ReportStoreError> {
+    pub(crate) fn open_file(&self, folder: &str, file: &str) -> Result<Option<File>, ReportStoreError> {
         self.parse_name(folder)?;
         let Some(folder) = self.folder.open_folder(folder)? else { return Ok(None) };
         folder.open_file(file)
@@ -246,7 +246,7 @@ impl ReportStore {
     /// # Errors
     ///
     /// The folder belongs to another state whose file exists.
-    pub fn for_state(self, state: PathBuf) -> Result<Self, ReportStoreError> {
+    pub(crate) fn for_state(self, state: PathBuf) -> Result<Self, ReportStoreError> {
         match self.owner()?.filter(|owner| *owner != state && is_there(owner)) {
             Some(owner) => Err(ReportStoreError::Shared { path: self.folder.path(OWNER), owner }),
             None => Ok(Self { state: Some(state), ..self }),
@@ -292,7 +292,7 @@ fn is_there(state: &Path) -> bool {
 
 /// An error about the folder of `--out`. The exit code is 4, except for [`Held`](Self::Held) and [`Shared`](Self::Shared).
 #[derive(Debug, thiserror::Error)]
-pub enum ReportStoreError {
+pub(crate) enum ReportStoreError {
     /// A run with another state writes to the folder; the exit code is 5.
     #[error("{}: another run writes to this folder; wait for its end, and give every --state an --out of its own", path.display())]
     Held {

@@ -28,7 +28,7 @@ const MAX_RUN_DIGITS: usize = 15;
 
 /// The name of a run's folder: the number with at least six digits, and the time in UTC.
 #[must_use]
-pub fn run_folder_name(number: u64, now: SystemTime) -> String {
+pub(crate) fn run_folder_name(number: u64, now: SystemTime) -> String {
     let since = now.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     let time = epoch().checked_add(SignedDuration::try_from(since).unwrap_or(SignedDuration::MAX)).unwrap_or(DateTime::MAX);
     format!("{number:06}-{}", time.strftime("%Y%m%dT%H%M%SZ"))

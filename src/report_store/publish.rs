@@ -33,7 +33,7 @@ impl ReportStore {
     /// # Errors
     ///
     /// Something is in the way, the folders were removed, or a system call failed.
-    pub fn publish(&self, run: &Run) -> Result<(), ReportStoreError> {
+    pub(crate) fn publish(&self, run: &Run) -> Result<(), ReportStoreError> {
         self.move_into_place(run)?;
         for name in &run.folders {
             if self.folder.entry_type(name)? != Some(FileType::Directory) {
@@ -50,7 +50,7 @@ impl ReportStore {
     /// # Errors
     ///
     /// Something is in the way, or a system call failed. The next call continues.
-    pub fn recover(&self, committed: Option<&Run>) -> Result<(), ReportStoreError> {
+    pub(crate) fn recover(&self, committed: Option<&Run>) -> Result<(), ReportStoreError> {
         if let Some(run) = committed {
             self.move_into_place(run)?;
         }
@@ -141,7 +141,7 @@ impl ReportStore {
     /// # Errors
     ///
     /// A folder cannot be read or removed; earlier ones are removed.
-    pub fn prune(&self, keep: Retention, now: SystemTime) -> Result<usize, ReportStoreError> {
+    pub(crate) fn prune(&self, keep: Retention, now: SystemTime) -> Result<usize, ReportStoreError> {
         let mut report_folders = self.report_folders()?;
         report_folders.sort_unstable_by(|(_, a), (_, b)| b.cmp(a));
         let latest = self.folder.symlink_target(LATEST);

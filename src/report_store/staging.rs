@@ -20,7 +20,7 @@ const MAX_PENDING_SYNCS: usize = 64;
 
 /// The folders of one run. They are removed if it is dropped before [`finish`](Self::finish).
 #[derive(Debug)]
-pub struct Staging<'a> {
+pub(crate) struct Staging<'a> {
     store: &'a ReportStore,
     run: u64,
     /// `.run-N.tmp`.
@@ -37,7 +37,7 @@ pub struct Staging<'a> {
 
 /// A file in a staged folder. It is complete after [`finish`](Self::finish), and on disk after [`Staging::finish`].
 #[derive(Debug)]
-pub struct StagedFile<'s> {
+pub(crate) struct StagedFile<'s> {
     out: BufWriter<NewFile>,
     folder: &'s FolderHandle,
     name: String,
@@ -56,7 +56,7 @@ impl ReportStore {
     /// # Errors
     ///
     /// The folder cannot be created, or its group cannot be set.
-    pub fn stage(&self, run: u64) -> Result<Staging<'_>, ReportStoreError> {
+    pub(crate) fn stage(&self, run: u64) -> Result<Staging<'_>, ReportStoreError> {
         self.record_owner()?;
         // The group is set now so that an error shows early; the mode gives access to the owner only.
         let staging_folder = self.folder.create_folder(&staging_name(run), Access { mode: 0o600, group: self.access.group })?;
@@ -97,7 +97,7 @@ impl Staging<'_> {
     ///
     /// The name is not valid, was used before, or belongs to something that is not a report; or the folder cannot be
     /// created.
-    pub fn folder(&mut self, name: &str) -> Result<(), ReportStoreError> {
+    pub(crate) fn folder(&mut self, name: &str) -> Result<(), ReportStoreError> {
         let parsed = self.store.parse_name(name)?;
         let there = self.store.folder.entry_type(name)?;
         let is_replaceable = there == Some(FileType::Directory) && !parsed.is_run() && self.store.is_report(name)?;
@@ -117,7 +117,7 @@ impl Staging<'_> {
     /// # Errors
     ///
     /// There is no folder, or the file exists or cannot be created.
-    pub fn file(&mut self, name: &str) -> Result<StagedFile<'_>, ReportStoreError> {
+    pub(crate) fn file(&mut self, name: &str) -> Result<StagedFile<'_>, ReportStoreError> {
         let Some(folder) = &self.current else { return Err(ReportStoreError::vanished(&self.folder.path(name))) };
         let file = folder.create_file(name, self.store.access)?;
         self.unfinished += 1;
@@ -131,7 +131,7 @@ impl Staging<'_> {
     /// # Errors
     ///
     /// A file was not finished, something was removed by another process, or a system call failed.
-    pub fn finish(mut self) -> Result<Run, ReportStoreError> {
+    pub(crate) fn finish(mut self) -> Result<Run, ReportStoreError> {
         self.close_current()?;
         sync_all(&self.pending_syncs, self.store.sync_threads)?;
         if let Some(latest) = self.store.latest_with(&self.folders)? {
@@ -187,7 +187,7 @@ impl StagedFile<'_> {
     /// # Errors
     ///
     /// It cannot be written, or was removed by another process.
-    pub fn finish(mut self) -> Result<(), ReportStoreError> {
+    pub(crate) fn finish(mut self) -> Result<(), ReportStoreError> {
         self.out.flush().map_err(|error| self.explain(error))?;
         if !self.folder.refers_to(&self.name, self.out.get_ref().fd())? {
             return Err(ReportStoreError::vanished(&self.folder.path(&self.name)));
@@ -200,7 +200,7 @@ impl StagedFile<'_> {
 
     /// Turns a write error into one with the path and advice.
     #[must_use]
-    pub fn explain(&self, error: io::Error) -> ReportStoreError {
+    pub(crate) fn explain(&self, error: io::Error) -> ReportStoreError {
         ReportStoreError::failed("write", self.folder.path(&self.name), error)
     }
 }

@@ -158,7 +158,7 @@ impl RuleBuilder {
 
 /// A part of an id (lower-case letters, digits and `-`) made of any text; `fallback` if nothing is left.
 #[must_use]
-pub fn slug(text: &str, fallback: &str) -> String {
+pub(crate) fn slug(text: &str, fallback: &str) -> String {
     let mut slug = String::new();
     for c in text.chars().map(|c| c.to_ascii_lowercase()) {
         if c.is_ascii_lowercase() || c.is_ascii_digit() {

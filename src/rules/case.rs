@@ -13,7 +13,7 @@ use crate::log_entry::LogEntry;
 
 /// A request as a log would have it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Case {
+pub(crate) struct Case {
     /// The quoted request of the log line, with the log writer's escapes.
     pub request: String,
     /// The status code.
@@ -27,7 +27,7 @@ pub struct Case {
 impl Case {
     /// The case as a log entry.
     #[must_use]
-    pub fn log_entry(&self) -> LogEntry<'_> {
+    pub(crate) fn log_entry(&self) -> LogEntry<'_> {
         LogEntry {
             client: b"192.0.2.1",
             request: self.request.as_bytes(),
@@ -40,7 +40,7 @@ impl Case {
 
     /// A case with a request line alone; a missing protocol is added.
     #[must_use]
-    pub fn from_request(line: &str) -> Self {
+    pub(crate) fn from_request(line: &str) -> Self {
         let protocol = if line.contains(" HTTP/") { "" } else { " HTTP/1.1" };
         Self::from_raw(format!("{line}{protocol}"))
     }

@@ -13,7 +13,7 @@ use super::set::{Rule, RuleSet, sign_of};
 use crate::soft_404::RuleSubject;
 
 /// Most rules of a set: ids have 16 bits, and one value is reserved.
-pub const MOST_RULES: usize = u16::MAX as usize;
+pub(crate) const MOST_RULES: usize = u16::MAX as usize;
 
 /// Compiles definitions, which must be sorted by id and unique.
 pub(super) fn compile(definitions: Vec<LocatedRule>) -> Result<RuleSet, RuleError> {

@@ -18,7 +18,7 @@ use crate::log_entry::Outcome;
 
 /// The conditions of a rule besides its literals.
 #[derive(Debug, Default)]
-pub struct Condition {
+pub(crate) struct Condition {
     /// One literal of each of these kinds must have been found; bits of [`bit`].
     pub(super) needs: u16,
     /// Words and regex, if the rule has any.
@@ -42,7 +42,7 @@ pub(super) struct TextCondition {
 /// What a request looks like as a whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum RequestShape {
+pub(crate) enum RequestShape {
     /// The target names a scheme and a host.
     Absolute,
     /// The request does not begin with a method.
@@ -64,7 +64,7 @@ impl Condition {
     /// Whether a request meets this condition. Parts of the cache key are read last, so that a rule without literal hits adds no
     /// dependencies. `marks` are the literal hits of the rule, `field` returns the text of a field.
     #[must_use]
-    pub fn holds<'a>(&self, marks: u16, request: &RequestFacts<'a>, field: impl Fn(Field) -> &'a [u8]) -> bool {
+    pub(crate) fn holds<'a>(&self, marks: u16, request: &RequestFacts<'a>, field: impl Fn(Field) -> &'a [u8]) -> bool {
         marks & self.needs == self.needs
             && self.text.as_ref().is_none_or(|text| text.may_hold(marks))
             && (self.methods.is_empty() || self.methods.iter().any(|m| m == request.method))
@@ -78,7 +78,7 @@ impl Condition {
     /// Whether a text alone meets this condition, as the text of these fields. Only rules with words and no other requirement can
     /// match. No status is known, and no header is an exception.
     #[must_use]
-    pub fn holds_in(&self, seen: &[Field], marks: u16, text: &[u8]) -> bool {
+    pub(crate) fn holds_in(&self, seen: &[Field], marks: u16, text: &[u8]) -> bool {
         let field = |field| if seen.contains(&field) { text } else { b"".as_slice() };
         let of_words = |words: &TextCondition| words.has_words && words.holds(marks, &self.unless, &field);
         let asks_more = self.needs != 0 || !self.methods.is_empty() || !self.statuses.is_empty() || self.shape.is_some();
@@ -87,7 +87,7 @@ impl Condition {
 
     /// Whether a request with a common method and no unusual shape can meet it.
     #[must_use]
-    pub fn may_be_ordinary(&self) -> bool {
+    pub(crate) fn may_be_ordinary(&self) -> bool {
         let common = |m: &Vec<u8>| matches!(m.as_slice(), b"GET" | b"POST" | b"HEAD");
         self.shape.is_none() && (self.methods.is_empty() || self.methods.iter().any(common))
     }
@@ -118,7 +118,7 @@ pub(super) fn fields(mask: u16) -> impl Iterator<Item = Field> {
 
 /// Facts about a request that conditions check.
 #[derive(Debug, Clone, Copy)]
-pub struct RequestFacts<'a> {
+pub(crate) struct RequestFacts<'a> {
     /// The method as sent.
     pub method: &'a [u8],
     /// The path with `..` resolved.
@@ -152,7 +152,7 @@ impl RequestFacts<'_> {
 
 /// A text of a request that rules check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum TextView {
+pub(crate) enum TextView {
     /// A field of `words` and `regex`.
     Field(Field),
     /// The path with `..` resolved, for `paths`, `suffixes` and `path_glob`.
@@ -161,7 +161,7 @@ pub enum TextView {
 
 /// A range of a view.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TextSpan {
+pub(crate) struct TextSpan {
     /// The view.
     pub view: TextView,
     /// The range.
@@ -170,7 +170,7 @@ pub struct TextSpan {
 
 /// A requirement of a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Requirement<'r> {
+pub(crate) enum Requirement<'r> {
     /// A literal of this kind, a bit of [`bit`] above those of the fields.
     Literal(u16),
     /// One of these methods.
@@ -191,7 +191,7 @@ pub enum Requirement<'r> {
 
 /// Whether a request meets a requirement.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RequirementCheck<'r> {
+pub(crate) struct RequirementCheck<'r> {
     /// The requirement.
     pub asks: Requirement<'r>,
     /// Whether the request meets it.
@@ -203,7 +203,12 @@ pub struct RequirementCheck<'r> {
 impl Condition {
     /// All requirements of the rule, in order; all hold exactly if [`holds`](Self::holds) returns true.
     #[must_use]
-    pub fn checks<'a>(&self, marks: u16, request: &RequestFacts<'a>, field: impl Fn(Field) -> &'a [u8]) -> Vec<RequirementCheck<'_>> {
+    pub(crate) fn checks<'a>(
+        &self,
+        marks: u16,
+        request: &RequestFacts<'a>,
+        field: impl Fn(Field) -> &'a [u8],
+    ) -> Vec<RequirementCheck<'_>> {
         let mut checks: Vec<_> = LITERALS
             .into_iter()
             .filter(|kind| self.needs & kind != 0)

@@ -11,7 +11,7 @@ use crate::finding::Severity;
 use crate::soft_404::RuleSubject;
 
 /// The classes a rule may have.
-pub const CLASSES: [&str; 37] = [
+pub(crate) const CLASSES: [&str; 37] = [
     "auth-bypass",
     "backup",
     "cloud",
@@ -57,7 +57,7 @@ pub(crate) const PAYLOADS: [&str; 13] =
 
 /// The JSON Schema of a rule file.
 #[must_use]
-pub fn schema() -> Schema {
+pub(crate) fn schema() -> Schema {
     schemars::generate::SchemaSettings::draft2020_12().into_generator().into_root_schema_for::<RuleFile>()
 }
 
@@ -251,7 +251,7 @@ impl From<AppDefinition> for Definition {
 /// Other requests that the client must have sent.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, JsonSchema, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct WithClient {
+pub(crate) struct WithClient {
     /// Distinct paths it must have requested.
     pub distinct_paths: u32,
     /// Classes of the rules that name these paths; any class where empty.
@@ -323,7 +323,7 @@ pub(super) enum PathAnchor {
 /// What a 2xx to a probe tells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Answer {
+pub(crate) enum Answer {
     /// The requested resource exists.
     Exposes,
     /// Nothing.
@@ -334,7 +334,7 @@ pub enum Answer {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, JsonSchema, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[repr(u8)]
-pub enum Field {
+pub(crate) enum Field {
     /// The decoded path, `..` unresolved.
     Path,
     /// The decoded query.
@@ -353,7 +353,7 @@ pub enum Field {
 
 impl Field {
     /// Every field.
-    pub const ALL: [Self; 7] = [Self::Path, Self::Query, Self::Target, Self::Referer, Self::UserAgent, Self::Method, Self::Raw];
+    pub(crate) const ALL: [Self; 7] = [Self::Path, Self::Query, Self::Target, Self::Referer, Self::UserAgent, Self::Method, Self::Raw];
 
     /// Its name in rule files.
     pub(super) fn name(self) -> &'static str {

@@ -13,33 +13,33 @@ use super::definition::Field;
 use super::prefilter::Prefilter;
 
 /// The kinds of literal hits, one bit each. The lowest seven are the fields in which a word of the rule was found.
-pub mod bit {
+pub(crate) mod bit {
     use super::Field;
 
     /// One of `paths` is in the path.
-    pub const PATHS: u16 = 1 << 7;
+    pub(crate) const PATHS: u16 = 1 << 7;
     /// The path ends in one of `suffixes`.
-    pub const SUFFIX: u16 = 1 << 8;
+    pub(crate) const SUFFIX: u16 = 1 << 8;
     /// The fixed part of a `path_glob` is in the path.
-    pub const GLOB: u16 = 1 << 9;
+    pub(crate) const GLOB: u16 = 1 << 9;
     /// One of `agents` is in the user agent.
-    pub const AGENT: u16 = 1 << 10;
+    pub(crate) const AGENT: u16 = 1 << 10;
     /// The request begins with one of `raw_prefixes`.
-    pub const PREFIX: u16 = 1 << 11;
+    pub(crate) const PREFIX: u16 = 1 << 11;
     /// One of `unless.agents` is in the user agent.
-    pub const EXCEPTION: u16 = 1 << 12;
+    pub(crate) const EXCEPTION: u16 = 1 << 12;
     /// The rule is a candidate, with or without other bits.
     pub(super) const CANDIDATE: u16 = 1 << 15;
 
     /// Whether a rule has no hit but an exception.
     #[must_use]
-    pub const fn only_exception(marks: u16) -> bool {
+    pub(crate) const fn only_exception(marks: u16) -> bool {
         marks & (CANDIDATE - 1) == EXCEPTION
     }
 
     /// The bit of a field.
     #[must_use]
-    pub const fn of_field(field: Field) -> u16 {
+    pub(crate) const fn of_field(field: Field) -> u16 {
         1 << field as u16
     }
 }
@@ -86,7 +86,7 @@ struct LiteralUse {
 
 /// A literal of a rule that was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LiteralMatch {
+pub(crate) struct LiteralMatch {
     /// The rule.
     pub rule: u16,
     /// The bits that the literal can set, of [`bit`].
@@ -99,7 +99,7 @@ pub struct LiteralMatch {
 
 /// The ranges of the fields in the bytes that are searched. An absent field is `None` and gets no hits.
 #[derive(Debug, Clone, Default)]
-pub struct Regions {
+pub(crate) struct Regions {
     /// Fields for words, by [`Field`].
     pub fields: [Option<Range<usize>>; 7],
     /// The resolved path.
@@ -109,13 +109,13 @@ pub struct Regions {
 impl Regions {
     /// All bytes are this field.
     #[must_use]
-    pub fn only(field: Field, length: usize) -> Self {
+    pub(crate) fn only(field: Field, length: usize) -> Self {
         Self::each(&[field], length)
     }
 
     /// All bytes are each of these fields.
     #[must_use]
-    pub fn each(fields: &[Field], length: usize) -> Self {
+    pub(crate) fn each(fields: &[Field], length: usize) -> Self {
         let mut regions = Self::default();
         for &field in fields {
             regions.fields[field as usize] = Some(0..length);
@@ -124,7 +124,7 @@ impl Regions {
     }
 
     /// The views that contain `found`, each with the range relative to its start.
-    pub fn around(&self, found: &Range<usize>) -> impl Iterator<Item = (TextView, Range<usize>)> {
+    pub(crate) fn around(&self, found: &Range<usize>) -> impl Iterator<Item = (TextView, Range<usize>)> {
         let fields = Field::ALL.into_iter().map(|field| (TextView::Field(field), &self.fields[field as usize]));
         let within = |(view, region): (TextView, &Option<Range<usize>>)| {
             let region = region.as_ref().filter(|r| r.start <= found.start && found.end <= r.end)?;
@@ -146,14 +146,14 @@ impl Regions {
 
 /// The literal hits of each rule. Reused between lines; clearing takes time only for rules with hits.
 #[derive(Debug, Default)]
-pub struct LiteralHits {
+pub(crate) struct LiteralHits {
     by_rule: Vec<u16>,
     touched: Vec<u16>,
 }
 
 impl LiteralHits {
     /// Clears all hits; `rules` is the size of the rule set.
-    pub fn clear(&mut self, rules: usize) {
+    pub(crate) fn clear(&mut self, rules: usize) {
         for rule in self.touched.drain(..) {
             self.by_rule[usize::from(rule)] = 0;
         }
@@ -161,7 +161,7 @@ impl LiteralHits {
     }
 
     /// Adds bits to a rule. Without bits it still becomes a candidate.
-    pub fn add(&mut self, rule: u16, bits: u16) {
+    pub(crate) fn add(&mut self, rule: u16, bits: u16) {
         // List each rule once.
         let marks = &mut self.by_rule[usize::from(rule)];
         if *marks == 0 {
@@ -172,13 +172,13 @@ impl LiteralHits {
 
     /// The rules with hits, in no order.
     #[must_use]
-    pub fn touched(&self) -> &[u16] {
+    pub(crate) fn touched(&self) -> &[u16] {
         &self.touched
     }
 
     /// The bits of a rule.
     #[must_use]
-    pub fn of(&self, rule: u16) -> u16 {
+    pub(crate) fn of(&self, rule: u16) -> u16 {
         self.by_rule[usize::from(rule)]
     }
 }
@@ -212,7 +212,7 @@ impl Finder {
 
 /// All literals that are searched together.
 #[derive(Debug)]
-pub struct Literals {
+pub(crate) struct Literals {
     finder: Finder,
     /// The uses of pattern `i` are `uses[starts[i]..starts[i + 1]]`.
     starts: Vec<u32>,
@@ -227,13 +227,13 @@ pub struct Literals {
 impl Literals {
     /// Whether some literal is searched in this field.
     #[must_use]
-    pub fn searches(&self, field: Field) -> bool {
+    pub(crate) fn searches(&self, field: Field) -> bool {
         self.fields & bit::of_field(field) != 0
     }
 
     /// Searches `bytes`, which must be in lower case, and records hits; `regions` are the ranges of the fields. Returns whether any
     /// literal was found, in the right place or not.
-    pub fn mark(&self, bytes: &[u8], regions: &Regions, marks: &mut LiteralHits) -> bool {
+    pub(crate) fn mark(&self, bytes: &[u8], regions: &Regions, marks: &mut LiteralHits) -> bool {
         let mut any = false;
         self.find(bytes, |literal, range| {
             any = true;
@@ -249,7 +249,7 @@ impl Literals {
 
     /// Searches like [`mark`](Self::mark), and calls `each` for every literal that was found, in the right place or not, ordered by
     /// end and then by start. Exceptions are left out.
-    pub fn find_all(&self, bytes: &[u8], regions: &Regions, mut each: impl FnMut(LiteralMatch)) {
+    pub(crate) fn find_all(&self, bytes: &[u8], regions: &Regions, mut each: impl FnMut(LiteralMatch)) {
         let mut all = Vec::new();
         self.find(bytes, |literal, range| all.push((range.end, range.start, literal)));
         all.sort_unstable();
@@ -262,7 +262,7 @@ impl Literals {
     }
 
     /// The literals of a rule in lower case, sorted, each with the bits it can set.
-    pub fn of_rule(&self, rule: u16) -> impl Iterator<Item = (&[u8], u16)> {
+    pub(crate) fn of_rule(&self, rule: u16) -> impl Iterator<Item = (&[u8], u16)> {
         let wanted = move |i: usize| self.uses_of(i).iter().filter(|u| u.rule == rule).fold(0, |bits, u| bits | u.kind.wanted());
         self.texts.iter().enumerate().map(move |(i, text)| (text, wanted(i))).filter(|(_, wanted)| *wanted != 0)
     }

@@ -149,7 +149,7 @@ pub fn check(file: &Path, text: &str) -> Result<RuleSet, RuleError> {
 
 /// The family that a rule file names; `None` if it names none, or is no rule file.
 #[must_use]
-pub fn family(text: &str) -> Option<String> {
+pub(crate) fn family(text: &str) -> Option<String> {
     let file: RuleFile = toml::from_str(text.strip_prefix('\u{feff}').unwrap_or(text)).ok()?;
     (!file.family.is_empty()).then_some(file.family)
 }

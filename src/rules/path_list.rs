@@ -72,7 +72,7 @@ fn without_comment(line: &str) -> &str {
 /// # Errors
 ///
 /// Why the text is no path.
-pub fn path(text: &str) -> Result<String, String> {
+pub(crate) fn path(text: &str) -> Result<String, String> {
     let text = text.trim();
     let refuse = |why: &str| Err(format!("'{text}': {why}"));
     if text.len() > LONGEST {
@@ -105,7 +105,7 @@ pub fn path(text: &str) -> Result<String, String> {
 }
 
 /// Gives a rule that holds only paths its cases: `must_match` has a plain and an encoded request, `must_not_match` similar ones.
-pub fn with_cases(draft: &mut RuleBuilder) {
+pub(crate) fn with_cases(draft: &mut RuleBuilder) {
     let get = |target: &str| ExampleRequest::new(format!("GET {target}"));
     let (method, few) = (draft.methods.first().map_or("GET", String::as_str), draft.paths.iter().take(HITS));
     draft.must_match = few.map(|path| ExampleRequest::new(format!("{method} {}", encoded(path)))).collect();
@@ -129,7 +129,7 @@ pub(super) fn stands_in(literal: &str, path: &str) -> bool {
 
 /// A path as a client sends it.
 #[must_use]
-pub fn encoded(path: &str) -> String {
+pub(crate) fn encoded(path: &str) -> String {
     encoded_but(path, b"/-._~!$()=:@,")
 }
 

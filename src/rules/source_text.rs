@@ -7,7 +7,7 @@ use super::path_list;
 
 /// The table of a rule in its rule file. A user's files come first, as in loading.
 #[must_use]
-pub fn source_text(choice: &RuleChoice, id: &str) -> Option<String> {
+pub(crate) fn source_text(choice: &RuleChoice, id: &str) -> Option<String> {
     let own = choice.paths.iter().filter_map(|path| files(path).ok()).flatten();
     let own = own.filter(|file| !path_list::is_list(file)).filter_map(|file| read(&file).ok());
     let builtin = BUILTIN.iter().filter(|_| !choice.no_builtin).map(BuiltinFile::text);

@@ -21,7 +21,7 @@ const UNITS: [(&str, u32); 4] = [("d", 86_400), ("h", 3_600), ("m", 60), ("s", 1
 /// How many requests make a flood.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, JsonSchema, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Window {
+pub(crate) struct Window {
     /// Whose requests are counted together: `client` or `path`.
     pub by: By,
     /// Least requests, from 2.
@@ -35,7 +35,7 @@ pub struct Window {
 /// Whose requests are counted together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum By {
+pub(crate) enum By {
     /// Those of one client.
     Client,
     /// Those for one normalised path.
@@ -45,13 +45,13 @@ pub enum By {
 impl Window {
     /// The number of fixed minutes that it covers: one more than its length, as it begins within one of them.
     #[must_use]
-    pub fn minutes(self) -> u32 {
+    pub(crate) fn minutes(self) -> u32 {
         self.within.div_ceil(60) + 1
     }
 
     /// Whether its values are valid.
     #[must_use]
-    pub fn is_valid(self) -> bool {
+    pub(crate) fn is_valid(self) -> bool {
         self.check().is_ok() && (1..=LONGEST).contains(&self.within)
     }
 

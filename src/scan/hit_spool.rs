@@ -19,7 +19,7 @@ const IN_MEMORY: usize = 16 << 20;
 
 /// Lines that matched.
 #[derive(Debug)]
-pub struct HitSpool {
+pub(crate) struct HitSpool {
     state: Mutex<SpoolState>,
 }
 
@@ -79,7 +79,7 @@ impl HitSpool {
     /// # Errors
     ///
     /// The first error.
-    pub fn check(&self) -> io::Result<()> {
+    pub(crate) fn check(&self) -> io::Result<()> {
         lock(&self.state).failed.take().map_or(Ok(()), Err)
     }
 
@@ -88,7 +88,7 @@ impl HitSpool {
     /// # Errors
     ///
     /// The spool cannot be read, or `each` failed.
-    pub fn for_each<E: From<io::Error>>(self, mut each: impl FnMut(&StoredLine<'_>) -> Result<(), E>) -> Result<(), E> {
+    pub(crate) fn for_each<E: From<io::Error>>(self, mut each: impl FnMut(&StoredLine<'_>) -> Result<(), E>) -> Result<(), E> {
         let SpoolState { mut file, mut blocks, .. } = self.state.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
         blocks.sort_unstable_by_key(|block| block.place);
         let (mut bytes, mut rules) = (Vec::new(), Vec::new());

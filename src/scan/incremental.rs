@@ -22,7 +22,7 @@ use crate::time::{LogTime, Period, PeriodRule};
 
 /// How new lines are read.
 #[derive(Debug, Clone, Copy)]
-pub struct IncrementalOptions<'a> {
+pub(crate) struct IncrementalOptions<'a> {
     /// Set by another thread to stop the scan.
     pub stop: &'a AtomicBool,
     /// When the run started: a log without any time is counted in this period.
@@ -33,7 +33,7 @@ pub struct IncrementalOptions<'a> {
 
 /// Everything that was added since the last run.
 #[derive(Debug, Default)]
-pub struct IncrementalResult {
+pub(crate) struct IncrementalResult {
     /// The results by period; a single one if the scan is not split. Empty if nothing was added.
     pub parts: Vec<PeriodResult>,
     /// The logs with new lines, by path; shared by all periods. Lines are numbered from the start of the log.
@@ -50,7 +50,7 @@ pub struct IncrementalResult {
 
 /// The lines of one period.
 #[derive(Debug)]
-pub struct PeriodResult {
+pub(crate) struct PeriodResult {
     /// `None` if the scan is not split.
     pub period: Option<Period>,
     /// The hits.
@@ -62,7 +62,7 @@ pub struct PeriodResult {
 }
 
 /// Scans everything new on the current rayon pool.
-pub fn scan_new_lines(tail: &mut Tail, job: &ScanJob<'_>, options: &IncrementalOptions<'_>) -> IncrementalResult {
+pub(crate) fn scan_new_lines(tail: &mut Tail, job: &ScanJob<'_>, options: &IncrementalOptions<'_>) -> IncrementalResult {
     let mut scanner = BatchScanner::new(job, options, batch_scanner::BATCH_BYTES);
     tail.read_once_until(Instant::now(), options.stop, &mut |piece| scanner.take(&piece));
     let stopped = options.stop.load(Ordering::Relaxed);

@@ -112,7 +112,7 @@ impl<'a> InputScan<'a> {
     pub(super) fn read(self) -> InputResult {
         let observer = &|chunk: Chunk<'_>| self.observe(chunk);
         let reading = read::read_observed(self.source, &self.read_options(), observer, &|chunk| self.scan_chunk(chunk), &|result| {
-            self.commit(result)
+            self.commit(result);
         });
         self.into_result(reading)
     }

@@ -43,7 +43,7 @@ const MAX_HELD_BYTES: usize = 64 << 10;
 
 /// A scan of live logs.
 #[derive(Debug)]
-pub struct LiveScan<'a> {
+pub(crate) struct LiveScan<'a> {
     job: ScanJob<'a>,
     filter: ReportFilter<'a>,
     judge: LineScanner<'a>,
@@ -65,7 +65,7 @@ pub struct LiveScan<'a> {
 
 /// The part of a live scan that survives a reload of the rules: line counts and logs.
 #[derive(Debug, Default)]
-pub struct LiveState {
+pub(crate) struct LiveState {
     rolling_tally: RollingTally,
     texts: Vec<SourceInfo>,
     logs: HashMap<u32, LiveLog>,
@@ -86,7 +86,7 @@ struct RunPosition {
 
 /// What was counted in a piece of a log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct PieceStats {
+pub(crate) struct PieceStats {
     /// The number of requests.
     pub requests: u64,
     /// The number of lines.
@@ -96,7 +96,7 @@ pub struct PieceStats {
 impl LiveState {
     /// The state before the first line, with the response history of earlier runs.
     #[must_use]
-    pub fn with_sites(sites: SiteHistory) -> Self {
+    pub(crate) fn with_sites(sites: SiteHistory) -> Self {
         Self { sites, ..Self::default() }
     }
 }
@@ -104,7 +104,7 @@ impl LiveState {
 impl<'a> LiveScan<'a> {
     /// Continues from the state of an earlier live scan.
     #[must_use]
-    pub fn new(job: ScanJob<'a>, filter: ReportFilter<'a>, state: LiveState) -> Self {
+    pub(crate) fn new(job: ScanJob<'a>, filter: ReportFilter<'a>, state: LiveState) -> Self {
         let LiveState { rolling_tally, texts, logs, path_stats, hits, noted, sites } = state;
         Self {
             job,
@@ -127,7 +127,7 @@ impl<'a> LiveScan<'a> {
 
     /// The state to continue from with other rules. Hits are dropped, because they refer to the old rules.
     #[must_use]
-    pub fn into_state(mut self, now: i64) -> LiveState {
+    pub(crate) fn into_state(mut self, now: i64) -> LiveState {
         let sites = self.sites(now).clone();
         let Self { texts, logs, path_stats, hits, noted, .. } = self;
         LiveState { rolling_tally: RollingTally::with_earlier_hits_dropped(), texts, logs, path_stats, hits, noted, sites }
@@ -135,29 +135,29 @@ impl<'a> LiveScan<'a> {
 
     /// The number of reported hits, including those before the last reload.
     #[must_use]
-    pub fn hits(&self) -> u64 {
+    pub(crate) fn hits(&self) -> u64 {
         self.hits
     }
 
     /// The number of lines that were read.
     #[must_use]
-    pub fn lines(&self) -> u64 {
+    pub(crate) fn lines(&self) -> u64 {
         self.path_stats.lines()
     }
 
     /// The number of lines that were read from the logs at a path.
     #[must_use]
-    pub fn lines_of(&self, path: &[u8]) -> u64 {
+    pub(crate) fn lines_of(&self, path: &[u8]) -> u64 {
         self.path_stats.lines_of(path)
     }
 
     /// Takes the pending notices.
-    pub fn notices(&mut self) -> Vec<Notice> {
+    pub(crate) fn notices(&mut self) -> Vec<Notice> {
         mem::take(&mut self.notices)
     }
 
     /// Adds a notice about an existing log whose lines do not parse, before a new line arrives.
-    pub fn check_log(&mut self, path: &Path, is_named: bool) {
+    pub(crate) fn check_log(&mut self, path: &Path, is_named: bool) {
         let ScanJob { scope, formats, .. } = self.job;
         let by = if is_named { FoundBy::Name } else { FoundBy::Folder };
         let (_, what) = classify_unparsed(path, by, b"", formats, scope);
@@ -177,7 +177,11 @@ impl<'a> LiveScan<'a> {
     /// # Errors
     ///
     /// An error of `each`. The lines count as processed.
-    pub fn process<E>(&mut self, piece: &LineChunk<'_>, each: &mut impl FnMut(&LiveHit<'_>) -> Result<(), E>) -> Result<PieceStats, E> {
+    pub(crate) fn process<E>(
+        &mut self,
+        piece: &LineChunk<'_>,
+        each: &mut impl FnMut(&LiveHit<'_>) -> Result<(), E>,
+    ) -> Result<PieceStats, E> {
         let mut log = self.logs.remove(&piece.log).unwrap_or_else(|| LiveLog::new(piece, self.source_info(piece), self.job.scope.max_line));
         let done = self.process_lines(&mut log, piece, each).and_then(|stats| self.regrade(each).map(|()| stats));
         self.logs.insert(piece.log, log);
@@ -228,13 +232,13 @@ impl<'a> LiveScan<'a> {
     /// # Errors
     ///
     /// An error of `each`.
-    pub fn regrade_all<E>(&mut self, each: &mut impl FnMut(&LiveHit<'_>) -> Result<(), E>) -> Result<(), E> {
+    pub(crate) fn regrade_all<E>(&mut self, each: &mut impl FnMut(&LiveHit<'_>) -> Result<(), E>) -> Result<(), E> {
         self.context.update_grader();
         self.regrade(each)
     }
 
     /// The response history of the sites, for the next run. `now` is in seconds since 1970.
-    pub fn sites(&mut self, now: i64) -> &SiteHistory {
+    pub(crate) fn sites(&mut self, now: i64) -> &SiteHistory {
         self.context.history(now)
     }
 
@@ -387,7 +391,7 @@ impl<'a> LiveScan<'a> {
 
     /// Builds the report on everything read so far and passes it to `use_it`. Line counts are exact. Hits cover the
     /// rolling tally, with the time since when they are complete.
-    pub fn summary<R>(&mut self, wanted: RowSelection, use_it: impl FnOnce(&mut Report<'_>, SummaryStart) -> R) -> R {
+    pub(crate) fn summary<R>(&mut self, wanted: RowSelection, use_it: impl FnOnce(&mut Report<'_>, SummaryStart) -> R) -> R {
         self.roll_up_tally();
         let tally = self.rolling_tally.merged();
         let inputs: Vec<_> = self.texts.iter().map(|text| InputSummary { path: text.path.clone(), ..InputSummary::default() }).collect();
@@ -432,7 +436,7 @@ pub(super) struct RollingTally {
 
 /// The start of the hits in a summary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SummaryStart {
+pub(crate) enum SummaryStart {
     /// The first line.
     Start,
     /// This time; earlier hits were dropped.

@@ -6,10 +6,10 @@
 mod any_format;
 mod client_position;
 mod hit_spool;
-pub mod incremental;
+pub(crate) mod incremental;
 mod input_scan;
 mod input_stats;
-pub mod live;
+pub(crate) mod live;
 mod log_detection;
 mod time_range;
 mod w3c_headers;
@@ -34,14 +34,14 @@ use crate::redact::sanitize::escape;
 use crate::rules::RuleSet;
 use crate::source::SourceInfo;
 use crate::tally::{Budget, Tally};
-pub use hit_spool::HitSpool;
+pub(crate) use hit_spool::HitSpool;
 use input_scan::{InputResult, InputScan};
 use time_range::TimeRangeFilter;
 use worker::{WorkerPool, lock};
 
 /// What every scan needs, of whole logs, of new lines or of live logs.
 #[derive(Debug, Clone, Copy)]
-pub struct ScanJob<'a> {
+pub(crate) struct ScanJob<'a> {
     /// The rules.
     pub rules: &'a RuleSet,
     /// What to scan for and what to keep.
@@ -54,7 +54,7 @@ pub struct ScanJob<'a> {
 
 /// How whole logs are read.
 #[derive(Debug, Clone, Copy)]
-pub struct BatchOptions<'a> {
+pub(crate) struct BatchOptions<'a> {
     /// When to memory-map files.
     pub mmap: Mmap,
     /// Set by another thread to stop the scan.
@@ -67,7 +67,7 @@ pub struct BatchOptions<'a> {
 
 /// The result of a scan.
 #[derive(Debug, Default)]
-pub struct ScanResult {
+pub(crate) struct ScanResult {
     /// The hits.
     pub tally: Tally,
     /// The inputs in the order of the sources, to locate lines.
@@ -88,12 +88,12 @@ pub struct ScanResult {
 
 /// Scans all sources on the current rayon pool. Errors of an input are in its [`InputSummary::problem`]; those of the spool are
 /// returned by [`HitSpool::check`].
-pub fn scan(sources: &[InputSource], job: &ScanJob<'_>, options: &BatchOptions<'_>) -> ScanResult {
+pub(crate) fn scan(sources: &[InputSource], job: &ScanJob<'_>, options: &BatchOptions<'_>) -> ScanResult {
     scan_with(sources, job, options, &|input: InputScan<'_>| input.read())
 }
 
 /// Scans the bytes of a reader on the current rayon pool, as the input called `name`.
-pub fn scan_reader<R: Read + Send>(name: PathBuf, reader: R, job: &ScanJob<'_>, options: &BatchOptions<'_>) -> ScanResult {
+pub(crate) fn scan_reader<R: Read + Send>(name: PathBuf, reader: R, job: &ScanJob<'_>, options: &BatchOptions<'_>) -> ScanResult {
     let source = InputSource { path: name, named: true, literal: true, kind: SourceKind::Reader, id: None };
     let reader = Mutex::new(reader);
     scan_with(&[source], job, options, &|input: InputScan<'_>| input.read_from(&mut *lock(&reader)))

@@ -32,7 +32,7 @@ const FLAG: &str = "--from-apache";
 /// # Errors
 ///
 /// A file cannot be read or is not a configuration, a format is not defined, or there is no log.
-pub fn read_apache(path: &Path) -> Result<ConfiguredLogs, ServerConfigError> {
+pub(crate) fn read_apache(path: &Path) -> Result<ConfiguredLogs, ServerConfigError> {
     let text = read_config(path).map_err(|source| ServerConfigError::Unreadable { path: path.to_owned(), flag: FLAG, source })?;
     let mut interpreter = ApacheInterpreter::new(&config_folder(path));
     interpreter.file(path, &text)?;

@@ -10,7 +10,7 @@ use thiserror::Error;
 
 /// Why no logs were found.
 #[derive(Debug, Error)]
-pub enum ServerConfigError {
+pub(crate) enum ServerConfigError {
     /// The configuration itself cannot be read.
     #[error("{}: cannot read the configuration: {source}; name it with {flag}=CONF, or name the logs themselves", path.display())]
     Unreadable {

@@ -11,9 +11,9 @@ mod nginx;
 #[cfg(test)]
 mod fixture;
 
-pub use apache::read_apache;
-pub use diagnostics::ServerConfigError;
-pub use nginx::read_nginx;
+pub(crate) use apache::read_apache;
+pub(crate) use diagnostics::ServerConfigError;
+pub(crate) use nginx::read_nginx;
 
 use std::fs::File;
 use std::io::Read as _;
@@ -23,7 +23,7 @@ use std::{fs, io};
 use glob::MatchOptions;
 
 /// Paths of the nginx configuration in packages and source builds. `nginx -t` prints the path in use.
-pub const NGINX_CONFIG_PATHS: [&str; 5] = [
+pub(crate) const NGINX_CONFIG_PATHS: [&str; 5] = [
     "/etc/nginx/nginx.conf",
     "/usr/local/nginx/conf/nginx.conf",
     "/usr/local/etc/nginx/nginx.conf",
@@ -34,7 +34,7 @@ pub const NGINX_CONFIG_PATHS: [&str; 5] = [
 /// Paths of the Apache configuration in packages and source builds.
 ///
 /// Source: <https://cwiki.apache.org/confluence/display/HTTPD/DistrosDefaultLayout>.
-pub const APACHE_CONFIG_PATHS: [&str; 7] = [
+pub(crate) const APACHE_CONFIG_PATHS: [&str; 7] = [
     "/etc/apache2/apache2.conf",
     "/etc/httpd/conf/httpd.conf",
     "/etc/apache2/httpd.conf",
@@ -46,7 +46,7 @@ pub const APACHE_CONFIG_PATHS: [&str; 7] = [
 
 /// An access log that a configuration names.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ConfiguredLog {
+pub(crate) struct ConfiguredLog {
     /// The file, or a glob if its name has parts that only the server knows.
     pub path: PathBuf,
     /// The format of its lines.
@@ -59,7 +59,7 @@ pub struct ConfiguredLog {
 
 /// A log format from a configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ConfiguredFormat {
+pub(crate) enum ConfiguredFormat {
     /// The text of an nginx `log_format`: its strings joined, with the quoting and escapes of the configuration
     /// removed.
     Nginx {
@@ -76,7 +76,7 @@ pub enum ConfiguredFormat {
 
 /// How an nginx `log_format` escapes values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum LogFormatEscape {
+pub(crate) enum LogFormatEscape {
     /// `\xHH`.
     #[default]
     Default,
@@ -88,7 +88,7 @@ pub enum LogFormatEscape {
 
 /// The logs of a configuration.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct ConfiguredLogs {
+pub(crate) struct ConfiguredLogs {
     /// The logs in the order of the configuration. A path with two formats is listed twice.
     pub logs: Vec<ConfiguredLog>,
     /// The error logs, which a glob of an access log may match too.
@@ -99,7 +99,7 @@ pub struct ConfiguredLogs {
 
 /// The first path that exists.
 #[must_use]
-pub fn first_existing(places: &[&str]) -> Option<PathBuf> {
+pub(crate) fn first_existing(places: &[&str]) -> Option<PathBuf> {
     places.iter().map(Path::new).find(|location| location.is_file()).map(Path::to_owned)
 }
 

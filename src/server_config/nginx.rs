@@ -56,7 +56,7 @@ struct NginxInterpreter {
 /// # Errors
 ///
 /// A file cannot be read or is not a configuration, a format is not defined, or there is no log.
-pub fn read_nginx(path: &Path) -> Result<ConfiguredLogs, ServerConfigError> {
+pub(crate) fn read_nginx(path: &Path) -> Result<ConfiguredLogs, ServerConfigError> {
     let text = read_config(path).map_err(|source| ServerConfigError::Unreadable { path: path.to_owned(), flag: FLAG, source })?;
     let folder = config_folder(path);
     let (logs, error_logs, formats, notices) = (Vec::new(), Vec::new(), HashMap::new(), ConfigNotices::default());

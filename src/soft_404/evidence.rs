@@ -11,7 +11,7 @@ use crate::log_entry::Outcome;
 
 /// Most answered paths of a site, and most refused ones: about 100 KB per site. With half as many, one real answer in two hundred
 /// of the measured logs is lost among soft 404s in five languages.
-pub const MOST_PATHS: usize = 1024;
+pub(crate) const MOST_PATHS: usize = 1024;
 /// Most sizes of a path: variants of language and compression are two to four.
 const MOST_SIZES: usize = 4;
 /// Most rules of a path; few paths match more.
@@ -80,7 +80,7 @@ pub struct ResponseSize {
 }
 
 /// A size as numbers, for a file.
-pub type SizeNumbers = (u64, u8);
+pub(crate) type SizeNumbers = (u64, u8);
 
 impl From<ResponseSize> for SizeNumbers {
     fn from(ResponseSize { bytes, extra }: ResponseSize) -> Self {

@@ -19,13 +19,13 @@ pub(super) const WEAK: f64 = 1e-2;
 /// Hosts with fewer paths than this are pooled: scanners invent host names and send a few requests to each.
 const FEW_PATHS: usize = 8;
 /// Fewest hosts that are compared as one server.
-pub const HOSTS: usize = 3;
+pub(crate) const HOSTS: usize = 3;
 /// A site without logged sizes that answered this many paths, which cannot all exist, answers any path.
 const WITHOUT_SIZE: usize = 20;
 
 /// A path whose answer is graded.
 #[derive(Debug, Clone, Copy)]
-pub struct GradeCandidate<'c> {
+pub(crate) struct GradeCandidate<'c> {
     /// The hash of the path.
     pub path: u64,
     /// Its shape.
@@ -139,7 +139,7 @@ struct GradedSite {
 
 /// Grades answers of several sites.
 #[derive(Debug)]
-pub struct Grader {
+pub(crate) struct Grader {
     sites: Vec<GradedSite>,
     /// All hosts together.
     server: Option<Region>,
@@ -151,13 +151,13 @@ pub struct Grader {
 impl Grader {
     /// A grader without sites. `subjects` are those of the rules, by number.
     #[must_use]
-    pub fn empty(subjects: Arc<[RuleSubject]>) -> Self {
+    pub(crate) fn empty(subjects: Arc<[RuleSubject]>) -> Self {
         Self { sites: Vec::new(), server: None, pool: None, subjects }
     }
 
     /// A grader for these sites, numbered by position. The flag marks virtual hosts, which may share a server.
     #[must_use]
-    pub fn new(sites: Vec<(bool, SiteEvidence)>, subjects: Arc<[RuleSubject]>) -> Self {
+    pub(crate) fn new(sites: Vec<(bool, SiteEvidence)>, subjects: Arc<[RuleSubject]>) -> Self {
         let mut grader = Self::empty(subjects);
         grader.sites =
             (0..).zip(sites).map(|(number, (is_host, evidence))| GradedSite::new(number, is_host, evidence, &grader.subjects)).collect();
@@ -169,7 +169,7 @@ impl Grader {
     }
 
     /// Replaces the evidence of a site, or appends a site.
-    pub fn set(&mut self, site: usize, is_host: bool, evidence: SiteEvidence) {
+    pub(crate) fn set(&mut self, site: usize, is_host: bool, evidence: SiteEvidence) {
         let new = GradedSite::new(site as u32, is_host, evidence, &self.subjects);
         if site < self.sites.len() {
             self.sites[site] = new;
@@ -194,7 +194,7 @@ impl Grader {
 
     /// Grades an answer of a site. `known` is the evidence of the path, if the site's evidence was trimmed.
     #[must_use]
-    pub fn grade(&self, site: usize, candidate: &GradeCandidate<'_>, known: Option<&PathEvidence>, response: &Response) -> Grade {
+    pub(crate) fn grade(&self, site: usize, candidate: &GradeCandidate<'_>, known: Option<&PathEvidence>, response: &Response) -> Grade {
         let known = known.or_else(|| self.sites[site].evidence.path(candidate.path));
         let is_refused = known.is_some_and(PathEvidence::is_refused);
         let get_sizes = known.map_or(&[][..], PathEvidence::get_sizes);
@@ -217,13 +217,13 @@ impl Grader {
 
     /// Whether the home page of a site was answered.
     #[must_use]
-    pub fn has_home_page(&self, site: usize) -> bool {
+    pub(crate) fn has_home_page(&self, site: usize) -> bool {
         !self.sites[site].evidence.home.is_empty()
     }
 
     /// Whether a site refused at least as many paths as it answered: in a folder, or in total if the folder is 0.
     #[must_use]
-    pub fn refuses(&self, site: usize, folder: u32) -> bool {
+    pub(crate) fn refuses(&self, site: usize, folder: u32) -> bool {
         let evidence = &self.sites[site].evidence;
         let within = |path: &PathEvidence| folder == 0 || path.shape.folder == folder;
         let given = evidence.given().filter(|(_, path)| within(path)).count();

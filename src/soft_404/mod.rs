@@ -13,11 +13,12 @@ mod tests;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use crate::log_entry::MethodClass;
+pub(crate) use crate::log_entry::MethodClass;
 
-pub use evidence::{HomeSizes, MOST_PATHS, PathEvidence, PathNumbers, Response, ResponseSize, SiteEvidence, SizeNumbers};
-pub use grade::{Grade, GradeCandidate, Grader, HOSTS, Reason};
-pub use path::{Extension, PathShape, ShapeNumbers, path_hash};
+pub(crate) use evidence::{HomeSizes, MOST_PATHS, PathEvidence, PathNumbers, Response, ResponseSize, SiteEvidence, SizeNumbers};
+pub use grade::Reason;
+pub(crate) use grade::{Grade, GradeCandidate, Grader, HOSTS};
+pub(crate) use path::{Extension, PathShape, ShapeNumbers, path_hash};
 
 /// The grade of an answer to a probe, compared with the answers of its site to any path. Ordered by relevance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -47,7 +48,7 @@ impl Answer {
 /// What a rule looks for, as far as it matters here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum RuleSubject {
+pub(crate) enum RuleSubject {
     /// A file, a folder or a page.
     #[default]
     Path,

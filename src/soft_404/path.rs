@@ -4,7 +4,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 /// The hash of a path. It is stable across runs and hosts, as evidence is saved and merged by it.
 #[must_use]
-pub fn path_hash(path: &[u8]) -> u64 {
+pub(crate) fn path_hash(path: &[u8]) -> u64 {
     xxh3_64(path)
 }
 
@@ -116,7 +116,7 @@ impl PathShape {
 }
 
 /// A shape as numbers, for a file: length, segment, folder, name, extension, and whether the name is random.
-pub type ShapeNumbers = (u16, u32, u32, u32, u8, bool);
+pub(crate) type ShapeNumbers = (u16, u32, u32, u32, u8, bool);
 
 impl From<PathShape> for ShapeNumbers {
     fn from(shape: PathShape) -> Self {

@@ -1,3 +1,5 @@
+//! Tests of the text that a state is written as.
+
 use proptest::prelude::*;
 
 use super::*;

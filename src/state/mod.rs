@@ -39,7 +39,7 @@ use crate::system::errno_message;
 
 /// How long a missing log is remembered by default: longer than logs are usually kept, so that a log restored from a
 /// backup is recognized.
-pub const KEEP_ABSENT: Duration = Duration::from_secs(60 * 24 * 60 * 60);
+pub(crate) const KEEP_ABSENT: Duration = Duration::from_secs(60 * 24 * 60 * 60);
 
 /// Data that can be stored as a state. Each command has its own type and versions.
 pub trait PersistedState: Serialize + DeserializeOwned {

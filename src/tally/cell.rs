@@ -276,7 +276,7 @@ fn order(a: (Option<LogTime>, LinePosition), b: (Option<LogTime>, LinePosition))
 
 /// The time span that covers both.
 #[must_use]
-pub fn union_span(a: Option<(LogTime, LogTime)>, b: Option<(LogTime, LogTime)>) -> Option<(LogTime, LogTime)> {
+pub(crate) fn union_span(a: Option<(LogTime, LogTime)>, b: Option<(LogTime, LogTime)>) -> Option<(LogTime, LogTime)> {
     match (a, b) {
         (Some((first, last)), Some((other_first, other_last))) => Some((first.min(other_first), last.max(other_last))),
         (one, None) | (None, one) => one,

@@ -23,7 +23,7 @@ const MAX_HOMES: usize = 1 << 16;
 
 /// Evidence that is not in the cells.
 #[derive(Debug, Clone, Default)]
-pub struct TallyEvidence {
+pub(crate) struct TallyEvidence {
     /// Evidence of pruned cells.
     dropped: HashMap<SiteKey, SiteEvidence>,
     homes: HashMap<SiteKey, HomeSizes>,

@@ -19,12 +19,14 @@ mod table;
 mod tests;
 mod unmatched;
 
-pub use budget::{Budget, ErrorBound, ErrorFloor};
-pub use cell::{Cell, CellCounts, ImportedSample, LinePosition, Sample, SampleContent, SampleContentView, SampleView, Site, union_span};
-pub use evidence::TallyEvidence;
-pub use import::{ImportRemap, ImportedKey};
-pub use minutes::{MinuteCounts, MinuteKey};
-pub use unmatched::{UnmatchedPath, UnmatchedRequests};
+pub use budget::Budget;
+pub(crate) use budget::{ErrorBound, ErrorFloor};
+pub use cell::LinePosition;
+pub(crate) use cell::{Cell, CellCounts, ImportedSample, Sample, SampleContent, SampleContentView, SampleView, Site, union_span};
+pub(crate) use evidence::TallyEvidence;
+pub(crate) use import::{ImportRemap, ImportedKey};
+pub(crate) use minutes::{MinuteCounts, MinuteKey};
+pub(crate) use unmatched::{UnmatchedPath, UnmatchedRequests};
 
 use crate::client::Client;
 use crate::finding::{AppEvidence, BoundedSet, Findings, Hit, RuleId};

@@ -5,7 +5,7 @@
 mod any_format;
 mod period;
 
-pub use self::period::{Period, PeriodRule, PeriodUnit};
+pub(crate) use self::period::{Period, PeriodRule, PeriodUnit};
 
 use jiff::SignedDuration;
 use jiff::civil::DateTime;
@@ -22,7 +22,7 @@ pub struct LogTime {
 }
 
 /// Length in bytes of a Common Log Format time, `02/Nov/2026:08:01:00 +0000`.
-pub const CLF_TIME_LEN: usize = 26;
+pub(crate) const CLF_TIME_LEN: usize = 26;
 
 impl LogTime {
     /// Parses a Common Log Format time, `02/Nov/2026:08:01:00 +0000`.
@@ -121,7 +121,7 @@ impl TimeBound {
 /// A [`LogTime`] in one word, with the same order. A larger return value goes through memory and stalls the store that
 /// follows it, which costs a tenth of the time per line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct PackedTime(i64);
+pub(crate) struct PackedTime(i64);
 
 impl PackedTime {
     /// Years of log times have four digits, so the seconds fit in 39 bits.
@@ -133,7 +133,7 @@ impl PackedTime {
     /// The time.
     #[must_use]
     #[inline]
-    pub fn time(self) -> LogTime {
+    pub(crate) fn time(self) -> LogTime {
         let offset = self.0 as i16;
         LogTime { utc: (self.0 - i64::from(offset)) >> 16, offset }
     }
@@ -142,7 +142,7 @@ impl PackedTime {
 /// A parser that caches the last minute: consecutive lines usually differ only in the seconds. The offset is parsed each
 /// time, because logs of several servers may be combined in one file.
 #[derive(Debug, Default, Clone)]
-pub struct ClfTimeParser {
+pub(crate) struct ClfTimeParser {
     /// `02/Nov/2026:08:0` and the last digit of the minute.
     start: [u8; 16],
     digit: u8,
@@ -155,7 +155,7 @@ impl ClfTimeParser {
     #[must_use]
     #[expect(clippy::inline_always, reason = "in the line loop")]
     #[inline(always)]
-    pub fn parse(&mut self, text: &[u8]) -> Option<PackedTime> {
+    pub(crate) fn parse(&mut self, text: &[u8]) -> Option<PackedTime> {
         let t: &[u8; CLF_TIME_LEN] = text.try_into().ok()?;
         let start = t.first_chunk::<16>()?;
         if let Some(minute) = self.minute
@@ -184,7 +184,7 @@ impl ClfTimeParser {
 /// The earliest and the latest of some times. Computed without branches, because their outcome is unpredictable for times
 /// within the same second.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct TimeSpan {
+pub(crate) struct TimeSpan {
     first: PackedTime,
     last: PackedTime,
 }
@@ -198,14 +198,14 @@ impl Default for TimeSpan {
 impl TimeSpan {
     /// Adds a time.
     #[inline]
-    pub fn add(&mut self, time: PackedTime) {
+    pub(crate) fn add(&mut self, time: PackedTime) {
         self.first = self.first.min(time);
         self.last = self.last.max(time);
     }
 
     /// The first and the last time, if any was added.
     #[must_use]
-    pub fn ends(self) -> Option<(LogTime, LogTime)> {
+    pub(crate) fn ends(self) -> Option<(LogTime, LogTime)> {
         (self.first <= self.last).then(|| (self.first.time(), self.last.time()))
     }
 }

@@ -17,7 +17,7 @@ const EPOCH: DateTime = DateTime::constant(1970, 1, 1, 0, 0, 0, 0);
 
 /// How long a period is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum PeriodUnit {
+pub(crate) enum PeriodUnit {
     /// From midnight to midnight.
     Day,
     /// From one full hour to the next.
@@ -26,7 +26,7 @@ pub enum PeriodUnit {
 
 /// A day or an hour of the wall clock. Earlier periods sort first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Period {
+pub(crate) struct Period {
     /// The start: seconds since 1970-01-01T00:00:00 on the wall clock, like [`LogTime::local_seconds`].
     pub start: i64,
     /// The length.
@@ -35,7 +35,7 @@ pub struct Period {
 
 /// How times are grouped into periods.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PeriodRule {
+pub(crate) struct PeriodRule {
     unit: PeriodUnit,
     /// The zone whose wall clock applies; by default the offset of each line.
     zone: Option<TimeZone>,
@@ -56,14 +56,14 @@ impl PeriodRule {
     /// # Errors
     ///
     /// A message: the system has no zone of this name.
-    pub fn new(unit: PeriodUnit, zone: Option<&str>) -> Result<Self, String> {
+    pub(crate) fn new(unit: PeriodUnit, zone: Option<&str>) -> Result<Self, String> {
         let zone = zone.map(|name| TimeZone::get(name).map_err(|_| unknown(name))).transpose()?;
         Ok(Self { unit, zone })
     }
 
     /// The period that a time belongs to.
     #[must_use]
-    pub fn period_of(&self, time: LogTime) -> Period {
+    pub(crate) fn period_of(&self, time: LogTime) -> Period {
         let zone = self.zone.as_ref().zip(Timestamp::from_second(time.utc).ok());
         let local = match zone {
             Some((zone, instant)) => time.utc + i64::from(zone.to_offset(instant).seconds()),
@@ -80,7 +80,7 @@ fn unknown(name: &str) -> String {
 impl Period {
     /// The label, which sorts like the period: `2026-11-20` for a day, `2026-11-20T13` for an hour.
     #[must_use]
-    pub fn label(self) -> String {
+    pub(crate) fn label(self) -> String {
         let Ok(local) = EPOCH.checked_add(SignedDuration::from_secs(self.start)) else {
             return format!("@{}", self.start);
         };
@@ -92,7 +92,7 @@ impl Period {
 
     /// Parses a label; `None` if it is not one.
     #[must_use]
-    pub fn parse(label: &str) -> Option<Self> {
+    pub(crate) fn parse(label: &str) -> Option<Self> {
         let (date, hour) = label.split_once('T').map_or((label, None), |(date, hour)| (date, Some(hour)));
         let unit = if hour.is_some() { PeriodUnit::Hour } else { PeriodUnit::Day };
         let hour: i8 = hour.map_or(Some(0), |hour| hour.parse().ok())?;

@@ -24,7 +24,7 @@ use crate::rules::RuleSet;
 
 /// The progress of one log.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct LogRow {
+pub(crate) struct LogRow {
     /// Its path; any bytes.
     pub path: Vec<u8>,
     /// Bytes written and not read yet.
@@ -36,7 +36,7 @@ pub struct LogRow {
 /// The model of the live view. Its memory is bounded: the latest 5,000 hits, 200 alerts, at most 2,000 each of clients, paths and rules,
 /// 60 minutes of counts, no text over a few hundred bytes; twice that while it is paused.
 #[derive(Debug)]
-pub struct Dashboard {
+pub(crate) struct Dashboard {
     live: DashboardSnapshot,
     /// What is shown during a pause.
     frozen: Option<Box<DashboardSnapshot>>,
@@ -49,7 +49,7 @@ pub struct Dashboard {
 impl Dashboard {
     /// An empty dashboard. Counting begins at `now`. Without `color` it uses only bold, dim and reversed text.
     #[must_use]
-    pub fn new(now: Instant, color: bool) -> Self {
+    pub(crate) fn new(now: Instant, color: bool) -> Self {
         Self {
             live: DashboardSnapshot::new(now),
             frozen: None,
@@ -61,19 +61,19 @@ impl Dashboard {
     }
 
     /// Advances its time, so that rates fall when nothing happens. Call it at least once a second.
-    pub fn tick(&mut self, now: Instant) {
+    pub(crate) fn tick(&mut self, now: Instant) {
         self.changed |= self.live.hour.advance(now);
     }
 
     /// Counts requests, including hits.
-    pub fn requests(&mut self, now: Instant, count: u64) {
+    pub(crate) fn requests(&mut self, now: Instant, count: u64) {
         self.tick(now);
         self.live.hour.count(TrafficCounts { requests: count, hits: 0 });
         self.changed |= count > 0;
     }
 
     /// Adds a hit. [`requests`](Self::requests) counts its request.
-    pub fn hit(&mut self, now: Instant, hit: &ReportedHit<'_>, rules: &RuleSet) {
+    pub(crate) fn hit(&mut self, now: Instant, hit: &ReportedHit<'_>, rules: &RuleSet) {
         self.tick(now);
         self.live.hour.count(TrafficCounts { requests: 0, hits: 1 });
         self.live.hit(HitRow::new(self.live.hour.total().hits, hit, rules));
@@ -81,31 +81,31 @@ impl Dashboard {
     }
 
     /// Adds an alert.
-    pub fn alert(&mut self, alert: &Alert, rules: &RuleSet) {
+    pub(crate) fn alert(&mut self, alert: &Alert, rules: &RuleSet) {
         self.live.alert(AlertRow::new(self.live.alert_count + 1, alert, rules));
         self.changed = true;
     }
 
     /// Adds a notice of the run to the alerts, as text on stderr would disturb the screen.
-    pub fn notice(&mut self, notice: &str) {
+    pub(crate) fn notice(&mut self, notice: &str) {
         self.live.alert(AlertRow::notice(self.live.alert_count + 1, notice));
         self.changed = true;
     }
 
     /// Sets the progress of all logs.
-    pub fn logs(&mut self, logs: Vec<LogRow>) {
+    pub(crate) fn logs(&mut self, logs: Vec<LogRow>) {
         self.live.logs(logs);
         self.changed = true;
     }
 
     /// Updates a hit that got another grade.
-    pub fn regrade(&mut self, hit: &ReportedHit<'_>, rules: &RuleSet) {
+    pub(crate) fn regrade(&mut self, hit: &ReportedHit<'_>, rules: &RuleSet) {
         self.live.regrade(HitRow::new(0, hit, rules));
         self.changed = true;
     }
 
     /// Handles input of the terminal.
-    pub fn input(&mut self, input: TerminalInput) -> Option<TuiCommand> {
+    pub(crate) fn input(&mut self, input: TerminalInput) -> Option<TuiCommand> {
         match input {
             TerminalInput::Key(key) => self.key(key),
             TerminalInput::Resized => {
@@ -117,7 +117,7 @@ impl Dashboard {
     }
 
     /// Handles a key. Returns a command for the caller.
-    pub fn key(&mut self, key: KeyEvent) -> Option<TuiCommand> {
+    pub(crate) fn key(&mut self, key: KeyEvent) -> Option<TuiCommand> {
         if key.kind == KeyEventKind::Release {
             return None;
         }
@@ -148,12 +148,12 @@ impl Dashboard {
 
     /// Whether it changed since it was last drawn.
     #[must_use]
-    pub fn has_changed(&self) -> bool {
+    pub(crate) fn has_changed(&self) -> bool {
         self.changed
     }
 
     /// Draws it at any size.
-    pub fn draw(&mut self, frame: &mut Frame<'_>) {
+    pub(crate) fn draw(&mut self, frame: &mut Frame<'_>) {
         self.changed = false;
         let since = self.frozen.as_ref().map(|frozen| self.live.hour.total().hits - frozen.hour.total().hits);
         let filter = self.view.filter.clone();

@@ -19,6 +19,6 @@ mod visible_rows;
 #[cfg(test)]
 mod tests;
 
-pub use self::terminal::{KeyReader, Screen, ScreenError, TerminalInput, spawn_key_reader};
-pub use dashboard::{Dashboard, LogRow};
-pub use view::TuiCommand;
+pub(crate) use self::terminal::{KeyReader, Screen, ScreenError, TerminalInput, spawn_key_reader};
+pub(crate) use dashboard::{Dashboard, LogRow};
+pub(crate) use view::TuiCommand;

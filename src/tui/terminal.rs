@@ -31,7 +31,7 @@ const FRAME_INTERVAL: Duration = Duration::from_millis(100);
 
 /// The live view cannot start.
 #[derive(Debug, Error)]
-pub enum ScreenError {
+pub(crate) enum ScreenError {
     /// Standard output is a file or a pipe.
     #[error("the live view needs a terminal, and standard output is not one; omit --tui to print one line per hit")]
     NoTerminal,
@@ -47,7 +47,7 @@ pub enum ScreenError {
 
 /// The terminal of the live view.
 #[derive(Debug)]
-pub struct Screen {
+pub(crate) struct Screen {
     terminal: Terminal<CrosstermBackend<TerminalOutput>>,
     active: Arc<AtomicBool>,
     drawn: Option<Instant>,
@@ -78,7 +78,7 @@ impl Screen {
     /// # Errors
     ///
     /// Standard output is not a terminal, or one that cannot be set up.
-    pub fn enter() -> Result<Self, ScreenError> {
+    pub(crate) fn enter() -> Result<Self, ScreenError> {
         if !stdout().is_terminal() {
             return Err(ScreenError::NoTerminal);
         }
@@ -97,7 +97,7 @@ impl Screen {
 
     /// The time until the next frame; `None` if nothing changed.
     #[must_use]
-    pub fn due(&self, dashboard: &Dashboard, now: Instant) -> Option<Duration> {
+    pub(crate) fn due(&self, dashboard: &Dashboard, now: Instant) -> Option<Duration> {
         let since = self.drawn.map_or(FRAME_INTERVAL, |drawn| now.saturating_duration_since(drawn));
         dashboard.has_changed().then(|| FRAME_INTERVAL.saturating_sub(since))
     }
@@ -107,7 +107,7 @@ impl Screen {
     /// # Errors
     ///
     /// Those of the terminal, which may be closed.
-    pub fn draw(&mut self, dashboard: &mut Dashboard, now: Instant) -> io::Result<bool> {
+    pub(crate) fn draw(&mut self, dashboard: &mut Dashboard, now: Instant) -> io::Result<bool> {
         if self.due(dashboard, now) != Some(Duration::ZERO) {
             return Ok(false);
         }
@@ -121,7 +121,7 @@ impl Screen {
     /// # Errors
     ///
     /// Those of the terminal.
-    pub fn redraw(&mut self, dashboard: &mut Dashboard, now: Instant) -> io::Result<()> {
+    pub(crate) fn redraw(&mut self, dashboard: &mut Dashboard, now: Instant) -> io::Result<()> {
         // Not `clear`: it queries the position of the cursor, and the key reader would get the answer.
         let size = self.terminal.size()?;
         self.terminal.resize(Rect::new(0, 0, size.width, size.height))?;
@@ -159,7 +159,7 @@ fn restore_once(active: &AtomicBool) {
 }
 
 /// Restores the terminal. For a process that ends without dropping [`Screen`].
-pub fn restore_terminal() {
+pub(super) fn restore_terminal() {
     // The terminal may be closed; errors are ignored.
     let _ = disable_raw_mode();
     let _ = execute!(stdout(), LeaveAlternateScreen, Show);
@@ -170,7 +170,7 @@ const POLL_TIMEOUT: Timespec = Timespec { tv_sec: 0, tv_nsec: 200_000_000 };
 
 /// Input of the terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TerminalInput {
+pub(crate) enum TerminalInput {
     /// A key.
     Key(KeyEvent),
     /// The size changed.
@@ -181,7 +181,7 @@ pub enum TerminalInput {
 
 /// The thread that reads keys. It ends within a fifth of a second after this is dropped.
 #[derive(Debug)]
-pub struct KeyReader {
+pub(crate) struct KeyReader {
     stop: Arc<AtomicBool>,
 }
 
@@ -197,7 +197,7 @@ impl Drop for KeyReader {
 /// # Errors
 ///
 /// There is no terminal to read from, or no thread can be started.
-pub fn spawn_key_reader(send: impl Fn(TerminalInput) + Send + 'static) -> io::Result<KeyReader> {
+pub(crate) fn spawn_key_reader(send: impl Fn(TerminalInput) + Send + 'static) -> io::Result<KeyReader> {
     let terminal = open_terminal()?;
     let stop = Arc::new(AtomicBool::new(false));
     let stopped = Arc::clone(&stop);

@@ -15,7 +15,7 @@ const PAGE: usize = 10;
 
 /// A command for the caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TuiCommand {
+pub(crate) enum TuiCommand {
     /// `q`: end the run.
     Quit,
     /// Ctrl-C, which is not a signal in raw mode: end the run as SIGINT does.

@@ -53,7 +53,7 @@ fn documents_have_the_bytes_that_the_command_prints() {
         assert_eq!(text_of(|out| report.write_csv(by, out)), printed(&["-f", "csv", "--by", word, SAMPLES]), "{word}");
     }
     let first_lines = |text: &str| text.lines().take(9).map(str::to_owned).collect::<Vec<_>>();
-    let table = text_of(|out| report.write_table(0, out));
+    let table = text_of(|out| report.write_table(100, out));
     assert_eq!(first_lines(&table), first_lines(&printed(&[SAMPLES])));
 }
 

@@ -75,7 +75,7 @@ fn learned<T>(tally: &Tally, texts: &[SourceInfo], min_probers: usize, then: imp
 /// The proposed paths of a log.
 fn proposed(log: &str) -> Vec<String> {
     let (tally, texts) = (tally(&[log.to_owned()], &[0]), text());
-    learned(&tally, &texts, 3, |learned| learned.proposals.iter().map(|proposal| proposal.path.to_owned()).collect())
+    learned(&tally, &texts, 3, |learned| learned.rules.iter().map(|proposal| proposal.path.to_owned()).collect())
 }
 
 fn probers(path: &str) -> String {
@@ -134,7 +134,7 @@ fn a_client_with_few_probes_among_many_requests_is_no_prober() {
 #[test]
 fn machine_generated_paths_are_counted() {
     let (tally, texts) = (tally(&[probers("/x/1234567.php")], &[0]), text());
-    assert_eq!(learned(&tally, &texts, 3, |learned| (learned.proposals.len(), learned.random)), (0, 1));
+    assert_eq!(learned(&tally, &texts, 3, |learned| (learned.rules.len(), learned.random)), (0, 1));
 }
 
 #[test]
@@ -142,7 +142,7 @@ fn a_proposal_has_all_details() {
     let log = prober(2, "/Zero%2ephp") + &prober(1, "/zero.php?token=1") + &prober(0, "/zero.php") + &line(5, "/zero.php", 403, "-");
     let (tally, texts) = (tally(&[log], &[0]), text());
     learned(&tally, &texts, 3, |learned| {
-        let [proposal] = &*learned.proposals else { panic!("{learned:?}") };
+        let [proposal] = &*learned.rules else { panic!("{learned:?}") };
         assert_eq!((proposal.probers, proposal.others, proposal.requests), (3, 1, 4));
         assert_eq!(proposal.statuses, [(Some(403), 1), (Some(404), 3)]);
         assert_eq!((proposal.example.line, proposal.example.status), (12, Some(404)));

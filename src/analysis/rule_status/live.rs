@@ -43,7 +43,7 @@ type SiteId = u32;
 
 /// A hit with what the analysis needs to know of it.
 #[derive(Debug, Clone, Copy)]
-pub struct LiveHitContext<'a> {
+pub(crate) struct LiveHitContext<'a> {
     /// The client.
     pub client: Client<'a>,
     /// The normalized path.
@@ -58,7 +58,7 @@ pub struct LiveHitContext<'a> {
 
 /// The site, the client and the path of a hit, as identifiers.
 #[derive(Debug, Clone)]
-pub struct ResolvedIds {
+pub(crate) struct ResolvedIds {
     site: Option<SiteId>,
     client: ClientKey,
     path: u64,
@@ -67,7 +67,7 @@ pub struct ResolvedIds {
 
 /// A request held until its client proves to be a prober: an owned [`LiveLine`].
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PendingHit {
+pub(crate) struct PendingHit {
     generation: u64,
     source: Box<[u8]>,
     family: Box<[u8]>,
@@ -81,7 +81,7 @@ pub struct PendingHit {
 impl PendingHit {
     /// Copies the line.
     #[must_use]
-    pub fn new(line: &LiveLine<'_>) -> Self {
+    pub(crate) fn new(line: &LiveLine<'_>) -> Self {
         Self {
             generation: line.generation,
             source: line.source.into(),
@@ -96,7 +96,7 @@ impl PendingHit {
 
     /// The held line.
     #[must_use]
-    pub fn line(&self) -> LiveLine<'_> {
+    pub(crate) fn line(&self) -> LiveLine<'_> {
         LiveLine {
             generation: self.generation,
             source: &self.source,
@@ -112,7 +112,7 @@ impl PendingHit {
 
 /// The analysis of what was seen so far.
 #[derive(Debug)]
-pub struct LiveAnalysis<'r> {
+pub(crate) struct LiveAnalysis<'r> {
     rules: &'r RuleSet,
     level: Severity,
     outcomes: &'r [Outcome],
@@ -135,7 +135,7 @@ struct DistinctPaths {
 impl<'r> LiveAnalysis<'r> {
     /// An empty analysis; `declared_apps` run on all sites.
     #[must_use]
-    pub fn new(rules: &'r RuleSet, filter: ReportFilter<'r>) -> Self {
+    pub(crate) fn new(rules: &'r RuleSet, filter: ReportFilter<'r>) -> Self {
         let ReportFilter { min_severity: level, outcomes, apps: declared_apps } = filter;
         let mut conditions: Vec<&WithClient> = rules.rules().iter().filter_map(|rule| rule.with_client.as_ref()).collect();
         conditions.sort_unstable();
@@ -157,18 +157,18 @@ impl<'r> LiveAnalysis<'r> {
 
     /// The same with the site history of earlier runs.
     #[must_use]
-    pub fn with_history(self, history: SiteHistory) -> Self {
+    pub(crate) fn with_history(self, history: SiteHistory) -> Self {
         Self { answers: LiveAnswers::new(self.rules, history), ..self }
     }
 
     /// The site history for the next run. `now` is in seconds since 1970.
     #[must_use]
-    pub fn history(&mut self, now: i64) -> &SiteHistory {
+    pub(crate) fn history(&mut self, now: i64) -> &SiteHistory {
         self.answers.history(now)
     }
 
     /// Records sizes of home pages from a run of lines.
-    pub fn record_home_pages(&mut self, homes: &Homes, names: &SymbolTables, family: &[u8]) {
+    pub(crate) fn record_home_pages(&mut self, homes: &Homes, names: &SymbolTables, family: &[u8]) {
         for (host, bytes) in homes.iter() {
             let host = (host != SymbolTables::NO_HOST).then(|| &**names.hosts.resolve(host));
             if let Some(site) = site(&mut self.sites, host, family) {
@@ -178,23 +178,23 @@ impl<'r> LiveAnalysis<'r> {
     }
 
     /// Updates the grades, and returns the hits whose grade changed.
-    pub fn regrade(&mut self) -> Vec<Regraded> {
+    pub(crate) fn regrade(&mut self) -> Vec<Regraded> {
         self.answers.regrade()
     }
 
     /// Updates the grader with all evidence, however little is new.
-    pub fn update_grader(&mut self) {
+    pub(crate) fn update_grader(&mut self) {
         self.answers.update_grader_for_all();
     }
 
     /// Whether there is evidence that no grade uses yet.
     #[must_use]
-    pub fn has_ungraded(&self) -> bool {
+    pub(crate) fn has_ungraded(&self) -> bool {
         self.answers.has_ungraded()
     }
 
     /// Stores a hit whose grade may change.
-    pub fn track_answer(&mut self, ids: &ResolvedIds, response: Response, answer: Answer, has_alerted: bool, line: &LiveLine<'_>) {
+    pub(crate) fn track_answer(&mut self, ids: &ResolvedIds, response: Response, answer: Answer, has_alerted: bool, line: &LiveLine<'_>) {
         if let Some(site) = ids.site.filter(|_| line.text.len() <= WAITING_BYTES) {
             self.answers.track(site, ids.path, ids.shape, line.rules, response, answer, has_alerted, || PendingHit::new(line));
         }
@@ -202,12 +202,12 @@ impl<'r> LiveAnalysis<'r> {
 
     /// Whether a distinct answer raises an alert. A site that refuses nothing may answer any path; it gets one alert
     /// until it refuses something.
-    pub fn may_alert(&mut self, ids: &ResolvedIds) -> bool {
+    pub(crate) fn may_alert(&mut self, ids: &ResolvedIds) -> bool {
         ids.site.is_none_or(|site| self.answers.may_alert(site, &ids.shape))
     }
 
     /// Records evidence of apps from a run of lines.
-    pub fn record_app_evidence(&mut self, signs: &AppEvidence, names: &SymbolTables, family: &[u8]) {
+    pub(crate) fn record_app_evidence(&mut self, signs: &AppEvidence, names: &SymbolTables, family: &[u8]) {
         if signs.is_empty() {
             return;
         }
@@ -225,13 +225,13 @@ impl<'r> LiveAnalysis<'r> {
     }
 
     /// Resolves the site and the client of a hit.
-    pub fn resolve(&mut self, seen: &LiveHitContext<'_>) -> ResolvedIds {
+    pub(crate) fn resolve(&mut self, seen: &LiveHitContext<'_>) -> ResolvedIds {
         let site = site(&mut self.sites, seen.host, seen.family);
         ResolvedIds { site, client: ClientKey::from(&seen.client), path: path_hash(seen.path), shape: PathShape::of(seen.path) }
     }
 
     /// Records a hit. Returns the held requests of its client, if this hit proves that it is a prober.
-    pub fn observe(&mut self, matched: &[RuleId], seen: &LiveHitContext<'_>, ids: &ResolvedIds) -> Vec<PendingHit> {
+    pub(crate) fn observe(&mut self, matched: &[RuleId], seen: &LiveHitContext<'_>, ids: &ResolvedIds) -> Vec<PendingHit> {
         if let Some(site) = ids.site {
             self.answers.record(site, site_name(seen.host, seen.family), ids.path, ids.shape, matched, &seen.response);
         }
@@ -258,7 +258,7 @@ impl<'r> LiveAnalysis<'r> {
     }
 
     /// The decision for a hit at this time. The reported rules go to `kept`.
-    pub fn decide(&self, matched: &[RuleId], seen: &LiveHitContext<'_>, ids: &ResolvedIds, kept: &mut Vec<RuleId>) -> Decision {
+    pub(crate) fn decide(&self, matched: &[RuleId], seen: &LiveHitContext<'_>, ids: &ResolvedIds, kept: &mut Vec<RuleId>) -> Decision {
         let standing = |rule| self.rule_status(rule, ids);
         let status = seen.response.status;
         let grade = || ids.site.map_or(Grade::DISTINCT, |site| self.answers.grade(site, ids.path, ids.shape, matched, &seen.response));
@@ -268,12 +268,12 @@ impl<'r> LiveAnalysis<'r> {
 
     /// Whether a request that is no finding becomes one if its client proves to be a prober.
     #[must_use]
-    pub fn may_be_promoted(&self, matched: &[RuleId]) -> bool {
+    pub(crate) fn may_be_promoted(&self, matched: &[RuleId]) -> bool {
         matched.iter().any(|&rule| self.rules.rule(rule).with_client.is_some())
     }
 
     /// Holds a request that is no finding yet. If there is no space, the oldest is dropped.
-    pub fn hold(&mut self, client: Client<'_>, late: PendingHit) {
+    pub(crate) fn hold(&mut self, client: Client<'_>, late: PendingHit) {
         if late.text.len() > WAITING_BYTES || client.is_unknown() {
             return;
         }
@@ -286,7 +286,7 @@ impl<'r> LiveAnalysis<'r> {
 
     /// What these rules require besides the line: `client`, `flood`, or `None`.
     #[must_use]
-    pub fn required_context(&self, rules: &[RuleId]) -> Option<&'static str> {
+    pub(crate) fn required_context(&self, rules: &[RuleId]) -> Option<&'static str> {
         required_context(self.rules, rules)
     }
 
@@ -357,7 +357,7 @@ struct TrackedAnswer {
 
 /// A line whose grade changed.
 #[derive(Debug)]
-pub struct Regraded {
+pub(crate) struct Regraded {
     /// The line.
     pub line: PendingHit,
     /// It raised no alert yet.

@@ -75,7 +75,7 @@ pub struct ReportSnapshot {
 /// # Errors
 ///
 /// [`SnapshotError::Damaged`] where a count is out of range; [`SnapshotError::Cut`] where the report has no snapshot.
-pub fn roundtrip(report: &Report<'_>) -> Result<ReportSnapshot, SnapshotError> {
+pub(crate) fn roundtrip(report: &Report<'_>) -> Result<ReportSnapshot, SnapshotError> {
     let Some(encoder) = SnapshotEncoder::new(report) else { return Err(SnapshotError::Cut) };
     let mut decoder = SnapshotDecoder::new(report.rule_set);
     transfer(&encoder, &mut decoder).map_err(SnapshotError::Damaged)?;

@@ -30,7 +30,7 @@ const BLOCK: usize = 1 << 20;
 
 /// Follows the logs until a signal arrives.
 #[must_use]
-pub fn run(settings: &FollowSettings) -> Exit {
+pub(crate) fn run(settings: &FollowSettings) -> Exit {
     follow(settings).unwrap_or_else(|error| error.report())
 }
 

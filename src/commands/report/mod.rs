@@ -28,7 +28,7 @@ const REMEMBER: Duration = Duration::from_secs(400 * 24 * 60 * 60);
 
 /// Runs the command.
 #[must_use]
-pub fn run(settings: &ReportSettings) -> Exit {
+pub(crate) fn run(settings: &ReportSettings) -> Exit {
     // Otherwise cron would mail these notices after every run.
     if settings.task != ReportTask::Run || std::io::stderr().is_terminal() {
         server_logs::print_skipped(&settings.scan);

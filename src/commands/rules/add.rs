@@ -14,11 +14,11 @@ use crate::rules::lint::is_ordinary;
 use crate::rules::{Case, Rule, RuleChoice, RuleSet, check, family, load, path_list};
 
 /// The default rule file.
-pub const FILE: &str = "probewatch-rules.toml";
+pub(crate) const FILE: &str = "probewatch-rules.toml";
 
 /// The options of `rules add`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct AddOptions {
+pub(crate) struct AddOptions {
     /// The paths as typed.
     pub paths: Vec<String>,
     /// The class of the rule.
@@ -35,7 +35,7 @@ pub struct AddOptions {
 
 /// Adds a rule to a file, and creates the file if necessary.
 #[must_use]
-pub fn add(options: &AddOptions) -> Exit {
+pub(crate) fn add(options: &AddOptions) -> Exit {
     add_rule(options).unwrap_or_else(|exit| exit)
 }
 

@@ -46,7 +46,7 @@ impl fmt::Display for Coverage {
 
 /// Prints the paths of a file that are not found with any status, and how many there are of each kind.
 #[must_use]
-pub fn cover(choice: &RuleChoice, file: &Path) -> Exit {
+pub(crate) fn cover(choice: &RuleChoice, file: &Path) -> Exit {
     let text = match std::fs::read(file) {
         Ok(text) => String::from_utf8_lossy(&text).into_owned(),
         Err(error) => {

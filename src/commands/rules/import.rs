@@ -26,7 +26,7 @@ const NAMED: usize = 3;
 
 /// The options of `rules import`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ImportOptions {
+pub(crate) struct ImportOptions {
     /// Files and folders.
     pub paths: Vec<PathBuf>,
     /// The format; detected for each file by default.
@@ -37,7 +37,7 @@ pub struct ImportOptions {
 
 /// Imports rules.
 #[must_use]
-pub fn import(options: &ImportOptions) -> Exit {
+pub(crate) fn import(options: &ImportOptions) -> Exit {
     import_files(options).unwrap_or_else(|exit| exit)
 }
 

@@ -4,9 +4,9 @@ mod add;
 mod cover;
 mod import;
 
-pub use add::{AddOptions, FILE, add};
-pub use cover::cover;
-pub use import::{ImportOptions, import};
+pub(crate) use add::{AddOptions, FILE, add};
+pub(crate) use cover::cover;
+pub(crate) use import::{ImportOptions, import};
 
 use std::fmt::Write as _;
 use std::fs::{self, Permissions};
@@ -24,7 +24,7 @@ use crate::rules::{Answer, Case, Rule, RuleChoice, RuleSet, load, source_text};
 
 /// Lists the selected rules, or those of one class.
 #[must_use]
-pub fn list(choice: &RuleChoice, class: Option<&str>) -> Exit {
+pub(crate) fn list(choice: &RuleChoice, class: Option<&str>) -> Exit {
     let choice = RuleChoice { only: class.map_or_else(|| choice.only.clone(), |c| vec![c.to_owned()]), ..choice.clone() };
     with_rules(&choice, |rules| {
         // Rules that detect apps are always selected, but are listed only on request.
@@ -43,7 +43,7 @@ pub fn list(choice: &RuleChoice, class: Option<&str>) -> Exit {
 
 /// Prints one rule.
 #[must_use]
-pub fn show(choice: &RuleChoice, id: &str) -> Exit {
+pub(crate) fn show(choice: &RuleChoice, id: &str) -> Exit {
     with_rules(choice, |rules| match find_rule(rules, id) {
         Ok(rule) => stdout::print(page(rules.rule(rule), source_text(choice, id).as_deref()).as_bytes()),
         Err(exit) => exit,
@@ -96,7 +96,7 @@ fn page(rule: &Rule, source_text: Option<&str>) -> String {
 
 /// Prints the diagnostics of the chosen rules, one per line.
 #[must_use]
-pub fn lint(choice: &RuleChoice) -> Exit {
+pub(crate) fn lint(choice: &RuleChoice) -> Exit {
     let lint = match Lint::load(choice) {
         Ok(lint) => lint,
         Err(error) => return message::usage_error(&error.to_string()),
@@ -120,7 +120,7 @@ pub fn lint(choice: &RuleChoice) -> Exit {
 
 /// Runs the cases of the selected rules. A built-in rule without cases is an error, another one a notice.
 #[must_use]
-pub fn test(choice: &RuleChoice) -> Exit {
+pub(crate) fn test(choice: &RuleChoice) -> Exit {
     with_rules(choice, |rules| {
         let (mut cases, mut wrong, mut bare) = (0, Vec::new(), Vec::new());
         let mut runner = CaseRunner::new(rules);

@@ -15,7 +15,7 @@ mod clf_compatible;
 #[cfg(test)]
 mod tests;
 
-pub use format_string::FormatError;
+pub(crate) use format_string::FormatError;
 
 pub(super) use self::field::Encoding;
 pub(super) use compile::compile;

@@ -23,7 +23,7 @@ mod start;
 #[cfg(test)]
 mod tests;
 mod watched_path;
-pub mod watcher;
+pub(crate) mod watcher;
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -52,7 +52,7 @@ const MAX_PATHS: usize = 10_000;
 
 /// How to follow logs.
 #[derive(Debug, Clone)]
-pub struct TailOptions {
+pub(crate) struct TailOptions {
     /// Where to start in a log that no checkpoint knows.
     pub start: StartPosition,
     /// The longest line that is kept in memory, in bytes without the newline.
@@ -63,7 +63,7 @@ pub struct TailOptions {
 
 /// Which existing lines are read from a log that no checkpoint knows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum StartPosition {
+pub(crate) enum StartPosition {
     /// None: only lines that are written from now on.
     End,
     /// All, including compressed and rotated files.
@@ -75,7 +75,7 @@ pub enum StartPosition {
 
 /// Lines of one log, in order.
 #[derive(Debug, Clone, Copy)]
-pub struct LineChunk<'a> {
+pub(crate) struct LineChunk<'a> {
     /// Number of the generation within this run, from 0; never reused.
     pub log: u32,
     /// Permanent ID of the generation: the first part of every `id`.
@@ -97,7 +97,7 @@ pub struct LineChunk<'a> {
 /// An event that the user should know about, reported once. Path and text may contain any bytes: the caller sanitizes
 /// them.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Notice {
+pub(crate) struct Notice {
     /// The log or the folder.
     pub path: PathBuf,
     /// What happened, to print after the path and a space: `was truncated`.
@@ -108,7 +108,7 @@ pub struct Notice {
 
 /// The status of a log that is followed.
 #[derive(Debug, Clone, Copy)]
-pub struct LogView<'a> {
+pub(crate) struct LogView<'a> {
     /// Its last known path.
     pub path: &'a Path,
     /// ID of the generation.
@@ -130,7 +130,7 @@ type PollStep = fn(&mut WatchedPath, &mut PollContext<'_>);
 
 /// All logs that are followed.
 #[derive(Debug)]
-pub struct Tail {
+pub(crate) struct Tail {
     options: TailOptions,
     discovery: LogDiscovery,
     discover_at: Option<Instant>,
@@ -170,7 +170,7 @@ impl Tail {
     /// Follows `paths`: files, which need not exist yet, folders and globs. `known` are checkpoints of an earlier
     /// run: their logs are continued, and other logs found by the same paths are new and read from their start.
     #[must_use]
-    pub fn new(paths: Vec<PathBuf>, options: TailOptions, known: Option<Vec<Checkpoint>>) -> Self {
+    pub(crate) fn new(paths: Vec<PathBuf>, options: TailOptions, known: Option<Vec<Checkpoint>>) -> Self {
         let mut generation_ids = GenerationIds::default();
         let all_is_new = options.start == StartPosition::End && known.as_ref().is_some_and(Vec::is_empty);
         let known = known.unwrap_or_default();
@@ -201,7 +201,7 @@ impl Tail {
 
     /// Detects new logs, rotations and truncations. Opens files and reads only the bytes that identify them. `only`
     /// are paths with reported changes; `None` polls everything.
-    pub fn poll(&mut self, now: Instant, only: Option<&BTreeSet<PathBuf>>) {
+    pub(crate) fn poll(&mut self, now: Instant, only: Option<&BTreeSet<PathBuf>>) {
         if self.discover_at.is_none_or(|at| at <= now) || only.is_some_and(|paths| self.is_new(paths)) {
             if self.discover_at.is_none() || only.is_some() || !self.discovery.is_unchanged() {
                 if self.once { self.discover_explicit() } else { self.discover() }
@@ -229,7 +229,7 @@ impl Tail {
     }
 
     /// Includes idle logs in the next full poll, because any of them may have changed.
-    pub fn force_full_poll(&mut self) {
+    pub(crate) fn force_full_poll(&mut self) {
         self.full_poll_due = true;
     }
 
@@ -325,13 +325,13 @@ impl Tail {
     /// Whether there is a generation that no returned checkpoint contains. The checkpoints must be saved before its
     /// first line is reported.
     #[must_use]
-    pub fn has_new_generation(&self) -> bool {
+    pub(crate) fn has_new_generation(&self) -> bool {
         self.generation_ids.fresh
     }
 
     /// Reads at most one block of each log with new data and passes the whole lines to `each`. Returns whether more
     /// can be read at once.
-    pub fn read(&mut self, _now: Instant, each: &mut dyn FnMut(LineChunk<'_>)) -> bool {
+    pub(crate) fn read(&mut self, _now: Instant, each: &mut dyn FnMut(LineChunk<'_>)) -> bool {
         let count = self.watched.len();
         let mut more = false;
         for step in 0..count {
@@ -343,7 +343,7 @@ impl Tail {
     }
 
     /// Checkpoints of everything that was read and returned.
-    pub fn checkpoints(&mut self) -> Vec<Checkpoint> {
+    pub(crate) fn checkpoints(&mut self) -> Vec<Checkpoint> {
         self.generation_ids.fresh = false;
         let mut checkpoints = Vec::new();
         for unclaimed_one in &self.unclaimed {
@@ -356,13 +356,13 @@ impl Tail {
     }
 
     /// Returns the notices since the last call.
-    pub fn notices(&mut self) -> Vec<Notice> {
+    pub(crate) fn notices(&mut self) -> Vec<Notice> {
         std::mem::take(&mut self.notices)
     }
 
     /// The folders to watch for changes.
     #[must_use]
-    pub fn folders(&self) -> BTreeSet<PathBuf> {
+    pub(crate) fn folders(&self) -> BTreeSet<PathBuf> {
         let mut folders: BTreeSet<PathBuf> = self.discovery.folders().iter().cloned().collect();
         for watched in &self.watched {
             if !folders.contains(&watched.folder) {
@@ -373,7 +373,7 @@ impl Tail {
     }
 
     /// The logs that are followed.
-    pub fn logs(&self) -> impl Iterator<Item = LogView<'_>> {
+    pub(crate) fn logs(&self) -> impl Iterator<Item = LogView<'_>> {
         self.watched.iter().flat_map(|watched| &watched.generations).filter_map(|log| view(log, self.once))
     }
 

@@ -29,12 +29,12 @@ impl Tail {
     /// Reads everything that exists now without waiting. Unfinished last lines are left, except in a compressed file,
     /// or in a rotated file that was not modified for a minute.
     #[cfg(test)]
-    pub fn read_once(&mut self, now: Instant, each: &mut dyn FnMut(LineChunk<'_>)) {
+    pub(crate) fn read_once(&mut self, now: Instant, each: &mut dyn FnMut(LineChunk<'_>)) {
         self.read_once_until(now, &AtomicBool::new(false), each);
     }
 
     /// The same, but ends when `stop` is set. The checkpoints must not be saved in that case.
-    pub fn read_once_until(&mut self, now: Instant, stop: &AtomicBool, each: &mut dyn FnMut(LineChunk<'_>)) {
+    pub(crate) fn read_once_until(&mut self, now: Instant, stop: &AtomicBool, each: &mut dyn FnMut(LineChunk<'_>)) {
         for _ in 0..ROUNDS {
             self.measure_backlog(now);
             while !stop.load(Ordering::Relaxed) && self.read(now, each) {}
@@ -46,7 +46,7 @@ impl Tail {
     }
 
     /// Finds what there is to read without reading it. [`logs`](Self::logs) then gives the amount.
-    pub fn measure_backlog(&mut self, now: Instant) {
+    pub(crate) fn measure_backlog(&mut self, now: Instant) {
         self.once = true;
         self.force_full_poll();
         self.poll(now, None);

@@ -15,7 +15,7 @@ use notify::{ErrorKind, Event, EventKind, RecommendedWatcher, RecursiveMode, Wat
 
 /// A change event.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum WatchEvent {
+pub(crate) enum WatchEvent {
     /// These paths changed.
     Paths(Vec<PathBuf>),
     /// Anything may have changed.
@@ -24,7 +24,7 @@ pub enum WatchEvent {
 
 /// The watches on folders.
 #[derive(Debug)]
-pub struct FolderWatcher {
+pub(crate) struct FolderWatcher {
     watcher: Option<RecommendedWatcher>,
     /// The watched folders and their device and inode.
     watched: HashMap<PathBuf, (u64, u64)>,
@@ -35,7 +35,7 @@ pub struct FolderWatcher {
 
 impl FolderWatcher {
     /// Starts watching; `send` is called on another thread. With `poll_only`, it is never called.
-    pub fn new(poll_only: bool, send: impl Fn(WatchEvent) + Send + 'static) -> Self {
+    pub(crate) fn new(poll_only: bool, send: impl Fn(WatchEvent) + Send + 'static) -> Self {
         let mut wake = Self { watcher: None, watched: HashMap::new(), error: None, reported: false };
         if poll_only {
             return wake;
@@ -54,7 +54,7 @@ impl FolderWatcher {
 
     /// Watches exactly these folders. Call it at every full poll, because a folder that was removed and created again
     /// is another one. Returns a message, once, if not everything can be watched; the caller then polls more often.
-    pub fn watch(&mut self, folders: &BTreeSet<PathBuf>) -> Option<String> {
+    pub(crate) fn watch(&mut self, folders: &BTreeSet<PathBuf>) -> Option<String> {
         if let Some(watcher) = &mut self.watcher {
             let refused = update(watcher, &mut self.watched, folders);
             self.error = self.error.take().or(refused);

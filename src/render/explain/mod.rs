@@ -21,7 +21,7 @@ use crate::rules::{Field, RuleSet, TextView};
 
 /// How a text was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ReadAs {
+pub(crate) enum ReadAs {
     /// A line of the format of this name.
     Line(Arc<str>),
     /// A request, without a log line.
@@ -32,7 +32,7 @@ pub enum ReadAs {
 
 /// An explained request.
 #[derive(Debug)]
-pub struct ExplainedRequest<'a> {
+pub(crate) struct ExplainedRequest<'a> {
     /// The file and line it is from.
     pub location: Option<(&'a [u8], u64)>,
     /// How it was read.
@@ -55,14 +55,14 @@ pub struct ExplainedRequest<'a> {
 
 /// Redacted views of a request, created when first used.
 #[derive(Debug, Default)]
-pub struct ViewCache([OnceCell<AnnotatedText>; 8]);
+pub(crate) struct ViewCache([OnceCell<AnnotatedText>; 8]);
 
 /// Writes the explanation: JSON as one object on a line, any other format as text.
 ///
 /// # Errors
 ///
 /// Those of `out`.
-pub fn write<W: Write>(subject: &ExplainedRequest<'_>, options: &RenderOptions, out: &mut W) -> io::Result<()> {
+pub(crate) fn write<W: Write>(subject: &ExplainedRequest<'_>, options: &RenderOptions, out: &mut W) -> io::Result<()> {
     match options.format {
         OutputFormat::Json | OutputFormat::Ndjson => json::write(subject, out),
         OutputFormat::Table | OutputFormat::Csv | OutputFormat::Html => text::write(subject, options, out),

@@ -75,14 +75,14 @@ struct AlertSampleObject<'a> {
 /// # Errors
 ///
 /// Those of `out`.
-pub fn write_json<W: Write>(alert: &Alert, rules: &RuleSet, out: &mut W) -> io::Result<()> {
+pub(crate) fn write_json<W: Write>(alert: &Alert, rules: &RuleSet, out: &mut W) -> io::Result<()> {
     serde_json::to_writer(&mut *out, &object(alert, rules))?;
     out.write_all(b"\n")
 }
 
 /// An alert as one line of escaped text without colour or newline, at most about 500 columns.
 #[must_use]
-pub fn text_line(alert: &Alert, rules: &RuleSet) -> String {
+pub(crate) fn text_line(alert: &Alert, rules: &RuleSet) -> String {
     let mut text = format!("ALERT {}: {}; {}", alert.severity, sentence(alert, rules), request(&alert.sample));
     let from = escape(&alert.sample.source);
     // Writing to a `String` does not fail.
@@ -97,7 +97,7 @@ impl LiveLines {
     /// # Errors
     ///
     /// Those of `out`.
-    pub fn write_alert<W: Write>(&mut self, alert: &Alert, rules: &RuleSet, out: &mut W) -> io::Result<()> {
+    pub(crate) fn write_alert<W: Write>(&mut self, alert: &Alert, rules: &RuleSet, out: &mut W) -> io::Result<()> {
         self.begin(alert.last_time, alert.severity);
         let Self { layout, stops, .. } = self;
         layout.push_uncut(stops.outcome, ALARM, "ALERT");

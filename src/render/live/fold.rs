@@ -18,10 +18,10 @@ use crate::soft_404::Answer::Soft404;
 use crate::time::LogTime;
 
 /// The most open groups. Above it, the group that has been idle longest is closed.
-pub const MAX_GROUPS: usize = 4096;
+pub(crate) const MAX_GROUPS: usize = 4096;
 
 /// How long a count is held while its group is not idle.
-pub const MAX_HOLD: Duration = Duration::from_secs(60);
+pub(crate) const MAX_HOLD: Duration = Duration::from_secs(60);
 
 /// The most bytes of a client's name. Hits of a longer one are not folded, as a group keeps the name.
 const MAX_CLIENT_NAME: usize = 256;
@@ -31,7 +31,7 @@ const MAX_TARGET: usize = 1024;
 
 /// Whether a hit is to be printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum FoldDecision {
+pub(crate) enum FoldDecision {
     /// Print it now.
     Print,
     /// It was counted, and is printed later with others.
@@ -40,7 +40,7 @@ pub enum FoldDecision {
 
 /// The count of repeats that were not printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct FoldedRepeats<'a> {
+pub(crate) struct FoldedRepeats<'a> {
     /// The number of hits.
     pub hits: u64,
     /// Hits with a distinct answer.
@@ -62,7 +62,7 @@ pub struct FoldedRepeats<'a> {
 /// A *group* is a client and an exact list of reported rules. It is open from its first hit, which is printed, until it is
 /// idle: until no hit of it came for some time.
 #[derive(Debug)]
-pub struct RepeatFolder {
+pub(crate) struct RepeatFolder {
     quiet_for: Duration,
     /// The latest time given.
     now: Option<Instant>,
@@ -128,7 +128,7 @@ enum Deadline {
 impl RepeatFolder {
     /// Folds repeats of a group until it was idle for `quiet_for`.
     #[must_use]
-    pub fn new(quiet_for: Duration) -> Self {
+    pub(crate) fn new(quiet_for: Duration) -> Self {
         Self {
             quiet_for,
             now: None,
@@ -145,7 +145,7 @@ impl RepeatFolder {
     /// Takes the next hit, after `each` got the counts that are due. `answered`: its answer is distinct.
     ///
     /// A repeat is printed if its severity or its answer is higher than any printed of its group.
-    pub fn observe(
+    pub(crate) fn observe(
         &mut self,
         now: Instant,
         hit: &ReportedHit<'_>,
@@ -172,7 +172,7 @@ impl RepeatFolder {
 
     /// Emits the counts that are due: of groups that are idle, and those held for [`MAX_HOLD`], in the order of their
     /// deadlines.
-    pub fn flush_idle(&mut self, now: Instant, each: &mut impl FnMut(FoldedRepeats<'_>)) {
+    pub(crate) fn flush_idle(&mut self, now: Instant, each: &mut impl FnMut(FoldedRepeats<'_>)) {
         let now = self.now.map_or(now, |latest| latest.max(now));
         self.now = Some(now);
         while let Some((at, due)) = self.next_deadline() {
@@ -187,7 +187,7 @@ impl RepeatFolder {
     }
 
     /// Emits all counts and closes every group: at the end, and before the rules are replaced.
-    pub fn flush_all(&mut self, each: &mut impl FnMut(FoldedRepeats<'_>)) {
+    pub(crate) fn flush_all(&mut self, each: &mut impl FnMut(FoldedRepeats<'_>)) {
         while let Some((_, &slot)) = self.by_last_seen.first_key_value() {
             self.close(slot, each);
         }
@@ -195,7 +195,7 @@ impl RepeatFolder {
 
     /// When [`flush_idle`](Self::flush_idle) is next due if no hit comes.
     #[must_use]
-    pub fn next_flush(&self) -> Option<Instant> {
+    pub(crate) fn next_flush(&self) -> Option<Instant> {
         self.next_deadline().map(|(at, _)| at)
     }
 

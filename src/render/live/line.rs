@@ -54,7 +54,7 @@ const DAY: i64 = 86_400;
 
 /// Writes consecutive lines; a new day is printed with its date.
 #[derive(Debug)]
-pub struct LiveLines {
+pub(crate) struct LiveLines {
     pub(crate) layout: LineLayout,
     pub(crate) stops: ColumnStops,
     day: Option<i64>,
@@ -94,7 +94,7 @@ enum TimeDetail {
 impl LiveLines {
     /// Lines for a terminal of `width` columns, at least 40; 0 is unknown and means 100.
     #[must_use]
-    pub fn new(width: u16, color: bool) -> Self {
+    pub(crate) fn new(width: u16, color: bool) -> Self {
         let page = if width == 0 { WIDTH } else { MIN_WIDTH.max(width.into()) };
         let (stops, gap) = ColumnStops::new(page, false);
         Self { layout: LineLayout::new(page, gap, Painter { color }), stops, day: None, with_countries: false }
@@ -109,7 +109,7 @@ impl LiveLines {
     }
 
     /// Continues at another width.
-    pub fn resize(&mut self, width: u16) {
+    pub(crate) fn resize(&mut self, width: u16) {
         *self = Self { day: self.day, ..Self::new(width, self.layout.painter.color).with_countries(self.with_countries) };
     }
 
@@ -118,7 +118,7 @@ impl LiveLines {
     /// # Errors
     ///
     /// Those of `out`.
-    pub fn write_hit<W: Write>(&mut self, hit: &ReportedHit<'_>, answered: bool, rules: &RuleSet, out: &mut W) -> io::Result<()> {
+    pub(crate) fn write_hit<W: Write>(&mut self, hit: &ReportedHit<'_>, answered: bool, rules: &RuleSet, out: &mut W) -> io::Result<()> {
         self.begin(hit.time, hit.severity);
         let Self { layout, stops, .. } = self;
         let (outcome, target) = if answered { (ALARM, BOLD) } else { (PLAIN, PLAIN) };
@@ -146,7 +146,7 @@ impl LiveLines {
     /// # Errors
     ///
     /// Those of `out`.
-    pub fn write_folded<W: Write>(&mut self, folded: &FoldedRepeats<'_>, rules: &RuleSet, out: &mut W) -> io::Result<()> {
+    pub(crate) fn write_folded<W: Write>(&mut self, folded: &FoldedRepeats<'_>, rules: &RuleSet, out: &mut W) -> io::Result<()> {
         self.begin(folded.time, folded.severity);
         let (style, answered) = match folded.answered {
             0 => (DIM, String::new()),

@@ -3,6 +3,6 @@
 //! Uses no file, clock or screen. The `follow` command decides what is printed when; the analysis decides whether an answer
 //! is distinct.
 
-pub mod alert;
-pub mod fold;
-pub mod line;
+pub(crate) mod alert;
+pub(crate) mod fold;
+pub(crate) mod line;

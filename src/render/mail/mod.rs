@@ -18,11 +18,11 @@ use crate::analysis::novelty::{NewItem, NoveltyKind};
 use crate::finding::Severity;
 
 /// The most lines of a mail.
-pub const MAIL_LINES: usize = message::LINES;
+pub(crate) const MAIL_LINES: usize = message::LINES;
 
 /// The data of a summary and a mail.
 #[derive(Debug, Clone, Copy)]
-pub struct RunSummary<'a> {
+pub(crate) struct RunSummary<'a> {
     /// The report, with all its answers and clients.
     pub report: &'a Report<'a>,
     /// What no run before has seen.
@@ -44,7 +44,7 @@ pub struct RunSummary<'a> {
 /// Whether a mail is due: for an answer or a flood, or a new answer, rule or campaign, at or above the level. New paths and
 /// clients are too frequent for a mail, and in the first run everything is new.
 #[must_use]
-pub fn is_notable(summary: &RunSummary<'_>) -> bool {
+pub(crate) fn is_notable(summary: &RunSummary<'_>) -> bool {
     let is_rare_news = |news: &NewItem<'_>| {
         matches!(news.kind, NoveltyKind::Answer | NoveltyKind::Rule | NoveltyKind::Campaign) && news.severity >= summary.level
     };
@@ -58,7 +58,7 @@ pub fn is_notable(summary: &RunSummary<'_>) -> bool {
 /// # Errors
 ///
 /// Those of `out`.
-pub fn write_summary<W: Write>(summary: &RunSummary<'_>, out: &mut W) -> io::Result<()> {
+pub(crate) fn write_summary<W: Write>(summary: &RunSummary<'_>, out: &mut W) -> io::Result<()> {
     summary::write(summary, out)
 }
 
@@ -67,6 +67,6 @@ pub fn write_summary<W: Write>(summary: &RunSummary<'_>, out: &mut W) -> io::Res
 /// # Errors
 ///
 /// Those of `out`.
-pub fn write_mail<W: Write>(summary: &RunSummary<'_>, out: &mut W) -> io::Result<()> {
+pub(crate) fn write_mail<W: Write>(summary: &RunSummary<'_>, out: &mut W) -> io::Result<()> {
     message::write(summary, out)
 }

@@ -58,11 +58,17 @@ impl SkippedItems {
     pub(crate) fn len(&self) -> usize {
         self.0.values().map(Vec::len).sum()
     }
+
+    /// Whether there are none.
+    #[cfg(test)]
+    fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
 }
 
 /// Whether a file may hold rules to import, by its extension.
 #[must_use]
-pub fn is_known(file: &Path) -> bool {
+pub(crate) fn is_known(file: &Path) -> bool {
     matches!(extension(file).as_str(), "txt" | "lst" | "data" | "yml" | "yaml")
 }
 

@@ -81,7 +81,7 @@ pub(in crate::rules) fn is_common(text: &str) -> bool {
 
 /// Whether ordinary clients request this path: it is a whole path of the sample.
 #[must_use]
-pub fn is_ordinary(path: &str) -> bool {
+pub(crate) fn is_ordinary(path: &str) -> bool {
     let path = path.to_ascii_lowercase();
     if !is_there(path.trim_end_matches('/'), REQUESTS) {
         return false;

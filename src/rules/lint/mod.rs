@@ -13,7 +13,7 @@ mod redundancy;
 #[cfg(test)]
 mod tests;
 
-pub use self::common::is_ordinary;
+pub(crate) use self::common::is_ordinary;
 
 pub(super) use self::common::is_common;
 
@@ -33,7 +33,7 @@ use crate::log_entry::Outcome;
 
 /// The level of a diagnostic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum LintLevel {
+pub(crate) enum LintLevel {
     /// The rule is wrong.
     Error,
     /// The rule could be better.
@@ -42,7 +42,7 @@ pub enum LintLevel {
 
 /// A problem of one rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Diagnostic {
+pub(crate) struct Diagnostic {
     /// The file.
     pub file: String,
     /// The line of the rule's id, from 1.
@@ -67,7 +67,7 @@ impl fmt::Display for Diagnostic {
 
 /// Rules to check.
 #[derive(Debug)]
-pub struct Lint {
+pub(crate) struct Lint {
     rules: Vec<LocatedRule>,
     set: RuleSet,
 }
@@ -78,7 +78,7 @@ impl Lint {
     /// # Errors
     ///
     /// Those of [`load`](super::load): rules that do not load are not checked.
-    pub fn load(choice: &RuleChoice) -> Result<Self, RuleError> {
+    pub(crate) fn load(choice: &RuleChoice) -> Result<Self, RuleError> {
         let rules = selected_rules(choice)?.rules;
         let set = compile(rules.clone())?;
         Ok(Self { rules, set })
@@ -86,12 +86,12 @@ impl Lint {
 
     /// The same rules compiled, in the same order.
     #[must_use]
-    pub fn set(&self) -> &RuleSet {
+    pub(crate) fn set(&self) -> &RuleSet {
         &self.set
     }
 
     /// All diagnostics, by file and line. `verdict` returns the rules that match a case.
-    pub fn diagnostics(&self, verdict: impl FnMut(&Case) -> Vec<RuleId>) -> Vec<Diagnostic> {
+    pub(crate) fn diagnostics(&self, verdict: impl FnMut(&Case) -> Vec<RuleId>) -> Vec<Diagnostic> {
         let mut found = Vec::new();
         for rule in &self.rules {
             check_metadata(rule, &mut found);
