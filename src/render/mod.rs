@@ -15,6 +15,7 @@ pub mod proposals;
 pub mod schema;
 pub mod sink;
 pub mod table;
+mod timeline;
 
 use std::io::{self, Write};
 
