@@ -143,6 +143,7 @@ pub fn build<'a>(report_input: &ReportInput<'a>, analysis: &'a LogAnalysis<'a>, 
         let number = row.key.client().and_then(|client| report_input.tally.client_number(client));
         row.other_requests = number.and_then(|number| others.get(number as usize).copied()).unwrap_or(0);
     }
+    let timeline = Timeline::new(report_input.tally, &items, &answered);
     Report {
         rule_set: report_input.rules,
         log_host: None,
@@ -156,7 +157,7 @@ pub fn build<'a>(report_input: &ReportInput<'a>, analysis: &'a LogAnalysis<'a>, 
         soft_404: soft_404::sites(report_input, analysis, &of_answers),
         campaigns,
         floods: floods::flood_rows(report_input, analysis, &items),
-        timeline: Timeline::default(),
+        timeline,
         networks: Vec::new(),
         client_hits,
         apps: apps(report_input, analysis),

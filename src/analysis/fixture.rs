@@ -9,7 +9,7 @@ use super::model::{
     AllowedCount, AnswerDetail, AppSeen, Campaign, FloodRow, InputSummary, NetworkRow, Report, ReportedHit, Row, RowKey, SampleRequest,
     Soft404, Totals,
 };
-use super::timeline::Timeline;
+use super::timeline::{Timeline, TimelineBucket};
 use crate::client::Client;
 use crate::finding::{RuleId, Severity};
 use crate::geoip::GeoInfo;
@@ -298,6 +298,29 @@ fn flood(rows: &[Row<'static>]) -> FloodRow<'static> {
     }
 }
 
+/// Hits by the hour of the first one of each pair; one pair has no time.
+fn timeline(pairs: &[Row<'_>]) -> Timeline {
+    const HOUR: i64 = 3_600;
+    let first = minute(0).utc;
+    let mut buckets: Vec<TimelineBucket> = (0..17)
+        .map(|hour| TimelineBucket { from: Some(first + hour * HOUR), to: Some(first + (hour + 1) * HOUR), ..TimelineBucket::default() })
+        .chain([TimelineBucket::default()])
+        .collect();
+    let mut timeline = Timeline { unit: HOUR as u32, ..Timeline::default() };
+    for pair in pairs {
+        let hour = pair.first_time.filter(|_| pair.status.is_some()).map(|time| ((time.utc - first) / HOUR) as usize);
+        let bucket = &mut buckets[hour.unwrap_or(17)];
+        bucket.hits += pair.hits;
+        bucket.outcomes[pair.key.outcome().unwrap() as usize] += pair.hits;
+        if let Some(hour) = hour {
+            timeline.hours[0][hour + 1] += pair.hits;
+        }
+    }
+    timeline.answered_at = pairs.iter().filter(|row| row.answered > 0).filter_map(|row| row.first_time).collect();
+    timeline.answered_at.sort_unstable();
+    Timeline { buckets, ..timeline }
+}
+
 /// The report of the fixture.
 pub(crate) fn report(rule_set: &RuleSet) -> Report<'_> {
     let pairs: Vec<_> = PAIRS.iter().enumerate().map(|(line, pair)| row_of_pair(line, pair)).collect();
@@ -324,7 +347,7 @@ pub(crate) fn report(rule_set: &RuleSet) -> Report<'_> {
         blocks: None,
         paths,
         rules,
-        timeline: Timeline::default(),
+        timeline: timeline(&pairs),
         networks: Vec::new(),
         client_hits: Vec::new(),
         apps: vec![

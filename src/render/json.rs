@@ -22,6 +22,7 @@ use crate::analysis::model::{
     Soft404, Totals,
 };
 use crate::analysis::snapshot::SnapshotJson;
+use crate::analysis::timeline::{Timeline, TimelineBucket};
 use crate::client::Ipv6Prefix;
 use crate::finding::Severity;
 use crate::geoip::GeoInfo;
@@ -55,6 +56,8 @@ pub(crate) fn write<W: Write>(report: &Report<'_>, top: Option<usize>, mut out: 
         pairs: list(&report.pairs),
         campaigns: first(&report.campaigns, top).iter().map(campaign).collect(),
         floods: first(&report.floods, top).iter().map(|one| flood(report.rule_set, one)).collect(),
+        timeline: report.timeline.buckets.iter().map(bucket).collect(),
+        hours: has_hours(&report.timeline).then_some(report.timeline.hours),
         apps: report.apps.iter().map(app).collect(),
         allowed: report.allowed.iter().map(allowed).collect(),
         networks: first(&report.networks, top).iter().map(network).collect(),
@@ -100,6 +103,10 @@ pub(crate) struct ReportDocument<'a> {
     campaigns: Vec<CampaignObject<'a>>,
     /// Requests of one client or for one path that exceed the limit of a rule with a `window`.
     floods: Vec<FloodObject<'a>>,
+    /// Hits over time, in at most 400 buckets of one length, and one of hits without a time. Their sums are those of `totals`.
+    timeline: Vec<BucketObject>,
+    /// Hits by weekday, from Monday, and hour, in the time zone of the logs; null where no hit has a time or where memory was limited.
+    hours: Option<[[u64; 24]; 7]>,
     /// Applications that the sites run, whose normal pages are not reported.
     apps: Vec<AppObject<'a>>,
     /// Entries of the allow list that matched requests.
@@ -197,6 +204,29 @@ pub(super) fn input(input: &InputSummary) -> InputObject<'_> {
         problem: input.problem.as_ref().map(|problem| escape(problem.as_bytes())),
         skipped_whole: input.skipped_whole,
     }
+}
+
+/// Hits of one span of time.
+#[derive(JsonSchema, Serialize)]
+struct BucketObject {
+    /// Start of the bucket, RFC 3339 in UTC; null where the hits have no time.
+    from: Option<String>,
+    /// End of the bucket, RFC 3339 in UTC; it is not part of the bucket. Null where the hits have no time.
+    to: Option<String>,
+    /// Requests that match at least one rule.
+    hits: u64,
+    /// Hits by outcome.
+    by_outcome: OutcomeCounts,
+}
+
+fn bucket(bucket: &TimelineBucket) -> BucketObject {
+    let TimelineBucket { from, to, hits, outcomes } = *bucket;
+    let time = |utc: i64| LogTime { utc, offset: 0 }.rfc3339_utc();
+    BucketObject { from: from.map(time), to: to.map(time), hits, by_outcome: OutcomeCounts(outcomes) }
+}
+
+fn has_hours(timeline: &Timeline) -> bool {
+    timeline.hours.iter().flatten().any(|hits| *hits > 0)
 }
 
 /// An application that a site runs.

@@ -6,7 +6,7 @@ pub(crate) mod csv;
 pub(crate) mod explain;
 pub(crate) mod formats;
 pub(crate) mod grades;
-pub mod html;
+pub(crate) mod html;
 mod json;
 pub(crate) mod layout;
 pub(crate) mod live;
@@ -16,6 +16,7 @@ pub(crate) mod proposals;
 pub(crate) mod schema;
 pub(crate) mod sink;
 pub(crate) mod table;
+mod timeline;
 
 use std::io::{self, Write};
 

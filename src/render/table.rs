@@ -22,6 +22,7 @@ use crate::log_entry::Outcome;
 use crate::number::{counted, grouped, seconds, size};
 use crate::redact::mask::redacted;
 use crate::redact::sanitize::escape;
+use crate::render::timeline::TimelineText;
 use crate::rules::RuleSet;
 use crate::time::LogTime;
 
@@ -77,7 +78,7 @@ fn write_short<W: Write>(report: &Report<'_>, page: TablePage, is_chosen: bool, 
         Ok(text)
     };
     let lines = |text: &[u8]| memchr::memchr_iter(b'\n', text).count();
-    let opening = 2;
+    let opening = 2 + timeline(report, page).map_or(0, |text| 1 + usize::from(text.marks.is_some()));
     let notes = TablePage { top: page.top.min(SITES), ..page };
     let grades = rendered(&|text| write_grades(report, notes, text))?;
     let floods = rendered(&|text| write_floods(report, TablePage { top: page.top.min(FLOODS), ..page }, text))?;
@@ -107,16 +108,25 @@ const NETWORKS: usize = 3;
 /// Floods of the short table.
 const FLOODS: usize = 3;
 
-/// The headline, and the time range of the logs.
+/// The headline, the time range of the logs, and the timeline.
 fn write_opening<W: Write>(report: &Report<'_>, page: TablePage, out: &mut W) -> io::Result<()> {
     let (sentence, is_alarm) = headline(report);
     write_wrapped(&sentence, 0, page.width, (page.painter, if is_alarm { ALARM } else { BOLD }), out)?;
     match (report.totals.sum.first_time, report.totals.sum.last_time) {
         (Some(first), Some(last)) => {
-            write_wrapped(&format!("{} to {}", minute(first), minute(last)), 0, page.width, (page.painter, DIM), out)
+            write_wrapped(&format!("{} to {}", minute(first), minute(last)), 0, page.width, (page.painter, DIM), out)?;
         }
-        _ => Ok(()),
+        _ => {}
     }
+    let Some(TimelineText { bars, marks }) = timeline(report, page) else { return Ok(()) };
+    writeln!(out, "  {bars}")?;
+    marks.map_or(Ok(()), |marks| writeln!(out, "  {}", page.painter.paint(ALARM, marks)))
+}
+
+/// The timeline, in the time zone of the first line.
+fn timeline(report: &Report<'_>, page: TablePage) -> Option<TimelineText> {
+    let offset = report.totals.sum.first_time.map_or(0, |first| first.offset);
+    TimelineText::new(&report.timeline, offset, page.width.saturating_sub(2))
 }
 
 impl TablePage {

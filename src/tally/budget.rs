@@ -263,13 +263,13 @@ impl OverflowUpdate {
         let stays: HashSet<u64> = kept.iter().map(|(key, _)| key.pair()).collect();
         let goes = |(key, _): &(CellKey, Cell)| OverflowOwner::from_key(key) == owner && !stays.contains(&key.pair());
         let (gone, left): (Cells, Cells) = std::mem::take(&mut self.0).into_cells().partition(goes);
-        self.0 = left.into_iter().collect();
+        self.0 = CellTable::from_copies(left);
         for (key, cell) in &gone {
             count_lost(key, cell.hits);
         }
         for (key, cell) in dropped {
             if stays.contains(&key.pair()) {
-                self.0.insert(key.overflow(), cell.clone());
+                self.0.insert(key.overflow(), cell.clone(), None);
             } else {
                 count_lost(key, cell.hits);
             }

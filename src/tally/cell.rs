@@ -6,9 +6,10 @@ use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use super::ImportedKey;
+use super::time_counts::{TimeCounts, TimeScale, span_of};
 use crate::intern::SymbolTables;
 use crate::soft_404::{MethodClass, Response};
-use crate::time::LogTime;
+use crate::time::{LogTime, PackedTime, TimeSpan};
 
 /// The key of a cell, in half a cache line. All numbers are those of the tally.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -163,6 +164,8 @@ pub struct Cell {
     pub error: u64,
     /// The first and the last time, of the hits that have one.
     pub times: Option<(LogTime, LogTime)>,
+    /// The hits that are neither at the first nor at the last time.
+    pub counts: Option<Box<TimeCounts>>,
     /// The earliest hit.
     pub sample: Sample,
 }
@@ -292,84 +295,51 @@ pub struct CellCounts {
     /// The number of hits.
     pub hits: u64,
     pub(super) span: TimeSpan,
-}
-
-/// The first and the last time.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct TimeSpan {
-    first: i64,
-    last: i64,
-    first_offset: i16,
-    last_offset: i16,
-    is_known: bool,
+    pub(super) counts: Option<Box<TimeCounts>>,
 }
 
 impl CellCounts {
     /// No hits.
     pub(super) fn new(key: CellKey) -> Self {
-        Self { key, hits: 0, span: TimeSpan::default() }
+        Self { key, hits: 0, span: TimeSpan::default(), counts: None }
     }
 
     /// The first and the last time, of the hits that have one.
     #[must_use]
     pub fn times(&self) -> Option<(LogTime, LogTime)> {
-        self.span.is_known.then(|| (self.span.first(), self.span.last()))
+        self.span.ends()
     }
 
     /// Counts a hit. Returns whether it may be the earliest.
     #[inline]
-    pub(super) fn count(&mut self, time: Option<LogTime>) -> bool {
+    pub(super) fn count(&mut self, time: Option<LogTime>, scale: &mut TimeScale) -> bool {
         self.hits += 1;
-        match time {
+        let first = self.span.first();
+        match time.map(PackedTime::new) {
+            Some(time) => {
+                self.count_time(time, scale);
+                first.is_none_or(|first| time <= first)
+            }
             // A line with a time comes before one without.
-            None => !self.span.is_known,
-            Some(time) => self.span.add(time),
+            None if first.is_none() => true,
+            None => {
+                self.count_untimed();
+                false
+            }
         }
     }
 
-    /// Adds the counts of another part of the log.
-    pub(super) fn add(&mut self, other: &Self) {
+    /// Adds the counts of another part of the log; without a scale, only the first and the last time.
+    pub(super) fn add(&mut self, mut other: Self, scale: Option<&mut TimeScale>) {
+        match scale {
+            Some(scale) => self.merge_times(&mut other, scale),
+            None => self.span = span_of(union_span(self.times(), other.times())),
+        }
         self.hits += other.hits;
-        self.span = TimeSpan::from_times(union_span(self.times(), other.times()));
     }
 
     /// The counts of a finished cell.
-    pub(super) fn from_parts(key: CellKey, hits: u64, times: Option<(LogTime, LogTime)>) -> Self {
-        Self { key, hits, span: TimeSpan::from_times(times) }
-    }
-}
-
-impl TimeSpan {
-    fn from_times(times: Option<(LogTime, LogTime)>) -> Self {
-        let span = |(first, last): (LogTime, LogTime)| Self {
-            first: first.utc,
-            last: last.utc,
-            first_offset: first.offset,
-            last_offset: last.offset,
-            is_known: true,
-        };
-        times.map_or_else(Self::default, span)
-    }
-
-    fn first(self) -> LogTime {
-        LogTime { utc: self.first, offset: self.first_offset }
-    }
-
-    fn last(self) -> LogTime {
-        LogTime { utc: self.last, offset: self.last_offset }
-    }
-
-    /// Extends the span. Returns whether this time is the earliest.
-    #[inline]
-    fn add(&mut self, time: LogTime) -> bool {
-        let is_first = !self.is_known || time <= self.first();
-        if is_first {
-            (self.first, self.first_offset) = (time.utc, time.offset);
-        }
-        if !self.is_known || time > self.last() {
-            (self.last, self.last_offset) = (time.utc, time.offset);
-        }
-        self.is_known = true;
-        is_first
+    pub(super) fn from_parts(key: CellKey, hits: u64, times: Option<(LogTime, LogTime)>, counts: Option<Box<TimeCounts>>) -> Self {
+        Self { key, hits, span: span_of(times), counts }
     }
 }

@@ -3,7 +3,7 @@
 //! The caller has checked the input: every number was returned by this tally, and no sum overflows.
 
 use super::cell::CellKey;
-use super::{Cell, ClientCount, ErrorFloor, MinuteKey, Tally};
+use super::{Cell, ClientCount, ErrorFloor, MinuteKey, Tally, TimeUnit};
 use crate::client::Client;
 use crate::finding::{BoundedSet, RuleId};
 use crate::intern::SymbolTables;
@@ -91,6 +91,12 @@ impl Tally {
         self.error_floor = self.error_floor.plus(floor);
     }
 
+    /// Makes the unit of times at least this long, and counts hours of the week only if `has_hours`. The lists of times of all
+    /// cells that are inserted later must have this unit.
+    pub fn insert_time_unit(&mut self, unit: TimeUnit, has_hours: bool) {
+        self.scale.raise(unit, has_hours);
+    }
+
     /// Adds a cell, or adds to the cell with the same key; a cell without rules is ignored. A cell with a path and
     /// without a client is one of the [`path_cells`](Self::path_cells), a cell without an input one of the
     /// [`overflow_cells`](Self::overflow_cells).
@@ -135,6 +141,7 @@ impl Tally {
         let lists = std::mem::take(&mut self.names.rules);
         let lists: Vec<u32> = lists.keys().iter().map(|list| self.insert_remapped(list, new)).collect();
         let [cells, by_path, overflow] = [&mut self.cells, &mut self.by_path, &mut self.overflow].map(std::mem::take);
+        self.scale = self.scale.without_cells();
         for (key, mut cell) in cells.into_cells().chain(by_path.into_cells()).chain(overflow.into_cells()) {
             cell.sample.position.input = input(cell.sample.position.input);
             let its_input = if key.is_overflow() { key.input } else { input(key.input) };
@@ -167,11 +174,14 @@ impl Tally {
             return;
         }
         if key.is_overflow() {
-            self.overflow.insert(key.overflow(), cell);
+            self.overflow.insert(key.overflow(), cell, None);
         } else if key.client == SymbolTables::OTHER && key.path != SymbolTables::OTHER {
-            self.by_path.insert(key, cell);
+            self.by_path.insert(key, cell, None);
         } else {
-            self.cells.insert(key, cell);
+            for time in cell.times.iter().flat_map(|&(first, last)| [first, last]) {
+                self.scale.cover(time.utc);
+            }
+            self.cells.insert(key, cell, Some(&mut self.scale));
         }
     }
 }

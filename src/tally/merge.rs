@@ -25,6 +25,7 @@ impl Tally {
         } else {
             self.merge_all(other);
         }
+        self.enforce_time_entries();
         self.enforce_budget();
     }
 
@@ -94,9 +95,10 @@ impl Tally {
         let host = |host: u32| new.hosts[host as usize];
         self.app_evidence.merge(&other.app_evidence, |(input, its_host)| (input, host(its_host)), |client| new.client(client));
         self.evidence.merge(&other.evidence, |(input, its_host)| (input, host(its_host)));
-        self.cells.merge(other.cells, |key| remap_key(key, &new));
-        self.by_path.merge(other.by_path, |key| remap_key(key, &new));
-        self.overflow.merge(other.overflow, |key| remap_key(key, &new));
+        self.scale.merge(&other.scale);
+        self.cells.merge(other.cells, |key| remap_key(key, &new), Some(&mut self.scale));
+        self.by_path.merge(other.by_path, |key| remap_key(key, &new), None);
+        self.overflow.merge(other.overflow, |key| remap_key(key, &new), None);
         self.minutes.merge(other.minutes, &new);
         self.unmatched.merge(other.unmatched, &new);
         if let Some(errors) = errors {

@@ -17,6 +17,9 @@ mod prune;
 mod table;
 #[cfg(test)]
 mod tests;
+mod time_counts;
+#[cfg(test)]
+mod time_tests;
 mod unmatched;
 
 pub use budget::Budget;
@@ -26,6 +29,7 @@ pub(crate) use cell::{Cell, CellCounts, ImportedSample, Sample, SampleContent, S
 pub(crate) use evidence::TallyEvidence;
 pub(crate) use import::{ImportRemap, ImportedKey};
 pub(crate) use minutes::{MinuteCounts, MinuteKey};
+pub(crate) use time_counts::{ListedTimes, MOST_BUCKETS, TimeCounts, TimeUnit, WEEK_HOURS};
 pub(crate) use unmatched::{UnmatchedPath, UnmatchedRequests};
 
 use crate::client::Client;
@@ -36,6 +40,7 @@ use crate::soft_404::{MethodClass, Response};
 use cell::CellKey;
 use cell_sample::HitLine;
 use table::{BATCH, CellSampleRef, CellTable};
+use time_counts::{MOST_ENTRIES, TimeScale};
 
 /// All hits, in cells.
 #[derive(Debug, Clone, Default)]
@@ -45,6 +50,8 @@ pub struct Tally {
     /// Requests not yet added to `clients`, by client. Every line adds one, so a dense list of numbers is faster.
     uncounted_requests: Vec<u64>,
     cells: CellTable,
+    /// How the cells count times.
+    scale: TimeScale,
     /// Requests allowed by each entry of the allow lists, by the number of the entry.
     allowed: Vec<u64>,
     /// Responses that show which apps run, by input and host.
@@ -183,7 +190,16 @@ impl Tally {
         for ((hit, key), lookup) in hits.iter().zip(&keys).zip(lookups) {
             let position = LinePosition { line: position.line + u64::from(hit.line), offset: hit.offset, ..position };
             let line = HitLine { time: hit.time, position, text: findings.text(hit), parsed: hit.parsed };
-            self.cells.count(key, lookup, &line);
+            self.cells.count(key, lookup, &line, &mut self.scale);
+        }
+        self.enforce_time_entries();
+    }
+
+    /// Shortens the lists of times if they are too long.
+    #[inline]
+    fn enforce_time_entries(&mut self) {
+        if self.scale.is_exceeded() {
+            self.cells.shrink_times(&mut self.scale, MOST_ENTRIES);
         }
     }
 
@@ -286,6 +302,24 @@ impl Tally {
     #[must_use]
     pub fn rule_lists(&self) -> &[Box<[RuleId]>] {
         self.names.rules.keys()
+    }
+
+    /// The unit in which it counts times. At most [`MOST_BUCKETS`] buckets are between its first hit and its last.
+    #[must_use]
+    pub fn time_unit(&self) -> TimeUnit {
+        self.scale.unit()
+    }
+
+    /// Whether it counts hours of the week.
+    #[must_use]
+    pub fn has_hours(&self) -> bool {
+        self.scale.has_hours()
+    }
+
+    /// The lists of times of a cell; empty for [`path_cells`](Self::path_cells) and [`overflow_cells`](Self::overflow_cells).
+    #[must_use]
+    pub fn listed_times(&self, view: &CellView<'_>) -> ListedTimes {
+        view.cell.listed_times(&self.scale)
     }
 
     /// The requests that matched no rule, if the run recorded them.

@@ -14,6 +14,7 @@ use super::cell::{Cell, CellKey};
 use super::evidence::{AnswerFrequencies, SimilarCounts};
 use super::merge::remap_key;
 use super::table::CellTable;
+use super::time_counts::TimeScale;
 use super::{Budget, CellCounts, ClientCount, Tally};
 use crate::client::Client;
 use crate::intern::{IdRemap, SymbolTables};
@@ -102,7 +103,7 @@ fn select_paths(tally: &mut Tally, budget: Budget, weights: &Weights, dropped: &
     let heavy: HashSet<u32> = heaviest(weights.paths.len(), budget.folded(), |path| weights.paths[path as usize]).into_iter().collect();
     for (key, cell) in dropped.iter().filter(|(key, _)| key.is_pair()) {
         if heavy.contains(&key.path) {
-            table.insert(CellKey { client: SymbolTables::OTHER, ..*key }, cell.clone());
+            table.insert(CellKey { client: SymbolTables::OTHER, ..*key }, cell.clone(), None);
         } else {
             tally.path_errors[key.path as usize] += cell.hits;
         }
@@ -119,23 +120,26 @@ fn select_clients(tally: &mut Tally, budget: Budget, weights: &Weights, dropped:
     let heavy: HashSet<u32> =
         heaviest(weights.clients.len(), budget.folded(), |client| weights.clients[client as usize]).into_iter().collect();
     let (mut table, mut unattributed) = (CellTable::default(), CellTable::default());
+    let mut scale = tally.scale.without_cells();
     for (key, cell) in dropped {
         if heavy.contains(&key.client) {
-            table.insert(CellKey { path: SymbolTables::OTHER, ..key }, cell);
+            table.insert(CellKey { path: SymbolTables::OTHER, ..key }, cell, Some(&mut scale));
             continue;
         }
         if let Some(count) = tally.clients.get_mut(key.client as usize) {
             count.error += cell.hits;
         }
-        unattributed.insert(CellKey { client: SymbolTables::OTHER, path: SymbolTables::OTHER, ..key }, cell);
+        unattributed.insert(CellKey { client: SymbolTables::OTHER, path: SymbolTables::OTHER, ..key }, cell, Some(&mut scale));
     }
     let weigh = |cells: &[(CellKey, Cell)]| weights.clients[cells[0].0.client as usize];
     let chosen = select(table.into_cells().collect(), |key| key.client.into(), weigh, budget.folded(), None);
     overflow
         .add_dropped(OverflowOwner::Client, &chosen.kept, &chosen.dropped, |key, hits| tally.clients[key.client as usize].error += hits);
-    chosen.dropped.into_iter().for_each(|(key, cell)| unattributed.insert(CellKey { client: SymbolTables::OTHER, ..key }, cell));
+    for (key, cell) in chosen.dropped {
+        unattributed.insert(CellKey { client: SymbolTables::OTHER, ..key }, cell, Some(&mut scale));
+    }
     let mut kept = chosen.kept;
-    kept.extend(bounded_unattributed(unattributed, budget));
+    kept.extend(bounded_unattributed(unattributed, budget, &mut scale));
     kept
 }
 
@@ -158,16 +162,18 @@ fn select_overflow(tally: &mut Tally, budget: Budget, weights: &Weights, overflo
 }
 
 /// The cells without a client and a path. If they are too many, those with the fewest hits lose their host and size.
-fn bounded_unattributed(table: CellTable, budget: Budget) -> Cells {
+fn bounded_unattributed(table: CellTable, budget: Budget, scale: &mut TimeScale) -> Cells {
     let mut cells: Cells = table.into_cells().collect();
     if cells.len() <= budget.unattributed() {
         return cells;
     }
     cells.sort_unstable_by_key(|(key, cell)| (Reverse(cell.hits), *key));
     let few = cells.split_off(budget.unattributed());
-    let bare: CellTable = few.into_iter().map(|(key, cell)| (key.without_host_and_size(), cell)).collect();
+    let bare = few.into_iter().map(|(key, cell)| (key.without_host_and_size(), cell));
     // Some may have lost host and size before.
-    cells.into_iter().chain(bare.into_cells()).collect::<CellTable>().into_cells().collect()
+    let mut table = CellTable::default();
+    cells.into_iter().chain(bare).for_each(|(key, cell)| table.insert(key, cell, Some(&mut *scale)));
+    table.into_cells().collect()
 }
 
 /// The capacity for keys with answers, and how frequent similar answers are.
@@ -343,7 +349,7 @@ fn heaviest(count: usize, most: usize, weigh: impl Fn(u32) -> (u64, u64)) -> Vec
 
 /// Renumbers what stays, and rebuilds the tally.
 fn rebuild(tally: &mut Tally, present: &KeptIds, cells: [Cells; 2], besides: [Cells; 2]) {
-    let Tally { names: old, clients, allowed, app_evidence, evidence, minutes, budget, error_floor, path_errors, .. } =
+    let Tally { names: old, clients, allowed, app_evidence, evidence, minutes, budget, error_floor, path_errors, scale, .. } =
         std::mem::take(tally);
     let mut names = SymbolTables::default();
     let number = |names: &mut SymbolTables, number: u32| {
@@ -365,7 +371,7 @@ fn rebuild(tally: &mut Tally, present: &KeptIds, cells: [Cells; 2], besides: [Ce
         rules: (0..old.rules.keys().len() as u32).collect(),
     };
     names.rules = old.rules;
-    let [by_path, overflow] = besides.map(|cells| cells.into_iter().map(|(key, cell)| (remap_key(&key, &new), cell)).collect());
+    let [by_path, overflow] = besides.map(|cells| CellTable::from_copies(cells.into_iter().map(|(key, cell)| (remap_key(&key, &new), cell))));
     let stay = |present: &[bool]| -> Vec<usize> { (0..present.len()).filter(|&number| present[number]).collect() };
     *tally = Tally {
         names,
@@ -376,12 +382,13 @@ fn rebuild(tally: &mut Tally, present: &KeptIds, cells: [Cells; 2], besides: [Ce
         error_floor,
         by_path,
         overflow,
+        scale: scale.without_cells(),
         ..Tally::default()
     };
     tally.minutes.merge(minutes, &new);
     tally.evidence.merge(&evidence, |(input, host)| (input, new.hosts[host as usize]));
     tally.app_evidence.merge(&app_evidence, |(input, host)| (input, new.hosts[host as usize]), |client| new.client(client));
     for (key, cell) in cells.into_iter().flatten() {
-        tally.cells.insert(remap_key(&key, &new), cell);
+        tally.cells.insert(remap_key(&key, &new), cell, Some(&mut tally.scale));
     }
 }

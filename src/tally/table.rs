@@ -11,6 +11,7 @@ use hashbrown::HashTable;
 
 use super::cell::{Cell, CellCounts, CellKey, SampleView};
 use super::cell_sample::{ByteArena, CellSample, HitLine};
+use super::time_counts::TimeScale;
 use crate::intern::{InternSlot, hash_tag};
 
 /// Keys per batch.
@@ -86,7 +87,8 @@ impl CellTable {
     pub(super) fn into_cells(self) -> impl Iterator<Item = (CellKey, Cell)> {
         let Self { counts, samples, texts, .. } = self;
         counts.into_iter().zip(samples).map(move |(counts, rest)| {
-            let cell = Cell { hits: counts.hits, error: rest.error, times: counts.times(), sample: rest.into_sample(&texts) };
+            let times = counts.times();
+            let cell = Cell { hits: counts.hits, error: rest.error, times, counts: counts.counts, sample: rest.into_sample(&texts) };
             (counts.key, cell)
         })
     }
@@ -107,6 +109,18 @@ impl CellTable {
         lookups
     }
 
+    /// A table of copies of cells, without times between the first and the last.
+    pub(super) fn from_copies(cells: impl IntoIterator<Item = (CellKey, Cell)>) -> Self {
+        let mut table = Self::default();
+        cells.into_iter().for_each(|(key, cell)| table.insert(key, cell, None));
+        table
+    }
+
+    /// Shortens the lists of times until they fit.
+    pub(super) fn shrink_times(&mut self, scale: &mut TimeScale, most: usize) {
+        scale.shrink(&mut self.counts, most);
+    }
+
     /// The number of a key.
     #[inline]
     fn find(&self, key: &CellKey, lookup: Lookup) -> Option<usize> {
@@ -119,12 +133,12 @@ impl CellTable {
 
     /// Counts a hit.
     #[inline]
-    pub(super) fn count(&mut self, key: &CellKey, lookup: Lookup, line: &HitLine<'_>) {
+    pub(super) fn count(&mut self, key: &CellKey, lookup: Lookup, line: &HitLine<'_>, scale: &mut TimeScale) {
         let number = self.find(key, lookup).unwrap_or_else(|| {
             let rest = CellSample::from_line(line, &mut self.texts);
             self.push(CellCounts::new(*key), lookup, rest)
         });
-        if self.counts[number].count(line.time) && self.samples[number].is_later_than(line) {
+        if self.counts[number].count(line.time, scale) && self.samples[number].is_later_than(line) {
             self.samples[number].replace(CellSample::from_line(line, &mut self.texts), &mut self.texts);
             self.compact();
         }
@@ -140,8 +154,8 @@ impl CellTable {
         number
     }
 
-    /// Adds the cells of another table, under new keys.
-    pub(super) fn merge(&mut self, other: Self, new: impl Fn(&CellKey) -> CellKey) {
+    /// Adds the cells of another table, under new keys. A table of copies of cells has no scale.
+    pub(super) fn merge(&mut self, mut other: Self, new: impl Fn(&CellKey) -> CellKey, mut scale: Option<&mut TimeScale>) {
         let before = self.texts.append(other.texts);
         let moved = |mut rest: CellSample| {
             if let Some(text) = rest.text_mut() {
@@ -150,16 +164,17 @@ impl CellTable {
             rest
         };
         let mut samples = other.samples.into_iter().map(moved);
-        for counts in other.counts.chunks(BATCH) {
+        for counts in other.counts.chunks_mut(BATCH) {
             let mut keys = [CellKey::default(); BATCH];
-            for (key, counts) in keys.iter_mut().zip(counts) {
+            for (key, counts) in keys.iter_mut().zip(&*counts) {
                 *key = new(&counts.key);
             }
             let lookups = self.prefetch(&keys[..counts.len()]);
             let near = |lookup: &Lookup| self.samples.get(lookup.number as usize).map_or(0, |rest| rest.position.line);
             black_box(lookups[..counts.len()].iter().map(near).fold(0, u64::wrapping_add));
-            for (((counts, key), lookup), rest) in counts.iter().zip(keys).zip(lookups).zip(&mut samples) {
-                self.add(CellCounts { key, ..*counts }, lookup, rest);
+            for (((counts, key), lookup), rest) in counts.iter_mut().zip(keys).zip(lookups).zip(&mut samples) {
+                let counts = CellCounts { key, counts: counts.counts.take(), ..*counts };
+                self.add(counts, lookup, rest, scale.as_deref_mut());
             }
         }
         self.compact();
@@ -176,21 +191,25 @@ impl CellTable {
         }
     }
 
-    /// Adds a cell, or adds to the cell with the same key.
-    pub(super) fn insert(&mut self, key: CellKey, cell: Cell) {
+    /// Adds a cell, or adds to the cell with the same key. A table of copies of cells has no scale.
+    pub(super) fn insert(&mut self, key: CellKey, cell: Cell, scale: Option<&mut TimeScale>) {
         let lookup = Lookup { tag: hash_tag(&self.state, &key), number: NO_CELL };
         let rest = CellSample::from_sample(cell.error, cell.sample, &mut self.texts);
-        self.add(CellCounts::from_parts(key, cell.hits, cell.times), lookup, rest);
+        let counts = cell.counts.filter(|_| scale.is_some());
+        self.add(CellCounts::from_parts(key, cell.hits, cell.times, counts), lookup, rest, scale);
         self.compact();
     }
 
     /// The earlier sample stays.
-    fn add(&mut self, counts: CellCounts, lookup: Lookup, rest: CellSample) {
+    fn add(&mut self, counts: CellCounts, lookup: Lookup, rest: CellSample, scale: Option<&mut TimeScale>) {
         let Some(number) = self.find(&counts.key, lookup) else {
+            if let Some(scale) = scale {
+                counts.enter(scale);
+            }
             self.push(counts, lookup, rest);
             return;
         };
-        self.counts[number].add(&counts);
+        self.counts[number].add(counts, scale);
         let mine = &mut self.samples[number];
         if rest.is_before(mine, &self.texts) {
             mine.replace(rest, &mut self.texts);
@@ -200,13 +219,6 @@ impl CellTable {
     }
 }
 
-impl FromIterator<(CellKey, Cell)> for CellTable {
-    fn from_iter<I: IntoIterator<Item = (CellKey, Cell)>>(cells: I) -> Self {
-        let mut table = Self::default();
-        cells.into_iter().for_each(|(key, cell)| table.insert(key, cell));
-        table
-    }
-}
 
 #[cfg(test)]
 mod tests {
@@ -217,13 +229,14 @@ mod tests {
     #[test]
     fn replaced_samples_are_freed() {
         let (mut table, text) = (CellTable::default(), [b'x'; 1000]);
+        let mut scale = TimeScale::default();
         for n in 0..20_000 {
             // A log whose times decrease.
             let position = LinePosition { input: 0, chunk: 0, offset: n, line: n };
             let line = HitLine { time: Some(LogTime { utc: -i64::try_from(n).unwrap(), offset: 0 }), position, text: &text, parsed: true };
             let key = CellKey { client: n as u32 % 2, ..CellKey::default() };
             let [lookup, ..] = table.prefetch(&[key]);
-            table.count(&key, lookup, &line);
+            table.count(&key, lookup, &line, &mut scale);
         }
         let samples: Vec<_> = table.iter().map(|(counts, rest)| (counts.hits, rest.sample().position.line)).collect();
         assert_eq!(samples, [(10_000, 19_998), (10_000, 19_999)]);

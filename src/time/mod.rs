@@ -96,6 +96,13 @@ impl LogTime {
         let (sign, minutes) = if self.offset < 0 { ('-', -self.offset) } else { ('+', self.offset) };
         format!("{local}{sign}{:02}:{:02}", minutes / 60, minutes % 60)
     }
+
+    /// RFC 3339 in UTC, `2026-11-02T08:01:00Z`.
+    #[must_use]
+    pub fn rfc3339_utc(self) -> String {
+        let text = Self { offset: 0, ..self }.rfc3339();
+        text.strip_suffix("+00:00").map_or_else(|| text.clone(), |local| format!("{local}Z"))
+    }
 }
 
 /// One end of `--since` or `--until`.
@@ -125,8 +132,9 @@ pub(crate) struct PackedTime(i64);
 
 impl PackedTime {
     /// Years of log times have four digits, so the seconds fit in 39 bits.
+    #[must_use]
     #[inline]
-    fn new(time: LogTime) -> Self {
+    pub fn new(time: LogTime) -> Self {
         Self((time.utc << 16) + i64::from(time.offset))
     }
 
@@ -136,6 +144,14 @@ impl PackedTime {
     pub(crate) fn time(self) -> LogTime {
         let offset = self.0 as i16;
         LogTime { utc: (self.0 - i64::from(offset)) >> 16, offset }
+    }
+
+    /// Whether both are in the same minute and have the same offset.
+    #[must_use]
+    #[inline]
+    pub fn is_same_minute(self, other: Self) -> bool {
+        let (one, other) = (self.time(), other.time());
+        one.offset == other.offset && one.utc.div_euclid(60) == other.utc.div_euclid(60)
     }
 }
 
@@ -201,6 +217,20 @@ impl TimeSpan {
     pub(crate) fn add(&mut self, time: PackedTime) {
         self.first = self.first.min(time);
         self.last = self.last.max(time);
+    }
+
+    /// The first time, if any was added.
+    #[must_use]
+    #[inline]
+    pub fn first(self) -> Option<PackedTime> {
+        (self.first <= self.last).then_some(self.first)
+    }
+
+    /// The last time, if any was added.
+    #[must_use]
+    #[inline]
+    pub fn last(self) -> Option<PackedTime> {
+        (self.first <= self.last).then_some(self.last)
     }
 
     /// The first and the last time, if any was added.

@@ -155,11 +155,12 @@ fn line() -> impl Strategy<Value = String> {
     let host = prop::sample::select(vec!["", "", "shop.example:443 ", "Blog.Example:80 ", "token=abc:80 "]);
     let agent = prop::sample::select(vec!["Mozilla/5.0", "curl/8", "-", "x?password=hunter2", "sqlmap/1.8"]);
     let size = prop::sample::select(vec![512_u32, 512, 512, 7, 8, 9]);
-    (client, host, target, status, agent, size, 0_u32..60).prop_map(|(client, host, target, status, agent, size, second)| {
+    let day = prop::sample::select(vec!["02/Nov/2026:08:01", "02/Nov/2026:08:01", "02/Nov/2026:08:03", "02/Nov/2026:11:59", "19/Dec/2026:08:01"]);
+    (client, host, target, status, agent, size, 0_u32..60, day).prop_map(|(client, host, target, status, agent, size, second, day)| {
         if agent == "curl/8" && second % 7 == 0 {
             return format!("{client} no log line at all {target}\n");
         }
-        format!("{host}{client} - - [02/Nov/2026:08:01:{second:02} +0100] \"GET {target} HTTP/1.1\" {status} {size} \"-\" \"{agent}\"\n")
+        format!("{host}{client} - - [{day}:{second:02} +0100] \"GET {target} HTTP/1.1\" {status} {size} \"-\" \"{agent}\"\n")
     })
 }
 
@@ -177,6 +178,21 @@ fn pieces() -> impl Strategy<Value = Vec<Piece>> {
         }
         pieces
     })
+}
+
+/// The sums of the timeline are the totals, by outcome, and all hits with a time have an hour.
+fn check_timeline(report: &str) {
+    let report: serde_json::Value = serde_json::from_str(report).unwrap();
+    let buckets = report["timeline"].as_array().unwrap();
+    let sum = |key: &dyn Fn(&serde_json::Value) -> u64| buckets.iter().map(key).sum::<u64>();
+    assert_eq!(sum(&|bucket| bucket["hits"].as_u64().unwrap()), report["totals"]["hits"]);
+    for (outcome, hits) in report["totals"]["outcomes"].as_object().unwrap() {
+        assert_eq!(sum(&|bucket| bucket["by_outcome"][outcome].as_u64().unwrap()), *hits, "{outcome}");
+    }
+    let timed = sum(&|bucket| if bucket["from"].is_null() { 0 } else { bucket["hits"].as_u64().unwrap() });
+    let hours = report["hours"].as_array().into_iter().flatten().flat_map(|day| day.as_array().unwrap());
+    assert_eq!(hours.map(|hits| hits.as_u64().unwrap()).sum::<u64>(), timed);
+    assert!(buckets.len() <= 401, "{}", buckets.len());
 }
 
 /// The inputs in the order of a merged report.
@@ -201,6 +217,7 @@ proptest! {
         let groups: Vec<String> = [&parts[..at], &parts[at..]].iter().filter(|group| !group.is_empty()).map(|group| json(&merged(group))).collect();
         for result in [merged(&parts), merged(&groups)] {
             prop_assert_eq!(json(&result), json(&whole));
+            check_timeline(&json(&result));
             for by in [GroupBy::Pair, GroupBy::Client, GroupBy::Path, GroupBy::Rule] {
                 prop_assert_eq!(printed(rules(), &result, OutputFormat::Csv, by), printed(rules(), &whole, OutputFormat::Csv, by));
             }
@@ -221,6 +238,22 @@ proptest! {
         }
         prop_assert_eq!(json(&from_merged(merger.finish(|_| false).unwrap())), json(&merged(&written)));
     }
+}
+
+#[test]
+fn hits_without_a_time_are_the_last_bucket() {
+    let lines = [
+        "192.0.2.1 - - [02/Nov/2026:08:01:00 +0100] \"GET /.env HTTP/1.1\" 404 7 \"-\" \"-\"\n",
+        "192.0.2.1 - - [-] \"GET /.env HTTP/1.1\" 404 7 \"-\" \"-\"\n",
+        "192.0.2.2 no log line /.git/config\n",
+    ];
+    let report = json(&scan(&[Piece::new("a.log", &lines.map(str::to_owned))]));
+    check_timeline(&report);
+    let report: serde_json::Value = serde_json::from_str(&report).unwrap();
+    let ends: Vec<_> = report["timeline"].as_array().unwrap().iter().map(|bucket| (&bucket["from"], &bucket["to"])).collect();
+    assert_eq!(ends.first().unwrap().0, "2026-11-02T07:01:00Z");
+    assert!(ends.last().unwrap().0.is_null() && ends.last().unwrap().1.is_null());
+    assert_eq!(report["hours"][0][8], 1);
 }
 
 /// The rows of a report, sorted, without separators.

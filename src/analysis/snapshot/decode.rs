@@ -2,11 +2,12 @@
 //! every time must be valid in a log, and no sum may overflow.
 
 use std::borrow::Cow;
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use super::rows::{
-    AllowedRow, AppEvidenceRow, BackRef, CellRow, ClientErrorRow, ClientRow, ErrorFloorRow, HomePageRow, InputRow, MinuteRow, PathErrorRow,
-    RuleRow, SampleRow, SitePathRow, span,
+    AllowedRow, AppEvidenceRow, BackRef, CellRow, CellTimesRow, ClientErrorRow, ClientRow, ErrorFloorRow, HomePageRow, InputRow, MinuteRow, PathErrorRow,
+    RuleRow, SampleRow, SitePathRow, TimeUnitRow, TimesRow, span,
 };
 use super::{AllowOrigin, ReportSnapshot};
 use crate::analysis::model::InputSummary;
@@ -19,7 +20,8 @@ use crate::redact::sanitize::escape;
 use crate::rules::{Answer, By, MOST_RULES, Rule, RuleSet, Window, WithClient};
 use crate::soft_404::{HomeSizes, MethodClass, PathEvidence, PathNumbers, SiteEvidence};
 use crate::source::{SourceInfo, unescaped};
-use crate::tally::{Cell, ClientCount, ErrorFloor, ImportedKey, ImportedSample, LinePosition, MinuteKey, Sample, SampleContent};
+use crate::tally::{Cell, ClientCount, ErrorFloor, ImportedKey, ImportedSample, LinePosition, ListedTimes, MinuteKey, Sample, SampleContent, TimeCounts, TimeUnit, WEEK_HOURS};
+use crate::time::LogTime;
 
 /// The greatest count of one report, so that thousands of reports can be merged.
 const MOST: u64 = 1 << 50;
@@ -38,6 +40,11 @@ pub(crate) struct SnapshotDecoder<'r> {
     lists: Vec<u32>,
     generations: Vec<u64>,
     agents: Vec<Arc<[u8]>>,
+    /// The unit of the times of cells; `None` in a report without them.
+    unit: Option<TimeUnit>,
+    /// The times of cells that follow, and the number of cells so far.
+    times: VecDeque<CellTimesRow>,
+    cells: u32,
     /// The sum of all hits, requests, lines and errors so far.
     sum: u64,
 }
@@ -64,6 +71,9 @@ impl<'r> SnapshotDecoder<'r> {
             lists: Vec::new(),
             generations: Vec::new(),
             agents: Vec::new(),
+            unit: None,
+            times: VecDeque::new(),
+            cells: 0,
             sum: 0,
         }
     }
@@ -172,6 +182,43 @@ impl<'r> SnapshotDecoder<'r> {
         Ok(())
     }
 
+    pub(crate) fn time_unit(&mut self, row: TimeUnitRow) -> Result<(), String> {
+        let TimeUnitRow(seconds, has_hours) = row;
+        let unit = TimeUnit::from_seconds(seconds).ok_or_else(|| format!("{seconds} seconds is no unit of time"))?;
+        if self.cells > 0 || self.unit.replace(unit).is_some() {
+            return Err("the unit of time occurs twice, or after the cells".into());
+        }
+        self.evidence.tally.insert_time_unit(unit, has_hours);
+        Ok(())
+    }
+
+    pub(crate) fn times(&mut self, row: CellTimesRow) -> Result<(), String> {
+        let is_next = self.times.back().is_none_or(|before| before.0 < row.0);
+        if self.cells > 0 || self.unit.is_none() || !is_next {
+            return Err("the times of a cell are in the wrong place".into());
+        }
+        self.times.push_back(row);
+        Ok(())
+    }
+
+    /// The times of the next cell, with these hits.
+    fn cell_times(&mut self, hits: u64, times: Option<TimesRow>) -> Result<Option<Box<TimeCounts>>, String> {
+        let place = self.cells;
+        self.cells += 1;
+        let Some((first, last)) = span(times)? else { return Ok(None) };
+        let Some(unit) = self.unit else {
+            // Another version wrote the report. The times of further hits are unknown.
+            let is_minute = first.utc.div_euclid(60) == last.utc.div_euclid(60) && first.offset == last.offset;
+            let untimed = if is_minute { 0 } else { hits.saturating_sub(2) };
+            let listed = ListedTimes { untimed, ..ListedTimes::default() };
+            return Ok((untimed > 0).then(|| Box::new(TimeCounts::from_listed(TimeUnit::default(), &listed))));
+        };
+        if self.times.front().is_none_or(|row| row.0 != place) {
+            return Ok(None);
+        }
+        self.times.pop_front().map(|row| Ok(Box::new(TimeCounts::from_listed(unit, &listed_times(row, unit, hits, first, last)?)))).transpose()
+    }
+
     pub(crate) fn cell(&mut self, row: CellRow<'_>) -> Result<(), String> {
         self.add(row.hits)?;
         self.add(row.error)?;
@@ -196,7 +243,8 @@ impl<'r> SnapshotDecoder<'r> {
         let sample = self.sample(row.sample, (row.input, row.path, row.host, row.status))?;
         // Only pairs can lack hits here; evicted hits are all in other cells.
         let error = row.client.and(row.path).map_or(0, |_| row.error);
-        self.evidence.tally.insert_cell(key, Cell { hits: row.hits, error, times: span(row.times)?, sample });
+        let counts = self.cell_times(row.hits, row.times)?;
+        self.evidence.tally.insert_cell(key, Cell { hits: row.hits, error, times: span(row.times)?, counts, sample });
         Ok(())
     }
 
@@ -373,6 +421,34 @@ impl<'r> SnapshotDecoder<'r> {
         self.sum = self.sum.checked_add(count).filter(|sum| *sum <= MOST).ok_or("it counts more than any log can hold")?;
         Ok(())
     }
+}
+
+/// The times of a cell with these hits, checked: sorted, between its first and its last, and no more than its hits.
+fn listed_times(row: CellTimesRow, unit: TimeUnit, hits: u64, first: LogTime, last: LogTime) -> Result<ListedTimes, String> {
+    let CellTimesRow(_, untimed, hours, buckets) = row;
+    let mut listed = ListedTimes { untimed, ..ListedTimes::default() };
+    for pair in hours.chunks(2) {
+        let hour = u32::try_from(pair[0]).ok().filter(|&hour| (hour as usize) < WEEK_HOURS);
+        let is_next = hour > listed.hours.last().map(|before| before.0);
+        let hour = hour.filter(|_| is_next).ok_or("the hours of a cell are in the wrong order")?;
+        listed.hours.push((hour, pair.get(1).copied().unwrap_or(0)));
+    }
+    let (mut bucket, end) = (unit.bucket(first.utc), unit.bucket(last.utc));
+    for (number, pair) in buckets.chunks(2).enumerate() {
+        let more = u32::try_from(pair[0]).ok().filter(|&more| more > 0 || number == 0);
+        let next = more.and_then(|more| bucket.checked_add(more)).filter(|&next| next <= end);
+        bucket = next.ok_or("the times of a cell are not within its first and its last")?;
+        listed.buckets.push((bucket, pair.get(1).copied().unwrap_or(0)));
+    }
+    let most = hits.checked_sub(1).and_then(|timed| timed.checked_sub(untimed));
+    let fits = |list: &[(u32, u64)]| {
+        let sum = list.iter().try_fold(0_u64, |sum, (_, hits)| sum.checked_add(*hits));
+        sum <= most && sum.is_some()
+    };
+    if most.is_none() || !fits(&listed.hours) || !fits(&listed.buckets) {
+        return Err("the times of a cell are more than its hits".into());
+    }
+    Ok(listed)
 }
 
 fn at<'t, T>(list: &'t [T], place: u32, what: &str) -> Result<&'t T, String> {

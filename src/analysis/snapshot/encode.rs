@@ -9,8 +9,8 @@ use super::SnapshotSource;
 use super::decode::SnapshotDecoder;
 use super::inputs::InputTable;
 use super::rows::{
-    AllowedRow, AppEvidenceRow, BackRef, CellRow, ClientErrorRow, ClientRow, ErrorFloorRow, HomePageRow, InputRow, MinuteRow, PathErrorRow,
-    RuleRow, SampleRow, SitePathRow,
+    AllowedRow, AppEvidenceRow, BackRef, CellRow, CellTimesRow, ClientErrorRow, ClientRow, ErrorFloorRow, HomePageRow, InputRow, MinuteRow, PathErrorRow,
+    RuleRow, SampleRow, SitePathRow, TimeUnitRow,
 };
 use crate::analysis::labels;
 use crate::analysis::model::{AllowedCount, Report};
@@ -193,6 +193,27 @@ impl<'a> SnapshotEncoder<'a> {
         })
     }
 
+    pub(crate) fn time_unit(&self) -> TimeUnitRow {
+        TimeUnitRow(self.source.tally.time_unit().seconds(), self.source.tally.has_hours())
+    }
+
+    /// The times of cells that have more than a first and a last time.
+    pub(crate) fn times(&self) -> impl Iterator<Item = CellTimesRow> {
+        let tally = self.source.tally;
+        (0..).zip(&self.cells).filter_map(move |(place, IndexedCell { view, .. })| {
+            let listed = tally.listed_times(view);
+            let (first, _) = view.cell.times().filter(|_| !listed.is_empty())?;
+            let mut before = tally.time_unit().bucket(first.utc);
+            let mut buckets = Vec::with_capacity(2 * listed.buckets.len());
+            for (bucket, hits) in listed.buckets {
+                buckets.extend([u64::from(bucket - before), hits]);
+                before = bucket;
+            }
+            let hours = listed.hours.into_iter().flat_map(|(hour, hits)| [hour.into(), hits]).collect();
+            Some(CellTimesRow(place, listed.untimed, hours, buckets))
+        })
+    }
+
     pub(crate) fn minutes(&self) -> Vec<MinuteRow> {
         let known = |place: u32| (place != SymbolTables::OTHER).then_some(place);
         let row = |(key, requests): (MinuteKey, u64)| {
@@ -344,6 +365,8 @@ pub(crate) fn transfer(encoder: &SnapshotEncoder<'_>, decoder: &mut SnapshotDeco
     encoder.clients().try_for_each(|row| decoder.client(&row))?;
     encoder.paths().try_for_each(|row| decoder.path(&row))?;
     encoder.lists().try_for_each(|row| decoder.list(&row))?;
+    decoder.time_unit(encoder.time_unit())?;
+    encoder.times().try_for_each(|row| decoder.times(row))?;
     encoder.cells().try_for_each(|row| decoder.cell(row))?;
     encoder.minutes().into_iter().try_for_each(|row| decoder.minute(row))?;
     decoder.uncounted(encoder.uncounted())?;

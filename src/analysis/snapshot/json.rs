@@ -27,6 +27,9 @@ pub(crate) const LISTS: [&str; 14] = [
     "without_time",
 ];
 
+/// The times between the first and the last of a cell, before the cells. Reports of other versions may not have them.
+pub(crate) const TIMES: [&str; 2] = ["time_unit", "times"];
+
 /// The error bounds, which follow if the tally is not exact.
 pub(crate) const BOUNDS: [&str; 3] = ["floor", "client_errors", "path_errors"];
 
@@ -54,7 +57,7 @@ impl Serialize for SnapshotJson<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let Some(encoder) = &self.0 else { return serializer.serialize_none() };
         let bounds = if encoder.is_exact() { &[][..] } else { &BOUNDS };
-        let mut lists = serializer.serialize_map(Some(LISTS.len() + bounds.len()))?;
+        let mut lists = serializer.serialize_map(Some(LISTS.len() + TIMES.len() + bounds.len()))?;
         for &name in LISTS.iter().chain(bounds) {
             match name {
                 "rules" => lists.serialize_entry(name, &LazyRows(|| encoder.rules()))?,
@@ -63,7 +66,11 @@ impl Serialize for SnapshotJson<'_> {
                 "clients" => lists.serialize_entry(name, &LazyRows(|| encoder.clients()))?,
                 "paths" => lists.serialize_entry(name, &LazyRows(|| encoder.paths()))?,
                 "lists" => lists.serialize_entry(name, &LazyRows(|| encoder.lists()))?,
-                "cells" => lists.serialize_entry(name, &LazyRows(|| encoder.cells()))?,
+                "cells" => {
+                    lists.serialize_entry(TIMES[0], &encoder.time_unit())?;
+                    lists.serialize_entry(TIMES[1], &LazyRows(|| encoder.times()))?;
+                    lists.serialize_entry(name, &LazyRows(|| encoder.cells()))?;
+                }
                 "minutes" => lists.serialize_entry(name, &encoder.minutes())?,
                 "uncounted" => lists.serialize_entry(name, &encoder.uncounted())?,
                 "signs" => lists.serialize_entry(name, &encoder.app_evidence())?,

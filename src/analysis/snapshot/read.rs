@@ -9,9 +9,9 @@ use serde::{Deserialize, Deserializer};
 
 use super::READS_SCHEMA;
 use super::decode::SnapshotDecoder;
-use super::json::{BOUNDS, LISTS};
+use super::json::{BOUNDS, LISTS, TIMES};
 use super::rows::{
-    AllowedRow, AppEvidenceRow, CellRow, ClientErrorRow, ClientRow, HomePageRow, InputRow, MinuteRow, PathErrorRow, RuleRow, SitePathRow,
+    AllowedRow, AppEvidenceRow, CellRow, CellTimesRow, ClientErrorRow, ClientRow, HomePageRow, InputRow, MinuteRow, PathErrorRow, RuleRow, SitePathRow,
 };
 use super::{ReportSnapshot, SnapshotError};
 use crate::analysis::model::InputSummary;
@@ -181,6 +181,7 @@ impl<'de> Visitor<'de> for SnapshotLists<'_> {
             // Rows refer to rows of earlier lists.
             match LISTS.iter().chain(&BOUNDS).position(|name| *name == key) {
                 Some(number) if number == count => count += 1,
+                None if TIMES.contains(&key.as_str()) => {}
                 Some(_) => return Err(A::Error::custom(format!("the list '{key}' is in the wrong place"))),
                 None => {
                     map.next_value::<IgnoredAny>()?;
@@ -194,6 +195,8 @@ impl<'de> Visitor<'de> for SnapshotLists<'_> {
                 "clients" => map.next_value_seed(RowsInto::new(|row: ClientRow<'static>| decoder.client(&row)))?,
                 "paths" => map.next_value_seed(RowsInto::new(|row: String| decoder.path(&row)))?,
                 "lists" => map.next_value_seed(RowsInto::new(|row: Vec<u32>| decoder.list(&row)))?,
+                "time_unit" => decoder.time_unit(map.next_value()?).map_err(A::Error::custom)?,
+                "times" => map.next_value_seed(RowsInto::new(|row: CellTimesRow| decoder.times(row)))?,
                 "cells" => map.next_value_seed(RowsInto::new(|row: CellRow<'static>| decoder.cell(row)))?,
                 "minutes" => map.next_value_seed(RowsInto::new(|row: MinuteRow| decoder.minute(row)))?,
                 "uncounted" => decoder.uncounted(map.next_value()?).map_err(A::Error::custom)?,

@@ -97,6 +97,16 @@ pub(crate) struct CellRow<'a> {
     pub(crate) sample: SampleRow<'a>,
 }
 
+/// How the cells count times: seconds of a bucket, and whether hours of the week are counted.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub(crate) struct TimeUnitRow(pub(crate) i64, pub(crate) bool);
+
+/// The times of a cell between its first and its last: its index in the list of cells, its hits without a time, hours of
+/// the week and their hits in turn, and buckets and their hits in turn. Each bucket is the number after the one before it;
+/// the first one is that after the bucket of the first time.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct CellTimesRow(pub(crate) u32, pub(crate) u64, pub(crate) Vec<u64>, pub(crate) Vec<u64>);
+
 /// A request that is an example of a cell.
 #[derive(Debug, Deserialize)]
 pub(crate) struct SampleRow<'a> {

@@ -1,0 +1,144 @@
+//! The timeline in text: a line of bars, and below it marks at the times of answered hits.
+//!
+//! Fits the given width. Hits without a time are in no bar, and a timeline of one bucket is not drawn. The peak is that of a
+//! column, which has several buckets where the page has fewer columns.
+
+use crate::analysis::timeline::{Timeline, TimelineBucket};
+use crate::number::grouped;
+use crate::time::LogTime;
+
+/// The lowest bar that is drawn for no hits, and those for hits.
+const BARS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+/// Fewer columns are no picture. Then the labels are left out.
+const FEWEST_COLUMNS: usize = 16;
+/// Seconds of a day. The buckets of days are UTC, so they have a date and no time.
+const DAY: u32 = 86_400;
+
+/// The lines, without trailing spaces.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct TimelineText {
+    /// A bar per column, and the peak.
+    pub(crate) bars: String,
+    /// Marks below the bars, if something answered.
+    pub(crate) marks: Option<String>,
+}
+
+impl TimelineText {
+    /// Draws a timeline. Times of hours and minutes have the `offset` of the log, in minutes east of UTC.
+    pub(crate) fn new(timeline: &Timeline, offset: i16, width: usize) -> Option<Self> {
+        let buckets = timeline.timed();
+        if buckets.len() < 2 || width == 0 {
+            return None;
+        }
+        // The label depends on the columns, and these on the room that it leaves; a sum has at most as many digits as all hits.
+        let digits = grouped(buckets.iter().map(|bucket| bucket.hits).sum()).len();
+        let room = width.saturating_sub("  peak , 2026-11-02 08:01".len() + digits);
+        let has_labels = room >= FEWEST_COLUMNS;
+        let columns = Columns::new(buckets, if has_labels { room } else { width });
+        let (peak, most) = columns.peak();
+        let drawn: String = columns.hits.iter().map(|&hits| bar(hits, most)).flat_map(|bar| columns.repeated(bar)).collect();
+        let label = if has_labels { format!("  peak {}, {}", grouped(most), time(buckets, columns.start(peak), timeline.unit, offset)) } else { String::new() };
+        let marks = columns.marks(timeline, if has_labels { "  ^ answered" } else { "" });
+        Some(Self { bars: format!("{drawn}{label}").trim_end().to_owned(), marks })
+    }
+}
+
+/// Hits per column of a page.
+struct Columns {
+    hits: Vec<u64>,
+    /// Buckets of a column.
+    buckets: usize,
+    /// Characters of a column.
+    wide: usize,
+}
+
+impl Columns {
+    fn new(buckets: &[TimelineBucket], room: usize) -> Self {
+        let each = buckets.len().div_ceil(room);
+        let hits: Vec<u64> = buckets.chunks(each).map(|some| some.iter().map(|bucket| bucket.hits).sum()).collect();
+        Self { wide: (room / hits.len()).max(1), buckets: each, hits }
+    }
+
+    /// The first column with the most hits, and these.
+    fn peak(&self) -> (usize, u64) {
+        let most = self.hits.iter().copied().max().unwrap_or_default();
+        (self.hits.iter().position(|hits| *hits == most).unwrap_or_default(), most)
+    }
+
+    /// The first bucket of a column.
+    fn start(&self, column: usize) -> usize {
+        column * self.buckets
+    }
+
+    fn repeated(&self, bar: char) -> impl Iterator<Item = char> + use<> {
+        std::iter::repeat_n(bar, self.wide)
+    }
+
+    /// A mark below each column with an answer.
+    fn marks(&self, timeline: &Timeline, label: &str) -> Option<String> {
+        let from = timeline.buckets.first()?.from?;
+        let mut marks = vec![' '; self.hits.len() * self.wide];
+        for time in &timeline.answered_at {
+            let bucket = usize::try_from((time.utc - from) / i64::from(timeline.unit.max(1))).ok()?;
+            if let Some(mark) = marks.get_mut(bucket / self.buckets * self.wide) {
+                *mark = '^';
+            }
+        }
+        let text = format!("{}{label}", marks.iter().collect::<String>());
+        marks.contains(&'^').then(|| text.trim_end().to_owned())
+    }
+}
+
+/// A bar in proportion to the highest. One hit is always visible.
+fn bar(hits: u64, most: u64) -> char {
+    let eighths = (u128::from(hits) * 8).div_ceil(u128::from(most.max(1)));
+    BARS[eighths.min(8) as usize]
+}
+
+fn time(buckets: &[TimelineBucket], number: usize, unit: u32, offset: i16) -> String {
+    let from = buckets.get(number).and_then(|bucket| bucket.from).unwrap_or_default();
+    if unit >= DAY {
+        let full = LogTime { utc: from, offset: 0 }.rfc3339();
+        return full.get(..10).unwrap_or(&full).to_owned();
+    }
+    super::table::minute(LogTime { utc: from, offset })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn timeline(unit: u32, hits: &[u64], answered: &[i64]) -> Timeline {
+        let bucket = |(number, &hits): (i64, &u64)| {
+            let from = number * i64::from(unit);
+            TimelineBucket { from: Some(from), to: Some(from + i64::from(unit)), hits, ..TimelineBucket::default() }
+        };
+        let untimed = TimelineBucket { hits: 1_000, ..TimelineBucket::default() };
+        let buckets = (0..).zip(hits).map(bucket).chain([untimed]).collect();
+        let answered_at = answered.iter().map(|&utc| LogTime { utc, offset: 0 }).collect();
+        Timeline { buckets, unit, answered_at, ..Timeline::default() }
+    }
+
+    fn lines(timeline: &Timeline, width: usize) -> Vec<String> {
+        TimelineText::new(timeline, 60, width).map_or_else(Vec::new, |text| [text.bars].into_iter().chain(text.marks).collect())
+    }
+
+    #[test]
+    fn names_the_peak_and_marks_answers() {
+        let hours = timeline(3_600, &[1, 0, 8_000, 4_000], &[7_200, 7_300, 10_800]);
+        assert_eq!(lines(&hours, 60), ["▁▁▁▁▁▁▁       ███████▄▄▄▄▄▄▄  peak 8,000, 1970-01-01 03:00", "              ^      ^        ^ answered"]);
+        assert_eq!(lines(&timeline(DAY, &[1, 2], &[]), 50), ["▄▄▄▄▄▄▄▄▄▄▄▄████████████  peak 2, 1970-01-02"]);
+    }
+
+    #[test]
+    fn few_columns_have_several_buckets_and_no_labels() {
+        let minutes = timeline(60, &[1; 40], &[0, 39 * 60]);
+        assert_eq!(lines(&minutes, 20), ["█".repeat(20), format!("^{}^", " ".repeat(18))]);
+    }
+
+    #[test]
+    fn a_single_bucket_is_not_drawn() {
+        assert_eq!(lines(&timeline(60, &[7], &[0]), 80), [""; 0]);
+        assert_eq!(lines(&timeline(60, &[], &[]), 80), [""; 0]);
+    }
+}

@@ -1,0 +1,451 @@
+//! Counts of hits by time: in buckets of one length, and by hour of the week.
+//!
+//! The counts are kept per cell, because a report decides per cell what it contains. Most cells need no list: the first hit is
+//! at the first time of the cell, and all hits in no list are at its last time. A list has the other hits.
+//!
+//! All cells of a tally have one [`TimeUnit`], the shortest with at most [`MOST_BUCKETS`] buckets from the first hit to the last.
+//! It grows with the tally and never shrinks. Each longer bucket consists of whole shorter ones, so that any split of a log
+//! gives the same counts. The memory of all lists is bounded: above [`MOST_ENTRIES`] the unit grows further, and hours are no
+//! longer counted. Sums stay exact.
+
+use std::iter;
+
+use super::cell::CellCounts;
+use crate::time::{LogTime, PackedTime, TimeSpan};
+
+/// The length of a bucket: a minute, 5 minutes, an hour, a day, a week, 4 weeks, and then twice as long each time. Buckets
+/// begin in UTC, those of weeks on a Monday.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct TimeUnit(u8);
+
+/// Lengths in seconds, before the doublings.
+const LENGTHS: [i64; 6] = [60, 300, 3_600, 86_400, 604_800, 4 * 604_800];
+/// The Monday before the year 0. The buckets of all units are counted from here.
+const ORIGIN: i64 = -62_167_651_200;
+/// The longest unit. The years 0 to 9999 are two of its buckets.
+const LONGEST: u8 = 22;
+
+/// The most buckets from the first hit of a tally to the last.
+pub const MOST_BUCKETS: u32 = 400;
+
+/// Hours of a week.
+pub const WEEK_HOURS: usize = 168;
+
+/// Hours come first in a list, and buckets after them.
+const HOURS: u32 = WEEK_HOURS as u32;
+
+/// The most entries of the lists of all cells: this number of buckets, and the same number of hours. They take 4 MB.
+pub(super) const MOST_ENTRIES: usize = 1 << 18;
+
+impl TimeUnit {
+    /// In seconds.
+    #[must_use]
+    pub fn seconds(self) -> i64 {
+        let number = usize::from(self.0);
+        LENGTHS.get(number).copied().unwrap_or_else(|| LENGTHS[5] << (number - 5))
+    }
+
+    /// The unit with this length.
+    #[must_use]
+    pub fn from_seconds(seconds: i64) -> Option<Self> {
+        (0..=LONGEST).map(Self).find(|unit| unit.seconds() == seconds)
+    }
+
+    /// The number of the bucket with this time.
+    #[must_use]
+    pub fn bucket(self, utc: i64) -> u32 {
+        let number = utc.saturating_sub(ORIGIN).max(0) / self.seconds();
+        u32::try_from(number).map_or(u32::MAX - HOURS, |number| number.min(u32::MAX - HOURS))
+    }
+
+    /// The start of a bucket, in seconds since 1970.
+    #[must_use]
+    pub fn start(self, bucket: u32) -> i64 {
+        ORIGIN + i64::from(bucket) * self.seconds()
+    }
+
+    /// Whether the buckets of a span are not too many. The last number is that of no bucket: times after it have it too.
+    fn fits(self, first: i64, last: i64) -> bool {
+        let (first, last) = (self.bucket(first), self.bucket(last));
+        (last < u32::MAX - HOURS && last - first < MOST_BUCKETS) || self.0 == LONGEST
+    }
+
+    fn longer(self) -> Self {
+        Self((self.0 + 1).min(LONGEST))
+    }
+}
+
+/// How a tally counts times.
+#[derive(Debug, Clone)]
+pub(super) struct TimeScale {
+    /// The unit of all cells. A list may still have a shorter one.
+    unit: TimeUnit,
+    /// Whether hours of the week are counted.
+    has_hours: bool,
+    /// The first and the last time of all hits, in seconds since 1970.
+    span: Option<(i64, i64)>,
+    /// Entries of all lists.
+    hours: usize,
+    buckets: usize,
+}
+
+impl Default for TimeScale {
+    fn default() -> Self {
+        Self { unit: TimeUnit::default(), has_hours: true, span: None, hours: 0, buckets: 0 }
+    }
+}
+
+impl TimeScale {
+    pub(super) fn unit(&self) -> TimeUnit {
+        self.unit
+    }
+
+    pub(super) fn has_hours(&self) -> bool {
+        self.has_hours
+    }
+
+    /// Makes the unit at least this long, and counts hours only if `has_hours`.
+    pub(super) fn raise(&mut self, unit: TimeUnit, has_hours: bool) {
+        self.unit = self.unit.max(unit);
+        self.has_hours &= has_hours;
+    }
+
+    /// The same scale for cells that will be inserted.
+    pub(super) fn without_cells(&self) -> Self {
+        Self { hours: 0, buckets: 0, ..self.clone() }
+    }
+
+    /// Covers the times of another tally. Its cells are added one by one.
+    pub(super) fn merge(&mut self, other: &Self) {
+        self.raise(other.unit, other.has_hours);
+        if let Some((first, last)) = other.span {
+            self.cover(first);
+            self.cover(last);
+        }
+    }
+
+    /// Covers a time.
+    #[inline]
+    pub(super) fn cover(&mut self, utc: i64) {
+        if self.span.is_none_or(|(first, last)| utc < first || utc > last) {
+            self.extend(utc);
+        }
+    }
+
+    fn extend(&mut self, utc: i64) {
+        let (first, last) = self.span.map_or((utc, utc), |(first, last)| (first.min(utc), last.max(utc)));
+        self.span = Some((first, last));
+        while !self.unit.fits(first, last) {
+            self.unit = self.unit.longer();
+        }
+    }
+
+    /// Whether the lists have too many entries.
+    #[inline]
+    pub(super) fn is_exceeded(&self) -> bool {
+        self.hours.max(self.buckets) > MOST_ENTRIES
+    }
+
+    /// Shortens the lists of all cells until they fit. The result depends on the hits only: entries that a longer unit makes
+    /// superfluous are removed first.
+    pub(super) fn shrink(&mut self, cells: &mut [CellCounts], most: usize) {
+        loop {
+            (self.hours, self.buckets) = (0, 0);
+            for cell in &mut *cells {
+                cell.shorten(self);
+            }
+            if self.hours <= most && (self.buckets <= most || self.unit.0 == LONGEST) {
+                return;
+            }
+            self.has_hours &= self.hours <= most;
+            self.unit = if self.buckets > most { self.unit.longer() } else { self.unit };
+        }
+    }
+
+    fn keys(&self, time: PackedTime) -> [u32; 2] {
+        let time = time.time();
+        [hour_of_week(time), HOURS + self.unit.bucket(time.utc)]
+    }
+
+    /// Changes the number of entries by those of a list.
+    fn add_entries(&mut self, list: &TimeCounts) {
+        let hours = list.hours_len();
+        self.hours += hours;
+        self.buckets += list.entries.len() - hours;
+    }
+
+    fn remove_entries(&mut self, list: &TimeCounts) {
+        let hours = list.hours_len();
+        self.hours = self.hours.saturating_sub(hours);
+        self.buckets = self.buckets.saturating_sub(list.entries.len() - hours);
+    }
+}
+
+/// The hour of the week from Monday, in the offset of the log.
+fn hour_of_week(time: LogTime) -> u32 {
+    // The origin is a Monday.
+    ((time.local_seconds() - ORIGIN).div_euclid(3_600)).rem_euclid(i64::from(HOURS)) as u32
+}
+
+/// The hits of a cell that are neither at its first nor at its last time.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TimeCounts {
+    unit: TimeUnit,
+    /// Hits without a time, of a cell that has hits with a time.
+    untimed: u64,
+    /// Hits in the list, by hour and by bucket.
+    listed: [u64; 2],
+    /// Sorted by key. If a count is too large for an entry, several have the same key.
+    entries: Vec<TimeEntry>,
+}
+
+/// The hour of the week, or the number of the bucket after all hours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct TimeEntry {
+    key: u32,
+    hits: u32,
+}
+
+/// The lists of a cell in the unit of its tally, as a snapshot stores them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ListedTimes {
+    /// Hits without a time, of a cell that has hits with a time.
+    pub untimed: u64,
+    /// Hours of the week and their hits, sorted.
+    pub hours: Vec<(u32, u64)>,
+    /// Buckets and their hits, sorted.
+    pub buckets: Vec<(u32, u64)>,
+}
+
+impl ListedTimes {
+    /// Whether there is nothing to store.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+impl TimeCounts {
+    /// The lists of an earlier report.
+    #[must_use]
+    pub fn from_listed(unit: TimeUnit, listed: &ListedTimes) -> Self {
+        let mut counts = Self { unit, untimed: listed.untimed, ..Self::default() };
+        for &(hour, hits) in &listed.hours {
+            counts.insert(hour.min(HOURS - 1), hits);
+        }
+        for &(bucket, hits) in &listed.buckets {
+            counts.insert(HOURS + bucket.min(u32::MAX - HOURS), hits);
+        }
+        counts
+    }
+
+    fn hours_len(&self) -> usize {
+        self.entries.partition_point(|entry| entry.key < HOURS)
+    }
+
+    /// Adds hits.
+    fn insert(&mut self, key: u32, hits: u64) {
+        self.listed[usize::from(key >= HOURS)] += hits;
+        let at = if self.entries.last().is_none_or(|last| last.key < key) {
+            self.entries.len()
+        } else {
+            self.entries.partition_point(|entry| entry.key < key)
+        };
+        let mut left = hits;
+        if let Some(entry) = self.entries.get_mut(at).filter(|entry| entry.key == key) {
+            let more = left.min((u32::MAX - entry.hits).into());
+            entry.hits += more as u32;
+            left -= more;
+        }
+        while left > 0 {
+            let more = left.min(u32::MAX.into());
+            self.entries.insert(at, TimeEntry { key, hits: more as u32 });
+            left -= more;
+        }
+    }
+
+    /// Changes the unit, and removes the entries with the keys of the last time.
+    fn shorten(&mut self, scale: &TimeScale, last: [u32; 2]) {
+        let old = std::mem::take(&mut self.entries);
+        let unit = std::mem::replace(&mut self.unit, scale.unit);
+        self.listed = [0; 2];
+        for TimeEntry { key, hits } in old {
+            let key = if key < HOURS { key } else { HOURS + scale.unit.bucket(unit.start(key - HOURS)) };
+            if !last.contains(&key) && (scale.has_hours || key >= HOURS) {
+                self.insert(key, hits.into());
+            }
+        }
+        self.entries.shrink_to_fit();
+    }
+}
+
+impl CellCounts {
+    /// Hits without a time.
+    #[must_use]
+    pub fn untimed(&self) -> u64 {
+        if self.span.ends().is_none() { self.hits } else { self.listed_untimed() }
+    }
+
+    fn listed_untimed(&self) -> u64 {
+        self.counts.as_ref().map_or(0, |counts| counts.untimed)
+    }
+
+    /// Counts the time of a hit, which is counted already.
+    #[inline]
+    pub(super) fn count_time(&mut self, time: PackedTime, scale: &mut TimeScale) {
+        let is_near = self.span.first().is_some_and(|first| first <= time) && self.span.last().is_some_and(|last| last.is_same_minute(time));
+        if !is_near {
+            self.count_distant_time(time, scale);
+        }
+        self.span.add(time);
+    }
+
+    /// Counts a hit without a time.
+    #[cold]
+    pub(super) fn count_untimed(&mut self) {
+        self.counts.get_or_insert_default().untimed += 1;
+    }
+
+    /// Counts a time in another minute than the last one, before that becomes the last one.
+    fn count_distant_time(&mut self, time: PackedTime, scale: &mut TimeScale) {
+        scale.cover(time.time().utc);
+        let (Some(first), Some(last)) = (self.span.first(), self.span.last()) else {
+            if self.hits > 1 {
+                self.counts.get_or_insert_default().untimed = self.hits - 1;
+            }
+            return;
+        };
+        // The hit at the first time and those at the last time are in no list, so one of these moves into the lists.
+        let moved = if time > last { last } else { time.max(first) };
+        let (keys, of_last) = (scale.keys(moved), scale.keys(last.max(time)));
+        if keys == of_last {
+            return;
+        }
+        let timed = self.hits - 1 - self.listed_untimed();
+        let hits = if time > last { self.at_last(timed) } else { [u64::from(time >= first || timed > 1); 2] };
+        self.list(keys, hits, of_last, scale);
+    }
+
+    /// Hits at the last time, by hour and by bucket, of `timed` hits with a time.
+    fn at_last(&self, timed: u64) -> [u64; 2] {
+        let listed = self.counts.as_ref().map_or([0; 2], |counts| counts.listed);
+        listed.map(|listed| timed.saturating_sub(1 + listed))
+    }
+
+    /// Adds hits to the lists, but for those with the keys of the last time.
+    fn list(&mut self, keys: [u32; 2], hits: [u64; 2], of_last: [u32; 2], scale: &mut TimeScale) {
+        for (at, (key, hits)) in keys.into_iter().zip(hits).enumerate() {
+            if hits == 0 || of_last.contains(&key) || (at == 0 && !scale.has_hours) {
+                continue;
+            }
+            let counts = self.counts.get_or_insert_default();
+            if counts.unit < scale.unit {
+                scale.remove_entries(counts);
+                counts.shorten(scale, of_last);
+                scale.add_entries(counts);
+            }
+            let before = counts.entries.len();
+            counts.insert(key, hits);
+            *(if at == 0 { &mut scale.hours } else { &mut scale.buckets }) += counts.entries.len() - before;
+        }
+    }
+
+    /// Adds the times of another cell with the same key, before its hits are added.
+    pub(super) fn merge_times(&mut self, other: &mut Self, scale: &mut TimeScale) {
+        let untimed = self.untimed() + other.untimed();
+        let others = other.counts.take();
+        if self.span.ends().is_none() {
+            (self.span, self.counts) = (other.span, others);
+            self.enter(scale);
+        } else if let Some(((first, last), (other_first, other_last))) = self.ends().zip(other.ends()) {
+            let mine = self.at_last(self.hits - self.listed_untimed());
+            let timed = other.hits - others.as_ref().map_or(0, |counts| counts.untimed);
+            let listed = others.as_ref().map_or([0; 2], |counts| counts.listed);
+            let theirs = listed.map(|listed| timed.saturating_sub(1 + listed));
+            let of_last = scale.keys(last.max(other_last));
+            let (earlier, rest) = if last < other_last { (last, mine) } else { (other_last, theirs) };
+            self.list(scale.keys(first.max(other_first)), [1; 2], of_last, scale);
+            self.list(scale.keys(earlier), rest, of_last, scale);
+            if let Some(mut others) = others {
+                others.shorten(scale, of_last);
+                for TimeEntry { key, hits } in others.entries {
+                    let hits = u64::from(hits);
+                    self.list([key; 2], if key < HOURS { [hits, 0] } else { [0, hits] }, of_last, scale);
+                }
+            }
+            self.span.add(other_first);
+            self.span.add(other_last);
+        }
+        if self.span.ends().is_some() && untimed != self.listed_untimed() {
+            self.counts.get_or_insert_default().untimed = untimed;
+        }
+    }
+
+    fn ends(&self) -> Option<(PackedTime, PackedTime)> {
+        self.span.first().zip(self.span.last())
+    }
+
+    /// Keeps what is necessary, and adds its entries to those of the scale.
+    fn shorten(&mut self, scale: &mut TimeScale) {
+        let (Some(counts), Some(last)) = (&mut self.counts, self.span.last()) else { return };
+        counts.shorten(scale, scale.keys(last));
+        scale.add_entries(counts);
+        if counts.untimed == 0 && counts.entries.is_empty() {
+            self.counts = None;
+        }
+    }
+
+    /// Adds the entries of a new cell to those of the scale.
+    pub(super) fn enter(&self, scale: &mut TimeScale) {
+        if let Some(counts) = &self.counts {
+            scale.add_entries(counts);
+        }
+    }
+
+    /// The lists in the unit of the tally.
+    pub(super) fn listed_times(&self, scale: &TimeScale) -> ListedTimes {
+        let (Some(counts), Some(last)) = (&self.counts, self.span.last()) else { return ListedTimes::default() };
+        let mut counts = counts.clone();
+        counts.shorten(scale, scale.keys(last));
+        let sums = |entries: &[TimeEntry], first: u32| -> Vec<(u32, u64)> {
+            let equal = entries.chunk_by(|a, b| a.key == b.key);
+            equal.map(|equal| (equal[0].key - first, equal.iter().map(|entry| u64::from(entry.hits)).sum())).collect()
+        };
+        let (hours, buckets) = counts.entries.split_at(counts.hours_len());
+        ListedTimes { untimed: counts.untimed, hours: sums(hours, 0), buckets: sums(buckets, HOURS) }
+    }
+
+    /// Buckets of this unit, which must not be shorter than that of the tally, and their hits, in no order.
+    pub fn by_bucket(&self, unit: TimeUnit) -> impl Iterator<Item = (u32, u64)> {
+        let listed = self.counts.iter().flat_map(move |counts| {
+            let bucket = move |key: u32| unit.bucket(counts.unit.start(key - HOURS));
+            counts.entries[counts.hours_len()..].iter().map(move |entry| (bucket(entry.key), entry.hits.into()))
+        });
+        self.first_and_last(1).map(move |(time, hits)| (unit.bucket(time.utc), hits)).chain(listed)
+    }
+
+    /// Hours of the week and their hits, in no order. Only of a tally that counts hours.
+    pub fn by_hour(&self) -> impl Iterator<Item = (u32, u64)> {
+        let listed = self.counts.iter().flat_map(|counts| counts.entries[..counts.hours_len()].iter());
+        self.first_and_last(0).map(|(time, hits)| (hour_of_week(time), hits)).chain(listed.map(|entry| (entry.key, entry.hits.into())))
+    }
+
+    /// The hits in no list: at the first time, and at the last.
+    fn first_and_last(&self, list: usize) -> impl Iterator<Item = (LogTime, u64)> {
+        let hits = |(first, last): (LogTime, LogTime)| {
+            let rest = self.at_last(self.hits - self.listed_untimed().min(self.hits))[list];
+            iter::once((first, 1)).chain((rest > 0).then_some((last, rest)))
+        };
+        self.span.ends().map(hits).into_iter().flatten()
+    }
+}
+
+/// An empty span, or that of two times.
+pub(super) fn span_of(times: Option<(LogTime, LogTime)>) -> TimeSpan {
+    let mut span = TimeSpan::default();
+    if let Some((first, last)) = times {
+        span.add(PackedTime::new(first));
+        span.add(PackedTime::new(last));
+    }
+    span
+}
