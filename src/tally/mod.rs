@@ -29,7 +29,7 @@ pub(crate) use cell::{Cell, CellCounts, ImportedSample, Sample, SampleContent, S
 pub(crate) use evidence::TallyEvidence;
 pub(crate) use import::{ImportRemap, ImportedKey};
 pub(crate) use minutes::{MinuteCounts, MinuteKey};
-pub(crate) use time_counts::{ListedTimes, MOST_BUCKETS, TimeCounts, TimeUnit, WEEK_HOURS};
+pub(crate) use time_counts::{ListedTimes, TimeCounts, TimeUnit, WEEK_HOURS};
 pub(crate) use unmatched::{UnmatchedPath, UnmatchedRequests};
 
 use crate::client::Client;

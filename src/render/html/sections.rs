@@ -143,7 +143,7 @@ fn clients(report: &Report<'_>, options: &PageOptions<'_>) -> Option<Section> {
     let blocks = report.blocks.as_deref().unwrap_or_default();
     let rows: Vec<(&Row<'_>, Option<&BlockDecision>)> =
         report.clients.iter().take(options.rows()).enumerate().map(|(at, row)| (row, blocks.get(at))).collect();
-    let geo = |row: &Row<'_>, text: fn(&GeoInfo) -> String| CellView::text(row.geo.as_ref().map(text).unwrap_or_default());
+    let geo = |row: &Row<'_>, text: fn(&GeoInfo) -> String| CellView::text(row.geo.as_deref().map(text).unwrap_or_default());
     let found = TableBuilder::new(&rows, options.rows())
         .text("client", |(row, _)| CellView::code(row.key.client().map_or_else(Cow::default, labels::client)))
         .text("severity", |(row, _)| CellView::severity(row.severity))
