@@ -208,14 +208,12 @@ fn unit_name(unit: u32) -> String {
     }
 }
 
-/// The next number that is even and of one significant digit, or a half more.
-fn round_up(n: u64) -> u64 {
+/// The next number that is even and has at most two significant digits.
+pub(super) fn round_up(n: u64) -> u64 {
+    const TENTHS: [u64; 11] = [10, 12, 15, 20, 25, 30, 40, 50, 60, 80, 100];
     let digit = 10_u64.saturating_pow(n.max(1).ilog10());
-    [1, 2, 3, 4, 5, 6, 8, 10]
-        .map(|times| digit.saturating_mul(times))
-        .into_iter()
-        .find(|round| *round >= n && round.is_multiple_of(2))
-        .unwrap_or(n.max(2))
+    let rounds = TENTHS.map(|tenths| digit.saturating_mul(tenths) / 10);
+    rounds.into_iter().find(|round| *round >= n && round.is_multiple_of(2)).unwrap_or(n.max(2))
 }
 
 /// The height of a count, in tenths of a unit.

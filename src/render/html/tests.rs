@@ -345,4 +345,5 @@ fn small_lines_fit_their_width() {
     long.buckets = (0..400).map(|hour| TimelineBucket { from: Some(hour * 3_600), to: None, hits: 1, outcomes: [0; 8] }).collect();
     assert_eq!(super::plots::spark(&long), vec![10; 40]);
     assert_eq!(Severity::ALL.len(), 5, "a class of the style for each");
+    assert_eq!([0, 1, 3, 9, 11, 105, 1_125, 5_000].map(super::plots::round_up), [2, 2, 4, 10, 12, 120, 1_200, 5_000]);
 }
