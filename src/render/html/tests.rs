@@ -10,7 +10,7 @@ use super::*;
 use crate::analysis::block_candidates::{BlockDecision, BlockVerdict, OffenderStats};
 use crate::analysis::fixture;
 use crate::analysis::model::{Approximation, FloodRow, GeoInfo, NetworkRow, Row, RowKey};
-use crate::analysis::seen::NoveltyKind;
+use crate::analysis::novelty::NoveltyKind;
 use crate::analysis::timeline::{Timeline, TimelineBucket};
 use crate::client::Client;
 use crate::finding::Severity;
@@ -36,7 +36,7 @@ fn timeline() -> Timeline {
     (hours[6][1], hours[6][2], hours[0][15]) = (311, 4, 107);
     let mut buckets = vec![bucket(0, 311, 0), bucket(1, 0, 0), bucket(2, 3, 101), bucket(3, 0, 6)];
     buckets.push(TimelineBucket { hits: 1, outcomes: [0, 0, 0, 0, 0, 0, 0, 1], ..TimelineBucket::default() });
-    let at = |minutes| LogTime { utc: START + minutes * 60, offset: 60 };
+    let at = |minutes: i64| LogTime { utc: START + minutes * 60, offset: 60 };
     Timeline { buckets, unit: 3_600, answered_at: vec![at(2), at(77), at(481)], hours }
 }
 
