@@ -475,7 +475,7 @@ groups! {
         #[arg(long, action = ArgAction::SetTrue, hide_short_help = true)]
         always: Option<bool>,
 
-        /// Write a page for a browser too, and an index of the folders
+        /// Write a page for a browser too, with an index
         ///
         /// report.html in each folder, and index.html beside them, which lists the folders that --keep leaves.
         #[arg(long, action = ArgAction::SetTrue)]

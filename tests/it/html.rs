@@ -113,3 +113,27 @@ fn hostile_text_runs_no_script_in_a_browser() {
     assert!(text.contains("&#60;img src=x onerror=window.hit=1&#62;"));
     open_in_browser("hostile_text_runs_no_script_in_a_browser", &[(name, file)], &harness);
 }
+
+#[test]
+fn pages_are_of_scans_and_merged_reports() {
+    let harness = Harness::new();
+    harness.file("some.log", log(200));
+    assert_eq!(harness.run(["scan", "-q", "-f", "json", "-o", "some.json", "some.log"]).code, 0);
+    let (scanned, merged) =
+        (harness.run(["scan", "-q", "-f", "html", "some.log"]), harness.run(["merge", "-q", "-f", "html", "some.json"]));
+    assert_eq!((scanned.code, merged.code), (0, 0), "{}{}", scanned.stderr, merged.stderr);
+    for page in [scanned.text(), merged.text()] {
+        assert!(page.starts_with("<!DOCTYPE html>") && page.ends_with("</html>\n"), "{page}");
+        assert!(page.contains("<h1>Nothing answered; 20 probes from 20 clients.</h1>"), "{page}");
+    }
+    for args in [
+        &["learn", "-f", "html", "some.log"][..],
+        &["diff", "-f", "html", "some.json", "some.json"],
+        &["follow", "-f", "html", "some.log"],
+        &["scan", "-f", "html", "--by", "path", "some.log"],
+    ] {
+        let run = harness.run(args);
+        assert_eq!((run.code, run.stdout.len()), (2, 0), "{args:?}: {}", run.stderr);
+        assert!(run.stderr.contains("html") || run.stderr.contains("a page has all sections"), "{args:?}: {}", run.stderr);
+    }
+}

@@ -8,7 +8,7 @@ use std::io::{self, Write};
 use serde::{Deserialize, Serialize};
 
 use super::plots::{self, Plot, PlotBar, PlotItem, PlotKey};
-use super::tables::{CellView, TableBuilder};
+use super::tables::{TableBuilder, TableCell};
 use super::{Fact, Page, PageOptions, Section};
 use crate::analysis::model::Report;
 use crate::finding::Severity;
@@ -179,21 +179,21 @@ fn name((folder, digest): &(&FolderLink, &RunDigest)) -> String {
 }
 
 fn reports(entries: &[IndexEntry]) -> Option<Section> {
-    let of = |entry: &IndexEntry, cell: &dyn Fn(&RunDigest) -> CellView| entry.digest.as_ref().map_or_else(CellView::default, cell);
-    let count = |entry: &IndexEntry, field: fn(&RunDigest) -> u64| of(entry, &|digest| CellView::count(field(digest)));
+    let of = |entry: &IndexEntry, cell: &dyn Fn(&RunDigest) -> TableCell| entry.digest.as_ref().map_or_else(TableCell::default, cell);
+    let count = |entry: &IndexEntry, field: fn(&RunDigest) -> u64| of(entry, &|digest| TableCell::count(field(digest)));
     let text = |entry: &IndexEntry, field: fn(&RunDigest) -> Option<&str>| {
-        of(entry, &|digest| CellView { class: "t", ..CellView::text(escape(field(digest).unwrap_or_default().as_bytes())) })
+        of(entry, &|digest| TableCell { class: "t", ..TableCell::text(escape(field(digest).unwrap_or_default().as_bytes())) })
     };
     let all = entries.len() as u64;
     let table = TableBuilder::new(entries, ROWS)
         .text("report", report_cell)
         .number("hits", |entry| count(entry, |digest| digest.hits))
-        .text("hits over time", |entry| of(entry, &|digest| CellView { spark: plots::spark_path(&digest.spark), ..CellView::default() }))
+        .text("hits over time", |entry| of(entry, &|digest| TableCell { spark: plots::spark_path(&digest.spark), ..TableCell::default() }))
         .number("answered", |entry| count(entry, |digest| digest.answered))
-        .text("worst", |entry| of(entry, &|digest| digest.severity.map_or_else(CellView::default, CellView::severity)))
+        .text("worst", |entry| of(entry, &|digest| digest.severity.map_or_else(TableCell::default, TableCell::severity)))
         .number("clients", |entry| count(entry, |digest| digest.clients))
         .number("paths", |entry| count(entry, |digest| digest.paths))
-        .number("new", |entry| of(entry, &|digest| digest.new.map_or_else(CellView::default, CellView::count)))
+        .number("new", |entry| of(entry, &|digest| digest.new.map_or_else(TableCell::default, TableCell::count)))
         .number("requests", |entry| count(entry, |digest| digest.requests))
         .number("lines", |entry| count(entry, |digest| digest.lines))
         .text("log begins", |entry| text(entry, |digest| digest.first.as_deref()))
@@ -205,7 +205,7 @@ fn reports(entries: &[IndexEntry]) -> Option<Section> {
 }
 
 /// The folder, with a link to its page if there is one.
-fn report_cell(entry: &IndexEntry) -> CellView {
+fn report_cell(entry: &IndexEntry) -> TableCell {
     let folder = entry.digest.is_some().then(|| entry.folder.clone());
-    CellView { folder, ..CellView::text(entry.folder.to_string()) }
+    TableCell { folder, ..TableCell::text(entry.folder.to_string()) }
 }

@@ -71,7 +71,9 @@ class DataTable {
       return words.every((word) => row.words.includes(word));
     };
     const found = words.length ? this.rows.filter(matches) : this.rows;
-    this.body.replaceChildren(...found);
+    if (this.order || words.length || this.body.rows.length !== found.length) {
+      this.body.replaceChildren(...found);
+    }
     this.table.classList.toggle("short", this.short);
     const isCut = found.length > DataTable.FIRST;
     const shown = this.short && isCut ? DataTable.FIRST : found.length;

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use super::tables::{CellView, ColumnHead, RowView, TableBuilder, TableView};
+use super::tables::{ColumnHead, TableBuilder, TableCell, TableRow, TableView};
 use crate::analysis::timeline::{Timeline, TimelineBucket};
 use crate::log_entry::Outcome;
 use crate::number::{counted, grouped};
@@ -208,14 +208,12 @@ fn unit_name(unit: u32) -> String {
     }
 }
 
-/// The next number that is even and of one significant digit, or a half more.
-fn round_up(n: u64) -> u64 {
+/// The next number that is even and has at most two significant digits.
+pub(super) fn round_up(n: u64) -> u64 {
+    const TENTHS: [u64; 11] = [10, 12, 15, 20, 25, 30, 40, 50, 60, 80, 100];
     let digit = 10_u64.saturating_pow(n.max(1).ilog10());
-    [1, 2, 3, 4, 5, 6, 8, 10]
-        .map(|times| digit.saturating_mul(times))
-        .into_iter()
-        .find(|round| *round >= n && round.is_multiple_of(2))
-        .unwrap_or(n.max(2))
+    let rounds = TENTHS.map(|tenths| digit.saturating_mul(tenths) / 10);
+    rounds.into_iter().find(|round| *round >= n && round.is_multiple_of(2)).unwrap_or(n.max(2))
 }
 
 /// The height of a count, in tenths of a unit.
@@ -233,7 +231,7 @@ pub(super) fn timeline_table(timeline: &Timeline) -> Option<TableView> {
     let rows: Vec<&TimelineBucket> = timeline.buckets.iter().filter(|bucket| bucket.hits > 0).collect();
     let from = |bucket: &TimelineBucket| bucket.from.map_or_else(|| "no time".to_owned(), |from| span(from, timeline.unit));
     let mut table =
-        TableBuilder::new(&rows, usize::MAX).text("from", |bucket| CellView::text(from(bucket))).count("hits", |bucket| bucket.hits);
+        TableBuilder::new(&rows, usize::MAX).text("from", |bucket| TableCell::text(from(bucket))).count("hits", |bucket| bucket.hits);
     for (at, outcome) in Outcome::ALL.into_iter().enumerate().filter(|(at, _)| rows.iter().any(|bucket| bucket.outcomes[*at] > 0)) {
         table = table.count(outcome.as_str(), move |bucket| bucket.outcomes[at]);
     }
@@ -293,8 +291,8 @@ pub(super) fn hours_table(hours: &Hours) -> Option<TableView> {
     let head = |name, is_number| ColumnHead { name, is_number };
     let columns = std::iter::once(head("day", false)).chain(NAMES.map(|name| head(name, true))).collect();
     let row = |(day, hours): (&&str, &[u64; 24])| {
-        let cells = std::iter::once(CellView::text(*day)).chain(hours.iter().map(|&hits| CellView::count(hits))).collect();
-        RowView { cells, is_alarm: false }
+        let cells = std::iter::once(TableCell::text(*day)).chain(hours.iter().map(|&hits| TableCell::count(hits))).collect();
+        TableRow { cells, is_alarm: false }
     };
     let rows = DAYS.iter().zip(hours).map(row).collect();
     Some(TableView { caption: "Weekdays and hours in numbers".to_owned(), columns, rows, more: None })

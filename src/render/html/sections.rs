@@ -5,7 +5,7 @@
 use std::borrow::Cow;
 
 use super::plots::{HeatMap, Plot};
-use super::tables::{CellView, TableBuilder, TableView, log_text};
+use super::tables::{TableBuilder, TableCell, TableView, log_text};
 use super::{PageOptions, Section};
 use crate::analysis::block_candidates::BlockDecision;
 use crate::analysis::floods;
@@ -81,24 +81,24 @@ fn uncertain(report: &Report<'_>, options: &PageOptions<'_>) -> Option<Section> 
 }
 
 fn answers(report: &Report<'_>, rows: &[Row<'_>], options: &PageOptions<'_>, caption: &str) -> Option<TableView> {
-    let detail = |row: &Row<'_>, cell: &dyn Fn(&AnswerDetail<'_>) -> CellView| row.answer.as_ref().map_or_else(CellView::default, cell);
+    let detail = |row: &Row<'_>, cell: &dyn Fn(&AnswerDetail<'_>) -> TableCell| row.answer.as_ref().map_or_else(TableCell::default, cell);
     let who = |row: &Row<'_>, answer: &AnswerDetail<'_>| match answer.client {
         Some(one) => labels::client(one).into_owned(),
         None => counted(row.clients, "client", "clients"),
     };
     TableBuilder::new(rows, options.rows())
-        .text("path", |row| CellView::code(path(row)))
-        .text("severity", |row| CellView::severity(row.severity))
-        .text("site", |row| CellView::code(site(row).map_or_else(Cow::default, log_text)))
-        .text("status", |row| detail(row, &|answer| CellView::text(answer.joined_statuses(" "))))
-        .number("bytes", |row| detail(row, &|answer| CellView::number(answer.bytes)))
-        .text("method", |row| detail(row, &|answer| CellView::text(answer.method.as_str())))
+        .text("path", |row| TableCell::code(path(row)))
+        .text("severity", |row| TableCell::severity(row.severity))
+        .text("site", |row| TableCell::code(site(row).map_or_else(Cow::default, log_text)))
+        .text("status", |row| detail(row, &|answer| TableCell::text(answer.joined_statuses(" "))))
+        .number("bytes", |row| detail(row, &|answer| TableCell::number(answer.bytes)))
+        .text("method", |row| detail(row, &|answer| TableCell::text(answer.method.as_str())))
         .text("rule", |row| rule_cell(report, &row.rules))
         .count("hits", |row| row.hits)
-        .text("client", |row| detail(row, &|answer| CellView::text(who(row, answer))))
-        .text("first seen", |row| CellView::time(row.first_time))
-        .text("last seen", |row| CellView::time(row.last_time))
-        .text("why", |row| detail(row, &|answer| CellView::text(grades::why(answer))))
+        .text("client", |row| detail(row, &|answer| TableCell::text(who(row, answer))))
+        .text("first seen", |row| TableCell::time(row.first_time))
+        .text("last seen", |row| TableCell::time(row.last_time))
+        .text("why", |row| detail(row, &|answer| TableCell::text(grades::why(answer))))
         .finish(caption, rows.len() as u64, "answered.csv (-f csv --by answer)", |row| row.answered > 0)
 }
 
@@ -106,13 +106,13 @@ fn new_items(report: &Report<'_>, options: &PageOptions<'_>) -> Option<Section> 
     let news = options.news?;
     let title = |item: &NewItem<'_>| report.rule_set.number_of(&item.key).map(|rule| report.rule_set.rule(rule).title.as_str());
     let found = TableBuilder::new(news, options.rows())
-        .text("what", |item| CellView::code(&item.key))
-        .text("kind", |item| CellView::text(item.kind.as_str()))
-        .text("severity", |item| CellView::severity(item.severity))
+        .text("what", |item| TableCell::code(&item.key))
+        .text("kind", |item| TableCell::text(item.kind.as_str()))
+        .text("severity", |item| TableCell::severity(item.severity))
         .count("hits", |item| item.hits)
-        .text("first seen", |item| CellView::time(item.first_time))
-        .text("example", |item| CellView::code(log_text(item.sample.target)))
-        .text("what it finds", |item| CellView::text(escape(title(item).unwrap_or_default().as_bytes())))
+        .text("first seen", |item| TableCell::time(item.first_time))
+        .text("example", |item| TableCell::code(log_text(item.sample.target)))
+        .text("what it finds", |item| TableCell::text(escape(title(item).unwrap_or_default().as_bytes())))
         .finish("Answers, rules, paths, clients and campaigns that no run before has seen", news.len() as u64, "new.csv", |_| false);
     let (id, heading) = ("new", "What is new");
     let nothing = || Section { id, title: heading, sentences: vec!["Nothing is new.".to_owned()], ..Section::default() };
@@ -143,21 +143,21 @@ fn clients(report: &Report<'_>, options: &PageOptions<'_>) -> Option<Section> {
     let blocks = report.blocks.as_deref().unwrap_or_default();
     let rows: Vec<(&Row<'_>, Option<&BlockDecision>)> =
         report.clients.iter().take(options.rows()).enumerate().map(|(at, row)| (row, blocks.get(at))).collect();
-    let geo = |row: &Row<'_>, text: fn(&GeoInfo) -> String| CellView::text(row.geo.as_deref().map(text).unwrap_or_default());
+    let geo = |row: &Row<'_>, text: fn(&GeoInfo) -> String| TableCell::text(row.geo.as_deref().map(text).unwrap_or_default());
     let found = TableBuilder::new(&rows, options.rows())
-        .text("client", |(row, _)| CellView::code(row.key.client().map_or_else(Cow::default, labels::client)))
-        .text("severity", |(row, _)| CellView::severity(row.severity))
+        .text("client", |(row, _)| TableCell::code(row.key.client().map_or_else(Cow::default, labels::client)))
+        .text("severity", |(row, _)| TableCell::severity(row.severity))
         .count("hits", |(row, _)| row.hits)
         .count("answered", |(row, _)| row.answered)
         .count("paths", |(row, _)| row.paths)
         .count("other requests", |(row, _)| row.other_requests)
-        .text("first seen", |(row, _)| CellView::time(row.first_time))
-        .text("last seen", |(row, _)| CellView::time(row.last_time))
+        .text("first seen", |(row, _)| TableCell::time(row.first_time))
+        .text("last seen", |(row, _)| TableCell::time(row.last_time))
         .text("country", |(row, _)| geo(row, place))
         .text("network", |(row, _)| geo(row, network))
-        .text("looks for", |(row, _)| CellView::text(first_of(&labels::classes(report.rule_set, &row.rules), CLASSES)))
-        .text("block", |(_, block)| block.map_or_else(CellView::default, block_cell))
-        .text("user agent", |(row, _)| CellView::text(row.sample.user_agent.map_or_else(Cow::default, log_text)))
+        .text("looks for", |(row, _)| TableCell::text(first_of(&labels::classes(report.rule_set, &row.rules), CLASSES)))
+        .text("block", |(_, block)| block.map_or_else(TableCell::default, block_cell))
+        .text("user agent", |(row, _)| TableCell::text(row.sample.user_agent.map_or_else(Cow::default, log_text)))
         .finish(
             "Clients that sent probes, the most severe first",
             report.totals.clients,
@@ -168,8 +168,8 @@ fn clients(report: &Report<'_>, options: &PageOptions<'_>) -> Option<Section> {
 }
 
 /// Whether a client could be blocked, in a word: `clients.csv` has the reason.
-fn block_cell(block: &BlockDecision) -> CellView {
-    CellView::text(block.label())
+fn block_cell(block: &BlockDecision) -> TableCell {
+    TableCell::text(block.label())
 }
 
 /// The first few of some words, and the number of others: `cms, lfi, rce, sqli +11`.
@@ -203,26 +203,26 @@ fn networks(report: &Report<'_>, options: &PageOptions<'_>) -> Option<Section> {
     let countries = |row: &NetworkRow| row.countries.iter().map(|country| escape(country.as_bytes())).collect::<Vec<_>>().join(" ");
     let all = report.networks.len() as u64;
     let found = TableBuilder::new(&report.networks, options.rows())
-        .text("network", |row| CellView::text(name(row)))
+        .text("network", |row| TableCell::text(name(row)))
         .count("hits", |row| row.hits)
         .count("clients", |row| row.clients)
         .count("answered", |row| row.answered)
-        .text("countries", |row| CellView::text(countries(row)))
+        .text("countries", |row| TableCell::text(countries(row)))
         .finish("Autonomous systems of the clients, most hits first", all, JSON, |row| row.answered > 0);
     table("networks", "Networks", all, found)
 }
 
 fn paths(report: &Report<'_>, options: &PageOptions<'_>) -> Option<Section> {
     let found = TableBuilder::new(&report.paths, options.rows())
-        .text("path", |row| CellView::code(path(row)))
-        .text("severity", |row| CellView::severity(row.severity))
+        .text("path", |row| TableCell::code(path(row)))
+        .text("severity", |row| TableCell::severity(row.severity))
         .count("hits", |row| row.hits)
         .count("clients", |row| row.clients)
         .count("answered", |row| row.answered)
         .text("rule", |row| rule_cell(report, &row.rules))
-        .text("first seen", |row| CellView::time(row.first_time))
-        .text("last seen", |row| CellView::time(row.last_time))
-        .text("as requested", |row| CellView::code(target(row)))
+        .text("first seen", |row| TableCell::time(row.first_time))
+        .text("last seen", |row| TableCell::time(row.last_time))
+        .text("as requested", |row| TableCell::code(target(row)))
         .finish("Paths that were probed, the most severe first", report.totals.paths, "paths.csv (-f csv --by path)", |row| {
             row.answered > 0
         });
@@ -232,15 +232,15 @@ fn paths(report: &Report<'_>, options: &PageOptions<'_>) -> Option<Section> {
 fn rules(report: &Report<'_>, options: &PageOptions<'_>) -> Option<Section> {
     let of = |row: &Row<'_>| row.key.rule().map(|rule| report.rule_set.rule(rule));
     let found = TableBuilder::new(&report.rules, options.rows())
-        .text("rule", |row| CellView::code(of(row).map_or_else(Cow::default, |rule| escape(rule.id.as_bytes()))))
-        .text("severity", |row| CellView::severity(row.severity))
+        .text("rule", |row| TableCell::code(of(row).map_or_else(Cow::default, |rule| escape(rule.id.as_bytes()))))
+        .text("severity", |row| TableCell::severity(row.severity))
         .count("hits", |row| row.hits)
         .count("clients", |row| row.clients)
         .count("paths", |row| row.paths)
         .count("answered", |row| row.answered)
-        .text("last seen", |row| CellView::time(row.last_time))
-        .text("what it finds", |row| CellView::text(of(row).map_or_else(Cow::default, |rule| escape(rule.title.as_bytes()))))
-        .text("CVE", |row| CellView::text(escape(first_of(&labels::cves(report.rule_set, &row.rules), CVES).as_bytes())))
+        .text("last seen", |row| TableCell::time(row.last_time))
+        .text("what it finds", |row| TableCell::text(of(row).map_or_else(Cow::default, |rule| escape(rule.title.as_bytes()))))
+        .text("CVE", |row| TableCell::text(escape(first_of(&labels::cves(report.rule_set, &row.rules), CVES).as_bytes())))
         .finish("Rules that matched, the most severe first", report.totals.rules, "rules.csv (-f csv --by rule)", |row| row.answered > 0);
     table("rules", "Rules", report.totals.rules, found)
 }
@@ -249,15 +249,15 @@ fn campaigns(report: &Report<'_>, options: &PageOptions<'_>) -> Option<Section> 
     let paths = |campaign: &Campaign<'_>| campaign.sample_paths.iter().map(|path| log_text(path)).collect::<Vec<_>>().join(" ");
     let all = report.campaigns.len() as u64;
     let found = TableBuilder::new(&report.campaigns, options.rows())
-        .text("such as", |campaign| CellView::code(paths(campaign)))
-        .text("severity", |campaign| CellView::severity(campaign.severity))
+        .text("such as", |campaign| TableCell::code(paths(campaign)))
+        .text("severity", |campaign| TableCell::severity(campaign.severity))
         .count("networks", |campaign| campaign.networks)
         .count("clients", |campaign| campaign.clients)
         .count("paths", |campaign| campaign.paths)
         .count("hits", |campaign| campaign.hits)
         .count("answered", |campaign| campaign.answered)
-        .text("first seen", |campaign| CellView::time(campaign.first_time))
-        .text("last seen", |campaign| CellView::time(campaign.last_time))
+        .text("first seen", |campaign| TableCell::time(campaign.first_time))
+        .text("last seen", |campaign| TableCell::time(campaign.last_time))
         .finish("The same list of paths, requested from several networks", all, JSON, |campaign| campaign.answered > 0);
     table("campaigns", "Campaigns", all, found)
 }
@@ -269,13 +269,13 @@ fn floods(report: &Report<'_>, options: &PageOptions<'_>) -> Option<Section> {
     };
     let all = report.floods.len() as u64;
     let found = TableBuilder::new(&report.floods, options.rows())
-        .text("flood", |flood| CellView::code(floods::describe(report.rule_set, flood)))
-        .text("severity", |flood| CellView::severity(flood.severity))
-        .text("client", |flood| CellView::code(who(flood)))
+        .text("flood", |flood| TableCell::code(floods::describe(report.rule_set, flood)))
+        .text("severity", |flood| TableCell::severity(flood.severity))
+        .text("client", |flood| TableCell::code(who(flood)))
         .count("requests", |flood| flood.requests)
         .count("minutes", |flood| flood.minutes)
-        .text("first minute", |flood| CellView::time(Some(flood.first_minute)))
-        .text("last minute", |flood| CellView::time(Some(flood.last_minute)))
+        .text("first minute", |flood| TableCell::time(Some(flood.first_minute)))
+        .text("last minute", |flood| TableCell::time(Some(flood.last_minute)))
         .finish("More requests than a rule allows", all, JSON, |_| false);
     table("floods", "Floods", all, found)
 }
@@ -284,12 +284,12 @@ fn soft_404(report: &Report<'_>, options: &PageOptions<'_>) -> Option<Section> {
     let all = report.soft_404.len() as u64;
     let sizes = |site: &Soft404<'_>| if site.sizes.is_empty() { String::new() } else { grades::sizes(&site.sizes) };
     let found = TableBuilder::new(&report.soft_404, options.rows())
-        .text("site", |site| CellView::code(log_text(site.site)))
+        .text("site", |site| TableCell::code(log_text(site.site)))
         .count("hosts", |site| site.hosts)
         .count("probed paths", |site| site.paths)
         .count("requests", |site| site.requests)
-        .text("sizes of its answers", |site| CellView::text(sizes(site)))
-        .text("what it does", |site| CellView::text(grades::sentence(site)))
+        .text("sizes of its answers", |site| TableCell::text(sizes(site)))
+        .text("what it does", |site| TableCell::text(grades::sentence(site)))
         .finish("Their answers say nothing about what is there, and are not among what answered", all, JSON, |_| false);
     table("soft-404", "Sites that answer anything", all, found)
 }
@@ -298,8 +298,8 @@ fn apps(report: &Report<'_>, options: &PageOptions<'_>) -> Option<Section> {
     let site = |app: &AppSeen<'_>| app.site.map_or_else(|| "all (--app)".to_owned(), |site| log_text(site).into_owned());
     let all = report.apps.len() as u64;
     let found = TableBuilder::new(&report.apps, options.rows())
-        .text("app", |app| CellView::text(escape(app.title.as_bytes())))
-        .text("site", |app| CellView::code(site(app)))
+        .text("app", |app| TableCell::text(escape(app.title.as_bytes())))
+        .text("site", |app| TableCell::code(site(app)))
         .count("requests left out", |app| app.silenced)
         .finish("Requests for an app's own pages are left out; --min-severity info shows them", all, JSON, |_| false);
     table("apps", "Apps", all, found)
@@ -309,9 +309,9 @@ fn allowed(report: &Report<'_>, options: &PageOptions<'_>) -> Option<Section> {
     let used: Vec<&AllowedCount<'_>> = report.allowed.iter().filter(|entry| entry.requests > 0).collect();
     let all = used.len() as u64;
     let found = TableBuilder::new(&used, options.rows())
-        .text("reason", |entry| CellView::text(escape(entry.reason.as_bytes())))
+        .text("reason", |entry| TableCell::text(escape(entry.reason.as_bytes())))
         .count("requests left out", |entry| entry.requests)
-        .text("file", |entry| CellView::code(escape(entry.file.as_bytes())))
+        .text("file", |entry| TableCell::code(escape(entry.file.as_bytes())))
         .count("line", |entry| entry.line as u64)
         .finish("Entries of allow lists that matched", all, JSON, |_| false);
     table("allowed", "Allowed", all, found)
@@ -329,8 +329,8 @@ fn inputs(report: &Report<'_>, options: &PageOptions<'_>) -> Option<Section> {
     let format = |input: &InputSummary| input.format.clone().map_or_else(String::new, |format| escape(format.as_bytes()).into_owned());
     let problem = |input: &InputSummary| escape(input.problem.as_deref().unwrap_or_default().as_bytes()).into_owned();
     let found = TableBuilder::new(&rows, usize::MAX)
-        .text("input", |input| CellView::code(name(input)))
-        .text("problem", |input| CellView::text(problem(input)))
+        .text("input", |input| TableCell::code(name(input)))
+        .text("problem", |input| TableCell::text(problem(input)))
         .count("lines", |input| input.lines)
         .count("parsed", |input| input.parsed)
         .count("unparsed", |input| input.unparsed)
@@ -339,9 +339,9 @@ fn inputs(report: &Report<'_>, options: &PageOptions<'_>) -> Option<Section> {
         .count("pending", |input| input.pending)
         .count("requests", |input| input.requests)
         .count("hits", |input| input.hits)
-        .text("format", |input| CellView::text(format(input)))
-        .text("first line", |input| CellView::time(input.first_time))
-        .text("last line", |input| CellView::time(input.last_time))
+        .text("format", |input| TableCell::text(format(input)))
+        .text("first line", |input| TableCell::time(input.first_time))
+        .text("last line", |input| TableCell::time(input.last_time))
         .finish("Where each line went", all, JSON, |input| input.problem.is_some());
     table("inputs", "Inputs", all, found)
 }
@@ -378,6 +378,6 @@ fn site<'r>(row: &Row<'r>) -> Option<&'r [u8]> {
 }
 
 /// The most severe rule and the number of others.
-fn rule_cell(report: &Report<'_>, rules: &[RuleId]) -> CellView {
-    CellView::code(escape(labels::worst_rule(report.rule_set, rules).as_bytes()))
+fn rule_cell(report: &Report<'_>, rules: &[RuleId]) -> TableCell {
+    TableCell::code(escape(labels::worst_rule(report.rule_set, rules).as_bytes()))
 }

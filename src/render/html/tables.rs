@@ -25,7 +25,7 @@ const SHORT: usize = 5;
 pub(super) struct TableView {
     pub(super) caption: String,
     pub(super) columns: Vec<ColumnHead>,
-    pub(super) rows: Vec<RowView>,
+    pub(super) rows: Vec<TableRow>,
     /// How many rows were left out, and where they are.
     pub(super) more: Option<String>,
 }
@@ -39,15 +39,15 @@ pub(super) struct ColumnHead {
 
 /// A row.
 #[derive(Debug, Default)]
-pub(super) struct RowView {
-    pub(super) cells: Vec<CellView>,
+pub(super) struct TableRow {
+    pub(super) cells: Vec<TableCell>,
     /// Something was answered.
     pub(super) is_alarm: bool,
 }
 
 /// A cell: its text, and by what it is sorted where that differs.
 #[derive(Debug, Default)]
-pub(super) struct CellView {
+pub(super) struct TableCell {
     pub(super) text: String,
     pub(super) class: &'static str,
     pub(super) value: Option<i64>,
@@ -56,7 +56,7 @@ pub(super) struct CellView {
     pub(super) spark: Option<String>,
 }
 
-impl CellView {
+impl TableCell {
     /// A text that is redacted already, or a word of this program. A short one stays on one line.
     pub(super) fn text<'t>(text: impl Into<Cow<'t, str>>) -> Self {
         let text = cut(text.into());
@@ -94,7 +94,7 @@ impl CellView {
 pub(super) struct TableBuilder<'r, T> {
     rows: &'r [T],
     heads: Vec<ColumnHead>,
-    cells: Vec<Vec<CellView>>,
+    cells: Vec<Vec<TableCell>>,
 }
 
 impl<'r, T> TableBuilder<'r, T> {
@@ -103,21 +103,21 @@ impl<'r, T> TableBuilder<'r, T> {
         Self { rows: &rows[..most.min(rows.len())], heads: Vec::new(), cells: Vec::new() }
     }
 
-    pub(super) fn text(self, name: &'static str, cell: impl Fn(&'r T) -> CellView) -> Self {
+    pub(super) fn text(self, name: &'static str, cell: impl Fn(&'r T) -> TableCell) -> Self {
         self.column(ColumnHead { name, is_number: false }, cell)
     }
 
-    pub(super) fn number(self, name: &'static str, cell: impl Fn(&'r T) -> CellView) -> Self {
+    pub(super) fn number(self, name: &'static str, cell: impl Fn(&'r T) -> TableCell) -> Self {
         self.column(ColumnHead { name, is_number: true }, cell)
     }
 
     /// A column of counts.
     pub(super) fn count(self, name: &'static str, count: impl Fn(&'r T) -> u64) -> Self {
-        self.number(name, move |row| CellView::count(count(row)))
+        self.number(name, move |row| TableCell::count(count(row)))
     }
 
-    fn column(mut self, head: ColumnHead, cell: impl Fn(&'r T) -> CellView) -> Self {
-        let cells: Vec<CellView> = self.rows.iter().map(cell).collect();
+    fn column(mut self, head: ColumnHead, cell: impl Fn(&'r T) -> TableCell) -> Self {
+        let cells: Vec<TableCell> = self.rows.iter().map(cell).collect();
         if cells.iter().any(|cell| !cell.text.is_empty() || cell.spark.is_some()) {
             self.heads.push(head);
             self.cells.push(cells);
@@ -131,8 +131,8 @@ impl<'r, T> TableBuilder<'r, T> {
         if shown == 0 {
             return None;
         }
-        let mut rows: Vec<RowView> =
-            self.rows.iter().map(|row| RowView { cells: Vec::with_capacity(self.heads.len()), is_alarm: is_alarm(row) }).collect();
+        let mut rows: Vec<TableRow> =
+            self.rows.iter().map(|row| TableRow { cells: Vec::with_capacity(self.heads.len()), is_alarm: is_alarm(row) }).collect();
         for column in self.cells {
             for (row, cell) in rows.iter_mut().zip(column) {
                 row.cells.push(cell);

@@ -10,7 +10,7 @@ use super::*;
 use crate::analysis::block_candidates::{BlockDecision, BlockVerdict, OffenderStats};
 use crate::analysis::fixture;
 use crate::analysis::model::{Approximation, FloodRow, GeoInfo, NetworkRow, Row, RowKey};
-use crate::analysis::seen::NoveltyKind;
+use crate::analysis::novelty::NoveltyKind;
 use crate::analysis::timeline::{Timeline, TimelineBucket};
 use crate::client::Client;
 use crate::finding::Severity;
@@ -36,7 +36,7 @@ fn timeline() -> Timeline {
     (hours[6][1], hours[6][2], hours[0][15]) = (311, 4, 107);
     let mut buckets = vec![bucket(0, 311, 0), bucket(1, 0, 0), bucket(2, 3, 101), bucket(3, 0, 6)];
     buckets.push(TimelineBucket { hits: 1, outcomes: [0, 0, 0, 0, 0, 0, 0, 1], ..TimelineBucket::default() });
-    let at = |minutes| LogTime { utc: START + minutes * 60, offset: 60 };
+    let at = |minutes: i64| LogTime { utc: START + minutes * 60, offset: 60 };
     Timeline { buckets, unit: 3_600, answered_at: vec![at(2), at(77), at(481)], hours }
 }
 
@@ -345,4 +345,5 @@ fn small_lines_fit_their_width() {
     long.buckets = (0..400).map(|hour| TimelineBucket { from: Some(hour * 3_600), to: None, hits: 1, outcomes: [0; 8] }).collect();
     assert_eq!(super::plots::spark(&long), vec![10; 40]);
     assert_eq!(Severity::ALL.len(), 5, "a class of the style for each");
+    assert_eq!([0, 1, 3, 9, 11, 105, 1_125, 5_000].map(super::plots::round_up), [2, 2, 4, 10, 12, 120, 1_200, 5_000]);
 }
