@@ -59,7 +59,7 @@ fn scan(settings: &ScanSettings) -> Result<Exit, CommandError> {
     let analysis = LogAnalysis::new(&report_input);
     let wanted = row_selection(settings.format, settings.by, settings.full, settings.top).with_networks(!geoip.is_empty());
     let mut report = pool.install(|| build(&report_input, &analysis, wanted));
-    add_geo(&mut report, &mut geoip, &privacy);
+    pool.install(|| add_geo(&mut report, &geoip, &privacy));
     let broad = if settings.quiet { Vec::new() } else { notes::broad_rule_warnings(&report_input, &analysis, &report.inputs) };
     drop_skipped(&mut report.inputs);
     report.elapsed = started.elapsed();
