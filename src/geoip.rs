@@ -3,6 +3,7 @@
 //! The user names the files: none comes with the program and none is fetched. A file is read whole. A field that a record
 //! lacks, or that has another type, is absent; it is no error.
 
+use std::fmt;
 use std::fs::{File, Metadata};
 use std::io::{self, Read};
 use std::net::IpAddr;
@@ -12,7 +13,9 @@ use std::sync::Arc;
 
 use foldhash::{HashMap, HashSet};
 use maxminddb::{LookupResult, PathElement, Reader};
-use serde::Deserialize;
+use rayon::prelude::*;
+use serde::de::Visitor;
+use serde::{Deserialize, Deserializer};
 use thiserror::Error;
 
 /// What GeoIP databases have about an address.
@@ -36,12 +39,12 @@ impl GeoInfo {
     }
 
     /// These fields, and those of `other` where they are absent.
-    fn or(self, other: Self) -> Self {
+    fn or(&self, other: &Self) -> Self {
         Self {
-            country: self.country.or(other.country),
-            city: self.city.or(other.city),
+            country: self.country.as_ref().or(other.country.as_ref()).cloned(),
+            city: self.city.as_ref().or(other.city.as_ref()).cloned(),
             asn: self.asn.or(other.asn),
-            as_name: self.as_name.or(other.as_name),
+            as_name: self.as_name.as_ref().or(other.as_name.as_ref()).cloned(),
         }
     }
 }
@@ -74,8 +77,14 @@ pub enum GeoIpError {
 pub struct GeoDatabases {
     files: Vec<GeoDatabase>,
     with_city: bool,
-    /// What is known by the offsets of the records. Many networks share records.
-    known: HashMap<Box<[Option<usize>]>, Option<Arc<GeoInfo>>>,
+    decoded: DecodedRecords,
+}
+
+/// The records that were decoded so far.
+#[derive(Debug, Default)]
+struct DecodedRecords {
+    /// By database and offset. Many networks share a record.
+    records: HashMap<(usize, usize), Arc<GeoInfo>>,
     names: HashSet<Arc<str>>,
     /// The offsets of the records of an address, one per database.
     offsets: Vec<Option<usize>>,
@@ -97,7 +106,10 @@ struct GeoDatabase {
 }
 
 /// Decoded records that are kept. Above it they are dropped, to bound memory.
-const MAX_KNOWN: usize = 1 << 17;
+const MAX_RECORDS: usize = 1 << 18;
+
+/// Addresses that are looked up by one thread at least.
+const MIN_CHUNK: usize = 1 << 14;
 
 /// Identifies the content of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -133,34 +145,34 @@ impl GeoDatabases {
 
     /// What the databases have about an address: each field from the first database that has it.
     pub fn lookup(&mut self, address: IpAddr) -> Option<Arc<GeoInfo>> {
-        let Self { files, with_city, known, names, offsets, last } = self;
-        offsets.clear();
-        offsets.extend(files.iter().map(|file| file.offset(address)));
-        if *offsets == last.0 {
-            return last.1.clone();
-        }
-        std::mem::swap(offsets, &mut last.0);
-        last.1 = known.get(&*last.0).cloned().unwrap_or_else(|| {
-            if known.len() >= MAX_KNOWN {
-                known.clear();
-                names.clear();
-            }
-            let found = files.iter().filter_map(|file| file.decode(address, *with_city, names)).reduce(GeoInfo::or);
-            let found = found.filter(|info| !info.is_empty()).map(Arc::new);
-            known.insert(last.0.as_slice().into(), found.clone());
-            found
-        });
-        last.1.clone()
+        self.decoded.lookup(&self.files, self.with_city, address)
     }
 
-    /// [`lookup`](Self::lookup) of many addresses, from low to high: neighbours share nodes and records, so that most of them are in
-    /// the processor's cache.
-    pub fn lookup_all(&mut self, addresses: &[Option<IpAddr>]) -> Vec<Option<Arc<GeoInfo>>> {
-        let mut sorted: Vec<(IpAddr, u32)> = (0..).zip(addresses).filter_map(|(place, address)| Some(((*address)?, place))).collect();
+    /// [`lookup`](Self::lookup) of many addresses in parallel, from low to high: neighbours share nodes and records, so that most of
+    /// them are in the processor's cache.
+    #[must_use]
+    pub fn lookup_all(&self, addresses: &[Option<IpAddr>]) -> Vec<Option<Arc<GeoInfo>>> {
+        let number = |address| match address {
+            IpAddr::V4(address) => address.to_bits().into(),
+            IpAddr::V6(address) => address.to_bits(),
+        };
+        let known = (0_u32..).zip(addresses).filter_map(|(place, address)| Some((number((*address)?), place)));
+        let mut sorted: Vec<(u128, u32)> = known.collect();
         sorted.sort_unstable();
+        let of_chunk = |chunk: &[(u128, u32)]| {
+            let mut decoded = DecodedRecords::default();
+            let mut lookup =
+                |&(_, place): &(u128, u32)| Some((place, decoded.lookup(&self.files, self.with_city, addresses[place as usize]?)?));
+            chunk.iter().filter_map(&mut lookup).collect::<Vec<_>>()
+        };
+        let found: Vec<Vec<(u32, Arc<GeoInfo>)>> = match sorted.len() {
+            // A thread pool is started only where it is worth it.
+            ..=MIN_CHUNK => vec![of_chunk(&sorted)],
+            len => sorted.par_chunks(len.div_ceil(rayon::current_num_threads()).max(MIN_CHUNK)).map(of_chunk).collect(),
+        };
         let mut all = vec![None; addresses.len()];
-        for (address, place) in sorted {
-            all[place as usize] = self.lookup(address);
+        for (place, info) in found.into_iter().flatten() {
+            all[place as usize] = Some(info);
         }
         all
     }
@@ -170,9 +182,7 @@ impl GeoDatabases {
     pub fn reload_changed(&mut self) -> Vec<String> {
         let notices: Vec<_> = self.files.iter_mut().filter_map(GeoDatabase::reload_changed).collect();
         if !notices.is_empty() {
-            self.known.clear();
-            self.names.clear();
-            self.last = (Vec::new(), None);
+            self.decoded = DecodedRecords::default();
         }
         notices
     }
@@ -214,25 +224,55 @@ impl GeoDatabase {
     fn offset(&self, address: IpAddr) -> Option<usize> {
         self.reader.lookup(address).ok()?.offset()
     }
+}
 
-    /// The fields of the record of an address.
-    fn decode(&self, address: IpAddr, with_city: bool, names: &mut HashSet<Arc<str>>) -> Option<GeoInfo> {
-        let record = self.reader.lookup(address).ok()?;
-        let fields = RecordFields::new(&record);
-        let mut name = |text: &str| match names.get(text) {
-            Some(known) => known.clone(),
-            None => {
-                let name: Arc<str> = text.into();
-                names.insert(name.clone());
-                name
+impl DecodedRecords {
+    fn lookup(&mut self, files: &[GeoDatabase], with_city: bool, address: IpAddr) -> Option<Arc<GeoInfo>> {
+        let mut offsets = std::mem::take(&mut self.offsets);
+        offsets.clear();
+        offsets.extend(files.iter().map(|file| file.offset(address)));
+        if offsets != self.last.0 {
+            let mut found: Option<Arc<GeoInfo>> = None;
+            for (number, file) in files.iter().enumerate() {
+                let Some(offset) = offsets[number] else { continue };
+                let next = self.record((number, offset), file, with_city, address);
+                found = Some(found.map_or_else(|| next.clone(), |first| Arc::new(first.or(&next))));
             }
-        };
-        Some(GeoInfo {
-            country: fields.country.as_deref().map(&mut name),
-            city: fields.city.filter(|_| with_city).map(&mut name),
+            self.last.1 = found.filter(|info| !info.is_empty());
+            std::mem::swap(&mut offsets, &mut self.last.0);
+        }
+        self.offsets = offsets;
+        self.last.1.clone()
+    }
+
+    /// The fields of the record of an address, whose database and offset are `place`.
+    fn record(&mut self, place: (usize, usize), file: &GeoDatabase, with_city: bool, address: IpAddr) -> Arc<GeoInfo> {
+        if let Some(known) = self.records.get(&place) {
+            return known.clone();
+        }
+        if self.records.len() >= MAX_RECORDS {
+            self.records.clear();
+            self.names.clear();
+        }
+        let fields = file.reader.lookup(address).map(|record| RecordFields::new(&record)).unwrap_or_default();
+        let info = Arc::new(GeoInfo {
+            country: fields.country.map(|country| self.name(&country)),
+            city: fields.city.filter(|_| with_city).map(|city| self.name(city)),
             asn: fields.asn,
-            as_name: fields.as_name.map(&mut name),
-        })
+            as_name: fields.as_name.map(|name| self.name(name)),
+        });
+        self.records.insert(place, info.clone());
+        info
+    }
+
+    /// The text, shared by all records that have it.
+    fn name(&mut self, text: &str) -> Arc<str> {
+        if let Some(known) = self.names.get(text) {
+            return known.clone();
+        }
+        let name: Arc<str> = text.into();
+        self.names.insert(name.clone());
+        name
     }
 }
 
@@ -300,6 +340,7 @@ fn is_text(head: &[u8]) -> bool {
 type Record<'d> = LookupResult<'d, Vec<u8>>;
 
 /// The fields of a record.
+#[derive(Default)]
 struct RecordFields<'d> {
     country: Option<String>,
     city: Option<&'d str>,
@@ -336,14 +377,36 @@ fn text<'d>(record: &Record<'d>, path: &[&'static str]) -> Option<&'d str> {
     value(record, path).filter(|text: &&str| !text.is_empty())
 }
 
-/// The number of the autonomous system: a number of any size, or a text such as `AS13335`.
 fn asn(record: &Record<'_>) -> Option<u32> {
-    let number = |key| {
-        let path: &[&'static str] = &[key];
-        let small = || value::<u16>(record, path).map(u32::from);
-        let large = || value::<u64>(record, path).and_then(|number| u32::try_from(number).ok());
-        let in_text = || text(record, path)?.trim_start_matches(|letter: char| letter.is_ascii_alphabetic()).parse().ok();
-        value::<u32>(record, path).or_else(small).or_else(large).or_else(in_text)
-    };
-    number("autonomous_system_number").or_else(|| number("asn")).filter(|number| *number > 0)
+    let number = |key| value::<AsNumber>(record, &[key]).and_then(|AsNumber(number)| number);
+    number("autonomous_system_number").or_else(|| number("asn"))
+}
+
+/// The number of an autonomous system: a number of any size, or a text such as `AS13335`; `None` where it is out of range.
+struct AsNumber(Option<u32>);
+
+impl<'d> Deserialize<'d> for AsNumber {
+    fn deserialize<D: Deserializer<'d>>(deserializer: D) -> Result<Self, D::Error> {
+        // One call for every type: each search for a key reads the whole record.
+        deserializer.deserialize_any(AsNumberVisitor)
+    }
+}
+
+struct AsNumberVisitor;
+
+impl Visitor<'_> for AsNumberVisitor {
+    type Value = AsNumber;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the number of an autonomous system")
+    }
+
+    fn visit_u64<E: serde::de::Error>(self, number: u64) -> Result<AsNumber, E> {
+        Ok(AsNumber(u32::try_from(number).ok().filter(|number| *number > 0)))
+    }
+
+    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<AsNumber, E> {
+        let digits = text.trim_start_matches(|letter: char| letter.is_ascii_alphabetic());
+        Ok(AsNumber(digits.parse().ok().filter(|number| *number > 0)))
+    }
 }

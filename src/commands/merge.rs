@@ -31,7 +31,7 @@ pub(crate) fn run(settings: &MergeSettings) -> Exit {
 fn merge(settings: &MergeSettings) -> Result<Exit, CommandError> {
     let filter = &settings.filter;
     let privacy = privacy(filter.anonymize.as_ref(), true)?;
-    let mut geoip = privacy.open_geoip(&settings.geoip)?;
+    let geoip = privacy.open_geoip(&settings.geoip)?;
     let known = load(&filter.rules)?;
     let files = report_files(&settings.reports, filter.quiet);
     let mut sink = output_sink(filter.output.as_deref(), &files)?;
@@ -46,7 +46,7 @@ fn merge(settings: &MergeSettings) -> Result<Exit, CommandError> {
     let TerminalInfo { width, color } = TerminalInfo::detect(filter.color, filter.output.is_some());
     let view = RenderOptions { format: filter.format, by: settings.by, top: filter.top, full: settings.full, width, color, made_at: now() };
     let mut report = build(&report_input, &analysis, view.rows().with_networks(!geoip.is_empty()));
-    add_geo(&mut report, &mut geoip, &privacy);
+    add_geo(&mut report, &geoip, &privacy);
     (report.log_host, report.period, report.prefix) = (merged.log_host.clone(), merged.period.clone(), merged.prefix);
     if let Some(bound) = report.approximate.as_ref().filter(|_| !filter.quiet) {
         message::notice(&notes::accuracy_note(bound));

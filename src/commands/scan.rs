@@ -59,7 +59,7 @@ fn scan(settings: &ScanSettings) -> Result<Exit, CommandError> {
     let (ScanSettings { format, by, top, full, .. }, made_at) = (settings, now());
     let view = RenderOptions { format: *format, by: *by, top: *top, full: *full, width, color, made_at };
     let mut report = pool.install(|| build(&report_input, &analysis, view.rows().with_networks(!geoip.is_empty())));
-    add_geo(&mut report, &mut geoip, &privacy);
+    pool.install(|| add_geo(&mut report, &geoip, &privacy));
     let broad = if settings.quiet { Vec::new() } else { notes::broad_rule_warnings(&report_input, &analysis, &report.inputs) };
     drop_skipped(&mut report.inputs);
     report.elapsed = started.elapsed();

@@ -299,7 +299,7 @@ fn write_networks<W: Write>(report: &Report<'_>, page: TablePage, out: &mut W) -
         .column(Column::number("hits"), |row| count(row.hits))
         .column(Column::number("clients"), |row| count(row.clients))
         .column(Column::number("answered").rank(2), |row| count(row.answered))
-        .column(Column::text("countries").rank(3).flexible(8).max_width(NETWORK), |row| Cell::new(row.countries.join(" ")));
+        .column(Column::text("countries").rank(3).flexible(9).max_width(NETWORK), |row| Cell::new(row.countries.join(" ")));
     section("NETWORKS", &grid, report.networks.len(), "-f json", page, out)
 }
 
@@ -756,7 +756,7 @@ mod tests {
         for width in 40..260 {
             for full in [false, true] {
                 for line in table(&report, RenderOptions { full, ..wide(width) }).lines() {
-                    assert!(crate::render::layout::width(line) <= width.into(), "{width}: {line}");
+                    assert!(layout::width(line) <= width.into(), "{width}: {line}");
                 }
             }
         }

@@ -8,7 +8,6 @@ use std::hash::{BuildHasher, RandomState};
 use std::net::IpAddr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rayon::ThreadPool;
@@ -41,8 +40,7 @@ pub(super) struct ReportRun<'a> {
     pub(super) settings: &'a ReportSettings,
     pub(super) rule_context: RuleContext,
     pub(super) privacy: Privacy,
-    /// Locked while a report is looked up.
-    geoip: Mutex<GeoDatabases>,
+    geoip: GeoDatabases,
     /// The addresses of this machine.
     interface_addresses: Vec<IpAddr>,
     pub(super) pool: ThreadPool,
@@ -68,7 +66,7 @@ impl<'a> ReportRun<'a> {
     pub(super) fn new(settings: &'a ReportSettings, stop: &'a StopSignal) -> Result<Self, CommandError> {
         let rule_context = RuleContext::load(&settings.scan)?;
         let privacy = privacy(settings.scan.client.anonymize.as_ref(), settings.scan.client.redact)?;
-        let geoip = Mutex::new(privacy.open_geoip(&settings.scan.client.geoip)?);
+        let geoip = privacy.open_geoip(&settings.scan.client.geoip)?;
         warn_narrow_allow(&settings.scan, &rule_context.scope.allow);
         if !settings.scan.quiet {
             message::warnings(rule_context.rules.warnings());
@@ -96,8 +94,7 @@ impl<'a> ReportRun<'a> {
 
     /// Adds the country and network of clients.
     pub(super) fn add_geo(&self, report: &mut Report<'_>) {
-        let mut geoip = self.geoip.lock().unwrap_or_else(PoisonError::into_inner);
-        add_geo(report, &mut geoip, &self.privacy);
+        add_geo(report, &self.geoip, &self.privacy);
     }
 
     /// The start of the run.

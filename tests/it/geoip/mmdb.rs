@@ -54,17 +54,7 @@ impl Database {
 
     /// Adds a network, such as `192.0.2.0/24`, and its record. Wide networks come before those inside them.
     pub(crate) fn insert(&mut self, network: &str, value: &Value) {
-        let offset = self.record(value);
-        self.insert_record(network, offset);
-    }
-
-    /// Adds a record that several networks may share. Returns its offset.
-    pub(crate) fn record(&mut self, value: &Value) -> usize {
-        self.data.push(value)
-    }
-
-    /// Adds a network with a record that is there.
-    pub(crate) fn insert_record(&mut self, network: &str, offset: usize) {
+        let offset = self.data.push(value);
         let (bits, len) = self.prefix(network);
         self.set(bits, len, Record::Data(offset));
     }
