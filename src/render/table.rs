@@ -24,8 +24,8 @@ use crate::number::{counted, grouped, seconds, size};
 use crate::redact::mask::redacted;
 use crate::redact::sanitize::escape;
 use crate::render::layout::{Cell, Column, Grid, write_wrapped};
-use crate::render::{RenderOptions, grades};
 use crate::render::timeline::TimelineText;
+use crate::render::{RenderOptions, grades};
 use crate::rules::RuleSet;
 use crate::time::LogTime;
 

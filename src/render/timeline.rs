@@ -37,7 +37,11 @@ impl TimelineText {
         let columns = Columns::new(buckets, if has_labels { room } else { width });
         let (peak, most) = columns.peak();
         let drawn: String = columns.hits.iter().map(|&hits| bar(hits, most)).flat_map(|bar| columns.repeated(bar)).collect();
-        let label = if has_labels { format!("  peak {}, {}", grouped(most), time(buckets, columns.start(peak), timeline.unit, offset)) } else { String::new() };
+        let label = if has_labels {
+            format!("  peak {}, {}", grouped(most), time(buckets, columns.start(peak), timeline.unit, offset))
+        } else {
+            String::new()
+        };
         let marks = columns.marks(timeline, if has_labels { "  ^ answered" } else { "" });
         Some(Self { bars: format!("{drawn}{label}").trim_end().to_owned(), marks })
     }
@@ -126,7 +130,10 @@ mod tests {
     #[test]
     fn names_the_peak_and_marks_answers() {
         let hours = timeline(3_600, &[1, 0, 8_000, 4_000], &[7_200, 7_300, 10_800]);
-        assert_eq!(lines(&hours, 60), ["▁▁▁▁▁▁▁       ███████▄▄▄▄▄▄▄  peak 8,000, 1970-01-01 03:00", "              ^      ^        ^ answered"]);
+        assert_eq!(
+            lines(&hours, 60),
+            ["▁▁▁▁▁▁▁       ███████▄▄▄▄▄▄▄  peak 8,000, 1970-01-01 03:00", "              ^      ^        ^ answered"]
+        );
         assert_eq!(lines(&timeline(DAY, &[1, 2], &[]), 50), ["▄▄▄▄▄▄▄▄▄▄▄▄████████████  peak 2, 1970-01-02"]);
     }
 

@@ -371,7 +371,8 @@ fn rebuild(tally: &mut Tally, present: &KeptIds, cells: [Cells; 2], besides: [Ce
         rules: (0..old.rules.keys().len() as u32).collect(),
     };
     names.rules = old.rules;
-    let [by_path, overflow] = besides.map(|cells| CellTable::from_copies(cells.into_iter().map(|(key, cell)| (remap_key(&key, &new), cell))));
+    let [by_path, overflow] =
+        besides.map(|cells| CellTable::from_copies(cells.into_iter().map(|(key, cell)| (remap_key(&key, &new), cell))));
     let stay = |present: &[bool]| -> Vec<usize> { (0..present.len()).filter(|&number| present[number]).collect() };
     *tally = Tally {
         names,

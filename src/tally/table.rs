@@ -219,7 +219,6 @@ impl CellTable {
     }
 }
 
-
 #[cfg(test)]
 mod tests {
     use super::super::LinePosition;

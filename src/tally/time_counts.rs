@@ -293,7 +293,8 @@ impl CellCounts {
     /// Counts the time of a hit, which is counted already.
     #[inline]
     pub(super) fn count_time(&mut self, time: PackedTime, scale: &mut TimeScale) {
-        let is_near = self.span.first().is_some_and(|first| first <= time) && self.span.last().is_some_and(|last| last.is_same_minute(time));
+        let is_near =
+            self.span.first().is_some_and(|first| first <= time) && self.span.last().is_some_and(|last| last.is_same_minute(time));
         if !is_near {
             self.count_distant_time(time, scale);
         }

@@ -155,7 +155,8 @@ fn line() -> impl Strategy<Value = String> {
     let host = prop::sample::select(vec!["", "", "shop.example:443 ", "Blog.Example:80 ", "token=abc:80 "]);
     let agent = prop::sample::select(vec!["Mozilla/5.0", "curl/8", "-", "x?password=hunter2", "sqlmap/1.8"]);
     let size = prop::sample::select(vec![512_u32, 512, 512, 7, 8, 9]);
-    let day = prop::sample::select(vec!["02/Nov/2026:08:01", "02/Nov/2026:08:01", "02/Nov/2026:08:03", "02/Nov/2026:11:59", "19/Dec/2026:08:01"]);
+    let day =
+        prop::sample::select(vec!["02/Nov/2026:08:01", "02/Nov/2026:08:01", "02/Nov/2026:08:03", "02/Nov/2026:11:59", "19/Dec/2026:08:01"]);
     (client, host, target, status, agent, size, 0_u32..60, day).prop_map(|(client, host, target, status, agent, size, second, day)| {
         if agent == "curl/8" && second % 7 == 0 {
             return format!("{client} no log line at all {target}\n");

@@ -6,8 +6,8 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use super::rows::{
-    AllowedRow, AppEvidenceRow, BackRef, CellRow, CellTimesRow, ClientErrorRow, ClientRow, ErrorFloorRow, HomePageRow, InputRow, MinuteRow, PathErrorRow,
-    RuleRow, SampleRow, SitePathRow, TimeUnitRow, TimesRow, span,
+    AllowedRow, AppEvidenceRow, BackRef, CellRow, CellTimesRow, ClientErrorRow, ClientRow, ErrorFloorRow, HomePageRow, InputRow, MinuteRow,
+    PathErrorRow, RuleRow, SampleRow, SitePathRow, TimeUnitRow, TimesRow, span,
 };
 use super::{AllowOrigin, ReportSnapshot};
 use crate::analysis::model::InputSummary;
@@ -20,7 +20,10 @@ use crate::redact::sanitize::escape;
 use crate::rules::{Answer, By, MOST_RULES, Rule, RuleSet, Window, WithClient};
 use crate::soft_404::{HomeSizes, MethodClass, PathEvidence, PathNumbers, SiteEvidence};
 use crate::source::{SourceInfo, unescaped};
-use crate::tally::{Cell, ClientCount, ErrorFloor, ImportedKey, ImportedSample, LinePosition, ListedTimes, MinuteKey, Sample, SampleContent, TimeCounts, TimeUnit, WEEK_HOURS};
+use crate::tally::{
+    Cell, ClientCount, ErrorFloor, ImportedKey, ImportedSample, LinePosition, ListedTimes, MinuteKey, Sample, SampleContent, TimeCounts,
+    TimeUnit, WEEK_HOURS,
+};
 use crate::time::LogTime;
 
 /// The greatest count of one report, so that thousands of reports can be merged.
@@ -216,7 +219,10 @@ impl<'r> SnapshotDecoder<'r> {
         if self.times.front().is_none_or(|row| row.0 != place) {
             return Ok(None);
         }
-        self.times.pop_front().map(|row| Ok(Box::new(TimeCounts::from_listed(unit, &listed_times(row, unit, hits, first, last)?)))).transpose()
+        self.times
+            .pop_front()
+            .map(|row| Ok(Box::new(TimeCounts::from_listed(unit, &listed_times(row, unit, hits, first, last)?))))
+            .transpose()
     }
 
     pub(crate) fn cell(&mut self, row: CellRow<'_>) -> Result<(), String> {

@@ -9,8 +9,8 @@ use super::SnapshotSource;
 use super::decode::SnapshotDecoder;
 use super::inputs::InputTable;
 use super::rows::{
-    AllowedRow, AppEvidenceRow, BackRef, CellRow, CellTimesRow, ClientErrorRow, ClientRow, ErrorFloorRow, HomePageRow, InputRow, MinuteRow, PathErrorRow,
-    RuleRow, SampleRow, SitePathRow, TimeUnitRow,
+    AllowedRow, AppEvidenceRow, BackRef, CellRow, CellTimesRow, ClientErrorRow, ClientRow, ErrorFloorRow, HomePageRow, InputRow, MinuteRow,
+    PathErrorRow, RuleRow, SampleRow, SitePathRow, TimeUnitRow,
 };
 use crate::analysis::labels;
 use crate::analysis::model::{AllowedCount, Report};

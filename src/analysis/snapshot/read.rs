@@ -11,7 +11,8 @@ use super::READS_SCHEMA;
 use super::decode::SnapshotDecoder;
 use super::json::{BOUNDS, LISTS, TIMES};
 use super::rows::{
-    AllowedRow, AppEvidenceRow, CellRow, CellTimesRow, ClientErrorRow, ClientRow, HomePageRow, InputRow, MinuteRow, PathErrorRow, RuleRow, SitePathRow,
+    AllowedRow, AppEvidenceRow, CellRow, CellTimesRow, ClientErrorRow, ClientRow, HomePageRow, InputRow, MinuteRow, PathErrorRow, RuleRow,
+    SitePathRow,
 };
 use super::{ReportSnapshot, SnapshotError};
 use crate::analysis::model::InputSummary;
