@@ -22,9 +22,6 @@ mod campaign;
 mod floods;
 mod sliding_window;
 
-#[cfg(test)]
-mod tests;
-
 pub(crate) use floods::{Flood, floods};
 
 use std::hash::BuildHasher;
@@ -405,3 +402,6 @@ pub(crate) struct AlertSample {
     /// The status code.
     pub status: Option<u16>,
 }
+
+#[cfg(test)]
+mod tests;

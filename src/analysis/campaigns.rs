@@ -252,9 +252,6 @@ fn campaign<N: Eq + Hash>(group: &[&PathList], paths: &[u32], network: impl Fn(u
 }
 
 #[cfg(test)]
-mod tests;
-
-#[cfg(test)]
 mod list_tests {
     use crate::analysis::campaigns::*;
     use proptest::prelude::*;
@@ -402,3 +399,6 @@ mod list_tests {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -3,9 +3,6 @@
 //! Both reports are analysed with the same rules, so that differences come from the logs. Only counts are compared: a
 //! [`ReportIndex`] holds those of one report.
 
-#[cfg(test)]
-mod tests;
-
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
@@ -317,3 +314,6 @@ impl DiffSubject {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

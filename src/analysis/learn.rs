@@ -6,9 +6,6 @@
 //! The kind of a path by its name decides which rule is proposed for it. The class is a guess for a person to review: the most
 //! frequent class of its probers among those that fit. Paths are printable ASCII here; logged texts are redacted like everywhere.
 
-#[cfg(test)]
-mod tests;
-
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
@@ -528,3 +525,6 @@ mod machine_generated_tests {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

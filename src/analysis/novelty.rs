@@ -8,11 +8,6 @@
 //! dropped first. Dropped keys may be reported as new again. In JSON the keys of one kind are one string, with 20 characters per
 //! key. Only what was written here is read back: whole records, sorted, without duplicates.
 
-#[cfg(test)]
-mod seen_tests;
-#[cfg(test)]
-mod tests;
-
 use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -415,3 +410,9 @@ mod base64 {
         Some(place.into())
     }
 }
+
+#[cfg(test)]
+mod seen_tests;
+
+#[cfg(test)]
+mod tests;

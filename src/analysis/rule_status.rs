@@ -7,9 +7,6 @@
 
 mod live;
 
-#[cfg(test)]
-mod tests;
-
 pub(crate) use self::live::{LiveAnalysis, LiveHitContext, PendingHit};
 
 use std::sync::Arc;
@@ -476,3 +473,6 @@ pub(crate) fn required_context(rules: &RuleSet, list: &[RuleId]) -> Option<&'sta
         false => Some("flood"),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -2,16 +2,12 @@
 //!
 //! Pure: it reads no file, clock or terminal, and it cannot fail. What depends on other lines is decided elsewhere.
 
-#[cfg(test)]
-mod exception_tests;
 pub(crate) mod explain;
 mod line_scanner;
 mod matcher;
 mod newline_index;
 mod parsed_request;
 mod path_interner;
-#[cfg(test)]
-mod tests;
 mod verdict_cache;
 mod worker_state;
 
@@ -21,3 +17,9 @@ pub use matcher::Matcher;
 pub(crate) use parsed_request::ParsedRequest;
 pub(crate) use worker_state::Verdict;
 pub use worker_state::WorkerState;
+
+#[cfg(test)]
+mod exception_tests;
+
+#[cfg(test)]
+mod tests;

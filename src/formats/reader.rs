@@ -5,9 +5,6 @@
 //! split anywhere and read in parallel. A line in no known format is left unchanged. [`RewrittenLines`] keeps the original
 //! offsets of lines, so that findings can be mapped back to the log.
 
-#[cfg(test)]
-mod tests;
-
 use std::sync::Arc;
 
 use memchr::memchr;
@@ -461,3 +458,6 @@ fn written_as(line: &[u8]) -> LogFormat {
     let after = memchr(b' ', line).map_or(&[][..], |space| &line[space + 1..]);
     if after.starts_with(b"- - [") { LogFormat::Combined } else { LogFormat::VhostCombined }
 }
+
+#[cfg(test)]
+mod tests;

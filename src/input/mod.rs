@@ -19,8 +19,6 @@ mod regular_file;
 pub(crate) mod rotation;
 mod sparse;
 pub(crate) mod tail;
-#[cfg(test)]
-mod tests;
 mod wildcard;
 
 /// When to map files.
@@ -34,3 +32,6 @@ pub enum Mmap {
     /// Never.
     Never,
 }
+
+#[cfg(test)]
+mod tests;

@@ -7,8 +7,6 @@ pub mod index;
 mod plots;
 mod sections;
 mod tables;
-#[cfg(test)]
-mod tests;
 
 use std::io::{self, Write};
 use std::sync::LazyLock;
@@ -223,3 +221,6 @@ fn base64(bytes: &[u8]) -> String {
     }
     text
 }
+
+#[cfg(test)]
+mod tests;

@@ -5,9 +5,6 @@
 //!
 //! Errors name the output as the user named it, escaped, and give advice.
 
-#[cfg(test)]
-mod tests;
-
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, BufWriter, ErrorKind, Stdout, Write};
 use std::os::fd::AsFd;
@@ -285,3 +282,6 @@ fn advice(kind: ErrorKind, is_file: bool) -> &'static str {
         (_, false) => "choose a file with --output",
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -23,7 +23,6 @@ use crate::number::{counted, grouped, seconds, size};
 use crate::redact::mask::redacted;
 use crate::redact::sanitize::escape;
 use crate::render::timeline::TimelineText;
-use crate::render::{RenderOptions, grades};
 use crate::rules::RuleSet;
 use crate::time::LogTime;
 

@@ -21,9 +21,6 @@ mod name;
 mod publish;
 mod staging;
 
-#[cfg(test)]
-mod tests;
-
 pub(crate) use name::run_folder_name;
 pub(crate) use staging::{StagedFile, Staging};
 
@@ -375,3 +372,6 @@ fn advice(kind: ErrorKind) -> &'static str {
         _ => "choose another --out",
     }
 }
+
+#[cfg(test)]
+mod tests;

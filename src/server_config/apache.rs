@@ -9,9 +9,6 @@
 
 mod syntax;
 
-#[cfg(test)]
-mod tests;
-
 use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::io;
@@ -362,3 +359,6 @@ fn redirected(words: &[Vec<u8>]) -> Option<&[u8]> {
     let name = name.iter().position(|byte| *byte != b'>').map(|start| &name[start..]);
     name.or_else(|| words.get(at + 1).map(Vec::as_slice)).filter(|name| !name.starts_with(b"&"))
 }
+
+#[cfg(test)]
+mod tests;

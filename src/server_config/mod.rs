@@ -8,9 +8,6 @@ mod apache;
 mod diagnostics;
 mod nginx;
 
-#[cfg(test)]
-mod fixture;
-
 pub(crate) use apache::read_apache;
 pub(crate) use diagnostics::ServerConfigError;
 pub(crate) use nginx::read_nginx;
@@ -293,3 +290,6 @@ mod tests {
         assert_eq!(text(from_variables(b"/l/${open")), "/l/${open");
     }
 }
+
+#[cfg(test)]
+mod fixture;

@@ -7,8 +7,6 @@ mod evidence;
 mod grade;
 mod path;
 mod region;
-#[cfg(test)]
-mod tests;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -57,3 +55,6 @@ pub(crate) enum RuleSubject {
     /// The client or the method, whatever it requests.
     Client,
 }
+
+#[cfg(test)]
+mod tests;

@@ -12,11 +12,6 @@
 
 mod folder;
 
-#[cfg(test)]
-mod codec_tests;
-#[cfg(test)]
-mod tests;
-
 pub use folder::StateFolder;
 
 use std::borrow::Cow;
@@ -291,3 +286,9 @@ impl Formatter for ItemsOnLines {
         out.write_all(if first { b"\n" } else { b",\n" })
     }
 }
+
+#[cfg(test)]
+mod codec_tests;
+
+#[cfg(test)]
+mod tests;

@@ -15,11 +15,7 @@ mod merge;
 mod minutes;
 mod prune;
 mod table;
-#[cfg(test)]
-mod tests;
 mod time_counts;
-#[cfg(test)]
-mod time_tests;
 mod unmatched;
 
 pub use budget::Budget;
@@ -364,3 +360,9 @@ fn cell_key(hit: &Hit, input: u32) -> CellKey {
     let bytes = hit.bytes.filter(|&bytes| answered || (is_answered && is_probe && bytes > 0));
     ImportedKey { client, path, rules, status, input, host, answered, is_probe, method, bytes, extra }.into()
 }
+
+#[cfg(test)]
+mod tests;
+
+#[cfg(test)]
+mod time_tests;

@@ -5,8 +5,6 @@
 //! is redacted before it is stored.
 
 mod dashboard;
-#[cfg(test)]
-mod fixture;
 mod hourly;
 mod paint;
 mod row;
@@ -16,9 +14,12 @@ mod top;
 mod view;
 mod visible_rows;
 
-#[cfg(test)]
-mod tests;
-
 pub(crate) use self::terminal::{KeyReader, Screen, ScreenError, TerminalInput, spawn_key_reader};
 pub(crate) use dashboard::{Dashboard, LogRow};
 pub(crate) use view::TuiCommand;
+
+#[cfg(test)]
+mod fixture;
+
+#[cfg(test)]
+mod tests;

@@ -10,9 +10,6 @@ mod layout_cache;
 mod tokenizer;
 mod values;
 
-#[cfg(test)]
-mod tests;
-
 pub(super) use self::keys::KeyCache;
 pub(super) use layout_cache::LayoutCache;
 
@@ -121,3 +118,6 @@ impl<'a> ValueVisitor<'a> for ValueList<'a> {
         self.0.push((names.join("."), walk.value, role.slot.kind()));
     }
 }
+
+#[cfg(test)]
+mod tests;

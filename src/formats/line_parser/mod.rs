@@ -10,11 +10,6 @@ mod compile;
 mod field;
 mod format_string;
 
-#[cfg(test)]
-mod clf_compatible;
-#[cfg(test)]
-mod tests;
-
 pub(crate) use format_string::FormatError;
 
 pub(super) use self::field::Encoding;
@@ -320,3 +315,9 @@ fn end(field: &FieldMatcher, line: &[u8], at: usize, first_quote: impl Fn(usize)
         _ => Some(at + field.take(line.get(at..)?)?.0.len()),
     }
 }
+
+#[cfg(test)]
+mod clf_compatible;
+
+#[cfg(test)]
+mod tests;

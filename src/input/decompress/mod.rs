@@ -8,8 +8,6 @@ mod zstd;
 
 #[cfg(test)]
 pub(super) mod fixture;
-#[cfg(test)]
-mod tests;
 
 use std::io::{BufRead, Read};
 use std::{fmt, io};
@@ -323,3 +321,6 @@ fn skip(source: &mut impl BufRead, len: u64) -> io::Result<()> {
     let skipped = io::copy(&mut source.by_ref().take(len), &mut io::sink())?;
     if skipped < len { Err(io::ErrorKind::UnexpectedEof.into()) } else { Ok(()) }
 }
+
+#[cfg(test)]
+mod tests;

@@ -20,8 +20,6 @@ mod recognize;
 mod sibling_scan;
 mod siblings;
 mod start;
-#[cfg(test)]
-mod tests;
 mod watched_path;
 pub(crate) mod watcher;
 
@@ -483,3 +481,6 @@ fn old_from_checkpoint(checkpoint: &Checkpoint) -> OldGeneration {
 fn checkpoint_path(checkpoint: &Checkpoint) -> PathBuf {
     PathBuf::from(std::ffi::OsString::from_vec(checkpoint.path.clone()))
 }
+
+#[cfg(test)]
+mod tests;

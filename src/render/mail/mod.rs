@@ -7,8 +7,6 @@ mod candidates;
 mod content;
 mod message;
 mod summary;
-#[cfg(test)]
-mod tests;
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -70,3 +68,6 @@ pub(crate) fn write_summary<W: Write>(summary: &RunSummary<'_>, out: &mut W) -> 
 pub(crate) fn write_mail<W: Write>(summary: &RunSummary<'_>, out: &mut W) -> io::Result<()> {
     message::write(summary, out)
 }
+
+#[cfg(test)]
+mod tests;

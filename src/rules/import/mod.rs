@@ -9,9 +9,6 @@ mod sigma;
 mod word_lists;
 mod yaml;
 
-#[cfg(test)]
-mod tests;
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
@@ -238,3 +235,6 @@ fn pages(texts: Vec<&str>) -> Vec<String> {
     let is_page = |text: &&str| text.starts_with("http") && text.len() > 12 && !text.contains(char::is_whitespace);
     texts.into_iter().map(str::trim).filter(is_page).take(3).map(str::to_owned).collect()
 }
+
+#[cfg(test)]
+mod tests;

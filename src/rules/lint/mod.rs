@@ -10,9 +10,6 @@
 mod common;
 mod redundancy;
 
-#[cfg(test)]
-mod tests;
-
 pub(crate) use self::common::is_ordinary;
 
 pub(super) use self::common::is_common;
@@ -280,3 +277,6 @@ fn may_be_answered(d: &Definition) -> bool {
 fn is_anchored(regex: &str) -> bool {
     regex_syntax::parse(regex).is_ok_and(|hir| hir.properties().look_set_prefix().contains(Look::Start))
 }
+
+#[cfg(test)]
+mod tests;
