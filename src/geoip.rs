@@ -51,7 +51,7 @@ impl GeoInfo {
 
 /// Why a database cannot be used.
 #[derive(Debug, Error)]
-pub enum GeoIpError {
+pub(crate) enum GeoIpError {
     /// The file cannot be read.
     #[error("--geoip: {} cannot be read: {source}; name a database that exists, such as --geoip GeoLite2-City.mmdb", path.display())]
     Unreadable {
@@ -74,7 +74,7 @@ pub enum GeoIpError {
 
 /// Databases, in the order in which they are asked.
 #[derive(Debug, Default)]
-pub struct GeoDatabases {
+pub(crate) struct GeoDatabases {
     files: Vec<GeoDatabase>,
     with_city: bool,
     decoded: DecodedRecords,
@@ -132,26 +132,26 @@ impl GeoDatabases {
     /// # Errors
     ///
     /// A file is missing or is no database.
-    pub fn open(paths: &[PathBuf], with_city: bool) -> Result<Self, GeoIpError> {
+    pub(crate) fn open(paths: &[PathBuf], with_city: bool) -> Result<Self, GeoIpError> {
         let files = paths.iter().map(|path| GeoDatabase::open(path)).collect::<Result<_, _>>()?;
         Ok(Self { files, with_city, ..Self::default() })
     }
 
     /// Whether there is no database.
     #[must_use]
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.files.is_empty()
     }
 
     /// What the databases have about an address: each field from the first database that has it.
-    pub fn lookup(&mut self, address: IpAddr) -> Option<Arc<GeoInfo>> {
+    pub(crate) fn lookup(&mut self, address: IpAddr) -> Option<Arc<GeoInfo>> {
         self.decoded.lookup(&self.files, self.with_city, address)
     }
 
     /// [`lookup`](Self::lookup) of many addresses in parallel, from low to high: neighbours share nodes and records, so that most of
     /// them are in the processor's cache.
     #[must_use]
-    pub fn lookup_all(&self, addresses: &[Option<IpAddr>]) -> Vec<Option<Arc<GeoInfo>>> {
+    pub(crate) fn lookup_all(&self, addresses: &[Option<IpAddr>]) -> Vec<Option<Arc<GeoInfo>>> {
         let number = |address| match address {
             IpAddr::V4(address) => address.to_bits().into(),
             IpAddr::V6(address) => address.to_bits(),
@@ -179,7 +179,7 @@ impl GeoDatabases {
 
     /// Reads the files again that were replaced, once they no longer change. If a replacement cannot be used, the old database
     /// is kept. Returns notices.
-    pub fn reload_changed(&mut self) -> Vec<String> {
+    pub(crate) fn reload_changed(&mut self) -> Vec<String> {
         let notices: Vec<_> = self.files.iter_mut().filter_map(GeoDatabase::reload_changed).collect();
         if !notices.is_empty() {
             self.decoded = DecodedRecords::default();

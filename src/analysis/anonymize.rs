@@ -66,12 +66,12 @@ impl Privacy {
     /// # Errors
     ///
     /// A file is missing or is no database.
-    pub fn open_geoip(&self, paths: &[PathBuf]) -> Result<GeoDatabases, GeoIpError> {
+    pub(crate) fn open_geoip(&self, paths: &[PathBuf]) -> Result<GeoDatabases, GeoIpError> {
         GeoDatabases::open(paths, !self.hides_clients())
     }
 
     /// What GeoIP databases have about a client.
-    pub fn geo(&self, client: Client<'_>, databases: &mut GeoDatabases) -> Option<Arc<GeoInfo>> {
+    pub(crate) fn geo(&self, client: Client<'_>, databases: &mut GeoDatabases) -> Option<Arc<GeoInfo>> {
         if databases.is_empty() { None } else { databases.lookup(self.geo_address(client)?) }
     }
 

@@ -14,7 +14,7 @@ use super::model::{ClientHits, NetworkRow, Report};
 use crate::geoip::{GeoDatabases, GeoInfo};
 
 /// Adds the country and network of clients, and the list of networks. Without databases it does nothing.
-pub fn add_geo(report: &mut Report<'_>, databases: &GeoDatabases, privacy: &Privacy) {
+pub(crate) fn add_geo(report: &mut Report<'_>, databases: &GeoDatabases, privacy: &Privacy) {
     if databases.is_empty() {
         return;
     }

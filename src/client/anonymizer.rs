@@ -92,7 +92,7 @@ impl Anonymizer {
     /// The address whose country and network may be shown beside the replacement of a client. With truncation it is the first
     /// one of the replacement, so that nothing depends on what is hidden.
     #[must_use]
-    pub fn geo_address(&self, client: Client<'_>) -> Option<IpAddr> {
+    pub(crate) fn geo_address(&self, client: Client<'_>) -> Option<IpAddr> {
         match (self, client.first_address()?) {
             (Self::Truncate, IpAddr::V4(address)) => Some(network_v4(address.to_bits()).into()),
             (Self::Truncate, IpAddr::V6(address)) => Some(network_v6(address.to_bits()).into()),

@@ -3,7 +3,7 @@
 //! The style and the script of the page are the only ones that its content policy allows, by their hashes. All text of a log is
 //! redacted here and escaped by the template, and none is part of a link. Tables hold the first rows only: CSV has all.
 
-pub mod index;
+pub(crate) mod index;
 mod plots;
 mod sections;
 mod tables;
@@ -33,7 +33,7 @@ static SCRIPT_HASH: LazyLock<String> = LazyLock::new(|| hash(SCRIPT));
 
 /// What a page has beside the report.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct PageOptions<'a> {
+pub(crate) struct PageOptions<'a> {
     /// Rows of each table; `None` is 1,000.
     pub top: Option<usize>,
     /// When the page is made, in seconds since 1970.
@@ -134,7 +134,7 @@ impl Page {
 /// # Errors
 ///
 /// Those of `out`.
-pub fn write<W: Write>(report: &Report<'_>, options: &PageOptions<'_>, out: &mut W) -> io::Result<()> {
+pub(crate) fn write<W: Write>(report: &Report<'_>, options: &PageOptions<'_>, out: &mut W) -> io::Result<()> {
     page(report, options).write(out)
 }
 

@@ -30,7 +30,7 @@ use crate::analysis::model::Report;
 pub(crate) const TABLE_ROWS: usize = 10;
 
 /// Rows in each table of a page unless `--top` says otherwise.
-pub const PAGE_ROWS: usize = 1_000;
+pub(crate) const PAGE_ROWS: usize = 1_000;
 
 /// The format of a report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -23,7 +23,7 @@ impl ReportStore {
     /// # Errors
     ///
     /// Something else has its name.
-    pub fn check_index(&self) -> Result<(), ReportStoreError> {
+    pub(crate) fn check_index(&self) -> Result<(), ReportStoreError> {
         let in_the_way = |what| Err(ReportStoreError::not_a_report(self.folder.path(INDEX), what));
         match self.folder.entry_type(INDEX)? {
             None => return Ok(()),
@@ -42,7 +42,7 @@ impl ReportStore {
     /// # Errors
     ///
     /// The folder cannot be read.
-    pub fn reports(&self) -> Result<Vec<String>, ReportStoreError> {
+    pub(crate) fn reports(&self) -> Result<Vec<String>, ReportStoreError> {
         let mut folders = self.report_folders()?;
         folders.sort_unstable_by(|(_, a), (_, b)| b.cmp(a));
         let mut names = Vec::with_capacity(folders.len());
@@ -59,7 +59,7 @@ impl ReportStore {
     /// # Errors
     ///
     /// Something else has its name, or a system call failed. The next call does it.
-    pub fn replace_index(&self, content: &[u8]) -> Result<(), ReportStoreError> {
+    pub(crate) fn replace_index(&self, content: &[u8]) -> Result<(), ReportStoreError> {
         self.check_index()?;
         if self.read_index(content.len() as u64 + 1)?.is_some_and(|there| there == content) {
             return Ok(());

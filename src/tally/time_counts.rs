@@ -26,10 +26,10 @@ const ORIGIN: i64 = -62_167_651_200;
 const LONGEST: u8 = 22;
 
 /// The most buckets from the first hit of a tally to the last.
-pub const MOST_BUCKETS: u32 = 400;
+pub(super) const MOST_BUCKETS: u32 = 400;
 
 /// Hours of a week.
-pub const WEEK_HOURS: usize = 168;
+pub(crate) const WEEK_HOURS: usize = 168;
 
 /// Hours come first in a list, and buckets after them.
 const HOURS: u32 = WEEK_HOURS as u32;

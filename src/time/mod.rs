@@ -134,7 +134,7 @@ impl PackedTime {
     /// Years of log times have four digits, so the seconds fit in 39 bits.
     #[must_use]
     #[inline]
-    pub fn new(time: LogTime) -> Self {
+    pub(crate) fn new(time: LogTime) -> Self {
         Self((time.utc << 16) + i64::from(time.offset))
     }
 
@@ -149,7 +149,7 @@ impl PackedTime {
     /// Whether both are in the same minute and have the same offset.
     #[must_use]
     #[inline]
-    pub fn is_same_minute(self, other: Self) -> bool {
+    pub(crate) fn is_same_minute(self, other: Self) -> bool {
         let (one, other) = (self.time(), other.time());
         one.offset == other.offset && one.utc.div_euclid(60) == other.utc.div_euclid(60)
     }
@@ -222,14 +222,14 @@ impl TimeSpan {
     /// The first time, if any was added.
     #[must_use]
     #[inline]
-    pub fn first(self) -> Option<PackedTime> {
+    pub(crate) fn first(self) -> Option<PackedTime> {
         (self.first <= self.last).then_some(self.first)
     }
 
     /// The last time, if any was added.
     #[must_use]
     #[inline]
-    pub fn last(self) -> Option<PackedTime> {
+    pub(crate) fn last(self) -> Option<PackedTime> {
         (self.first <= self.last).then_some(self.last)
     }
 

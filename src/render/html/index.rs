@@ -17,10 +17,10 @@ use crate::redact::sanitize::escape;
 use crate::render::table::minute;
 
 /// The name of the page in a report folder.
-pub const PAGE_FILE: &str = "report.html";
+pub(crate) const PAGE_FILE: &str = "report.html";
 
 /// How many of the first bytes of a page contain its digest.
-pub const DIGEST_BYTES: u64 = 8 * 1024;
+pub(crate) const DIGEST_BYTES: u64 = 8 * 1024;
 
 /// Reports in the table and the plot.
 const ROWS: usize = 1_000;
@@ -30,7 +30,7 @@ const BARS: usize = 200;
 
 /// What the index shows of a report.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RunDigest {
+pub(crate) struct RunDigest {
     /// The run or the period.
     label: String,
     /// The first and the last minute of the log.
@@ -71,7 +71,7 @@ impl RunDigest {
 
     /// The digest in the first bytes of a page; `None` if there is none.
     #[must_use]
-    pub fn from_page(head: &[u8]) -> Option<Self> {
+    pub(crate) fn from_page(head: &[u8]) -> Option<Self> {
         let head = String::from_utf8_lossy(head);
         let (_, rest) = head.split_once("<meta name=\"probewatch-digest\" content=\"")?;
         let (escaped, _) = rest.split_once('"')?;
@@ -82,12 +82,12 @@ impl RunDigest {
 
 /// A link to the page of a folder beside the index. Only the names of report folders can be one.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FolderLink(String);
+pub(crate) struct FolderLink(String);
 
 impl FolderLink {
     /// `None` unless the name consists of digits, hyphens, `T` and `Z`.
     #[must_use]
-    pub fn new(folder: &str) -> Option<Self> {
+    pub(crate) fn new(folder: &str) -> Option<Self> {
         let is_plain = |byte: u8| byte.is_ascii_digit() || matches!(byte, b'-' | b'T' | b'Z');
         (!folder.is_empty() && folder.bytes().all(is_plain)).then(|| Self(folder.to_owned()))
     }
@@ -105,7 +105,7 @@ impl fmt::Display for FolderLink {
 
 /// A report folder, and the digest of its page.
 #[derive(Debug, Clone)]
-pub struct IndexEntry {
+pub(crate) struct IndexEntry {
     /// The folder.
     pub folder: FolderLink,
     /// `None` if the folder has no page.
@@ -117,7 +117,7 @@ pub struct IndexEntry {
 /// # Errors
 ///
 /// Those of `out`.
-pub fn write<W: Write>(entries: &[IndexEntry], host: Option<&str>, out: &mut W) -> io::Result<()> {
+pub(crate) fn write<W: Write>(entries: &[IndexEntry], host: Option<&str>, out: &mut W) -> io::Result<()> {
     page(entries, host).write(out)
 }
 

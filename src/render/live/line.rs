@@ -102,7 +102,7 @@ impl LiveLines {
 
     /// The same with a column for countries, if the page is wide enough.
     #[must_use]
-    pub fn with_countries(mut self, with_countries: bool) -> Self {
+    pub(crate) fn with_countries(mut self, with_countries: bool) -> Self {
         (self.stops, _) = ColumnStops::new(self.layout.page, with_countries);
         self.with_countries = with_countries;
         self
