@@ -275,7 +275,7 @@ fn write_clients<W: Write>(report: &Report<'_>, page: TablePage, out: &mut W) ->
         .column(Column::text("severity"), severity)
         .column(Column::text("client").max_width(ADDRESS), client)
         .column(Column::text("country").rank(3), |row| Cell::new(labels::country(row.geo.as_deref())))
-        .column(Column::text("network").rank(4).flexible(10).max_width(NETWORK), |row| Cell::new(labels::network(row.geo.as_deref())))
+        .column(Column::text("network").rank(4).flexible(16).max_width(NETWORK), |row| Cell::new(labels::network(row.geo.as_deref())))
         .column(Column::number("hits"), |row| count(row.hits))
         .column(Column::number("paths").rank(4), |row| count(row.paths))
         .column(Column::number("answered").rank(1), |row| answers(row))

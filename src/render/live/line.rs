@@ -421,7 +421,7 @@ mod tests {
             let (mut lines, mut out) = (LiveLines::new(columns, false).with_countries(true), Vec::new());
             // The first line has the date too.
             for hit in [hit, ReportedHit { geo: Some(&geo), ..hit }, hit] {
-                lines.write_hit(&hit, true, fixture::rules(), &mut out).unwrap();
+                lines.write_hit(&hit, false, fixture::rules(), &mut out).unwrap();
             }
             let text = String::from_utf8(out).unwrap();
             let [_, with, without] = text.lines().collect::<Vec<_>>().try_into().unwrap();
@@ -434,7 +434,7 @@ mod tests {
         let geo = fixture::geo("DE", 64_500, "x");
         let (mut lines, mut out) = (LiveLines::new(80, false).with_countries(true), Vec::new());
         lines.resize(100);
-        lines.write_hit(&ReportedHit { geo: Some(&geo), ..hit }, true, fixture::rules(), &mut out).unwrap();
+        lines.write_hit(&ReportedHit { geo: Some(&geo), ..hit }, false, fixture::rules(), &mut out).unwrap();
         assert!(String::from_utf8(out).unwrap().contains(" 203.0.113.7      DE  GET "));
     }
 
