@@ -325,6 +325,7 @@ fn timeline(pairs: &[Row<'_>]) -> Timeline {
 pub(crate) fn report(rule_set: &RuleSet) -> Report<'_> {
     let pairs: Vec<_> = PAIRS.iter().enumerate().map(|(line, pair)| row_of_pair(line, pair)).collect();
     let pairs = summed(&pairs, |row| vec![row.key]);
+    let timeline = timeline(&pairs);
     let clients = summed(&pairs, |row| vec![RowKey::Client(row.key.client().unwrap())]);
     let paths = summed(&pairs, |row| vec![RowKey::Path(row.key.path().unwrap())]);
     let rules = summed(&pairs, |row| row.rules.iter().map(|&rule| RowKey::Rule(rule)).collect());
@@ -347,7 +348,7 @@ pub(crate) fn report(rule_set: &RuleSet) -> Report<'_> {
         blocks: None,
         paths,
         rules,
-        timeline: timeline(&pairs),
+        timeline,
         networks: Vec::new(),
         client_hits: Vec::new(),
         apps: vec![

@@ -5,16 +5,17 @@ use std::sync::{Arc, LazyLock};
 use regex::Regex;
 
 use super::index::{FolderLink, IndexEntry, RunDigest};
-use super::plots::spark_path;
 use super::*;
 use crate::analysis::block_candidates::{BlockDecision, BlockVerdict, OffenderStats};
 use crate::analysis::fixture;
-use crate::analysis::model::{Approximation, FloodRow, GeoInfo, NetworkRow, Row, RowKey};
+use crate::analysis::model::{Approximation, FloodRow, NetworkRow, Row, RowKey};
 use crate::analysis::novelty::NoveltyKind;
 use crate::analysis::timeline::{Timeline, TimelineBucket};
 use crate::client::Client;
 use crate::finding::Severity;
+use crate::geoip::GeoInfo;
 use crate::rules::{RuleChoice, RuleSet, load};
+use plots::spark_path;
 
 /// The first hour of the fixture's log.
 const START: i64 = 1_793_577_600;
@@ -49,7 +50,7 @@ fn full(rules: &RuleSet) -> Report<'_> {
     let mut report = fixture::report(rules);
     report.log_host = Some("web1".into());
     report.timeline = timeline();
-    report.clients[0].geo = Some(geo());
+    report.clients[0].geo = Some(Arc::new(geo()));
     let stats = OffenderStats { clients: 1, hits: 5, paths: 3, unsuccessful: 5, ..OffenderStats::default() };
     let decision = BlockDecision { verdict: BlockVerdict::Candidate, network: None, network_probers: 1, stats };
     report.blocks = Some(vec![decision; report.clients.len()]);
@@ -209,12 +210,12 @@ fn hostile<'r>(rules: &'r RuleSet, text: &str) -> Report<'r> {
             RowKey::Path(_) => RowKey::Path(bytes),
             other => other,
         };
-        row.geo = Some(GeoInfo {
+        row.geo = Some(Arc::new(GeoInfo {
             country: Some(Arc::clone(&shared)),
             city: Some(Arc::clone(&shared)),
             asn: Some(1),
             as_name: Some(Arc::clone(&shared)),
-        });
+        }));
         if let Some(answer) = &mut row.answer {
             answer.client = Some(Client::Text(bytes));
         }
@@ -343,7 +344,7 @@ fn small_lines_fit_their_width() {
     assert_eq!(spark_path(&[4, 0, 2]).unwrap(), "M0 20h39.5v-20h-39.5zM80 20h39.5v-10h-39.5z");
     let mut long = timeline();
     long.buckets = (0..400).map(|hour| TimelineBucket { from: Some(hour * 3_600), to: None, hits: 1, outcomes: [0; 8] }).collect();
-    assert_eq!(super::plots::spark(&long), vec![10; 40]);
+    assert_eq!(plots::spark(&long), vec![10; 40]);
     assert_eq!(Severity::ALL.len(), 5, "a class of the style for each");
-    assert_eq!([0, 1, 3, 9, 11, 105, 1_125, 5_000].map(super::plots::round_up), [2, 2, 4, 10, 12, 120, 1_200, 5_000]);
+    assert_eq!([0, 1, 3, 9, 11, 105, 1_125, 5_000].map(plots::round_up), [2, 2, 4, 10, 12, 120, 1_200, 5_000]);
 }
