@@ -82,6 +82,11 @@ impl ContentFingerprint {
         self.head.print
     }
 
+    /// Whether the text before the offset is not wanted and was not read, so that the offset may be within a line.
+    pub(super) fn is_only_recorded(&self) -> bool {
+        self.offset > 0 && self.lines == 0
+    }
+
     /// Number of bytes before the offset that [`holds`](Self::holds) needs.
     pub(super) fn tail_len(&self) -> usize {
         self.tail.len()

@@ -3,11 +3,15 @@
 //! A writer may keep a rotated file open for long, so the time without new data decides. A deleted file occupies disk
 //! space while it is open, so it is closed after a fixed time at the latest.
 
+use std::fs::File;
+use std::io;
 use std::mem;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::content::ContentMatch;
+use super::content::{ContentFingerprint, ContentMatch};
+use super::content_index::IndexMatch;
 use super::file_stat::FileStat;
 use super::generation::{Generation, GenerationState, ReadStep};
 use super::inspected_file::InspectedFile;
@@ -69,26 +73,43 @@ impl WatchedPath {
     fn start_old(&mut self, stat: FileStat, poll: &mut PollContext<'_>) {
         let Some(log) = self.generations.iter().find(|log| log.stat.id == stat.id && log.content.is_none()) else { return };
         let Some(file) = log.file().map(Arc::clone) else { return };
-        let is_rewritten = log.is_rewritten;
-        let copied = match InspectedFile::new(&file) {
-            Ok(inspected) if too_short(inspected.head()) => return,
-            Ok(mut inspected) => {
-                if self.is_copy_of_live(is_rewritten, &mut inspected) {
-                    self.repoll(stat);
-                    return;
-                }
-                self.copied_from_another(is_rewritten, stat, &mut inspected)
-            }
-            Err(_) => None,
-        };
-        let begun = match copied {
-            Some(len) => start_after_copy(&file, len, poll.generation_ids).map(Some),
-            None => start_generation(&file, StartAt::FirstLine, poll.generation_ids),
-        };
-        let Ok(Some(content)) = begun else { return };
+        let (is_rewritten, path) = (log.is_rewritten, log.path.clone());
+        let Ok(Some(content)) = self.identify_old(&file, stat, (is_rewritten, &path), poll) else { return };
         let number = poll.generation_ids.next();
         if let Some(log) = self.generations.iter_mut().find(|log| log.stat.id == stat.id && log.content.is_none()) {
             log.set_content(content, number);
+        }
+    }
+
+    /// Identifies the content of such a file: a copy, the content of another path, or new. `None` if it is too short,
+    /// or if the live file or other paths must be checked first.
+    fn identify_old(
+        &mut self,
+        file: &Arc<File>,
+        stat: FileStat,
+        (is_rewritten, path): (bool, &Path),
+        poll: &mut PollContext<'_>,
+    ) -> io::Result<Option<ContentFingerprint>> {
+        let mut inspected = InspectedFile::new(file)?;
+        if too_short(inspected.head()) {
+            return Ok(None);
+        }
+        if self.is_copy_of_live(is_rewritten, &mut inspected) {
+            self.repoll(stat);
+            return Ok(None);
+        }
+        if let Some(len) = self.copied_from_another(is_rewritten, stat, &mut inspected) {
+            return start_after_copy(file, len, poll.generation_ids).map(Some);
+        }
+        match poll.find_elsewhere(path, [Some(stat.id), self.alias], &mut inspected)? {
+            None => {
+                self.undecided = Some(stat.size);
+                self.repoll(stat);
+                Ok(None)
+            }
+            Some(IndexMatch::Moved(content)) => Ok(Some(content)),
+            Some(IndexMatch::Copy(len)) => start_after_copy(file, len, poll.generation_ids).map(Some),
+            Some(IndexMatch::None) => start_generation(file, StartAt::FirstLine, poll.generation_ids),
         }
     }
 

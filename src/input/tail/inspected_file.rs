@@ -126,6 +126,11 @@ impl InspectedFile {
         Some((at, text))
     }
 
+    /// The text of a compressed file, from its start.
+    pub(super) fn decompressed(&self) -> Option<DecompressedFile> {
+        self.compression.map(|compression| open_decompressed(&self.file, compression))
+    }
+
     /// The length of its text, if known.
     pub(super) fn known_len(&self) -> Option<u64> {
         self.len

@@ -44,7 +44,7 @@ impl WatchedPath {
                 continue;
             }
             let sibling = SiblingFile { rank: RotationRank::Index(Reverse(0)), path, stat, below: false };
-            match self.match_moved(&sibling, poll) {
+            match self.match_moved(&sibling, found, poll) {
                 Ok(SiblingAction::Read(log)) => found.push((sibling.rank, *log)),
                 Ok(SiblingAction::Retry) => self.scan_at = None,
                 Ok(SiblingAction::Ignore | SiblingAction::Unknown) => drop(self.finished_siblings.insert(stat.id, stat.size_and_mtime())),
@@ -99,7 +99,12 @@ impl WatchedPath {
     }
 
     /// Checks whether a file has missing content.
-    fn match_moved(&mut self, sibling: &SiblingFile, poll: &mut PollContext<'_>) -> io::Result<SiblingAction> {
+    fn match_moved(
+        &mut self,
+        sibling: &SiblingFile,
+        found: &[(RotationRank, Generation)],
+        poll: &mut PollContext<'_>,
+    ) -> io::Result<SiblingAction> {
         let (file, stat) = open(&sibling.path)?;
         if stat.id != sibling.stat.id {
             return Err(io::ErrorKind::NotFound.into());
@@ -124,7 +129,7 @@ impl WatchedPath {
                 return Ok(SiblingAction::Ignore);
             }
         }
-        let action = if poll.is_held_by_other(stat.id) { None } else { self.match_old(&mut inspected, sibling, poll)? };
+        let action = if poll.is_held_by_other(stat.id) { None } else { self.match_old(&mut inspected, sibling, found, poll)? };
         Ok(action.unwrap_or(SiblingAction::Ignore))
     }
 }

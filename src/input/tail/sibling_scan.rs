@@ -4,6 +4,7 @@
 //! A sibling with known content is not read again. Unknown content was written since the last poll, because all
 //! siblings of the first poll were recorded.
 
+use std::cmp::Reverse;
 use std::collections::HashSet;
 use std::fs::File;
 use std::io;
@@ -18,11 +19,11 @@ use super::generation::{Generation, GenerationState};
 use super::generation_reader::GenerationReader;
 use super::inspected_file::{InspectedFile, open};
 use super::siblings::{SiblingFile, is_copy, shares_content};
-use super::start::{bytes_before, start_after_copy};
+use super::start::{bytes_before, line_start, resume_offset, start_after_copy};
 use super::watched_path::{OldGeneration, PollContext, WatchedPath};
 use crate::input::magic;
 use crate::input::rotation::RotationRank;
-use crate::source::HEAD;
+use crate::source::{HEAD, TAIL};
 
 /// Interval between scans without a reason: a late line in a closed log causes no event.
 const EVERY: Duration = Duration::from_secs(15);
@@ -136,7 +137,7 @@ impl WatchedPath {
                 self.mark_seen(id);
                 continue;
             }
-            match self.classify_sibling(&sibling, poll) {
+            match self.classify_sibling(&sibling, found, poll) {
                 Ok(SiblingAction::Unknown) => new.push(sibling),
                 action => complete &= self.apply_action(action, sibling, found, poll),
             }
@@ -172,7 +173,12 @@ impl WatchedPath {
     }
 
     /// Decides what to do with a sibling.
-    fn classify_sibling(&mut self, sibling: &SiblingFile, poll: &mut PollContext<'_>) -> io::Result<SiblingAction> {
+    fn classify_sibling(
+        &mut self,
+        sibling: &SiblingFile,
+        found: &[(RotationRank, Generation)],
+        poll: &mut PollContext<'_>,
+    ) -> io::Result<SiblingAction> {
         let (file, stat) = open(&sibling.path)?;
         if stat.id != sibling.stat.id {
             return Err(io::ErrorKind::NotFound.into());
@@ -188,7 +194,7 @@ impl WatchedPath {
             }
             return Ok(SiblingAction::Ignore);
         }
-        if let Some(action) = self.match_known(&mut inspected, &file, sibling, poll)? {
+        if let Some(action) = self.match_known(&mut inspected, &file, sibling, found, poll)? {
             self.record_folder(sibling);
             self.known_siblings.push((sibling.rank.clone(), sibling.stat));
             return Ok(action);
@@ -200,7 +206,7 @@ impl WatchedPath {
     fn classify_unknown(
         &mut self,
         sibling: &SiblingFile,
-        found: &mut [(RotationRank, Generation)],
+        found: &[(RotationRank, Generation)],
         poll: &mut PollContext<'_>,
     ) -> io::Result<SiblingAction> {
         let (file, stat) = open(&sibling.path)?;
@@ -228,6 +234,7 @@ impl WatchedPath {
         inspected: &mut InspectedFile,
         file: &Arc<File>,
         sibling: &SiblingFile,
+        found: &[(RotationRank, Generation)],
         poll: &mut PollContext<'_>,
     ) -> io::Result<Option<SiblingAction>> {
         for index in 0..self.generations.len() {
@@ -261,7 +268,7 @@ impl WatchedPath {
                 }
             }
         }
-        self.match_old(inspected, sibling, poll)
+        self.match_old(inspected, sibling, found, poll)
     }
 
     /// A copy shorter than the known head cannot be recognized from the head's fingerprint in a checkpoint. It is
@@ -279,44 +286,78 @@ impl WatchedPath {
         if is_final && short { self.record_old(inspected, file, sibling, poll) } else { Ok(SiblingAction::Ignore) }
     }
 
+    /// What to do with a file of content that is not being read; `None` if it is unknown.
     pub(super) fn match_old(
         &mut self,
         inspected: &mut InspectedFile,
         sibling: &SiblingFile,
+        found: &[(RotationRank, Generation)],
         poll: &mut PollContext<'_>,
     ) -> io::Result<Option<SiblingAction>> {
         self.claim_content(inspected, (sibling.stat.id, &sibling.path), poll)?;
-        let mut shorter = false;
-        let mut same = None;
+        let (same, is_prefix) = self.compare_old(inspected, sibling.stat.id)?;
+        let Some(index) = same else {
+            let action = || if inspected.is_whole() { SiblingAction::Ignore } else { SiblingAction::Retry };
+            return Ok(is_prefix.then(action));
+        };
+        // The content that was read furthest counts; this scan may have found it in another file.
+        for (_, log) in found {
+            if is_copy(log, inspected)? && log.offset() >= resume_offset(&self.old_generations[index].content, inspected)? {
+                let is_final = inspected.compressed() && inspected.is_whole();
+                let file = Arc::clone(inspected.file());
+                return self.record_copy(is_final, inspected, &file, sibling, poll).map(Some);
+            }
+        }
+        self.resume_old(index, inspected, sibling, poll).map(Some)
+    }
+
+    /// The old generation that was read furthest of those that a file continues, and whether the file is a copy of
+    /// the first part of one.
+    fn compare_old(&mut self, inspected: &mut InspectedFile, id: FileId) -> io::Result<(Option<usize>, bool)> {
+        let mut is_prefix = false;
+        let (mut read, mut recorded) = (None, None);
         for (index, old) in self.old_generations.iter_mut().enumerate() {
-            // A copy that was recorded while it was being written is recognized by its inode; more of its content may
-            // have been read elsewhere.
-            let known = (old.content.offset, old.id == sibling.stat.id);
+            let furthest = if old.content.is_only_recorded() { &mut recorded } else { &mut read };
             match old.content.compare(inspected)? {
                 ContentMatch::Different => continue,
-                ContentMatch::Prefix => shorter = true,
-                ContentMatch::Same if same.is_none_or(|(most, _)| known > most) => same = Some((known, index)),
-                ContentMatch::Same => {}
+                ContentMatch::Prefix => is_prefix = true,
+                ContentMatch::Same => *furthest = (*furthest).max(Some((old.content.offset, old.id == id, Reverse(index)))),
             }
             old.last_seen_scan = self.scans;
         }
-        let Some((_, index)) = same else {
-            let action = || if inspected.is_whole() { SiblingAction::Ignore } else { SiblingAction::Retry };
-            return Ok(shorter.then(action));
+        // A copy may have been recorded while it was being written, up to the middle of a line.
+        let same = match (read, recorded) {
+            (Some((offset, ..)), Some((end, ..))) if end > offset && line_start(inspected, end)? > offset => recorded,
+            _ => read.or(recorded),
         };
+        Ok((same.map(|(.., Reverse(index))| index), is_prefix))
+    }
+
+    /// Continues an old generation in a file that has its content, if there is more to read.
+    fn resume_old(
+        &mut self,
+        index: usize,
+        inspected: &mut InspectedFile,
+        sibling: &SiblingFile,
+        poll: &mut PollContext<'_>,
+    ) -> io::Result<SiblingAction> {
         let old = &mut self.old_generations[index];
         old.id = sibling.stat.id;
         old.path.clone_from(&sibling.path);
         let more =
             if inspected.compressed() { !inspected.claims_length(old.content.offset) } else { inspected.likely_len() > old.content.offset };
         if !more {
-            return Ok(Some(SiblingAction::Ignore));
+            return Ok(SiblingAction::Ignore);
         }
         if !inspected.is_whole() {
-            return Ok(Some(SiblingAction::Retry));
+            return Ok(SiblingAction::Retry);
         }
-        let old = self.old_generations.remove(index);
-        Ok(Some(SiblingAction::Read(Box::new(reopen(old.content, inspected, sibling, poll)))))
+        let start = resume_offset(&old.content, inspected)?;
+        if start < old.content.offset {
+            old.content.skip_to(start, 0, &inspected.before(start, TAIL)?.unwrap_or_default());
+        }
+        let content = self.old_generations.remove(index).content;
+        Ok(SiblingAction::Read(Box::new(reopen(content, inspected, sibling, poll))))
     }
 
     /// What to do with a sibling of unknown content.

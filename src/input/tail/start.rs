@@ -1,14 +1,14 @@
 //! Finds where to start in a file that was not read before: after leading NULs, or after the last whole line.
 
 use std::fs::File;
-use std::io;
+use std::io::{self, Read};
 use std::sync::Arc;
 
 use memchr::{memchr_iter, memrchr};
 
 use super::content::ContentFingerprint;
 use super::generation::GenerationIds;
-use super::inspected_file::head_of;
+use super::inspected_file::{InspectedFile, head_of};
 use crate::input::magic;
 use crate::input::sparse::{read_full_at, text_span};
 use crate::source::{HEAD, TAIL};
@@ -81,6 +81,41 @@ pub(super) fn bytes_before(file: &File, offset: u64) -> io::Result<Vec<u8>> {
     let read = read_full_at(file, &mut before, at)?;
     before.truncate(read);
     Ok(before)
+}
+
+/// Where to continue a known content in a file: at the start of a line.
+///
+/// # Errors
+///
+/// The file cannot be read.
+pub(super) fn resume_offset(content: &ContentFingerprint, inspected: &InspectedFile) -> io::Result<u64> {
+    if content.is_only_recorded() { line_start(inspected, content.offset) } else { Ok(content.offset) }
+}
+
+/// The start of the line that `offset` is in. A byte order mark and NULs before the line are not part of it.
+///
+/// # Errors
+///
+/// The file cannot be read.
+pub(super) fn line_start(inspected: &InspectedFile, offset: u64) -> io::Result<u64> {
+    let bom = magic::bom_len(inspected.head()).unwrap_or(0) as u64;
+    let Some(mut text) = inspected.decompressed() else {
+        let start = last_newline(inspected.file(), bom.min(offset), offset)?;
+        let before = text_span(inspected.file(), start, offset)?;
+        return Ok(if before.is_empty() { offset } else { before.start });
+    };
+    let (mut at, mut start) = (0, bom.min(offset));
+    let mut block = vec![0; BLOCK];
+    while at < offset {
+        let want = block.len().min(usize::try_from(offset - at).unwrap_or(usize::MAX));
+        let read = text.read(&mut block[..want])?;
+        if read == 0 {
+            break;
+        }
+        start = memrchr(b'\n', &block[..read]).map_or(start, |newline| at + newline as u64 + 1);
+        at += read as u64;
+    }
+    Ok(start)
 }
 
 /// The offset after the last newline between `start` and `len`, and the number of lines.

@@ -595,6 +595,32 @@ fn a_late_line_in_a_log_that_was_moved_away() {
     run(false, true, [ModelStep::Delete, away(true), ModelStep::Wait, ModelStep::Write(1), ModelStep::PollStep, away(false)]);
 }
 
+/// After the restart, the log continues in its copy. The compressed file is a copy of it too, not more of the first
+/// half that was recorded.
+#[test]
+fn the_copy_of_a_log_that_was_moved_away_and_back_is_compressed() {
+    let copy = ModelStep::CopyTruncate { polls: true, between: 0 };
+    let compress = ModelStep::Compress { polls: false, starts: true };
+    run(true, false, [ModelStep::Write(2), ModelStep::AwayAndBack { polls: false }, ModelStep::Partial(1), copy, compress]);
+}
+
+/// The copy was recorded up to the middle of a line.
+#[test]
+fn a_copy_that_ended_within_a_line_grows() {
+    let copy = ModelStep::CopyTruncate { polls: true, between: 0 };
+    let half = [ModelStep::Partial(13), ModelStep::Truncate, ModelStep::Partial(64), ModelStep::AwayAndBack { polls: false }, copy];
+    run(true, false, half.into_iter().chain([ModelStep::Kill]));
+    run(true, false, half.into_iter().chain([ModelStep::Down, ModelStep::Compress { polls: false, starts: false }]));
+}
+
+/// The file that is copied over was renamed when it was empty, and loses its name to the truncated log.
+#[test]
+fn a_copy_that_is_replaced_by_the_truncated_log() {
+    let rename = ModelStep::Away { name: 2, how: ModelMove::Rename { create: false } };
+    let copy = ModelStep::Away { name: 2, how: ModelMove::CopyTruncate { polls: false } };
+    run(true, false, [rename, ModelStep::Reopen, ModelStep::Write(1), ModelStep::PollStep, copy, rename]);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: programs(), failure_persistence: None, max_shrink_iters: 4000, ..ProptestConfig::default() })]
 
