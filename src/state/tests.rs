@@ -165,7 +165,7 @@ fn one_run_at_a_time() {
 fn hold() {
     let _folder = open(&dir_of_this_process());
     // The newline ends the line that the test harness has started.
-    io::Write::write_all(&mut io::stdout(), b"\nheld\n").unwrap();
+    Write::write_all(&mut io::stdout(), b"\nheld\n").unwrap();
     std::thread::sleep(Duration::from_secs(60));
 }
 
@@ -427,7 +427,7 @@ fn a_run_killed_at_any_instant_leaves_the_old_or_the_new_state() {
 fn save_under_faults() {
     let saved = open(&dir_of_this_process()).save(&state(2));
     let said = format!("\nsaid: {}\n", saved.map_or_else(|error| error.to_string(), |()| "saved".into()));
-    io::Write::write_all(&mut io::stdout(), said.as_bytes()).unwrap();
+    Write::write_all(&mut io::stdout(), said.as_bytes()).unwrap();
 }
 
 /// Does nothing if `strace` is missing or may not trace.
