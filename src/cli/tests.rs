@@ -195,7 +195,7 @@ fn sample(name: &str) -> &'static str {
         "by" => "client",
         "color" | "mmap" | "notify-level" => "never",
         "full" | "no-builtin" | "no-prefilter" | "no-progress" | "quiet" | "stats" | "no-redact" | "from-start" | "reset-state"
-        | "insecure-state" | "poll" | "tui" | "daily" | "hourly" | "always" | "wait" | "dry-run" | "status" => "true",
+        | "insecure-state" | "poll" | "tui" | "daily" | "hourly" | "always" | "wait" | "dry-run" | "html" | "status" => "true",
         "client-from" => "x-real-ip",
         "trusted-proxy" => "192.0.2.7",
         "ipv6-prefix" => "64",

@@ -54,7 +54,7 @@ impl RunDigest {
         let totals = &report.totals;
         let label = options.label.or(report.period.as_deref()).unwrap_or_default();
         Self {
-            label: escape(label.as_bytes()).into_owned(),
+            label: cut(escape(label.as_bytes())),
             first: totals.sum.first_time.map(minute),
             last: totals.sum.last_time.map(minute),
             lines: totals.sum.lines,

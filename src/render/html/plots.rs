@@ -313,7 +313,7 @@ pub(super) fn spark_path(hits: &[u64]) -> Option<String> {
     for (at, &hits) in (0..).zip(hits).filter(|(_, hits)| **hits > 0) {
         let high = (u128::from(hits) * 200 / u128::from(most)).max(10) as u64;
         // Writing to a `String` does not fail.
-        let _ = write!(path, "M{} 20h{}v-{}h-{0}z", tenths(at * wide), tenths(wide.saturating_sub(5).max(1)), tenths(high));
+        let _ = write!(path, "M{} 20h{}v-{}h-{1}z", tenths(at * wide), tenths(wide.saturating_sub(5).max(1)), tenths(high));
     }
     Some(path)
 }

@@ -426,7 +426,8 @@ mod tests {
             let text = String::from_utf8(out).unwrap();
             let [_, with, without] = text.lines().collect::<Vec<_>>().try_into().unwrap();
             assert!(width(with) <= columns.into() && width(without) <= columns.into(), "{text}");
-            assert_eq!(with.find("GET"), without.find("GET"), "{text}");
+            let method = |line: &str| line.find("GET").map(|at| width(&line[..at]));
+            assert_eq!(method(with), method(without), "{text}");
             if columns < 64 {
                 assert_eq!(with, without);
             }
