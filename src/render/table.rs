@@ -752,7 +752,10 @@ mod tests {
         let rules = fixture::rules();
         let report = fixture::report_with_networks(rules);
         insta::assert_snapshot!("networks_80", table(&report, wide(80)));
-        insta::assert_snapshot!("networks_160", table(&report, RenderOptions { full: true, ..wide(160) }));
+        let wide_text = table(&report, RenderOptions { full: true, ..wide(160) });
+        for part in ["country  network ", "DE       Example Hosting", "\nNETWORKS\n", "64500  Example Hosting and Colocation GmbH  1,200"] {
+            assert!(wide_text.contains(part), "{part} in {wide_text}");
+        }
         for width in 40..260 {
             for full in [false, true] {
                 for line in table(&report, RenderOptions { full, ..wide(width) }).lines() {
