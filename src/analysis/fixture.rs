@@ -308,7 +308,7 @@ fn timeline(pairs: &[Row<'_>]) -> Timeline {
         .collect();
     let mut timeline = Timeline { unit: HOUR as u32, ..Timeline::default() };
     for pair in pairs {
-        let hour = pair.first_time.filter(|_| pair.status.is_some()).map(|time| ((time.utc - first) / HOUR) as usize);
+        let hour = pair.first_time.filter(|_| pair.status.is_some()).and_then(|time| usize::try_from((time.utc - first) / HOUR).ok());
         let bucket = &mut buckets[hour.unwrap_or(17)];
         bucket.hits += pair.hits;
         bucket.outcomes[pair.key.outcome().unwrap() as usize] += pair.hits;

@@ -163,7 +163,8 @@ fn page(report: &Report<'_>, options: &PageOptions<'_>) -> Page {
 
 /// What the page is about, for the line above the headline.
 fn subject(report: &Report<'_>, options: &PageOptions<'_>) -> String {
-    let label = options.label.or(report.period.as_deref()).map(|label| format!(": {}", tables::cut(escape(label.as_bytes())))).unwrap_or_default();
+    let label =
+        options.label.or(report.period.as_deref()).map(|label| format!(": {}", tables::cut(escape(label.as_bytes())))).unwrap_or_default();
     let host = report.log_host.as_deref().map(|host| format!(" on {}", tables::cut(escape(host.as_bytes())))).unwrap_or_default();
     format!("probewatch report{label}{host}")
 }

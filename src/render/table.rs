@@ -112,11 +112,8 @@ const FLOODS: usize = 3;
 fn write_opening<W: Write>(report: &Report<'_>, page: TablePage, out: &mut W) -> io::Result<()> {
     let (sentence, is_alarm) = headline(report);
     write_wrapped(&sentence, 0, page.width, (page.painter, if is_alarm { ALARM } else { BOLD }), out)?;
-    match (report.totals.sum.first_time, report.totals.sum.last_time) {
-        (Some(first), Some(last)) => {
-            write_wrapped(&format!("{} to {}", minute(first), minute(last)), 0, page.width, (page.painter, DIM), out)?;
-        }
-        _ => {}
+    if let (Some(first), Some(last)) = (report.totals.sum.first_time, report.totals.sum.last_time) {
+        write_wrapped(&format!("{} to {}", minute(first), minute(last)), 0, page.width, (page.painter, DIM), out)?;
     }
     let Some(TimelineText { bars, marks }) = timeline(report, page) else { return Ok(()) };
     writeln!(out, "  {bars}")?;

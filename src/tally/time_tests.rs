@@ -55,8 +55,8 @@ impl Counted {
         };
         *self.buckets.entry(unit.bucket(time.utc)).or_default() += 1;
         // 1970 began on a Thursday.
-        let hour = (time.local_seconds() + 3 * 86_400).div_euclid(3_600).rem_euclid(WEEK_HOURS as i64);
-        *self.hours.entry(hour as u32).or_default() += 1;
+        let hour = (time.local_seconds() + 3 * 86_400).div_euclid(3_600).rem_euclid(i64::try_from(WEEK_HOURS).unwrap());
+        *self.hours.entry(u32::try_from(hour).unwrap()).or_default() += 1;
     }
 
     fn sum(&self) -> u64 {
@@ -128,7 +128,9 @@ fn parts() -> impl Strategy<Value = Vec<Vec<TimedHit>>> {
     let log = time().prop_flat_map(move |time| prop::collection::vec(prop::collection::vec(hit(time), 0..60), 1..6));
     (log, any::<bool>()).prop_map(|(mut parts, is_sorted)| {
         if is_sorted {
-            parts.iter_mut().for_each(|part| part.sort_by_key(|hit| hit.2));
+            for part in &mut parts {
+                part.sort_by_key(|hit| hit.2);
+            }
         }
         parts
     })
@@ -169,7 +171,9 @@ proptest! {
         prop_assert_eq!(listed(&one), listed(&merged));
         let mut expected = expected(&all, one.time_unit());
         if !one.has_hours() {
-            expected.values_mut().for_each(|cell| cell.hours.clear());
+            for cell in expected.values_mut() {
+                cell.hours.clear();
+            }
         }
         prop_assert_eq!(&counted(&one), &expected);
         prop_assert_eq!(&counted(&merged), &expected);
@@ -179,7 +183,9 @@ proptest! {
     fn evicted_hits_keep_their_times(parts in parts(), picks in prop::collection::vec(any::<prop::sample::Index>(), 1..8)) {
         let mut small = Tally::with_budget(Budget { cells: 6, clients: 2 });
         small.merge(merged(tallies(&parts), &picks));
-        tallies(&parts).into_iter().for_each(|part| small.merge(part));
+        for part in tallies(&parts) {
+            small.merge(part);
+        }
         let all = [parts.concat(), parts.concat()].concat();
         prop_assert_eq!(whole(&counted(&small)), whole(&expected(&all, small.time_unit())));
     }

@@ -91,20 +91,23 @@ fn hostile_text_runs_no_script_in_a_browser() {
     let harness = Harness::new();
     let mut log = String::new();
     for text in HOSTILE {
-        log += &format!(
-            "203.0.113.7 - {text} [02/Nov/2026:08:01:00 +0000] \"GET /.git/config?x={text} HTTP/1.1\" 200 512 \"{text}\" \"{text}\"\n"
-        );
-        log += &format!(
-            "{} - - [02/Nov/2026:08:01:00 +0000] \"GET /{text}/.env HTTP/1.1\" 200 99 \"-\" \"() {{ :;}}; {text}\"\n",
-            text.replace(' ', "_")
-        );
-        log += &format!("{text} union select 1,2 from /etc/passwd {text}\n");
-        log += &format!(
-            "{{\"ip\":\"192.0.2.9\",\"host\":{text:?},\"time\":\"2026-11-02T08:01:00Z\",\"method\":\"GET\",\"path\":\"/.env\",\"status\":200}}\n"
-        );
+        let lines = [
+            format!(
+                "203.0.113.7 - {text} [02/Nov/2026:08:01:00 +0000] \"GET /.git/config?x={text} HTTP/1.1\" 200 512 \"{text}\" \"{text}\"\n"
+            ),
+            format!(
+                "{} - - [02/Nov/2026:08:01:00 +0000] \"GET /{text}/.env HTTP/1.1\" 200 99 \"-\" \"() {{ :;}}; {text}\"\n",
+                text.replace(' ', "_")
+            ),
+            format!("{text} union select 1,2 from /etc/passwd {text}\n"),
+            format!(
+                "{{\"ip\":\"192.0.2.9\",\"host\":{text:?},\"time\":\"2026-11-02T08:01:00Z\",\"method\":\"GET\",\"path\":\"/.env\",\"status\":200}}\n"
+            ),
+        ];
+        log.extend(lines);
     }
-    let long = "x".repeat(10_000);
-    log += &line("203.0.113.8", &format!("GET /{long}/.env HTTP/1.1"), 200);
+    let path = "x".repeat(10_000);
+    log += &line("203.0.113.8", &format!("GET /{path}/.env HTTP/1.1"), 200);
     let (name, file) = page(&harness, "hostile", &harness.file("<img src=x onerror=window.hit=1>.log", log));
     let text = fs::read_to_string(&file).unwrap();
     for part in ["<img", "<svg/onload", "<script>window", "<base", "</style><style>", "\u{202e}"] {

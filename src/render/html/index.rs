@@ -8,7 +8,7 @@ use std::io::{self, Write};
 use serde::{Deserialize, Serialize};
 
 use super::plots::{self, Plot, PlotBar, PlotItem, PlotKey};
-use super::tables::{TableBuilder, TableCell};
+use super::tables::{TableBuilder, TableCell, cut};
 use super::{Fact, Page, PageOptions, Section};
 use crate::analysis::model::Report;
 use crate::finding::Severity;

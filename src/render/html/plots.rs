@@ -283,7 +283,7 @@ fn level(hits: u64, most: u64) -> u8 {
 }
 
 /// The numbers of the heat map.
-pub(super) fn hours_table(hours: &Hours) -> Option<TableView> {
+pub(super) fn hours_table(hours: &Hours) -> TableView {
     const NAMES: [&str; 24] = [
         "00", "01", "02", "03", "04", "05", "06", "07", "08", "09", "10", "11", "12", "13", "14", "15", "16", "17", "18", "19", "20", "21",
         "22", "23",
@@ -295,7 +295,7 @@ pub(super) fn hours_table(hours: &Hours) -> Option<TableView> {
         TableRow { cells, is_alarm: false }
     };
     let rows = DAYS.iter().zip(hours).map(row).collect();
-    Some(TableView { caption: "Weekdays and hours in numbers".to_owned(), columns, rows, more: None })
+    TableView { caption: "Weekdays and hours in numbers".to_owned(), columns, rows, more: None }
 }
 
 /// Sums of at most [`SPARKS`] equal parts of a timeline.

@@ -135,7 +135,7 @@ fn timeline(report: &Report<'_>) -> Option<Section> {
 
 fn hours(report: &Report<'_>) -> Option<Section> {
     let heat = HeatMap::new(&report.timeline.hours)?;
-    let table = super::plots::hours_table(&report.timeline.hours);
+    let table = Some(super::plots::hours_table(&report.timeline.hours));
     Some(Section { id: "hours", title: "Weekdays and hours", heat: Some(heat), table, folded: true, ..Section::default() })
 }
 

@@ -80,8 +80,8 @@ impl TableCell {
 
     pub(super) fn severity(severity: Severity) -> Self {
         const CLASSES: [&str; 5] = ["s s0", "s s1", "s s2", "s s3", "s s4"];
-        let rank = severity as usize;
-        Self { text: severity.as_str().to_owned(), class: CLASSES[rank], value: Some(rank as i64), ..Self::default() }
+        let rank = severity as u8;
+        Self { text: severity.as_str().to_owned(), class: CLASSES[usize::from(rank)], value: Some(rank.into()), ..Self::default() }
     }
 
     pub(super) fn time(time: Option<LogTime>) -> Self {

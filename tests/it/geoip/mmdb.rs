@@ -59,7 +59,7 @@ impl Database {
         self.set(bits, len, Record::Data(offset));
     }
 
-    /// Makes a network of IPv6 an alias of the tree of IPv4, as 2002::/16 is. Call it last.
+    /// Makes a network of IPv6 an alias of the tree of IPv4, as `2002::/16` is. Call it last.
     pub(crate) fn alias(&mut self, network: &str) {
         let mut node = 0;
         for _ in 0..96 {
