@@ -206,8 +206,8 @@ fn h9_text_for_a_browser_is_only_text() {
         assert!(cells(&pairs)[1].contains(&target), "{pairs}");
     }
     let harness = harness(probe(b"1", b"-", b"-"));
-    for command in ["follow", "diff", "learn", "explain", "formats"] {
-        let run = harness.run([command, "-f", "html", "access.log"]);
+    for command in ["follow", "diff access.log", "learn", "explain", "formats"] {
+        let run = harness.run(command.split(' ').chain(["-f", "html", "access.log"]));
         assert_eq!((run.code, run.stdout.len()), (2, 0), "{command}");
         assert!(run.stderr.contains("html"), "{command}: {}", run.stderr);
     }
