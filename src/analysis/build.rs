@@ -79,6 +79,10 @@ pub struct RowSelection {
 }
 
 impl RowSelection {
+    /// All rows, without the list of networks.
+    pub const COMPLETE: Self =
+        Self { answered: true, pairs: true, clients: true, paths: true, rules: true, campaigns: true, networks: false, most: None };
+
     /// The same rows, with or without the hits of every client for the list of networks.
     #[must_use]
     pub fn with_networks(self, networks: bool) -> Self {

@@ -482,10 +482,10 @@ mod prober_tests {
 
     #[test]
     fn a_prober_probes_a_large_part_of_its_requests() {
-        let tells = |paths, hits, requests| ProbeProfile { paths, ..ProbeProfile::default() }.is_prober(hits, requests);
-        assert!(tells(3, 3, 12) && !tells(3, 3, 13));
-        assert!(tells(2, 2, 4) && !tells(2, 2, 5));
-        assert!(!tells(1, 100, 100));
+        let is_prober = |paths, hits, requests| ProbeProfile { paths, ..ProbeProfile::default() }.is_prober(hits, requests);
+        assert!(is_prober(3, 3, 12) && !is_prober(3, 3, 13));
+        assert!(is_prober(2, 2, 4) && !is_prober(2, 2, 5));
+        assert!(!is_prober(1, 100, 100));
     }
 
     #[test]

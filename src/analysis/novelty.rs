@@ -159,7 +159,7 @@ impl NoveltyKind {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SeenHistory {
-    /// A secret seed, so that nobody can construct two keys with the same hash.
+    /// A secret seed, so that a client cannot construct two keys with the same hash.
     seed: u64,
     clock: RunClock,
     answers: SeenKeys<8_000>,

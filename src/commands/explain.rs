@@ -461,7 +461,7 @@ fn scan_log<'a>(context: &GradingContext<'a>, found: &FoundInputs) -> (GradedLog
     let scan = context.scan.get_or_init(|| scan::scan(&found.sources, &job, &options));
     let inputs: Vec<_> = scan.inputs.iter().flatten().cloned().collect();
     let has_problem = print_problems(&inputs) | report_no_logs(&inputs, found);
-    let material = ReportInput {
+    let report_input = ReportInput {
         rules: context.rules,
         tally: &scan.tally,
         texts: &scan.texts,
@@ -470,5 +470,5 @@ fn scan_log<'a>(context: &GradingContext<'a>, found: &FoundInputs) -> (GradedLog
         filter: ReportFilter { apps: context.apps, ..ReportFilter::default() },
         allow: &context.scope.allow,
     };
-    (GradedLog::new(material), has_problem)
+    (GradedLog::new(report_input), has_problem)
 }

@@ -104,29 +104,8 @@ impl RenderOptions {
         let shown = |row: GroupBy| by.map_or(full, |b| b == row);
         match format {
             OutputFormat::Ndjson => RowSelection::default(),
-            OutputFormat::Json => RowSelection {
-                answered: true,
-                pairs: true,
-                clients: true,
-                paths: true,
-                rules: true,
-                campaigns: true,
-                networks: false,
-                most,
-            },
-            OutputFormat::Html => {
-                let most = Some(most.unwrap_or(PAGE_ROWS));
-                RowSelection {
-                    answered: true,
-                    pairs: false,
-                    clients: true,
-                    paths: true,
-                    rules: true,
-                    campaigns: true,
-                    networks: false,
-                    most,
-                }
-            }
+            OutputFormat::Json => RowSelection { most, ..RowSelection::COMPLETE },
+            OutputFormat::Html => RowSelection { pairs: false, most: Some(most.unwrap_or(PAGE_ROWS)), ..RowSelection::COMPLETE },
             OutputFormat::Csv => {
                 let (pairs, clients, paths, rules) = (is(GroupBy::Pair), is(GroupBy::Client), is(GroupBy::Path), is(GroupBy::Rule));
                 RowSelection { answered: is(GroupBy::Answer), pairs, clients, paths, rules, campaigns: false, networks: false, most }

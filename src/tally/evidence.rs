@@ -75,6 +75,11 @@ impl TallyEvidence {
         renumbered
     }
 
+    /// Forgets the evidence of pruned cells, where the cells are still there.
+    pub(super) fn clear_dropped(&mut self) {
+        self.dropped.clear();
+    }
+
     /// Drops the sites with the fewest responses while there are too many paths, because few rows need them.
     fn trim(&mut self) {
         let len = |evidence: &SiteEvidence| evidence.given_len() + evidence.refused_len();

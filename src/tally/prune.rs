@@ -60,6 +60,10 @@ pub(super) fn prune(tally: &mut Tally, budget: Budget) {
     let present = KeptIds::new(tally, budget, &weights, [&pairs, &by_client, &by_path, &overflow]);
     present.raise_error_floors(tally, &weights);
     rebuild(tally, &present, [pairs, by_client], [by_path, overflow]);
+    // Nothing was evicted, so all evidence is in the cells, as before.
+    if tally.is_exact() {
+        tally.evidence.clear_dropped();
+    }
 }
 
 /// Selects the pairs that stay. Returns their cells and the evicted ones.

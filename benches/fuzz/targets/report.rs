@@ -43,7 +43,7 @@ fn merged(evidence: ReportSnapshot) -> Option<Vec<u8>> {
 fn report(whole: &MergedReport, rules: &RuleSet) -> Vec<u8> {
     let material = whole.report_input(rules, ReportFilter::default());
     let context = LogAnalysis::new(&material);
-    let wanted = RowSelection { answered: true, pairs: true, clients: true, paths: true, rules: true, campaigns: true, networks: false, most: None };
+    let wanted = RowSelection::COMPLETE;
     let mut report = build(&material, &context, wanted);
     (report.log_host, report.period, report.prefix) = (whole.log_host.clone(), whole.period.clone(), whole.prefix);
     let mut out = Vec::new();

@@ -78,8 +78,7 @@ fn judged<T>(log: &str, guard: &BlockPolicy<'_>, max: Option<usize>, then: impl 
         allow: &allow,
     };
     let analysis = LogAnalysis::new(&report_input);
-    let wanted =
-        RowSelection { answered: true, pairs: true, clients: true, paths: true, rules: true, campaigns: true, networks: false, most: None };
+    let wanted = RowSelection::COMPLETE;
     let mut report = build(&report_input, &analysis, wanted);
     let blocks = block_decisions(&report, &report_input, guard, max);
     assert_eq!(blocks.len(), report.clients.len());

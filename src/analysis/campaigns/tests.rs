@@ -56,8 +56,7 @@ fn campaigns_of(lines: &[String], cut: usize, reversed: bool, threads: usize) ->
         filter: ReportFilter { min_severity: Severity::Low, ..ReportFilter::default() },
         allow: &allow,
     };
-    let wanted =
-        RowSelection { answered: true, pairs: true, clients: true, paths: true, rules: true, campaigns: true, networks: false, most: None };
+    let wanted = RowSelection::COMPLETE;
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
     let analysis = LogAnalysis::new(&report_input);
     let report = pool.install(|| build(&report_input, &analysis, wanted));

@@ -81,9 +81,6 @@ fn scan(pieces: &[Piece]) -> Scanned {
     Scanned { tally: tally.with_names(scratch.names), texts, inputs, allow: AllowList::default() }
 }
 
-const ALL: RowSelection =
-    RowSelection { answered: true, pairs: true, clients: true, paths: true, rules: true, campaigns: true, networks: false, most: None };
-
 fn with_report<R>(rules: &RuleSet, scanned: &Scanned, use_it: impl FnOnce(&Report<'_>) -> R) -> R {
     let report_input = ReportInput {
         rules,
@@ -95,7 +92,7 @@ fn with_report<R>(rules: &RuleSet, scanned: &Scanned, use_it: impl FnOnce(&Repor
         allow: &scanned.allow,
     };
     let analysis = LogAnalysis::new(&report_input);
-    use_it(&build(&report_input, &analysis, ALL))
+    use_it(&build(&report_input, &analysis, RowSelection::COMPLETE))
 }
 
 fn printed(rules: &RuleSet, scanned: &Scanned, format: OutputFormat, by: GroupBy) -> String {

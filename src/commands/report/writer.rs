@@ -33,10 +33,6 @@ const REPORT_FILE: &str = "report.json";
 const TABLES: [(&str, GroupBy); 4] =
     [("pairs.csv", GroupBy::Pair), ("clients.csv", GroupBy::Client), ("paths.csv", GroupBy::Path), ("rules.csv", GroupBy::Rule)];
 
-/// All rows: the files are complete.
-const WANTED: RowSelection =
-    RowSelection { answered: true, pairs: true, clients: true, paths: true, rules: true, campaigns: true, networks: false, most: None };
-
 /// The folders of a run.
 pub(super) struct ReportWriter<'r> {
     run: &'r ReportRun<'r>,
@@ -97,7 +93,7 @@ impl<'r> ReportWriter<'r> {
                 let settings = &self.run.settings.scan;
                 let apps = apps(&settings.apps, rules)?;
                 let filter = ReportFilter { apps: &apps, ..self.run.rule_context.filter(settings) };
-                self.with_report(&folder, &merged_report.report_input(rules, filter), WANTED, state, |report, state| {
+                self.with_report(&folder, &merged_report.report_input(rules, filter), RowSelection::COMPLETE, state, |report, state| {
                     self.write_folder(&folder, staging, report, state).map(drop)
                 })?;
             }
@@ -111,7 +107,7 @@ impl<'r> ReportWriter<'r> {
         let mut pages = Vec::new();
         for &part in &self.parts {
             let folder = self.folder(part, "(nowhere: this changes nothing)", 0, state);
-            let page = self.with_report(&folder, &self.report_input(part), WANTED, state, |report, state| {
+            let page = self.with_report(&folder, &self.report_input(part), RowSelection::COMPLETE, state, |report, state| {
                 let news = find_new(report, &mut state.seen, folder.generation, self.run.now().cast_signed());
                 let mut page = Vec::new();
                 self.run
@@ -167,7 +163,7 @@ impl<'r> ReportWriter<'r> {
     ) -> Result<Option<MergedReport>, CommandError> {
         let earlier = Self::earlier(folder, store)?;
         let (this, report_input) = (&*self, self.report_input(folder.part));
-        let mail = this.with_report(folder, &report_input, WANTED, state, |report, state| {
+        let mail = this.with_report(folder, &report_input, RowSelection::COMPLETE, state, |report, state| {
             if earlier.is_none() {
                 return this.write_folder(folder, staging, report, state);
             }

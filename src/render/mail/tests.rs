@@ -24,7 +24,7 @@ fn report() -> Report<'static> {
 
 fn add_blocks(report: &mut Report<'_>, max: Option<usize>) {
     let (tally, allow) = (Tally::default(), AllowList::default());
-    let material = ReportInput {
+    let report_input = ReportInput {
         rules: report.rule_set,
         tally: &tally,
         texts: &[],
@@ -33,7 +33,7 @@ fn add_blocks(report: &mut Report<'_>, max: Option<usize>) {
         filter: ReportFilter { min_severity: Severity::Low, ..ReportFilter::default() },
         allow: &allow,
     };
-    report.blocks = Some(block_decisions(report, &material, &BlockPolicy::new(&[], &[], &allow), max));
+    report.blocks = Some(block_decisions(report, &report_input, &BlockPolicy::new(&[], &[], &allow), max));
 }
 
 fn campaign<'a>(report: &Report<'a>) -> Campaign<'a> {

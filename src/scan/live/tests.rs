@@ -120,9 +120,9 @@ proptest! {
         let tally = tally.with_names(scratch.names);
         let texts = [SourceInfo::new(b"a.log".to_vec(), 7, vec![(0, 0)])];
         let allow = &scope.allow;
-        let material = ReportInput { rules: &RULES, tally: &tally, texts: &texts, inputs: &[InputSummary::default()], without_time: 0, filter: LOW, allow };
-        let context = LogAnalysis::new(&material);
-        let report = build(&material, &context, RowSelection { pairs: true, ..RowSelection::default() });
+        let report_input = ReportInput { rules: &RULES, tally: &tally, texts: &texts, inputs: &[InputSummary::default()], without_time: 0, filter: LOW, allow };
+        let context = LogAnalysis::new(&report_input);
+        let report = build(&report_input, &context, RowSelection { pairs: true, ..RowSelection::default() });
         let rows = |report: &Report<'_>| report.pairs.iter().map(|row| (format!("{:?}", row.key), row.hits, row.answered, row.sample.line)).collect::<Vec<_>>();
         let expected = rows(&report);
         for stream in [&mut merged, &mut cut_up] {

@@ -42,7 +42,7 @@ fn tally_of(lines: &[String], chunk: usize, empty: Tally) -> (Tally, [SourceInfo
 
 fn grades_of((tally, texts): &(Tally, [SourceInfo; 1])) -> Grades {
     let allow = AllowList::default();
-    let material = ReportInput {
+    let report_input = ReportInput {
         rules: &RULES,
         tally,
         texts,
@@ -51,8 +51,8 @@ fn grades_of((tally, texts): &(Tally, [SourceInfo; 1])) -> Grades {
         filter: ReportFilter::default(),
         allow: &allow,
     };
-    let context = LogAnalysis::new(&material);
-    let report = build(&material, &context, RowSelection { answered: true, ..RowSelection::default() });
+    let context = LogAnalysis::new(&report_input);
+    let report = build(&report_input, &context, RowSelection { answered: true, ..RowSelection::default() });
     report.answered.iter().chain(&report.uncertain).map(grade_of).collect()
 }
 

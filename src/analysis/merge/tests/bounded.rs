@@ -186,6 +186,16 @@ fn one_after_another(parts: &[Vec<Request>]) -> Vec<Scanned> {
     parts.iter().zip(before).map(|(requests, before)| part(requests, before)).collect()
 }
 
+#[test]
+fn a_prune_that_evicts_nothing_changes_no_report() {
+    // One more client than the budget, and each has a cell, so all stay.
+    let requests: Vec<Request> = (0..=SMALL.clients as u8).map(|who| (who, 0, 404, false)).collect();
+    let report = pair_json(&part(&requests, 0));
+    let again = sum(std::slice::from_ref(&report), SMALL);
+    assert!(again.tally.is_exact());
+    assert_eq!(pair_json(&again), report);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
