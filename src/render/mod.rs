@@ -16,7 +16,7 @@ pub(crate) mod proposals;
 pub(crate) mod schema;
 pub(crate) mod sink;
 pub(crate) mod table;
-mod timeline;
+pub(crate) mod timeline;
 
 use std::io::{self, Write};
 
