@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Builds the .deb and tries it in a fresh Debian root: samples/debian/test.sh [--no-build]. Installs, scans and reports as the system user,
 # verifies the units, upgrades with an edited conffile, removes, purges. Needs root, mmdebstrap, lintian and cargo-deb; it changes
-# only a temporary folder and the target folder. DEBIAN_SUITE and DEBIAN_MIRROR choose another Debian.
+# only a temporary folder and the target folder. DEBIAN_SUITE and DEBIAN_MIRROR choose another Debian, DEBIAN_ROOT names one that mmdebstrap
+# made before, which is copied.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -23,7 +24,11 @@ ls -l "$deb"
 lintian --fail-on error --tag-display-limit 0 --info=no "$deb" || fail "lintian"
 
 step "a root of $suite"
-mmdebstrap --quiet --variant=minbase --include=systemd,adduser "$suite" "$root" "$mirror"
+if [ -n "${DEBIAN_ROOT:-}" ]; then
+    cp -a "$DEBIAN_ROOT" "$root"
+else
+    mmdebstrap --quiet --variant=minbase --include=systemd,adduser "$suite" "$root" "$mirror"
+fi
 install -d "$root/var/log/nginx"
 chgrp adm "$root/var/log/nginx" && chmod 750 "$root/var/log/nginx"
 install -m 640 -g adm samples/answered.log "$root/var/log/nginx/access.log"
