@@ -30,7 +30,7 @@ chmod 644 "$new"
 octet='(25[0-5]|2[0-4][0-9]|1?[0-9]?[0-9])'
 address="($octet(\.$octet){3}(/(2[4-9]|3[0-2]))?|[0-9a-f]*:[0-9a-f:.]*(/(4[89]|[5-9][0-9]|1[0-2][0-9]))?)"
 line="</?RequireAll>|Require all granted|Require not ip $address|#(.*[^\\\\])?"
-if wrong=$(grep -Evnm1 "^[[:blank:]]*($line|)$" "$new"); then
+if wrong=$(grep -aEvnm1 "^[[:blank:]]*($line|)$" "$new") || [ $? -ne 1 ]; then
     echo "load-apache.sh: $list: line ${wrong%%:*} is not a line of a block list; the old list stays in force" >&2
     exit 1
 fi
@@ -42,7 +42,9 @@ fi
 [ -e "$target" ] || : > "$target.old.new"
 mv "$target.old.new" "$target.old"
 mv "$new" "$target"
-if ! $apachectl -t || ! $apachectl graceful; then
+# Its messages matter if it refuses the list: "Syntax OK" does not.
+if ! messages=$({ $apachectl -t && $apachectl graceful; } 2>&1); then
+    echo "$messages" >&2
     echo "load-apache.sh: $list: Apache refuses it; the old list is put back" >&2
     exit 1
 fi

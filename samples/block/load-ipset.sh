@@ -26,12 +26,19 @@ line="create probewatch[46](-new)? hash:net family inet6?( (hashsize|maxelem) [0
 line="$line|(flush|destroy) probewatch[46]-new"
 line="$line|add probewatch[46]-new $address( -exist)?"
 line="$line|swap probewatch4-new probewatch4|swap probewatch6-new probewatch6"
-if wrong=$(grep -Evnm1 "^($line|#.*|)$" "$copy"); then
+if wrong=$(grep -aEvnm1 "^($line|#.*|)$" "$copy") || [ $? -ne 1 ]; then
     echo "load-ipset.sh: $list: line ${wrong%%:*} is not a line of a block list; the old sets stay in force" >&2
     exit 1
 fi
 
-# Removes sets that an earlier or this run left, under the name PREFIX4-new and so on.
+for set in probewatch4 probewatch6; do
+    if ! grep -qx "swap $set-new $set" "$copy"; then
+        echo "load-ipset.sh: $list: it ends too early; the old sets stay in force" >&2
+        exit 1
+    fi
+done
+
+# Removes sets that an earlier or this run left, if they exist.
 clean() {
     for set in "$@"; do
         ipset destroy "$set" 2> /dev/null || true

@@ -23,7 +23,7 @@ line="$line|add set inet probewatch block[46] \{ type ipv[46]_addr; flags interv
 line="$line|flush set inet probewatch block[46]"
 line="$line|add element inet probewatch block[46] \{|\}"
 line="$line|[[:blank:]]*$address,?[[:blank:]]*(#.*)?"
-if wrong=$(grep -Evnm1 "^($line|[[:blank:]]*#.*|)$" "$copy"); then
+if wrong=$(grep -aEvnm1 "^($line|[[:blank:]]*#.*|)$" "$copy") || [ $? -ne 1 ]; then
     echo "load-nft.sh: $list: line ${wrong%%:*} is not a line of a block list; the old list stays in force" >&2
     exit 1
 fi

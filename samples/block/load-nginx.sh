@@ -30,7 +30,7 @@ chmod 644 "$new"
 octet='(25[0-5]|2[0-4][0-9]|1?[0-9]?[0-9])'
 address="($octet(\.$octet){3}(/(2[4-9]|3[0-2]))?|[0-9a-f]*:[0-9a-f:.]*(/(4[89]|[5-9][0-9]|1[0-2][0-9]))?)"
 line="deny $address;|geo \\\$probewatch_block \{|default 0;|$address 1;|\}"
-if wrong=$(grep -Evnm1 "^[[:blank:]]*($line|)[[:blank:]]*(#.*)?$" "$new"); then
+if wrong=$(grep -aEvnm1 "^[[:blank:]]*($line|)[[:blank:]]*(#.*)?$" "$new") || [ $? -ne 1 ]; then
     echo "load-nginx.sh: $list: line ${wrong%%:*} is not a line of a block list; the old list stays in force" >&2
     exit 1
 fi
