@@ -6,6 +6,7 @@
 
 pub(crate) mod anonymize;
 pub(crate) mod block_candidates;
+pub(crate) mod block_list;
 pub(crate) mod build;
 mod campaigns;
 pub(crate) mod diff;

@@ -9,14 +9,15 @@ use clap::builder::{NonEmptyStringValueParser, PossibleValuesParser};
 use clap::{Args, Subcommand, ValueHint};
 
 use super::flags::{
-    AlertArgs, AllowArgs, AnonymizeArgs, AppArgs, ClientArgs, ColorArgs, ConfigArgs, EmitRulesArgs, FailOnArgs, FileAgeArgs, GeoIpArgs,
-    LiveArgs, LogFormatArgs, LogPathArgs, LogSourceArgs, MmapArgs, OutcomeArgs, OutputFileArgs, PrintArgs, ProgressArgs, ProposalArgs,
-    QuietArgs, RedactArgs, ReportFolderArgs, RowArgs, RuleArgs, ScanPathArgs, SeverityArgs, StateArgs, StatsArgs, TaskArgs, TextFormatArgs,
-    ThreadArgs, TimeRangeArgs, WatchArgs,
+    AlertArgs, AllowArgs, AnonymizeArgs, AppArgs, BlockCountArgs, BlockListArgs, BlockOutArgs, BlockPathArgs, ClientArgs, ColorArgs,
+    ConfigArgs, EmitRulesArgs, FailOnArgs, FileAgeArgs, GeoIpArgs, LiveArgs, LogFormatArgs, LogPathArgs, LogSourceArgs, MmapArgs,
+    OutcomeArgs, OutputFileArgs, PrintArgs, ProgressArgs, ProposalArgs, QuietArgs, RedactArgs, ReportFolderArgs, RowArgs, RuleArgs,
+    ScanPathArgs, SeverityArgs, StateArgs, StatsArgs, TaskArgs, TextFormatArgs, ThreadArgs, TimeRangeArgs, WatchArgs,
 };
 use super::help;
 use crate::config::Layer;
 use crate::finding::Severity;
+use crate::render::block::BlockFormat;
 use crate::rules::CLASSES;
 use crate::rules::import::ImportFormat;
 
@@ -104,6 +105,9 @@ combine! {
         sources: LogSourceArgs,
         folders: ReportFolderArgs,
         task: TaskArgs,
+        block_out: BlockOutArgs,
+        block: BlockListArgs,
+        block_count: BlockCountArgs,
         rules: RuleArgs,
         client: ClientArgs,
         anonymize: AnonymizeArgs,
@@ -187,6 +191,29 @@ combine! {
         rows: RowArgs,
     }
 
+    /// The flags of `block` that are settings.
+    BlockFlags {
+        paths: BlockPathArgs,
+        block: BlockListArgs,
+        block_count: BlockCountArgs,
+        log_format: LogFormatArgs,
+        sources: LogSourceArgs,
+        file_age: FileAgeArgs,
+        rules: RuleArgs,
+        client: ClientArgs,
+        geoip: GeoIpArgs,
+        severity: SeverityArgs,
+        app: AppArgs,
+        allow: AllowArgs,
+        time_range: TimeRangeArgs,
+        output_file: OutputFileArgs,
+        progress: ProgressArgs,
+        quiet: QuietArgs,
+        threads: ThreadArgs,
+        mmap: MmapArgs,
+        config: ConfigArgs,
+    }
+
     /// The flags of `rules list`, `show` and `cover`.
     RuleSetFlags {
         rules: RuleArgs,
@@ -204,6 +231,9 @@ combine! {
         task: TaskArgs,
         proposals: ProposalArgs,
         emit_rules: EmitRulesArgs,
+        block_out: BlockOutArgs,
+        block: BlockListArgs,
+        block_count: BlockCountArgs,
     }
 }
 
@@ -214,6 +244,21 @@ const NO_NDJSON: &str = "What to print: table, csv, json [default: table]";
 const NO_HITS: &str = "What to print: table, csv, json, html [default: table]";
 const NO_HITS_LONG: &str =
     "What to print: table, csv, json, html [default: table]\n\nhtml is one page for a browser that requests nothing: -f html -o page.html.";
+
+/// The arguments of `block`.
+#[derive(Debug, Clone, Args)]
+pub(super) struct BlockArgs {
+    /// Format of the list: plain, nft, ipset, nginx, ... [default: plain]
+    ///
+    /// plain, nft, ipset, nginx (deny lines), nginx-geo (a geo block), apache, crowdsec, fail2ban, abuseipdb, abuse-mail, csv.
+    /// Described below.
+    #[arg(short, long, value_name = "FORMAT", value_enum, hide_possible_values = true, help_heading = "Block lists")]
+    pub(super) format: Option<BlockFormat>,
+
+    /// Settings.
+    #[command(flatten)]
+    pub(super) flags: BlockFlags,
+}
 
 /// The arguments of `explain`.
 #[derive(Debug, Clone, Args)]

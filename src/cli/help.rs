@@ -203,6 +203,54 @@ Exit codes:
   141  standard output was closed (broken pipe)
   143  stopped by SIGTERM; nothing was reported";
 
+/// After `block -h`.
+pub(super) const BLOCK_SHORT: &str = "\
+Examples:
+  probewatch block --format nft -o block.nft /srv/reports/latest
+  probewatch block --since 24h /var/log/nginx/
+'probewatch block --help' shows the formats, who is never listed, and exit codes.";
+
+/// After `block --help`.
+pub(super) const BLOCK_LONG: &str = "\
+Examples:
+  Sets for nftables, from the newest report:
+    probewatch block --format nft -o block.nft /srv/reports/latest && nft -f block.nft
+  The same, kept fresh by 'report':
+    probewatch report --state S --out O --block-out block.nft --block-format nft /var/log/nginx/
+  Abuse reports, a text for each network:
+    probewatch block --format abuse-mail --geoip GeoLite2-ASN.mmdb /srv/reports/latest
+
+Formats:
+  plain       an address or network a line; # starts a comment
+  nft         sets block4 and block6 of the table inet probewatch, for 'nft -f'
+  ipset       sets probewatch4 and probewatch6, for 'ipset restore'
+  nginx       deny lines; nginx-geo is a geo block with $probewatch_block, for long lists
+  apache      a RequireAll block with 'Require not ip'
+  crowdsec    CSV for 'cscli decisions import'
+  fail2ban    a log for a jail whose filter is 'probewatch: block <ADDR>'
+  abuseipdb   CSV for its bulk report: FILE, and FILE-2 and so on where it has a limit
+  abuse-mail  text for a mail to each network: by AS with --geoip, else by /24 or /64
+  csv         everything that is known of each entry
+
+Who is never listed:
+  Private and reserved addresses, those of this host, of --allow, --trusted-proxy and
+  --verified-bots; clients whose address is uncertain; an address that makes nearly all requests and
+  may be a proxy, unless --trusted-proxy names the proxies; clients with more than --max-cost ordinary
+  requests, or more of them than probes. Of IPv6 the /64 is listed.
+
+A list replaces the one before it: an empty one clears the set. Without any readable log, none is
+written. Lists of the same logs are equal but for the durations of crowdsec. Precedence is that of
+'probewatch scan --help'.
+
+Exit codes:
+  0    all input was read and the list written
+  2    the command line, the environment, the configuration, a rule or a report is wrong
+  3    some input was damaged, unreadable, or had no line that can be parsed
+  4    the list could not be written
+  130  stopped by SIGINT (Ctrl-C)
+  141  standard output was closed (broken pipe)
+  143  stopped by SIGTERM";
+
 /// After `explain -h`.
 pub(super) const EXPLAIN_SHORT: &str = "\
 Examples:

@@ -29,19 +29,20 @@ use rustix::fs::{FileType, fstat};
 
 use self::choice::{LevelOrNever, OnOff};
 use self::time_spec::TimeSpec;
-use self::value::{ByteSize, DurationArg, FieldKey, FileMode, LogFormatSpec, PositiveCount, PrefixBits};
+use self::value::{ByteSize, Cost, DurationArg, FieldKey, FileMode, LogFormatSpec, PositiveCount, PrefixBits};
 use crate::commands::explain::ExplainSettings;
 use crate::commands::formats::FormatsSettings;
 use crate::commands::message::sanitized;
 use crate::commands::{
-    DiffSettings, FollowSettings, LearnSettings, MergeSettings, ReportFilterSettings, ReportSettings, ReportTask, ScanSettings,
-    StateSettings,
+    BlockListSettings, BlockSettings, BlockTarget, DiffSettings, FollowSettings, LearnSettings, MergeSettings, ReportFilterSettings,
+    ReportSettings, ReportTask, ScanSettings, StateSettings,
 };
 use crate::finding::Severity;
 use crate::formats::FormatChoice;
 use crate::input::exclude::NewerThan;
 use crate::input::read::MAX_LINE;
 use crate::render::OutputFormat;
+use crate::render::block::BlockFormat;
 use crate::report_store::Retention;
 use crate::rules::RuleChoice;
 use crate::server_config::{self, ConfiguredLogs, ServerConfigError};
@@ -67,6 +68,9 @@ pub(crate) const NOTIFY_LEVEL: Severity = Severity::High;
 
 /// The value of `--from-nginx` and `--from-apache` for the path that packages use.
 const SERVER_CONFIG_AUTO: &str = "auto";
+
+/// The default of `--ttl`.
+pub(crate) const BLOCK_TTL: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// The start of the name of every variable that sets a flag: `--top` is `PROBEWATCH_TOP`.
 pub(crate) const PREFIX: &str = "PROBEWATCH_";
@@ -263,9 +267,71 @@ pub(crate) fn report_settings(mut layer: Layer, environment: &Environment) -> Re
     let notify_level = layer.notify_level.map_or(Some(NOTIFY_LEVEL), |LevelOrNever(level)| level);
     let max_block = layer.max_block.map(PositiveCount::get);
     let wait = layer.wait.unwrap_or(false);
+    let (block_lists, block) = (block_targets(&mut layer)?, block_list_settings(&mut layer));
     // A report never reads standard input, so a `--status` without paths lacks nothing.
     let scan = scan_settings(layer, &Environment { stdin_is_given: true, ..environment.clone() })?;
-    Ok(ReportSettings { scan, state, task, out, cut, always, html, keep, mode, group, machine, notify_level, max_block, wait })
+    if !block_lists.is_empty() && scan.client.anonymize.is_some() {
+        return Err(Error::HiddenBlockList);
+    }
+    Ok(ReportSettings {
+        scan,
+        state,
+        task,
+        out,
+        cut,
+        always,
+        html,
+        keep,
+        mode,
+        group,
+        machine,
+        notify_level,
+        max_block,
+        wait,
+        block_lists,
+        block,
+    })
+}
+
+/// The pairs of `--block-out` and `--block-format`.
+fn block_targets(layer: &mut Layer) -> Result<Vec<BlockTarget>, Error> {
+    let (paths, formats) = (std::mem::take(&mut layer.block_out), std::mem::take(&mut layer.block_format));
+    if paths.len() != formats.len() {
+        return Err(Error::BlockPairs { files: paths.len(), formats: formats.len() });
+    }
+    if let Some(format) = formats.iter().find(|format| format.is_abuse_report()) {
+        return Err(Error::BlockReport(choice::NamedChoice::word(*format)));
+    }
+    if let Some(path) = paths.iter().enumerate().find_map(|(at, path)| paths[..at].contains(path).then_some(path)) {
+        return Err(Error::BlockTwice(sanitized(&path.to_string_lossy())));
+    }
+    Ok(paths.into_iter().zip(formats).map(|(path, format)| BlockTarget { path, format }).collect())
+}
+
+fn block_list_settings(layer: &mut Layer) -> BlockListSettings {
+    BlockListSettings {
+        max_cost: layer.max_cost.map_or(0, Cost::get),
+        max: layer.max_block.map(PositiveCount::get),
+        ttl: layer.ttl.map_or(BLOCK_TTL, DurationArg::duration),
+        aggregate: layer.aggregate.map(PositiveCount::get),
+        verified: std::mem::take(&mut layer.verified_bots),
+    }
+}
+
+/// The settings of a `block` in this format.
+///
+/// # Errors
+///
+/// Those of a scan, [`Error::HiddenBlockList`].
+pub(crate) fn block_settings(format: Option<BlockFormat>, mut layer: Layer, environment: &Environment) -> Result<BlockSettings, Error> {
+    // Formats of other commands may be in a variable or in the file.
+    layer.format = None;
+    let list = block_list_settings(&mut layer);
+    let scan = scan_settings(layer, environment)?;
+    if scan.client.anonymize.is_some() {
+        return Err(Error::HiddenBlockList);
+    }
+    Ok(BlockSettings { scan, format: format.unwrap_or_default(), list, now: environment.now })
 }
 
 fn period(layer: &Layer) -> Result<Option<PeriodRule>, Error> {
@@ -463,6 +529,23 @@ pub(crate) enum Error {
     /// The settings on clients are wrong.
     #[error(transparent)]
     Clients(#[from] ClientError),
+    /// Each block list needs a file and a format.
+    #[error("{files} of --block-out and {formats} of --block-format: each list needs both")]
+    BlockPairs {
+        /// Files.
+        files: usize,
+        /// Formats.
+        formats: usize,
+    },
+    /// Two block lists in one file. Holds the file, escaped.
+    #[error("--block-out names {0} twice: each list needs a file of its own")]
+    BlockTwice(String),
+    /// An abuse report is sent once; a list is replaced by every run. Holds the format.
+    #[error("--block-format {0} is a report to others, not a list that each run can replace")]
+    BlockReport(&'static str),
+    /// A block list names addresses.
+    #[error("a block list needs the addresses of clients, and --anonymize hides them")]
+    HiddenBlockList,
     /// The report and the rules would overwrite each other.
     #[error("the report and --emit-rules would both go to {output}")]
     SameOutput {
@@ -493,6 +576,10 @@ impl Error {
             Self::NoNdjson | Self::NoHits(_) | Self::NoHtml(_) => Some("type -f table, -f csv or -f json"),
             Self::SameOutput { .. } => Some("name two files, or remove --output to print the report on standard output"),
             Self::Clients(error) => error.hint(),
+            Self::BlockPairs { .. } => Some("type --block-out /var/lib/probewatch/block.nft --block-format nft, once for each list"),
+            Self::BlockTwice(_) => Some("name another file, or remove one of the two"),
+            Self::BlockReport(_) => Some("type: probewatch block --format abuseipdb -o abuse.csv REPORT"),
+            Self::HiddenBlockList => Some("remove --anonymize, PROBEWATCH_ANONYMIZE and the key 'anonymize', or type --anonymize=off"),
             Self::Zone(_) | Self::Server(_) | Self::File { .. } => None,
         }
     }

@@ -2,6 +2,7 @@
 //!
 //! Renderers write what [`crate::analysis::model`] holds. They read no log, make no decision and know no command line.
 
+pub(crate) mod block;
 pub(crate) mod csv;
 pub(crate) mod explain;
 pub(crate) mod formats;

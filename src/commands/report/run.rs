@@ -7,7 +7,7 @@ use std::fs;
 use std::hash::{BuildHasher, RandomState};
 use std::net::IpAddr;
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rayon::ThreadPool;
@@ -15,9 +15,9 @@ use rayon::ThreadPool;
 use crate::analysis::anonymize::Privacy;
 use crate::analysis::model::Report;
 use crate::analysis::networks::add_geo;
-use crate::block::{self, BlockPolicy, PROC_NET};
+use crate::block::{self, AddressRanges, BlockPolicy};
 use crate::commands::ReportSettings;
-use crate::commands::common::{pool, privacy, warn_narrow_allow};
+use crate::commands::common::{own_addresses, pool, privacy, warn_narrow_allow};
 use crate::commands::error::CommandError;
 use crate::commands::message::{self, sanitized};
 use crate::commands::rule_context::RuleContext;
@@ -43,6 +43,8 @@ pub(super) struct ReportRun<'a> {
     geoip: GeoDatabases,
     /// The addresses of this machine.
     interface_addresses: Vec<IpAddr>,
+    /// The ranges of search engines.
+    verified: AddressRanges,
     pub(super) pool: ThreadPool,
     /// The name of this host in the reports.
     pub(super) machine: String,
@@ -83,13 +85,11 @@ impl<'a> ReportRun<'a> {
                 "--trusted-proxy {wide} is a large part of the internet, and none of its addresses will be a block candidate"
             ));
         }
-        let interface_addresses = block::interface_addresses(Path::new(PROC_NET)).unwrap_or_else(|error| {
-            message::warning(&format!("{PROC_NET}: {error}; the addresses of this machine are unknown; list them in a file of --allow"));
-            Vec::new()
-        });
+        let interface_addresses = own_addresses();
+        let verified = AddressRanges::read(&settings.block.verified)?;
         let machine = settings.machine.clone().unwrap_or_else(|| rustix::system::uname().nodename().to_string_lossy().into_owned());
         let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
-        Ok(Self { pool: pool(&settings.scan)?, settings, rule_context, privacy, geoip, interface_addresses, machine, stop, now })
+        Ok(Self { pool: pool(&settings.scan)?, settings, rule_context, privacy, geoip, interface_addresses, verified, machine, stop, now })
     }
 
     /// Adds the country and network of clients.
@@ -110,6 +110,7 @@ impl<'a> ReportRun<'a> {
     /// The addresses that must never be blocked.
     pub(super) fn policy(&self) -> BlockPolicy<'_> {
         BlockPolicy::new(&self.interface_addresses, &self.settings.scan.client.trusted, &self.rule_context.scope.allow)
+            .with_verified(&self.verified)
     }
 
     /// The state of the last run, or a new one.
