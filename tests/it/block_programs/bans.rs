@@ -60,7 +60,7 @@ fn fail2ban_takes_the_jail() {
     let jail = fs::read_to_string(sample("fail2ban/jail.d/probewatch.conf")).unwrap();
     harness.file("jail.d/probewatch.conf", jail.replace("/var/lib/probewatch-block/list.log", list.to_str().unwrap()));
     let text = output_of(program("fail2ban-client").arg("-c").arg(harness.path("")).arg("-d"));
-    for words in [format!("'addlogpath', '{}'", list.display()), "'probewatch', 'maxretry', 1".into(), "'logtimezone', 'UTC'".into()] {
+    for words in [format!("'addlogpath', '{}'", list.display()), "'probewatch', 'maxretry', 1".into(), "'bantime', '1d'".into()] {
         assert!(text.contains(&words), "{words}: {text}");
     }
 }

@@ -13,7 +13,7 @@ use super::{
 use crate::harness::{Harness, Run, finish, skip};
 
 /// The table of `nft-setup.nft` in a namespace; `None`, with a message, if this kernel has no nftables.
-fn set_up_table(test: &str, namespace: &Namespace) -> Option<()> {
+pub(super) fn set_up_table(test: &str, namespace: &Namespace) -> Option<()> {
     if !has_programs(test, &["nft"]) {
         return None;
     }
@@ -29,7 +29,7 @@ fn load(namespace: &Namespace, script: &str, list: &Path) -> Run {
     finish(namespace.program(sample(script)).arg(list))
 }
 
-fn load_ok(namespace: &Namespace, script: &str, list: &Path) {
+pub(super) fn load_ok(namespace: &Namespace, script: &str, list: &Path) {
     let run = load(namespace, script, list);
     assert_eq!((run.code, run.stderr.as_str(), run.text().as_str()), (0, "", ""), "{}", list.display());
 }

@@ -142,6 +142,15 @@ impl Network {
         status.unwrap_or_else(|| panic!("{source} gets no answer: {answer:?}"))
     }
 
+    /// Waits until a request from this source gets this status: a server reloads in the background.
+    pub(super) fn wait_for(&self, source: &str, port: u16, status: u16) {
+        let start = Instant::now();
+        while self.status(source, port, "/") != status {
+            assert!(start.elapsed() < DEADLINE, "{source} does not get {status}");
+            thread::sleep(Duration::from_millis(20));
+        }
+    }
+
     /// Whether a request from this source has no answer.
     pub(super) fn is_dropped(&self, source: &str, port: u16) -> bool {
         self.get(source, port, "/", DROPPED).is_empty()

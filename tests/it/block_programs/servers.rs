@@ -3,16 +3,10 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
-use std::process::Command;
-use std::thread;
-use std::time::{Duration, Instant};
 
 use super::namespace::{Network, Process};
 use super::{LISTED, LISTED_AS, SPARED, assert_refused, empty_list, has_programs, large_list, list_of_log, open_folder, sample, stage};
 use crate::harness::{Harness, Run, finish, skip};
-
-/// The timeout of a reload on a busy host.
-const DEADLINE: Duration = Duration::from_secs(60);
 
 /// The folder of Apache's modules on Debian.
 const MODULES: &str = "/usr/lib/apache2/modules";
@@ -42,7 +36,7 @@ pub(super) fn start_nginx(test: &str, harness: &Harness, network: &Network, http
 }
 
 /// nginx with the configuration of [`start_nginx`].
-fn nginx_command(harness: &Harness) -> String {
+pub(super) fn nginx_command(harness: &Harness) -> String {
     let folder = harness.path("");
     let folder = folder.display().to_string();
     format!("nginx -e {folder}/error.log -p {folder} -c {folder}/nginx.conf")
@@ -93,14 +87,10 @@ impl Stage {
         assert!(left.is_empty(), "{left:?}");
     }
 
-    /// Waits until these sources get this status: a server reloads in the background.
+    /// Waits until each of these sources gets this status.
     fn wait_for(&self, sources: &[&str], status: u16) {
-        let start = Instant::now();
         for source in sources {
-            while self.network.status(source, 80, "/") != status {
-                assert!(start.elapsed() < DEADLINE, "{source} does not get {status}");
-                thread::sleep(Duration::from_millis(20));
-            }
+            self.network.wait_for(source, 80, status);
         }
     }
 
@@ -188,7 +178,8 @@ fn a_list_for_an_nginx_that_does_not_run() {
     let target = harness.file("probewatch.conf", "deny 1.2.3.4;\n");
     harness.file("nginx.conf", format!("pid nginx.pid; error_log error.log; events {{}} http {{ include {}; }}", target.display()));
     let list = list_of_log(&harness, "nginx");
-    let run = finish(super::program(sample("load-nginx.sh").to_str().unwrap()).arg(&list).arg(&target).env("NGINX", nginx_command(&harness)));
+    let run =
+        finish(super::program(sample("load-nginx.sh").to_str().unwrap()).arg(&list).arg(&target).env("NGINX", nginx_command(&harness)));
     assert_refused(&run, &list);
     assert_eq!(fs::read_to_string(&target).unwrap(), "deny 1.2.3.4;\n");
 }
