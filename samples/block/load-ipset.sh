@@ -25,14 +25,14 @@ address="($octet(\.$octet){3}(/(2[4-9]|3[0-2]))?|[0-9a-f]*:[0-9a-f:.]*(/(4[89]|[
 line="create probewatch[46](-new)? hash:net family inet6?( (hashsize|maxelem) [0-9]+)*( -exist)?"
 line="$line|(flush|destroy) probewatch[46]-new"
 line="$line|add probewatch[46]-new $address( -exist)?"
-line="$line|swap probewatch4-new probewatch4|swap probewatch6-new probewatch6"
+line="$line|swap probewatch4 probewatch4-new|swap probewatch6 probewatch6-new"
 if wrong=$(grep -aEvnm1 "^($line|#.*|)$" "$copy") || [ $? -ne 1 ]; then
     echo "load-ipset.sh: $list: line ${wrong%%:*} is not a line of a block list; the old sets stay in force" >&2
     exit 1
 fi
 
 for set in probewatch4 probewatch6; do
-    if ! grep -qx "swap $set-new $set" "$copy"; then
+    if ! grep -qx "swap $set $set-new" "$copy"; then
         echo "load-ipset.sh: $list: it ends too early; the old sets stay in force" >&2
         exit 1
     fi

@@ -145,8 +145,12 @@ impl Network {
     /// Waits until a request from this source gets this status: a server reloads in the background.
     pub(super) fn wait_for(&self, source: &str, port: u16, status: u16) {
         let start = Instant::now();
-        while self.status(source, port, "/") != status {
-            assert!(start.elapsed() < DEADLINE, "{source} does not get {status}");
+        loop {
+            let found = self.status(source, port, "/");
+            if found == status {
+                break;
+            }
+            assert!(start.elapsed() < DEADLINE, "{source} gets {found}, not {status}");
             thread::sleep(Duration::from_millis(20));
         }
     }

@@ -60,8 +60,9 @@ fn lists_follow_the_log_from_run_to_run() {
     let harness = stage();
     let Some(network) = Network::new(TEST, &[&LISTED[..], &SPARED, &[LATER]].concat()) else { return };
     let Some(()) = firewall::set_up_table(TEST, &network.server) else { return };
-    let target = harness.path("probewatch.conf");
-    let Some(_server) = servers::start_nginx(TEST, &harness, &network, &format!("include {}*;", target.display())) else { return };
+    fs::create_dir(harness.path("conf.d")).unwrap();
+    let target = harness.path("conf.d/probewatch.conf");
+    let Some(_server) = servers::start_nginx(TEST, &harness, &network, "include conf.d/*.conf;") else { return };
 
     report(&harness, &[]);
     assert_lists(&harness, &LISTED_AS);

@@ -28,7 +28,7 @@ pub(super) fn start_nginx(test: &str, harness: &Harness, network: &Network, http
             server {{ listen 80; listen [::]:80; listen 8080; listen [::]:8080; root site; SERVER }}
         }}\n"
     );
-    let server = if http.contains("geo.conf") { "if ($probewatch_block) { return 403; }" } else { "" };
+    let server = if harness.path("conf.d/nginx-geo.conf").exists() { "if ($probewatch_block) { return 403; }" } else { "" };
     harness.file("nginx.conf", conf.replace("SERVER", server));
     let words = nginx_command(harness);
     let words: Vec<_> = words.split(' ').collect();
@@ -57,12 +57,13 @@ impl Stage {
     fn nginx(test: &str, format: &str) -> Option<Self> {
         let harness = stage();
         let network = Network::new(test, &[&LISTED[..], &SPARED].concat())?;
-        let target = harness.path(if format == "nginx" { "probewatch.conf" } else { "probewatch-geo.conf" });
-        // nginx includes files that exist, and the variable of `geo` must.
+        let target = harness.path(format!("conf.d/{format}.conf"));
+        fs::create_dir(harness.path("conf.d")).unwrap();
+        // The variable of `geo` must exist.
         if format == "nginx-geo" {
             fs::copy(empty_list(&harness, format), &target).unwrap();
         }
-        let server = start_nginx(test, &harness, &network, &format!("include {}*;", target.display()))?;
+        let server = start_nginx(test, &harness, &network, "include conf.d/*.conf;")?;
         let variable = ("NGINX", nginx_command(&harness));
         Some(Self { harness, network, target, script: "load-nginx.sh", variable, _server: server })
     }
@@ -255,7 +256,8 @@ fn apache_refuses_listed_addresses() {
         let status = |path| stage.network.status(source, 80, path);
         assert_eq!((status("/open/"), status("/closed/")), (200, 403), "{source}");
     }
-    fs::remove_file(&stage.target).unwrap();
+    stage.load_ok(&empty_list(&stage.harness, "apache"));
+    stage.wait_for(&LISTED, 200);
     let cut = "<RequireAll>\n    Require all granted\n    Require not ip 8.8.8.8\n";
     stage.assert_keeps_the_old_list("apache", "Include /etc/hostname", cut);
     stage.assert_recovers("apache");
