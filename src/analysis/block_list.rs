@@ -51,7 +51,7 @@ pub(crate) fn dominant_client(tally: &Tally, requests: u64) -> Option<(Client<'_
 /// An address or network that could be blocked.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct BlockEntry {
+pub(crate) struct BlockEntry {
     /// What is listed: an IPv4 address, an IPv6 /64, or a /24 of several entries.
     #[serde(with = "network_text")]
     pub network: IpNet,
@@ -82,7 +82,7 @@ pub struct BlockEntry {
 /// What is known of candidates, kept between runs.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct BlockLedger {
+pub(crate) struct BlockLedger {
     /// The latest time of a line.
     until: Option<(i64, i16)>,
     /// Sorted by network.
@@ -142,13 +142,13 @@ pub(crate) struct Unlisted {
 impl BlockEntry {
     /// The earliest hit.
     #[must_use]
-    pub fn first_time(&self) -> LogTime {
+    pub(crate) fn first_time(&self) -> LogTime {
         LogTime { utc: self.first.0, offset: self.first.1 }
     }
 
     /// The latest hit.
     #[must_use]
-    pub fn last_time(&self) -> LogTime {
+    pub(crate) fn last_time(&self) -> LogTime {
         LogTime { utc: self.last.0, offset: self.last.1 }
     }
 
