@@ -152,6 +152,15 @@ impl BlockEntry {
         LogTime { utc: self.last.0, offset: self.last.1 }
     }
 
+    /// An entry with these hits of one address, for tests of formats.
+    #[cfg(test)]
+    pub(crate) fn for_test(network: IpNet, hits: u64, samples: &[&str], classes: &[&str], times: (LogTime, LogTime)) -> Self {
+        let mut entry = Self { hits, paths: hits, addresses: 1, severity: Severity::High, ..Self::new(network, network.addr(), times) };
+        entry.samples = samples.iter().map(ToString::to_string).collect();
+        entry.classes = classes.iter().map(ToString::to_string).collect();
+        entry
+    }
+
     fn new(network: IpNet, address: IpAddr, (first, last): (LogTime, LogTime)) -> Self {
         Self {
             network,

@@ -9,6 +9,7 @@
 
 mod addresses;
 mod answers;
+mod block;
 mod cases;
 mod changing_logs;
 mod clients;
