@@ -155,7 +155,11 @@ impl BlockEntry {
     /// An entry with these hits of one address, for tests of formats.
     #[cfg(test)]
     pub(crate) fn for_test(network: IpNet, hits: u64, samples: &[&str], classes: &[&str], times: (LogTime, LogTime)) -> Self {
-        let mut entry = Self { hits, paths: hits, addresses: 1, severity: Severity::High, ..Self::new(network, network.addr(), times) };
+        let address = match network.addr() {
+            IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() | 1).into(),
+            four @ IpAddr::V4(_) => four,
+        };
+        let mut entry = Self { hits, paths: hits, addresses: 1, severity: Severity::High, ..Self::new(network, address, times) };
         entry.samples = samples.iter().map(ToString::to_string).collect();
         entry.classes = classes.iter().map(ToString::to_string).collect();
         entry

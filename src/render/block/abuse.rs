@@ -31,7 +31,9 @@ pub(super) fn files(page: &BlockPage<'_>) -> Vec<Vec<u8>> {
     let mut files = vec![ABUSE_HEADER.as_bytes().to_vec()];
     let mut lines = 1;
     let is_new = |entry: &&BlockEntry| page.list.now.saturating_sub(entry.last_time().utc) < OLDEST;
-    for entry in page.list.entries.iter().filter(is_new) {
+    // Of clients that were counted by prefix, no single address is known.
+    let has_address = |entry: &&BlockEntry| matches!(entry.network, IpNet::V4(_)) || entry.address != entry.network.network();
+    for entry in page.list.entries.iter().filter(is_new).filter(has_address) {
         let line = bulk_line(entry);
         if let Some(file) = files.last_mut()
             && lines < MOST_LINES
