@@ -51,7 +51,7 @@ pub(crate) fn dominant_client(tally: &Tally, requests: u64) -> Option<(Client<'_
 /// An address or network that could be blocked.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct BlockEntry {
+pub(crate) struct BlockEntry {
     /// What is listed: an IPv4 address, an IPv6 /64, or a /24 of several entries.
     #[serde(with = "network_text")]
     pub network: IpNet,
@@ -82,7 +82,7 @@ pub struct BlockEntry {
 /// What is known of candidates, kept between runs.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct BlockLedger {
+pub(crate) struct BlockLedger {
     /// The latest time of a line.
     until: Option<(i64, i16)>,
     /// Sorted by network.
@@ -142,14 +142,27 @@ pub(crate) struct Unlisted {
 impl BlockEntry {
     /// The earliest hit.
     #[must_use]
-    pub fn first_time(&self) -> LogTime {
+    pub(crate) fn first_time(&self) -> LogTime {
         LogTime { utc: self.first.0, offset: self.first.1 }
     }
 
     /// The latest hit.
     #[must_use]
-    pub fn last_time(&self) -> LogTime {
+    pub(crate) fn last_time(&self) -> LogTime {
         LogTime { utc: self.last.0, offset: self.last.1 }
+    }
+
+    /// An entry with these hits of one address, for tests of formats.
+    #[cfg(test)]
+    pub(crate) fn for_test(network: IpNet, hits: u64, samples: &[&str], classes: &[&str], times: (LogTime, LogTime)) -> Self {
+        let address = match network.addr() {
+            IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() | 1).into(),
+            four @ IpAddr::V4(_) => four,
+        };
+        let mut entry = Self { hits, paths: hits, addresses: 1, severity: Severity::High, ..Self::new(network, address, times) };
+        entry.samples = samples.iter().map(ToString::to_string).collect();
+        entry.classes = classes.iter().map(ToString::to_string).collect();
+        entry
     }
 
     fn new(network: IpNet, address: IpAddr, (first, last): (LogTime, LogTime)) -> Self {

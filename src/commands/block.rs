@@ -110,6 +110,10 @@ impl GivenPaths {
     }
 }
 
+/// The warning for logs whose clients may all be proxies.
+pub(super) const FORWARDED: &str = "the log has a field of forwarded addresses, so that its clients may be proxies: none is listed; \
+    name your proxies, as in --client-from x-forwarded-for --trusted-proxy 192.0.2.7";
+
 /// The first bytes of a file, which show whether it is a report.
 const HEAD: u64 = 512;
 
@@ -228,9 +232,7 @@ fn print_unlisted(settings: &ScanSettings, origin: LogOrigin, unlisted: &Unliste
         return;
     }
     if origin.is_forwarded {
-        message::warning(
-            "the log has a field of forwarded addresses, so that its clients may be proxies: none is listed; name your proxies, as in --client-from x-forwarded-for --trusted-proxy 192.0.2.7",
-        );
+        message::warning(FORWARDED);
     }
     if let Some(proxy) = unlisted.possible_proxy {
         message::warning(&format!(

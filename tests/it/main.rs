@@ -9,6 +9,7 @@
 
 mod addresses;
 mod answers;
+mod block;
 mod block_programs;
 mod cases;
 mod changing_logs;

@@ -3,6 +3,7 @@
 //! Errors in the command are found before the first line is read. Lines count as reported when the state is saved; the next
 //! run completes or removes what an interrupted run left on disk.
 
+mod block_lists;
 mod run;
 mod status;
 mod writer;
@@ -61,22 +62,27 @@ fn report(settings: &ReportSettings) -> Result<Exit, CommandError> {
     }
     let folder = opened?;
     let store = ReportStore::open(out(settings), Access { mode: settings.mode, group })?.for_state(file_of(&folder))?;
+    block_lists::check(settings)?;
     let store = if settings.scan.threads == Some(1) { store.single_threaded() } else { store };
     if settings.html {
         store.check_index()?;
     }
-    let known = recover_state(settings, &folder, &store)?;
+    let mut known = recover_state(settings, &folder, &store)?;
+    block_lists::recover(&folder, &report_run, known.as_mut())?;
     let mut state = report_run.initial_state(known.as_ref());
-    let ReadResult { increment, problems, notes } = report_run.read(known.as_ref(), &mut state);
+    let ReadResult { increment, problems, notes, has_forwarded } = report_run.read(known.as_ref(), &mut state);
+    block_lists::warn_forwarded(&report_run, has_forwarded);
     if let Some(exit) = stop.exit() {
         return Err(CommandError::ReportStopped(exit));
     }
     state.logs.drop_absent(run::still_exists, report_run.now(), KEEP_ABSENT);
-    let mut writer = ReportWriter::new(&report_run, &increment, &problems, &notes, &state);
+    let mut writer = ReportWriter::new(&report_run, &increment, &problems, &notes, &state).with_origin(has_forwarded);
     if writer.is_empty() {
+        block_lists::prepare(&report_run, &mut state, false);
         if known.as_ref() != Some(&state) {
             folder.save(&state)?;
         }
+        block_lists::publish(&folder, &report_run, &mut state)?;
         store.prune(settings.keep, report_run.started())?;
         write_index(&store, &report_run)?;
         return Ok(print_problems(&problems));
@@ -88,12 +94,15 @@ fn report(settings: &ReportSettings) -> Result<Exit, CommandError> {
     state.seen.prune(report_run.now().cast_signed(), REMEMBER);
     state.sites.prune(report_run.now().cast_signed(), REMEMBER);
     state.run = Some(run.clone());
+    block_lists::prepare(&report_run, &mut state, true);
     // The lines count as reported from here on.
     if let Err(error) = folder.save(&state) {
         rollback(&folder, &store, known.as_ref());
         return Err(error.into());
     }
+    let lists = block_lists::publish(&folder, &report_run, &mut state);
     publish(&store, &run, &report_run)?;
+    lists?;
     let exit = print_problems(&problems);
     Ok(print(writer.mail().as_deref(), exit))
 }
@@ -160,7 +169,7 @@ fn dry_run(settings: &ReportSettings) -> Result<Exit, CommandError> {
     let known: Option<ReportState> =
         if settings.state.reset { None } else { StateFolder::peek(dir(settings), NAME, settings.state.insecure)? };
     let mut state = report_run.initial_state(known.as_ref());
-    let ReadResult { increment, problems, notes } = report_run.read(known.as_ref(), &mut state);
+    let ReadResult { increment, problems, notes, .. } = report_run.read(known.as_ref(), &mut state);
     if let Some(exit) = stop.exit() {
         return Err(CommandError::ReportStopped(exit));
     }

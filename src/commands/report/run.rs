@@ -7,7 +7,7 @@ use std::fs;
 use std::hash::{BuildHasher, RandomState};
 use std::net::IpAddr;
 use std::os::unix::ffi::OsStrExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rayon::ThreadPool;
@@ -23,7 +23,9 @@ use crate::commands::message::{self, sanitized};
 use crate::commands::rule_context::RuleContext;
 use crate::commands::server_logs;
 use crate::commands::signals::StopSignal;
+use crate::formats::has_forwarded;
 use crate::geoip::GeoDatabases;
+use crate::input::lines::read_head_tail;
 use crate::input::tail::{StartPosition, Tail, TailOptions};
 use crate::scan::incremental::{IncrementalOptions, IncrementalResult, PeriodResult, scan_new_lines};
 use crate::source::Checkpoint;
@@ -61,6 +63,8 @@ pub(super) struct ReadResult {
     pub(super) problems: Vec<(PathBuf, String)>,
     /// Notices about logs, such as truncations.
     pub(super) notes: Vec<String>,
+    /// A log has a field of forwarded addresses; looked up for block lists only.
+    pub(super) has_forwarded: bool,
 }
 
 impl<'a> ReportRun<'a> {
@@ -141,7 +145,8 @@ impl<'a> ReportRun<'a> {
                 notes.push(format!("{} {}", notice.path.display(), notice.what));
             }
         }
-        ReadResult { increment, problems, notes }
+        let has_forwarded = !self.settings.block_lists.is_empty() && tail.logs().any(|log| is_forwarded(&log.path));
+        ReadResult { increment, problems, notes, has_forwarded }
     }
 
     fn record_rules(&self, known: Option<&ReportState>, state: &mut ReportState) {
@@ -152,6 +157,14 @@ impl<'a> ReportRun<'a> {
         }
         state.logs.rules = rules;
     }
+}
+
+/// The bytes of a log that show whether it has a field of forwarded addresses.
+const HEAD_BYTES: usize = 64 << 10;
+
+/// Whether a log has a field of forwarded addresses.
+fn is_forwarded(log: &Path) -> bool {
+    read_head_tail(log, HEAD_BYTES).is_some_and(|head| has_forwarded(&head.first))
 }
 
 /// Whether a file exists where a log was last seen.

@@ -31,7 +31,9 @@ pub(super) fn files(page: &BlockPage<'_>) -> Vec<Vec<u8>> {
     let mut files = vec![ABUSE_HEADER.as_bytes().to_vec()];
     let mut lines = 1;
     let is_new = |entry: &&BlockEntry| page.list.now.saturating_sub(entry.last_time().utc) < OLDEST;
-    for entry in page.list.entries.iter().filter(is_new) {
+    // Of clients that were counted by prefix, no single address is known.
+    let has_address = |entry: &&BlockEntry| matches!(entry.network, IpNet::V4(_)) || entry.address != entry.network.network();
+    for entry in page.list.entries.iter().filter(is_new).filter(has_address) {
         let line = bulk_line(entry);
         if let Some(file) = files.last_mut()
             && lines < MOST_LINES
@@ -139,8 +141,8 @@ fn letter<W: Write>(recipient: &Recipient, entries: &[&BlockEntry], out: &mut W)
     writeln!(out, "To: the abuse contact of {}", recipient.text())?;
     writeln!(out, "Subject: Probes for vulnerable web applications from {hosts} of {}\n", recipient.text())?;
     writeln!(out, "Hello,\n")?;
-    writeln!(out, "the following {hosts} of your network sent requests to a web server of ours that look for")?;
-    writeln!(out, "vulnerable software or exposed files. The hosts may be compromised. Times are in UTC.\n")?;
+    writeln!(out, "we received requests from {hosts} of your network that look for vulnerable software or exposed")?;
+    writeln!(out, "files on a web server. Hosts that send them are often compromised. Times are in UTC.\n")?;
     for entry in entries {
         writeln!(out, "  {}", who(&entry.network))?;
         writeln!(out, "    {}, {} to {}", activity(entry), entry.first_time().rfc3339_utc(), entry.last_time().rfc3339_utc())?;
@@ -148,7 +150,7 @@ fn letter<W: Write>(recipient: &Recipient, entries: &[&BlockEntry], out: &mut W)
             writeln!(out, "    {}", samples(entry))?;
         }
     }
-    writeln!(out, "\nPlease look into it. The times are those of our access log.")
+    writeln!(out, "\nPlease look into it.")
 }
 
 #[cfg(test)]

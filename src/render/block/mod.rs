@@ -158,6 +158,9 @@ fn activity(entry: &BlockEntry) -> String {
 
 /// The paths that are shown of an entry.
 fn samples(entry: &BlockEntry) -> String {
+    if entry.samples.is_empty() {
+        return String::new();
+    }
     let shown: Vec<_> = entry.samples.iter().map(|sample| word(sample.as_bytes(), 80)).collect();
     let more = if entry.paths > shown.len() as u64 { ", ..." } else { "" };
     format!("{}{more}", shown.join(", "))

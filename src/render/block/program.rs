@@ -109,9 +109,12 @@ fn seconds_left(page: &BlockPage<'_>, entry: &BlockEntry) -> u64 {
     ttl.saturating_sub(age).max(1)
 }
 
-/// The time is that of the log's own clock, without an offset: fail2ban reads it in the time zone of the machine.
+/// In the order of time, as in any log. The time is that of the log's own clock, without an offset: fail2ban reads it in the time zone
+/// of the machine.
 pub(super) fn fail2ban<W: Write>(page: &BlockPage<'_>, out: &mut W) -> io::Result<()> {
-    for entry in &page.list.entries {
+    let mut entries: Vec<_> = page.list.entries.iter().collect();
+    entries.sort_by_key(|entry| (entry.last_time(), entry.network));
+    for entry in entries {
         let time = entry.last_time().rfc3339();
         let (date, clock) = (time.get(..10).unwrap_or_default(), time.get(11..19).unwrap_or_default());
         writeln!(out, "{date} {clock} probewatch: block {} {}", who(&entry.network), reason(entry))?;
