@@ -6,7 +6,7 @@
 # The new sets are filled first and then swapped with the old ones. Before that, the whole list is loaded into sets with other
 # names: if ipset refuses one line, the old sets stay in force, and the exit code is not 0. It never runs anything else that a
 # list contains: a list with lines for other sets, or a network larger than /24 or /48, is refused. It makes no firewall rule.
-# Once after each boot, add your own, such as:
+# Once after each boot, after the first load, add your own, such as:
 #
 #   iptables -I INPUT -p tcp -m multiport --dports 80,443 -m conntrack --ctstate NEW -m set --match-set probewatch4 src -j DROP
 #   ip6tables -I INPUT -p tcp -m multiport --dports 80,443 -m conntrack --ctstate NEW -m set --match-set probewatch6 src -j DROP

@@ -2,13 +2,15 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::Path;
+use std::os::unix::fs::{PermissionsExt as _, chown};
+use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
 use super::namespace::{Namespace, Network};
 use super::{
-    LISTED, LISTED_AS, MANY, SPARED, assert_refused, empty_list, has_programs, large_list, list_of_log, output_of, plain, sample, stage,
+    LISTED, LISTED_AS, MANY, SPARED, assert_refused, empty_list, has_programs, large_list, list_of_log, open_folder, output_of, plain,
+    sample, stage,
 };
 use crate::harness::{Harness, Run, finish, skip};
 
@@ -65,7 +67,7 @@ fn ipset_elements(namespace: &Namespace) -> BTreeSet<String> {
 }
 
 /// Lists that are no list any more: cut in the middle, with an invalid address, with a command, with a huge network.
-fn broken_lists(harness: &Harness, format: &str, command: &str) -> Vec<std::path::PathBuf> {
+fn broken_lists(harness: &Harness, format: &str, command: &str) -> Vec<PathBuf> {
     let text = fs::read_to_string(list_of_log(harness, format)).unwrap();
     let cut = &text[..text.find(LISTED_AS[1]).unwrap()];
     [
@@ -102,6 +104,39 @@ fn nftables_has_what_the_list_names() {
     assert!(output_of(namespace.program("nft").args(["list", "tables"])).contains("inet other"));
     load_ok(&namespace, "load-nft.sh", &empty_list(&harness, "nft"));
     assert_eq!(nft_elements(&namespace), BTreeSet::new());
+}
+
+/// The unit grants two capabilities: to change nftables, and to read a list of another user.
+#[test]
+fn the_loader_needs_only_what_the_unit_grants() {
+    let test = "the_loader_needs_only_what_the_unit_grants";
+    let harness = stage();
+    let Some(namespace) = Namespace::new(test) else { return };
+    let Some(()) = set_up_table(test, &namespace) else { return };
+    if !has_programs(test, &["setpriv"]) {
+        return;
+    }
+    open_folder(&harness);
+    let folder = harness.path("of-another-user");
+    fs::create_dir(&folder).unwrap();
+    fs::rename(list_of_log(&harness, "nft"), folder.join("list.nft")).unwrap();
+    for (path, mode) in [(folder.join("list.nft"), 0o600), (folder.clone(), 0o700)] {
+        chown(&path, Some(65534), Some(65534)).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+    }
+    let load = |capabilities: &str| {
+        let mut command = namespace.program("setpriv");
+        command.args([&format!("--bounding-set=-all,{capabilities}"), "--no-new-privs"]).arg(sample("load-nft.sh"));
+        finish(command.arg(folder.join("list.nft")))
+    };
+    assert_eq!(load("+dac_read_search").code, 1);
+    assert_eq!(load("+net_admin").code, 1);
+    assert_eq!(nft_elements(&namespace), BTreeSet::new());
+    let run = load("+net_admin,+dac_read_search");
+    assert_eq!((run.code, run.stderr.as_str()), (0, ""));
+    assert_eq!(nft_elements(&namespace), plain(&harness));
+    let unit = fs::read_to_string(sample("probewatch-block.service")).unwrap();
+    assert!(unit.contains("\nCapabilityBoundingSet=CAP_NET_ADMIN CAP_DAC_READ_SEARCH\n"));
 }
 
 #[test]

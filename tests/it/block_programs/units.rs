@@ -59,13 +59,18 @@ fn copies(harness: &Harness) -> [String; 2] {
     [(SERVICE, service), (TIMER, text(TIMER))].map(|(name, text)| harness.file(name, text).display().to_string())
 }
 
+/// Also the service of `report` with the drop-in next to it.
 #[test]
 fn the_units_that_load_lists_are_valid() {
     if !has_systemd("the_units_that_load_lists_are_valid") {
         return;
     }
     let harness = Harness::new();
-    let output = Command::new("systemd-analyze").args(["verify", "--man=no"]).args(copies(&harness)).output().unwrap();
+    let report = fs::read_to_string(sample("../probewatch-report.service")).unwrap().replace("/usr/bin/probewatch", EXE);
+    let report = harness.file("probewatch-report.service", report);
+    fs::create_dir(harness.path("probewatch-report.service.d")).unwrap();
+    harness.file(DROP_IN, text(DROP_IN).replace("/usr/bin/probewatch", EXE));
+    let output = Command::new("systemd-analyze").args(["verify", "--man=no"]).args(copies(&harness)).arg(report).output().unwrap();
     let text = String::from_utf8_lossy(&output.stderr);
     // Other units of the host may have errors.
     let ours: Vec<_> = text.lines().filter(|line| line.contains("probewatch")).collect();
