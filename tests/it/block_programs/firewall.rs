@@ -4,10 +4,11 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, chown};
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 use serde_json::Value;
 
-use super::namespace::{Namespace, Network};
+use super::namespace::{DEADLINE, Namespace, Network};
 use super::{
     LISTED, LISTED_AS, MANY, SPARED, assert_refused, empty_list, has_programs, large_list, list_of_log, open_folder, output_of, plain,
     sample, stage,
@@ -196,8 +197,12 @@ fn nftables_drops_requests_of_listed_addresses() {
     assert_eq!(dropped(&network.server), 0);
     for source in LISTED {
         let before = dropped(&network.server);
-        assert!(network.is_dropped(source, 80), "{source}");
-        assert!(dropped(&network.server) > before, "{source}");
+        let start = Instant::now();
+        // On a busy host, a client may give up before it sends a packet.
+        while dropped(&network.server) == before {
+            assert!(network.is_dropped(source, 80), "{source}");
+            assert!(start.elapsed() < DEADLINE, "no packet of {source} arrives");
+        }
         // Other ports stay open.
         assert_eq!(network.status(source, 8080, "/"), 200, "{source}");
     }

@@ -14,7 +14,7 @@ use super::{has_programs, output_of, program};
 use crate::harness::skip;
 
 /// The timeout on a busy host.
-const DEADLINE: Duration = Duration::from_secs(60);
+pub(super) const DEADLINE: Duration = Duration::from_secs(60);
 
 /// How long a client waits for an answer that must not come, in seconds. A firewall drops its packets within this time.
 const DROPPED: &str = "2";
