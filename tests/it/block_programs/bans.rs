@@ -9,9 +9,11 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use super::namespace::Process;
+use super::firewall::set_up_table;
+use super::namespace::{Network, Process};
+use super::servers::start_nginx;
 use super::{LISTED, LISTED_AS, SPARED, empty_list, has_programs, list_of_log, output_of, plain, program, sample, stage};
-use crate::harness::{Harness, finish};
+use crate::harness::{Harness, finish, skip};
 
 /// A key that a firewall of the test uses to ask crowdsec.
 const KEY: &str = "0123456789abcdef";
@@ -40,30 +42,76 @@ fn fail2ban_finds_each_address() {
     assert_eq!(found(&odd), "");
 }
 
-/// The jail is valid, with the action that Debian configures.
-#[test]
-fn fail2ban_takes_the_jail() {
-    if !has_programs("fail2ban_takes_the_jail", &["fail2ban-client"]) || !fs::exists("/etc/fail2ban/jail.conf").unwrap() {
-        return;
+/// Debian's configuration of fail2ban in the folder, with the samples and without other jails. `None`, with a message, if it is
+/// missing.
+fn configure_fail2ban(test: &str, harness: &Harness, list: &Path) -> Option<()> {
+    if !has_programs(test, &["fail2ban-client", "fail2ban-server"]) {
+        return None;
     }
-    let harness = stage();
-    let list = list_of_log(&harness, "fail2ban");
-    for folder in ["filter.d", "jail.d", "action.d", "fail2ban.d"] {
+    if !fs::exists("/etc/fail2ban/action.d/nftables.conf").unwrap() {
+        skip(test, "no configuration in /etc/fail2ban");
+        return None;
+    }
+    for folder in ["action.d", "filter.d", "jail.d"] {
         fs::create_dir(harness.path(folder)).unwrap();
     }
-    for entry in fs::read_dir("/etc/fail2ban/action.d").unwrap().map(|entry| entry.unwrap()) {
-        fs::copy(entry.path(), harness.path("action.d").join(entry.file_name())).unwrap();
+    let actions = fs::read_dir("/etc/fail2ban/action.d").unwrap().map(|entry| entry.unwrap().path());
+    for from in actions.chain([sample("fail2ban/action.d/probewatch-nftables.conf")]) {
+        fs::copy(&from, harness.path("action.d").join(from.file_name().unwrap())).unwrap();
     }
-    for name in ["fail2ban.conf", "jail.conf", "paths-common.conf", "paths-debian.conf"] {
+    for name in ["jail.conf", "paths-common.conf", "paths-debian.conf"] {
         fs::copy(format!("/etc/fail2ban/{name}"), harness.path(name)).unwrap();
     }
     fs::copy(sample("fail2ban/filter.d/probewatch.conf"), harness.path("filter.d/probewatch.conf")).unwrap();
     let jail = fs::read_to_string(sample("fail2ban/jail.d/probewatch.conf")).unwrap();
     harness.file("jail.d/probewatch.conf", jail.replace("/var/lib/probewatch-block/list.log", list.to_str().unwrap()));
+    let here = |name: &str| harness.path(name).display().to_string();
+    harness.file(
+        "fail2ban.conf",
+        format!(
+            "[Definition]\nloglevel = INFO\nlogtarget = {}\nsyslogsocket = none\nsocket = {}\npidfile = {}\ndbfile = None\n\
+             dbpurgeage = 1d\nallowipv6 = auto\n",
+            here("fail2ban.log"),
+            here("socket"),
+            here("pid")
+        ),
+    );
+    Some(())
+}
+
+#[test]
+fn fail2ban_takes_the_jail() {
+    let harness = stage();
+    let list = list_of_log(&harness, "fail2ban");
+    let Some(()) = configure_fail2ban("fail2ban_takes_the_jail", &harness, &list) else { return };
     let text = output_of(program("fail2ban-client").arg("-c").arg(harness.path("")).arg("-d"));
     for words in [format!("'addlogpath', '{}'", list.display()), "'probewatch', 'maxretry', 1".into(), "'bantime', '1d'".into()] {
         assert!(text.contains(&words), "{words}: {text}");
     }
+    assert_eq!(text.matches("['add', ").count(), 1, "another jail: {text}");
+}
+
+#[test]
+fn fail2ban_refuses_listed_addresses() {
+    const TEST: &str = "fail2ban_refuses_listed_addresses";
+    let harness = stage();
+    let list = list_of_log(&harness, "fail2ban");
+    let Some(()) = configure_fail2ban(TEST, &harness, &list) else { return };
+    let Some(network) = Network::new(TEST, &[&LISTED[..], &SPARED].concat()) else { return };
+    let Some(()) = set_up_table(TEST, &network.server) else { return };
+    let Some(_nginx) = start_nginx(TEST, &harness, &network, "") else { return };
+    let mut command = network.server.program("fail2ban-server");
+    command.args(["-f", "-c"]).arg(harness.path("")).arg("-s").arg(harness.path("socket")).arg("-p").arg(harness.path("pid"));
+    // The list has no time zone.
+    let mut server = Process::start(command.env("TZ", "UTC"));
+    for source in LISTED {
+        server.wait_until(source, || network.has_no_answer(source, 80));
+    }
+    for source in SPARED {
+        assert_eq!(network.status(source, 80, "/"), 200, "{source}");
+    }
+    let text = fs::read_to_string(harness.path("fail2ban.log")).unwrap();
+    assert!(!text.contains("ERROR") && LISTED_AS.iter().all(|network| text.contains(&format!(" Ban {network}\n"))), "{text}");
 }
 
 /// A configuration of crowdsec in the folder, with its database and its API on a free port.

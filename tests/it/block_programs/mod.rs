@@ -105,12 +105,12 @@ fn large_list(harness: &Harness, format: &str) -> PathBuf {
     });
     // Where the entries of other parts belong, and which lines they are.
     let (before, is_entry): (&str, fn(&&str) -> bool) = match format {
-        "nft" => ("", |line| line.starts_with("add element") || line.starts_with(' ') || *line == "}"),
+        "nft" => ("", |line| line.starts_with("add element") || line.starts_with([' ', '}'])),
         "ipset" => ("swap probewatch4 ", |line| line.starts_with("add ")),
         _ => ("}", |line| line.contains(" 1;")),
     };
     let join = |whole: String, part: String| {
-        let entries: String = part.lines().filter(is_entry).map(|line| format!("{line}\n")).collect();
+        let entries: String = part.split_inclusive('\n').filter(is_entry).collect();
         let at = if before.is_empty() { whole.len() } else { whole.find(&format!("\n{before}")).unwrap() + 1 };
         format!("{}{entries}{}", &whole[..at], &whole[at..])
     };
@@ -160,8 +160,8 @@ fn output_of(command: &mut Command) -> String {
 /// Asserts that a loader refused a list: it exits with 1 and the last line of its message names the list.
 fn assert_refused(run: &Run, list: &Path) {
     assert_eq!(run.code, 1, "{}", run.stderr);
-    let last = run.stderr.lines().last().unwrap_or_default();
-    assert!(last.contains(&list.display().to_string()) && last.contains("the old "), "{}", run.stderr);
+    let reason = run.stderr.lines().last().unwrap_or_default();
+    assert!(reason.contains(&list.display().to_string()) && reason.contains("the old "), "{}", run.stderr);
 }
 
 /// Other users may enter the folder.

@@ -16,7 +16,7 @@ use crate::harness::skip;
 /// The timeout on a busy host.
 pub(super) const DEADLINE: Duration = Duration::from_secs(60);
 
-/// How long a client waits for an answer that must not come, in seconds. A firewall drops its packets within this time.
+/// How long a client waits for an answer that must not come, in seconds.
 const DROPPED: &str = "2";
 
 /// A process of a test, stopped by its process ID, also if the test fails.
@@ -65,7 +65,7 @@ impl Namespace {
             skip(test, &format!("no network namespace: {}", String::from_utf8_lossy(&trial.stderr).trim()));
             return None;
         }
-        let mut holder = Process::start(program("unshare").args(["--net", "sleep", "1000"]));
+        let mut holder = Process::start(program("unshare").args(["--net", "sleep", "3600"]));
         let (own, its) = (fs::read_link("/proc/self/ns/net").unwrap(), namespace_of(&holder));
         holder.wait_until("a network namespace", || fs::read_link(&its).is_ok_and(|link| link != own));
         let namespace = Self { holder };
@@ -156,7 +156,7 @@ impl Network {
     }
 
     /// Whether a request from this source has no answer.
-    pub(super) fn is_dropped(&self, source: &str, port: u16) -> bool {
+    pub(super) fn has_no_answer(&self, source: &str, port: u16) -> bool {
         self.get(source, port, "/", DROPPED).is_empty()
     }
 

@@ -71,7 +71,7 @@ fn lists_follow_the_log_from_run_to_run() {
     // Of port 8080 the firewall knows nothing: there nginx refuses.
     let assert_blocked = |sources: &[&str]| {
         for source in sources {
-            assert!(network.is_dropped(source, 80), "{source}");
+            assert!(network.has_no_answer(source, 80), "{source}");
             network.wait_for(source, 8080, 403);
         }
     };

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::namespace::{Network, Process};
 use super::{LISTED, LISTED_AS, SPARED, assert_refused, empty_list, has_programs, large_list, list_of_log, open_folder, sample, stage};
-use crate::harness::{Harness, Run, finish, skip};
+use crate::harness::{Harness, Run, finish};
 
 /// The folder of Apache's modules on Debian.
 const MODULES: &str = "/usr/lib/apache2/modules";
