@@ -219,7 +219,7 @@ impl ScannedLogs {
 
 /// The rows that a ledger needs.
 const ROWS: RowSelection =
-    RowSelection { answered: false, pairs: true, clients: true, paths: false, rules: false, campaigns: false, networks: false, most: None };
+    RowSelection { answered: false, paths: false, rules: false, campaigns: false, hosts: false, ..RowSelection::COMPLETE };
 
 /// Adds the reports and the logs, as one report. Returns whether a report was made of an input with a problem.
 fn add_inputs(
