@@ -260,7 +260,8 @@ impl BlockLedger {
         }
         self.entries.extend(new.into_values());
         self.entries.sort_unstable_by_key(|entry| entry.network);
-        self.add_activity(report, report_input, analysis);
+        self.add_activity(report, report_input);
+        self.add_app_pages(report, report_input, analysis);
         self.add_paths(report, &own_hosts(report_input, analysis));
         unlisted
     }
@@ -270,7 +271,7 @@ impl BlockLedger {
     }
 
     /// Counts hits and ordinary requests of the entries, and looks for other clients in their networks.
-    fn add_activity(&mut self, report: &Report<'_>, report_input: &ReportInput<'_>, analysis: &LogAnalysis<'_>) {
+    fn add_activity(&mut self, report: &Report<'_>, report_input: &ReportInput<'_>) {
         let tally = report_input.tally;
         let mut addresses: HashMap<usize, u64> = HashMap::new();
         let mut shared: HashSet<Ipv4Net> = HashSet::new();
@@ -300,18 +301,24 @@ impl BlockLedger {
             let entry = &mut self.entries[place];
             entry.addresses = entry.addresses.max(addresses);
         }
-        // Normal pages of an app that the site runs are ordinary requests, though a rule matches them.
+        for entry in &mut self.entries {
+            entry.has_neighbours |= neighbourhood(&entry.network).is_some_and(|network| shared.contains(&network));
+        }
+    }
+
+    /// Counts the normal pages of apps that the sites run: they are ordinary requests, though a rule matches them.
+    fn add_app_pages(&mut self, report: &Report<'_>, report_input: &ReportInput<'_>, analysis: &LogAnalysis<'_>) {
+        let tally = report_input.tally;
+        // All requests of clients without a row were counted.
+        let rows: HashSet<Client<'_>> = report.clients.iter().filter_map(|row| row.key.client()).collect();
         for (view, decision) in tally.cells().zip(analysis.decisions()) {
             if decision.suppressed_by.is_none() || view.is_other() {
                 continue;
             }
             let client = tally.client(view.client);
-            if let Some(place) = listed_network(client).filter(|_| rows.contains_key(&client)).and_then(|network| self.place(&network)) {
+            if let Some(place) = listed_network(client).filter(|_| rows.contains(&client)).and_then(|network| self.place(&network)) {
                 self.entries[place].ordinary += view.cell.hits;
             }
-        }
-        for entry in &mut self.entries {
-            entry.has_neighbours |= neighbourhood(&entry.network).is_some_and(|network| shared.contains(&network));
         }
     }
 

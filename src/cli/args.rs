@@ -97,15 +97,17 @@ combine! {
     }
 
     /// The flags of `report`.
-    #[command(mut_arg("threads", |arg| arg.hide_short_help(true).help_heading("Run")))]
+    #[command(mut_arg("threads", |arg| arg.hide_short_help(true).help_heading("Run")),
+        mut_arg("max_cost", |arg| arg.hide_short_help(true)), mut_arg("ttl", |arg| arg.hide_short_help(true)),
+        mut_arg("aggregate", |arg| arg.hide_short_help(true)), mut_arg("verified_bots", |arg| arg.hide_short_help(true)))]
     ReportArgs {
         paths: LogPathArgs,
         state: StateArgs,
         log_format: LogFormatArgs,
         sources: LogSourceArgs,
         folders: ReportFolderArgs,
-        task: TaskArgs,
         block_out: BlockOutArgs,
+        task: TaskArgs,
         block: BlockListArgs,
         block_count: BlockCountArgs,
         rules: RuleArgs,

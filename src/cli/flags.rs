@@ -557,7 +557,7 @@ groups! {
     }
 
     /// The block lists that `report` keeps.
-    #[command(next_help_heading = "Block lists")]
+    #[command(next_help_heading = "Reports")]
     BlockOutArgs {
         /// Replace the block list in this file after each run (repeatable)
         ///
@@ -568,7 +568,7 @@ groups! {
         /// Format of that list, such as nft (repeatable)
         ///
         /// plain, nft, ipset, nginx, nginx-geo, apache, crowdsec, fail2ban, csv: see 'probewatch block --help'.
-        #[arg(long, value_name = "FORMAT", value_enum, value_delimiter = ',', hide_possible_values = true)]
+        #[arg(long, value_name = "FORMAT", value_enum, value_delimiter = ',', hide_possible_values = true, hide_short_help = true)]
         block_format: Vec<BlockFormat>,
     }
 

@@ -458,6 +458,7 @@ Examples:
 pub(super) const MAN: &str = "\
 Examples:
   probewatch man | man -l -
+  probewatch man finds | man -l -
   probewatch man > /usr/local/share/man/man1/probewatch.1";
 
 /// Prints help and version on standard output, and an error on standard error.

