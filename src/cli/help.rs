@@ -47,6 +47,7 @@ Examples:
   probewatch scan /var/log/nginx/
   probewatch follow /var/log/nginx/access.log
   probewatch report --state /var/lib/probewatch --out /srv/reports /var/log/nginx/
+  probewatch block --format nft /srv/reports/latest
   probewatch explain 'GET /cgi-bin/.%2e/.%2e/bin/sh'
   probewatch learn /var/log/nginx/
   probewatch scan --help";
