@@ -125,8 +125,6 @@ pub(crate) struct FollowSettings {
     pub scan: ScanSettings,
     /// Where to keep the state.
     pub state: StateSettings,
-    /// Prints one JSON object per hit instead of lines.
-    pub ndjson: bool,
     /// Polls only, without inotify.
     pub poll: bool,
     /// The interval between polls.
@@ -145,6 +143,8 @@ pub(crate) struct FollowSettings {
     pub alert_file: Option<PathBuf>,
     /// The syslog socket.
     pub syslog: Option<PathBuf>,
+    /// The file of metrics.
+    pub metrics: Option<PathBuf>,
 }
 
 /// What `report` does.
@@ -187,6 +187,8 @@ pub(crate) struct ReportSettings {
     pub notify_level: Option<Severity>,
     /// The largest number of block candidates.
     pub max_block: Option<usize>,
+    /// The file of metrics.
+    pub metrics: Option<PathBuf>,
     /// Waits for a run that holds the lock.
     pub wait: bool,
 }

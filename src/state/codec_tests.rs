@@ -28,7 +28,7 @@ fn checkpoints() -> impl Strategy<Value = Vec<Checkpoint>> {
 
 fn states() -> impl Strategy<Value = TailState> {
     (any::<u64>(), prop::collection::btree_map(any::<u64>(), any::<u64>(), 0..3), checkpoints())
-        .prop_map(|(rules, absent, checkpoints)| TailState { rules, absent, checkpoints, sites: SiteHistory::default() })
+        .prop_map(|(rules, absent, checkpoints)| TailState { rules, absent, checkpoints, ..TailState::default() })
 }
 
 #[test]

@@ -20,6 +20,7 @@ use crate::commands::ReportSettings;
 use crate::commands::common::{pool, privacy, warn_narrow_allow};
 use crate::commands::error::CommandError;
 use crate::commands::message::{self, sanitized};
+use crate::commands::metrics_file::Backlog;
 use crate::commands::rule_context::RuleContext;
 use crate::commands::server_logs;
 use crate::commands::signals::StopSignal;
@@ -59,6 +60,8 @@ pub(super) struct ReadResult {
     pub(super) problems: Vec<(PathBuf, String)>,
     /// Notices about logs, such as truncations.
     pub(super) notes: Vec<String>,
+    /// What was not read, for metrics.
+    pub(super) backlog: Backlog,
 }
 
 impl<'a> ReportRun<'a> {
@@ -114,7 +117,9 @@ impl<'a> ReportRun<'a> {
 
     /// The state of the last run, or a new one.
     pub(super) fn initial_state(&self, known: Option<&ReportState>) -> ReportState {
-        known.cloned().unwrap_or_else(|| ReportState::new(RandomState::new().hash_one(self.now)))
+        let mut state = known.cloned().unwrap_or_else(|| ReportState::new(RandomState::new().hash_one(self.now)));
+        state.logs.counters.start(self.now);
+        state
     }
 
     /// Reads new lines, and records in the state how far the logs were read.
@@ -140,7 +145,8 @@ impl<'a> ReportRun<'a> {
                 notes.push(format!("{} {}", notice.path.display(), notice.what));
             }
         }
-        ReadResult { increment, problems, notes }
+        let backlog = Backlog { files: tail.logs().filter(|log| log.live).count() as u64, lag: tail.logs().map(|log| log.lag).sum() };
+        ReadResult { increment, problems, notes, backlog }
     }
 
     fn record_rules(&self, known: Option<&ReportState>, state: &mut ReportState) {
