@@ -3,7 +3,6 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::analysis::site::SiteHistory;
 use crate::source::{Checkpoint, Fingerprint};
 use crate::state::tests::checkpoint;
 

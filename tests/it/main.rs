@@ -19,6 +19,7 @@ mod context;
 mod detection;
 mod evasions;
 mod explain;
+mod exports;
 mod files;
 mod follow;
 mod formats;

@@ -11,8 +11,16 @@ use crate::harness::{Harness, Run, finish};
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");
 
 /// Files in the folder that are not logs.
-const NO_LOGS: [&str; 6] =
-    ["README.md", "probewatch-report.service", "probewatch-report.timer", "probewatch.cron", "probewatch.rotate", "probewatch.service"];
+const NO_LOGS: [&str; 8] = [
+    "README.md",
+    "grafana",
+    "probewatch-report.service",
+    "probewatch-report.timer",
+    "probewatch.cron",
+    "probewatch.rotate",
+    "probewatch.service",
+    "prometheus",
+];
 
 fn readme() -> String {
     fs::read_to_string(Path::new(ROOT).join("samples/README.md")).unwrap()
