@@ -532,10 +532,7 @@ groups! {
     /// Metrics of long runs and of repeated runs.
     #[command(next_help_heading = "Output")]
     MetricsArgs {
-        /// Write counts for Prometheus to this file, FILE.prom
-        ///
-        /// In the folder of node_exporter's textfile collector. Counters grow over the life of the state. Replaced atomically, with
-        /// mode 0644.
+        /// Write counts for Prometheus to this file, NAME.prom, for node_exporter
         #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
         metrics: Option<PathBuf>,
     }

@@ -10,7 +10,7 @@ use super::StateSettings;
 use super::error::CommandError;
 use crate::analysis::class_hits::MetricCounters;
 use crate::render::prometheus::{RunMetrics, write_run};
-use crate::render::sink::Sink;
+use crate::render::sink::{Sink, SinkError};
 use crate::rules::RuleSet;
 
 /// A file of metrics.
@@ -39,7 +39,7 @@ impl MetricsFile {
     pub(super) fn open(path: Option<&Path>, command: &'static str, state: &StateSettings) -> Result<Option<Self>, CommandError> {
         let Some(path) = path else { return Ok(None) };
         // Never committed: this only checks the folder.
-        drop(Sink::public_file(path)?);
+        drop(Sink::public_file(path).map_err(with_advice)?);
         let state = state.dir.as_deref().map(|dir| dir.as_os_str().as_encoded_bytes().to_vec()).unwrap_or_default();
         Ok(Some(Self { path: path.to_owned(), command, state }))
     }
@@ -53,9 +53,19 @@ impl MetricsFile {
         duration: Duration,
     ) -> Result<(), CommandError> {
         let metrics = RunMetrics { command: self.command, state: &self.state, rules, counters, lag, files, now: now(), duration };
-        let mut sink = Sink::public_file(&self.path)?;
-        write_run(&metrics, &mut sink).map_err(|error| sink.explain(error))?;
-        Ok(sink.commit()?)
+        let mut sink = Sink::public_file(&self.path).map_err(with_advice)?;
+        write_run(&metrics, &mut sink).map_err(|error| with_advice(sink.explain(error)))?;
+        Ok(sink.commit().map_err(with_advice)?)
+    }
+}
+
+/// The same error with advice that names the right flag.
+fn with_advice(error: SinkError) -> SinkError {
+    match error {
+        SinkError::Failed { output, step, error, .. } => {
+            SinkError::Failed { output, step, advice: "check the folder of --metrics and the space on its disk", error }
+        }
+        error @ SinkError::BrokenPipe { .. } => error,
     }
 }
 

@@ -118,7 +118,8 @@ fn a_report_counts_over_the_life_of_its_state() {
 
     // A run without new lines.
     let third = run();
-    let counters = |samples: &BTreeMap<String, f64>| samples.clone().into_iter().filter(|(name, _)| name.contains("_total")).collect::<Vec<_>>();
+    let counters =
+        |samples: &BTreeMap<String, f64>| samples.clone().into_iter().filter(|(name, _)| name.contains("_total")).collect::<Vec<_>>();
     assert_eq!(counters(&third), counters(&second));
     check_with_promtool(&harness, &read(&harness, "prom/probewatch.prom"));
 }
@@ -129,7 +130,11 @@ fn a_file_that_cannot_be_written_is_found_before_a_line_is_read() {
     harness.file("access.log", line("192.0.2.10", "GET /.env HTTP/1.1", 404));
     for args in [&["report", "--state", "state", "--out", "out"][..], &["follow", "--state", "state"]] {
         let run = harness.run(args.iter().chain(&["--metrics", "missing/probewatch.prom", "access.log"]));
-        assert!(run.code == 4 && run.stderr.contains("missing/probewatch.prom"), "{args:?}: {}", run.stderr);
+        assert!(
+            run.code == 4 && run.stderr.contains("missing/probewatch.prom") && run.stderr.contains("folder of --metrics"),
+            "{args:?}: {}",
+            run.stderr
+        );
         assert!(run.stdout.is_empty());
     }
     assert_eq!(fs::read_dir(harness.path("out")).map_or(0, Iterator::count), 0);

@@ -15,7 +15,8 @@ fn requests_of_rules() -> Vec<String> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("rules");
     let case = regex::Regex::new(r#"["'](?:GET|POST|PUT|HEAD|PROPFIND|OPTIONS) /[^"'\\\n]*["']"#).unwrap();
     let mut requests: Vec<String> = Vec::new();
-    for file in fs::read_dir(folder).unwrap().map(|file| file.unwrap().path()).filter(|file| file.extension().is_some_and(|e| e == "toml")) {
+    for file in fs::read_dir(folder).unwrap().map(|file| file.unwrap().path()).filter(|file| file.extension().is_some_and(|e| e == "toml"))
+    {
         let text = fs::read_to_string(file).unwrap();
         requests.extend(case.find_iter(&text).map(|found| found.as_str().trim_matches(['"', '\'']).to_owned()));
     }

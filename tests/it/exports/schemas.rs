@@ -209,7 +209,10 @@ fn a_violation_is_found() {
 #[test]
 fn objects_are_those_of_ndjson() {
     let harness = Harness::new();
-    harness.file("access.log", line("203.0.113.66", "GET /.git/config?token=hunter2 HTTP/1.1", 200) + &line("192.0.2.10", "GET /.env HTTP/1.1", 404));
+    harness.file(
+        "access.log",
+        line("203.0.113.66", "GET /.git/config?token=hunter2 HTTP/1.1", 200) + &line("192.0.2.10", "GET /.env HTTP/1.1", 404),
+    );
     let of = |format| harness.run(["scan", "-f", format, "access.log"]).objects();
     let (hits, events, findings) = (of("ndjson"), of("ecs"), of("ocsf"));
     assert_eq!(hits.len(), 2);
