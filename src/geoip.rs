@@ -86,10 +86,21 @@ struct DecodedRecords {
     /// By database and offset. Many networks share a record.
     records: HashMap<(usize, usize), Arc<GeoInfo>>,
     names: HashSet<Arc<str>>,
+    /// The networks of the last address, one per database.
+    networks: Vec<Option<FoundNetwork>>,
     /// The offsets of the records of an address, one per database.
     offsets: Vec<Option<usize>>,
     /// Those of the address before it, and what is known.
     last: (Vec<Option<usize>>, Option<Arc<GeoInfo>>),
+}
+
+/// A network of a database, whose addresses need not be searched for.
+#[derive(Debug, Clone, Copy)]
+struct FoundNetwork {
+    first: IpAddr,
+    last: IpAddr,
+    /// Where its record is.
+    offset: Option<usize>,
 }
 
 /// A database in memory.
@@ -220,9 +231,11 @@ impl GeoDatabase {
         }
     }
 
-    /// Where the record of an address is. An error is damage, or an IPv6 address in a database of IPv4.
-    fn offset(&self, address: IpAddr) -> Option<usize> {
-        self.reader.lookup(address).ok()?.offset()
+    /// The network of an address. An error is damage, or an IPv6 address in a database of IPv4.
+    fn network(&self, address: IpAddr) -> Option<FoundNetwork> {
+        let found = self.reader.lookup(address).ok()?;
+        let network = found.network().ok()?;
+        Some(FoundNetwork { first: network.network(), last: network.broadcast(), offset: found.offset() })
     }
 }
 
@@ -230,7 +243,14 @@ impl DecodedRecords {
     fn lookup(&mut self, files: &[GeoDatabase], with_city: bool, address: IpAddr) -> Option<Arc<GeoInfo>> {
         let mut offsets = std::mem::take(&mut self.offsets);
         offsets.clear();
-        offsets.extend(files.iter().map(|file| file.offset(address)));
+        self.networks.resize(files.len(), None);
+        for (file, network) in files.iter().zip(&mut self.networks) {
+            // Addresses of a batch are sorted, so many are in the network of the one before.
+            if network.is_none_or(|network| !(network.first..=network.last).contains(&address)) {
+                *network = file.network(address);
+            }
+            offsets.push(network.and_then(|network| network.offset));
+        }
         if offsets != self.last.0 {
             let mut found: Option<Arc<GeoInfo>> = None;
             for (number, file) in files.iter().enumerate() {

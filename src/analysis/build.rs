@@ -73,6 +73,8 @@ pub struct RowSelection {
     pub rules: bool,
     /// Campaigns, always all.
     pub campaigns: bool,
+    /// Virtual hosts, always all.
+    pub hosts: bool,
     /// The hits of every client, for the list of networks.
     pub networks: bool,
     /// The most rows of each kind, all where `None`; answers are always all.
@@ -81,8 +83,17 @@ pub struct RowSelection {
 
 impl RowSelection {
     /// All rows, without the list of networks.
-    pub const COMPLETE: Self =
-        Self { answered: true, pairs: true, clients: true, paths: true, rules: true, campaigns: true, networks: false, most: None };
+    pub const COMPLETE: Self = Self {
+        answered: true,
+        pairs: true,
+        clients: true,
+        paths: true,
+        rules: true,
+        campaigns: true,
+        hosts: true,
+        networks: false,
+        most: None,
+    };
 
     /// The same rows, with or without the hits of every client for the list of networks.
     #[must_use]
@@ -164,6 +175,7 @@ pub fn build<'a>(report_input: &ReportInput<'a>, analysis: &'a LogAnalysis<'a>, 
         floods: floods::flood_rows(report_input, analysis, &items),
         classes: class_hits(report_input.rules, &items),
         timeline,
+        hosts: if wanted.hosts { rows::by_host(&items) } else { Vec::new() },
         networks: Vec::new(),
         client_hits,
         apps: apps(report_input, analysis),

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use super::class_hits::ClassHits;
 use super::model::{
-    AllowedCount, AnswerDetail, AppSeen, Campaign, FloodRow, InputSummary, NetworkRow, Report, ReportedHit, Row, RowKey, SampleRequest,
-    Soft404, Totals,
+    AllowedCount, AnswerDetail, AppSeen, Campaign, FloodRow, HostRow, InputSummary, NetworkRow, Report, ReportedHit, Row, RowKey,
+    SampleRequest, Soft404, Totals,
 };
 use super::timeline::{Timeline, TimelineBucket};
 use crate::client::Client;
@@ -359,6 +359,10 @@ pub(crate) fn report(rule_set: &RuleSet) -> Report<'_> {
         rules,
         classes: classes(),
         timeline,
+        hosts: vec![
+            HostRow { host: b"shop.example", hits: 400, clients: 12, paths: 30, answered: 311 },
+            HostRow { host: b"app.example", hits: 31, clients: 3, paths: 14, answered: 0 },
+        ],
         networks: Vec::new(),
         client_hits: Vec::new(),
         apps: vec![
@@ -439,6 +443,7 @@ pub(crate) fn empty(rule_set: &RuleSet) -> Report<'_> {
         rules: vec![],
         classes: vec![],
         timeline: Timeline::default(),
+        hosts: vec![],
         networks: Vec::new(),
         client_hits: Vec::new(),
         apps: Vec::new(),

@@ -64,6 +64,8 @@ pub struct Report<'a> {
     pub classes: Vec<ClassHits<'a>>,
     /// When hits occurred.
     pub timeline: Timeline,
+    /// Hits by virtual host, most hits first; empty where logs have no host.
+    pub hosts: Vec<HostRow<'a>>,
     /// Hits by autonomous system, most hits first; empty without a GeoIP database.
     pub networks: Vec<NetworkRow>,
     /// The hits of each client, if they were requested and `clients` does not have all of them. Only `networks` is made of them.
@@ -386,6 +388,21 @@ pub struct FloodRow<'a> {
     pub floods: u64,
     /// The earliest of the most severe requests.
     pub sample: SampleRequest<'a>,
+}
+
+/// The hits of a virtual host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HostRow<'a> {
+    /// The host, in lower case.
+    pub host: &'a [u8],
+    /// Hits.
+    pub hits: u64,
+    /// Distinct clients.
+    pub clients: u64,
+    /// Distinct paths.
+    pub paths: u64,
+    /// Hits with a distinct answer.
+    pub answered: u64,
 }
 
 /// An app that a site runs. Its normal pages are not reported there.

@@ -14,7 +14,7 @@ use std::hash::Hash;
 use foldhash::{HashMap, HashSet};
 
 use super::build::{ReportInput, row_item};
-use super::model::{AnswerDetail, ClientHits, Row, RowKey, SampleRequest};
+use super::model::{AnswerDetail, ClientHits, HostRow, Row, RowKey, SampleRequest};
 use super::rule_status::{LogAnalysis, OverflowDecision};
 use crate::engine::ParsedRequest;
 use crate::finding::{RuleId, Severity};
@@ -263,6 +263,27 @@ fn row<'a>(report_input: &ReportInput<'a>, items: &[RowItem<'a>], key: RowKey<'a
 /// The number of distinct clients or paths, at least one: evicted ones cannot be counted.
 fn count_at_least_one(numbers: impl Iterator<Item = u32>) -> u64 {
     distinct(numbers.filter(|&number| number != SymbolTables::OTHER)).len().max(1) as u64
+}
+
+/// One row per virtual host, most hits first.
+pub(crate) fn by_host<'a>(items: &[RowItem<'a>]) -> Vec<HostRow<'a>> {
+    let mut hosts: HashMap<&'a [u8], Vec<&RowItem<'a>>> = HashMap::default();
+    for item in items {
+        if let Site::Host(host) = item.view.site {
+            hosts.entry(host).or_default().push(item);
+        }
+    }
+    let hits = |items: &mut dyn Iterator<Item = &&RowItem<'a>>| items.map(|item| item.view.cell.hits).sum();
+    let row = |(host, items): (&'a [u8], Vec<&RowItem<'a>>)| HostRow {
+        host,
+        hits: hits(&mut items.iter()),
+        clients: count_at_least_one(items.iter().map(|item| item.view.client)),
+        paths: count_at_least_one(items.iter().map(|item| item.view.path)),
+        answered: hits(&mut items.iter().filter(|item| item.answered)),
+    };
+    let mut rows: Vec<_> = hosts.into_iter().map(row).collect();
+    rows.sort_unstable_by_key(|row| (Reverse(row.hits), row.host));
+    rows
 }
 
 /// The number of distinct values, without [`SymbolTables::OTHER`].

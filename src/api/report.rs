@@ -20,8 +20,17 @@ use crate::scan::{ScanResult, drop_skipped};
 use crate::time::LogTime;
 
 /// The rows that are copied.
-const COPIED: RowSelection =
-    RowSelection { answered: true, pairs: false, clients: true, paths: true, rules: false, campaigns: false, networks: false, most: None };
+const COPIED: RowSelection = RowSelection {
+    answered: true,
+    pairs: false,
+    clients: true,
+    paths: true,
+    rules: false,
+    campaigns: false,
+    hosts: false,
+    networks: false,
+    most: None,
+};
 
 /// The report of a scan.
 ///

@@ -21,7 +21,7 @@ pub(crate) mod proposals;
 pub(crate) mod schema;
 pub(crate) mod sink;
 pub(crate) mod table;
-mod timeline;
+pub(crate) mod timeline;
 
 use std::io::{self, Write};
 
@@ -154,15 +154,26 @@ impl RenderOptions {
         let shown = |row: GroupBy| by.map_or(full, |b| b == row);
         match format {
             OutputFormat::Ndjson | OutputFormat::Ecs | OutputFormat::Ocsf | OutputFormat::Prometheus => RowSelection::default(),
-            OutputFormat::Json => RowSelection { most, ..RowSelection::COMPLETE },
+            OutputFormat::Json => RowSelection { hosts: false, most, ..RowSelection::COMPLETE },
             OutputFormat::Html => RowSelection { pairs: false, most: Some(most.unwrap_or(PAGE_ROWS)), ..RowSelection::COMPLETE },
             OutputFormat::Csv => {
                 let (pairs, clients, paths, rules) = (is(GroupBy::Pair), is(GroupBy::Client), is(GroupBy::Path), is(GroupBy::Rule));
-                RowSelection { answered: is(GroupBy::Answer), pairs, clients, paths, rules, campaigns: false, networks: false, most }
+                RowSelection {
+                    answered: is(GroupBy::Answer),
+                    pairs,
+                    clients,
+                    paths,
+                    rules,
+                    campaigns: false,
+                    hosts: false,
+                    networks: false,
+                    most,
+                }
             }
             OutputFormat::Table => RowSelection {
                 answered: true,
                 campaigns: full && by.is_none(),
+                hosts: false,
                 networks: false,
                 // The section prints the number of pairs, so all are needed.
                 pairs: by == Some(GroupBy::Pair),

@@ -65,12 +65,13 @@ impl TimeUnit {
     }
 
     /// Whether the buckets of a span are not too many. The last number is that of no bucket: times after it have it too.
-    fn fits(self, first: i64, last: i64) -> bool {
+    pub(crate) fn fits(self, first: i64, last: i64) -> bool {
         let (first, last) = (self.bucket(first), self.bucket(last));
         (last < u32::MAX - HOURS && last - first < MOST_BUCKETS) || self.0 == LONGEST
     }
 
-    fn longer(self) -> Self {
+    /// The next longer unit.
+    pub(crate) fn longer(self) -> Self {
         Self((self.0 + 1).min(LONGEST))
     }
 }

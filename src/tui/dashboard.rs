@@ -20,6 +20,7 @@ use super::view::{KeyOutcome, ScreenPage, TuiCommand, ViewState};
 use super::visible_rows::FilterCache;
 use crate::alerting::Alert;
 use crate::analysis::model::ReportedHit;
+use crate::analysis::timeline::LiveTimeline;
 use crate::rules::RuleSet;
 
 /// The progress of one log.
@@ -212,6 +213,7 @@ fn pair(row: &HitRow) -> String {
 #[derive(Debug, Clone)]
 pub(super) struct DashboardSnapshot {
     pub(super) hour: HourlySeries,
+    pub(super) timeline: LiveTimeline,
     pub(super) tables: TopTables,
     /// Oldest first.
     pub(super) hits: VecDeque<Arc<HitRow>>,
@@ -231,6 +233,7 @@ impl DashboardSnapshot {
     pub(super) fn new(start: Instant) -> Self {
         Self {
             hour: HourlySeries::new(start),
+            timeline: LiveTimeline::default(),
             tables: TopTables::default(),
             hits: VecDeque::new(),
             alerts: VecDeque::new(),
@@ -244,6 +247,9 @@ impl DashboardSnapshot {
 
     /// Adds a hit.
     pub(super) fn hit(&mut self, row: HitRow) {
+        if let Some(time) = row.time {
+            self.timeline.add(time, row.outcome as usize, row.answered);
+        }
         let row = Arc::new(row);
         self.tables.count(&row);
         push(&mut self.hits, row, HITS);
@@ -272,6 +278,9 @@ impl DashboardSnapshot {
         let Some(at) = self.hits.iter().rposition(|row| row.place == new.place && row.target == new.target) else { return };
         let old = Arc::clone(&self.hits[at]);
         let row = Arc::new(HitRow { number: old.number, ..new });
+        if let Some(time) = old.time.filter(|_| old.answered != row.answered) {
+            self.timeline.regrade(time, row.answered);
+        }
         match (old.answered, row.answered) {
             (true, false) => {
                 self.tables.remove_answer(&old);

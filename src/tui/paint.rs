@@ -25,6 +25,7 @@ use super::visible_rows::{DetailSubject, Panel, PanelItem, VisibleRows};
 use crate::finding::Severity;
 use crate::number::{compact, compact_counted, compact_size, compact_tenths};
 use crate::redact::sanitize;
+use crate::render::timeline::TimelineText;
 
 /// Draws everything. `since` is how many hits came since the pause began, if it is paused.
 pub(super) fn draw(shown: &VisibleRows<'_>, view: &mut ViewState, since: Option<u64>, color: bool, frame: &mut Frame<'_>) {
@@ -134,7 +135,10 @@ const LOW_PAGE: u16 = 17;
 /// From these columns on three panels are side by side.
 const WIDE_PAGE: u16 = 110;
 
-/// From these rows on bars are three rows high.
+/// Rows of the timeline: bars, and marks of answers.
+const TIMELINE_ROWS: u16 = 2;
+
+/// From these rows on bars are three rows high, and the timeline is shown.
 const HIGH_PAGE: u16 = 34;
 
 /// A panel and its area.
@@ -150,6 +154,8 @@ fn draw_overview(shown: &VisibleRows<'_>, view: &mut ViewState, area: Rect, canv
     };
     let (top, rest) = split(area, bar_rows);
     draw_hour(&shown.snapshot.hour, top, canvas);
+    let (top, rest) = split(rest, if area.height < HIGH_PAGE { 0 } else { TIMELINE_ROWS });
+    draw_timeline(shown, top, canvas);
     for (panel, area) in panel_layout(rest, view.focus()) {
         draw_panel(shown, view, panel, area, canvas);
     }
@@ -274,6 +280,19 @@ fn draw_hour(hour: &HourlySeries, area: Rect, canvas: &mut Canvas<'_>) {
     }
     let style = canvas.warning();
     draw_series(hour, "hits", |counts| counts.hits, Rect { y: area.y + rows, height: area.height - rows, ..area }, style, canvas);
+}
+
+/// Draws the hits by the log's clock, as far as they have a time.
+fn draw_timeline(shown: &VisibleRows<'_>, area: Rect, canvas: &mut Canvas<'_>) {
+    if area.height < TIMELINE_ROWS {
+        return;
+    }
+    canvas.text(area, 0, 0, "by time", DIM);
+    let offset = shown.snapshot.hits.back().and_then(|hit| hit.time).map_or(0, |time| time.offset);
+    let room = area.width.saturating_sub(BAR_LABEL_WIDTH);
+    let Some(text) = TimelineText::new(&shown.snapshot.timeline.timeline(), offset, room.into()) else { return };
+    canvas.text(area, BAR_LABEL_WIDTH, 0, &text.bars, canvas.warning());
+    canvas.text(area, BAR_LABEL_WIDTH, 1, text.marks.as_deref().unwrap_or_default(), canvas.alarm());
 }
 
 fn draw_series(hour: &HourlySeries, name: &str, of: impl Fn(TrafficCounts) -> u64, area: Rect, style: Style, canvas: &mut Canvas<'_>) {
@@ -502,7 +521,7 @@ fn draw_details(details: &DetailLines, area: Rect, canvas: &mut Canvas<'_>) {
 const KEY_WIDTH: u16 = 14;
 
 /// Keys and symbols, and what they mean.
-const HELP: [(&str, &str); 19] = [
+const HELP: [(&str, &str); 20] = [
     ("q", "quit (also Ctrl-C)"),
     ("p or space", "pause the display; counting continues"),
     ("/", "filter: hits whose client, path, target or rule contains a text"),
@@ -518,6 +537,7 @@ const HELP: [(&str, &str); 19] = [
     ("2!", "hits of this row with a distinct answer"),
     ("1,000+", "there were more; the least important were dropped"),
     ("the bars", "the last hour by this host's clock, a column per minute"),
+    ("by time", "all hits by the log's clock, in a window of at least 36 rows"),
     ("the times", "by the log's clock"),
     ("with a filter", "the tables count the latest 5,000 hits only"),
     ("***", "replaces what looks like a secret"),

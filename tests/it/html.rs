@@ -117,6 +117,39 @@ fn hostile_text_runs_no_script_in_a_browser() {
     open_in_browser("hostile_text_runs_no_script_in_a_browser", &[(name, file)], &harness);
 }
 
+/// The cells of the rows of a table, by the ID of its section.
+fn rows_of(page: &str, id: &str) -> Vec<String> {
+    let (_, section) = page.split_once(&format!("<section id=\"{id}\"")).unwrap();
+    let (_, body) = section.split_once("<tbody>").unwrap();
+    let tag = regex::Regex::new("<[^>]*>").unwrap();
+    let (rows, _) = body.split_once("</tbody>").unwrap();
+    rows.trim().lines().map(|row| tag.replace_all(row, " ").split_whitespace().collect::<Vec<_>>().join(" ")).collect()
+}
+
+#[test]
+fn hits_are_summed_by_host_and_user_agent() {
+    let harness = Harness::new();
+    let request = |host: &str, client: u8, target: &str, status: u16, agent: &str| {
+        format!("{host}:80 192.0.2.{client} - - [02/Nov/2026:08:01:00 +0000] \"GET {target} HTTP/1.1\" {status} 77 \"-\" \"{agent}\"\n")
+    };
+    let log = [
+        request("a.example", 1, "/.env", 404, "zgrab/0.x"),
+        request("A.example", 1, "/.git/config", 404, "zgrab/0.x"),
+        request("a.example", 2, "/.env", 404, "zgrab/0.x"),
+        request("b.example", 3, "/.env", 200, "curl/8.5.0"),
+        request("c.example", 4, "/", 200, "Mozilla/5.0"),
+    ];
+    harness.file("some.log", log.concat());
+    assert_eq!(harness.run(["scan", "-q", "-f", "json", "-o", "some.json", "some.log"]).code, 0);
+    for args in [&["scan", "-q", "-f", "html", "some.log"][..], &["merge", "-q", "-f", "html", "some.json"]] {
+        let page = harness.run(args).text();
+        assert_eq!(rows_of(&page, "hosts"), ["a.example 3 2 2 0", "b.example 1 1 1 1"], "{args:?}");
+        assert_eq!(rows_of(&page, "user-agents"), ["zgrab/0.x 2 3 0", "curl/8.5.0 1 1 1"], "{args:?}");
+    }
+    harness.file("plain.log", line("192.0.2.1", "GET /.env HTTP/1.1", 404));
+    assert!(!harness.run(["scan", "-q", "-f", "html", "plain.log"]).text().contains("Virtual hosts"));
+}
+
 #[test]
 fn pages_are_of_scans_and_merged_reports() {
     let harness = Harness::new();

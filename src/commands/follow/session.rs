@@ -282,6 +282,7 @@ impl<'a, 'c: 'a> FollowSession<'a, 'c> {
             paths: true,
             rules: true,
             campaigns: false,
+            hosts: false,
             networks: !runtime.geoip.is_empty(),
             most,
         };

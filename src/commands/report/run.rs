@@ -145,7 +145,7 @@ impl<'a> ReportRun<'a> {
                 notes.push(format!("{} {}", notice.path.display(), notice.what));
             }
         }
-        let backlog = Backlog { files: tail.logs().filter(|log| log.live).count() as u64, lag: tail.logs().map(|log| log.lag).sum() };
+        let backlog = Backlog { files: tail.logs().count() as u64, lag: tail.logs().map(|log| log.lag).sum() };
         ReadResult { increment, problems, notes, backlog }
     }
 

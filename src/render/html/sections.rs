@@ -3,6 +3,9 @@
 //! Rows are sorted already. A section without rows is left out, except for the first one, which states that nothing answered.
 
 use std::borrow::Cow;
+use std::cmp::Reverse;
+
+use foldhash::HashMap;
 
 use super::plots::{HeatMap, Plot};
 use super::tables::{TableBuilder, TableCell, TableView, log_text};
@@ -11,7 +14,7 @@ use crate::analysis::block_candidates::BlockDecision;
 use crate::analysis::floods;
 use crate::analysis::labels;
 use crate::analysis::model::{
-    AllowedCount, AnswerDetail, AppSeen, Campaign, FloodRow, InputSummary, NetworkRow, Report, Row, RowKey, Soft404,
+    AllowedCount, AnswerDetail, AppSeen, Campaign, FloodRow, HostRow, InputSummary, NetworkRow, Report, Row, RowKey, Soft404,
 };
 use crate::analysis::notes::{accuracy_note, skipped_sentence};
 use crate::analysis::novelty::NewItem;
@@ -37,6 +40,8 @@ pub(super) fn all(report: &Report<'_>, options: &PageOptions<'_>) -> Vec<Section
         hours(report),
         clients(report, options),
         networks(report, options),
+        user_agents(report, options),
+        hosts(report, options),
         paths(report, options),
         rules(report, options),
         campaigns(report, options),
@@ -210,6 +215,50 @@ fn networks(report: &Report<'_>, options: &PageOptions<'_>) -> Option<Section> {
         .text("countries", |row| TableCell::text(countries(row)))
         .finish("Autonomous systems of the clients, most hits first", all, JSON, |row| row.answered > 0);
     table("networks", "Networks", all, found)
+}
+
+/// The clients of each user agent. A client has one here: that of its sample.
+fn user_agents(report: &Report<'_>, options: &PageOptions<'_>) -> Option<Section> {
+    let mut sums: HashMap<&[u8], UserAgentRow<'_>> = HashMap::default();
+    for client in &report.clients {
+        let Some(user_agent) = client.sample.user_agent else { continue };
+        let row = sums.entry(user_agent).or_insert(UserAgentRow { user_agent, clients: 0, hits: 0, answered: 0 });
+        row.clients += 1;
+        row.hits += client.hits;
+        row.answered += client.answered;
+    }
+    let mut rows: Vec<_> = sums.into_values().collect();
+    rows.sort_unstable_by_key(|row| (Reverse(row.hits), row.user_agent));
+    let all = rows.len() as u64;
+    let found = TableBuilder::new(&rows, options.rows())
+        .text("user agent", |row| TableCell::text(log_text(row.user_agent)))
+        .count("clients", |row| row.clients)
+        .count("hits of these clients", |row| row.hits)
+        .count("answered", |row| row.answered)
+        .finish("User agents of the clients of this page, one for each client", all, "clients.csv (-f csv --by client)", |row| {
+            row.answered > 0
+        });
+    table("user-agents", "User agents", all, found)
+}
+
+/// Clients with the same user agent.
+struct UserAgentRow<'a> {
+    user_agent: &'a [u8],
+    clients: u64,
+    hits: u64,
+    answered: u64,
+}
+
+fn hosts(report: &Report<'_>, options: &PageOptions<'_>) -> Option<Section> {
+    let all = report.hosts.len() as u64;
+    let found = TableBuilder::new(&report.hosts, options.rows())
+        .text("host", |row: &HostRow<'_>| TableCell::code(log_text(row.host)))
+        .count("hits", |row| row.hits)
+        .count("clients", |row| row.clients)
+        .count("paths", |row| row.paths)
+        .count("answered", |row| row.answered)
+        .finish("Virtual hosts of the requests, most hits first", all, "a page with a greater --top", |row| row.answered > 0);
+    table("hosts", "Virtual hosts", all, found)
 }
 
 fn paths(report: &Report<'_>, options: &PageOptions<'_>) -> Option<Section> {
