@@ -1,6 +1,6 @@
 //! The file of `--metrics`: checked before the first line is read, and replaced atomically when there is something to write.
 //!
-//! Its mode is 0644 whatever the umask, because node_exporter reads it as another user. It contains no client and no path of a
+//! Its mode is 0644 whatever the umask, because `node_exporter` reads it as another user. It contains no client and no path of a
 //! request.
 
 use std::path::{Path, PathBuf};

@@ -119,7 +119,6 @@ pub(crate) struct StateSettings {
 
 /// The settings of `follow`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own, and all settings occur")]
 pub(crate) struct FollowSettings {
     /// Shared with `scan`; at least one path.
     pub scan: ScanSettings,

@@ -18,6 +18,7 @@ use crate::redact::mask::redacted;
 use crate::redact::sanitize::escape;
 use crate::rules::RuleSet;
 use crate::soft_404::Answer;
+use crate::time::LogTime;
 
 /// The version of the schema.
 pub(crate) const OCSF_VERSION: &str = "1.5.0";
@@ -276,7 +277,7 @@ fn metadata<'a>(hit: &ReportedHit<'a>) -> Metadata<'a> {
         uid: labels::id(hit.generation, hit.offset),
         product: Product { name: "probewatch", vendor_name: "probewatch", version: env!("CARGO_PKG_VERSION") },
         log_name: escape(hit.source),
-        original_time: hit.time.map(|time| time.rfc3339()),
+        original_time: hit.time.map(LogTime::rfc3339),
     }
 }
 

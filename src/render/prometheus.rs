@@ -1,7 +1,7 @@
 //! Writes metrics in the text format of Prometheus: gauges of one scan, counters and gauges of `report` and `follow`.
 //!
 //! Hits are counted by class and outcome only, so that the number of series is bounded: never by client, path or rule. No sample
-//! has a time of its own, as the textfile collector of node_exporter requires.
+//! has a time of its own, as the textfile collector of `node_exporter` requires.
 
 use std::collections::BTreeSet;
 use std::fmt::{self, Display};

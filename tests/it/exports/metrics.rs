@@ -16,21 +16,21 @@ use super::long_log;
 use crate::follow::follower::DEADLINE;
 use crate::harness::{Harness, finish, is_installed, line, skip, spawn, wait};
 
-/// The samples of a text by name and labels.
-fn samples(text: &str) -> BTreeMap<String, f64> {
+/// The samples of a text by name and labels, without fractions.
+fn samples(text: &str) -> BTreeMap<String, u64> {
     assert!(text.ends_with('\n'), "{text}");
     let samples = text.lines().filter(|line| !line.starts_with('#')).map(|line| {
         let (name, value) = line.rsplit_once(' ').unwrap();
-        (name.to_owned(), value.parse().unwrap())
+        (name.to_owned(), value.split('.').next().unwrap().parse().unwrap())
     });
-    let all: Vec<(String, f64)> = samples.collect();
+    let all: Vec<(String, u64)> = samples.collect();
     let map: BTreeMap<_, _> = all.iter().cloned().collect();
     assert_eq!(map.len(), all.len(), "a series occurs twice:\n{text}");
     map
 }
 
 /// The sum of the series of a metric.
-fn sum(samples: &BTreeMap<String, f64>, metric: &str) -> f64 {
+fn sum(samples: &BTreeMap<String, u64>, metric: &str) -> u64 {
     samples.iter().filter(|(name, _)| name.split('{').next() == Some(metric)).map(|(_, value)| value).sum()
 }
 
@@ -50,7 +50,7 @@ fn read(harness: &Harness, name: &str) -> String {
     fs::read_to_string(harness.path(name)).unwrap()
 }
 
-/// The file has the mode that node_exporter needs, and nothing is beside it.
+/// The file has the mode that `node_exporter` needs, and nothing is beside it.
 fn check_file(harness: &Harness) {
     let mode = fs::metadata(harness.path("prom/probewatch.prom")).unwrap().permissions().mode() & 0o7777;
     let names: Vec<_> = fs::read_dir(harness.path("prom")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
@@ -69,14 +69,14 @@ fn a_scan_prints_the_sums_of_its_report_as_gauges() {
     for (metric, key) in
         [("hits", "hits"), ("answered_hits", "answered"), ("lines", "lines"), ("unparsed_lines", "unparsed"), ("size_bytes", "bytes")]
     {
-        assert_eq!(sum(&samples, &format!("probewatch_scan_{metric}")), totals[key].as_f64().unwrap(), "{metric}");
+        assert_eq!(sum(&samples, &format!("probewatch_scan_{metric}")), totals[key].as_u64().unwrap(), "{metric}");
     }
     for (outcome, hits) in totals["outcomes"].as_object().unwrap() {
         let label = format!("outcome=\"{outcome}\"");
-        let of_outcome: f64 = samples.iter().filter(|(name, _)| name.contains(&label)).map(|(_, value)| value).sum();
-        assert_eq!(of_outcome, hits.as_f64().unwrap(), "{outcome}");
+        let of_outcome: u64 = samples.iter().filter(|(name, _)| name.contains(&label)).map(|(_, value)| value).sum();
+        assert_eq!(of_outcome, hits.as_u64().unwrap(), "{outcome}");
     }
-    assert!(samples["probewatch_scan_files"] == 1.0 && sum(&samples, "probewatch_scan_hits") > 0.0);
+    assert!(samples["probewatch_scan_files"] == 1 && sum(&samples, "probewatch_scan_hits") > 0);
     assert!(!text.contains("81.2.69") && !text.contains(".git"), "{text}");
     assert_eq!(harness.run(["scan", "-f", "prometheus", "-j1", "access.log"]).text(), text);
     check_with_promtool(&harness, &text);
@@ -100,11 +100,11 @@ fn a_report_counts_over_the_life_of_its_state() {
     let mut text = line("192.0.2.10", "GET /.env HTTP/1.1", 404) + "no log line\n" + &line("192.0.2.11", "GET / HTTP/1.1", 200);
     fs::write(&log, &text).unwrap();
     let first = run();
-    assert_eq!((first[&series("lines_total")], first[&series("unparsed_lines_total")]), (3.0, 1.0));
-    assert_eq!((sum(&first, "probewatch_hits_total"), first[&series("files")], first[&series("lag_bytes")]), (1.0, 1.0, 0.0));
+    assert_eq!((first[&series("lines_total")], first[&series("unparsed_lines_total")]), (3, 1));
+    assert_eq!((sum(&first, "probewatch_hits_total"), first[&series("files")], first[&series("lag_bytes")]), (1, 1, 0));
     let not_found = "probewatch_hits_total{command=\"report\",state=\"state\",class=\"config-exposure\",outcome=\"not_found\"}";
-    assert_eq!(first[not_found], 1.0);
-    assert_eq!(sum(&first, "probewatch_answered_hits_total"), 0.0);
+    assert_eq!(first[not_found], 1);
+    assert_eq!(sum(&first, "probewatch_answered_hits_total"), 0);
 
     // The folder of the day is merged with the new lines; its earlier hits are not counted again.
     text += &line("192.0.2.10", "GET /.git/config HTTP/1.1", 200);
@@ -112,14 +112,14 @@ fn a_report_counts_over_the_life_of_its_state() {
     text += "192.0.2.10 - - [unfinished";
     fs::write(&log, &text).unwrap();
     let second = run();
-    assert_eq!((second[&series("lines_total")], sum(&second, "probewatch_hits_total"), second[not_found]), (5.0, 3.0, 2.0));
-    assert_eq!(sum(&second, "probewatch_answered_hits_total"), 1.0);
-    assert_eq!(second[&series("lag_bytes")], 26.0);
+    assert_eq!((second[&series("lines_total")], sum(&second, "probewatch_hits_total"), second[not_found]), (5, 3, 2));
+    assert_eq!(sum(&second, "probewatch_answered_hits_total"), 1);
+    assert_eq!(second[&series("lag_bytes")], 26);
 
     // A run without new lines.
     let third = run();
     let counters =
-        |samples: &BTreeMap<String, f64>| samples.clone().into_iter().filter(|(name, _)| name.contains("_total")).collect::<Vec<_>>();
+        |samples: &BTreeMap<String, u64>| samples.clone().into_iter().filter(|(name, _)| name.contains("_total")).collect::<Vec<_>>();
     assert_eq!(counters(&third), counters(&second));
     check_with_promtool(&harness, &read(&harness, "prom/probewatch.prom"));
 }
@@ -144,7 +144,7 @@ fn a_file_that_cannot_be_written_is_found_before_a_line_is_read() {
 }
 
 /// Waits until the file of metrics meets a condition.
-fn until(harness: &Harness, what: &str, done: impl Fn(&BTreeMap<String, f64>) -> bool) -> BTreeMap<String, f64> {
+fn until(harness: &Harness, what: &str, done: impl Fn(&BTreeMap<String, u64>) -> bool) -> BTreeMap<String, u64> {
     let start = Instant::now();
     loop {
         let text = fs::read_to_string(harness.path("prom/probewatch.prom")).unwrap_or_default();
@@ -168,15 +168,15 @@ fn a_follow_counts_while_it_runs_and_goes_on_after_a_restart() {
         let args = ["follow", "-f", "ecs", "-q", "--from-start", "--state", "state", "--metrics", "prom/probewatch.prom", "access.log"];
         spawn(&mut harness.command(args))
     };
-    let hits = |samples: &BTreeMap<String, f64>| sum(samples, "probewatch_hits_total");
+    let hits = |samples: &BTreeMap<String, u64>| sum(samples, "probewatch_hits_total");
     let child = start();
-    until(&harness, "the first hit", |samples| hits(samples) == 1.0);
+    until(&harness, "the first hit", |samples| hits(samples) == 1);
     check_file(&harness);
     let more = line("192.0.2.10", "GET /.git/config HTTP/1.1", 200) + "no log line\n";
     fs::write(&log, fs::read_to_string(&log).unwrap() + &more).unwrap();
-    let samples = until(&harness, "the second hit", |samples| hits(samples) == 2.0);
-    assert_eq!((sum(&samples, "probewatch_lines_total"), sum(&samples, "probewatch_unparsed_lines_total")), (3.0, 1.0));
-    assert_eq!((sum(&samples, "probewatch_answered_hits_total"), sum(&samples, "probewatch_lag_bytes")), (1.0, 0.0));
+    let samples = until(&harness, "the second hit", |samples| hits(samples) == 2);
+    assert_eq!((sum(&samples, "probewatch_lines_total"), sum(&samples, "probewatch_unparsed_lines_total")), (3, 1));
+    assert_eq!((sum(&samples, "probewatch_answered_hits_total"), sum(&samples, "probewatch_lag_bytes")), (1, 0));
     kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
     let run = wait(child);
     assert_eq!(run.code, 143, "{}", run.stderr);
@@ -185,8 +185,8 @@ fn a_follow_counts_while_it_runs_and_goes_on_after_a_restart() {
 
     fs::write(&log, fs::read_to_string(&log).unwrap() + &line("192.0.2.12", "GET /.env HTTP/1.1", 404)).unwrap();
     let child = start();
-    let samples = until(&harness, "the third hit", |samples| hits(samples) == 3.0);
-    assert_eq!(sum(&samples, "probewatch_lines_total"), 4.0);
+    let samples = until(&harness, "the third hit", |samples| hits(samples) == 3);
+    assert_eq!(sum(&samples, "probewatch_lines_total"), 4);
     kill_process(Pid::from_child(&child), Signal::INT).unwrap();
     assert_eq!(wait(child).objects().len(), 1);
     check_file(&harness);

@@ -5,6 +5,7 @@
 mod metrics;
 mod schemas;
 
+use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
@@ -35,8 +36,9 @@ fn long_log(harness: &Harness) {
         let of = |all: &[&'static str]| all[(number / 7) % all.len()];
         let (second, minute) = (number % 60, number / 60 % 60);
         let host = ["shop.example:443", "-", "[2001:db8::1]:80", "shop.example"][number % 4];
-        log += &format!(
-            "{host} {} - - [02/Nov/2026:{:02}:{minute:02}:{second:02} +0130] \"{request} HTTP/{}\" {} \"{}\" \"{}\"\n",
+        let _ = writeln!(
+            log,
+            "{host} {} - - [02/Nov/2026:{:02}:{minute:02}:{second:02} +0130] \"{request} HTTP/{}\" {} \"{}\" \"{}\"",
             CLIENTS[number % 5],
             number / 3_600 % 24,
             ["1.0", "1.1", "2.0"][number % 3],
