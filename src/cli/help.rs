@@ -413,6 +413,7 @@ The hits of -f ecs and -f ocsf are described by ECS 9.4.0 and OCSF 1.5.0.";
 pub(super) const MAN: &str = "\
 Examples:
   probewatch man | man -l -
+  probewatch man finds | man -l -
   probewatch man > /usr/local/share/man/man1/probewatch.1";
 
 /// Prints help and version on standard output, and an error on standard error.

@@ -91,7 +91,9 @@ enum CliCommand {
     /// Print the manual as a man page
     #[command(after_help = help::MAN)]
     Man {
-        /// Print only the page of this subcommand
+        /// Print only the page of this subcommand, or `finds`
+        ///
+        /// The page `finds` states what to do with each kind of find.
         #[arg(value_name = "SUBCOMMAND")]
         only: Option<String>,
     },
