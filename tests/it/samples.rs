@@ -14,6 +14,9 @@ const ROOT: &str = env!("CARGO_MANIFEST_DIR");
 const NO_LOGS: [&str; 6] =
     ["README.md", "probewatch-report.service", "probewatch-report.timer", "probewatch.cron", "probewatch.rotate", "probewatch.service"];
 
+/// The folder of files that enforce block lists.
+const BLOCK: &str = "block";
+
 fn readme() -> String {
     fs::read_to_string(Path::new(ROOT).join("samples/README.md")).unwrap()
 }
@@ -70,6 +73,18 @@ fn every_sample_is_in_the_table() {
     there.retain(|name| !NO_LOGS.contains(&name.as_str()));
     there.sort();
     let listed: Vec<_> = table("log ").into_iter().map(|row| row[0].clone()).collect();
+    assert_eq!(there, listed);
+}
+
+/// Each file that enforces a block list is in the table, by its name or that of its folder.
+#[test]
+fn every_file_for_block_lists_is_in_the_table() {
+    let mut there: Vec<_> =
+        fs::read_dir(Path::new(ROOT).join("samples").join(BLOCK)).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
+    there.sort();
+    let names = |row: Vec<String>| row[0].split(", ").map(|name| name.trim_matches(['`', '/']).to_owned()).collect::<Vec<_>>();
+    let mut listed: Vec<_> = table("file ").into_iter().flat_map(names).collect();
+    listed.sort();
     assert_eq!(there, listed);
 }
 
