@@ -14,6 +14,7 @@ mkdir -p "$out/man" "$out/completions"
 for command in $("$program" --help | sed -n '/^Commands:/,/^$/s/^  \([a-z]\{1,\}\)  .*/\1/p' | grep -vx help); do
     "$program" man "$command" > "$out/man/probewatch-$command.1"
 done
+gzip -9n "$out"/man/*
 
 "$program" completions bash > "$out/completions/probewatch"
 "$program" completions zsh > "$out/completions/_probewatch"
