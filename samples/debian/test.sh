@@ -27,7 +27,7 @@ step "a root of $suite"
 if [ -n "${DEBIAN_ROOT:-}" ]; then
     cp -a "$DEBIAN_ROOT" "$root"
 else
-    mmdebstrap --quiet --variant=minbase --include=systemd,adduser "$suite" "$root" "$mirror"
+    mmdebstrap --quiet --variant=minbase --include=systemd,adduser,procps "$suite" "$root" "$mirror"
 fi
 install -d "$root/var/log/nginx"
 chgrp adm "$root/var/log/nginx" && chmod 750 "$root/var/log/nginx"
@@ -50,10 +50,11 @@ start=${start//%S/\/var\/lib}
 start=${start//%L/\/var\/log}
 echo "$start"
 as_user $start | sed -n '1,3p'
-ls -l "$root/var/log/probewatch-report/latest/"
+inside ls -l /var/log/probewatch-report/latest/
 line=$(sed -n 's/^5 \* \* \* \* probewatch //p' "$root/usr/share/doc/probewatch/examples/probewatch.cron")
 [ -n "$line" ] || fail "the example for cron"
-as_user $line
+printed=$(as_user $line)
+[ -z "$printed" ] || fail "a run without new lines prints: $printed"
 echo "the second run, of the line for cron, printed nothing"
 
 step "units"
