@@ -67,7 +67,7 @@ dpkg-deb --raw-extract "$deb" "$work/two"
 sed -i 's/^Version: .*/&.1/' "$work/two/DEBIAN/control"
 echo '# A new default.' >> "$work/two/etc/probewatch/probewatch.toml"
 (cd "$work/two" && find etc usr lib -type f -exec md5sum {} + > DEBIAN/md5sums)
-dpkg-deb --quiet --root-owner-group --build "$work/two" "$root/two.deb"
+dpkg-deb --root-owner-group --build "$work/two" "$root/two.deb"
 inside dpkg --force-confold --install /two.deb
 grep -qx 'min-severity = "high"' "$root/etc/probewatch/probewatch.toml" || fail "the edited conffile was replaced"
 inside dpkg-query -W -f '${Package} ${Version} ${Status}\n' probewatch
