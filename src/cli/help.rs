@@ -171,8 +171,6 @@ Examples:
     probewatch report --state S --dry-run /var/log/nginx/
   The reports of a month, or of many hosts, as one:
     probewatch merge /srv/reports/2026-11-*/report.json
-  What is different from yesterday?
-    probewatch diff /srv/reports/2026-11-20/report.json /srv/reports/2026-11-21/report.json
 
 Files of a folder:
   summary.txt   a page of text: answers, what is new, floods, top clients, block candidates
