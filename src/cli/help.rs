@@ -47,6 +47,7 @@ Examples:
   probewatch scan /var/log/nginx/
   probewatch follow /var/log/nginx/access.log
   probewatch report --state /var/lib/probewatch --out /srv/reports /var/log/nginx/
+  probewatch block --format nft /srv/reports/latest
   probewatch explain 'GET /cgi-bin/.%2e/.%2e/bin/sh'
   probewatch learn /var/log/nginx/
   probewatch scan --help";
@@ -170,8 +171,6 @@ Examples:
     probewatch report --state S --dry-run /var/log/nginx/
   The reports of a month, or of many hosts, as one:
     probewatch merge /srv/reports/2026-11-*/report.json
-  What is different from yesterday?
-    probewatch diff /srv/reports/2026-11-20/report.json /srv/reports/2026-11-21/report.json
 
 Files of a folder:
   summary.txt   a page of text: answers, what is new, floods, top clients, block candidates

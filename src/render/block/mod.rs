@@ -10,6 +10,7 @@ mod abuse;
 mod program;
 
 pub(crate) use self::abuse::ABUSE_HEADER;
+pub(crate) use self::program::CSV_COLUMNS;
 
 use std::io::{self, Write};
 use std::sync::Arc;

@@ -6,7 +6,7 @@ use std::io::{self, Write};
 
 use ipnet::IpNet;
 
-use super::{BlockPage, header, plain_text, reason, who};
+use super::{BlockPage, header, reason, who, word};
 use crate::analysis::block_list::BlockEntry;
 
 /// The most members of an ipset. The set of an earlier list must have been created with the same number.
@@ -122,23 +122,39 @@ pub(super) fn fail2ban<W: Write>(page: &BlockPage<'_>, out: &mut W) -> io::Resul
     Ok(())
 }
 
+/// The columns of the table.
+pub(crate) const CSV_COLUMNS: [&str; 11] = [
+    "address",
+    "severity",
+    "classes",
+    "hits",
+    "paths",
+    "addresses",
+    "other_requests",
+    "first_time",
+    "last_time",
+    "sample_paths",
+    "block_reason",
+];
+
 pub(super) fn csv<W: Write>(page: &BlockPage<'_>, out: &mut W) -> io::Result<()> {
-    writeln!(out, "network,severity,classes,hits,paths,addresses,other_requests,first_time,last_time,samples,reason")?;
+    writeln!(out, "{}", CSV_COLUMNS.join(","))?;
     for entry in &page.list.entries {
-        let classes: Vec<_> = entry.classes.iter().map(|class| plain_text(class.as_bytes(), 60)).collect();
+        let classes: Vec<_> = entry.classes.iter().map(|class| word(class.as_bytes(), 60)).collect();
+        let samples: Vec<_> = entry.samples.iter().map(|sample| word(sample.as_bytes(), 200)).collect();
         writeln!(
             out,
-            "{},{},{},{},{},{},{},{},{},\"{}\",\"{}\"",
+            "{},{},\"{}\",{},{},{},{},{},{},\"{}\",\"{}\"",
             who(&entry.network),
             entry.severity.as_str(),
-            classes.join(" "),
+            classes.join(";"),
             entry.hits,
             entry.paths,
             entry.addresses,
             entry.ordinary,
             entry.first_time().rfc3339(),
             entry.last_time().rfc3339(),
-            super::samples(entry),
+            samples.join(";"),
             reason(entry)
         )?;
     }
