@@ -10,9 +10,9 @@ use clap::{Arg, Args, Subcommand, ValueHint};
 
 use super::flags::{
     AlertArgs, AllowArgs, AnonymizeArgs, AppArgs, BlockCountArgs, BlockListArgs, BlockOutArgs, BlockPathArgs, ClientArgs, ColorArgs,
-    ConfigArgs, EmitRulesArgs, FailOnArgs, FileAgeArgs, GeoIpArgs, LiveArgs, LogFormatArgs, LogPathArgs, LogSourceArgs, MmapArgs,
-    OutcomeArgs, OutputFileArgs, PrintArgs, ProgressArgs, ProposalArgs, QuietArgs, RedactArgs, ReportFolderArgs, RowArgs, RuleArgs,
-    ScanPathArgs, SeverityArgs, StateArgs, StatsArgs, TaskArgs, TextFormatArgs, ThreadArgs, TimeRangeArgs, WatchArgs,
+    ConfigArgs, EmitRulesArgs, FailOnArgs, FileAgeArgs, GeoIpArgs, LiveArgs, LogFormatArgs, LogPathArgs, LogSourceArgs, MetricsArgs,
+    MmapArgs, OutcomeArgs, OutputFileArgs, PrintArgs, ProgressArgs, ProposalArgs, QuietArgs, RedactArgs, ReportFolderArgs, RowArgs,
+    RuleArgs, ScanPathArgs, SeverityArgs, StateArgs, StatsArgs, TaskArgs, TextFormatArgs, ThreadArgs, TimeRangeArgs, WatchArgs,
 };
 use super::help;
 use crate::config::Layer;
@@ -70,9 +70,9 @@ combine! {
     }
 
     /// The flags of `follow`.
-    #[command(mut_arg("format", |arg| arg.help("What to print: table, ndjson [default: table]")
-        .long_help("What to print: table, ndjson [default: table]\n\ntable is a line per hit and a summary at the end; \
-            ndjson prints only the hits, one JSON object per line.")))]
+    #[command(mut_arg("format", |arg| arg.help("What to print: table, ndjson, ecs, ocsf [default: table]")
+        .long_help("What to print: table, ndjson, ecs, ocsf [default: table]\n\ntable is a line per hit and a summary at the end; \
+            ndjson, ecs (9.4.0) and ocsf (1.5.0) print only the hits, one JSON object per line.")))]
     FollowArgs {
         paths: LogPathArgs,
         state: StateArgs,
@@ -90,6 +90,7 @@ combine! {
         allow: AllowArgs,
         print: PrintArgs,
         live: LiveArgs,
+        metrics: MetricsArgs,
         color: ColorArgs,
         quiet: QuietArgs,
         alerts: AlertArgs,
@@ -120,6 +121,7 @@ combine! {
         outcome: OutcomeArgs,
         app: AppArgs,
         allow: AllowArgs,
+        metrics: MetricsArgs,
         quiet: QuietArgs,
         threads: ThreadArgs,
         config: ConfigArgs,
@@ -237,6 +239,7 @@ combine! {
         block_out: BlockOutArgs,
         block: BlockListArgs,
         block_count: BlockCountArgs,
+        metrics: MetricsArgs,
     }
 }
 

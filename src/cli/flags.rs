@@ -300,9 +300,10 @@ groups! {
     /// The format and the length of the output.
     #[command(next_help_heading = "Output")]
     PrintArgs {
-        /// What to print: table, csv, json, ndjson, html [default: table]
+        /// Format: table, csv, json, ndjson, html, ecs, ocsf, prometheus [default: table]
         ///
-        /// html is one page for a browser that requests nothing: -f html -o page.html.
+        /// html is one page for a browser that requests nothing: -f html -o page.html. ndjson, ecs (9.4.0) and ocsf (1.5.0) print
+        /// one object per hit; prometheus prints counts.
         #[arg(short, long, value_name = "FORMAT", value_enum, hide_possible_values = true)]
         format: Option<OutputFormat>,
 
@@ -407,7 +408,7 @@ groups! {
     LiveArgs {
         /// Fold repeats of a client and rule: on, off [default: on]
         ///
-        /// ndjson always prints every hit.
+        /// ndjson, ecs and ocsf always print every hit.
         #[arg(long, value_name = "WHEN", value_enum, hide_possible_values = true)]
         fold: Option<OnOff>,
 
@@ -582,6 +583,14 @@ groups! {
         /// Print how far each log was read, and how much is unread
         #[arg(long, action = ArgAction::SetTrue, conflicts_with = "dry_run")]
         status: Option<bool>,
+    }
+
+    /// Metrics of long runs and of repeated runs.
+    #[command(next_help_heading = "Output")]
+    MetricsArgs {
+        /// Write counts for Prometheus to this file, NAME.prom, for node_exporter
+        #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+        metrics: Option<PathBuf>,
     }
 
     /// What `learn` proposes.

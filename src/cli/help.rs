@@ -77,6 +77,8 @@ Examples:
     probewatch scan --from-nginx
   From another host, as CSV, one row per client:
     ssh web1 cat /var/log/apache2/access.log | probewatch scan -f csv --by client -o clients.csv
+  For a SIEM, one object of the Elastic Common Schema per hit:
+    probewatch scan -f ecs -o hits.ndjson /var/log/nginx/
   As a page for a browser, with plots, and tables to sort and filter:
     probewatch scan -f html -o page.html /var/log/nginx/
   In a script, with your own rules:
@@ -117,6 +119,8 @@ Examples:
     probewatch follow --from-start /var/log/nginx/
   For a program: every hit once, also after a restart or a crash:
     probewatch follow -f ndjson --state /var/lib/probewatch /var/log/nginx/
+  For Prometheus, by the textfile collector of node_exporter:
+    probewatch follow --metrics /var/lib/prometheus/node-exporter/probewatch.prom access.log
   Alerts for your own program:
     probewatch follow --exec /usr/local/bin/notify /var/log/nginx/
 
@@ -451,7 +455,8 @@ pub(super) const SCHEMA: &str = "\
 Examples:
   probewatch schema | less
   probewatch schema csv
-  probewatch schema json > report.schema.json";
+  probewatch schema json > report.schema.json
+The hits of -f ecs and -f ocsf are described by ECS 9.4.0 and OCSF 1.5.0.";
 
 /// After `man --help`.
 pub(super) const MAN: &str = "\

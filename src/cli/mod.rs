@@ -20,6 +20,7 @@ use self::args::{
 use crate::allocator;
 use crate::commands::rules::{AddOptions, ImportOptions};
 use crate::commands::{self, Exit, message};
+use crate::config::choice::NamedChoice;
 use crate::config::{self, Environment, Layer};
 use crate::render::OutputFormat;
 use crate::render::schema::Topic;
@@ -205,11 +206,14 @@ fn dispatch(command: CliCommand, environment: &Environment) -> Exit {
 }
 
 fn scan(args: ScanArgs, environment: &Environment) -> Exit {
-    // Only the flag conflicts with ndjson and html: a variable or the file may set rows for other runs.
+    // Only the flag conflicts with formats without rows: a variable or the file may set rows for other runs.
     let has_by = args.rows.by.is_some();
     let settings = |layer: Layer| match layer.format {
-        Some(OutputFormat::Ndjson) if has_by => Err(config::Error::ByNdjson),
         Some(OutputFormat::Html) if has_by => Err(config::Error::ByHtml),
+        Some(OutputFormat::Prometheus) if has_by => {
+            Err(config::Error::ByFormat { format: "prometheus", what: "counts by class and outcome" })
+        }
+        Some(format) if has_by && format.hit_format().is_some() => Err(config::Error::ByFormat { format: format.word(), what: "hits" }),
         _ => config::scan_settings(layer, environment),
     };
     start(args.into_layer(), environment, settings, commands::scan::run)

@@ -207,6 +207,7 @@ fn sample(name: &str) -> &'static str {
         "min-probers" | "keep-runs" | "max-block" | "max-cost" | "aggregate" => "7",
         "timezone" => "Europe/Berlin",
         "mode" => "0640",
+        "metrics" => "x.prom",
         other => panic!("a new flag, --{other}: add a value for it"),
     }
 }
@@ -393,7 +394,7 @@ fn report_refuses_what_it_cannot_do() {
 #[test]
 fn learn_refuses_what_it_cannot_do() {
     let refused = |args: &[&str]| learn_settings(typed(args), &environment(&[])).expect_err("refused");
-    assert!(matches!(refused(&["x", "-f", "ndjson", "--emit-rules", "a"]), config::Error::NoNdjson));
+    assert!(matches!(refused(&["x", "-f", "ndjson", "--emit-rules", "a"]), config::Error::NoFormat { .. }));
     assert!(matches!(refused(&["x", "--emit-rules", "-"]), config::Error::SameOutput { .. }));
     assert!(matches!(refused(&["x", "-o", "a", "--emit-rules", "a"]), config::Error::SameOutput { .. }));
 }

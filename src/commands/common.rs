@@ -27,7 +27,6 @@ use crate::finding::RuleId;
 use crate::input::exclude::{exclude_compressed_copies, exclude_older};
 use crate::input::find::{FoundInputs, InputSource, SourceKind, find};
 use crate::input::rotation::sort_by_age;
-use crate::render::OutputFormat;
 use crate::render::sink::Sink;
 use crate::rules::{AllowList, RuleSet};
 use crate::scan::{self, BatchOptions, HitSpool, ScanJob, ScanResult, notices};
@@ -130,7 +129,7 @@ pub(super) fn read(
 ) -> Result<ScanResult, CommandError> {
     let stop = signals::listen();
     let progress = AtomicU64::new(0);
-    let keep_lines = settings.format == OutputFormat::Ndjson;
+    let keep_lines = settings.format.hit_format().is_some();
     let options = BatchOptions { mmap: settings.mmap, stop: stop.flag(), progress: &progress, keep_lines };
     let sanitized = settings.progress && !settings.quiet;
     let scan = Progress::watch(sanitized, sources, &progress, || pool.install(|| scan::scan(sources, job, &options)));

@@ -10,6 +10,7 @@ pub(crate) mod formats;
 pub(crate) mod learn;
 pub(crate) mod merge;
 pub(crate) mod message;
+mod metrics_file;
 pub(crate) mod reference;
 pub(crate) mod report;
 mod rule_context;

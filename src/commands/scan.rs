@@ -19,7 +19,7 @@ use crate::analysis::{hit, notes};
 use crate::commands::error::CommandError;
 use crate::geoip::GeoDatabases;
 use crate::render::sink::Sink;
-use crate::render::{RenderOptions, ndjson, render};
+use crate::render::{RenderOptions, render};
 use crate::scan::{self, drop_skipped, input_summaries};
 
 /// Scans the logs and prints the report.
@@ -116,13 +116,14 @@ fn write(
     spool: Option<scan::HitSpool>,
     mut sink: Sink,
 ) -> Result<(), CommandError> {
-    let written = if let Some(spool) = spool {
+    let written = if let (Some(spool), Some(format)) = (spool, settings.format.hit_format()) {
+        let made_at = view.made_at.unwrap_or_default();
         let mut desk = hit::HitBuffers::with_prefix(settings.client.prefix);
         let mut room = RedactionBuffers::default();
         spool.for_each(|line| match hit::hit_from_line(material, context, line, &mut desk) {
             Some(hit) => {
                 let geo = privacy.geo(hit.client, geoip);
-                ndjson::write(&ReportedHit { geo: geo.as_deref(), ..privacy.hit(&hit, &mut room) }, material.rules, &mut sink)
+                format.write(&ReportedHit { geo: geo.as_deref(), ..privacy.hit(&hit, &mut room) }, material.rules, made_at, &mut sink)
             }
             None => Ok(()),
         })

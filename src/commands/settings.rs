@@ -120,14 +120,11 @@ pub(crate) struct StateSettings {
 
 /// The settings of `follow`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own, and all settings occur")]
 pub(crate) struct FollowSettings {
     /// Shared with `scan`; at least one path.
     pub scan: ScanSettings,
     /// Where to keep the state.
     pub state: StateSettings,
-    /// Prints one JSON object per hit instead of lines.
-    pub ndjson: bool,
     /// Polls only, without inotify.
     pub poll: bool,
     /// The interval between polls.
@@ -146,6 +143,8 @@ pub(crate) struct FollowSettings {
     pub alert_file: Option<PathBuf>,
     /// The syslog socket.
     pub syslog: Option<PathBuf>,
+    /// The file of metrics.
+    pub metrics: Option<PathBuf>,
 }
 
 /// What `report` does.
@@ -188,6 +187,8 @@ pub(crate) struct ReportSettings {
     pub notify_level: Option<Severity>,
     /// The largest number of block candidates.
     pub max_block: Option<usize>,
+    /// The file of metrics.
+    pub metrics: Option<PathBuf>,
     /// Waits for a run that holds the lock.
     pub wait: bool,
     /// The block lists that each run replaces.

@@ -25,7 +25,8 @@ pub(crate) trait NamedChoice: Copy + 'static {
 }
 
 impl NamedChoice for OutputFormat {
-    const VALUES: &'static [Self] = &[Self::Table, Self::Csv, Self::Json, Self::Ndjson, Self::Html];
+    const VALUES: &'static [Self] =
+        &[Self::Table, Self::Csv, Self::Json, Self::Ndjson, Self::Html, Self::Ecs, Self::Ocsf, Self::Prometheus];
 
     fn word(self) -> &'static str {
         match self {
@@ -34,6 +35,9 @@ impl NamedChoice for OutputFormat {
             Self::Json => "json",
             Self::Ndjson => "ndjson",
             Self::Html => "html",
+            Self::Ecs => "ecs",
+            Self::Ocsf => "ocsf",
+            Self::Prometheus => "prometheus",
         }
     }
 
@@ -44,6 +48,9 @@ impl NamedChoice for OutputFormat {
             Self::Json => "One JSON document",
             Self::Ndjson => "One JSON object per hit",
             Self::Html => "One page for a browser",
+            Self::Ecs => "One object of the Elastic Common Schema per hit",
+            Self::Ocsf => "One OCSF Detection Finding per hit",
+            Self::Prometheus => "Counts for Prometheus",
         }
     }
 }

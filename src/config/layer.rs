@@ -134,6 +134,7 @@ layer! {
         max_cost: Cost,
         ttl: DurationArg,
         aggregate: PositiveCount,
+        metrics: PathBuf,
     }
     switches {
         no_builtin,
@@ -214,7 +215,7 @@ pub(crate) fn parse_file(text: &str) -> Result<Layer, toml::de::Error> {
 fn resolve_relative_paths(folder: &Path, mut layer: Layer) -> Layer {
     let lists = layer.paths.iter_mut().chain(&mut layer.rules).chain(&mut layer.allow).chain(&mut layer.geoip);
     let lists = lists.chain(&mut layer.verified_bots).chain(&mut layer.block_out);
-    let files = [&mut layer.output, &mut layer.emit_rules, &mut layer.state, &mut layer.alert_file, &mut layer.out];
+    let files = [&mut layer.output, &mut layer.emit_rules, &mut layer.state, &mut layer.alert_file, &mut layer.out, &mut layer.metrics];
     let servers =
         [&mut layer.from_nginx, &mut layer.from_apache].into_iter().flatten().filter(|conf| conf.as_os_str() != SERVER_CONFIG_AUTO);
     let proxies = layer.trusted_proxy.iter_mut().filter_map(|source| if let ProxySource::File(path) = source { Some(path) } else { None });

@@ -27,7 +27,7 @@ use std::{env, io};
 use jiff::tz::TimeZone;
 use rustix::fs::{FileType, fstat};
 
-use self::choice::{LevelOrNever, OnOff};
+use self::choice::{LevelOrNever, NamedChoice, OnOff};
 use self::time_spec::TimeSpec;
 use self::value::{ByteSize, Cost, DurationArg, FieldKey, FileMode, LogFormatSpec, PositiveCount, PrefixBits};
 use crate::commands::explain::ExplainSettings;
@@ -192,14 +192,12 @@ pub(crate) fn formats_settings(files: Vec<PathBuf>, layer: Layer) -> FormatsSett
 ///
 /// # Errors
 ///
-/// Those of a scan, [`Error::NoNdjson`], [`Error::NoHtml`], [`Error::SameOutput`].
+/// Those of a scan, [`Error::NoFormat`], [`Error::SameOutput`].
 pub(crate) fn learn_settings(mut layer: Layer, environment: &Environment) -> Result<LearnSettings, Error> {
     let (min_probers, emit_rules) = (layer.min_probers.map_or(MIN_PROBERS, PositiveCount::get), layer.emit_rules.take());
     let scan = scan_settings(layer, environment)?;
-    match scan.format {
-        OutputFormat::Ndjson => return Err(Error::NoNdjson),
-        OutputFormat::Html => return Err(Error::NoHtml("learn")),
-        _ => {}
+    if !matches!(scan.format, OutputFormat::Table | OutputFormat::Csv | OutputFormat::Json) {
+        return Err(Error::NoFormat { command: "learn", format: scan.format.word() });
     }
     if let Some(file) = &emit_rules {
         let to_stdout = file == Path::new("-");
@@ -215,9 +213,9 @@ pub(crate) fn learn_settings(mut layer: Layer, environment: &Environment) -> Res
 ///
 /// # Errors
 ///
-/// Those of a scan, [`Error::NothingToFollow`], [`Error::OnlyLive`].
+/// Those of a scan, [`Error::NothingToFollow`], [`Error::OnlyLive`], [`Error::MetricsName`].
 pub(crate) fn follow_settings(mut layer: Layer, environment: &Environment) -> Result<FollowSettings, Error> {
-    if matches!(layer.format, Some(OutputFormat::Csv | OutputFormat::Json | OutputFormat::Html)) {
+    if layer.format.is_some_and(|format| format != OutputFormat::Table && format.hit_format().is_none()) {
         return Err(Error::OnlyLive);
     }
     if layer.has_no_input() || names_stdin(&layer) {
@@ -232,9 +230,9 @@ pub(crate) fn follow_settings(mut layer: Layer, environment: &Environment) -> Re
     let quiet_for = duration(layer.quiet_for, QUIET_FOR);
     let tui = layer.tui.unwrap_or(false);
     let cooldown = duration(layer.cooldown, COOLDOWN);
+    let metrics = metrics_file(&mut layer)?;
     let scan = scan_settings(layer, environment)?;
-    let ndjson = scan.format == OutputFormat::Ndjson;
-    Ok(FollowSettings { scan, state, ndjson, poll, poll_interval, fold, quiet_for, tui, cooldown, exec, alert_file, syslog })
+    Ok(FollowSettings { scan, state, poll, poll_interval, fold, quiet_for, tui, cooldown, exec, alert_file, syslog, metrics })
 }
 
 /// The settings of a `report`.
@@ -267,6 +265,7 @@ pub(crate) fn report_settings(mut layer: Layer, environment: &Environment) -> Re
     let notify_level = layer.notify_level.map_or(Some(NOTIFY_LEVEL), |LevelOrNever(level)| level);
     let max_block = layer.max_block.map(PositiveCount::get);
     let wait = layer.wait.unwrap_or(false);
+    let metrics = metrics_file(&mut layer)?;
     let (block_lists, block) = (block_targets(&mut layer)?, block_list_settings(&mut layer));
     // A report never reads standard input, so a `--status` without paths lacks nothing.
     let scan = scan_settings(layer, &Environment { stdin_is_given: true, ..environment.clone() })?;
@@ -287,6 +286,7 @@ pub(crate) fn report_settings(mut layer: Layer, environment: &Environment) -> Re
         machine,
         notify_level,
         max_block,
+        metrics,
         wait,
         block_lists,
         block,
@@ -300,7 +300,7 @@ fn block_targets(layer: &mut Layer) -> Result<Vec<BlockTarget>, Error> {
         return Err(Error::BlockPairs { files: paths.len(), formats: formats.len() });
     }
     if let Some(format) = formats.iter().find(|format| format.is_abuse_report()) {
-        return Err(Error::BlockReport(choice::NamedChoice::word(*format)));
+        return Err(Error::BlockReport(NamedChoice::word(*format)));
     }
     if let Some(path) = paths.iter().enumerate().find_map(|(at, path)| paths[..at].contains(path).then_some(path)) {
         return Err(Error::BlockTwice(sanitized(&path.to_string_lossy())));
@@ -334,6 +334,16 @@ pub(crate) fn block_settings(format: Option<BlockFormat>, mut layer: Layer, envi
     Ok(BlockSettings { scan, format: format.unwrap_or_default(), list, now: environment.now })
 }
 
+/// The file of `--metrics`. The required name also keeps a log or another file from being replaced by mistake.
+fn metrics_file(layer: &mut Layer) -> Result<Option<PathBuf>, Error> {
+    match layer.metrics.take() {
+        Some(file) if file.extension().is_none_or(|extension| extension != "prom") => {
+            Err(Error::MetricsName(sanitized(&file.to_string_lossy())))
+        }
+        file => Ok(file),
+    }
+}
+
 fn period(layer: &Layer) -> Result<Option<PeriodRule>, Error> {
     let unit = match (layer.daily.unwrap_or(false), layer.hourly.unwrap_or(false)) {
         (_, true) => PeriodUnit::Hour,
@@ -362,7 +372,7 @@ fn state_settings(layer: &mut Layer) -> StateSettings {
 ///
 /// # Errors
 ///
-/// [`Error::NoHits`].
+/// [`Error::NoHits`], [`Error::NoFormat`].
 pub(crate) fn merge_settings(reports: Vec<PathBuf>, mut layer: Layer) -> Result<MergeSettings, Error> {
     let geoip = std::mem::take(&mut layer.geoip);
     let (by, full) = (layer.by, layer.full.unwrap_or(false));
@@ -374,18 +384,21 @@ pub(crate) fn merge_settings(reports: Vec<PathBuf>, mut layer: Layer) -> Result<
 ///
 /// # Errors
 ///
-/// [`Error::NoHits`], [`Error::NoHtml`].
+/// [`Error::NoHits`], [`Error::NoFormat`].
 pub(crate) fn diff_settings(old: PathBuf, new: PathBuf, layer: Layer) -> Result<DiffSettings, Error> {
     if layer.format == Some(OutputFormat::Html) {
-        return Err(Error::NoHtml("diff"));
+        return Err(Error::NoFormat { command: "diff", format: "html" });
     }
     Ok(DiffSettings { old, new, filter: stored_report_settings("diff", layer)? })
 }
 
 fn stored_report_settings(command: &'static str, layer: Layer) -> Result<ReportFilterSettings, Error> {
     let format = layer.format.unwrap_or_default();
-    if format == OutputFormat::Ndjson {
-        return Err(Error::NoHits(command));
+    if format.hit_format().is_some() {
+        return Err(Error::NoHits { command, format: format.word() });
+    }
+    if format == OutputFormat::Prometheus {
+        return Err(Error::NoFormat { command, format: format.word() });
     }
     Ok(ReportFilterSettings {
         rules: rule_choice(&layer),
@@ -490,9 +503,14 @@ pub(crate) enum Error {
         /// What is wrong, with the line and a mark under it.
         message: String,
     },
-    /// NDJSON has no rows.
-    #[error("--by applies to table and csv; ndjson prints hits, not rows")]
-    ByNdjson,
+    /// A format of hits or of metrics has no rows.
+    #[error("--by applies to table and csv; {format} prints {what}, not rows")]
+    ByFormat {
+        /// The format.
+        format: &'static str,
+        /// What it prints.
+        what: &'static str,
+    },
     /// A page has all sections.
     #[error("--by applies to table and csv; a page has all sections")]
     ByHtml,
@@ -500,7 +518,7 @@ pub(crate) enum Error {
     #[error("nothing to follow: name logs, folders or globs; standard input cannot be followed")]
     NothingToFollow,
     /// `follow` never ends, so a document would never be complete.
-    #[error("follow prints only table or ndjson: csv, json and html need a complete log")]
+    #[error("follow prints only table, ndjson, ecs or ocsf: csv, json, html and prometheus need a complete log")]
     OnlyLive,
     /// No path to report on, or standard input.
     #[error("nothing to report on: name logs, folders or globs; standard input cannot be used")]
@@ -517,15 +535,25 @@ pub(crate) enum Error {
     /// No such time zone. Holds the message.
     #[error("--timezone: {0}")]
     Zone(String),
-    /// `learn` prints proposals, not hits.
-    #[error("learn does not print ndjson")]
-    NoNdjson,
-    /// A page is of one report.
-    #[error("{0} does not print html")]
-    NoHtml(&'static str),
+    /// A command that has no such format.
+    #[error("{command} does not print {format}")]
+    NoFormat {
+        /// The command.
+        command: &'static str,
+        /// The format.
+        format: &'static str,
+    },
     /// A report has counts, not hits.
-    #[error("{0} does not print ndjson: a report contains no single hits")]
-    NoHits(&'static str),
+    #[error("{command} does not print {format}: a report contains no single hits")]
+    NoHits {
+        /// The command.
+        command: &'static str,
+        /// The format.
+        format: &'static str,
+    },
+    /// A file of metrics that would not be read. Holds its name, escaped.
+    #[error("--metrics '{0}': the name must end in .prom, because node_exporter reads no other file")]
+    MetricsName(String),
     /// The settings on clients are wrong.
     #[error(transparent)]
     Clients(#[from] ClientError),
@@ -571,16 +599,18 @@ impl Error {
             }
             Self::NoOut => Some("type: probewatch report --out /srv/reports --state DIR PATH, or add --dry-run to write nothing"),
             Self::NoPeriod => Some("add --daily or --hourly, or remove --timezone"),
-            Self::ByNdjson | Self::ByHtml => Some("type -f csv with --by, or remove --by"),
-            Self::OnlyLive => Some("type -f ndjson, or remove -f; 'probewatch scan' prints CSV, JSON and pages"),
-            Self::NoNdjson | Self::NoHits(_) | Self::NoHtml(_) => Some("type -f table, -f csv or -f json"),
+            Self::ByFormat { .. } | Self::ByHtml => Some("type -f csv with --by, or remove --by"),
+            Self::OnlyLive => {
+                Some("type -f ndjson, or remove -f; 'probewatch scan' prints CSV, JSON and pages; --metrics FILE writes metrics")
+            }
+            Self::NoFormat { .. } | Self::NoHits { .. } => Some("type -f table, -f csv or -f json"),
             Self::SameOutput { .. } => Some("name two files, or remove --output to print the report on standard output"),
             Self::Clients(error) => error.hint(),
             Self::BlockPairs { .. } => Some("type --block-out /var/lib/probewatch/block.nft --block-format nft, once for each list"),
             Self::BlockTwice(_) => Some("name another file, or remove one of the two"),
             Self::BlockReport(_) => Some("type: probewatch block --format abuseipdb -o abuse.csv REPORT"),
             Self::HiddenBlockList => Some("remove --anonymize, PROBEWATCH_ANONYMIZE and the key 'anonymize', or type --anonymize=off"),
-            Self::Zone(_) | Self::Server(_) | Self::File { .. } => None,
+            Self::Zone(_) | Self::Server(_) | Self::File { .. } | Self::MetricsName(_) => None,
         }
     }
 }

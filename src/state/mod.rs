@@ -27,6 +27,7 @@ use serde_json::ser::Formatter;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use crate::analysis::block_list::BlockLedger;
+use crate::analysis::class_hits::MetricCounters;
 use crate::analysis::novelty::SeenHistory;
 use crate::analysis::site::SiteHistory;
 use crate::report_store::Run;
@@ -72,6 +73,9 @@ pub struct TailState {
     /// The response history of the sites; `report` stores it in its own state.
     #[serde(default, skip_serializing_if = "SiteHistory::is_empty")]
     pub sites: SiteHistory,
+    /// What all runs counted, for metrics.
+    #[serde(default, skip_serializing_if = "MetricCounters::is_empty")]
+    pub counters: MetricCounters,
 }
 
 impl PersistedState for TailState {

@@ -21,6 +21,7 @@ mod context;
 mod detection;
 mod evasions;
 mod explain;
+mod exports;
 mod files;
 mod follow;
 mod formats;

@@ -11,11 +11,12 @@ mod writer;
 use std::fs;
 use std::io::{IsTerminal as _, Read as _};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use self::run::{ReadResult, ReportRun};
 use self::writer::ReportWriter;
 use super::error::CommandError;
+use super::metrics_file::{Backlog, MetricsFile};
 use super::{Exit, ReportSettings, ReportTask, message, server_logs, signals, stdout};
 use crate::render::html::index::{self, DIGEST_BYTES, FolderLink, IndexEntry, PAGE_FILE, RunDigest};
 use crate::report_store::{Access, ReportStore, Run};
@@ -49,6 +50,7 @@ pub(crate) fn run(settings: &ReportSettings) -> Exit {
 }
 
 fn report(settings: &ReportSettings) -> Result<Exit, CommandError> {
+    let started = Instant::now();
     let stop = signals::listen();
     let group = settings.group.as_deref().map(group_id).transpose()?;
     let report_run = ReportRun::new(settings, &stop)?;
@@ -67,10 +69,11 @@ fn report(settings: &ReportSettings) -> Result<Exit, CommandError> {
     if settings.html {
         store.check_index()?;
     }
+    let metrics = MetricsFile::open(settings.metrics.as_deref(), "report", &settings.state)?;
     let mut known = recover_state(settings, &folder, &store)?;
     block_lists::recover(&folder, &report_run, known.as_mut())?;
     let mut state = report_run.initial_state(known.as_ref());
-    let ReadResult { increment, problems, notes, has_forwarded } = report_run.read(known.as_ref(), &mut state);
+    let ReadResult { increment, problems, notes, has_forwarded, backlog } = report_run.read(known.as_ref(), &mut state);
     block_lists::warn_forwarded(&report_run, has_forwarded);
     if let Some(exit) = stop.exit() {
         return Err(CommandError::ReportStopped(exit));
@@ -85,7 +88,9 @@ fn report(settings: &ReportSettings) -> Result<Exit, CommandError> {
         block_lists::publish(&folder, &report_run, &mut state)?;
         store.prune(settings.keep, report_run.started())?;
         write_index(&store, &report_run)?;
-        return Ok(print_problems(&problems));
+        let exit = print_problems(&problems);
+        write_metrics(metrics.as_ref(), &state, &report_run, backlog, started)?;
+        return Ok(exit);
     }
     let number = store.last_run_number()?.max(state.run.as_ref().map_or(0, |run| run.number)) + 1;
     let mut staging = store.stage(number)?;
@@ -104,7 +109,20 @@ fn report(settings: &ReportSettings) -> Result<Exit, CommandError> {
     publish(&store, &run, &report_run)?;
     lists?;
     let exit = print_problems(&problems);
-    Ok(print(writer.mail().as_deref(), exit))
+    let exit = print(writer.mail().as_deref(), exit);
+    write_metrics(metrics.as_ref(), &state, &report_run, backlog, started)?;
+    Ok(exit)
+}
+
+/// Replaces the file of metrics, after everything else: the lines count as reported even if this fails.
+fn write_metrics(
+    file: Option<&MetricsFile>,
+    state: &ReportState,
+    report_run: &ReportRun<'_>,
+    backlog: Backlog,
+    started: Instant,
+) -> Result<(), CommandError> {
+    file.map_or(Ok(()), |file| file.write(&state.logs.counters, &report_run.rule_context.rules, backlog, started.elapsed()))
 }
 
 /// Loads the state of the last run and publishes its folders if that is pending; `None` if the state is discarded.

@@ -20,6 +20,7 @@ use crate::commands::ReportSettings;
 use crate::commands::common::{own_addresses, pool, privacy, warn_narrow_allow};
 use crate::commands::error::CommandError;
 use crate::commands::message::{self, sanitized};
+use crate::commands::metrics_file::Backlog;
 use crate::commands::rule_context::RuleContext;
 use crate::commands::server_logs;
 use crate::commands::signals::StopSignal;
@@ -65,6 +66,8 @@ pub(super) struct ReadResult {
     pub(super) notes: Vec<String>,
     /// A log has a field of forwarded addresses; looked up for block lists only.
     pub(super) has_forwarded: bool,
+    /// What was not read, for metrics.
+    pub(super) backlog: Backlog,
 }
 
 impl<'a> ReportRun<'a> {
@@ -119,7 +122,9 @@ impl<'a> ReportRun<'a> {
 
     /// The state of the last run, or a new one.
     pub(super) fn initial_state(&self, known: Option<&ReportState>) -> ReportState {
-        known.cloned().unwrap_or_else(|| ReportState::new(RandomState::new().hash_one(self.now)))
+        let mut state = known.cloned().unwrap_or_else(|| ReportState::new(RandomState::new().hash_one(self.now)));
+        state.logs.counters.start(self.now);
+        state
     }
 
     /// Reads new lines, and records in the state how far the logs were read.
@@ -146,7 +151,8 @@ impl<'a> ReportRun<'a> {
             }
         }
         let has_forwarded = !self.settings.block_lists.is_empty() && tail.logs().any(|log| is_forwarded(&log.path));
-        ReadResult { increment, problems, notes, has_forwarded }
+        let backlog = Backlog { files: tail.logs().count() as u64, lag: tail.logs().map(|log| log.lag).sum() };
+        ReadResult { increment, problems, notes, has_forwarded, backlog }
     }
 
     fn record_rules(&self, known: Option<&ReportState>, state: &mut ReportState) {

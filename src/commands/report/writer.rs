@@ -174,6 +174,7 @@ impl<'r> ReportWriter<'r> {
         let earlier = Self::earlier(folder, store)?;
         let (this, report_input) = (&*self, self.report_input(folder.part));
         let mail = this.with_report(folder, &report_input, RowSelection::COMPLETE, state, |report, state| {
+            count_part(report, folder.part, state);
             if earlier.is_none() {
                 return this.write_folder(folder, staging, report, state);
             }
@@ -351,6 +352,13 @@ impl<'r> ReportWriter<'r> {
         }
         notes
     }
+}
+
+/// Counts the new lines of a folder and their hits, for metrics.
+fn count_part(report: &Report<'_>, part: &PeriodResult, state: &mut ReportState) {
+    let unparsed = part.inputs.iter().map(|input| input.unparsed).sum();
+    state.logs.counters.add_lines(part.lines, unparsed);
+    state.logs.counters.add_report(&report.classes);
 }
 
 /// Records the newest period.
