@@ -101,7 +101,7 @@ combine! {
     #[command(mut_arg("threads", |arg| arg.hide_short_help(true).help_heading("Run")),
         mut_arg("geoip", |arg| arg.long_help(Resettable::Reset)),
         mut_arg("max_cost", of_block), mut_arg("ttl", of_block), mut_arg("aggregate", of_block), mut_arg("verified_bots", of_block),
-        mut_arg("max_block", of_block))]
+        mut_arg("max_block", of_block), mut_arg("metrics", |arg| arg.hide_short_help(true)))]
     ReportArgs {
         paths: LogPathArgs,
         state: StateArgs,
