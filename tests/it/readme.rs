@@ -178,7 +178,7 @@ fn commands_that_follow_print_a_new_probe() {
 fn reports_a_probe(stage: &Harness, follower: &mut Child) -> bool {
     let begin = Instant::now();
     let mut log = fs::OpenOptions::new().append(true).open(stage.path("var/log/nginx/access.log")).unwrap();
-    while begin.elapsed() < Duration::from_secs(120) && follower.try_wait().unwrap().is_none() {
+    while begin.elapsed() < Duration::from_secs(90) && follower.try_wait().unwrap().is_none() {
         log.write_all(line("203.0.113.77", "GET /.env HTTP/1.1", 200).as_bytes()).unwrap();
         std::thread::sleep(Duration::from_millis(200));
         if fs::read_to_string(stage.path("printed")).unwrap().contains("203.0.113.77") {
