@@ -41,6 +41,7 @@ mod merge;
 mod ordinary;
 mod outputs;
 mod privacy;
+mod readme;
 mod report;
 mod resources;
 mod rules_cli;
