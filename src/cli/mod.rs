@@ -196,6 +196,7 @@ fn scan(args: ScanArgs, environment: &Environment) -> Exit {
     let settings = |layer: Layer| match layer.format {
         Some(OutputFormat::Ndjson) if has_by => Err(config::Error::ByNdjson),
         Some(OutputFormat::Html) if has_by => Err(config::Error::ByHtml),
+        Some(OutputFormat::Partial) if has_by => Err(config::Error::ByPartial),
         _ => config::scan_settings(layer, environment),
     };
     start(args.into_layer(), environment, settings, commands::scan::run)

@@ -6,7 +6,7 @@
 use std::mem::{self, ManuallyDrop};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use super::common::{inputs, output, pool, print_notices, print_problems, privacy, read, report_no_logs, warn_narrow_allow};
+use super::common::{check_part, inputs, output, pool, print_notices, print_problems, privacy, read, report_no_logs, warn_narrow_allow};
 use super::rule_context::RuleContext;
 use super::stdout::TerminalInfo;
 use super::{Exit, ScanSettings, message};
@@ -34,7 +34,8 @@ fn scan(settings: &ScanSettings) -> Result<Exit, CommandError> {
     (rule_context.scope.since, rule_context.scope.until) = (settings.since, settings.until);
     let privacy = privacy(settings.client.anonymize.as_ref(), settings.client.redact)?;
     let mut geoip = privacy.open_geoip(&settings.client.geoip)?;
-    let found = inputs(settings)?;
+    let mut found = inputs(settings)?;
+    check_part(settings, &mut found)?;
     let sink = output(settings.output.as_deref(), "--output", &found.sources)?;
     if !settings.quiet {
         message::warnings(rule_context.rules.warnings());

@@ -24,7 +24,7 @@ pub(crate) trait NamedChoice: Copy + 'static {
 }
 
 impl NamedChoice for OutputFormat {
-    const VALUES: &'static [Self] = &[Self::Table, Self::Csv, Self::Json, Self::Ndjson, Self::Html];
+    const VALUES: &'static [Self] = &[Self::Table, Self::Csv, Self::Json, Self::Ndjson, Self::Html, Self::Partial];
 
     fn word(self) -> &'static str {
         match self {
@@ -33,6 +33,7 @@ impl NamedChoice for OutputFormat {
             Self::Json => "json",
             Self::Ndjson => "ndjson",
             Self::Html => "html",
+            Self::Partial => "partial",
         }
     }
 
@@ -43,6 +44,7 @@ impl NamedChoice for OutputFormat {
             Self::Json => "One JSON document",
             Self::Ndjson => "One JSON object per hit",
             Self::Html => "One page for a browser",
+            Self::Partial => "Evidence alone, compressed, for merge",
         }
     }
 }

@@ -13,7 +13,7 @@ use serde::{Deserialize, Deserializer};
 use super::choice::{LevelOrNever, OnOff, de_enum, de_enum_list};
 use super::time_spec::TimeSpec;
 use super::value::{
-    AnonymizeSpec, ByteSize, DurationArg, FieldKey, FieldName, FileMode, LogFormatSpec, PositiveCount, PrefixBits, ProxySource,
+    AnonymizeSpec, ByteSize, DurationArg, FieldKey, FieldName, FileMode, LogFormatSpec, PositiveCount, PrefixBits, ProxySource, RangeSpec,
     SeverityOverride,
 };
 use super::{Error, SERVER_CONFIG_AUTO};
@@ -85,6 +85,8 @@ layer! {
         from_apache: PathBuf,
         max_line: ByteSize,
         newer_than: TimeSpec,
+        range: RangeSpec,
+        source: PathBuf,
         client_from: FieldName,
         ipv6_prefix: PrefixBits,
         anonymize: AnonymizeSpec,

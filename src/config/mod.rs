@@ -29,7 +29,7 @@ use rustix::fs::{FileType, fstat};
 
 use self::choice::{LevelOrNever, OnOff};
 use self::time_spec::TimeSpec;
-use self::value::{ByteSize, DurationArg, FieldKey, FileMode, LogFormatSpec, PositiveCount, PrefixBits};
+use self::value::{ByteSize, DurationArg, FieldKey, FileMode, LogFormatSpec, PositiveCount, PrefixBits, RangeSpec};
 use crate::commands::explain::ExplainSettings;
 use crate::commands::formats::FormatsSettings;
 use crate::commands::message::sanitized;
@@ -114,6 +114,7 @@ pub(crate) fn scan_settings(layer: Layer, environment: &Environment) -> Result<S
     if layer.has_no_input() && !environment.stdin_is_given {
         return Err(Error::NothingToRead);
     }
+    check_partial(&layer)?;
     let logs = server_logs(&layer)?;
     let (since, until) = bounds(&layer, environment.now)?;
     let client = clients::settings(&layer)?;
@@ -147,8 +148,16 @@ pub(crate) fn scan_settings(layer: Layer, environment: &Environment) -> Result<S
         progress: !layer.no_progress.unwrap_or(false),
         quiet,
         stats: layer.stats.unwrap_or(false),
+        range: layer.range.map(RangeSpec::range),
+        source: layer.source,
         max_line: layer.max_line.map_or(MAX_LINE, ByteSize::bytes),
     })
+}
+
+/// A partial report contains all clients.
+fn check_partial(layer: &Layer) -> Result<(), Error> {
+    let is_hidden = layer.format == Some(OutputFormat::Partial) && clients::anonymize(layer.anonymize.as_ref()).is_some();
+    if is_hidden { Err(Error::HiddenPartial) } else { Ok(()) }
 }
 
 /// The settings of an `explain` of `line`, by `rule` alone, with the answer graded by `log`.
@@ -195,6 +204,7 @@ pub(crate) fn learn_settings(mut layer: Layer, environment: &Environment) -> Res
     match scan.format {
         OutputFormat::Ndjson => return Err(Error::NoNdjson),
         OutputFormat::Html => return Err(Error::NoHtml("learn")),
+        OutputFormat::Partial => return Err(Error::NoPartial("learn")),
         _ => {}
     }
     if let Some(file) = &emit_rules {
@@ -204,7 +214,7 @@ pub(crate) fn learn_settings(mut layer: Layer, environment: &Environment) -> Res
             return Err(Error::SameOutput { output });
         }
     }
-    Ok(LearnSettings { scan, min_probers, emit_rules })
+    Ok(LearnSettings { scan: ScanSettings { range: None, source: None, ..scan }, min_probers, emit_rules })
 }
 
 /// The settings of a `follow`.
@@ -213,7 +223,7 @@ pub(crate) fn learn_settings(mut layer: Layer, environment: &Environment) -> Res
 ///
 /// Those of a scan, [`Error::NothingToFollow`], [`Error::OnlyLive`].
 pub(crate) fn follow_settings(mut layer: Layer, environment: &Environment) -> Result<FollowSettings, Error> {
-    if matches!(layer.format, Some(OutputFormat::Csv | OutputFormat::Json | OutputFormat::Html)) {
+    if matches!(layer.format, Some(OutputFormat::Csv | OutputFormat::Json | OutputFormat::Html | OutputFormat::Partial)) {
         return Err(Error::OnlyLive);
     }
     if layer.has_no_input() || names_stdin(&layer) {
@@ -313,6 +323,9 @@ pub(crate) fn diff_settings(old: PathBuf, new: PathBuf, layer: Layer) -> Result<
     if layer.format == Some(OutputFormat::Html) {
         return Err(Error::NoHtml("diff"));
     }
+    if layer.format == Some(OutputFormat::Partial) {
+        return Err(Error::NoPartial("diff"));
+    }
     Ok(DiffSettings { old, new, filter: stored_report_settings("diff", layer)? })
 }
 
@@ -321,6 +334,7 @@ fn stored_report_settings(command: &'static str, layer: Layer) -> Result<ReportF
     if format == OutputFormat::Ndjson {
         return Err(Error::NoHits(command));
     }
+    check_partial(&layer)?;
     Ok(ReportFilterSettings {
         rules: rule_choice(&layer),
         anonymize: clients::anonymize(layer.anonymize.as_ref()),
@@ -434,7 +448,7 @@ pub(crate) enum Error {
     #[error("nothing to follow: name logs, folders or globs; standard input cannot be followed")]
     NothingToFollow,
     /// `follow` never ends, so a document would never be complete.
-    #[error("follow prints only table or ndjson: csv, json and html need a complete log")]
+    #[error("follow prints only table or ndjson: csv, json, html and partial need a complete log")]
     OnlyLive,
     /// No path to report on, or standard input.
     #[error("nothing to report on: name logs, folders or globs; standard input cannot be used")]
@@ -457,6 +471,15 @@ pub(crate) enum Error {
     /// A page is of one report.
     #[error("{0} does not print html")]
     NoHtml(&'static str),
+    /// A partial report is of one scan or merge.
+    #[error("{0} does not print partial")]
+    NoPartial(&'static str),
+    /// A partial report is for `merge`.
+    #[error("--by applies to table and csv; a partial report has no rows")]
+    ByPartial,
+    /// Without its clients a partial report could not be merged.
+    #[error("a partial report contains the clients, so --anonymize does not apply to it")]
+    HiddenPartial,
     /// A report has counts, not hits.
     #[error("{0} does not print ndjson: a report contains no single hits")]
     NoHits(&'static str),
@@ -488,9 +511,10 @@ impl Error {
             }
             Self::NoOut => Some("type: probewatch report --out /srv/reports --state DIR PATH, or add --dry-run to write nothing"),
             Self::NoPeriod => Some("add --daily or --hourly, or remove --timezone"),
-            Self::ByNdjson | Self::ByHtml => Some("type -f csv with --by, or remove --by"),
+            Self::ByNdjson | Self::ByHtml | Self::ByPartial => Some("type -f csv with --by, or remove --by"),
             Self::OnlyLive => Some("type -f ndjson, or remove -f; 'probewatch scan' prints CSV, JSON and pages"),
-            Self::NoNdjson | Self::NoHits(_) | Self::NoHtml(_) => Some("type -f table, -f csv or -f json"),
+            Self::HiddenPartial => Some("remove --anonymize here, and type it with the last merge: probewatch merge --anonymize FILE..."),
+            Self::NoNdjson | Self::NoHits(_) | Self::NoHtml(_) | Self::NoPartial(_) => Some("type -f table, -f csv or -f json"),
             Self::SameOutput { .. } => Some("name two files, or remove --output to print the report on standard output"),
             Self::Clients(error) => error.hint(),
             Self::Zone(_) | Self::Server(_) | Self::File { .. } => None,

@@ -25,6 +25,7 @@ use crate::analysis::build::RowSelection;
 use crate::analysis::diff::DiffRow;
 use crate::analysis::learn::Proposals;
 use crate::analysis::model::Report;
+use crate::analysis::snapshot::write_partial;
 
 /// Rows in each section of a table unless `--top` says otherwise.
 pub(crate) const TABLE_ROWS: usize = 10;
@@ -46,6 +47,8 @@ pub enum OutputFormat {
     Ndjson,
     /// A page for a browser.
     Html,
+    /// The evidence alone, compressed, for `merge`.
+    Partial,
 }
 
 /// What a row of CSV is about.
@@ -103,7 +106,7 @@ impl RenderOptions {
         let is = |row: GroupBy| by.unwrap_or_default() == row;
         let shown = |row: GroupBy| by.map_or(full, |b| b == row);
         match format {
-            OutputFormat::Ndjson => RowSelection::default(),
+            OutputFormat::Ndjson | OutputFormat::Partial => RowSelection::default(),
             OutputFormat::Json => RowSelection { hosts: false, most, ..RowSelection::COMPLETE },
             OutputFormat::Html => RowSelection { pairs: false, most: Some(most.unwrap_or(PAGE_ROWS)), ..RowSelection::COMPLETE },
             OutputFormat::Csv => {
@@ -154,6 +157,7 @@ pub fn render<W: Write>(report: &Report<'_>, options: &RenderOptions, out: &mut 
         OutputFormat::Csv => csv::write(report, options.by.unwrap_or_default(), options.top, out),
         OutputFormat::Json => json::write(report, options.top, out),
         OutputFormat::Ndjson => Ok(()),
+        OutputFormat::Partial => write_partial(report, json::GENERATED_BY, out),
         OutputFormat::Html => {
             html::write(report, &html::PageOptions { top: options.top, made_at: options.made_at, ..html::PageOptions::default() }, out)
         }
@@ -169,7 +173,9 @@ pub(crate) fn render_diff<W: Write>(rows: &[DiffRow], notes: &[String], options:
     match options.format {
         OutputFormat::Csv => csv::write_diff(rows, options.top, out),
         OutputFormat::Json => json::write_diff(rows, options.top, out),
-        OutputFormat::Table | OutputFormat::Ndjson | OutputFormat::Html => table::write_diff(rows, notes, options, out),
+        OutputFormat::Table | OutputFormat::Ndjson | OutputFormat::Html | OutputFormat::Partial => {
+            table::write_diff(rows, notes, options, out)
+        }
     }
 }
 
@@ -182,6 +188,8 @@ pub(crate) fn render_proposals<W: Write>(proposals: &Proposals<'_>, options: &Re
     match options.format {
         OutputFormat::Csv => csv::write_proposals(proposals, options.top, out),
         OutputFormat::Json => proposals::write_json(proposals, options.top, out),
-        OutputFormat::Table | OutputFormat::Ndjson | OutputFormat::Html => proposals::write_table(proposals, options, out),
+        OutputFormat::Table | OutputFormat::Ndjson | OutputFormat::Html | OutputFormat::Partial => {
+            proposals::write_table(proposals, options, out)
+        }
     }
 }

@@ -128,7 +128,7 @@ fn a_line_over_the_limit_is_not_kept() {
     for mmap in [Mmap::Always, Mmap::Never] {
         let largest = AtomicU64::new(0);
         let (stop, progress) = (AtomicBool::new(false), AtomicU64::new(0));
-        let options = ReadOptions { mmap, max_line: 1000, stop: &stop, progress: &progress };
+        let options = ReadOptions { mmap, max_line: 1000, stop: &stop, progress: &progress, range: None };
         let process = |chunk: Chunk<'_>| {
             if let Body::Lines(lines) = chunk.body {
                 largest.fetch_max(lines.len() as u64, std::sync::atomic::Ordering::Relaxed);
@@ -197,7 +197,7 @@ fn a_read_ends_when_stopped() {
     let [plain, compressed] = [temporary(b"one\n"), temporary(&gzip([&b"one\n"[..]]))];
     let (stop, progress) = (AtomicBool::new(true), AtomicU64::new(0));
     for path in [&pipe, plain.path(), compressed.path()] {
-        let options = ReadOptions { mmap: Mmap::Auto, max_line: MAX_LINE, stop: &stop, progress: &progress };
+        let options = ReadOptions { mmap: Mmap::Auto, max_line: MAX_LINE, stop: &stop, progress: &progress, range: None };
         let summary = read::read(&source(path), &options, &|_| panic!("processed"), &|()| {}).unwrap();
         assert_eq!((summary.stopped, summary.damage), (true, None));
     }
@@ -222,7 +222,7 @@ fn ten_thousand_files_need_few_descriptors() {
     assert_eq!((found.sources.len(), found.problems.len()), (10_000, 0));
     let lines = AtomicU64::new(0);
     let (stop, progress) = (AtomicBool::new(false), AtomicU64::new(0));
-    let options = ReadOptions { mmap: Mmap::Always, max_line: MAX_LINE, stop: &stop, progress: &progress };
+    let options = ReadOptions { mmap: Mmap::Always, max_line: MAX_LINE, stop: &stop, progress: &progress, range: None };
     let process = |chunk: Chunk<'_>| split(chunk, MAX_LINE).len() as u64;
     let commit = |count| {
         lines.fetch_add(count, std::sync::atomic::Ordering::Relaxed);

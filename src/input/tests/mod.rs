@@ -84,7 +84,7 @@ fn collect(
 ) -> (Vec<DeliveredLine>, ReadSummary) {
     let kept = Mutex::new(Vec::new());
     let (stop, progress) = (AtomicBool::new(false), AtomicU64::new(0));
-    let options = ReadOptions { mmap: how.mmap, max_line: how.max_line, stop: &stop, progress: &progress };
+    let options = ReadOptions { mmap: how.mmap, max_line: how.max_line, stop: &stop, progress: &progress, range: None };
     let process: ProcessFn<'_> = &|chunk| split(chunk, how.max_line);
     let commit: CommitFn<'_> = &|lines| kept.lock().unwrap().extend(lines);
     let context = ReadContext { options: &options, sizes: how.sizes, observer: ChunkObserver(&|_| {}), process: &process, commit: &commit };
@@ -117,7 +117,7 @@ fn reference(text: &[u8], max_line: usize) -> Vec<DeliveredLine> {
 fn the_public_function_reads_and_counts() {
     let file = temporary(b"one\ntwo\nthree");
     let (stop, progress, lines) = (AtomicBool::new(false), AtomicU64::new(0), AtomicU64::new(0));
-    let options = ReadOptions { mmap: Mmap::Auto, max_line: MAX_LINE, stop: &stop, progress: &progress };
+    let options = ReadOptions { mmap: Mmap::Auto, max_line: MAX_LINE, stop: &stop, progress: &progress, range: None };
     let process = |chunk: Chunk<'_>| split(chunk, MAX_LINE).len() as u64;
     let commit = |count| {
         lines.fetch_add(count, std::sync::atomic::Ordering::Relaxed);
