@@ -76,6 +76,10 @@ Examples:
     probewatch scan --from-nginx
   From another host, as CSV, one row per client:
     ssh web1 cat /var/log/apache2/access.log | probewatch scan -f csv --by client -o clients.csv
+  The parts of a large log, on as many hosts as there are parts, as one report:
+    probewatch scan -f partial --range 0-512M -o 1.partial access.log
+    probewatch scan -f partial --range 512M- -o 2.partial access.log
+    probewatch merge 1.partial 2.partial
   As a page for a browser, with plots, and tables to sort and filter:
     probewatch scan -f html -o page.html /var/log/nginx/
   In a script, with your own rules:
@@ -312,6 +316,9 @@ The result:
   Byte-identical to one scan of all the logs, in any order and grouping. Logs of the same path are
   one log, unless their reports name different hosts. Secrets that a report masks stay masked. Hits of
   a rule that this probewatch does not know are printed as in the report, with a warning.
+  Ranges of a log (scan --range) become one input, with the line numbers of the whole log. The same
+  ranges given twice count once. A range that is missing or overlaps another is an error; with
+  -f partial, one may be missing, because the result is merged again.
 
 Precedence is that of 'probewatch scan --help'.
 

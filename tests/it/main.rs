@@ -38,6 +38,7 @@ mod merge;
 mod ordinary;
 mod outputs;
 mod privacy;
+mod ranges;
 mod report;
 mod resources;
 mod rules_cli;

@@ -15,8 +15,8 @@ mod read;
 mod rows;
 
 pub(crate) use self::json::SnapshotJson;
-pub use self::partial::read_any;
-pub(crate) use self::partial::write_partial;
+
+pub(crate) use self::partial::{read_any, write_partial};
 pub use self::read::read;
 use std::io;
 

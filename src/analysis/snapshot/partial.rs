@@ -66,7 +66,7 @@ pub(crate) fn write_partial<W: Write>(report: &Report<'_>, generated_by: &'stati
 /// # Errors
 ///
 /// Those of [`read`], and another version.
-pub fn read_any(mut input: impl Read, rules: &RuleSet) -> Result<ReportSnapshot, SnapshotError> {
+pub(crate) fn read_any(mut input: impl Read, rules: &RuleSet) -> Result<ReportSnapshot, SnapshotError> {
     let mut head = Vec::with_capacity(MAGIC.len() + 1);
     input.by_ref().take(MAGIC.len() as u64 + 1).read_to_end(&mut head)?;
     match head.strip_prefix(&MAGIC) {
