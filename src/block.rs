@@ -1,4 +1,5 @@
-//! Addresses that must never be blocked: non-public ones, those of this machine, allowed clients and trusted proxies.
+//! Addresses that must never be blocked: non-public ones, those of this machine, allowed clients, trusted proxies and the ranges of
+//! search engines that the user gave.
 //!
 //! Decides by address alone, never by what a client calls itself, and knows nothing about hits. Which clients are worth blocking
 //! is decided in `analysis::block_candidates`.
@@ -10,6 +11,10 @@
 //! named there), the multicast ranges (RFC 5771, RFC 4291), and that global unicast IPv6 is `2000::/3` (RFC 4291, section 2.4).
 //! Two kinds of entries are left out: documentation addresses, so that examples work like real logs, and anycast services that
 //! are globally reachable.
+
+mod ranges;
+
+pub(crate) use self::ranges::{AddressRanges, RangesError};
 
 use std::io::ErrorKind;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -35,6 +40,8 @@ pub enum NeverBlockReason {
     Allowed,
     /// A proxy in front of the site.
     TrustedProxy,
+    /// In a published range of a search engine.
+    VerifiedBot,
 }
 
 /// Decides which clients are never blocked.
@@ -43,6 +50,7 @@ pub(crate) struct BlockPolicy<'a> {
     interfaces: Vec<IpAddr>,
     trusted: &'a [IpNet],
     allow: &'a AllowList,
+    verified: Option<&'a AddressRanges>,
 }
 
 /// A value of `--trusted-proxy` that cannot be used.
@@ -75,7 +83,13 @@ impl<'a> BlockPolicy<'a> {
     pub(crate) fn new(interfaces: &[IpAddr], trusted: &'a [IpNet], allow: &'a AllowList) -> Self {
         let mut interfaces: Vec<_> = interfaces.iter().map(IpAddr::to_canonical).collect();
         interfaces.sort_unstable();
-        Self { interfaces, trusted, allow }
+        Self { interfaces, trusted, allow, verified: None }
+    }
+
+    /// The same policy, which also shelters the ranges of search engines.
+    #[must_use]
+    pub(crate) fn with_verified(self, verified: &'a AddressRanges) -> Self {
+        Self { verified: Some(verified), ..self }
     }
 
     /// Why a client is never blocked; `None` if it may be.
@@ -92,31 +106,37 @@ impl<'a> BlockPolicy<'a> {
             Some(NeverBlockReason::Allowed)
         } else if self.trusted.iter().any(|network| network.contains(&address)) {
             Some(NeverBlockReason::TrustedProxy)
+        } else if self.verified.is_some_and(|ranges| ranges.contains(address)) {
+            Some(NeverBlockReason::VerifiedBot)
         } else {
             is_reserved(address).then_some(NeverBlockReason::NotPublic)
         }
     }
 
-    /// The same for a prefix that counts as one client: a reason for one of its addresses holds for all of them.
-    fn network_reason(&self, network: &IpNet) -> Option<NeverBlockReason> {
+    /// The same for a network: a reason for one of its addresses holds for all of them.
+    #[must_use]
+    pub(crate) fn network_reason(&self, network: &IpNet) -> Option<NeverBlockReason> {
         if self.interfaces.iter().any(|address| network.contains(address)) {
             Some(NeverBlockReason::OwnAddress)
         } else if self.allow.touches(network) {
             Some(NeverBlockReason::Allowed)
         } else if self.trusted.iter().any(|trusted| trusted.contains(network) || network.contains(trusted)) {
             Some(NeverBlockReason::TrustedProxy)
+        } else if self.verified.is_some_and(|ranges| ranges.overlaps(network)) {
+            Some(NeverBlockReason::VerifiedBot)
         } else {
             let is_reserved = is_reserved(network.network()) || is_reserved(network.broadcast());
             is_reserved.then_some(NeverBlockReason::NotPublic)
         }
     }
 
-    /// Whether a network contains an address of this machine, an allowed client or a trusted proxy.
+    /// Whether a network contains an address of this machine, an allowed client, a trusted proxy or a search engine.
     #[must_use]
     pub(crate) fn overlaps(&self, network: &IpNet) -> bool {
         self.interfaces.iter().any(|address| network.contains(address))
             || self.trusted.iter().any(|trusted| trusted.contains(network) || network.contains(trusted))
             || self.allow.touches(network)
+            || self.verified.is_some_and(|ranges| ranges.overlaps(network))
     }
 }
 
@@ -136,6 +156,7 @@ impl fmt::Display for NeverBlockReason {
             Self::OwnAddress => "an address of this machine",
             Self::Allowed => "named by an allow list",
             Self::TrustedProxy => "a trusted proxy",
+            Self::VerifiedBot => "in a published range of a search engine",
         })
     }
 }

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use foldhash::HashMap;
 
+use super::class_hits::class_hits;
 use super::model::{AllowedCount, AppSeen, Approximation, InputSummary, Report, Row, Totals};
 use super::rows::{self, MissingHits, OverflowItems, RowItem, RowItems};
 use super::snapshot::SnapshotSource;
@@ -172,6 +173,7 @@ pub fn build<'a>(report_input: &ReportInput<'a>, analysis: &'a LogAnalysis<'a>, 
         soft_404: soft_404::sites(report_input, analysis, &of_answers),
         campaigns,
         floods: floods::flood_rows(report_input, analysis, &items),
+        classes: class_hits(report_input.rules, &items),
         timeline,
         hosts: if wanted.hosts { rows::by_host(&items) } else { Vec::new() },
         networks: Vec::new(),

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
+use super::class_hits::ClassHits;
 use super::model::{
     AllowedCount, AnswerDetail, AppSeen, Campaign, FloodRow, HostRow, InputSummary, NetworkRow, Report, ReportedHit, Row, RowKey,
     SampleRequest, Soft404, Totals,
@@ -321,6 +322,14 @@ fn timeline(pairs: &[Row<'_>]) -> Timeline {
     Timeline { buckets, ..timeline }
 }
 
+/// Hits of two classes.
+fn classes() -> Vec<ClassHits<'static>> {
+    vec![
+        ClassHits { class: "config-exposure", outcomes: [1, 0, 0, 1, 4, 0, 0, 0], answered: 1 },
+        ClassHits { class: "wordpress", outcomes: [311, 41, 0, 0, 4, 0, 0, 0], answered: 0 },
+    ]
+}
+
 /// The report of the fixture.
 pub(crate) fn report(rule_set: &RuleSet) -> Report<'_> {
     let pairs: Vec<_> = PAIRS.iter().enumerate().map(|(line, pair)| row_of_pair(line, pair)).collect();
@@ -348,6 +357,7 @@ pub(crate) fn report(rule_set: &RuleSet) -> Report<'_> {
         blocks: None,
         paths,
         rules,
+        classes: classes(),
         timeline,
         hosts: vec![
             HostRow { host: b"shop.example", hits: 400, clients: 12, paths: 30, answered: 311 },
@@ -431,6 +441,7 @@ pub(crate) fn empty(rule_set: &RuleSet) -> Report<'_> {
         blocks: None,
         paths: vec![],
         rules: vec![],
+        classes: vec![],
         timeline: Timeline::default(),
         hosts: vec![],
         networks: Vec::new(),

@@ -12,7 +12,7 @@ use crate::geoip::GeoInfo;
 use crate::log_entry::Outcome;
 use crate::redact::mask::redacted;
 use crate::redact::sanitize::escape;
-use crate::rules::RuleSet;
+use crate::rules::{Rule, RuleSet};
 
 /// A client: the canonical text of an address, other text masked and escaped, `-` for none.
 pub(crate) fn client(client: Client<'_>) -> Cow<'_, str> {
@@ -64,11 +64,14 @@ pub(crate) fn flood_ids<'a>(set: &'a RuleSet, rules: &[RuleId]) -> Vec<&'a str> 
     rules.iter().map(|&rule| set.rule(rule)).filter(|rule| rule.window.is_some()).map(|rule| rule.id.as_str()).collect()
 }
 
+/// The most severe rule; the first of several, because rules are sorted.
+pub(crate) fn worst<'r>(set: &'r RuleSet, rules: &[RuleId]) -> Option<&'r Rule> {
+    rules.iter().map(|&rule| set.rule(rule)).rev().max_by_key(|rule| rule.severity)
+}
+
 /// The id of the most severe rule and the number of others: `dotfiles/env +1`.
 pub(crate) fn worst_rule<'r>(set: &'r RuleSet, rules: &[RuleId]) -> Cow<'r, str> {
-    // The first of several, because rules are sorted.
-    let worst = rules.iter().map(|&rule| set.rule(rule)).rev().max_by_key(|rule| rule.severity);
-    match (worst, rules.len()) {
+    match (worst(set, rules), rules.len()) {
         (None, _) => Cow::Borrowed(""),
         (Some(rule), 1) => Cow::Borrowed(&rule.id),
         (Some(rule), n) => Cow::Owned(format!("{} +{}", rule.id, n - 1)),

@@ -6,8 +6,10 @@
 
 pub(crate) mod anonymize;
 pub(crate) mod block_candidates;
+pub(crate) mod block_list;
 pub(crate) mod build;
 mod campaigns;
+pub(crate) mod class_hits;
 pub(crate) mod diff;
 #[cfg(test)]
 pub(crate) mod fixture;

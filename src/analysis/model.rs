@@ -9,6 +9,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::block_candidates::BlockDecision;
+use super::class_hits::ClassHits;
 use super::snapshot::SnapshotSource;
 use super::timeline::Timeline;
 use crate::client::{Client, Ipv6Prefix};
@@ -60,6 +61,8 @@ pub struct Report<'a> {
     pub campaigns: Vec<Campaign<'a>>,
     /// Clients or paths with more requests than a rule with a `window` allows.
     pub floods: Vec<FloodRow<'a>>,
+    /// Hits by class and outcome.
+    pub classes: Vec<ClassHits<'a>>,
     /// When hits occurred.
     pub timeline: Timeline,
     /// Hits by virtual host, most hits first; empty where logs have no host.

@@ -9,14 +9,16 @@ use clap::builder::{NonEmptyStringValueParser, PossibleValuesParser};
 use clap::{Args, Subcommand, ValueHint};
 
 use super::flags::{
-    AlertArgs, AllowArgs, AnonymizeArgs, AppArgs, ClientArgs, ColorArgs, ConfigArgs, EmitRulesArgs, FailOnArgs, FileAgeArgs, GeoIpArgs,
-    LiveArgs, LogFormatArgs, LogPathArgs, LogSourceArgs, MmapArgs, OutcomeArgs, OutputFileArgs, PrintArgs, ProgressArgs, ProposalArgs,
-    QuietArgs, RedactArgs, ReportFolderArgs, RowArgs, RuleArgs, ScanPartArgs, ScanPathArgs, SeverityArgs, StateArgs, StatsArgs, TaskArgs,
-    TextFormatArgs, ThreadArgs, TimeRangeArgs, WatchArgs,
+    AlertArgs, AllowArgs, AnonymizeArgs, AppArgs, BlockCountArgs, BlockListArgs, BlockOutArgs, BlockPathArgs, ClientArgs, ColorArgs,
+    ConfigArgs, EmitRulesArgs, FailOnArgs, FileAgeArgs, GeoIpArgs, LiveArgs, LogFormatArgs, LogPathArgs, LogSourceArgs, MetricsArgs,
+    MmapArgs, OutcomeArgs, OutputFileArgs, PrintArgs, ProgressArgs, ProposalArgs, QuietArgs, RedactArgs, ReportFolderArgs, RowArgs,
+    RuleArgs, ScanPartArgs, ScanPathArgs, SeverityArgs, StateArgs, StatsArgs, TaskArgs, TextFormatArgs, ThreadArgs, TimeRangeArgs,
+    WatchArgs,
 };
 use super::help;
 use crate::config::Layer;
 use crate::finding::Severity;
+use crate::render::block::BlockFormat;
 use crate::rules::CLASSES;
 use crate::rules::import::ImportFormat;
 
@@ -70,9 +72,9 @@ combine! {
     }
 
     /// The flags of `follow`.
-    #[command(mut_arg("format", |arg| arg.help("What to print: table, ndjson [default: table]")
-        .long_help("What to print: table, ndjson [default: table]\n\ntable is a line per hit and a summary at the end; \
-            ndjson prints only the hits, one JSON object per line.")))]
+    #[command(mut_arg("format", |arg| arg.help("What to print: table, ndjson, ecs, ocsf [default: table]")
+        .long_help("What to print: table, ndjson, ecs, ocsf [default: table]\n\ntable is a line per hit and a summary at the end; \
+            ndjson, ecs (9.4.0) and ocsf (1.5.0) print only the hits, one JSON object per line.")))]
     FollowArgs {
         paths: LogPathArgs,
         state: StateArgs,
@@ -90,6 +92,7 @@ combine! {
         allow: AllowArgs,
         print: PrintArgs,
         live: LiveArgs,
+        metrics: MetricsArgs,
         color: ColorArgs,
         quiet: QuietArgs,
         alerts: AlertArgs,
@@ -97,14 +100,19 @@ combine! {
     }
 
     /// The flags of `report`.
-    #[command(mut_arg("threads", |arg| arg.hide_short_help(true).help_heading("Run")))]
+    #[command(mut_arg("threads", |arg| arg.hide_short_help(true).help_heading("Run")),
+        mut_arg("max_cost", |arg| arg.hide_short_help(true)), mut_arg("ttl", |arg| arg.hide_short_help(true)),
+        mut_arg("aggregate", |arg| arg.hide_short_help(true)), mut_arg("verified_bots", |arg| arg.hide_short_help(true)))]
     ReportArgs {
         paths: LogPathArgs,
         state: StateArgs,
         log_format: LogFormatArgs,
         sources: LogSourceArgs,
         folders: ReportFolderArgs,
+        block_out: BlockOutArgs,
         task: TaskArgs,
+        block: BlockListArgs,
+        block_count: BlockCountArgs,
         rules: RuleArgs,
         client: ClientArgs,
         anonymize: AnonymizeArgs,
@@ -114,6 +122,7 @@ combine! {
         outcome: OutcomeArgs,
         app: AppArgs,
         allow: AllowArgs,
+        metrics: MetricsArgs,
         quiet: QuietArgs,
         threads: ThreadArgs,
         config: ConfigArgs,
@@ -188,6 +197,29 @@ combine! {
         rows: RowArgs,
     }
 
+    /// The flags of `block` that are settings.
+    BlockFlags {
+        paths: BlockPathArgs,
+        block: BlockListArgs,
+        block_count: BlockCountArgs,
+        log_format: LogFormatArgs,
+        sources: LogSourceArgs,
+        file_age: FileAgeArgs,
+        rules: RuleArgs,
+        client: ClientArgs,
+        geoip: GeoIpArgs,
+        severity: SeverityArgs,
+        app: AppArgs,
+        allow: AllowArgs,
+        time_range: TimeRangeArgs,
+        output_file: OutputFileArgs,
+        progress: ProgressArgs,
+        quiet: QuietArgs,
+        threads: ThreadArgs,
+        mmap: MmapArgs,
+        config: ConfigArgs,
+    }
+
     /// The flags of `rules list`, `show` and `cover`.
     RuleSetFlags {
         rules: RuleArgs,
@@ -205,6 +237,10 @@ combine! {
         task: TaskArgs,
         proposals: ProposalArgs,
         emit_rules: EmitRulesArgs,
+        block_out: BlockOutArgs,
+        block: BlockListArgs,
+        block_count: BlockCountArgs,
+        metrics: MetricsArgs,
     }
 }
 
@@ -215,6 +251,21 @@ const NO_NDJSON: &str = "What to print: table, csv, json [default: table]";
 const NO_HITS: &str = "What to print: table, csv, json, html, partial [default: table]";
 const NO_HITS_LONG: &str = "What to print: table, csv, json, html, partial [default: table]\n\nhtml is one page for a browser that requests nothing: -f html \
     -o page.html. partial is the smallest file that merge reads.";
+
+/// The arguments of `block`.
+#[derive(Debug, Clone, Args)]
+pub(super) struct BlockArgs {
+    /// Format of the list: plain, nft, ipset, nginx, ... [default: plain]
+    ///
+    /// plain, nft, ipset, nginx (deny lines), nginx-geo (a geo block), apache, crowdsec, fail2ban, abuseipdb, abuse-mail, csv.
+    /// Described below.
+    #[arg(short, long, value_name = "FORMAT", value_enum, hide_possible_values = true, help_heading = "Block lists")]
+    pub(super) format: Option<BlockFormat>,
+
+    /// Settings.
+    #[command(flatten)]
+    pub(super) flags: BlockFlags,
+}
 
 /// The arguments of `explain`.
 #[derive(Debug, Clone, Args)]

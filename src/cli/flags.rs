@@ -14,12 +14,13 @@ use crate::config::Layer;
 use crate::config::choice::{LevelOrNever, NamedChoice, OnOff};
 use crate::config::time_spec::TimeSpec;
 use crate::config::value::{
-    AnonymizeSpec, ByteSize, DurationArg, FieldKey, FieldName, FileMode, LogFormatSpec, PositiveCount, PrefixBits, ProxySource, RangeSpec,
-    SeverityOverride,
+    AnonymizeSpec, ByteSize, Cost, DurationArg, FieldKey, FieldName, FileMode, LogFormatSpec, PositiveCount, PrefixBits, ProxySource,
+    RangeSpec, SeverityOverride,
 };
 use crate::finding::Severity;
 use crate::input::Mmap;
 use crate::log_entry::Outcome;
+use crate::render::block::BlockFormat;
 use crate::render::schema::Topic;
 use crate::render::{Color, GroupBy, OutputFormat};
 use crate::rules::import::ImportFormat;
@@ -314,10 +315,10 @@ groups! {
     /// The format and the length of the output.
     #[command(next_help_heading = "Output")]
     PrintArgs {
-        /// What to print: table, csv, json, ndjson, html, partial [default: table]
+        /// Format: table, csv, json, ndjson, html, ecs, ocsf, prometheus, ... [default: table]
         ///
-        /// html is one page for a browser that requests nothing: -f html -o page.html. partial is the smallest file that 'probewatch
-        /// merge' reads.
+        /// html is one page for a browser that requests nothing: -f html -o page.html. ndjson, ecs (9.4.0) and ocsf (1.5.0) print
+        /// one object per hit; prometheus prints counts. partial is the smallest file that 'probewatch merge' reads.
         #[arg(short, long, value_name = "FORMAT", value_enum, hide_possible_values = true)]
         format: Option<OutputFormat>,
 
@@ -422,7 +423,7 @@ groups! {
     LiveArgs {
         /// Fold repeats of a client and rule: on, off [default: on]
         ///
-        /// ndjson always prints every hit.
+        /// ndjson, ecs and ocsf always print every hit.
         #[arg(long, value_name = "WHEN", value_enum, hide_possible_values = true)]
         fold: Option<OnOff>,
 
@@ -522,10 +523,69 @@ groups! {
         /// Levels are info, low, medium, high, critical, never. Answers and news count, but new clients alone send no mail.
         #[arg(long, value_name = "LEVEL", value_enum, hide_possible_values = true)]
         notify_level: Option<LevelOrNever>,
+    }
 
-        /// List at most N block candidates
-        #[arg(long, value_name = "N", hide_short_help = true)]
+    /// What `block` reads.
+    BlockPathArgs {
+        /// Reports, folders with a report.json, logs, or -
+        ///
+        /// A report is JSON of 'probewatch scan' or 'report'. Other files are read as logs, and so are folders, recursively.
+        #[arg(value_name = "PATH", value_hint = ValueHint::AnyPath)]
+        paths: Vec<PathBuf>,
+    }
+
+    /// The number of block candidates.
+    #[command(next_help_heading = "Block lists")]
+    BlockCountArgs {
+        /// Name at most N clients, the worst first
+        ///
+        /// In a block list, and among the block candidates of a report.
+        #[arg(long, visible_alias = "max", value_name = "N", hide_short_help = true)]
         max_block: Option<PositiveCount>,
+    }
+
+    /// Whom a block list names.
+    #[command(next_help_heading = "Block lists")]
+    BlockListArgs {
+        /// Ordinary requests that a block may cost [default: 0]
+        ///
+        /// Requests of the address that are no probe. Of IPv6, those of its /64.
+        #[arg(long, value_name = "N")]
+        max_cost: Option<Cost>,
+
+        /// How long an entry stays after its last probe [default: 24h]
+        ///
+        /// By the log's time and this machine's clock.
+        #[arg(long, value_name = "DURATION")]
+        ttl: Option<DurationArg>,
+
+        /// List a whole /24 from N probers on [default N: 3]
+        ///
+        /// Only where no other client of the logs is in it.
+        #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true, default_missing_value = "3")]
+        aggregate: Option<PositiveCount>,
+
+        /// Never list ranges of search engines, from this file (repeatable)
+        ///
+        /// The JSON that Google and Bing publish for their crawlers, or one network a line. You provide it; none is downloaded.
+        #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+        verified_bots: Vec<PathBuf>,
+    }
+
+    /// The block lists that `report` keeps.
+    #[command(next_help_heading = "Reports")]
+    BlockOutArgs {
+        /// Replace the block list in this file after each run (repeatable)
+        ///
+        /// Entries expire in runs without new lines too. Each needs a --block-format, in the same order.
+        #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+        block_out: Vec<PathBuf>,
+
+        /// Format of that list, such as nft (repeatable)
+        ///
+        /// plain, nft, ipset, nginx, nginx-geo, apache, crowdsec, fail2ban, csv: see 'probewatch block --help'.
+        #[arg(long, value_name = "FORMAT", value_enum, value_delimiter = ',', hide_possible_values = true, hide_short_help = true)]
+        block_format: Vec<BlockFormat>,
     }
 
     /// What a `report` does.
@@ -542,6 +602,14 @@ groups! {
         /// Print how far each log was read, and how much is unread
         #[arg(long, action = ArgAction::SetTrue, conflicts_with = "dry_run")]
         status: Option<bool>,
+    }
+
+    /// Metrics of long runs and of repeated runs.
+    #[command(next_help_heading = "Output")]
+    MetricsArgs {
+        /// Write counts for Prometheus to this file, NAME.prom, for node_exporter
+        #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+        metrics: Option<PathBuf>,
     }
 
     /// What `learn` proposes.
@@ -624,7 +692,7 @@ macro_rules! value_enums {
     )+};
 }
 
-value_enums!(OutputFormat, GroupBy, Color, Mmap, Severity, Outcome, LevelOrNever, OnOff);
+value_enums!(OutputFormat, BlockFormat, GroupBy, Color, Mmap, Severity, Outcome, LevelOrNever, OnOff);
 
 impl ValueEnum for Topic {
     fn value_variants<'a>() -> &'a [Self] {

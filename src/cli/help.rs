@@ -47,6 +47,7 @@ Examples:
   probewatch scan /var/log/nginx/
   probewatch follow /var/log/nginx/access.log
   probewatch report --state /var/lib/probewatch --out /srv/reports /var/log/nginx/
+  probewatch block --format nft /srv/reports/latest
   probewatch explain 'GET /cgi-bin/.%2e/.%2e/bin/sh'
   probewatch learn /var/log/nginx/
   probewatch scan --help";
@@ -80,6 +81,8 @@ Examples:
     probewatch scan -f partial --range 0-512M -o 1.partial access.log
     probewatch scan -f partial --range 512M- -o 2.partial access.log
     probewatch merge 1.partial 2.partial
+  For a SIEM, one object of the Elastic Common Schema per hit:
+    probewatch scan -f ecs -o hits.ndjson /var/log/nginx/
   As a page for a browser, with plots, and tables to sort and filter:
     probewatch scan -f html -o page.html /var/log/nginx/
   In a script, with your own rules:
@@ -120,6 +123,8 @@ Examples:
     probewatch follow --from-start /var/log/nginx/
   For a program: every hit once, also after a restart or a crash:
     probewatch follow -f ndjson --state /var/lib/probewatch /var/log/nginx/
+  For Prometheus, by the textfile collector of node_exporter:
+    probewatch follow --metrics /var/lib/prometheus/node-exporter/probewatch.prom access.log
   Alerts for your own program:
     probewatch follow --exec /usr/local/bin/notify /var/log/nginx/
 
@@ -174,8 +179,6 @@ Examples:
     probewatch report --state S --dry-run /var/log/nginx/
   The reports of a month, or of many hosts, as one:
     probewatch merge /srv/reports/2026-11-*/report.json
-  What is different from yesterday?
-    probewatch diff /srv/reports/2026-11-20/report.json /srv/reports/2026-11-21/report.json
 
 Files of a folder:
   summary.txt   a page of text: answers, what is new, floods, top clients, block candidates
@@ -206,6 +209,54 @@ Exit codes:
   130  stopped by SIGINT (Ctrl-C); nothing was reported
   141  standard output was closed (broken pipe)
   143  stopped by SIGTERM; nothing was reported";
+
+/// After `block -h`.
+pub(super) const BLOCK_SHORT: &str = "\
+Examples:
+  probewatch block --format nft -o block.nft /srv/reports/latest
+  probewatch block --since 24h /var/log/nginx/
+'probewatch block --help' shows the formats, who is never listed, and exit codes.";
+
+/// After `block --help`.
+pub(super) const BLOCK_LONG: &str = "\
+Examples:
+  Sets for nftables, from the newest report:
+    probewatch block --format nft -o block.nft /srv/reports/latest && nft -f block.nft
+  The same, kept fresh by 'report':
+    probewatch report --state S --out O --block-out block.nft --block-format nft /var/log/nginx/
+  Abuse reports, a text for each network:
+    probewatch block --format abuse-mail --geoip GeoLite2-ASN.mmdb /srv/reports/latest
+
+Formats:
+  plain       an address or network a line; # starts a comment
+  nft         sets block4 and block6 of the table inet probewatch, for 'nft -f'
+  ipset       sets probewatch4 and probewatch6, for 'ipset restore'
+  nginx       deny lines; nginx-geo is a geo block with $probewatch_block, for long lists
+  apache      a RequireAll block with 'Require not ip'
+  crowdsec    CSV for 'cscli decisions import'
+  fail2ban    a log for a jail whose filter is 'probewatch: block <ADDR>'
+  abuseipdb   CSV for its bulk report: FILE, and FILE-2 and so on where it has a limit
+  abuse-mail  text for a mail to each network: by AS with --geoip, else by /24 or /64
+  csv         everything that is known of each entry
+
+Who is never listed:
+  Private and reserved addresses, those of this host, of --allow, --trusted-proxy and
+  --verified-bots; clients whose address is uncertain; an address that makes nearly all requests and
+  may be a proxy, unless --trusted-proxy names the proxies; clients with more than --max-cost ordinary
+  requests, or more of them than probes. Of IPv6 the /64 is listed.
+
+A list replaces the one before it: an empty one clears the set. Without any readable log, none is
+written. Lists of the same logs are equal but for the durations of crowdsec. Precedence is that of
+'probewatch scan --help'.
+
+Exit codes:
+  0    all input was read and the list written
+  2    the command line, the environment, the configuration, a rule or a report is wrong
+  3    some input was damaged, unreadable, or had no line that can be parsed
+  4    the list could not be written
+  130  stopped by SIGINT (Ctrl-C)
+  141  standard output was closed (broken pipe)
+  143  stopped by SIGTERM";
 
 /// After `explain -h`.
 pub(super) const EXPLAIN_SHORT: &str = "\
@@ -411,12 +462,14 @@ pub(super) const SCHEMA: &str = "\
 Examples:
   probewatch schema | less
   probewatch schema csv
-  probewatch schema json > report.schema.json";
+  probewatch schema json > report.schema.json
+The hits of -f ecs and -f ocsf are described by ECS 9.4.0 and OCSF 1.5.0.";
 
 /// After `man --help`.
 pub(super) const MAN: &str = "\
 Examples:
   probewatch man | man -l -
+  probewatch man finds | man -l -
   probewatch man > /usr/local/share/man/man1/probewatch.1";
 
 /// Prints help and version on standard output, and an error on standard error.

@@ -14,10 +14,13 @@ use std::path::PathBuf;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use clap_complete::Shell;
 
-use self::args::{DiffArgs, ExplainArgs, FollowArgs, FormatsArgs, LearnArgs, MergeArgs, ReportArgs, RuleSetFlags, RulesCommand, ScanArgs};
+use self::args::{
+    BlockArgs, DiffArgs, ExplainArgs, FollowArgs, FormatsArgs, LearnArgs, MergeArgs, ReportArgs, RuleSetFlags, RulesCommand, ScanArgs,
+};
 use crate::allocator;
 use crate::commands::rules::{AddOptions, ImportOptions};
 use crate::commands::{self, Exit, message};
+use crate::config::choice::NamedChoice;
 use crate::config::{self, Environment, Layer};
 use crate::render::OutputFormat;
 use crate::render::schema::Topic;
@@ -47,6 +50,11 @@ enum CliCommand {
     /// Write CSV reports of what is new since the last run, for cron
     #[command(after_help = help::REPORT_SHORT, after_long_help = help::REPORT_LONG)]
     Report(Box<ReportArgs>),
+    /// Write a block list for a firewall, a web server or an abuse desk
+    ///
+    /// From reports or logs: clients that clearly probe, at no cost in ordinary requests. probewatch itself blocks nothing.
+    #[command(after_help = help::BLOCK_SHORT, after_long_help = help::BLOCK_LONG)]
+    Block(Box<BlockArgs>),
     /// Explain why a line matches, or why it does not
     ///
     /// Prints how a line is parsed and decoded, which rules match and where, and which rules almost match and what they lack.
@@ -90,7 +98,9 @@ enum CliCommand {
     /// Print the manual as a man page
     #[command(after_help = help::MAN)]
     Man {
-        /// Print only the page of this subcommand
+        /// Print only the page of this subcommand, or `finds`
+        ///
+        /// The page `finds` states what to do with each kind of find.
         #[arg(value_name = "SUBCOMMAND")]
         only: Option<String>,
     },
@@ -141,7 +151,7 @@ pub(crate) fn documented_command() -> clap::Command {
 /// Changes the commands whose flags are settings.
 fn map_setting_commands(command: clap::Command, change: fn(clap::Command) -> clap::Command) -> clap::Command {
     command.mut_subcommands(|command| match command.get_name() {
-        "scan" | "follow" | "report" | "explain" | "formats" | "learn" | "merge" | "diff" => change(command),
+        "scan" | "follow" | "report" | "block" | "explain" | "formats" | "learn" | "merge" | "diff" => change(command),
         "rules" => command.mut_subcommands(|command| match command.get_name() {
             "list" | "show" | "cover" => change(command),
             _ => command,
@@ -160,6 +170,11 @@ fn dispatch(command: CliCommand, environment: &Environment) -> Exit {
         CliCommand::Report(args) => {
             let settings = |layer| config::report_settings(layer, environment);
             start(args.into_layer(), environment, settings, commands::report::run)
+        }
+        CliCommand::Block(args) => {
+            let BlockArgs { format, flags } = *args;
+            let settings = |layer| config::block_settings(format, layer, environment);
+            start(flags.into_layer(), environment, settings, commands::block::run)
         }
         CliCommand::Explain(args) => {
             let ExplainArgs { line, log, rule, flags } = *args;
@@ -191,12 +206,15 @@ fn dispatch(command: CliCommand, environment: &Environment) -> Exit {
 }
 
 fn scan(args: ScanArgs, environment: &Environment) -> Exit {
-    // Only the flag conflicts with ndjson and html: a variable or the file may set rows for other runs.
+    // Only the flag conflicts with formats without rows: a variable or the file may set rows for other runs.
     let has_by = args.rows.by.is_some();
     let settings = |layer: Layer| match layer.format {
-        Some(OutputFormat::Ndjson) if has_by => Err(config::Error::ByNdjson),
         Some(OutputFormat::Html) if has_by => Err(config::Error::ByHtml),
         Some(OutputFormat::Partial) if has_by => Err(config::Error::ByPartial),
+        Some(OutputFormat::Prometheus) if has_by => {
+            Err(config::Error::ByFormat { format: "prometheus", what: "counts by class and outcome" })
+        }
+        Some(format) if has_by && format.hit_format().is_some() => Err(config::Error::ByFormat { format: format.word(), what: "hits" }),
         _ => config::scan_settings(layer, environment),
     };
     start(args.into_layer(), environment, settings, commands::scan::run)

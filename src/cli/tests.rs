@@ -14,6 +14,7 @@ use crate::finding::Severity;
 use crate::formats::FormatChoice;
 use crate::input::Mmap;
 use crate::render::Color;
+use crate::render::block::BlockFormat;
 use crate::time::TimeBound;
 
 /// 2026-11-02T12:00:00Z.
@@ -177,7 +178,8 @@ fn the_flag_beats_the_variable_beats_the_file_beats_the_default() {
 fn sample(name: &str) -> &'static str {
     match name {
         "paths" | "rules" | "output" | "config" | "app" | "allow" | "state" | "exec" | "alert-file" | "syslog" | "emit-rules" | "out"
-        | "geoip" | "group" | "machine" => "x",
+        | "geoip" | "group" | "machine" | "block-out" | "verified-bots" => "x",
+        "block-format" => "plain",
         "from-nginx" => concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cases/servers/nginx.conf"),
         "from-apache" => concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cases/servers/apache2.conf"),
         "log-format" => "common",
@@ -202,11 +204,12 @@ fn sample(name: &str) -> &'static str {
         "trusted-proxy" => "192.0.2.7",
         "ipv6-prefix" => "64",
         "anonymize" => "truncate",
-        "poll-interval" | "quiet-for" | "cooldown" | "keep" => "7s",
+        "poll-interval" | "quiet-for" | "cooldown" | "keep" | "ttl" => "7s",
         "fold" => "off",
-        "min-probers" | "keep-runs" | "max-block" => "7",
+        "min-probers" | "keep-runs" | "max-block" | "max-cost" | "aggregate" => "7",
         "timezone" => "Europe/Berlin",
         "mode" => "0640",
+        "metrics" => "x.prom",
         other => panic!("a new flag, --{other}: add a value for it"),
     }
 }
@@ -214,7 +217,10 @@ fn sample(name: &str) -> &'static str {
 /// The settings of all commands that have flags of their own, where no flag is missing.
 fn all_settings(layer: &Layer) -> (ScanSettings, LearnSettings, FollowSettings, ReportSettings) {
     let required = Layer { state: Some("s".into()), out: Some("o".into()), ..typed(&["other.log", "--trusted-proxy=198.51.100.1"]) };
-    let layer = layer.clone().merge_under(required);
+    // A list needs both, and its addresses: hidden clients exclude it.
+    let (block_out, block_format) = (vec!["l".into()], vec![BlockFormat::Nft]);
+    let lists = if layer.anonymize.is_none() { Layer { block_out, block_format, ..Layer::default() } } else { Layer::default() };
+    let layer = layer.clone().merge_under(required).merge_under(lists);
     // `learn` prints no ndjson; a time zone needs a period, and hidden clients exclude one.
     let table = Layer { format: None, ..layer.clone() };
     let has_period = layer.anonymize.is_none() && layer.hourly.is_none();
@@ -390,7 +396,7 @@ fn report_refuses_what_it_cannot_do() {
 #[test]
 fn learn_refuses_what_it_cannot_do() {
     let refused = |args: &[&str]| learn_settings(typed(args), &environment(&[])).expect_err("refused");
-    assert!(matches!(refused(&["x", "-f", "ndjson", "--emit-rules", "a"]), config::Error::NoNdjson));
+    assert!(matches!(refused(&["x", "-f", "ndjson", "--emit-rules", "a"]), config::Error::NoFormat { .. }));
     assert!(matches!(refused(&["x", "--emit-rules", "-"]), config::Error::SameOutput { .. }));
     assert!(matches!(refused(&["x", "-o", "a", "--emit-rules", "a"]), config::Error::SameOutput { .. }));
 }

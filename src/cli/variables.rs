@@ -35,8 +35,11 @@ fn long(variable: &str) -> Option<String> {
 #[must_use]
 pub(super) fn with_env_help(command: Command) -> Command {
     let flags = all_flags();
+    // The formats of a block list are others than those of a report, and no setting.
+    let has_other_formats = command.get_name() == "block";
     command.mut_args(|arg| {
-        let Some(long) = arg.get_long().filter(|l| flags.get_arguments().any(|f| f.get_long() == Some(*l))) else {
+        let is_setting = |long: &&str| flags.get_arguments().any(|flag| flag.get_long() == Some(*long));
+        let Some(long) = arg.get_long().filter(|long| !(has_other_formats && *long == "format")).filter(is_setting) else {
             return arg;
         };
         let variable = variable(long);

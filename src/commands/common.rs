@@ -6,6 +6,7 @@
 
 use std::fs::File;
 use std::io::{self, IsTerminal, Read};
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -20,13 +21,13 @@ use super::message::sanitized;
 use super::{Anonymize, ScanSettings, message, server_logs, signals};
 use crate::analysis::anonymize::Privacy;
 use crate::analysis::model::InputSummary;
+use crate::block::{self, PROC_NET};
 use crate::client::Anonymizer;
 use crate::finding::RuleId;
 use crate::input::exclude::{exclude_compressed_copies, exclude_older};
 use crate::input::find::{FoundInputs, InputSource, SourceKind, find};
 use crate::input::read::has_byte_ranges;
 use crate::input::rotation::sort_by_age;
-use crate::render::OutputFormat;
 use crate::render::sink::Sink;
 use crate::rules::{AllowList, RuleSet};
 use crate::scan::{self, BatchOptions, HitSpool, ScanJob, ScanResult, notices};
@@ -71,6 +72,14 @@ pub(super) fn warn_narrow_allow(settings: &ScanSettings, allow: &AllowList) {
     if let Some(prefix) = settings.client.prefix.filter(|_| !settings.quiet) {
         message::warnings(&allow.warnings_for(prefix));
     }
+}
+
+/// The addresses of this machine, which are never blocked. Warns if they are unknown.
+pub(super) fn own_addresses() -> Vec<IpAddr> {
+    block::interface_addresses(Path::new(PROC_NET)).unwrap_or_else(|error| {
+        message::warning(&format!("{PROC_NET}: {error}; the addresses of this machine are unknown; list them in a file of --allow"));
+        Vec::new()
+    })
 }
 
 /// The inputs in the order they are read; standard input if no path was given.
@@ -147,7 +156,7 @@ pub(super) fn read(
 ) -> Result<ScanResult, CommandError> {
     let stop = signals::listen();
     let progress = AtomicU64::new(0);
-    let keep_lines = settings.format == OutputFormat::Ndjson;
+    let keep_lines = settings.format.hit_format().is_some();
     let options = BatchOptions { mmap: settings.mmap, stop: stop.flag(), progress: &progress, keep_lines, range: settings.range };
     let sanitized = settings.progress && !settings.quiet;
     let scan = Progress::watch(sanitized, sources, &progress, || pool.install(|| scan::scan(sources, job, &options)));

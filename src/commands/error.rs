@@ -11,6 +11,7 @@ use super::message;
 use crate::alert_sinks::AlertSinkError;
 use crate::analysis::merge::MergeError;
 use crate::analysis::snapshot::SnapshotError;
+use crate::block::RangesError;
 use crate::formats::builtin::UnknownFormat;
 use crate::geoip::GeoIpError;
 use crate::render::sink::SinkError;
@@ -54,6 +55,12 @@ pub(super) enum CommandError {
     Unreadable { path: PathBuf, source: SnapshotError },
     #[error(transparent)]
     Merge(#[from] MergeError),
+    #[error(transparent)]
+    Ranges(#[from] RangesError),
+    #[error("the list needs {0} files, because AbuseIPDB takes at most 10,000 lines and 2 MB at once; name the first one with --output")]
+    ManyFiles(usize),
+    #[error("{}: --block-out is where a log is read; choose another file", .0.display())]
+    ListIsInput(PathBuf),
     #[error(transparent)]
     Sink(#[from] SinkError),
     #[error("cannot store the lines that matched: {0}; free some space in the folder for temporary files, or set TMPDIR")]
@@ -107,6 +114,9 @@ impl CommandError {
             | Self::Threads { .. }
             | Self::Unreadable { .. }
             | Self::Merge(_)
+            | Self::Ranges(_)
+            | Self::ManyFiles(_)
+            | Self::ListIsInput(_)
             | Self::Screen(_)
             | Self::State(StateError::Insecure { .. } | StateError::Damaged { .. })
             | Self::AlertSink(AlertSinkError::Exec { .. })

@@ -64,7 +64,7 @@ fn merge(settings: &MergeSettings) -> Result<Exit, CommandError> {
 }
 
 /// The name of the report in a report folder.
-const REPORT: &str = "report.json";
+pub(super) const REPORT: &str = "report.json";
 
 /// The report of a folder, or the path itself.
 fn file_of(path: &Path) -> PathBuf {
@@ -104,6 +104,11 @@ pub(super) fn output_sink(path: Option<&Path>, files: &[PathBuf]) -> Result<Sink
 
 /// Reads and merges the reports.
 pub(super) fn merged(files: &[PathBuf], rules: &RuleSet, settings: &ReportFilterSettings) -> Result<MergedReport, CommandError> {
+    finish(read_all(files, rules)?, &settings.rules, settings.quiet)
+}
+
+/// Reads the reports into one merge.
+pub(super) fn read_all<'r>(files: &[PathBuf], rules: &'r RuleSet) -> Result<ReportMerger<'r>, CommandError> {
     let mut merged = ReportMerger::new(rules);
     if settings.format == OutputFormat::Partial {
         merged = merged.allow_gaps();
@@ -111,9 +116,14 @@ pub(super) fn merged(files: &[PathBuf], rules: &RuleSet, settings: &ReportFilter
     for file in files {
         merged.add(read_snapshot(file, rules).map_err(|source| CommandError::Unreadable { path: file.clone(), source })?)?;
     }
-    let excluded = ExcludedRules::new(&settings.rules)?;
+    Ok(merged)
+}
+
+/// Finishes a merge. Warns of rules that only the reports have.
+pub(super) fn finish(merged: ReportMerger<'_>, choice: &RuleChoice, quiet: bool) -> Result<MergedReport, CommandError> {
+    let excluded = ExcludedRules::new(choice)?;
     let merged = merged.finish(|rule| excluded.contains(rule))?;
-    if !settings.quiet && !merged.unknown_rules.is_empty() {
+    if !quiet && !merged.unknown_rules.is_empty() {
         message::warning(&unknown(&merged.unknown_rules));
     }
     Ok(merged)

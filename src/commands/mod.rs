@@ -1,5 +1,6 @@
 //! The subcommands, a file or folder each, and what they share: settings, errors, exit codes and messages.
 
+pub(crate) mod block;
 mod common;
 pub(crate) mod diff;
 mod error;
@@ -9,6 +10,7 @@ pub(crate) mod formats;
 pub(crate) mod learn;
 pub(crate) mod merge;
 pub(crate) mod message;
+mod metrics_file;
 pub(crate) mod reference;
 pub(crate) mod report;
 mod rule_context;
@@ -22,6 +24,6 @@ pub(crate) mod stdout;
 
 pub(crate) use self::error::Exit;
 pub(crate) use settings::{
-    Anonymize, ClientSettings, DiffSettings, FollowSettings, LearnSettings, MergeSettings, ReportFilterSettings, ReportSettings,
-    ReportTask, ScanSettings, StateSettings,
+    Anonymize, BlockListSettings, BlockSettings, BlockTarget, ClientSettings, DiffSettings, FollowSettings, LearnSettings, MergeSettings,
+    ReportFilterSettings, ReportSettings, ReportTask, ScanSettings, StateSettings,
 };

@@ -1,7 +1,8 @@
 //! `probewatch man`, `completions` and `schema`: print a man page, shell completions, and what each column and key of the outputs
 //! means. Installs nothing.
 //!
-//! One man page describes all subcommands; packagers can print a page for each subcommand.
+//! One man page describes all subcommands; packagers can print a page for each subcommand. The page `finds` is about no command: it
+//! states what to do with each kind of find.
 
 use std::io::{self, Write};
 
@@ -17,6 +18,9 @@ use crate::render::schema::{self, Topic};
 #[must_use]
 pub(crate) fn run_man(mut command: Command, only: Option<&str>) -> Exit {
     command.build();
+    if only == Some(FINDS) {
+        return stdout::print(&finds_page(command.get_version().unwrap_or_default()));
+    }
     let subject = match only {
         None => Some(&command),
         Some(name) => visible_subcommands(&command).find(|c| c.get_name() == name),
@@ -33,7 +37,7 @@ pub(crate) fn run_man(mut command: Command, only: Option<&str>) -> Exit {
 fn unknown_subcommand(command: &Command, name: &str) -> Exit {
     let names: Vec<_> = visible_subcommands(command).map(Command::get_name).collect();
     message::error(&format!("no subcommand is called '{}'", sanitized(name)));
-    message::hint(&format!("type one of {}, or none for the whole manual", names.join(", ")));
+    message::hint(&format!("type one of {}, or {FINDS}, or none for the whole manual", names.join(", ")));
     Exit::Usage
 }
 
@@ -82,17 +86,32 @@ fn chapter(command: &Command, page: &mut Vec<u8>) -> io::Result<()> {
     notes(command, "SS", page)
 }
 
-/// The text after the options, line by line, because examples and tables must not be filled. An unindented line that ends in
-/// a colon is a heading.
+/// The name of the page about finds.
+const FINDS: &str = "finds";
+
+/// What to do with each kind of find.
+const FINDS_TEXT: &str = include_str!("reference/finds.txt");
+
+/// The page about finds.
+fn finds_page(version: &str) -> Vec<u8> {
+    let title = format!(".TH probewatch-{FINDS} 7 \"\" \"probewatch {version}\"\n.nh\n.ad l\n");
+    let name = format!(".SH NAME\nprobewatch\\-{FINDS} \\- what to do with each kind of find\n");
+    [title, name, lines(FINDS_TEXT, "SH"), ".fi\n".to_owned()].concat().into_bytes()
+}
+
+/// The text after the options.
 fn notes(command: &Command, level: &str, page: &mut Vec<u8>) -> io::Result<()> {
     let text = command.get_after_long_help().or(command.get_after_help()).map(ToString::to_string).unwrap_or_default();
-    for line in text.lines().filter(|l| !l.is_empty()) {
-        match line.strip_suffix(':').filter(|_| !line.starts_with(' ')) {
-            Some(title) => writeln!(page, ".fi\n.{level} \"{}\"\n.nf", title.to_uppercase())?,
-            None => writeln!(page, "\\&{}", escaped(line))?,
-        }
-    }
-    writeln!(page, ".fi")
+    writeln!(page, "{}.fi", lines(&text, level))
+}
+
+/// A text line by line, because examples and tables must not be filled. An unindented line that ends in a colon is a heading.
+fn lines(text: &str, level: &str) -> String {
+    let line = |line: &str| match line.strip_suffix(':').filter(|_| !line.starts_with(' ')) {
+        Some(title) => format!(".fi\n.{level} \"{}\"\n.nf\n", title.to_uppercase()),
+        None => format!("\\&{}\n", escaped(line)),
+    };
+    text.lines().filter(|text| !text.is_empty()).map(line).collect()
 }
 
 fn escaped(line: &str) -> String {
@@ -142,6 +161,17 @@ mod tests {
         let places = chapters.map(|title| page.find(&format!(".SH \"{title}\"\n")).expect(title));
         assert!(places.is_sorted(), "{places:?}");
         assert!(page.contains(".SS \"EXIT CODES\"") && page.contains("[env: PROBEWATCH_MIN_SEVERITY]"), "{page}");
+    }
+
+    #[test]
+    fn the_page_of_finds_has_each_class_once() {
+        let listed = FINDS_TEXT.lines().filter_map(|line| line.trim_start().strip_prefix("Classes: "));
+        let mut classes: Vec<&str> = listed.flat_map(|classes| classes.split(", ")).collect();
+        classes.sort_unstable();
+        assert_eq!(classes, crate::rules::CLASSES);
+        assert!(FINDS_TEXT.lines().all(|line| line.chars().count() <= 80));
+        let page = String::from_utf8(finds_page("1.2.3")).expect("UTF-8");
+        assert!(page.starts_with(".TH probewatch-finds 7") && page.contains(".SH \"NOTHING ANSWERED\"\n"), "{page}");
     }
 
     #[test]

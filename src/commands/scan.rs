@@ -11,6 +11,7 @@ use super::rule_context::RuleContext;
 use super::stdout::TerminalInfo;
 use super::{Exit, ScanSettings, message};
 use crate::analysis::anonymize::{Privacy, RedactionBuffers};
+use crate::analysis::block_list::dominant_client;
 use crate::analysis::build::{LogAnalysis, ReportInput, build};
 use crate::analysis::model::{InputSummary, Report, ReportedHit};
 use crate::analysis::networks::add_geo;
@@ -18,7 +19,7 @@ use crate::analysis::{hit, notes};
 use crate::commands::error::CommandError;
 use crate::geoip::GeoDatabases;
 use crate::render::sink::Sink;
-use crate::render::{RenderOptions, ndjson, render};
+use crate::render::{RenderOptions, render};
 use crate::scan::{self, drop_skipped, input_summaries};
 
 /// Scans the logs and prints the report.
@@ -88,21 +89,13 @@ fn scan(settings: &ScanSettings) -> Result<Exit, CommandError> {
     })
 }
 
-/// A proxy is assumed if one client makes this share of at least this many requests. On a site without a proxy, only a flood
-/// has such a share.
-const PROXIED: u64 = 100;
-const PROXY_SHARE: (u64, u64) = (19, 20);
-
 /// A hint if all requests seem to come from a proxy that records the client.
 fn proxy_hint(settings: &ScanSettings, scan: &scan::ScanResult, sum: &InputSummary) -> Option<String> {
-    if settings.quiet || settings.client.origin.is_some() || !scan.has_forwarded || sum.requests < PROXIED {
+    if settings.quiet || settings.client.origin.is_some() || !scan.has_forwarded {
         return None;
     }
-    let (number, most) = (0..).zip(scan.tally.client_counts().iter().map(|count| count.requests)).max_by_key(|(_, requests)| *requests)?;
-    if most.saturating_mul(PROXY_SHARE.1) < sum.requests.saturating_mul(PROXY_SHARE.0) {
-        return None;
-    }
-    let client = scan.tally.client(number).address().filter(|_| settings.client.anonymize.is_none());
+    let (client, most) = dominant_client(&scan.tally, sum.requests)?;
+    let client = client.address().filter(|_| settings.client.anonymize.is_none());
     let client = client.map_or_else(|| "ADDRESS".to_owned(), |address| address.to_string());
     Some(format!(
         "one client makes {most} of {} requests, and the log has a field of forwarded addresses: if it is your proxy, type --client-from x-forwarded-for --trusted-proxy {client}",
@@ -124,13 +117,14 @@ fn write(
     spool: Option<scan::HitSpool>,
     mut sink: Sink,
 ) -> Result<(), CommandError> {
-    let written = if let Some(spool) = spool {
+    let written = if let (Some(spool), Some(format)) = (spool, settings.format.hit_format()) {
+        let made_at = view.made_at.unwrap_or_default();
         let mut desk = hit::HitBuffers::with_prefix(settings.client.prefix);
         let mut room = RedactionBuffers::default();
         spool.for_each(|line| match hit::hit_from_line(material, context, line, &mut desk) {
             Some(hit) => {
                 let geo = privacy.geo(hit.client, geoip);
-                ndjson::write(&ReportedHit { geo: geo.as_deref(), ..privacy.hit(&hit, &mut room) }, material.rules, &mut sink)
+                format.write(&ReportedHit { geo: geo.as_deref(), ..privacy.hit(&hit, &mut room) }, material.rules, made_at, &mut sink)
             }
             None => Ok(()),
         })

@@ -12,6 +12,7 @@ use crate::formats::FormatChoice;
 use crate::input::exclude::NewerThan;
 use crate::input::{ByteRange, Mmap};
 use crate::log_entry::Outcome;
+use crate::render::block::BlockFormat;
 use crate::render::{Color, GroupBy, OutputFormat};
 use crate::report_store::Retention;
 use crate::rules::RuleChoice;
@@ -123,14 +124,11 @@ pub(crate) struct StateSettings {
 
 /// The settings of `follow`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own, and all settings occur")]
 pub(crate) struct FollowSettings {
     /// Shared with `scan`; at least one path.
     pub scan: ScanSettings,
     /// Where to keep the state.
     pub state: StateSettings,
-    /// Prints one JSON object per hit instead of lines.
-    pub ndjson: bool,
     /// Polls only, without inotify.
     pub poll: bool,
     /// The interval between polls.
@@ -149,6 +147,8 @@ pub(crate) struct FollowSettings {
     pub alert_file: Option<PathBuf>,
     /// The syslog socket.
     pub syslog: Option<PathBuf>,
+    /// The file of metrics.
+    pub metrics: Option<PathBuf>,
 }
 
 /// What `report` does.
@@ -191,8 +191,51 @@ pub(crate) struct ReportSettings {
     pub notify_level: Option<Severity>,
     /// The largest number of block candidates.
     pub max_block: Option<usize>,
+    /// The file of metrics.
+    pub metrics: Option<PathBuf>,
     /// Waits for a run that holds the lock.
     pub wait: bool,
+    /// The block lists that each run replaces.
+    pub block_lists: Vec<BlockTarget>,
+    /// What they may name.
+    pub block: BlockListSettings,
+}
+
+/// A block list that `report` keeps.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct BlockTarget {
+    /// The file.
+    pub path: PathBuf,
+    /// Its format.
+    pub format: BlockFormat,
+}
+
+/// What a block list may name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct BlockListSettings {
+    /// The most ordinary requests that a block of an entry would have cost.
+    pub max_cost: u64,
+    /// The most entries.
+    pub max: Option<usize>,
+    /// How long an entry stays after its last probe.
+    pub ttl: Duration,
+    /// Entries in a /24 from which the whole of it is listed; `None` lists addresses only.
+    pub aggregate: Option<usize>,
+    /// Files with ranges of search engines, which are never listed.
+    pub verified: Vec<PathBuf>,
+}
+
+/// The settings of `block`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct BlockSettings {
+    /// What is read; the paths may be reports.
+    pub scan: ScanSettings,
+    /// The format of the list.
+    pub format: BlockFormat,
+    /// What it may name.
+    pub list: BlockListSettings,
+    /// The start of the run, in seconds since 1970.
+    pub now: i64,
 }
 
 /// The settings of `learn`.

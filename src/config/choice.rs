@@ -7,6 +7,7 @@ use crate::commands::message::sanitized;
 use crate::finding::Severity;
 use crate::input::Mmap;
 use crate::log_entry::Outcome;
+use crate::render::block::BlockFormat;
 use crate::render::{Color, GroupBy, OutputFormat};
 
 /// A value that is spelled as one of a few fixed words.
@@ -24,7 +25,8 @@ pub(crate) trait NamedChoice: Copy + 'static {
 }
 
 impl NamedChoice for OutputFormat {
-    const VALUES: &'static [Self] = &[Self::Table, Self::Csv, Self::Json, Self::Ndjson, Self::Html, Self::Partial];
+    const VALUES: &'static [Self] =
+        &[Self::Table, Self::Csv, Self::Json, Self::Ndjson, Self::Html, Self::Ecs, Self::Ocsf, Self::Prometheus, Self::Partial];
 
     fn word(self) -> &'static str {
         match self {
@@ -33,6 +35,9 @@ impl NamedChoice for OutputFormat {
             Self::Json => "json",
             Self::Ndjson => "ndjson",
             Self::Html => "html",
+            Self::Ecs => "ecs",
+            Self::Ocsf => "ocsf",
+            Self::Prometheus => "prometheus",
             Self::Partial => "partial",
         }
     }
@@ -44,7 +49,58 @@ impl NamedChoice for OutputFormat {
             Self::Json => "One JSON document",
             Self::Ndjson => "One JSON object per hit",
             Self::Html => "One page for a browser",
+            Self::Ecs => "One object of the Elastic Common Schema per hit",
+            Self::Ocsf => "One OCSF Detection Finding per hit",
+            Self::Prometheus => "Counts for Prometheus",
             Self::Partial => "Evidence alone, compressed, for merge",
+        }
+    }
+}
+
+impl NamedChoice for BlockFormat {
+    const VALUES: &'static [Self] = &[
+        Self::Plain,
+        Self::Nft,
+        Self::Ipset,
+        Self::Nginx,
+        Self::NginxGeo,
+        Self::Apache,
+        Self::Crowdsec,
+        Self::Fail2ban,
+        Self::Abuseipdb,
+        Self::AbuseMail,
+        Self::Csv,
+    ];
+
+    fn word(self) -> &'static str {
+        match self {
+            Self::Plain => "plain",
+            Self::Nft => "nft",
+            Self::Ipset => "ipset",
+            Self::Nginx => "nginx",
+            Self::NginxGeo => "nginx-geo",
+            Self::Apache => "apache",
+            Self::Crowdsec => "crowdsec",
+            Self::Fail2ban => "fail2ban",
+            Self::Abuseipdb => "abuseipdb",
+            Self::AbuseMail => "abuse-mail",
+            Self::Csv => "csv",
+        }
+    }
+
+    fn about(self) -> &'static str {
+        match self {
+            Self::Plain => "An address or network a line",
+            Self::Nft => "Sets for nft -f",
+            Self::Ipset => "Sets for ipset restore",
+            Self::Nginx => "deny lines for nginx",
+            Self::NginxGeo => "A geo block for nginx",
+            Self::Apache => "A RequireAll block for Apache",
+            Self::Crowdsec => "CSV for cscli decisions import",
+            Self::Fail2ban => "A log for a jail of fail2ban",
+            Self::Abuseipdb => "CSV for the bulk report of AbuseIPDB",
+            Self::AbuseMail => "Text for a mail to each network",
+            Self::Csv => "One CSV table",
         }
     }
 }

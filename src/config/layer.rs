@@ -13,14 +13,15 @@ use serde::{Deserialize, Deserializer};
 use super::choice::{LevelOrNever, OnOff, de_enum, de_enum_list};
 use super::time_spec::TimeSpec;
 use super::value::{
-    AnonymizeSpec, ByteSize, DurationArg, FieldKey, FieldName, FileMode, LogFormatSpec, PositiveCount, PrefixBits, ProxySource, RangeSpec,
-    SeverityOverride,
+    AnonymizeSpec, ByteSize, Cost, DurationArg, FieldKey, FieldName, FileMode, LogFormatSpec, PositiveCount, PrefixBits, ProxySource,
+    RangeSpec, SeverityOverride,
 };
 use super::{Error, SERVER_CONFIG_AUTO};
 use crate::commands::message::{sanitized, sanitized_lines};
 use crate::finding::Severity;
 use crate::input::Mmap;
 use crate::log_entry::Outcome;
+use crate::render::block::BlockFormat;
 use crate::render::{Color, GroupBy, OutputFormat};
 use crate::rules;
 
@@ -76,6 +77,10 @@ layer! {
         allow: PathBuf,
         #[serde(deserialize_with = "de_enum_list")]
         outcome: Outcome,
+        verified_bots: PathBuf,
+        block_out: PathBuf,
+        #[serde(deserialize_with = "de_enum_list")]
+        block_format: BlockFormat,
     }
     values {
         #[serde(skip)]
@@ -128,6 +133,10 @@ layer! {
         #[serde(deserialize_with = "de_enum")]
         notify_level: LevelOrNever,
         max_block: PositiveCount,
+        max_cost: Cost,
+        ttl: DurationArg,
+        aggregate: PositiveCount,
+        metrics: PathBuf,
     }
     switches {
         no_builtin,
@@ -207,7 +216,8 @@ pub(crate) fn parse_file(text: &str) -> Result<Layer, toml::de::Error> {
 
 fn resolve_relative_paths(folder: &Path, mut layer: Layer) -> Layer {
     let lists = layer.paths.iter_mut().chain(&mut layer.rules).chain(&mut layer.allow).chain(&mut layer.geoip);
-    let files = [&mut layer.output, &mut layer.emit_rules, &mut layer.state, &mut layer.alert_file, &mut layer.out];
+    let lists = lists.chain(&mut layer.verified_bots).chain(&mut layer.block_out);
+    let files = [&mut layer.output, &mut layer.emit_rules, &mut layer.state, &mut layer.alert_file, &mut layer.out, &mut layer.metrics];
     let servers =
         [&mut layer.from_nginx, &mut layer.from_apache].into_iter().flatten().filter(|conf| conf.as_os_str() != SERVER_CONFIG_AUTO);
     let proxies = layer.trusted_proxy.iter_mut().filter_map(|source| if let ProxySource::File(path) = source { Some(path) } else { None });

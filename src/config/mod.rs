@@ -27,21 +27,22 @@ use std::{env, io};
 use jiff::tz::TimeZone;
 use rustix::fs::{FileType, fstat};
 
-use self::choice::{LevelOrNever, OnOff};
+use self::choice::{LevelOrNever, NamedChoice, OnOff};
 use self::time_spec::TimeSpec;
-use self::value::{ByteSize, DurationArg, FieldKey, FileMode, LogFormatSpec, PositiveCount, PrefixBits, RangeSpec};
+use self::value::{ByteSize, Cost, DurationArg, FieldKey, FileMode, LogFormatSpec, PositiveCount, PrefixBits, RangeSpec};
 use crate::commands::explain::ExplainSettings;
 use crate::commands::formats::FormatsSettings;
 use crate::commands::message::sanitized;
 use crate::commands::{
-    DiffSettings, FollowSettings, LearnSettings, MergeSettings, ReportFilterSettings, ReportSettings, ReportTask, ScanSettings,
-    StateSettings,
+    BlockListSettings, BlockSettings, BlockTarget, DiffSettings, FollowSettings, LearnSettings, MergeSettings, ReportFilterSettings,
+    ReportSettings, ReportTask, ScanSettings, StateSettings,
 };
 use crate::finding::Severity;
 use crate::formats::FormatChoice;
 use crate::input::exclude::NewerThan;
 use crate::input::read::MAX_LINE;
 use crate::render::OutputFormat;
+use crate::render::block::BlockFormat;
 use crate::report_store::Retention;
 use crate::rules::RuleChoice;
 use crate::server_config::{self, ConfiguredLogs, ServerConfigError};
@@ -67,6 +68,9 @@ pub(crate) const NOTIFY_LEVEL: Severity = Severity::High;
 
 /// The value of `--from-nginx` and `--from-apache` for the path that packages use.
 const SERVER_CONFIG_AUTO: &str = "auto";
+
+/// The default of `--ttl`.
+pub(crate) const BLOCK_TTL: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// The start of the name of every variable that sets a flag: `--top` is `PROBEWATCH_TOP`.
 pub(crate) const PREFIX: &str = "PROBEWATCH_";
@@ -197,15 +201,12 @@ pub(crate) fn formats_settings(files: Vec<PathBuf>, layer: Layer) -> FormatsSett
 ///
 /// # Errors
 ///
-/// Those of a scan, [`Error::NoNdjson`], [`Error::NoHtml`], [`Error::SameOutput`].
+/// Those of a scan, [`Error::NoFormat`], [`Error::SameOutput`].
 pub(crate) fn learn_settings(mut layer: Layer, environment: &Environment) -> Result<LearnSettings, Error> {
     let (min_probers, emit_rules) = (layer.min_probers.map_or(MIN_PROBERS, PositiveCount::get), layer.emit_rules.take());
     let scan = scan_settings(layer, environment)?;
-    match scan.format {
-        OutputFormat::Ndjson => return Err(Error::NoNdjson),
-        OutputFormat::Html => return Err(Error::NoHtml("learn")),
-        OutputFormat::Partial => return Err(Error::NoPartial("learn")),
-        _ => {}
+    if !matches!(scan.format, OutputFormat::Table | OutputFormat::Csv | OutputFormat::Json) {
+        return Err(Error::NoFormat { command: "learn", format: scan.format.word() });
     }
     if let Some(file) = &emit_rules {
         let to_stdout = file == Path::new("-");
@@ -221,9 +222,9 @@ pub(crate) fn learn_settings(mut layer: Layer, environment: &Environment) -> Res
 ///
 /// # Errors
 ///
-/// Those of a scan, [`Error::NothingToFollow`], [`Error::OnlyLive`].
+/// Those of a scan, [`Error::NothingToFollow`], [`Error::OnlyLive`], [`Error::MetricsName`].
 pub(crate) fn follow_settings(mut layer: Layer, environment: &Environment) -> Result<FollowSettings, Error> {
-    if matches!(layer.format, Some(OutputFormat::Csv | OutputFormat::Json | OutputFormat::Html | OutputFormat::Partial)) {
+    if layer.format.is_some_and(|format| format != OutputFormat::Table && format.hit_format().is_none()) {
         return Err(Error::OnlyLive);
     }
     if layer.has_no_input() || names_stdin(&layer) {
@@ -238,9 +239,9 @@ pub(crate) fn follow_settings(mut layer: Layer, environment: &Environment) -> Re
     let quiet_for = duration(layer.quiet_for, QUIET_FOR);
     let tui = layer.tui.unwrap_or(false);
     let cooldown = duration(layer.cooldown, COOLDOWN);
+    let metrics = metrics_file(&mut layer)?;
     let scan = scan_settings(layer, environment)?;
-    let ndjson = scan.format == OutputFormat::Ndjson;
-    Ok(FollowSettings { scan, state, ndjson, poll, poll_interval, fold, quiet_for, tui, cooldown, exec, alert_file, syslog })
+    Ok(FollowSettings { scan, state, poll, poll_interval, fold, quiet_for, tui, cooldown, exec, alert_file, syslog, metrics })
 }
 
 /// The settings of a `report`.
@@ -273,9 +274,83 @@ pub(crate) fn report_settings(mut layer: Layer, environment: &Environment) -> Re
     let notify_level = layer.notify_level.map_or(Some(NOTIFY_LEVEL), |LevelOrNever(level)| level);
     let max_block = layer.max_block.map(PositiveCount::get);
     let wait = layer.wait.unwrap_or(false);
+    let metrics = metrics_file(&mut layer)?;
+    let (block_lists, block) = (block_targets(&mut layer)?, block_list_settings(&mut layer));
     // A report never reads standard input, so a `--status` without paths lacks nothing.
     let scan = scan_settings(layer, &Environment { stdin_is_given: true, ..environment.clone() })?;
-    Ok(ReportSettings { scan, state, task, out, cut, always, html, keep, mode, group, machine, notify_level, max_block, wait })
+    if !block_lists.is_empty() && scan.client.anonymize.is_some() {
+        return Err(Error::HiddenBlockList);
+    }
+    Ok(ReportSettings {
+        scan,
+        state,
+        task,
+        out,
+        cut,
+        always,
+        html,
+        keep,
+        mode,
+        group,
+        machine,
+        notify_level,
+        max_block,
+        metrics,
+        wait,
+        block_lists,
+        block,
+    })
+}
+
+/// The pairs of `--block-out` and `--block-format`.
+fn block_targets(layer: &mut Layer) -> Result<Vec<BlockTarget>, Error> {
+    let (paths, formats) = (std::mem::take(&mut layer.block_out), std::mem::take(&mut layer.block_format));
+    if paths.len() != formats.len() {
+        return Err(Error::BlockPairs { files: paths.len(), formats: formats.len() });
+    }
+    if let Some(format) = formats.iter().find(|format| format.is_abuse_report()) {
+        return Err(Error::BlockReport(NamedChoice::word(*format)));
+    }
+    if let Some(path) = paths.iter().enumerate().find_map(|(at, path)| paths[..at].contains(path).then_some(path)) {
+        return Err(Error::BlockTwice(sanitized(&path.to_string_lossy())));
+    }
+    Ok(paths.into_iter().zip(formats).map(|(path, format)| BlockTarget { path, format }).collect())
+}
+
+fn block_list_settings(layer: &mut Layer) -> BlockListSettings {
+    BlockListSettings {
+        max_cost: layer.max_cost.map_or(0, Cost::get),
+        max: layer.max_block.map(PositiveCount::get),
+        ttl: layer.ttl.map_or(BLOCK_TTL, DurationArg::duration),
+        aggregate: layer.aggregate.map(PositiveCount::get),
+        verified: std::mem::take(&mut layer.verified_bots),
+    }
+}
+
+/// The settings of a `block` in this format.
+///
+/// # Errors
+///
+/// Those of a scan, [`Error::HiddenBlockList`].
+pub(crate) fn block_settings(format: Option<BlockFormat>, mut layer: Layer, environment: &Environment) -> Result<BlockSettings, Error> {
+    // Formats of other commands may be in a variable or in the file.
+    layer.format = None;
+    let list = block_list_settings(&mut layer);
+    let scan = scan_settings(layer, environment)?;
+    if scan.client.anonymize.is_some() {
+        return Err(Error::HiddenBlockList);
+    }
+    Ok(BlockSettings { scan, format: format.unwrap_or_default(), list, now: environment.now })
+}
+
+/// The file of `--metrics`. The required name also keeps a log or another file from being replaced by mistake.
+fn metrics_file(layer: &mut Layer) -> Result<Option<PathBuf>, Error> {
+    match layer.metrics.take() {
+        Some(file) if file.extension().is_none_or(|extension| extension != "prom") => {
+            Err(Error::MetricsName(sanitized(&file.to_string_lossy())))
+        }
+        file => Ok(file),
+    }
 }
 
 fn period(layer: &Layer) -> Result<Option<PeriodRule>, Error> {
@@ -306,7 +381,7 @@ fn state_settings(layer: &mut Layer) -> StateSettings {
 ///
 /// # Errors
 ///
-/// [`Error::NoHits`].
+/// [`Error::NoHits`], [`Error::NoFormat`].
 pub(crate) fn merge_settings(reports: Vec<PathBuf>, mut layer: Layer) -> Result<MergeSettings, Error> {
     let geoip = std::mem::take(&mut layer.geoip);
     let (by, full) = (layer.by, layer.full.unwrap_or(false));
@@ -318,21 +393,24 @@ pub(crate) fn merge_settings(reports: Vec<PathBuf>, mut layer: Layer) -> Result<
 ///
 /// # Errors
 ///
-/// [`Error::NoHits`], [`Error::NoHtml`].
+/// [`Error::NoHits`], [`Error::NoFormat`].
 pub(crate) fn diff_settings(old: PathBuf, new: PathBuf, layer: Layer) -> Result<DiffSettings, Error> {
     if layer.format == Some(OutputFormat::Html) {
-        return Err(Error::NoHtml("diff"));
+        return Err(Error::NoFormat { command: "diff", format: "html" });
     }
     if layer.format == Some(OutputFormat::Partial) {
-        return Err(Error::NoPartial("diff"));
+        return Err(Error::NoFormat { command: "diff", format: "partial" });
     }
     Ok(DiffSettings { old, new, filter: stored_report_settings("diff", layer)? })
 }
 
 fn stored_report_settings(command: &'static str, layer: Layer) -> Result<ReportFilterSettings, Error> {
     let format = layer.format.unwrap_or_default();
-    if format == OutputFormat::Ndjson {
-        return Err(Error::NoHits(command));
+    if format.hit_format().is_some() {
+        return Err(Error::NoHits { command, format: format.word() });
+    }
+    if format == OutputFormat::Prometheus {
+        return Err(Error::NoFormat { command, format: format.word() });
     }
     check_partial(&layer)?;
     Ok(ReportFilterSettings {
@@ -438,9 +516,14 @@ pub(crate) enum Error {
         /// What is wrong, with the line and a mark under it.
         message: String,
     },
-    /// NDJSON has no rows.
-    #[error("--by applies to table and csv; ndjson prints hits, not rows")]
-    ByNdjson,
+    /// A format of hits or of metrics has no rows.
+    #[error("--by applies to table and csv; {format} prints {what}, not rows")]
+    ByFormat {
+        /// The format.
+        format: &'static str,
+        /// What it prints.
+        what: &'static str,
+    },
     /// A page has all sections.
     #[error("--by applies to table and csv; a page has all sections")]
     ByHtml,
@@ -448,7 +531,7 @@ pub(crate) enum Error {
     #[error("nothing to follow: name logs, folders or globs; standard input cannot be followed")]
     NothingToFollow,
     /// `follow` never ends, so a document would never be complete.
-    #[error("follow prints only table or ndjson: csv, json, html and partial need a complete log")]
+    #[error("follow prints only table, ndjson, ecs or ocsf: csv, json, html, prometheus and partial need a complete log")]
     OnlyLive,
     /// No path to report on, or standard input.
     #[error("nothing to report on: name logs, folders or globs; standard input cannot be used")]
@@ -465,27 +548,51 @@ pub(crate) enum Error {
     /// No such time zone. Holds the message.
     #[error("--timezone: {0}")]
     Zone(String),
-    /// `learn` prints proposals, not hits.
-    #[error("learn does not print ndjson")]
-    NoNdjson,
-    /// A page is of one report.
-    #[error("{0} does not print html")]
-    NoHtml(&'static str),
-    /// A partial report is of one scan or merge.
-    #[error("{0} does not print partial")]
-    NoPartial(&'static str),
     /// A partial report is for `merge`.
     #[error("--by applies to table and csv; a partial report has no rows")]
     ByPartial,
     /// Without its clients a partial report could not be merged.
     #[error("a partial report contains the clients, so --anonymize does not apply to it")]
     HiddenPartial,
+    /// A command that has no such format.
+    #[error("{command} does not print {format}")]
+    NoFormat {
+        /// The command.
+        command: &'static str,
+        /// The format.
+        format: &'static str,
+    },
     /// A report has counts, not hits.
-    #[error("{0} does not print ndjson: a report contains no single hits")]
-    NoHits(&'static str),
+    #[error("{command} does not print {format}: a report contains no single hits")]
+    NoHits {
+        /// The command.
+        command: &'static str,
+        /// The format.
+        format: &'static str,
+    },
+    /// A file of metrics that would not be read. Holds its name, escaped.
+    #[error("--metrics '{0}': the name must end in .prom, because node_exporter reads no other file")]
+    MetricsName(String),
     /// The settings on clients are wrong.
     #[error(transparent)]
     Clients(#[from] ClientError),
+    /// Each block list needs a file and a format.
+    #[error("{files} of --block-out and {formats} of --block-format: each list needs both")]
+    BlockPairs {
+        /// Files.
+        files: usize,
+        /// Formats.
+        formats: usize,
+    },
+    /// Two block lists in one file. Holds the file, escaped.
+    #[error("--block-out names {0} twice: each list needs a file of its own")]
+    BlockTwice(String),
+    /// An abuse report is sent once; a list is replaced by every run. Holds the format.
+    #[error("--block-format {0} is a report to others, not a list that each run can replace")]
+    BlockReport(&'static str),
+    /// A block list names addresses.
+    #[error("a block list needs the addresses of clients, and --anonymize hides them")]
+    HiddenBlockList,
     /// The report and the rules would overwrite each other.
     #[error("the report and --emit-rules would both go to {output}")]
     SameOutput {
@@ -511,13 +618,19 @@ impl Error {
             }
             Self::NoOut => Some("type: probewatch report --out /srv/reports --state DIR PATH, or add --dry-run to write nothing"),
             Self::NoPeriod => Some("add --daily or --hourly, or remove --timezone"),
-            Self::ByNdjson | Self::ByHtml | Self::ByPartial => Some("type -f csv with --by, or remove --by"),
-            Self::OnlyLive => Some("type -f ndjson, or remove -f; 'probewatch scan' prints CSV, JSON and pages"),
+            Self::ByFormat { .. } | Self::ByHtml | Self::ByPartial => Some("type -f csv with --by, or remove --by"),
+            Self::OnlyLive => {
+                Some("type -f ndjson, or remove -f; 'probewatch scan' prints CSV, JSON and pages; --metrics FILE writes metrics")
+            }
             Self::HiddenPartial => Some("remove --anonymize here, and type it with the last merge: probewatch merge --anonymize FILE..."),
-            Self::NoNdjson | Self::NoHits(_) | Self::NoHtml(_) | Self::NoPartial(_) => Some("type -f table, -f csv or -f json"),
+            Self::NoFormat { .. } | Self::NoHits { .. } => Some("type -f table, -f csv or -f json"),
             Self::SameOutput { .. } => Some("name two files, or remove --output to print the report on standard output"),
             Self::Clients(error) => error.hint(),
-            Self::Zone(_) | Self::Server(_) | Self::File { .. } => None,
+            Self::BlockPairs { .. } => Some("type --block-out /var/lib/probewatch/block.nft --block-format nft, once for each list"),
+            Self::BlockTwice(_) => Some("name another file, or remove one of the two"),
+            Self::BlockReport(_) => Some("type: probewatch block --format abuseipdb -o abuse.csv REPORT"),
+            Self::HiddenBlockList => Some("remove --anonymize, PROBEWATCH_ANONYMIZE and the key 'anonymize', or type --anonymize=off"),
+            Self::Zone(_) | Self::Server(_) | Self::File { .. } | Self::MetricsName(_) => None,
         }
     }
 }

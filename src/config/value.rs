@@ -44,6 +44,27 @@ impl FromStr for PositiveCount {
     }
 }
 
+/// A number of requests, which may be 0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "RawValue")]
+pub(crate) struct Cost(u64);
+
+impl Cost {
+    /// The number.
+    #[must_use]
+    pub(crate) fn get(self) -> u64 {
+        self.0
+    }
+}
+
+impl FromStr for Cost {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        text.parse().map(Self).map_err(|_| "not a whole number; type 0 or more".to_owned())
+    }
+}
+
 /// A number of bytes, from 1 to 1 GiB: `1048576`, `512K`, `1M`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "RawValue")]
@@ -394,7 +415,7 @@ macro_rules! parse_raw {
     )+};
 }
 
-parse_raw!(PositiveCount, ByteSize, RangeSpec, DurationArg, FileMode, FieldName, PrefixBits, AnonymizeSpec, LogFormatSpec);
+parse_raw!(PositiveCount, Cost, ByteSize, RangeSpec, DurationArg, FileMode, FieldName, PrefixBits, AnonymizeSpec, LogFormatSpec);
 
 /// The same for items of lists. The message quotes the item, because the mark in a file is under the whole list.
 macro_rules! parse_raw_item {

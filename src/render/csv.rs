@@ -9,6 +9,7 @@ use std::io::{self, Write};
 
 use csv::{ErrorKind, Terminator, Writer, WriterBuilder};
 
+use super::block::CSV_COLUMNS;
 use super::{GroupBy, grades};
 use crate::analysis::block_candidates::BlockDecision;
 use crate::analysis::diff::DiffRow;
@@ -328,6 +329,8 @@ const WORD: &str = "word";
 
 /// The type and the meaning of each column.
 const MEANINGS: &[(&str, &str, &str)] = &[
+    ("address", TEXT, "Address or network to block."),
+    ("addresses", COUNT, "Addresses of it with hits."),
     ("answered", COUNT, "Hits with a distinct answer."),
     ("as_name", TEXT, "Name of the autonomous system of the client; empty without a GeoIP database that has it."),
     ("asn", COUNT, "Number of the autonomous system of the client; empty without a GeoIP database that has it."),
@@ -365,6 +368,7 @@ const MEANINGS: &[(&str, &str, &str)] = &[
     ("requests", COUNT, "Requests for the path."),
     ("rule", WORD, "ID of the rule."),
     ("rules", LIST, "IDs of the rules that matched, sorted; a count in the table of clients."),
+    ("sample_paths", LIST, "Some of the paths, the most severe first, percent-encoded."),
     (
         "sample_target",
         TEXT,
@@ -393,6 +397,7 @@ pub(crate) fn tables() -> Vec<(&'static str, Vec<ColumnDoc>)> {
         ("a row for each novelty (new.csv)", NOVELTY.to_vec()),
         ("a row for each difference (diff -f csv)", DIFF.to_vec()),
         ("a row for each proposal (learn -f csv)", proposal_names().collect()),
+        ("a row for each entry of a block list (block --format csv)", CSV_COLUMNS.to_vec()),
     ]
     .map(|(title, names)| (title, names.into_iter().map(column).collect()))
     .into()

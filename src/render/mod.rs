@@ -2,16 +2,22 @@
 //!
 //! Renderers write what [`crate::analysis::model`] holds. They read no log, make no decision and know no command line.
 
+mod attack;
+pub(crate) mod block;
 pub(crate) mod csv;
+pub(crate) mod ecs;
 pub(crate) mod explain;
 pub(crate) mod formats;
 pub(crate) mod grades;
+mod hit_fields;
 pub(crate) mod html;
 mod json;
 pub(crate) mod layout;
 pub(crate) mod live;
 pub(crate) mod mail;
 pub(crate) mod ndjson;
+pub(crate) mod ocsf;
+pub(crate) mod prometheus;
 pub(crate) mod proposals;
 pub(crate) mod schema;
 pub(crate) mod sink;
@@ -24,8 +30,9 @@ pub(crate) use self::csv::write_answered;
 use crate::analysis::build::RowSelection;
 use crate::analysis::diff::DiffRow;
 use crate::analysis::learn::Proposals;
-use crate::analysis::model::Report;
+use crate::analysis::model::{Report, ReportedHit};
 use crate::analysis::snapshot::write_partial;
+use crate::rules::RuleSet;
 
 /// Rows in each section of a table unless `--top` says otherwise.
 pub(crate) const TABLE_ROWS: usize = 10;
@@ -49,6 +56,50 @@ pub enum OutputFormat {
     Html,
     /// The evidence alone, compressed, for `merge`.
     Partial,
+    /// One object of the Elastic Common Schema per hit.
+    Ecs,
+    /// One finding of the Open Cybersecurity Schema Framework per hit.
+    Ocsf,
+    /// Metrics in the text format of Prometheus.
+    Prometheus,
+}
+
+/// A format that prints single hits, one per line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum HitFormat {
+    /// Our own objects.
+    Ndjson,
+    /// The Elastic Common Schema.
+    Ecs,
+    /// The Open Cybersecurity Schema Framework.
+    Ocsf,
+}
+
+impl OutputFormat {
+    /// The format of a hit, if hits are printed and not a report.
+    pub(crate) fn hit_format(self) -> Option<HitFormat> {
+        match self {
+            Self::Ndjson => Some(HitFormat::Ndjson),
+            Self::Ecs => Some(HitFormat::Ecs),
+            Self::Ocsf => Some(HitFormat::Ocsf),
+            Self::Table | Self::Csv | Self::Json | Self::Html | Self::Prometheus | Self::Partial => None,
+        }
+    }
+}
+
+impl HitFormat {
+    /// Writes one hit and its newline. `now`, in seconds since 1970, is the time of a finding where the request has none.
+    ///
+    /// # Errors
+    ///
+    /// Those of `out`.
+    pub(crate) fn write<W: Write>(self, hit: &ReportedHit<'_>, rules: &RuleSet, now: i64, out: &mut W) -> io::Result<()> {
+        match self {
+            Self::Ndjson => ndjson::write(hit, rules, out),
+            Self::Ecs => ecs::write(hit, rules, out),
+            Self::Ocsf => ocsf::write(hit, rules, now, out),
+        }
+    }
 }
 
 /// What a row of CSV is about.
@@ -106,7 +157,9 @@ impl RenderOptions {
         let is = |row: GroupBy| by.unwrap_or_default() == row;
         let shown = |row: GroupBy| by.map_or(full, |b| b == row);
         match format {
-            OutputFormat::Ndjson | OutputFormat::Partial => RowSelection::default(),
+            OutputFormat::Ndjson | OutputFormat::Ecs | OutputFormat::Ocsf | OutputFormat::Prometheus | OutputFormat::Partial => {
+                RowSelection::default()
+            }
             OutputFormat::Json => RowSelection { hosts: false, most, ..RowSelection::COMPLETE },
             OutputFormat::Html => RowSelection { pairs: false, most: Some(most.unwrap_or(PAGE_ROWS)), ..RowSelection::COMPLETE },
             OutputFormat::Csv => {
@@ -146,7 +199,7 @@ impl RenderOptions {
 
 /// Writes a finished report to `out`, without a flush.
 ///
-/// For NDJSON it writes nothing: hits are written one by one with [`ndjson::write`].
+/// For a format of hits it writes nothing: hits are written one by one with [`HitFormat::write`].
 ///
 /// # Errors
 ///
@@ -156,8 +209,9 @@ pub fn render<W: Write>(report: &Report<'_>, options: &RenderOptions, out: &mut 
         OutputFormat::Table => table::write(report, options, out),
         OutputFormat::Csv => csv::write(report, options.by.unwrap_or_default(), options.top, out),
         OutputFormat::Json => json::write(report, options.top, out),
-        OutputFormat::Ndjson => Ok(()),
+        OutputFormat::Ndjson | OutputFormat::Ecs | OutputFormat::Ocsf => Ok(()),
         OutputFormat::Partial => write_partial(report, json::GENERATED_BY, out),
+        OutputFormat::Prometheus => prometheus::write_report(report, out),
         OutputFormat::Html => {
             html::write(report, &html::PageOptions { top: options.top, made_at: options.made_at, ..html::PageOptions::default() }, out)
         }
@@ -173,9 +227,7 @@ pub(crate) fn render_diff<W: Write>(rows: &[DiffRow], notes: &[String], options:
     match options.format {
         OutputFormat::Csv => csv::write_diff(rows, options.top, out),
         OutputFormat::Json => json::write_diff(rows, options.top, out),
-        OutputFormat::Table | OutputFormat::Ndjson | OutputFormat::Html | OutputFormat::Partial => {
-            table::write_diff(rows, notes, options, out)
-        }
+        _ => table::write_diff(rows, notes, options, out),
     }
 }
 
@@ -188,8 +240,6 @@ pub(crate) fn render_proposals<W: Write>(proposals: &Proposals<'_>, options: &Re
     match options.format {
         OutputFormat::Csv => csv::write_proposals(proposals, options.top, out),
         OutputFormat::Json => proposals::write_json(proposals, options.top, out),
-        OutputFormat::Table | OutputFormat::Ndjson | OutputFormat::Html | OutputFormat::Partial => {
-            proposals::write_table(proposals, options, out)
-        }
+        _ => proposals::write_table(proposals, options, out),
     }
 }

@@ -1,6 +1,6 @@
 //! Writes a report to standard output or, atomically, to a file.
 //!
-//! A file is written under a temporary name in the same folder, with mode 0600 whatever the umask, synced, and renamed to
+//! A file is written under a temporary name in the same folder, with mode 0600 (0644 for metrics) whatever the umask, synced, and renamed to
 //! its final name. A symbolic link with that name is replaced, not followed. The final name never has half a report.
 //!
 //! Errors name the output as the user named it, escaped, and give advice.
@@ -77,8 +77,21 @@ impl Sink {
     /// The file cannot be created, or `path` is something that a report cannot replace: a folder, a socket, a disk, or a
     /// system link such as `/dev/stdout`.
     pub(crate) fn file(path: &Path) -> Result<Self, SinkError> {
+        Self::file_with_mode(path, 0o600)
+    }
+
+    /// Like [`file`](Self::file), but a file that every user may read: with mode 0644 whatever the umask.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`file`](Self::file).
+    pub(crate) fn public_file(path: &Path) -> Result<Self, SinkError> {
+        Self::file_with_mode(path, 0o644)
+    }
+
+    fn file_with_mode(path: &Path, mode: u32) -> Result<Self, SinkError> {
         ignore_sigxfsz();
-        let target = open(path).map_err(|error| SinkError::new(Some(path), SinkStep::Open, error))?;
+        let target = open(path, mode).map_err(|error| SinkError::new(Some(path), SinkStep::Open, error))?;
         Ok(Self { path: Some(path.to_owned()), target })
     }
 
@@ -138,7 +151,7 @@ impl Write for Sink {
     }
 }
 
-fn open(path: &Path) -> io::Result<SinkTarget> {
+fn open(path: &Path, mode: u32) -> io::Result<SinkTarget> {
     let refuse = |why: &str| Err(io::Error::other(why.to_owned()));
     if path.file_name().is_none() || path.as_os_str().as_encoded_bytes().ends_with(b"/") {
         return refuse("it names a folder");
@@ -150,9 +163,9 @@ fn open(path: &Path) -> io::Result<SinkTarget> {
         }
         Ok(kind) if kind.is_dir() => refuse("it is a folder"),
         Ok(kind) if kind.is_symlink() && is_system_link(path) => refuse("it is a link of the system"),
-        Ok(kind) if kind.is_file() || kind.is_symlink() => stage(path),
+        Ok(kind) if kind.is_file() || kind.is_symlink() => stage(path, mode),
         Ok(_) => refuse("it is neither a file nor a pipe"),
-        Err(error) if error.kind() == ErrorKind::NotFound => stage(path),
+        Err(error) if error.kind() == ErrorKind::NotFound => stage(path, mode),
         Err(error) => Err(error),
     }
 }
@@ -164,12 +177,12 @@ fn is_system_link(link: &Path) -> bool {
     })
 }
 
-fn stage(path: &Path) -> io::Result<SinkTarget> {
+fn stage(path: &Path, mode: u32) -> io::Result<SinkTarget> {
     let folder = folder_of(path);
-    let private = Permissions::from_mode(0o600);
-    let file = tempfile::Builder::new().prefix(".probewatch-").suffix(".tmp").permissions(private.clone()).tempfile_in(folder)?;
+    let permissions = Permissions::from_mode(mode);
+    let file = tempfile::Builder::new().prefix(".probewatch-").suffix(".tmp").permissions(permissions.clone()).tempfile_in(folder)?;
     // The umask may have removed bits.
-    file.as_file().set_permissions(private)?;
+    file.as_file().set_permissions(permissions)?;
     Ok(SinkTarget::Staged { file: BufWriter::with_capacity(BUFFER, file), folder: File::open(folder).ok() })
 }
 

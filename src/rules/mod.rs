@@ -32,9 +32,7 @@ pub use allow::AllowList;
 pub(crate) use case::Case;
 pub(crate) use compile::MOST_RULES;
 pub(crate) use condition::{RequestFacts, RequestShape};
-#[cfg(test)]
-pub(crate) use definition::PAYLOADS;
-pub(crate) use definition::{Answer, CLASSES, Field, WithClient, schema};
+pub(crate) use definition::{Answer, CLASSES, Field, PAYLOADS, WithClient, schema};
 pub(crate) use error::RuleError;
 pub(crate) use error::nearest;
 pub(crate) use literals::{LiteralHits, LiteralMatch, Literals, Regions, bit};

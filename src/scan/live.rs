@@ -91,6 +91,8 @@ pub(crate) struct PieceStats {
     pub requests: u64,
     /// The number of lines.
     pub lines: u64,
+    /// The number of lines that no format matches.
+    pub unparsed: u64,
 }
 
 impl LiveState {
@@ -282,7 +284,7 @@ impl<'a> LiveScan<'a> {
         run: RunPosition,
         each: &mut impl FnMut(&LiveHit<'_>) -> Result<(), E>,
     ) -> Result<PieceStats, E> {
-        let stats = PieceStats { requests: findings.requests(), lines: findings.lines.lines };
+        let stats = PieceStats { requests: findings.requests(), lines: findings.lines.lines, unparsed: findings.lines.unparsed };
         self.path_stats.count(&log.path, run.bytes, &findings);
         self.note_unknown_clients(log, &findings);
         let place = LinePosition { input: log.text, chunk: run.offset, offset: 0, line: run.lines_before };
@@ -422,6 +424,7 @@ impl PieceStats {
     fn add(&mut self, other: Self) {
         self.requests += other.requests;
         self.lines += other.lines;
+        self.unparsed += other.unparsed;
     }
 }
 

@@ -3,7 +3,6 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::analysis::site::SiteHistory;
 use crate::source::{Checkpoint, Fingerprint};
 use crate::state::tests::checkpoint;
 
@@ -28,7 +27,7 @@ fn checkpoints() -> impl Strategy<Value = Vec<Checkpoint>> {
 
 fn states() -> impl Strategy<Value = TailState> {
     (any::<u64>(), prop::collection::btree_map(any::<u64>(), any::<u64>(), 0..3), checkpoints())
-        .prop_map(|(rules, absent, checkpoints)| TailState { rules, absent, checkpoints, sites: SiteHistory::default() })
+        .prop_map(|(rules, absent, checkpoints)| TailState { rules, absent, checkpoints, ..TailState::default() })
 }
 
 #[test]

@@ -26,6 +26,8 @@ use serde_json::Serializer;
 use serde_json::ser::Formatter;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
+use crate::analysis::block_list::BlockLedger;
+use crate::analysis::class_hits::MetricCounters;
 use crate::analysis::novelty::SeenHistory;
 use crate::analysis::site::SiteHistory;
 use crate::report_store::Run;
@@ -71,6 +73,9 @@ pub struct TailState {
     /// The response history of the sites; `report` stores it in its own state.
     #[serde(default, skip_serializing_if = "SiteHistory::is_empty")]
     pub sites: SiteHistory,
+    /// What all runs counted, for metrics.
+    #[serde(default, skip_serializing_if = "MetricCounters::is_empty")]
+    pub counters: MetricCounters,
 }
 
 impl PersistedState for TailState {
@@ -118,13 +123,33 @@ pub struct ReportState {
     /// The response history of the sites.
     #[serde(default)]
     pub sites: SiteHistory,
+    /// The candidates of block lists, if a run kept lists.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) block: Option<BlockState>,
+}
+
+/// The candidates of block lists.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct BlockState {
+    /// Who could be blocked.
+    pub ledger: BlockLedger,
+    /// The lists were written since this changed.
+    pub is_published: bool,
 }
 
 impl ReportState {
     /// The state before the first run. `seed` must be unpredictable: see [`SeenHistory::new`].
     #[must_use]
     pub fn new(seed: u64) -> Self {
-        Self { logs: TailState::default(), run: None, newest_period: None, seen: SeenHistory::new(seed), sites: SiteHistory::default() }
+        Self {
+            logs: TailState::default(),
+            run: None,
+            newest_period: None,
+            seen: SeenHistory::new(seed),
+            sites: SiteHistory::default(),
+            block: None,
+        }
     }
 }
 

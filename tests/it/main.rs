@@ -9,6 +9,8 @@
 
 mod addresses;
 mod answers;
+mod block;
+mod block_programs;
 mod cases;
 mod changing_logs;
 mod clients;
@@ -19,6 +21,7 @@ mod context;
 mod detection;
 mod evasions;
 mod explain;
+mod exports;
 mod files;
 mod follow;
 mod formats;

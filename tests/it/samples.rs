@@ -1,7 +1,7 @@
 //! `samples/README.md` agrees with a scan of the samples, number by number.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
@@ -11,8 +11,20 @@ use crate::harness::{Harness, Run, finish};
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");
 
 /// Files in the folder that are not logs.
-const NO_LOGS: [&str; 6] =
-    ["README.md", "probewatch-report.service", "probewatch-report.timer", "probewatch.cron", "probewatch.rotate", "probewatch.service"];
+const NO_LOGS: [&str; 9] = [
+    "README.md",
+    "grafana/probewatch.json",
+    "probewatch-report.service",
+    "probewatch-report.timer",
+    "probewatch.cron",
+    "probewatch.rotate",
+    "probewatch.service",
+    "prometheus/probewatch.rules.yml",
+    "prometheus/probewatch.test.yml",
+];
+
+/// The folder of files that enforce block lists.
+const BLOCK: &str = "block";
 
 fn readme() -> String {
     fs::read_to_string(Path::new(ROOT).join("samples/README.md")).unwrap()
@@ -27,6 +39,12 @@ fn table(first: &str) -> Vec<Vec<String>> {
     let rows: Vec<_> = lines.map(cells).collect();
     assert!(!rows.is_empty(), "no table with the head {first}");
     rows
+}
+
+/// All files in a folder and in those inside it.
+fn files_below(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    entries.flat_map(|path| if path.is_dir() { files_below(&path) } else { vec![path] }).collect()
 }
 
 fn scan(args: &[&str]) -> Run {
@@ -53,9 +71,21 @@ fn the_table_of_samples_is_correct() {
 fn every_sample_is_in_the_table() {
     let mut there: Vec<_> =
         fs::read_dir(Path::new(ROOT).join("samples")).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
-    there.retain(|name| !NO_LOGS.contains(&name.as_str()));
+    there.retain(|name| !NO_LOGS.iter().any(|no_log| no_log.split('/').next() == Some(name)) && name != BLOCK);
     there.sort();
     let listed: Vec<_> = table("log ").into_iter().map(|row| row[0].clone()).collect();
+    assert_eq!(there, listed);
+}
+
+/// Each file that enforces a block list is in the table, by its name or that of its folder.
+#[test]
+fn every_file_for_block_lists_is_in_the_table() {
+    let mut there: Vec<_> =
+        fs::read_dir(Path::new(ROOT).join("samples").join(BLOCK)).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
+    there.sort();
+    let names = |row: Vec<String>| row[0].split(", ").map(|name| name.trim_matches(['`', '/']).to_owned()).collect::<Vec<_>>();
+    let mut listed: Vec<_> = table("file ").into_iter().flat_map(names).collect();
+    listed.sort();
     assert_eq!(there, listed);
 }
 
@@ -74,8 +104,10 @@ fn the_table_of_outcomes_is_correct() {
 fn the_readme_of_the_samples_shows_the_report() {
     let run = scan(&["samples/"]);
     assert_eq!(run.code, 0, "{}", run.stderr);
-    assert_eq!(run.stderr.lines().count(), NO_LOGS.len(), "{}", run.stderr);
-    for name in NO_LOGS {
+    let block = files_below(&Path::new(ROOT).join("samples").join(BLOCK));
+    assert_eq!(run.stderr.lines().count(), NO_LOGS.len() + block.len(), "{}", run.stderr);
+    let in_block = block.iter().map(|path| path.strip_prefix(Path::new(ROOT).join("samples")).unwrap().display().to_string());
+    for name in NO_LOGS.map(str::to_owned).into_iter().chain(in_block) {
         assert!(run.stderr.contains(&format!("samples/{name}: skipped")), "{}", run.stderr);
     }
     let text = run.text();

@@ -7,6 +7,7 @@ use std::mem;
 use std::os::unix::ffi::OsStrExt;
 use std::time::{Duration, Instant, SystemTime};
 
+use crate::analysis::class_hits::MetricCounters;
 use crate::analysis::site::SiteHistory;
 use crate::commands::FollowSettings;
 use crate::commands::error::CommandError;
@@ -94,11 +95,11 @@ impl Checkpointer {
     }
 
     /// Saves how far the logs were read. All output for these lines must have been flushed.
-    pub(super) fn save(&mut self, checkpoints: Vec<Checkpoint>) -> Result<(), CommandError> {
+    pub(super) fn save(&mut self, checkpoints: Vec<Checkpoint>, counters: &MetricCounters) -> Result<(), CommandError> {
         let Some(folder) = &self.folder else { return Ok(()) };
         // Moved into the state and back: they are too large to copy every second.
         let (absent, sites) = (mem::take(&mut self.absent), mem::take(&mut self.sites));
-        let state = TailState { rules: self.rules, absent, checkpoints, sites };
+        let state = TailState { rules: self.rules, absent, checkpoints, sites, counters: counters.clone() };
         let saved = folder.save(&state);
         (self.absent, self.sites) = (state.absent, state.sites);
         saved?;

@@ -5,6 +5,7 @@
 
 mod checkpointer;
 mod events;
+mod metrics;
 mod output;
 mod session;
 mod signals;
@@ -13,6 +14,7 @@ use std::time::Instant;
 
 use self::checkpointer::Checkpointer;
 use self::events::EventQueue;
+use self::metrics::FollowMetrics;
 use self::output::LiveOutput;
 use self::session::{FollowRuntime, FollowSession, SessionEnd};
 use self::signals::Signals;
@@ -55,8 +57,10 @@ fn follow(settings: &FollowSettings) -> Result<Exit, CommandError> {
         syslog: settings.syslog.clone(),
     };
     let events = EventQueue::new(settings.poll);
+    let counters = known.as_ref().map(|state| state.counters.clone()).unwrap_or_default();
     let mut runtime = FollowRuntime {
         settings,
+        metrics: FollowMetrics::new(settings, counters)?,
         privacy,
         geoip,
         signals,

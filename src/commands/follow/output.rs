@@ -1,10 +1,11 @@
-//! Prints hits, alerts and notices: as lines, as NDJSON, or in the live view.
+//! Prints hits, alerts and notices: as lines, as objects, or in the live view.
 
 use std::io::{self, Write};
 use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 
 use super::events::FollowEvent;
+use super::session::unix_now;
 use crate::alerting::Alert;
 use crate::analysis::hit::LiveHit;
 use crate::analysis::model::Report;
@@ -16,9 +17,8 @@ use crate::commands::{FollowSettings, stdout};
 use crate::render::live::alert;
 use crate::render::live::fold::{FoldDecision, FoldedRepeats, RepeatFolder};
 use crate::render::live::line::LiveLines;
-use crate::render::ndjson;
 use crate::render::sink::Sink;
-use crate::render::{Color, OutputFormat, RenderOptions, render};
+use crate::render::{Color, HitFormat, OutputFormat, RenderOptions, render};
 use crate::rules::RuleSet;
 use crate::tui::{Dashboard, KeyReader, LogRow, Screen, TerminalInput, TuiCommand, spawn_key_reader};
 
@@ -40,7 +40,7 @@ enum OutputMode {
     /// Lines for people.
     Lines(Box<LineOutput>),
     /// One JSON object per hit.
-    Ndjson(Sink),
+    Objects(Sink, HitFormat),
     /// The live view.
     View(Box<TuiOutput>),
 }
@@ -71,8 +71,8 @@ impl LiveOutput {
             let screen = Screen::enter()?;
             let keys = spawn_key_reader(move |input| drop(events.send(FollowEvent::Input(input)))).map_err(CommandError::Terminal)?;
             OutputMode::View(Box::new(TuiOutput { dashboard: Dashboard::new(now, color), screen, _keys: keys }))
-        } else if settings.ndjson {
-            OutputMode::Ndjson(Sink::stdout())
+        } else if let Some(format) = settings.scan.format.hit_format() {
+            OutputMode::Objects(Sink::stdout(), format)
         } else {
             let fold = settings.fold.then(|| RepeatFolder::new(settings.quiet_for));
             OutputMode::Lines(Box::new(LineOutput {
@@ -90,7 +90,7 @@ impl LiveOutput {
         self.is_dirty = true;
         match &mut self.mode {
             OutputMode::Lines(output) => output.hit(now, live, rules),
-            OutputMode::Ndjson(out) => ndjson::write(&live.hit, rules, out),
+            OutputMode::Objects(out, format) => format.write(&live.hit, rules, unix_now(), out),
             OutputMode::View(view) => {
                 view.hit(now, live, rules);
                 Ok(())
@@ -98,15 +98,15 @@ impl LiveOutput {
         }
     }
 
-    /// Prints an alert. With NDJSON it goes to standard error, as standard output has hits only.
+    /// Prints an alert. With objects it goes to standard error, as standard output has hits only.
     pub(super) fn alert(&mut self, raised: &Alert, rules: &RuleSet) -> io::Result<()> {
         match &mut self.mode {
             OutputMode::Lines(output) => {
                 self.is_dirty = true;
                 output.lines.write_alert(raised, rules, &mut output.out)?;
             }
-            OutputMode::Ndjson(_) if self.quiet => {}
-            OutputMode::Ndjson(_) => message::print_raw(&alert::text_line(raised, rules)),
+            OutputMode::Objects(..) if self.quiet => {}
+            OutputMode::Objects(..) => message::print_raw(&alert::text_line(raised, rules)),
             OutputMode::View(view) => view.dashboard.alert(raised, rules),
         }
         Ok(())
@@ -159,7 +159,7 @@ impl LiveOutput {
     pub(super) fn tick(&mut self, now: Instant, rules: &RuleSet) -> Result<(), CommandError> {
         match &mut self.mode {
             OutputMode::Lines(output) => self.is_dirty |= output.tick(now, rules).map_err(|error| output.out.explain(error))?,
-            OutputMode::Ndjson(_) => {}
+            OutputMode::Objects(..) => {}
             OutputMode::View(view) => {
                 view.dashboard.tick(now);
                 view.screen.draw(&mut view.dashboard, now).map_err(CommandError::Terminal)?;
@@ -172,7 +172,7 @@ impl LiveOutput {
     pub(super) fn next_due(&self, now: Instant) -> Option<Duration> {
         match &self.mode {
             OutputMode::Lines(output) => output.fold.as_ref()?.next_flush().map(|due| due.saturating_duration_since(now)),
-            OutputMode::Ndjson(_) => None,
+            OutputMode::Objects(..) => None,
             OutputMode::View(view) => view.screen.due(&view.dashboard, now),
         }
     }
@@ -193,7 +193,7 @@ impl LiveOutput {
         }
         let out = match &mut self.mode {
             OutputMode::Lines(output) => &mut output.out,
-            OutputMode::Ndjson(out) => out,
+            OutputMode::Objects(out, _) => out,
             OutputMode::View(_) => return Ok(()),
         };
         out.flush().map_err(|error| out.explain(error).into())
@@ -203,7 +203,7 @@ impl LiveOutput {
     pub(super) fn explain(&self, error: io::Error) -> CommandError {
         match &self.mode {
             OutputMode::Lines(output) => output.out.explain(error).into(),
-            OutputMode::Ndjson(out) => out.explain(error).into(),
+            OutputMode::Objects(out, _) => out.explain(error).into(),
             OutputMode::View(_) => CommandError::Terminal(error),
         }
     }
@@ -213,9 +213,9 @@ impl LiveOutput {
         !matches!(self.mode, OutputMode::View(_)) && stdout::reader_closed()
     }
 
-    /// Prints a summary: after the lines, or on standard error with NDJSON. The live view shows it all the time.
+    /// Prints a summary: after the lines, or on standard error with objects. The live view shows it all the time.
     pub(super) fn summary(&mut self, report: &Report<'_>, note: Option<&str>, top: Option<usize>) -> Result<(), CommandError> {
-        let TerminalInfo { width, color } = TerminalInfo::detect(self.color, matches!(self.mode, OutputMode::Ndjson(_)));
+        let TerminalInfo { width, color } = TerminalInfo::detect(self.color, matches!(self.mode, OutputMode::Objects(..)));
         let view = RenderOptions { format: OutputFormat::Table, by: None, top, full: false, width, color, made_at: None };
         let mut text = Vec::new();
         let written = note.map_or(Ok(()), |note| writeln!(text, "{note}")).and_then(|()| render(report, &view, &mut text));
@@ -227,8 +227,8 @@ impl LiveOutput {
                 self.is_dirty = true;
                 self.flush()
             }
-            OutputMode::Ndjson(_) if self.quiet => Ok(()),
-            OutputMode::Ndjson(_) => {
+            OutputMode::Objects(..) if self.quiet => Ok(()),
+            OutputMode::Objects(..) => {
                 message::print_raw(String::from_utf8_lossy(&text).trim_end());
                 Ok(())
             }

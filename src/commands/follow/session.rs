@@ -6,6 +6,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use super::checkpointer::Checkpointer;
 use super::events::{EventBatch, EventQueue};
+use super::metrics::FollowMetrics;
 use super::output::LiveOutput;
 use super::signals::Signals;
 use crate::alert_sinks::{AlertSinks, SystemdNotifier};
@@ -39,6 +40,7 @@ pub(super) struct FollowRuntime<'a> {
     pub(super) geoip: GeoDatabases,
     pub(super) signals: Signals,
     pub(super) checkpointer: Checkpointer,
+    pub(super) metrics: FollowMetrics,
     pub(super) tail: Tail,
     pub(super) detector: AlertDetector,
     pub(super) sinks: AlertSinks,
@@ -160,16 +162,22 @@ impl<'a, 'c: 'a> FollowSession<'a, 'c> {
             self.save()?;
         }
         let Self { runtime, stream, rule_context, .. } = self;
-        let FollowRuntime { tail, output, detector, sinks, checkpointer, privacy, geoip, .. } = &mut **runtime;
+        let FollowRuntime { tail, output, detector, sinks, checkpointer, privacy, geoip, metrics, .. } = &mut **runtime;
         let mut failed = None;
         let more = tail.read(now, &mut |piece| {
             if failed.is_some() {
                 return;
             }
             checkpointer.mark_dirty();
-            let mut each = |live: &LiveHit<'_>| emit_hit(now, live, (&rule_context.rules, privacy, geoip), output, detector, sinks);
+            let mut each = |live: &LiveHit<'_>| {
+                count_hit(live, &rule_context.rules, metrics);
+                emit_hit(now, live, (&rule_context.rules, privacy, geoip), output, detector, sinks)
+            };
             match stream.process(&piece, &mut each) {
-                Ok(taken) => output.requests(now, taken.requests),
+                Ok(taken) => {
+                    metrics.lines(&taken);
+                    output.requests(now, taken.requests);
+                }
                 Err(error) => failed = Some(error),
             }
         });
@@ -183,8 +191,11 @@ impl<'a, 'c: 'a> FollowSession<'a, 'c> {
     /// Prints hits again whose grade was changed by later lines.
     fn emit_updates(&mut self, now: Instant) -> Result<(), CommandError> {
         let Self { runtime, stream, rule_context, .. } = self;
-        let FollowRuntime { output, detector, sinks, privacy, geoip, .. } = &mut **runtime;
-        let mut each = |live: &LiveHit<'_>| emit_hit(now, live, (&rule_context.rules, privacy, geoip), output, detector, sinks);
+        let FollowRuntime { output, detector, sinks, privacy, geoip, metrics, .. } = &mut **runtime;
+        let mut each = |live: &LiveHit<'_>| {
+            count_hit(live, &rule_context.rules, metrics);
+            emit_hit(now, live, (&rule_context.rules, privacy, geoip), output, detector, sinks)
+        };
         stream.regrade_all(&mut each).map_err(|error| self.runtime.output.explain(error))
     }
 
@@ -195,12 +206,12 @@ impl<'a, 'c: 'a> FollowSession<'a, 'c> {
             self.runtime.checkpointer.take_sites(now, self.stream.sites(unix_now()));
         }
         let checkpoints = self.runtime.tail.checkpoints();
-        self.runtime.checkpointer.save(checkpoints)
+        self.runtime.checkpointer.save(checkpoints, self.runtime.metrics.counters())
     }
 
     /// Polls the alert sinks and systemd, and checks from time to time what changes slowly.
     fn housekeeping(&mut self, now: Instant) -> Result<(), CommandError> {
-        let FollowRuntime { sinks, systemd, output, tail, geoip, .. } = &mut *self.runtime;
+        let FollowRuntime { sinks, systemd, output, tail, geoip, metrics, started, .. } = &mut *self.runtime;
         for notice in sinks.poll().into_iter().chain(systemd.poll()) {
             output.error(&notice);
         }
@@ -210,6 +221,9 @@ impl<'a, 'c: 'a> FollowSession<'a, 'c> {
         self.next_slow_poll = now + SLOW_INTERVAL;
         for notice in geoip.reload_changed() {
             output.notice(&notice);
+        }
+        if let Some(failure) = metrics.write_if_due(now, &self.rule_context.rules, tail, started.elapsed()) {
+            output.error(&failure);
         }
         let stream = &self.stream;
         output.logs(|| {
@@ -245,8 +259,17 @@ impl<'a, 'c: 'a> FollowSession<'a, 'c> {
         if self.runtime.checkpointer.is_on() {
             self.save()?;
         }
+        self.write_metrics();
         self.runtime.output.exit_tui();
         self.summary()
+    }
+
+    /// Replaces the file of metrics at the end of the run.
+    fn write_metrics(&mut self) {
+        let FollowRuntime { output, tail, metrics, started, .. } = &mut *self.runtime;
+        if let Some(failure) = metrics.write(&self.rule_context.rules, tail, started.elapsed()) {
+            output.error(&failure);
+        }
     }
 
     fn summary(&mut self) -> Result<(), CommandError> {
@@ -307,7 +330,7 @@ impl<'a, 'c: 'a> FollowSession<'a, 'c> {
 }
 
 /// Seconds since 1970.
-fn unix_now() -> i64 {
+pub(super) fn unix_now() -> i64 {
     SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs().cast_signed())
 }
 
@@ -318,6 +341,13 @@ impl FollowRuntime<'_> {
             message::error(&message::sanitized(&notice));
         }
         exit
+    }
+}
+
+/// Counts a hit for the metrics.
+fn count_hit(live: &LiveHit<'_>, rules: &RuleSet, metrics: &mut FollowMetrics) {
+    if live.is_reported() {
+        metrics.hit(live, rules);
     }
 }
 

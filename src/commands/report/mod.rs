@@ -3,6 +3,7 @@
 //! Errors in the command are found before the first line is read. Lines count as reported when the state is saved; the next
 //! run completes or removes what an interrupted run left on disk.
 
+mod block_lists;
 mod run;
 mod status;
 mod writer;
@@ -10,11 +11,12 @@ mod writer;
 use std::fs;
 use std::io::{IsTerminal as _, Read as _};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use self::run::{ReadResult, ReportRun};
 use self::writer::ReportWriter;
 use super::error::CommandError;
+use super::metrics_file::{Backlog, MetricsFile};
 use super::{Exit, ReportSettings, ReportTask, message, server_logs, signals, stdout};
 use crate::render::html::index::{self, DIGEST_BYTES, FolderLink, IndexEntry, PAGE_FILE, RunDigest};
 use crate::report_store::{Access, ReportStore, Run};
@@ -48,6 +50,7 @@ pub(crate) fn run(settings: &ReportSettings) -> Exit {
 }
 
 fn report(settings: &ReportSettings) -> Result<Exit, CommandError> {
+    let started = Instant::now();
     let stop = signals::listen();
     let group = settings.group.as_deref().map(group_id).transpose()?;
     let report_run = ReportRun::new(settings, &stop)?;
@@ -61,25 +64,33 @@ fn report(settings: &ReportSettings) -> Result<Exit, CommandError> {
     }
     let folder = opened?;
     let store = ReportStore::open(out(settings), Access { mode: settings.mode, group })?.for_state(file_of(&folder))?;
+    block_lists::check(settings)?;
     let store = if settings.scan.threads == Some(1) { store.single_threaded() } else { store };
     if settings.html {
         store.check_index()?;
     }
-    let known = recover_state(settings, &folder, &store)?;
+    let metrics = MetricsFile::open(settings.metrics.as_deref(), "report", &settings.state)?;
+    let mut known = recover_state(settings, &folder, &store)?;
+    block_lists::recover(&folder, &report_run, known.as_mut())?;
     let mut state = report_run.initial_state(known.as_ref());
-    let ReadResult { increment, problems, notes } = report_run.read(known.as_ref(), &mut state);
+    let ReadResult { increment, problems, notes, has_forwarded, backlog } = report_run.read(known.as_ref(), &mut state);
+    block_lists::warn_forwarded(&report_run, has_forwarded);
     if let Some(exit) = stop.exit() {
         return Err(CommandError::ReportStopped(exit));
     }
     state.logs.drop_absent(run::still_exists, report_run.now(), KEEP_ABSENT);
-    let mut writer = ReportWriter::new(&report_run, &increment, &problems, &notes, &state);
+    let mut writer = ReportWriter::new(&report_run, &increment, &problems, &notes, &state).with_origin(has_forwarded);
     if writer.is_empty() {
+        block_lists::prepare(&report_run, &mut state, false);
         if known.as_ref() != Some(&state) {
             folder.save(&state)?;
         }
+        block_lists::publish(&folder, &report_run, &mut state)?;
         store.prune(settings.keep, report_run.started())?;
         write_index(&store, &report_run)?;
-        return Ok(print_problems(&problems));
+        let exit = print_problems(&problems);
+        write_metrics(metrics.as_ref(), &state, &report_run, backlog, started)?;
+        return Ok(exit);
     }
     let number = store.last_run_number()?.max(state.run.as_ref().map_or(0, |run| run.number)) + 1;
     let mut staging = store.stage(number)?;
@@ -88,14 +99,30 @@ fn report(settings: &ReportSettings) -> Result<Exit, CommandError> {
     state.seen.prune(report_run.now().cast_signed(), REMEMBER);
     state.sites.prune(report_run.now().cast_signed(), REMEMBER);
     state.run = Some(run.clone());
+    block_lists::prepare(&report_run, &mut state, true);
     // The lines count as reported from here on.
     if let Err(error) = folder.save(&state) {
         rollback(&folder, &store, known.as_ref());
         return Err(error.into());
     }
+    let lists = block_lists::publish(&folder, &report_run, &mut state);
     publish(&store, &run, &report_run)?;
+    lists?;
     let exit = print_problems(&problems);
-    Ok(print(writer.mail().as_deref(), exit))
+    let exit = print(writer.mail().as_deref(), exit);
+    write_metrics(metrics.as_ref(), &state, &report_run, backlog, started)?;
+    Ok(exit)
+}
+
+/// Replaces the file of metrics, after everything else: the lines count as reported even if this fails.
+fn write_metrics(
+    file: Option<&MetricsFile>,
+    state: &ReportState,
+    report_run: &ReportRun<'_>,
+    backlog: Backlog,
+    started: Instant,
+) -> Result<(), CommandError> {
+    file.map_or(Ok(()), |file| file.write(&state.logs.counters, &report_run.rule_context.rules, backlog, started.elapsed()))
 }
 
 /// Loads the state of the last run and publishes its folders if that is pending; `None` if the state is discarded.
@@ -160,7 +187,7 @@ fn dry_run(settings: &ReportSettings) -> Result<Exit, CommandError> {
     let known: Option<ReportState> =
         if settings.state.reset { None } else { StateFolder::peek(dir(settings), NAME, settings.state.insecure)? };
     let mut state = report_run.initial_state(known.as_ref());
-    let ReadResult { increment, problems, notes } = report_run.read(known.as_ref(), &mut state);
+    let ReadResult { increment, problems, notes, .. } = report_run.read(known.as_ref(), &mut state);
     if let Some(exit) = stop.exit() {
         return Err(CommandError::ReportStopped(exit));
     }

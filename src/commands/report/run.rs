@@ -15,15 +15,18 @@ use rayon::ThreadPool;
 use crate::analysis::anonymize::Privacy;
 use crate::analysis::model::Report;
 use crate::analysis::networks::add_geo;
-use crate::block::{self, BlockPolicy, PROC_NET};
+use crate::block::{self, AddressRanges, BlockPolicy};
 use crate::commands::ReportSettings;
-use crate::commands::common::{pool, privacy, warn_narrow_allow};
+use crate::commands::common::{own_addresses, pool, privacy, warn_narrow_allow};
 use crate::commands::error::CommandError;
 use crate::commands::message::{self, sanitized};
+use crate::commands::metrics_file::Backlog;
 use crate::commands::rule_context::RuleContext;
 use crate::commands::server_logs;
 use crate::commands::signals::StopSignal;
+use crate::formats::has_forwarded;
 use crate::geoip::GeoDatabases;
+use crate::input::lines::read_head_tail;
 use crate::input::tail::{StartPosition, Tail, TailOptions};
 use crate::scan::incremental::{IncrementalOptions, IncrementalResult, PeriodResult, scan_new_lines};
 use crate::source::Checkpoint;
@@ -43,6 +46,8 @@ pub(super) struct ReportRun<'a> {
     geoip: GeoDatabases,
     /// The addresses of this machine.
     interface_addresses: Vec<IpAddr>,
+    /// The ranges of search engines.
+    verified: AddressRanges,
     pub(super) pool: ThreadPool,
     /// The name of this host in the reports.
     pub(super) machine: String,
@@ -59,6 +64,10 @@ pub(super) struct ReadResult {
     pub(super) problems: Vec<(PathBuf, String)>,
     /// Notices about logs, such as truncations.
     pub(super) notes: Vec<String>,
+    /// A log has a field of forwarded addresses; looked up for block lists only.
+    pub(super) has_forwarded: bool,
+    /// What was not read, for metrics.
+    pub(super) backlog: Backlog,
 }
 
 impl<'a> ReportRun<'a> {
@@ -83,13 +92,11 @@ impl<'a> ReportRun<'a> {
                 "--trusted-proxy {wide} is a large part of the internet, and none of its addresses will be a block candidate"
             ));
         }
-        let interface_addresses = block::interface_addresses(Path::new(PROC_NET)).unwrap_or_else(|error| {
-            message::warning(&format!("{PROC_NET}: {error}; the addresses of this machine are unknown; list them in a file of --allow"));
-            Vec::new()
-        });
+        let interface_addresses = own_addresses();
+        let verified = AddressRanges::read(&settings.block.verified)?;
         let machine = settings.machine.clone().unwrap_or_else(|| rustix::system::uname().nodename().to_string_lossy().into_owned());
         let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
-        Ok(Self { pool: pool(&settings.scan)?, settings, rule_context, privacy, geoip, interface_addresses, machine, stop, now })
+        Ok(Self { pool: pool(&settings.scan)?, settings, rule_context, privacy, geoip, interface_addresses, verified, machine, stop, now })
     }
 
     /// Adds the country and network of clients.
@@ -110,11 +117,14 @@ impl<'a> ReportRun<'a> {
     /// The addresses that must never be blocked.
     pub(super) fn policy(&self) -> BlockPolicy<'_> {
         BlockPolicy::new(&self.interface_addresses, &self.settings.scan.client.trusted, &self.rule_context.scope.allow)
+            .with_verified(&self.verified)
     }
 
     /// The state of the last run, or a new one.
     pub(super) fn initial_state(&self, known: Option<&ReportState>) -> ReportState {
-        known.cloned().unwrap_or_else(|| ReportState::new(RandomState::new().hash_one(self.now)))
+        let mut state = known.cloned().unwrap_or_else(|| ReportState::new(RandomState::new().hash_one(self.now)));
+        state.logs.counters.start(self.now);
+        state
     }
 
     /// Reads new lines, and records in the state how far the logs were read.
@@ -140,7 +150,9 @@ impl<'a> ReportRun<'a> {
                 notes.push(format!("{} {}", notice.path.display(), notice.what));
             }
         }
-        ReadResult { increment, problems, notes }
+        let has_forwarded = !self.settings.block_lists.is_empty() && tail.logs().any(|log| is_forwarded(&log.path));
+        let backlog = Backlog { files: tail.logs().count() as u64, lag: tail.logs().map(|log| log.lag).sum() };
+        ReadResult { increment, problems, notes, has_forwarded, backlog }
     }
 
     fn record_rules(&self, known: Option<&ReportState>, state: &mut ReportState) {
@@ -151,6 +163,14 @@ impl<'a> ReportRun<'a> {
         }
         state.logs.rules = rules;
     }
+}
+
+/// The bytes of a log that show whether it has a field of forwarded addresses.
+const HEAD_BYTES: usize = 64 << 10;
+
+/// Whether a log has a field of forwarded addresses.
+fn is_forwarded(log: &Path) -> bool {
+    read_head_tail(log, HEAD_BYTES).is_some_and(|head| has_forwarded(&head.first))
 }
 
 /// Whether a file exists where a log was last seen.

@@ -9,11 +9,13 @@ use std::path::{Path, PathBuf};
 
 use super::run::ReportRun;
 use crate::analysis::block_candidates::block_decisions;
+use crate::analysis::block_list::LogOrigin;
 use crate::analysis::build::{LogAnalysis, ReportFilter, ReportInput, RowSelection, build};
 use crate::analysis::merge::{MergedReport, ReportMerger};
 use crate::analysis::model::{InputSummary, Report};
 use crate::analysis::novelty::{NewItem, find_new};
 use crate::analysis::{notes, snapshot};
+use crate::commands::block::log_origin;
 use crate::commands::common::apps;
 use crate::commands::error::CommandError;
 use crate::commands::rule_context::RuleContext;
@@ -23,7 +25,7 @@ use crate::render::mail::{self, RunSummary};
 use crate::render::{GroupBy, OutputFormat, RenderOptions, render, write_answered};
 use crate::report_store::{ReportStore, StagedFile, Staging, run_folder_name};
 use crate::scan::incremental::{IncrementalResult, PeriodResult};
-use crate::state::ReportState;
+use crate::state::{BlockState, ReportState};
 use crate::time::Period;
 
 /// The report that later runs, `merge` and `diff` read.
@@ -46,6 +48,8 @@ pub(super) struct ReportWriter<'r> {
     mail: Option<Vec<u8>>,
     /// Number of folders that are worth a mail.
     notable: usize,
+    /// What is known about the clients of the logs.
+    origin: LogOrigin,
 }
 
 /// One folder: its name, its content, and notes for the reader.
@@ -68,7 +72,13 @@ impl<'r> ReportWriter<'r> {
         state: &ReportState,
     ) -> Self {
         let parts = increment.parts.iter().filter(|part| part.lines > 0 || run.settings.always).collect();
-        Self { run, increment, parts, problems, notes, is_first: state.run.is_none(), mail: None, notable: 0 }
+        let origin = log_origin(&run.settings.scan, false);
+        Self { run, increment, parts, problems, notes, is_first: state.run.is_none(), mail: None, notable: 0, origin }
+    }
+
+    /// The same for logs with or without a field of forwarded addresses.
+    pub(super) fn with_origin(self, has_forwarded: bool) -> Self {
+        Self { origin: log_origin(&self.run.settings.scan, has_forwarded), ..self }
     }
 
     /// Whether there is nothing to report.
@@ -164,6 +174,7 @@ impl<'r> ReportWriter<'r> {
         let earlier = Self::earlier(folder, store)?;
         let (this, report_input) = (&*self, self.report_input(folder.part));
         let mail = this.with_report(folder, &report_input, RowSelection::COMPLETE, state, |report, state| {
+            count_part(report, folder.part, state);
             if earlier.is_none() {
                 return this.write_folder(folder, staging, report, state);
             }
@@ -271,7 +282,13 @@ impl<'r> ReportWriter<'r> {
             report.prefix = settings.scan.client.prefix;
             report.period = folder.part.period.map(Period::label);
             self.attach_problems(&mut report.inputs);
-            report.blocks = Some(block_decisions(&report, report_input, &self.run.policy(), settings.max_block));
+            let policy = self.run.policy();
+            // The lines of this run are in a report of all rows once; other reports of the folder have those of earlier runs too.
+            if !settings.block_lists.is_empty() && wanted.pairs && std::ptr::eq(report_input.tally, &raw const folder.part.tally) {
+                let ledger = &mut state.block.get_or_insert_with(BlockState::default).ledger;
+                ledger.add_report(&report, report_input, &analysis, &policy, self.origin);
+            }
+            report.blocks = Some(block_decisions(&report, report_input, &policy, settings.max_block));
             self.run.add_geo(&mut report);
             consume(&report, state)
         })
@@ -335,6 +352,13 @@ impl<'r> ReportWriter<'r> {
         }
         notes
     }
+}
+
+/// Counts the new lines of a folder and their hits, for metrics.
+fn count_part(report: &Report<'_>, part: &PeriodResult, state: &mut ReportState) {
+    let unparsed = part.inputs.iter().map(|input| input.unparsed).sum();
+    state.logs.counters.add_lines(part.lines, unparsed);
+    state.logs.counters.add_report(&report.classes);
 }
 
 /// Records the newest period.

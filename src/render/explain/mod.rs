@@ -65,7 +65,7 @@ pub(crate) struct ViewCache([OnceCell<AnnotatedText>; 8]);
 pub(crate) fn write<W: Write>(subject: &ExplainedRequest<'_>, options: &RenderOptions, out: &mut W) -> io::Result<()> {
     match options.format {
         OutputFormat::Json | OutputFormat::Ndjson => json::write(subject, out),
-        OutputFormat::Table | OutputFormat::Csv | OutputFormat::Html | OutputFormat::Partial => text::write(subject, options, out),
+        _ => text::write(subject, options, out),
     }
 }
 

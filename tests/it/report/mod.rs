@@ -3,6 +3,7 @@
 //! The oracle is one `scan` over every line that was written: the reports of all runs add up to it (`harness`). Tests that
 //! need root or a missing program are skipped with a message.
 
+mod block_lists;
 mod blocks;
 mod compressed;
 mod crash;

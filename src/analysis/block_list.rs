@@ -1,0 +1,459 @@
+//! Which addresses and networks a block list names, and the memory of it between runs.
+//!
+//! A ledger collects the candidates of reports, with what they did and what a block would cost; a list is made of it for an
+//! instant. IPv4 is listed by address and IPv6 by /64. Reads no log and blocks nothing. In doubt nothing is listed: not an
+//! address that may be a proxy, nor one whose last probe has no time.
+
+use std::collections::{HashMap, HashSet};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::time::Duration;
+
+use ipnet::{IpNet, Ipv4Net, Ipv6Net};
+use serde::{Deserialize, Serialize};
+
+use super::block_candidates::block_decisions;
+use super::build::{LogAnalysis, ReportInput};
+use super::labels;
+use super::model::{Report, Row};
+use crate::block::{BlockPolicy, prefix_network};
+use crate::client::Client;
+use crate::finding::Severity;
+use crate::redact::mask::redacted;
+use crate::tally::{Site, Tally};
+use crate::time::LogTime;
+
+/// The largest number of entries that a ledger keeps between runs. Of more, the latest are kept.
+const MOST_ENTRIES: usize = 200_000;
+
+/// Paths that are kept of each entry.
+const SAMPLES: usize = 3;
+
+/// The longest path that is kept.
+const LONGEST_SAMPLE: usize = 200;
+
+/// The shortest own host name that is looked for in paths: shorter ones are in too many other words.
+const SHORTEST_HOST: usize = 4;
+
+/// A proxy is assumed if one client makes this share of at least this many requests. On a site without a proxy, only a flood
+/// has such a share.
+const PROXIED: u64 = 100;
+const PROXY_SHARE: (u64, u64) = (19, 20);
+
+/// The client that makes nearly all of these requests and may be a proxy, and its requests.
+#[must_use]
+pub(crate) fn dominant_client(tally: &Tally, requests: u64) -> Option<(Client<'_>, u64)> {
+    let counts = tally.client_counts().iter().map(|count| count.requests);
+    let (number, most) = (0..).zip(counts).max_by_key(|(_, requests)| *requests)?;
+    let is_dominant = requests >= PROXIED && most.saturating_mul(PROXY_SHARE.1) >= requests.saturating_mul(PROXY_SHARE.0);
+    is_dominant.then(|| (tally.client(number), most))
+}
+
+/// An address or network that could be blocked.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct BlockEntry {
+    /// What is listed: an IPv4 address, an IPv6 /64, or a /24 of several entries.
+    #[serde(with = "network_text")]
+    pub network: IpNet,
+    /// The address of its first candidate.
+    pub address: IpAddr,
+    /// Addresses with a hit; between runs a lower bound.
+    pub addresses: u64,
+    /// Hits.
+    pub hits: u64,
+    /// Distinct paths; between runs a lower bound.
+    pub paths: u64,
+    /// Requests that are no probe: those that a block would have affected.
+    pub ordinary: u64,
+    /// The highest severity of a hit.
+    pub severity: Severity,
+    /// The classes of the rules, sorted.
+    pub classes: Vec<String>,
+    /// Some of the paths, masked and escaped: the most severe first.
+    pub samples: Vec<String>,
+    /// The earliest hit: seconds since 1970, and minutes east of UTC.
+    first: (i64, i16),
+    /// The latest hit.
+    last: (i64, i16),
+    /// Another client of its /24 is no candidate.
+    has_neighbours: bool,
+}
+
+/// What is known of candidates, kept between runs.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct BlockLedger {
+    /// The latest time of a line.
+    until: Option<(i64, i16)>,
+    /// Sorted by network.
+    entries: Vec<BlockEntry>,
+}
+
+/// What a list may name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct BlockListOptions {
+    /// The most ordinary requests of an entry.
+    pub max_cost: u64,
+    /// The most entries.
+    pub max: Option<usize>,
+    /// How long an entry stays after its last hit.
+    pub ttl: Duration,
+    /// Entries in a /24 from which the whole of it is listed.
+    pub aggregate: Option<usize>,
+    /// The instant of the list, in seconds since 1970.
+    pub now: i64,
+}
+
+/// A list for an instant.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct BlockList {
+    /// Sorted by network, IPv4 first.
+    pub entries: Vec<BlockEntry>,
+    /// The latest time of a line.
+    pub until: Option<LogTime>,
+    /// Candidates whose block would cost too many ordinary requests.
+    pub costly: usize,
+    /// Candidates beyond the most entries.
+    pub left_out: usize,
+    /// The instant of the list, in seconds since 1970.
+    pub now: i64,
+    /// How long an entry stays after its last hit.
+    pub ttl: Duration,
+}
+
+/// What is known about the logs of a report.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct LogOrigin {
+    /// The user named the proxies, so that no other address is one.
+    pub proxies_are_known: bool,
+    /// A proxy wrote the logs, and its address is not known: no client is certain.
+    pub is_forwarded: bool,
+}
+
+/// Why a client with hits of a report is not listed, for a notice.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Unlisted {
+    /// It makes nearly all requests and may be a proxy.
+    pub possible_proxy: Option<IpNet>,
+    /// Candidates without the time of a hit.
+    pub untimed: usize,
+}
+
+impl BlockEntry {
+    /// The earliest hit.
+    #[must_use]
+    pub(crate) fn first_time(&self) -> LogTime {
+        LogTime { utc: self.first.0, offset: self.first.1 }
+    }
+
+    /// The latest hit.
+    #[must_use]
+    pub(crate) fn last_time(&self) -> LogTime {
+        LogTime { utc: self.last.0, offset: self.last.1 }
+    }
+
+    /// An entry with these hits of one address, for tests of formats.
+    #[cfg(test)]
+    pub(crate) fn for_test(network: IpNet, hits: u64, samples: &[&str], classes: &[&str], times: (LogTime, LogTime)) -> Self {
+        let address = match network.addr() {
+            IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() | 1).into(),
+            four @ IpAddr::V4(_) => four,
+        };
+        let mut entry = Self { hits, paths: hits, addresses: 1, severity: Severity::High, ..Self::new(network, address, times) };
+        entry.samples = samples.iter().map(ToString::to_string).collect();
+        entry.classes = classes.iter().map(ToString::to_string).collect();
+        entry
+    }
+
+    fn new(network: IpNet, address: IpAddr, (first, last): (LogTime, LogTime)) -> Self {
+        Self {
+            network,
+            address,
+            addresses: 0,
+            hits: 0,
+            paths: 0,
+            ordinary: 0,
+            severity: Severity::Info,
+            classes: Vec::new(),
+            samples: Vec::new(),
+            first: (first.utc, first.offset),
+            last: (last.utc, last.offset),
+            has_neighbours: false,
+        }
+    }
+
+    fn add_row(&mut self, report: &Report<'_>, row: &Row<'_>) {
+        self.hits += row.hits;
+        self.ordinary += row.other_requests;
+        self.severity = self.severity.max(row.severity);
+        self.paths = self.paths.max(row.paths);
+        self.add_classes(labels::classes(report.rule_set, &row.rules));
+        if let Some((first, last)) = row.first_time.zip(row.last_time) {
+            self.first = self.first.min((first.utc, first.offset));
+            self.last = self.last.max((last.utc, last.offset));
+        }
+    }
+
+    fn add_classes<S: AsRef<str>>(&mut self, classes: impl IntoIterator<Item = S>) {
+        for class in classes {
+            if let Err(at) = self.classes.binary_search_by(|known| known.as_str().cmp(class.as_ref())) {
+                self.classes.insert(at, class.as_ref().to_owned());
+            }
+        }
+    }
+
+    fn add_sample(&mut self, sample: &str) {
+        if self.samples.len() < SAMPLES && !self.samples.iter().any(|known| known == sample) {
+            self.samples.push(sample.to_owned());
+        }
+    }
+
+    /// Adds an entry of the same /24.
+    fn merge(&mut self, other: &Self) {
+        self.addresses += other.addresses;
+        self.hits += other.hits;
+        self.ordinary += other.ordinary;
+        self.severity = self.severity.max(other.severity);
+        self.paths = self.paths.max(other.paths);
+        self.add_classes(&other.classes);
+        other.samples.iter().for_each(|sample| self.add_sample(sample));
+        self.first = self.first.min(other.first);
+        self.last = self.last.max(other.last);
+    }
+
+    /// The worst first.
+    fn rank(&self) -> impl Ord + use<> {
+        std::cmp::Reverse((self.severity, self.hits, self.last, std::cmp::Reverse(self.network)))
+    }
+}
+
+impl BlockLedger {
+    /// Adds the candidates of a report, and what known entries did in it. The report must have all its clients and pairs, and be
+    /// neither redacted nor shortened.
+    pub(crate) fn add_report(
+        &mut self,
+        report: &Report<'_>,
+        report_input: &ReportInput<'_>,
+        analysis: &LogAnalysis<'_>,
+        policy: &BlockPolicy<'_>,
+        origin: LogOrigin,
+    ) -> Unlisted {
+        if let Some(last) = report.totals.sum.last_time {
+            self.until = self.until.max(Some((last.utc, last.offset)));
+        }
+        let mut unlisted = Unlisted::default();
+        let dominant = if origin.proxies_are_known { None } else { dominant_client(report_input.tally, report.totals.sum.requests) };
+        let dominant = dominant.and_then(|(client, _)| listed_network(client));
+        let mut new: HashMap<IpNet, BlockEntry> = HashMap::new();
+        let known = |ledger: &Self, network: &IpNet| ledger.place(network).is_some();
+        for (row, decision) in report.clients.iter().zip(block_decisions(report, report_input, policy, None)) {
+            let Some(client) = row.key.client().filter(|_| decision.is_candidate() && !origin.is_forwarded) else { continue };
+            let Some((network, address)) = listed_network(client).zip(client.first_address()) else { continue };
+            if policy.network_reason(&network).is_some() || known(self, &network) || new.contains_key(&network) {
+                continue;
+            }
+            match row.first_time.zip(row.last_time) {
+                _ if dominant == Some(network) => unlisted.possible_proxy = dominant,
+                None => unlisted.untimed += 1,
+                Some(times) => drop(new.insert(network, BlockEntry::new(network, address, times))),
+            }
+        }
+        self.entries.extend(new.into_values());
+        self.entries.sort_unstable_by_key(|entry| entry.network);
+        self.add_activity(report, report_input);
+        self.add_app_pages(report, report_input, analysis);
+        self.add_paths(report, &own_hosts(report_input, analysis));
+        unlisted
+    }
+
+    fn place(&self, network: &IpNet) -> Option<usize> {
+        self.entries.binary_search_by_key(network, |entry| entry.network).ok()
+    }
+
+    /// Counts hits and ordinary requests of the entries, and looks for other clients in their networks.
+    fn add_activity(&mut self, report: &Report<'_>, report_input: &ReportInput<'_>) {
+        let tally = report_input.tally;
+        let mut addresses: HashMap<usize, u64> = HashMap::new();
+        let mut shared: HashSet<Ipv4Net> = HashSet::new();
+        let rows: HashMap<Client<'_>, &Row<'_>> = report.clients.iter().filter_map(|row| Some((row.key.client()?, row))).collect();
+        for (number, count) in (0..).zip(tally.client_counts()) {
+            let client = tally.client(number);
+            let Some(network) = listed_network(client) else { continue };
+            let row = rows.get(&client);
+            match self.place(&network) {
+                Some(place) => {
+                    let entry = &mut self.entries[place];
+                    // Counts of a limited tally are too low by at most the error.
+                    entry.ordinary += count.error + count.missed;
+                    match row {
+                        Some(row) => {
+                            entry.add_row(report, row);
+                            *addresses.entry(place).or_default() += 1;
+                        }
+                        None => entry.ordinary += count.requests.saturating_sub(count.allowed),
+                    }
+                }
+                None if count.requests > 0 => shared.extend(neighbourhood(&network)),
+                None => {}
+            }
+        }
+        for (place, addresses) in addresses {
+            let entry = &mut self.entries[place];
+            entry.addresses = entry.addresses.max(addresses);
+        }
+        for entry in &mut self.entries {
+            entry.has_neighbours |= neighbourhood(&entry.network).is_some_and(|network| shared.contains(&network));
+        }
+    }
+
+    /// Counts the normal pages of apps that the sites run: they are ordinary requests, though a rule matches them.
+    fn add_app_pages(&mut self, report: &Report<'_>, report_input: &ReportInput<'_>, analysis: &LogAnalysis<'_>) {
+        let tally = report_input.tally;
+        // All requests of clients without a row were counted.
+        let rows: HashSet<Client<'_>> = report.clients.iter().filter_map(|row| row.key.client()).collect();
+        for (view, decision) in tally.cells().zip(analysis.decisions()) {
+            if decision.suppressed_by.is_none() || view.is_other() {
+                continue;
+            }
+            let client = tally.client(view.client);
+            if let Some(place) = listed_network(client).filter(|_| rows.contains(&client)).and_then(|network| self.place(&network)) {
+                self.entries[place].ordinary += view.cell.hits;
+            }
+        }
+    }
+
+    /// Counts the paths of the entries, and keeps some of them.
+    fn add_paths(&mut self, report: &Report<'_>, own: &[Vec<u8>]) {
+        let mut paths: HashMap<usize, HashSet<&[u8]>> = HashMap::new();
+        for row in &report.pairs {
+            let network = row.key.client().and_then(listed_network);
+            let Some((place, path)) = network.and_then(|network| self.place(&network)).zip(row.key.path()) else { continue };
+            if paths.entry(place).or_default().insert(path) && self.entries[place].samples.len() < SAMPLES && is_shown(path, own) {
+                self.entries[place].add_sample(&redacted(path));
+            }
+        }
+        for (place, paths) in paths {
+            let entry = &mut self.entries[place];
+            entry.paths = entry.paths.max(paths.len() as u64);
+        }
+    }
+
+    /// Forgets entries whose last hit is at least this long ago, and the oldest if there are too many.
+    pub(crate) fn expire(&mut self, now: i64, ttl: Duration) {
+        self.entries.retain(|entry| is_fresh(entry, now, ttl));
+        if self.entries.len() > MOST_ENTRIES {
+            self.entries.sort_unstable_by_key(|entry| std::cmp::Reverse((entry.last, entry.network)));
+            self.entries.truncate(MOST_ENTRIES);
+            self.entries.sort_unstable_by_key(|entry| entry.network);
+        }
+    }
+
+    /// The list for an instant. Entries that the policy shelters now are left out.
+    #[must_use]
+    pub(crate) fn list(&self, options: &BlockListOptions, policy: &BlockPolicy<'_>) -> BlockList {
+        let may_be_listed =
+            |entry: &&BlockEntry| is_fresh(entry, options.now, options.ttl) && policy.network_reason(&entry.network).is_none();
+        let (cheap, costly): (Vec<_>, Vec<_>) =
+            self.entries.iter().filter(may_be_listed).partition(|entry| entry.ordinary <= options.max_cost.min(entry.hits));
+        let mut entries = match options.aggregate {
+            Some(least) => self.aggregated(&cheap, least, policy),
+            None => cheap.into_iter().cloned().collect(),
+        };
+        let left_out = options.max.map_or(0, |max| entries.len().saturating_sub(max));
+        if left_out > 0 {
+            entries.sort_by_cached_key(BlockEntry::rank);
+            entries.truncate(entries.len() - left_out);
+        }
+        entries.sort_unstable_by_key(|entry| entry.network);
+        let until = self.until.map(|(utc, offset)| LogTime { utc, offset });
+        BlockList { entries, until, costly: costly.len(), left_out, now: options.now, ttl: options.ttl }
+    }
+
+    /// Replaces entries by their /24 where there are enough of them and nobody else.
+    fn aggregated(&self, listed: &[&BlockEntry], least: usize, policy: &BlockPolicy<'_>) -> Vec<BlockEntry> {
+        let mut known: HashMap<Ipv4Net, usize> = HashMap::new();
+        for network in self.entries.iter().filter_map(|entry| neighbourhood(&entry.network)) {
+            *known.entry(network).or_default() += 1;
+        }
+        let mut groups: HashMap<Ipv4Net, Vec<&BlockEntry>> = HashMap::new();
+        let mut alone = Vec::new();
+        for entry in listed {
+            match neighbourhood(&entry.network) {
+                Some(network) => groups.entry(network).or_default().push(entry),
+                None => alone.push((*entry).clone()),
+            }
+        }
+        for (network, members) in groups {
+            let (first, rest) = (members[0], &members[1..]);
+            let is_whole = known.get(&network) == Some(&members.len()) && members.iter().all(|entry| !entry.has_neighbours);
+            if members.len() < least.max(2) || !is_whole || policy.network_reason(&network.into()).is_some() {
+                alone.extend(members.into_iter().cloned());
+                continue;
+            }
+            let mut whole = BlockEntry { network: network.into(), ..first.clone() };
+            rest.iter().for_each(|entry| whole.merge(entry));
+            alone.push(whole);
+        }
+        alone
+    }
+}
+
+/// Whether the last hit is less than this long ago.
+fn is_fresh(entry: &BlockEntry, now: i64, ttl: Duration) -> bool {
+    now.saturating_sub(entry.last.0) < i64::try_from(ttl.as_secs()).unwrap_or(i64::MAX)
+}
+
+/// What is listed for a client: its IPv4 address, its /64, or the shorter prefix by which clients are counted.
+fn listed_network(client: Client<'_>) -> Option<IpNet> {
+    let prefix = |bits: u128, length| Ipv6Net::new(Ipv6Addr::from_bits(bits), length).ok().map(|network| network.trunc().into());
+    match client {
+        Client::V4(bits) => Some(IpAddr::V4(Ipv4Addr::from_bits(bits)).into()),
+        Client::V6(bits) => prefix(bits, 64),
+        Client::Text(_) => match prefix_network(client)? {
+            IpNet::V6(network) => prefix(network.network().to_bits(), network.prefix_len().min(64)),
+            IpNet::V4(_) => None,
+        },
+    }
+}
+
+/// The /24 of an IPv4 address.
+fn neighbourhood(network: &IpNet) -> Option<Ipv4Net> {
+    match network {
+        IpNet::V4(network) => Ipv4Net::new(network.network(), 24).ok().map(|network| network.trunc()),
+        IpNet::V6(_) => None,
+    }
+}
+
+/// The host names that ordinary requests use, in lower case.
+fn own_hosts(report_input: &ReportInput<'_>, analysis: &LogAnalysis<'_>) -> Vec<Vec<u8>> {
+    let mut seen = HashSet::new();
+    let sites = report_input.tally.cells().map(|view| view.site).filter(|site| seen.insert(*site));
+    let name = |site: Site<'_>| if let Site::Host(host) = site { Some(host.to_ascii_lowercase()) } else { None };
+    sites.filter(|site| analysis.is_known_host(*site)).filter_map(name).filter(|host| host.len() >= SHORTEST_HOST).collect()
+}
+
+/// Whether a path can be shown to others: it has neither a name of this site nor an address.
+fn is_shown(path: &[u8], own: &[Vec<u8>]) -> bool {
+    path.starts_with(b"/")
+        && path.len() <= LONGEST_SAMPLE
+        && Client::addresses_in(path).next().is_none()
+        && !own.iter().any(|host| memchr::memmem::find(&path.to_ascii_lowercase(), host).is_some())
+}
+
+/// A network as text.
+mod network_text {
+    use ipnet::IpNet;
+    use serde::de::Error as _;
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    use crate::client::parse_network;
+
+    pub(super) fn serialize<S: Serializer>(network: &IpNet, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(network)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<IpNet, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        parse_network(&text).ok_or_else(|| D::Error::custom("no such network"))
+    }
+}

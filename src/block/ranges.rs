@@ -1,0 +1,194 @@
+//! Ranges of addresses, and the files in which search engines publish those of their crawlers.
+//!
+//! A file is JSON with a list `prefixes` of `ipv4Prefix` and `ipv6Prefix`, as Google and Bing publish it, or text with one network a
+//! line. The user names it: none comes with the program and none is fetched. A file with a mistake is refused as a whole, because
+//! a range that is left out is a search engine that is blocked.
+
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
+use std::{fs, io};
+
+use ipnet::IpNet;
+use serde::Deserialize;
+use thiserror::Error;
+
+use crate::client::{Width, network_width, parse_network};
+
+/// Ranges that do not overlap, sorted. An IPv4 address is at the place of its mapped IPv6 address.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct AddressRanges {
+    ranges: Vec<(u128, u128)>,
+}
+
+/// Why a file of ranges cannot be used.
+#[derive(Debug, Error)]
+#[error("--verified-bots: {}: {what}", path.display())]
+pub(crate) struct RangesError {
+    /// The file.
+    path: PathBuf,
+    /// What is wrong with it.
+    what: String,
+}
+
+impl AddressRanges {
+    /// The ranges in all these files.
+    ///
+    /// # Errors
+    ///
+    /// A file cannot be read, is in another format, or has no range.
+    pub(crate) fn read(paths: &[PathBuf]) -> Result<Self, RangesError> {
+        let mut networks = Vec::new();
+        for path in paths {
+            networks.extend(read_file(path).map_err(|what| RangesError { path: path.clone(), what })?);
+        }
+        Ok(Self::from_networks(&networks))
+    }
+
+    /// The ranges of these networks.
+    #[must_use]
+    pub(crate) fn from_networks(networks: &[IpNet]) -> Self {
+        let mut all: Vec<_> = networks.iter().map(bounds).collect();
+        all.sort_unstable();
+        let mut ranges: Vec<(u128, u128)> = Vec::with_capacity(all.len());
+        for (first, last) in all {
+            match ranges.last_mut().filter(|known| first <= known.1) {
+                Some(known) => known.1 = known.1.max(last),
+                None => ranges.push((first, last)),
+            }
+        }
+        Self { ranges }
+    }
+
+    /// Whether a network has an address in one of the ranges.
+    #[must_use]
+    pub(crate) fn overlaps(&self, network: &IpNet) -> bool {
+        let (first, last) = bounds(network);
+        let next = self.ranges.partition_point(|range| range.1 < first);
+        self.ranges.get(next).is_some_and(|range| range.0 <= last)
+    }
+
+    /// Whether an address is in one of the ranges.
+    #[must_use]
+    pub(crate) fn contains(&self, address: IpAddr) -> bool {
+        self.overlaps(&address.into())
+    }
+}
+
+/// The first and the last address of a network.
+fn bounds(network: &IpNet) -> (u128, u128) {
+    let number = |address: IpAddr| match address {
+        IpAddr::V4(four) => four.to_ipv6_mapped().to_bits(),
+        IpAddr::V6(six) => six.to_bits(),
+    };
+    (number(network.network()), number(network.broadcast()))
+}
+
+fn read_file(path: &Path) -> Result<Vec<IpNet>, String> {
+    let text = fs::read_to_string(path).map_err(|error: io::Error| format!("cannot be read: {error}; name a file that exists"))?;
+    let networks = if text.trim_start().starts_with('{') { parse_json(&text) } else { parse_lines(&text) }?;
+    if networks.is_empty() {
+        return Err("has no range; give the JSON that a search engine publishes, or one network a line".to_owned());
+    }
+    Ok(networks)
+}
+
+/// The JSON of Google and Bing. Other keys are ignored.
+#[derive(Deserialize)]
+struct PublishedRanges {
+    prefixes: Vec<PublishedRange>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct PublishedRange {
+    ipv4_prefix: Option<String>,
+    ipv6_prefix: Option<String>,
+}
+
+fn parse_json(text: &str) -> Result<Vec<IpNet>, String> {
+    let published: PublishedRanges =
+        serde_json::from_str(text).map_err(|error| format!("is no list of ranges: {error}; it needs a list 'prefixes'"))?;
+    let mut networks = Vec::new();
+    for (number, range) in (1..).zip(&published.prefixes) {
+        let before = networks.len();
+        for text in [&range.ipv4_prefix, &range.ipv6_prefix].into_iter().flatten() {
+            networks.push(parse_range(text).map_err(|what| format!("prefix {number}: {what}"))?);
+        }
+        if networks.len() == before {
+            return Err(format!("prefix {number} has neither ipv4Prefix nor ipv6Prefix"));
+        }
+    }
+    Ok(networks)
+}
+
+fn parse_lines(text: &str) -> Result<Vec<IpNet>, String> {
+    let lines = (1..).zip(text.lines().map(|line| line.split('#').next().unwrap_or_default().trim()));
+    let ranges = lines.filter(|(_, line)| !line.is_empty());
+    ranges.map(|(number, line)| parse_range(line).map_err(|what| format!("line {number}: {what}"))).collect()
+}
+
+fn parse_range(text: &str) -> Result<IpNet, String> {
+    let network = parse_network(text).ok_or_else(|| format!("'{text}' is no network; write 192.0.2.0/24 or 2001:db8::/32"))?;
+    match network_width(&network) {
+        Width::Everything => Err(format!("'{text}' is every address there is")),
+        _ => Ok(network.trunc()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn read(text: &str) -> Result<AddressRanges, String> {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("bots");
+        fs::write(&file, text).unwrap();
+        AddressRanges::read(&[file]).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn reads_json_and_lines() {
+        let json = r#"{"creationTime": "2026", "prefixes": [{"ipv4Prefix": "66.249.64.0/27"}, {"ipv6Prefix": "2001:4860:4801::/48"}]}"#;
+        let lines = "# crawlers\n66.249.64.0/27 # one\n\n2001:4860:4801::/48\r\n";
+        for text in [json, lines] {
+            let ranges = read(text).unwrap();
+            let contains = |text: &str| ranges.contains(text.parse().unwrap());
+            assert!(contains("66.249.64.0") && contains("66.249.64.31") && contains("2001:4860:4801::9"), "{text}");
+            assert!(!contains("66.249.64.32") && !contains("66.249.63.255") && !contains("2001:4860:4802::"), "{text}");
+            assert!(ranges.overlaps(&"66.249.64.0/24".parse().unwrap()) && !ranges.overlaps(&"66.249.65.0/24".parse().unwrap()));
+        }
+    }
+
+    #[test]
+    fn a_file_with_a_mistake_is_refused() {
+        for (text, part) in [
+            ("", "has no range"),
+            ("{\"prefixes\": []}", "has no range"),
+            ("{}", "missing field `prefixes`"),
+            ("{\"prefixes\": [{}]}", "prefix 1 has neither"),
+            ("{\"prefixes\": [{\"ipv4Prefix\": \"x\"}]}", "prefix 1: 'x' is no network"),
+            ("192.0.2.0/24\ngooglebot.com", "line 2: 'googlebot.com'"),
+            ("0.0.0.0/0", "every address"),
+        ] {
+            let message = read(text).unwrap_err();
+            assert!(message.contains(part) && message.contains("--verified-bots"), "{message}");
+        }
+        assert!(AddressRanges::read(&["/nowhere".into()]).is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn agrees_with_each_network(networks in prop::collection::vec((any::<u32>(), 4_u8..=32), 0..20), probes: Vec<(u32, u8)>) {
+            let net = |(bits, length): &(u32, u8)| IpNet::new(IpAddr::V4((*bits).into()), *length).unwrap().trunc();
+            let networks: Vec<_> = networks.iter().map(net).collect();
+            let ranges = AddressRanges::from_networks(&networks);
+            for (bits, length) in probes {
+                let probe = net(&(bits, length % 33));
+                let expected = networks.iter().any(|network| network.contains(&probe) || probe.contains(network));
+                prop_assert_eq!(ranges.overlaps(&probe), expected);
+            }
+        }
+    }
+}

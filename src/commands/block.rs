@@ -1,0 +1,329 @@
+//! `probewatch block`: writes whom a firewall could block, from reports or logs.
+//!
+//! It blocks nothing. A list that would be made from nothing readable is not written, because an empty list clears a set.
+
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::fs::tell;
+use rustix::io::pread;
+use rustix::pipe::{SpliceFlags, pipe, tee};
+
+use super::common::{inputs, output, own_addresses, pool, print_notices, print_problems, read, report_no_logs, warn_narrow_allow};
+use super::error::CommandError;
+use super::merge::{self, REPORT, output_sink, report_files};
+use super::rule_context::RuleContext;
+use super::{BlockListSettings, BlockSettings, Exit, ScanSettings, message};
+use crate::analysis::anonymize::Privacy;
+use crate::analysis::block_list::{BlockLedger, BlockList, BlockListOptions, LogOrigin, Unlisted};
+use crate::analysis::build::{LogAnalysis, ReportInput, RowSelection, build};
+use crate::analysis::model::InputSummary;
+use crate::block::{AddressRanges, BlockPolicy};
+use crate::geoip::{GeoDatabases, GeoInfo};
+use crate::input::find::FoundInputs;
+use crate::render::block::{self, ABUSE_HEADER, BlockFormat, BlockPage};
+use crate::render::sink::Sink;
+use crate::scan::{ScanResult, drop_skipped, input_summaries};
+
+/// Writes the list.
+#[must_use]
+pub(crate) fn run(settings: &BlockSettings) -> Exit {
+    block(settings).unwrap_or_else(|error| error.report())
+}
+
+fn block(settings: &BlockSettings) -> Result<Exit, CommandError> {
+    let given = GivenPaths::new(&settings.scan);
+    let scan = ScanSettings { paths: given.logs.clone(), ..settings.scan.clone() };
+    let pool = pool(&scan)?;
+    let mut rule_context = RuleContext::load_in(&pool, &scan)?;
+    (rule_context.scope.since, rule_context.scope.until) = (scan.since, scan.until);
+    let geoip = Privacy::new(None, true).open_geoip(&scan.client.geoip)?;
+    let verified = AddressRanges::read(&settings.list.verified)?;
+    let found = if given.has_logs(&scan) { Some(inputs(&scan)?) } else { None };
+    let sink = open_sink(&scan, &given, found.as_ref())?;
+    if !scan.quiet {
+        message::warnings(rule_context.rules.warnings());
+    }
+    warn_narrow_allow(&scan, &rule_context.scope.allow);
+    let interfaces = own_addresses();
+    let policy = BlockPolicy::new(&interfaces, &scan.client.trusted, &rule_context.scope.allow).with_verified(&verified);
+    let scanned = match &found {
+        Some(found) => Some(ScannedLogs::read(&scan, &rule_context, found, &pool)?),
+        None => None,
+    };
+    if given.reports.is_empty() && scanned.as_ref().is_some_and(|logs| logs.is_unusable) {
+        return Ok(Exit::Damaged);
+    }
+    let mut ledger = BlockLedger::default();
+    let origin = log_origin(&scan, scanned.as_ref().is_some_and(|logs| logs.scan.has_forwarded));
+    let (unlisted, has_problems) =
+        pool.install(|| add_inputs(&mut ledger, &given.reports, scanned.as_ref(), &rule_context, &scan, &policy, origin))?;
+    let list = ledger.list(&list_options(&settings.list, settings.format, settings.now), &policy);
+    print_unlisted(&scan, origin, &unlisted, &list);
+    let page = BlockPage { list: &list, sources: &source_names(&settings.scan), geo: &geo(&list, &geoip) };
+    write(&page, settings.format, scan.output.as_deref(), sink)?;
+    Ok(if has_problems || scanned.is_some_and(|logs| logs.has_problems) { Exit::Damaged } else { Exit::Success })
+}
+
+/// What the databases have about the entries.
+fn geo(list: &BlockList, databases: &GeoDatabases) -> Vec<Option<Arc<GeoInfo>>> {
+    if databases.is_empty() {
+        return Vec::new();
+    }
+    databases.lookup_all(&list.entries.iter().map(|entry| Some(entry.address)).collect::<Vec<_>>())
+}
+
+/// What a list may name now. Abuse reports name addresses, so nothing is aggregated there.
+pub(super) fn list_options(settings: &BlockListSettings, format: BlockFormat, now: i64) -> BlockListOptions {
+    let &BlockListSettings { max_cost, max, ttl, aggregate, .. } = settings;
+    BlockListOptions { max_cost, max, ttl, aggregate: aggregate.filter(|_| !format.is_abuse_report()), now }
+}
+
+/// What is known about the clients of logs with or without a field of forwarded addresses.
+pub(super) fn log_origin(settings: &ScanSettings, has_forwarded: bool) -> LogOrigin {
+    let proxies_are_known = !settings.client.trusted.is_empty();
+    LogOrigin { proxies_are_known, is_forwarded: has_forwarded && !proxies_are_known }
+}
+
+/// The inputs as the user named them.
+pub(super) fn source_names(settings: &ScanSettings) -> Vec<Vec<u8>> {
+    let name = |path: &PathBuf| match path.as_os_str().as_encoded_bytes() {
+        b"-" => b"standard input".to_vec(),
+        name => name.to_vec(),
+    };
+    let mut names: Vec<_> = settings.paths.iter().chain(settings.found.iter().map(|log| &log.path)).map(name).collect();
+    names.dedup();
+    if names.is_empty() { vec![b"standard input".to_vec()] } else { names }
+}
+
+/// The paths of the command line, by what they are.
+#[derive(Debug, Default)]
+struct GivenPaths {
+    reports: Vec<PathBuf>,
+    logs: Vec<PathBuf>,
+}
+
+impl GivenPaths {
+    fn new(settings: &ScanSettings) -> Self {
+        let stdin = [PathBuf::from("-")];
+        let is_stdin = settings.paths.is_empty() && settings.found.is_empty();
+        let paths = if is_stdin { &stdin[..] } else { &settings.paths };
+        let (reports, logs): (Vec<_>, Vec<_>) = paths.iter().cloned().partition(|path| is_report(path));
+        Self { reports: report_files(&reports, settings.quiet), logs }
+    }
+
+    fn has_logs(&self, settings: &ScanSettings) -> bool {
+        !self.logs.is_empty() || !settings.found.is_empty()
+    }
+}
+
+/// The warning for logs whose clients may all be proxies.
+pub(super) const FORWARDED: &str = "the log has a field of forwarded addresses, so that its clients may be proxies: none is listed; \
+    name your proxies, as in --client-from x-forwarded-for --trusted-proxy 192.0.2.7";
+
+/// The first bytes of a file, which show whether it is a report.
+const HEAD: usize = 512;
+
+/// Whether a path is a report of probewatch, or a folder with one. Pipes are not opened, except standard input.
+fn is_report(path: &Path) -> bool {
+    if path.as_os_str() == "-" {
+        return starts_like_report(&stdin_head().unwrap_or_default());
+    }
+    let Ok(metadata) = fs::metadata(path) else { return false };
+    if metadata.is_dir() {
+        return path.join(REPORT).is_file();
+    }
+    let mut head = Vec::new();
+    metadata.is_file()
+        && File::open(path).and_then(|file| file.take(HEAD as u64).read_to_end(&mut head)).is_ok()
+        && starts_like_report(&head)
+}
+
+/// The first bytes of standard input, which are not consumed: it is read later, as a report or as a log. Empty for a socket.
+fn stdin_head() -> rustix::io::Result<Vec<u8>> {
+    let stdin = io::stdin();
+    let mut head = vec![0; HEAD];
+    let read = match tell(&stdin) {
+        Ok(position) => pread(&stdin, &mut *head, position)?,
+        Err(_) => {
+            poll(&mut [PollFd::new(&stdin, PollFlags::IN)], None)?;
+            let (reader, writer) = pipe()?;
+            match tee(&stdin, &writer, HEAD, SpliceFlags::empty())? {
+                0 => 0,
+                _ => rustix::io::read(&reader, &mut *head)?,
+            }
+        }
+    };
+    head.truncate(read);
+    Ok(head)
+}
+
+fn starts_like_report(head: &[u8]) -> bool {
+    let has = |part: &[u8]| memchr::memmem::find(head, part).is_some();
+    head.trim_ascii_start().first() == Some(&b'{') && has(b"\"schema_version\"") && has(b"\"generated_by\"")
+}
+
+/// Opens the output, which must be neither a report nor a log that is read.
+fn open_sink(settings: &ScanSettings, given: &GivenPaths, found: Option<&FoundInputs>) -> Result<Sink, CommandError> {
+    let path = settings.output.as_deref();
+    if found.is_some() && !given.reports.is_empty() {
+        drop(output_sink(path, &given.reports)?);
+    }
+    match found {
+        Some(found) => output(path, "--output", &found.sources),
+        None => output_sink(path, &given.reports),
+    }
+}
+
+/// The logs, counted.
+struct ScannedLogs {
+    scan: ScanResult,
+    inputs: Vec<InputSummary>,
+    has_problems: bool,
+    /// No line of them was read.
+    is_unusable: bool,
+}
+
+impl ScannedLogs {
+    fn read(
+        settings: &ScanSettings,
+        rule_context: &RuleContext,
+        found: &FoundInputs,
+        pool: &rayon::ThreadPool,
+    ) -> Result<Self, CommandError> {
+        let mut scan = read(settings, &rule_context.job(settings.client.prefix), &found.sources, pool)?;
+        let inputs = input_summaries(std::mem::take(&mut scan.inputs), found);
+        let mut shown = inputs.clone();
+        drop_skipped(&mut shown);
+        print_notices(settings, &shown, &scan, found);
+        let has_problems = print_problems(&shown);
+        let is_unusable = report_no_logs(&shown, found) || !shown.is_empty() && shown.iter().all(|input| input.problem.is_some());
+        Ok(Self { scan, inputs, has_problems: has_problems || is_unusable, is_unusable })
+    }
+
+    fn report_input<'a>(&'a self, rule_context: &'a RuleContext, settings: &'a ScanSettings) -> ReportInput<'a> {
+        ReportInput {
+            rules: &rule_context.rules,
+            tally: &self.scan.tally,
+            texts: &self.scan.texts,
+            inputs: &self.inputs,
+            without_time: self.scan.without_time,
+            filter: rule_context.filter(settings),
+            allow: &rule_context.scope.allow,
+        }
+    }
+}
+
+/// The rows that a ledger needs.
+const ROWS: RowSelection =
+    RowSelection { answered: false, paths: false, rules: false, campaigns: false, hosts: false, ..RowSelection::COMPLETE };
+
+/// Adds the reports and the logs, as one report. Returns whether a report was made of an input with a problem.
+fn add_inputs(
+    ledger: &mut BlockLedger,
+    reports: &[PathBuf],
+    scanned: Option<&ScannedLogs>,
+    rule_context: &RuleContext,
+    settings: &ScanSettings,
+    policy: &BlockPolicy<'_>,
+    origin: LogOrigin,
+) -> Result<(Unlisted, bool), CommandError> {
+    let logs = scanned.map(|logs| logs.report_input(rule_context, settings));
+    let mut add = |report_input: &ReportInput<'_>| {
+        let analysis = LogAnalysis::new(report_input);
+        let report = build(report_input, &analysis, ROWS);
+        ledger.add_report(&report, report_input, &analysis, policy, origin)
+    };
+    if reports.is_empty() {
+        return Ok((logs.as_ref().map(&mut add).unwrap_or_default(), false));
+    }
+    let known = &rule_context.rules;
+    let mut merger = merge::read_all(reports, known)?;
+    if let Some(logs) = &logs {
+        let analysis = LogAnalysis::new(logs);
+        let mut report = build(logs, &analysis, RowSelection::default());
+        report.prefix = settings.client.prefix;
+        merger.add_report(&report)?;
+    }
+    let merged = merge::finish(merger, &settings.rules, settings.quiet)?;
+    let rules = merged.rules.as_ref().unwrap_or(known);
+    let apps = super::common::apps(&settings.apps, rules)?;
+    let report_input = merged.report_input(rules, crate::analysis::build::ReportFilter { apps: &apps, ..rule_context.filter(settings) });
+    let has_problems = report_input.inputs.iter().any(|input| input.problem.is_some());
+    Ok((add(&report_input), has_problems))
+}
+
+/// Prints who is not listed and may be expected.
+fn print_unlisted(settings: &ScanSettings, origin: LogOrigin, unlisted: &Unlisted, list: &BlockList) {
+    if settings.quiet {
+        return;
+    }
+    if origin.is_forwarded {
+        message::warning(FORWARDED);
+    }
+    if let Some(proxy) = unlisted.possible_proxy {
+        message::warning(&format!(
+            "{proxy} makes nearly all requests and may be a proxy: it is not listed; name your proxies with --trusted-proxy, or 127.0.0.1 if there is none"
+        ));
+    }
+    if unlisted.untimed > 0 {
+        message::notice(&format!("{} candidates are not listed, because their requests have no time", unlisted.untimed));
+    }
+    if list.costly > 0 {
+        message::notice(&format!("{} candidates are not listed, because they sent ordinary requests too: see --max-cost", list.costly));
+    }
+}
+
+fn write(page: &BlockPage<'_>, format: BlockFormat, path: Option<&Path>, mut sink: Sink) -> Result<(), CommandError> {
+    if format != BlockFormat::Abuseipdb {
+        block::write(page, format, &mut sink).map_err(|error| sink.explain(error))?;
+        return Ok(sink.commit()?);
+    }
+    let files = block::abuse_files(page);
+    let path = match path {
+        Some(path) => path,
+        None if files.len() > 1 => return Err(CommandError::ManyFiles(files.len())),
+        None => Path::new(""),
+    };
+    let mut sinks = vec![sink];
+    for number in 2..=files.len() {
+        sinks.push(Sink::file(&numbered(path, number))?);
+    }
+    for (mut sink, file) in sinks.into_iter().zip(&files) {
+        sink.write_all(file).map_err(|error| sink.explain(error))?;
+        sink.commit()?;
+    }
+    if path != Path::new("") {
+        remove_older(path, files.len() + 1);
+    }
+    Ok(())
+}
+
+/// `abuse.csv` is followed by `abuse-2.csv`.
+fn numbered(path: &Path, number: usize) -> PathBuf {
+    let mut name = path.file_stem().unwrap_or_default().to_owned();
+    name.push(format!("-{number}"));
+    if let Some(extension) = path.extension() {
+        name.push(".");
+        name.push(extension);
+    }
+    path.with_file_name(name)
+}
+
+/// Removes files of an earlier and longer list, so that they are not reported again. Other files are left alone.
+fn remove_older(path: &Path, mut number: usize) {
+    loop {
+        let old = numbered(path, number);
+        let mut head = Vec::new();
+        let read = fs::symlink_metadata(&old)
+            .and_then(|metadata| if metadata.is_file() { File::open(&old) } else { Err(io::ErrorKind::InvalidInput.into()) })
+            .and_then(|file| file.take(ABUSE_HEADER.len() as u64).read_to_end(&mut head));
+        if read.is_err() || head != ABUSE_HEADER.as_bytes() || fs::remove_file(&old).is_err() {
+            return;
+        }
+        number += 1;
+    }
+}

@@ -1,0 +1,168 @@
+//! Reports to others: the bulk CSV of AbuseIPDB, and text to paste into a mail to each network.
+//!
+//! They name what was requested and how often, and nothing of ours: no host name, no referer, no user of the site.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+use std::net::IpAddr;
+
+use ipnet::IpNet;
+
+use super::{BlockPage, activity, plain_text, samples, who};
+use crate::analysis::block_list::BlockEntry;
+use crate::analysis::labels;
+use crate::geoip::GeoInfo;
+use crate::number::counted;
+
+/// The first line of each file.
+pub(crate) const ABUSE_HEADER: &str = "IP,Categories,ReportDate,Comment\n";
+
+/// The most lines of a file, below the limit of 10,000.
+const MOST_LINES: usize = 9_990;
+
+/// The most bytes of a file, below the lower of the documented limits, 2 MB.
+const MOST_BYTES: usize = 1_990_000;
+
+/// The oldest attack that AbuseIPDB accepts.
+const OLDEST: i64 = 60 * 24 * 60 * 60;
+
+/// Files for the bulk report, at least one.
+pub(super) fn files(page: &BlockPage<'_>) -> Vec<Vec<u8>> {
+    let mut files = vec![ABUSE_HEADER.as_bytes().to_vec()];
+    let mut lines = 1;
+    let is_new = |entry: &&BlockEntry| page.list.now.saturating_sub(entry.last_time().utc) < OLDEST;
+    // Of clients that were counted by prefix, no single address is known.
+    let has_address = |entry: &&BlockEntry| matches!(entry.network, IpNet::V4(_)) || entry.address != entry.network.network();
+    for entry in page.list.entries.iter().filter(is_new).filter(has_address) {
+        let line = bulk_line(entry);
+        if let Some(file) = files.last_mut()
+            && lines < MOST_LINES
+            && file.len() + line.len() < MOST_BYTES
+        {
+            file.extend_from_slice(line.as_bytes());
+            lines += 1;
+        } else {
+            files.push([ABUSE_HEADER.as_bytes(), line.as_bytes()].concat());
+            lines = 2;
+        }
+    }
+    files
+}
+
+fn bulk_line(entry: &BlockEntry) -> String {
+    let categories: Vec<String> = categories(&entry.classes).iter().map(u8::to_string).collect();
+    let mut comment = activity(entry);
+    if !entry.samples.is_empty() {
+        comment.push_str(": ");
+        comment.push_str(&samples(entry));
+    }
+    comment.push_str(&format!("; {} to {}", entry.first_time().rfc3339_utc(), entry.last_time().rfc3339_utc()));
+    format!("{},\"{}\",{},\"{comment}\"\n", entry.address, categories.join(","), entry.last_time().rfc3339())
+}
+
+const PORT_SCAN: u8 = 14;
+const HACKING: u8 = 15;
+const SQL_INJECTION: u8 = 16;
+const BRUTE_FORCE: u8 = 18;
+const BAD_WEB_BOT: u8 = 19;
+const WEB_APP_ATTACK: u8 = 21;
+const IOT: u8 = 23;
+
+/// The categories of AbuseIPDB for classes of rules, sorted.
+fn categories(classes: &[String]) -> Vec<u8> {
+    let mut found: Vec<u8> = classes.iter().flat_map(|class| categories_of(class)).copied().collect();
+    if found.is_empty() {
+        found.push(WEB_APP_ATTACK);
+    }
+    found.sort_unstable();
+    found.dedup();
+    found
+}
+
+fn categories_of(class: &str) -> &'static [u8] {
+    match class {
+        "sqli" | "nosqli" => &[SQL_INJECTION, WEB_APP_ATTACK],
+        "auth-bypass" | "default-login" => &[BRUTE_FORCE, WEB_APP_ATTACK],
+        "cve" | "java" | "log4shell" | "php-eval" | "rce" | "ssti" | "webshell" => &[HACKING, WEB_APP_ATTACK],
+        "iot" => &[WEB_APP_ATTACK, IOT],
+        "non-http" => &[PORT_SCAN],
+        "scanner-agent" => &[BAD_WEB_BOT, WEB_APP_ATTACK],
+        _ => &[WEB_APP_ATTACK],
+    }
+}
+
+/// The party that a mail goes to.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+enum Recipient {
+    /// An autonomous system: its number and name.
+    System(u32, String),
+    /// A /24 or an IPv6 network whose system is unknown.
+    Network(IpNet),
+}
+
+impl Recipient {
+    fn new(entry: &BlockEntry, geo: Option<&GeoInfo>) -> Self {
+        match geo.and_then(|geo| Some((geo.asn?, labels::geo_name(geo.as_name.as_ref()).unwrap_or_default()))) {
+            Some((asn, name)) => Self::System(asn, plain_text(name.as_bytes(), 80)),
+            None => Self::Network(match (entry.network, entry.address) {
+                (IpNet::V4(_), IpAddr::V4(address)) => IpNet::new(address.into(), 24).map_or(entry.network, |network| network.trunc()),
+                _ => entry.network,
+            }),
+        }
+    }
+
+    fn text(&self) -> String {
+        match self {
+            Self::System(asn, name) if name.is_empty() => format!("AS{asn}"),
+            Self::System(asn, name) => format!("AS{asn} {name}"),
+            Self::Network(network) => network.to_string(),
+        }
+    }
+}
+
+/// A text for each network, in the order of their numbers.
+pub(super) fn mail<W: Write>(page: &BlockPage<'_>, out: &mut W) -> io::Result<()> {
+    let mut texts: BTreeMap<Recipient, Vec<&BlockEntry>> = BTreeMap::new();
+    for (number, entry) in page.list.entries.iter().enumerate() {
+        let geo = page.geo.get(number).and_then(|geo| geo.as_deref());
+        texts.entry(Recipient::new(entry, geo)).or_default().push(entry);
+    }
+    for (number, (recipient, entries)) in texts.iter().enumerate() {
+        if number > 0 {
+            writeln!(out, "\n----------------------------------------------------------------\n")?;
+        }
+        letter(recipient, entries, out)?;
+    }
+    Ok(())
+}
+
+fn letter<W: Write>(recipient: &Recipient, entries: &[&BlockEntry], out: &mut W) -> io::Result<()> {
+    let hosts = counted(entries.len() as u64, "address", "addresses");
+    writeln!(out, "To: the abuse contact of {}", recipient.text())?;
+    writeln!(out, "Subject: Probes for vulnerable web applications from {hosts} of {}\n", recipient.text())?;
+    writeln!(out, "Hello,\n")?;
+    writeln!(out, "we received requests from {hosts} of your network that look for vulnerable software or exposed")?;
+    writeln!(out, "files on a web server. Hosts that send them are often compromised. Times are in UTC.\n")?;
+    for entry in entries {
+        writeln!(out, "  {}", who(&entry.network))?;
+        writeln!(out, "    {}, {} to {}", activity(entry), entry.first_time().rfc3339_utc(), entry.last_time().rfc3339_utc())?;
+        if !entry.samples.is_empty() {
+            writeln!(out, "    {}", samples(entry))?;
+        }
+    }
+    writeln!(out, "\nPlease look into it.")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_class_has_a_category() {
+        let of = |classes: &[&str]| categories(&classes.iter().map(ToString::to_string).collect::<Vec<_>>());
+        assert_eq!(of(&[]), [21]);
+        assert_eq!(of(&["vcs-exposure"]), [21]);
+        assert_eq!(of(&["iot", "sqli", "vcs-exposure"]), [16, 21, 23]);
+        assert_eq!(of(&["non-http"]), [14]);
+    }
+}
