@@ -104,15 +104,14 @@ pub(super) fn output_sink(path: Option<&Path>, files: &[PathBuf]) -> Result<Sink
 
 /// Reads and merges the reports.
 pub(super) fn merged(files: &[PathBuf], rules: &RuleSet, settings: &ReportFilterSettings) -> Result<MergedReport, CommandError> {
-    finish(read_all(files, rules)?, &settings.rules, settings.quiet)
+    let parts = read_all(files, rules)?;
+    let parts = if settings.format == OutputFormat::Partial { parts.allow_gaps() } else { parts };
+    finish(parts, &settings.rules, settings.quiet)
 }
 
 /// Reads the reports into one merge.
 pub(super) fn read_all<'r>(files: &[PathBuf], rules: &'r RuleSet) -> Result<ReportMerger<'r>, CommandError> {
     let mut merged = ReportMerger::new(rules);
-    if settings.format == OutputFormat::Partial {
-        merged = merged.allow_gaps();
-    }
     for file in files {
         merged.add(read_snapshot(file, rules).map_err(|source| CommandError::Unreadable { path: file.clone(), source })?)?;
     }
