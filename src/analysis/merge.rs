@@ -63,6 +63,25 @@ pub struct ReportMerger<'r> {
     ranges: BTreeSet<Vec<SourceRange>>,
     /// Ranges of a log may be missing: the result is merged again.
     allows_gaps: bool,
+    /// Parts that are not in the tally yet, and their cells.
+    pending: Vec<PendingPart>,
+    pending_cells: usize,
+}
+
+/// Parts that wait for each other, and their cells: enough that numbering inputs takes little of the time, few enough that their
+/// memory does not matter.
+const MOST_PENDING: usize = 64;
+const MOST_PENDING_CELLS: usize = 1 << 14;
+
+/// A part of a merge, with the numbers of its own inputs.
+#[derive(Debug)]
+struct PendingPart {
+    tally: Tally,
+    texts: Vec<SourceInfo>,
+    inputs: Vec<InputSummary>,
+    allowed: Vec<AllowOrigin>,
+    /// The numbers of its unknown rules.
+    rules: Vec<RuleId>,
 }
 
 /// The merged reports, as the input of a new report.
@@ -121,6 +140,8 @@ impl<'r> ReportMerger<'r> {
             prefixes: BTreeSet::new(),
             ranges: BTreeSet::new(),
             allows_gaps: false,
+            pending: Vec::new(),
+            pending_cells: 0,
         }
     }
 
@@ -141,19 +162,40 @@ impl<'r> ReportMerger<'r> {
             return Ok(());
         }
         let ReportSnapshot { log_host, period, prefix: _, tally, texts, inputs, allowed, without_time, unknown_rules } = snapshot;
-        let first = self.known.rules().len();
-        let rules = self.unknown.add(unknown_rules, first)?;
+        let rules = self.unknown.add(unknown_rules, self.known.rules().len())?;
+        self.without_time += without_time;
+        self.log_hosts.insert(log_host);
+        self.periods.insert(period);
+        self.pending_cells += tally.len();
+        self.pending.push(PendingPart { tally, texts, inputs, allowed, rules });
+        if self.pending.len() >= MOST_PENDING || self.pending_cells >= MOST_PENDING_CELLS { self.merge_pending() } else { Ok(()) }
+    }
+
+    /// Merges the parts that were added since the last call. New inputs change the numbers of others, so many parts are numbered
+    /// at once.
+    fn merge_pending(&mut self) -> Result<(), MergeError> {
+        self.pending_cells = 0;
+        let (mut texts, mut inputs, mut allowed, mut tallies) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        for part in self.pending.drain(..) {
+            tallies.push((part.tally, part.rules, part.inputs.len(), part.allowed.len()));
+            texts.extend(part.texts);
+            inputs.extend(part.inputs);
+            allowed.extend(part.allowed);
+        }
         let (mine, theirs) = self.sources.add(texts, inputs);
         let (my_allowed, their_allowed) = self.allowed.add(&allowed)?;
         if !is_identity(&mine) || !is_identity(&my_allowed) {
             let new = ImportRemap { inputs: &mine, rules: &Some, allowed: &my_allowed };
             self.tally = std::mem::take(&mut self.tally).remapped(&new);
         }
-        let rule = |rule: RuleId| usize::from(rule.0).checked_sub(first).map_or(Some(rule), |at| rules.get(at).copied());
-        self.tally.merge(tally.remapped(&ImportRemap { inputs: &theirs, rules: &rule, allowed: &their_allowed }));
-        self.without_time += without_time;
-        self.log_hosts.insert(log_host);
-        self.periods.insert(period);
+        let first = self.known.rules().len();
+        let (mut theirs, mut their_allowed) = (theirs.as_slice(), their_allowed.as_slice());
+        for (tally, rules, inputs, allowed) in tallies {
+            let rule = |rule: RuleId| usize::from(rule.0).checked_sub(first).map_or(Some(rule), |at| rules.get(at).copied());
+            let new = ImportRemap { inputs: &theirs[..inputs], rules: &rule, allowed: &their_allowed[..allowed] };
+            self.tally.merge(tally.remapped(&new));
+            (theirs, their_allowed) = (&theirs[inputs..], &their_allowed[allowed..]);
+        }
         Ok(())
     }
 
@@ -186,6 +228,7 @@ impl<'r> ReportMerger<'r> {
     ///
     /// The rules are invalid; ranges of a log overlap, or some are missing.
     pub fn finish(mut self, is_left_out: impl Fn(&Rule) -> bool) -> Result<MergedReport, MergeError> {
+        self.merge_pending()?;
         let joined = self.sources.join_ranges(self.allows_gaps)?;
         if !joined.is_empty() {
             self.tally.renumber_lines(|input, generation, offset, line| joined.line_number((input, generation), offset, line));

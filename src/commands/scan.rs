@@ -74,7 +74,8 @@ fn scan(settings: &ScanSettings) -> Result<Exit, CommandError> {
     if let Some(bound) = report.approximate.as_ref().filter(|_| !settings.quiet) {
         message::notice(&notes::accuracy_note(bound));
     }
-    let problems = print_problems(&report.inputs) | report_no_logs(&report.inputs, &found);
+    // A range may have no line that parses in a log that has others.
+    let problems = print_problems(&report.inputs) | (settings.range.is_none() && report_no_logs(&report.inputs, &found));
     let severity = report.totals.fail_severity;
     let times = StageTimes { ready, read, built: report.elapsed };
     let statistics = settings.stats.then(|| statistics_text(&report, &times, pool.current_num_threads()));

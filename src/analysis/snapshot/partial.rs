@@ -24,8 +24,10 @@ const VERSION: u8 = 1;
 const LEVEL: i32 = 9;
 /// The largest window of a frame, 8 MiB: that of the level, with room for others.
 const WINDOW_LOG: u32 = 23;
-/// Bytes of text and of compressed data that are in memory.
+/// Bytes of compressed data that are in memory.
 const BUFFER: usize = 64 << 10;
+/// Bytes of text that are in memory. A shorter text is compressed with tables of its size.
+const TEXT: usize = 1 << 20;
 /// The text of a partial report is about ten times its size.
 const MAX_RATIO: u64 = 1_000;
 
@@ -88,6 +90,7 @@ struct FrameWriter<'w, W> {
     library: CCtx<'static>,
     text: Vec<u8>,
     compressed: Vec<u8>,
+    is_begun: bool,
     out: &'w mut W,
 }
 
@@ -97,10 +100,11 @@ impl<'w, W: Write> FrameWriter<'w, W> {
         for parameter in [CParameter::CompressionLevel(LEVEL), CParameter::ChecksumFlag(true)] {
             library.set_parameter(parameter).map_err(library_error)?;
         }
-        Ok(Self { library, text: Vec::with_capacity(BUFFER), compressed: vec![0; BUFFER], out })
+        Ok(Self { library, text: Vec::new(), compressed: vec![0; BUFFER], is_begun: false, out })
     }
 
     fn compress(&mut self) -> io::Result<()> {
+        self.is_begun = true;
         let mut source = InBuffer::around(&self.text);
         while source.pos() < self.text.len() {
             let mut target = OutBuffer::around(&mut self.compressed[..]);
@@ -113,6 +117,9 @@ impl<'w, W: Write> FrameWriter<'w, W> {
     }
 
     fn finish(mut self) -> io::Result<()> {
+        if !self.is_begun {
+            self.library.set_pledged_src_size(Some(self.text.len() as u64)).map_err(library_error)?;
+        }
         self.compress()?;
         loop {
             let mut target = OutBuffer::around(&mut self.compressed[..]);
@@ -128,9 +135,9 @@ impl<'w, W: Write> FrameWriter<'w, W> {
 
 impl<W: Write> Write for FrameWriter<'_, W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let taken = bytes.len().min(BUFFER - self.text.len());
+        let taken = bytes.len().min(TEXT - self.text.len());
         self.text.extend_from_slice(&bytes[..taken]);
-        if self.text.len() == BUFFER {
+        if self.text.len() == TEXT {
             self.compress()?;
         }
         Ok(taken)

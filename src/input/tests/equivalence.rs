@@ -109,6 +109,35 @@ proptest! {
     }
 }
 
+proptest! {
+    #[test]
+    fn ranges_that_meet_deliver_each_line_once(text in text(), (sizes, max_line) in sizes(), cuts in prop::collection::vec(0..9_000_u64, 0..6)) {
+        let file = temporary(&text);
+        let mut bounds = [&[0][..], &cuts, &[u64::MAX]].concat();
+        bounds.sort_unstable();
+        for mmap in [Mmap::Always, Mmap::Never] {
+            let (mut all, mut end, mut bytes) = (Vec::new(), 0, 0);
+            for pair in bounds.windows(2) {
+                let range = Some(ByteRange { from: pair[0], to: pair[1] });
+                let (lines, summary) = collect_range(ReadMethod { mmap, max_line, sizes }, range, |context| read_by(&source(file.path()), context));
+                let owned = |line: &DeliveredLine| (pair[0]..pair[1]).contains(&line.offset) && line.offset >= end;
+                prop_assert!(lines.iter().all(owned), "{:?} {:?}", pair, lines);
+                prop_assert_eq!(&summary.damage, &None);
+                if let Some(span) = summary.span.filter(|span| span.start < span.end) {
+                    prop_assert_eq!(span.start, end);
+                    end = span.end;
+                }
+                bytes += summary.bytes;
+                all.extend(lines);
+            }
+            prop_assert_eq!(&all, &reference(&text, max_line));
+            if !all.is_empty() {
+                prop_assert_eq!((end, bytes), (text.len() as u64, text.len() as u64));
+            }
+        }
+    }
+}
+
 #[test]
 fn a_line_of_the_maximum_length_is_kept() {
     let text = [&[b'a'; 100][..], b"\n", &[b'b'; 101], b"\nc\n", &[b'd'; 101]].concat();
