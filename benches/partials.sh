@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Cuts a log into ranges, scans each as a partial report, and merges 1, 2, 4 ... of them: bytes, seconds and memory. Ends with 1 if
-# the merge of all differs from one scan, or needs more than 256 MB.
+# the merge of all differs from one scan, takes longer than the scans, or needs more than 256 MB. A scan has one thread, like a task
+# of a cluster.
 set -eu
 
 if [ $# -lt 1 ]; then
@@ -25,7 +26,7 @@ now() { date +%s.%N; }
 
 start=$(now)
 for ((n = 0; n < count; n++)); do
-    "$PROBEWATCH" scan -q -f partial --range "$((bytes * n / count))-$((bytes * (n + 1) / count))" -o "$(printf %06d "$n")" "$log"
+    "$PROBEWATCH" scan -q --threads 1 -f partial --range "$((bytes * n / count))-$((bytes * (n + 1) / count))" -o "$(printf %06d "$n")" "$log"
 done
 scanned=$(seconds "$start" "$(now)")
 echo "$count ranges of $bytes bytes: $scanned s to scan, $(cat 0* | wc -c) bytes of partial reports"
@@ -44,7 +45,7 @@ for ((n = 1; ; n *= 2)); do
     ((memory < 256)) || { echo "more than 256 MB" >&2; failed=1; }
     ((n < count)) || break
 done
-"$PROBEWATCH" scan -q -f partial -o whole "$log"
+"$PROBEWATCH" scan -q --threads 1 -f partial -o whole "$log"
 cmp merged whole || failed=1
 awk -v merge="$took" -v scan="$scanned" 'BEGIN { exit !(merge < scan) }' || { echo "the merge took longer than the scans" >&2; failed=1; }
 exit "$failed"
