@@ -77,10 +77,6 @@ Examples:
     probewatch scan --from-nginx
   From another host, as CSV, one row per client:
     ssh web1 cat /var/log/apache2/access.log | probewatch scan -f csv --by client -o clients.csv
-  The parts of a large log, on as many hosts as there are parts, as one report:
-    probewatch scan -f partial --range 0-512M -o 1.partial access.log
-    probewatch scan -f partial --range 512M- -o 2.partial access.log
-    probewatch merge 1.partial 2.partial
   For a SIEM, one object of the Elastic Common Schema per hit:
     probewatch scan -f ecs -o hits.ndjson /var/log/nginx/
   As a page for a browser, with plots, and tables to sort and filter:
@@ -360,6 +356,10 @@ Examples:
     probewatch merge web1.json web2.json
   A month, one row per client, from the folders of 'probewatch report':
     probewatch merge -f csv --by client -o month.csv /srv/reports/2026-11-*/
+  The parts of a large log, on as many hosts as there are parts, as one report:
+    probewatch scan -f partial --range 0-512M -o 1.partial access.log
+    probewatch scan -f partial --range 512M- -o 2.partial access.log
+    probewatch merge 1.partial 2.partial
   A report that can be merged again:
     probewatch merge -f json -o week.json monday.json tuesday.json wednesday.json
 
