@@ -42,8 +42,9 @@ fi
 [ -e "$target" ] || : > "$target.old.new"
 mv "$target.old.new" "$target.old"
 mv "$new" "$target"
-# Its message shows the reason of a refusal, and the warnings that you know.
-if ! $nginx -q -t || ! $nginx -s reload; then
+# Its messages matter if it refuses the list, and not every five minutes.
+if ! messages=$({ $nginx -q -t && $nginx -s reload; } 2>&1); then
+    echo "$messages" >&2
     echo "load-nginx.sh: $list: nginx refuses it; the old list is put back" >&2
     exit 1
 fi

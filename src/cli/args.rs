@@ -5,8 +5,8 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::builder::{NonEmptyStringValueParser, PossibleValuesParser};
-use clap::{Args, Subcommand, ValueHint};
+use clap::builder::{NonEmptyStringValueParser, PossibleValuesParser, Resettable};
+use clap::{Arg, Args, Subcommand, ValueHint};
 
 use super::flags::{
     AlertArgs, AllowArgs, AnonymizeArgs, AppArgs, BlockCountArgs, BlockListArgs, BlockOutArgs, BlockPathArgs, ClientArgs, ColorArgs,
@@ -101,8 +101,9 @@ combine! {
 
     /// The flags of `report`.
     #[command(mut_arg("threads", |arg| arg.hide_short_help(true).help_heading("Run")),
-        mut_arg("max_cost", |arg| arg.hide_short_help(true)), mut_arg("ttl", |arg| arg.hide_short_help(true)),
-        mut_arg("aggregate", |arg| arg.hide_short_help(true)), mut_arg("verified_bots", |arg| arg.hide_short_help(true)))]
+        mut_arg("geoip", |arg| arg.long_help(Resettable::Reset)),
+        mut_arg("max_cost", of_block), mut_arg("ttl", of_block), mut_arg("aggregate", of_block), mut_arg("verified_bots", of_block),
+        mut_arg("max_block", of_block), mut_arg("metrics", |arg| arg.hide_short_help(true)))]
     ReportArgs {
         paths: LogPathArgs,
         state: StateArgs,
@@ -242,6 +243,11 @@ combine! {
         block_count: BlockCountArgs,
         metrics: MetricsArgs,
     }
+}
+
+/// A flag of `block` in the help of `report`: one line, among what a run writes. 'probewatch block --help' describes it.
+fn of_block(flag: Arg) -> Arg {
+    flag.hide_short_help(true).help_heading("Reports").long_help(Resettable::Reset)
 }
 
 /// The help of `--format` for commands that print neither hits nor pages.

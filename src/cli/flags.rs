@@ -576,14 +576,10 @@ groups! {
     #[command(next_help_heading = "Reports")]
     BlockOutArgs {
         /// Replace the block list in this file after each run (repeatable)
-        ///
-        /// Entries expire in runs without new lines too. Each needs a --block-format, in the same order.
         #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
         block_out: Vec<PathBuf>,
 
-        /// Format of that list, such as nft (repeatable)
-        ///
-        /// plain, nft, ipset, nginx, nginx-geo, apache, crowdsec, fail2ban, csv: see 'probewatch block --help'.
+        /// Format of that list, as in 'probewatch block --help' (repeatable)
         #[arg(long, value_name = "FORMAT", value_enum, value_delimiter = ',', hide_possible_values = true, hide_short_help = true)]
         block_format: Vec<BlockFormat>,
     }

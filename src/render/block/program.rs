@@ -6,7 +6,7 @@ use std::io::{self, Write};
 
 use ipnet::IpNet;
 
-use super::{BlockPage, header, plain_text, reason, who, word};
+use super::{BlockPage, header, reason, who, word};
 use crate::analysis::block_list::BlockEntry;
 
 /// The most members of an ipset. The set of an earlier list must have been created with the same number.
@@ -140,11 +140,11 @@ pub(crate) const CSV_COLUMNS: [&str; 11] = [
 pub(super) fn csv<W: Write>(page: &BlockPage<'_>, out: &mut W) -> io::Result<()> {
     writeln!(out, "{}", CSV_COLUMNS.join(","))?;
     for entry in &page.list.entries {
-        let classes: Vec<_> = entry.classes.iter().map(|class| plain_text(class.as_bytes(), 60)).collect();
+        let classes: Vec<_> = entry.classes.iter().map(|class| word(class.as_bytes(), 60)).collect();
         let samples: Vec<_> = entry.samples.iter().map(|sample| word(sample.as_bytes(), 200)).collect();
         writeln!(
             out,
-            "{},{},{},{},{},{},{},{},{},\"{}\",\"{}\"",
+            "{},{},\"{}\",{},{},{},{},{},{},\"{}\",\"{}\"",
             who(&entry.network),
             entry.severity.as_str(),
             classes.join(";"),

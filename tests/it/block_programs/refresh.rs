@@ -50,7 +50,7 @@ fn load(harness: &Harness, network: &Network, target: &Path) {
     firewall::load_ok(&network.server, "load-nft.sh", &harness.path("list.nft"));
     let mut nginx = network.server.program(super::sample("load-nginx.sh"));
     let run = finish(nginx.arg(harness.path("list.nginx")).arg(target).env("NGINX", servers::nginx_command(harness)));
-    assert_eq!((run.code, run.text().as_str()), (0, ""), "{}", run.stderr);
+    assert_eq!((run.code, run.stderr.as_str(), run.text().as_str()), (0, "", ""));
 }
 
 #[test]

@@ -75,7 +75,7 @@ impl Stage {
 
     fn load_ok(&self, list: &Path) {
         let run = self.load(list);
-        assert_eq!((run.code, run.text().as_str()), (0, ""), "{}: {}", list.display(), run.stderr);
+        assert_eq!((run.code, run.stderr.as_str(), run.text().as_str()), (0, "", ""), "{}", list.display());
         assert_eq!(fs::read(&self.target).unwrap(), fs::read(list).unwrap());
         self.assert_nothing_left();
     }
