@@ -74,6 +74,21 @@ impl SourceInfo {
     }
 }
 
+/// The lines of one byte range of a log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct LineSpan {
+    /// The generation of the log.
+    pub generation: u64,
+    /// The offset of the first line.
+    pub start: u64,
+    /// The offset after the last line: that of the first line of the next range.
+    pub end: u64,
+    /// The number of lines.
+    pub lines: u64,
+    /// The length of the log when the range was read.
+    pub log_len: u64,
+}
+
 /// The number of bytes at the start of a log that identify it.
 pub(crate) const HEAD: usize = 1024;
 

@@ -5,7 +5,7 @@
 //! to it, the sums are exact if all parts are; above it, their error is bounded. This module reads no file and prints
 //! nothing.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use thiserror::Error;
 
@@ -15,8 +15,9 @@ use super::snapshot::{AllowOrigin, ReportSnapshot, SnapshotError, roundtrip};
 use crate::client::{self, Client, Ipv6Prefix};
 use crate::finding::RuleId;
 use crate::formats::LogFormat;
+use crate::redact::sanitize::escape;
 use crate::rules::{AllowList, MOST_RULES, Rule, RuleError, RuleSet};
-use crate::source::SourceInfo;
+use crate::source::{LineSpan, SourceInfo};
 use crate::tally::{Budget, ImportRemap, Tally, union_span};
 
 /// Why reports cannot be merged.
@@ -34,6 +35,12 @@ pub enum MergeError {
     /// The reports group IPv6 clients differently.
     #[error("the reports group IPv6 clients differently: one {0}, another {1}; write them again with the same --ipv6-prefix")]
     Prefixes(String, String),
+    /// Parts of a log are missing.
+    #[error("{log}: bytes {start} to {end} are in no report; scan them with --range {start}-{end}, or leave this log out")]
+    Gap { log: String, start: u64, end: u64 },
+    /// Parts of a log are in several reports.
+    #[error("{log}: bytes {start} to {end} are in two reports of different ranges; give one of them")]
+    Overlap { log: String, start: u64, end: u64 },
     /// A report of this run has no snapshot.
     #[error(transparent)]
     Part(#[from] SnapshotError),
@@ -52,6 +59,29 @@ pub struct ReportMerger<'r> {
     periods: BTreeSet<Option<String>>,
     /// How IPv6 clients are grouped, if there are any.
     prefixes: BTreeSet<Option<Ipv6Prefix>>,
+    /// The ranges of each report that has nothing else.
+    ranges: BTreeSet<Vec<SourceRange>>,
+    /// Ranges of a log may be missing: the result is merged again.
+    allows_gaps: bool,
+    /// Parts that are not in the tally yet, and their cells.
+    pending: Vec<PendingPart>,
+    pending_cells: usize,
+}
+
+/// Parts that wait for each other, and their cells: enough that numbering inputs takes little of the time, few enough that their
+/// memory does not matter.
+const MOST_PENDING: usize = 64;
+const MOST_PENDING_CELLS: usize = 1 << 14;
+
+/// A part of a merge, with the numbers of its own inputs.
+#[derive(Debug)]
+struct PendingPart {
+    tally: Tally,
+    texts: Vec<SourceInfo>,
+    inputs: Vec<InputSummary>,
+    allowed: Vec<AllowOrigin>,
+    /// The numbers of its unknown rules.
+    rules: Vec<RuleId>,
 }
 
 /// The merged reports, as the input of a new report.
@@ -108,30 +138,64 @@ impl<'r> ReportMerger<'r> {
             log_hosts: BTreeSet::new(),
             periods: BTreeSet::new(),
             prefixes: BTreeSet::new(),
+            ranges: BTreeSet::new(),
+            allows_gaps: false,
+            pending: Vec::new(),
+            pending_cells: 0,
         }
     }
 
-    /// Adds a snapshot.
+    /// The same, where ranges of a log may be missing. The result is a part that is merged again.
+    #[must_use]
+    pub fn allow_gaps(self) -> Self {
+        Self { allows_gaps: true, ..self }
+    }
+
+    /// Adds a snapshot. Ignores the same ranges if they were added before, as a repeated task writes them.
     ///
     /// # Errors
     ///
     /// There are too many rules or entries, or the reports group IPv6 clients differently.
     pub fn add(&mut self, snapshot: ReportSnapshot) -> Result<(), MergeError> {
         self.check_prefix(&snapshot)?;
+        if ranges_only(&snapshot).is_some_and(|ranges| !self.ranges.insert(ranges)) {
+            return Ok(());
+        }
         let ReportSnapshot { log_host, period, prefix: _, tally, texts, inputs, allowed, without_time, unknown_rules } = snapshot;
-        let first = self.known.rules().len();
-        let rules = self.unknown.add(unknown_rules, first)?;
+        let rules = self.unknown.add(unknown_rules, self.known.rules().len())?;
+        self.without_time += without_time;
+        self.log_hosts.insert(log_host);
+        self.periods.insert(period);
+        self.pending_cells += tally.len();
+        self.pending.push(PendingPart { tally, texts, inputs, allowed, rules });
+        if self.pending.len() >= MOST_PENDING || self.pending_cells >= MOST_PENDING_CELLS { self.merge_pending() } else { Ok(()) }
+    }
+
+    /// Merges the parts that were added since the last call. New inputs change the numbers of others, so many parts are numbered
+    /// at once.
+    fn merge_pending(&mut self) -> Result<(), MergeError> {
+        self.pending_cells = 0;
+        let (mut texts, mut inputs, mut allowed, mut tallies) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        for part in self.pending.drain(..) {
+            tallies.push((part.tally, part.rules, part.inputs.len(), part.allowed.len()));
+            texts.extend(part.texts);
+            inputs.extend(part.inputs);
+            allowed.extend(part.allowed);
+        }
         let (mine, theirs) = self.sources.add(texts, inputs);
         let (my_allowed, their_allowed) = self.allowed.add(&allowed)?;
         if !is_identity(&mine) || !is_identity(&my_allowed) {
             let new = ImportRemap { inputs: &mine, rules: &Some, allowed: &my_allowed };
             self.tally = std::mem::take(&mut self.tally).remapped(&new);
         }
-        let rule = |rule: RuleId| usize::from(rule.0).checked_sub(first).map_or(Some(rule), |at| rules.get(at).copied());
-        self.tally.merge(tally.remapped(&ImportRemap { inputs: &theirs, rules: &rule, allowed: &their_allowed }));
-        self.without_time += without_time;
-        self.log_hosts.insert(log_host);
-        self.periods.insert(period);
+        let first = self.known.rules().len();
+        let (mut theirs, mut their_allowed) = (theirs.as_slice(), their_allowed.as_slice());
+        for (tally, rules, inputs, allowed) in tallies {
+            let rule = |rule: RuleId| usize::from(rule.0).checked_sub(first).map_or(Some(rule), |at| rules.get(at).copied());
+            let new = ImportRemap { inputs: &theirs[..inputs], rules: &rule, allowed: &their_allowed[..allowed] };
+            self.tally.merge(tally.remapped(&new));
+            (theirs, their_allowed) = (&theirs[inputs..], &their_allowed[allowed..]);
+        }
         Ok(())
     }
 
@@ -162,8 +226,13 @@ impl<'r> ReportMerger<'r> {
     ///
     /// # Errors
     ///
-    /// The rules are invalid.
-    pub fn finish(self, is_left_out: impl Fn(&Rule) -> bool) -> Result<MergedReport, MergeError> {
+    /// The rules are invalid; ranges of a log overlap, or some are missing.
+    pub fn finish(mut self, is_left_out: impl Fn(&Rule) -> bool) -> Result<MergedReport, MergeError> {
+        self.merge_pending()?;
+        let joined = self.sources.join_ranges(self.allows_gaps)?;
+        if !joined.is_empty() {
+            self.tally.renumber_lines(|input, generation, offset, line| joined.line_number((input, generation), offset, line));
+        }
         let (rules, tally, unknown_rules) =
             self.unknown.resolve(self.known, self.tally, self.sources.len(), self.allowed.len(), is_left_out)?;
         let (texts, inputs) = self.sources.into_parts();
@@ -180,6 +249,23 @@ impl<'r> ReportMerger<'r> {
             unknown_rules,
         })
     }
+}
+
+/// A range of the log of a host.
+type SourceRange = (Option<String>, Vec<u8>, LineSpan);
+
+/// The ranges of a report that has no other input.
+fn ranges_only(snapshot: &ReportSnapshot) -> Option<Vec<SourceRange>> {
+    let is_whole = |input: &InputSummary| input.spans.is_empty();
+    if snapshot.inputs.is_empty() || snapshot.inputs.iter().any(is_whole) {
+        return None;
+    }
+    let ranges = snapshot.texts.iter().zip(&snapshot.inputs);
+    let ranges = ranges
+        .flat_map(|(text, input)| input.spans.iter().map(|span| (text.log_host.as_deref().map(str::to_owned), text.path.clone(), *span)));
+    let mut ranges: Vec<SourceRange> = ranges.collect();
+    ranges.sort();
+    Some(ranges)
 }
 
 /// Whether a report has IPv6 clients or prefixes.
@@ -233,9 +319,82 @@ impl MergedInputs {
         (numbers, theirs)
     }
 
+    /// Joins the ranges of each log into one input. Returns the joined ones.
+    ///
+    /// # Errors
+    ///
+    /// Ranges overlap, or some are missing unless `allows_gaps`.
+    pub(crate) fn join_ranges(&mut self, allows_gaps: bool) -> Result<JoinedRanges, MergeError> {
+        let mut joined = JoinedRanges::default();
+        for (number, (text, input)) in (0..).zip(&mut self.each) {
+            let mut spans = std::mem::take(&mut input.spans);
+            spans.sort_unstable();
+            for of_generation in spans.chunk_by(|a, b| a.generation == b.generation) {
+                let generation = of_generation[0].generation;
+                match missing_part(of_generation).map_err(|(start, end)| MergeError::Overlap { log: name(text), start, end })? {
+                    None => _ = joined.logs.insert((number, generation), lines_before(of_generation)),
+                    Some(_) if allows_gaps => input.spans.extend_from_slice(of_generation),
+                    Some((start, end)) => return Err(MergeError::Gap { log: name(text), start, end }),
+                }
+            }
+        }
+        Ok(joined)
+    }
+
     pub(crate) fn into_parts(self) -> (Vec<SourceInfo>, Vec<InputSummary>) {
         self.each.into_iter().unzip()
     }
+}
+
+/// The logs whose ranges were joined: an input and a generation, and for each range its offset and the lines before it.
+#[derive(Debug, Default)]
+pub(crate) struct JoinedRanges {
+    logs: BTreeMap<(u32, u64), Vec<(u64, u64)>>,
+}
+
+impl JoinedRanges {
+    fn is_empty(&self) -> bool {
+        self.logs.is_empty()
+    }
+
+    /// The number in the log of a line that is at `offset` and has this number in its range.
+    fn line_number(&self, log: (u32, u64), offset: u64, line: u64) -> u64 {
+        let Some(ranges) = self.logs.get(&log) else { return line };
+        let place = ranges.partition_point(|(start, _)| *start <= offset);
+        line + place.checked_sub(1).map_or(0, |place| ranges[place].1)
+    }
+}
+
+/// The first part of a log that is in none of its sorted ranges; `Err` with the first part that is in two.
+fn missing_part(ranges: &[LineSpan]) -> Result<Option<(u64, u64)>, (u64, u64)> {
+    let (mut end, mut missing) = (0, None);
+    for range in ranges.iter().filter(|range| range.start < range.end) {
+        if range.start < end {
+            return Err((range.start, range.end.min(end)));
+        }
+        if range.start > end {
+            missing = missing.or(Some((end, range.start)));
+        }
+        end = range.end;
+    }
+    let log_len = ranges.iter().map(|range| range.log_len).max().unwrap_or(0);
+    Ok(missing.or((end < log_len).then_some((end, log_len))))
+}
+
+/// The offset of each range, and the lines before it.
+fn lines_before(ranges: &[LineSpan]) -> Vec<(u64, u64)> {
+    let mut lines = 0;
+    let mut before = |range: &LineSpan| {
+        lines += range.lines;
+        (range.start, lines - range.lines)
+    };
+    ranges.iter().filter(|range| range.start < range.end).map(&mut before).collect()
+}
+
+/// The name of a log in messages.
+fn name(text: &SourceInfo) -> String {
+    let path = escape(&text.path);
+    text.log_host.as_deref().map_or_else(|| path.clone().into_owned(), |host| format!("{host}: {path}"))
 }
 
 fn key(text: &SourceInfo) -> (Option<&str>, &[u8]) {
@@ -258,6 +417,7 @@ fn add(sum: &mut InputSummary, other: &InputSummary) {
     sum.requests += other.requests;
     let times = |input: &InputSummary| input.first_time.zip(input.last_time);
     (sum.first_time, sum.last_time) = union_span(times(sum), times(other)).unzip();
+    sum.spans.extend_from_slice(&other.spans);
     // If one report read it, it was read.
     sum.skipped_whole = sum.skipped_whole.and(other.skipped_whole);
     let problems: BTreeSet<&str> = [&sum.problem, &other.problem].into_iter().flatten().flat_map(|problem| problem.split(ALSO)).collect();

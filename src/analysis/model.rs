@@ -18,6 +18,7 @@ use crate::geoip::GeoInfo;
 use crate::log_entry::Outcome;
 use crate::rules::RuleSet;
 use crate::soft_404::{Answer, Grade, MethodClass};
+use crate::source::LineSpan;
 use crate::time::LogTime;
 
 /// A report. Lists hold what the chosen format prints: all rows, the first rows, or none. [`Totals`] has the number of
@@ -120,6 +121,8 @@ pub struct InputSummary {
     pub problem: Option<String>,
     /// Why it was not read at all; `None` where it was read.
     pub skipped_whole: Option<SkipReason>,
+    /// The byte ranges that were read, if it was not read whole and the ranges are not joined yet.
+    pub spans: Vec<LineSpan>,
 }
 
 /// Why a log was not read: it is entirely outside the requested time range.

@@ -12,7 +12,8 @@ use super::flags::{
     AlertArgs, AllowArgs, AnonymizeArgs, AppArgs, BlockCountArgs, BlockListArgs, BlockOutArgs, BlockPathArgs, ClientArgs, ColorArgs,
     ConfigArgs, EmitRulesArgs, FailOnArgs, FileAgeArgs, GeoIpArgs, LiveArgs, LogFormatArgs, LogPathArgs, LogSourceArgs, MetricsArgs,
     MmapArgs, OutcomeArgs, OutputFileArgs, PrintArgs, ProgressArgs, ProposalArgs, QuietArgs, RedactArgs, ReportFolderArgs, RowArgs,
-    RuleArgs, ScanPathArgs, SeverityArgs, StateArgs, StatsArgs, TaskArgs, TextFormatArgs, ThreadArgs, TimeRangeArgs, WatchArgs,
+    RuleArgs, ScanPartArgs, ScanPathArgs, SeverityArgs, StateArgs, StatsArgs, TaskArgs, TextFormatArgs, ThreadArgs, TimeRangeArgs,
+    WatchArgs,
 };
 use super::help;
 use crate::config::Layer;
@@ -46,6 +47,7 @@ combine! {
         log_format: LogFormatArgs,
         sources: LogSourceArgs,
         file_age: FileAgeArgs,
+        part: ScanPartArgs,
         rules: RuleArgs,
         client: ClientArgs,
         anonymize: AnonymizeArgs,
@@ -252,9 +254,9 @@ fn of_block(flag: Arg) -> Arg {
 const NO_NDJSON: &str = "What to print: table, csv, json [default: table]";
 
 /// The help of `--format` for commands that print no hits.
-const NO_HITS: &str = "What to print: table, csv, json, html [default: table]";
-const NO_HITS_LONG: &str =
-    "What to print: table, csv, json, html [default: table]\n\nhtml is one page for a browser that requests nothing: -f html -o page.html.";
+const NO_HITS: &str = "What to print: table, csv, json, html, partial [default: table]";
+const NO_HITS_LONG: &str = "What to print: table, csv, json, html, partial [default: table]\n\nhtml is one page for a browser that requests nothing: -f html \
+    -o page.html. partial is the smallest file that merge reads.";
 
 /// The arguments of `block`.
 #[derive(Debug, Clone, Args)]

@@ -15,7 +15,7 @@ use crate::config::choice::{LevelOrNever, NamedChoice, OnOff};
 use crate::config::time_spec::TimeSpec;
 use crate::config::value::{
     AnonymizeSpec, ByteSize, Cost, DurationArg, FieldKey, FieldName, FileMode, LogFormatSpec, PositiveCount, PrefixBits, ProxySource,
-    SeverityOverride,
+    RangeSpec, SeverityOverride,
 };
 use crate::finding::Severity;
 use crate::input::Mmap;
@@ -51,6 +51,21 @@ groups! {
         /// Folders are read recursively. Without a path, standard input is read if it is piped.
         #[arg(value_name = "PATH", value_hint = ValueHint::AnyPath)]
         paths: Vec<PathBuf>,
+    }
+
+    /// Which part of one input `scan` reads, and its name.
+    #[command(next_help_heading = "Input")]
+    ScanPartArgs {
+        /// Scan only lines that begin in these bytes: 0-64M, 64M-
+        ///
+        /// Of one uncompressed file. A range that begins in a line starts at the next one; the last number may be left out. K, M,
+        /// G and T are units. Ranges that meet count every line once; 'probewatch merge' joins them.
+        #[arg(long, value_name = "FROM-TO")]
+        range: Option<RangeSpec>,
+
+        /// Name of standard input in reports [default: -]
+        #[arg(long, value_name = "NAME")]
+        source: Option<PathBuf>,
     }
 
     /// What `follow` and `report` read.
@@ -300,10 +315,10 @@ groups! {
     /// The format and the length of the output.
     #[command(next_help_heading = "Output")]
     PrintArgs {
-        /// Format: table, csv, json, ndjson, html, ecs, ocsf, prometheus [default: table]
+        /// Format: table, csv, json, ndjson, html, ecs, ocsf, prometheus, ... [default: table]
         ///
         /// html is one page for a browser that requests nothing: -f html -o page.html. ndjson, ecs (9.4.0) and ocsf (1.5.0) print
-        /// one object per hit; prometheus prints counts.
+        /// one object per hit; prometheus prints counts. partial is the smallest file that 'probewatch merge' reads.
         #[arg(short, long, value_name = "FORMAT", value_enum, hide_possible_values = true)]
         format: Option<OutputFormat>,
 

@@ -356,6 +356,10 @@ Examples:
     probewatch merge web1.json web2.json
   A month, one row per client, from the folders of 'probewatch report':
     probewatch merge -f csv --by client -o month.csv /srv/reports/2026-11-*/
+  The parts of a large log, on as many hosts as there are parts, as one report:
+    probewatch scan -f partial --range 0-512M -o 1.partial access.log
+    probewatch scan -f partial --range 512M- -o 2.partial access.log
+    probewatch merge 1.partial 2.partial
   A report that can be merged again:
     probewatch merge -f json -o week.json monday.json tuesday.json wednesday.json
 
@@ -363,6 +367,9 @@ The result:
   Byte-identical to one scan of all the logs, in any order and grouping. Logs of the same path are
   one log, unless their reports name different hosts. Secrets that a report masks stay masked. Hits of
   a rule that this probewatch does not know are printed as in the report, with a warning.
+  Ranges of a log (scan --range) become one input, with the line numbers of the whole log. The same
+  ranges given twice count once. A range that is missing or overlaps another is an error; with
+  -f partial, one may be missing, because the result is merged again.
 
 Precedence is that of 'probewatch scan --help'.
 

@@ -210,6 +210,7 @@ fn scan(args: ScanArgs, environment: &Environment) -> Exit {
     let has_by = args.rows.by.is_some();
     let settings = |layer: Layer| match layer.format {
         Some(OutputFormat::Html) if has_by => Err(config::Error::ByHtml),
+        Some(OutputFormat::Partial) if has_by => Err(config::Error::ByPartial),
         Some(OutputFormat::Prometheus) if has_by => {
             Err(config::Error::ByFormat { format: "prometheus", what: "counts by class and outcome" })
         }

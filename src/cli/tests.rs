@@ -186,6 +186,8 @@ fn sample(name: &str) -> &'static str {
         "field" => "client=ip",
         "max-line" => "512K",
         "newer-than" => "2d",
+        "range" => "64K-1M",
+        "source" => "web1.log",
         "disable" | "only" => "a/b",
         "severity" => "a/b=high",
         "min-severity" | "fail-on" => "critical",

@@ -26,6 +26,7 @@ use crate::client::Anonymizer;
 use crate::finding::RuleId;
 use crate::input::exclude::{exclude_compressed_copies, exclude_older};
 use crate::input::find::{FoundInputs, InputSource, SourceKind, find};
+use crate::input::read::has_byte_ranges;
 use crate::input::rotation::sort_by_age;
 use crate::render::sink::Sink;
 use crate::rules::{AllowList, RuleSet};
@@ -102,6 +103,32 @@ pub(super) fn inputs(settings: &ScanSettings) -> Result<FoundInputs, CommandErro
     Ok(found)
 }
 
+/// Applies `--range` and `--source`, which are for one input.
+pub(super) fn check_part(settings: &ScanSettings, found: &mut FoundInputs) -> Result<(), CommandError> {
+    if settings.range.is_some() {
+        check_range(found)?;
+    }
+    let Some(name) = &settings.source else { return Ok(()) };
+    let stdin = found.sources.iter_mut().find(|source| source.kind == SourceKind::Stdin).ok_or(CommandError::NoStdin)?;
+    stdin.path.clone_from(name);
+    Ok(())
+}
+
+fn check_range(found: &FoundInputs) -> Result<(), CommandError> {
+    let [source] = found.sources.as_slice() else {
+        // One file that does not exist is reported like any other.
+        let is_one = found.sources.is_empty() && found.problems.len() == 1;
+        return if is_one { Ok(()) } else { Err(CommandError::RangeOfMany) };
+    };
+    match source.kind {
+        SourceKind::File if source.literal && found.problems.is_empty() => {}
+        SourceKind::File => return Err(CommandError::RangeOfMany),
+        SourceKind::Stdin | SourceKind::Stream | SourceKind::Reader => return Err(CommandError::RangeOfStream),
+    }
+    // A file that cannot be read is reported by the scan.
+    if has_byte_ranges(source).unwrap_or(true) { Ok(()) } else { Err(CommandError::RangeOfCompressed(source.path.clone())) }
+}
+
 /// Opens an output, which must not be one of the inputs.
 pub(super) fn output(path: Option<&Path>, flag: &'static str, sources: &[InputSource]) -> Result<Sink, CommandError> {
     let sink = match path {
@@ -130,7 +157,7 @@ pub(super) fn read(
     let stop = signals::listen();
     let progress = AtomicU64::new(0);
     let keep_lines = settings.format.hit_format().is_some();
-    let options = BatchOptions { mmap: settings.mmap, stop: stop.flag(), progress: &progress, keep_lines };
+    let options = BatchOptions { mmap: settings.mmap, stop: stop.flag(), progress: &progress, keep_lines, range: settings.range };
     let sanitized = settings.progress && !settings.quiet;
     let scan = Progress::watch(sanitized, sources, &progress, || pool.install(|| scan::scan(sources, job, &options)));
     match stop.exit() {

@@ -33,6 +33,14 @@ pub(super) enum CommandError {
     NoApp { name: String, meant: String },
     #[error("{}: {flag} would overwrite an input; choose another file", path.display())]
     OutputIsInput { path: PathBuf, flag: &'static str },
+    #[error("--range reads one file; type: probewatch scan --range 0-64M access.log")]
+    RangeOfMany,
+    #[error("--range cannot be used with a pipe, which has no ranges; name a file: probewatch scan --range 0-64M access.log")]
+    RangeOfStream,
+    #[error("{}: --range cannot be used with a compressed file; decompress it first, or remove --range to scan all of it", .0.display())]
+    RangeOfCompressed(PathBuf),
+    #[error("--source names standard input, which is not read; type: ... | probewatch scan --source NAME -")]
+    NoStdin,
     #[error("{}: --emit-rules would overwrite rules that --rules reads; choose another file", .0.display())]
     OutputIsRules(PathBuf),
     #[error("--anonymize: {} {what}", path.display())]
@@ -96,6 +104,10 @@ impl CommandError {
             | Self::NoApp { .. }
             | Self::OutputIsInput { .. }
             | Self::OutputIsRules(_)
+            | Self::RangeOfMany
+            | Self::RangeOfStream
+            | Self::RangeOfCompressed(_)
+            | Self::NoStdin
             | Self::Key { .. }
             | Self::GeoIp(_)
             | Self::Group(_)

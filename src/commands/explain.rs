@@ -457,7 +457,7 @@ fn find_log(path: &PathBuf) -> Result<FoundInputs, Exit> {
 fn scan_log<'a>(context: &GradingContext<'a>, found: &FoundInputs) -> (GradedLog<'a>, bool) {
     let job = ScanJob { rules: context.rules, scope: context.scope, formats: context.formats, prefix: context.settings.prefix };
     let (stop, progress) = (AtomicBool::new(false), AtomicU64::new(0));
-    let options = BatchOptions { mmap: Mmap::default(), stop: &stop, progress: &progress, keep_lines: false };
+    let options = BatchOptions { mmap: Mmap::default(), stop: &stop, progress: &progress, keep_lines: false, range: None };
     let scan = context.scan.get_or_init(|| scan::scan(&found.sources, &job, &options));
     let inputs: Vec<_> = scan.inputs.iter().flatten().cloned().collect();
     let has_problem = print_problems(&inputs) | report_no_logs(&inputs, found);

@@ -2,6 +2,7 @@
 //!
 //! Rules that only the report files contain are added to the rule set.
 
+use std::collections::HashSet;
 use std::fs::File;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -19,7 +20,7 @@ use crate::analysis::snapshot::SnapshotError;
 use crate::analysis::{notes, snapshot};
 use crate::commands::error::CommandError;
 use crate::render::sink::Sink;
-use crate::render::{RenderOptions, render};
+use crate::render::{OutputFormat, RenderOptions, render};
 use crate::rules::{Rule, RuleChoice, RuleSet, load};
 
 /// Merges the reports and prints the result.
@@ -72,17 +73,16 @@ fn file_of(path: &Path) -> PathBuf {
 
 /// The report files without duplicates. Prints a notice for each duplicate.
 pub(super) fn report_files(paths: &[PathBuf], quiet: bool) -> Vec<PathBuf> {
-    let mut known = Vec::new();
+    let mut known = HashSet::new();
     let mut files = Vec::new();
     for file in paths.iter().map(|path| file_of(path)) {
         let file_id = file_id(&file);
-        if file_id.is_some() && known.contains(&file_id) {
+        if file_id.is_some_and(|id| !known.insert(id)) {
             if !quiet {
                 message::notice(&format!("{}: given twice, and read once", message::sanitized(&file.to_string_lossy())));
             }
             continue;
         }
-        known.push(file_id);
         files.push(file);
     }
     files
@@ -104,7 +104,9 @@ pub(super) fn output_sink(path: Option<&Path>, files: &[PathBuf]) -> Result<Sink
 
 /// Reads and merges the reports.
 pub(super) fn merged(files: &[PathBuf], rules: &RuleSet, settings: &ReportFilterSettings) -> Result<MergedReport, CommandError> {
-    finish(read_all(files, rules)?, &settings.rules, settings.quiet)
+    let parts = read_all(files, rules)?;
+    let parts = if settings.format == OutputFormat::Partial { parts.allow_gaps() } else { parts };
+    finish(parts, &settings.rules, settings.quiet)
 }
 
 /// Reads the reports into one merge.
@@ -127,7 +129,7 @@ pub(super) fn finish(merged: ReportMerger<'_>, choice: &RuleChoice, quiet: bool)
 }
 
 fn read_snapshot(file: &Path, rules: &RuleSet) -> Result<snapshot::ReportSnapshot, SnapshotError> {
-    if file.as_os_str() == "-" { snapshot::read(io::stdin().lock(), rules) } else { snapshot::read(File::open(file)?, rules) }
+    if file.as_os_str() == "-" { snapshot::read_any(io::stdin().lock(), rules) } else { snapshot::read_any(File::open(file)?, rules) }
 }
 
 fn unknown(ids: &[String]) -> String {

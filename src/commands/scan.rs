@@ -6,7 +6,7 @@
 use std::mem::{self, ManuallyDrop};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use super::common::{inputs, output, pool, print_notices, print_problems, privacy, read, report_no_logs, warn_narrow_allow};
+use super::common::{check_part, inputs, output, pool, print_notices, print_problems, privacy, read, report_no_logs, warn_narrow_allow};
 use super::rule_context::RuleContext;
 use super::stdout::TerminalInfo;
 use super::{Exit, ScanSettings, message};
@@ -35,7 +35,8 @@ fn scan(settings: &ScanSettings) -> Result<Exit, CommandError> {
     (rule_context.scope.since, rule_context.scope.until) = (settings.since, settings.until);
     let privacy = privacy(settings.client.anonymize.as_ref(), settings.client.redact)?;
     let mut geoip = privacy.open_geoip(&settings.client.geoip)?;
-    let found = inputs(settings)?;
+    let mut found = inputs(settings)?;
+    check_part(settings, &mut found)?;
     let sink = output(settings.output.as_deref(), "--output", &found.sources)?;
     if !settings.quiet {
         message::warnings(rule_context.rules.warnings());
@@ -73,7 +74,8 @@ fn scan(settings: &ScanSettings) -> Result<Exit, CommandError> {
     if let Some(bound) = report.approximate.as_ref().filter(|_| !settings.quiet) {
         message::notice(&notes::accuracy_note(bound));
     }
-    let problems = print_problems(&report.inputs) | report_no_logs(&report.inputs, &found);
+    // A range may have no line that parses in a log that has others.
+    let problems = print_problems(&report.inputs) | (settings.range.is_none() && report_no_logs(&report.inputs, &found));
     let severity = report.totals.fail_severity;
     let times = StageTimes { ready, read, built: report.elapsed };
     let statistics = settings.stats.then(|| statistics_text(&report, &times, pool.current_num_threads()));

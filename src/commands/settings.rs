@@ -9,8 +9,8 @@ use crate::analysis::build::ReportFilter;
 use crate::client::{ClientIpSource, Ipv6Prefix};
 use crate::finding::{RuleId, Severity};
 use crate::formats::FormatChoice;
-use crate::input::Mmap;
 use crate::input::exclude::NewerThan;
+use crate::input::{ByteRange, Mmap};
 use crate::log_entry::Outcome;
 use crate::render::block::BlockFormat;
 use crate::render::{Color, GroupBy, OutputFormat};
@@ -75,6 +75,10 @@ pub(crate) struct ScanSettings {
     pub quiet: bool,
     /// Prints statistics of each stage on standard error.
     pub stats: bool,
+    /// Only the lines of this byte range of the one input are read.
+    pub range: Option<ByteRange>,
+    /// The name of standard input in reports.
+    pub source: Option<PathBuf>,
     /// The longest line that is read, in bytes.
     pub max_line: usize,
 }

@@ -26,7 +26,7 @@ pub(crate) trait NamedChoice: Copy + 'static {
 
 impl NamedChoice for OutputFormat {
     const VALUES: &'static [Self] =
-        &[Self::Table, Self::Csv, Self::Json, Self::Ndjson, Self::Html, Self::Ecs, Self::Ocsf, Self::Prometheus];
+        &[Self::Table, Self::Csv, Self::Json, Self::Ndjson, Self::Html, Self::Ecs, Self::Ocsf, Self::Prometheus, Self::Partial];
 
     fn word(self) -> &'static str {
         match self {
@@ -38,6 +38,7 @@ impl NamedChoice for OutputFormat {
             Self::Ecs => "ecs",
             Self::Ocsf => "ocsf",
             Self::Prometheus => "prometheus",
+            Self::Partial => "partial",
         }
     }
 
@@ -51,6 +52,7 @@ impl NamedChoice for OutputFormat {
             Self::Ecs => "One object of the Elastic Common Schema per hit",
             Self::Ocsf => "One OCSF Detection Finding per hit",
             Self::Prometheus => "Counts for Prometheus",
+            Self::Partial => "Evidence alone, compressed, for merge",
         }
     }
 }

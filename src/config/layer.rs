@@ -14,7 +14,7 @@ use super::choice::{LevelOrNever, OnOff, de_enum, de_enum_list};
 use super::time_spec::TimeSpec;
 use super::value::{
     AnonymizeSpec, ByteSize, Cost, DurationArg, FieldKey, FieldName, FileMode, LogFormatSpec, PositiveCount, PrefixBits, ProxySource,
-    SeverityOverride,
+    RangeSpec, SeverityOverride,
 };
 use super::{Error, SERVER_CONFIG_AUTO};
 use crate::commands::message::{sanitized, sanitized_lines};
@@ -90,6 +90,8 @@ layer! {
         from_apache: PathBuf,
         max_line: ByteSize,
         newer_than: TimeSpec,
+        range: RangeSpec,
+        source: PathBuf,
         client_from: FieldName,
         ipv6_prefix: PrefixBits,
         anonymize: AnonymizeSpec,

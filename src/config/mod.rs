@@ -29,7 +29,7 @@ use rustix::fs::{FileType, fstat};
 
 use self::choice::{LevelOrNever, NamedChoice, OnOff};
 use self::time_spec::TimeSpec;
-use self::value::{ByteSize, Cost, DurationArg, FieldKey, FileMode, LogFormatSpec, PositiveCount, PrefixBits};
+use self::value::{ByteSize, Cost, DurationArg, FieldKey, FileMode, LogFormatSpec, PositiveCount, PrefixBits, RangeSpec};
 use crate::commands::explain::ExplainSettings;
 use crate::commands::formats::FormatsSettings;
 use crate::commands::message::sanitized;
@@ -118,6 +118,7 @@ pub(crate) fn scan_settings(layer: Layer, environment: &Environment) -> Result<S
     if layer.has_no_input() && !environment.stdin_is_given {
         return Err(Error::NothingToRead);
     }
+    check_partial(&layer)?;
     let logs = server_logs(&layer)?;
     let (since, until) = bounds(&layer, environment.now)?;
     let client = clients::settings(&layer)?;
@@ -151,8 +152,16 @@ pub(crate) fn scan_settings(layer: Layer, environment: &Environment) -> Result<S
         progress: !layer.no_progress.unwrap_or(false),
         quiet,
         stats: layer.stats.unwrap_or(false),
+        range: layer.range.map(RangeSpec::range),
+        source: layer.source,
         max_line: layer.max_line.map_or(MAX_LINE, ByteSize::bytes),
     })
+}
+
+/// A partial report contains all clients.
+fn check_partial(layer: &Layer) -> Result<(), Error> {
+    let is_hidden = layer.format == Some(OutputFormat::Partial) && clients::anonymize(layer.anonymize.as_ref()).is_some();
+    if is_hidden { Err(Error::HiddenPartial) } else { Ok(()) }
 }
 
 /// The settings of an `explain` of `line`, by `rule` alone, with the answer graded by `log`.
@@ -206,7 +215,7 @@ pub(crate) fn learn_settings(mut layer: Layer, environment: &Environment) -> Res
             return Err(Error::SameOutput { output });
         }
     }
-    Ok(LearnSettings { scan, min_probers, emit_rules })
+    Ok(LearnSettings { scan: ScanSettings { range: None, source: None, ..scan }, min_probers, emit_rules })
 }
 
 /// The settings of a `follow`.
@@ -389,6 +398,9 @@ pub(crate) fn diff_settings(old: PathBuf, new: PathBuf, layer: Layer) -> Result<
     if layer.format == Some(OutputFormat::Html) {
         return Err(Error::NoFormat { command: "diff", format: "html" });
     }
+    if layer.format == Some(OutputFormat::Partial) {
+        return Err(Error::NoFormat { command: "diff", format: "partial" });
+    }
     Ok(DiffSettings { old, new, filter: stored_report_settings("diff", layer)? })
 }
 
@@ -400,6 +412,7 @@ fn stored_report_settings(command: &'static str, layer: Layer) -> Result<ReportF
     if format == OutputFormat::Prometheus {
         return Err(Error::NoFormat { command, format: format.word() });
     }
+    check_partial(&layer)?;
     Ok(ReportFilterSettings {
         rules: rule_choice(&layer),
         anonymize: clients::anonymize(layer.anonymize.as_ref()),
@@ -518,7 +531,7 @@ pub(crate) enum Error {
     #[error("nothing to follow: name logs, folders or globs; standard input cannot be followed")]
     NothingToFollow,
     /// `follow` never ends, so a document would never be complete.
-    #[error("follow prints only table, ndjson, ecs or ocsf: csv, json, html and prometheus need a complete log")]
+    #[error("follow prints only table, ndjson, ecs or ocsf: csv, json, html, prometheus and partial need a complete log")]
     OnlyLive,
     /// No path to report on, or standard input.
     #[error("nothing to report on: name logs, folders or globs; standard input cannot be used")]
@@ -535,6 +548,12 @@ pub(crate) enum Error {
     /// No such time zone. Holds the message.
     #[error("--timezone: {0}")]
     Zone(String),
+    /// A partial report is for `merge`.
+    #[error("--by applies to table and csv; a partial report has no rows")]
+    ByPartial,
+    /// Without its clients a partial report could not be merged.
+    #[error("a partial report contains the clients, so --anonymize does not apply to it")]
+    HiddenPartial,
     /// A command that has no such format.
     #[error("{command} does not print {format}")]
     NoFormat {
@@ -599,10 +618,11 @@ impl Error {
             }
             Self::NoOut => Some("type: probewatch report --out /srv/reports --state DIR PATH, or add --dry-run to write nothing"),
             Self::NoPeriod => Some("add --daily or --hourly, or remove --timezone"),
-            Self::ByFormat { .. } | Self::ByHtml => Some("type -f csv with --by, or remove --by"),
+            Self::ByFormat { .. } | Self::ByHtml | Self::ByPartial => Some("type -f csv with --by, or remove --by"),
             Self::OnlyLive => {
                 Some("type -f ndjson, or remove -f; 'probewatch scan' prints CSV, JSON and pages; --metrics FILE writes metrics")
             }
+            Self::HiddenPartial => Some("remove --anonymize here, and type it with the last merge: probewatch merge --anonymize FILE..."),
             Self::NoFormat { .. } | Self::NoHits { .. } => Some("type -f table, -f csv or -f json"),
             Self::SameOutput { .. } => Some("name two files, or remove --output to print the report on standard output"),
             Self::Clients(error) => error.hint(),

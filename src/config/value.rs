@@ -18,6 +18,7 @@ use crate::client::Ipv6Prefix;
 use crate::commands::message::sanitized;
 use crate::finding::Severity;
 use crate::formats::{FieldKind, FormatChoice, Formats};
+use crate::input::ByteRange;
 
 /// A number of threads or rows, at least 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -100,6 +101,48 @@ impl FromStr for ByteSize {
             _ => Err("too large; type 1G or less".to_owned()),
         }
     }
+}
+
+/// A range of bytes of a file: `0-1048576`, `64M-128M`, and `128M-` to the end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "RawValue")]
+pub(crate) struct RangeSpec(ByteRange);
+
+impl RangeSpec {
+    /// The range.
+    #[must_use]
+    pub(crate) fn range(self) -> ByteRange {
+        self.0
+    }
+}
+
+impl FromStr for RangeSpec {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = || "not a range; type the first byte and the byte after the last one: 0-1048576, 64M-128M, 128M-".to_owned();
+        let (from, to) = text.split_once('-').ok_or_else(wrong)?;
+        let from = offset(from).ok_or_else(wrong)?;
+        let to = if to.is_empty() { u64::MAX } else { offset(to).ok_or_else(wrong)? };
+        if from <= to {
+            Ok(Self(ByteRange { from, to }))
+        } else {
+            Err("its end is before its start; type the smaller number first".to_owned())
+        }
+    }
+}
+
+/// A number of bytes with a unit.
+fn offset(text: &str) -> Option<u64> {
+    let (digits, shift) = match text.chars().last()? {
+        'k' | 'K' => (&text[..text.len() - 1], 10),
+        'm' | 'M' => (&text[..text.len() - 1], 20),
+        'g' | 'G' => (&text[..text.len() - 1], 30),
+        't' | 'T' => (&text[..text.len() - 1], 40),
+        _ => (text, 0),
+    };
+    let is_number = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
+    digits.parse::<u64>().ok().filter(|_| is_number)?.checked_mul(1 << shift)
 }
 
 /// A length of time: `250ms`, `5s`, `1h30m`, `1d`, `2w`.
@@ -372,7 +415,7 @@ macro_rules! parse_raw {
     )+};
 }
 
-parse_raw!(PositiveCount, Cost, ByteSize, DurationArg, FileMode, FieldName, PrefixBits, AnonymizeSpec, LogFormatSpec);
+parse_raw!(PositiveCount, Cost, ByteSize, RangeSpec, DurationArg, FileMode, FieldName, PrefixBits, AnonymizeSpec, LogFormatSpec);
 
 /// The same for items of lists. The message quotes the item, because the mark in a file is under the whole list.
 macro_rules! parse_raw_item {
@@ -395,6 +438,14 @@ mod tests {
 
     #[test]
     fn sizes() {
+        let range = |text: &str| text.parse().map(|range: RangeSpec| (range.range().from, range.range().to)).ok();
+        assert_eq!(
+            ["0-0", "1K-2k", "64M-", "0-1T"].map(range),
+            [Some((0, 0)), Some((1024, 2048)), Some((64 << 20, u64::MAX)), Some((0, 1 << 40))]
+        );
+        for text in ["", "-", "-5", "7", "5-4", "1-2-3", "+1-2", "1 - 2", "1x-2x", "K-", "99999999999999999999-", "20000000T-"] {
+            assert_eq!(range(text), None, "{text}");
+        }
         let size = |text: &str| text.parse().map(ByteSize::bytes);
         assert_eq!(size("1048576"), Ok(1_048_576));
         assert_eq!(size("512K"), Ok(524_288));

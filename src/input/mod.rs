@@ -21,6 +21,15 @@ mod sparse;
 pub(crate) mod tail;
 mod wildcard;
 
+/// Bytes of a file, whose lines are read alone. A line belongs to the range that its first byte is in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ByteRange {
+    /// The first byte.
+    pub from: u64,
+    /// The byte after the last one; may be beyond the end of the file.
+    pub to: u64,
+}
+
 /// When to map files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Mmap {

@@ -21,7 +21,8 @@ use super::line_blocks::{BlockLimits, LineBlock, LineBlockReader};
 use super::magic::{Compression, HEAD};
 use super::readers::{CancellableReader, CountingReader, PeekReader, PollingReader};
 use super::regular_file::read_regular;
-use super::{Mmap, magic};
+use super::{ByteRange, Mmap, magic};
+use crate::source::LineSpan;
 
 /// Default for the longest line that is kept in memory, in bytes without the newline.
 pub const MAX_LINE: usize = 1 << 20;
@@ -38,6 +39,8 @@ pub struct ReadOptions<'a> {
     pub stop: &'a AtomicBool,
     /// Counts the bytes of the *file* that are done, compressed bytes for a compressed file.
     pub progress: &'a AtomicU64,
+    /// Reads only the lines of this range, which only an uncompressed regular file has.
+    pub range: Option<ByteRange>,
 }
 
 /// Why a source cannot be read at all.
@@ -52,6 +55,9 @@ pub enum OpenError {
     /// Not a log; what it is.
     #[error("is {0}, not a log")]
     NoLog(&'static str),
+    /// A byte range of something else than a plain file.
+    #[error("is no plain file, so a byte range of it cannot be read; scan it whole, without --range")]
+    NoRange,
     /// An unsupported compression; its name.
     #[error("is compressed with {0}, which is not supported; decompress it and pass the text, for example on standard input (-)")]
     Unsupported(&'static str),
@@ -186,16 +192,37 @@ where
     K: Fn(T) + Sync,
 {
     if source.kind == SourceKind::Stdin {
+        if context.options.range.is_some() {
+            return Err(OpenError::NoRange);
+        }
         return read_pipe(io::stdin(), context);
     }
     let file = open(&source.path)?;
     let metadata = file.metadata()?;
-    if metadata.is_file() && metadata.len() > 0 { read_file(file, context) } else { read_pipe(file, context) }
+    match context.options.range {
+        _ if metadata.is_file() && metadata.len() > 0 => read_file(file, context),
+        None => read_pipe(file, context),
+        Some(_) if metadata.is_file() => Ok(ReadSummary { generation: xxh3_64(&[]), ..ReadSummary::default() }),
+        Some(_) => Err(OpenError::NoRange),
+    }
 }
 
 /// Opens without blocking: a named pipe without a writer is waited for later, where the caller can stop it.
 fn open(path: &Path) -> io::Result<File> {
     OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY).open(path)
+}
+
+/// Whether a source is a regular, uncompressed file, so that a byte range of it can be read.
+///
+/// # Errors
+///
+/// It cannot be read, or is no text.
+pub(crate) fn has_byte_ranges(source: &InputSource) -> Result<bool, OpenError> {
+    if source.kind != SourceKind::File {
+        return Ok(false);
+    }
+    let snapshot = FileSnapshot::take(&open(&source.path)?)?;
+    Ok(magic::detect(&snapshot.head)?.is_none())
 }
 
 fn read_file<T, J, K>(file: File, context: &ReadContext<'_, J, K>) -> Result<ReadSummary, OpenError>
@@ -207,6 +234,7 @@ where
     let snapshot = FileSnapshot::take(&file)?;
     match magic::detect(&snapshot.head)? {
         None => read_regular(&file, &snapshot, context),
+        Some(_) if context.options.range.is_some() => Err(OpenError::NoRange),
         Some(compression) => {
             read_compressed(CountingReader::new(file, context.options.progress), compression, CountingReader::bytes, context)
         }
@@ -313,6 +341,8 @@ pub struct ReadSummary {
     pub notes: Vec<String>,
     /// The caller stopped the read before the end. The lines that were read still count.
     pub stopped: bool,
+    /// The lines of the requested range, not counted; `None` if the whole text was read.
+    pub span: Option<LineSpan>,
 }
 
 /// Reads a text to its end, and returns the source after it.

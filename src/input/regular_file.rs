@@ -25,7 +25,8 @@ use super::mmap::GuardedMap;
 use super::read::{Body, Chunk, OpenError, ReadContext, ReadSummary};
 use super::readers::check_stop;
 use super::sparse::{read_full_at, text_span};
-use super::{Mmap, failpoint, magic};
+use super::{ByteRange, Mmap, failpoint, magic};
+use crate::source::LineSpan;
 
 /// A file smaller than this is read faster than it is mapped.
 const MIN_MMAP_BYTES: u64 = 1 << 20;
@@ -33,6 +34,8 @@ const MIN_MMAP_BYTES: u64 = 1 << 20;
 const RELEASE_DISTANCE: usize = 32;
 /// Bytes read first to find where a line starts: most lines are shorter.
 const FIRST_READ: usize = 4 << 10;
+/// Bytes per further read.
+const SEARCH_READ: usize = 256 << 10;
 
 /// Reads `file`, whose `snapshot` was just taken.
 ///
@@ -46,14 +49,49 @@ where
     K: Fn(T) + Sync,
 {
     let bom = magic::bom_len(&snapshot.head)? as u64;
-    let span = text_span(file, bom, snapshot.len)?;
-    let mut summary = ReadSummary { generation: xxh3_64(&snapshot.head), ..ReadSummary::default() };
-    let map = if span.is_empty() { None } else { map(file, snapshot, context.options.mmap, &mut summary.notes) };
-    let text = RegularFileReader::new(file, snapshot, context, span);
+    let text = text_span(file, bom, snapshot.len)?;
+    let generation = xxh3_64(&snapshot.head);
+    let whole = LineSpan { generation, start: 0, end: snapshot.len, lines: 0, log_len: snapshot.len };
+    let span = match context.options.range {
+        None => None,
+        Some(ByteRange { from, to }) => {
+            let bound = |at| line_bound(file, at, &text, snapshot.len, context.options.stop);
+            let (start, end) = (bound(from)?, bound(to)?);
+            Some(LineSpan { start, end, ..whole })
+        }
+    };
+    let LineSpan { start, end, .. } = span.unwrap_or(whole);
+    let lines = start.clamp(text.start, text.end)..end.clamp(text.start, text.end);
+    let mut summary = ReadSummary { generation, span, ..ReadSummary::default() };
+    let map = if lines.is_empty() { None } else { map(file, snapshot, context.options.mmap, &mut summary.notes) };
+    let outside = end.saturating_sub(start) - (lines.end - lines.start);
+    let text = RegularFileReader::new(file, snapshot, context, lines, outside);
     text.read_all(map);
     text.finish(&mut summary);
-    summary.hole_bytes = text.bytes_outside_lines() - bom;
+    summary.hole_bytes = outside.saturating_sub(bom);
     Ok(summary)
+}
+
+/// The start of the first line at `at` or later, in a file of `len` bytes with its lines in `text`. What precedes the first line
+/// belongs to it, and what follows the last line belongs to that one: so ranges that meet at any byte meet here too.
+fn line_bound(file: &File, at: u64, text: &Range<u64>, len: u64, stop: &AtomicBool) -> io::Result<u64> {
+    if at <= text.start && at < text.end {
+        return Ok(0);
+    }
+    let mut source = FileRangeReader { file, span: at.saturating_sub(1).min(text.end)..text.end, stop };
+    let mut buffer = vec![0; FIRST_READ];
+    loop {
+        let from = source.span.start;
+        let read = source.read(&mut buffer)?;
+        if let Some(newline) = memchr(b'\n', &buffer[..read]) {
+            let next = from + newline as u64 + 1;
+            return Ok(if next < text.end { next } else { len });
+        }
+        if read == 0 {
+            return Ok(len);
+        }
+        buffer.resize(SEARCH_READ, 0);
+    }
 }
 
 /// Maps the file, if it should be mapped and can be.
@@ -77,6 +115,8 @@ struct RegularFileReader<'a, J, K> {
     context: &'a ReadContext<'a, J, K>,
     /// The span of its lines.
     span: Range<u64>,
+    /// Bytes before and after the lines that are read with them: holes and a byte-order mark.
+    bytes_outside_lines: u64,
     ranges: ByteRanges,
     /// Bytes of lines that were committed.
     kept: AtomicU64,
@@ -92,15 +132,22 @@ where
     J: Fn(Chunk<'_>) -> T + Sync,
     K: Fn(T) + Sync,
 {
-    fn new(file: &'a File, snapshot: &'a FileSnapshot, context: &'a ReadContext<'a, J, K>, span: Range<u64>) -> Self {
+    fn new(
+        file: &'a File,
+        snapshot: &'a FileSnapshot,
+        context: &'a ReadContext<'a, J, K>,
+        span: Range<u64>,
+        bytes_outside_lines: u64,
+    ) -> Self {
         let ranges = ByteRanges::new(span.clone(), context.sizes.range);
-        Self { file, snapshot, context, span, ranges, kept: AtomicU64::new(0), reread: AtomicBool::new(false), error: Mutex::new(None) }
+        let (kept, reread, error) = (AtomicU64::new(0), AtomicBool::new(false), Mutex::new(None));
+        Self { file, snapshot, context, span, bytes_outside_lines, ranges, kept, reread, error }
     }
 
     /// Processes all ranges from the map, if there is one, and then reads those that the map could not be trusted
     /// for.
     fn read_all(&self, map: Option<GuardedMap>) {
-        self.progress(self.bytes_outside_lines());
+        self.progress(self.bytes_outside_lines);
         let unread = Mutex::new(Vec::new());
         parallel_for(self.ranges.count(), &|index, spare| {
             let range = self.ranges.get(index);
@@ -214,11 +261,6 @@ where
         FileRangeReader { file: self.file, span, stop: self.context.options.stop }
     }
 
-    /// Bytes of the file outside of lines: holes and a byte-order mark.
-    fn bytes_outside_lines(&self) -> u64 {
-        self.snapshot.len - (self.span.end - self.span.start)
-    }
-
     fn progress(&self, bytes: u64) {
         self.context.options.progress.fetch_add(bytes, Ordering::Relaxed);
     }
@@ -228,7 +270,7 @@ where
         let kept = self.kept.load(Ordering::Relaxed);
         let complete = kept == self.span.end - self.span.start;
         // A line whose newline was overwritten may cover others, so the sum can exceed the length.
-        summary.bytes = (self.bytes_outside_lines() + kept).min(self.snapshot.len);
+        summary.bytes = (self.bytes_outside_lines + kept).min(self.snapshot.len);
         summary.stopped = !complete && self.context.stopped();
         if summary.stopped {
             return;

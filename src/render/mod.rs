@@ -31,6 +31,7 @@ use crate::analysis::build::RowSelection;
 use crate::analysis::diff::DiffRow;
 use crate::analysis::learn::Proposals;
 use crate::analysis::model::{Report, ReportedHit};
+use crate::analysis::snapshot::write_partial;
 use crate::rules::RuleSet;
 
 /// Rows in each section of a table unless `--top` says otherwise.
@@ -53,6 +54,8 @@ pub enum OutputFormat {
     Ndjson,
     /// A page for a browser.
     Html,
+    /// The evidence alone, compressed, for `merge`.
+    Partial,
     /// One object of the Elastic Common Schema per hit.
     Ecs,
     /// One finding of the Open Cybersecurity Schema Framework per hit.
@@ -79,7 +82,7 @@ impl OutputFormat {
             Self::Ndjson => Some(HitFormat::Ndjson),
             Self::Ecs => Some(HitFormat::Ecs),
             Self::Ocsf => Some(HitFormat::Ocsf),
-            Self::Table | Self::Csv | Self::Json | Self::Html | Self::Prometheus => None,
+            Self::Table | Self::Csv | Self::Json | Self::Html | Self::Prometheus | Self::Partial => None,
         }
     }
 }
@@ -154,7 +157,9 @@ impl RenderOptions {
         let is = |row: GroupBy| by.unwrap_or_default() == row;
         let shown = |row: GroupBy| by.map_or(full, |b| b == row);
         match format {
-            OutputFormat::Ndjson | OutputFormat::Ecs | OutputFormat::Ocsf | OutputFormat::Prometheus => RowSelection::default(),
+            OutputFormat::Ndjson | OutputFormat::Ecs | OutputFormat::Ocsf | OutputFormat::Prometheus | OutputFormat::Partial => {
+                RowSelection::default()
+            }
             OutputFormat::Json => RowSelection { hosts: false, most, ..RowSelection::COMPLETE },
             OutputFormat::Html => RowSelection { pairs: false, most: Some(most.unwrap_or(PAGE_ROWS)), ..RowSelection::COMPLETE },
             OutputFormat::Csv => {
@@ -205,6 +210,7 @@ pub fn render<W: Write>(report: &Report<'_>, options: &RenderOptions, out: &mut 
         OutputFormat::Csv => csv::write(report, options.by.unwrap_or_default(), options.top, out),
         OutputFormat::Json => json::write(report, options.top, out),
         OutputFormat::Ndjson | OutputFormat::Ecs | OutputFormat::Ocsf => Ok(()),
+        OutputFormat::Partial => write_partial(report, json::GENERATED_BY, out),
         OutputFormat::Prometheus => prometheus::write_report(report, out),
         OutputFormat::Html => {
             html::write(report, &html::PageOptions { top: options.top, made_at: options.made_at, ..html::PageOptions::default() }, out)

@@ -8,7 +8,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::client_position::ClientPositionCache;
 use super::hit_spool::HitSpool;
 use super::input_stats::InputStats;
-use super::log_detection::{BINARY_PROBLEM, FoundBy, LogHead, nul_bytes_problem, skipped_message, unknown_client_notice, unparsed_problem};
+use super::log_detection::{
+    BINARY_PROBLEM, FoundBy, LogHead, nul_bytes_problem, skipped_message, starts_as_access_log, unknown_client_notice, unparsed_problem,
+};
 use super::w3c_headers::W3cHeaderIndex;
 use super::worker::{InFlightGuard, WorkerPool, lock};
 use super::{BatchOptions, ScanJob};
@@ -18,7 +20,7 @@ use crate::finding::{Findings, LineCounts};
 use crate::formats::reader::LineContext;
 use crate::input::find::{InputSource, describe_denied};
 use crate::input::read::{self, Body, Chunk, OpenError, ReadOptions, ReadSummary};
-use crate::source::SourceInfo;
+use crate::source::{LineSpan, SourceInfo};
 use crate::tally::LinePosition;
 
 /// A byte-order mark at the start belongs to no line.
@@ -72,6 +74,10 @@ struct InputState<'w> {
     /// Findings that are held back until a line parses or the input is known to be a log.
     held: Vec<ChunkResult<'w>>,
     is_log: bool,
+    /// The lines of the range that is read.
+    span: Option<LineSpan>,
+    /// A line at the start of the log parses, before the range that is read.
+    is_known_log: bool,
 }
 
 /// The findings in one chunk.
@@ -102,10 +108,12 @@ impl<'a> InputScan<'a> {
         workers: &'a WorkerPool,
         spool: Option<&'a HitSpool>,
     ) -> Self {
-        let headers = W3cHeaderIndex::new(source, job.scope.max_line);
+        let headers = W3cHeaderIndex::new(source, job.scope.max_line, options.range);
         let judge = LineScanner::new(job.rules, job.scope);
         let clients = ClientPositionCache::default();
-        Self { number, source, job, options, judge, workers, spool, headers, clients, state: Mutex::default() }
+        let head = options.range.and_then(|_| LogHead::of_file(&source.path)).unwrap_or_default();
+        let state = Mutex::new(InputState { head, ..InputState::default() });
+        Self { number, source, job, options, judge, workers, spool, headers, clients, state }
     }
 
     /// Reads the input to its end.
@@ -126,8 +134,8 @@ impl<'a> InputScan<'a> {
     }
 
     fn read_options(&self) -> ReadOptions<'a> {
-        let BatchOptions { mmap, stop, progress, .. } = *self.options;
-        ReadOptions { mmap, max_line: self.job.scope.max_line, stop, progress }
+        let BatchOptions { mmap, stop, progress, range, .. } = *self.options;
+        ReadOptions { mmap, max_line: self.job.scope.max_line, stop, progress, range }
     }
 
     /// Observes a chunk of an input that is read in order, before it is scanned.
@@ -215,6 +223,12 @@ impl<'a> InputScan<'a> {
             Err(unread) => (ReadSummary::default(), Some(unread.to_string())),
         };
         let mut state = std::mem::take(&mut *lock(&self.state));
+        if let Some(span) = reading.span {
+            // The head of the log is in another range.
+            state.is_log |= self.found_by() == FoundBy::Name && !state.head.is_binary;
+            state.span = Some(LineSpan { lines: state.stats.lines.lines, ..span });
+            state.is_known_log = state.is_log && starts_as_access_log(&self.source.path, self.job.formats, self.job.scope);
+        }
         let lines = state.stats.lines.lines;
         let is_not_access_log = lines > 0 && !state.is_log && state.head.is_not_access_log(&path, self.found_by());
         let held = std::mem::take(&mut state.held);
@@ -250,7 +264,7 @@ impl<'w> InputState<'w> {
 
     fn input(self, path: Vec<u8>, reading: &ReadSummary, unread: Option<String>, job: &ScanJob<'_>) -> InputSummary {
         let problem = unread.or_else(|| self.problem(reading, job));
-        InputSummary { problem, ..self.stats.input(path, reading.bytes) }
+        InputSummary { problem, spans: self.span.into_iter().collect(), ..self.stats.input(path, reading.bytes) }
     }
 
     fn problem(&self, reading: &ReadSummary, job: &ScanJob<'_>) -> Option<String> {
@@ -261,7 +275,7 @@ impl<'w> InputState<'w> {
         if lines == 0 && reading.hole_bytes > 0 {
             return Some(format!("contains only {} NUL bytes", reading.hole_bytes));
         }
-        if lines > skipped && self.stats.lines.parsed() == 0 {
+        if lines > skipped && self.stats.lines.parsed() == 0 && !self.is_known_log {
             return Some(unparsed_problem(lines, &self.head.first_line, job.scope.format, job.formats));
         }
         nul_bytes_problem(nul_bytes)

@@ -62,6 +62,11 @@ impl LogHead {
         }
     }
 
+    /// Examines the first lines of a file, for a range that may not contain them.
+    pub(super) fn of_file(path: &Path) -> Option<Self> {
+        Some(Self::new(&read_head_tail(path, HEAD_BYTES)?.first))
+    }
+
     /// Whether an input without parsed lines should not be matched: binary data, an error log that was not given by
     /// name, or a file in a folder whose name is not that of a log.
     pub(super) fn is_not_access_log(&self, path: &[u8], by: FoundBy) -> bool {

@@ -28,8 +28,8 @@ use crate::analysis::notes::skipped_notices;
 use crate::client::Ipv6Prefix;
 use crate::engine::ScanOptions;
 use crate::formats::Formats;
-use crate::input::Mmap;
 use crate::input::find::{FoundInputs, InputSource, SourceKind};
+use crate::input::{ByteRange, Mmap};
 use crate::redact::sanitize::escape;
 use crate::rules::RuleSet;
 use crate::source::SourceInfo;
@@ -63,6 +63,8 @@ pub(crate) struct BatchOptions<'a> {
     pub progress: &'a AtomicU64,
     /// Whether to keep each line that matched, for NDJSON.
     pub keep_lines: bool,
+    /// Reads only the lines of this range of each source.
+    pub range: Option<ByteRange>,
 }
 
 /// The result of a scan.

@@ -15,6 +15,7 @@ use memchr::memchr;
 
 use super::worker::lock;
 use crate::formats::W3cHeader;
+use crate::input::ByteRange;
 use crate::input::find::{InputSource, SourceKind};
 use crate::input::lines::{InputLine, for_each_line};
 use crate::input::read::{Body, Chunk};
@@ -48,10 +49,12 @@ enum HeaderState {
 
 impl W3cHeaderIndex {
     /// The headers of a source, as far as they are known before reading it.
-    pub(super) fn new(source: &InputSource, max_line: usize) -> Self {
+    pub(super) fn new(source: &InputSource, max_line: usize, range: Option<ByteRange>) -> Self {
+        // A header line that begins in the range may end after it.
+        let end = range.map_or(u64::MAX, |range| range.to.saturating_add(max_line as u64));
         let listed = match source.kind {
             SourceKind::Stdin | SourceKind::Reader => Ok(None),
-            SourceKind::File | SourceKind::Stream => index_file(&source.path, max_line),
+            SourceKind::File | SourceKind::Stream => index_file(&source.path, max_line, end),
         };
         let known = listed.ok().flatten().map_or(HeaderState::Nothing, HeaderState::Listed);
         Self { max_line, known: Mutex::new(known) }
@@ -127,8 +130,8 @@ fn header_after(path: &Path, lines: u64, max_line: usize) -> W3cHeader {
     header
 }
 
-/// The headers of a plain file; `None` if it is not a W3C extended log, is compressed, or is not a regular file.
-fn index_file(path: &Path, max_line: usize) -> io::Result<Option<Vec<(u64, W3cHeader)>>> {
+/// The headers of a plain file up to `end`; `None` if it is not a W3C extended log, is compressed, or is not a regular file.
+fn index_file(path: &Path, max_line: usize, end: u64) -> io::Result<Option<Vec<(u64, W3cHeader)>>> {
     if !path.metadata()?.is_file() {
         return Ok(None);
     }
@@ -138,7 +141,7 @@ fn index_file(path: &Path, max_line: usize) -> io::Result<Option<Vec<(u64, W3cHe
     // Three NUL bytes are skipped like a byte-order mark.
     let passed = if start == BOM || start == [0; 3] { BOM.len() } else { 0 };
     file.seek(SeekFrom::Start(passed as u64))?;
-    index_lines(BufReader::with_capacity(BLOCK, file), passed as u64, max_line)
+    index_lines(BufReader::with_capacity(BLOCK, file.take(end)), passed as u64, max_line)
 }
 
 fn index_lines(mut text: impl BufRead, passed: u64, max_line: usize) -> io::Result<Option<Vec<(u64, W3cHeader)>>> {

@@ -66,6 +66,14 @@ impl CellSample {
         std::mem::replace(self, Self { error, ..other }).free(texts);
     }
 
+    /// Changes the number of an imported line. `number` gets the input, the generation, the offset and the number so far.
+    pub(super) fn renumber_line(&mut self, number: &impl Fn(u32, u64, u64, u64) -> u64) {
+        if let StoredSample::Imported(sample) = &mut self.content {
+            sample.line = number(self.position.input, sample.generation, self.position.chunk, sample.line);
+            self.position.line = sample.line;
+        }
+    }
+
     /// The sample.
     pub(super) fn view<'t>(&'t self, texts: &'t ByteArena) -> SampleView<'t> {
         let content = match &self.content {

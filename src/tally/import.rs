@@ -161,6 +161,14 @@ impl Tally {
         self
     }
 
+    /// Changes the line numbers of imported samples. `number` gets the input, the generation of the log, the offset of the line and
+    /// its number so far.
+    pub fn renumber_lines(&mut self, number: impl Fn(u32, u64, u64, u64) -> u64) {
+        for table in [&mut self.cells, &mut self.by_path, &mut self.overflow] {
+            table.samples_mut().for_each(|sample| sample.renumber_line(&number));
+        }
+    }
+
     fn insert_remapped(&mut self, list: &[RuleId], new: &ImportRemap<'_>) -> u32 {
         let mut list: Vec<RuleId> = list.iter().filter_map(|&rule| (new.rules)(rule)).collect();
         list.sort_unstable();

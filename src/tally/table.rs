@@ -78,6 +78,11 @@ impl CellTable {
         self.counts.iter().map(|counts| &counts.key).zip(self.samples.iter_mut().map(|rest| &mut rest.error))
     }
 
+    /// The part of each cell that has its sample.
+    pub(super) fn samples_mut(&mut self) -> impl Iterator<Item = &mut CellSample> {
+        self.samples.iter_mut()
+    }
+
     /// All keys, by number.
     pub(super) fn keys(&self) -> impl Iterator<Item = &CellKey> {
         self.counts.iter().map(|counts| &counts.key)

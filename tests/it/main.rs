@@ -41,6 +41,7 @@ mod merge;
 mod ordinary;
 mod outputs;
 mod privacy;
+mod ranges;
 mod readme;
 mod report;
 mod resources;

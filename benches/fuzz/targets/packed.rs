@@ -136,7 +136,7 @@ fn seen(bytes: &[u8]) -> Result<Seen, OpenError> {
     let path = file.path().to_owned();
     let source = InputSource { path, named: true, literal: true, kind: SourceKind::File, id: None };
     let (stop, progress) = (AtomicBool::new(false), AtomicU64::new(0));
-    let options = ReadOptions { mmap: Mmap::Never, max_line: MAX_LINE, stop: &stop, progress: &progress };
+    let options = ReadOptions { mmap: Mmap::Never, max_line: MAX_LINE, stop: &stop, progress: &progress, range: None };
     let chunks = Mutex::new(Vec::new());
     let judge = |chunk: Chunk<'_>| match chunk.body {
         Body::Lines(lines) => (chunk.offset, lines.to_vec(), false),

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::rows::{
     AllowedRow, AppEvidenceRow, BackRef, CellRow, CellTimesRow, ClientErrorRow, ClientRow, ErrorFloorRow, HomePageRow, InputRow, MinuteRow,
-    PathErrorRow, RuleRow, SampleRow, SitePathRow, TimeUnitRow, TimesRow, span,
+    PathErrorRow, RangeRow, RuleRow, SampleRow, SitePathRow, TimeUnitRow, TimesRow, span,
 };
 use super::{AllowOrigin, ReportSnapshot};
 use crate::analysis::model::InputSummary;
@@ -110,6 +110,7 @@ impl<'r> SnapshotDecoder<'r> {
         counts.into_iter().chain(row.formats).try_for_each(|count| self.add(count))?;
         self.add(row.parsed)?;
         let others = self.others(&row.other_formats)?;
+        let spans = row.ranges.iter().map(RangeRow::span).collect::<Result<_, _>>()?;
         let path = bytes(&row.path)?;
         let log_host = row.log_host.as_ref().map(|host| escape(host.as_bytes()).into_owned());
         let (first_time, last_time) = span(row.times)?.unzip();
@@ -133,6 +134,7 @@ impl<'r> SnapshotDecoder<'r> {
             last_time,
             problem: row.problem.as_ref().map(|problem| escape(problem.as_bytes()).into_owned()),
             skipped_whole: row.skipped_whole,
+            spans,
         });
         Ok(())
     }

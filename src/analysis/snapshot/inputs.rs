@@ -70,6 +70,7 @@ fn row<'a>(input: &'a InputSummary, log_host: Option<&'a str>) -> InputRow<'a> {
         times: input.first_time.zip(input.last_time).map(|(first, last)| (first.into(), last.into())),
         problem: input.problem.as_ref().map(|problem| escape(problem.as_bytes())),
         skipped_whole: input.skipped_whole,
+        ranges: input.spans.iter().map(Into::into).collect(),
     }
 }
 
@@ -90,5 +91,6 @@ fn unlisted<'a>(source: &'a SourceInfo, log_host: Option<&'a str>) -> InputRow<'
         times: None,
         problem: None::<Cow<'_, str>>,
         skipped_whole: None,
+        ranges: Vec::new(),
     }
 }

@@ -10,10 +10,13 @@ mod decode;
 mod encode;
 mod inputs;
 mod json;
+mod partial;
 mod read;
 mod rows;
 
 pub(crate) use self::json::SnapshotJson;
+
+pub(crate) use self::partial::{read_any, write_partial};
 pub use self::read::read;
 use std::io;
 
@@ -93,7 +96,7 @@ pub enum SnapshotError {
     #[error("cannot be read: {0}")]
     Io(#[from] io::Error),
     /// It is no report.
-    #[error("is no report: {0}; give files written by `probewatch scan -f json` or `probewatch report`")]
+    #[error("is no report: {0}; give files written by `probewatch scan -f json`, `-f partial` or `probewatch report`")]
     Foreign(String),
     /// A later version wrote it.
     #[error("is a report of schema_version {0}, and this probewatch reads {READS_SCHEMA}; use the one that wrote it, or a newer one")]
@@ -101,6 +104,9 @@ pub enum SnapshotError {
     /// An older version wrote it.
     #[error("is a report of schema_version {0}, and this probewatch reads {READS_SCHEMA}; scan the logs again with it")]
     Older(u32),
+    /// Another version wrote it.
+    #[error("is a partial report of version {0}, and this probewatch reads 1; use the one that wrote it, or scan the logs again")]
+    OtherPartial(u8),
     /// It was truncated.
     #[error("has no evidence because of --top; write it again without --top")]
     Cut,

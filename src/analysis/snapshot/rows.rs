@@ -9,10 +9,12 @@ use serde::de::{Error, Visitor};
 use serde::ser::SerializeTuple;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use crate::analysis::labels;
 use crate::analysis::model::SkipReason;
 use crate::finding::Severity;
 use crate::rules::By;
 use crate::soft_404::{RuleSubject, ShapeNumbers, SizeNumbers};
+use crate::source::LineSpan;
 use crate::time::LogTime;
 
 /// Seconds since 1970 and minutes east of UTC.
@@ -63,6 +65,31 @@ pub(crate) struct InputRow<'a> {
     pub(crate) problem: Option<Cow<'a, str>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) skipped_whole: Option<SkipReason>,
+    /// The byte ranges that were read, if it was not read whole.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) ranges: Vec<RangeRow>,
+}
+
+/// The lines of a byte range: the generation of the log in hexadecimal digits, the offsets of the first line and after the last
+/// one, the number of lines, and the length of the log.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct RangeRow(String, u64, u64, u64, u64);
+
+impl From<&LineSpan> for RangeRow {
+    fn from(span: &LineSpan) -> Self {
+        Self(labels::generation(span.generation), span.start, span.end, span.lines, span.log_len)
+    }
+}
+
+impl RangeRow {
+    /// The range, checked to be within its log.
+    pub(crate) fn span(&self) -> Result<LineSpan, String> {
+        let &Self(ref generation, start, end, lines, log_len) = self;
+        let generation = u64::from_str_radix(generation, 16).ok();
+        let generation = generation.filter(|_| start <= end && end <= log_len && lines <= end - start && log_len < 1 << 62);
+        let generation = generation.ok_or_else(|| format!("bytes {start} to {end} of {log_len} are no range of a log"))?;
+        Ok(LineSpan { generation, start, end, lines, log_len })
+    }
 }
 
 /// A client, all its requests, and the allowed ones.

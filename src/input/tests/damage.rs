@@ -131,7 +131,7 @@ fn files_that_are_not_text_are_refused() {
         (compress(Compression::Xz, [&utf_16[..]]), "UTF-16"),
     ];
     let (stop, progress) = (AtomicBool::new(false), AtomicU64::new(0));
-    let options = ReadOptions { mmap: Mmap::Auto, max_line: MAX_LINE, stop: &stop, progress: &progress };
+    let options = ReadOptions { mmap: Mmap::Auto, max_line: MAX_LINE, stop: &stop, progress: &progress, range: None };
     let refused = |path: &Path| read::read(&source(path), &options, &|_| panic!("processed"), &|()| {}).unwrap_err();
     for (content, name) in cases {
         let error = refused(temporary(&content).path());

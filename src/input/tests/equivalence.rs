@@ -109,6 +109,35 @@ proptest! {
     }
 }
 
+proptest! {
+    #[test]
+    fn ranges_that_meet_deliver_each_line_once(text in text(), (sizes, max_line) in sizes(), cuts in prop::collection::vec(0..9_000_u64, 0..6)) {
+        let file = temporary(&text);
+        let mut bounds = [&[0][..], &cuts, &[u64::MAX]].concat();
+        bounds.sort_unstable();
+        for mmap in [Mmap::Always, Mmap::Never] {
+            let (mut all, mut end, mut bytes) = (Vec::new(), 0, 0);
+            for pair in bounds.windows(2) {
+                let range = Some(ByteRange { from: pair[0], to: pair[1] });
+                let (lines, summary) = collect_range(ReadMethod { mmap, max_line, sizes }, range, |context| read_by(&source(file.path()), context));
+                let owned = |line: &DeliveredLine| (pair[0]..pair[1]).contains(&line.offset) && line.offset >= end;
+                prop_assert!(lines.iter().all(owned), "{:?} {:?}", pair, lines);
+                prop_assert_eq!(&summary.damage, &None);
+                if let Some(span) = summary.span.filter(|span| span.start < span.end) {
+                    prop_assert_eq!(span.start, end);
+                    end = span.end;
+                }
+                bytes += summary.bytes;
+                all.extend(lines);
+            }
+            prop_assert_eq!(&all, &reference(&text, max_line));
+            if !all.is_empty() {
+                prop_assert_eq!((end, bytes), (text.len() as u64, text.len() as u64));
+            }
+        }
+    }
+}
+
 #[test]
 fn a_line_of_the_maximum_length_is_kept() {
     let text = [&[b'a'; 100][..], b"\n", &[b'b'; 101], b"\nc\n", &[b'd'; 101]].concat();
@@ -128,7 +157,7 @@ fn a_line_over_the_limit_is_not_kept() {
     for mmap in [Mmap::Always, Mmap::Never] {
         let largest = AtomicU64::new(0);
         let (stop, progress) = (AtomicBool::new(false), AtomicU64::new(0));
-        let options = ReadOptions { mmap, max_line: 1000, stop: &stop, progress: &progress };
+        let options = ReadOptions { mmap, max_line: 1000, stop: &stop, progress: &progress, range: None };
         let process = |chunk: Chunk<'_>| {
             if let Body::Lines(lines) = chunk.body {
                 largest.fetch_max(lines.len() as u64, std::sync::atomic::Ordering::Relaxed);
@@ -197,7 +226,7 @@ fn a_read_ends_when_stopped() {
     let [plain, compressed] = [temporary(b"one\n"), temporary(&gzip([&b"one\n"[..]]))];
     let (stop, progress) = (AtomicBool::new(true), AtomicU64::new(0));
     for path in [&pipe, plain.path(), compressed.path()] {
-        let options = ReadOptions { mmap: Mmap::Auto, max_line: MAX_LINE, stop: &stop, progress: &progress };
+        let options = ReadOptions { mmap: Mmap::Auto, max_line: MAX_LINE, stop: &stop, progress: &progress, range: None };
         let summary = read::read(&source(path), &options, &|_| panic!("processed"), &|()| {}).unwrap();
         assert_eq!((summary.stopped, summary.damage), (true, None));
     }
@@ -222,7 +251,7 @@ fn ten_thousand_files_need_few_descriptors() {
     assert_eq!((found.sources.len(), found.problems.len()), (10_000, 0));
     let lines = AtomicU64::new(0);
     let (stop, progress) = (AtomicBool::new(false), AtomicU64::new(0));
-    let options = ReadOptions { mmap: Mmap::Always, max_line: MAX_LINE, stop: &stop, progress: &progress };
+    let options = ReadOptions { mmap: Mmap::Always, max_line: MAX_LINE, stop: &stop, progress: &progress, range: None };
     let process = |chunk: Chunk<'_>| split(chunk, MAX_LINE).len() as u64;
     let commit = |count| {
         lines.fetch_add(count, std::sync::atomic::Ordering::Relaxed);

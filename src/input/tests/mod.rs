@@ -14,7 +14,7 @@ use tempfile::NamedTempFile;
 
 use super::find::{InputSource, SourceKind};
 use super::read::{Body, Chunk, ChunkObserver, MAX_LINE, OpenError, ReadContext, ReadOptions, ReadSummary, WorkSizes, read_by};
-use super::{Mmap, read};
+use super::{ByteRange, Mmap, read};
 
 /// A line as it was delivered.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -82,9 +82,18 @@ fn collect(
     how: ReadMethod,
     read: impl Fn(&ReadContext<'_, ProcessFn<'_>, CommitFn<'_>>) -> Result<ReadSummary, OpenError> + Sync,
 ) -> (Vec<DeliveredLine>, ReadSummary) {
+    collect_range(how, None, read)
+}
+
+/// The same for the lines of a range.
+fn collect_range(
+    how: ReadMethod,
+    range: Option<ByteRange>,
+    read: impl Fn(&ReadContext<'_, ProcessFn<'_>, CommitFn<'_>>) -> Result<ReadSummary, OpenError> + Sync,
+) -> (Vec<DeliveredLine>, ReadSummary) {
     let kept = Mutex::new(Vec::new());
     let (stop, progress) = (AtomicBool::new(false), AtomicU64::new(0));
-    let options = ReadOptions { mmap: how.mmap, max_line: how.max_line, stop: &stop, progress: &progress };
+    let options = ReadOptions { mmap: how.mmap, max_line: how.max_line, stop: &stop, progress: &progress, range };
     let process: ProcessFn<'_> = &|chunk| split(chunk, how.max_line);
     let commit: CommitFn<'_> = &|lines| kept.lock().unwrap().extend(lines);
     let context = ReadContext { options: &options, sizes: how.sizes, observer: ChunkObserver(&|_| {}), process: &process, commit: &commit };
@@ -117,7 +126,7 @@ fn reference(text: &[u8], max_line: usize) -> Vec<DeliveredLine> {
 fn the_public_function_reads_and_counts() {
     let file = temporary(b"one\ntwo\nthree");
     let (stop, progress, lines) = (AtomicBool::new(false), AtomicU64::new(0), AtomicU64::new(0));
-    let options = ReadOptions { mmap: Mmap::Auto, max_line: MAX_LINE, stop: &stop, progress: &progress };
+    let options = ReadOptions { mmap: Mmap::Auto, max_line: MAX_LINE, stop: &stop, progress: &progress, range: None };
     let process = |chunk: Chunk<'_>| split(chunk, MAX_LINE).len() as u64;
     let commit = |count| {
         lines.fetch_add(count, std::sync::atomic::Ordering::Relaxed);

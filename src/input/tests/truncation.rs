@@ -29,7 +29,7 @@ fn read_changed(folder: &str, mmap: Mmap, change: &(dyn Fn(&File) + Sync)) -> (V
     let processed = AtomicU64::new(0);
     let kept = Mutex::new(Vec::new());
     let (stop, progress) = (AtomicBool::new(false), AtomicU64::new(0));
-    let options = ReadOptions { mmap, max_line: MAX_LINE, stop: &stop, progress: &progress };
+    let options = ReadOptions { mmap, max_line: MAX_LINE, stop: &stop, progress: &progress, range: None };
     let process = |chunk: Chunk<'_>| {
         if processed.fetch_add(1, Ordering::Relaxed) == 2 {
             change(file.as_file());
