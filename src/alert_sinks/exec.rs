@@ -178,6 +178,8 @@ impl ExecSink {
                 Err(_) => break true,
             }
         };
+        // It may have closed its input after a write.
+        let broken = broken || self.bytes_in_pipe > 0 && has_no_reader(stdin);
         self.remove_read_lines();
         if broken {
             self.requeue_unread();
@@ -289,6 +291,12 @@ fn wait_for_room(stdin: &ChildStdin, most: Duration) {
     let most = Timespec { tv_sec: 0, tv_nsec: most.subsec_nanos().into() };
     // An error shows in the next write.
     let _ = poll(&mut [PollFd::new(stdin, PollFlags::OUT)], Some(&most));
+}
+
+/// Whether the read end of a pipe is closed, so that what is in it will never be read.
+fn has_no_reader(stdin: &ChildStdin) -> bool {
+    let mut pipe = [PollFd::new(stdin, PollFlags::empty())];
+    poll(&mut pipe, Some(&Timespec::default())).is_ok() && pipe[0].revents().contains(PollFlags::ERR)
 }
 
 /// The exit status of the program, if it has ended.

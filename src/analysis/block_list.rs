@@ -391,7 +391,9 @@ impl BlockLedger {
                 continue;
             }
             let mut whole = BlockEntry { network: network.into(), ..first.clone() };
-            rest.iter().for_each(|entry| whole.merge(entry));
+            for entry in rest {
+                whole.merge(entry);
+            }
             alone.push(whole);
         }
         alone

@@ -146,15 +146,14 @@ fn is_report(path: &Path) -> bool {
 fn stdin_head() -> rustix::io::Result<Vec<u8>> {
     let stdin = io::stdin();
     let mut head = vec![0; HEAD];
-    let read = match tell(&stdin) {
-        Ok(position) => pread(&stdin, &mut *head, position)?,
-        Err(_) => {
-            poll(&mut [PollFd::new(&stdin, PollFlags::IN)], None)?;
-            let (reader, writer) = pipe()?;
-            match tee(&stdin, &writer, HEAD, SpliceFlags::empty())? {
-                0 => 0,
-                _ => rustix::io::read(&reader, &mut *head)?,
-            }
+    let read = if let Ok(position) = tell(&stdin) {
+        pread(&stdin, &mut *head, position)?
+    } else {
+        poll(&mut [PollFd::new(&stdin, PollFlags::IN)], None)?;
+        let (reader, writer) = pipe()?;
+        match tee(&stdin, &writer, HEAD, SpliceFlags::empty())? {
+            0 => 0,
+            _ => rustix::io::read(&reader, &mut *head)?,
         }
     };
     head.truncate(read);
@@ -248,10 +247,10 @@ fn add_inputs(
         report.prefix = settings.client.prefix;
         merger.add_report(&report)?;
     }
-    let merged = merge::finish(merger, &settings.rules, settings.quiet)?;
-    let rules = merged.rules.as_ref().unwrap_or(known);
+    let whole = merge::finish(merger, &settings.rules, settings.quiet)?;
+    let rules = whole.rules.as_ref().unwrap_or(known);
     let apps = super::common::apps(&settings.apps, rules)?;
-    let report_input = merged.report_input(rules, crate::analysis::build::ReportFilter { apps: &apps, ..rule_context.filter(settings) });
+    let report_input = whole.report_input(rules, crate::analysis::build::ReportFilter { apps: &apps, ..rule_context.filter(settings) });
     let has_problems = report_input.inputs.iter().any(|input| input.problem.is_some());
     Ok((add(&report_input), has_problems))
 }

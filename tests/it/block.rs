@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::io::Write as _;
 
 use jiff::Timestamp;
 
@@ -263,17 +264,20 @@ fn clients_that_may_be_proxies_are_not_listed() {
     let run = block(&harness, &[&LONG[..], &["access.log"]].concat());
     assert!(run.stderr.contains("--client-from x-forwarded-for"), "{}", run.stderr);
     // Two addresses before the time: none of them is certain.
-    let doubtful: String = (prober("203.0.113.9") + &others()).lines().map(|line| format!("198.51.100.3 {line}\n")).collect();
+    let doubtful = with_prefix("198.51.100.3 ", &(prober("203.0.113.9") + &others()));
     assert_eq!(listed(&harness, &doubtful, &[]), [""; 0]);
+}
+
+/// The lines of a log with another first field.
+fn with_prefix(prefix: &str, log: &str) -> String {
+    log.split_inclusive('\n').flat_map(|line| [prefix, line]).collect()
 }
 
 #[test]
 fn abuse_reports_have_no_names_of_ours() {
     let harness = Harness::new();
-    let log: String = (prober("203.0.113.9") + &line("203.0.113.9", "GET /shop.example.org/.env HTTP/1.1", 404) + &others())
-        .lines()
-        .map(|line| format!("shop.example.org:443 {line}\n"))
-        .collect();
+    let log = prober("203.0.113.9") + &line("203.0.113.9", "GET /shop.example.org/.env HTTP/1.1", 404) + &others();
+    let log = with_prefix("shop.example.org:443 ", &log);
     harness.file("access.log", log.replace("\"-\"", "\"https://shop.example.org/private\""));
     let run = block(&harness, &[&LONG[..], &["--format", "abuseipdb", "-o", "abuse.csv", "access.log"]].concat());
     assert_eq!(run.code, 0, "{}", run.stderr);
@@ -310,9 +314,9 @@ fn long_abuse_reports_are_cut_into_files() {
 /// Lists every client that is named from the logs of a folder, with its requests, for a person to read. Private addresses are
 /// mapped to public ones first.
 #[test]
-fn nobody_ordinary_is_named() {
+fn no_ordinary_client_is_named() {
     let Some(folder) = std::env::var_os("PROBEWATCH_TEST_LOGS") else {
-        return skip("nobody ordinary is named", "PROBEWATCH_TEST_LOGS names no folder of logs");
+        return skip("no_ordinary_client_is_named", "PROBEWATCH_TEST_LOGS names no folder of logs");
     };
     let harness = Harness::new();
     let private = regex::Regex::new(r"\b(?:198\.1([89])|192\.(168)|10\.([0-9]{1,3}))\.").unwrap();
@@ -321,10 +325,11 @@ fn nobody_ordinary_is_named() {
         let log = String::from_utf8_lossy(&cat.stdout).into_owned();
         let log = private.replace_all(&log, |of: &regex::Captures<'_>| format!("185.{}.", of.iter().flatten().last().unwrap().as_str()));
         let named: BTreeSet<String> = listed(&harness, &log, &[]).into_iter().collect();
-        eprintln!("{}: {} named", file.display(), named.len());
+        let mut out = std::io::stdout();
+        writeln!(out, "{}: {} named", file.display(), named.len()).unwrap();
         for client in &named {
             let requests: Vec<_> = log.lines().filter(|line| line.split(' ').take(2).any(|field| field == client)).collect();
-            eprintln!("  {client}: {} requests, such as {}", requests.len(), requests.first().unwrap_or(&""));
+            writeln!(out, "  {client}: {} requests, such as {}", requests.len(), requests.first().unwrap_or(&"")).unwrap();
             for robot in ["Googlebot", "bingbot", "YandexBot", "Baiduspider", "DuckDuckBot", "Applebot", "jetmon", "UptimeRobot", "Pingdom"]
             {
                 assert!(!requests.iter().any(|line| line.contains(robot)), "{client} is {robot}: {requests:#?}");

@@ -42,6 +42,7 @@ mod ordinary;
 mod outputs;
 mod privacy;
 mod ranges;
+mod readme;
 mod report;
 mod resources;
 mod rules_cli;

@@ -23,7 +23,7 @@ fn outputs(harness: &Harness, args: &[&str]) -> Vec<String> {
     let all = formats.map(|format| {
         let run = harness.run([&args[..1], format, &args[1..]].concat());
         assert_eq!((run.code, run.stderr.as_str()), (0, ""), "{args:?} {format:?}");
-        run.text().lines().filter(|line| !line.contains(" in ")).map(|line| format!("{line}\n")).collect()
+        run.text().split_inclusive('\n').filter(|line| !line.contains(" in ")).collect()
     });
     all.to_vec()
 }
@@ -57,7 +57,7 @@ fn logs(harness: &Harness) -> Vec<&'static str> {
 
 /// Cuts at random bytes, some of them equal, beyond the end, or the border of a line and one byte next to it.
 fn cuts(random: &mut Rng, text: &[u8]) -> Vec<u64> {
-    let mut cuts: Vec<u64> = (0..1 + random.below(5)).map(|_| random.below(text.len() as u64 + 9)).collect();
+    let mut cuts: Vec<u64> = (0..=random.below(5)).map(|_| random.below(text.len() as u64 + 9)).collect();
     let newline = text.iter().enumerate().filter(|(_, byte)| **byte == b'\n').nth(random.below(20) as usize);
     if let Some((newline, _)) = newline {
         cuts.push(newline as u64 + random.below(3));

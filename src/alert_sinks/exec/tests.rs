@@ -146,6 +146,20 @@ fn a_program_that_closes_its_input_is_restarted() {
 }
 
 #[test]
+fn lines_go_to_the_next_program_if_their_reader_closes_the_pipe() {
+    let wait = "until [ -e sent ]; do sleep 0.01; done";
+    let program = Program::new(&format!(
+        "if [ -e first ]; then exec cat >> out; fi; exec 3<&0 < /dev/null; touch first; {wait}; exec 3<&-; exec sleep 600"
+    ));
+    let mut exec = program.start_with_timeout(Duration::from_millis(20));
+    poll_until(&mut exec, |_| program.folder.path().join("first").exists());
+    send_all(&mut exec, &lines(3));
+    poll_until(&mut exec, |exec| exec.written_lines == 3);
+    fs::write(program.folder.path().join("sent"), "").unwrap();
+    poll_until(&mut exec, |_| program.left("out") == lines(3));
+}
+
+#[test]
 fn a_deleted_program_is_retried() {
     let program = Program::new("rm program; exit 1");
     let mut exec = program.start();

@@ -150,7 +150,7 @@ impl<'a> ReportRun<'a> {
                 notes.push(format!("{} {}", notice.path.display(), notice.what));
             }
         }
-        let has_forwarded = !self.settings.block_lists.is_empty() && tail.logs().any(|log| is_forwarded(&log.path));
+        let has_forwarded = !self.settings.block_lists.is_empty() && tail.logs().any(|log| is_forwarded(log.path));
         let backlog = Backlog { files: tail.logs().count() as u64, lag: tail.logs().map(|log| log.lag).sum() };
         ReadResult { increment, problems, notes, has_forwarded, backlog }
     }

@@ -56,7 +56,7 @@ fn bulk_line(entry: &BlockEntry) -> String {
         comment.push_str(": ");
         comment.push_str(&samples(entry));
     }
-    comment.push_str(&format!("; {} to {}", entry.first_time().rfc3339_utc(), entry.last_time().rfc3339_utc()));
+    comment.extend(["; ", &entry.first_time().rfc3339_utc(), " to ", &entry.last_time().rfc3339_utc()]);
     format!("{},\"{}\",{},\"{comment}\"\n", entry.address, categories.join(","), entry.last_time().rfc3339())
 }
 

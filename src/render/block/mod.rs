@@ -12,6 +12,7 @@ mod program;
 pub(crate) use self::abuse::ABUSE_HEADER;
 pub(crate) use self::program::CSV_COLUMNS;
 
+use std::fmt::Write as _;
 use std::io::{self, Write};
 use std::sync::Arc;
 
@@ -187,7 +188,8 @@ fn encoded(text: &[u8], most: usize, is_plain: fn(u8) -> bool) -> String {
         if is_plain(byte) {
             out.push(char::from(byte));
         } else {
-            out.push_str(&format!("%{byte:02X}"));
+            // A string takes any text.
+            let _ = write!(out, "%{byte:02X}");
         }
     }
     out

@@ -31,7 +31,7 @@ fn time(minute: i64) -> LogTime {
 }
 
 fn entry(network: &str, hits: u64, samples: &[&str], classes: &[&str]) -> BlockEntry {
-    BlockEntry::for_test(network.parse().unwrap(), hits, samples, classes, (time(0), time(hits.min(500) as i64)))
+    BlockEntry::for_test(network.parse().unwrap(), hits, samples, classes, (time(0), time(hits.min(500).cast_signed())))
 }
 
 fn list(entries: Vec<BlockEntry>) -> BlockList {
@@ -208,7 +208,7 @@ proptest! {
         let mut expected: Vec<_> = all.entries.iter().map(|entry| who(&entry.network)).collect();
         let geo = vec![Some(Arc::new(GeoInfo { asn: Some(1), as_name: Some(name.as_str().into()), ..GeoInfo::default() })); 3];
         for format in FORMATS {
-            let text = written(&all, format, &[source.clone()], &geo);
+            let text = written(&all, format, std::slice::from_ref(&source), &geo);
             prop_assert!(text.bytes().all(|byte| byte == b'\n' || (0x20..0x7f).contains(&byte)), "{format:?}: {text:?}");
             if format == BlockFormat::Abuseipdb {
                 expected = all.entries.iter().map(|entry| entry.address.to_string()).collect();
