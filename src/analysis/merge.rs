@@ -329,8 +329,13 @@ impl MergedInputs {
         for (number, (text, input)) in (0..).zip(&mut self.each) {
             let mut spans = std::mem::take(&mut input.spans);
             spans.sort_unstable();
+            let has_others = input.lines > spans.iter().map(|span| span.lines).sum();
             for of_generation in spans.chunk_by(|a, b| a.generation == b.generation) {
                 let generation = of_generation[0].generation;
+                // The ranges with lines may have been joined by an earlier merge.
+                if has_others && of_generation.iter().all(|range| range.start == range.end) {
+                    continue;
+                }
                 match missing_part(of_generation).map_err(|(start, end)| MergeError::Overlap { log: name(text), start, end })? {
                     None => _ = joined.logs.insert((number, generation), lines_before(of_generation)),
                     Some(_) if allows_gaps => input.spans.extend_from_slice(of_generation),
