@@ -183,7 +183,7 @@ Files of a folder:
   pairs.csv, clients.csv, paths.csv, rules.csv   as 'scan -f csv --by' prints them; clients.csv has
                 also block candidates, why or why not, and other clients of the same network
   report.json   everything; 'merge' and 'diff' read it
-  report.html   a page for a browser, with --html; index.html beside the folders lists their pages
+  report.html   a page, with --html; index.html beside the folders lists them
 
 Guarantees:
   Even if runs are killed, the reports of all runs contain every line once. A folder is complete or
@@ -191,8 +191,7 @@ Guarantees:
   its end waits for the next run. A log that cannot be read does not stop the others.
 
 Block candidates:
-  Only public addresses; never those of this host, of --allow or of --trusted-proxy. Each is listed
-  with the ordinary requests that a block would cost. probewatch blocks nothing.
+  Only public addresses, with the ordinary requests that a block would cost. It blocks nothing.
 
 Precedence is that of 'probewatch scan --help'.
 

@@ -506,7 +506,9 @@ impl CacheKeys {
         if dependencies == CacheDependencies::HEADERS {
             return self.0.of_pair(text, key.headers.word());
         }
-        let text = self.0.of_pair(text, given(CacheDependencies::STATUS, 1 + u64::from(status.unwrap_or(0))));
+        // With the dependencies, because these may change: a verdict that depends on the class must not be found by the status alone.
+        let status = given(CacheDependencies::STATUS, 1 + u64::from(status.unwrap_or(0)));
+        let text = self.0.of_pair(text, u64::from(dependencies.0) << u32::BITS | status);
         self.0.of_pair(text, given(CacheDependencies::CLASS, class.0))
     }
 
@@ -527,6 +529,18 @@ impl CacheKeys {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_verdict_is_found_only_by_all_its_dependencies() {
+        let keys = CacheKeys::default();
+        let key = keys.key(b"GET /index.php HTTP/1.1", b"");
+        let all = [(true, false), (false, true), (true, true)].map(|(status, class)| CacheDependencies::new(status, class));
+        for (status, class) in [(Some(404), HeaderClass::EMPTY), (None, HeaderClass::EMPTY), (Some(0), HeaderClass(HeaderClass::REFERER))] {
+            let mut found = all.map(|dependencies| keys.next(key.request, dependencies, key, class, status).word());
+            found.sort_unstable();
+            assert!(found.windows(2).all(|two| two[0] != two[1]), "{status:?} {class:?}");
+        }
+    }
 
     #[test]
     fn selects_the_wanted_indices() {

@@ -108,15 +108,7 @@ fn f17_a_hundred_thousand_logs_are_loaded_and_dropped() {
     let folder = open(&dir);
     let state = TailState { checkpoints: (0..100_000).map(checkpoint).collect(), ..TailState::default() };
     folder.save(&state).unwrap();
-    let times = (0..5).map(|_| {
-        let start = Instant::now();
-        let loaded = load(&folder).unwrap().unwrap();
-        let took = start.elapsed();
-        assert_eq!(loaded.checkpoints.len(), 100_000);
-        took
-    });
-    let fastest = times.min().unwrap();
-    assert!(fastest < Duration::from_millis(if cfg!(debug_assertions) { 2_000 } else { 250 }), "{fastest:?}");
+    assert_eq!(load(&folder).unwrap().unwrap().checkpoints.len(), 100_000);
     let mut state = load(&folder).unwrap().unwrap();
     let is_there = |log: &Checkpoint| log.generation.is_multiple_of(2);
     assert_eq!(state.drop_absent(is_there, 1_000_000, KEEP_ABSENT), 0);
