@@ -116,13 +116,16 @@ pub(super) fn classify_unparsed(path: &Path, by: FoundBy, lines: &[u8], formats:
     (false, Some(if head.is_binary && by == FoundBy::Name { BINARY_PROBLEM.to_owned() } else { skipped_message(&head) }))
 }
 
+/// What every message about a skipped file ends with, if the user may want to read it.
+pub(super) const READ_ANYWAY: &str = "give its path to read it anyway";
+
 /// The message about a skipped file: what it looks like.
 pub(super) fn skipped_message(head: &LogHead) -> String {
     if head.is_binary {
         return "skipped: binary data, not an access log".to_owned();
     }
     let what = recognize(&head.first_line).map_or_else(|| "not an access log".to_owned(), |what| format!("{what}, not an access log"));
-    format!("skipped: {what}; give its path to read it anyway")
+    format!("skipped: {what}; {READ_ANYWAY}")
 }
 
 /// The problem of a named input that is binary data.

@@ -36,6 +36,7 @@ use crate::source::SourceInfo;
 use crate::tally::{Budget, Tally};
 pub(crate) use hit_spool::HitSpool;
 use input_scan::{InputResult, InputScan};
+use log_detection::READ_ANYWAY;
 use time_range::TimeRangeFilter;
 use worker::{WorkerPool, lock};
 
@@ -160,7 +161,21 @@ pub(crate) fn notices(inputs: &[InputSummary], scan: &ScanResult, found: &FoundI
     let sanitized = |text: &String| escape(text.as_bytes()).into_owned();
     let mut notices: Vec<_> = found.notices.iter().map(sanitized).collect();
     notices.extend(skipped_notices(inputs));
-    let of_source = |(number, notice): &(usize, String)| format!("{}: {}", escape(&scan.texts[*number].path), sanitized(notice));
-    notices.extend(scan.notices.iter().map(of_source));
+    let name = |number: usize| escape(&scan.texts[number].path).into_owned();
+    let (passed_over, others): (Vec<_>, Vec<_>) = scan.notices.iter().partition(|(_, notice)| notice.ends_with(READ_ANYWAY));
+    let are_many = passed_over.len() > SEPARATE_NOTICES;
+    if are_many {
+        let names: Vec<_> = passed_over.iter().take(SEPARATE_NOTICES).map(|(number, _)| name(*number)).collect();
+        let (all, more) = (passed_over.len(), passed_over.len() - names.len());
+        notices.push(format!(
+            "{all} files are not access logs and were skipped: {}, and {more} more; give the path of one to read it anyway",
+            names.join(", ")
+        ));
+    }
+    let shown = if are_many { others } else { scan.notices.iter().collect() };
+    notices.extend(shown.into_iter().map(|(number, notice)| format!("{}: {}", name(*number), sanitized(notice))));
     notices
 }
+
+/// The most files that are not access logs with a notice for each: a folder may hold hundreds.
+const SEPARATE_NOTICES: usize = 5;
