@@ -17,12 +17,11 @@ use crate::harness::{EXE, Harness, line};
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");
 
 /// How commands that are not run begin, and why they are not.
-const NOT_RUN: [(&str, &str); 9] = [
+const NOT_RUN: [(&str, &str); 8] = [
     ("apt install ", "needs the package: samples/debian/test.sh builds it and installs it in a Debian root"),
     ("cargo install ", "builds the program again, and writes to the folder of the user's programs"),
     ("cargo run --release -- scan samples/", "builds the program again: tests/it/samples.rs runs it"),
     ("cargo test", "this is that command"),
-    ("podman ", "needs podman and the static program"),
     ("probewatch follow --exec ", "its --syslog needs a log daemon at /dev/log: tests/it/follow runs it with a socket"),
     ("probewatch follow --tui ", "needs a terminal: tests/it/live_view.rs runs it in one"),
     ("probewatch scan --from-nginx", "reads this host's own configuration: tests/it/servers names one"),
