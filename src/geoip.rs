@@ -245,7 +245,7 @@ impl DecodedRecords {
         offsets.clear();
         self.networks.resize(files.len(), None);
         for (file, network) in files.iter().zip(&mut self.networks) {
-            // Addresses of a batch are sorted, so many are in the network of the one before.
+            // Addresses of a batch are sorted, and neighbours are often in one network.
             if network.is_none_or(|network| !(network.first..=network.last).contains(&address)) {
                 *network = file.network(address);
             }

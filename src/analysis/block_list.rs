@@ -369,7 +369,7 @@ impl BlockLedger {
         BlockList { entries, until, costly: costly.len(), left_out, now: options.now, ttl: options.ttl }
     }
 
-    /// Replaces entries by their /24 where there are enough of them and nobody else.
+    /// Replaces entries by their /24 where there are enough of them and no other client.
     fn aggregated(&self, listed: &[&BlockEntry], least: usize, policy: &BlockPolicy<'_>) -> Vec<BlockEntry> {
         let mut known: HashMap<Ipv4Net, usize> = HashMap::new();
         for network in self.entries.iter().filter_map(|entry| neighbourhood(&entry.network)) {

@@ -171,8 +171,8 @@ impl<'r> ReportMerger<'r> {
         if self.pending.len() >= MOST_PENDING || self.pending_cells >= MOST_PENDING_CELLS { self.merge_pending() } else { Ok(()) }
     }
 
-    /// Merges the parts that were added since the last call. New inputs change the numbers of others, so many parts are numbered
-    /// at once.
+    /// Merges the parts that were added since the last call. New inputs change the numbers of others: numbering
+    /// many parts at once does that work once.
     fn merge_pending(&mut self) -> Result<(), MergeError> {
         self.pending_cells = 0;
         let (mut texts, mut inputs, mut allowed, mut tallies) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());

@@ -34,7 +34,7 @@ use crate::time::TimeBound;
 ///
 /// # Examples
 ///
-/// The probes of the last day on a site behind a proxy:
+/// The probes of the last day on a site with a proxy in front of it:
 ///
 /// ```no_run
 /// use std::time::{Duration, SystemTime};

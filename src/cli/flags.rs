@@ -544,7 +544,7 @@ groups! {
         max_block: Option<PositiveCount>,
     }
 
-    /// Whom a block list names.
+    /// Which clients a block list contains.
     #[command(next_help_heading = "Block lists")]
     BlockListArgs {
         /// Ordinary requests that a block may cost [default: 0]

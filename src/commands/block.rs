@@ -1,4 +1,4 @@
-//! `probewatch block`: writes whom a firewall could block, from reports or logs.
+//! `probewatch block`: writes which clients a firewall could block, from reports or logs.
 //!
 //! It blocks nothing. A list that would be made from nothing readable is not written, because an empty list clears a set.
 

@@ -14,6 +14,7 @@ use crate::analysis::model::ReportedHit;
 use crate::finding::Severity;
 use crate::redact::mask::{redacted, redacted_decoded};
 use crate::redact::sanitize::escape;
+use crate::render::hit_fields::unless_empty;
 use crate::rules::RuleSet;
 use crate::soft_404::Answer;
 use crate::time::LogTime;
@@ -113,10 +114,6 @@ fn object<'a>(hit: &ReportedHit<'a>, rules: &'a RuleSet) -> HitObject<'a> {
         asn: hit.geo.and_then(|geo| geo.asn),
         as_name: hit.geo.and_then(|geo| labels::geo_name(geo.as_name.as_ref())),
     }
-}
-
-fn unless_empty(text: &[u8]) -> Option<Cow<'_, str>> {
-    (!text.is_empty()).then(|| redacted(text))
 }
 
 #[cfg(test)]

@@ -12,6 +12,7 @@ use crate::finding::Severity;
 use crate::redact::mask::redacted;
 use crate::redact::sanitize::escape;
 use crate::render::grades;
+use crate::render::hit_fields::unless_empty;
 use crate::rules::{Field, TextView};
 use crate::time::LogTime;
 
@@ -231,8 +232,4 @@ fn key(view: TextView) -> &'static str {
         TextView::Field(Field::Raw) => "raw",
         view @ TextView::Field(_) => sentence::view_name(view),
     }
-}
-
-fn unless_empty(text: &[u8]) -> Option<Cow<'_, str>> {
-    (!text.is_empty()).then(|| redacted(text))
 }
