@@ -82,7 +82,7 @@ pub(crate) struct GeoDatabases {
 
 /// The records that were decoded so far.
 #[derive(Debug, Default)]
-struct DecodedRecords {
+pub(crate) struct DecodedRecords {
     /// By database and offset. Many networks share a record.
     records: HashMap<(usize, usize), Arc<GeoInfo>>,
     names: HashSet<Arc<str>>,
@@ -157,6 +157,11 @@ impl GeoDatabases {
     /// What the databases have about an address: each field from the first database that has it.
     pub(crate) fn lookup(&mut self, address: IpAddr) -> Option<Arc<GeoInfo>> {
         self.decoded.lookup(&self.files, self.with_city, address)
+    }
+
+    /// [`lookup`](Self::lookup) with records of the caller, of which each thread has its own.
+    pub(crate) fn lookup_with(&self, address: IpAddr, decoded: &mut DecodedRecords) -> Option<Arc<GeoInfo>> {
+        decoded.lookup(&self.files, self.with_city, address)
     }
 
     /// [`lookup`](Self::lookup) of many addresses in parallel, from low to high: neighbours share nodes and records, so that most of

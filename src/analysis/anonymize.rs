@@ -16,7 +16,7 @@ use super::model::{FloodRow, Report, ReportedHit, Row, RowKey, SampleRequest};
 use super::novelty::{NewItem, NoveltyKind, display_key};
 use crate::alerting::Alert;
 use crate::client::{Anonymizer, Client, ClientKey};
-use crate::geoip::{GeoDatabases, GeoInfo, GeoIpError};
+use crate::geoip::{DecodedRecords, GeoDatabases, GeoInfo, GeoIpError};
 use crate::redact::mask::unredacted;
 
 /// What an output hides.
@@ -73,6 +73,11 @@ impl Privacy {
     /// What GeoIP databases have about a client.
     pub(crate) fn geo(&self, client: Client<'_>, databases: &mut GeoDatabases) -> Option<Arc<GeoInfo>> {
         if databases.is_empty() { None } else { databases.lookup(self.geo_address(client)?) }
+    }
+
+    /// [`geo`](Self::geo) with records of the caller, of which each thread has its own.
+    pub(crate) fn geo_with(&self, client: Client<'_>, databases: &GeoDatabases, decoded: &mut DecodedRecords) -> Option<Arc<GeoInfo>> {
+        if databases.is_empty() { None } else { databases.lookup_with(self.geo_address(client)?, decoded) }
     }
 
     /// The address that is looked up for a client. With truncation it is the first one of its network, so that nothing depends on

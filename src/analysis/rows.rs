@@ -12,6 +12,7 @@ use std::cmp::Reverse;
 use std::hash::Hash;
 
 use foldhash::{HashMap, HashSet};
+use rayon::prelude::*;
 
 use super::build::{ReportInput, row_item};
 use super::model::{AnswerDetail, ClientHits, HostRow, Row, RowKey, SampleRequest};
@@ -180,13 +181,16 @@ fn rank_groups<'a, G: Hash + Eq + Copy>(members: &[(G, u32)], item: impl Fn((G, 
     (groups, of_members)
 }
 
+/// Rows that one thread builds at least: a row takes a microsecond, and a task as long.
+const MIN_ROWS: usize = 64;
+
 /// Builds the rows of the first groups only. Items are large, and most belong to groups that are not requested, so
 /// groups are ranked in one pass without sorting the items.
-fn grouped<'a, G: Hash + Eq + Copy>(
+fn grouped<'a, G: Hash + Eq + Copy + Sync>(
     report_input: &ReportInput<'a>,
     members: &[(G, u32)],
     most: usize,
-    item: impl Fn((G, u32)) -> RowItem<'a>,
+    item: impl Fn((G, u32)) -> RowItem<'a> + Sync,
     key: impl Fn(&RowItem<'a>) -> RowKey<'a>,
 ) -> Vec<Row<'a>> {
     let Some(&any) = members.first() else { return Vec::new() };
@@ -197,7 +201,7 @@ fn grouped<'a, G: Hash + Eq + Copy>(
         chosen.select_nth_unstable(most);
         chosen.truncate(most);
     }
-    chosen.sort_unstable();
+    chosen.par_sort_unstable();
     let mut places = vec![None; groups.len()];
     let mut count = 0;
     for &(.., number) in &chosen {
@@ -211,12 +215,13 @@ fn grouped<'a, G: Hash + Eq + Copy>(
             *place += 1;
         }
     }
-    let mut of_chosen = of_chosen.into_iter().map(item);
-    let mut row = |(_, key, number): (_, RowKey<'a>, usize)| {
-        let items: Vec<_> = of_chosen.by_ref().take(groups[number].len).collect();
-        row(report_input, &items, key)
+    let row = |(_, key, number): &(_, RowKey<'a>, usize)| {
+        // The place is now where the members of the group end.
+        let end = places[*number].unwrap_or_default();
+        let items: Vec<_> = of_chosen[end - groups[*number].len..end].iter().map(|&member| item(member)).collect();
+        row(report_input, &items, *key)
     };
-    chosen.into_iter().map(&mut row).collect()
+    chosen.par_iter().with_min_len(MIN_ROWS).map(row).collect()
 }
 
 fn plus((is_answered, worst, answered, hits): Rank, item: &RowItem<'_>) -> Rank {

@@ -15,9 +15,10 @@ use crate::analysis::block_list::dominant_client;
 use crate::analysis::build::{LogAnalysis, ReportInput, build};
 use crate::analysis::model::{InputSummary, Report, ReportedHit};
 use crate::analysis::networks::add_geo;
-use crate::analysis::{hit, notes};
+use crate::analysis::hit::{HitBuffers, hit_from_line};
+use crate::analysis::notes;
 use crate::commands::error::CommandError;
-use crate::geoip::GeoDatabases;
+use crate::geoip::{DecodedRecords, GeoDatabases};
 use crate::render::sink::Sink;
 use crate::render::{RenderOptions, render};
 use crate::scan::{self, drop_skipped, input_summaries};
@@ -34,7 +35,7 @@ fn scan(settings: &ScanSettings) -> Result<Exit, CommandError> {
     let mut rule_context = ManuallyDrop::new(RuleContext::load_in(&pool, settings)?);
     (rule_context.scope.since, rule_context.scope.until) = (settings.since, settings.until);
     let privacy = privacy(settings.client.anonymize.as_ref(), settings.client.redact)?;
-    let mut geoip = privacy.open_geoip(&settings.client.geoip)?;
+    let geoip = privacy.open_geoip(&settings.client.geoip)?;
     let mut found = inputs(settings)?;
     check_part(settings, &mut found)?;
     let sink = output(settings.output.as_deref(), "--output", &found.sources)?;
@@ -79,7 +80,7 @@ fn scan(settings: &ScanSettings) -> Result<Exit, CommandError> {
     let severity = report.totals.fail_severity;
     let times = StageTimes { ready, read, built: report.elapsed };
     let statistics = settings.stats.then(|| statistics_text(&report, &times, pool.current_num_threads()));
-    write(settings, &view, (&privacy, &mut geoip), (&report_input, &analysis, &report), spool, sink)?;
+    pool.install(|| write(settings, &view, (&privacy, &geoip), (&report_input, &analysis, &report), spool, sink))?;
     if let Some(text) = statistics {
         message::print_raw(&text);
     }
@@ -113,27 +114,33 @@ pub(super) fn now() -> Option<i64> {
 fn write(
     settings: &ScanSettings,
     view: &RenderOptions,
-    (privacy, geoip): (&Privacy, &mut GeoDatabases),
+    (privacy, geoip): (&Privacy, &GeoDatabases),
     (material, context, report): (&ReportInput<'_>, &LogAnalysis<'_>, &Report<'_>),
     spool: Option<scan::HitSpool>,
     mut sink: Sink,
 ) -> Result<(), CommandError> {
     let written = if let (Some(spool), Some(format)) = (spool, settings.format.hit_format()) {
         let made_at = view.made_at.unwrap_or_default();
-        let mut desk = hit::HitBuffers::with_prefix(settings.client.prefix);
-        let mut room = RedactionBuffers::default();
-        spool.for_each(|line| match hit::hit_from_line(material, context, line, &mut desk) {
-            Some(hit) => {
-                let geo = privacy.geo(hit.client, geoip);
-                format.write(&ReportedHit { geo: geo.as_deref(), ..privacy.hit(&hit, &mut room) }, material.rules, made_at, &mut sink)
-            }
-            None => Ok(()),
+        let prefix = settings.client.prefix;
+        spool.render(&mut sink, |line, HitState { hit, redaction, geo }: &mut HitState, out| {
+            let hit = hit.get_or_insert_with(|| HitBuffers::with_prefix(prefix));
+            let Some(hit) = hit_from_line(material, context, line, hit) else { return Ok(()) };
+            let geo = privacy.geo_with(hit.client, geoip, geo);
+            format.write(&ReportedHit { geo: geo.as_deref(), ..privacy.hit(&hit, redaction) }, material.rules, made_at, out)
         })
     } else {
         privacy.with_redacted(report, &[], |report, _| render(report, view, &mut sink))
     };
     written.map_err(|error| sink.explain(error))?;
     Ok(sink.commit()?)
+}
+
+/// What a thread needs to render hits.
+#[derive(Default)]
+struct HitState {
+    hit: Option<HitBuffers>,
+    redaction: RedactionBuffers,
+    geo: DecodedRecords,
 }
 
 /// The time from the start of the run to the end of each stage.

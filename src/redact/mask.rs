@@ -188,7 +188,7 @@ pub(crate) fn percent_decode(text: &[u8]) -> Vec<u8> {
 }
 
 #[inline]
-fn decoded_byte_at(text: &[u8], start: usize) -> Option<DecodedByte> {
+pub(crate) fn decoded_byte_at(text: &[u8], start: usize) -> Option<DecodedByte> {
     let bare = DecodedByte { byte: *text.get(start)?, depth: 0, start, end: start + 1 };
     let decoded = match bare.byte {
         b'%' => {

@@ -10,6 +10,7 @@ use std::io::{self, Write};
 use csv::{ErrorKind, Terminator, Writer, WriterBuilder};
 
 use super::block::CSV_COLUMNS;
+use super::parallel::write_in_parallel;
 use super::{GroupBy, grades};
 use crate::analysis::block_candidates::BlockDecision;
 use crate::analysis::diff::DiffRow;
@@ -18,16 +19,62 @@ use crate::analysis::learn::{Proposal, Proposals};
 use crate::analysis::model::{AnswerDetail, Report, Row, RowKey};
 use crate::analysis::novelty::NewItem;
 use crate::geoip::GeoInfo;
+use crate::log_entry::Outcome;
 use crate::redact::mask::redacted;
 use crate::redact::sanitize::{csv_guard, escape};
 use crate::rules::RuleSet;
 use crate::time::LogTime;
 
 /// A column: its name, and its cell of a row.
-type CsvColumn = (&'static str, for<'r> fn(&'r RuleSet, &'r Row<'_>) -> Cow<'r, str>);
+type CsvColumn = (&'static str, for<'r> fn(&'r RuleSet, &'r Row<'_>) -> CsvCell<'r>);
 
 /// A further column of a client: its name, and its cell of a block candidate.
-type BlockColumn = (&'static str, fn(&BlockDecision) -> String);
+type BlockColumn = (&'static str, fn(&BlockDecision) -> CsvCell<'static>);
+
+/// What a cell holds.
+enum CsvCell<'r> {
+    Empty,
+    Text(Cow<'r, str>),
+    Count(u64),
+    Time(LogTime),
+}
+
+impl<'r> From<Cow<'r, str>> for CsvCell<'r> {
+    fn from(text: Cow<'r, str>) -> Self {
+        Self::Text(text)
+    }
+}
+
+impl<'r> From<&'r str> for CsvCell<'r> {
+    fn from(text: &'r str) -> Self {
+        Self::Text(Cow::Borrowed(text))
+    }
+}
+
+impl From<String> for CsvCell<'_> {
+    fn from(text: String) -> Self {
+        Self::Text(Cow::Owned(text))
+    }
+}
+
+impl From<u64> for CsvCell<'_> {
+    fn from(count: u64) -> Self {
+        Self::Count(count)
+    }
+}
+
+impl From<Option<LogTime>> for CsvCell<'_> {
+    fn from(time: Option<LogTime>) -> Self {
+        time.map_or(Self::Empty, Self::Time)
+    }
+}
+
+impl<'r> CsvCell<'r> {
+    /// A cell that may be empty.
+    fn of<T: Into<Self>>(value: Option<T>) -> Self {
+        value.map_or(Self::Empty, Into::into)
+    }
+}
 
 const PAIR: &[CsvColumn] = &[
     ("client", client),
@@ -35,30 +82,30 @@ const PAIR: &[CsvColumn] = &[
     ("rules", |set, row| joined(&labels::rule_ids(set, &row.rules))),
     ("classes", |set, row| joined(&labels::classes(set, &row.rules))),
     ("severity", severity),
-    ("outcome", |_, row| row.key.outcome().map_or_else(Cow::default, |outcome| outcome.as_str().into())),
-    ("hits", |_, row| count(row.hits)),
-    ("first_time", |_, row| time(row.first_time)),
-    ("last_time", |_, row| time(row.last_time)),
-    ("status", |_, row| row.status.map_or_else(Cow::default, |status| count(status.into()))),
-    ("sample_target", |_, row| redacted(row.sample.target)),
-    ("source", |_, row| escape(row.sample.source)),
-    ("line", |_, row| count(row.sample.line)),
+    ("outcome", |_, row| CsvCell::of(row.key.outcome().map(Outcome::as_str))),
+    ("hits", |_, row| CsvCell::Count(row.hits)),
+    ("first_time", |_, row| CsvCell::from(row.first_time)),
+    ("last_time", |_, row| CsvCell::from(row.last_time)),
+    ("status", |_, row| CsvCell::of(row.status.map(u64::from))),
+    ("sample_target", |_, row| redacted(row.sample.target).into()),
+    ("source", |_, row| escape(row.sample.source).into()),
+    ("line", |_, row| CsvCell::Count(row.sample.line)),
 ];
 
 const CLIENT: &[CsvColumn] = &[
     ("client", client),
-    ("hits", |_, row| count(row.hits)),
-    ("paths", |_, row| count(row.paths)),
-    ("rules", |_, row| count(row.rules.len() as u64)),
+    ("hits", |_, row| CsvCell::Count(row.hits)),
+    ("paths", |_, row| CsvCell::Count(row.paths)),
+    ("rules", |_, row| CsvCell::Count(row.rules.len() as u64)),
     ("severity", severity),
-    ("answered", |_, row| count(row.answered)),
-    ("other_requests", |_, row| count(row.other_requests)),
-    ("first_time", |_, row| time(row.first_time)),
-    ("last_time", |_, row| time(row.last_time)),
-    ("user_agent", |_, row| row.sample.user_agent.map_or_else(Cow::default, redacted)),
-    ("sample_target", |_, row| redacted(row.sample.target)),
-    ("source", |_, row| escape(row.sample.source)),
-    ("line", |_, row| count(row.sample.line)),
+    ("answered", |_, row| CsvCell::Count(row.answered)),
+    ("other_requests", |_, row| CsvCell::Count(row.other_requests)),
+    ("first_time", |_, row| CsvCell::from(row.first_time)),
+    ("last_time", |_, row| CsvCell::from(row.last_time)),
+    ("user_agent", |_, row| CsvCell::of(row.sample.user_agent.map(redacted))),
+    ("sample_target", |_, row| redacted(row.sample.target).into()),
+    ("source", |_, row| escape(row.sample.source).into()),
+    ("line", |_, row| CsvCell::Count(row.sample.line)),
 ];
 
 const PATH: &[CsvColumn] = &[
@@ -66,55 +113,55 @@ const PATH: &[CsvColumn] = &[
     ("rules", |set, row| joined(&labels::rule_ids(set, &row.rules))),
     ("classes", |set, row| joined(&labels::classes(set, &row.rules))),
     ("severity", severity),
-    ("hits", |_, row| count(row.hits)),
-    ("clients", |_, row| count(row.clients)),
-    ("answered", |_, row| count(row.answered)),
-    ("first_time", |_, row| time(row.first_time)),
-    ("last_time", |_, row| time(row.last_time)),
-    ("sample_target", |_, row| redacted(row.sample.target)),
-    ("source", |_, row| escape(row.sample.source)),
-    ("line", |_, row| count(row.sample.line)),
+    ("hits", |_, row| CsvCell::Count(row.hits)),
+    ("clients", |_, row| CsvCell::Count(row.clients)),
+    ("answered", |_, row| CsvCell::Count(row.answered)),
+    ("first_time", |_, row| CsvCell::from(row.first_time)),
+    ("last_time", |_, row| CsvCell::from(row.last_time)),
+    ("sample_target", |_, row| redacted(row.sample.target).into()),
+    ("source", |_, row| escape(row.sample.source).into()),
+    ("line", |_, row| CsvCell::Count(row.sample.line)),
 ];
 
 const RULE: &[CsvColumn] = &[
-    ("rule", |set, row| row.key.rule().map_or_else(Cow::default, |rule| set.rule(rule).id.as_str().into())),
-    ("class", |set, row| row.key.rule().map_or_else(Cow::default, |rule| set.rule(rule).class.as_str().into())),
+    ("rule", |set, row| CsvCell::of(row.key.rule().map(|rule| set.rule(rule).id.as_str()))),
+    ("class", |set, row| CsvCell::of(row.key.rule().map(|rule| set.rule(rule).class.as_str()))),
     ("severity", severity),
     ("cve", |set, row| joined(&labels::cves(set, &row.rules))),
-    ("hits", |_, row| count(row.hits)),
-    ("clients", |_, row| count(row.clients)),
-    ("paths", |_, row| count(row.paths)),
-    ("answered", |_, row| count(row.answered)),
-    ("first_time", |_, row| time(row.first_time)),
-    ("last_time", |_, row| time(row.last_time)),
+    ("hits", |_, row| CsvCell::Count(row.hits)),
+    ("clients", |_, row| CsvCell::Count(row.clients)),
+    ("paths", |_, row| CsvCell::Count(row.paths)),
+    ("answered", |_, row| CsvCell::Count(row.answered)),
+    ("first_time", |_, row| CsvCell::from(row.first_time)),
+    ("last_time", |_, row| CsvCell::from(row.last_time)),
 ];
 
 const ANSWER: &[CsvColumn] = &[
-    ("site", |_, row| if let RowKey::Answer(.., site) = row.key { redacted(site) } else { Cow::default() }),
+    ("site", |_, row| if let RowKey::Answer(.., site) = row.key { redacted(site).into() } else { CsvCell::Empty }),
     ("path", path),
     ("rules", |set, row| joined(&labels::rule_ids(set, &row.rules))),
     ("classes", |set, row| joined(&labels::classes(set, &row.rules))),
     ("severity", severity),
     ("status", |_, row| of_answer(row, |answer| answer.joined_statuses(";"))),
-    ("bytes", |_, row| of_answer(row, |answer| answer.bytes.map_or_else(String::new, |bytes| bytes.to_string()))),
-    ("method", |_, row| of_answer(row, |answer| answer.method.as_str().to_owned())),
-    ("hits", |_, row| count(row.hits)),
-    ("clients", |_, row| count(row.clients)),
-    ("first_time", |_, row| time(row.first_time)),
-    ("last_time", |_, row| time(row.last_time)),
+    ("bytes", |_, row| CsvCell::of(row.answer.as_ref().and_then(|answer| answer.bytes))),
+    ("method", |_, row| of_answer(row, |answer| answer.method.as_str())),
+    ("hits", |_, row| CsvCell::Count(row.hits)),
+    ("clients", |_, row| CsvCell::Count(row.clients)),
+    ("first_time", |_, row| CsvCell::from(row.first_time)),
+    ("last_time", |_, row| CsvCell::from(row.last_time)),
     ("why", |_, row| of_answer(row, grades::why)),
-    ("command", |_, row| grades::command(row).unwrap_or_default().into()),
-    ("sample_target", |_, row| redacted(row.sample.target)),
-    ("source", |_, row| escape(row.sample.source)),
-    ("line", |_, row| count(row.sample.line)),
+    ("command", |_, row| CsvCell::of(grades::command(row))),
+    ("sample_target", |_, row| redacted(row.sample.target).into()),
+    ("source", |_, row| escape(row.sample.source).into()),
+    ("line", |_, row| CsvCell::Count(row.sample.line)),
 ];
 
 /// Further columns of a client, if block candidates were requested.
 const BLOCK: &[BlockColumn] = &[
-    ("block_candidate", |block| block.is_candidate().to_string()),
-    ("block_reason", BlockDecision::reason),
-    ("network", BlockDecision::network_text),
-    ("network_probers", |block| block.network_probers.to_string()),
+    ("block_candidate", |block| block.is_candidate().to_string().into()),
+    ("block_reason", |block| block.reason().into()),
+    ("network", |block| block.network_text().into()),
+    ("network_probers", |block| CsvCell::Count(block.network_probers)),
 ];
 
 /// The last columns of a client: the rules of its floods, and what GeoIP databases have.
@@ -122,7 +169,7 @@ const CLIENT_END: &[CsvColumn] = &[
     ("floods", |set, row| joined(&labels::flood_ids(set, &row.rules))),
     ("country", |_, row| of_geo(row, |geo| labels::geo_name(geo.country.as_ref()))),
     ("city", |_, row| of_geo(row, |geo| labels::geo_name(geo.city.as_ref()))),
-    ("asn", |_, row| of_geo(row, |geo| geo.asn.map(|asn| count(asn.into())))),
+    ("asn", |_, row| of_geo(row, |geo| geo.asn.map(u64::from))),
     ("as_name", |_, row| of_geo(row, |geo| labels::geo_name(geo.as_name.as_ref()))),
 ];
 
@@ -131,24 +178,24 @@ const DIFF: [&str; 7] = ["kind", "key", "change", "severity", "hits_before", "hi
 const NOVELTY: [&str; 8] = ["kind", "key", "severity", "hits", "first_time", "sample_target", "source", "line"];
 
 /// A column: its name, and its cell of a proposal.
-type ProposalColumn = (&'static str, for<'r> fn(&'r Proposal<'_>) -> Cow<'r, str>);
+type ProposalColumn = (&'static str, for<'r> fn(&'r Proposal<'_>) -> CsvCell<'r>);
 
 const PROPOSAL: &[ProposalColumn] = &[
     ("path", |row| row.path.into()),
-    ("probers", |row| count(row.probers)),
-    ("others", |row| count(row.others)),
-    ("requests", |row| count(row.requests)),
-    ("answered", |row| count(row.answered())),
+    ("probers", |row| CsvCell::Count(row.probers)),
+    ("others", |row| CsvCell::Count(row.others)),
+    ("requests", |row| CsvCell::Count(row.requests)),
+    ("answered", |row| CsvCell::Count(row.answered())),
     ("statuses", |row| row.status_words().join(";").into()),
     ("rule", |row| row.rule.as_str().into()),
     ("class", |row| row.class.into()),
     ("severity", |row| row.severity.as_str().into()),
-    ("first_time", |row| time(row.first_time)),
-    ("last_time", |row| time(row.last_time)),
-    ("status", |row| row.example.status.map_or_else(Cow::default, |status| count(status.into()))),
-    ("sample_target", |row| row.example.shown_target()),
-    ("source", |row| escape(row.example.source)),
-    ("line", |row| count(row.example.line)),
+    ("first_time", |row| CsvCell::from(row.first_time)),
+    ("last_time", |row| CsvCell::from(row.last_time)),
+    ("status", |row| CsvCell::of(row.example.status.map(u64::from))),
+    ("sample_target", |row| row.example.shown_target().into()),
+    ("source", |row| escape(row.example.source).into()),
+    ("line", |row| CsvCell::Count(row.example.line)),
 ];
 
 /// Writes the first `top` rows of the table that `by` chooses.
@@ -174,46 +221,56 @@ pub(crate) fn write_answered<W: Write>(report: &Report<'_>, out: W) -> io::Resul
     write_rows(report.rule_set, (ANSWER, &[]), &report.answered, None, out)
 }
 
-/// Writes rows: their first columns, those of block candidates if there are any, and the last ones.
+/// Writes rows in parallel: their first columns, those of block candidates if there are any, and the last ones.
 fn write_rows<W: Write>(
     rules: &RuleSet,
     (columns, last): (&[CsvColumn], &[CsvColumn]),
     rows: &[Row<'_>],
     blocks: Option<&[BlockDecision]>,
-    out: W,
+    mut out: W,
 ) -> io::Result<()> {
-    let mut csv = writer(out);
     let further = if blocks.is_some() { BLOCK } else { &[] };
     let names = columns.iter().map(|(name, _)| name).chain(further.iter().map(|(name, _)| name)).chain(last.iter().map(|(name, _)| name));
-    csv.write_record(names).map_err(into_io)?;
-    for (number, row) in rows.iter().enumerate() {
-        for (_, cell) in columns {
-            csv.write_field(csv_guard(cell(rules, row)).as_bytes()).map_err(into_io)?;
+    let mut header = CsvTable::new(&mut out);
+    header.text_row(names)?;
+    header.finish()?;
+    write_in_parallel(rows, &mut out, |start, rows, out| {
+        let mut table = CsvTable::new(out);
+        for (number, row) in (start..).zip(rows) {
+            let block = blocks.and_then(|blocks| blocks.get(number));
+            for (_, cell) in columns {
+                table.cell(cell(rules, row))?;
+            }
+            for (_, cell) in further {
+                table.cell(CsvCell::of(block.map(cell)))?;
+            }
+            for (_, cell) in last {
+                table.cell(cell(rules, row))?;
+            }
+            table.end_row()?;
         }
-        let block = blocks.and_then(|blocks| blocks.get(number));
-        for (_, cell) in further {
-            csv.write_field(csv_guard(block.map(cell).unwrap_or_default().into()).as_bytes()).map_err(into_io)?;
-        }
-        for (_, cell) in last {
-            csv.write_field(csv_guard(cell(rules, row)).as_bytes()).map_err(into_io)?;
-        }
-        csv.write_record(None::<&[u8]>).map_err(into_io)?;
-    }
-    csv.flush()
+        table.finish()
+    })?;
+    out.flush()
 }
 
 /// Writes the first `top` differences between two reports.
 pub(crate) fn write_diff<W: Write>(rows: &[DiffRow], top: Option<usize>, out: W) -> io::Result<()> {
-    let mut csv = writer(out);
-    csv.write_record(DIFF).map_err(into_io)?;
+    let mut table = CsvTable::new(out);
+    table.text_row(DIFF)?;
     for row in first(rows, top) {
-        let key = csv_guard(Cow::Borrowed(&row.key));
-        let (before, after) = (row.before.to_string(), row.after.to_string());
-        let status = row.status.map(|status| status.to_string()).unwrap_or_default();
-        let words = [row.kind.as_str(), &key, row.change.as_str(), row.severity.as_str(), &before, &after, &status];
-        csv.write_record(words).map_err(into_io)?;
+        let cells = [
+            row.kind.as_str().into(),
+            row.key.as_str().into(),
+            row.change.as_str().into(),
+            row.severity.as_str().into(),
+            row.before.into(),
+            row.after.into(),
+            CsvCell::of(row.status.map(u64::from)),
+        ];
+        table.row(cells)?;
     }
-    csv.flush()
+    table.finish()
 }
 
 /// Writes what is new, in its order.
@@ -222,22 +279,22 @@ pub(crate) fn write_diff<W: Write>(rows: &[DiffRow], top: Option<usize>, out: W)
 ///
 /// Those of `out`.
 pub(crate) fn write_novelty(news: &[NewItem<'_>], out: impl Write) -> io::Result<()> {
-    let mut csv = writer(out);
-    csv.write_record(NOVELTY).map_err(into_io)?;
+    let mut table = CsvTable::new(out);
+    table.text_row(NOVELTY)?;
     for one in news {
         let cells = [
             one.kind.as_str().into(),
             one.key.as_str().into(),
             one.severity.as_str().into(),
-            count(one.hits),
-            time(one.first_time),
-            redacted(one.sample.target),
-            escape(one.sample.source),
-            count(one.sample.line),
+            one.hits.into(),
+            one.first_time.into(),
+            redacted(one.sample.target).into(),
+            escape(one.sample.source).into(),
+            one.sample.line.into(),
         ];
-        csv.write_record(cells.map(csv_guard).each_ref().map(|cell| cell.as_bytes())).map_err(into_io)?;
+        table.row(cells)?;
     }
-    csv.flush()
+    table.finish()
 }
 
 /// The names of the columns of proposals.
@@ -247,21 +304,62 @@ fn proposal_names() -> impl Iterator<Item = &'static str> {
 
 /// Writes the first `top` proposals.
 pub(crate) fn write_proposals<W: Write>(proposals: &Proposals<'_>, top: Option<usize>, out: W) -> io::Result<()> {
-    let mut csv = writer(out);
-    csv.write_record(proposal_names()).map_err(into_io)?;
+    let mut table = CsvTable::new(out);
+    table.text_row(proposal_names())?;
     for (rank, row) in (1..).zip(first(&proposals.rules, top)) {
-        csv.write_field(count(rank).as_bytes()).map_err(into_io)?;
+        table.cell(CsvCell::Count(rank))?;
         for (_, cell) in PROPOSAL {
-            csv.write_field(csv_guard(cell(row)).as_bytes()).map_err(into_io)?;
+            table.cell(cell(row))?;
         }
-        csv.write_record(None::<&[u8]>).map_err(into_io)?;
+        table.end_row()?;
     }
-    csv.flush()
+    table.finish()
 }
 
-/// A writer whose lines end with a newline alone.
-fn writer<W: Write>(out: W) -> Writer<W> {
-    WriterBuilder::new().terminator(Terminator::Any(b'\n')).from_writer(out)
+/// A table that is written cell by cell.
+struct CsvTable<W: Write> {
+    csv: Writer<W>,
+    time: String,
+}
+
+impl<W: Write> CsvTable<W> {
+    /// A table whose lines end with a newline alone.
+    fn new(out: W) -> Self {
+        Self { csv: WriterBuilder::new().terminator(Terminator::Any(b'\n')).from_writer(out), time: String::new() }
+    }
+
+    /// Writes a row of fixed texts, such as the header.
+    fn text_row(&mut self, names: impl IntoIterator<Item: AsRef<[u8]>>) -> io::Result<()> {
+        self.csv.write_record(names).map_err(into_io)
+    }
+
+    fn row<'c>(&mut self, cells: impl IntoIterator<Item = CsvCell<'c>>) -> io::Result<()> {
+        cells.into_iter().try_for_each(|cell| self.cell(cell))?;
+        self.end_row()
+    }
+
+    fn cell(&mut self, cell: CsvCell<'_>) -> io::Result<()> {
+        let written = match cell {
+            CsvCell::Empty => self.csv.write_field(b""),
+            CsvCell::Text(text) => self.csv.write_field(csv_guard(text).as_bytes()),
+            CsvCell::Count(count) => self.csv.write_field(itoa::Buffer::new().format(count)),
+            CsvCell::Time(time) => {
+                self.time.clear();
+                time.push_rfc3339(&mut self.time);
+                self.csv.write_field(&self.time)
+            }
+        };
+        written.map_err(into_io)
+    }
+
+    fn end_row(&mut self) -> io::Result<()> {
+        self.csv.write_record(None::<&[u8]>).map_err(into_io)
+    }
+
+    /// Writes what is buffered.
+    fn finish(mut self) -> io::Result<()> {
+        self.csv.flush()
+    }
 }
 
 /// The I/O error inside the library's error, as the caller checks its kind.
@@ -275,39 +373,31 @@ fn into_io(error: ::csv::Error) -> io::Error {
     }
 }
 
-fn client<'r>(_: &'r RuleSet, row: &'r Row<'_>) -> Cow<'r, str> {
-    row.key.client().map_or_else(Cow::default, labels::client)
+fn client<'r>(_: &'r RuleSet, row: &'r Row<'_>) -> CsvCell<'r> {
+    CsvCell::of(row.key.client().map(labels::client))
 }
 
-fn path<'r>(_: &'r RuleSet, row: &'r Row<'_>) -> Cow<'r, str> {
-    row.shown_path().unwrap_or_default()
+fn path<'r>(_: &'r RuleSet, row: &'r Row<'_>) -> CsvCell<'r> {
+    CsvCell::of(row.shown_path())
 }
 
-fn severity<'r>(_: &'r RuleSet, row: &'r Row<'_>) -> Cow<'r, str> {
+fn severity<'r>(_: &'r RuleSet, row: &'r Row<'_>) -> CsvCell<'r> {
     row.severity.as_str().into()
 }
 
-fn of_answer<'r>(row: &'r Row<'_>, cell: impl FnOnce(&AnswerDetail<'_>) -> String) -> Cow<'r, str> {
-    row.answer.as_ref().map(cell).unwrap_or_default().into()
+fn of_answer<'r, T: Into<CsvCell<'r>>>(row: &'r Row<'_>, cell: impl FnOnce(&'r AnswerDetail<'_>) -> T) -> CsvCell<'r> {
+    CsvCell::of(row.answer.as_ref().map(cell))
 }
 
-fn of_geo<'r>(row: &'r Row<'_>, cell: impl FnOnce(&'r GeoInfo) -> Option<Cow<'r, str>>) -> Cow<'r, str> {
-    row.geo.as_deref().and_then(cell).unwrap_or_default()
+fn of_geo<'r, T: Into<CsvCell<'r>>>(row: &'r Row<'_>, cell: impl FnOnce(&'r GeoInfo) -> Option<T>) -> CsvCell<'r> {
+    CsvCell::of(row.geo.as_deref().and_then(cell))
 }
 
-fn joined<'r>(words: &[&'r str]) -> Cow<'r, str> {
+fn joined<'r>(words: &[&'r str]) -> CsvCell<'r> {
     match words {
         [word] => (*word).into(),
         words => words.join(";").into(),
     }
-}
-
-fn count<'r>(n: u64) -> Cow<'r, str> {
-    n.to_string().into()
-}
-
-fn time<'r>(time: Option<LogTime>) -> Cow<'r, str> {
-    time.map(LogTime::rfc3339).unwrap_or_default().into()
 }
 
 /// A column.

@@ -17,6 +17,7 @@ pub(crate) mod live;
 pub(crate) mod mail;
 pub(crate) mod ndjson;
 pub(crate) mod ocsf;
+pub(crate) mod parallel;
 pub(crate) mod prometheus;
 pub(crate) mod proposals;
 pub(crate) mod schema;

@@ -77,10 +77,14 @@ pub(crate) struct HitObject<'a> {
     as_name: Option<Cow<'a, str>>,
 }
 
+/// Bytes of most lines: a buffer of this size is not moved.
+const USUAL_LEN: usize = 1024;
+
 /// Writes one hit and its newline, in one piece: a buffer is then written out between two lines, and a run that is killed
 /// between two writes leaves whole lines.
 pub(crate) fn write<W: Write>(hit: &ReportedHit<'_>, rules: &RuleSet, out: &mut W) -> io::Result<()> {
-    let mut line = serde_json::to_vec(&object(hit, rules))?;
+    let mut line = Vec::with_capacity(USUAL_LEN);
+    serde_json::to_writer(&mut line, &object(hit, rules))?;
     line.push(b'\n');
     out.write_all(&line)
 }

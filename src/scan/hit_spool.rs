@@ -6,6 +6,7 @@
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::sync::Mutex;
 
+use rayon::prelude::*;
 use tempfile::SpooledTempFile;
 
 use super::worker::lock;
@@ -16,6 +17,10 @@ use crate::tally::LinePosition;
 
 /// The number of bytes that are kept in memory.
 const IN_MEMORY: usize = 16 << 20;
+
+/// Chunks for each thread that are rendered at one time: a thread whose chunks have few hits takes those of another. Only their
+/// text is in memory.
+const SLOTS_PER_THREAD: usize = 4;
 
 /// Lines that matched.
 #[derive(Debug)]
@@ -55,13 +60,13 @@ impl HitSpool {
         let mut bytes = Vec::new();
         for hit in &findings.hits {
             let (rules, text) = (names.rules.resolve(hit.rules), findings.text(hit));
-            bytes.extend(hit.offset.to_le_bytes());
-            bytes.extend(hit.line.to_le_bytes());
+            bytes.extend_from_slice(&hit.offset.to_le_bytes());
+            bytes.extend_from_slice(&hit.line.to_le_bytes());
             bytes.push(u8::from(hit.parsed));
-            bytes.extend((rules.len() as u16).to_le_bytes());
-            bytes.extend((text.len() as u32).to_le_bytes());
-            bytes.extend(rules.iter().flat_map(|rule| rule.0.to_le_bytes()));
-            bytes.extend(text);
+            bytes.extend_from_slice(&(rules.len() as u16).to_le_bytes());
+            bytes.extend_from_slice(&(text.len() as u32).to_le_bytes());
+            rules.iter().for_each(|rule| bytes.extend_from_slice(&rule.0.to_le_bytes()));
+            bytes.extend_from_slice(text);
         }
         let mut state = lock(&self.state);
         let block = SpoolBlock { place, start: state.end, length: bytes.len() };
@@ -83,26 +88,55 @@ impl HitSpool {
         lock(&self.state).failed.take().map_or(Ok(()), Err)
     }
 
-    /// Calls `each` for all lines in order.
+    /// Renders all lines on the current rayon pool, and writes the result to `out` in the order of inputs and offsets. `render`
+    /// gets a line, a state of its own, and a buffer to add to.
     ///
     /// # Errors
     ///
-    /// The spool cannot be read, or `each` failed.
-    pub(crate) fn for_each<E: From<io::Error>>(self, mut each: impl FnMut(&StoredLine<'_>) -> Result<(), E>) -> Result<(), E> {
+    /// The spool cannot be read, `render` failed, or one of `out`.
+    pub(crate) fn render<S: Default + Send>(
+        self,
+        out: &mut impl Write,
+        render: impl Fn(&StoredLine<'_>, &mut S, &mut Vec<u8>) -> io::Result<()> + Sync,
+    ) -> io::Result<()> {
         let SpoolState { mut file, mut blocks, .. } = self.state.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
         blocks.sort_unstable_by_key(|block| block.place);
-        let (mut bytes, mut rules) = (Vec::new(), Vec::new());
-        for block in blocks {
-            bytes.resize(block.length, 0);
-            file.seek(SeekFrom::Start(block.start))?;
-            file.read_exact(&mut bytes)?;
-            let mut rest = bytes.as_slice();
-            while !rest.is_empty() {
-                let (line, remainder) =
-                    entry(rest, block.place, &mut rules).ok_or(io::ErrorKind::UnexpectedEof).map_err(io::Error::from)?;
-                each(&line)?;
-                rest = remainder;
+        let mut slots: Vec<_> = (0..SLOTS_PER_THREAD * rayon::current_num_threads()).map(|_| RenderSlot::<S>::default()).collect();
+        for blocks in blocks.chunks(slots.len()) {
+            for (block, slot) in blocks.iter().zip(&mut slots) {
+                slot.spooled.resize(block.length, 0);
+                file.seek(SeekFrom::Start(block.start))?;
+                file.read_exact(&mut slot.spooled)?;
             }
+            let slots = &mut slots[..blocks.len()];
+            slots.par_iter_mut().zip(blocks).with_max_len(1).try_for_each(|(slot, block)| slot.render(block, &render))?;
+            slots.iter().try_for_each(|slot| out.write_all(&slot.rendered))?;
+        }
+        Ok(())
+    }
+}
+
+/// The lines of a chunk that are rendered at one time, with the buffers for them.
+#[derive(Default)]
+struct RenderSlot<S> {
+    spooled: Vec<u8>,
+    rules: Vec<RuleId>,
+    state: S,
+    rendered: Vec<u8>,
+}
+
+impl<S> RenderSlot<S> {
+    fn render(
+        &mut self,
+        block: &SpoolBlock,
+        render: &impl Fn(&StoredLine<'_>, &mut S, &mut Vec<u8>) -> io::Result<()>,
+    ) -> io::Result<()> {
+        self.rendered.clear();
+        let mut rest = self.spooled.as_slice();
+        while !rest.is_empty() {
+            let line;
+            (line, rest) = entry(rest, block.place, &mut self.rules).ok_or(io::ErrorKind::UnexpectedEof)?;
+            render(&line, &mut self.state, &mut self.rendered)?;
         }
         Ok(())
     }

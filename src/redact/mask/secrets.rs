@@ -4,9 +4,10 @@
 //! - The password of `http://user:password@host` and the token of a reset link. URLs are found within other text and not validated.
 //! - JSON web tokens, and credentials after `Basic` and `Bearer`. They are not decoded.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
-use super::{DecodedByte, decoded_bytes, has_encoded};
+use super::{DecodedByte, decoded_byte_at, decoded_bytes, has_encoded};
 
 /// A name that ends in one of these is secret: `csrftoken`, `newPassword`.
 const ENDINGS: [&str; 16] = [
@@ -36,13 +37,13 @@ const NAMES: [&str; 5] = ["code", "auth_code", "otp", "bearer", "samlresponse"];
 
 /// Adds the values of secret names.
 pub(crate) fn find(text: &[u8], found: &mut Vec<Range<usize>>) {
-    if !may_have_params(text) {
+    if !may_have_secret_params(text) {
         return;
     }
     let (mut name, mut quoted) = (0..0, false);
     let mut in_query = false;
     let mut at = 0;
-    while let Some(decoded) = decoded_bytes(text, at).next() {
+    while let Some(decoded) = decoded_byte_at(text, at) {
         at = decoded.end;
         match decoded.byte {
             b if is_name(b) && !quoted => name.end = decoded.end,
@@ -61,10 +62,22 @@ pub(crate) fn find(text: &[u8], found: &mut Vec<Range<usize>>) {
     }
 }
 
-/// Whether there is a separator, encoded or not: a quick check, as most texts have none.
-fn may_have_params(text: &[u8]) -> bool {
-    let after_quote = |at: usize| at > 0 && matches!(text[at - 1], b'"' | b'\'' | b'2' | b'7');
-    memchr::memchr2(b'=', b'\\', text).is_some() || memchr::memchr_iter(b':', text).any(after_quote) || has_encoded(text, &[b"3", b"25"])
+/// Whether the value of a secret name may be in it: a quick check, as most texts have none. A text with escapes passes if a
+/// separator may be among them.
+fn may_have_secret_params(text: &[u8]) -> bool {
+    if memchr::memchr2(b'%', b'\\', text).is_some() {
+        return memchr::memchr2(b'=', b'\\', text).is_some() || memchr::memchr(b':', text).is_some() || has_encoded(text, &[b"3", b"25"]);
+    }
+    memchr::memchr2_iter(b'=', b':', text).any(|separator| {
+        let before = &text[..separator];
+        let quoted = before.strip_suffix(b"\"").or_else(|| before.strip_suffix(b"'"));
+        if text[separator] == b':' && quoted.is_none() {
+            return false;
+        }
+        let before = quoted.unwrap_or(before);
+        let start = before.iter().rposition(|&byte| !is_name(byte)).map_or(0, |at| at + 1);
+        is_secret_name(&before[start..])
+    })
 }
 
 fn is_name(byte: u8) -> bool {
@@ -72,7 +85,11 @@ fn is_name(byte: u8) -> bool {
 }
 
 fn is_secret_name(escaped: &[u8]) -> bool {
-    let name: Vec<u8> = decoded_bytes(escaped, 0).map(|decoded| decoded.byte).collect();
+    let name: Cow<'_, [u8]> = if memchr::memchr2(b'%', b'\\', escaped).is_none() {
+        Cow::Borrowed(escaped)
+    } else {
+        decoded_bytes(escaped, 0).map(|decoded| decoded.byte).collect()
+    };
     let brackets = name.iter().rev().take_while(|b| matches!(b, b'[' | b']')).count();
     let name = &name[..name.len() - brackets];
     ENDINGS.iter().any(|word| ends_with(name, word).is_some())
@@ -155,7 +172,7 @@ pub(crate) fn find_user_info(text: &[u8], found: &mut Vec<Range<usize>>) {
     }
     let mut last = [0; 3];
     let mut at = 0;
-    while let Some(decoded) = decoded_bytes(text, at).next() {
+    while let Some(decoded) = decoded_byte_at(text, at) {
         at = decoded.end;
         last = [last[1], last[2], decoded.byte];
         if last == *b"://" {
