@@ -13,14 +13,14 @@ use super::{Exit, ScanSettings, message};
 use crate::analysis::anonymize::{Privacy, RedactionBuffers};
 use crate::analysis::block_list::dominant_client;
 use crate::analysis::build::{LogAnalysis, ReportInput, build};
+use crate::analysis::hit::{HitBuffers, hit_from_line};
 use crate::analysis::model::{InputSummary, Report, ReportedHit};
 use crate::analysis::networks::add_geo;
-use crate::analysis::hit::{HitBuffers, hit_from_line};
 use crate::analysis::notes;
 use crate::commands::error::CommandError;
 use crate::geoip::{DecodedRecords, GeoDatabases};
 use crate::render::sink::Sink;
-use crate::render::{RenderOptions, render};
+use crate::render::{HitTexts, RenderOptions, render};
 use crate::scan::{self, drop_skipped, input_summaries};
 
 /// Scans the logs and prints the report.
@@ -122,11 +122,11 @@ fn write(
     let written = if let (Some(spool), Some(format)) = (spool, settings.format.hit_format()) {
         let made_at = view.made_at.unwrap_or_default();
         let prefix = settings.client.prefix;
-        spool.render(&mut sink, |line, HitState { hit, redaction, geo }: &mut HitState, out| {
+        spool.render(&mut sink, |line, HitState { hit, redaction, geo, texts }: &mut HitState, out| {
             let hit = hit.get_or_insert_with(|| HitBuffers::with_prefix(prefix));
             let Some(hit) = hit_from_line(material, context, line, hit) else { return Ok(()) };
             let geo = privacy.geo_with(hit.client, geoip, geo);
-            format.write(&ReportedHit { geo: geo.as_deref(), ..privacy.hit(&hit, redaction) }, material.rules, made_at, out)
+            format.write(&ReportedHit { geo: geo.as_deref(), ..privacy.hit(&hit, redaction) }, material.rules, made_at, texts, out)
         })
     } else {
         privacy.with_redacted(report, &[], |report, _| render(report, view, &mut sink))
@@ -141,6 +141,7 @@ struct HitState {
     hit: Option<HitBuffers>,
     redaction: RedactionBuffers,
     geo: DecodedRecords,
+    texts: HitTexts,
 }
 
 /// The time from the start of the run to the end of each stage.

@@ -38,6 +38,41 @@ pub(crate) fn redacted(text: &[u8]) -> Cow<'_, str> {
     }
 }
 
+/// Redacted texts that are likely to come again, such as paths and user agents.
+#[derive(Debug, Default)]
+pub(crate) struct RedactionCache {
+    /// By the hash of the text; a text that is not there replaces the one that is.
+    slots: Vec<CachedRedaction>,
+}
+
+/// A text as logged, and as outputs show it.
+#[derive(Debug, Clone, Default)]
+struct CachedRedaction {
+    logged: Vec<u8>,
+    shown: String,
+}
+
+impl RedactionCache {
+    /// Texts that are kept: a site has about as many paths and user agents that are requested often.
+    const SLOTS: usize = 512;
+
+    /// [`redacted`].
+    pub(crate) fn redacted(&mut self, logged: &[u8]) -> &str {
+        if self.slots.is_empty() {
+            self.slots = vec![CachedRedaction::default(); Self::SLOTS];
+        }
+        let slot = &mut self.slots[xxh3_64(logged) as usize % Self::SLOTS];
+        // The empty text of an unused slot is redacted to nothing, so the slot is right for it.
+        if slot.logged != logged {
+            slot.logged.clear();
+            slot.logged.extend_from_slice(logged);
+            slot.shown.clear();
+            slot.shown.push_str(&redacted(logged));
+        }
+        &slot.shown
+    }
+}
+
 /// The decoded form of `target`, as every output shows it.
 ///
 /// Decoding reveals delimiters: the secret of `password=a%26b` is `a&b`, but in the decoded text it would seem to end at
@@ -290,6 +325,16 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    proptest! {
+        #[test]
+        fn a_cached_text_is_redacted_like_any_other(texts in prop::collection::vec("[a-c]{0,2}|/?token=[a-z]{0,3}|.{0,8}", 0..200)) {
+            let mut cache = RedactionCache::default();
+            for text in texts.iter().chain(&texts) {
+                prop_assert_eq!(cache.redacted(text.as_bytes()), &*redacted(text.as_bytes()));
+            }
+        }
+    }
 
     #[test]
     fn masks_secrets() {

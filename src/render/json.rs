@@ -7,11 +7,16 @@
 
 use std::borrow::Cow;
 use std::io::{self, Write};
+use std::sync::mpsc::{self, Receiver};
+use std::thread;
 
+use rayon::prelude::*;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::ser::{Error as _, SerializeSeq};
 use serde::{Serialize, Serializer};
 use serde_json::ser::{Formatter, Serializer as JsonSerializer};
-use serde_json::{Map, json};
+use serde_json::value::to_raw_value;
+use serde_json::{Map, Value, json};
 
 use super::grades;
 use crate::analysis::block_candidates::BlockDecision;
@@ -21,7 +26,7 @@ use crate::analysis::model::{
     AllowedCount, AppSeen, Approximation, Campaign, FloodRow, InputSummary, NetworkRow, Report, Row, RowKey, SampleRequest, SkipReason,
     Soft404, Totals,
 };
-use crate::analysis::snapshot::SnapshotJson;
+use crate::analysis::snapshot::PackedSnapshot;
 use crate::analysis::timeline::{Timeline, TimelineBucket};
 use crate::client::Ipv6Prefix;
 use crate::finding::Severity;
@@ -33,13 +38,17 @@ use crate::rules::RuleSet;
 use crate::time::LogTime;
 
 /// Counts the additions to the document.
-const SCHEMA_VERSION: u32 = 4;
+const SCHEMA_VERSION: u32 = 5;
 
 /// The program that wrote it.
 pub(super) const GENERATED_BY: &str = concat!("probewatch ", env!("CARGO_PKG_VERSION"));
 
 /// Writes the document, the first `top` rows of each list.
-pub(crate) fn write<W: Write>(report: &Report<'_>, top: Option<usize>, mut out: W) -> io::Result<()> {
+pub(crate) fn write<W: Write>(report: &Report<'_>, top: Option<usize>, out: W) -> io::Result<()> {
+    thread::scope(|scope| write_with(report, top, SnapshotTask::start(scope, report, top.is_none()), out))
+}
+
+fn write_with<W: Write>(report: &Report<'_>, top: Option<usize>, evidence: SnapshotTask, mut out: W) -> io::Result<()> {
     let list = |rows| RowList { rules: report.rule_set, list: first(rows, top), blocks: None };
     let document = ReportDocument {
         schema_version: SCHEMA_VERSION,
@@ -65,10 +74,43 @@ pub(crate) fn write<W: Write>(report: &Report<'_>, top: Option<usize>, mut out: 
         period: report.period.as_deref(),
         ipv6_prefix: report.prefix.map(Ipv6Prefix::bits),
         anonymized: report.hidden,
-        evidence: SnapshotJson::new(report, top.is_none()),
+        evidence,
     };
     document.serialize(&mut JsonSerializer::with_formatter(&mut out, RowLineFormatter::default()))?;
     out.write_all(b"\n")
+}
+
+/// The evidence, which one thread compresses while others render rows.
+struct SnapshotTask(Receiver<io::Result<PackedSnapshot>>);
+
+impl SnapshotTask {
+    fn start<'s>(scope: &'s thread::Scope<'s, '_>, report: &'s Report<'_>, is_whole: bool) -> Self {
+        let (done, task) = mpsc::sync_channel(1);
+        // A send fails only if the document could not be written.
+        let work = move || drop(done.send(PackedSnapshot::new(report, is_whole)));
+        if rayon::current_num_threads() > 1 {
+            scope.spawn(work);
+        } else {
+            work();
+        }
+        Self(task)
+    }
+}
+
+impl JsonSchema for SnapshotTask {
+    fn schema_name() -> Cow<'static, str> {
+        PackedSnapshot::schema_name()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        PackedSnapshot::json_schema(generator)
+    }
+}
+
+impl Serialize for SnapshotTask {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.0.recv().map_err(S::Error::custom)?.map_err(S::Error::custom)?.serialize(serializer)
+    }
 }
 
 /// A report: `scan -f json`, `merge -f json` and the `report.json` of a run.
@@ -124,7 +166,7 @@ pub(crate) struct ReportDocument<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     anonymized: Option<&'static str>,
     /// All counts the report is made of, compressed for `merge` and `diff`; null in a report with `--top`. Its form may change with any version.
-    evidence: SnapshotJson<'a>,
+    evidence: SnapshotTask,
 }
 
 /// The inputs, each made when it is written: a folder may hold a hundred thousand.
@@ -394,7 +436,13 @@ impl JsonSchema for RowList<'_> {
     }
 }
 
-/// Rows that are serialized one by one.
+/// Rows that are rendered at one time, in parallel: only their text is in memory.
+const ROWS_AT_A_TIME: usize = 4096;
+
+/// Rows that one thread renders at least.
+const MIN_ROWS: usize = 64;
+
+/// Rows that are rendered in parallel and serialized in order.
 struct RowList<'a> {
     rules: &'a RuleSet,
     list: &'a [Row<'a>],
@@ -405,8 +453,14 @@ struct RowList<'a> {
 impl Serialize for RowList<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let known = |number| self.blocks.and_then(|blocks| blocks.get(number)).map(block);
-        let row = |(number, row)| RowObject { block: known(number), ..row_object(self.rules, row) };
-        serializer.collect_seq(self.list.iter().enumerate().map(row))
+        let render = |(number, row)| to_raw_value(&RowObject { block: known(number), ..row_object(self.rules, row) });
+        let mut rows = serializer.serialize_seq(Some(self.list.len()))?;
+        for (round, list) in self.list.chunks(ROWS_AT_A_TIME).enumerate() {
+            let numbered = list.par_iter().enumerate().map(|(number, row)| (round * ROWS_AT_A_TIME + number, row));
+            let rendered = numbered.with_min_len(MIN_ROWS).map(render).collect::<Result<Vec<_>, _>>().map_err(S::Error::custom)?;
+            rendered.iter().try_for_each(|row| rows.serialize_element(row))?;
+        }
+        rows.end()
     }
 }
 
@@ -441,17 +495,21 @@ struct RowObject<'a> {
     /// Requests of the client that match no rule, and unparsed lines that begin with its address. Rows of `clients`.
     #[serde(skip_serializing_if = "Option::is_none")]
     other_requests: Option<u64>,
-    /// Time of the earliest hit, RFC 3339; null where no hit has one.
+    /// Time of the earliest hit, RFC 3339; absent where no hit has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
     first_time: Option<String>,
-    /// Time of the latest hit, RFC 3339; null where no hit has one.
+    /// Time of the latest hit, RFC 3339; absent where no hit has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
     last_time: Option<String>,
-    /// Hits by outcome.
-    outcomes: OutcomeCounts,
+    /// Hits by outcome, without those that have none.
+    outcomes: NonzeroOutcomes,
     /// Hits with a distinct answer.
     answered: u64,
-    /// Hits whose answer may be distinct.
+    /// Hits whose answer may be distinct; absent where there are none.
+    #[serde(skip_serializing_if = "is_zero")]
     uncertain: u64,
-    /// Hits that got what the site answers to anything.
+    /// Hits that got what the site answers to anything; absent where there are none.
+    #[serde(skip_serializing_if = "is_zero")]
     soft_404: u64,
     /// Highest severity of the hits, one step higher where an answer exposes something.
     severity: Severity,
@@ -459,7 +517,8 @@ struct RowObject<'a> {
     rules: Vec<&'a str>,
     /// Classes of these rules, sorted.
     classes: Vec<&'a str>,
-    /// CVE IDs of these rules, sorted.
+    /// CVE IDs of these rules, sorted; absent where they have none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     cve: Vec<&'a str>,
     /// The most severe hit, of several the earliest.
     sample: SampleObject<'a>,
@@ -472,23 +531,26 @@ struct RowObject<'a> {
 /// What GeoIP databases have about the client. Rows of `clients`.
 #[derive(JsonSchema, Serialize)]
 struct GeoObject<'a> {
-    /// Country of the client, two letters of ISO 3166-1; null without a GeoIP database that has it.
+    /// Country of the client, two letters of ISO 3166-1; absent without a GeoIP database that has it.
+    #[serde(skip_serializing_if = "Option::is_none")]
     country: Option<Cow<'a, str>>,
-    /// City of the client, in English; null without a GeoIP database that has it.
+    /// City of the client, in English; absent without a GeoIP database that has it.
+    #[serde(skip_serializing_if = "Option::is_none")]
     city: Option<Cow<'a, str>>,
-    /// Number of the autonomous system of the client; null without a GeoIP database that has it.
+    /// Number of the autonomous system of the client; absent without a GeoIP database that has it.
+    #[serde(skip_serializing_if = "Option::is_none")]
     asn: Option<u32>,
-    /// Name of that autonomous system; null without a GeoIP database that has it.
+    /// Name of that autonomous system; absent without a GeoIP database that has it.
+    #[serde(skip_serializing_if = "Option::is_none")]
     as_name: Option<Cow<'a, str>>,
 }
 
-/// The object of a client with or without data, because its keys are always present.
-fn geo(geo: Option<&GeoInfo>) -> GeoObject<'_> {
+fn geo(geo: &GeoInfo) -> GeoObject<'_> {
     GeoObject {
-        country: geo.and_then(|geo| labels::geo_name(geo.country.as_ref())),
-        city: geo.and_then(|geo| labels::geo_name(geo.city.as_ref())),
-        asn: geo.and_then(|geo| geo.asn),
-        as_name: geo.and_then(|geo| labels::geo_name(geo.as_name.as_ref())),
+        country: labels::geo_name(geo.country.as_ref()),
+        city: labels::geo_name(geo.city.as_ref()),
+        asn: geo.asn,
+        as_name: labels::geo_name(geo.as_name.as_ref()),
     }
 }
 
@@ -528,7 +590,7 @@ fn row_object<'a>(rules: &'a RuleSet, row: &'a Row<'_>) -> RowObject<'a> {
         other_requests: of_client(row.other_requests),
         first_time: row.first_time.map(LogTime::rfc3339),
         last_time: row.last_time.map(LogTime::rfc3339),
-        outcomes: OutcomeCounts(row.outcomes),
+        outcomes: NonzeroOutcomes(row.outcomes),
         answered: row.answered,
         uncertain: row.uncertain,
         soft_404: row.soft_404,
@@ -539,7 +601,7 @@ fn row_object<'a>(rules: &'a RuleSet, row: &'a Row<'_>) -> RowObject<'a> {
         cve: labels::cves(rules, &row.rules),
         sample: sample(&row.sample),
         block: None,
-        geo: matches!(row.key, RowKey::Client(_)).then(|| geo(row.geo.as_deref())),
+        geo: row.geo.as_deref().map(geo),
         client: client.map(labels::client),
         path,
     }
@@ -552,7 +614,8 @@ struct AnswerObject<'a> {
     site: Cow<'a, str>,
     /// Status codes of the answers, sorted.
     status: Vec<u16>,
-    /// Size of the answer in bytes; null where none is logged.
+    /// Size of the answer in bytes; absent where none is logged.
+    #[serde(skip_serializing_if = "Option::is_none")]
     bytes: Option<u64>,
     /// Method of the requests: `GET`, `POST`, `HEAD` or `OTHER`, each for the methods like it.
     method: &'static str,
@@ -588,20 +651,44 @@ impl JsonSchema for OutcomeCounts {
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         let words = Outcome::ALL.map(Outcome::as_str);
-        let properties: Map<_, _> = words
-            .map(|word| {
-                (word.to_owned(), json!({ "type": "integer", "minimum": 0, "description": format!("Hits with the outcome `{word}`.") }))
-            })
-            .into_iter()
-            .collect();
-        json_schema!({ "type": "object", "properties": properties, "required": words })
+        json_schema!({ "type": "object", "properties": outcome_properties(), "required": words })
     }
+}
+
+fn outcome_properties() -> Map<String, Value> {
+    let property = |word: &str| json!({ "type": "integer", "minimum": 0, "description": format!("Hits with the outcome `{word}`.") });
+    Outcome::ALL.map(Outcome::as_str).into_iter().map(|word| (word.to_owned(), property(word))).collect()
 }
 
 impl Serialize for OutcomeCounts {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_map(Outcome::ALL.iter().map(|outcome| outcome.as_str()).zip(self.0))
     }
+}
+
+/// Counts by [`Outcome`], of those that have any.
+struct NonzeroOutcomes([u64; 8]);
+
+impl JsonSchema for NonzeroOutcomes {
+    fn schema_name() -> Cow<'static, str> {
+        "NonzeroOutcomes".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "object", "properties": outcome_properties(), "additionalProperties": false })
+    }
+}
+
+impl Serialize for NonzeroOutcomes {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let counts = Outcome::ALL.iter().map(|outcome| outcome.as_str()).zip(self.0);
+        serializer.collect_map(counts.filter(|(_, count)| *count > 0))
+    }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 /// One request.
@@ -618,11 +705,14 @@ struct SampleObject<'a> {
     line: u64,
     /// Request target as logged, secrets masked.
     target: Cow<'a, str>,
-    /// Status code; null where none is logged.
+    /// Status code; absent where none is logged.
+    #[serde(skip_serializing_if = "Option::is_none")]
     status: Option<u16>,
-    /// Host the request was for; null where none is logged.
+    /// Host the request was for; absent where none is logged.
+    #[serde(skip_serializing_if = "Option::is_none")]
     host: Option<Cow<'a, str>>,
-    /// User agent; null where none is logged.
+    /// User agent; absent where none is logged.
+    #[serde(skip_serializing_if = "Option::is_none")]
     user_agent: Option<Cow<'a, str>>,
 }
 
@@ -873,9 +963,9 @@ mod tests {
     #[test]
     fn an_empty_report_is_a_valid_document() {
         let rules = fixture::rules();
-        let value: serde_json::Value = serde_json::from_str(&json(&fixture::empty(rules), None)).unwrap();
+        let value: Value = serde_json::from_str(&json(&fixture::empty(rules), None)).unwrap();
         assert_eq!(value["clients"], serde_json::json!([]));
-        assert_eq!(value["totals"]["severity"], serde_json::Value::Null);
+        assert_eq!(value["totals"]["severity"], Value::Null);
     }
 
     #[test]
@@ -895,7 +985,7 @@ mod tests {
             report.pairs[0].sample.target = &target;
             report.pairs[0].sample.source = &source;
             report.inputs[0].problem = Some(problem);
-            let value: serde_json::Value = serde_json::from_str(&json(&report, None)).unwrap();
+            let value: Value = serde_json::from_str(&json(&report, None)).unwrap();
             prop_assert_eq!(value["pairs"][0]["sample"]["target"].as_str().unwrap(), &*redacted(&target));
             prop_assert_eq!(value["pairs"].as_array().unwrap().len(), report.pairs.len());
         }

@@ -28,6 +28,7 @@ pub(crate) mod timeline;
 use std::io::{self, Write};
 
 pub(crate) use self::csv::write_answered;
+pub(crate) use self::ndjson::HitTexts;
 use crate::analysis::build::RowSelection;
 use crate::analysis::diff::DiffRow;
 use crate::analysis::learn::Proposals;
@@ -89,14 +90,22 @@ impl OutputFormat {
 }
 
 impl HitFormat {
-    /// Writes one hit and its newline. `now`, in seconds since 1970, is the time of a finding where the request has none.
+    /// Writes one hit and its newline. `now`, in seconds since 1970, is the time of a finding where the request has none. `texts`
+    /// are those of earlier hits.
     ///
     /// # Errors
     ///
     /// Those of `out`.
-    pub(crate) fn write<W: Write>(self, hit: &ReportedHit<'_>, rules: &RuleSet, now: i64, out: &mut W) -> io::Result<()> {
+    pub(crate) fn write<W: Write>(
+        self,
+        hit: &ReportedHit<'_>,
+        rules: &RuleSet,
+        now: i64,
+        texts: &mut HitTexts,
+        out: &mut W,
+    ) -> io::Result<()> {
         match self {
-            Self::Ndjson => ndjson::write(hit, rules, out),
+            Self::Ndjson => ndjson::write(hit, rules, texts, out),
             Self::Ecs => ecs::write(hit, rules, out),
             Self::Ocsf => ocsf::write(hit, rules, now, out),
         }

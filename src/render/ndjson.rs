@@ -12,7 +12,7 @@ use serde::Serialize;
 use crate::analysis::labels;
 use crate::analysis::model::ReportedHit;
 use crate::finding::Severity;
-use crate::redact::mask::{redacted, redacted_decoded};
+use crate::redact::mask::{RedactionCache, redacted, redacted_decoded};
 use crate::redact::sanitize::escape;
 use crate::render::hit_fields::unless_empty;
 use crate::rules::RuleSet;
@@ -82,22 +82,38 @@ const USUAL_LEN: usize = 1024;
 
 /// Writes one hit and its newline, in one piece: a buffer is then written out between two lines, and a run that is killed
 /// between two writes leaves whole lines.
-pub(crate) fn write<W: Write>(hit: &ReportedHit<'_>, rules: &RuleSet, out: &mut W) -> io::Result<()> {
+pub(crate) fn write<W: Write>(hit: &ReportedHit<'_>, rules: &RuleSet, texts: &mut HitTexts, out: &mut W) -> io::Result<()> {
     let mut line = Vec::with_capacity(USUAL_LEN);
-    serde_json::to_writer(&mut line, &object(hit, rules))?;
+    serde_json::to_writer(&mut line, &object(hit, rules, texts))?;
     line.push(b'\n');
     out.write_all(&line)
 }
 
-fn object<'a>(hit: &ReportedHit<'a>, rules: &'a RuleSet) -> HitObject<'a> {
+/// The texts of earlier hits: most come again.
+#[derive(Debug, Default)]
+pub(crate) struct HitTexts {
+    target: RedactionCache,
+    path: RedactionCache,
+    decoded: RedactionCache,
+    referer: RedactionCache,
+    user_agent: RedactionCache,
+}
+
+fn object<'a>(hit: &ReportedHit<'a>, rules: &'a RuleSet, texts: &'a mut HitTexts) -> HitObject<'a> {
+    let target = texts.target.redacted(hit.target);
+    let decoded = |decoded: &'a [u8]| match target.as_bytes() == hit.target {
+        // The target holds no secret, so none is in its decoded form but those that show there.
+        true => Cow::Borrowed(texts.decoded.redacted(decoded)),
+        false => redacted_decoded(hit.target, decoded),
+    };
     HitObject {
         id: labels::id(hit.generation, hit.offset),
         time: hit.time.map(LogTime::rfc3339),
         client: labels::client(hit.client),
         method: unless_empty(hit.method),
-        target: redacted(hit.target),
-        path: redacted(hit.path),
-        decoded: hit.decoded.map(|decoded| redacted_decoded(hit.target, decoded)),
+        target: target.into(),
+        path: texts.path.redacted(hit.path).into(),
+        decoded: hit.decoded.map(decoded),
         protocol: unless_empty(hit.protocol),
         status: hit.status,
         bytes: hit.bytes,
@@ -108,8 +124,8 @@ fn object<'a>(hit: &ReportedHit<'a>, rules: &'a RuleSet) -> HitObject<'a> {
         classes: labels::classes(rules, hit.rules),
         cve: labels::cves(rules, hit.rules),
         host: hit.host.map(redacted),
-        referer: hit.referer.map(redacted),
-        user_agent: hit.user_agent.map(redacted),
+        referer: hit.referer.map(|referer| texts.referer.redacted(referer).into()),
+        user_agent: hit.user_agent.map(|agent| texts.user_agent.redacted(agent).into()),
         source: escape(hit.source),
         line: hit.line,
         offset: hit.offset,
@@ -128,7 +144,7 @@ mod tests {
 
     fn line(hit: &ReportedHit<'_>) -> String {
         let mut out = Vec::new();
-        write(hit, fixture::rules(), &mut out).unwrap();
+        write(hit, fixture::rules(), &mut HitTexts::default(), &mut out).unwrap();
         String::from_utf8(out).unwrap()
     }
 

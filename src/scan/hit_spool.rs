@@ -126,11 +126,7 @@ struct RenderSlot<S> {
 }
 
 impl<S> RenderSlot<S> {
-    fn render(
-        &mut self,
-        block: &SpoolBlock,
-        render: &impl Fn(&StoredLine<'_>, &mut S, &mut Vec<u8>) -> io::Result<()>,
-    ) -> io::Result<()> {
+    fn render(&mut self, block: &SpoolBlock, render: &impl Fn(&StoredLine<'_>, &mut S, &mut Vec<u8>) -> io::Result<()>) -> io::Result<()> {
         self.rendered.clear();
         let mut rest = self.spooled.as_slice();
         while !rest.is_empty() {

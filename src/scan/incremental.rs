@@ -10,9 +10,12 @@ mod log;
 mod period_splitter;
 
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
+use std::thread;
 use std::time::Instant;
 
 use self::batch_scanner::BatchScanner;
+use self::line_batch::OwnedPiece;
 use super::ScanJob;
 use crate::analysis::model::InputSummary;
 use crate::input::tail::{Notice, Tail};
@@ -61,10 +64,22 @@ pub(crate) struct PeriodResult {
     pub lines: u64,
 }
 
-/// Scans everything new on the current rayon pool.
+/// Pieces of a log that are read while others are scanned: four megabytes of blocks of 256 KiB.
+const PIECES_AHEAD: usize = 16;
+
+/// Scans everything new on the current rayon pool. One more thread reads ahead.
 pub(crate) fn scan_new_lines(tail: &mut Tail, job: &ScanJob<'_>, options: &IncrementalOptions<'_>) -> IncrementalResult {
     let mut scanner = BatchScanner::new(job, options, batch_scanner::BATCH_BYTES);
-    tail.read_once_until(Instant::now(), options.stop, &mut |piece| scanner.take(&piece));
+    let (sender, pieces) = mpsc::sync_channel(PIECES_AHEAD);
+    thread::scope(|scope| {
+        let read_ahead = || {
+            let sender = sender;
+            // A send fails only if the scan panicked.
+            tail.read_once_until(Instant::now(), options.stop, &mut |piece| drop(sender.send(OwnedPiece::new(&piece))));
+        };
+        scope.spawn(read_ahead);
+        pieces.into_iter().for_each(|piece| scanner.take(piece));
+    });
     let stopped = options.stop.load(Ordering::Relaxed);
     IncrementalResult { stopped, ..scanner.finish(tail) }
 }

@@ -47,7 +47,9 @@ fn check_one(root: &Value, schema: &Value, value: &Value, at: &str, errors: &mut
             | "default"
             | "properties"
             | "additionalProperties"
-            | "unevaluatedProperties" => {}
+            | "unevaluatedProperties"
+            | "contentEncoding"
+            | "contentMediaType" => {}
             "$ref" => check_one(root, referred(root, rule), value, at, errors),
             "type" => {
                 let types: Vec<&str> = rule

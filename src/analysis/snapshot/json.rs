@@ -1,12 +1,14 @@
 //! Writes a snapshot as JSON, row by row, so that the document is never in memory.
 
 use std::borrow::Cow;
+use std::io;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
 use super::encode::SnapshotEncoder;
+use super::partial::packed;
 use crate::analysis::model::Report;
 
 /// The names of the lists, in their order.
@@ -43,13 +45,30 @@ impl<'a> SnapshotJson<'a> {
     }
 }
 
-impl JsonSchema for SnapshotJson<'_> {
+/// The snapshot in a JSON report: compressed, as a string; `null` if there is none.
+#[derive(Debug, Serialize)]
+#[serde(transparent)]
+pub(crate) struct PackedSnapshot(Option<String>);
+
+impl PackedSnapshot {
+    /// Compresses the snapshot of a complete report; a truncated report has none.
+    ///
+    /// # Errors
+    ///
+    /// Those of the compressor.
+    pub(crate) fn new(report: &Report<'_>, is_whole: bool) -> io::Result<Self> {
+        let snapshot = SnapshotJson::new(report, is_whole);
+        Ok(Self(snapshot.0.is_some().then(|| packed(&snapshot)).transpose()?))
+    }
+}
+
+impl JsonSchema for PackedSnapshot {
     fn schema_name() -> Cow<'static, str> {
         "Evidence".into()
     }
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": ["object", "null"] })
+        json_schema!({ "type": ["string", "null"], "contentEncoding": "base64", "contentMediaType": "application/zstd" })
     }
 }
 

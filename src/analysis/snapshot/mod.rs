@@ -14,8 +14,11 @@ mod partial;
 mod read;
 mod rows;
 
-pub(crate) use self::json::SnapshotJson;
+pub(crate) use self::json::PackedSnapshot;
+use self::json::SnapshotJson;
 
+#[cfg(test)]
+pub(crate) use self::partial::unpack;
 pub(crate) use self::partial::{read_any, write_partial};
 pub use self::read::read;
 use std::io;
@@ -87,7 +90,7 @@ pub(crate) fn roundtrip(report: &Report<'_>) -> Result<ReportSnapshot, SnapshotE
 }
 
 /// The `schema_version` that this version reads.
-pub(crate) const READS_SCHEMA: u32 = 4;
+pub(crate) const READS_SCHEMA: u32 = 5;
 
 /// Why a report cannot be read. The caller prefixes the name of the file.
 #[derive(Debug, Error)]

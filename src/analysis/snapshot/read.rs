@@ -1,7 +1,7 @@
 //! Reads the snapshot of a JSON report as a stream: rows go straight into a tally, and everything else is skipped.
 
 use std::fmt;
-use std::io::{self, BufReader, Read};
+use std::io::{self, BufRead, BufReader, Read};
 use std::marker::PhantomData;
 
 use serde::de::{DeserializeOwned, DeserializeSeed, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
@@ -10,6 +10,7 @@ use serde::{Deserialize, Deserializer};
 use super::READS_SCHEMA;
 use super::decode::SnapshotDecoder;
 use super::json::{BOUNDS, LISTS, TIMES};
+use super::partial::unpack;
 use super::rows::{
     AllowedRow, AppEvidenceRow, CellRow, CellTimesRow, ClientErrorRow, ClientRow, HomePageRow, InputRow, MinuteRow, PathErrorRow, RuleRow,
     SitePathRow,
@@ -152,7 +153,7 @@ impl<'de> DeserializeSeed<'de> for SnapshotLists<'_> {
     type Value = Option<ReportSnapshot>;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
-        deserializer.deserialize_option(self)
+        deserializer.deserialize_any(self)
     }
 }
 
@@ -160,19 +161,19 @@ impl<'de> Visitor<'de> for SnapshotLists<'_> {
     type Value = Option<ReportSnapshot>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the lists of the evidence, or null")
-    }
-
-    fn visit_none<E: serde::de::Error>(self) -> Result<Self::Value, E> {
-        Ok(None)
+        f.write_str("the evidence, compressed or as lists, or null")
     }
 
     fn visit_unit<E: serde::de::Error>(self) -> Result<Self::Value, E> {
         Ok(None)
     }
 
-    fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
-        deserializer.deserialize_map(self)
+    fn visit_str<E: serde::de::Error>(self, packed: &str) -> Result<Self::Value, E> {
+        let lists = LimitedReader::new(unpack(packed));
+        let mut parser = serde_json::Deserializer::from_reader(BufReader::with_capacity(BUFFER, lists));
+        let evidence = parser.deserialize_map(self).map_err(E::custom)?;
+        parser.end().map_err(E::custom)?;
+        Ok(evidence)
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
@@ -308,6 +309,78 @@ fn check_totals(totals: &DocumentTotals, evidence: &ReportSnapshot) -> Result<()
     Ok(())
 }
 
+/// A reader that leaves out the rows of a report, which a merge does not need: lines in the form that this program writes them. The
+/// lists are then empty. Any other text is unchanged.
+pub(crate) struct RowSkipper<R> {
+    from: BufReader<R>,
+    /// The start of a line that may be a row, until it is known.
+    line: Vec<u8>,
+    /// Bytes of `line` that were read.
+    given: usize,
+    is_line_start: bool,
+}
+
+/// How a row begins.
+const ROW_START: &[u8] = b"    {\"";
+
+impl<R: Read> RowSkipper<R> {
+    pub(crate) fn new(from: R) -> Self {
+        Self { from: BufReader::with_capacity(ROWS_BUFFER, from), line: Vec::new(), given: 0, is_line_start: true }
+    }
+
+    /// Skips rows. The next line, if it only begins like a row, is in `line` then.
+    fn skip_rows(&mut self) -> io::Result<()> {
+        loop {
+            self.line.clear();
+            self.given = 0;
+            // Almost all rows are in the buffer with their end.
+            let buffer = self.from.fill_buf()?;
+            if let Some(end) = memchr::memchr(b'\n', buffer) {
+                if !is_row(&buffer[..end]) {
+                    return Ok(());
+                }
+                self.from.consume(end + 1);
+                continue;
+            }
+            if !buffer.starts_with(&ROW_START[..ROW_START.len().min(buffer.len())]) {
+                return Ok(());
+            }
+            self.from.by_ref().take(LONGEST as u64).read_until(b'\n', &mut self.line)?;
+            if !is_row(self.line.strip_suffix(b"\n").unwrap_or_default()) {
+                return Ok(());
+            }
+        }
+    }
+}
+
+/// Whether a line without its end is a row, or a row and a comma.
+fn is_row(line: &[u8]) -> bool {
+    line.starts_with(ROW_START) && line.strip_suffix(b",").unwrap_or(line).ends_with(b"}")
+}
+
+impl<R: Read> Read for RowSkipper<R> {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        if self.is_line_start && self.given == self.line.len() {
+            self.skip_rows()?;
+        }
+        if self.given < self.line.len() {
+            let read = (&self.line[self.given..]).read(out)?;
+            self.given += read;
+            self.is_line_start = self.given == self.line.len() && self.line.ends_with(b"\n");
+            return Ok(read);
+        }
+        let buffer = self.from.fill_buf()?;
+        let line = memchr::memchr(b'\n', buffer).map_or(buffer, |end| &buffer[..=end]);
+        let read = (&line[..]).read(out)?;
+        self.is_line_start = read > 0 && line[read - 1] == b'\n';
+        self.from.consume(read);
+        Ok(read)
+    }
+}
+
+/// The size of the buffer that rows are searched for in.
+const ROWS_BUFFER: usize = 1 << 20;
+
 /// The most bytes of a string. A line has at most 1 MiB by default, and escapes make it longer.
 const LONGEST: usize = 64 * 1024 * 1024;
 /// The deepest nesting; a report has seven levels.
@@ -364,7 +437,47 @@ impl<R: Read> Read for LimitedReader<R> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use crate::analysis::snapshot::read::*;
+
+    /// A reader that gives a few bytes at a time.
+    struct Pieces<'t>(&'t [u8], usize);
+
+    impl Read for Pieces<'_> {
+        fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+            let most = out.len().min(self.1);
+            self.0.read(&mut out[..most])
+        }
+    }
+
+    fn without_rows(text: &str, piece: usize) -> String {
+        let mut out = String::new();
+        RowSkipper::new(Pieces(text.as_bytes(), piece)).read_to_string(&mut out).unwrap();
+        out
+    }
+
+    #[test]
+    fn rows_are_left_out() {
+        let report = "{\n  \"totals\": {\"hits\":1},\n  \"pairs\": [\n    {\"client\":\"a\"},\n    {\"client\":\"b\"}\n  ],\n  \"evidence\": \"x\"\n}\n";
+        let short = "{\n  \"totals\": {\"hits\":1},\n  \"pairs\": [\n  ],\n  \"evidence\": \"x\"\n}\n";
+        for piece in [1, 3, 7, 1000] {
+            assert_eq!(without_rows(report, piece), short);
+        }
+        for other in ["", "    {\n      \"a\": 1\n    }", "    {\"a\": {\n", "    {\"cut\":1", "    ", "x    {\"a\":1}\n", "\u{8c}"] {
+            for piece in [1, 4, 1000] {
+                assert_eq!(without_rows(other, piece), other);
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn other_lines_are_unchanged(lines in "(   ? ?[{]?\"?[a}],?\n?){0,12}", piece in 1..9_usize) {
+            let kept: String = lines.split_inclusive('\n').filter(|line| !line.ends_with('\n') || !is_row(line.trim_end().as_bytes())).collect();
+            prop_assert_eq!(without_rows(&lines, piece), kept);
+        }
+    }
 
     fn read(text: &str) -> Result<String, String> {
         let mut out = String::new();

@@ -10,7 +10,7 @@ use crate::tally::Budget;
 
 /// A document with this snapshot.
 fn document(evidence: &str) -> String {
-    format!("{{\"schema_version\": 4, \"generated_by\": \"probewatch 1.2.3\", \"inputs\": [], \"evidence\": {evidence}}}\n")
+    format!("{{\"schema_version\": 5, \"generated_by\": \"probewatch 1.2.3\", \"inputs\": [], \"evidence\": {evidence}}}\n")
 }
 
 const RULES: &str = r#"[
@@ -134,19 +134,52 @@ fn invalid_bounds_are_rejected() {
 }
 
 #[test]
+fn compressed_evidence_is_as_good_as_lists_and_checked_like_them() {
+    let pack = |text: &str| {
+        let mut frame = Vec::with_capacity(1 << 20);
+        zstd_safe::compress(&mut frame, text.as_bytes(), 1).unwrap();
+        format!("\"{}\"", base64::Engine::encode(&base64::engine::general_purpose::STANDARD, frame))
+    };
+    let plain = |lists: &[(&str, String)]| {
+        let lists: Vec<String> = lists.iter().map(|(name, list)| format!("\"{name}\":{list}")).collect();
+        format!("{{{}}}", lists.join(","))
+    };
+    let decoded = |text: &str| {
+        let ReportSnapshot { inputs, allowed, tally, without_time, unknown_rules, .. } = read(text.as_bytes(), builtin()).unwrap();
+        (inputs, allowed, tally.len(), without_time, unknown_rules.len())
+    };
+    assert_eq!(decoded(&document(&pack(&plain(&lists())))), decoded(&document(&plain(&lists()))));
+    let packed = pack(&plain(&lists()));
+    let cases = [
+        (pack("{}"), "the list 'rules' is missing"),
+        (pack(&format!("{} 1", plain(&lists()))), "trailing characters"),
+        (pack("[]"), "is damaged"),
+        (pack(""), "is damaged"),
+        (packed.replacen("\"", "\"A", 1), "is damaged"),
+        (format!("{}\"", &packed[..packed.len() / 2]), "is damaged"),
+        ("\"%%%\"".into(), "is damaged"),
+        (pack(&" ".repeat(20 << 20)), "far larger"),
+    ];
+    for (text, expected) in cases {
+        let error = rejection(&document(&text));
+        assert!(error.contains("is damaged") && error.contains(expected), "{error}");
+    }
+}
+
+#[test]
 fn foreign_and_damaged_files_have_different_errors() {
     let cases = [
         (String::new(), "is no report"),
         ("not json".into(), "is no report"),
         ("{}".into(), "is no report"),
         ("[1,2]".into(), "is no report"),
-        ("{\"schema_version\":4,\"generated_by\":\"goaccess 1.7\"}".into(), "is no report"),
+        ("{\"schema_version\":5,\"generated_by\":\"goaccess 1.7\"}".into(), "is no report"),
         ("{\"evidence\":{}}".into(), "is no report"),
         (
             "{\"schema_version\":1,\"generated_by\":\"probewatch 0.1\"}".into(),
-            "schema_version 1, and this probewatch reads 4; scan the logs again",
+            "schema_version 1, and this probewatch reads 5; scan the logs again",
         ),
-        ("{\"schema_version\":5,\"generated_by\":\"probewatch 9\"}".into(), "schema_version 5"),
+        ("{\"schema_version\":6,\"generated_by\":\"probewatch 9\"}".into(), "schema_version 6"),
         (document("null"), "--top"),
         (document("{}"), "the list 'rules' is missing"),
         (document("[]"), "is damaged"),

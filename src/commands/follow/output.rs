@@ -18,7 +18,7 @@ use crate::render::live::alert;
 use crate::render::live::fold::{FoldDecision, FoldedRepeats, RepeatFolder};
 use crate::render::live::line::LiveLines;
 use crate::render::sink::Sink;
-use crate::render::{Color, HitFormat, OutputFormat, RenderOptions, render};
+use crate::render::{Color, HitFormat, HitTexts, OutputFormat, RenderOptions, render};
 use crate::rules::RuleSet;
 use crate::tui::{Dashboard, KeyReader, LogRow, Screen, TerminalInput, TuiCommand, spawn_key_reader};
 
@@ -40,7 +40,7 @@ enum OutputMode {
     /// Lines for people.
     Lines(Box<LineOutput>),
     /// One JSON object per hit.
-    Objects(Sink, HitFormat),
+    Objects(Sink, HitFormat, Box<HitTexts>),
     /// The live view.
     View(Box<TuiOutput>),
 }
@@ -72,7 +72,7 @@ impl LiveOutput {
             let keys = spawn_key_reader(move |input| drop(events.send(FollowEvent::Input(input)))).map_err(CommandError::Terminal)?;
             OutputMode::View(Box::new(TuiOutput { dashboard: Dashboard::new(now, color), screen, _keys: keys }))
         } else if let Some(format) = settings.scan.format.hit_format() {
-            OutputMode::Objects(Sink::stdout(), format)
+            OutputMode::Objects(Sink::stdout(), format, Box::default())
         } else {
             let fold = settings.fold.then(|| RepeatFolder::new(settings.quiet_for));
             OutputMode::Lines(Box::new(LineOutput {
@@ -90,7 +90,7 @@ impl LiveOutput {
         self.is_dirty = true;
         match &mut self.mode {
             OutputMode::Lines(output) => output.hit(now, live, rules),
-            OutputMode::Objects(out, format) => format.write(&live.hit, rules, unix_now(), out),
+            OutputMode::Objects(out, format, texts) => format.write(&live.hit, rules, unix_now(), texts, out),
             OutputMode::View(view) => {
                 view.hit(now, live, rules);
                 Ok(())
@@ -193,7 +193,7 @@ impl LiveOutput {
         }
         let out = match &mut self.mode {
             OutputMode::Lines(output) => &mut output.out,
-            OutputMode::Objects(out, _) => out,
+            OutputMode::Objects(out, ..) => out,
             OutputMode::View(_) => return Ok(()),
         };
         out.flush().map_err(|error| out.explain(error).into())
@@ -203,7 +203,7 @@ impl LiveOutput {
     pub(super) fn explain(&self, error: io::Error) -> CommandError {
         match &self.mode {
             OutputMode::Lines(output) => output.out.explain(error).into(),
-            OutputMode::Objects(out, _) => out.explain(error).into(),
+            OutputMode::Objects(out, ..) => out.explain(error).into(),
             OutputMode::View(_) => CommandError::Terminal(error),
         }
     }

@@ -11,7 +11,7 @@ use std::sync::atomic::Ordering;
 use rayon::prelude::*;
 
 use super::accumulator::{MAX_OPEN, PeriodAccumulators, PeriodKey};
-use super::line_batch::{BatchLines, CountedRun, LineBatch, whole_run};
+use super::line_batch::{BatchLines, CountedRun, LineBatch, OwnedPiece, whole_run};
 use super::log::IncrementalLog;
 use super::period_splitter::{PeriodRun, PeriodSplitter};
 use super::{IncrementalOptions, IncrementalResult};
@@ -19,8 +19,8 @@ use crate::engine::LineScanner;
 use crate::finding::Findings;
 use crate::formats::W3cHeader;
 use crate::formats::reader::{LogReader, RewrittenLines};
-use crate::input::read::{Body, Chunk};
-use crate::input::tail::{LineChunk, Notice, Tail};
+use crate::input::read::Body;
+use crate::input::tail::{Notice, Tail};
 use crate::scan::ScanJob;
 use crate::scan::any_format::has_time_range;
 use crate::scan::input_stats::InputStats;
@@ -80,25 +80,22 @@ impl<'a> BatchScanner<'a> {
     }
 
     /// Adds a piece of a log; scans the batch if it is full.
-    pub(super) fn take(&mut self, piece: &LineChunk<'_>) {
+    pub(super) fn take(&mut self, owned: OwnedPiece) {
         if self.options.stop.load(Ordering::Relaxed) {
             return;
         }
-        let log = self.logs.entry(piece.log).or_insert_with(|| IncrementalLog::new(piece, self.job.scope.max_line));
-        let Chunk { offset, body } = piece.chunk;
+        let piece = owned.piece();
+        let log = self.logs.entry(piece.log).or_insert_with(|| IncrementalLog::new(&piece, self.job.scope.max_line));
         let mut header = W3cHeader::None;
-        let lines = match body {
-            Body::Lines(lines) => {
-                if log.head.is_none() {
-                    log.record_head(lines);
-                }
-                header = log.advance_header(lines, self.job.scope.max_line);
-                BatchLines::Text(lines.to_vec())
+        if let Body::Lines(lines) = piece.chunk.body {
+            if log.head.is_none() {
+                log.record_head(lines);
             }
-            Body::Oversized { bytes } => BatchLines::Oversized(bytes),
-        };
-        self.bytes += lines.held();
-        self.batch.push(LineBatch { log: piece.log, offset, lines_before: piece.lines_before, header, lines });
+            header = log.advance_header(lines, self.job.scope.max_line);
+        }
+        let batch = owned.into_batch(header);
+        self.bytes += batch.lines.held();
+        self.batch.push(batch);
         if self.bytes >= self.most || self.batch.len() >= BATCH_PIECES {
             self.flush();
         }

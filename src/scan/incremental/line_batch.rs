@@ -2,13 +2,15 @@
 //!
 //! Keeps the offsets of lines in their log, even if the lines were rewritten. Parses nothing.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::accumulator::PeriodKey;
 use super::log::IncrementalLog;
 use super::period_splitter::PeriodRun;
 use crate::formats::W3cHeader;
 use crate::formats::reader::{LineContext, RewrittenLines};
+use crate::input::read::{Body, Chunk};
+use crate::input::tail::LineChunk;
 use crate::scan::ScanJob;
 
 /// Copied lines of one log.
@@ -31,6 +33,44 @@ pub(super) enum BatchLines {
         bytes: u64,
     },
     Oversized(u64),
+}
+
+/// A piece of a log with a copy of its lines.
+pub(super) struct OwnedPiece {
+    log: u32,
+    generation: u64,
+    path: PathBuf,
+    named: bool,
+    from_pattern: bool,
+    fresh: bool,
+    lines_before: u64,
+    offset: u64,
+    lines: BatchLines,
+}
+
+impl OwnedPiece {
+    pub(super) fn new(piece: &LineChunk<'_>) -> Self {
+        let LineChunk { log, generation, path, named, from_pattern, fresh, lines_before, chunk } = *piece;
+        let lines = match chunk.body {
+            Body::Lines(lines) => BatchLines::Text(lines.to_vec()),
+            Body::Oversized { bytes } => BatchLines::Oversized(bytes),
+        };
+        Self { log, generation, path: path.to_owned(), named, from_pattern, fresh, lines_before, offset: chunk.offset, lines }
+    }
+
+    /// The piece, borrowed.
+    pub(super) fn piece(&self) -> LineChunk<'_> {
+        let Self { log, generation, ref path, named, from_pattern, fresh, lines_before, offset, ref lines } = *self;
+        let body = match lines {
+            BatchLines::Text(text) => Body::Lines(text),
+            BatchLines::Written { bytes, .. } | BatchLines::Oversized(bytes) => Body::Oversized { bytes: *bytes },
+        };
+        LineChunk { log, generation, path, named, from_pattern, fresh, lines_before, chunk: Chunk { offset, body } }
+    }
+
+    pub(super) fn into_batch(self, header: W3cHeader) -> LineBatch {
+        LineBatch { log: self.log, offset: self.offset, lines_before: self.lines_before, header, lines: self.lines }
+    }
 }
 
 impl BatchLines {

@@ -47,7 +47,7 @@ impl TestLogs {
         let job = ScanJob { rules: &RULES, scope: &scope, formats: &FORMATS, prefix: None };
         let options = IncrementalOptions { stop: &NOT, now: NOW, cut };
         let mut scanner = BatchScanner::new(&job, &options, most);
-        tail.read_once(Instant::now(), &mut |piece| scanner.take(&piece));
+        tail.read_once(Instant::now(), &mut |piece| scanner.take(OwnedPiece::new(&piece)));
         let increment = scanner.finish(&mut tail);
         self.state = Some(tail.checkpoints());
         increment
