@@ -69,7 +69,7 @@ impl From<Option<LogTime>> for CsvCell<'_> {
     }
 }
 
-impl<'r> CsvCell<'r> {
+impl CsvCell<'_> {
     /// A cell that may be empty.
     fn of<T: Into<Self>>(value: Option<T>) -> Self {
         value.map_or(Self::Empty, Into::into)

@@ -101,10 +101,11 @@ pub(crate) struct HitTexts {
 
 fn object<'a>(hit: &ReportedHit<'a>, rules: &'a RuleSet, texts: &'a mut HitTexts) -> HitObject<'a> {
     let target = texts.target.redacted(hit.target);
-    let decoded = |decoded: &'a [u8]| match target.as_bytes() == hit.target {
-        // The target holds no secret, so none is in its decoded form but those that show there.
-        true => Cow::Borrowed(texts.decoded.redacted(decoded)),
-        false => redacted_decoded(hit.target, decoded),
+    // If the target holds no secret, the decoded form has only those that show there.
+    let has_no_secret = target.as_bytes() == hit.target;
+    let decoded = match hit.decoded {
+        Some(decoded) if has_no_secret => Some(Cow::Borrowed(texts.decoded.redacted(decoded))),
+        decoded => decoded.map(|decoded| redacted_decoded(hit.target, decoded)),
     };
     HitObject {
         id: labels::id(hit.generation, hit.offset),
@@ -113,7 +114,7 @@ fn object<'a>(hit: &ReportedHit<'a>, rules: &'a RuleSet, texts: &'a mut HitTexts
         method: unless_empty(hit.method),
         target: target.into(),
         path: texts.path.redacted(hit.path).into(),
-        decoded: hit.decoded.map(decoded),
+        decoded,
         protocol: unless_empty(hit.protocol),
         status: hit.status,
         bytes: hit.bytes,

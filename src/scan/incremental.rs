@@ -78,7 +78,9 @@ pub(crate) fn scan_new_lines(tail: &mut Tail, job: &ScanJob<'_>, options: &Incre
             tail.read_once_until(Instant::now(), options.stop, &mut |piece| drop(sender.send(OwnedPiece::new(&piece))));
         };
         scope.spawn(read_ahead);
-        pieces.into_iter().for_each(|piece| scanner.take(piece));
+        for piece in pieces {
+            scanner.take(piece);
+        }
     });
     let stopped = options.stop.load(Ordering::Relaxed);
     IncrementalResult { stopped, ..scanner.finish(tail) }

@@ -102,7 +102,8 @@ impl LogTime {
         let timestamp = Timestamp::from_second(seconds).map(|time| Offset::UTC.to_datetime(time));
         let local = timestamp.or_else(|_| DateTime::constant(1970, 1, 1, 0, 0, 0, 0).checked_add(SignedDuration::from_secs(seconds)));
         let Some(local) = local.ok().filter(|local| local.year() >= 0) else {
-            text.push_str(&format!("@{}", self.utc));
+            text.push('@');
+            text.push_str(&self.utc.to_string());
             return;
         };
         let two = |text: &mut String, number: u8| text.extend([char::from(b'0' + number / 10), char::from(b'0' + number % 10)]);
