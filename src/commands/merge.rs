@@ -8,6 +8,8 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
+use rayon::prelude::*;
+
 use super::common::{apps, print_problems, privacy};
 use super::scan::now;
 use super::settings::ReportFilterSettings;
@@ -109,11 +111,18 @@ pub(super) fn merged(files: &[PathBuf], rules: &RuleSet, settings: &ReportFilter
     finish(parts, &settings.rules, settings.quiet)
 }
 
-/// Reads the reports into one merge.
+/// Reads the reports into one merge: on all threads, some while others are merged, and as many at a time as there are threads.
 pub(super) fn read_all<'r>(files: &[PathBuf], rules: &'r RuleSet) -> Result<ReportMerger<'r>, CommandError> {
+    let read = |file: &PathBuf| read_snapshot(file, rules).map_err(|source| CommandError::Unreadable { path: file.clone(), source });
+    let read_group = |files: &[PathBuf]| files.par_iter().map(read).collect::<Vec<_>>();
     let mut merged = ReportMerger::new(rules);
-    for file in files {
-        merged.add(read_snapshot(file, rules).map_err(|source| CommandError::Unreadable { path: file.clone(), source })?)?;
+    let mut groups = files.chunks(rayon::current_num_threads());
+    let mut group = read_group(groups.next().unwrap_or_default());
+    while !group.is_empty() {
+        let merge = || group.into_iter().try_for_each(|snapshot| Ok::<_, CommandError>(merged.add(snapshot?)?));
+        let (next, added) = rayon::join(|| read_group(groups.next().unwrap_or_default()), merge);
+        added?;
+        group = next;
     }
     Ok(merged)
 }

@@ -47,8 +47,8 @@ mod tests {
                 (start..).zip(items).try_for_each(|(number, item)| writeln!(out, "{number} {item}"))
             };
             write_in_parallel(&items, &mut out, render).unwrap();
-            let all: String = items.iter().map(|item| format!("{item} {item}\n")).collect();
-            assert_eq!(String::from_utf8(out).unwrap(), all);
+            let lines: Vec<_> = items.iter().map(|item| format!("{item} {item}")).collect();
+            assert_eq!(String::from_utf8(out).unwrap().lines().collect::<Vec<_>>(), lines);
         }
     }
 

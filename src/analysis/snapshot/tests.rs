@@ -155,7 +155,7 @@ fn compressed_evidence_is_as_good_as_lists_and_checked_like_them() {
         (pack(&format!("{} 1", plain(&lists()))), "trailing characters"),
         (pack("[]"), "is damaged"),
         (pack(""), "is damaged"),
-        (packed.replacen("\"", "\"A", 1), "is damaged"),
+        (packed.replacen('"', "\"A", 1), "is damaged"),
         (format!("{}\"", &packed[..packed.len() / 2]), "is damaged"),
         ("\"%%%\"".into(), "is damaged"),
         (pack(&" ".repeat(20 << 20)), "far larger"),
