@@ -152,14 +152,19 @@ pub fn build<'a>(report_input: &ReportInput<'a>, analysis: &'a LogAnalysis<'a>, 
         Vec::new()
     };
     let last = || rayon::join(answers, || rayon::join(campaigns, totals));
+    let timeline = || Timeline::new(report_input.tally, &items);
+    let hosts = || if wanted.hosts { rows::by_host(&items) } else { Vec::new() };
+    let sites = || (soft_404::sites(report_input, analysis, &of_answers), floods::flood_rows(report_input, analysis, &items));
+    let classes = || rayon::join(|| class_hits(report_input.rules, &items), hosts);
+    let sums = || rayon::join(timeline, || rayon::join(sites, classes));
     // The longest task starts first.
-    let ((pairs, mut clients), (rules, (paths, ((answered, uncertain), (campaigns, totals))))) =
-        rayon::join(|| rayon::join(by_pair, by_client), || rayon::join(by_rule, || rayon::join(by_path, last)));
+    let rows = || rayon::join(|| rayon::join(by_pair, by_client), || rayon::join(by_rule, || rayon::join(by_path, last)));
+    let (((pairs, mut clients), (rules, (paths, ((answered, uncertain), (campaigns, totals))))), sums) = rayon::join(rows, sums);
+    let (timeline, ((soft_404, floods), (classes, hosts))) = sums;
     for row in &mut clients {
         let number = row.key.client().and_then(|client| report_input.tally.client_number(client));
         row.other_requests = number.and_then(|number| others.get(number as usize).copied()).unwrap_or(0);
     }
-    let timeline = Timeline::new(report_input.tally, &items, &answered);
     Report {
         rule_set: report_input.rules,
         log_host: None,
@@ -168,14 +173,14 @@ pub fn build<'a>(report_input: &ReportInput<'a>, analysis: &'a LogAnalysis<'a>, 
         hidden: None,
         totals,
         approximate: approximate(report_input.tally, &items, &overflow),
+        timeline: timeline.with_answers(&answered),
         answered,
         uncertain,
-        soft_404: soft_404::sites(report_input, analysis, &of_answers),
+        soft_404,
         campaigns,
-        floods: floods::flood_rows(report_input, analysis, &items),
-        classes: class_hits(report_input.rules, &items),
-        timeline,
-        hosts: if wanted.hosts { rows::by_host(&items) } else { Vec::new() },
+        floods,
+        classes,
+        hosts,
         networks: Vec::new(),
         client_hits,
         apps: apps(report_input, analysis),

@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 
+use foldhash::HashMap;
 use serde::{Deserialize, Serialize};
 
 use super::hit::LiveHit;
@@ -26,7 +27,7 @@ pub struct ClassHits<'a> {
 
 /// The hits of each class that has one, sorted by class.
 pub(crate) fn class_hits<'a>(rules: &'a RuleSet, items: &[RowItem<'_>]) -> Vec<ClassHits<'a>> {
-    let mut classes: BTreeMap<&str, ClassHits<'a>> = BTreeMap::new();
+    let mut classes: HashMap<&str, ClassHits<'a>> = HashMap::default();
     for item in items {
         let class = class_of(rules, item.rules);
         let sum = classes.entry(class).or_insert(ClassHits { class, outcomes: [0; 8], answered: 0 });
@@ -34,7 +35,9 @@ pub(crate) fn class_hits<'a>(rules: &'a RuleSet, items: &[RowItem<'_>]) -> Vec<C
         sum.outcomes[item.outcome as usize] += hits;
         sum.answered += if item.answered { hits } else { 0 };
     }
-    classes.into_values().collect()
+    let mut classes: Vec<_> = classes.into_values().collect();
+    classes.sort_unstable_by_key(|hits| hits.class);
+    classes
 }
 
 /// The class of the most severe rule, the first of several.

@@ -37,8 +37,8 @@ pub struct TimelineBucket {
 }
 
 impl Timeline {
-    /// The timeline of reported cells and of the rows of distinct answers.
-    pub(crate) fn new(tally: &Tally, items: &[RowItem<'_>], answered: &[Row<'_>]) -> Self {
+    /// The timeline of reported cells.
+    pub(crate) fn new(tally: &Tally, items: &[RowItem<'_>]) -> Self {
         let unit = tally.time_unit();
         let first = items.iter().filter_map(|item| item.view.cell.times()).map(|(first, _)| unit.bucket(first.utc)).min();
         let (mut buckets, mut untimed) = (Vec::new(), TimelineBucket::default());
@@ -61,10 +61,15 @@ impl Timeline {
             (bucket.from, bucket.to) = (Some(unit.start(number)), Some(unit.start(number + 1)));
         }
         buckets.extend((untimed.hits > 0).then_some(untimed));
+        let seconds = first.map_or(0, |_| u32::try_from(unit.seconds()).unwrap_or(u32::MAX));
+        Self { buckets, unit: seconds, answered_at: Vec::new(), hours }
+    }
+
+    /// The same with the times of distinct answers, from their rows.
+    pub(crate) fn with_answers(self, answered: &[Row<'_>]) -> Self {
         let mut answered_at: Vec<LogTime> = answered.iter().filter_map(|row| row.first_time).collect();
         answered_at.sort_unstable();
-        let seconds = first.map_or(0, |_| u32::try_from(unit.seconds()).unwrap_or(u32::MAX));
-        Self { buckets, unit: seconds, answered_at, hours }
+        Self { answered_at, ..self }
     }
 
     /// The buckets with a time.

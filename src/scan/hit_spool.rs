@@ -20,7 +20,7 @@ const IN_MEMORY: usize = 16 << 20;
 
 /// Chunks for each thread that are rendered at one time: a thread whose chunks have few hits takes those of another. Only their
 /// text is in memory.
-const SLOTS_PER_THREAD: usize = 4;
+const SLOTS_PER_THREAD: usize = 2;
 
 /// Lines that matched.
 #[derive(Debug)]
