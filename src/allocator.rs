@@ -6,12 +6,12 @@
 //! between them are lost for other threads; with seven threads that was most of the memory. A mapped buffer is returned to the
 //! system when it is freed, and grows without a copy.
 //!
-//! With another C library than glibc nothing is set. Failed allocations are not retried: under `ulimit -v`, or in a container, they
-//! would fail again.
+//! With musl, mimalloc takes the place of its allocator, which is slow and has one lock for all threads. With another C library
+//! nothing is set. Failed allocations are not retried: under `ulimit -v`, or in a container, they would fail again.
 
 #![expect(unsafe_code, reason = "an allocator, and a setting of the C library")]
 
-use std::alloc::{GlobalAlloc, Layout, System};
+use std::alloc::{GlobalAlloc, Layout};
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -21,34 +21,40 @@ const NO_REPORT: i32 = 4;
 const MESSAGE: &[u8] = b"error: out of memory: the system gives no more; raise its limit (`ulimit -v`, or that of the container), or \
 give --threads a smaller number\n";
 
-/// The system allocator. If it fails, the process ends with a message, not by a signal.
+#[cfg(target_env = "musl")]
+use mimalloc::MiMalloc as Inner;
+
+#[cfg(not(target_env = "musl"))]
+use std::alloc::System as Inner;
+
+/// The system allocator, or mimalloc. If it fails, the process ends with a message, not by a signal.
 #[derive(Debug)]
 pub struct Allocator;
 
-// SAFETY: every function passes its arguments on to `System`, which has the same contract, and returns what that returned.
+// SAFETY: every function passes its arguments on to `Inner`, which has the same contract, and returns what that returned.
 unsafe impl GlobalAlloc for Allocator {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // SAFETY: the caller keeps the contract of `alloc`.
-        or_end(unsafe { System.alloc(layout) })
+        or_end(unsafe { Inner.alloc(layout) })
     }
 
     #[inline]
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         // SAFETY: the caller keeps the contract of `alloc_zeroed`.
-        or_end(unsafe { System.alloc_zeroed(layout) })
+        or_end(unsafe { Inner.alloc_zeroed(layout) })
     }
 
     #[inline]
     unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         // SAFETY: the caller keeps the contract of `realloc`.
-        or_end(unsafe { System.realloc(block, layout, size) })
+        or_end(unsafe { Inner.realloc(block, layout, size) })
     }
 
     #[inline]
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
         // SAFETY: the caller keeps the contract of `dealloc`.
-        unsafe { System.dealloc(block, layout) }
+        unsafe { Inner.dealloc(block, layout) }
     }
 }
 
