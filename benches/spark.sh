@@ -71,7 +71,7 @@ chmod +x probewatch
 touch started
 start=$(now)
 SPARK_LOCAL_DIRS=$folder/local "$submit" --master 'local-cluster[2,1,1024]' --conf spark.ui.enabled=false "$program" logs \
-    --chunk $chunk -f partial -o spark.partial --probewatch "$folder/probewatch" 2> errors &
+    --chunk $chunk -f partial -o spark.partial --probewatch "$folder/probewatch" > printed 2>&1 &
 driver=$!
 killed=
 while kill -0 $driver 2> /dev/null; do
@@ -83,7 +83,7 @@ while kill -0 $driver 2> /dev/null; do
     fi
     sleep 0.2
 done
-wait $driver || { tail -n 30 errors >&2; exit 1; }
+wait $driver || { tail -n 30 printed >&2; exit 1; }
 echo "Spark, two executors with a core each: $(seconds "$start") s, $(wc -l < started) scans," \
     "a partial report of $(stat -c %s spark.partial) bytes"
 

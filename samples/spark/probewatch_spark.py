@@ -116,8 +116,9 @@ class Probewatch:
         return report
 
     def merge(self, reports):
-        """One partial report of several, or nothing of nothing."""
-        reports = list(reports)
+        """One partial report of several, or nothing of nothing. Sorted, because they arrive in any order: above the limits of an
+        exact report, the order decides which rows of few hits stay."""
+        reports = sorted(reports)
         if len(reports) < 2:
             return reports
         with tempfile.TemporaryDirectory() as folder:
