@@ -51,13 +51,27 @@ def files(arguments):
         path = os.path.abspath(argument.removeprefix("file://"))
         matches = [path] if os.path.exists(path) else sorted(glob.glob(path, recursive=True))
         if not matches:
-            sys.exit(f"{argument}: no such file")
+            raise FileNotFoundError(f"{argument}: no such file")
         for match in matches:
             below = [os.path.join(folder, name) for folder, _, names in os.walk(match) for name in names]
             for file in sorted(below) if os.path.isdir(match) else [match]:
                 status = os.stat(file)
                 found.setdefault((status.st_dev, status.st_ino), file)
     return found.values()
+
+
+def remote_files(spark, url):
+    """The sizes and names of the files that a URL, a glob or a folder of another store leads to."""
+    path = spark._jvm.org.apache.hadoop.fs.Path(url)
+    store = path.getFileSystem(spark._jsc.hadoopConfiguration())
+    matches = store.globStatus(path)
+    if not matches:
+        raise FileNotFoundError(f"{url}: no such file")
+    for match in matches:
+        below = store.listFiles(match.getPath(), True)
+        while below.hasNext():
+            file = below.next()
+            yield file.getLen(), file.getPath().toString()
 
 
 def tasks_of(path, chunk):
@@ -107,8 +121,9 @@ class Probewatch:
         url, content = file
         return run(url, self.scan_command("--source", url, "-"), input=content)
 
-    def scan_stream(self, url):
+    def scan_stream(self, task):
         """The partial report of a file of another store, which a command prints."""
+        _, url = task
         with subprocess.Popen([*self.cat, url], stdout=subprocess.PIPE) as source:
             report = run(url, self.scan_command("--source", url, "-"), stdin=source.stdout)
         if source.returncode != 0:
@@ -138,7 +153,8 @@ def scanned(spark, probewatch, arguments):
     if tasks:
         parts.append(spark.parallelize(tasks, len(tasks)).map(probewatch.scan_file))
     if urls and arguments.cat:
-        parts.append(spark.parallelize(urls, len(urls)).map(probewatch.scan_stream))
+        remote = sorted({file for url in urls for file in remote_files(spark, url)}, reverse=True)
+        parts.append(spark.parallelize(remote, len(remote)).map(probewatch.scan_stream))
     elif urls:
         parts.append(spark.binaryFiles(",".join(urls)).map(probewatch.scan_bytes))
     return spark.union(parts)
@@ -156,7 +172,7 @@ def merged(parts, probewatch, fan_in):
 
 def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("logs", nargs="+", help="files, globs and folders that all hosts can open, and URLs of other stores")
+    parser.add_argument("logs", nargs="+", help="files, globs and folders that all hosts can open, or URLs")
     parser.add_argument("-o", "--output", required=True, help="the report, a file of the driver")
     parser.add_argument("-f", "--format", default="json", help="json, csv, table, html, or partial [json]")
     parser.add_argument("--probewatch", default=shutil.which("probewatch"), help="the program, which executors get a copy of")

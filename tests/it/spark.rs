@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use std::{env, fs, thread};
 
 use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
 
 use crate::compression::Compression;
 use crate::harness::{EXE, Harness, is_installed, line, log, skip};
@@ -21,13 +22,17 @@ const PROGRAM: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/samples/spark/probew
 /// The size of ranges: the plain log has several.
 const CHUNK: usize = 40_000;
 
+/// The logs of another store.
+const STORE: &str = "viewfs://store/logs/*.log";
+
 /// The logs of a test, the program as executors run it, and Spark's own files.
 struct Fleet {
     harness: Harness,
     /// Where Python finds PySpark.
     python_path: OsString,
-    /// The logs as a scan names them, and the number of tasks.
+    /// The logs that executors can open, another one, and the number of tasks.
     logs: Vec<String>,
+    remote: String,
     tasks: usize,
 }
 
@@ -70,6 +75,8 @@ impl Fleet {
         }
         fs::create_dir(harness.path("logs")).unwrap();
         fs::create_dir(harness.path("store")).unwrap();
+        let remote = site(6, 900);
+        harness.file("store/web 1.log", &remote);
         let plain = site(1, 3_000);
         harness.file("logs/large.log", &plain);
         harness.file("logs/small.log", site(2, 300));
@@ -79,8 +86,8 @@ impl Fleet {
         let mut logs: Vec<String> =
             fs::read_dir(harness.path("logs")).unwrap().map(|entry| entry.unwrap().path().display().to_string()).collect();
         logs.sort();
-        let tasks = logs.len() - 1 + plain.len().div_ceil(CHUNK);
-        let fleet = Self { harness, python_path, logs, tasks };
+        let tasks = logs.len() + plain.len().div_ceil(CHUNK);
+        let fleet = Self { harness, python_path, logs, remote, tasks };
         fleet.program("");
         Some(fleet)
     }
@@ -125,9 +132,15 @@ impl Fleet {
 
     /// The bytes of one scan.
     fn whole(&self, format: &str) -> Vec<u8> {
-        let run = self.harness.run(["scan", "-q", "-f", format].into_iter().chain(self.logs.iter().map(String::as_str)));
+        let args = ["scan", "-q", "-f", format, "--source", "viewfs://store/logs/web 1.log"].into_iter();
+        let run = self.harness.run_with_stdin(args.chain(self.logs.iter().map(String::as_str)).chain(["-"]), self.remote.as_bytes());
         assert_eq!((run.code, run.stderr.as_str()), (0, ""));
         run.stdout
+    }
+
+    /// A command that prints a file of the other store, and fails for one of them.
+    fn cat(&self) -> String {
+        format!("sh -c 'case $0 in *gone*) exit 7 ;; esac; exec cat \"{}/${{0##*/}}\"'", self.harness.path("store").display())
     }
 }
 
@@ -146,16 +159,14 @@ fn executor(driver: &Child, id: u32) -> Option<Pid> {
 #[test]
 fn a_report_of_a_cluster_equals_one_scan() {
     let Some(fleet) = Fleet::new("a_report_of_a_cluster_equals_one_scan") else { return };
-    let remote = site(6, 900);
-    fleet.harness.file("store/web 1.log", &remote);
-    let (url, name) = ("viewfs://store/logs/*.log", "viewfs://store/logs/web 1.log");
-    let (code, printed) = fleet.wait(fleet.start(&["-o", "report.json", "logs", "logs/../logs/small.log", url]));
+    let args = ["-o", "report.json", "logs", "logs/../logs/small.log", STORE];
+    let (code, printed) = fleet.wait(fleet.start(&args));
     assert_eq!(code, 0, "{printed}");
-    assert_eq!(fleet.scans().len(), fleet.tasks + 1, "{printed}");
-    let args = ["scan", "-f", "json", "--source", name].into_iter().chain(fleet.logs.iter().map(String::as_str)).chain(["-"]);
-    let whole = fleet.harness.run_with_stdin(args, remote.as_bytes());
-    assert!(whole.json()["totals"]["answered"].as_u64().unwrap() > 0);
-    assert!(fleet.read("report.json") == whole.stdout);
+    assert_eq!(fleet.scans().len(), fleet.tasks, "{printed}");
+    let report = fleet.read("report.json");
+    assert!(report == fleet.whole("json"));
+    let report: Value = serde_json::from_slice(&report).unwrap();
+    assert!(report["totals"]["answered"].as_u64() > Some(0) && report["totals"]["hits"].as_u64() > Some(100));
 }
 
 #[test]
@@ -164,7 +175,7 @@ fn a_killed_executor_and_repeated_tasks_change_nothing() {
     // One scan fails after it has written its output, and the others take long enough for the kill.
     let fail = format!("case $* in *small.log) if mkdir failed 2> /dev/null; then {EXE} \"$@\"; exit 9; fi ;; esac");
     fleet.program(&format!("{fail}\n[ $1 != scan ] || sleep 0.3"));
-    let mut driver = fleet.start(&["-f", "partial", "-o", "all.partial", "logs", "--merge=-q"]);
+    let mut driver = fleet.start(&["-f", "partial", "-o", "all.partial", "logs", STORE, "--cat", &fleet.cat(), "--merge=-q"]);
     let begin = Instant::now();
     while fleet.scans().len() < fleet.tasks / 2 {
         // The limit only ends a test that would hang.
@@ -175,7 +186,7 @@ fn a_killed_executor_and_repeated_tasks_change_nothing() {
     let (code, printed) = fleet.wait(driver);
     assert_eq!(code, 0, "{printed}");
     assert!(fleet.harness.path("failed").exists() && printed.contains("small.log: probewatch scan ended with 9"), "{printed}");
-    assert!(fleet.scans().len() > fleet.tasks + 1, "no task ran again: {printed}");
+    assert!(fleet.scans().len() > fleet.tasks + 1, "only the failed task ran again: {printed}");
     for format in ["json", "csv"] {
         let run = fleet.harness.run(["merge", "-q", "-f", format, "all.partial"]);
         assert!((run.code, run.stderr.as_str()) == (0, "") && run.stdout == fleet.whole(format), "{format}: {}", run.stderr);
@@ -185,12 +196,10 @@ fn a_killed_executor_and_repeated_tasks_change_nothing() {
 #[test]
 fn errors_of_a_cluster_name_the_file() {
     let Some(fleet) = Fleet::new("errors_of_a_cluster_name_the_file") else { return };
-    let cat = format!("sh -c 'exec cat \"{}/${{0##*/}}\"'", fleet.harness.path("store").display());
-    fleet.harness.file("store/one.log", site(1, 100));
-    let (code, printed) =
-        fleet.wait(fleet.start(&["-o", "report.csv", "-f", "csv", "--cat", &cat, "s3a://logs/one.log", "s3a://logs/gone.log"]));
+    fleet.harness.file("store/gone.log", "");
+    let (code, printed) = fleet.wait(fleet.start(&["-o", "report.csv", "-f", "csv", "--cat", &fleet.cat(), STORE]));
     assert_eq!(code, 2, "{printed}");
-    assert!(printed.contains("s3a://logs/gone.log: sh ended with 1") && !fleet.harness.path("report.csv").exists(), "{printed}");
+    assert!(printed.contains("viewfs://store/logs/gone.log: sh ended with 7") && !fleet.harness.path("report.csv").exists(), "{printed}");
     let (code, printed) = fleet.wait(fleet.start(&["-o", "report.csv", "--scan=--no-such-flag", "logs"]));
     assert_eq!(code, 2, "{printed}");
     assert!(printed.contains("large.log: probewatch scan ended with 2") && printed.contains("--no-such-flag"), "{printed}");
