@@ -1,6 +1,6 @@
 //! `samples/spark` on two executors: the report has the bytes of one scan, also if an executor is killed or a task runs twice.
 //!
-//! Java and PySpark must be installed: PySpark where Python finds it, or in a folder of the system's temporary folder, where
+//! Java and `PySpark` must be installed: `PySpark` where Python finds it, or in a folder of the system's temporary folder, where
 //! `.ci/run` installs it. Without them the tests are skipped with a message.
 
 use std::ffi::OsString;
@@ -28,7 +28,7 @@ const STORE: &str = "viewfs://store/logs/*.log";
 /// The logs of a test, the program as executors run it, and Spark's own files.
 struct Fleet {
     harness: Harness,
-    /// Where Python finds PySpark.
+    /// Where Python finds `PySpark`.
     python_path: OsString,
     /// The logs that executors can open, another one, and the number of tasks.
     logs: Vec<String>,
@@ -36,7 +36,7 @@ struct Fleet {
     tasks: usize,
 }
 
-/// Where Python finds PySpark, and the folder of PySpark.
+/// Where Python finds `PySpark`, and the folder of `PySpark`.
 fn pyspark() -> Option<(OsString, PathBuf)> {
     let folder = env::temp_dir().join(format!("probewatch-spark-test-{}", rustix::process::geteuid().as_raw()));
     let own = env::var_os("PYTHONPATH");
