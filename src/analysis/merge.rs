@@ -70,7 +70,7 @@ pub struct ReportMerger<'r> {
 
 /// Parts that wait for each other, and their cells: enough that numbering inputs takes little of the time, few enough that their
 /// memory does not matter.
-const MOST_PENDING: usize = 64;
+const MOST_PENDING: usize = 512;
 const MOST_PENDING_CELLS: usize = 1 << 14;
 
 /// A part of a merge, with the numbers of its own inputs.
@@ -190,12 +190,15 @@ impl<'r> ReportMerger<'r> {
         }
         let first = self.known.rules().len();
         let (mut theirs, mut their_allowed) = (theirs.as_slice(), their_allowed.as_slice());
+        // A merge reads all cells of the first tally, so parts are merged into a small one.
+        let mut batch = Tally::default();
         for (tally, rules, inputs, allowed) in tallies {
             let rule = |rule: RuleId| usize::from(rule.0).checked_sub(first).map_or(Some(rule), |at| rules.get(at).copied());
             let new = ImportRemap { inputs: &theirs[..inputs], rules: &rule, allowed: &their_allowed[..allowed] };
-            self.tally.merge(tally.remapped(&new));
+            batch.merge(tally.remapped(&new));
             (theirs, their_allowed) = (&theirs[inputs..], &their_allowed[allowed..]);
         }
+        self.tally.merge(batch);
         Ok(())
     }
 

@@ -49,3 +49,4 @@ mod rules_cli;
 mod samples;
 mod schema;
 mod servers;
+mod spark;
