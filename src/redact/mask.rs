@@ -56,8 +56,14 @@ impl RedactionCache {
     /// Texts that are kept: a site has about as many paths and user agents that are requested often.
     const SLOTS: usize = 512;
 
+    /// Bytes of the longest text that is kept. Longer ones are rare, and would take much memory: a line may have a megabyte.
+    const LONGEST: usize = 1024;
+
     /// [`redacted`].
-    pub(crate) fn redacted(&mut self, logged: &[u8]) -> &str {
+    pub(crate) fn redacted<'c>(&'c mut self, logged: &'c [u8]) -> Cow<'c, str> {
+        if logged.len() > Self::LONGEST {
+            return redacted(logged);
+        }
         if self.slots.is_empty() {
             self.slots = vec![CachedRedaction::default(); Self::SLOTS];
         }
@@ -69,7 +75,7 @@ impl RedactionCache {
             slot.shown.clear();
             slot.shown.push_str(&redacted(logged));
         }
-        &slot.shown
+        Cow::Borrowed(&slot.shown)
     }
 }
 
@@ -331,9 +337,19 @@ mod tests {
         fn a_cached_text_is_redacted_like_any_other(texts in prop::collection::vec("[a-c]{0,2}|/?token=[a-z]{0,3}|.{0,8}", 0..200)) {
             let mut cache = RedactionCache::default();
             for text in texts.iter().chain(&texts) {
-                prop_assert_eq!(cache.redacted(text.as_bytes()), &*redacted(text.as_bytes()));
+                prop_assert_eq!(cache.redacted(text.as_bytes()), redacted(text.as_bytes()));
             }
         }
+    }
+
+    #[test]
+    fn long_texts_are_not_cached() {
+        let mut cache = RedactionCache::default();
+        let long = format!("/?token={}", "a".repeat(RedactionCache::LONGEST));
+        assert_eq!(cache.redacted(long.as_bytes()), "/?token=***");
+        assert!(cache.slots.is_empty());
+        assert_eq!(cache.redacted(&long.as_bytes()[..RedactionCache::LONGEST]), "/?token=***");
+        assert_eq!(cache.slots.iter().filter(|slot| !slot.logged.is_empty()).count(), 1);
     }
 
     #[test]

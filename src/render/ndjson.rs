@@ -12,9 +12,8 @@ use serde::Serialize;
 use crate::analysis::labels;
 use crate::analysis::model::ReportedHit;
 use crate::finding::Severity;
-use crate::redact::mask::{RedactionCache, redacted, redacted_decoded};
+use crate::redact::mask::{RedactionCache, redacted_decoded};
 use crate::redact::sanitize::escape;
-use crate::render::hit_fields::unless_empty;
 use crate::rules::RuleSet;
 use crate::soft_404::Answer;
 use crate::time::LogTime;
@@ -92,9 +91,12 @@ pub(crate) fn write<W: Write>(hit: &ReportedHit<'_>, rules: &RuleSet, texts: &mu
 /// The texts of earlier hits: most come again.
 #[derive(Debug, Default)]
 pub(crate) struct HitTexts {
+    method: RedactionCache,
     target: RedactionCache,
     path: RedactionCache,
     decoded: RedactionCache,
+    protocol: RedactionCache,
+    host: RedactionCache,
     referer: RedactionCache,
     user_agent: RedactionCache,
 }
@@ -104,18 +106,18 @@ fn object<'a>(hit: &ReportedHit<'a>, rules: &'a RuleSet, texts: &'a mut HitTexts
     // If the target holds no secret, the decoded form has only those that show there.
     let has_no_secret = target.as_bytes() == hit.target;
     let decoded = match hit.decoded {
-        Some(decoded) if has_no_secret => Some(Cow::Borrowed(texts.decoded.redacted(decoded))),
+        Some(decoded) if has_no_secret => Some(texts.decoded.redacted(decoded)),
         decoded => decoded.map(|decoded| redacted_decoded(hit.target, decoded)),
     };
     HitObject {
         id: labels::id(hit.generation, hit.offset),
         time: hit.time.map(LogTime::rfc3339),
         client: labels::client(hit.client),
-        method: unless_empty(hit.method),
-        target: target.into(),
-        path: texts.path.redacted(hit.path).into(),
+        method: (!hit.method.is_empty()).then(|| texts.method.redacted(hit.method)),
+        target,
+        path: texts.path.redacted(hit.path),
         decoded,
-        protocol: unless_empty(hit.protocol),
+        protocol: (!hit.protocol.is_empty()).then(|| texts.protocol.redacted(hit.protocol)),
         status: hit.status,
         bytes: hit.bytes,
         outcome: hit.outcome.as_str(),
@@ -124,9 +126,9 @@ fn object<'a>(hit: &ReportedHit<'a>, rules: &'a RuleSet, texts: &'a mut HitTexts
         rules: labels::rule_ids(rules, hit.rules),
         classes: labels::classes(rules, hit.rules),
         cve: labels::cves(rules, hit.rules),
-        host: hit.host.map(redacted),
-        referer: hit.referer.map(|referer| texts.referer.redacted(referer).into()),
-        user_agent: hit.user_agent.map(|agent| texts.user_agent.redacted(agent).into()),
+        host: hit.host.map(|host| texts.host.redacted(host)),
+        referer: hit.referer.map(|referer| texts.referer.redacted(referer)),
+        user_agent: hit.user_agent.map(|agent| texts.user_agent.redacted(agent)),
         source: escape(hit.source),
         line: hit.line,
         offset: hit.offset,
@@ -140,6 +142,7 @@ fn object<'a>(hit: &ReportedHit<'a>, rules: &'a RuleSet, texts: &'a mut HitTexts
 #[cfg(test)]
 mod tests {
     use crate::analysis::fixture;
+    use crate::redact::mask::redacted;
     use crate::render::ndjson::*;
     use proptest::prelude::*;
 
