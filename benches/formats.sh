@@ -50,10 +50,4 @@ times=$(mktemp -p "$folder")
 time_in_turn "${#names[@]}" "$rounds" "$times"
 
 echo "$(wc -c < "$folder/combined") bytes as combined, median of $rounds rounds, $(getconf _NPROCESSORS_ONLN) cores"
-first=
-for i in "${!names[@]}"; do
-    median=$(median_of "$i" "$times")
-    first=${first:-$median}
-    awk -v name="${names[$i]}" -v ns="$median" -v first="$first" 'BEGIN {
-        printf "%-14s %9.1f ms  %.2f times as long as combined\n", name, ns / 1e6, ns / first }'
-done
+print_medians "$times"

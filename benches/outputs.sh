@@ -66,13 +66,7 @@ times=$(mktemp -p "$folder")
 time_in_turn "${#names[@]}" "$rounds" "$times"
 
 echo "$size bytes, median of $rounds rounds, $(getconf _NPROCESSORS_ONLN) cores; the daily reports have $(cat "$folder"/day-*.json | wc -c) bytes"
-first=
-for i in "${!names[@]}"; do
-    median=$(median_of "$i" "$times")
-    first=${first:-$median}
-    awk -v name="${names[$i]}" -v ns="$median" -v first="$first" 'BEGIN {
-        printf "%-28s %9.1f ms  %6.2f times as long as wc -l\n", name, ns / 1e6, ns / first }'
-done
+print_medians "$times"
 "$probewatch" scan -q -f json -o "$folder/whole.json" "$log"
 "$probewatch" scan -q -f csv -o "$folder/whole.csv" "$log"
 echo "JSON: $(wc -c < "$folder/whole.json") bytes; CSV: $(wc -l < "$folder/whole.csv") lines"

@@ -23,3 +23,14 @@ time_in_turn() {
 median_of() {
     awk -F '\t' -v i="$1" '$1 == i { print $2 }' "$2" | sort -n | awk '{ t[NR] = $1 } END { print t[int((NR + 1) / 2)] }'
 }
+
+# Prints the median of each command in the array `names`, and how many times as long it took as the first one.
+print_medians() {
+    local file=$1 i median first=
+    for i in "${!names[@]}"; do
+        median=$(median_of "$i" "$file")
+        first=${first:-$median}
+        awk -v name="${names[$i]}" -v ns="$median" -v first="$first" -v other="${names[0]}" 'BEGIN {
+            printf "%-28s %9.1f ms  %6.2f times as long as %s\n", name, ns / 1e6, ns / first, other }'
+    done
+}

@@ -1,7 +1,7 @@
 //! A report, or the differences between two, as a JSON document.
 //!
 //! The keys are stable: `schema_version` counts additions. Two runs over the same input write the same bytes. Rows are
-//! written one by one, without a tree in memory.
+//! rendered in parallel, some thousand at a time, while another thread compresses the evidence. There is no tree in memory.
 //!
 //! A document has a line per key, and in its lists a line per row, so that `grep` finds whole rows.
 

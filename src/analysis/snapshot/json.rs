@@ -1,4 +1,4 @@
-//! Writes a snapshot as JSON, row by row, so that the document is never in memory.
+//! Writes a snapshot as JSON, row by row, so that its text is never in memory: plain in a partial report, compressed in a JSON report.
 
 use std::borrow::Cow;
 use std::io;
