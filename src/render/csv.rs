@@ -346,7 +346,8 @@ impl<W: Write> CsvTable<W> {
             CsvCell::Time(time) => {
                 self.time.clear();
                 time.push_rfc3339(&mut self.time);
-                self.csv.write_field(&self.time)
+                // A time that is no date of the calendar is written as a number after `@`.
+                self.csv.write_field(csv_guard(Cow::Borrowed(&self.time)).as_bytes())
             }
         };
         written.map_err(into_io)
@@ -597,5 +598,16 @@ mod tests {
             assert!(columns.iter().any(|column| column.name == *name), "{name} is in no table");
         }
         assert!(MEANINGS.is_sorted(), "the meanings are sorted by name");
+    }
+
+    #[test]
+    fn a_time_out_of_range_is_no_formula() {
+        for (utc, shown) in [(i64::MAX / 2, "'@4611686018427387903\n"), (-62_167_219_201, "'-000001-12-31T23:59:59+00:00\n")] {
+            let mut out = Vec::new();
+            let mut table = CsvTable::new(&mut out);
+            table.row([CsvCell::Time(LogTime { utc, offset: 0 })]).unwrap();
+            table.finish().unwrap();
+            assert_eq!(String::from_utf8(out).unwrap(), shown);
+        }
     }
 }

@@ -101,26 +101,20 @@ impl LogTime {
         // A timestamp is faster, and ends two days before the last date.
         let timestamp = Timestamp::from_second(seconds).map(|time| Offset::UTC.to_datetime(time));
         let local = timestamp.or_else(|_| DateTime::constant(1970, 1, 1, 0, 0, 0, 0).checked_add(SignedDuration::from_secs(seconds)));
-        let Some(local) = local.ok().filter(|local| local.year() >= 0) else {
-            text.push('@');
-            text.push_str(&self.utc.to_string());
-            return;
-        };
-        let two = |text: &mut String, number: u8| text.extend([char::from(b'0' + number / 10), char::from(b'0' + number % 10)]);
-        let year = local.year().unsigned_abs();
-        two(text, (year / 100) as u8);
-        two(text, (year % 100) as u8);
-        for (separator, number) in
-            [('-', local.month()), ('-', local.day()), ('T', local.hour()), (':', local.minute()), (':', local.second())]
-        {
-            text.push(separator);
-            two(text, number.unsigned_abs());
+        match local {
+            Ok(local) if local.year() >= 0 => push_datetime(local, text),
+            Ok(local) => text.push_str(&local.to_string()),
+            Err(_) => {
+                text.push('@');
+                text.push_str(&self.utc.to_string());
+                return;
+            }
         }
         let minutes = self.offset.unsigned_abs();
         text.push(if self.offset < 0 { '-' } else { '+' });
-        two(text, (minutes / 60) as u8);
+        push_two_digits((minutes / 60) as u8, text);
         text.push(':');
-        two(text, (minutes % 60) as u8);
+        push_two_digits((minutes % 60) as u8, text);
     }
 
     /// RFC 3339 in UTC, `2026-11-02T08:01:00Z`.
@@ -129,6 +123,22 @@ impl LogTime {
         let text = Self { offset: 0, ..self }.rfc3339();
         text.strip_suffix("+00:00").map_or_else(|| text.clone(), |local| format!("{local}Z"))
     }
+}
+
+/// `2026-11-02T08:01:00`, of a year from 0.
+fn push_datetime(local: DateTime, text: &mut String) {
+    let year = local.year().unsigned_abs();
+    push_two_digits((year / 100) as u8, text);
+    push_two_digits((year % 100) as u8, text);
+    for (separator, number) in [('-', local.month()), ('-', local.day()), ('T', local.hour()), (':', local.minute()), (':', local.second())]
+    {
+        text.push(separator);
+        push_two_digits(number.unsigned_abs(), text);
+    }
+}
+
+fn push_two_digits(number: u8, text: &mut String) {
+    text.extend([char::from(b'0' + number / 10), char::from(b'0' + number % 10)]);
 }
 
 /// One end of `--since` or `--until`.
