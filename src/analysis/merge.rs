@@ -195,10 +195,10 @@ impl<'r> ReportMerger<'r> {
         for (tally, rules, inputs, allowed) in tallies {
             let rule = |rule: RuleId| usize::from(rule.0).checked_sub(first).map_or(Some(rule), |at| rules.get(at).copied());
             let new = ImportRemap { inputs: &theirs[..inputs], rules: &rule, allowed: &their_allowed[..allowed] };
-            batch.merge(tally.remapped(&new));
+            batch.merge_deferred(tally.remapped(&new));
             (theirs, their_allowed) = (&theirs[inputs..], &their_allowed[allowed..]);
         }
-        self.tally.merge(batch);
+        self.tally.merge_deferred(batch);
         Ok(())
     }
 
@@ -232,6 +232,7 @@ impl<'r> ReportMerger<'r> {
     /// The rules are invalid; ranges of a log overlap, or some are missing.
     pub fn finish(mut self, is_left_out: impl Fn(&Rule) -> bool) -> Result<MergedReport, MergeError> {
         self.merge_pending()?;
+        self.tally.enforce_budget();
         let joined = self.sources.join_ranges(self.allows_gaps)?;
         if !joined.is_empty() {
             self.tally.renumber_lines(|input, generation, offset, line| joined.line_number((input, generation), offset, line));

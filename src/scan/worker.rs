@@ -108,7 +108,7 @@ impl WorkerPool {
         let capacity = if self.has_evicted.load(Ordering::Relaxed) { capacity / 3 } else { capacity };
         if let Some(full) = self.each[worker].take_full(capacity) {
             let mut merged = lock(&self.merged);
-            merged.merge(full);
+            merged.merge_deferred(full);
             self.has_evicted.store(!merged.is_exact(), Ordering::Relaxed);
         }
     }
@@ -117,8 +117,9 @@ impl WorkerPool {
     pub(super) fn into_tally(self) -> Tally {
         let mut merged = self.merged.into_inner().unwrap_or_else(PoisonError::into_inner);
         for worker in self.each {
-            merged.merge(worker.into_tally());
+            merged.merge_deferred(worker.into_tally());
         }
+        merged.enforce_budget();
         merged
     }
 }

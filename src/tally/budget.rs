@@ -33,7 +33,7 @@
 
 use foldhash::{HashMap, HashSet};
 
-use super::cell::{Cell, CellKey};
+use super::cell::CellKey;
 use super::table::CellTable;
 use super::{CellView, Tally};
 use crate::intern::SymbolTables;
@@ -50,6 +50,10 @@ pub struct Budget {
 /// The most cells of one pair, one client or one path that a prune keeps, and again the most in its overflow. Those
 /// with the fewest hits are evicted first.
 pub(super) const MAX_CELLS_PER_KEY: usize = 16;
+
+/// How many times its budget a tally may hold until it is pruned. A prune reads all cells and keeps about half the budget, so with
+/// this slack it evicts three of four cells that it reads. A cell takes 300 bytes until the report is built.
+const SLACK: usize = 2;
 
 impl Budget {
     /// The default. A JSON report takes about 2 KB per cell while it is built; a run of two threads stays below 192 MiB
@@ -110,9 +114,18 @@ impl Budget {
 
     /// Whether a tally exceeds the budget.
     pub(super) fn is_exceeded(self, tally: &Tally) -> bool {
-        tally.cells.len() > self.max_cells(tally)
-            || tally.names.paths.keys().len() > self.paths()
-            || tally.names.clients.len() > self.clients
+        self.is_exceeded_by(tally, self.max_cells(tally), 1)
+    }
+
+    /// Whether a tally exceeds what it may hold between two prunes.
+    pub(super) fn is_slack_exceeded(self, tally: &Tally) -> bool {
+        self.is_exceeded_by(tally, self.cells * SLACK, SLACK)
+    }
+
+    fn is_exceeded_by(self, tally: &Tally, cells: usize, times: usize) -> bool {
+        tally.cells.len() > cells
+            || tally.names.paths.keys().len() > self.paths() * times
+            || tally.names.clients.len() > self.clients * times
     }
 }
 
@@ -208,8 +221,6 @@ impl Tally {
     }
 }
 
-type Cells = Vec<(CellKey, Cell)>;
-
 /// The kind of key that an overflow cell belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum OverflowOwner {
@@ -257,26 +268,36 @@ impl OverflowUpdate {
     }
 
     /// Adds the evicted cells of owners that stay, and drops the overflow of owners that do not. `kept` and `dropped` are
-    /// the kept and the evicted cells of all owners of this kind. Calls `count_lost` for hits that no owner counts any
+    /// the kept and the evicted cells of all owners of this kind, in `table`. Calls `count_lost` for hits that no owner counts any
     /// more.
-    pub(super) fn add_dropped(&mut self, owner: OverflowOwner, kept: &Cells, dropped: &Cells, mut count_lost: impl FnMut(&CellKey, u64)) {
-        let stays: HashSet<u64> = kept.iter().map(|(key, _)| key.pair()).collect();
-        let goes = |(key, _): &(CellKey, Cell)| OverflowOwner::from_key(key) == owner && !stays.contains(&key.pair());
-        let (gone, left): (Cells, Cells) = std::mem::take(&mut self.0).into_cells().partition(goes);
-        self.0 = CellTable::from_copies(left);
-        for (key, cell) in &gone {
-            count_lost(key, cell.hits);
-        }
-        for (key, cell) in dropped {
-            if stays.contains(&key.pair()) {
-                self.0.insert(key.overflow(), cell.clone(), None);
+    pub(super) fn add_dropped(
+        &mut self,
+        owner: OverflowOwner,
+        table: &CellTable,
+        [kept, dropped]: [&[u32]; 2],
+        mut count_lost: impl FnMut(&CellKey, u64),
+    ) {
+        let stays: HashSet<u64> = kept.iter().map(|&number| table.key(number).pair()).collect();
+        let old = std::mem::take(&mut self.0);
+        for number in old.numbers() {
+            let key = old.key(number);
+            if OverflowOwner::from_key(key) == owner && !stays.contains(&key.pair()) {
+                count_lost(key, old.hits(number));
             } else {
-                count_lost(key, cell.hits);
+                self.0.insert_copy(*key, &old, number);
+            }
+        }
+        for &number in dropped {
+            let key = table.key(number);
+            if stays.contains(&key.pair()) {
+                self.0.insert_copy(key.overflow(), table, number);
+            } else {
+                count_lost(key, table.hits(number));
             }
         }
     }
 
-    pub(super) fn into_cells(self) -> Cells {
-        self.0.into_cells().collect()
+    pub(super) fn into_table(self) -> CellTable {
+        self.0
     }
 }

@@ -23,6 +23,15 @@ enum StoredSample {
     Imported(Box<ImportedSample>),
 }
 
+impl StoredSample {
+    fn copied(&self, from: &ByteArena, to: &mut ByteArena) -> Self {
+        match self {
+            Self::Line { text, parsed } => Self::Line { text: to.insert(from.get(*text)), parsed: *parsed },
+            Self::Imported(imported) => Self::Imported(imported.clone()),
+        }
+    }
+}
+
 /// A line with a hit.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct HitLine<'l> {
@@ -92,6 +101,20 @@ impl CellSample {
         Sample { time: self.time, position: self.position, content }
     }
 
+    /// A copy. Its text is stored in another arena.
+    pub(super) fn copied(&self, from: &ByteArena, to: &mut ByteArena) -> Self {
+        Self { content: self.content.copied(from, to), ..*self }
+    }
+
+    /// The sample, moved: its text is stored in another arena, and what stays here must not be read.
+    pub(super) fn taken(&mut self, from: &ByteArena, to: &mut ByteArena) -> Self {
+        let content = match &mut self.content {
+            line @ StoredSample::Line { .. } => line.copied(from, to),
+            imported => std::mem::replace(imported, StoredSample::Line { text: ArenaSpan::EMPTY, parsed: false }),
+        };
+        Self { content, ..*self }
+    }
+
     /// The location of its text in the arena, if it is there.
     pub(super) fn text_mut(&mut self) -> Option<&mut ArenaSpan> {
         match &mut self.content {
@@ -130,6 +153,9 @@ pub(super) struct ArenaSpan {
 }
 
 impl ArenaSpan {
+    /// A text without bytes, of an arena with a block.
+    const EMPTY: Self = Self { block: 0, start: 0, len: 0 };
+
     /// The location after its arena was [appended](ByteArena::append) to another.
     pub(super) fn shifted(self, blocks: u32) -> Self {
         Self { block: self.block + blocks, ..self }

@@ -140,12 +140,16 @@ impl Tally {
         let input = |input: u32| new.inputs[input as usize];
         let lists = std::mem::take(&mut self.names.rules);
         let lists: Vec<u32> = lists.keys().iter().map(|list| self.insert_remapped(list, new)).collect();
-        let [cells, by_path, overflow] = [&mut self.cells, &mut self.by_path, &mut self.overflow].map(std::mem::take);
-        self.scale = self.scale.without_cells();
-        for (key, mut cell) in cells.into_cells().chain(by_path.into_cells()).chain(overflow.into_cells()) {
-            cell.sample.position.input = input(cell.sample.position.input);
+        let rekeyed = |key: &CellKey| {
             let its_input = if key.is_overflow() { key.input } else { input(key.input) };
-            self.insert_imported(CellKey { input: its_input, rules: lists[key.rules as usize], ..key }, cell);
+            CellKey { input: its_input, rules: lists[key.rules as usize], ..*key }
+        };
+        if are_distinct(&lists) && are_distinct(new.inputs) {
+            for table in [&mut self.cells, &mut self.by_path, &mut self.overflow] {
+                table.rekey(rekeyed, input);
+            }
+        } else {
+            self.insert_rekeyed(rekeyed, input);
         }
         self.minutes = std::mem::take(&mut self.minutes).with_rule_lists(&lists);
         self.evidence = std::mem::take(&mut self.evidence).remapped(|(its_input, host)| (input(its_input), host), new.rules);
@@ -159,6 +163,16 @@ impl Tally {
             self.count_allowed(new.allowed[entry], requests);
         }
         self
+    }
+
+    /// Inserts all cells again, with keys that may have become equal.
+    fn insert_rekeyed(&mut self, rekeyed: impl Fn(&CellKey) -> CellKey, input: impl Fn(u32) -> u32) {
+        let [cells, by_path, overflow] = [&mut self.cells, &mut self.by_path, &mut self.overflow].map(std::mem::take);
+        self.scale = self.scale.without_cells();
+        for (key, mut cell) in cells.into_cells().chain(by_path.into_cells()).chain(overflow.into_cells()) {
+            cell.sample.position.input = input(cell.sample.position.input);
+            self.insert_imported(rekeyed(&key), cell);
+        }
     }
 
     /// Changes the line numbers of imported samples. `number` gets the input, the generation of the log, the offset of the line and
@@ -192,4 +206,11 @@ impl Tally {
             self.cells.insert(key, cell, Some(&mut self.scale));
         }
     }
+}
+
+/// Whether no two numbers are equal.
+fn are_distinct(numbers: &[u32]) -> bool {
+    let mut numbers = numbers.to_vec();
+    numbers.sort_unstable();
+    numbers.windows(2).all(|pair| pair[0] != pair[1])
 }

@@ -13,27 +13,35 @@ struct MergedErrors {
     floors: [ErrorFloor; 2],
     /// The number of clients and paths of the first tally.
     known: (usize, usize),
-    /// By pair, in the numbers of the first tally; absent pairs have the floor.
-    pairs: [HashMap<u64, u64>; 2],
+    /// The errors of the second tally's pairs in both, in the numbers of the first one; an absent pair has the floor.
+    pairs: HashMap<u64, [u64; 2]>,
 }
 
 impl Tally {
     /// Adds another tally; both must have names. Afterwards a tally with a budget is pruned to it.
     pub fn merge(&mut self, other: Self) {
+        self.merge_deferred(other);
+        self.enforce_budget();
+    }
+
+    /// The same, but a prune waits until the tally exceeds its budget several times: it takes as long for one part as for many. The caller [prunes](Self::enforce_budget) at the end.
+    pub fn merge_deferred(&mut self, other: Self) {
         if self.is_untouched() {
             *self = Self { budget: self.budget, ..other };
         } else {
             self.merge_all(other);
         }
         self.enforce_time_entries();
-        self.enforce_budget();
-    }
-
-    /// Prunes what exceeds the budget.
-    fn enforce_budget(&mut self) {
         if let Some(budget) = self.budget.filter(|budget| self.minutes.len() > budget.minutes()) {
             self.minutes.trim(budget.minutes(), &self.names);
         }
+        if self.budget.is_some_and(|budget| budget.is_slack_exceeded(self)) {
+            self.enforce_budget();
+        }
+    }
+
+    /// Prunes what exceeds the budget.
+    pub fn enforce_budget(&mut self) {
         // `learn` needs all requests that no rule matched.
         if let Some(budget) = self.budget.filter(|budget| budget.is_exceeded(self) && self.unmatched.is_empty()) {
             prune::prune(self, budget);
@@ -74,6 +82,12 @@ impl Tally {
     #[must_use]
     pub fn is_exact(&self) -> bool {
         self.error_floor.is_zero() && self.by_path.is_empty() && self.overflow.is_empty() && self.cells.keys().all(CellKey::is_pair)
+    }
+
+    /// The error of each pair, once per cell.
+    fn pair_errors(&self) -> impl Iterator<Item = (&CellKey, u64)> {
+        let cells = self.cells.iter().chain(self.overflow.iter());
+        cells.filter(|(counts, _)| counts.key.is_pair()).map(|(counts, rest)| (&counts.key, rest.error()))
     }
 
     fn merge_all(&mut self, other: Self) {
@@ -120,14 +134,15 @@ pub(super) fn remap_key(key: &CellKey, new: &IdRemap) -> CellKey {
 
 impl MergedErrors {
     fn new(mine: &Tally, other: &Tally, known: (usize, usize), new: &IdRemap) -> Self {
-        let pairs = |tally: &Tally, key: &dyn Fn(&CellKey) -> CellKey| -> HashMap<u64, u64> {
-            if tally.is_exact() {
-                return HashMap::default();
+        let floors = [mine.error_floor, other.error_floor];
+        let theirs = other.pair_errors().map(|(key, error)| (remap_key(key, new).pair(), [floors[0].pairs, error]));
+        let mut pairs: HashMap<u64, [u64; 2]> = theirs.collect();
+        for (key, error) in mine.pair_errors() {
+            if let Some([of_mine, _]) = pairs.get_mut(&key.pair()) {
+                *of_mine = error;
             }
-            tally.cells.iter().chain(tally.overflow.iter()).map(|(counts, rest)| (key(&counts.key).pair(), rest.error())).collect()
-        };
-        let pairs = [pairs(mine, &|key| *key), pairs(other, &|key| remap_key(key, new))];
-        Self { floors: [mine.error_floor, other.error_floor], known, pairs }
+        }
+        Self { floors, known, pairs }
     }
 
     /// A client that only one tally knows may have had up to the other tally's floor there.
@@ -165,10 +180,12 @@ impl MergedErrors {
 
     /// The same for pairs. The cells are merged already.
     fn merge_pairs(&self, merged: &mut Tally) {
-        let error = |of: usize, pair: u64| self.pairs[of].get(&pair).copied().unwrap_or(self.floors[of].pairs);
         let cells = merged.cells.errors_mut().chain(merged.overflow.errors_mut());
         for (key, sum) in cells.filter(|(key, _)| key.is_pair()) {
-            *sum = error(0, key.pair()) + error(1, key.pair());
+            match self.pairs.get(&key.pair()) {
+                Some(errors) => *sum = errors.iter().sum(),
+                None => *sum += self.floors[1].pairs,
+            }
         }
     }
 }

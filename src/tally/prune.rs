@@ -5,12 +5,13 @@
 //! and errors bound the rest. The texts of the keys break ties, so the order of merges does not matter.
 
 use std::cmp::Reverse;
+use std::ops::Range;
 
 use foldhash::{HashMap, HashSet};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::budget::{MAX_CELLS_PER_KEY, OverflowOwner, OverflowUpdate};
-use super::cell::{Cell, CellKey};
+use super::cell::CellKey;
 use super::evidence::{AnswerFrequencies, SimilarCounts};
 use super::merge::remap_key;
 use super::table::CellTable;
@@ -18,8 +19,6 @@ use super::time_counts::TimeScale;
 use super::{Budget, CellCounts, ClientCount, Tally};
 use crate::client::Client;
 use crate::intern::{IdRemap, SymbolTables};
-
-type Cells = Vec<(CellKey, Cell)>;
 
 /// The weight of clients and paths (hits plus error) and a hash that breaks ties, by number.
 struct Weights {
@@ -29,20 +28,25 @@ struct Weights {
 
 /// The cells of one key.
 struct KeyGroup {
-    start: usize,
-    len: usize,
     weight: u64,
     tie: u64,
-    /// For a key with answers: how many answers are similar to its rarest one.
-    ordinary: Option<SimilarCounts>,
+    start: u32,
+    len: u32,
 }
 
-/// The result of a selection.
+/// The result of a selection: cells of one table, by number.
+#[derive(Default)]
 struct Selection {
-    kept: Cells,
-    dropped: Cells,
+    kept: Vec<u32>,
+    dropped: Vec<u32>,
     /// The greatest weight of a key that was evicted altogether.
     floor: u64,
+}
+
+/// Cells that stay, and the table that holds them.
+struct KeptCells {
+    table: CellTable,
+    kept: Vec<u32>,
 }
 
 /// Prunes a tally that exceeds its budget.
@@ -53,9 +57,19 @@ pub(super) fn prune(tally: &mut Tally, budget: Budget) {
     tally.minutes.trim(budget.minutes_after_prune(), &tally.names);
     let weights = Weights::new(tally);
     let mut overflow = OverflowUpdate::new(std::mem::take(&mut tally.overflow));
-    let (mut pairs, dropped) = select_pairs(tally, budget, &weights, &ordinariness, &mut overflow);
-    let by_path = select_paths(tally, budget, &weights, &dropped, &mut overflow);
-    let by_client = select_clients(tally, budget, &weights, dropped, &mut overflow);
+    let is_over = tally.cells.len() > budget.max_cells(tally);
+    let mut table = std::mem::take(&mut tally.cells);
+    let Selection { kept, dropped, .. } = if is_over {
+        select_pairs(tally, &table, budget, &weights, &ordinariness, &mut overflow)
+    } else {
+        let (kept, dropped) = table.numbers().partition(|&number| table.key(number).is_pair());
+        Selection { kept, dropped, floor: 0 }
+    };
+    // Only pairs have errors of their own.
+    dropped.iter().for_each(|&number| *table.error_mut(number) = 0);
+    let by_path = select_paths(tally, &table, &dropped, budget, &weights, &mut overflow);
+    let by_client = select_clients(tally, &mut table, &dropped, budget, &weights, &mut overflow);
+    let mut pairs = KeptCells { table, kept };
     let overflow = select_overflow(tally, budget, &weights, overflow, &mut pairs);
     let present = KeptIds::new(tally, budget, &weights, [&pairs, &by_client, &by_path, &overflow]);
     present.raise_error_floors(tally, &weights);
@@ -66,118 +80,147 @@ pub(super) fn prune(tally: &mut Tally, budget: Budget) {
     }
 }
 
-/// Selects the pairs that stay. Returns their cells and the evicted ones.
+/// Selects the pairs that stay. The dropped cells include those that are no pair.
 fn select_pairs(
     tally: &mut Tally,
+    table: &CellTable,
     budget: Budget,
     weights: &Weights,
     ordinariness: &AnswerFrequencies,
     overflow: &mut OverflowUpdate,
-) -> (Cells, Cells) {
-    let is_over = tally.cells.len() > budget.max_cells(tally);
-    let mut pairs: Cells = std::mem::take(&mut tally.cells).into_cells().collect();
-    let mut folded: Cells = pairs.extract_if(.., |(key, _)| !key.is_pair()).collect();
-    if !is_over {
-        return (pairs, folded);
-    }
+) -> Selection {
+    let (pairs, folded): (Vec<u32>, Vec<u32>) = table.numbers().partition(|&number| table.key(number).is_pair());
     let mut in_overflow = overflow.pair_weights();
-    let weigh = |cells: &[(CellKey, Cell)]| {
-        let (key, cell) = &cells[0];
-        let hits = sum(cells) + in_overflow.get(&key.pair()).map_or(0, |weight| weight.hits);
-        (hits + cell.error, weights.tie(key))
+    let weigh = |cells: &[(u64, u32)]| {
+        let (pair, first) = cells[0];
+        let hits = sum(table, cells) + in_overflow.get(&pair).map_or(0, |weight| weight.hits);
+        (hits + table.error(first), weights.tie(table.key(first)))
     };
     let ordinary = |key: &CellKey| ordinariness.similar_to(key, tally.names.rules.resolve(key.rules));
-    let chosen = select(pairs, CellKey::pair, weigh, budget.pairs(), Some((budget.answered(), &ordinary)));
-    for (key, _) in &chosen.kept {
-        in_overflow.remove(&key.pair());
+    let mut chosen = select(table, pairs, CellKey::pair, weigh, budget.pairs(), Some((budget.answered(), &ordinary)));
+    for &number in &chosen.kept {
+        in_overflow.remove(&table.key(number).pair());
     }
     // A pair may be in the overflow only, if its other cells matched rules that were dropped.
     let gone = in_overflow.values().map(|weight| weight.hits + weight.error);
     tally.error_floor.pairs = gone.fold(tally.error_floor.pairs.max(chosen.floor), u64::max);
-    overflow.add_dropped(OverflowOwner::Pair, &chosen.kept, &chosen.dropped, |_, _| {});
-    let dropped = chosen.dropped.into_iter().map(|(key, cell)| (key, Cell { error: 0, ..cell }));
-    folded.extend(dropped);
-    (chosen.kept, folded)
+    overflow.add_dropped(OverflowOwner::Pair, table, [&chosen.kept, &chosen.dropped], |_, _| {});
+    chosen.dropped.extend(folded);
+    chosen
 }
 
-/// Selects the paths whose evicted pairs stay.
-fn select_paths(tally: &mut Tally, budget: Budget, weights: &Weights, dropped: &Cells, overflow: &mut OverflowUpdate) -> Cells {
+/// Selects the paths whose evicted pairs stay. `dropped` are the evicted cells of `cells`.
+fn select_paths(
+    tally: &mut Tally,
+    cells: &CellTable,
+    dropped: &[u32],
+    budget: Budget,
+    weights: &Weights,
+    overflow: &mut OverflowUpdate,
+) -> KeptCells {
     let mut table = std::mem::take(&mut tally.by_path);
     // Only these can fit, so the cells of other paths are not even copied.
-    let heavy: HashSet<u32> = heaviest(weights.paths.len(), budget.folded(), |path| weights.paths[path as usize]).into_iter().collect();
-    for (key, cell) in dropped.iter().filter(|(key, _)| key.is_pair()) {
-        if heavy.contains(&key.path) {
-            table.insert(CellKey { client: SymbolTables::OTHER, ..*key }, cell.clone(), None);
+    let is_heavy = heaviest(&weights.paths, budget.folded());
+    for &number in dropped {
+        let key = *cells.key(number);
+        if !key.is_pair() {
+            continue;
+        }
+        if is_heavy[key.path as usize] {
+            table.insert_copy(CellKey { client: SymbolTables::OTHER, ..key }, cells, number);
         } else {
-            tally.path_errors[key.path as usize] += cell.hits;
+            tally.path_errors[key.path as usize] += cells.hits(number);
         }
     }
-    let weigh = |cells: &[(CellKey, Cell)]| weights.paths[cells[0].0.path as usize];
-    let chosen = select(table.into_cells().collect(), |key| key.path.into(), weigh, budget.folded(), None);
-    overflow.add_dropped(OverflowOwner::Path, &chosen.kept, &chosen.dropped, |key, hits| tally.path_errors[key.path as usize] += hits);
-    chosen.kept
+    let weigh = |cells: &[(u64, u32)]| weights.paths[table.key(cells[0].1).path as usize];
+    let chosen = select(&table, table.numbers().collect(), |key| key.path.into(), weigh, budget.folded(), None);
+    let count_lost = |key: &CellKey, hits| tally.path_errors[key.path as usize] += hits;
+    overflow.add_dropped(OverflowOwner::Path, &table, [&chosen.kept, &chosen.dropped], count_lost);
+    KeptCells { table, kept: chosen.kept }
 }
 
-/// Selects the clients whose evicted pairs stay; other cells lose their client.
-fn select_clients(tally: &mut Tally, budget: Budget, weights: &Weights, dropped: Cells, overflow: &mut OverflowUpdate) -> Cells {
+/// Selects the clients whose evicted pairs stay; other cells lose their client. Moves the samples of the evicted cells.
+fn select_clients(
+    tally: &mut Tally,
+    cells: &mut CellTable,
+    dropped: &[u32],
+    budget: Budget,
+    weights: &Weights,
+    overflow: &mut OverflowUpdate,
+) -> KeptCells {
     // Only these can fit.
-    let heavy: HashSet<u32> =
-        heaviest(weights.clients.len(), budget.folded(), |client| weights.clients[client as usize]).into_iter().collect();
+    let is_heavy = heaviest(&weights.clients, budget.folded());
     let (mut table, mut unattributed) = (CellTable::default(), CellTable::default());
     let mut scale = tally.scale.without_cells();
-    for (key, cell) in dropped {
-        if heavy.contains(&key.client) {
-            table.insert(CellKey { path: SymbolTables::OTHER, ..key }, cell, Some(&mut scale));
+    for &number in dropped {
+        let key = CellKey { path: SymbolTables::OTHER, ..*cells.key(number) };
+        if is_heavy.get(key.client as usize) == Some(&true) {
+            table.insert_moved(key, cells, number, Some(&mut scale));
             continue;
         }
         if let Some(count) = tally.clients.get_mut(key.client as usize) {
-            count.error += cell.hits;
+            count.error += cells.hits(number);
         }
-        unattributed.insert(CellKey { client: SymbolTables::OTHER, path: SymbolTables::OTHER, ..key }, cell, Some(&mut scale));
+        unattributed.insert_moved(CellKey { client: SymbolTables::OTHER, ..key }, cells, number, Some(&mut scale));
     }
-    let weigh = |cells: &[(CellKey, Cell)]| weights.clients[cells[0].0.client as usize];
-    let chosen = select(table.into_cells().collect(), |key| key.client.into(), weigh, budget.folded(), None);
-    overflow
-        .add_dropped(OverflowOwner::Client, &chosen.kept, &chosen.dropped, |key, hits| tally.clients[key.client as usize].error += hits);
-    for (key, cell) in chosen.dropped {
-        unattributed.insert(CellKey { client: SymbolTables::OTHER, ..key }, cell, Some(&mut scale));
+    let weigh = |cells: &[(u64, u32)]| weights.clients[table.key(cells[0].1).client as usize];
+    let chosen = select(&table, table.numbers().collect(), |key| key.client.into(), weigh, budget.folded(), None);
+    let count_lost = |key: &CellKey, hits| tally.clients[key.client as usize].error += hits;
+    overflow.add_dropped(OverflowOwner::Client, &table, [&chosen.kept, &chosen.dropped], count_lost);
+    for number in chosen.dropped {
+        let key = CellKey { client: SymbolTables::OTHER, ..*table.key(number) };
+        unattributed.insert_moved(key, &mut table, number, Some(&mut scale));
     }
     let mut kept = chosen.kept;
-    kept.extend(bounded_unattributed(unattributed, budget, &mut scale));
-    kept
+    let mut unattributed = bounded_unattributed(unattributed, budget, &mut scale);
+    for number in unattributed.numbers() {
+        kept.push(table.len() as u32);
+        let key = *unattributed.key(number);
+        table.insert_moved(key, &mut unattributed, number, Some(&mut scale));
+    }
+    KeptCells { table, kept }
 }
 
 /// Selects the overflow that stays; what is dropped becomes an error. `pairs` are the cells of the pairs that stay.
-fn select_overflow(tally: &mut Tally, budget: Budget, weights: &Weights, overflow: OverflowUpdate, pairs: &mut Cells) -> Cells {
-    let weigh = |cells: &[(CellKey, Cell)]| (sum(cells), weights.tie(&cells[0].0));
-    let mut chosen = select(overflow.into_cells(), CellKey::pair, weigh, budget.overflow(), None);
+fn select_overflow(tally: &mut Tally, budget: Budget, weights: &Weights, overflow: OverflowUpdate, pairs: &mut KeptCells) -> KeptCells {
+    let mut table = overflow.into_table();
+    let weigh = |cells: &[(u64, u32)]| (sum(&table, cells), weights.tie(table.key(cells[0].1)));
+    let chosen = select(&table, table.numbers().collect(), CellKey::pair, weigh, budget.overflow(), None);
     let mut of_pairs: HashMap<u64, u64> = HashMap::default();
-    for (key, cell) in &chosen.dropped {
+    for &number in &chosen.dropped {
+        let (key, hits) = (table.key(number), table.hits(number));
         match OverflowOwner::from_key(key) {
-            OverflowOwner::Pair => *of_pairs.entry(key.pair()).or_default() += cell.hits,
-            OverflowOwner::Client => tally.clients[key.client as usize].error += cell.hits,
-            OverflowOwner::Path => tally.path_errors[key.path as usize] += cell.hits,
+            OverflowOwner::Pair => *of_pairs.entry(key.pair()).or_default() += hits,
+            OverflowOwner::Client => tally.clients[key.client as usize].error += hits,
+            OverflowOwner::Path => tally.path_errors[key.path as usize] += hits,
         }
     }
-    for (key, cell) in pairs.iter_mut().chain(&mut chosen.kept) {
-        cell.error += of_pairs.get(&key.pair()).copied().unwrap_or(0);
+    if !of_pairs.is_empty() {
+        for (table, kept) in [(&mut pairs.table, &pairs.kept), (&mut table, &chosen.kept)] {
+            for &number in kept {
+                let lost = of_pairs.get(&table.key(number).pair()).copied().unwrap_or(0);
+                *table.error_mut(number) += lost;
+            }
+        }
     }
-    chosen.kept
+    KeptCells { table, kept: chosen.kept }
 }
 
 /// The cells without a client and a path. If they are too many, those with the fewest hits lose their host and size.
-fn bounded_unattributed(table: CellTable, budget: Budget, scale: &mut TimeScale) -> Cells {
-    let mut cells: Cells = table.into_cells().collect();
+fn bounded_unattributed(mut cells: CellTable, budget: Budget, scale: &mut TimeScale) -> CellTable {
     if cells.len() <= budget.unattributed() {
         return cells;
     }
-    cells.sort_unstable_by_key(|(key, cell)| (Reverse(cell.hits), *key));
-    let few = cells.split_off(budget.unattributed());
-    let bare = few.into_iter().map(|(key, cell)| (key.without_host_and_size(), cell));
+    let mut numbers: Vec<u32> = cells.numbers().collect();
+    numbers.sort_unstable_by_key(|&number| (Reverse(cells.hits(number)), *cells.key(number)));
     // Some may have lost host and size before.
     let mut table = CellTable::default();
-    cells.into_iter().chain(bare).for_each(|(key, cell)| table.insert(key, cell, Some(&mut *scale)));
-    table.into_cells().collect()
+    for (place, number) in numbers.into_iter().enumerate() {
+        let key = *cells.key(number);
+        let key = if place < budget.unattributed() { key } else { key.without_host_and_size() };
+        table.insert_moved(key, &mut cells, number, Some(scale));
+    }
+    table
 }
 
 /// The capacity for keys with answers, and how frequent similar answers are.
@@ -187,58 +230,112 @@ type AnsweredSlots<'o> = (usize, &'o dyn Fn(&CellKey) -> SimilarCounts);
 /// the rarest answers first. Of each key it keeps the cell with the most hits, then the answered ones, then those with
 /// the most hits.
 fn select(
-    cells: Cells,
+    table: &CellTable,
+    numbers: Vec<u32>,
     owner: impl Fn(&CellKey) -> u64,
-    weigh: impl Fn(&[(CellKey, Cell)]) -> (u64, u64),
-    mut capacity: usize,
+    weigh: impl Fn(&[(u64, u32)]) -> (u64, u64),
+    capacity: usize,
     answered: Option<AnsweredSlots<'_>>,
 ) -> Selection {
-    let (mut answered_capacity, ordinary) = answered.map_or((0, None), |(capacity, ordinary)| (capacity, Some(ordinary)));
-    let ordinary = |key: &CellKey| ordinary.filter(|_| key.answered()).map(|ordinary| ordinary(key));
-    let mut ranked: Vec<(Option<SimilarCounts>, (CellKey, Cell))> = cells.into_iter().map(|cell| (ordinary(&cell.0), cell)).collect();
-    ranked.sort_unstable_by_key(|(ordinary, (key, cell))| (owner(key), Reverse(key.answered()), *ordinary, Reverse(cell.hits), *key));
-    let (of_cells, mut cells): (Vec<Option<SimilarCounts>>, Cells) = ranked.into_iter().unzip();
+    let mut cells: Vec<(u64, u32)> = numbers.into_iter().map(|number| (owner(table.key(number)), number)).collect();
+    cells.sort_unstable();
     let mut start = 0;
-    let group = |cells: &[(CellKey, Cell)]| {
+    let group = |cells: &[(u64, u32)]| {
         let (weight, tie) = weigh(cells);
-        start += cells.len();
-        let range = start - cells.len()..start;
-        KeyGroup { start: range.start, len: cells.len(), weight, tie, ordinary: of_cells[range].iter().flatten().min().copied() }
+        start += cells.len() as u32;
+        KeyGroup { weight, tie, start: start - cells.len() as u32, len: cells.len() as u32 }
     };
-    let mut groups: Vec<KeyGroup> = cells.chunk_by(|a, b| owner(&a.0) == owner(&b.0)).map(group).collect();
-    // Of many answers with one hit each, none is worth the cell that holds most of the weight.
-    for group in cells.chunk_by_mut(|a, b| owner(&a.0) == owner(&b.0)) {
-        if let Some(heaviest) = (0..group.len()).max_by_key(|&at| (group[at].1.hits, Reverse(at))) {
-            group[..=heaviest].rotate_right(1);
+    let mut groups: Vec<KeyGroup> = cells.chunk_by(|a, b| a.0 == b.0).map(group).collect();
+    let fits = heaviest_groups(&mut groups, capacity);
+    let rest = groups.split_off(fits);
+    let mut of_answered = Vec::new();
+    let mut floor = 0;
+    for group in rest {
+        let rarest = answered.and_then(|(_, ordinary)| {
+            let keys = group.of(&cells).iter().map(|&(_, number)| table.key(number));
+            keys.filter(|key| key.answered()).map(ordinary).min()
+        });
+        match rarest {
+            Some(rarest) => of_answered.push((rarest, Reverse(group.weight), group.tie, group)),
+            None => floor = floor.max(group.weight),
         }
     }
-    groups.sort_unstable_by_key(|group| (Reverse(group.weight), group.tie));
-    let mut stays = vec![false; cells.len()];
-    let mut keep = |group: &KeyGroup| stays[group.start..group.start + group.len.min(MAX_CELLS_PER_KEY)].fill(true);
-    // All keys after the first that does not fit weigh no more than all that stay.
-    let fits = groups.iter().take_while(|group| {
-        let kinds = group.len.min(MAX_CELLS_PER_KEY);
-        let fits = kinds <= capacity;
-        capacity -= if fits { kinds } else { 0 };
-        fits
-    });
-    let rest = groups.split_off(fits.count());
-    groups.iter().for_each(&mut keep);
-    let (mut of_answered, others): (Vec<KeyGroup>, Vec<KeyGroup>) = rest.into_iter().partition(|group| group.ordinary.is_some());
-    of_answered.sort_by_key(|group| group.ordinary);
-    let mut floor = others.iter().map(|group| group.weight).max().unwrap_or(0);
-    for group in &of_answered {
-        let kinds = group.len.min(MAX_CELLS_PER_KEY);
-        if kinds <= answered_capacity {
-            answered_capacity -= kinds;
-            keep(group);
+    of_answered.sort_unstable_by_key(|&(rarest, weight, tie, _)| (rarest, weight, tie));
+    let mut left = answered.map_or(0, |(capacity, _)| capacity);
+    for (.., group) in of_answered {
+        if group.kinds() <= left {
+            left -= group.kinds();
+            groups.push(group);
         } else {
             floor = floor.max(group.weight);
         }
     }
-    let mut stays = stays.into_iter();
-    let kept = cells.extract_if(.., |_| stays.next().unwrap_or(false)).collect();
-    Selection { kept, dropped: cells, floor }
+    let ordinary = answered.map(|(_, ordinary)| ordinary);
+    let mut is_kept = vec![false; cells.len()];
+    for group in groups {
+        rank(table, &mut cells[group.range()], ordinary);
+        is_kept[group.range()][..group.kinds()].fill(true);
+    }
+    let (mut kept, mut dropped) = (Vec::new(), Vec::new());
+    for ((_, number), is_kept) in cells.into_iter().zip(is_kept) {
+        if is_kept { kept.push(number) } else { dropped.push(number) }
+    }
+    Selection { kept, dropped, floor }
+}
+
+/// Sorts the heaviest keys to the front. Returns how many fit: all keys after the first that does not fit weigh no more than all
+/// that stay.
+fn heaviest_groups(groups: &mut [KeyGroup], mut capacity: usize) -> usize {
+    let by_weight = |group: &KeyGroup| (Reverse(group.weight), group.tie);
+    // Each key has a cell, so at most this number of keys fits.
+    let most = capacity.min(groups.len());
+    if most < groups.len() {
+        groups.select_nth_unstable_by_key(most, by_weight);
+    }
+    groups[..most].sort_unstable_by_key(by_weight);
+    let fits = groups[..most].iter().take_while(|group| {
+        let fits = group.kinds() <= capacity;
+        capacity -= if fits { group.kinds() } else { 0 };
+        fits
+    });
+    fits.count()
+}
+
+/// Sorts the cells of a key that has too many: those that are kept come first.
+fn rank(table: &CellTable, cells: &mut [(u64, u32)], ordinary: Option<&dyn Fn(&CellKey) -> SimilarCounts>) {
+    if cells.len() <= MAX_CELLS_PER_KEY {
+        return;
+    }
+    cells.sort_by_cached_key(|&(_, number)| {
+        let key = *table.key(number);
+        let rarest = ordinary.filter(|_| key.answered()).map(|ordinary| ordinary(&key));
+        (Reverse(key.answered()), rarest, Reverse(table.hits(number)), key)
+    });
+    // Of many answers with one hit each, none is worth the cell that holds most of the weight.
+    if let Some(heaviest) = (0..cells.len()).max_by_key(|&at| (table.hits(cells[at].1), Reverse(at))) {
+        cells[..=heaviest].rotate_right(1);
+    }
+}
+
+impl KeyGroup {
+    /// How many of its cells are kept if the key is.
+    fn kinds(&self) -> usize {
+        (self.len as usize).min(MAX_CELLS_PER_KEY)
+    }
+
+    fn range(&self) -> Range<usize> {
+        self.start as usize..(self.start + self.len) as usize
+    }
+
+    fn of<'c>(&self, cells: &'c [(u64, u32)]) -> &'c [(u64, u32)] {
+        &cells[self.range()]
+    }
+}
+
+impl KeptCells {
+    fn keys(&self) -> impl Iterator<Item = &CellKey> {
+        self.kept.iter().map(|&number| self.table.key(number))
+    }
 }
 
 impl Weights {
@@ -265,8 +362,8 @@ impl Weights {
     }
 }
 
-fn sum(cells: &[(CellKey, Cell)]) -> u64 {
-    cells.iter().map(|(_, cell)| cell.hits).sum()
+fn sum(table: &CellTable, cells: &[(u64, u32)]) -> u64 {
+    cells.iter().map(|&(_, number)| table.hits(number)).sum()
 }
 
 pub(super) fn tie_break(client: Client<'_>) -> u64 {
@@ -285,12 +382,12 @@ struct KeptIds {
 }
 
 impl KeptIds {
-    fn new(tally: &Tally, budget: Budget, weights: &Weights, cells: [&Cells; 4]) -> Self {
+    fn new(tally: &Tally, budget: Budget, weights: &Weights, cells: [&KeptCells; 4]) -> Self {
         let all = tally.clients.len() <= budget.clients;
         let mut clients = vec![all; tally.clients.len()];
         let mut paths = vec![tally.path_errors.len() <= budget.paths(); tally.path_errors.len()];
         let mut hosts = HashSet::default();
-        for (key, _) in cells.into_iter().flatten() {
+        for key in cells.into_iter().flat_map(KeptCells::keys) {
             hosts.insert(key.host);
             for (present, number) in [(&mut clients, key.client), (&mut paths, key.path)] {
                 if let Some(present) = present.get_mut(number as usize) {
@@ -311,13 +408,11 @@ impl KeptIds {
             few.kept_clients().iter().for_each(|&client| clients[client as usize] = true);
         }
         if !all {
-            let heavy = budget.heavy_clients();
-            let by_hits = |number: u32| weights.clients[number as usize];
             let requests = |count: &ClientCount| count.requests + count.missed;
-            let by_requests = |number: u32| (requests(&tally.clients[number as usize]), by_hits(number).1);
-            let [by_hits, by_requests] = [heaviest(clients.len(), heavy, by_hits), heaviest(clients.len(), heavy, by_requests)];
-            for number in by_hits.into_iter().chain(by_requests) {
-                clients[number as usize] = true;
+            let by_requests: Vec<_> = tally.clients.iter().zip(&weights.clients).map(|(count, (_, tie))| (requests(count), *tie)).collect();
+            for weights in [&weights.clients, &by_requests] {
+                let heavy = heaviest(weights, budget.heavy_clients());
+                clients.iter_mut().zip(heavy).for_each(|(present, is_heavy)| *present |= is_heavy);
             }
         }
         Self { clients, paths, hosts }
@@ -338,21 +433,20 @@ impl KeptIds {
     }
 }
 
-/// The `most` heaviest of the numbers below `count`.
-fn heaviest(count: usize, most: usize, weigh: impl Fn(u32) -> (u64, u64)) -> Vec<u32> {
-    let mut numbers: Vec<u32> = (0..count as u32).collect();
-    if most < numbers.len() {
-        numbers.select_nth_unstable_by_key(most, |&number| {
-            let (weight, tie) = weigh(number);
-            (Reverse(weight), tie)
-        });
-        numbers.truncate(most);
+/// Whether each number is one of the `most` heaviest, by its weight and the hash that breaks ties.
+fn heaviest(weights: &[(u64, u64)], most: usize) -> Vec<bool> {
+    if weights.len() <= most {
+        return vec![true; weights.len()];
     }
-    numbers
+    let mut ranked: Vec<_> = (0..).zip(weights).map(|(number, &(weight, tie))| (Reverse(weight), tie, number)).collect();
+    ranked.select_nth_unstable(most);
+    let mut is_heavy = vec![false; weights.len()];
+    ranked[..most].iter().for_each(|&(.., number): &(_, _, usize)| is_heavy[number] = true);
+    is_heavy
 }
 
 /// Renumbers what stays, and rebuilds the tally.
-fn rebuild(tally: &mut Tally, present: &KeptIds, cells: [Cells; 2], besides: [Cells; 2]) {
+fn rebuild(tally: &mut Tally, present: &KeptIds, cells: [KeptCells; 2], besides: [KeptCells; 2]) {
     let Tally { names: old, clients, allowed, app_evidence, evidence, minutes, budget, error_floor, path_errors, scale, .. } =
         std::mem::take(tally);
     let mut names = SymbolTables::default();
@@ -375,8 +469,9 @@ fn rebuild(tally: &mut Tally, present: &KeptIds, cells: [Cells; 2], besides: [Ce
         rules: (0..old.rules.keys().len() as u32).collect(),
     };
     names.rules = old.rules;
-    let [by_path, overflow] =
-        besides.map(|cells| CellTable::from_copies(cells.into_iter().map(|(key, cell)| (remap_key(&key, &new), cell))));
+    let mut scale = scale.without_cells();
+    let [by_path, overflow] = besides.map(|kept| moved([kept], &new, None));
+    let cells = moved(cells, &new, Some(&mut scale));
     let stay = |present: &[bool]| -> Vec<usize> { (0..present.len()).filter(|&number| present[number]).collect() };
     *tally = Tally {
         names,
@@ -387,13 +482,23 @@ fn rebuild(tally: &mut Tally, present: &KeptIds, cells: [Cells; 2], besides: [Ce
         error_floor,
         by_path,
         overflow,
-        scale: scale.without_cells(),
+        cells,
+        scale,
         ..Tally::default()
     };
     tally.minutes.merge(minutes, &new);
     tally.evidence.merge(&evidence, |(input, host)| (input, new.hosts[host as usize]));
     tally.app_evidence.merge(&app_evidence, |(input, host)| (input, new.hosts[host as usize]), |client| new.client(client));
-    for (key, cell) in cells.into_iter().flatten() {
-        tally.cells.insert(remap_key(&key, &new), cell, Some(&mut tally.scale));
+}
+
+/// A table of the cells that stay, with new numbers.
+fn moved<const TABLES: usize>(kept: [KeptCells; TABLES], new: &IdRemap, mut scale: Option<&mut TimeScale>) -> CellTable {
+    let mut table = CellTable::with_capacity(kept.iter().map(|kept| kept.kept.len()).sum());
+    for KeptCells { table: mut from, kept } in kept {
+        for number in kept {
+            let key = remap_key(from.key(number), new);
+            table.insert_moved(key, &mut from, number, scale.as_deref_mut());
+        }
     }
+    table
 }

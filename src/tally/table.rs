@@ -54,6 +54,15 @@ pub(super) struct Lookup {
     number: u32,
 }
 
+/// Where a cell of another table belongs.
+struct Place {
+    lookup: Lookup,
+    /// The cell with the same key.
+    found: Option<usize>,
+    /// Its sample is the earliest.
+    takes_sample: bool,
+}
+
 /// No cell has this number.
 const NO_CELL: u32 = u32::MAX;
 
@@ -76,6 +85,31 @@ impl CellTable {
     /// The same, with mutable errors.
     pub(super) fn errors_mut(&mut self) -> impl Iterator<Item = (&CellKey, &mut u64)> {
         self.counts.iter().map(|counts| &counts.key).zip(self.samples.iter_mut().map(|rest| &mut rest.error))
+    }
+
+    /// The numbers of all cells.
+    pub(super) fn numbers(&self) -> impl Iterator<Item = u32> + use<> {
+        0..self.counts.len() as u32
+    }
+
+    /// The key of a cell.
+    pub(super) fn key(&self, number: u32) -> &CellKey {
+        &self.counts[number as usize].key
+    }
+
+    /// The hits of a cell.
+    pub(super) fn hits(&self, number: u32) -> u64 {
+        self.counts[number as usize].hits
+    }
+
+    /// The error of a cell.
+    pub(super) fn error(&self, number: u32) -> u64 {
+        self.samples[number as usize].error
+    }
+
+    /// The same, mutable.
+    pub(super) fn error_mut(&mut self, number: u32) -> &mut u64 {
+        &mut self.samples[number as usize].error
     }
 
     /// The part of each cell that has its sample.
@@ -114,11 +148,25 @@ impl CellTable {
         lookups
     }
 
-    /// A table of copies of cells, without times between the first and the last.
-    pub(super) fn from_copies(cells: impl IntoIterator<Item = (CellKey, Cell)>) -> Self {
-        let mut table = Self::default();
-        cells.into_iter().for_each(|(key, cell)| table.insert(key, cell, None));
-        table
+    /// An empty table with room for some cells. A table that grows is copied, and its pages are new each time.
+    pub(super) fn with_capacity(cells: usize) -> Self {
+        Self {
+            counts: Vec::with_capacity(cells),
+            samples: Vec::with_capacity(cells),
+            slots: HashTable::with_capacity(cells),
+            ..Self::default()
+        }
+    }
+
+    /// Changes the key and the input of the sample of all cells. Distinct keys must stay distinct.
+    pub(super) fn rekey(&mut self, new: impl Fn(&CellKey) -> CellKey, input: impl Fn(u32) -> u32) {
+        self.slots.clear();
+        for (number, (counts, rest)) in (0..).zip(self.counts.iter_mut().zip(&mut self.samples)) {
+            counts.key = new(&counts.key);
+            rest.position.input = input(rest.position.input);
+            let slot = InternSlot { tag: hash_tag(&self.state, &counts.key), number };
+            self.slots.insert_unique(slot.place(), slot, |slot| slot.place());
+        }
     }
 
     /// Shortens the lists of times until they fit.
@@ -205,13 +253,62 @@ impl CellTable {
         self.compact();
     }
 
+    /// Adds a copy of a cell of another table, under a new key and without its times between the first and the last.
+    pub(super) fn insert_copy(&mut self, key: CellKey, from: &Self, number: u32) {
+        let CellCounts { hits, span, .. } = from.counts[number as usize];
+        let place = self.place(&key, from, number);
+        let rest = place.takes_sample.then(|| from.samples[number as usize].copied(&from.texts, &mut self.texts));
+        self.add_at(place, CellCounts { key, hits, span, counts: None }, rest, None);
+    }
+
+    /// Moves a cell of another table here, under a new key. In its old place it has no sample any more. A table of copies of cells has
+    /// no scale.
+    pub(super) fn insert_moved(&mut self, key: CellKey, from: &mut Self, number: u32, scale: Option<&mut TimeScale>) {
+        let place = self.place(&key, from, number);
+        let rest = place.takes_sample.then(|| from.samples[number as usize].taken(&from.texts, &mut self.texts));
+        let counts = &mut from.counts[number as usize];
+        let counts = CellCounts { key, counts: counts.counts.take().filter(|_| scale.is_some()), ..*counts };
+        self.add_at(place, counts, rest, scale);
+    }
+
+    /// Where a cell of another table belongs.
+    fn place(&self, key: &CellKey, from: &Self, number: u32) -> Place {
+        let lookup = Lookup { tag: hash_tag(&self.state, key), number: NO_CELL };
+        let found = self.find(key, lookup);
+        Place { lookup, found, takes_sample: found.is_none_or(|found| from.view(number as usize).order(&self.view(found)).is_lt()) }
+    }
+
+    fn view(&self, number: usize) -> SampleView<'_> {
+        self.samples[number].view(&self.texts)
+    }
+
+    /// Adds the counts of a cell, and its sample if the place takes it.
+    fn add_at(&mut self, place: Place, counts: CellCounts, sample: Option<CellSample>, scale: Option<&mut TimeScale>) {
+        match (place.found, sample) {
+            (Some(found), sample) => {
+                self.counts[found].add(counts, scale);
+                if let Some(sample) = sample {
+                    self.samples[found].replace(sample, &mut self.texts);
+                    self.compact();
+                }
+            }
+            (None, Some(sample)) => self.push_new(counts, place.lookup, sample, scale),
+            // A new cell takes the sample.
+            (None, None) => {}
+        }
+    }
+
+    fn push_new(&mut self, counts: CellCounts, lookup: Lookup, sample: CellSample, scale: Option<&mut TimeScale>) {
+        if let Some(scale) = scale {
+            counts.enter(scale);
+        }
+        self.push(counts, lookup, sample);
+    }
+
     /// The earlier sample stays.
     fn add(&mut self, counts: CellCounts, lookup: Lookup, rest: CellSample, scale: Option<&mut TimeScale>) {
         let Some(number) = self.find(&counts.key, lookup) else {
-            if let Some(scale) = scale {
-                counts.enter(scale);
-            }
-            self.push(counts, lookup, rest);
+            self.push_new(counts, lookup, rest, scale);
             return;
         };
         self.counts[number].add(counts, scale);

@@ -1,10 +1,10 @@
-//! Reads the snapshot of a JSON report as a stream: rows go straight into a tally, and everything else is skipped.
+//! Reads the snapshot of a JSON report: rows go straight into a tally, and everything else is skipped.
 
 use std::fmt;
 use std::io::{self, BufRead, BufReader, Read};
 use std::marker::PhantomData;
 
-use serde::de::{DeserializeOwned, DeserializeSeed, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::de::{DeserializeSeed, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
 use super::READS_SCHEMA;
@@ -23,6 +23,9 @@ use crate::rules::RuleSet;
 
 /// The size of the read buffer.
 const BUFFER: usize = 64 * 1024;
+/// The most bytes of a text that is parsed in memory, in a third of the time: a snapshot up to the budget has 15 MB. A longer
+/// text is parsed as it is read, so that it does not count toward the memory.
+const MOST_IN_MEMORY: usize = 16 << 20;
 
 /// Reads the snapshot of a JSON report. Its rules are those of `rules` that have the same id.
 ///
@@ -32,8 +35,7 @@ const BUFFER: usize = 64 * 1024;
 /// memory than its own size.
 pub fn read(input: impl Read, rules: &RuleSet) -> Result<ReportSnapshot, SnapshotError> {
     let mut document = ReportDocument { decoder: Some(SnapshotDecoder::new(rules)), ..ReportDocument::default() };
-    let mut parser = serde_json::Deserializer::from_reader(BufReader::with_capacity(BUFFER, LimitedReader::new(input)));
-    let parsed = (&mut document).deserialize(&mut parser).and_then(|()| parser.end());
+    let parsed = parse(input, &mut document, MOST_IN_MEMORY);
     if let Some(refused) = document.refused {
         return Err(refused);
     }
@@ -46,6 +48,32 @@ pub fn read(input: impl Read, rules: &RuleSet) -> Result<ReportSnapshot, Snapsho
         None if document.is_hidden => Err(SnapshotError::Hidden),
         None if document.is_cut => Err(SnapshotError::Cut),
         None => Err(SnapshotError::Foreign("the key 'evidence' is missing".into())),
+    }
+}
+
+/// Parses a text: in memory if it is short, otherwise as it is read.
+fn parse<V>(mut input: impl Read, seed: impl for<'de> DeserializeSeed<'de, Value = V>, most_in_memory: usize) -> serde_json::Result<V> {
+    let mut text = Vec::new();
+    let read = input.by_ref().take(most_in_memory as u64).read_to_end(&mut text);
+    if read.as_ref().is_ok_and(|&read| read < most_in_memory) {
+        let mut parser = serde_json::Deserializer::from_slice(&text);
+        let parsed = seed.deserialize(&mut parser)?;
+        return parser.end().map(|()| parsed);
+    }
+    // What was read before an error is parsed first, because it may be no report.
+    let rest = FailedRead(read.err()).chain(input);
+    let whole = LimitedReader::new(text.as_slice().chain(rest));
+    let mut parser = serde_json::Deserializer::from_reader(BufReader::with_capacity(BUFFER, whole));
+    let parsed = seed.deserialize(&mut parser)?;
+    parser.end().map(|()| parsed)
+}
+
+/// A reader that fails once if there is an error.
+struct FailedRead(Option<io::Error>);
+
+impl Read for FailedRead {
+    fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+        self.0.take().map_or(Ok(0), Err)
     }
 }
 
@@ -169,11 +197,7 @@ impl<'de> Visitor<'de> for SnapshotLists<'_> {
     }
 
     fn visit_str<E: serde::de::Error>(self, packed: &str) -> Result<Self::Value, E> {
-        let lists = LimitedReader::new(unpack(packed));
-        let mut parser = serde_json::Deserializer::from_reader(BufReader::with_capacity(BUFFER, lists));
-        let evidence = parser.deserialize_map(self).map_err(E::custom)?;
-        parser.end().map_err(E::custom)?;
-        Ok(evidence)
+        parse(unpack(packed), PlainLists(self), MOST_IN_MEMORY).map_err(E::custom)
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
@@ -194,7 +218,7 @@ impl<'de> Visitor<'de> for SnapshotLists<'_> {
                 "rules" => map.next_value_seed(RowsInto::new(|row: RuleRow<'static>| decoder.rule(row)))?,
                 "inputs" => map.next_value_seed(RowsInto::new(|row: InputRow<'static>| decoder.input(&row)))?,
                 "hosts" => map.next_value_seed(RowsInto::new(|row: String| decoder.host(&row)))?,
-                "clients" => map.next_value_seed(RowsInto::new(|row: ClientRow<'static>| decoder.client(&row)))?,
+                "clients" => map.next_value_seed(RowsInto::new(|row: ClientRow<'de>| decoder.client(&row)))?,
                 "paths" => map.next_value_seed(RowsInto::new(|row: String| decoder.path(&row)))?,
                 "lists" => map.next_value_seed(RowsInto::new(|row: Vec<u32>| decoder.list(&row)))?,
                 "time_unit" => decoder.time_unit(map.next_value()?).map_err(A::Error::custom)?,
@@ -221,6 +245,17 @@ impl<'de> Visitor<'de> for SnapshotLists<'_> {
     }
 }
 
+/// The lists of an unpacked snapshot.
+struct PlainLists<'r>(SnapshotLists<'r>);
+
+impl<'de> DeserializeSeed<'de> for PlainLists<'_> {
+    type Value = Option<ReportSnapshot>;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
+        deserializer.deserialize_map(self.0)
+    }
+}
+
 /// A list whose rows are passed on one by one.
 struct RowsInto<T, F> {
     take: F,
@@ -233,7 +268,7 @@ impl<T, F: FnMut(T) -> Result<(), String>> RowsInto<T, F> {
     }
 }
 
-impl<'de, T: DeserializeOwned, F: FnMut(T) -> Result<(), String>> DeserializeSeed<'de> for RowsInto<T, F> {
+impl<'de, T: Deserialize<'de>, F: FnMut(T) -> Result<(), String>> DeserializeSeed<'de> for RowsInto<T, F> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {

@@ -94,7 +94,7 @@ impl RangeRow {
 
 /// A client, all its requests, and the allowed ones.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct ClientRow<'a>(pub(crate) Cow<'a, str>, pub(crate) u64, pub(crate) u64);
+pub(crate) struct ClientRow<'a>(#[serde(borrow)] pub(crate) Cow<'a, str>, pub(crate) u64, pub(crate) u64);
 
 /// A cell. Numbers are indices into the lists before it. Without a path, it holds the evicted pairs of a client;
 /// without a client too, it holds evicted clients. With a path and without a client, it holds the evicted pairs of that
