@@ -227,12 +227,12 @@ pub struct ImportedSample {
     pub generation: u64,
     /// The line's number in its log, from 1.
     pub line: u64,
-    /// The request target.
-    pub target: Box<[u8]>,
+    /// The request target. It is shared, as many requests have the same, which is often their path.
+    pub target: Arc<[u8]>,
     /// The status code.
     pub status: Option<u16>,
     /// The virtual host, where one was logged.
-    pub host: Option<Box<[u8]>>,
+    pub host: Option<Arc<[u8]>>,
     /// The `User-Agent` header. It is shared, as many requests have the same.
     pub user_agent: Option<Arc<[u8]>>,
 }

@@ -5,7 +5,7 @@
 use foldhash::HashMap;
 
 use super::cell::CellKey;
-use super::{ClientCount, ErrorFloor, Tally, prune};
+use super::{Budget, ClientCount, ErrorFloor, Tally, prune};
 use crate::intern::IdRemap;
 
 /// The error bounds of two tallies, taken before the merge.
@@ -35,15 +35,21 @@ impl Tally {
         if let Some(budget) = self.budget.filter(|budget| self.minutes.len() > budget.minutes()) {
             self.minutes.trim(budget.minutes(), &self.names);
         }
-        if self.budget.is_some_and(|budget| budget.is_slack_exceeded(self)) {
-            self.enforce_budget();
-        }
+        self.prune_if(|budget, tally| budget.is_slack_exceeded(tally));
     }
 
     /// Prunes what exceeds the budget.
     pub fn enforce_budget(&mut self) {
+        self.prune_if(|budget, tally| budget.is_exceeded(tally));
+        // A tally that was pruned before has room for several times as many cells.
+        for table in [&mut self.cells, &mut self.by_path, &mut self.overflow] {
+            table.shrink_if_mostly_unused();
+        }
+    }
+
+    fn prune_if(&mut self, is_exceeded: impl Fn(Budget, &Self) -> bool) {
         // `learn` needs all requests that no rule matched.
-        if let Some(budget) = self.budget.filter(|budget| budget.is_exceeded(self) && self.unmatched.is_empty()) {
+        if let Some(budget) = self.budget.filter(|budget| is_exceeded(*budget, self) && self.unmatched.is_empty()) {
             prune::prune(self, budget);
         }
     }

@@ -470,8 +470,12 @@ fn rebuild(tally: &mut Tally, present: &KeptIds, cells: [KeptCells; 2], besides:
     };
     names.rules = old.rules;
     let mut scale = scale.without_cells();
-    let [by_path, overflow] = besides.map(|kept| moved([kept], &new, None));
-    let cells = moved(cells, &new, Some(&mut scale));
+    let [by_path, overflow] = besides.map(|kept| retained(kept, &new, None));
+    let [pairs, KeptCells { table: mut by_client, kept }] = cells;
+    let mut cells = retained(pairs, &new, Some(&mut scale));
+    for number in kept {
+        cells.insert_moved(remap_key(by_client.key(number), &new), &mut by_client, number, Some(&mut scale));
+    }
     let stay = |present: &[bool]| -> Vec<usize> { (0..present.len()).filter(|&number| present[number]).collect() };
     *tally = Tally {
         names,
@@ -491,14 +495,8 @@ fn rebuild(tally: &mut Tally, present: &KeptIds, cells: [KeptCells; 2], besides:
     tally.app_evidence.merge(&app_evidence, |(input, host)| (input, new.hosts[host as usize]), |client| new.client(client));
 }
 
-/// A table of the cells that stay, with new numbers.
-fn moved<const TABLES: usize>(kept: [KeptCells; TABLES], new: &IdRemap, mut scale: Option<&mut TimeScale>) -> CellTable {
-    let mut table = CellTable::with_capacity(kept.iter().map(|kept| kept.kept.len()).sum());
-    for KeptCells { table: mut from, kept } in kept {
-        for number in kept {
-            let key = remap_key(from.key(number), new);
-            table.insert_moved(key, &mut from, number, scale.as_deref_mut());
-        }
-    }
+/// The table of the cells that stay, with new numbers.
+fn retained(KeptCells { mut table, kept }: KeptCells, new: &IdRemap, scale: Option<&mut TimeScale>) -> CellTable {
+    table.retain(kept, |key| remap_key(key, new), scale);
     table
 }

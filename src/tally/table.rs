@@ -148,14 +148,37 @@ impl CellTable {
         lookups
     }
 
-    /// An empty table with room for some cells. A table that grows is copied, and its pages are new each time.
-    pub(super) fn with_capacity(cells: usize) -> Self {
-        Self {
-            counts: Vec::with_capacity(cells),
-            samples: Vec::with_capacity(cells),
-            slots: HashTable::with_capacity(cells),
-            ..Self::default()
+    /// Keeps these cells, in the order of their numbers, under new keys. Distinct keys must stay distinct. The others may have been
+    /// [moved](Self::insert_moved). The memory is kept for other cells.
+    pub(super) fn retain(&mut self, mut kept: Vec<u32>, new: impl Fn(&CellKey) -> CellKey, mut scale: Option<&mut TimeScale>) {
+        kept.sort_unstable();
+        self.slots.clear();
+        for (place, number) in kept.iter().enumerate() {
+            self.counts.swap(place, *number as usize);
+            self.samples.swap(place, *number as usize);
+            let counts = &mut self.counts[place];
+            counts.key = new(&counts.key);
+            if let Some(scale) = scale.as_deref_mut() {
+                counts.enter(scale);
+            }
+            let slot = InternSlot { tag: hash_tag(&self.state, &counts.key), number: place as u32 };
+            self.slots.insert_unique(slot.place(), slot, |slot| slot.place());
         }
+        self.counts.truncate(kept.len());
+        for dropped in self.samples.drain(kept.len()..) {
+            dropped.free(&mut self.texts);
+        }
+        self.compact();
+    }
+
+    /// Returns unused memory if it is most of the table.
+    pub(super) fn shrink_if_mostly_unused(&mut self) {
+        if self.counts.len() > self.counts.capacity() / 2 {
+            return;
+        }
+        self.counts.shrink_to_fit();
+        self.samples.shrink_to_fit();
+        self.slots.shrink_to_fit(|slot| slot.place());
     }
 
     /// Changes the key and the input of the sample of all cells. Distinct keys must stay distinct.

@@ -5,6 +5,8 @@ use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use foldhash::HashMap;
+
 use super::rows::{
     AllowedRow, AppEvidenceRow, BackRef, CellRow, CellTimesRow, ClientErrorRow, ClientRow, ErrorFloorRow, HomePageRow, InputRow, MinuteRow,
     PathErrorRow, RangeRow, RuleRow, SampleRow, SitePathRow, TimeUnitRow, TimesRow, span,
@@ -31,6 +33,9 @@ const MOST: u64 = 1 << 50;
 /// The most formats of one log, because each is stored by name.
 const MOST_FORMATS: usize = 256;
 
+/// The most targets that are known by their text; checking a target for secrets takes as long as the rest of a cell.
+const MOST_TARGETS: usize = 1 << 13;
+
 /// A tally that is being rebuilt.
 pub(crate) struct SnapshotDecoder<'r> {
     known: &'r RuleSet,
@@ -43,6 +48,8 @@ pub(crate) struct SnapshotDecoder<'r> {
     lists: Vec<u32>,
     generations: Vec<u64>,
     agents: Vec<Arc<[u8]>>,
+    /// Targets of samples as printed, and what is stored of them.
+    targets: HashMap<String, Arc<[u8]>>,
     /// The unit of the times of cells; `None` in a report without them.
     unit: Option<TimeUnit>,
     /// The times of cells that follow, and the number of cells so far.
@@ -54,12 +61,12 @@ pub(crate) struct SnapshotDecoder<'r> {
 
 struct DecodedHost {
     number: u32,
-    shown: Box<[u8]>,
+    shown: Arc<[u8]>,
 }
 
 struct DecodedPath {
     number: u32,
-    bytes: Box<[u8]>,
+    bytes: Arc<[u8]>,
 }
 
 impl<'r> SnapshotDecoder<'r> {
@@ -74,6 +81,7 @@ impl<'r> SnapshotDecoder<'r> {
             lists: Vec::new(),
             generations: Vec::new(),
             agents: Vec::new(),
+            targets: HashMap::default(),
             unit: None,
             times: VecDeque::new(),
             cells: 0,
@@ -264,6 +272,11 @@ impl<'r> SnapshotDecoder<'r> {
         }
         let generation = self.generation(row.generation)?;
         let user_agent = row.user_agent.map(|agent| self.agent(agent)).transpose()?;
+        let target = match (row.target, path) {
+            (Some(target), _) => self.target(target),
+            (None, Some(path)) => Arc::clone(&at(&self.paths, path, "path")?.bytes),
+            (None, None) => return Err("it has a request without a target".into()),
+        };
         let usual = || {
             let host = host.map(|host| at(&self.hosts, host, "host")).transpose()?;
             Ok::<_, String>(host.map(|host| host.shown.clone()).filter(|host| !host.is_empty()))
@@ -271,11 +284,7 @@ impl<'r> SnapshotDecoder<'r> {
         let imported = ImportedSample {
             generation,
             line: row.line,
-            target: match (row.target, path) {
-                (Some(target), _) => imported_text(&target),
-                (None, Some(path)) => at(&self.paths, path, "path")?.bytes.clone(),
-                (None, None) => return Err("it has a request without a target".into()),
-            },
+            target,
             status,
             host: row.host.map_or_else(usual, |host| Ok(Some(imported_text(&host))))?,
             user_agent,
@@ -286,6 +295,18 @@ impl<'r> SnapshotDecoder<'r> {
             position,
             content: SampleContent::Imported(Box::new(imported)),
         })
+    }
+
+    /// The target of a sample. A scanner sends the same ones from many clients.
+    fn target(&mut self, printed: Cow<'_, str>) -> Arc<[u8]> {
+        if let Some(known) = self.targets.get(&*printed) {
+            return Arc::clone(known);
+        }
+        let target = imported_text(&printed);
+        if self.targets.len() < MOST_TARGETS {
+            self.targets.insert(printed.into_owned(), Arc::clone(&target));
+        }
+        target
     }
 
     fn generation(&mut self, mention: BackRef<'_>) -> Result<u64, String> {
@@ -304,7 +325,7 @@ impl<'r> SnapshotDecoder<'r> {
         match mention {
             BackRef::Again(number) => at(&self.agents, number, "user agent").cloned(),
             BackRef::First(agent) => {
-                let agent: Arc<[u8]> = Arc::from(imported_text(&agent));
+                let agent = imported_text(&agent);
                 self.agents.push(Arc::clone(&agent));
                 Ok(agent)
             }
@@ -468,7 +489,7 @@ fn bytes(exact: &str) -> Result<Vec<u8>, String> {
 }
 
 /// A text that was printed before. It is escaped again, as it is untrusted.
-fn imported_text(printed: &str) -> Box<[u8]> {
+fn imported_text(printed: &str) -> Arc<[u8]> {
     pre_redacted(&escape(printed.as_bytes())).into()
 }
 
