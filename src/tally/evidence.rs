@@ -63,6 +63,15 @@ impl TallyEvidence {
         self.trim();
     }
 
+    /// The same with new numbers for hosts. Distinct sites must stay distinct.
+    pub(super) fn with_hosts(self, new: &[u32]) -> Self {
+        let site = |(input, host): SiteKey| (input, new[host as usize]);
+        Self {
+            dropped: self.dropped.into_iter().map(|(key, evidence)| (site(key), evidence)).collect(),
+            homes: self.homes.into_iter().map(|(key, sizes)| (site(key), sizes)).collect(),
+        }
+    }
+
     /// The same with new numbers for sites and rules.
     pub(super) fn remapped(self, site: impl Fn(SiteKey) -> SiteKey, rule: &dyn Fn(RuleId) -> Option<RuleId>) -> Self {
         let mut renumbered = Self::default();
@@ -123,6 +132,12 @@ impl Tally {
 
     pub(super) fn evidence_by_number(&self) -> HashMap<SiteKey, SiteEvidence> {
         let mut sites = self.evidence.dropped.clone();
+        self.record_evidence(&mut sites);
+        sites
+    }
+
+    /// Adds the home pages, and the evidence of the cells that are present.
+    fn record_evidence(&self, sites: &mut HashMap<SiteKey, SiteEvidence>) {
         for (key, sizes) in &self.evidence.homes {
             sites.entry(*key).or_default().home.merge(sizes);
         }
@@ -140,17 +155,18 @@ impl Tally {
                 site.record(hash(cell.path), shape, self.rule_list(cell.rules), &cell.response());
             }
         }
-        sites
     }
 
     /// Saves the evidence of the cells before some of them are pruned. Returns how frequent similar answers are,
     /// counted before any site is dropped; otherwise the answers of dropped sites would count as the rarest.
     pub(super) fn fold_evidence(&mut self) -> AnswerFrequencies {
+        let mut sites = std::mem::take(&mut self.evidence.dropped);
+        self.record_evidence(&mut sites);
         let names = &self.names;
         let shape_of = |path: u32| PathShape::of(names.paths.resolve(path));
         let shapes = (0..names.paths.keys().len() as u32).map(shape_of).collect();
         let mut ordinariness = AnswerFrequencies { sites: HashMap::default(), server: AnswerSizes::default(), shapes };
-        for (key, mut evidence) in self.evidence_by_number() {
+        for (key, mut evidence) in sites {
             evidence.trim();
             ordinariness.add(key, &evidence);
             self.evidence.dropped.insert(key, evidence);

@@ -491,7 +491,7 @@ fn rebuild(tally: &mut Tally, present: &KeptIds, cells: [KeptCells; 2], besides:
         ..Tally::default()
     };
     tally.minutes.merge(minutes, &new);
-    tally.evidence.merge(&evidence, |(input, host)| (input, new.hosts[host as usize]));
+    tally.evidence = evidence.with_hosts(&new.hosts);
     tally.app_evidence.merge(&app_evidence, |(input, host)| (input, new.hosts[host as usize]), |client| new.client(client));
 }
 

@@ -44,7 +44,7 @@ fn part_of(input: u32, requests: &[Request], chunk: u64) -> Tally {
     tally.with_names(names)
 }
 
-/// Merges parts in the order of `picks`; each keeps to the budget.
+/// Merges parts in the order of `picks`; each keeps to the budget, at once or at the end.
 fn merged(parts: impl IntoIterator<Item = Tally>, picks: &[prop::sample::Index], budget: Budget) -> Tally {
     let bounded = |part| {
         let mut tally = Tally::with_budget(budget);
@@ -55,10 +55,14 @@ fn merged(parts: impl IntoIterator<Item = Tally>, picks: &[prop::sample::Index],
     let mut picks = picks.iter().cycle();
     while tallies.len() > 1 {
         let taken = tallies.swap_remove(picks.next().map_or(0, |pick| pick.index(tallies.len())));
-        let into = picks.next().map_or(0, |pick| pick.index(tallies.len()));
-        tallies[into].merge(taken);
+        let into = picks.next().map_or(0, |pick| pick.index(2 * tallies.len()));
+        let is_deferred = into % 2 == 1;
+        let into = &mut tallies[into / 2];
+        if is_deferred { into.merge_deferred(taken) } else { into.merge(taken) }
     }
-    tallies.pop().unwrap_or_default()
+    let mut merged = tallies.pop().unwrap_or_default();
+    merged.enforce_budget();
+    merged
 }
 
 type Sums<K> = BTreeMap<K, u64>;
@@ -348,6 +352,27 @@ fn answers_are_kept_before_refusals() {
     let tally = merged(requests.chunks(20).map(|requests| part(requests, 0)), &[], SMALL);
     let answered = |is_rest| tally.cells().filter(|view| view.answered && view.is_other() == is_rest).count();
     assert_eq!((answered(false), answered(true)), (4, 0));
+}
+
+/// The slack does not decide whether a tally is exact.
+#[test]
+fn a_deferred_prune_waits_for_twice_the_budget() {
+    let distinct = |pairs: u8| -> Vec<Request> { (0..pairs).map(|n| (n % 20, n, 404, true)).collect() };
+    let deferred = |pairs: u8| {
+        let mut tally = Tally::with_budget(SMALL);
+        tally.merge_deferred(part(&distinct(pairs), 0));
+        tally
+    };
+    let budget = SMALL.cells as u8;
+    for (pairs, is_exact, is_exact_at_the_end) in
+        [(budget, true, true), (budget + 1, true, false), (2 * budget, true, false), (2 * budget + 1, false, false)]
+    {
+        let mut tally = deferred(pairs);
+        assert_eq!(tally.is_exact(), is_exact, "{pairs} pairs");
+        tally.enforce_budget();
+        assert_eq!(tally.is_exact(), is_exact_at_the_end, "{pairs} pairs");
+        check_all(&distinct(pairs), &tally, SMALL, 2);
+    }
 }
 
 #[test]

@@ -514,6 +514,40 @@ mod tests {
         }
     }
 
+    /// The keys of an object.
+    struct Keys;
+
+    impl<'de> DeserializeSeed<'de> for Keys {
+        type Value = Vec<String>;
+
+        fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
+            let object = std::collections::BTreeMap::<String, IgnoredAny>::deserialize(deserializer)?;
+            Ok(object.into_keys().collect())
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_text_is_parsed_alike_in_memory_and_as_it_is_read(text in "[{][a-c\": 1\\[\\],{}]{0,20}[}] ?", most in 0..40_usize) {
+            let (in_memory, streamed) = (parse(text.as_bytes(), Keys, usize::MAX), parse(text.as_bytes(), Keys, most));
+            prop_assert_eq!(in_memory.ok(), streamed.ok());
+        }
+    }
+
+    #[test]
+    fn an_error_of_the_input_comes_after_its_text() {
+        let failing = |text: &'static str| text.as_bytes().chain(FailedRead(Some(io::Error::other("gone"))));
+        let error = |text| parse(failing(text), Keys, MOST_IN_MEMORY).unwrap_err().to_string();
+        assert!(error("{\"a\": 1,").contains("gone"));
+        assert!(error("no report").starts_with("expected ident"), "{}", error("no report"));
+    }
+
+    #[test]
+    fn a_text_too_long_for_memory_is_read() {
+        let text = format!("{{\"a\": 1,{}\"b\": 2}}", " ".repeat(MOST_IN_MEMORY));
+        assert_eq!(parse(text.as_bytes(), Keys, MOST_IN_MEMORY).unwrap(), ["a", "b"]);
+    }
+
     fn read(text: &str) -> Result<String, String> {
         let mut out = String::new();
         LimitedReader::new(text.as_bytes()).read_to_string(&mut out).map(|_| out).map_err(|error| error.to_string())
