@@ -34,6 +34,17 @@ struct KeyGroup {
     len: u32,
 }
 
+/// A cell that may stay.
+#[derive(Debug, Clone, Copy)]
+struct Candidate {
+    /// The key that it belongs to.
+    owner: u64,
+    hits: u64,
+    error: u64,
+    number: u32,
+    is_answered: bool,
+}
+
 /// The result of a selection: cells of one table, by number.
 #[derive(Default)]
 struct Selection {
@@ -91,10 +102,10 @@ fn select_pairs(
 ) -> Selection {
     let (pairs, folded): (Vec<u32>, Vec<u32>) = table.numbers().partition(|&number| table.key(number).is_pair());
     let mut in_overflow = overflow.pair_weights();
-    let weigh = |cells: &[(u64, u32)]| {
-        let (pair, first) = cells[0];
-        let hits = sum(table, cells) + in_overflow.get(&pair).map_or(0, |weight| weight.hits);
-        (hits + table.error(first), weights.tie(table.key(first)))
+    let weigh = |cells: &[Candidate]| {
+        let Candidate { owner: pair, error, .. } = cells[0];
+        let hits = sum(cells) + in_overflow.get(&pair).map_or(0, |weight| weight.hits);
+        (hits + error, weights.tie(pair))
     };
     let ordinary = |key: &CellKey| ordinariness.similar_to(key, tally.names.rules.resolve(key.rules));
     let mut chosen = select(table, pairs, CellKey::pair, weigh, budget.pairs(), Some((budget.answered(), &ordinary)));
@@ -132,7 +143,7 @@ fn select_paths(
             tally.path_errors[key.path as usize] += cells.hits(number);
         }
     }
-    let weigh = |cells: &[(u64, u32)]| weights.paths[table.key(cells[0].1).path as usize];
+    let weigh = |cells: &[Candidate]| weights.paths[cells[0].owner as usize];
     let chosen = select(&table, table.numbers().collect(), |key| key.path.into(), weigh, budget.folded(), None);
     let count_lost = |key: &CellKey, hits| tally.path_errors[key.path as usize] += hits;
     overflow.add_dropped(OverflowOwner::Path, &table, [&chosen.kept, &chosen.dropped], count_lost);
@@ -163,7 +174,7 @@ fn select_clients(
         }
         unattributed.insert_moved(CellKey { client: SymbolTables::OTHER, ..key }, cells, number, Some(&mut scale));
     }
-    let weigh = |cells: &[(u64, u32)]| weights.clients[table.key(cells[0].1).client as usize];
+    let weigh = |cells: &[Candidate]| weights.clients[cells[0].owner as usize];
     let chosen = select(&table, table.numbers().collect(), |key| key.client.into(), weigh, budget.folded(), None);
     let count_lost = |key: &CellKey, hits| tally.clients[key.client as usize].error += hits;
     overflow.add_dropped(OverflowOwner::Client, &table, [&chosen.kept, &chosen.dropped], count_lost);
@@ -184,7 +195,7 @@ fn select_clients(
 /// Selects the overflow that stays; what is dropped becomes an error. `pairs` are the cells of the pairs that stay.
 fn select_overflow(tally: &mut Tally, budget: Budget, weights: &Weights, overflow: OverflowUpdate, pairs: &mut KeptCells) -> KeptCells {
     let mut table = overflow.into_table();
-    let weigh = |cells: &[(u64, u32)]| (sum(&table, cells), weights.tie(table.key(cells[0].1)));
+    let weigh = |cells: &[Candidate]| (sum(cells), weights.tie(cells[0].owner));
     let chosen = select(&table, table.numbers().collect(), CellKey::pair, weigh, budget.overflow(), None);
     let mut of_pairs: HashMap<u64, u64> = HashMap::default();
     for &number in &chosen.dropped {
@@ -233,54 +244,55 @@ fn select(
     table: &CellTable,
     numbers: Vec<u32>,
     owner: impl Fn(&CellKey) -> u64,
-    weigh: impl Fn(&[(u64, u32)]) -> (u64, u64),
+    weigh: impl Fn(&[Candidate]) -> (u64, u64),
     capacity: usize,
     answered: Option<AnsweredSlots<'_>>,
 ) -> Selection {
-    let mut cells: Vec<(u64, u32)> = numbers.into_iter().map(|number| (owner(table.key(number)), number)).collect();
-    cells.sort_unstable();
+    let mut cells: Vec<Candidate> = numbers.iter().map(|&number| Candidate::new(table, number, &owner)).collect();
+    cells.sort_unstable_by_key(|cell| (cell.owner, cell.number));
     let mut start = 0;
-    let group = |cells: &[(u64, u32)]| {
+    let group = |cells: &[Candidate]| {
         let (weight, tie) = weigh(cells);
         start += cells.len() as u32;
         KeyGroup { weight, tie, start: start - cells.len() as u32, len: cells.len() as u32 }
     };
-    let mut groups: Vec<KeyGroup> = cells.chunk_by(|a, b| a.0 == b.0).map(group).collect();
+    let mut groups: Vec<KeyGroup> = cells.chunk_by(|a, b| a.owner == b.owner).map(group).collect();
     let fits = heaviest_groups(&mut groups, capacity);
     let rest = groups.split_off(fits);
-    let mut of_answered = Vec::new();
-    let mut floor = 0;
-    for group in rest {
-        let rarest = answered.and_then(|(_, ordinary)| {
-            let keys = group.of(&cells).iter().map(|&(_, number)| table.key(number));
-            keys.filter(|key| key.answered()).map(ordinary).min()
-        });
-        match rarest {
-            Some(rarest) => of_answered.push((rarest, Reverse(group.weight), group.tie, group)),
-            None => floor = floor.max(group.weight),
-        }
+    let (of_answered, others): (Vec<KeyGroup>, Vec<KeyGroup>) =
+        rest.into_iter().partition(|group| answered.is_some() && group.of(&cells).iter().any(|cell| cell.is_answered));
+    let floor = others.iter().map(|group| group.weight).max().unwrap_or(0);
+    let floor = answered.map_or(floor, |slots| floor.max(keep_rarest(&mut groups, of_answered, table, &cells, slots)));
+    let ordinary = answered.map(|(_, ordinary)| ordinary);
+    // By number, so that the caller reads the table from its start to its end.
+    let mut is_kept = vec![false; table.len()];
+    for group in groups {
+        rank(table, &mut cells[group.range()], ordinary);
+        group.of(&cells)[..group.kinds()].iter().for_each(|cell| is_kept[cell.number as usize] = true);
     }
-    of_answered.sort_unstable_by_key(|&(rarest, weight, tie, _)| (rarest, weight, tie));
-    let mut left = answered.map_or(0, |(capacity, _)| capacity);
-    for (.., group) in of_answered {
-        if group.kinds() <= left {
-            left -= group.kinds();
-            groups.push(group);
+    let (kept, dropped) = numbers.into_iter().partition(|&number| is_kept[number as usize]);
+    Selection { kept, dropped, floor }
+}
+
+/// Keeps keys with answers while their capacity lasts, the rarest answers first. Returns the greatest weight of the others.
+fn keep_rarest(kept: &mut Vec<KeyGroup>, groups: Vec<KeyGroup>, table: &CellTable, cells: &[Candidate], slots: AnsweredSlots<'_>) -> u64 {
+    let (mut capacity, ordinary) = slots;
+    let rank = |group: &KeyGroup| {
+        let answered = group.of(cells).iter().filter(|cell| cell.is_answered);
+        (answered.map(|cell| ordinary(table.key(cell.number))).min(), Reverse(group.weight), group.tie)
+    };
+    let mut ranked: Vec<_> = groups.into_iter().map(|group| (rank(&group), group)).collect();
+    ranked.sort_unstable_by_key(|(rank, _)| *rank);
+    let mut floor = 0;
+    for (_, group) in ranked {
+        if group.kinds() <= capacity {
+            capacity -= group.kinds();
+            kept.push(group);
         } else {
             floor = floor.max(group.weight);
         }
     }
-    let ordinary = answered.map(|(_, ordinary)| ordinary);
-    let mut is_kept = vec![false; cells.len()];
-    for group in groups {
-        rank(table, &mut cells[group.range()], ordinary);
-        is_kept[group.range()][..group.kinds()].fill(true);
-    }
-    let (mut kept, mut dropped) = (Vec::new(), Vec::new());
-    for ((_, number), is_kept) in cells.into_iter().zip(is_kept) {
-        if is_kept { kept.push(number) } else { dropped.push(number) }
-    }
-    Selection { kept, dropped, floor }
+    floor
 }
 
 /// Sorts the heaviest keys to the front. Returns how many fit: all keys after the first that does not fit weigh no more than all
@@ -302,18 +314,25 @@ fn heaviest_groups(groups: &mut [KeyGroup], mut capacity: usize) -> usize {
 }
 
 /// Sorts the cells of a key that has too many: those that are kept come first.
-fn rank(table: &CellTable, cells: &mut [(u64, u32)], ordinary: Option<&dyn Fn(&CellKey) -> SimilarCounts>) {
+fn rank(table: &CellTable, cells: &mut [Candidate], ordinary: Option<&dyn Fn(&CellKey) -> SimilarCounts>) {
     if cells.len() <= MAX_CELLS_PER_KEY {
         return;
     }
-    cells.sort_by_cached_key(|&(_, number)| {
-        let key = *table.key(number);
-        let rarest = ordinary.filter(|_| key.answered()).map(|ordinary| ordinary(&key));
-        (Reverse(key.answered()), rarest, Reverse(table.hits(number)), key)
+    cells.sort_by_cached_key(|cell| {
+        let key = *table.key(cell.number);
+        let rarest = ordinary.filter(|_| cell.is_answered).map(|ordinary| ordinary(&key));
+        (Reverse(cell.is_answered), rarest, Reverse(cell.hits), key)
     });
     // Of many answers with one hit each, none is worth the cell that holds most of the weight.
-    if let Some(heaviest) = (0..cells.len()).max_by_key(|&at| (table.hits(cells[at].1), Reverse(at))) {
+    if let Some(heaviest) = (0..cells.len()).max_by_key(|&at| (cells[at].hits, Reverse(at))) {
         cells[..=heaviest].rotate_right(1);
+    }
+}
+
+impl Candidate {
+    fn new(table: &CellTable, number: u32, owner: impl Fn(&CellKey) -> u64) -> Self {
+        let key = table.key(number);
+        Self { owner: owner(key), hits: table.hits(number), error: table.error(number), number, is_answered: key.answered() }
     }
 }
 
@@ -327,7 +346,7 @@ impl KeyGroup {
         self.start as usize..(self.start + self.len) as usize
     }
 
-    fn of<'c>(&self, cells: &'c [(u64, u32)]) -> &'c [(u64, u32)] {
+    fn of<'c>(&self, cells: &'c [Candidate]) -> &'c [Candidate] {
         &cells[self.range()]
     }
 }
@@ -355,15 +374,15 @@ impl Weights {
         Self { clients, paths }
     }
 
-    /// A hash of a pair, client or path that breaks ties.
-    fn tie(&self, key: &CellKey) -> u64 {
-        let tie = |of: &[(u64, u64)], number: u32| of.get(number as usize).map_or(0, |(_, tie)| *tie);
-        tie(&self.clients, key.client).rotate_left(1) ^ tie(&self.paths, key.path)
+    /// A hash of a pair, client or path that breaks ties, by [`CellKey::pair`].
+    fn tie(&self, pair: u64) -> u64 {
+        let tie = |of: &[(u64, u64)], number: u64| of.get(number as usize).map_or(0, |(_, tie)| *tie);
+        tie(&self.clients, pair >> 32).rotate_left(1) ^ tie(&self.paths, pair & u64::from(u32::MAX))
     }
 }
 
-fn sum(table: &CellTable, cells: &[(u64, u32)]) -> u64 {
-    cells.iter().map(|&(_, number)| table.hits(number)).sum()
+fn sum(cells: &[Candidate]) -> u64 {
+    cells.iter().map(|cell| cell.hits).sum()
 }
 
 pub(super) fn tie_break(client: Client<'_>) -> u64 {
