@@ -27,6 +27,8 @@
 //! [`overflow`](Budget::overflow), and only hits beyond it become errors. So one request that is in 100,000 logs is one
 //! pair with all its hits. The weight of a key includes its hits in the overflow.
 //!
+//! A prune reads all cells, so a scan or a merge prunes a tally only at [`SLACK`] times its budget, and once more at its end.
+//!
 //! Whether a tally is exact depends on what was counted, not on how it was split: either the whole exceeds the budget,
 //! or no part of it did. Above the budget, the order of the parts decides which light keys stay and how high the floors
 //! are. Heavy keys stay in any order: a key with more than N / M hits is always present.
@@ -278,14 +280,11 @@ impl OverflowUpdate {
         mut count_lost: impl FnMut(&CellKey, u64),
     ) {
         let stays: HashSet<u64> = kept.iter().map(|&number| table.key(number).pair()).collect();
-        let old = std::mem::take(&mut self.0);
-        for number in old.numbers() {
-            let key = old.key(number);
-            if OverflowOwner::from_key(key) == owner && !stays.contains(&key.pair()) {
-                count_lost(key, old.hits(number));
-            } else {
-                self.0.insert_copy(*key, &old, number);
-            }
+        let is_gone = |key: &CellKey| OverflowOwner::from_key(key) == owner && !stays.contains(&key.pair());
+        let (gone, left): (Vec<u32>, Vec<u32>) = self.0.numbers().partition(|&number| is_gone(self.0.key(number)));
+        if !gone.is_empty() {
+            gone.iter().for_each(|&number| count_lost(self.0.key(number), self.0.hits(number)));
+            self.0.retain(left, |key| *key, None);
         }
         for &number in dropped {
             let key = table.key(number);
