@@ -60,7 +60,10 @@ fn parse<V>(mut input: impl Read, seed: impl for<'de> DeserializeSeed<'de, Value
         let parsed = seed.deserialize(&mut parser)?;
         return parser.end().map(|()| parsed);
     }
-    // What was read before an error is parsed first, because it may be no report.
+    // The text of corrupt data means nothing. What was read before another error is parsed first, because it may be no report.
+    if read.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::InvalidData) {
+        text.clear();
+    }
     let rest = FailedRead(read.err()).chain(input);
     let whole = LimitedReader::new(text.as_slice().chain(rest));
     let mut parser = serde_json::Deserializer::from_reader(BufReader::with_capacity(BUFFER, whole));
