@@ -433,5 +433,5 @@ fn conditions_beyond_the_line_are_mentioned() {
     assert_eq!(object["matches"][0]["read_again"]["field"], "target");
     assert_eq!(object["read_as"], "request");
     let requirement = &object["matches"][0]["requirements"][0];
-    assert!(requirement["holds"] == true && requirement["result"].is_string(), "{object}");
+    assert!(requirement["holds"] == false && requirement["result"].is_string(), "{object}");
 }
