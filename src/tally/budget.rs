@@ -283,7 +283,9 @@ impl OverflowUpdate {
         let is_gone = |key: &CellKey| OverflowOwner::from_key(key) == owner && !stays.contains(&key.pair());
         let (gone, left): (Vec<u32>, Vec<u32>) = self.0.numbers().partition(|&number| is_gone(self.0.key(number)));
         if !gone.is_empty() {
-            gone.iter().for_each(|&number| count_lost(self.0.key(number), self.0.hits(number)));
+            for number in gone {
+                count_lost(self.0.key(number), self.0.hits(number));
+            }
             self.0.retain(left, |key| *key, None);
         }
         for &number in dropped {

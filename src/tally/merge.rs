@@ -35,12 +35,12 @@ impl Tally {
         if let Some(budget) = self.budget.filter(|budget| self.minutes.len() > budget.minutes()) {
             self.minutes.trim(budget.minutes(), &self.names);
         }
-        self.prune_if(|budget, tally| budget.is_slack_exceeded(tally));
+        self.prune_if(Budget::is_slack_exceeded);
     }
 
     /// Prunes what exceeds the budget.
     pub fn enforce_budget(&mut self) {
-        self.prune_if(|budget, tally| budget.is_exceeded(tally));
+        self.prune_if(Budget::is_exceeded);
         // A tally that was pruned before has room for several times as many cells.
         for table in [&mut self.cells, &mut self.by_path, &mut self.overflow] {
             table.shrink_if_mostly_unused();

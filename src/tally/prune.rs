@@ -77,7 +77,9 @@ pub(super) fn prune(tally: &mut Tally, budget: Budget) {
         Selection { kept, dropped, floor: 0 }
     };
     // Only pairs have errors of their own.
-    dropped.iter().for_each(|&number| *table.error_mut(number) = 0);
+    for &number in &dropped {
+        *table.error_mut(number) = 0;
+    }
     let by_path = select_paths(tally, &table, &dropped, budget, &weights, &mut overflow);
     let by_client = select_clients(tally, &mut table, &dropped, budget, &weights, &mut overflow);
     let mut pairs = KeptCells { table, kept };

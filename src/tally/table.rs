@@ -55,6 +55,7 @@ pub(super) struct Lookup {
 }
 
 /// Where a cell of another table belongs.
+#[derive(Debug, Clone, Copy)]
 struct Place {
     lookup: Lookup,
     /// The cell with the same key.
