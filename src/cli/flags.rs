@@ -516,7 +516,7 @@ groups! {
 
         /// Name of this host in merged reports [default: its host name]
         #[arg(long, value_name = "HOST", value_parser = NonEmptyStringValueParser::new(), hide_short_help = true)]
-        machine: Option<String>,
+        log_host: Option<String>,
 
         /// Print a summary, for cron to mail, from this level [default: high]
         ///

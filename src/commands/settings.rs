@@ -186,7 +186,7 @@ pub(crate) struct ReportSettings {
     /// The group of files and folders.
     pub group: Option<String>,
     /// The name of this host in reports; `None` is its host name.
-    pub machine: Option<String>,
+    pub log_host: Option<String>,
     /// Prints a summary from this severity on.
     pub notify_level: Option<Severity>,
     /// The largest number of block candidates.

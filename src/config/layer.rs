@@ -129,7 +129,7 @@ layer! {
         keep_runs: PositiveCount,
         mode: FileMode,
         group: String,
-        machine: String,
+        log_host: String,
         #[serde(deserialize_with = "de_enum")]
         notify_level: LevelOrNever,
         max_block: PositiveCount,

@@ -267,7 +267,7 @@ pub(crate) fn report_settings(mut layer: Layer, environment: &Environment) -> Re
     }
     let cut = period(&layer)?;
     let state = state_settings(&mut layer);
-    let (out, group, machine) = (layer.out.take(), layer.group.take(), layer.machine.take());
+    let (out, group, log_host) = (layer.out.take(), layer.group.take(), layer.log_host.take());
     let (always, html) = (layer.always.unwrap_or(false), layer.html.unwrap_or(false));
     let keep = Retention { runs: layer.keep_runs.map(PositiveCount::get), age: layer.keep.map(DurationArg::duration) };
     let mode = layer.mode.map_or(MODE, FileMode::bits);
@@ -292,7 +292,7 @@ pub(crate) fn report_settings(mut layer: Layer, environment: &Environment) -> Re
         keep,
         mode,
         group,
-        machine,
+        log_host,
         notify_level,
         max_block,
         metrics,

@@ -334,7 +334,8 @@ impl<'r> RuleExplanation<'r> {
     pub(crate) fn spans(&self) -> Vec<(FoundBy, &TextSpan)> {
         let literals = self.seen.iter().filter(|seen| seen.counts).map(|seen| (FoundBy::Literal(seen.wanted), &seen.span));
         let regexes = self.checks.iter().filter_map(|check| Some((FoundBy::of(check)?, check.found.as_ref()?)));
-        let matched = self.checks.iter().find(|check| matches!(check.asks, Requirement::Regex(..))).and_then(|check| check.found.as_ref());
+        let matched =
+            self.checks.iter().find(|check| matches!(check.requirement, Requirement::Regex(..))).and_then(|check| check.found.as_ref());
         let is_beside = |mark: FoundBy, span: &TextSpan| match (mark, matched) {
             (FoundBy::Literal(wanted), Some(regex)) => wanted >= bit::PATHS || span.view == regex.view,
             _ => true,
@@ -359,13 +360,13 @@ impl<'r> RuleExplanation<'r> {
 
     /// The missing requirements that do not follow from others: a regex is tried only where a word was found.
     pub(crate) fn lacking(&self) -> impl Iterator<Item = &RequirementCheck<'r>> {
-        let is_missing = |asks: fn(&Requirement<'_>) -> bool| self.missing().any(|check| asks(&check.asks));
-        let no_word = is_missing(|asks| matches!(asks, Requirement::Word(_)));
-        let no_glob = is_missing(|asks| matches!(asks, Requirement::Literal(bit::GLOB)));
-        let follows = move |asks: &Requirement<'_>| {
-            matches!(asks, Requirement::Regex(..)) && no_word || matches!(asks, Requirement::Glob(_)) && no_glob
+        let is_missing = |requirement: fn(&Requirement<'_>) -> bool| self.missing().any(|check| requirement(&check.requirement));
+        let no_word = is_missing(|requirement| matches!(requirement, Requirement::Word(_)));
+        let no_glob = is_missing(|requirement| matches!(requirement, Requirement::Literal(bit::GLOB)));
+        let follows = move |requirement: &Requirement<'_>| {
+            matches!(requirement, Requirement::Regex(..)) && no_word || matches!(requirement, Requirement::Glob(_)) && no_glob
         };
-        self.missing().filter(move |check| !follows(&check.asks))
+        self.missing().filter(move |check| !follows(&check.requirement))
     }
 
     fn lacks(&self) -> usize {
@@ -398,7 +399,7 @@ pub(crate) enum FoundBy {
 
 impl FoundBy {
     fn of(check: &RequirementCheck<'_>) -> Option<Self> {
-        match check.asks {
+        match check.requirement {
             Requirement::Glob(_) => Some(Self::Glob),
             Requirement::Regex(..) => Some(Self::Regex),
             Requirement::Not(..) => Some(Self::Unless),

@@ -193,7 +193,7 @@ pub(crate) enum Requirement<'r> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct RequirementCheck<'r> {
     /// The requirement.
-    pub asks: Requirement<'r>,
+    pub requirement: Requirement<'r>,
     /// Whether the request meets it.
     pub holds: bool,
     /// The match of a regex, or of an exception.
@@ -229,7 +229,7 @@ impl Condition {
         if let Some(globs) = &self.globs {
             let path = request.resolved;
             let found = globs.find(path).map(|start| TextSpan { view: TextView::Resolved, range: start..path.len() });
-            checks.push(RequirementCheck { asks: Requirement::Glob(globs.text()), holds: found.is_some(), found });
+            checks.push(RequirementCheck { requirement: Requirement::Glob(globs.text()), holds: found.is_some(), found });
         }
         checks.extend(self.text_checks(marks, &field));
         checks.extend(self.exceptions(marks, request, &field));
@@ -245,7 +245,7 @@ impl Condition {
             let tried = if text.has_words && seen != 0 { seen } else { text.fields };
             regex = text.regex.as_ref().map(|pattern| {
                 let found = find(|text| pattern.find(text), tried, field);
-                RequirementCheck { asks: Requirement::Regex(pattern.source(), tried), holds: found.is_some(), found }
+                RequirementCheck { requirement: Requirement::Regex(pattern.source(), tried), holds: found.is_some(), found }
             });
         }
         words.into_iter().chain(regex)
@@ -259,7 +259,7 @@ impl Condition {
     ) -> impl Iterator<Item = RequirementCheck<'r>> {
         let unless = &self.unless;
         let not = |source, fields, found: Option<TextSpan>| RequirementCheck {
-            asks: Requirement::Not(source, fields),
+            requirement: Requirement::Not(source, fields),
             holds: found.is_none(),
             found,
         };
@@ -288,8 +288,8 @@ impl Condition {
 const LITERALS: [u16; 5] = [bit::PATHS, bit::SUFFIX, bit::GLOB, bit::AGENT, bit::PREFIX];
 
 impl<'r> RequirementCheck<'r> {
-    fn plain(asks: Requirement<'r>, holds: bool) -> Self {
-        Self { asks, holds, found: None }
+    fn plain(requirement: Requirement<'r>, holds: bool) -> Self {
+        Self { requirement, holds, found: None }
     }
 }
 

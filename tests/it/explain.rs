@@ -241,7 +241,7 @@ fn the_readme_shows_an_explanation() {
 fn explained(objects: &[Value]) -> Vec<(u64, Vec<String>)> {
     let rules = |object: &Value| {
         let matches = object["matches"].as_array().unwrap().iter();
-        matches.filter(|rule| rule["withheld"].is_null()).map(|rule| rule["rule"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+        matches.filter(|rule| rule["suppressed"].is_null()).map(|rule| rule["rule"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
     };
     let found = objects.iter().map(|object| (object["line"].as_u64().unwrap(), rules(object)));
     found.filter(|(_, rules)| !rules.is_empty()).collect()
@@ -328,8 +328,8 @@ fn a_pasted_line_is_graded_with_the_given_log() {
     assert_eq!((page["reason"].as_str(), &page["home_sizes"]), (Some("home_page"), &serde_json::json!([[5_120, 5_120]])));
     let same = answer(&sized("192.0.2.9", "GET /config.php.bak", 200, 612), &["--in", "access.log"]);
     assert_eq!((same["grade"].as_str(), same["reason"].as_str()), (Some("soft_404"), Some("same_size")));
-    assert_eq!(same["alike"].as_array().unwrap().len(), 3);
-    assert!(same["alike"].as_array().unwrap().iter().all(|other| other["bytes"] == 612), "{same}");
+    assert_eq!(same["similar"].as_array().unwrap().len(), 3);
+    assert!(same["similar"].as_array().unwrap().iter().all(|other| other["bytes"] == 612), "{same}");
     assert_eq!(same["soft_404_sizes"], serde_json::json!([[612, 612]]));
     // Without the log there is no grade, and the severity is that of a distinct answer.
     let unknown = answer(&post, &[]);
@@ -431,4 +431,7 @@ fn conditions_beyond_the_line_are_mentioned() {
     assert!(quoted.contains("the target decoded another way, comments within words as nothing: /?id=1+union+select+1,2"), "{quoted}");
     let object: Value = serde_json::from_str(&explain_text(&["-f", "json", "GET /?id=1+un/**/ion+sel/**/ect+1,2"])).unwrap();
     assert_eq!(object["matches"][0]["read_again"]["field"], "target");
+    assert_eq!(object["read_as"], "request");
+    let requirement = &object["matches"][0]["requirements"][0];
+    assert!(requirement["holds"] == false && requirement["result"].is_string(), "{object}");
 }

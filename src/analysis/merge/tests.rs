@@ -26,7 +26,7 @@ fn rules() -> &'static RuleSet {
 /// Consecutive lines of a log.
 #[derive(Debug, Clone)]
 struct Piece {
-    machine: Option<&'static str>,
+    log_host: Option<&'static str>,
     path: &'static str,
     generation: u64,
     offset: u64,
@@ -36,11 +36,11 @@ struct Piece {
 
 impl Piece {
     fn new(path: &'static str, lines: &[String]) -> Self {
-        Self { machine: None, path, generation: 7, offset: 0, lines_before: 0, text: lines.concat() }
+        Self { log_host: None, path, generation: 7, offset: 0, lines_before: 0, text: lines.concat() }
     }
 
     fn source(&self) -> SourceInfo {
-        SourceInfo::new(self.path.into(), self.generation, Vec::new()).with_host(self.machine)
+        SourceInfo::new(self.path.into(), self.generation, Vec::new()).with_host(self.log_host)
     }
 }
 
@@ -61,7 +61,7 @@ fn scan(pieces: &[Piece]) -> Scanned {
         let source = piece.source();
         let at = texts.iter().position(|known| *known == source).unwrap_or_else(|| {
             texts.push(source.clone());
-            inputs.push(InputSummary { path: source.path.clone(), log_host: piece.machine.map(str::to_owned), ..InputSummary::default() });
+            inputs.push(InputSummary { path: source.path.clone(), log_host: piece.log_host.map(str::to_owned), ..InputSummary::default() });
             texts.len() - 1
         });
         let findings = judge.scan(piece.text.as_bytes(), &mut scratch);
@@ -168,11 +168,11 @@ fn pieces() -> impl Strategy<Value = Vec<Piece>> {
     let one = (prop::sample::select(logs.to_vec()), prop::collection::vec(line(), 0..25));
     prop::collection::vec(one, 1..7).prop_map(|each| {
         let mut pieces: Vec<Piece> = Vec::new();
-        for ((machine, path), lines) in each {
-            let before = pieces.iter().rev().find(|piece| (piece.machine, piece.path) == (machine, path));
+        for ((log_host, path), lines) in each {
+            let before = pieces.iter().rev().find(|piece| (piece.log_host, piece.path) == (log_host, path));
             let (offset, lines_before) = before
                 .map_or((0, 0), |piece| (piece.offset + piece.text.len() as u64, piece.lines_before + piece.text.lines().count() as u64));
-            pieces.push(Piece { machine, offset, lines_before, ..Piece::new(path, &lines) });
+            pieces.push(Piece { log_host, offset, lines_before, ..Piece::new(path, &lines) });
         }
         pieces
     })
@@ -195,7 +195,7 @@ fn check_timeline(report: &str) {
 
 /// The inputs in the order of a merged report.
 fn sorted(mut pieces: Vec<Piece>) -> Vec<Piece> {
-    pieces.sort_by_key(|piece| (piece.machine, piece.path));
+    pieces.sort_by_key(|piece| (piece.log_host, piece.path));
     pieces
 }
 
@@ -324,7 +324,7 @@ fn decisions_are_made_again_for_the_whole() {
 #[test]
 fn logs_of_one_name_on_two_hosts_stay_separate() {
     let probes: Vec<String> = PROBES.iter().map(|probe| get("192.0.2.1", probe, 200, 512)).collect();
-    let on = |machine, lines| Piece { machine, ..Piece::new("access.log", lines) };
+    let on = |log_host, lines| Piece { log_host, ..Piece::new("access.log", lines) };
     let parts = [on(Some("web1"), &probes[..3]), on(Some("web2"), &probes[3..])].map(|piece| json(&scan(&[piece])));
     let both = value(&merged(&parts));
     assert_eq!((&both["totals"]["soft_404"], both["inputs"].as_array().unwrap().len()), (&6.into(), 2));

@@ -16,7 +16,7 @@ const BATCH_DELAY: Duration = Duration::from_millis(20);
 #[derive(Debug)]
 pub(super) enum FollowEvent {
     /// Something changed in a watched folder.
-    Woken(WatchEvent),
+    Changed(WatchEvent),
     /// Input from the terminal.
     Input(TerminalInput),
 }
@@ -24,9 +24,9 @@ pub(super) enum FollowEvent {
 /// The queue of events, with the watcher that feeds it.
 #[derive(Debug)]
 pub(super) struct EventQueue {
-    wake: FolderWatcher,
+    watcher: FolderWatcher,
     sender: Sender<FollowEvent>,
-    rings: Receiver<FollowEvent>,
+    events: Receiver<FollowEvent>,
 }
 
 /// Events that arrived together.
@@ -43,11 +43,11 @@ pub(super) struct EventBatch {
 impl EventQueue {
     /// Watches folders, unless logs are only polled.
     pub(super) fn new(poll_only: bool) -> Self {
-        let (sender, rings) = channel();
-        let ring = sender.clone();
+        let (sender, events) = channel();
+        let changes = sender.clone();
         // The receiver is dropped at the end of the run, so a send error is ignored.
-        let wake = FolderWatcher::new(poll_only, move |woken| drop(ring.send(FollowEvent::Woken(woken))));
-        Self { wake, sender, rings }
+        let watcher = FolderWatcher::new(poll_only, move |event| drop(changes.send(FollowEvent::Changed(event))));
+        Self { watcher, sender, events }
     }
 
     /// A sender for other sources of events.
@@ -57,13 +57,18 @@ impl EventQueue {
 
     /// Watches exactly these folders. Returns a notice, once, if that is not possible.
     pub(super) fn watch(&mut self, folders: &BTreeSet<PathBuf>) -> Option<String> {
-        self.wake.watch(folders)
+        self.watcher.watch(folders)
+    }
+
+    /// Whether all folders are watched.
+    pub(super) fn is_complete(&self) -> bool {
+        self.watcher.is_complete()
     }
 
     /// Waits for events until the timeout.
     pub(super) fn wait(&self, most: Duration) -> EventBatch {
         let mut all = EventBatch::default();
-        match self.rings.recv_timeout(most) {
+        match self.events.recv_timeout(most) {
             Ok(first) => {
                 let is_input = matches!(first, FollowEvent::Input(_));
                 all.take(first);
@@ -73,18 +78,18 @@ impl EventQueue {
             }
             Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
         }
-        for ring in self.rings.try_iter() {
-            all.take(ring);
+        for event in self.events.try_iter() {
+            all.take(event);
         }
         all
     }
 }
 
 impl EventBatch {
-    fn take(&mut self, ring: FollowEvent) {
-        match ring {
-            FollowEvent::Woken(WatchEvent::All) => self.all = true,
-            FollowEvent::Woken(WatchEvent::Paths(paths)) => self.paths.extend(paths),
+    fn take(&mut self, event: FollowEvent) {
+        match event {
+            FollowEvent::Changed(WatchEvent::All) => self.all = true,
+            FollowEvent::Changed(WatchEvent::Paths(paths)) => self.paths.extend(paths),
             FollowEvent::Input(input) => self.inputs.push(input),
         }
     }

@@ -144,6 +144,7 @@ impl<'a, 'c: 'a> FollowSession<'a, 'c> {
             if let Some(notice) = events.watch(&tail.folders()) {
                 output.notice(&notice);
             }
+            tail.set_watched(events.is_complete());
         }
         // After a full poll too, because that skips idle logs.
         if !batch.paths.is_empty() {

@@ -176,7 +176,7 @@ fn write_index(store: &ReportStore, report_run: &ReportRun<'_>) -> Result<(), Co
         return Ok(());
     }
     let mut text = Vec::new();
-    index::write(&entries, Some(&report_run.machine), &mut text).map_err(CommandError::WriteReport)?;
+    index::write(&entries, Some(&report_run.log_host), &mut text).map_err(CommandError::WriteReport)?;
     Ok(store.replace_index(&text)?)
 }
 

@@ -44,13 +44,13 @@ pub(super) struct ReportRun<'a> {
     pub(super) rule_context: RuleContext,
     pub(super) privacy: Privacy,
     geoip: GeoDatabases,
-    /// The addresses of this machine.
+    /// The addresses of this host.
     interface_addresses: Vec<IpAddr>,
     /// The ranges of search engines.
     verified: AddressRanges,
     pub(super) pool: ThreadPool,
     /// The name of this host in the reports.
-    pub(super) machine: String,
+    pub(super) log_host: String,
     stop: &'a StopSignal,
     /// The start of the run in seconds since 1970.
     now: u64,
@@ -94,9 +94,9 @@ impl<'a> ReportRun<'a> {
         }
         let interface_addresses = own_addresses();
         let verified = AddressRanges::read(&settings.block.verified)?;
-        let machine = settings.machine.clone().unwrap_or_else(|| rustix::system::uname().nodename().to_string_lossy().into_owned());
+        let log_host = settings.log_host.clone().unwrap_or_else(|| rustix::system::uname().nodename().to_string_lossy().into_owned());
         let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
-        Ok(Self { pool: pool(&settings.scan)?, settings, rule_context, privacy, geoip, interface_addresses, verified, machine, stop, now })
+        Ok(Self { pool: pool(&settings.scan)?, settings, rule_context, privacy, geoip, interface_addresses, verified, log_host, stop, now })
     }
 
     /// Adds the country and network of clients.

@@ -273,12 +273,12 @@ impl<'r> ReportWriter<'r> {
         state: &mut ReportState,
         consume: impl FnOnce(&Report<'_>, &mut ReportState) -> Result<R, CommandError> + Send,
     ) -> Result<R, CommandError> {
-        let ReportRun { settings, machine, pool, .. } = self.run;
+        let ReportRun { settings, log_host, pool, .. } = self.run;
         pool.install(|| {
             let analysis = LogAnalysis::with_history(report_input, &state.sites);
             analysis.update_history(report_input, &mut state.sites, self.run.now().cast_signed());
             let mut report = build(report_input, &analysis, wanted);
-            report.log_host = Some(machine.clone());
+            report.log_host = Some(log_host.clone());
             report.prefix = settings.scan.client.prefix;
             report.period = folder.part.period.map(Period::label);
             self.attach_problems(&mut report.inputs);
@@ -317,7 +317,7 @@ impl<'r> ReportWriter<'r> {
             report,
             news,
             label: &folder.label,
-            host: Some(&self.run.machine),
+            host: Some(&self.run.log_host),
             is_first: self.is_first,
             folder: &folder.path,
             notes,

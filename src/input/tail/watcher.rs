@@ -28,6 +28,8 @@ pub(crate) struct FolderWatcher {
     watcher: Option<RecommendedWatcher>,
     /// The watched folders and their device and inode.
     watched: HashMap<PathBuf, (u64, u64)>,
+    /// Whether all folders are watched.
+    is_complete: bool,
     /// Why there is no watcher, until it is reported.
     error: Option<String>,
     reported: bool,
@@ -36,9 +38,9 @@ pub(crate) struct FolderWatcher {
 impl FolderWatcher {
     /// Starts watching; `send` is called on another thread. With `poll_only`, it is never called.
     pub(crate) fn new(poll_only: bool, send: impl Fn(WatchEvent) + Send + 'static) -> Self {
-        let mut wake = Self { watcher: None, watched: HashMap::new(), error: None, reported: false };
+        let mut new = Self { watcher: None, watched: HashMap::new(), is_complete: false, error: None, reported: false };
         if poll_only {
-            return wake;
+            return new;
         }
         let handle = move |event: notify::Result<Event>| {
             if let Some(event_of) = event_of(event) {
@@ -46,10 +48,10 @@ impl FolderWatcher {
             }
         };
         match notify::recommended_watcher(handle) {
-            Ok(watcher) => wake.watcher = Some(watcher),
-            Err(error) => wake.error = Some(reason(&error)),
+            Ok(watcher) => new.watcher = Some(watcher),
+            Err(error) => new.error = Some(reason(&error)),
         }
-        wake
+        new
     }
 
     /// Watches exactly these folders. Call it at every full poll, because a folder that was removed and created again
@@ -57,6 +59,7 @@ impl FolderWatcher {
     pub(crate) fn watch(&mut self, folders: &BTreeSet<PathBuf>) -> Option<String> {
         if let Some(watcher) = &mut self.watcher {
             let refused = update(watcher, &mut self.watched, folders);
+            self.is_complete = refused.is_none();
             self.error = self.error.take().or(refused);
         }
         let reason = self.error.take()?;
@@ -64,6 +67,11 @@ impl FolderWatcher {
             return None;
         }
         Some(format!("cannot be watched for changes ({reason}); polling instead"))
+    }
+
+    /// Whether an event reports a change in any of the folders, unless the system reports too little.
+    pub(crate) fn is_complete(&self) -> bool {
+        self.is_complete
     }
 }
 
@@ -151,12 +159,13 @@ mod tests {
         let outer = tempfile::tempdir().unwrap();
         let folder = outer.path().join("logs");
         let (sender, receiver) = channel();
-        let mut wake = FolderWatcher::new(false, move |event_of| drop(sender.send(event_of)));
+        let mut watcher = FolderWatcher::new(false, move |event_of| drop(sender.send(event_of)));
         let folders = BTreeSet::from([folder.clone()]);
         for round in 0..2 {
-            assert_eq!(wake.watch(&folders), None);
+            assert_eq!(watcher.watch(&folders), None);
             fs::create_dir(&folder).unwrap();
-            assert_eq!(wake.watch(&folders), None);
+            assert_eq!(watcher.watch(&folders), None);
+            assert!(watcher.is_complete());
             let log = folder.join(format!("access.log.{round}"));
             fs::write(&log, "line\n").unwrap();
             assert!(receives_event_for(&receiver, &log));
@@ -167,19 +176,19 @@ mod tests {
     #[test]
     fn no_event_is_sent_when_polling() {
         let folder = tempfile::tempdir().unwrap();
-        let mut wake = FolderWatcher::new(true, |_| panic!("sent"));
-        assert_eq!(wake.watch(&BTreeSet::from([folder.path().to_owned()])), None);
+        let mut watcher = FolderWatcher::new(true, |_| panic!("sent"));
+        assert_eq!(watcher.watch(&BTreeSet::from([folder.path().to_owned()])), None);
         fs::write(folder.path().join("log"), "").unwrap();
-        assert!(wake.watcher.is_none());
+        assert!(watcher.watcher.is_none() && !watcher.is_complete());
     }
 
     #[test]
     fn a_failure_is_reported_once() {
-        let mut wake = FolderWatcher::new(true, |_| {});
-        wake.error = Some("limit".to_owned());
-        let message = wake.watch(&BTreeSet::new()).unwrap();
+        let mut watcher = FolderWatcher::new(true, |_| {});
+        watcher.error = Some("limit".to_owned());
+        let message = watcher.watch(&BTreeSet::new()).unwrap();
         assert!(message.contains("(limit)"), "{message}");
-        wake.error = Some("limit".to_owned());
-        assert_eq!(wake.watch(&BTreeSet::new()), None);
+        watcher.error = Some("limit".to_owned());
+        assert_eq!(watcher.watch(&BTreeSet::new()), None);
     }
 }

@@ -20,7 +20,7 @@ use crate::time::LogTime;
 struct ExplainObject<'a> {
     source: Option<Cow<'a, str>>,
     line: Option<u64>,
-    taken_as: &'static str,
+    read_as: &'static str,
     format: Option<Cow<'a, str>>,
     client: Option<Cow<'a, str>>,
     time: Option<String>,
@@ -71,11 +71,11 @@ struct GradeObject<'a> {
     home_sizes: &'a [(u64, u64)],
     get_sizes: &'a [(u64, u64)],
     get_refused: &'a [u16],
-    alike: Vec<AlikeObject<'a>>,
+    similar: Vec<SimilarObject<'a>>,
 }
 
 #[derive(Serialize)]
-struct AlikeObject<'a> {
+struct SimilarObject<'a> {
     host: Option<Cow<'a, str>>,
     path: Cow<'a, str>,
     bytes: u64,
@@ -87,9 +87,9 @@ struct MatchObject<'a> {
     title: Cow<'a, str>,
     class: &'a str,
     severity: Severity,
-    withheld: Option<String>,
+    suppressed: Option<String>,
     found: Vec<SpanObject>,
-    asks: Vec<CheckObject>,
+    requirements: Vec<CheckObject>,
     read_again: Option<RereadObject>,
 }
 
@@ -111,7 +111,7 @@ struct SpanObject {
 struct CheckObject {
     key: &'static str,
     holds: bool,
-    says: String,
+    result: String,
 }
 
 /// Writes the object and its newline.
@@ -126,7 +126,7 @@ fn object<'a>(subject: &ExplainedRequest<'a>) -> ExplainObject<'a> {
     ExplainObject {
         source: subject.location.map(|(path, _)| escape(path)),
         line: subject.location.map(|(_, line)| line),
-        taken_as: match subject.read_as {
+        read_as: match subject.read_as {
             ReadAs::Line(_) => "line",
             ReadAs::Request => "request",
             ReadAs::Unparsed(_) => "text",
@@ -160,8 +160,8 @@ fn object<'a>(subject: &ExplainedRequest<'a>) -> ExplainObject<'a> {
     }
 }
 
-fn alike(one: &SimilarAnswer) -> AlikeObject<'_> {
-    AlikeObject { host: one.host.as_deref().map(redacted), path: redacted(&one.path), bytes: one.bytes }
+fn similar(one: &SimilarAnswer) -> SimilarObject<'_> {
+    SimilarObject { host: one.host.as_deref().map(redacted), path: redacted(&one.path), bytes: one.bytes }
 }
 
 fn graded(answer: &GradeResult) -> GradeObject<'_> {
@@ -179,7 +179,7 @@ fn graded(answer: &GradeResult) -> GradeObject<'_> {
         home_sizes: &known.home_sizes,
         get_sizes: &known.get_sizes,
         get_refused: &known.get_refused,
-        alike: known.alike.iter().map(alike).collect(),
+        similar: known.alike.iter().map(similar).collect(),
     }
 }
 
@@ -205,15 +205,15 @@ fn rule<'a>(account: &RuleExplanation<'_>, subject: &ExplainedRequest<'a>) -> Ma
         title: escape(rule.title.as_bytes()),
         class: &rule.class,
         severity: subject.severity(account.rule),
-        withheld: account.suppressed_by.map(|reason| sentence::withheld(reason, account.rule, subject.rules)),
+        suppressed: account.suppressed_by.map(|reason| sentence::suppressed(reason, account.rule, subject.rules)),
         found: account.spans().iter().map(|(mark, span)| SpanObject { kind: mark.as_str(), ..found(span.view, &span.range) }).collect(),
-        asks: account
+        requirements: account
             .checks
             .iter()
             .map(|check| CheckObject {
-                key: sentence::topic(&check.asks),
+                key: sentence::topic(&check.requirement),
                 holds: check.holds,
-                says: sentence::check(check, account, subject),
+                result: sentence::check(check, account, subject),
             })
             .collect(),
         read_again: account.alternative.as_ref().map(|reread| RereadObject {

@@ -25,8 +25,8 @@ pub(crate) fn view_name(view: TextView) -> &'static str {
 }
 
 /// The key of a check in rule files.
-pub(crate) fn topic(asks: &Requirement<'_>) -> &'static str {
-    match asks {
+pub(crate) fn topic(requirement: &Requirement<'_>) -> &'static str {
+    match requirement {
         Requirement::Literal(kind) => literal(*kind),
         Requirement::Glob(_) => "path_glob",
         Requirement::Method(_) => "methods",
@@ -41,7 +41,7 @@ pub(crate) fn topic(asks: &Requirement<'_>) -> &'static str {
 /// The result of a check.
 pub(crate) fn check(check: &RequirementCheck<'_>, account: &RuleExplanation<'_>, subject: &ExplainedRequest<'_>) -> String {
     let method = shown_method(subject);
-    match (check.asks, check.holds) {
+    match (check.requirement, check.holds) {
         (Requirement::Literal(kind), true) => present(kind, account, subject),
         (Requirement::Word(fields), true) => present(fields, account, subject),
         (Requirement::Literal(kind), false) => absent(kind, account, subject),
@@ -93,7 +93,7 @@ pub(crate) fn reread_as(reading: AlternativeKind) -> &'static str {
 }
 
 /// Why a match is not reported.
-pub(crate) fn withheld(reason: SuppressedBy, rule: RuleId, rules: &RuleSet) -> String {
+pub(crate) fn suppressed(reason: SuppressedBy, rule: RuleId, rules: &RuleSet) -> String {
     match reason {
         SuppressedBy::Sign => "if answered, it is evidence that the site runs this app; it is never reported".into(),
         SuppressedBy::App(app) => format!("suppressed by app {} (--app)", rules.rule(app).app().unwrap_or_default()),

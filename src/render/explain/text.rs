@@ -173,17 +173,19 @@ fn write_matches<W: Write>(subject: &ExplainedRequest<'_>, page: &mut ExplainPag
         write_name(subject, account, page)?;
         if let Some(reread) = account.alternative.as_ref().filter(|_| !account.matches_itself()) {
             write_reread(subject, reread, page)?;
-            write_withheld(subject, account, page)?;
+            write_suppressed(subject, account, page)?;
             continue;
         }
         write_match_locations(subject, account, page)?;
-        let placeless =
-            account.checks.iter().filter(|c| matches!(c.asks, Requirement::Method(_) | Requirement::Status(_) | Requirement::Shape(_)));
+        let placeless = account
+            .checks
+            .iter()
+            .filter(|c| matches!(c.requirement, Requirement::Method(_) | Requirement::Status(_) | Requirement::Shape(_)));
         let sentences: Vec<_> = placeless.map(|check| sentence::check(check, account, subject)).collect();
         if !sentences.is_empty() {
             page.plain(4, &sentences.join("; "))?;
         }
-        write_withheld(subject, account, page)?;
+        write_suppressed(subject, account, page)?;
     }
     Ok(())
 }
@@ -193,13 +195,13 @@ fn write_reread<W: Write>(subject: &ExplainedRequest<'_>, reread: &AlternativeDe
     page.plain(4, &format!("the {name} decoded another way, {}: {}", sentence::reread_as(reread.reading), subject.reread(reread)))
 }
 
-fn write_withheld<W: Write>(
+fn write_suppressed<W: Write>(
     subject: &ExplainedRequest<'_>,
     account: &RuleExplanation<'_>,
     page: &mut ExplainPage<'_, W>,
 ) -> io::Result<()> {
     match account.suppressed_by {
-        Some(reason) => page.text(4, WARNING, &sentence::withheld(reason, account.rule, subject.rules)),
+        Some(reason) => page.text(4, WARNING, &sentence::suppressed(reason, account.rule, subject.rules)),
         None => Ok(()),
     }
 }
@@ -239,13 +241,13 @@ fn write_rule<W: Write>(subject: &ExplainedRequest<'_>, account: &RuleExplanatio
     write_match_locations(subject, account, page)?;
     for check in &account.checks {
         let answer = if check.holds { "yes" } else { "no" };
-        let label = format!("{answer:3}  {}", sentence::topic(&check.asks));
+        let label = format!("{answer:3}  {}", sentence::topic(&check.requirement));
         page.labelled(4, LONGEST_TOPIC, &label, &sentence::check(check, account, subject))?;
     }
     if let Some(reread) = &account.alternative {
         write_reread(subject, reread, page)?;
     }
-    if account.matches() { write_withheld(subject, account, page) } else { Ok(()) }
+    if account.matches() { write_suppressed(subject, account, page) } else { Ok(()) }
 }
 
 /// `yes  raw_prefixes`.
@@ -384,14 +386,14 @@ fn write_view<W: Write>(
     }
     // With `--rule` the whole regex is printed below.
     let patterns = account.checks.iter().filter(|check| check.found.as_ref().is_some_and(|found| subject.same(found.view) == view));
-    for source in patterns.filter(|_| subject.only.is_none()).filter_map(|check| source(&check.asks)) {
+    for source in patterns.filter(|_| subject.only.is_none()).filter_map(|check| source(&check.requirement)) {
         page.text(MARGIN + column + 2, DIM, &truncate(&sentence::single_line_regex(source), room))?;
     }
     Ok(())
 }
 
-fn source<'r>(asks: &Requirement<'r>) -> Option<&'r str> {
-    match asks {
+fn source<'r>(requirement: &Requirement<'r>) -> Option<&'r str> {
+    match requirement {
         Requirement::Regex(source, _) | Requirement::Glob(source) | Requirement::Not(source, _) => Some(source),
         _ => None,
     }

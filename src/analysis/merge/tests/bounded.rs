@@ -42,10 +42,10 @@ fn sized_part(requests: &[Request], before: u64, size: impl Fn(u32, u8) -> u32) 
     let texts = [false, true]
         .map(|second| SourceInfo::new(b"access.log".into(), 7, Vec::new()).with_host(Some(if second { "web2" } else { "web1" })));
     for (input, second) in [(0, false), (1, true)] {
-        let of_machine = (0..).zip(requests).filter(|(_, request)| request.3 == second);
+        let of_host = (0..).zip(requests).filter(|(_, request)| request.3 == second);
         let line =
             |(at, (who, what, status, _)): (u32, &Request)| get(&format!("192.0.2.{who}"), &format!("/p{what}"), *status, size(at, *what));
-        let text: String = of_machine.map(line).collect();
+        let text: String = of_host.map(line).collect();
         let mut scratch = WorkerState::default();
         let findings = judge.scan(text.as_bytes(), &mut scratch);
         let mut tally = Tally::default();

@@ -76,9 +76,9 @@ proptest! {
 
 #[test]
 fn two_halves_of_an_hour_are_a_flood_together() {
-    let half = |path, machine| {
+    let half = |path, log_host| {
         let lines: Vec<String> = (0..10).map(|n| login("192.0.2.1", 1, n, "/wp-login.php")).collect();
-        Piece { machine: Some(machine), ..Piece::new(path, &lines) }
+        Piece { log_host: Some(log_host), ..Piece::new(path, &lines) }
     };
     let (one, other) = (scan(&[half("a.log", "web1")]), scan(&[half("a.log", "web2")]));
     assert_eq!((flood_rows(&one), flood_rows(&other)), (vec![], vec![]));

@@ -269,3 +269,19 @@ fn an_idle_log_is_polled_within_four_polls() {
     harness.poll_and_read();
     harness.assert_numbers(4);
 }
+
+/// Where a folder is watched, events may still be missing.
+#[test]
+fn a_watched_idle_log_is_polled_within_twelve_polls() {
+    let mut harness = TailHarness::from_start();
+    harness.tail.set_watched(true);
+    harness.append("access.log", &lines(0..1));
+    harness.wait(30);
+    harness.append("access.log", &lines(1..2));
+    let polls = (1..).take_while(|_| {
+        harness.poll_and_read();
+        harness.lines().len() < 2
+    });
+    assert!((4..12).contains(&polls.count()));
+    harness.assert_numbers(2);
+}
