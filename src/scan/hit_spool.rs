@@ -1,5 +1,5 @@
-//! Spools the lines that matched until the scan is complete: in memory while they are few, then in an unnamed temporary
-//! file.
+//! Spools the lines that matched until the scan is complete: the first ones in memory, those that do not fit there in an unnamed
+//! temporary file.
 //!
 //! Lines are added by any thread in any order and read back in the order of inputs and offsets.
 
