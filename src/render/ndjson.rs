@@ -353,7 +353,7 @@ mod tests {
                 target: &target,
                 decoded: Some(&agent),
                 user_agent: Some(&agent),
-                client: crate::client::Client::Text(&client),
+                client: Client::Text(&client),
                 ..fixture::hit()
             };
             let line = line(&hit);
