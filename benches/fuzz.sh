@@ -13,7 +13,7 @@ probewatch=${PROBEWATCH:-$(built probewatch build --release)}
 seeds=$(mktemp -d)
 trap 'rm -rf "$seeds"' EXIT
 
-# Writes standard input, behind these bytes, as a seed of a target.
+# Writes these bytes and then standard input as a seed of a target.
 seed() {
     mkdir -p "$seeds/$1"
     { printf '%b' "$2"; cat; } >"$seeds/$1/$(find "$seeds/$1" -type f | wc -l)"

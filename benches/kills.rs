@@ -73,7 +73,7 @@ fn soak(program: &str, time: Duration, rate: u64, followed: &str) -> bool {
     let counts = Arc::clone(&server.counts);
     let over = Arc::new(AtomicBool::new(false));
     let serving = server.serve(Arc::clone(&over), rate);
-    let mut judge = Judge::default();
+    let mut check = OutputCheck::default();
     let mut output = Output::new(&folder.join("hits.ndjson"));
     let mut stops = Stops::default();
     let (start, mut row) = (Instant::now(), Instant::now());
@@ -82,30 +82,30 @@ fn soak(program: &str, time: Duration, rate: u64, followed: &str) -> bool {
         "s", "lines", "probes", "kills", "ends", "mv", "copy", "gzip", "repeated"
     );
     while start.elapsed() < time {
-        let mut run = Run::start(&program, folder, followed, &mut judge);
+        let mut run = Run::start(&program, folder, followed, &mut check);
         let lives = dice.lifetime();
         let since = Instant::now();
         while since.elapsed() < lives && start.elapsed() < time && run.is_running() {
             thread::sleep(READ.min(lives.saturating_sub(since.elapsed())));
-            judge.take(&output.read());
+            check.take(&output.read());
         }
         let is_clean = dice.below(8) == 0;
         stops.end(run, is_clean);
-        judge.take(&output.read());
-        judge.end_run(is_clean);
-        clean_up(&folder.join("log"), &names, &mut judge, KEPT);
+        check.take(&output.read());
+        check.end_run(is_clean);
+        clean_up(&folder.join("log"), &names, &mut check, KEPT);
         if dice.below(3) == 0 {
             thread::sleep(Duration::from_millis(dice.below(4000)));
         }
         if row.elapsed() >= ROW {
             row = Instant::now();
-            print_row(start, &counts, &judge, &stops);
+            print_row(start, &counts, &check, &stops);
         }
     }
     over.store(true, Ordering::Relaxed);
     serving.join().unwrap();
     // The last run reads what is left, and is given time for it.
-    let mut run = Run::start(&program, folder, followed, &mut judge);
+    let mut run = Run::start(&program, folder, followed, &mut check);
     let mut latest = Instant::now();
     while latest.elapsed() < Duration::from_secs(10) && run.is_running() {
         thread::sleep(READ);
@@ -113,41 +113,41 @@ fn soak(program: &str, time: Duration, rate: u64, followed: &str) -> bool {
         if !new.is_empty() {
             latest = Instant::now();
         }
-        judge.take(&new);
+        check.take(&new);
     }
     stops.end(run, true);
-    judge.take(&output.read());
-    judge.end_run(true);
-    judge.deadline = Duration::ZERO;
-    clean_up(&folder.join("log"), &names, &mut judge, 0);
-    judge.check(&folder.join("log/access.log"));
-    print_row(start, &counts, &judge, &stops);
-    judge.verdict(&stops)
+    check.take(&output.read());
+    check.end_run(true);
+    check.deadline = Duration::ZERO;
+    clean_up(&folder.join("log"), &names, &mut check, 0);
+    check.compare(&folder.join("log/access.log"));
+    print_row(start, &counts, &check, &stops);
+    check.verdict(&stops)
 }
 
-fn print_row(start: Instant, counts: &Counts, judge: &Judge, stops: &Stops) {
+fn print_row(start: Instant, counts: &Counts, check: &OutputCheck, stops: &Stops) {
     let count = |count: &AtomicU64| count.load(Ordering::Relaxed);
     println!(
         "{:>6} {:>10} {:>8} {:>7} {:>5} {:>5} {:>5} {:>5} {:>8}",
         start.elapsed().as_secs(),
         count(&counts.lines),
-        judge.records.len(),
+        check.records.len(),
         stops.killed,
         stops.clean,
         count(&counts.renamed),
         count(&counts.copied),
         count(&counts.packed),
-        judge.repeated,
+        check.repeated,
     );
 }
 
 /// Checks rotated files beyond the newest `keep`, oldest first, and deletes those that are done.
-fn clean_up(folder: &Path, names: &Mutex<()>, judge: &mut Judge, keep: usize) {
+fn clean_up(folder: &Path, names: &Mutex<()>, check: &mut OutputCheck, keep: usize) {
     let _names = names.lock().unwrap();
     let mut logs = rotated(folder);
     while logs.len() > keep {
         let (_, oldest) = logs.pop().unwrap();
-        if !judge.check(&oldest) {
+        if !check.compare(&oldest) {
             break;
         }
         fs::remove_file(oldest).unwrap();
@@ -335,9 +335,9 @@ struct Run {
 }
 
 impl Run {
-    fn start(program: &Path, folder: &Path, followed: &str, judge: &mut Judge) -> Self {
+    fn start(program: &Path, folder: &Path, followed: &str, check: &mut OutputCheck) -> Self {
         let state = folder.join("state/follow.json");
-        judge.start_run(&state);
+        check.start_run(&state);
         let mut command = Command::new(program);
         command.args(["follow", "-q", "-f", "ndjson", "--from-start", "--state", "state", followed]);
         let child = command.current_dir(folder).stdin(Stdio::null()).stdout(append(&folder.join("hits.ndjson"))).spawn().unwrap();
@@ -424,7 +424,7 @@ struct Record {
 
 /// What the output says, against what may be said and what is on the disk.
 #[derive(Debug)]
-struct Judge {
+struct OutputCheck {
     /// The records, by the number of their probe.
     records: HashMap<u64, Record>,
     ids: HashSet<(u64, u64)>,
@@ -447,7 +447,7 @@ struct Judge {
     misplaced: u64,
 }
 
-impl Default for Judge {
+impl Default for OutputCheck {
     fn default() -> Self {
         Self {
             records: HashMap::new(),
@@ -469,7 +469,7 @@ impl Default for Judge {
     }
 }
 
-impl Judge {
+impl OutputCheck {
     /// A run starts with this state.
     fn start_run(&mut self, state: &Path) {
         self.run += 1;
@@ -549,7 +549,7 @@ impl Judge {
     }
 
     /// Compares a log with the records; false where some are missing yet, and it may be too early for them.
-    fn check(&mut self, log: &Path) -> bool {
+    fn compare(&mut self, log: &Path) -> bool {
         let bytes = fs::read(log).unwrap();
         let mut text = Vec::new();
         if log.extension().is_some_and(|ending| ending == "gz") {
@@ -648,14 +648,14 @@ fn check_the_judge() {
     let (log, state) = (folder.path().join("access.log"), folder.path().join("state"));
     fs::write(&log, text).unwrap();
     let judged = |first: &str, is_clean: bool, next: &str| {
-        let mut judge = Judge { deadline: Duration::ZERO, ..Judge::default() };
-        judge.take(first.as_bytes());
-        judge.end_run(is_clean);
+        let mut check = OutputCheck { deadline: Duration::ZERO, ..OutputCheck::default() };
+        check.take(first.as_bytes());
+        check.end_run(is_clean);
         fs::write(&state, format!("{{\"state\":{{\"checkpoints\":[{{\"generation\":171,\"offset\":{second}}}]}}}}")).unwrap();
-        judge.start_run(&state);
-        judge.take(next.as_bytes());
-        judge.check(&log);
-        (judge.lost, judge.doubled, judge.torn, judge.misplaced, judge.repeated, judge.halves)
+        check.start_run(&state);
+        check.take(next.as_bytes());
+        check.compare(&log);
+        (check.lost, check.doubled, check.torn, check.misplaced, check.repeated, check.halves)
     };
     let (a, b) = (record(0, 0), record(1, second));
     let both = a.clone() + &b;

@@ -139,13 +139,13 @@ fn verdicts(group: &mut BenchmarkGroup<'_, WallTime>, rules: &RuleSet, log: &str
 
 fn judging(group: &mut BenchmarkGroup<'_, WallTime>, rules: &RuleSet, log: &str) {
     let scope = ScanOptions::default();
-    let judge = LineScanner::new(rules, &scope);
+    let line_scanner = LineScanner::new(rules, &scope);
     let mut scratch = WorkerState::default();
-    let findings = judge.scan(log.as_bytes(), &mut scratch);
+    let findings = line_scanner.scan(log.as_bytes(), &mut scratch);
     assert_eq!((findings.lines.lines, findings.lines.parsed(), findings.hits.len()), (LINES as u64, LINES as u64, LINES / PROBES));
     group.throughput(Throughput::Bytes(log.len() as u64));
     let mut judging = || {
-        let findings = judge.scan(black_box(log.as_bytes()), &mut scratch);
+        let findings = line_scanner.scan(black_box(log.as_bytes()), &mut scratch);
         scratch.recycle(findings);
     };
     group.bench_function("judging", |b| b.iter(&mut judging));

@@ -1,5 +1,5 @@
 # Draws what `versus.sh` measured: a bar for each tool, its length the logarithm of its GB/s. Reads name, command, what it
-# does, bytes, ns and GB/s, between tabs, the fastest first; says `rounds` and `cores` as it was told. Measures nothing.
+# does, bytes, ns and GB/s, between tabs, the fastest first; prints the variables `rounds` and `cores`. Measures nothing.
 
 function log10(x) { return log(x) / log(10) }
 function across(x) { return left + (log10(x) - low) / (high - low) * (right - left) }

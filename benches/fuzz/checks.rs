@@ -82,12 +82,12 @@ fn seen(text: &[u8], context: &LineContext<'_>) -> Vec<u8> {
     out
 }
 
-/// Where a text is cut into two does not matter.
+/// Both parts of a text that is cut in two give the lines of the whole text.
 fn check_cut(text: &[u8], context: &LineContext<'_>, expected: &[u8]) {
     let Some(cut) = memchr_iter(b'\n', text).nth(newlines(text) / 2) else { return };
-    let (before, behind) = text.split_at(cut + 1);
+    let (before, after) = text.split_at(cut + 1);
     let header = context.header.clone().after(before, MAX_LINE);
-    let both = [written_again(before, context), written_again(behind, &LineContext { header, ..context.clone() })].concat();
+    let both = [written_again(before, context), written_again(after, &LineContext { header, ..context.clone() })].concat();
     assert_eq!(shown(&both), shown(expected), "a text that is cut is read otherwise");
 }
 
@@ -95,23 +95,23 @@ fn check_cut(text: &[u8], context: &LineContext<'_>, expected: &[u8]) {
 fn check_counts(text: &[u8], context: &LineContext<'_>) {
     let scope = ScanOptions { max_line: MAX_LINE, ..ScanOptions::default() };
     let mut scratch = WorkerState::default();
-    let judge = LineScanner::new(&RULES, &scope);
-    let findings = judge.scan_any(text, context, &mut LogReader::default(), &mut scratch);
+    let scanner = LineScanner::new(&RULES, &scope);
+    let findings = scanner.scan_any(text, context, &mut LogReader::default(), &mut scratch);
     check_findings(text, &findings);
-    let again = judge.scan_any(text, context, &mut LogReader::default(), &mut scratch);
+    let again = scanner.scan_any(text, context, &mut LogReader::default(), &mut scratch);
     assert_eq!(findings.lines, again.lines, "lines that are known are counted otherwise");
     assert_eq!(places(&findings), places(&again), "lines that are known hit otherwise");
 }
 
 fn check_findings(text: &[u8], findings: &Findings) {
     let LineCounts { lines: all, unparsed, oversized, skipped, .. } = findings.lines;
-    // NULs behind the last newline are room that was allocated ahead, and no line.
+    // NULs after the last newline are space that was allocated ahead, and no line.
     let padded = text.ends_with(b"\0") && lines(text).last().is_some_and(|last| last.iter().all(|byte| *byte == 0));
     assert_eq!(all, (lines(text).count() - usize::from(padded)) as u64, "lines were counted twice or not at all");
     assert_eq!(all, findings.lines.parsed() + unparsed + oversized + skipped, "{:?}", findings.lines);
     for hit in &findings.hits {
         let start = usize::try_from(hit.offset).expect("64 bits");
-        assert!(start < text.len(), "a hit behind the text");
+        assert!(start < text.len(), "a hit after the text");
         let begun = memchr::memrchr(b'\n', &text[..start]).map_or(0, |at| at + 1);
         assert!(text[begun..start].iter().all(|byte| *byte == 0), "a hit at {start} does not begin a line");
         assert_eq!(newlines(&text[..start]), hit.line as usize, "a hit has the number of another line");
@@ -140,12 +140,12 @@ pub fn lies_in(part: &[u8], whole: &[u8]) -> bool {
     start <= part.as_ptr() && part.as_ptr_range().end <= end
 }
 
-/// Rules judge these lines, the same the second time.
+/// Rules scanner these lines, the same the second time.
 pub fn check_rules(rules: &RuleSet, lines: &[u8]) {
     let scope = ScanOptions::default();
-    let judge = LineScanner::new(rules, &scope);
+    let scanner = LineScanner::new(rules, &scope);
     let mut scratch = WorkerState::default();
-    let findings = judge.scan(lines, &mut scratch);
+    let findings = scanner.scan(lines, &mut scratch);
     check_findings(lines, &findings);
-    assert_eq!(places(&findings), places(&judge.scan(lines, &mut scratch)));
+    assert_eq!(places(&findings), places(&scanner.scan(lines, &mut scratch)));
 }

@@ -89,7 +89,7 @@ pub(crate) fn block_decisions(
     }
     let network_stats = network_stats(report, report_input, guard);
     let mut room = max.unwrap_or(usize::MAX);
-    let judge = |row: &Row<'_>| {
+    let decide = |row: &Row<'_>| {
         let client = row.key.client().unwrap_or(Client::Text(b""));
         let of_network = if let Client::V6(bits) = client { network_stats.get(&upper(bits)).copied() } else { None };
         let stats = of_network.unwrap_or_else(|| OffenderStats::from_row(report, row));
@@ -102,7 +102,7 @@ pub(crate) fn block_decisions(
         }
         BlockDecision { verdict, network: network(client), network_probers: probers[&Network::from_client(client)], stats }
     };
-    report.clients.iter().map(judge).collect()
+    report.clients.iter().map(decide).collect()
 }
 
 /// The number of candidates beyond the requested number.

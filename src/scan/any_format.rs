@@ -17,7 +17,7 @@ impl AnyFormatScanner {
     /// lines were rewritten.
     pub(super) fn scan(
         &mut self,
-        judge: LineScanner<'_>,
+        line_scanner: LineScanner<'_>,
         scope: &ScanOptions,
         lines: &[u8],
         context: &LineContext<'_>,
@@ -25,23 +25,23 @@ impl AnyFormatScanner {
     ) -> Findings {
         // The user requested a format that the engine reads, and no other.
         if scope.format.is_some() {
-            return judge.scan(lines, scratch);
+            return line_scanner.scan(lines, scratch);
         }
         let mut direct = None;
         if context.is_clf_first() && looks_like_clf(lines) {
-            let findings = judge.scan(lines, scratch);
+            let findings = line_scanner.scan(lines, scratch);
             if findings.lines.unparsed == 0 {
                 return findings;
             }
             direct = Some(findings);
         }
         if !self.log_reader.needs_rewrite(lines, context) {
-            return direct.unwrap_or_else(|| judge.scan(lines, scratch));
+            return direct.unwrap_or_else(|| line_scanner.scan(lines, scratch));
         }
         if let Some(findings) = direct {
             scratch.recycle(findings);
         }
-        judge.scan_any(lines, context, &mut self.log_reader, scratch)
+        line_scanner.scan_any(lines, context, &mut self.log_reader, scratch)
     }
 }
 
@@ -118,16 +118,16 @@ mod tests {
             text.extend(ended.then_some(b'\n'));
             let scope = ScanOptions { since, max_line: 600, unlisted: true, ..ScanOptions::default() };
             let context = LineContext { formats: &FORMATS, preferred: &[], header: W3cHeader::from_log_start(&text, 600), clients: ClientPosition::Unknown, max_line: 600 };
-            let judge = LineScanner::new(&RULES, &scope);
+            let line_scanner = LineScanner::new(&RULES, &scope);
             let mut scratch = WorkerState::default();
-            let found = with_names(AnyFormatScanner::default().scan(judge, &scope, &text, &context, &mut scratch), &scratch);
+            let found = with_names(AnyFormatScanner::default().scan(line_scanner, &scope, &text, &context, &mut scratch), &scratch);
             let (mut written, mut scratch) = (RewrittenLines::default(), WorkerState::default());
             let expected = if LogReader::default().rewrite(&text, &context, &mut written) {
-                let mut findings = judge.scan(&written.text, &mut scratch);
+                let mut findings = line_scanner.scan(&written.text, &mut scratch);
                 written.map_offsets(0, &mut findings, &FORMATS, has_time_range(&scope));
                 findings
             } else {
-                judge.scan(&text, &mut scratch)
+                line_scanner.scan(&text, &mut scratch)
             };
             prop_assert_eq!(found, with_names(expected, &scratch));
         }

@@ -32,7 +32,7 @@ pub(super) struct InputScan<'a> {
     source: &'a InputSource,
     job: &'a ScanJob<'a>,
     options: &'a BatchOptions<'a>,
-    judge: LineScanner<'a>,
+    line_scanner: LineScanner<'a>,
     workers: &'a WorkerPool,
     spool: Option<&'a HitSpool>,
     headers: W3cHeaderIndex,
@@ -109,11 +109,11 @@ impl<'a> InputScan<'a> {
         spool: Option<&'a HitSpool>,
     ) -> Self {
         let headers = W3cHeaderIndex::new(source, job.scope.max_line, options.range);
-        let judge = LineScanner::new(job.rules, job.scope);
+        let line_scanner = LineScanner::new(job.rules, job.scope);
         let clients = ClientPositionCache::default();
         let head = options.range.and_then(|_| LogHead::of_file(&source.path)).unwrap_or_default();
         let state = Mutex::new(InputState { head, ..InputState::default() });
-        Self { number, source, job, options, judge, workers, spool, headers, clients, state }
+        Self { number, source, job, options, line_scanner, workers, spool, headers, clients, state }
     }
 
     /// Reads the input to its end.
@@ -152,11 +152,11 @@ impl<'a> InputScan<'a> {
                 let mut any_format = self.workers.scanner(worker);
                 let mut scratch = self.workers.scratch(worker);
                 let mut context = self.context(chunk.offset);
-                let mut findings = any_format.scan(self.judge, self.job.scope, lines, &context, &mut scratch);
+                let mut findings = any_format.scan(self.line_scanner, self.job.scope, lines, &context, &mut scratch);
                 if let Some(place) = self.clients.detect(findings.lines.without_client, &self.source.path, false) {
                     context.clients = place;
                     scratch.recycle(findings);
-                    findings = any_format.scan(self.judge, self.job.scope, lines, &context, &mut scratch);
+                    findings = any_format.scan(self.line_scanner, self.job.scope, lines, &context, &mut scratch);
                 }
                 (findings, head, Some(self.workers.in_flight(worker, &scratch)))
             }

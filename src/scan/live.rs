@@ -46,7 +46,7 @@ const MAX_HELD_BYTES: usize = 64 << 10;
 pub(crate) struct LiveScan<'a> {
     job: ScanJob<'a>,
     filter: ReportFilter<'a>,
-    judge: LineScanner<'a>,
+    line_scanner: LineScanner<'a>,
     context: LiveAnalysis<'a>,
     scratch: WorkerState,
     any_format: AnyFormatScanner,
@@ -111,7 +111,7 @@ impl<'a> LiveScan<'a> {
         Self {
             job,
             filter,
-            judge: LineScanner::new(job.rules, job.scope),
+            line_scanner: LineScanner::new(job.rules, job.scope),
             context: LiveAnalysis::new(job.rules, filter).with_history(sites),
             scratch: scratch(job.prefix),
             any_format: AnyFormatScanner::default(),
@@ -269,11 +269,11 @@ impl<'a> LiveScan<'a> {
             clients: log.clients.current(),
             max_line: scope.max_line,
         };
-        let findings = self.any_format.scan(self.judge, scope, lines, &context, &mut self.scratch);
+        let findings = self.any_format.scan(self.line_scanner, scope, lines, &context, &mut self.scratch);
         let Some(place) = log.clients.detect(findings.lines.without_client, path, true) else { return findings };
         context.clients = place;
         self.scratch.recycle(findings);
-        self.any_format.scan(self.judge, scope, lines, &context, &mut self.scratch)
+        self.any_format.scan(self.line_scanner, scope, lines, &context, &mut self.scratch)
     }
 
     /// Counts findings and emits the hits.

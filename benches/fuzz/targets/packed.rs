@@ -138,11 +138,11 @@ fn seen(bytes: &[u8]) -> Result<Seen, OpenError> {
     let (stop, progress) = (AtomicBool::new(false), AtomicU64::new(0));
     let options = ReadOptions { mmap: Mmap::Never, max_line: MAX_LINE, stop: &stop, progress: &progress, range: None };
     let chunks = Mutex::new(Vec::new());
-    let judge = |chunk: Chunk<'_>| match chunk.body {
+    let scan_chunk = |chunk: Chunk<'_>| match chunk.body {
         Body::Lines(lines) => (chunk.offset, lines.to_vec(), false),
         Body::Oversized { bytes } => (chunk.offset, vec![b'?'; usize::try_from(bytes).expect("64 bits")], true),
     };
-    let reading = read(&source, &options, &judge, &|chunk| chunks.lock().expect("no panic holds it").push(chunk))?;
+    let reading = read(&source, &options, &scan_chunk, &|chunk| chunks.lock().expect("no panic holds it").push(chunk))?;
     Ok(Seen { text: text_of(chunks.into_inner().expect("no panic holds it"), &reading), reading })
 }
 

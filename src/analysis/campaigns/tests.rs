@@ -27,11 +27,11 @@ fn line((network, client, path, status, minute): &Request) -> String {
 /// The campaigns of a log, printed; the log is split into runs of `cut` lines, which are merged in this order.
 fn campaigns_of(lines: &[String], cut: usize, reversed: bool, threads: usize) -> String {
     let scope = ScanOptions::default();
-    let judge = LineScanner::new(&RULES, &scope);
+    let line_scanner = LineScanner::new(&RULES, &scope);
     let (mut tallies, mut offset, mut before, mut runs) = (Vec::new(), 0, 0, Vec::new());
     for part in lines.chunks(cut) {
         let (text, mut scratch, mut tally) = (part.concat(), WorkerState::default(), Tally::default());
-        tally.add_findings(&judge.scan(text.as_bytes(), &mut scratch), LinePosition { input: 0, chunk: offset, offset: 0, line: 0 });
+        tally.add_findings(&line_scanner.scan(text.as_bytes(), &mut scratch), LinePosition { input: 0, chunk: offset, offset: 0, line: 0 });
         tallies.push(tally.with_names(scratch.names));
         runs.push((offset, part.len() as u64));
         offset += text.len() as u64;

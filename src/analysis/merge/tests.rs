@@ -54,7 +54,7 @@ struct Scanned {
 
 fn scan(pieces: &[Piece]) -> Scanned {
     let asked = ScanOptions { windows: true, ..ScanOptions::default() };
-    let judge = LineScanner::new(rules(), &asked);
+    let line_scanner = LineScanner::new(rules(), &asked);
     let (mut scratch, mut tally, mut texts, mut inputs) =
         (WorkerState::default(), Tally::default(), Vec::<SourceInfo>::new(), Vec::<InputSummary>::new());
     for piece in pieces {
@@ -64,7 +64,7 @@ fn scan(pieces: &[Piece]) -> Scanned {
             inputs.push(InputSummary { path: source.path.clone(), log_host: piece.log_host.map(str::to_owned), ..InputSummary::default() });
             texts.len() - 1
         });
-        let findings = judge.scan(piece.text.as_bytes(), &mut scratch);
+        let findings = line_scanner.scan(piece.text.as_bytes(), &mut scratch);
         tally.add_findings(&findings, LinePosition { input: at as u32, chunk: piece.offset, offset: 0, line: piece.lines_before });
         let input = &mut inputs[at];
         input.bytes += piece.text.len() as u64;

@@ -85,7 +85,7 @@ fn requests(tally: &Tally) -> u64 {
 /// The reference: the tally and the lines of each period, scanned line by line.
 fn reference(text: &str, cut: Option<&PeriodRule>) -> BTreeMap<Option<Period>, (Tally, u64)> {
     let scope = ScanOptions { max_line: 1000, ..ScanOptions::default() };
-    let judge = LineScanner::new(&RULES, &scope);
+    let line_scanner = LineScanner::new(&RULES, &scope);
     let time = |line: &str| {
         let at = line.find('[')?;
         (line.len() <= 1000).then_some(())?;
@@ -99,7 +99,7 @@ fn reference(text: &str, cut: Option<&PeriodRule>) -> BTreeMap<Option<Period>, (
     for (number, line) in (0..).zip(text.split_inclusive('\n')) {
         period = of(line.trim_end_matches('\n')).or(period);
         let mut scratch = WorkerState::default();
-        let findings = judge.scan(line.as_bytes(), &mut scratch);
+        let findings = line_scanner.scan(line.as_bytes(), &mut scratch);
         let mut one = Tally::default();
         one.add_findings(&findings, LinePosition { input: 0, chunk: offset, offset: 0, line: number });
         let part = parts.entry(period).or_default();

@@ -28,11 +28,11 @@ type Grades = BTreeMap<(String, String), (Answer, Reason)>;
 /// Scans chunks of `chunk` lines and merges them into `empty`. The text records where the chunks begin.
 fn tally_of(lines: &[String], chunk: usize, empty: Tally) -> (Tally, [SourceInfo; 1]) {
     let scope = ScanOptions::default();
-    let judge = LineScanner::new(&RULES, &scope);
+    let line_scanner = LineScanner::new(&RULES, &scope);
     let (mut whole, mut offset, mut runs) = (empty, 0, Vec::new());
     for part in lines.chunks(chunk) {
         let (text, mut scratch, mut tally) = (part.concat(), WorkerState::default(), Tally::default());
-        tally.add_findings(&judge.scan(text.as_bytes(), &mut scratch), LinePosition { input: 0, chunk: offset, offset: 0, line: 0 });
+        tally.add_findings(&line_scanner.scan(text.as_bytes(), &mut scratch), LinePosition { input: 0, chunk: offset, offset: 0, line: 0 });
         whole.merge(tally.with_names(scratch.names));
         runs.push((offset, part.len() as u64));
         offset += text.len() as u64;

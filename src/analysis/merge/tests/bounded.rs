@@ -38,7 +38,7 @@ fn sized_part(requests: &[Request], before: u64, size: impl Fn(u32, u8) -> u32) 
     let mut all = Tally::default();
     let mut inputs = Vec::new();
     let asked = ScanOptions::default();
-    let judge = LineScanner::new(two_rules(), &asked);
+    let line_scanner = LineScanner::new(two_rules(), &asked);
     let texts = [false, true]
         .map(|second| SourceInfo::new(b"access.log".into(), 7, Vec::new()).with_host(Some(if second { "web2" } else { "web1" })));
     for (input, second) in [(0, false), (1, true)] {
@@ -47,7 +47,7 @@ fn sized_part(requests: &[Request], before: u64, size: impl Fn(u32, u8) -> u32) 
             |(at, (who, what, status, _)): (u32, &Request)| get(&format!("192.0.2.{who}"), &format!("/p{what}"), *status, size(at, *what));
         let text: String = of_host.map(line).collect();
         let mut scratch = WorkerState::default();
-        let findings = judge.scan(text.as_bytes(), &mut scratch);
+        let findings = line_scanner.scan(text.as_bytes(), &mut scratch);
         let mut tally = Tally::default();
         tally.add_findings(&findings, LinePosition { input, chunk: before * 1000, offset: 0, line: before });
         all.merge(tally.with_names(scratch.names));
