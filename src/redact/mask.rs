@@ -75,7 +75,7 @@ pub(crate) fn is_plain(text: &[u8]) -> bool {
             ByteUse::Special => return false,
         }
     }
-    !(has_separator && secrets::may_have_secret_params(text)) && !secrets::may_hold_token(text)
+    !(secrets::may_hold_token(text) || has_separator && secrets::may_have_secret_params(text))
 }
 
 /// The decoded form of `target`, as every output shows it.
