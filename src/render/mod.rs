@@ -90,22 +90,18 @@ impl OutputFormat {
 }
 
 impl HitFormat {
-    /// Writes one hit and its newline. `now`, in seconds since 1970, is the time of a finding where the request has none. `texts`
+    /// Appends one hit and its newline. `now`, in seconds since 1970, is the time of a finding where the request has none. `texts`
     /// are those of earlier hits.
     ///
     /// # Errors
     ///
     /// Those of `out`.
-    pub(crate) fn write<W: Write>(
-        self,
-        hit: &ReportedHit<'_>,
-        rules: &RuleSet,
-        now: i64,
-        texts: &mut HitTexts,
-        out: &mut W,
-    ) -> io::Result<()> {
+    pub(crate) fn write(self, hit: &ReportedHit<'_>, rules: &RuleSet, now: i64, texts: &mut HitTexts, out: &mut Vec<u8>) -> io::Result<()> {
         match self {
-            Self::Ndjson => ndjson::write(hit, rules, texts, out),
+            Self::Ndjson => {
+                ndjson::write(hit, rules, texts, out);
+                Ok(())
+            }
             Self::Ecs => ecs::write(hit, rules, out),
             Self::Ocsf => ocsf::write(hit, rules, now, out),
         }

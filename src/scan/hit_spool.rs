@@ -1,13 +1,14 @@
-//! Spools the lines that matched until the scan is complete: in memory while they are few, then in an unnamed temporary
-//! file.
+//! Spools the lines that matched until the scan is complete: the first ones in memory, those that do not fit there in an unnamed
+//! temporary file.
 //!
 //! Lines are added by any thread in any order and read back in the order of inputs and offsets.
 
-use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::unix::fs::FileExt;
 use std::sync::Mutex;
 
 use rayon::prelude::*;
-use tempfile::SpooledTempFile;
 
 use super::worker::lock;
 use crate::analysis::hit::StoredLine;
@@ -18,36 +19,59 @@ use crate::tally::LinePosition;
 /// The number of bytes that are kept in memory.
 const IN_MEMORY: usize = 16 << 20;
 
+/// Bytes of an entry before its rules and its text.
+const ENTRY_START: usize = 19;
+
 /// Chunks for each thread that are rendered at one time: a thread whose chunks have few hits takes those of another. Only their
 /// text is in memory.
 const SLOTS_PER_THREAD: usize = 2;
 
 /// Lines that matched.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct HitSpool {
     state: Mutex<SpoolState>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct SpoolState {
-    file: SpooledTempFile,
+    /// Bytes of the lines in memory.
+    in_memory: usize,
+    /// Made for the first line that does not fit there.
+    file: Option<File>,
+    /// The length of the file.
     end: u64,
     blocks: Vec<SpoolBlock>,
     failed: Option<io::Error>,
 }
 
-/// The lines of one chunk, stored contiguously.
-#[derive(Debug, Clone, Copy)]
+/// The lines of one chunk.
+#[derive(Debug)]
 struct SpoolBlock {
     place: LinePosition,
-    start: u64,
-    length: usize,
+    lines: SpooledLines,
 }
 
-impl Default for HitSpool {
-    fn default() -> Self {
-        let file = tempfile::spooled_tempfile(IN_MEMORY);
-        Self { state: Mutex::new(SpoolState { file, end: 0, blocks: Vec::new(), failed: None }) }
+/// Lines, stored contiguously.
+#[derive(Debug)]
+enum SpooledLines {
+    Memory(Vec<u8>),
+    File { start: u64, length: usize },
+}
+
+impl SpoolState {
+    fn store(&mut self, lines: Vec<u8>) -> io::Result<SpooledLines> {
+        if self.in_memory + lines.len() <= IN_MEMORY {
+            self.in_memory += lines.len();
+            return Ok(SpooledLines::Memory(lines));
+        }
+        let file = match &mut self.file {
+            Some(file) => file,
+            none => none.insert(tempfile::tempfile()?),
+        };
+        let stored = SpooledLines::File { start: self.end, length: lines.len() };
+        file.write_all(&lines)?;
+        self.end += lines.len() as u64;
+        Ok(stored)
     }
 }
 
@@ -57,9 +81,9 @@ impl HitSpool {
         if findings.hits.is_empty() {
             return;
         }
-        let mut bytes = Vec::new();
-        for hit in &findings.hits {
-            let (rules, text) = (names.rules.resolve(hit.rules), findings.text(hit));
+        let entries = findings.hits.iter().map(|hit| (hit, names.rules.resolve(hit.rules), findings.text(hit)));
+        let mut bytes = Vec::with_capacity(entries.clone().map(|(_, rules, text)| ENTRY_START + 2 * rules.len() + text.len()).sum());
+        for (hit, rules, text) in entries {
             bytes.extend_from_slice(&hit.offset.to_le_bytes());
             bytes.extend_from_slice(&hit.line.to_le_bytes());
             bytes.push(u8::from(hit.parsed));
@@ -69,12 +93,8 @@ impl HitSpool {
             bytes.extend_from_slice(text);
         }
         let mut state = lock(&self.state);
-        let block = SpoolBlock { place, start: state.end, length: bytes.len() };
-        match state.file.write_all(&bytes) {
-            Ok(()) => {
-                state.end += bytes.len() as u64;
-                state.blocks.push(block);
-            }
+        match state.store(bytes) {
+            Ok(lines) => state.blocks.push(SpoolBlock { place, lines }),
             Err(error) => state.failed = state.failed.take().or(Some(error)),
         }
     }
@@ -99,17 +119,18 @@ impl HitSpool {
         out: &mut impl Write,
         render: impl Fn(&StoredLine<'_>, &mut S, &mut Vec<u8>) -> io::Result<()> + Sync,
     ) -> io::Result<()> {
-        let SpoolState { mut file, mut blocks, .. } = self.state.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let SpoolState { file, mut blocks, .. } = self.state.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
         blocks.sort_unstable_by_key(|block| block.place);
-        let mut slots: Vec<_> = (0..SLOTS_PER_THREAD * rayon::current_num_threads()).map(|_| RenderSlot::<S>::default()).collect();
-        for blocks in blocks.chunks(slots.len()) {
-            for (block, slot) in blocks.iter().zip(&mut slots) {
-                slot.spooled.resize(block.length, 0);
-                file.seek(SeekFrom::Start(block.start))?;
-                file.read_exact(&mut slot.spooled)?;
-            }
+        let threads = rayon::current_num_threads();
+        // A thread takes only its own state, so none waits.
+        let states: Vec<_> = (0..threads).map(|_| Mutex::new(S::default())).collect();
+        let mut slots: Vec<_> = (0..SLOTS_PER_THREAD * threads).map(|_| RenderSlot::default()).collect();
+        for blocks in blocks.chunks_mut(slots.len()) {
             let slots = &mut slots[..blocks.len()];
-            slots.par_iter_mut().zip(blocks).with_max_len(1).try_for_each(|(slot, block)| slot.render(block, &render))?;
+            slots.par_iter_mut().zip(blocks).with_max_len(1).try_for_each(|(slot, block)| {
+                let state = &mut *lock(&states[rayon::current_thread_index().unwrap_or_default() % threads]);
+                slot.render(block, file.as_ref(), |line, out| render(line, state, out))
+            })?;
             slots.iter().try_for_each(|slot| out.write_all(&slot.rendered))?;
         }
         Ok(())
@@ -118,21 +139,33 @@ impl HitSpool {
 
 /// The lines of a chunk that are rendered at one time, with the buffers for them.
 #[derive(Default)]
-struct RenderSlot<S> {
-    spooled: Vec<u8>,
+struct RenderSlot {
+    read: Vec<u8>,
     rules: Vec<RuleId>,
-    state: S,
     rendered: Vec<u8>,
 }
 
-impl<S> RenderSlot<S> {
-    fn render(&mut self, block: &SpoolBlock, render: &impl Fn(&StoredLine<'_>, &mut S, &mut Vec<u8>) -> io::Result<()>) -> io::Result<()> {
+impl RenderSlot {
+    /// Renders the lines of a block, and frees their memory.
+    fn render(
+        &mut self,
+        block: &mut SpoolBlock,
+        file: Option<&File>,
+        mut render: impl FnMut(&StoredLine<'_>, &mut Vec<u8>) -> io::Result<()>,
+    ) -> io::Result<()> {
         self.rendered.clear();
-        let mut rest = self.spooled.as_slice();
+        match &mut block.lines {
+            SpooledLines::Memory(lines) => self.read = std::mem::take(lines),
+            SpooledLines::File { start, length } => {
+                self.read.resize(*length, 0);
+                file.ok_or(io::ErrorKind::NotFound)?.read_exact_at(&mut self.read, *start)?;
+            }
+        }
+        let mut rest = self.read.as_slice();
         while !rest.is_empty() {
             let line;
             (line, rest) = entry(rest, block.place, &mut self.rules).ok_or(io::ErrorKind::UnexpectedEof)?;
-            render(&line, &mut self.state, &mut self.rendered)?;
+            render(&line, &mut self.rendered)?;
         }
         Ok(())
     }

@@ -40,7 +40,7 @@ enum OutputMode {
     /// Lines for people.
     Lines(Box<LineOutput>),
     /// One JSON object per hit.
-    Objects(Sink, HitFormat, Box<HitTexts>),
+    Objects(Box<ObjectOutput>),
     /// The live view.
     View(Box<TuiOutput>),
 }
@@ -62,6 +62,24 @@ struct LineOutput {
     measured: Instant,
 }
 
+/// Objects for programs, on standard output.
+#[derive(Debug)]
+struct ObjectOutput {
+    out: Sink,
+    format: HitFormat,
+    texts: HitTexts,
+    /// The buffer for a line, which is written in one piece.
+    line: Vec<u8>,
+}
+
+impl ObjectOutput {
+    fn hit(&mut self, live: &LiveHit<'_>, rules: &RuleSet) -> io::Result<()> {
+        self.line.clear();
+        self.format.write(&live.hit, rules, unix_now(), &mut self.texts, &mut self.line)?;
+        self.out.write_all(&self.line)
+    }
+}
+
 impl LiveOutput {
     /// Opens the output that the settings choose. The live view sends keys to `events`.
     pub(super) fn new(settings: &FollowSettings, events: Sender<FollowEvent>) -> Result<Self, CommandError> {
@@ -72,7 +90,7 @@ impl LiveOutput {
             let keys = spawn_key_reader(move |input| drop(events.send(FollowEvent::Input(input)))).map_err(CommandError::Terminal)?;
             OutputMode::View(Box::new(TuiOutput { dashboard: Dashboard::new(now, color), screen, _keys: keys }))
         } else if let Some(format) = settings.scan.format.hit_format() {
-            OutputMode::Objects(Sink::stdout(), format, Box::default())
+            OutputMode::Objects(Box::new(ObjectOutput { out: Sink::stdout(), format, texts: HitTexts::default(), line: Vec::new() }))
         } else {
             let fold = settings.fold.then(|| RepeatFolder::new(settings.quiet_for));
             OutputMode::Lines(Box::new(LineOutput {
@@ -90,7 +108,7 @@ impl LiveOutput {
         self.is_dirty = true;
         match &mut self.mode {
             OutputMode::Lines(output) => output.hit(now, live, rules),
-            OutputMode::Objects(out, format, texts) => format.write(&live.hit, rules, unix_now(), texts, out),
+            OutputMode::Objects(output) => output.hit(live, rules),
             OutputMode::View(view) => {
                 view.hit(now, live, rules);
                 Ok(())
@@ -177,11 +195,15 @@ impl LiveOutput {
         }
     }
 
-    /// Prints all folded counts, before the rules change or the run ends.
-    pub(super) fn flush_folded(&mut self, rules: &RuleSet) -> Result<(), CommandError> {
-        if let OutputMode::Lines(output) = &mut self.mode {
-            output.flush_folded(rules).map_err(|error| output.out.explain(error))?;
-            self.is_dirty = true;
+    /// Prints all folded counts and drops the texts of rules, before the rules change or the run ends.
+    pub(super) fn end_rules(&mut self, rules: &RuleSet) -> Result<(), CommandError> {
+        match &mut self.mode {
+            OutputMode::Lines(output) => {
+                output.flush_folded(rules).map_err(|error| output.out.explain(error))?;
+                self.is_dirty = true;
+            }
+            OutputMode::Objects(output) => output.texts = HitTexts::default(),
+            OutputMode::View(_) => {}
         }
         self.flush()
     }
@@ -193,7 +215,7 @@ impl LiveOutput {
         }
         let out = match &mut self.mode {
             OutputMode::Lines(output) => &mut output.out,
-            OutputMode::Objects(out, ..) => out,
+            OutputMode::Objects(output) => &mut output.out,
             OutputMode::View(_) => return Ok(()),
         };
         out.flush().map_err(|error| out.explain(error).into())
@@ -203,7 +225,7 @@ impl LiveOutput {
     pub(super) fn explain(&self, error: io::Error) -> CommandError {
         match &self.mode {
             OutputMode::Lines(output) => output.out.explain(error).into(),
-            OutputMode::Objects(out, ..) => out.explain(error).into(),
+            OutputMode::Objects(output) => output.out.explain(error).into(),
             OutputMode::View(_) => CommandError::Terminal(error),
         }
     }

@@ -256,7 +256,7 @@ impl<'a, 'c: 'a> FollowSession<'a, 'c> {
         if self.runtime.checkpointer.is_on() {
             self.runtime.checkpointer.take_sites(Instant::now(), self.stream.sites(unix_now()));
         }
-        self.runtime.output.flush_folded(&self.rule_context.rules)?;
+        self.runtime.output.end_rules(&self.rule_context.rules)?;
         if self.runtime.checkpointer.is_on() {
             self.save()?;
         }
@@ -310,7 +310,7 @@ impl<'a, 'c: 'a> FollowSession<'a, 'c> {
         self.runtime.systemd.ready();
         match read {
             Ok(rule_context) => {
-                self.runtime.output.flush_folded(&self.rule_context.rules)?;
+                self.runtime.output.end_rules(&self.rule_context.rules)?;
                 self.runtime.checkpointer.set_rules(rule_context.fingerprint());
                 self.runtime.output.notice(&format!("reloaded the rules: {} of them", rule_context.rules.rules().len()));
                 Ok(Some(Box::new(rule_context)))

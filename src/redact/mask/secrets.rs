@@ -35,6 +35,26 @@ const WORDS: [&str; 9] = ["key", "pass", "pwd", "pw", "auth", "authorization", "
 /// These are secret only as the whole name: many forms have a `country_code`.
 const NAMES: [&str; 5] = ["code", "auth_code", "otp", "bearer", "samlresponse"];
 
+/// For each last letter, the letters before it in some word of the three lists: a quick check of a name.
+const LAST_LETTERS: [u32; 256] = add_last_letters(&ENDINGS, add_last_letters(&WORDS, add_last_letters(&NAMES, [0; 256])));
+
+const fn add_last_letters(words: &[&str], mut letters: [u32; 256]) -> [u32; 256] {
+    let mut number = 0;
+    while number < words.len() {
+        let word = words[number].as_bytes();
+        letters[word[word.len() - 1] as usize] |= 1 << (word[word.len() - 2] - b'a');
+        number += 1;
+    }
+    letters
+}
+
+/// Whether the last two letters are those of a word. Case does not matter.
+fn may_end_in_word(name: &[u8]) -> bool {
+    let [.., before, last] = name else { return false };
+    let letter = (before | 0x20).wrapping_sub(b'a');
+    letter < 26 && LAST_LETTERS[usize::from(last.to_ascii_lowercase())] & 1 << letter != 0
+}
+
 /// Adds the values of secret names.
 pub(crate) fn find(text: &[u8], found: &mut Vec<Range<usize>>) {
     if !may_have_secret_params(text) {
@@ -64,7 +84,7 @@ pub(crate) fn find(text: &[u8], found: &mut Vec<Range<usize>>) {
 
 /// Whether the value of a secret name may be in it: a quick check, as most texts have none. A text with escapes passes if a
 /// separator may be among them.
-fn may_have_secret_params(text: &[u8]) -> bool {
+pub(crate) fn may_have_secret_params(text: &[u8]) -> bool {
     if memchr::memchr2(b'%', b'\\', text).is_some() {
         return memchr::memchr2(b'=', b'\\', text).is_some() || memchr::memchr(b':', text).is_some() || has_encoded(text, &[b"3", b"25"]);
     }
@@ -92,6 +112,9 @@ fn is_secret_name(escaped: &[u8]) -> bool {
     };
     let brackets = name.iter().rev().take_while(|b| matches!(b, b'[' | b']')).count();
     let name = &name[..name.len() - brackets];
+    if !may_end_in_word(name) {
+        return false;
+    }
     ENDINGS.iter().any(|word| ends_with(name, word).is_some())
         || WORDS.iter().any(|word| ends_with(name, word).is_some_and(|before| is_word_start(name, before)))
         || NAMES.iter().any(|word| ends_with(name, word) == Some(0))
@@ -238,7 +261,7 @@ pub(crate) fn find_reset_tokens(text: &[u8], found: &mut Vec<Range<usize>>) {
 }
 
 /// Whether some segment is long enough, which few are: a quick check. An encoded `/` also passes.
-fn may_hold_token(text: &[u8]) -> bool {
+pub(crate) fn may_hold_token(text: &[u8]) -> bool {
     let is_long = |at: usize| text.get(at + 1..=at + MIN_TOKEN).is_some_and(|start| start.iter().copied().all(is_token));
     memchr::memchr_iter(b'/', text).any(is_long) || has_encoded(text, &[b"2f", b"2F", b"25"])
 }
