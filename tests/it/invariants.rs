@@ -97,6 +97,11 @@ fn sums(report: &Value) -> BTreeMap<String, u64> {
     sums
 }
 
+/// Whether an input was not matched because it is binary data.
+fn has_binary_input(report: &Value) -> bool {
+    report["inputs"].as_array().unwrap().iter().any(|input| input["problem"].as_str().is_some_and(|problem| problem.contains("binary")))
+}
+
 /// The rules with `with_client`.
 const CONTEXTUAL: &str = "client/script-name,prober/php-script,prober/php-redirected,prober/archive,prober/app-folder,prober/settings,prober/page-name,prober/other-script";
 
@@ -110,9 +115,15 @@ fn assert_sums_of_a_split(text: &[u8]) {
     harness.file("2.log", &text[middle..]);
     // Down to info, and without rules that depend on other requests of a client, so that no row is left out because of other
     // lines.
-    let of = |paths: &[&str]| sums(&harness.json(["--min-severity", "info", "--disable", CONTEXTUAL].iter().chain(paths)).1);
-    let whole = of(&["whole.log"]);
-    assert_eq!(of(&["1.log", "2.log"]), whole, "both in one run");
+    let report = |paths: &[&str]| harness.json(["--min-severity", "info", "--disable", CONTEXTUAL].iter().chain(paths)).1;
+    let (whole, halves) = (report(&["whole.log"]), report(&["1.log", "2.log"]));
+    // Binary data is not matched, and of a few lines a half may be binary where the whole is not.
+    if has_binary_input(&whole) || has_binary_input(&halves) {
+        return;
+    }
+    let of = |paths: &[&str]| sums(&report(paths));
+    let whole = sums(&whole);
+    assert_eq!(sums(&halves), whole, "both in one run");
     let mut added = of(&["1.log"]);
     for (name, n) in of(&["2.log"]) {
         *added.entry(name).or_default() += n;
