@@ -95,10 +95,16 @@ pub(crate) fn by_answer<'a>(
     rows
 }
 
-/// The answers of one path: one with content decides, then the most frequent, then the earliest.
+/// The answers of one path: one with content decides, then the most frequent one, then the earliest.
 fn detail<'a>(report_input: &ReportInput<'a>, analysis: &LogAnalysis<'a>, items: &[RowItem<'a>]) -> AnswerDetail<'a> {
+    let response = |i: &RowItem<'a>| (i.view.method, i.view.bytes);
+    // Cells differ by client and input too, and a log that is split has more inputs.
+    let mut hits: HashMap<_, u64> = HashMap::default();
+    for item in items {
+        *hits.entry(response(item)).or_default() += item.view.cell.hits;
+    }
     let order = |a: &&RowItem<'a>, b: &&RowItem<'a>| {
-        let first = |i: &RowItem<'a>| (i.view.response().size().is_some(), i.view.cell.hits);
+        let first = |i: &RowItem<'a>| (i.view.response().size().is_some(), hits.get(&response(i)).copied());
         first(a).cmp(&first(b)).then_with(|| b.view.sample().order(&a.view.sample()))
     };
     let best = items.iter().max_by(order).unwrap_or(&items[0]);

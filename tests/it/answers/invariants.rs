@@ -153,6 +153,23 @@ fn merged(harness: &Harness, lines: &[String], mut cuts: Vec<usize>) -> Vec<Stri
     answers(&harness.run(args))
 }
 
+/// The most frequent answer of a path decides, however many inputs and clients share its requests.
+#[test]
+fn the_most_frequent_answer_is_that_of_all_inputs() {
+    let harness = Harness::new();
+    let at = |minute: u32, client: &str, method: &str| {
+        format!("{client} - - [02/Nov/2026:08:{minute:02}:00 +0000] \"{method} /admin/.env HTTP/1.1\" 200 - \"-\" \"Mozilla/5.0\"\n")
+    };
+    let (early, late) = (at(23, "198.51.100.3", "HEAD"), at(29, "198.51.100.5", "GET"));
+    let last = at(32, "198.51.100.6", "GET");
+    let whole = scan(&harness, "1", &[early.clone(), late.clone(), last.clone()]);
+    harness.file("access.log", last);
+    harness.file("access.log.1", early + &late);
+    let parts = answers(&harness.run(["scan", "-f", "json", "access.log", "access.log.1"]));
+    assert_eq!(whole, parts);
+    assert!(whole[0].contains("/admin/.env") && whole[0].contains("\"GET\""), "{whole:?}");
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 40, failure_persistence: None, ..ProptestConfig::default() })]
 
