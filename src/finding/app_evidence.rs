@@ -80,7 +80,7 @@ impl BoundedSet {
     /// The evidence of an earlier report: the listed clients and sizes; `None` means enough. Once there are enough, it does not
     /// matter which clients they were; `any` are existing clients.
     #[must_use]
-    pub fn told(clients: Option<&[u32]>, sizes: Option<&[u64]>, magnitudes: u64, any: [u32; Self::ENOUGH]) -> Self {
+    pub fn from_listed(clients: Option<&[u32]>, sizes: Option<&[u64]>, magnitudes: u64, any: [u32; Self::ENOUGH]) -> Self {
         let mut few = Self { magnitudes, ..Self::default() };
         for &client in clients.unwrap_or(&any) {
             put(&mut few.clients, &mut few.client_count, client);

@@ -370,7 +370,7 @@ impl<'r> SnapshotDecoder<'r> {
                 rule,
                 input,
                 host,
-                &BoundedSet::told(clients.as_deref(), sizes.as_deref(), *magnitudes, any),
+                &BoundedSet::from_listed(clients.as_deref(), sizes.as_deref(), *magnitudes, any),
             );
         }
         Ok(())

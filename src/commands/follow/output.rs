@@ -286,9 +286,9 @@ impl LineOutput {
         }
         if let Some(fold) = fold {
             let mut written = Ok(());
-            let told = fold.observe(now, &live.hit, live.answered, &mut |folded| write_folded(lines, folded, rules, out, &mut written));
+            let decision = fold.observe(now, &live.hit, live.answered, &mut |folded| write_folded(lines, folded, rules, out, &mut written));
             written?;
-            if told == FoldDecision::Folded {
+            if decision == FoldDecision::Folded {
                 return Ok(());
             }
         }
