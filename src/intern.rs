@@ -43,6 +43,12 @@ impl InternSlot {
         place(self.tag)
     }
 
+    /// Adds an id whose key is new.
+    #[inline]
+    pub(crate) fn insert(self, slots: &mut HashTable<Self>) {
+        slots.insert_unique(self.place(), self, |slot| slot.place());
+    }
+
     /// The id with this tag for which `is_key` returns true.
     #[inline]
     pub(crate) fn find(slots: &HashTable<Self>, tag: u32, is_key: impl Fn(u32) -> bool) -> Option<u32> {
@@ -83,7 +89,7 @@ impl<K: Hash + Eq> Interner<K> {
         // 2^32 keys do not fit into memory.
         let number = self.keys.len() as u32;
         self.keys.push(own(key));
-        self.slots.insert_unique(place(tag), InternSlot { tag, number }, |slot| slot.place());
+        InternSlot { tag, number }.insert(&mut self.slots);
         number
     }
 

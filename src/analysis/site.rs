@@ -1,9 +1,9 @@
 //! What only a whole log shows of a site: its apps, the probers, and its history. Each is a pure function of merged evidence, so
 //! it is the same for any split of a log.
 //!
-//! The history covers earlier runs, because one run may be too short to grade the answers of a site: an hour of a quiet site may have two
-//! probes, which do not show how it answers unknown paths. Its size is limited: entries that were not seen for the longest time
-//! are dropped first. It holds hashes, and no text of a log.
+//! The history covers earlier runs, because one run may be too short to grade the answers of a site: an hour of a quiet site may
+//! have two probes, which do not show how it answers unknown paths. Its size is limited: entries that were not seen for the longest
+//! time are dropped first. It holds hashes, and no text of a log.
 
 use std::collections::BTreeMap;
 use std::hash::Hash;

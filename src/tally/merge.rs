@@ -24,7 +24,8 @@ impl Tally {
         self.enforce_budget();
     }
 
-    /// The same, but a prune waits until the tally exceeds its budget several times: it takes as long for one part as for many. The caller [prunes](Self::enforce_budget) at the end.
+    /// The same, but a prune waits until the tally exceeds its budget several times: it takes as long for one part as for many.
+    /// The caller [prunes](Self::enforce_budget) at the end.
     pub fn merge_deferred(&mut self, other: Self) {
         if self.is_untouched() {
             *self = Self { budget: self.budget, ..other };

@@ -162,8 +162,7 @@ impl CellTable {
             if let Some(scale) = scale.as_deref_mut() {
                 counts.enter(scale);
             }
-            let slot = InternSlot { tag: hash_tag(&self.state, &counts.key), number: place as u32 };
-            self.slots.insert_unique(slot.place(), slot, |slot| slot.place());
+            InternSlot { tag: hash_tag(&self.state, &counts.key), number: place as u32 }.insert(&mut self.slots);
         }
         self.counts.truncate(kept.len());
         for dropped in self.samples.drain(kept.len()..) {
@@ -188,8 +187,7 @@ impl CellTable {
         for (number, (counts, rest)) in (0..).zip(self.counts.iter_mut().zip(&mut self.samples)) {
             counts.key = new(&counts.key);
             rest.position.input = input(rest.position.input);
-            let slot = InternSlot { tag: hash_tag(&self.state, &counts.key), number };
-            self.slots.insert_unique(slot.place(), slot, |slot| slot.place());
+            InternSlot { tag: hash_tag(&self.state, &counts.key), number }.insert(&mut self.slots);
         }
     }
 
@@ -224,8 +222,7 @@ impl CellTable {
     fn push(&mut self, counts: CellCounts, lookup: Lookup, rest: CellSample) -> usize {
         let number = self.counts.len();
         // A tally never has 2^32 cells.
-        let slot = InternSlot { tag: lookup.tag, number: number as u32 };
-        self.slots.insert_unique(slot.place(), slot, |slot| slot.place());
+        InternSlot { tag: lookup.tag, number: number as u32 }.insert(&mut self.slots);
         self.counts.push(counts);
         self.samples.push(rest);
         number
