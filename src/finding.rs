@@ -14,6 +14,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::log_entry::MethodClass;
+use crate::short_bytes::append;
 use crate::time::LogTime;
 pub(crate) use app_evidence::{AppAsset, AppEvidence, BoundedSet};
 
@@ -237,7 +238,7 @@ impl Findings {
 
     fn keep(&mut self, text: &[u8]) -> Range<usize> {
         let start = self.text.len();
-        self.text.extend_from_slice(text);
+        append(&mut self.text, text);
         start..self.text.len()
     }
 

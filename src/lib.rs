@@ -69,7 +69,7 @@
 // | 3 | `analysis` |
 // | 2 | `alerting` · `block` · `engine` |
 // | 1 | `alert_sinks` · `formats` · `geoip` · `input` · `redact` · `report_store` · `rules` · `server_config` · `tally` |
-// | 0 | `allocator` · `client` · `finding` · `fingerprint` · `intern` · `log_entry` · `lru` · `normalize` · `number` · `prefetch` · `soft_404` · `source` · `system` · `time` |
+// | 0 | `allocator` · `client` · `finding` · `fingerprint` · `intern` · `log_entry` · `lru` · `normalize` · `number` · `prefetch` · `short_bytes` · `soft_404` · `source` · `system` · `time` |
 //
 // Of the steps above, `input` does the first, `formats` the second, `engine` with `rules` the third, `tally` the fourth,
 // `analysis` the fifth, and `render` with `redact` the sixth. `scan` runs the first four, over whole logs or as logs grow.
@@ -107,6 +107,7 @@ mod report_store;
 mod rules;
 mod scan;
 mod server_config;
+mod short_bytes;
 mod soft_404;
 mod source;
 mod state;

@@ -52,7 +52,7 @@ impl<'a> RequestLine<'a> {
             return no_method;
         }
         let rest = &request[space + 1..];
-        match memchr::memmem::rfind(rest, b" HTTP/") {
+        match protocol_at(rest) {
             Some(end) => Self { method, target: &rest[..end], protocol: &rest[end + 1..] },
             None if rest.starts_with(b"HTTP/") => Self { method, target: b"", protocol: rest },
             None => match folded_protocol(rest) {
@@ -68,6 +68,15 @@ impl<'a> RequestLine<'a> {
         let query = memchr::memchr(b'?', self.target).map_or(0, |path| self.target.len() - path);
         u8::try_from(query).unwrap_or(u8::MAX)
     }
+}
+
+/// The position of the last ` HTTP/`.
+fn protocol_at(rest: &[u8]) -> Option<usize> {
+    // Nearly all requests end in one of these.
+    if let [.., b' ', b'H', b'T', b'T', b'P', b'/', b'0'..=b'9', b'.', b'0'..=b'9'] = rest {
+        return Some(rest.len() - 9);
+    }
+    memchr::memmem::rfind(rest, b" HTTP/")
 }
 
 /// The start of a protocol that is not in capitals: Apache accepts `http/1.1` if configured so.
@@ -208,6 +217,8 @@ impl std::str::FromStr for Outcome {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -233,6 +244,14 @@ mod tests {
                 RequestLine { method: method.as_bytes(), target: target.as_bytes(), protocol: protocol.as_bytes() },
                 "{line}"
             );
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn the_protocol_begins_at_the_last_one(pieces in prop::collection::vec(prop::sample::select(vec![" HTTP/", "1.1", " ", "HTTP/2.0", "2", "."]), 0..6)) {
+            let text = pieces.concat();
+            prop_assert_eq!(protocol_at(text.as_bytes()), text.rfind(" HTTP/"));
         }
     }
 

@@ -12,6 +12,7 @@ use crate::finding::{RuleId, Severity};
 use crate::log_entry::LogEntry;
 use crate::normalize::{AltDecoding, DecodedViews, DecodingSource, Normalizer, unescape};
 use crate::rules::{Field, LiteralHits, Literals, Regions, RequestFacts, RuleSet};
+use crate::short_bytes::append;
 
 /// The fields of an alternative decoding of the target: it counts as query.
 pub(super) const TARGET: [Field; 2] = [Field::Query, Field::Target];
@@ -38,7 +39,7 @@ impl<'r> Matcher<'r> {
         copy.clear();
         let parts = [Some(record.request), record.referer, record.user_agent, Some(headers)];
         let ends = parts.map(|part| {
-            copy.extend_from_slice(part.unwrap_or_default());
+            append(&mut copy, part.unwrap_or_default());
             copy.len()
         });
         let own = LogEntry {

@@ -7,6 +7,7 @@ use crate::fingerprint::{Fingerprinter, SetAssocCache};
 use crate::intern::SymbolTables;
 use crate::log_entry::{LogEntry, RequestLine};
 use crate::normalize::Normalizer;
+use crate::short_bytes::append;
 
 /// Interns the paths of requests, and caches the ids of earlier requests.
 #[derive(Debug, Default)]
@@ -57,13 +58,13 @@ impl PathInterner {
     pub(super) fn intern(&mut self, request: &[u8], names: &mut SymbolTables) -> Option<u32> {
         // A copy: the bytes of a memory map may change, and the id is cached.
         self.request.clear();
-        self.request.extend_from_slice(request);
+        append(&mut self.request, request);
         let numbers = self.numbers.get_or_insert_with(|| SetAssocCache::new(1 << 14));
         let text = self.take.of(&self.request);
         let intern = numbers.get(text).unwrap_or_else(|| {
             let target = RequestLine::parse(&self.request).target;
             self.path.clear();
-            self.path.extend_from_slice(self.normalizer.folded_views(target).resolved);
+            append(&mut self.path, self.normalizer.folded_views(target).resolved);
             let can_be_learnt = is_candidate(&self.path) && is_canonical(&self.path, &mut self.normalizer);
             let intern = if can_be_learnt { names.paths.intern(self.path.as_slice(), Box::from) } else { SKIPPED };
             numbers.put(text, intern);

@@ -14,6 +14,7 @@ pub(crate) use decode::{DecodeRound, DecodeStatus, MAX_ROUNDS, decode, rounds, u
 use std::ops::Range;
 
 use self::decode::decode_in_place;
+use crate::short_bytes::append;
 
 /// The views of a request target that rules match. Views that need no decoding borrow from the log line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -87,7 +88,7 @@ impl Normalizer {
     pub fn folded_views(&mut self, target: &[u8]) -> DecodedViews<'_> {
         if is_plain(target) {
             self.target.clear();
-            self.target.extend_from_slice(target);
+            append(&mut self.target, target);
             self.target.make_ascii_lowercase();
             let (path, query) = split(&self.target);
             return DecodedViews { target: &self.target, path, resolved: path, query, round_limit: false };
@@ -120,7 +121,7 @@ impl Normalizer {
             decode(&self.sent, &mut self.target, &mut self.spare);
         } else {
             self.target.clear();
-            self.target.extend_from_slice(text);
+            append(&mut self.target, text);
         }
     }
 }
@@ -183,7 +184,7 @@ fn is_plain(target: &[u8]) -> bool {
 /// Decodes and normalises a path into `out`. If a control byte was inside an escape, the rest is decoded again.
 fn decode_path(path: &[u8], out: &mut Vec<u8>, spare: &mut Vec<u8>) -> DecodeStatus {
     out.clear();
-    out.extend_from_slice(path);
+    append(out, path);
     let mut rounds = decode_in_place(out, spare);
     for _ in 0..MAX_ROUNDS {
         if !tidy_path(out) {
@@ -198,6 +199,9 @@ fn decode_path(path: &[u8], out: &mut Vec<u8>, spare: &mut Vec<u8>) -> DecodeSta
 /// Normalises a decoded path in place: `\` and NUL become `/`; `;params`, other control bytes and trailing spaces are removed; `//`
 /// and `/./` become `/`. `..` is kept. Returns whether control bytes were removed, which may have been inside an escape.
 fn tidy_path(path: &mut Vec<u8>) -> bool {
+    if is_tidy(path) {
+        return false;
+    }
     let (mut write, mut skipping, mut dropped) = (0, false, false);
     for read in 0..path.len() {
         let byte = match path[read] {
@@ -233,6 +237,19 @@ fn tidy_path(path: &mut Vec<u8>) -> bool {
     dropped
 }
 
+/// Whether [`tidy_path`] changes nothing, as for most paths.
+fn is_tidy(path: &[u8]) -> bool {
+    if path.last().is_none_or(|&last| last == b' ') || byte_class::all(path) & byte_class::NEEDS_DECODING != 0 {
+        return false;
+    }
+    let mut trigger = false;
+    // No early exit, as in `is_plain`.
+    for (&a, &b) in path.iter().zip(&path[1..]) {
+        trigger |= (a == b'/') && (b == b'/' || b == b'.');
+    }
+    !trigger
+}
+
 /// Drops a `.` segment that ends at `end`.
 fn drop_dot(path: &[u8], end: usize) -> usize {
     if path[..end].ends_with(b"/.") { end - 1 } else { end }
@@ -243,7 +260,7 @@ fn resolve(path: &[u8], resolved: &mut Vec<u8>) {
     resolved.clear();
     for segment in path.split_inclusive(|&b| b == b'/') {
         if !matches!(segment, b"../" | b"..") {
-            resolved.extend_from_slice(segment);
+            append(resolved, segment);
             continue;
         }
         // Remove the slash, then the segment before it.

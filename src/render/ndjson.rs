@@ -19,6 +19,7 @@ use crate::finding::Severity;
 use crate::geoip::GeoInfo;
 use crate::redact::mask::is_plain;
 use crate::rules::RuleSet;
+use crate::short_bytes::append;
 
 /// A hit: one line of `-f ndjson`. It documents what [`write`] writes faster than a serializer; a test compares the two.
 #[derive(JsonSchema)]
@@ -192,7 +193,7 @@ fn push_short(text: &[u8], json: &mut Vec<u8>) {
 }
 
 fn push_number(number: impl Integer, json: &mut Vec<u8>) {
-    json.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
+    append(json, itoa::Buffer::new().format(number).as_bytes());
 }
 
 /// Sixteen hexadecimal digits.

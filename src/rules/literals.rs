@@ -11,6 +11,7 @@ use aho_corasick::{AhoCorasick, AhoCorasickKind, BuildError, MatchKind};
 use super::condition::TextView;
 use super::definition::Field;
 use super::prefilter::Prefilter;
+use crate::short_bytes::{begins_with, ends_with};
 
 /// The kinds of literal hits, one bit each. The lowest seven are the fields in which a word of the rule was found.
 pub(crate) mod bit {
@@ -281,7 +282,7 @@ impl Literals {
                 for opening in automaton.find_overlapping_iter(bytes) {
                     let (literal, start) = (self.texts.len() - 1 - opening.pattern().as_usize(), opening.start());
                     let text = self.texts.get(literal);
-                    if bytes[start..].starts_with(text) {
+                    if begins_with(&bytes[start..], text) {
                         found(literal, start..start + text.len());
                     }
                 }
@@ -305,7 +306,7 @@ impl Literals {
             LiteralKind::Suffix { root } => given(in_path(root).is_some_and(|p| end == p.end), bit::SUFFIX),
             LiteralKind::Glob { tail } => {
                 let tail = &self.tails[usize::from(tail)];
-                given(in_path(false).is_some_and(|p| bytes[p.clone()].ends_with(tail)), bit::GLOB)
+                given(in_path(false).is_some_and(|p| ends_with(&bytes[p.clone()], tail)), bit::GLOB)
             }
             LiteralKind::Agent => given(regions.word_bits(bit::of_field(Field::UserAgent), start, end) != 0, bit::AGENT),
             LiteralKind::Exception => given(regions.word_bits(bit::of_field(Field::UserAgent), start, end) != 0, bit::EXCEPTION),

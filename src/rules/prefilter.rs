@@ -9,6 +9,7 @@
 use std::ops::Range;
 
 use super::literals::TextArena;
+use crate::short_bytes::begins_with;
 
 /// Slots of the hash table of windows; each window of two bytes has its own.
 const SLOTS: usize = 1 << 16;
@@ -56,7 +57,7 @@ impl Prefilter {
             let mut compare = |place: usize, known: &WindowEntry| {
                 let literal = literals.get(known.literal as usize);
                 let begin = (start + place).checked_sub(known.before as usize);
-                if let Some(begin) = begin.filter(|&begin| text[begin..].starts_with(literal)) {
+                if let Some(begin) = begin.filter(|&begin| begins_with(&text[begin..], literal)) {
                     found(known.literal as usize, begin..begin + literal.len());
                 }
             };

@@ -14,6 +14,7 @@ use super::worker::lock;
 use crate::analysis::hit::StoredLine;
 use crate::finding::{Findings, RuleId};
 use crate::intern::SymbolTables;
+use crate::short_bytes::append;
 use crate::tally::LinePosition;
 
 /// The number of bytes that are kept in memory.
@@ -90,7 +91,7 @@ impl HitSpool {
             bytes.extend_from_slice(&(rules.len() as u16).to_le_bytes());
             bytes.extend_from_slice(&(text.len() as u32).to_le_bytes());
             rules.iter().for_each(|rule| bytes.extend_from_slice(&rule.0.to_le_bytes()));
-            bytes.extend_from_slice(text);
+            append(&mut bytes, text);
         }
         let mut state = lock(&self.state);
         match state.store(bytes) {

@@ -5,6 +5,7 @@
 //! Then the owner [copies](ByteArena::insert) the others into new blocks.
 
 use super::cell::{ImportedSample, LinePosition, Sample, SampleContent, SampleContentView, SampleView, is_earlier};
+use crate::short_bytes::append;
 use crate::time::LogTime;
 
 /// A cell without its counts.
@@ -172,7 +173,7 @@ impl ByteArena {
         let number = self.blocks.len() - 1;
         let block = &mut self.blocks[number];
         let start = block.len();
-        block.extend_from_slice(text);
+        append(block, text);
         self.held += text.len();
         // A line is at most as long as a read buffer, and there are fewer blocks than cells.
         ArenaSpan { block: number as u32, start: start as u32, len: text.len() as u32 }

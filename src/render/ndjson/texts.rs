@@ -13,6 +13,7 @@ use crate::finding::RuleId;
 use crate::redact::mask::{is_plain, redacted, redacted_decoded};
 use crate::redact::sanitize::escape;
 use crate::rules::RuleSet;
+use crate::short_bytes::{append, is_equal};
 use crate::time::LogTime;
 
 /// The texts of earlier hits: most come again. A list of rules stands for the rules of one rule set.
@@ -64,13 +65,13 @@ impl TextCache {
         }
         // An unused slot has the empty text, which is plain and not looked up.
         let slot = &mut self.slots[xxh3_64(logged) as usize % Self::SLOTS];
-        if slot.logged != logged {
+        if !is_equal(&slot.logged, logged) {
             slot.logged.clear();
             slot.logged.extend_from_slice(logged);
             slot.json.clear();
             slot.is_unchanged = push_redacted(logged, &mut slot.json);
         }
-        json.extend_from_slice(&slot.json);
+        append(json, &slot.json);
         slot.is_unchanged
     }
 
@@ -105,7 +106,7 @@ pub(super) fn push_string(text: &str, json: &mut Vec<u8>) {
 /// Appends a text without characters that JSON escapes.
 pub(super) fn push_quoted(text: &[u8], json: &mut Vec<u8>) {
     json.push(b'"');
-    json.extend_from_slice(text);
+    append(json, text);
     json.push(b'"');
 }
 
@@ -122,7 +123,7 @@ impl RuleListCache {
     /// Appends the keys of a list, after another key.
     pub(super) fn push(&mut self, set: &RuleSet, rules: &[RuleId], json: &mut Vec<u8>) {
         if let Some(keys) = self.lists.get(rules) {
-            json.extend_from_slice(keys);
+            append(json, keys);
             return;
         }
         let start = json.len();
@@ -161,13 +162,13 @@ pub(super) struct LastSource {
 impl LastSource {
     /// Appends the path of a log.
     pub(super) fn push(&mut self, path: &[u8], json: &mut Vec<u8>) {
-        if self.path != path || self.json.is_empty() {
+        if !is_equal(&self.path, path) || self.json.is_empty() {
             self.path.clear();
             self.path.extend_from_slice(path);
             self.json.clear();
             push_string(&escape(path), &mut self.json);
         }
-        json.extend_from_slice(&self.json);
+        append(json, &self.json);
     }
 }
 
