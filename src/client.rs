@@ -61,7 +61,7 @@ impl From<&Client<'_>> for ClientKey {
 }
 
 impl Hash for Client<'_> {
-    /// One hash word for an address, because every line is hashed. Keys that differ only in their kind are told apart
+    /// One hash word for an address, because every line is hashed. Keys that differ only in their kind are distinguished
     /// by comparison.
     fn hash<H: Hasher>(&self, state: &mut H) {
         match self {

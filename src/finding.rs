@@ -102,7 +102,7 @@ pub struct Findings {
     /// Lines that matched and are allowed: the allow list entry, and the client.
     pub allowed: Vec<(u16, u32)>,
     /// App assets that were served.
-    pub signs: AppEvidence,
+    pub app_evidence: AppEvidence,
     /// Sizes of home pages, by host.
     pub home: Homes,
     /// Requests that matched no rule, if the options include them.
@@ -222,12 +222,12 @@ impl Findings {
         self.mentioned.clear();
         self.hits.clear();
         self.allowed.clear();
-        self.signs.clear();
+        self.app_evidence.clear();
         self.home.clear();
         self.unlisted.clear();
         self.text.clear();
-        let Self { request_clients, mentioned, hits, allowed, signs, home, unlisted, text, .. } = self;
-        Self { request_clients, mentioned, hits, allowed, signs, home, unlisted, text, ..Self::default() }
+        let Self { request_clients, mentioned, hits, allowed, app_evidence, home, unlisted, text, .. } = self;
+        Self { request_clients, mentioned, hits, allowed, app_evidence, home, unlisted, text, ..Self::default() }
     }
 
     /// Adds a hit and its line.

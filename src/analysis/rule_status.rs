@@ -105,15 +105,15 @@ impl<'a> LogAnalysis<'a> {
     pub fn with_history(report_input: &ReportInput<'a>, history: &SiteHistory) -> Self {
         let tally = report_input.tally;
         let families = families(report_input);
-        let mut signs: AppEvidence<Site<'a>> = AppEvidence::default();
+        let mut app_evidence: AppEvidence<Site<'a>> = AppEvidence::default();
         for (app, site, few) in tally.app_evidence() {
-            signs.gather(app, site_root(&families, site), few);
+            app_evidence.gather(app, site_root(&families, site), few);
         }
         let mut analysis = Self {
             rules: report_input.rules,
             level: report_input.filter.min_severity,
             outcomes: report_input.filter.outcomes,
-            apps: DetectedApps::from_evidence(signs.iter(), report_input.filter.apps),
+            apps: DetectedApps::from_evidence(app_evidence.iter(), report_input.filter.apps),
             may_be_suppressed: Vec::new(),
             families,
             probers: Vec::new(),
@@ -151,12 +151,12 @@ impl<'a> LogAnalysis<'a> {
         if history.is_empty() {
             return;
         }
-        let signs: Vec<(RuleId, &str)> =
+        let evidence_rules: Vec<(RuleId, &str)> =
             (0..).zip(self.rules.rules()).filter_map(|(number, rule)| Some((RuleId(number), rule.app()?))).collect();
         let sites: HashSet<Site<'a>> = report_input.tally.cells().map(|view| self.site_root(view.site)).collect();
         for site in sites {
             let known = history_name(report_input, site);
-            for (app, _) in signs.iter().filter(|(_, name)| history.runs(known, name)) {
+            for (app, _) in evidence_rules.iter().filter(|(_, name)| history.runs(known, name)) {
                 self.apps.add(*app, site);
             }
         }

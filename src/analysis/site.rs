@@ -27,8 +27,8 @@ pub(crate) struct DetectedApps<K> {
 
 impl<K: Copy + Eq + Hash + Ord> DetectedApps<K> {
     /// The apps with sufficient evidence; the apps of `declared` run on all sites.
-    pub(crate) fn from_evidence<'a>(signs: impl Iterator<Item = (RuleId, K, &'a BoundedSet)>, declared: &[RuleId]) -> Self {
-        let enough = signs.filter(|(app, _, few)| few.is_sufficient() && !declared.contains(app));
+    pub(crate) fn from_evidence<'a>(evidence: impl Iterator<Item = (RuleId, K, &'a BoundedSet)>, declared: &[RuleId]) -> Self {
+        let enough = evidence.filter(|(app, _, few)| few.is_sufficient() && !declared.contains(app));
         Self { seen: enough.map(|(app, site, _)| (app, site)).collect(), declared: declared.to_vec() }
     }
 

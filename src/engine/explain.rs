@@ -140,7 +140,7 @@ impl<'r> Explainer<'r> {
     /// Why a scan would not report a match of this rule.
     fn suppressed_by(&self, rule: RuleId, status: Option<u16>) -> Option<SuppressedBy> {
         if self.rules.rule(rule).is_app_evidence {
-            return Some(SuppressedBy::Sign);
+            return Some(SuppressedBy::AppEvidence);
         }
         if let Some(app) = self.rules.suppressed_by_apps(rule).iter().find(|app| self.apps.contains(app)) {
             return (self.min_severity > Severity::Info).then_some(SuppressedBy::App(*app));
@@ -301,7 +301,7 @@ pub(crate) enum SuppressedBy {
         least: Severity,
     },
     /// The rule is app evidence.
-    Sign,
+    AppEvidence,
     /// The request is ordinary on a site that runs this app, which `--app` names.
     App(RuleId),
     /// It counts only if its client made other requests as well.

@@ -302,8 +302,8 @@ impl LineScanner<'_> {
         (hit.parsed, hit.client, hit.time, hit.status, hit.bytes) = (true, client, request.time(), frame.status(), frame.bytes());
         set_request(&mut hit, frame.request);
         let summary = self.summary(verdict.rules, worker);
-        if summary.signs != SymbolTables::EMPTY_RULES {
-            record_app_evidence(&hit, summary.signs, frame, worker, findings);
+        if summary.app_evidence != SymbolTables::EMPTY_RULES {
+            record_app_evidence(&hit, summary.app_evidence, frame, worker, findings);
         }
         if self.options.unlisted && !summary.is_certain {
             record_unmatched(request, client, worker, findings);
@@ -357,7 +357,7 @@ impl LineScanner<'_> {
         }
         let counts = |&&rule: &&RuleId| self.options.windows || self.rules.rule(rule).window.is_none();
         let all = names.rules.resolve(list).iter().filter(counts);
-        let (signs, mut rules): (Vec<RuleId>, Vec<RuleId>) = all.partition(|&&rule| self.rules.rule(rule).is_app_evidence);
+        let (app_evidence, mut rules): (Vec<RuleId>, Vec<RuleId>) = all.partition(|&&rule| self.rules.rule(rule).is_app_evidence);
         let is_certain = rules.iter().any(|&rule| self.rules.rule(rule).is_certain());
         if rules.iter().map(|&rule| self.rules.rule(rule)).any(|rule| rule.is_certain() && rule.severity > Severity::Info) {
             // The line alone is a hit, whatever else its client requested.
@@ -370,8 +370,8 @@ impl LineScanner<'_> {
             by_path: counts_by(By::Path),
             only: rules.iter().all(|&rule| self.rules.rule(rule).window.is_some()),
         };
-        let [signs, rules] = [signs, rules].map(|rules| names.rules.intern(&*rules, Box::from));
-        let new = RuleSummary { signs, rules, exposes, is_certain, windows };
+        let [app_evidence, rules] = [app_evidence, rules].map(|rules| names.rules.intern(&*rules, Box::from));
+        let new = RuleSummary { app_evidence, rules, exposes, is_certain, windows };
         summaries.resize(summaries.len().max(at + 1), None);
         summaries[at] = Some(new);
         new
@@ -394,14 +394,14 @@ fn record_home_page(request: &BatchedRequest<'_>, worker: &mut WorkerState, find
 }
 
 /// Records app assets that were served to a client.
-fn record_app_evidence(hit: &Hit, signs: u32, frame: &Frame<'_>, worker: &mut WorkerState, findings: &mut Findings) {
+fn record_app_evidence(hit: &Hit, apps: u32, frame: &Frame<'_>, worker: &mut WorkerState, findings: &mut Findings) {
     if !matches!(hit.status, Some(200..=299)) {
         return;
     }
     let host = worker.names.host(frame.host);
-    let sign = AppAsset { client: hit.client, size: hit.bytes.unwrap_or(0), asked: frame.request.len() };
-    for &app in worker.names.rules.resolve(signs) {
-        findings.signs.record(app, host, sign);
+    let asset = AppAsset { client: hit.client, size: hit.bytes.unwrap_or(0), asked: frame.request.len() };
+    for &app in worker.names.rules.resolve(apps) {
+        findings.app_evidence.record(app, host, asset);
     }
 }
 

@@ -84,7 +84,7 @@ pub struct Verdict {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct RuleSummary {
     /// The list of rules that are app evidence.
-    pub(super) signs: u32,
+    pub(super) app_evidence: u32,
     /// The list of the other rules.
     pub(super) rules: u32,
     /// Whether an answer means that the requested resource exists.

@@ -106,10 +106,10 @@ impl BoundedSet {
     }
 
     #[inline]
-    fn add(&mut self, sign: AppAsset) {
-        put(&mut self.clients, &mut self.client_count, sign.client);
-        put(&mut self.sizes, &mut self.size_count, sign.size);
-        self.magnitudes |= sign.magnitude();
+    fn add(&mut self, asset: AppAsset) {
+        put(&mut self.clients, &mut self.client_count, asset.client);
+        put(&mut self.sizes, &mut self.size_count, asset.size);
+        self.magnitudes |= asset.magnitude();
     }
 
     fn merge(&mut self, other: &Self, renumbered: impl Fn(u32) -> u32) {
@@ -136,8 +136,8 @@ fn put<T: Copy + PartialEq>(few: &mut [T; BoundedSet::ENOUGH], count: &mut u8, v
 impl<K: Copy + Eq + std::hash::Hash> AppEvidence<K> {
     /// Records an app asset that was served.
     #[inline]
-    pub fn record(&mut self, app: RuleId, key: K, sign: AppAsset) {
-        self.seen.entry((app, key)).or_default().add(sign);
+    pub fn record(&mut self, app: RuleId, key: K, asset: AppAsset) {
+        self.seen.entry((app, key)).or_default().add(asset);
     }
 
     /// Merges other evidence, with its keys and clients mapped.
@@ -176,21 +176,21 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn enough(signs: &AppEvidence<u8>) -> bool {
-        signs.iter().any(|(_, _, few)| few.is_sufficient())
+    fn enough(evidence: &AppEvidence<u8>) -> bool {
+        evidence.iter().any(|(_, _, few)| few.is_sufficient())
     }
 
-    const fn sign(client: u32, size: u64) -> AppAsset {
+    const fn asset(client: u32, size: u64) -> AppAsset {
         AppAsset { client, size, asked: 50 }
     }
 
     /// Whether answers of these sizes to requests of these lengths, by one client, are sufficient.
     fn shows_to_one(answers: &[(u64, usize)]) -> bool {
-        let mut signs = AppEvidence::default();
+        let mut evidence = AppEvidence::default();
         for &(size, asked) in answers {
-            signs.record(RuleId(0), 0, AppAsset { client: 1, size, asked });
+            evidence.record(RuleId(0), 0, AppAsset { client: 1, size, asked });
         }
-        enough(&signs)
+        enough(&evidence)
     }
 
     #[test]
@@ -211,26 +211,26 @@ mod tests {
 
     #[test]
     fn three_clients_and_three_sizes() {
-        let mut signs = AppEvidence::default();
+        let mut evidence = AppEvidence::default();
         for (client, size) in [(1, 10), (2, 10), (3, 10), (3, 11)] {
-            signs.record(RuleId(0), 0_u8, sign(client, size));
-            assert!(!enough(&signs));
+            evidence.record(RuleId(0), 0_u8, asset(client, size));
+            assert!(!enough(&evidence));
         }
-        signs.record(RuleId(0), 1, sign(1, 12));
-        assert!(!enough(&signs), "another site");
-        signs.record(RuleId(0), 0, sign(1, 12));
-        assert!(enough(&signs));
+        evidence.record(RuleId(0), 1, asset(1, 12));
+        assert!(!enough(&evidence), "another site");
+        evidence.record(RuleId(0), 0, asset(1, 12));
+        assert!(enough(&evidence));
     }
 
     proptest! {
         #[test]
         fn a_split_changes_nothing(seen in prop::collection::vec((0_u8..2, 0_u32..5, 0_u32..16), 0..20), cut in any::<prop::sample::Index>()) {
             let of = |part: &[(u8, u32, u32)]| {
-                let mut signs = AppEvidence::default();
+                let mut evidence = AppEvidence::default();
                 for &(key, client, bits) in part {
-                    signs.record(RuleId(0), key, sign(client, 1 << bits));
+                    evidence.record(RuleId(0), key, asset(client, 1 << bits));
                 }
-                signs
+                evidence
             };
             let cut = cut.index(seen.len() + 1);
             let mut merged = of(&seen[cut..]);

@@ -8,7 +8,7 @@
 //! The only `unsafe` is the call of code for these registers, by a value that exists only where they do, and a load that masks the
 //! bytes after the text.
 
-#![expect(unsafe_code, reason = "code for a processor that was asked for; loads that end with a text")]
+#![expect(unsafe_code, reason = "code for processor features that were detected; loads that end with a text")]
 
 use std::arch::x86_64::{
     __m512i, _bzhi_u64, _mm_aesenc_si128, _mm_cvtsi64_si128, _mm_cvtsi128_si64, _mm_set_epi64x, _mm_xor_si128, _mm256_castsi256_si128,

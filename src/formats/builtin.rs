@@ -33,7 +33,7 @@ pub struct FormatDefinition {
     /// An example line, after header lines if the format has them.
     pub example: Option<String>,
     /// A text that only occurs in lines of this JSON format.
-    pub(super) sign: Option<String>,
+    pub(super) marker: Option<String>,
     /// How lines are parsed.
     pub(super) reader: FormatReader,
     /// Its lines can be read as the Common Log Format or one of its extensions.
@@ -133,7 +133,7 @@ struct BuiltinEntry {
     #[serde(default)]
     also: Vec<String>,
     example: Option<String>,
-    sign: Option<String>,
+    marker: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, Deserialize)]
@@ -241,7 +241,7 @@ impl Formats {
             source: None,
             string: Some(string),
             example: None,
-            sign: None,
+            marker: None,
             reader,
             is_clf: false,
         });
@@ -340,7 +340,7 @@ impl Formats {
 
 impl FormatDefinition {
     fn from_entry(entry: BuiltinEntry) -> Result<Self, UnknownFormat> {
-        let BuiltinEntry { name, title, source, kind, string, also, example, sign } = entry;
+        let BuiltinEntry { name, title, source, kind, string, also, example, marker } = entry;
         let reader = match kind {
             Some(BuiltinKind::Clf) => FormatReader::Clf,
             Some(BuiltinKind::Json) => FormatReader::Json,
@@ -350,7 +350,7 @@ impl FormatDefinition {
             }
         };
         let is_clf = example.as_deref().is_some_and(|line| Frame::locate(line.as_bytes(), None).is_some());
-        Ok(Self { name: name.into(), title, source, string, example, sign, reader, is_clf })
+        Ok(Self { name: name.into(), title, source, string, example, marker, reader, is_clf })
     }
 
     /// The parsers of its lines, to show fields to users. For formats that the engine parses, they are compiled on

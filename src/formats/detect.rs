@@ -138,8 +138,8 @@ impl<'f> Detector<'f> {
 
 /// The product whose marker text is in the line.
 fn by_marker(formats: &Formats, text: &[u8]) -> Option<FormatId> {
-    let is_signed = |sign: &String| find(text, sign.as_bytes()).is_some();
-    formats.ids().find(|id| formats.format(*id).sign.as_ref().is_some_and(is_signed))
+    let is_in_text = |marker: &String| find(text, marker.as_bytes()).is_some();
+    formats.ids().find(|id| formats.format(*id).marker.as_ref().is_some_and(is_in_text))
 }
 
 fn split_by_parsers(format: &FormatDefinition, text: &[u8]) -> Option<Vec<SplitField>> {

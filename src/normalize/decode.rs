@@ -303,8 +303,8 @@ mod tests {
 
     #[test]
     fn every_round_names_its_escapes() {
-        let told: Vec<_> = rounds(b"%252e%u003c&lt;\\x41%c0%ae").into_iter().map(|round| round.undone.join(", ")).collect();
-        assert_eq!(told, ["percent, %u, HTML entity, JavaScript", "percent, overlong UTF-8"]);
+        let kinds: Vec<_> = rounds(b"%252e%u003c&lt;\\x41%c0%ae").into_iter().map(|round| round.undone.join(", ")).collect();
+        assert_eq!(kinds, ["percent, %u, HTML entity, JavaScript", "percent, overlong UTF-8"]);
         assert_eq!(rounds(b"/plain%zz&x"), []);
     }
 

@@ -80,16 +80,16 @@ mod tests {
 
     #[test]
     fn an_error_names_its_line() {
-        let told = |text: &str, short| {
+        let error_of = |text: &str, short| {
             let mut stream = ZlibEncoder::new((text.len() as u32).to_le_bytes().to_vec(), Compression::fast());
             stream.write_all(text.as_bytes()).unwrap();
             BuiltinFile { name: "x.toml", text: stream.finish().unwrap().leak(), short }.rules().unwrap_err().to_string()
         };
         let wrong_key = "[[rule]]\nid = 'x/a'\ntitel = 'A'\n";
         for short in ["", r#"{"lines":{"rule":[2],"app":[]},"file":{"rule":[{"id":"x/a","titel":"A"}]}}"#] {
-            let told = told(wrong_key, short);
-            assert!(told.contains("built-in x.toml") && told.contains("line 3") && told.contains("titel"), "{told}");
+            let error = error_of(wrong_key, short);
+            assert!(error.contains("built-in x.toml") && error.contains("line 3") && error.contains("titel"), "{error}");
         }
-        assert!(told("[[rule]\n", "").contains("line 1"), "{}", told("[[rule]\n", ""));
+        assert!(error_of("[[rule]\n", "").contains("line 1"), "{}", error_of("[[rule]\n", ""));
     }
 }

@@ -9,7 +9,7 @@ use super::glob::{self, Globs};
 use super::literals::{LiteralCollector, LiteralKind, bit};
 use super::load::LocatedRule;
 use super::pattern::RulePattern;
-use super::set::{Rule, RuleSet, sign_of};
+use super::set::{Rule, RuleSet, evidence_rule};
 use crate::soft_404::RuleSubject;
 
 /// Most rules of a set: ids have 16 bits, and one value is reserved.
@@ -77,9 +77,9 @@ impl Compiler {
     fn finish(self) -> Result<RuleSet, RuleError> {
         // Distinct headers are few and cached, so their literals need not be found as fast as those of requests.
         let (request, headers) = rayon::join(|| self.request.prefiltered(), || self.headers.automaton());
-        let signs_of = |rule: &Rule| rule.unless_app.iter().filter_map(|app| sign_of(&self.rules, app)).collect();
+        let evidence_rules = |rule: &Rule| rule.unless_app.iter().filter_map(|app| evidence_rule(&self.rules, app)).collect();
         Ok(RuleSet {
-            suppressed_by_apps: self.rules.iter().map(signs_of).collect(),
+            suppressed_by_apps: self.rules.iter().map(evidence_rules).collect(),
             rules: self.rules,
             conditions: self.conditions,
             request: request?,

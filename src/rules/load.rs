@@ -182,8 +182,8 @@ pub(super) fn selected_rules(choice: &RuleChoice) -> Result<SelectedRules, RuleE
 
 /// Warns about apps that rules name and no file defines. The rules work, and the app may be in another file, so it is no error.
 fn unknown_apps(rules: &BTreeMap<String, LocatedRule>) -> Vec<String> {
-    let signs = || rules.values().map(|located| &located.definition).filter(|d| d.is_app_evidence);
-    let apps: Vec<&str> = signs().filter_map(|sign| Some(sign.id.split_once('/')?.1)).collect();
+    let app_evidence = || rules.values().map(|located| &located.definition).filter(|d| d.is_app_evidence);
+    let apps: Vec<&str> = app_evidence().filter_map(|rule| Some(rule.id.split_once('/')?.1)).collect();
     let named = rules.values().flat_map(|located| located.definition.unless_app.0.iter().map(move |app| (located, app)));
     named
         .filter(|(_, app)| !apps.contains(&app.as_str()))

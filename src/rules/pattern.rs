@@ -52,8 +52,8 @@ impl RulePattern {
     /// Whether it matches somewhere in `text`.
     pub(super) fn is_match(&self, text: &[u8]) -> bool {
         let automaton = self.automaton.get_or_init(|| Automaton::of(&self.source)).as_ref();
-        let told = automaton.and_then(|automaton| automaton.is_match(text));
-        told.unwrap_or_else(|| self.regex().is_some_and(|regex| regex.is_match(text)))
+        let is_match = automaton.and_then(|automaton| automaton.is_match(text));
+        is_match.unwrap_or_else(|| self.regex().is_some_and(|regex| regex.is_match(text)))
     }
 
     /// The first match.

@@ -114,7 +114,7 @@ impl Rule {
 }
 
 /// The app evidence among rules, by app name.
-pub(super) fn sign_of(rules: &[Rule], app: &str) -> Option<RuleId> {
+pub(super) fn evidence_rule(rules: &[Rule], app: &str) -> Option<RuleId> {
     rules.iter().position(|rule| rule.app() == Some(app)).map(|number| RuleId(number as u16))
 }
 
@@ -156,7 +156,7 @@ impl RuleSet {
     /// The evidence of an app, by app name.
     #[must_use]
     pub(crate) fn app(&self, name: &str) -> Option<RuleId> {
-        sign_of(&self.rules, name)
+        evidence_rule(&self.rules, name)
     }
 
     /// The app most similar to this name, if one is similar.

@@ -96,14 +96,16 @@ mod tests {
         let unlisted: Vec<_> = unlisted.collect();
         let request_clients: Vec<_> = std::mem::take(&mut findings.request_clients).into_iter().map(client).collect();
         let mentioned: Vec<_> = std::mem::take(&mut findings.mentioned).into_iter().map(client).collect();
-        let signs = std::mem::take(&mut findings.signs);
-        let mut signs: Vec<_> =
-            signs.iter().map(|(app, site, few)| (app, host(site), few.kept_clients().len(), few.sizes(), few.magnitudes())).collect();
-        signs.sort();
+        let app_evidence = std::mem::take(&mut findings.app_evidence);
+        let mut app_evidence: Vec<_> = app_evidence
+            .iter()
+            .map(|(app, site, few)| (app, host(site), few.kept_clients().len(), few.sizes(), few.magnitudes()))
+            .collect();
+        app_evidence.sort();
         let homes = std::mem::take(&mut findings.home);
         let mut homes: Vec<_> = homes.iter().map(|(number, bytes)| (host(number), bytes)).collect();
         homes.sort();
-        format!("{request_clients:?}\n{mentioned:?}\n{hits:?}\n{unlisted:?}\n{signs:?}\n{homes:?}\n{findings:?}")
+        format!("{request_clients:?}\n{mentioned:?}\n{hits:?}\n{unlisted:?}\n{app_evidence:?}\n{homes:?}\n{findings:?}")
     }
 
     proptest! {

@@ -289,7 +289,7 @@ impl<'a> LiveScan<'a> {
         self.note_unknown_clients(log, &findings);
         let place = LinePosition { input: log.text, chunk: run.offset, offset: 0, line: run.lines_before };
         self.tally.add_findings(&findings, place);
-        self.context.record_app_evidence(&findings.signs, &self.scratch.names, &log.family);
+        self.context.record_app_evidence(&findings.app_evidence, &self.scratch.names, &log.family);
         self.context.record_home_pages(&findings.home, &self.scratch.names, &log.family);
         for hit in &findings.hits {
             self.emit_hit(log, &findings, hit, place, each)?;

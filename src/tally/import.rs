@@ -153,8 +153,8 @@ impl Tally {
         }
         self.minutes = std::mem::take(&mut self.minutes).with_rule_lists(&lists);
         self.evidence = std::mem::take(&mut self.evidence).remapped(|(its_input, host)| (input(its_input), host), new.rules);
-        let signs = std::mem::take(&mut self.app_evidence);
-        for (app, (its_input, host), few) in signs.iter() {
+        let app_evidence = std::mem::take(&mut self.app_evidence);
+        for (app, (its_input, host), few) in app_evidence.iter() {
             if let Some(app) = (new.rules)(app) {
                 self.app_evidence.gather(app, (input(its_input), host), few);
             }

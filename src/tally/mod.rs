@@ -160,7 +160,7 @@ impl Tally {
             self.count_mut(client).allowed += 1;
             self.count_allowed(entry, 1);
         }
-        self.app_evidence.merge(&findings.signs, |host| (position.input, host), |client| client);
+        self.app_evidence.merge(&findings.app_evidence, |host| (position.input, host), |client| client);
         for (host, bytes) in findings.home.iter() {
             self.evidence.record_home((position.input, host), bytes);
         }

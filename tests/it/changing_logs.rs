@@ -85,8 +85,8 @@ impl<'a> Lines<'a> {
     /// Whether a hit is a line of this log, at its offset.
     fn has(&self, hit: &Value) -> bool {
         let request = format!("GET {} HTTP/1.1", hit["target"].as_str().unwrap());
-        let told = line(hit["client"].as_str().unwrap(), &request, hit["status"].as_u64().unwrap_or_default() as u16);
-        self.0.get(&hit["offset"].as_u64().unwrap()).is_some_and(|(_, line)| *line == told)
+        let reported = line(hit["client"].as_str().unwrap(), &request, hit["status"].as_u64().unwrap_or_default() as u16);
+        self.0.get(&hit["offset"].as_u64().unwrap()).is_some_and(|(_, line)| *line == reported)
     }
 
     /// The same, and its line number is right too.

@@ -92,8 +92,11 @@ fn a_wrong_checksum_is_reported_and_the_lines_count() {
             let at = compressed.len() - at;
             compressed[at] ^= 1;
             let (_, input) = scan(&compressed);
-            let told = matches!(compression, Compression::Gzip | Compression::Zstd);
-            assert!(problem(&input).contains(if told { "checksum mismatch" } else { "corrupt or fails its checksum" }), "{input}");
+            let names_checksum = matches!(compression, Compression::Gzip | Compression::Zstd);
+            assert!(
+                problem(&input).contains(if names_checksum { "checksum mismatch" } else { "corrupt or fails its checksum" }),
+                "{input}"
+            );
             assert!(problem(&input).contains("may be wrong"), "{input}");
             assert_eq!((lines(&input), input["parsed"].as_u64()), (LINES, Some(LINES)), "{compression:?}");
         }

@@ -310,8 +310,8 @@ fn unreadable_input_exits_with_3_and_single_bad_lines_with_0() {
         let (run, report) = harness.json([name, "access.log"]);
         assert_eq!(run.code, code, "{name}: {}", run.stderr);
         assert_eq!(run.stderr.contains(&format!("{name}: ")), code == 3, "{name}: {}", run.stderr);
-        let told = report["inputs"].as_array().unwrap().iter().any(|i| i["path"] == name && i["problem"].is_string());
-        assert_eq!(told, code == 3, "{name}: {report}");
+        let has_problem = report["inputs"].as_array().unwrap().iter().any(|i| i["path"] == name && i["problem"].is_string());
+        assert_eq!(has_problem, code == 3, "{name}: {report}");
     }
 }
 

@@ -155,21 +155,21 @@ fn follow_shows_no_client_in_lines_objects_alerts_and_summaries() {
             spawn(&mut harness.command([&["follow", "--from-start", "--alert-file", "alerts.json"], args, &["access.log"]].concat()));
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
         // The last probe of the log is reported after all others.
-        let mut told = String::new();
+        let mut printed = String::new();
         let until = |line: &str| line.contains("/.env") && (line.contains("***") || line.contains("\"line\":20"));
         for line in &mut lines {
             let line = line.unwrap();
-            told.push_str(&line);
-            told.push('\n');
+            printed.push_str(&line);
+            printed.push('\n');
             if until(&line) {
                 break;
             }
         }
         kill_process(Pid::from_child(&child), Signal::INT).unwrap();
-        told.extend(lines.map(|line| line.unwrap() + "\n"));
+        printed.extend(lines.map(|line| line.unwrap() + "\n"));
         let run = wait(child);
         assert_eq!(run.code, 130, "{}", run.stderr);
-        assert_hidden(&told, "standard output");
+        assert_hidden(&printed, "standard output");
         assert_hidden(&run.stderr, "standard error");
         let alerts = fs::read_to_string(harness.path("alerts.json")).unwrap();
         assert!(alerts.contains("\"client\""), "{alerts}");

@@ -118,7 +118,7 @@ pub(crate) struct LiveAnalysis<'r> {
     outcomes: &'r [Outcome],
     declared_apps: &'r [RuleId],
     sites: Interner<Box<[u8]>>,
-    signs: AppEvidence<SiteId>,
+    app_evidence: AppEvidence<SiteId>,
     apps: DetectedApps<SiteId>,
     conditions: Vec<(&'r WithClient, LruMap<ClientKey, DistinctPaths>)>,
     answers: LiveAnswers,
@@ -146,7 +146,7 @@ impl<'r> LiveAnalysis<'r> {
             outcomes,
             declared_apps,
             sites: Interner::default(),
-            signs: AppEvidence::default(),
+            app_evidence: AppEvidence::default(),
             apps: DetectedApps::from_evidence(std::iter::empty(), declared_apps),
             conditions: conditions.into_iter().map(|with| (with, LruMap::new(CLIENTS))).collect(),
             answers: LiveAnswers::new(rules, SiteHistory::default()),
@@ -207,21 +207,21 @@ impl<'r> LiveAnalysis<'r> {
     }
 
     /// Records evidence of apps from a run of lines.
-    pub(crate) fn record_app_evidence(&mut self, signs: &AppEvidence, names: &SymbolTables, family: &[u8]) {
-        if signs.is_empty() {
+    pub(crate) fn record_app_evidence(&mut self, app_evidence: &AppEvidence, names: &SymbolTables, family: &[u8]) {
+        if app_evidence.is_empty() {
             return;
         }
         let (sites, state) = (&mut self.sites, &self.state);
         let client = |number: u32| state.hash_one(names.clients.resolve(number)) as u32;
         let mut gathered = AppEvidence::default();
-        gathered.merge(signs, |host| host, client);
+        gathered.merge(app_evidence, |host| host, client);
         for (app, host, few) in gathered.iter() {
             let host = (host != SymbolTables::NO_HOST).then(|| &**names.hosts.resolve(host));
             if let Some(site) = site(sites, host, family) {
-                self.signs.gather(app, site, few);
+                self.app_evidence.gather(app, site, few);
             }
         }
-        self.apps = DetectedApps::from_evidence(self.signs.iter(), self.declared_apps);
+        self.apps = DetectedApps::from_evidence(self.app_evidence.iter(), self.declared_apps);
     }
 
     /// Resolves the site and the client of a hit.

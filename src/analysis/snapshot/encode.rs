@@ -38,7 +38,7 @@ pub(crate) struct SnapshotEncoder<'a> {
     paths: SortedIds<PathText<'a>>,
     hosts: HostTable<'a>,
     cells: Vec<IndexedCell<'a>>,
-    signs: Vec<(RuleId, Site<'a>, BoundedSet)>,
+    app_evidence: Vec<(RuleId, Site<'a>, BoundedSet)>,
 }
 
 /// The encoded virtual hosts, and the index of each by its text in the tally.
@@ -62,18 +62,18 @@ impl<'a> SnapshotEncoder<'a> {
     pub(crate) fn new(report: &'a Report<'a>) -> Option<Self> {
         let source = report.evidence?;
         let tally = source.tally;
-        let mut signs: AppEvidence<Site<'a>> = AppEvidence::default();
+        let mut app_evidence: AppEvidence<Site<'a>> = AppEvidence::default();
         for (app, site, few) in tally.app_evidence() {
-            signs.gather(app, site, few);
+            app_evidence.gather(app, site, few);
         }
-        let signs: Vec<_> = signs.iter().map(|(app, site, few)| (app, site, *few)).collect();
+        let app_evidence: Vec<_> = app_evidence.iter().map(|(app, site, few)| (app, site, *few)).collect();
         let kept: Vec<_> = tally.kept_evidence().map(|(_, site, ..)| site).collect();
-        let sites = || cells_of(tally).filter_map(site_of).chain(signs.iter().map(|sign| sign.1)).chain(kept.iter().copied());
+        let sites = || cells_of(tally).filter_map(site_of).chain(app_evidence.iter().map(|row| row.1)).chain(kept.iter().copied());
         let with_counts = |&(client, count): &(u32, &ClientCount)| (*count != ClientCount::default()).then_some(client);
         let clients = (0..).zip(tally.client_counts()).filter_map(|pair| with_counts(&pair));
         let clients = clients
             .chain(cells_of(tally).map(|view| view.client))
-            .chain(signs.iter().filter_map(|sign| sign.2.clients()).flatten().copied());
+            .chain(app_evidence.iter().filter_map(|row| row.2.clients()).flatten().copied());
         let clients = clients.chain(tally.minutes().iter().map(|(key, _)| key.client));
         let counted = tally.minutes().iter().map(|(key, _)| key);
         let lists =
@@ -84,7 +84,7 @@ impl<'a> SnapshotEncoder<'a> {
             .names
             .iter()
             .flat_map(|list| list.iter().copied())
-            .chain(signs.iter().map(|sign| sign.0))
+            .chain(app_evidence.iter().map(|row| row.0))
             .chain(kept_rules(tally))
             .collect();
         rules.sort_unstable();
@@ -105,7 +105,7 @@ impl<'a> SnapshotEncoder<'a> {
             rules,
             lists,
             cells: Vec::with_capacity(tally.len()),
-            signs,
+            app_evidence,
         };
         encoder.index_cells();
         Some(encoder)
@@ -243,13 +243,13 @@ impl<'a> SnapshotEncoder<'a> {
             }
             AppEvidenceRow(self.rule_place(*app), input, host, clients, sizes, few.magnitudes())
         };
-        let mut rows: Vec<_> = self.signs.iter().map(row).collect();
+        let mut rows: Vec<_> = self.app_evidence.iter().map(row).collect();
         rows.sort_unstable_by_key(|row| (row.0, row.1, row.2));
         rows
     }
 
     /// Sizes of home pages.
-    pub(crate) fn homes(&self) -> Vec<HomePageRow> {
+    pub(crate) fn home_pages(&self) -> Vec<HomePageRow> {
         let row = |(_, site, _, home): (u32, Site<'a>, Option<&SiteEvidence>, Option<&'a HomeSizes>)| {
             let mut sizes: Vec<u64> = home?.iter().collect();
             sizes.sort_unstable();
@@ -371,7 +371,7 @@ pub(crate) fn transfer(encoder: &SnapshotEncoder<'_>, decoder: &mut SnapshotDeco
     encoder.minutes().into_iter().try_for_each(|row| decoder.minute(row))?;
     decoder.uncounted(encoder.uncounted())?;
     encoder.app_evidence().iter().try_for_each(|row| decoder.app_evidence(row))?;
-    encoder.homes().iter().try_for_each(|row| decoder.home(row))?;
+    encoder.home_pages().iter().try_for_each(|row| decoder.home(row))?;
     encoder.site_paths().into_iter().try_for_each(|row| decoder.site_path(row))?;
     encoder.allowed().try_for_each(|row| decoder.allowed(row))?;
     decoder.without_time(encoder.without_time)?;

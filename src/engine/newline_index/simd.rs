@@ -19,7 +19,7 @@ pub(super) fn read(_block: &[u8], _index: &mut NewlineIndex) -> bool {
 }
 
 #[cfg(target_arch = "x86_64")]
-#[expect(unsafe_code, reason = "a call of code for a processor that was asked for")]
+#[expect(unsafe_code, reason = "a call of code for processor features that were detected")]
 fn by_64(block: &[u8], index: &mut NewlineIndex) -> bool {
     let can = is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512bw") && is_x86_feature_detected!("bmi1");
     if can {
@@ -30,7 +30,7 @@ fn by_64(block: &[u8], index: &mut NewlineIndex) -> bool {
 }
 
 #[cfg(target_arch = "x86_64")]
-#[expect(unsafe_code, reason = "a call of code for a processor that was asked for")]
+#[expect(unsafe_code, reason = "a call of code for processor features that were detected")]
 pub(super) fn by_32(block: &[u8], index: &mut NewlineIndex) -> bool {
     let can = is_x86_feature_detected!("avx2") && is_x86_feature_detected!("bmi1");
     if can {

@@ -95,7 +95,7 @@ pub(crate) fn reread_as(reading: AlternativeKind) -> &'static str {
 /// Why a match is not reported.
 pub(crate) fn suppressed(reason: SuppressedBy, rule: RuleId, rules: &RuleSet) -> String {
     match reason {
-        SuppressedBy::Sign => "if answered, it is evidence that the site runs this app; it is never reported".into(),
+        SuppressedBy::AppEvidence => "if answered, it is evidence that the site runs this app; it is never reported".into(),
         SuppressedBy::App(app) => format!("suppressed by app {} (--app)", rules.rule(app).app().unwrap_or_default()),
         SuppressedBy::Client => match &rules.rule(rule).with_client {
             Some(with) => {

@@ -186,10 +186,10 @@ mod tests {
 
     #[test]
     fn conditions_become_alternatives() {
-        let told = |text: &str| {
-            let sign = |(name, negated): &(String, bool)| format!("{}{name}", if *negated { "!" } else { "" });
+        let alternatives = |text: &str| {
+            let selection = |(name, negated): &(String, bool)| format!("{}{name}", if *negated { "!" } else { "" });
             let all = read(text).unwrap();
-            all.iter().map(|all| all.iter().map(sign).collect::<Vec<_>>().join("&")).collect::<Vec<_>>().join(" ")
+            all.iter().map(|all| all.iter().map(selection).collect::<Vec<_>>().join("&")).collect::<Vec<_>>().join(" ")
         };
         for (text, expected) in [
             ("selection_a", "selection_a"),
@@ -201,7 +201,7 @@ mod tests {
             ("not (selection_a or filter)", "!selection_a&!filter"),
             ("not (selection_a and filter)", "!selection_a !filter"),
         ] {
-            assert_eq!(told(text), expected, "{text}");
+            assert_eq!(alternatives(text), expected, "{text}");
         }
         for text in ["", "nothing", "selection_a and", "(selection_a", "selection_a | count() > 5", "1 of x*", "selection_a filter"] {
             assert!(read(text).is_err(), "{text}");

@@ -40,12 +40,12 @@ fn twice(rules: &[LocatedRule], list: LiteralList, found: &mut Vec<Diagnostic>) 
             continue;
         }
         let besides = besides(list, &rule.definition);
-        let mut told = CoveredLiterals::new();
+        let mut by_rule = CoveredLiterals::new();
         for literal in literals {
             let key = (literal.to_ascii_lowercase(), besides.clone());
             let other = *first.entry(key).or_insert(number);
             if other != number {
-                told.entry(other).or_default().insert(literal);
+                by_rule.entry(other).or_default().insert(literal);
             }
         }
         let mut seen = BTreeSet::new();
@@ -53,7 +53,7 @@ fn twice(rules: &[LocatedRule], list: LiteralList, found: &mut Vec<Diagnostic>) 
         if !repeated.is_empty() {
             report(rule, LintLevel::Warning, format!("{}: {} is listed twice", list.key(), few(repeated)), "keep one", found);
         }
-        for (other, literals) in told {
+        for (other, literals) in by_rule {
             let what = format!("{}: {} is in '{}' too", list.key(), few(literals), id(rules, other));
             report(rule, LintLevel::Warning, what, "keep it in one of the two", found);
         }
@@ -94,7 +94,7 @@ fn by_others(
         return;
     };
     let root = rule.definition.at == Some(PathAnchor::Root);
-    let mut told = CoveredLiterals::new();
+    let mut by_rule = CoveredLiterals::new();
     let mut covered = 0;
     for literal in list.of(&rule.definition) {
         let text = literal.to_ascii_lowercase();
@@ -102,10 +102,10 @@ fn by_others(
         let other = index.covering(list, &text, root).find(holds).map(|other| other.rule);
         if let Some(other) = other {
             covered += 1;
-            told.entry(other).or_default().insert(literal);
+            by_rule.entry(other).or_default().insert(literal);
         }
     }
-    let others: BTreeSet<usize> = told.keys().copied().collect();
+    let others: BTreeSet<usize> = by_rule.keys().copied().collect();
     let nothing_left = covered == list.of(&rule.definition).len();
     if nothing_left && covered > 0 && rule.definition.must_match.iter().all(|case| !matched(case).is_disjoint(&others)) {
         let names: Vec<_> = others.iter().map(|other| id(rules, *other)).collect();
@@ -113,7 +113,7 @@ fn by_others(
         report(rule, LintLevel::Warning, what, "remove it, or add what it is for: a CVE, a higher severity, a narrower case", found);
         return;
     }
-    for (other, literals) in told {
+    for (other, literals) in by_rule {
         let what = format!("{}: {} is found by '{}' already", list.key(), few(literals), id(rules, other));
         report(rule, LintLevel::Warning, what, "remove it", found);
     }

@@ -5,7 +5,7 @@ use std::fs;
 use super::*;
 
 /// The diagnostics of rules, if every rule matches every case.
-fn said(rules: &str) -> Vec<String> {
+fn messages(rules: &str) -> Vec<String> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("x.toml");
     fs::write(&path, rules).unwrap();
@@ -22,18 +22,21 @@ fn rule(name: &str, keys: &str) -> String {
 
 #[test]
 fn a_clean_rule_has_no_diagnostics() {
-    assert_eq!(said(&(rule("a", "paths = ['/zz-one']") + &rule("b", "paths = ['/zz-two']"))), [""; 0]);
+    assert_eq!(messages(&(rule("a", "paths = ['/zz-one']") + &rule("b", "paths = ['/zz-two']"))), [""; 0]);
 }
 
 #[test]
 fn a_literal_in_two_rules_is_reported() {
-    assert_eq!(said(&(rule("a", "paths = ['/zz', '/yy']") + &rule("b", "paths = ['/ZZ', '/xx']"))), ["x/b: paths: '/ZZ' is in 'x/a' too"]);
-    assert_eq!(said(&rule("a", "paths = ['/zz', '/ZZ']")), ["x/a: paths: '/ZZ' is listed twice"]);
+    assert_eq!(
+        messages(&(rule("a", "paths = ['/zz', '/yy']") + &rule("b", "paths = ['/ZZ', '/xx']"))),
+        ["x/b: paths: '/ZZ' is in 'x/a' too"]
+    );
+    assert_eq!(messages(&rule("a", "paths = ['/zz', '/ZZ']")), ["x/a: paths: '/ZZ' is listed twice"]);
     // The same word with another regex is another rule.
     let others = rule("a", "words = ['zzz']\nregex = 'zzza'") + &rule("b", "words = ['zzz']\nregex = 'zzzb'");
-    assert_eq!(said(&others), [""; 0]);
+    assert_eq!(messages(&others), [""; 0]);
     let methods = rule("a", "paths = ['/zz']\nmethods = ['POST']") + &rule("b", "paths = ['/zz']\nmethods = ['PUT']");
-    assert_eq!(said(&methods), [""; 0]);
+    assert_eq!(messages(&methods), [""; 0]);
 }
 
 #[test]
@@ -48,7 +51,7 @@ fn a_redundant_rule_is_reported() {
         (r"raw_prefixes = ['zzzy']", "raw_prefixes = ['zzz']"),
         ("paths = ['/q/zz']\nat = 'root'", "paths = ['/q']\nat = 'root'"),
     ] {
-        assert_eq!(said(&(rule("a", a) + &rule("b", b))), ["x/a: all it finds is found by 'x/b' already"], "{a}");
+        assert_eq!(messages(&(rule("a", a) + &rule("b", b))), ["x/a: all it finds is found by 'x/b' already"], "{a}");
     }
     for (a, b) in [
         ("paths = ['/q/.zzconfig']", "paths = ['/.zz']"),
@@ -57,26 +60,27 @@ fn a_redundant_rule_is_reported() {
         ("paths = ['/q/zz/a']", "paths = ['/zz']\nmethods = ['POST']"),
         ("paths = ['/q/zz/a']\ncve = ['CVE-2020-1234']", "paths = ['/zz']"),
     ] {
-        assert_eq!(said(&(rule("a", a) + &rule("b", b))), [""; 0], "{a}");
+        assert_eq!(messages(&(rule("a", a) + &rule("b", b))), [""; 0], "{a}");
     }
 }
 
 #[test]
 fn a_redundant_literal_is_reported() {
     let rules = rule("a", "paths = ['/q/zz/a', '/yy']") + &rule("b", "paths = ['/zz']");
-    assert_eq!(said(&rules), ["x/a: paths: '/q/zz/a' is found by 'x/b' already"]);
-    assert_eq!(said(&rule("a", "paths = ['/zz', '/q/zz/a']")), ["x/a: paths: found by another one of the same list: '/q/zz/a by /zz'"]);
+    assert_eq!(messages(&rules), ["x/a: paths: '/q/zz/a' is found by 'x/b' already"]);
+    assert_eq!(messages(&rule("a", "paths = ['/zz', '/q/zz/a']")), ["x/a: paths: found by another one of the same list: '/q/zz/a by /zz'"]);
     assert_eq!(
-        said(&rule("a", "words = ['zzz', 'zzzy']\nregex = 'z'")),
+        messages(&rule("a", "words = ['zzz', 'zzzy']\nregex = 'z'")),
         ["x/a: words: found by another one of the same list: 'zzzy by zzz'"]
     );
 }
 
 #[test]
 fn common_literals_are_reported() {
-    let said = said(&(rule("a", "words = ['?']\nmethods = ['PUT']") + &rule("b", "words = [' http/']") + &rule("c", "agents = ['gecko']")));
-    assert_eq!(said.len(), 3, "{said:?}");
-    assert!(said[0].starts_with("x/a: words: '?' occurs in ") && said[2].starts_with("x/c: agents: 'gecko'"), "{said:?}");
+    let messages =
+        messages(&(rule("a", "words = ['?']\nmethods = ['PUT']") + &rule("b", "words = [' http/']") + &rule("c", "agents = ['gecko']")));
+    assert_eq!(messages.len(), 3, "{messages:?}");
+    assert!(messages[0].starts_with("x/a: words: '?' occurs in ") && messages[2].starts_with("x/c: agents: 'gecko'"), "{messages:?}");
 }
 
 #[test]
@@ -84,7 +88,7 @@ fn metadata_is_checked() {
     let rules = "family = 'y'\n".to_owned()
         + &rule("a", "paths = ['/zz1']\ncve = ['CVE-1']\nattack = ['x']\ncwe = [0]\nreferences = ['owasp']").replace("'T'", "'small.'")
         + "[[rule]]\nid = 'y/none'\ntitle = ' '\nclass = 'panel'\nseverity = 'low'\nwords = ['zzz']\nregex = 'z*'\nmust_match = ['GET /zzz']\n";
-    let said = said(&rules).join("\n");
+    let messages = messages(&rules).join("\n");
     for part in [
         "x/a: the file's family is 'y'",
         "cve: 'CVE-1'",
@@ -96,13 +100,13 @@ fn metadata_is_checked() {
         "y/none: it has no title",
         "matches the empty text",
     ] {
-        assert!(said.contains(part), "{part} in {said}");
+        assert!(messages.contains(part), "{part} in {messages}");
     }
 }
 
 #[test]
 fn exceptions_that_a_client_can_add_are_reported() {
-    let of_class = |class: &str, keys: &str| said(&rule("a", keys).replace("'panel'", &format!("'{class}'"))).join("\n");
+    let of_class = |class: &str, keys: &str| messages(&rule("a", keys).replace("'panel'", &format!("'{class}'"))).join("\n");
     for (class, keys, what) in [
         ("sqli", "words = ['zzz']\nregex = 'zzz'\nunless = { referer = '://' }", "x/a: unless.referer: requests of class 'sqli'"),
         ("lfi", "paths = ['/zz']\nunless = { agents = ['bot9'] }", "x/a: unless.agents: requests of class 'lfi'"),
@@ -113,8 +117,8 @@ fn exceptions_that_a_client_can_add_are_reported() {
         ("panel", "paths = ['/zz']\nfields = ['path']\nunless = { regex = '/yyy$' }", "a text anywhere in it"),
         ("panel", "paths = ['/zz']\nfields = ['path']\nunless = { words = ['/yyy'] }", "a text anywhere in it"),
     ] {
-        let said = of_class(class, keys);
-        assert!(said.contains(what), "{class} {keys}: {said}");
+        let messages = of_class(class, keys);
+        assert!(messages.contains(what), "{class} {keys}: {messages}");
     }
     for (class, keys) in [
         ("panel", "paths = ['/zz']\nunless = { referer = '://', agents = ['bot9'] }"),

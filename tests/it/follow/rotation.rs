@@ -19,16 +19,16 @@ enum FollowerPause {
 }
 
 /// Rotates while a writer writes continuously, and compares with the disk.
-fn rotated(test: &str, watch: &[&str], directives: &str, told: bool, rotations: u32, stall: FollowerPause) {
+fn rotated(test: &str, watch: &[&str], directives: &str, has_script: bool, rotations: u32, stall: FollowerPause) {
     let (harness, writer) = stage();
     fs::create_dir(harness.path("log/old")).unwrap();
     let flag = harness.path("reopen");
     let script = format!("postrotate\n touch {}\nendscript", flag.display());
-    let directives = if told { format!("{directives}\n{script}") } else { directives.to_owned() };
+    let directives = if has_script { format!("{directives}\n{script}") } else { directives.to_owned() };
     let Some(logrotate) = Logrotate::new(test, &harness, &directives) else { return };
     let mut follower = follow(&harness, watch);
     follower.until_seen(0..10);
-    let busy = writer.go(if told { Reopen::Told(flag) } else { Reopen::Every(200) });
+    let busy = writer.go(if has_script { Reopen::Signalled(flag) } else { Reopen::Every(200) });
     for _ in 0..rotations {
         let before = follower.hits();
         follower.until("the writer writes", |output| output.hits.len() > before + 100);

@@ -82,8 +82,8 @@ fn no_watches_left() {
         writer.reopen();
         writer.write(10);
         let output = assert_complete(&harness, follower, &mut writer);
-        let told: Vec<_> = output.notices.lines().filter(|line| line.contains("polling instead")).collect();
-        assert_eq!(told.len(), 1, "{limit}: {}", output.notices);
+        let notices: Vec<_> = output.notices.lines().filter(|line| line.contains("polling instead")).collect();
+        assert_eq!(notices.len(), 1, "{limit}: {}", output.notices);
     }
 }
 
@@ -121,8 +121,8 @@ fn a_single_file_that_is_mounted() {
     writer.write(5);
     follower.until_seen(15..20);
     let output = follower.end();
-    let told = output.notices.lines().filter(|line| line.contains("is a mounted file")).count();
-    assert_eq!(told, 1, "{}", output.notices);
+    let notices = output.notices.lines().filter(|line| line.contains("is a mounted file")).count();
+    assert_eq!(notices, 1, "{}", output.notices);
     assert_eq!(output.hits.len(), 20);
 }
 

@@ -92,7 +92,7 @@ pub(super) enum Reopen {
     /// After this many lines.
     Every(u64),
     /// When this file exists, which it then removes: it stands for a signal to nginx.
-    Told(PathBuf),
+    Signalled(PathBuf),
 }
 
 impl Reopen {
@@ -100,7 +100,7 @@ impl Reopen {
         match self {
             Self::Never => false,
             Self::Every(every) => lines.is_multiple_of(*every),
-            Self::Told(flag) => std::fs::remove_file(flag).is_ok(),
+            Self::Signalled(flag) => std::fs::remove_file(flag).is_ok(),
         }
     }
 }
