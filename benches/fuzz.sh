@@ -105,12 +105,12 @@ make_report_and_state_seeds() {
 
 # A report whose evidence is JSON: a change within a compressed one is only found to be damage.
 with_plain_evidence() {
-    local line
+    local line rules packed
     while IFS= read -r line; do
         case $line in
-            '  "evidence": "'*)
-                line=${line#*: \"}
-                printf '  "evidence": %s\n' "$(printf '%s' "${line%\"}" | base64 -d | zstd -dcq)"
+            '  "evidence": {'*)
+                rules=${line%%,'"packed":'*} packed=${line##*'"packed":"'}
+                printf '%s,%s\n' "$rules" "$(printf '%s' "${packed%%\"*}" | base64 -d | zstd -dcq | tail -c +2)"
                 ;;
             *) printf '%s\n' "$line" ;;
         esac

@@ -38,7 +38,7 @@ use crate::rules::RuleSet;
 use crate::time::LogTime;
 
 /// Counts the additions to the document.
-const SCHEMA_VERSION: u32 = 5;
+const SCHEMA_VERSION: u32 = 6;
 
 /// The program that wrote it.
 pub(super) const GENERATED_BY: &str = concat!("probewatch ", env!("CARGO_PKG_VERSION"));
@@ -165,7 +165,8 @@ pub(crate) struct ReportDocument<'a> {
     /// How clients were anonymized.
     #[serde(skip_serializing_if = "Option::is_none")]
     anonymized: Option<&'static str>,
-    /// All counts the report is made of, compressed for `merge` and `diff`; null in a report with `--top`. Its form may change with any version.
+    /// All counts the report is made of, for `merge` and `diff`: their rules, and the rest compressed; null in a report with `--top`. Its form
+    /// may change with any version.
     evidence: SnapshotTask,
 }
 

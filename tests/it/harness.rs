@@ -234,14 +234,12 @@ impl Rng {
     }
 }
 
-/// A JSON report with its evidence as plain JSON, which is a zstd frame in Base64. Other texts are unchanged.
+/// A JSON report with all lists of its evidence as plain JSON: most of them are a zstd frame in Base64. Other texts are unchanged.
 pub(crate) fn with_plain_evidence(report: &str) -> String {
-    let start = "\"evidence\":";
-    let Some((before, evidence)) = report.split_once(start) else { return report.to_owned() };
-    let Some((packed, after)) = evidence.trim_start().strip_prefix('"').and_then(|text| text.split_once('"')) else {
-        return report.to_owned();
-    };
-    let mut plain = Vec::with_capacity(1 << 24);
-    zstd_safe::decompress(&mut plain, &STANDARD.decode(packed).unwrap()).unwrap();
-    format!("{before}{start}{}{after}", String::from_utf8(plain).unwrap())
+    let Some((before, packed)) = report.split_once("\"packed\":\"") else { return report.to_owned() };
+    let Some((packed, after)) = packed.split_once('"') else { return report.to_owned() };
+    let mut lists = Vec::with_capacity(1 << 24);
+    zstd_safe::decompress(&mut lists, &STANDARD.decode(packed).unwrap()).unwrap();
+    let lists = String::from_utf8(lists).unwrap();
+    format!("{before}{}{after}", lists.strip_prefix('{').and_then(|lists| lists.strip_suffix('}')).unwrap())
 }

@@ -1,4 +1,5 @@
-//! Writes a snapshot as JSON, row by row, so that its text is never in memory: plain in a partial report, compressed in a JSON report.
+//! Writes a snapshot as JSON, row by row, so that its text is never in memory: as lists in a partial report; in a JSON report all but
+//! the first list compressed.
 
 use std::borrow::Cow;
 use std::io;
@@ -6,6 +7,7 @@ use std::io;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
+use serde_json::value::{RawValue, to_raw_value};
 
 use super::encode::SnapshotEncoder;
 use super::partial::packed;
@@ -29,6 +31,13 @@ pub(crate) const LISTS: [&str; 14] = [
     "without_time",
 ];
 
+/// How many of them a JSON report has as lists: the rules, because a reader may want to know which of them mean that an answer exposes
+/// something. The others are compressed in its [`PACKED`] text.
+pub(super) const PLAIN_LISTS: usize = 1;
+
+/// The key of the compressed lists.
+pub(super) const PACKED: &str = "packed";
+
 /// The times between the first and the last of a cell, before the cells. Reports of other versions may not have them.
 pub(crate) const TIMES: [&str; 2] = ["time_unit", "times"];
 
@@ -45,10 +54,16 @@ impl<'a> SnapshotJson<'a> {
     }
 }
 
-/// The snapshot in a JSON report: compressed, as a string; `null` if there is none.
+/// The snapshot in a JSON report: its rules, and the other lists compressed; `null` if there is none.
 #[derive(Debug, Serialize)]
 #[serde(transparent)]
-pub(crate) struct PackedSnapshot(Option<String>);
+pub(crate) struct PackedSnapshot(Option<PackedLists>);
+
+#[derive(Debug, Serialize)]
+struct PackedLists {
+    rules: Box<RawValue>,
+    packed: String,
+}
 
 impl PackedSnapshot {
     /// Compresses the snapshot of a complete report; a truncated report has none.
@@ -57,8 +72,10 @@ impl PackedSnapshot {
     ///
     /// Those of the compressor.
     pub(crate) fn new(report: &Report<'_>, is_whole: bool) -> io::Result<Self> {
-        let snapshot = SnapshotJson::new(report, is_whole);
-        Ok(Self(snapshot.0.is_some().then(|| packed(&snapshot)).transpose()?))
+        let Some(encoder) = &SnapshotJson::new(report, is_whole).0 else { return Ok(Self(None)) };
+        let rules = to_raw_value(&LazyRows(|| encoder.rules()))?;
+        let packed = packed(&Lists { encoder, names: &LISTS[PLAIN_LISTS..] })?;
+        Ok(Self(Some(PackedLists { rules, packed })))
     }
 }
 
@@ -68,16 +85,48 @@ impl JsonSchema for PackedSnapshot {
     }
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": ["string", "null"], "contentEncoding": "base64", "contentMediaType": "application/zstd" })
+        json_schema!({
+            "type": ["object", "null"],
+            "properties": {
+                "rules": {
+                    "type": "array",
+                    "items": { "type": "object" },
+                    "description": "Rules of the counts: `id`, `title`, `class`, `severity`, and whether an answer `exposes` something."
+                },
+                "packed": {
+                    "type": "string",
+                    "contentEncoding": "base64",
+                    "contentMediaType": "application/zstd",
+                    "description": "Counts, as compressed JSON."
+                }
+            },
+            "required": ["rules", "packed"],
+            "additionalProperties": false
+        })
     }
 }
 
 impl Serialize for SnapshotJson<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Some(encoder) = &self.0 else { return serializer.serialize_none() };
+        match &self.0 {
+            Some(encoder) => Lists { encoder, names: &LISTS }.serialize(serializer),
+            None => serializer.serialize_none(),
+        }
+    }
+}
+
+/// Some of the lists, and the error bounds.
+struct Lists<'e, 'a> {
+    encoder: &'e SnapshotEncoder<'a>,
+    names: &'static [&'static str],
+}
+
+impl Serialize for Lists<'_, '_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Self { encoder, names } = self;
         let bounds = if encoder.is_exact() { &[][..] } else { &BOUNDS };
-        let mut lists = serializer.serialize_map(Some(LISTS.len() + TIMES.len() + bounds.len()))?;
-        for &name in LISTS.iter().chain(bounds) {
+        let mut lists = serializer.serialize_map(Some(names.len() + TIMES.len() + bounds.len()))?;
+        for &name in names.iter().chain(bounds) {
             match name {
                 "rules" => lists.serialize_entry(name, &LazyRows(|| encoder.rules()))?,
                 "inputs" => lists.serialize_entry(name, encoder.inputs())?,

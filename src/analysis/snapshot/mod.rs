@@ -90,7 +90,7 @@ pub(crate) fn roundtrip(report: &Report<'_>) -> Result<ReportSnapshot, SnapshotE
 }
 
 /// The `schema_version` that this version reads.
-pub(crate) const READS_SCHEMA: u32 = 5;
+pub(crate) const READS_SCHEMA: u32 = 6;
 
 /// Why a report cannot be read. The caller prefixes the name of the file.
 #[derive(Debug, Error)]

@@ -70,20 +70,20 @@ pub(crate) fn write_partial<W: Write>(report: &Report<'_>, generated_by: &'stati
     frame.finish()
 }
 
-/// The snapshot of a report as a JSON string: one zstd frame, in Base64.
+/// The lists of a snapshot as a JSON string: one zstd frame, in Base64.
 ///
 /// # Errors
 ///
 /// Those of the compressor.
-pub(super) fn packed(snapshot: &SnapshotJson<'_>) -> io::Result<String> {
+pub(super) fn packed(lists: &impl Serialize) -> io::Result<String> {
     let mut text = EncoderStringWriter::new(&STANDARD);
     let mut frame = FrameWriter::new(&mut text, JSON_LEVEL)?;
-    serde_json::to_writer(&mut frame, snapshot)?;
+    serde_json::to_writer(&mut frame, lists)?;
     frame.finish()?;
     Ok(text.into_inner())
 }
 
-/// The JSON text of a [`packed`] snapshot.
+/// The JSON text of [`packed`] lists.
 pub(crate) fn unpack(packed: &str) -> impl Read {
     FrameReader::new(DecoderReader::new(packed.as_bytes(), &STANDARD))
 }

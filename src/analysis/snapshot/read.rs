@@ -9,7 +9,7 @@ use serde::{Deserialize, Deserializer};
 
 use super::READS_SCHEMA;
 use super::decode::SnapshotDecoder;
-use super::json::{BOUNDS, LISTS, TIMES};
+use super::json::{BOUNDS, LISTS, PACKED, PLAIN_LISTS, TIMES};
 use super::partial::unpack;
 use super::rows::{
     AllowedRow, AppEvidenceRow, CellRow, CellTimesRow, ClientErrorRow, ClientRow, HomePageRow, InputRow, MinuteRow, PathErrorRow, RuleRow,
@@ -192,24 +192,59 @@ impl<'de> Visitor<'de> for SnapshotLists<'_> {
     type Value = Option<ReportSnapshot>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the evidence, compressed or as lists, or null")
+        f.write_str("the evidence, or null")
     }
 
     fn visit_unit<E: serde::de::Error>(self) -> Result<Self::Value, E> {
         Ok(None)
     }
 
-    fn visit_str<E: serde::de::Error>(self, packed: &str) -> Result<Self::Value, E> {
-        parse(unpack(packed), PlainLists(self), MOST_IN_MEMORY).map_err(E::custom)
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
+        let mut lists = ListReader { decoder: self.0, count: 0, is_packed: false };
+        lists.visit_map(map)?;
+        // The error bounds are stored together, or not at all.
+        let ListReader { decoder, count, .. } = lists;
+        match LISTS.iter().chain(&BOUNDS).nth(count).filter(|_| count != LISTS.len()) {
+            Some(missing) => Err(A::Error::custom(format!("the list '{missing}' is missing"))),
+            None => Ok(Some(decoder.finish())),
+        }
+    }
+}
+
+/// Reads lists, in their order: all, or the first ones and then the others from the compressed text.
+struct ListReader<'r> {
+    decoder: SnapshotDecoder<'r>,
+    /// Lists that were read.
+    count: usize,
+    /// The text that is read is the compressed one, or it was read.
+    is_packed: bool,
+}
+
+impl<'de> DeserializeSeed<'de> for &mut ListReader<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_map(self)
+    }
+}
+
+impl<'de> Visitor<'de> for &mut ListReader<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the lists of the evidence")
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        let mut decoder = self.0;
-        let mut count = 0;
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
         while let Some(key) = map.next_key::<String>()? {
+            if key == PACKED && !self.is_packed && self.count == PLAIN_LISTS {
+                self.is_packed = true;
+                map.next_value_seed(PackedText(&mut *self))?;
+                continue;
+            }
             // Rows refer to rows of earlier lists.
             match LISTS.iter().chain(&BOUNDS).position(|name| *name == key) {
-                Some(number) if number == count => count += 1,
+                Some(number) if number == self.count => self.count += 1,
                 None if TIMES.contains(&key.as_str()) => {}
                 Some(_) => return Err(A::Error::custom(format!("the list '{key}' is in the wrong place"))),
                 None => {
@@ -217,6 +252,7 @@ impl<'de> Visitor<'de> for SnapshotLists<'_> {
                     continue;
                 }
             }
+            let decoder = &mut self.decoder;
             match key.as_str() {
                 "rules" => map.next_value_seed(RowsInto::new(|row: RuleRow<'static>| decoder.rule(row)))?,
                 "inputs" => map.next_value_seed(RowsInto::new(|row: InputRow<'static>| decoder.input(&row)))?,
@@ -239,23 +275,30 @@ impl<'de> Visitor<'de> for SnapshotLists<'_> {
                 _ => decoder.without_time(map.next_value()?).map_err(A::Error::custom)?,
             }
         }
-        // The error bounds are stored together, or not at all.
-        let is_whole = count == LISTS.len();
-        match LISTS.iter().chain(&BOUNDS).nth(count).filter(|_| !is_whole) {
-            Some(missing) => Err(A::Error::custom(format!("the list '{missing}' is missing"))),
-            None => Ok(Some(decoder.finish())),
-        }
+        Ok(())
     }
 }
 
-/// The lists of an unpacked snapshot.
-struct PlainLists<'r>(SnapshotLists<'r>);
+/// The compressed lists.
+struct PackedText<'l, 'r>(&'l mut ListReader<'r>);
 
-impl<'de> DeserializeSeed<'de> for PlainLists<'_> {
-    type Value = Option<ReportSnapshot>;
+impl<'de> DeserializeSeed<'de> for PackedText<'_, '_> {
+    type Value = ();
 
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
-        deserializer.deserialize_map(self.0)
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_str(self)
+    }
+}
+
+impl Visitor<'_> for PackedText<'_, '_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("compressed lists")
+    }
+
+    fn visit_str<E: serde::de::Error>(self, packed: &str) -> Result<(), E> {
+        parse(unpack(packed), self.0, MOST_IN_MEMORY).map_err(E::custom)
     }
 }
 

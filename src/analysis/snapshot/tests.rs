@@ -10,7 +10,7 @@ use crate::tally::Budget;
 
 /// A document with this snapshot.
 fn document(evidence: &str) -> String {
-    format!("{{\"schema_version\": 5, \"generated_by\": \"probewatch 1.2.3\", \"inputs\": [], \"evidence\": {evidence}}}\n")
+    format!("{{\"schema_version\": 6, \"generated_by\": \"probewatch 1.2.3\", \"inputs\": [], \"evidence\": {evidence}}}\n")
 }
 
 const RULES: &str = r#"[
@@ -144,15 +144,20 @@ fn compressed_evidence_is_as_good_as_lists_and_checked_like_them() {
         let lists: Vec<String> = lists.iter().map(|(name, list)| format!("\"{name}\":{list}")).collect();
         format!("{{{}}}", lists.join(","))
     };
+    let with_rules = |packed: &str| document(&format!("{{\"rules\":{RULES},\"packed\":{packed}}}"));
     let decoded = |text: &str| {
         let ReportSnapshot { inputs, allowed, tally, without_time, unknown_rules, .. } = read(text.as_bytes(), builtin()).unwrap();
         (inputs, allowed, tally.len(), without_time, unknown_rules.len())
     };
-    assert_eq!(decoded(&document(&pack(&plain(&lists())))), decoded(&document(&plain(&lists()))));
-    let packed = pack(&plain(&lists()));
+    let others = plain(&lists()[1..]);
+    let packed = pack(&others);
+    assert_eq!(decoded(&with_rules(&packed)), decoded(&document(&plain(&lists()))));
     let cases = [
-        (pack("{}"), "the list 'rules' is missing"),
-        (pack(&format!("{} 1", plain(&lists()))), "trailing characters"),
+        (pack("{}"), "the list 'inputs' is missing"),
+        (pack(&plain(&lists())), "the list 'rules' is in the wrong place"),
+        (pack(&format!("{{\"packed\":{packed}}}")), "the list 'inputs' is missing"),
+        (pack(&format!("{others} 1")), "trailing characters"),
+        (format!("0,\"packed\":{packed}"), "is damaged"),
         (pack("[]"), "is damaged"),
         (pack(""), "is damaged"),
         (packed.replacen('"', "\"A", 1), "is damaged"),
@@ -161,9 +166,11 @@ fn compressed_evidence_is_as_good_as_lists_and_checked_like_them() {
         (pack(&" ".repeat(20 << 20)), "far larger"),
     ];
     for (text, expected) in cases {
-        let error = rejection(&document(&text));
+        let error = rejection(&with_rules(&text));
         assert!(error.contains("is damaged") && error.contains(expected), "{error}");
     }
+    assert!(rejection(&document(&format!("{{\"packed\":{packed}}}"))).contains("the list 'rules' is missing"));
+    assert!(rejection(&document(&packed)).contains("is damaged"));
 }
 
 #[test]
@@ -173,13 +180,13 @@ fn foreign_and_damaged_files_have_different_errors() {
         ("not json".into(), "is no report"),
         ("{}".into(), "is no report"),
         ("[1,2]".into(), "is no report"),
-        ("{\"schema_version\":5,\"generated_by\":\"goaccess 1.7\"}".into(), "is no report"),
+        ("{\"schema_version\":6,\"generated_by\":\"goaccess 1.7\"}".into(), "is no report"),
         ("{\"evidence\":{}}".into(), "is no report"),
         (
             "{\"schema_version\":1,\"generated_by\":\"probewatch 0.1\"}".into(),
-            "schema_version 1, and this probewatch reads 5; scan the logs again",
+            "schema_version 1, and this probewatch reads 6; scan the logs again",
         ),
-        ("{\"schema_version\":6,\"generated_by\":\"probewatch 9\"}".into(), "schema_version 6"),
+        ("{\"schema_version\":7,\"generated_by\":\"probewatch 9\"}".into(), "schema_version 7"),
         (document("null"), "--top"),
         (document("{}"), "the list 'rules' is missing"),
         (document("[]"), "is damaged"),

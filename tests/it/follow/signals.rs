@@ -51,9 +51,9 @@ pub(super) fn until_stuck(follower: &Follower) {
     });
 }
 
-fn rules(paths: &str) -> String {
+fn rule(name: &str, paths: &str) -> String {
     format!(
-        "family = \"t\"\ntitle = \"t\"\n[[rule]]\nid = \"t/door\"\ntitle = \"t\"\nclass = \"misconfig\"\nseverity = \"high\"\n\
+        "family = \"t\"\ntitle = \"t\"\n[[rule]]\nid = \"t/{name}\"\ntitle = \"t\"\nclass = \"misconfig\"\nseverity = \"high\"\n\
          must_match = []\nmust_not_match = []\npaths = [{paths}]\n"
     )
 }
@@ -62,12 +62,12 @@ fn rules(paths: &str) -> String {
 #[test]
 fn hup_reloads_the_rules() {
     let harness = Harness::new();
-    harness.file("rules.toml", rules("\"/one\""));
+    harness.file("rules.toml", rule("door", "\"/one\""));
     harness.file("access.log", harness::line("192.0.2.1", "GET /one/0 HTTP/1.1", 404));
     let args = ["follow", "-f", "ndjson", "--from-start", "--no-builtin", "--rules", "rules.toml", "access.log"];
     let mut follower = Follower::start(&mut harness.command(args));
     follower.until("the first rule", |result| result.hits.len() == 1);
-    harness.file("rules.toml", rules("\"/one\", \"/two\""));
+    harness.file("rules.toml", rule("door", "\"/one\", \"/two\""));
     follower.signal(Signal::HUP);
     let mut log = std::fs::OpenOptions::new().append(true).open(harness.path("access.log")).unwrap();
     let mut ask = |path: &str| {
@@ -82,11 +82,13 @@ fn hup_reloads_the_rules() {
     follower.until("the new rules are refused", |result| result.notices[quiet.len()..].contains("rules.toml"));
     ask("/two/2");
     follower.until("the rules before", |result| result.hits.iter().any(|hit| hit.0["target"] == "/two/2"));
-    harness.file("rules.toml", rules("\"/three\""));
+    harness.file("rules.toml", rule("gate", "\"/three\""));
     follower.signal(Signal::HUP);
     let hits = follower.hits();
     until_known(&follower, hits, || ask("/three/1"));
-    follower.until("rules after broken ones", |result| result.hits.iter().any(|hit| hit.0["target"] == "/three/1"));
+    // The rule has the number of the one before.
+    let is_gate = |hit: &serde_json::Value| hit["target"] == "/three/1" && hit["rules"][0] == "t/gate";
+    follower.until("rules after broken ones", |result| result.hits.iter().any(|hit| is_gate(&hit.0)));
     follower.end();
 }
 

@@ -225,7 +225,7 @@ proptest! {
             let value: serde_json::Value = serde_json::from_str(&report).unwrap();
             prop_assert_eq!(value["approximate"].is_null(), is_exact);
             let is_whole = result.tally.is_exact();
-            let evidence: serde_json::Value = serde_json::from_reader(unpack(value["evidence"].as_str().unwrap())).unwrap();
+            let evidence: serde_json::Value = serde_json::from_reader(unpack(value["evidence"]["packed"].as_str().unwrap())).unwrap();
             for bound in ["floor", "client_errors", "path_errors"] {
                 prop_assert_eq!(evidence.get(bound).is_none(), is_whole);
             }
