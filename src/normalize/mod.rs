@@ -172,13 +172,23 @@ fn is_plain(target: &[u8]) -> bool {
     if target.first() != Some(&b'/') || byte_class::all(target) & byte_class::NEEDS_DECODING != 0 {
         return false;
     }
-    let mut trigger = false;
+    let is_trigger = |a, b| is_untidy(a, b) || a == b'&' && b == b'#' || a == b' ' && b == b'?';
+    !has_pair(target, is_trigger) && target.last() != Some(&b' ')
+}
+
+/// Whether two adjacent bytes may make [`tidy_path`] remove something: `//` or `/.`.
+fn is_untidy(a: u8, b: u8) -> bool {
+    a == b'/' && (b == b'/' || b == b'.')
+}
+
+/// Whether some two adjacent bytes are a trigger.
+fn has_pair(text: &[u8], is_trigger: impl Fn(u8, u8) -> bool) -> bool {
+    let mut has = false;
     // No early exit, so that the compiler can vectorize the loop.
-    for (&a, &b) in target.iter().zip(&target[1..]) {
-        trigger |= (a == b'/') && (b == b'/') || (b == b'.');
-        trigger |= (a == b'&') && (b == b'#') || (a == b' ') && (b == b'?');
+    for (&a, &b) in text.iter().zip(text.get(1..).unwrap_or_default()) {
+        has |= is_trigger(a, b);
     }
-    !trigger && target.last() != Some(&b' ')
+    has
 }
 
 /// Decodes and normalises a path into `out`. If a control byte was inside an escape, the rest is decoded again.
@@ -242,12 +252,7 @@ fn is_tidy(path: &[u8]) -> bool {
     if path.last().is_none_or(|&last| last == b' ') || byte_class::all(path) & byte_class::NEEDS_DECODING != 0 {
         return false;
     }
-    let mut trigger = false;
-    // No early exit, as in `is_plain`.
-    for (&a, &b) in path.iter().zip(&path[1..]) {
-        trigger |= (a == b'/') && (b == b'/' || b == b'.');
-    }
-    !trigger
+    !has_pair(path, is_untidy)
 }
 
 /// Drops a `.` segment that ends at `end`.

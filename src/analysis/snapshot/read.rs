@@ -216,7 +216,7 @@ struct ListReader<'r> {
     decoder: SnapshotDecoder<'r>,
     /// Lists that were read.
     count: usize,
-    /// The text that is read is the compressed one, or it was read.
+    /// Compressed lists were found. There are none in them.
     is_packed: bool,
 }
 
