@@ -111,18 +111,25 @@ pub(super) fn merged(files: &[PathBuf], rules: &RuleSet, settings: &ReportFilter
     finish(parts, &settings.rules, settings.quiet)
 }
 
-/// Reads the reports into one merge: on all threads, some while others are merged, and as many at a time as there are threads.
+/// The fewest cells of a large report. One of them has up to 40 MB in memory, so they are not read side by side.
+const LARGE_REPORT: usize = 1 << 14;
+
+/// Reads the reports into one merge, some while others are merged: small ones on all threads, as many at a time as there are threads, and
+/// large ones one by one.
 pub(super) fn read_all<'r>(files: &[PathBuf], rules: &'r RuleSet) -> Result<ReportMerger<'r>, CommandError> {
     let read = |file: &PathBuf| read_snapshot(file, rules).map_err(|source| CommandError::Unreadable { path: file.clone(), source });
     let read_group = |files: &[PathBuf]| files.par_iter().map(read).collect::<Vec<_>>();
+    let is_large = |snapshot: &Result<snapshot::ReportSnapshot, _>| snapshot.as_ref().is_ok_and(|read| read.tally.len() >= LARGE_REPORT);
     let mut merged = ReportMerger::new(rules);
-    let mut groups = files.chunks(rayon::current_num_threads());
-    let mut group = read_group(groups.next().unwrap_or_default());
+    let (first, mut rest) = files.split_at(files.len().min(1));
+    let mut group = read_group(first);
     while !group.is_empty() {
+        let together = if group.iter().any(is_large) { 1 } else { rayon::current_num_threads() };
+        let (next, others) = rest.split_at(rest.len().min(together));
         let merge = || group.into_iter().try_for_each(|snapshot| Ok::<_, CommandError>(merged.add(snapshot?)?));
-        let (next, added) = rayon::join(|| read_group(groups.next().unwrap_or_default()), merge);
+        let (next, added) = rayon::join(|| read_group(next), merge);
         added?;
-        group = next;
+        (group, rest) = (next, others);
     }
     Ok(merged)
 }
