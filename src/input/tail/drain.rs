@@ -4,21 +4,18 @@
 //! space while it is open, so it is closed after a fixed time at the latest.
 
 use std::fs::File;
-use std::io;
-use std::mem;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
+use std::{io, mem};
 
-use super::content::{ContentFingerprint, ContentMatch};
-use super::content_index::IndexMatch;
-use super::file_stat::FileStat;
+use super::content::{ContentFingerprint, ContentMatch, IndexMatch};
 use super::generation::{Generation, GenerationState, ReadStep};
-use super::inspected_file::InspectedFile;
+use super::inspected_file::{FileStat, InspectedFile};
 use super::siblings::is_copy;
 use super::start::{StartAt, start_after_copy, start_generation, too_short};
 use super::watched_path::{OldGeneration, PollContext, StateKnowledge, WatchedPath};
-use super::{LineChunk, TailOptions, moved_files};
+use super::{LineChunk, TailOptions, recognize};
 use crate::input::read::Chunk;
 use crate::source::HEAD;
 
@@ -173,7 +170,7 @@ impl WatchedPath {
             poll.problem(&log.path, format!("is damaged: {damage}"));
         }
         let id = if log.stat.links == 0 { (0, 0) } else { log.stat.id };
-        self.search_until_scan = self.scans + moved_files::SCANS;
+        self.search_until_scan = self.scans + recognize::MAX_SEARCH_SCANS;
         if let Some(content) = log.content {
             self.old_generations.push(OldGeneration { content, id, path: log.path, last_seen_scan: self.scans });
         }

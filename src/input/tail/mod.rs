@@ -4,20 +4,13 @@
 //! next generation; see `watched_path`. Everything runs on the caller's thread without blocking: [`Tail::poll`]
 //! detects changes and [`Tail::read`] returns new lines. The meaning of the lines is up to the caller.
 
-mod claimed_length;
 mod content;
-mod content_index;
 mod discovery;
 mod drain;
-mod explicit_inputs;
-mod file_stat;
 mod generation;
-mod generation_reader;
 mod inspected_file;
-mod moved_files;
 mod read_once;
 mod recognize;
-mod sibling_scan;
 mod siblings;
 mod start;
 mod watched_path;
@@ -29,12 +22,10 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use self::content::ContentFingerprint;
-use self::content_index::ContentIndex;
+use self::content::{ContentFingerprint, ContentIndex};
 use self::discovery::{LogCandidate, LogDiscovery};
-use self::file_stat::FileId;
-use self::generation::GenerationIds;
-use self::generation::{Generation, GenerationState};
+use self::generation::{Generation, GenerationIds, GenerationState};
+use self::inspected_file::FileId;
 use self::siblings::FolderListings;
 use self::start::StartAt;
 use self::watched_path::{OldGeneration, PathRole, PollContext, StateKnowledge, WatchedPath};

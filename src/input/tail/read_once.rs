@@ -10,9 +10,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use super::content::ContentFingerprint;
-use super::file_stat::FileStat;
 use super::generation::{Generation, GenerationState};
-use super::inspected_file::{InspectedFile, head_of};
+use super::inspected_file::{FileStat, InspectedFile, head_of};
 use super::siblings::SiblingFile;
 use super::start::{StartAt, start_generation};
 use super::watched_path::{OldGeneration, PathRole, PollContext, StateKnowledge, WatchedPath};

@@ -4,25 +4,19 @@
 //! content.
 
 use std::collections::{BTreeSet, HashMap};
-use std::fs;
-use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use std::{fs, io};
 
-use super::Notice;
-use super::content::ContentFingerprint;
-use super::content_index::{ContentIndex, IndexMatch};
-use super::file_stat::{FileId, FileStat, is_bind_mounted_file};
-use super::generation::GenerationIds;
-use super::generation::{Generation, GenerationState};
-use super::generation_reader::GenerationReader;
-use super::inspected_file::{InspectedFile, open};
+use super::content::{ContentFingerprint, ContentIndex, IndexMatch};
+use super::generation::{Generation, GenerationIds, GenerationReader, GenerationState};
+use super::inspected_file::{FileId, FileStat, InspectedFile, is_bind_mounted_file, open};
 use super::recognize::is_truncated_prefix;
 use super::siblings::FolderListings;
 use super::start::StartAt;
-use super::{ExplicitInputs, moved_files};
+use super::{ExplicitInputs, Notice, recognize};
 use crate::input::find::describe_denied;
 use crate::input::rotation::{RotationRank, file_name_bytes, parent_folder, rank};
 use crate::source::Checkpoint;
@@ -182,7 +176,7 @@ impl WatchedPath {
             rotated_folders: BTreeSet::new(),
             scans: 0,
             scan_at: None,
-            search_until_scan: moved_files::SCANS,
+            search_until_scan: recognize::MAX_SEARCH_SCANS,
             rescans: 0,
             undecided: None,
             files_changed: false,
