@@ -16,7 +16,6 @@
 //! Messages of errors contain paths as they are: pass them through `redact::sanitize` before printing.
 
 mod disk;
-mod index;
 mod name;
 mod publish;
 mod staging;

@@ -1,7 +1,5 @@
 mod entries;
 pub(super) mod faults;
-mod index;
-mod owner;
 mod recovery;
 mod retention;
 mod system;
