@@ -12,10 +12,10 @@ use rustix::fs::tell;
 use rustix::io::pread;
 use rustix::pipe::{SpliceFlags, pipe, tee};
 
+use super::common::RuleContext;
 use super::common::{inputs, output, own_addresses, pool, print_notices, print_problems, read, report_no_logs, warn_narrow_allow};
 use super::error::CommandError;
 use super::merge::{self, REPORT, output_sink, report_files};
-use super::rule_context::RuleContext;
 use super::{BlockListSettings, BlockSettings, Exit, ScanSettings, message};
 use crate::analysis::anonymize::Privacy;
 use crate::analysis::block_list::{BlockLedger, BlockList, BlockListOptions, LogOrigin, Unlisted};

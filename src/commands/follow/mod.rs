@@ -5,22 +5,20 @@
 
 mod checkpointer;
 mod events;
-mod metrics;
 mod output;
 mod session;
-mod signals;
 
 use std::time::Instant;
 
 use self::checkpointer::Checkpointer;
 use self::events::EventQueue;
-use self::metrics::FollowMetrics;
 use self::output::LiveOutput;
 use self::session::{FollowRuntime, FollowSession, SessionEnd};
-use self::signals::Signals;
+use super::common::RuleContext;
 use super::common::{privacy, warn_narrow_allow};
 use super::error::CommandError;
-use super::rule_context::RuleContext;
+use super::metrics::FollowMetrics;
+use super::signals::FollowSignals;
 use super::{Exit, FollowSettings, message, server_logs};
 use crate::alert_sinks::{AlertSinkSettings, AlertSinks, SystemdNotifier};
 use crate::alerting::{self, AlertDetector};
@@ -37,7 +35,7 @@ pub(crate) fn run(settings: &FollowSettings) -> Exit {
 }
 
 fn follow(settings: &FollowSettings) -> Result<Exit, CommandError> {
-    let signals = Signals::listen(settings.tui);
+    let signals = FollowSignals::listen(settings.tui);
     let mut rule_context = RuleContext::load(&settings.scan)?;
     let privacy = privacy(settings.scan.client.anonymize.as_ref(), settings.scan.client.redact)?;
     let geoip = privacy.open_geoip(&settings.scan.client.geoip)?;

@@ -6,17 +6,17 @@ use std::time::{Duration, Instant, SystemTime};
 
 use super::checkpointer::Checkpointer;
 use super::events::{EventBatch, EventQueue};
-use super::metrics::FollowMetrics;
 use super::output::LiveOutput;
-use super::signals::Signals;
 use crate::alert_sinks::{AlertSinks, SystemdNotifier};
 use crate::alerting::{AlertDetector, AlertSampleRef, ObservedHit};
 use crate::analysis::anonymize::{Privacy, RedactionBuffers};
 use crate::analysis::build::RowSelection;
 use crate::analysis::hit::LiveHit;
 use crate::analysis::networks::add_geo;
+use crate::commands::common::RuleContext;
 use crate::commands::error::CommandError;
-use crate::commands::rule_context::RuleContext;
+use crate::commands::metrics::FollowMetrics;
+use crate::commands::signals::FollowSignals;
 use crate::commands::{Exit, FollowSettings, message, server_logs};
 use crate::geoip::GeoDatabases;
 use crate::input::tail::Tail;
@@ -38,7 +38,7 @@ pub(super) struct FollowRuntime<'a> {
     pub(super) settings: &'a FollowSettings,
     pub(super) privacy: Privacy,
     pub(super) geoip: GeoDatabases,
-    pub(super) signals: Signals,
+    pub(super) signals: FollowSignals,
     pub(super) checkpointer: Checkpointer,
     pub(super) metrics: FollowMetrics,
     pub(super) tail: Tail,
