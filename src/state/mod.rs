@@ -313,7 +313,4 @@ impl Formatter for ItemsOnLines {
 }
 
 #[cfg(test)]
-mod codec_tests;
-
-#[cfg(test)]
 mod tests;

@@ -8,7 +8,6 @@
 
 mod budget;
 mod cell;
-mod cell_sample;
 mod evidence;
 mod import;
 mod merge;
@@ -34,7 +33,7 @@ use crate::intern::SymbolTables;
 use crate::log_entry::Outcome;
 use crate::soft_404::{MethodClass, Response};
 use cell::CellKey;
-use cell_sample::HitLine;
+use cell::HitLine;
 use table::{BATCH, CellSampleRef, CellTable};
 use time_counts::{MOST_ENTRIES, TimeScale};
 
