@@ -138,7 +138,7 @@ impl<K: Hash + Eq> Interner<K> {
 }
 
 /// Most cached texts. There may be more texts than clients, such as one for each port.
-const MOST_TEXTS: usize = 1 << 18;
+const MAX_CACHED_TEXTS: usize = 1 << 18;
 /// Longest client text without an allocation: an IPv6 address in brackets and a port have 47 bytes.
 const SHORT: usize = 48;
 
@@ -176,7 +176,7 @@ impl ClientInterner {
 
     /// The id of a client, as logged.
     pub fn intern(&mut self, text: &[u8]) -> u32 {
-        self.intern_by(self.take.of(text), text)
+        self.intern_by(self.take.fingerprint(text), text)
     }
 
     /// The same, by its [fingerprint](Self::fingerprints).
@@ -203,10 +203,10 @@ impl ClientInterner {
 
     fn intern_text(&mut self, text: &[u8]) -> u32 {
         let number = self.intern_grouped(Client::from_log_field(text));
-        if self.texts.len() == MOST_TEXTS {
+        if self.texts.len() == MAX_CACHED_TEXTS {
             self.texts = FingerprintMap::default();
         }
-        self.texts.put(self.take.of(text), number);
+        self.texts.insert(self.take.fingerprint(text), number);
         number
     }
 

@@ -20,13 +20,13 @@ const MIN_NETWORKS: usize = 5;
 pub(super) const MIN_PATHS: usize = 5;
 
 /// Ten minutes: long enough for a botnet to work through a list, and too short for unrelated noise to coincide.
-const WITHIN: u32 = 600;
+const WINDOW_SECONDS: u32 = 600;
 
 /// A path without a request for this long is unusual.
 const QUIET_SECONDS: i64 = 3_600;
 
-const NETWORK_LIMIT: WindowLimit = WindowLimit { count: MIN_NETWORKS, within: WITHIN };
-const PATH_LIMIT: WindowLimit = WindowLimit { count: MIN_PATHS, within: WITHIN };
+const NETWORK_LIMIT: WindowLimit = WindowLimit { count: MIN_NETWORKS, within: WINDOW_SECONDS };
+const PATH_LIMIT: WindowLimit = WindowLimit { count: MIN_PATHS, within: WINDOW_SECONDS };
 
 /// Which networks request which paths.
 #[derive(Debug)]
@@ -65,7 +65,7 @@ impl CampaignDetector {
     /// campaign if there is one.
     pub(super) fn observe(&mut self, path: u64, entry: WindowEntry) -> Option<i64> {
         self.start = self.start.min(entry.utc);
-        let known = self.paths.value(path, PathActivity::default);
+        let known = self.paths.get_or_insert_with(path, PathActivity::default);
         let burst = Burst::with(known.burst, entry.utc, self.start);
         known.burst = Some(burst);
         if !known.networks.record(entry, NETWORK_LIMIT) || !burst.is_unusual() {
@@ -99,6 +99,6 @@ impl Burst {
     }
 
     fn is_unusual(self) -> bool {
-        self.last < self.since.saturating_add(i64::from(WITHIN))
+        self.last < self.since.saturating_add(i64::from(WINDOW_SECONDS))
     }
 }

@@ -221,7 +221,7 @@ impl AlertDetector {
         };
         let RuleThreshold { severity, ref mut keys, id, .. } = self.thresholds[at];
         let entry = window_entry(hit, distinct_key)?;
-        let minutes = keys.value(key, RecentMinutes::default);
+        let minutes = keys.get_or_insert_with(key, RecentMinutes::default);
         let FloodCount { requests, times, distinct } = minutes.record(entry, window)?;
         if !self.cooldown.should_raise(self.state.hash_one((id, key)), minutes.latest()) {
             return None;
@@ -248,7 +248,7 @@ impl AlertDetector {
     fn probing(&mut self, hit: &ObservedHit<'_>) -> Option<Detection> {
         let client = self.hash_of_client(hit.client)?;
         let entry = window_entry(hit, self.state.hash_one(hit.path))?;
-        let window = self.probers.value(client, SlidingWindow::default);
+        let window = self.probers.get_or_insert_with(client, SlidingWindow::default);
         if !window.record(entry, PROBING) || !self.cooldown.should_raise(self.state.hash_one((AlertKind::Probing, client)), window.latest())
         {
             return None;
@@ -313,7 +313,7 @@ impl Cooldown {
     /// raised once.
     fn should_raise(&mut self, alert: u64, now: Option<i64>) -> bool {
         let now = now.unwrap_or(i64::MIN);
-        let last_raised = self.last_raised.value(alert, || None);
+        let last_raised = self.last_raised.get_or_insert_with(alert, || None);
         let should_raise = last_raised.is_none_or(|then| now >= then.saturating_add(self.rest));
         if should_raise {
             *last_raised = Some(now);

@@ -23,16 +23,16 @@ use crate::tally::{Site, Tally};
 use crate::time::LogTime;
 
 /// The largest number of entries that a ledger keeps between runs. Of more, the latest are kept.
-const MOST_ENTRIES: usize = 200_000;
+const MAX_ENTRIES: usize = 200_000;
 
 /// Paths that are kept of each entry.
 const SAMPLES: usize = 3;
 
 /// The longest path that is kept.
-const LONGEST_SAMPLE: usize = 200;
+const MAX_SAMPLE_LEN: usize = 200;
 
 /// The shortest own host name that is looked for in paths: shorter ones are in too many other words.
-const SHORTEST_HOST: usize = 4;
+const MIN_HOST_LEN: usize = 4;
 
 /// A proxy is assumed if one client makes this share of at least this many requests. On a site without a proxy, only a flood
 /// has such a share.
@@ -341,9 +341,9 @@ impl BlockLedger {
     /// Forgets entries whose last hit is at least this long ago, and the oldest if there are too many.
     pub(crate) fn expire(&mut self, now: i64, ttl: Duration) {
         self.entries.retain(|entry| is_fresh(entry, now, ttl));
-        if self.entries.len() > MOST_ENTRIES {
+        if self.entries.len() > MAX_ENTRIES {
             self.entries.sort_unstable_by_key(|entry| std::cmp::Reverse((entry.last, entry.network)));
-            self.entries.truncate(MOST_ENTRIES);
+            self.entries.truncate(MAX_ENTRIES);
             self.entries.sort_unstable_by_key(|entry| entry.network);
         }
     }
@@ -431,13 +431,13 @@ fn own_hosts(report_input: &ReportInput<'_>, analysis: &LogAnalysis<'_>) -> Vec<
     let mut seen = HashSet::new();
     let sites = report_input.tally.cells().map(|view| view.site).filter(|site| seen.insert(*site));
     let name = |site: Site<'_>| if let Site::Host(host) = site { Some(host.to_ascii_lowercase()) } else { None };
-    sites.filter(|site| analysis.is_known_host(*site)).filter_map(name).filter(|host| host.len() >= SHORTEST_HOST).collect()
+    sites.filter(|site| analysis.is_known_host(*site)).filter_map(name).filter(|host| host.len() >= MIN_HOST_LEN).collect()
 }
 
 /// Whether a path can be shown to others: it has neither a name of this site nor an address.
 fn is_shown(path: &[u8], own: &[Vec<u8>]) -> bool {
     path.starts_with(b"/")
-        && path.len() <= LONGEST_SAMPLE
+        && path.len() <= MAX_SAMPLE_LEN
         && Client::addresses_in(path).next().is_none()
         && !own.iter().any(|host| memchr::memmem::find(&path.to_ascii_lowercase(), host).is_some())
 }

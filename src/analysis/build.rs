@@ -212,7 +212,7 @@ impl Report<'_> {
 
 pub(crate) fn row_item<'a>(analysis: &'a LogAnalysis<'a>, view: CellView<'a>, decision: &Decision) -> RowItem<'a> {
     let Decision { severity, answered, grade, .. } = *decision;
-    RowItem { view, rules: analysis.list(decision), outcome: Outcome::of(view.status), severity, answered, grade }
+    RowItem { view, rules: analysis.list(decision), outcome: Outcome::from_status(view.status), severity, answered, grade }
 }
 
 /// The error bounds of the tally, plus hits whose status is unknown, plus reported hits that are in no pair.

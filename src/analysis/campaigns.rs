@@ -126,7 +126,7 @@ const PATHS: usize = 5;
 const NETWORKS: usize = 3;
 
 /// Two lists are similar if they share at least this part of all their paths: four of five.
-const ALIKE: (usize, usize) = (4, 5);
+const MIN_SHARED: (usize, usize) = (4, 5);
 
 /// A list is compared with at most this many others, the longest first. A client that invents thousands of lists hides
 /// only its own requests in them.
@@ -208,7 +208,7 @@ fn group_similar(lists: &[PathList]) -> Vec<Vec<&PathList>> {
     for list in lists {
         let mut rare = list.places.clone();
         rare.sort_unstable_by_key(|place| (in_lists[place], *place));
-        rare.truncate(list.places.len() - (list.places.len() * ALIKE.0).div_ceil(ALIKE.1) + 1);
+        rare.truncate(list.places.len() - (list.places.len() * MIN_SHARED.0).div_ceil(MIN_SHARED.1) + 1);
         let mut near: Vec<usize> =
             rare.iter().filter_map(|place| by_rare_path.get(place)).flat_map(|groups| groups.iter().take(COMPARED)).copied().collect();
         near.sort_unstable();
@@ -229,11 +229,11 @@ fn is_similar(a: &PathList, b: &PathList) -> bool {
     let shorter = a.places.len().min(b.places.len());
     let longer = a.places.len().max(b.places.len());
     // At best the shorter list is contained in the longer one.
-    if shorter * ALIKE.1 < longer * ALIKE.0 {
+    if shorter * MIN_SHARED.1 < longer * MIN_SHARED.0 {
         return false;
     }
     let both = a.places.iter().filter(|place| b.places.binary_search(place).is_ok()).count();
-    both * ALIKE.1 >= (shorter + longer - both) * ALIKE.0
+    both * MIN_SHARED.1 >= (shorter + longer - both) * MIN_SHARED.0
 }
 
 fn campaign<N: Eq + Hash>(group: &[&PathList], paths: &[u32], network: impl Fn(u32) -> N) -> Option<CampaignGroup> {

@@ -285,7 +285,7 @@ impl ReportIndex {
 
 /// The condition of a path by one cell; `None` for a distinct answer that is reported.
 fn answer_now(view: &CellView<'_>, decision: &Decision) -> Option<AnswerNow> {
-    match (Outcome::of(view.status), decision.grade.map(|grade| grade.answer)) {
+    match (Outcome::from_status(view.status), decision.grade.map(|grade| grade.answer)) {
         (Outcome::Answered, Some(Answer::Distinct)) if decision.reported => None,
         (Outcome::Answered, Some(Answer::Uncertain)) => Some(AnswerNow::Uncertain),
         (Outcome::Answered, Some(Answer::Soft404)) => Some(AnswerNow::Soft404),

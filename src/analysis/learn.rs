@@ -328,7 +328,7 @@ impl Proposal<'_> {
     /// Requests that were answered.
     #[must_use]
     pub(crate) fn answered(&self) -> u64 {
-        self.statuses.iter().filter(|(status, _)| Outcome::of(*status) == Outcome::Answered).map(|(_, n)| n).sum()
+        self.statuses.iter().filter(|(status, _)| Outcome::from_status(*status) == Outcome::Answered).map(|(_, n)| n).sum()
     }
 
     /// The statuses as text.
@@ -361,7 +361,7 @@ pub(crate) enum PathKind {
 const BACKUPS: [&str; 16] =
     ["7z", "back", "backup", "bak", "bz2", "copy", "dump", "gz", "old", "orig", "rar", "save", "sql", "swp", "tgz", "zip"];
 
-const ADMINS: [&str; 7] = ["admin", "cgi-bin", "console", "login", "logon", "manager", "panel"];
+const ADMIN_NAMES: [&str; 7] = ["admin", "cgi-bin", "console", "login", "logon", "manager", "panel"];
 
 /// Words that suggest a class.
 const HINTS: [(&str, &str); 7] = [
@@ -385,7 +385,7 @@ impl PathKind {
             Self::Backup
         } else if extension.starts_with("php") {
             Self::Php
-        } else if ADMINS.iter().any(|word| path.contains(word)) {
+        } else if ADMIN_NAMES.iter().any(|word| path.contains(word)) {
             Self::Admin
         } else {
             Self::Other

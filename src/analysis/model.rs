@@ -322,7 +322,7 @@ pub struct Soft404<'a> {
     pub hosts: u64,
     /// The reason why most of them are soft 404s.
     pub grade: Grade,
-    /// Ranges of answer sizes, smallest first; at most [`Soft404::MOST_RANGES`].
+    /// Ranges of answer sizes, smallest first; at most [`Soft404::MAX_RANGES`].
     pub sizes: Vec<(u64, u64)>,
     /// Distinct probed paths.
     pub paths: u64,
@@ -332,7 +332,7 @@ pub struct Soft404<'a> {
 
 impl Soft404<'_> {
     /// More sizes are merged into this many ranges.
-    pub const MOST_RANGES: usize = 5;
+    pub const MAX_RANGES: usize = 5;
 }
 
 /// A list of probed paths that clients of several networks requested, with small differences.

@@ -39,11 +39,11 @@ pub(crate) fn accuracy_note(bound: &Approximation) -> String {
 }
 
 /// Fewer lines are no basis: a few requests of one scanner could be half of them.
-const LINES: u64 = 100;
+const MIN_LINES: u64 = 100;
 /// One line in two. On real servers no rule matched more than one line in ten, except in floods.
-const SHARE: u64 = 2;
+const BROAD_RULE_DIVISOR: u64 = 2;
 /// The most notes, because under attack many rules may match most lines.
-const MOST: usize = 3;
+const MAX_NOTES: usize = 3;
 
 /// One note for each rule that matches most lines of an input, most hits first. Such a rule hides what others find.
 /// `inputs` are in the order of the sources.
@@ -59,7 +59,7 @@ pub(crate) fn broad_rule_warnings(report_input: &ReportInput<'_>, analysis: &Log
         .into_iter()
         .filter_map(|((input, rule), hits)| {
             let lines = inputs.get(input as usize)?.lines;
-            (lines >= LINES && hits >= lines.div_ceil(SHARE)).then_some((hits, input, rule, lines))
+            (lines >= MIN_LINES && hits >= lines.div_ceil(BROAD_RULE_DIVISOR)).then_some((hits, input, rule, lines))
         })
         .collect();
     broad.sort_unstable_by_key(|&(hits, input, rule, _)| (std::cmp::Reverse(hits), input, rule));
@@ -72,7 +72,7 @@ pub(crate) fn broad_rule_warnings(report_input: &ReportInput<'_>, analysis: &Log
             grouped(lines)
         )
     };
-    broad.into_iter().take(MOST).map(sentence).collect()
+    broad.into_iter().take(MAX_NOTES).map(sentence).collect()
 }
 
 /// The most names in a notice; the rest are counted.

@@ -227,7 +227,7 @@ impl SeenHistory {
 
 /// The most hours that count between two runs: a little more than a week, because jobs run at least weekly. After a
 /// longer pause, and when the clock jumps ahead, keys are kept longer, which does no harm.
-const MOST: i64 = 8 * 24;
+const MAX_PAUSE_HOURS: i64 = 8 * 24;
 
 /// A clock that only counts hours by which the system time exceeds its earlier maximum. So a clock that is set back
 /// ages nothing, neither then nor when it is corrected; after a jump ahead, nothing ages until that time is reached.
@@ -244,7 +244,7 @@ impl RunClock {
     pub(crate) fn hour(&mut self, now: i64) -> u32 {
         let now = now.div_euclid(3_600);
         let highest = self.highest.unwrap_or(now);
-        let passed = now.saturating_sub(highest).clamp(0, MOST);
+        let passed = now.saturating_sub(highest).clamp(0, MAX_PAUSE_HOURS);
         self.hours = self.hours.saturating_add(passed.unsigned_abs() as u32);
         self.highest = Some(now.max(highest));
         self.hours
@@ -258,11 +258,11 @@ const RECORD: usize = 15;
 const LAST_HOUR: u32 = (1 << 24) - 1;
 
 /// The most hours by which a late line may precede the first report of its key.
-const LATE: u32 = 31 * 24;
+const MAX_LATE_HOURS: u32 = 31 * 24;
 
-/// At most `MOST` keys after a prune, and whenever it is written.
+/// At most `MAX_PAUSE_HOURS` keys after a prune, and whenever it is written.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) struct SeenKeys<const MOST: usize>(HashMap<u64, SeenEntry, RandomState>);
+pub(crate) struct SeenKeys<const MAX_PAUSE_HOURS: usize>(HashMap<u64, SeenEntry, RandomState>);
 
 /// The first report and the last hour of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -281,12 +281,12 @@ impl SeenEntry {
     }
 }
 
-impl<const MOST: usize> SeenKeys<MOST> {
+impl<const MAX_PAUSE_HOURS: usize> SeenKeys<MAX_PAUSE_HOURS> {
     /// Records a key. Returns whether it is new in this report.
     pub(crate) fn check_and_record(&mut self, hash: u64, report_seq: u32, hour: u32) -> bool {
         let known = self.0.entry(hash).or_insert(SeenEntry { first: report_seq, last: hour });
         known.last = hour.max(known.last);
-        if known.first.checked_sub(report_seq).is_some_and(|later| later <= LATE) {
+        if known.first.checked_sub(report_seq).is_some_and(|later| later <= MAX_LATE_HOURS) {
             known.first = report_seq;
         }
         known.first == report_seq
@@ -295,7 +295,7 @@ impl<const MOST: usize> SeenKeys<MOST> {
     /// Drops keys that were last seen before an hour, and those that exceed the budget.
     pub(crate) fn prune(&mut self, oldest: u32) {
         self.0.retain(|_, seen| seen.last >= oldest);
-        if self.0.len() > MOST {
+        if self.0.len() > MAX_PAUSE_HOURS {
             self.0 = self.kept().into_iter().collect();
         }
     }
@@ -303,9 +303,9 @@ impl<const MOST: usize> SeenKeys<MOST> {
     /// The keys within the budget, in no order.
     fn kept(&self) -> Vec<(u64, SeenEntry)> {
         let mut all: Vec<_> = self.0.iter().map(|(&hash, &seen)| (hash, seen)).collect();
-        if all.len() > MOST {
-            all.select_nth_unstable_by_key(MOST, |&(hash, seen)| seen.order(hash));
-            all.truncate(MOST);
+        if all.len() > MAX_PAUSE_HOURS {
+            all.select_nth_unstable_by_key(MAX_PAUSE_HOURS, |&(hash, seen)| seen.order(hash));
+            all.truncate(MAX_PAUSE_HOURS);
         }
         all
     }
@@ -346,18 +346,18 @@ impl<const MOST: usize> SeenKeys<MOST> {
     }
 }
 
-impl<const MOST: usize> Serialize for SeenKeys<MOST> {
+impl<const MAX_PAUSE_HOURS: usize> Serialize for SeenKeys<MAX_PAUSE_HOURS> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(&self.encode())
     }
 }
 
-impl<'de, const MOST: usize> Deserialize<'de> for SeenKeys<MOST> {
+impl<'de, const MAX_PAUSE_HOURS: usize> Deserialize<'de> for SeenKeys<MAX_PAUSE_HOURS> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Records<const MOST: usize>;
+        struct Records<const MAX_PAUSE_HOURS: usize>;
 
-        impl<const MOST: usize> Visitor<'_> for Records<MOST> {
-            type Value = SeenKeys<MOST>;
+        impl<const MAX_PAUSE_HOURS: usize> Visitor<'_> for Records<MAX_PAUSE_HOURS> {
+            type Value = SeenKeys<MAX_PAUSE_HOURS>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("what was seen, 20 characters a key in Base64, in order")

@@ -287,7 +287,7 @@ mod tests {
     fn answered(path: &str, bytes: u64) -> SiteEvidence {
         let response = Response { method: MethodClass::Get, status: Some(200), bytes: Some(bytes), extra: 0 };
         let mut evidence = SiteEvidence::default();
-        evidence.record(path_hash(path.as_bytes()), || PathShape::of(path.as_bytes()), &[RuleId(1)], &response);
+        evidence.record(path_hash(path.as_bytes()), || PathShape::new(path.as_bytes()), &[RuleId(1)], &response);
         evidence.home.insert(bytes);
         evidence
     }

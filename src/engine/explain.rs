@@ -62,7 +62,7 @@ impl<'r> Explainer<'r> {
         }
         matches.sort_by_key(|account| account.rule);
         near_misses.sort_by_cached_key(|account| (account.distance(), account.rule));
-        Explanation { texts: DecodedTexts::of(probe), trails: DecodeSteps::all_of(probe), matches, near_misses }
+        Explanation { texts: DecodedTexts::from_request(probe), trails: DecodeSteps::all_of(probe), matches, near_misses }
     }
 
     /// The explanations of all candidate rules, and of `also`.
@@ -105,7 +105,7 @@ impl<'r> Explainer<'r> {
             let checks = self.rules.condition(rule).checks(found.marks.of(rule), &request, field);
             let suppressed_by = self.suppressed_by(RuleId(rule), probe.status);
             let alternative = alternatives.remove(&RuleId(rule));
-            let (seen, is_candidate) = (found.of(rule), found.is_candidate(rule));
+            let (seen, is_candidate) = (found.of_rule(rule), found.is_candidate(rule));
             RuleExplanation { rule: RuleId(rule), checks, seen, is_candidate, alternative, suppressed_by }
         };
         candidates.into_iter().map(&mut account).collect()
@@ -151,7 +151,7 @@ impl<'r> Explainer<'r> {
         if self.rules.rule(rule).window.is_some() {
             return Some(SuppressedBy::Window);
         }
-        let severity = self.rules.rule(rule).effective_severity(Outcome::of(status) == Outcome::Answered);
+        let severity = self.rules.rule(rule).effective_severity(Outcome::from_status(status) == Outcome::Answered);
         (severity < self.min_severity).then_some(SuppressedBy::BelowMinSeverity { severity, least: self.min_severity })
     }
 }
@@ -185,7 +185,7 @@ struct RuleMatches {
 }
 
 /// Most literals kept of a rule in a view. A long line may hold a literal a million times.
-const KEPT: u8 = 16;
+const MAX_LITERALS_PER_VIEW: u8 = 16;
 
 impl LiteralMatches {
     fn new(rules: usize) -> Self {
@@ -220,7 +220,7 @@ impl LiteralMatches {
     }
 
     /// The literals of a rule, by position.
-    fn of(&self, rule: u16) -> Vec<FoundLiteral> {
+    fn of_rule(&self, rule: u16) -> Vec<FoundLiteral> {
         let mut seen = self.seen.get(&rule).map(|of_rule| of_rule.seen.clone()).unwrap_or_default();
         seen.sort_by_key(|seen| (!seen.counts, seen.span.view, seen.span.range.start, seen.span.range.end));
         seen.dedup();
@@ -235,7 +235,7 @@ impl RuleMatches {
             TextView::Resolved => 7,
         };
         let count = &mut self.counts[view][usize::from(seen.counts)];
-        if *count < KEPT {
+        if *count < MAX_LITERALS_PER_VIEW {
             *count += 1;
             self.seen.push(seen);
         }
@@ -333,7 +333,7 @@ impl<'r> RuleExplanation<'r> {
     #[must_use]
     pub(crate) fn spans(&self) -> Vec<(FoundBy, &TextSpan)> {
         let literals = self.seen.iter().filter(|seen| seen.counts).map(|seen| (FoundBy::Literal(seen.wanted), &seen.span));
-        let regexes = self.checks.iter().filter_map(|check| Some((FoundBy::of(check)?, check.found.as_ref()?)));
+        let regexes = self.checks.iter().filter_map(|check| Some((FoundBy::from_check(check)?, check.found.as_ref()?)));
         let matched =
             self.checks.iter().find(|check| matches!(check.requirement, Requirement::Regex(..))).and_then(|check| check.found.as_ref());
         let is_beside = |mark: FoundBy, span: &TextSpan| match (mark, matched) {
@@ -352,8 +352,8 @@ impl<'r> RuleExplanation<'r> {
     /// wrong.
     fn is_near(&self) -> bool {
         match self.lacks() {
-            1 => self.longest(true) >= TELLING || self.longest(false) > TELLING,
-            2 => self.longest(true) >= TELLING,
+            1 => self.longest(true) >= MIN_DISTINCTIVE_LEN || self.longest(false) > MIN_DISTINCTIVE_LEN,
+            2 => self.longest(true) >= MIN_DISTINCTIVE_LEN,
             _ => false,
         }
     }
@@ -382,7 +382,7 @@ impl<'r> RuleExplanation<'r> {
 }
 
 /// The shortest distinctive literal: `/.` occurs in every hidden file.
-const TELLING: usize = 4;
+const MIN_DISTINCTIVE_LEN: usize = 4;
 
 /// The kind of pattern that a span was found by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -398,7 +398,7 @@ pub(crate) enum FoundBy {
 }
 
 impl FoundBy {
-    fn of(check: &RequirementCheck<'_>) -> Option<Self> {
+    fn from_check(check: &RequirementCheck<'_>) -> Option<Self> {
         match check.requirement {
             Requirement::Glob(_) => Some(Self::Glob),
             Requirement::Regex(..) => Some(Self::Regex),
@@ -496,7 +496,7 @@ pub(crate) struct DecodedTexts {
 }
 
 impl DecodedTexts {
-    fn of(probe: &ParsedRequest<'_>) -> Self {
+    fn from_request(probe: &ParsedRequest<'_>) -> Self {
         let mut fields: [Vec<u8>; 7] = Default::default();
         let mut normalizer = Normalizer::default();
         let views = normalizer.views(probe.line.target);
@@ -540,11 +540,11 @@ impl DecodeSteps {
     /// The steps of all fields that were decoded.
     fn all_of(probe: &ParsedRequest<'_>) -> Vec<Self> {
         let fields = [(Field::Target, Some(probe.line.target)), (Field::Referer, probe.referer), (Field::UserAgent, probe.user_agent)];
-        let trails = fields.into_iter().filter_map(|(field, text)| Some(Self::of(field, text?)));
+        let trails = fields.into_iter().filter_map(|(field, text)| Some(Self::new(field, text?)));
         trails.filter(|trail| trail.sent.is_some() || !trail.rounds.is_empty()).collect()
     }
 
-    fn of(field: Field, logged: &[u8]) -> Self {
+    fn new(field: Field, logged: &[u8]) -> Self {
         let mut sent = Vec::new();
         unescape(logged, &mut sent);
         let rounds = rounds(&sent);

@@ -51,7 +51,7 @@ impl Default for ScanOptions {
 }
 
 /// Prefetch distance, in bytes.
-const AHEAD: usize = 64 << 10;
+const PREFETCH_DISTANCE: usize = 64 << 10;
 
 /// Requests in a batch.
 const BATCH: usize = 64;
@@ -96,10 +96,10 @@ impl<'a> LineScanner<'a> {
         while start < lines.len() {
             let block = &lines[start..lines.len().min(start + BLOCK)];
             index.read(block);
-            prefault(lines, start + BLOCK + AHEAD - 1);
+            prefault(lines, start + BLOCK + PREFETCH_DISTANCE - 1);
             if let Some(&last) = index.newlines().last() {
                 for line in ScannedLine::each(block, start, &index) {
-                    prefetch_line(lines, line.offset as usize + AHEAD);
+                    prefetch_line(lines, line.offset as usize + PREFETCH_DISTANCE);
                     self.scan_line(line, &mut batch, worker, &mut findings);
                 }
                 start += last as usize + 1;
@@ -220,13 +220,13 @@ impl<'a> LineScanner<'a> {
 /// Bytes of an unparsed line that are searched for client addresses, and the most addresses that are recorded. Nearly all formats
 /// have the client among the first fields; fields that a client controls, such as the referer, come later.
 const MENTION_BYTES: usize = 256;
-const MENTIONS: usize = 4;
+const MAX_MENTIONS: usize = 4;
 
 /// Records the clients that may have sent an unparsed line.
 #[cold]
 fn record_mentions(text: &[u8], worker: &mut WorkerState, findings: &mut Findings) {
     let start = &text[..text.len().min(MENTION_BYTES)];
-    for client in Client::addresses_in(start).take(MENTIONS) {
+    for client in Client::addresses_in(start).take(MAX_MENTIONS) {
         let number = worker.names.clients.intern_grouped(client);
         findings.mentioned.push(number);
     }
@@ -381,7 +381,7 @@ impl LineScanner<'_> {
 /// Sets the parts of the request that soft 404 detection compares.
 fn set_request(hit: &mut Hit, request: &[u8]) {
     let line = RequestLine::parse(request);
-    hit.method = MethodClass::of(line.method);
+    hit.method = MethodClass::from_method(line.method);
     hit.extra = line.query_len();
     hit.has_query = hit.extra > 0;
 }
@@ -412,7 +412,7 @@ fn record_unmatched(request: &BatchedRequest<'_>, client: u32, worker: &mut Work
     let Some(path) = worker.path_ids.intern(frame.request, &mut worker.names) else { return };
     let mut noted = UnmatchedRequest::new(position.line, position.offset, client, path);
     (noted.time, noted.status) = (time, status);
-    noted.linked = Outcome::of(status) == Outcome::Answered && path_interner::is_linked(&frame.record(time));
+    noted.linked = Outcome::from_status(status) == Outcome::Answered && path_interner::is_linked(&frame.record(time));
     let example = path_interner::example(frame.request);
     let is_path = &**worker.names.paths.resolve(path) == example;
     findings.push_unmatched(noted, if is_path { b"" } else { example });
@@ -506,9 +506,9 @@ impl LineScanner<'_> {
         while start < lines.len() {
             let block = &lines[start..lines.len().min(start + BLOCK)];
             index.read(block);
-            prefault(lines, start + BLOCK + AHEAD - 1);
+            prefault(lines, start + BLOCK + PREFETCH_DISTANCE - 1);
             if let Some(&last) = index.newlines().last() {
-                let prefetch_line = |line: ScannedLine<'_, '_>| prefetch_line(lines, line.offset as usize + AHEAD);
+                let prefetch_line = |line: ScannedLine<'_, '_>| prefetch_line(lines, line.offset as usize + PREFETCH_DISTANCE);
                 self.scan_read(ScannedLine::each(block, start, &index), prefetch_line, &mut reader, worker, &mut findings);
                 start += last as usize + 1;
             } else {

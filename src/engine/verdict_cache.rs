@@ -53,7 +53,7 @@ impl VerdictCache {
     pub(super) fn with_shared_cache(shared: Option<Arc<SharedCache>>) -> Self {
         let keys = shared.as_ref().map(|shared| shared.keys().clone()).unwrap_or_default();
         let mut headers = SetAssocCache::new(1 << 13);
-        headers.put(keys.of(b""), HeaderClass::EMPTY);
+        headers.insert(keys.fingerprint(b""), HeaderClass::EMPTY);
         Self { keys, empty_headers: SetAssocCache::new(1 << 11), headers, requests: SetAssocCache::new(1 << 14), shared }
     }
 
@@ -151,20 +151,20 @@ impl VerdictCache {
             class
         } else {
             let class = shared.class(key.headers)?;
-            self.headers.put(key.headers, class);
+            self.headers.insert(key.headers, class);
             class
         };
         let mut text = self.keys.first(key, class);
         loop {
             match shared.get(text)? {
                 CacheEntry::Dependencies(dependencies) => {
-                    self.requests.put(text, needs_more(dependencies));
+                    self.requests.insert(text, needs_more(dependencies));
                     text = self.keys.next(text, dependencies, key, class, status);
                 }
                 CacheEntry::Rules(entry) => {
                     let (rules, path) = entry.as_deref().map_or_else(Default::default, CachedRules::parts);
                     let verdict = Verdict { rules: names.rules.intern(rules, Box::from), path: names.paths.intern(path, Box::from) };
-                    self.requests.put(text, verdict);
+                    self.requests.insert(text, verdict);
                     return Some(verdict);
                 }
             }
@@ -183,25 +183,25 @@ impl VerdictCache {
     ) {
         let mut text = self.keys.first(key, class);
         if class.has_evidence() && verdict.rules == SymbolTables::EMPTY_RULES && used == Dependencies::default() {
-            self.put(key.request, verdict, names);
+            self.store(key.request, verdict, names);
         }
         // Dependencies of other verdicts on this request are added: then one more lookup finds any of them.
         let others =
             self.requests.get(text).filter(|known| known.rules == NEEDS_MORE).map(|known| CacheDependencies::from_word(known.path));
         let dependencies = CacheDependencies::new(used.status, used.class).union(others.unwrap_or_default());
         if !dependencies.is_none() {
-            self.put(text, needs_more(dependencies), names);
+            self.store(text, needs_more(dependencies), names);
             text = self.keys.next(text, dependencies, key, class, status);
         }
         if used.headers {
-            self.put(text, needs_more(CacheDependencies::HEADERS), names);
+            self.store(text, needs_more(CacheDependencies::HEADERS), names);
             text = self.keys.next(text, CacheDependencies::HEADERS, key, class, status);
         }
-        self.put(text, verdict, names);
+        self.store(text, verdict, names);
     }
 
-    fn put(&mut self, text: Fingerprint, known: CachedVerdict, names: &SymbolTables) {
-        self.requests.put(text, known);
+    fn store(&mut self, text: Fingerprint, known: CachedVerdict, names: &SymbolTables) {
+        self.requests.insert(text, known);
         if let Some(shared) = &self.shared {
             let entry = if known.rules == NEEDS_MORE {
                 CacheEntry::Dependencies(CacheDependencies::from_word(known.path))
@@ -224,17 +224,17 @@ impl VerdictCache {
 
     /// Whether a referer or user agent is known to have no literal hit.
     pub(super) fn is_empty_header(&self, header: &[u8]) -> bool {
-        self.empty_headers.get(self.keys.of(header)).is_some()
+        self.empty_headers.get(self.keys.fingerprint(header)).is_some()
     }
 
     /// Records that a referer or user agent has no literal hit.
     pub(super) fn insert_empty_header(&mut self, header: &[u8]) {
-        self.empty_headers.put(self.keys.of(header), ());
+        self.empty_headers.insert(self.keys.fingerprint(header), ());
     }
 
     /// Inserts the class of headers as logged.
     pub(super) fn insert_headers(&mut self, key: CacheKey, class: HeaderClass) {
-        self.headers.put(key.headers, class);
+        self.headers.insert(key.headers, class);
         if let Some(shared) = &self.shared {
             shared.insert_class(key.headers, class);
         }
@@ -368,7 +368,7 @@ impl SharedCache {
     }
 
     pub(super) fn insert(&self, text: Fingerprint, entry: CacheEntry) {
-        put(&mut self.part(text).requests, text, entry);
+        insert_or_clear(&mut self.part(text).requests, text, entry);
     }
 
     /// The class of headers.
@@ -377,7 +377,7 @@ impl SharedCache {
     }
 
     fn insert_class(&self, headers: Fingerprint, class: HeaderClass) {
-        put(&mut self.part(headers).headers, headers, class);
+        insert_or_clear(&mut self.part(headers).headers, headers, class);
     }
 
     fn part(&self, text: Fingerprint) -> MutexGuard<'_, Shard> {
@@ -387,7 +387,7 @@ impl SharedCache {
 }
 
 /// Inserts an entry; a full table is cleared first.
-fn put<V>(known: &mut HashMap<u64, V>, text: Fingerprint, value: V) {
+fn insert_or_clear<V>(known: &mut HashMap<u64, V>, text: Fingerprint, value: V) {
     if known.len() == MAX_SHARD_ENTRIES {
         known.clear();
     }
@@ -473,12 +473,12 @@ pub(super) struct CacheKeys(Fingerprinter);
 
 impl CacheKeys {
     pub(super) fn key(&self, request: &[u8], headers: &[u8]) -> CacheKey {
-        CacheKey { request: self.of(request), headers: self.of(headers) }
+        CacheKey { request: self.fingerprint(request), headers: self.fingerprint(headers) }
     }
 
     #[inline]
-    pub(super) fn of(&self, text: &[u8]) -> Fingerprint {
-        self.0.of(text)
+    pub(super) fn fingerprint(&self, text: &[u8]) -> Fingerprint {
+        self.0.fingerprint(text)
     }
 
     #[inline]

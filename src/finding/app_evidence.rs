@@ -23,8 +23,8 @@ impl<K> Default for AppEvidence<K> {
 /// Up to a few distinct clients and sizes, and the magnitudes of the sizes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct BoundedSet {
-    clients: [u32; BoundedSet::ENOUGH],
-    sizes: [u64; BoundedSet::ENOUGH],
+    clients: [u32; BoundedSet::MIN_DISTINCT],
+    sizes: [u64; BoundedSet::MIN_DISTINCT],
     client_count: u8,
     size_count: u8,
     magnitudes: u64,
@@ -52,17 +52,17 @@ impl AppAsset {
 
 impl BoundedSet {
     /// Sufficient number of distinct clients and of distinct sizes.
-    pub const ENOUGH: usize = 3;
+    pub const MIN_DISTINCT: usize = 3;
 
     /// Sufficient number of magnitudes of sizes, with any clients: assets differ in size, but a catch-all page does not.
-    pub const ENOUGH_MAGNITUDES: u32 = 5;
+    pub const MIN_MAGNITUDES: u32 = 5;
 
     /// Whether the answers show that a site runs the app: enough clients and sizes, or enough magnitudes of sizes. A site that
     /// answers everything alike has one size.
     #[must_use]
     pub fn is_sufficient(&self) -> bool {
-        let has_clients = usize::from(self.client_count) == Self::ENOUGH && usize::from(self.size_count) == Self::ENOUGH;
-        has_clients || self.magnitudes.count_ones() >= Self::ENOUGH_MAGNITUDES
+        let has_clients = usize::from(self.client_count) == Self::MIN_DISTINCT && usize::from(self.size_count) == Self::MIN_DISTINCT;
+        has_clients || self.magnitudes.count_ones() >= Self::MIN_MAGNITUDES
     }
 
     /// A bit for each power of two below a size.
@@ -80,13 +80,13 @@ impl BoundedSet {
     /// The evidence of an earlier report: the listed clients and sizes; `None` means enough. Once there are enough, it does not
     /// matter which clients they were; `any` are existing clients.
     #[must_use]
-    pub fn from_listed(clients: Option<&[u32]>, sizes: Option<&[u64]>, magnitudes: u64, any: [u32; Self::ENOUGH]) -> Self {
+    pub fn from_listed(clients: Option<&[u32]>, sizes: Option<&[u64]>, magnitudes: u64, any: [u32; Self::MIN_DISTINCT]) -> Self {
         let mut few = Self { magnitudes, ..Self::default() };
         for &client in clients.unwrap_or(&any) {
-            put(&mut few.clients, &mut few.client_count, client);
+            insert_distinct(&mut few.clients, &mut few.client_count, client);
         }
         for &size in sizes.unwrap_or(&[0, 1, 2]) {
-            put(&mut few.sizes, &mut few.size_count, size);
+            insert_distinct(&mut few.sizes, &mut few.size_count, size);
         }
         few
     }
@@ -95,29 +95,29 @@ impl BoundedSet {
     #[must_use]
     pub fn clients(&self) -> Option<&[u32]> {
         let known = usize::from(self.client_count);
-        (known < Self::ENOUGH).then_some(&self.clients[..known])
+        (known < Self::MIN_DISTINCT).then_some(&self.clients[..known])
     }
 
     /// The sizes, until there are enough.
     #[must_use]
     pub fn sizes(&self) -> Option<&[u64]> {
         let known = usize::from(self.size_count);
-        (known < Self::ENOUGH).then_some(&self.sizes[..known])
+        (known < Self::MIN_DISTINCT).then_some(&self.sizes[..known])
     }
 
     #[inline]
     fn add(&mut self, asset: AppAsset) {
-        put(&mut self.clients, &mut self.client_count, asset.client);
-        put(&mut self.sizes, &mut self.size_count, asset.size);
+        insert_distinct(&mut self.clients, &mut self.client_count, asset.client);
+        insert_distinct(&mut self.sizes, &mut self.size_count, asset.size);
         self.magnitudes |= asset.magnitude();
     }
 
     fn merge(&mut self, other: &Self, renumbered: impl Fn(u32) -> u32) {
         for &client in &other.clients[..usize::from(other.client_count)] {
-            put(&mut self.clients, &mut self.client_count, renumbered(client));
+            insert_distinct(&mut self.clients, &mut self.client_count, renumbered(client));
         }
         for &size in &other.sizes[..usize::from(other.size_count)] {
-            put(&mut self.sizes, &mut self.size_count, size);
+            insert_distinct(&mut self.sizes, &mut self.size_count, size);
         }
         self.magnitudes |= other.magnitudes;
     }
@@ -125,9 +125,9 @@ impl BoundedSet {
 
 /// Adds a new value if there is space.
 #[inline]
-fn put<T: Copy + PartialEq>(few: &mut [T; BoundedSet::ENOUGH], count: &mut u8, value: T) {
+fn insert_distinct<T: Copy + PartialEq>(few: &mut [T; BoundedSet::MIN_DISTINCT], count: &mut u8, value: T) {
     let known = usize::from(*count);
-    if known < BoundedSet::ENOUGH && !few[..known].contains(&value) {
+    if known < BoundedSet::MIN_DISTINCT && !few[..known].contains(&value) {
         few[known] = value;
         *count += 1;
     }

@@ -358,7 +358,7 @@ fn escape_length(text: &[u8]) -> usize {
 /// Receives the parsed lines.
 pub(super) trait FieldSink {
     /// Adds a line by its fields.
-    fn put(&mut self, fields: &Fields<'_>);
+    fn push(&mut self, fields: &Fields<'_>);
     /// Adds a line that is in an engine format.
     fn put_line(&mut self, line: &[u8]);
     /// The total length of all lines, as written.
@@ -367,7 +367,7 @@ pub(super) trait FieldSink {
 
 impl FieldSink for Vec<u8> {
     #[inline]
-    fn put(&mut self, fields: &Fields<'_>) {
+    fn push(&mut self, fields: &Fields<'_>) {
         write(fields, self);
     }
 
@@ -631,7 +631,7 @@ mod tests {
 
             let mut buffer = FrameBuffer::default();
             buffer.begin(b"");
-            buffer.put(&fields);
+            buffer.push(&fields);
             buffer.end(LineKind::AsIs);
             prop_assert_eq!(buffer.length(), line.len());
             if let Some(parts) = buffer.frame(0, b"") {

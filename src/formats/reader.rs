@@ -297,7 +297,7 @@ fn write_fields(fields: Option<Fields<'_>>, origin: Option<&ClientIpSource>, out
     if let Some(origin) = origin {
         fields.client = origin.resolve(fields.client, fields.forwarded);
     }
-    out.put(&fields);
+    out.push(&fields);
     true
 }
 

@@ -103,7 +103,7 @@ where
     J: Fn(Chunk<'_>) -> T + Sync,
     K: Fn(T) + Sync,
 {
-    read_by(source, &ReadContext { options, sizes: WorkSizes::USUAL, observer: ChunkObserver(observer), process, commit })
+    read_by(source, &ReadContext { options, sizes: WorkSizes::DEFAULT, observer: ChunkObserver(observer), process, commit })
 }
 
 /// Like [`read_observed`], for the bytes of any reader. They may be compressed. A read that blocks cannot be stopped.
@@ -124,7 +124,7 @@ where
     J: Fn(Chunk<'_>) -> T + Sync,
     K: Fn(T) + Sync,
 {
-    read_sequential(reader, &ReadContext { options, sizes: WorkSizes::USUAL, observer: ChunkObserver(observer), process, commit })
+    read_sequential(reader, &ReadContext { options, sizes: WorkSizes::DEFAULT, observer: ChunkObserver(observer), process, commit })
 }
 
 /// A callback that sees the chunks of a sequential text in order.
@@ -150,7 +150,7 @@ pub(super) struct WorkSizes {
 
 impl WorkSizes {
     /// The sizes outside of tests.
-    const USUAL: Self = Self { range: 1 << 20, block: 256 << 10 };
+    const DEFAULT: Self = Self { range: 1 << 20, block: 256 << 10 };
 }
 
 /// The options and callbacks of a read.

@@ -71,7 +71,7 @@ fn disguises(text: &[u8]) -> Vec<&'static str> {
     let mut kinds = Vec::new();
     let mut rest = text;
     while !rest.is_empty() {
-        let known = if byte_class::of(rest[0]) & byte_class::ESCAPE != 0 { escape(rest) } else { None };
+        let known = if byte_class::of_byte(rest[0]) & byte_class::ESCAPE != 0 { escape(rest) } else { None };
         if known.is_some() {
             let byte_class = match rest {
                 [b'%', b'u' | b'U', ..] => "%u",

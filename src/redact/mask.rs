@@ -24,7 +24,7 @@ use super::sanitize;
 const MASK: &[u8] = b"***";
 
 /// Rounds of percent-decoding: as many as a decoded view may have had.
-const ROUNDS: usize = 4;
+const MAX_DECODE_ROUNDS: usize = 4;
 
 /// The text of a log as every output shows it: masked, then [escaped](sanitize::escape).
 #[must_use]
@@ -168,7 +168,7 @@ fn merged(mut found: Vec<Range<usize>>) -> Vec<Range<usize>> {
 fn decoded_values(secret: &[u8]) -> Vec<Vec<u8>> {
     let mut values = Vec::new();
     let mut text = [b"=", secret].concat();
-    for _ in 0..ROUNDS {
+    for _ in 0..MAX_DECODE_ROUNDS {
         let spaced = text.iter().map(|&b| if b == b'+' { b' ' } else { b }).collect::<Vec<_>>();
         text = percent_decode(&text);
         for value in [percent_decode(&spaced), text.clone()] {

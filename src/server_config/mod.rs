@@ -119,7 +119,7 @@ const MAX_BYTES: u64 = 256 << 20;
 const MAX_DEPTH: usize = 32;
 
 /// As glob(3), which both servers use: `*` matches neither hidden files nor path separators.
-const LIKE_A_SERVER: MatchOptions =
+const GLOB_OPTIONS: MatchOptions =
     MatchOptions { case_sensitive: true, require_literal_separator: true, require_literal_leading_dot: true };
 
 /// The absolute folder of a file, because relative names in a configuration do not refer to our working directory.
@@ -148,7 +148,7 @@ fn is_pattern(name: &[u8]) -> bool {
 
 /// The files that match a glob, sorted by name. Names that are not UTF-8 never match.
 fn matching_files(pattern: &Path) -> Vec<PathBuf> {
-    let found = glob::glob_with(&pattern.to_string_lossy(), LIKE_A_SERVER).into_iter().flatten();
+    let found = glob::glob_with(&pattern.to_string_lossy(), GLOB_OPTIONS).into_iter().flatten();
     let mut paths: Vec<PathBuf> = found.filter_map(Result::ok).collect();
     paths.sort();
     paths

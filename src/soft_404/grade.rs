@@ -8,14 +8,14 @@ use std::sync::Arc;
 use foldhash::HashMap;
 
 use super::evidence::{PathEvidence, Response, ResponseSize, SiteEvidence};
-use super::region::{GradedPath, Region, RegionKind, RegionPath, SizePosition, UNLIKE, kinds, unlike};
+use super::region::{GradedPath, MIN_UNRELATED, Region, RegionKind, RegionPath, SizePosition, kinds, unlike};
 use super::{Answer, Extension, MethodClass, PathShape, RuleSubject};
 use crate::finding::RuleId;
 
 /// Probability of a coincidence below which an answer is a soft 404.
-const STRONG: f64 = 1e-4;
+const SOFT_404_BELOW: f64 = 1e-4;
 /// Probability of a coincidence below which an answer is uncertain.
-pub(super) const WEAK: f64 = 1e-2;
+pub(super) const UNCERTAIN_BELOW: f64 = 1e-2;
 /// Hosts with fewer paths than this are pooled: scanners invent host names and send a few requests to each.
 const FEW_PATHS: usize = 8;
 /// Fewest hosts that are compared as one server.
@@ -188,7 +188,7 @@ impl Grader {
         let all: Vec<(u32, &SiteEvidence)> = hosts().map(|(number, site)| (number, &site.evidence)).collect();
         let few: Vec<_> = hosts().filter(|(_, site)| site.is_pooled).map(|(number, site)| (number, &site.evidence)).collect();
         let server = (all.len() >= HOSTS).then(|| server(&all, &self.subjects));
-        let pool = (all.len() >= HOSTS && few.len() >= HOSTS).then(|| SiteRegions::of(&few, &self.subjects));
+        let pool = (all.len() >= HOSTS && few.len() >= HOSTS).then(|| SiteRegions::new(&few, &self.subjects));
         (self.server, self.pool) = (server, pool);
     }
 
@@ -240,18 +240,18 @@ impl Grader {
         let path = GradedPath { id: candidate.path, host: number as u32, shape: &candidate.shape, kinds: &kinds };
         let regions: Vec<&Region> = self.regions(number, &candidate.shape).collect();
         let by_chance = regions.iter().map(|region| region.chance(&path, size)).fold(1.0, f64::min);
-        if by_chance < STRONG {
+        if by_chance < SOFT_404_BELOW {
             return Reason::SameSize.soft_404();
         }
         let on_others = self.server.as_ref().map_or(1.0, |server| server.chance(&path, size));
-        if on_others < STRONG {
+        if on_others < SOFT_404_BELOW {
             return Reason::SameOnOtherHosts.soft_404();
         }
         let answers_any = |region: &&&Region| region.answers_any_get || (is_post && region.answers_any_post);
         let Some(region) = regions.iter().filter(answers_any).max_by_key(|region| region.sized) else {
             let has_pair =
                 regions.iter().filter(|region| region.kind != RegionKind::Extension).any(|region| region.has_pair(&path, size, true));
-            return match (has_pair, by_chance.min(on_others) < WEAK) {
+            return match (has_pair, by_chance.min(on_others) < UNCERTAIN_BELOW) {
                 (true, _) => Reason::SizeShared.uncertain(),
                 (_, true) => Reason::SizesAlike.uncertain(),
                 _ => Reason::NoSoft404.distinct(),
@@ -320,14 +320,14 @@ impl GradedSite {
         let head_refused = refused().filter(|path| path.is_head_refused()).count();
         let refuses_nothing = refused().next().is_none() && are_unlike(number, without_size(), subjects);
         let answers_any_head = are_unlike(number, of_head(), subjects) && head_refused * 5 <= of_head().count();
-        let regions = SiteRegions::of(&[(number, &evidence)], subjects);
+        let regions = SiteRegions::new(&[(number, &evidence)], subjects);
         let is_pooled = is_host && evidence.given_len() + evidence.refused_len() < FEW_PATHS;
         Self { evidence, is_host, is_pooled, has_sizes, refuses_nothing, answers_any_head, regions, has_soft_404: false }
     }
 }
 
 impl SiteRegions {
-    fn of(sites: &[(u32, &SiteEvidence)], subjects: &[RuleSubject]) -> Self {
+    fn new(sites: &[(u32, &SiteEvidence)], subjects: &[RuleSubject]) -> Self {
         let weights = weights(sites);
         let part = |kind: RegionKind, within: &dyn Fn(&PathShape) -> bool| {
             let given = sites.iter().flat_map(|(host, site)| entries(*host, site.given(), subjects));
@@ -366,7 +366,7 @@ fn entries<'s>(
 /// Whether enough of these paths are unrelated; paths that no rule on paths matches do not count.
 fn are_unlike<'s>(host: u32, paths: impl Iterator<Item = (u64, &'s Arc<PathEvidence>)> + 's, subjects: &'s [RuleSubject]) -> bool {
     let entries: Vec<RegionPath> = entries(host, paths, subjects).filter(|entry| !entry.kinds.is_empty()).collect();
-    unlike(entries.iter(), UNLIKE)
+    unlike(entries.iter(), MIN_UNRELATED)
 }
 
 fn weights(sites: &[(u32, &SiteEvidence)]) -> [f64; 2] {

@@ -17,30 +17,30 @@ use super::{PathShape, RuleSubject};
 use crate::finding::RuleId;
 
 /// Most answered paths of a region: twice those of a site, for regions of several hosts. Models use 16-bit indices.
-const MOST: usize = 2 * super::MOST_PATHS;
+const MAX_REGION_PATHS: usize = 2 * super::MAX_PATHS;
 
 /// Fewest unrelated paths, with the graded one, that show a soft 404. Two files may have one size by chance or be copies; three
 /// that different rules match are no copies.
-pub(super) const UNLIKE: usize = 3;
+pub(super) const MIN_UNRELATED: usize = 3;
 /// The same for one name in many folders, or many names of one kind, as scanner lists have them.
-const SAME_KIND: usize = 5;
+const MIN_SAME_KIND: usize = 5;
 /// Fewest answered paths of a region that answers any path.
 const SATURATED_PATHS: usize = 5;
 /// Number of products, platforms, or folders with the same file that no site has together.
-const CONTRADICTIONS: usize = 3;
+const MIN_CONTRADICTIONS: usize = 3;
 /// A region that refuses more than this share of what it answers does not answer any path.
 const REFUSED_SHARE: f64 = 0.2;
 /// Spread of file sizes. Real sizes spread over more than two decades; 5 nats (20 bytes to 3 KB, the most common half) assumes
 /// less, so that chance is not underestimated.
 const SPREAD_NATS: f64 = 5.0;
 /// Shortest content whose exact size identifies it, whatever the rules: Git references have 41 or 65 bytes.
-const TELLING_SIZE: u64 = 128;
+const MIN_IDENTIFYING_SIZE: u64 = 128;
 /// Bytes by which pages with a token, a time or an address differ.
-const NARROW: [u64; 3] = [0, 4, 16];
+const NARROW_WINDOWS: [u64; 3] = [0, 4, 16];
 /// Relative differences of pages with varying content.
-const WIDE: [f64; 2] = [0.05, 0.1];
+const WIDE_WINDOWS: [f64; 2] = [0.05, 0.1];
 /// How often a page may print its URL.
-const SLOPES: std::ops::RangeInclusive<u64> = 1..=4;
+const URL_REPEATS: std::ops::RangeInclusive<u64> = 1..=4;
 
 /// The kind of a region.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -140,7 +140,7 @@ impl Region {
         weights: [f64; 2],
         subjects: &[RuleSubject],
     ) -> Self {
-        let mut entries: Vec<RegionPath> = given.take(MOST).collect();
+        let mut entries: Vec<RegionPath> = given.take(MAX_REGION_PATHS).collect();
         let refused: Vec<RegionPath> = refused.collect();
         // Paths with few rules first, so that unrelated ones are found early; then by hash, for a fixed order.
         entries.sort_by_key(|entry| (entry.kinds.len(), entry.id, entry.host));
@@ -177,14 +177,14 @@ impl Region {
         let turned = others.iter().filter(|entry| is_refused(&entry.evidence)).count() as f64 * weight_given;
         let refused = refused.iter().filter(|entry| is_refused(&entry.evidence)).count() as f64 * weight_refused;
         turned + refused <= REFUSED_SHARE * weight_given * given.len() as f64
-            && (unlike(given.iter().copied(), UNLIKE) || same_name(&given) >= SATURATED_PATHS)
+            && (unlike(given.iter().copied(), MIN_UNRELATED) || same_name(&given) >= SATURATED_PATHS)
             && contradicts(&given, subjects)
     }
 
     /// Whether most GET requests, for unrelated paths, got empty responses.
     fn is_mostly_empty(&self) -> bool {
         let empty = || self.entries.iter().filter(|entry| entry.evidence.is_empty());
-        empty().count() >= SATURATED_PATHS && 2 * empty().count() > self.entries.len() && unlike(empty(), UNLIKE)
+        empty().count() >= SATURATED_PATHS && 2 * empty().count() > self.entries.len() && unlike(empty(), MIN_UNRELATED)
     }
 
     /// Finds the part of the request whose length pages contain, if any.
@@ -193,7 +193,7 @@ impl Region {
         let commonest = plain.commonest();
         self.models.push(plain);
         for length in [LengthOf::Path, LengthOf::Target] {
-            for slope in SLOPES {
+            for slope in URL_REPEATS {
                 let model = self.model(slope, length);
                 if self.fits(&model, commonest) {
                     self.models.push(model);
@@ -212,8 +212,8 @@ impl Region {
         group.len() >= SATURATED_PATHS
             && 3 * group.len() > self.sized
             && group.len() > 2 * plain
-            && (lengths.len() >= UNLIKE || model.length == LengthOf::Target)
-            && unlike(entries(), UNLIKE)
+            && (lengths.len() >= MIN_UNRELATED || model.length == LengthOf::Target)
+            && unlike(entries(), MIN_UNRELATED)
     }
 
     fn model(&self, slope: u64, length: LengthOf) -> SizeModel {
@@ -237,7 +237,7 @@ impl Region {
                 let near = self.near(model, value, window, path, size.bytes);
                 let expected = self.sized as f64 * share(window, size.bytes);
                 let by_chance = tail(near.len(), expected);
-                if by_chance < best && self.is_unlike(&near, path, window == 0 && size.bytes >= TELLING_SIZE) {
+                if by_chance < best && self.is_unlike(&near, path, window == 0 && size.bytes >= MIN_IDENTIFYING_SIZE) {
                     best = by_chance;
                 }
             }
@@ -248,13 +248,14 @@ impl Region {
     /// The other paths with a value within `window`. Paths that share an exact value are one coincidence, however many they are:
     /// they do not count for a window that a file of this size often hits by chance.
     fn near(&self, model: &SizeModel, value: i64, window: u64, path: &GradedPath<'_>, bytes: u64) -> Vec<u16> {
-        let is_wide = window > NARROW[NARROW.len() - 1] || (window > 0 && share(window, bytes) > super::grade::WEAK);
+        let is_wide =
+            window > NARROW_WINDOWS[NARROW_WINDOWS.len() - 1] || (window > 0 && share(window, bytes) > super::grade::UNCERTAIN_BELOW);
         let window = i64::try_from(window).unwrap_or(i64::MAX);
         let start = model.points.partition_point(|point| point.0 < value.saturating_sub(window));
         let points = model.points[start..].iter().take_while(|point| point.0 <= value.saturating_add(window));
         // Many adjacent exact values belong to a page that varies.
         let mut changes = points.clone().zip(points.clone().skip(1)).filter(|(one, next)| one.0 != next.0);
-        let exact = (is_wide && changes.nth(SAME_KIND - 1).is_none()).then(|| self.exact(model));
+        let exact = (is_wide && changes.nth(MIN_SAME_KIND - 1).is_none()).then(|| self.exact(model));
         let mut near: Vec<u16> = points
             .map(|point| point.1)
             .filter(|&number| exact.is_none_or(|exact| !exact[usize::from(number)]))
@@ -277,21 +278,21 @@ impl Region {
         ids.dedup();
         ids.retain(|(id, _)| *id != path.id);
         // The same path of several hosts is one file.
-        if ids.len() + 1 < UNLIKE {
+        if ids.len() + 1 < MIN_UNRELATED {
             return false;
         }
         let spread = match self.kind {
-            RegionKind::Site => distinct(entries().map(|entry| entry.evidence.shape.segment).chain([path.shape.segment]), UNLIKE),
-            RegionKind::Server => distinct(entries().map(|entry| entry.host).chain([path.host]), UNLIKE),
+            RegionKind::Site => distinct(entries().map(|entry| entry.evidence.shape.segment).chain([path.shape.segment]), MIN_UNRELATED),
+            RegionKind::Server => distinct(entries().map(|entry| entry.host).chain([path.host]), MIN_UNRELATED),
             RegionKind::Folder => true,
             // An extension is no location: one endpoint must not decide about the others.
             RegionKind::Extension => false,
         };
         let names = || ids.iter().map(|(_, name)| *name);
         spread
-            && (disjoint(entries(), path.kinds, UNLIKE)
-                || names().filter(|&name| name == path.shape.name).count() + 1 >= SAME_KIND
-                || (is_telling && distinct(names(), SAME_KIND - 1)))
+            && (disjoint(entries(), path.kinds, MIN_UNRELATED)
+                || names().filter(|&name| name == path.shape.name).count() + 1 >= MIN_SAME_KIND
+                || (is_telling && distinct(names(), MIN_SAME_KIND - 1)))
     }
 
     /// Whether an unrelated path has content of exactly this size, which is unlikely by chance among few paths. `strict` counts
@@ -299,7 +300,7 @@ impl Region {
     pub(super) fn has_pair(&self, path: &GradedPath<'_>, size: ResponseSize, strict: bool) -> bool {
         /// Longest target that counts; paths of scanner lists are shorter, and allow little padding.
         const SHORT: u16 = 64;
-        if strict && self.sized as f64 * share(0, size.bytes) > super::grade::WEAK {
+        if strict && self.sized as f64 * share(0, size.bytes) > super::grade::UNCERTAIN_BELOW {
             return false;
         }
         let is_unpadded = |entry: &RegionPath| {
@@ -327,8 +328,8 @@ impl Region {
                 let entries = || group.iter().map(|point| &self.entries[usize::from(point.1)]);
                 let members: Vec<&RegionPath> = entries().collect();
                 let is_exact = group.len() >= SATURATED_PATHS
-                    && (unlike(entries(), UNLIKE) || same_name(&members) >= SATURATED_PATHS)
-                    && distinct(entries().map(|entry| entry.evidence.shape.segment), UNLIKE);
+                    && (unlike(entries(), MIN_UNRELATED) || same_name(&members) >= SATURATED_PATHS)
+                    && distinct(entries().map(|entry| entry.evidence.shape.segment), MIN_UNRELATED);
                 for point in group {
                     exact[usize::from(point.1)] |= is_exact;
                 }
@@ -363,7 +364,7 @@ impl Region {
         /// A quarter: pages with varying content seldom differ by more from their neighbours.
         const QUARTER: f64 = 0.25;
         /// Factor of the median gap: eight times that is an outlier.
-        const GAPS: f64 = 8.0;
+        const OUTLIER_GAP_FACTOR: f64 = 8.0;
         /// Distance in bytes from which a size is no jitter of an exact one.
         const OFF: f64 = 16.0;
         let exact = self.exact(model);
@@ -390,19 +391,19 @@ impl Region {
             distances.get(number - 1).copied().unwrap_or(f64::INFINITY)
         };
         // The third nearest: one or two files of about this size may exist as well, and four that one rule matches.
-        let to_unlike = nearest(&mut varying().filter(adds).map(|point| distance(point)), UNLIKE);
-        let to_varying = to_unlike.min(nearest(&mut varying().map(|point| distance(point)), SAME_KIND));
+        let to_unlike = nearest(&mut varying().filter(adds).map(|point| distance(point)), MIN_UNRELATED);
+        let to_varying = to_unlike.min(nearest(&mut varying().map(|point| distance(point)), MIN_SAME_KIND));
         let mut varying_paths: Vec<u16> = varying().map(|point| point.1).collect();
         varying_paths.sort_unstable();
         varying_paths.dedup();
         let is_mostly_exact = varying_paths.len() * 5 <= self.sized;
         let bytes = size.bytes as f64;
         let usual_gap = usual_gap(&others, value);
-        let far = if is_mostly_exact { JITTER.max(0.05 * bytes) } else { JITTER.max(QUARTER * bytes).max(GAPS * usual_gap) };
+        let far = if is_mostly_exact { JITTER.max(0.05 * bytes) } else { JITTER.max(QUARTER * bytes).max(OUTLIER_GAP_FACTOR * usual_gap) };
         let is_off = to_exact > OFF.max(0.005 * bytes);
         Some(if is_off && to_varying > far {
             SizePosition::Apart
-        } else if (is_mostly_exact && to_exact > NARROW[1] as f64 && to_varying > NARROW[1] as f64)
+        } else if (is_mostly_exact && to_exact > NARROW_WINDOWS[1] as f64 && to_varying > NARROW_WINDOWS[1] as f64)
             || (to_varying > JITTER.max(QUARTER * bytes) && to_exact > OFF)
         {
             SizePosition::Beside
@@ -465,7 +466,7 @@ fn usual_gap(points: &[&(i64, u16)], value: i64) -> f64 {
 
 /// The tolerances for about equal sizes.
 fn windows(bytes: u64) -> impl Iterator<Item = u64> {
-    NARROW.into_iter().chain(WIDE.into_iter().map(move |share| (share * bytes as f64) as u64))
+    NARROW_WINDOWS.into_iter().chain(WIDE_WINDOWS.into_iter().map(move |share| (share * bytes as f64) as u64))
 }
 
 /// The share of files with a size within the tolerance by chance.
@@ -538,8 +539,8 @@ fn contradicts(given: &[&RegionPath], subjects: &[RuleSubject]) -> bool {
     let products = given.iter().flat_map(|entry| entry.kinds.iter().filter(is_product)).map(|rule| u32::from(rule.0));
     let extensions = given.iter().map(|entry| entry.evidence.shape.extension).filter(|extension| extension.is_platform());
     let platforms = extensions.map(|extension| u32::MAX - extension as u32);
-    distinct(products.chain(platforms), CONTRADICTIONS)
-        || same_name(given) >= CONTRADICTIONS
+    distinct(products.chain(platforms), MIN_CONTRADICTIONS)
+        || same_name(given) >= MIN_CONTRADICTIONS
         || given.iter().any(|entry| entry.evidence.shape.is_random)
 }
 

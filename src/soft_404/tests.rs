@@ -28,7 +28,7 @@ fn site() -> MadeUpSite {
 impl MadeUpSite {
     fn response(mut self, path: &str, rule: u16, response: Response) -> Self {
         let bytes = path.as_bytes();
-        self.evidence.record(path_hash(bytes), || PathShape::of(bytes), &[RuleId(rule)], &response);
+        self.evidence.record(path_hash(bytes), || PathShape::new(bytes), &[RuleId(rule)], &response);
         self.responses.insert(path.into(), response);
         self
     }
@@ -542,7 +542,7 @@ mod bounds {
 
     fn path(evidence: &mut SiteEvidence, path: &str, rule: u16, status: u16, bytes: u64) {
         let response = Response { method: MethodClass::Get, status: Some(status), bytes: Some(bytes), extra: 0 };
-        evidence.record(path_hash(path.as_bytes()), || PathShape::of(path.as_bytes()), &[RuleId(rule)], &response);
+        evidence.record(path_hash(path.as_bytes()), || PathShape::new(path.as_bytes()), &[RuleId(rule)], &response);
     }
 
     #[test]
@@ -557,7 +557,7 @@ mod bounds {
             evidence
         };
         let evidence = of(&mut (0..1_100));
-        assert_eq!((evidence.given_len(), evidence.refused_len(), MOST_PATHS), (1_024, 1_024, 1_024));
+        assert_eq!((evidence.given_len(), evidence.refused_len(), MAX_PATHS), (1_024, 1_024, 1_024));
         assert_eq!(evidence, of(&mut (0..1_100).rev()));
         let mut merged = of(&mut (500..1_100));
         merged.merge(&of(&mut (0..500)));
@@ -581,7 +581,7 @@ mod bounds {
 /// paths as it refused answers anything, however many were refused.
 #[test]
 fn known_paths_stand_for_all() {
-    let given = 20 * MOST_PATHS as u16;
+    let given = 20 * MAX_PATHS as u16;
     let site = (0..given).fold(site(), |site, n| site.get(&format!("/given-{n}"), PRODUCT + n % PRODUCT, 9_000 + u64::from(n)));
     let [of_given, of_refused] = site.evidence.weights();
     assert!((18.0..22.0).contains(&of_given), "{of_given}");

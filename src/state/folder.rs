@@ -120,7 +120,7 @@ impl StateFolder {
     /// The state cannot be written, renamed into place, or made durable.
     pub fn save<T: PersistedState>(&self, state: &T) -> Result<(), StateError> {
         let bytes = encode(state).map_err(|error| StateError::failed("write", &self.path(), error))?;
-        self.file.put(&self.file.name, &bytes)
+        self.file.write_file(&self.file.name, &bytes)
     }
 
     /// Deletes the state: the next [`load`](Self::load) is that of a first run. Succeeds if there is none.
@@ -167,10 +167,10 @@ impl StateFile {
     /// Keeps a copy of an untrusted state, for diagnosis.
     fn save_copy(&self, bytes: &[u8]) -> Option<PathBuf> {
         let name = format!("{}.bad", self.name);
-        self.put(&name, bytes).ok().map(|()| self.dir.join(name))
+        self.write_file(&name, bytes).ok().map(|()| self.dir.join(name))
     }
 
-    fn put(&self, name: &str, bytes: &[u8]) -> Result<(), StateError> {
+    fn write_file(&self, name: &str, bytes: &[u8]) -> Result<(), StateError> {
         let staged = self.staged();
         let write = self.write(&staged, bytes).map_err(|error| StateError::failed("write", &self.dir.join(name), error));
         let replace = write.and_then(|()| {

@@ -35,7 +35,7 @@ use crate::soft_404::{MethodClass, Response};
 use cell::CellKey;
 use cell::HitLine;
 use table::{BATCH, CellSampleRef, CellTable};
-use time_counts::{MOST_ENTRIES, TimeScale};
+use time_counts::{MAX_TIME_ENTRIES, TimeScale};
 
 /// All hits, in cells.
 #[derive(Debug, Clone, Default)]
@@ -194,7 +194,7 @@ impl Tally {
     #[inline]
     fn enforce_time_entries(&mut self) {
         if self.scale.is_exceeded() {
-            self.cells.shrink_times(&mut self.scale, MOST_ENTRIES);
+            self.cells.shrink_times(&mut self.scale, MAX_TIME_ENTRIES);
         }
     }
 
@@ -299,7 +299,7 @@ impl Tally {
         self.names.rules.keys()
     }
 
-    /// The unit in which it counts times. At most [`MOST_BUCKETS`] buckets are between its first hit and its last.
+    /// The unit in which it counts times. At most [`MAX_BUCKETS`] buckets are between its first hit and its last.
     #[must_use]
     pub fn time_unit(&self) -> TimeUnit {
         self.scale.unit()
@@ -351,7 +351,7 @@ impl Tally {
 /// The cell that a hit belongs to.
 fn cell_key(hit: &Hit, input: u32) -> CellKey {
     let Hit { client, path, rules, status, host, method, extra, .. } = *hit;
-    let is_answered = Outcome::of(status) == Outcome::Answered;
+    let is_answered = Outcome::from_status(status) == Outcome::Answered;
     // A normal request that only counts toward a `window` is no probe.
     let is_probe = (hit.exposes || !hit.has_query) && !hit.windows.only;
     let answered = hit.exposes && is_answered;

@@ -262,7 +262,7 @@ fn select(
     let fits = heaviest_groups(&mut groups, capacity);
     let rest = groups.split_off(fits);
     let (of_answered, others): (Vec<KeyGroup>, Vec<KeyGroup>) =
-        rest.into_iter().partition(|group| answered.is_some() && group.of(&cells).iter().any(|cell| cell.is_answered));
+        rest.into_iter().partition(|group| answered.is_some() && group.cells(&cells).iter().any(|cell| cell.is_answered));
     let floor = others.iter().map(|group| group.weight).max().unwrap_or(0);
     let floor = answered.map_or(floor, |slots| floor.max(keep_rarest(&mut groups, of_answered, table, &cells, slots)));
     let ordinary = answered.map(|(_, ordinary)| ordinary);
@@ -270,7 +270,7 @@ fn select(
     let mut is_kept = vec![false; table.len()];
     for group in groups {
         rank(table, &mut cells[group.range()], ordinary);
-        group.of(&cells)[..group.kinds()].iter().for_each(|cell| is_kept[cell.number as usize] = true);
+        group.cells(&cells)[..group.kinds()].iter().for_each(|cell| is_kept[cell.number as usize] = true);
     }
     let (kept, dropped) = numbers.into_iter().partition(|&number| is_kept[number as usize]);
     Selection { kept, dropped, floor }
@@ -280,7 +280,7 @@ fn select(
 fn keep_rarest(kept: &mut Vec<KeyGroup>, groups: Vec<KeyGroup>, table: &CellTable, cells: &[Candidate], slots: AnsweredSlots<'_>) -> u64 {
     let (mut capacity, ordinary) = slots;
     let rank = |group: &KeyGroup| {
-        let answered = group.of(cells).iter().filter(|cell| cell.is_answered);
+        let answered = group.cells(cells).iter().filter(|cell| cell.is_answered);
         (answered.map(|cell| ordinary(table.key(cell.number))).min(), Reverse(group.weight), group.tie)
     };
     let mut ranked: Vec<_> = groups.into_iter().map(|group| (rank(&group), group)).collect();
@@ -348,7 +348,7 @@ impl KeyGroup {
         self.start as usize..(self.start + self.len) as usize
     }
 
-    fn of<'c>(&self, cells: &'c [Candidate]) -> &'c [Candidate] {
+    fn cells<'c>(&self, cells: &'c [Candidate]) -> &'c [Candidate] {
         &cells[self.range()]
     }
 }

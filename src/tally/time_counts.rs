@@ -3,9 +3,9 @@
 //! The counts are kept per cell, because a report decides per cell what it contains. Most cells need no list: the first hit is
 //! at the first time of the cell, and all hits in no list are at its last time. A list has the other hits.
 //!
-//! All cells of a tally have one [`TimeUnit`], the shortest with at most [`MOST_BUCKETS`] buckets from the first hit to the last.
+//! All cells of a tally have one [`TimeUnit`], the shortest with at most [`MAX_BUCKETS`] buckets from the first hit to the last.
 //! It grows with the tally and never shrinks. Each longer bucket consists of whole shorter ones, so that any split of a log
-//! gives the same counts. The memory of all lists is bounded: above [`MOST_ENTRIES`] the unit grows further, and hours are no
+//! gives the same counts. The memory of all lists is bounded: above [`MAX_TIME_ENTRIES`] the unit grows further, and hours are no
 //! longer counted. Sums stay exact.
 
 use std::iter;
@@ -23,10 +23,10 @@ const LENGTHS: [i64; 6] = [60, 300, 3_600, 86_400, 604_800, 4 * 604_800];
 /// The Monday before the year 0. The buckets of all units are counted from here.
 const ORIGIN: i64 = -62_167_651_200;
 /// The longest unit. The years 0 to 9999 are two of its buckets.
-const LONGEST: u8 = 22;
+const MAX_UNIT: u8 = 22;
 
 /// The most buckets from the first hit of a tally to the last.
-pub(super) const MOST_BUCKETS: u32 = 400;
+pub(super) const MAX_BUCKETS: u32 = 400;
 
 /// Hours of a week.
 pub(crate) const WEEK_HOURS: usize = 168;
@@ -35,7 +35,7 @@ pub(crate) const WEEK_HOURS: usize = 168;
 const HOURS: u32 = WEEK_HOURS as u32;
 
 /// The most entries of the lists of all cells: this number of buckets, and the same number of hours. They take 4 MB.
-pub(super) const MOST_ENTRIES: usize = 1 << 18;
+pub(super) const MAX_TIME_ENTRIES: usize = 1 << 18;
 
 impl TimeUnit {
     /// In seconds.
@@ -48,7 +48,7 @@ impl TimeUnit {
     /// The unit with this length.
     #[must_use]
     pub fn from_seconds(seconds: i64) -> Option<Self> {
-        (0..=LONGEST).map(Self).find(|unit| unit.seconds() == seconds)
+        (0..=MAX_UNIT).map(Self).find(|unit| unit.seconds() == seconds)
     }
 
     /// The number of the bucket with this time.
@@ -67,12 +67,12 @@ impl TimeUnit {
     /// Whether the buckets of a span are not too many. The last number is that of no bucket: times after it have it too.
     pub(crate) fn fits(self, first: i64, last: i64) -> bool {
         let (first, last) = (self.bucket(first), self.bucket(last));
-        (last < u32::MAX - HOURS && last - first < MOST_BUCKETS) || self.0 == LONGEST
+        (last < u32::MAX - HOURS && last - first < MAX_BUCKETS) || self.0 == MAX_UNIT
     }
 
     /// The next longer unit.
     pub(crate) fn longer(self) -> Self {
-        Self((self.0 + 1).min(LONGEST))
+        Self((self.0 + 1).min(MAX_UNIT))
     }
 }
 
@@ -144,7 +144,7 @@ impl TimeScale {
     /// Whether the lists have too many entries.
     #[inline]
     pub(super) fn is_exceeded(&self) -> bool {
-        self.hours.max(self.buckets) > MOST_ENTRIES
+        self.hours.max(self.buckets) > MAX_TIME_ENTRIES
     }
 
     /// Shortens the lists of all cells until they fit. The result depends on the hits only: entries that a longer unit makes
@@ -155,7 +155,7 @@ impl TimeScale {
             for cell in &mut *cells {
                 cell.shorten(self);
             }
-            if self.hours <= most && (self.buckets <= most || self.unit.0 == LONGEST) {
+            if self.hours <= most && (self.buckets <= most || self.unit.0 == MAX_UNIT) {
                 return;
             }
             self.has_hours &= self.hours <= most;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 
-use super::time_counts::{MOST_BUCKETS, TimeUnit, WEEK_HOURS};
+use super::time_counts::{MAX_BUCKETS, TimeUnit, WEEK_HOURS};
 use super::{Budget, LinePosition, ListedTimes, Tally};
 use crate::finding::{Findings, Hit, RuleId};
 use crate::intern::SymbolTables;
@@ -153,7 +153,7 @@ proptest! {
         let sum = whole(&expected);
         prop_assert_eq!(sum.sum(), all.len() as u64);
         let ends = sum.buckets.keys().next().zip(sum.buckets.keys().next_back());
-        prop_assert!(ends.is_none_or(|(first, last)| last - first < MOST_BUCKETS));
+        prop_assert!(ends.is_none_or(|(first, last)| last - first < MAX_BUCKETS));
     }
 
     #[test]

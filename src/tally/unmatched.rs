@@ -101,7 +101,7 @@ impl UnmatchedRequests {
             PathState::Counted(known_path) => known_path.count(request, target, position),
             PathState::Unseen => *path = PathState::Counted(Box::new(UnmatchedPath::new(request, target, position))),
         }
-        let got = match Outcome::of(request.status) {
+        let got = match Outcome::from_status(request.status) {
             Outcome::Answered => SERVED,
             Outcome::Redirected => REDIRECTED,
             _ => 0,

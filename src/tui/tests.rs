@@ -11,7 +11,7 @@ use ratatui::{Terminal, TerminalOptions, Viewport};
 
 use super::dashboard::{ALERTS, HITS, LOGS};
 use super::fixture::{PROBES, TestDashboard, alerts, hit, rules};
-use super::top::KEPT;
+use super::top::KEPT_NAMES;
 use super::{Dashboard, LogRow, TerminalInput, TuiCommand};
 use crate::client::Client;
 use crate::soft_404::Answer;
@@ -242,7 +242,7 @@ fn memory_is_bounded() {
     assert_eq!((snapshot.log_count, snapshot.lag), (LOGS + 5, LOGS as u64 + 5), "unlisted logs are counted");
     for top in [&snapshot.tables.answered, &snapshot.tables.clients, &snapshot.tables.paths] {
         let (kept, pruned) = top.len();
-        assert!(pruned && (KEPT..=2 * KEPT).contains(&kept), "{kept}");
+        assert!(pruned && (KEPT_NAMES..=2 * KEPT_NAMES).contains(&kept), "{kept}");
     }
     let texts = |row: &super::row::HitRow| row.path.len() + row.target.len() + row.agent.as_ref().map_or(0, |a| a.len()) + row.place.len();
     assert!(snapshot.hits.iter().all(|row| texts(row) < 1_000));
@@ -254,7 +254,7 @@ fn important_clients_are_kept() {
     let mut dashboard = Dashboard::new(now, false);
     let from = |client, probe: usize| crate::analysis::model::ReportedHit { client, ..hit(0, &PROBES[probe]) };
     dashboard.hit(now, &from(Client::V6(1), 2), rules());
-    for n in 0..10 * KEPT as u32 {
+    for n in 0..10 * KEPT_NAMES as u32 {
         dashboard.hit(now, &from(Client::V4(n), 1), rules());
         if n.is_multiple_of(100) {
             dashboard.hit(now, &from(Client::V6(2), 1), rules());

@@ -16,7 +16,7 @@ use crate::rules::import::{Import, ImportFormat, SkippedItems, finalize, import 
 use crate::rules::{Case, RuleSet, check};
 
 /// The first line of every imported file. Only files with this line are replaced.
-const MARK: &str = "# Written by `probewatch rules import`, which replaces it: rules of your own belong in another file.";
+const FIRST_LINE: &str = "# Written by `probewatch rules import`, which replaces it: rules of your own belong in another file.";
 
 /// The largest file to import.
 const MAX_BYTES: u64 = 64 << 20;
@@ -77,7 +77,7 @@ fn import_files(options: &ImportOptions) -> Result<Exit, Exit> {
 fn check_replaceable(path: &Path) -> Result<(), Exit> {
     let name = path.display();
     match read_rule_file(path) {
-        Ok(Some(text)) if !text.starts_with(MARK) && !text.is_empty() => {
+        Ok(Some(text)) if !text.starts_with(FIRST_LINE) && !text.is_empty() => {
             Err(message::usage_error(&format!("{name}: this was not written by an import and is not replaced; choose another --file")))
         }
         Ok(_) => Ok(()),
@@ -177,5 +177,5 @@ fn rule_file_text(drafts: &[RuleBuilder]) -> String {
     families.dedup();
     let head = if let [family] = families[..] { format!("family = \"{family}\"\n") } else { String::new() };
     let rules: Vec<String> = drafts.iter().map(RuleBuilder::to_toml).collect();
-    format!("{MARK}\n{head}title = \"Imported rules\"\n\n{}", rules.join("\n"))
+    format!("{FIRST_LINE}\n{head}title = \"Imported rules\"\n\n{}", rules.join("\n"))
 }

@@ -99,7 +99,7 @@ impl LayoutCache {
             let found = layout.for_each_value(
                 line,
                 |at| Some((first_quote(at)?, false)),
-                |value_layout, value, _| values.put(value_layout.slot, value),
+                |value_layout, value, _| values.set(value_layout.slot, value),
             );
             if found.is_some() && short.is_complete(values) {
                 (self.first, layout.misses) = (at, 0);
@@ -181,7 +181,7 @@ impl JsonLayout {
         let (at, whole) = (learned.at, learned.whole);
         self.tail = self.literals.len();
         self.literals.extend_from_slice(line.get(at..)?);
-        self.short = FastLayout::of(self.values.iter_mut().map(|value_layout| (value_layout.role, &mut value_layout.slot)));
+        self.short = FastLayout::from_values(self.values.iter_mut().map(|value_layout| (value_layout.role, &mut value_layout.slot)));
         whole.then_some(())
     }
 }
@@ -259,7 +259,7 @@ fn slot_of(slot: JsonField) -> ValueSlot {
 
 impl FastLayout {
     /// Assigns the values of a layout to slots; `None` if the user named fields, or if the fields are not simple.
-    pub(super) fn of<'p>(pieces: impl Iterator<Item = (KeyRole, &'p mut ValueSlot)>) -> Option<Self> {
+    pub(super) fn from_values<'p>(pieces: impl Iterator<Item = (KeyRole, &'p mut ValueSlot)>) -> Option<Self> {
         let mut best: [Option<(u8, &mut ValueSlot)>; SLOTS] = [const { None }; SLOTS];
         let mut has_others = 0;
         for (role, place) in pieces {

@@ -62,12 +62,12 @@ pub(in crate::formats) fn compile(parts: Vec<FormatItem>, escapes: Escapes) -> R
         is_columns: false,
         fast_path: None,
     };
-    Ok(FormatLineParser { fast_path: FastPath::of(&parser), ..parser })
+    Ok(FormatLineParser { fast_path: FastPath::from_parser(&parser), ..parser })
 }
 
 /// The slot of each field; of several of the same kind, the one with the lowest rank.
 fn slots(fields: &[&FieldItem]) -> Vec<Option<CaptureSlot>> {
-    let own = |field: &FieldItem| if field.shape == FieldShape::Url { Some(CaptureSlot::Url) } else { CaptureSlot::of(&field.kind) };
+    let own = |field: &FieldItem| if field.shape == FieldShape::Url { Some(CaptureSlot::Url) } else { CaptureSlot::from_kind(&field.kind) };
     let rank = |slot: CaptureSlot| fields.iter().filter(|f| own(f) == Some(slot)).map(|f| f.rank).min();
     let mut slots: Vec<Option<CaptureSlot>> = Vec::with_capacity(fields.len());
     for field in fields {

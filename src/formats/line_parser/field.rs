@@ -42,7 +42,7 @@ impl CaptureSlot {
     const COUNT: usize = Self::Url as usize + 1;
 
     /// The slot of a kind; other headers have none.
-    pub(super) fn of(kind: &FieldKind) -> Option<Self> {
+    pub(super) fn from_kind(kind: &FieldKind) -> Option<Self> {
         Some(match kind {
             FieldKind::Client => Self::Client,
             FieldKind::Host => Self::Host,
@@ -161,12 +161,12 @@ impl FieldMatcher {
     #[inline]
     pub(super) fn take<'a>(&self, rest: &'a [u8]) -> Option<(&'a [u8], &'a [u8])> {
         let length = match self.stop {
-            Delimiter::Near => self.first(rest, near)?,
-            Delimiter::NearQuote => self.quote(rest, near)?,
+            Delimiter::Near => self.first(rest, find_byte)?,
+            Delimiter::NearQuote => self.quote(rest, find_byte)?,
             Delimiter::FarQuote => self.quote(rest, memchr)?,
             Delimiter::Width(width) if self.fits(rest, usize::from(width)) => usize::from(width),
             Delimiter::End { quoted, number } => self.end(rest, quoted, number)?,
-            Delimiter::Column { quoted: false, last: false } => near(self.key, rest)?,
+            Delimiter::Column { quoted: false, last: false } => find_byte(self.key, rest)?,
             Delimiter::Far | Delimiter::Width(_) => self.first(rest, memchr)?,
             Delimiter::Behind(others) => self.places(rest).nth(usize::from(others))?,
             Delimiter::List => self.places(rest).find(|at| !is_gap(rest, *at))?,
@@ -250,7 +250,7 @@ impl FieldMatcher {
         let (text, end) = if let Some(found) = between_quotes {
             found
         } else {
-            let end = near(separator, rest).unwrap_or(rest.len());
+            let end = find_byte(separator, rest).unwrap_or(rest.len());
             (rest.get(..end)?, end)
         };
         match rest.get(end..)? {
@@ -273,7 +273,7 @@ fn is_gap(text: &[u8], at: usize) -> bool {
 
 /// The first `key` in `text`; checks the first bytes before it calls a search.
 #[inline]
-fn near(key: u8, text: &[u8]) -> Option<usize> {
+fn find_byte(key: u8, text: &[u8]) -> Option<usize> {
     if let Some(start) = text.first_chunk::<16>() {
         let marks = marks_of_16(*start, key);
         if marks != 0 {
@@ -329,7 +329,7 @@ pub(super) struct CapturedFields<'a>([Option<&'a [u8]>; CaptureSlot::COUNT]);
 impl<'a> CapturedFields<'a> {
     /// Stores a captured text. A dash stands for an empty value, except as a request.
     #[inline]
-    pub(super) fn put(&mut self, slot: CaptureSlot, text: &'a [u8], trim: TrimMode) {
+    pub(super) fn set(&mut self, slot: CaptureSlot, text: &'a [u8], trim: TrimMode) {
         let text = match trim {
             TrimMode::Nothing => text,
             TrimMode::Port => without_port(text),

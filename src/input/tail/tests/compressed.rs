@@ -199,7 +199,7 @@ const STAGES: [(CompressionStage, bool); 5] = [
 ];
 
 /// Creates `access.log.1` with `text` at a stage of its compression.
-fn put(folder: &Path, compression: Compression, text: &str, (packed_at, plain): (CompressionStage, bool)) {
+fn write_stage(folder: &Path, compression: Compression, text: &str, (packed_at, plain): (CompressionStage, bool)) {
     let compressed = compress(compression, [text.as_bytes()]);
     let out = folder.join(format!("access.log.1.{}", extension(compression)));
     match packed_at {
@@ -230,10 +230,10 @@ fn follow_reads_a_log_that_is_being_compressed_once() {
                     let text = lines(0..length);
                     let mut harness = TailHarness::new(names, true, |folder| {
                         append(&folder.join("access.log"), &lines(length..length + 10));
-                        put(folder, compression, &text, *step);
+                        write_stage(folder, compression, &text, *step);
                     });
                     for step in &STAGES[first..] {
-                        put(harness.folder.path(), compression, &text, *step);
+                        write_stage(harness.folder.path(), compression, &text, *step);
                         harness.wait(1);
                     }
                     harness.wait(20);
@@ -266,11 +266,11 @@ fn restarts_at_any_stage_of_a_compression_read_the_log_once() {
                         append(&harness.path("access.log"), &lines(length..length + 10));
                         let mut state = harness.tail.checkpoints();
                         for (_, step) in STAGES.iter().enumerate().filter(|(number, _)| steps & 1 << number != 0) {
-                            put(harness.folder.path(), compression, &text, *step);
+                            write_stage(harness.folder.path(), compression, &text, *step);
                             harness.restart(state);
                             state = harness.tail.checkpoints();
                         }
-                        put(harness.folder.path(), compression, &text, (CompressionStage::Whole, false));
+                        write_stage(harness.folder.path(), compression, &text, (CompressionStage::Whole, false));
                         harness.restart(state);
                         harness.wait(5);
                         let mut emitted: Vec<_> = harness.lines().iter().map(|text| number_of(text).unwrap()).collect();
@@ -308,10 +308,10 @@ fn runs_at_any_stage_of_a_compression_read_the_log_once() {
                         fs::write(runs.path("access.log.1"), &text).unwrap();
                         fs::write(runs.path("access.log"), lines(length..length + 10)).unwrap();
                         for (_, step) in STAGES.iter().enumerate().filter(|(number, _)| steps & 1 << number != 0) {
-                            put(runs.folder.path(), compression, &text, *step);
+                            write_stage(runs.folder.path(), compression, &text, *step);
                             emitted.extend(runs.run(names));
                         }
-                        put(runs.folder.path(), compression, &text, (CompressionStage::Whole, false));
+                        write_stage(runs.folder.path(), compression, &text, (CompressionStage::Whole, false));
                         emitted.extend(runs.run(names));
                         let mut emitted: Vec<_> = emitted.into_iter().map(Option::unwrap).collect();
                         emitted.sort_unstable();

@@ -32,7 +32,7 @@ use crate::input::tail::{StartPosition, Tail, TailOptions};
 use crate::source::{Checkpoint, Fingerprint, HEAD};
 
 /// Number of rotated files that are kept.
-const KEPT: usize = 4;
+const KEPT_FILES: usize = 4;
 
 #[derive(Debug, Clone, Copy)]
 enum ModelStep {
@@ -92,7 +92,7 @@ enum ModelMove {
 }
 
 /// Names that no rotation tool gives.
-const AWAY: [&str; 4] = ["access.log.bak", "access-1.log", "old.log", "access.log.1-2026112223.backup"];
+const UNUSUAL_NAMES: [&str; 4] = ["access.log.bak", "access-1.log", "old.log", "access.log.1-2026112223.backup"];
 
 fn step() -> impl Strategy<Value = ModelStep> {
     prop_oneof![
@@ -109,7 +109,7 @@ fn step() -> impl Strategy<Value = ModelStep> {
         1 => Just(ModelStep::Wait),
         2 => Just(ModelStep::Kill),
         1 => any::<bool>().prop_map(|polls| ModelStep::AwayAndBack { polls }),
-        2 => (0..AWAY.len(), how()).prop_map(|(name, how)| ModelStep::Away { name, how }),
+        2 => (0..UNUSUAL_NAMES.len(), how()).prop_map(|(name, how)| ModelStep::Away { name, how }),
         1 => Just(ModelStep::Down),
         1 => Just(ModelStep::Up),
     ]
@@ -216,7 +216,7 @@ impl TailModel {
             ModelStep::Wait => self.wait(),
             ModelStep::Kill | ModelStep::Up => self.kill(),
             ModelStep::Down => self.is_down = true,
-            ModelStep::Away { name, how } => self.away(AWAY[name], how),
+            ModelStep::Away { name, how } => self.away(UNUSUAL_NAMES[name], how),
             ModelStep::AwayAndBack { polls } => {
                 if fs::rename(self.path("access.log"), self.path("away")).is_ok() {
                     self.poll(true);
@@ -270,16 +270,16 @@ impl TailModel {
 
     /// The rotated files, newest first.
     fn rotated(&self) -> Vec<PathBuf> {
-        let names = (1..=KEPT).flat_map(|number| [format!("access.log.{number}"), format!("access.log.{number}.gz")]);
+        let names = (1..=KEPT_FILES).flat_map(|number| [format!("access.log.{number}"), format!("access.log.{number}.gz")]);
         names.map(|name| self.path(&name)).filter(|path| path.exists()).collect()
     }
 
     /// Makes room for a new `access.log.1`.
     fn shift(&mut self) {
         for ending in ["", ".gz"] {
-            let _ = fs::remove_file(self.path(&format!("access.log.{KEPT}{ending}")));
+            let _ = fs::remove_file(self.path(&format!("access.log.{KEPT_FILES}{ending}")));
         }
-        for number in (1..KEPT).rev() {
+        for number in (1..KEPT_FILES).rev() {
             for ending in ["", ".gz"] {
                 let from = self.path(&format!("access.log.{number}{ending}"));
                 let _ = fs::rename(from, self.path(&format!("access.log.{}{ending}", number + 1)));

@@ -459,7 +459,7 @@ enum MoveMethod {
     Gzip,
 }
 
-const WAYS: [MoveMethod; 3] = [MoveMethod::Rename, MoveMethod::CopyTruncate, MoveMethod::Gzip];
+const MOVE_METHODS: [MoveMethod; 3] = [MoveMethod::Rename, MoveMethod::CopyTruncate, MoveMethod::Gzip];
 
 fn move_away(folder: &Path, name: &str, how: MoveMethod) {
     let (from, to) = (folder.join("access.log"), folder.join(name));
@@ -484,7 +484,7 @@ fn sorted(mut emitted: Vec<Option<usize>>) -> Vec<usize> {
 /// `read` of the 100 lines are read before the move, the others are not.
 fn each(mut test: impl FnMut(&str, MoveMethod, &'static str, usize)) {
     for name in NAMES {
-        for how in WAYS {
+        for how in MOVE_METHODS {
             for target in ["access.log", "."] {
                 for read in [3, 40, 100] {
                     test(name, how, target, read);
