@@ -170,15 +170,15 @@ pub(crate) const PROC_NET: &str = "/proc/net";
 ///
 /// The IPv4 file cannot be read, as on systems other than Linux. A missing IPv6 file is not an error.
 pub(crate) fn interface_addresses(folder: &Path) -> io::Result<Vec<IpAddr>> {
-    let mut found = parse_fib_trie(&fs::read_to_string(folder.join("fib_trie"))?);
+    let mut addresses = parse_fib_trie(&fs::read_to_string(folder.join("fib_trie"))?);
     match fs::read_to_string(folder.join("if_inet6")) {
-        Ok(text) => found.extend(parse_if_inet6(&text)),
+        Ok(text) => addresses.extend(parse_if_inet6(&text)),
         Err(error) if error.kind() == ErrorKind::NotFound => {}
         Err(error) => return Err(error),
     }
-    found.sort_unstable();
-    found.dedup();
-    Ok(found)
+    addresses.sort_unstable();
+    addresses.dedup();
+    Ok(addresses)
 }
 
 /// IPv4: the routing trie has the address on one line and `host LOCAL` on a later one.

@@ -78,7 +78,7 @@ impl<K> Default for Interner<K> {
 impl<K: Hash + Eq> Interner<K> {
     /// The id of a key. A new key is copied by `own` and gets the next id.
     #[inline]
-    pub fn intern<'q, Q>(&mut self, key: &'q Q, own: impl FnOnce(&'q Q) -> K) -> u32
+    pub fn intern<'q, Q>(&mut self, key: &'q Q, make_key: impl FnOnce(&'q Q) -> K) -> u32
     where
         Q: Hash + Equivalent<K> + ?Sized,
     {
@@ -88,7 +88,7 @@ impl<K: Hash + Eq> Interner<K> {
         }
         // 2^32 keys do not fit into memory.
         let number = self.keys.len() as u32;
-        self.keys.push(own(key));
+        self.keys.push(make_key(key));
         InternSlot { tag, number }.insert(&mut self.slots);
         number
     }
@@ -129,8 +129,8 @@ impl<K: Hash + Eq> Interner<K> {
                 *likely = InternSlot::find(&self.slots, *likely, |_| true).unwrap_or(u32::MAX);
             }
             for (key, likely) in keys.iter().zip(likely) {
-                let is_it = self.keys.get(likely as usize).is_some_and(|known| known == key);
-                numbers.push(if is_it { likely } else { self.intern(key, K::clone) });
+                let is_same = self.keys.get(likely as usize).is_some_and(|existing| existing == key);
+                numbers.push(if is_same { likely } else { self.intern(key, K::clone) });
             }
         }
         numbers

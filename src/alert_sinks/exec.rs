@@ -118,14 +118,14 @@ impl ExecSink {
     fn check_child(&mut self, now: Instant) {
         match &mut self.state {
             ChildState::Running { child, .. } => {
-                if let Some(how) = exit_status(child) {
+                if let Some(status) = exit_status(child) {
                     self.requeue_unread();
-                    self.schedule_restart(&how, now);
+                    self.schedule_restart(&status, now);
                 }
             }
             ChildState::Stopping { child, next, at } => {
-                if let Some(how) = exit_status(child) {
-                    self.schedule_restart(&how, now);
+                if let Some(status) = exit_status(child) {
+                    self.schedule_restart(&status, now);
                 } else if now >= *at {
                     signal(child, *next);
                     (*next, *at) = (Signal::KILL, now + self.stop_timeout);
@@ -149,15 +149,15 @@ impl ExecSink {
     }
 
     /// Handles the end of the program.
-    fn schedule_restart(&mut self, how: &str, now: Instant) {
+    fn schedule_restart(&mut self, status: &str, now: Instant) {
         let until = self.backoff.child_ended(now);
         self.state = ChildState::Waiting { until };
-        self.push_notice(&format!("the program ended ({how}); restarting"), until, now);
+        self.push_notice(&format!("the program ended ({status}); restarting"), until, now);
     }
 
-    fn push_notice(&mut self, what: &str, until: Instant, now: Instant) {
+    fn push_notice(&mut self, text: &str, until: Instant, now: Instant) {
         let seconds = until.saturating_duration_since(now).as_secs_f64().ceil();
-        self.notices.push(format!("--exec {}: {what} in {seconds} s", self.program.display()));
+        self.notices.push(format!("--exec {}: {text} in {seconds} s", self.program.display()));
     }
 
     /// Writes as much as the pipe takes.
@@ -258,7 +258,7 @@ impl ExecSink {
                 return;
             }
             if self.written_lines < self.queue.len() {
-                wait_for_room(stdin, POLL_INTERVAL);
+                wait_until_writable(stdin, POLL_INTERVAL);
             } else {
                 thread::sleep(POLL_INTERVAL);
             }
@@ -287,10 +287,10 @@ fn signal(child: &Child, signal: Signal) {
     let _ = kill_process_group(Pid::from_child(child), signal);
 }
 
-fn wait_for_room(stdin: &ChildStdin, most: Duration) {
-    let most = Timespec { tv_sec: 0, tv_nsec: most.subsec_nanos().into() };
+fn wait_until_writable(stdin: &ChildStdin, timeout: Duration) {
+    let timeout = Timespec { tv_sec: 0, tv_nsec: timeout.subsec_nanos().into() };
     // An error shows in the next write.
-    let _ = poll(&mut [PollFd::new(stdin, PollFlags::OUT)], Some(&most));
+    let _ = poll(&mut [PollFd::new(stdin, PollFlags::OUT)], Some(&timeout));
 }
 
 /// Whether the read end of a pipe is closed, so that what is in it will never be read.
@@ -325,7 +325,7 @@ struct RestartBackoff {
     /// The first delay.
     first: Duration,
     /// The longest delay. A program that lives this long resets the delay.
-    most: Duration,
+    max: Duration,
     next: Duration,
     started: Option<Instant>,
 }
@@ -338,8 +338,8 @@ impl Default for RestartBackoff {
 }
 
 impl RestartBackoff {
-    fn new(first: Duration, most: Duration) -> Self {
-        Self { first, most, next: first, started: None }
+    fn new(first: Duration, max: Duration) -> Self {
+        Self { first, max, next: first, started: None }
     }
 
     /// Records a start.
@@ -349,11 +349,11 @@ impl RestartBackoff {
 
     /// Records the end of the program. Returns when to restart it.
     fn child_ended(&mut self, now: Instant) -> Instant {
-        if self.started.is_some_and(|started| now.saturating_duration_since(started) >= self.most) {
+        if self.started.is_some_and(|started| now.saturating_duration_since(started) >= self.max) {
             self.next = self.first;
         }
         let pause = self.next;
-        self.next = (pause * 2).min(self.most);
+        self.next = (pause * 2).min(self.max);
         now + pause
     }
 }

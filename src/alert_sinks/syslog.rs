@@ -124,13 +124,13 @@ fn send(socket: &UnixDatagram, message: &[u8]) -> io::Result<()> {
 fn message(severity: Severity, time: &jiff::Timestamp, host: &str, process: u32, text: &str) -> String {
     let priority = FACILITY * 8 + level(severity);
     let mut message = format!("<{priority}>1 {time:.6} {host} probewatch {process} alert - \u{feff}");
-    let room = MAX_BYTES - message.len();
+    let available = MAX_BYTES - message.len();
     // The text is escaped already, but some daemons split messages at line breaks.
     let text = text.trim_end().replace(char::is_control, " ");
-    if text.len() <= room {
+    if text.len() <= available {
         message.push_str(&text);
     } else {
-        let end = (0..=room - CUT.len()).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
+        let end = (0..=available - CUT.len()).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
         message.push_str(&text[..end]);
         message.push_str(CUT);
     }
@@ -167,10 +167,10 @@ mod tests {
 
     /// A daemon's socket.
     fn daemon() -> (TempDir, PathBuf, UnixDatagram) {
-        let room = tempfile::tempdir().unwrap();
-        let path = room.path().join("log");
+        let available = tempfile::tempdir().unwrap();
+        let path = available.path().join("log");
         let socket = listen(&path);
-        (room, path, socket)
+        (available, path, socket)
     }
 
     fn listen(path: &Path) -> UnixDatagram {
@@ -213,8 +213,8 @@ mod tests {
                 assert!((MAX_BYTES - 4..=MAX_BYTES).contains(&long.len()) && long.ends_with(&format!("{letter}…")), "{}", long.len());
             }
         }
-        let room = MAX_BYTES - message(Severity::Low, "").len();
-        assert!(message(Severity::Low, &"x".repeat(room)).ends_with('x'), "what fits is not cut");
+        let available = MAX_BYTES - message(Severity::Low, "").len();
+        assert!(message(Severity::Low, &"x".repeat(available)).ends_with('x'), "what fits is not cut");
     }
 
     #[test]
@@ -284,8 +284,8 @@ mod tests {
 
     #[test]
     fn a_missing_socket_is_an_error() {
-        let room = tempfile::tempdir().unwrap();
-        let path = room.path().join("log");
+        let available = tempfile::tempdir().unwrap();
+        let path = available.path().join("log");
         let refusal = || SyslogSink::connect(path.clone()).unwrap_err().to_string();
         let advice = "is a log daemon running? --syslog=PATH names another datagram socket";
         assert_eq!(refusal(), format!("cannot reach the system's log at {}: no such file or directory; {advice}", path.display()));

@@ -65,10 +65,10 @@ impl CampaignDetector {
     /// campaign if there is one.
     pub(super) fn observe(&mut self, path: u64, entry: WindowEntry) -> Option<i64> {
         self.start = self.start.min(entry.utc);
-        let known = self.paths.get_or_insert_with(path, PathActivity::default);
-        let burst = Burst::with(known.burst, entry.utc, self.start);
-        known.burst = Some(burst);
-        if !known.networks.record(entry, NETWORK_LIMIT) || !burst.is_unusual() {
+        let activity = self.paths.get_or_insert_with(path, PathActivity::default);
+        let burst = Burst::with(activity.burst, entry.utc, self.start);
+        activity.burst = Some(burst);
+        if !activity.networks.record(entry, NETWORK_LIMIT) || !burst.is_unusual() {
             return None;
         }
         let path_entry = WindowEntry { utc: burst.last, distinct_key: path, ..entry };
@@ -90,8 +90,8 @@ impl CampaignDetector {
 }
 
 impl Burst {
-    fn with(known: Option<Self>, utc: i64, start: i64) -> Self {
-        match known {
+    fn with(previous: Option<Self>, utc: i64, start: i64) -> Self {
+        match previous {
             None if utc < start.saturating_add(QUIET_SECONDS) => Self { since: i64::MIN, last: utc },
             Some(Self { since, last }) if utc < last.saturating_add(QUIET_SECONDS) => Self { since: since.min(utc), last: last.max(utc) },
             _ => Self { since: utc, last: utc },

@@ -145,7 +145,7 @@ impl<'a> GradedLog<'a> {
         let mut answer = GradedAnswer {
             detail: detail(&context.response, grade),
             site: self.name(site),
-            answered: evidence.map_or(0, |known| known.given_len() as u64),
+            answered: evidence.map_or(0, |known| known.answered_len() as u64),
             refused: evidence.map_or(0, |known| known.refused_len() as u64),
             is_refused_cut: evidence.is_some_and(|known| known.refused_len() >= MAX_PATHS),
             sizes: Vec::new(),

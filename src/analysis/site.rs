@@ -198,7 +198,7 @@ impl SiteHistory {
         let mut all = self.answers(site, rules).unwrap_or_default();
         all.merge(evidence);
         all.trim();
-        let paths = all.given().chain(all.refused()).map(|(path, known)| (path, PathRecord::new(known, rules)));
+        let paths = all.answered().chain(all.refused()).map(|(path, known)| (path, PathRecord::new(known, rules)));
         let mut home: Vec<u64> = all.home.iter().collect();
         home.sort_unstable();
         let record = SiteRecord { paths: paths.collect(), home, last: now };

@@ -121,12 +121,12 @@ fn with_var_name(mut error: clap::Error, variables: &[(OsString, OsString)]) -> 
 /// A warning for each variable that has the prefix but no flag, with the nearest name.
 pub(super) fn unknown_vars(variables: &[(OsString, OsString)]) -> Vec<String> {
     let flags = all_flags();
-    let known: Vec<String> = flags.get_arguments().filter_map(Arg::get_long).map(variable).collect();
+    let known_variables: Vec<String> = flags.get_arguments().filter_map(Arg::get_long).map(variable).collect();
     let visible: Vec<&str> = flags.get_arguments().filter(|flag| !flag.is_hide_set()).filter_map(Arg::get_long).collect();
     variables
         .iter()
         .map(|(name, _)| name.to_string_lossy())
-        .filter(|name| name.starts_with(PREFIX) && !known.iter().any(|k| k == name) && !TEST_ONLY.contains(&name.as_ref()))
+        .filter(|name| name.starts_with(PREFIX) && !known_variables.iter().any(|k| k == name) && !TEST_ONLY.contains(&name.as_ref()))
         .map(|name| {
             let nearest = long(&name).and_then(|long| rules::nearest(&long, visible.iter().copied())).map(|long| variable(&long));
             let advice = nearest.map_or_else(|| "'probewatch man' lists them".to_owned(), |n| format!("did you mean {n}?"));

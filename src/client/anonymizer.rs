@@ -214,7 +214,7 @@ impl AddressToken {
 
     /// The dotted quads between colons.
     fn ipv4_quads(&self, text: &[u8], [after_letter, before_letter]: [bool; 2], agent: bool) -> Vec<(Range<usize>, IpAddr)> {
-        let mut found = Vec::new();
+        let mut matches = Vec::new();
         let mut start = 0;
         for piece in self.letters.split(|&letter| letter == b':') {
             let quad = piece.strip_suffix(b".").unwrap_or(piece);
@@ -226,10 +226,10 @@ impl AddressToken {
             let is_version = agent && matches!(text.get(..place.start), Some([.., letter, b'/']) if letter.is_ascii_alphabetic());
             let address = Ipv4Addr::from_bits(bits).into();
             if !is_part && !is_version && is_identifying(address) {
-                found.push((place, address));
+                matches.push((place, address));
             }
         }
-        found
+        matches
     }
 }
 

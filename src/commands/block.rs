@@ -35,15 +35,15 @@ pub(crate) fn run(settings: &BlockSettings) -> Exit {
 }
 
 fn block(settings: &BlockSettings) -> Result<Exit, CommandError> {
-    let given = GivenPaths::new(&settings.scan);
-    let scan = ScanSettings { paths: given.logs.clone(), ..settings.scan.clone() };
+    let input_paths = InputPaths::new(&settings.scan);
+    let scan = ScanSettings { paths: input_paths.logs.clone(), ..settings.scan.clone() };
     let pool = pool(&scan)?;
     let mut rule_context = RuleContext::load_in(&pool, &scan)?;
     (rule_context.scope.since, rule_context.scope.until) = (scan.since, scan.until);
     let geoip = Privacy::new(None, true).open_geoip(&scan.client.geoip)?;
     let verified = AddressRanges::read(&settings.list.verified)?;
-    let found = if given.has_logs(&scan) { Some(inputs(&scan)?) } else { None };
-    let sink = open_sink(&scan, &given, found.as_ref())?;
+    let found = if input_paths.has_logs(&scan) { Some(inputs(&scan)?) } else { None };
+    let sink = open_sink(&scan, &input_paths, found.as_ref())?;
     if !scan.quiet {
         message::warnings(rule_context.rules.warnings());
     }
@@ -54,13 +54,13 @@ fn block(settings: &BlockSettings) -> Result<Exit, CommandError> {
         Some(found) => Some(ScannedLogs::read(&scan, &rule_context, found, &pool)?),
         None => None,
     };
-    if given.reports.is_empty() && scanned.as_ref().is_some_and(|logs| logs.is_unusable) {
+    if input_paths.reports.is_empty() && scanned.as_ref().is_some_and(|logs| logs.is_unusable) {
         return Ok(Exit::Damaged);
     }
     let mut ledger = BlockLedger::default();
     let origin = log_origin(&scan, scanned.as_ref().is_some_and(|logs| logs.scan.has_forwarded));
     let (unlisted, has_problems) =
-        pool.install(|| add_inputs(&mut ledger, &given.reports, scanned.as_ref(), &rule_context, &scan, &policy, origin))?;
+        pool.install(|| add_inputs(&mut ledger, &input_paths.reports, scanned.as_ref(), &rule_context, &scan, &policy, origin))?;
     let list = ledger.list(&list_options(&settings.list, settings.format, settings.now), &policy);
     print_unlisted(&scan, origin, &unlisted, &list);
     let page = BlockPage { list: &list, sources: &source_names(&settings.scan), geo: &geo(&list, &geoip) };
@@ -101,12 +101,12 @@ pub(super) fn source_names(settings: &ScanSettings) -> Vec<Vec<u8>> {
 
 /// The paths of the command line, by what they are.
 #[derive(Debug, Default)]
-struct GivenPaths {
+struct InputPaths {
     reports: Vec<PathBuf>,
     logs: Vec<PathBuf>,
 }
 
-impl GivenPaths {
+impl InputPaths {
     fn new(settings: &ScanSettings) -> Self {
         let stdin = [PathBuf::from("-")];
         let is_stdin = settings.paths.is_empty() && settings.found.is_empty();
@@ -166,14 +166,14 @@ fn starts_like_report(head: &[u8]) -> bool {
 }
 
 /// Opens the output, which must be neither a report nor a log that is read.
-fn open_sink(settings: &ScanSettings, given: &GivenPaths, found: Option<&FoundInputs>) -> Result<Sink, CommandError> {
+fn open_sink(settings: &ScanSettings, input_paths: &InputPaths, found: Option<&FoundInputs>) -> Result<Sink, CommandError> {
     let path = settings.output.as_deref();
-    if found.is_some() && !given.reports.is_empty() {
-        drop(output_sink(path, &given.reports)?);
+    if found.is_some() && !input_paths.reports.is_empty() {
+        drop(output_sink(path, &input_paths.reports)?);
     }
     match found {
         Some(found) => output(path, "--output", &found.sources),
-        None => output_sink(path, &given.reports),
+        None => output_sink(path, &input_paths.reports),
     }
 }
 
@@ -195,11 +195,12 @@ impl ScannedLogs {
     ) -> Result<Self, CommandError> {
         let mut scan = read(settings, &rule_context.job(settings.client.prefix), &found.sources, pool)?;
         let inputs = input_summaries(std::mem::take(&mut scan.inputs), found);
-        let mut shown = inputs.clone();
-        drop_skipped(&mut shown);
-        print_notices(settings, &shown, &scan, found);
-        let has_problems = print_problems(&shown);
-        let is_unusable = report_no_logs(&shown, found) || !shown.is_empty() && shown.iter().all(|input| input.problem.is_some());
+        let mut read_inputs = inputs.clone();
+        drop_skipped(&mut read_inputs);
+        print_notices(settings, &read_inputs, &scan, found);
+        let has_problems = print_problems(&read_inputs);
+        let is_unusable =
+            report_no_logs(&read_inputs, found) || !read_inputs.is_empty() && read_inputs.iter().all(|input| input.problem.is_some());
         Ok(Self { scan, inputs, has_problems: has_problems || is_unusable, is_unusable })
     }
 
@@ -239,18 +240,19 @@ fn add_inputs(
     if reports.is_empty() {
         return Ok((logs.as_ref().map(&mut add).unwrap_or_default(), false));
     }
-    let known = &rule_context.rules;
-    let mut merger = merge::read_all(reports, known)?;
+    let loaded_rules = &rule_context.rules;
+    let mut merger = merge::read_all(reports, loaded_rules)?;
     if let Some(logs) = &logs {
         let analysis = LogAnalysis::new(logs);
         let mut report = build(logs, &analysis, RowSelection::default());
         report.prefix = settings.client.prefix;
         merger.add_report(&report)?;
     }
-    let whole = merge::finish(merger, &settings.rules, settings.quiet)?;
-    let rules = whole.rules.as_ref().unwrap_or(known);
+    let merged_report = merge::finish(merger, &settings.rules, settings.quiet)?;
+    let rules = merged_report.rules.as_ref().unwrap_or(loaded_rules);
     let apps = super::common::apps(&settings.apps, rules)?;
-    let report_input = whole.report_input(rules, crate::analysis::build::ReportFilter { apps: &apps, ..rule_context.filter(settings) });
+    let report_input =
+        merged_report.report_input(rules, crate::analysis::build::ReportFilter { apps: &apps, ..rule_context.filter(settings) });
     let has_problems = report_input.inputs.iter().any(|input| input.problem.is_some());
     Ok((add(&report_input), has_problems))
 }

@@ -47,20 +47,20 @@ const REDRAW_INTERVAL: Duration = Duration::from_millis(100);
 /// Resolves the values of `--app`.
 pub(super) fn apps(names: &[String], rules: &RuleSet) -> Result<Vec<RuleId>, CommandError> {
     let unknown = |name: &String| {
-        let meant = rules.nearest_app(name).map(|app| format!(" (did you mean '{app}'?)")).unwrap_or_default();
-        CommandError::NoApp { name: name.clone(), meant }
+        let suggestion = rules.nearest_app(name).map(|app| format!(" (did you mean '{app}'?)")).unwrap_or_default();
+        CommandError::NoApp { name: name.clone(), suggestion }
     };
     names.iter().map(|name| rules.app(name).ok_or_else(|| unknown(name))).collect()
 }
 
 /// How clients and secrets are hidden. Reads the key of `--anonymize`.
 pub(super) fn privacy(anonymize: Option<&Anonymize>, redact: bool) -> Result<Privacy, CommandError> {
-    let veil = match anonymize {
+    let anonymizer = match anonymize {
         None => None,
         Some(Anonymize::Truncate) => Some(Anonymizer::Truncate),
         Some(Anonymize::Key(path)) => Some(key_anonymizer(path).map_err(|what| CommandError::Key { path: path.clone(), what })?),
     };
-    Ok(Privacy::new(veil, redact))
+    Ok(Privacy::new(anonymizer, redact))
 }
 
 fn key_anonymizer(path: &Path) -> Result<Anonymizer, String> {
@@ -222,8 +222,8 @@ pub(super) struct Progress;
 
 impl Progress {
     /// Does `work`, and if `shown` and standard error is a terminal, shows how many bytes of `sources` are `done`.
-    pub(super) fn watch<T>(shown: bool, sources: &[InputSource], done: &AtomicU64, work: impl FnOnce() -> T) -> T {
-        if !shown || !io::stderr().is_terminal() {
+    pub(super) fn watch<T>(is_visible: bool, sources: &[InputSource], done: &AtomicU64, work: impl FnOnce() -> T) -> T {
+        if !is_visible || !io::stderr().is_terminal() {
             return work();
         }
         thread::scope(|scope| {

@@ -49,8 +49,8 @@ impl TimeSpec {
             TimeBound::Instant(seconds) => return seconds,
             TimeBound::Local(seconds) => seconds,
         };
-        let there = EPOCH.checked_add(SignedDuration::from_secs(local)).ok();
-        let instant = zone.zip(there).and_then(|(zone, there)| zone.to_ambiguous_timestamp(there).compatible().ok());
+        let timestamp = EPOCH.checked_add(SignedDuration::from_secs(local)).ok();
+        let instant = zone.zip(timestamp).and_then(|(zone, timestamp)| zone.to_ambiguous_timestamp(timestamp).compatible().ok());
         instant.map_or(local, Timestamp::as_second)
     }
 }

@@ -69,15 +69,15 @@ impl<'r> Explainer<'r> {
     fn accounts(&self, probe: &ParsedRequest<'_>, also: Option<RuleId>) -> Vec<RuleExplanation<'r>> {
         let [mut target, mut referer, mut agent] = [(); 3].map(|()| Normalizer::default());
         let mut buffer = Vec::new();
-        let mut found = LiteralMatches::new(self.rules.rules().len());
+        let mut literal_matches = LiteralMatches::new(self.rules.rules().len());
         let literals = self.rules.request_literals();
         let (views, raw) = search_request(literals, probe, &mut target, &mut buffer, |text, regions| {
-            found.take(literals, text, regions);
+            literal_matches.take(literals, text, regions);
         });
-        self.matcher.mark_unanchored(probe, &mut found.marks);
+        self.matcher.mark_unanchored(probe, &mut literal_matches.marks);
         let headers = self.rules.header_literals();
-        let referer = header(headers, Field::Referer, probe.referer, &mut referer, &mut found);
-        let agent = header(headers, Field::UserAgent, probe.user_agent, &mut agent, &mut found);
+        let referer = header(headers, Field::Referer, probe.referer, &mut referer, &mut literal_matches);
+        let agent = header(headers, Field::UserAgent, probe.user_agent, &mut agent, &mut literal_matches);
         let [status_was_used, exception_was_used] = [const { Cell::new(false) }; 2];
         let request = RequestFacts {
             method: probe.line.method,
@@ -97,15 +97,15 @@ impl<'r> Explainer<'r> {
             Field::Raw => raw,
         };
         let mut alternatives = self.alternatives(probe);
-        let mut candidates = found.candidates(also);
+        let mut candidates = literal_matches.candidates(also);
         candidates.extend(alternatives.keys().map(|rule| rule.0));
         candidates.sort_unstable();
         candidates.dedup();
         let mut account = |rule: u16| {
-            let checks = self.rules.condition(rule).checks(found.marks.of(rule), &request, field);
+            let checks = self.rules.condition(rule).checks(literal_matches.marks.of(rule), &request, field);
             let suppressed_by = self.suppressed_by(RuleId(rule), probe.status);
             let alternative = alternatives.remove(&RuleId(rule));
-            let (seen, is_candidate) = (found.of_rule(rule), found.is_candidate(rule));
+            let (seen, is_candidate) = (literal_matches.of_rule(rule), literal_matches.is_candidate(rule));
             RuleExplanation { rule: RuleId(rule), checks, seen, is_candidate, alternative, suppressed_by }
         };
         candidates.into_iter().map(&mut account).collect()
@@ -126,10 +126,10 @@ impl<'r> Explainer<'r> {
                 });
             });
         }
-        let mut room = Vec::new();
-        if let Some(whole) = probe.with_fragment(&mut room) {
-            let path = Normalizer::default().views(whole.line.target).path.to_vec();
-            for account in self.accounts(&whole, None).into_iter().filter(RuleExplanation::matches) {
+        let mut fragment_buffer = Vec::new();
+        if let Some(with_fragment) = probe.with_fragment(&mut fragment_buffer) {
+            let path = Normalizer::default().views(with_fragment.line.target).path.to_vec();
+            for account in self.accounts(&with_fragment, None).into_iter().filter(RuleExplanation::matches) {
                 let alternative = AlternativeDecoding { field: Field::Target, reading: AlternativeKind::Fragment, text: path.clone() };
                 alternatives.entry(account.rule).or_insert(alternative);
             }

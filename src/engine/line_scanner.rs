@@ -285,8 +285,8 @@ impl LineScanner<'_> {
     #[cold]
     fn verdict(&self, request: &BatchedRequest<'_>, worker: &mut WorkerState) -> Verdict {
         // The same request may have occurred earlier in the batch.
-        let known = worker.cached_verdict(request.frame.request, request.frame.headers, request.frame.status());
-        known.unwrap_or_else(|| self.matcher.verdict(&request.frame.record(request.time()), request.frame.headers, worker))
+        let cached = worker.cached_verdict(request.frame.request, request.frame.headers, request.frame.status());
+        cached.unwrap_or_else(|| self.matcher.verdict(&request.frame.record(request.time()), request.frame.headers, worker))
     }
 
     fn record_request(
@@ -352,12 +352,12 @@ impl LineScanner<'_> {
     fn summary(&self, list: u32, worker: &mut WorkerState) -> RuleSummary {
         let WorkerState { names, summaries, .. } = worker;
         let at = list as usize;
-        if let Some(Some(known)) = summaries.get(at) {
-            return *known;
+        if let Some(Some(cached)) = summaries.get(at) {
+            return *cached;
         }
         let counts = |&&rule: &&RuleId| self.options.windows || self.rules.rule(rule).window.is_none();
-        let all = names.rules.resolve(list).iter().filter(counts);
-        let (app_evidence, mut rules): (Vec<RuleId>, Vec<RuleId>) = all.partition(|&&rule| self.rules.rule(rule).is_app_evidence);
+        let counted = names.rules.resolve(list).iter().filter(counts);
+        let (app_evidence, mut rules): (Vec<RuleId>, Vec<RuleId>) = counted.partition(|&&rule| self.rules.rule(rule).is_app_evidence);
         let is_certain = rules.iter().any(|&rule| self.rules.rule(rule).is_certain());
         if rules.iter().map(|&rule| self.rules.rule(rule)).any(|rule| rule.is_certain() && rule.severity > Severity::Info) {
             // The line alone is a hit, whatever else its client requested.
@@ -399,7 +399,7 @@ fn record_app_evidence(hit: &Hit, apps: u32, frame: &Frame<'_>, worker: &mut Wor
         return;
     }
     let host = worker.names.host(frame.host);
-    let asset = AppAsset { client: hit.client, size: hit.bytes.unwrap_or(0), asked: frame.request.len() };
+    let asset = AppAsset { client: hit.client, size: hit.bytes.unwrap_or(0), request_len: frame.request.len() };
     for &app in worker.names.rules.resolve(apps) {
         findings.app_evidence.record(app, host, asset);
     }

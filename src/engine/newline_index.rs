@@ -186,37 +186,37 @@ mod x86 {
     fn read_by(block: &[u8], index: &mut NewlineIndex, bits_of: impl Fn(&[u8; 64]) -> (u64, u64)) {
         let NewlineIndex { newlines, count, quotes } = index;
         let (words, rest) = block.as_chunks::<64>();
-        let mut found = 0;
+        let mut pushed = 0;
         for (number, (word, quotes)) in words.iter().zip(quotes.iter_mut()).enumerate() {
             let bits;
             (bits, *quotes) = bits_of(word);
-            found = push_newlines(newlines, found, number, bits);
+            pushed = push_newlines(newlines, pushed, number, bits);
         }
         if !rest.is_empty() {
             let mut last = [0; 64];
             last[..rest.len()].copy_from_slice(rest);
             let bits;
             (bits, quotes[words.len()]) = bits_of(&last);
-            found = push_newlines(newlines, found, words.len(), bits);
+            pushed = push_newlines(newlines, pushed, words.len(), bits);
         }
-        *count = found;
+        *count = pushed;
     }
 
     /// Appends the newlines of a word. Few words have one and hardly any has two. The first is stored unconditionally, as a branch
     /// would be unpredictable.
     #[expect(clippy::inline_always, reason = "elsewhere it would be compiled for another processor")]
     #[inline(always)]
-    fn push_newlines(newlines: &mut [u32], mut found: usize, word: usize, mut bits: u64) -> usize {
+    fn push_newlines(newlines: &mut [u32], mut pushed: usize, word: usize, mut bits: u64) -> usize {
         let start = word as u32 * 64;
-        newlines[found] = start + bits.trailing_zeros();
-        found += usize::from(bits != 0);
+        newlines[pushed] = start + bits.trailing_zeros();
+        pushed += usize::from(bits != 0);
         bits &= bits.wrapping_sub(1);
         while bits != 0 {
-            newlines[found] = start + bits.trailing_zeros();
-            found += 1;
+            newlines[pushed] = start + bits.trailing_zeros();
+            pushed += 1;
             bits &= bits - 1;
         }
-        found
+        pushed
     }
 }
 

@@ -11,12 +11,12 @@ use super::RuleId;
 /// App evidence by app and by `K`, such as the site.
 #[derive(Debug, Clone)]
 pub struct AppEvidence<K = u32> {
-    seen: HashMap<(RuleId, K), BoundedSet, RandomState>,
+    entries: HashMap<(RuleId, K), BoundedSet, RandomState>,
 }
 
 impl<K> Default for AppEvidence<K> {
     fn default() -> Self {
-        Self { seen: HashMap::default() }
+        Self { entries: HashMap::default() }
     }
 }
 
@@ -38,14 +38,14 @@ pub struct AppAsset {
     /// Bytes sent.
     pub size: u64,
     /// The length of the request line, in bytes.
-    pub asked: usize,
+    pub request_len: usize,
 }
 
 impl AppAsset {
     /// A bit for the largest power of two below the size. None for an answer of less than four times the length of its request: a
     /// client can choose the size of a page that repeats its URL.
     fn magnitude(self) -> u64 {
-        let repeats = self.size < 4 * self.asked.max(1) as u64;
+        let repeats = self.size < 4 * self.request_len.max(1) as u64;
         if repeats { 0 } else { 1 << self.size.ilog2() }
     }
 }
@@ -94,15 +94,15 @@ impl BoundedSet {
     /// The clients, until there are enough. After that the known ones are arbitrary.
     #[must_use]
     pub fn clients(&self) -> Option<&[u32]> {
-        let known = usize::from(self.client_count);
-        (known < Self::MIN_DISTINCT).then_some(&self.clients[..known])
+        let len = usize::from(self.client_count);
+        (len < Self::MIN_DISTINCT).then_some(&self.clients[..len])
     }
 
     /// The sizes, until there are enough.
     #[must_use]
     pub fn sizes(&self) -> Option<&[u64]> {
-        let known = usize::from(self.size_count);
-        (known < Self::MIN_DISTINCT).then_some(&self.sizes[..known])
+        let len = usize::from(self.size_count);
+        (len < Self::MIN_DISTINCT).then_some(&self.sizes[..len])
     }
 
     #[inline]
@@ -126,9 +126,9 @@ impl BoundedSet {
 /// Adds a new value if there is space.
 #[inline]
 fn insert_distinct<T: Copy + PartialEq>(few: &mut [T; BoundedSet::MIN_DISTINCT], count: &mut u8, value: T) {
-    let known = usize::from(*count);
-    if known < BoundedSet::MIN_DISTINCT && !few[..known].contains(&value) {
-        few[known] = value;
+    let len = usize::from(*count);
+    if len < BoundedSet::MIN_DISTINCT && !few[..len].contains(&value) {
+        few[len] = value;
         *count += 1;
     }
 }
@@ -137,24 +137,24 @@ impl<K: Copy + Eq + std::hash::Hash> AppEvidence<K> {
     /// Records an app asset that was served.
     #[inline]
     pub fn record(&mut self, app: RuleId, key: K, asset: AppAsset) {
-        self.seen.entry((app, key)).or_default().add(asset);
+        self.entries.entry((app, key)).or_default().add(asset);
     }
 
     /// Merges other evidence, with its keys and clients mapped.
     pub fn merge<L: Copy>(&mut self, other: &AppEvidence<L>, key: impl Fn(L) -> K, client: impl Fn(u32) -> u32) {
-        for (&(app, its_key), few) in &other.seen {
-            self.seen.entry((app, key(its_key))).or_default().merge(few, &client);
+        for (&(app, other_key), few) in &other.entries {
+            self.entries.entry((app, key(other_key))).or_default().merge(few, &client);
         }
     }
 
     /// Merges evidence of one app under another key.
     pub fn gather(&mut self, app: RuleId, key: K, few: &BoundedSet) {
-        self.seen.entry((app, key)).or_default().merge(few, |client| client);
+        self.entries.entry((app, key)).or_default().merge(few, |client| client);
     }
 
     /// All evidence, in no order.
     pub fn iter(&self) -> impl Iterator<Item = (RuleId, K, &BoundedSet)> {
-        self.seen.iter().map(|(&(app, key), few)| (app, key, few))
+        self.entries.iter().map(|(&(app, key), few)| (app, key, few))
     }
 }
 
@@ -162,12 +162,12 @@ impl<K> AppEvidence<K> {
     /// Whether there is no evidence.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.seen.is_empty()
+        self.entries.is_empty()
     }
 
     /// Clears it, but keeps its capacity.
     pub fn clear(&mut self) {
-        self.seen.clear();
+        self.entries.clear();
     }
 }
 
@@ -181,14 +181,14 @@ mod tests {
     }
 
     const fn asset(client: u32, size: u64) -> AppAsset {
-        AppAsset { client, size, asked: 50 }
+        AppAsset { client, size, request_len: 50 }
     }
 
     /// Whether answers of these sizes to requests of these lengths, by one client, are sufficient.
     fn shows_to_one(answers: &[(u64, usize)]) -> bool {
         let mut evidence = AppEvidence::default();
-        for &(size, asked) in answers {
-            evidence.record(RuleId(0), 0, AppAsset { client: 1, size, asked });
+        for &(size, request_len) in answers {
+            evidence.record(RuleId(0), 0, AppAsset { client: 1, size, request_len });
         }
         enough(&evidence)
     }
@@ -204,7 +204,8 @@ mod tests {
     #[test]
     fn a_page_that_repeats_the_address_shows_no_app() {
         for (page, times) in [(40, 1), (500, 2), (5_000, 3)] {
-            let answers: Vec<_> = (3..14).map(|bits| 1_usize << bits).map(|asked| (page + times * asked as u64, asked)).collect();
+            let answers: Vec<_> =
+                (3..14).map(|bits| 1_usize << bits).map(|request_len| (page + times * request_len as u64, request_len)).collect();
             assert!(!shows_to_one(&answers), "{page} bytes and the address {times} times");
         }
     }
@@ -224,7 +225,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_split_changes_nothing(seen in prop::collection::vec((0_u8..2, 0_u32..5, 0_u32..16), 0..20), cut in any::<prop::sample::Index>()) {
+        fn a_split_changes_nothing(entries in prop::collection::vec((0_u8..2, 0_u32..5, 0_u32..16), 0..20), cut in any::<prop::sample::Index>()) {
             let of = |part: &[(u8, u32, u32)]| {
                 let mut evidence = AppEvidence::default();
                 for &(key, client, bits) in part {
@@ -232,10 +233,10 @@ mod tests {
                 }
                 evidence
             };
-            let cut = cut.index(seen.len() + 1);
-            let mut merged = of(&seen[cut..]);
-            merged.merge(&of(&seen[..cut]), |key| key, |client| client);
-            let mut one: Vec<_> = of(&seen).iter().map(|(_, key, few)| (key, few.is_sufficient())).collect();
+            let cut = cut.index(entries.len() + 1);
+            let mut merged = of(&entries[cut..]);
+            merged.merge(&of(&entries[..cut]), |key| key, |client| client);
+            let mut one: Vec<_> = of(&entries).iter().map(|(_, key, few)| (key, few.is_sufficient())).collect();
             let mut other: Vec<_> = merged.iter().map(|(_, key, few)| (key, few.is_sufficient())).collect();
             one.sort_unstable();
             other.sort_unstable();

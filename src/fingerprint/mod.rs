@@ -134,11 +134,11 @@ impl FingerprintMap {
     pub(crate) fn get(&self, text: Fingerprint) -> Option<u32> {
         let mut at = self.first(text);
         loop {
-            let (known, number) = self.slots[at];
-            if known == text {
+            let (stored, number) = self.slots[at];
+            if stored == text {
                 return Some(number);
             }
-            if known == Fingerprint::default() {
+            if stored == Fingerprint::default() {
                 return None;
             }
             at = self.next(at);
@@ -183,7 +183,7 @@ impl FingerprintMap {
 pub(crate) struct SetAssocCache<V, const WAYS: usize> {
     /// One set until it is full, as many caches are never used; then all.
     sets: Vec<Set<V, WAYS>>,
-    most: usize,
+    max_sets: usize,
 }
 
 /// The entries of a cache line, the newest first.
@@ -195,7 +195,7 @@ impl<V: Copy + Default, const WAYS: usize> SetAssocCache<V, WAYS> {
     /// A cache of `sets` sets, a power of two.
     #[must_use]
     pub(crate) fn new(sets: usize) -> Self {
-        Self { sets: Self::empty(1), most: sets }
+        Self { sets: Self::empty(1), max_sets: sets }
     }
 
     fn empty(sets: usize) -> Vec<Set<V, WAYS>> {
@@ -215,28 +215,28 @@ impl<V: Copy + Default, const WAYS: usize> SetAssocCache<V, WAYS> {
         // Compares all slots and selects an index instead of a value, so that there is no branch: the slot is unpredictable.
         let slots = &self.sets[self.at(text)].0;
         let mut at = 0;
-        for (n, (known, _)) in slots.iter().enumerate() {
-            at = if *known == text { n } else { at };
+        for (n, (stored, _)) in slots.iter().enumerate() {
+            at = if *stored == text { n } else { at };
         }
-        let (known, value) = slots[at];
-        (known == text).then_some(value)
+        let (stored, value) = slots[at];
+        (stored == text).then_some(value)
     }
 
     /// Inserts or replaces a value.
     pub(crate) fn insert(&mut self, text: Fingerprint, value: V) {
-        if self.sets.len() < self.most && self.sets[0].0.iter().all(|(known, _)| *known != Fingerprint::default()) {
+        if self.sets.len() < self.max_sets && self.sets[0].0.iter().all(|(stored, _)| *stored != Fingerprint::default()) {
             self.take_room();
         }
         let at = self.at(text);
         let slots = &mut self.sets[at].0;
-        let old = slots.iter().position(|(known, _)| *known == text).unwrap_or(WAYS - 1);
+        let old = slots.iter().position(|(stored, _)| *stored == text).unwrap_or(WAYS - 1);
         slots.copy_within(..old, 1);
         slots[0] = (text, value);
     }
 
     #[cold]
     fn take_room(&mut self) {
-        let few = std::mem::replace(&mut self.sets, Self::empty(self.most));
+        let few = std::mem::replace(&mut self.sets, Self::empty(self.max_sets));
         for (text, value) in few.into_iter().flat_map(|set| set.0).rev() {
             self.insert(text, value);
         }
@@ -298,9 +298,9 @@ mod tests {
         for n in 0..texts.len() {
             memo.insert(texts[n], n as u32);
             memo.insert(texts[0], 7);
-            let known: Vec<_> = texts.iter().map(|text| memo.get(*text)).collect();
+            let stored: Vec<_> = texts.iter().map(|text| memo.get(*text)).collect();
             let expected: Vec<_> = (0..texts.len()).map(|m| (m <= n).then_some(if m == 0 { 7 } else { m as u32 })).collect();
-            assert_eq!(known, expected);
+            assert_eq!(stored, expected);
         }
     }
 

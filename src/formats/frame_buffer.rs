@@ -104,7 +104,7 @@ impl FrameBuffer {
         let FrameSource::Parts(FrameParts { client, host, time, request, answer, headers }) = self.sources.get(number)? else {
             return None;
         };
-        let text = |piece: &ByteSpan| piece.bytes(line, &self.text);
+        let text = |span: &ByteSpan| span.bytes(line, &self.text);
         Some(Frame::from_parts(host.as_ref().map(text), [text(client), text(time), text(request), text(answer), text(headers)]))
     }
 
@@ -120,10 +120,10 @@ impl FrameBuffer {
     fn parts(&mut self, fields: &Fields<'_>) -> Option<FrameParts> {
         // Positions have 32 bits.
         u32::try_from(self.line.len()).ok()?;
-        let host = clf_writer::host(fields.host).map(|host| self.piece(host));
-        let client = clf_writer::is_plain_client(fields.client).then(|| self.piece(fields.client))?;
+        let host = clf_writer::host(fields.host).map(|host| self.span(host));
+        let client = clf_writer::is_plain_client(fields.client).then(|| self.span(fields.client))?;
         let time = match fields.time {
-            TimeField::Clf(text) if text.len() == CLF_TIME_LEN => self.piece(text),
+            TimeField::Clf(text) if text.len() == CLF_TIME_LEN => self.span(text),
             time => self.write(|text| clf_writer::write_time_field(time, text)),
         };
         let answer = self.write(|text| clf_writer::write_answer(fields, text));
@@ -133,7 +133,7 @@ impl FrameBuffer {
             to.extend_from_slice(text);
         };
         let request = match fields.request {
-            RequestField::Line(text) => self.piece(text),
+            RequestField::Line(text) => self.span(text),
             parts @ RequestField::Parts { .. } => self.write(|text| clf_writer::write_request(parts, text, &mut write)),
         };
         let headers = self.write(|text| clf_writer::write_headers(fields, text, &mut write));
@@ -141,7 +141,7 @@ impl FrameBuffer {
             ends_well &= !text.ends_with(b"\\") && clf_writer::is_clean(text, 0, fields.escapes);
         }
         let is_clean =
-            |piece: ByteSpan, quotes| !piece.in_buffer || clf_writer::is_clean(piece.bytes(b"", &self.text), quotes, fields.escapes);
+            |span: ByteSpan, quotes| !span.in_buffer || clf_writer::is_clean(span.bytes(b"", &self.text), quotes, fields.escapes);
         let is_clean = ends_well && is_clean(request, 0) && is_clean(headers, HEADER_QUOTES);
         is_clean.then_some(FrameParts { client, host, time, request, answer, headers })
     }
@@ -156,9 +156,9 @@ impl FrameBuffer {
         if time.len() != CLF_TIME_LEN || u32::try_from(line.len()).is_err() || !clf_writer::is_plain_client(fields.client) {
             return self.push(fields);
         }
-        let client = self.piece(fields.client);
-        let host = clf_writer::host(fields.host).map(|host| self.piece(host));
-        let (time, request) = (self.piece(time), self.piece(request));
+        let client = self.span(fields.client);
+        let host = clf_writer::host(fields.host).map(|host| self.span(host));
+        let (time, request) = (self.span(time), self.span(request));
         let answer = match side_by_side(line, status, clf_writer::IN_ANSWER, bytes) {
             Some((start, end)) if clf_writer::is_answer(status, bytes) => ByteSpan { start, end, in_buffer: false },
             _ => self.write(|text| clf_writer::write_answer(fields, text)),
@@ -180,7 +180,7 @@ impl FrameBuffer {
 
     /// The span of a text, which is copied if it is not in the line.
     #[inline]
-    fn piece(&mut self, text: &[u8]) -> ByteSpan {
+    fn span(&mut self, text: &[u8]) -> ByteSpan {
         let start = text.as_ptr().addr();
         if start >= self.line.start && start + text.len() <= self.line.end {
             let start = (start - self.line.start) as u32;

@@ -69,12 +69,12 @@ fn variable(name: &str) -> FieldItem {
         "connection" | "connection_requests" | "request_length" | "request_time" | "pid" => {
             field(FieldKind::Other).shaped(FieldShape::Number)
         }
-        _ => other(name, field),
+        _ => field_by_affix(name, field),
     }
 }
 
 /// Variables that are recognized by a prefix or suffix of their name.
-fn other(name: &str, field: impl Fn(FieldKind) -> FieldItem) -> FieldItem {
+fn field_by_affix(name: &str, field: impl Fn(FieldKind) -> FieldItem) -> FieldItem {
     match name.strip_prefix("http_") {
         Some(header) => field(FieldKind::Header(header.replace('_', "-").to_ascii_lowercase())).shaped(FieldShape::List),
         None if name.starts_with("upstream_") => field(FieldKind::Other).shaped(FieldShape::List),

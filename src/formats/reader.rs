@@ -197,7 +197,7 @@ impl LogReader {
         }
         let start = out.length();
         let text = text.strip_suffix(b"\r").unwrap_or(text);
-        match self.one(text, context, header, out) {
+        match self.read_first_match(text, context, header, out) {
             // A rewritten line over the limit cannot be a request.
             Some(_) if out.length() - start > context.max_line => LineKind::AsIs,
             Some(_) if self.buffers.is_without_client => LineKind::WithoutClient,
@@ -207,7 +207,13 @@ impl LogReader {
     }
 
     /// Writes a line by the first format that matches; `None` if the engine parses it or no format matches.
-    fn one(&mut self, text: &[u8], context: &LineContext<'_>, header: &W3cHeader, out: &mut impl FieldSink) -> Option<FormatId> {
+    fn read_first_match(
+        &mut self,
+        text: &[u8],
+        context: &LineContext<'_>,
+        header: &W3cHeader,
+        out: &mut impl FieldSink,
+    ) -> Option<FormatId> {
         let origin = context.formats.client_ip_source();
         let Self { buffers, strip_prefix, prefix, columns } = self;
         *prefix = None;
@@ -303,13 +309,13 @@ fn write_fields(fields: Option<Fields<'_>>, origin: Option<&ClientIpSource>, out
 
 /// Adds the field of the client behind a proxy to columns; cached per header.
 fn with_forwarded_field<'c>(
-    kept: &'c mut Option<(Arc<FormatLineParser>, FormatLineParser)>,
+    cache: &'c mut Option<(Arc<FormatLineParser>, FormatLineParser)>,
     named: &Arc<FormatLineParser>,
     origin: &ClientIpSource,
 ) -> &'c FormatLineParser {
-    let known = kept.take().filter(|(parser, _)| Arc::ptr_eq(parser, named));
+    let reused = cache.take().filter(|(parser, _)| Arc::ptr_eq(parser, named));
     let header = || FieldKind::Header(origin.field().to_owned());
-    let (_, parser) = kept.insert(known.unwrap_or_else(|| (Arc::clone(named), FormatLineParser::clone(named).with_forwarded(&header()))));
+    let (_, parser) = cache.insert(reused.unwrap_or_else(|| (Arc::clone(named), FormatLineParser::clone(named).with_forwarded(&header()))));
     parser
 }
 

@@ -88,8 +88,13 @@ impl AltDecoder {
 fn signs(text: &[u8], source: DecodingSource) -> [bool; 4] {
     let plus = if source == DecodingSource::Header { byte_class::PLUS } else { 0 };
     let kinds = byte_class::of_text(text);
-    let stands = |wanted: u8| kinds & wanted != 0;
-    [stands(byte_class::SPACE | byte_class::STAR | plus), stands(byte_class::STAR), stands(byte_class::QUOTE), has_base64_value(text)]
+    let has_class = |wanted: u8| kinds & wanted != 0;
+    [
+        has_class(byte_class::SPACE | byte_class::STAR | plus),
+        has_class(byte_class::STAR),
+        has_class(byte_class::QUOTE),
+        has_base64_value(text),
+    ]
 }
 
 /// A byte of a word.
@@ -171,12 +176,12 @@ fn base64_values(text: &[u8]) -> impl Iterator<Item = &[u8]> {
     std::iter::from_fn(move || {
         while start + MIN_BASE64_LEN <= text.len() {
             // Search from right to left, to skip everything before the last byte that ends a value.
-            let least = start + MIN_BASE64_LEN - MAX_PADDING;
-            if let Some(end) = (start..least).rfind(ends) {
+            let min_end = start + MIN_BASE64_LEN - MAX_PADDING;
+            if let Some(end) = (start..min_end).rfind(ends) {
                 start = end + 1;
                 continue;
             }
-            let end = (least..text.len()).find(ends).unwrap_or(text.len());
+            let end = (min_end..text.len()).find(ends).unwrap_or(text.len());
             let value = &text[start..end];
             start = end + 1;
             if value.len() + padding(&text[end..]) >= MIN_BASE64_LEN {

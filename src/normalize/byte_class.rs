@@ -34,17 +34,17 @@ static KINDS: [u8; 256] = {
 };
 
 const fn kinds_of(byte: u8) -> u8 {
-    const fn given(holds: bool, byte_class: u8) -> u8 {
+    const fn flag(holds: bool, byte_class: u8) -> u8 {
         if holds { byte_class } else { 0 }
     }
-    given(matches!(byte, b'%' | b'\\' | b'+' | b';' | b'*' | b'#' | 0..0x20 | 0x7f..), NEEDS_DECODING)
-        | given(matches!(byte, b'%' | b'\\' | b'&' | 0xc0..), ESCAPE)
-        | given(matches!(byte, b'%' | b'\\' | b'&' | 0x80..), ENCODED)
-        | given(matches!(byte, 0..0x20 | 0x7f | 0xa0), SPACE)
-        | given(byte == b'+', PLUS)
-        | given(byte == b'*', STAR)
-        | given(matches!(byte, b'\'' | b'"' | b'\\' | b'^' | b'$' | b'`'), QUOTE)
-        | given(sextet(byte).is_some(), SEXTET)
+    flag(matches!(byte, b'%' | b'\\' | b'+' | b';' | b'*' | b'#' | 0..0x20 | 0x7f..), NEEDS_DECODING)
+        | flag(matches!(byte, b'%' | b'\\' | b'&' | 0xc0..), ESCAPE)
+        | flag(matches!(byte, b'%' | b'\\' | b'&' | 0x80..), ENCODED)
+        | flag(matches!(byte, 0..0x20 | 0x7f | 0xa0), SPACE)
+        | flag(byte == b'+', PLUS)
+        | flag(byte == b'*', STAR)
+        | flag(matches!(byte, b'\'' | b'"' | b'\\' | b'^' | b'$' | b'`'), QUOTE)
+        | flag(sextet(byte).is_some(), SEXTET)
 }
 
 /// The classes of a byte.

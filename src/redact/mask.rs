@@ -106,9 +106,9 @@ const MAX_DECODED_VALUES: usize = 64;
 
 /// Where the secrets are in the decoded form of `logged`, including those that only the logged form reveals.
 pub(crate) fn secrets_in_decoded(logged: &[u8], decoded: &[u8]) -> Vec<Range<usize>> {
-    let mut found = secrets(decoded);
+    let mut ranges = secrets(decoded);
     if logged == decoded {
-        return found;
+        return ranges;
     }
     let mut values: Vec<_> = secrets(logged).into_iter().flat_map(|secret| decoded_values(&logged[secret])).collect();
     values.sort_unstable();
@@ -117,9 +117,9 @@ pub(crate) fn secrets_in_decoded(logged: &[u8], decoded: &[u8]) -> Vec<Range<usi
         return Vec::from_iter((!decoded.is_empty()).then_some(0..decoded.len()));
     }
     for value in values {
-        found.extend(memchr::memmem::find_iter(decoded, &value).map(|at| at + 1..at + value.len()));
+        ranges.extend(memchr::memmem::find_iter(decoded, &value).map(|at| at + 1..at + value.len()));
     }
-    merged(found)
+    merged(ranges)
 }
 
 /// The text with `***` in place of every secret.
@@ -142,26 +142,26 @@ pub(crate) fn mask(text: &[u8]) -> Cow<'_, [u8]> {
 
 /// Where the secrets are: in order, apart from each other, none empty.
 fn secrets(text: &[u8]) -> Vec<Range<usize>> {
-    let mut found = Vec::new();
-    secrets::find(text, &mut found);
-    secrets::find_user_info(text, &mut found);
-    secrets::find_reset_tokens(text, &mut found);
-    secrets::find_signed(text, &mut found);
-    secrets::find_credentials(text, &mut found);
-    merged(found)
+    let mut ranges = Vec::new();
+    secrets::find(text, &mut ranges);
+    secrets::find_user_info(text, &mut ranges);
+    secrets::find_reset_tokens(text, &mut ranges);
+    secrets::find_signed(text, &mut ranges);
+    secrets::find_credentials(text, &mut ranges);
+    merged(ranges)
 }
 
 /// In order and apart from each other.
-fn merged(mut found: Vec<Range<usize>>) -> Vec<Range<usize>> {
-    found.sort_unstable_by_key(|secret| secret.start);
-    found.dedup_by(|next, kept| {
+fn merged(mut ranges: Vec<Range<usize>>) -> Vec<Range<usize>> {
+    ranges.sort_unstable_by_key(|secret| secret.start);
+    ranges.dedup_by(|next, kept| {
         let overlaps = next.start < kept.end;
         if overlaps {
             kept.end = kept.end.max(next.end);
         }
         overlaps
     });
-    found
+    ranges
 }
 
 /// The decoded forms of a secret, with `=` before each, that contain a delimiter.

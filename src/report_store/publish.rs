@@ -174,10 +174,10 @@ impl ReportStore {
 
     /// The rename makes the folder disappear in one step for readers.
     fn remove_report(&self, name: &str) -> Result<(), ReportStoreError> {
-        let gone = format!("{REMOVED_PREFIX}{name}");
-        self.folder.remove(&gone)?;
-        self.folder.rename(name, &self.folder, &gone)?;
-        self.remove_or_defer(&gone)
+        let removed_name = format!("{REMOVED_PREFIX}{name}");
+        self.folder.remove(&removed_name)?;
+        self.folder.rename(name, &self.folder, &removed_name)?;
+        self.remove_or_defer(&removed_name)
     }
 }
 

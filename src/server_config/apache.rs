@@ -33,8 +33,8 @@ pub(crate) fn read_apache(path: &Path) -> Result<ConfiguredLogs, ServerConfigErr
     let text = read_config(path).map_err(|source| ServerConfigError::Unreadable { path: path.to_owned(), flag: FLAG, source })?;
     let mut interpreter = ApacheInterpreter::new(&config_folder(path));
     interpreter.file(path, &text)?;
-    let found = std::mem::take(&mut interpreter.logs).into_iter().map(|log| resolve(log, &interpreter)).collect::<Result<Vec<_>, _>>()?;
-    let logs = ConfiguredLogs { logs: super::dedup(found), error_logs: Vec::new(), notices: interpreter.notices.into_sentences() };
+    let logs = std::mem::take(&mut interpreter.logs).into_iter().map(|log| resolve(log, &interpreter)).collect::<Result<Vec<_>, _>>()?;
+    let logs = ConfiguredLogs { logs: super::dedup(logs), error_logs: Vec::new(), notices: interpreter.notices.into_sentences() };
     if logs.logs.is_empty() {
         return Err(ServerConfigError::NoLog { path: path.to_owned(), notices: logs.notices, flag: FLAG });
     }
@@ -43,17 +43,17 @@ pub(crate) fn read_apache(path: &Path) -> Result<ConfiguredLogs, ServerConfigErr
 
 /// The file of a `CustomLog`, and what is unusual about it. Adds a notice and returns `None` if it is not a file.
 fn target(word: &[u8], root: &Path, location: ConfigLocation<'_>, notices: &mut ConfigNotices) -> Option<(PathBuf, Option<String>)> {
-    let shown = String::from_utf8_lossy(word);
+    let log_text = String::from_utf8_lossy(word);
     let pattern = match word.strip_prefix(b"|") {
         Some(command) => {
             let file = piped_log_file(command);
             if file.is_none() {
-                notices.add(location, format!("the file of the log piped to `{shown}` is unknown; skipped"));
+                notices.add(location, format!("the file of the log piped to `{log_text}` is unknown; skipped"));
             }
             file?
         }
         None if word.starts_with(b"syslog:") || word.starts_with(b"journald:") => {
-            notices.add(location, format!("{shown} goes to the system log; skipped"));
+            notices.add(location, format!("{log_text} goes to the system log; skipped"));
             return None;
         }
         None => from_unexpanded(word),
@@ -61,14 +61,14 @@ fn target(word: &[u8], root: &Path, location: ConfigLocation<'_>, notices: &mut 
     let is_pattern = pattern.is_pattern();
     let path = PathBuf::from(OsStr::from_bytes(&pattern.finish()));
     if path.starts_with("/dev") || path.starts_with("/proc") {
-        notices.add(location, format!("{shown} is a device; skipped"));
+        notices.add(location, format!("{log_text} is a device; skipped"));
         return None;
     }
     if is_pattern && path.components().next().is_some_and(|first| first.as_os_str().as_encoded_bytes().contains(&b'*')) {
-        notices.add(location, format!("{shown}: its folder is known only to the server; skipped: name the logs themselves"));
+        notices.add(location, format!("{log_text}: its folder is known only to the server; skipped: name the logs themselves"));
         return None;
     }
-    let note = is_pattern.then(|| format!("{shown}: part of its name is known only to the server; used as a pattern"));
+    let note = is_pattern.then(|| format!("{log_text}: part of its name is known only to the server; used as a pattern"));
     if let Some(what) = &note {
         notices.add(location, what);
     }
@@ -515,8 +515,8 @@ mod tests {
             ("", None),
             ("rotatelogs", None),
         ] {
-            let found = piped_log_file(command.as_bytes()).map(|pattern| String::from_utf8(pattern.finish()).unwrap());
-            assert_eq!(found.as_deref(), expected, "{command}");
+            let logs = piped_log_file(command.as_bytes()).map(|pattern| String::from_utf8(pattern.finish()).unwrap());
+            assert_eq!(logs.as_deref(), expected, "{command}");
         }
     }
 }

@@ -102,14 +102,14 @@ pub(crate) fn first_existing(places: &[&str]) -> Option<PathBuf> {
 
 /// Removes duplicates: several sites may write the same log in the same format.
 fn dedup(logs: Vec<ConfiguredLog>) -> Vec<ConfiguredLog> {
-    let mut kept: Vec<ConfiguredLog> = Vec::new();
+    let mut unique: Vec<ConfiguredLog> = Vec::new();
     for log in logs {
-        match kept.iter_mut().find(|other| other.path == log.path && other.format == log.format) {
+        match unique.iter_mut().find(|other| other.path == log.path && other.format == log.format) {
             Some(first) => first.note = first.note.take().filter(|_| log.note.is_some()),
-            None => kept.push(log),
+            None => unique.push(log),
         }
     }
-    kept
+    unique
 }
 
 /// Maximum size of a file: lists of a million addresses are a tenth of it.
@@ -124,8 +124,8 @@ const GLOB_OPTIONS: MatchOptions =
 
 /// The absolute folder of a file, because relative names in a configuration do not refer to our working directory.
 fn config_folder(path: &Path) -> PathBuf {
-    let whole = std::path::absolute(path);
-    whole.as_deref().unwrap_or(path).parent().unwrap_or(Path::new("")).to_owned()
+    let absolute = std::path::absolute(path);
+    absolute.as_deref().unwrap_or(path).parent().unwrap_or(Path::new("")).to_owned()
 }
 
 /// The content of a file.
@@ -148,8 +148,8 @@ fn is_pattern(name: &[u8]) -> bool {
 
 /// The files that match a glob, sorted by name. Names that are not UTF-8 never match.
 fn matching_files(pattern: &Path) -> Vec<PathBuf> {
-    let found = glob::glob_with(&pattern.to_string_lossy(), GLOB_OPTIONS).into_iter().flatten();
-    let mut paths: Vec<PathBuf> = found.filter_map(Result::ok).collect();
+    let matches = glob::glob_with(&pattern.to_string_lossy(), GLOB_OPTIONS).into_iter().flatten();
+    let mut paths: Vec<PathBuf> = matches.filter_map(Result::ok).collect();
     paths.sort();
     paths
 }
@@ -326,11 +326,11 @@ mod fixture {
         let location = folder.path().to_str().unwrap().to_owned();
         let plain = |text: String| text.replace(&format!("{location}/"), "");
         let logs = reader(&folder.path().join(first)).map_err(|error| plain(error.to_string()))?;
-        let found = logs.logs.into_iter().map(|log| ConfiguredLog {
+        let matches = logs.logs.into_iter().map(|log| ConfiguredLog {
             path: plain(log.path.to_str().unwrap().to_owned()).into(),
             location: plain(log.location),
             ..log
         });
-        Ok(ConfiguredLogs { logs: found.collect(), error_logs: Vec::new(), notices: logs.notices.into_iter().map(plain).collect() })
+        Ok(ConfiguredLogs { logs: matches.collect(), error_logs: Vec::new(), notices: logs.notices.into_iter().map(plain).collect() })
     }
 }

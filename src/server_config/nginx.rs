@@ -67,9 +67,9 @@ pub(crate) fn read_nginx(path: &Path) -> Result<ConfiguredLogs, ServerConfigErro
         let note = Some("no access_log is named for this server, so it writes the default one".to_owned());
         interpreter.logs.push(NginxLog { path: default_log(&interpreter.folder), format: None, location, note });
     }
-    let found = interpreter.logs.drain(..).map(|log| resolve(log, &interpreter.formats)).collect::<Result<Vec<_>, _>>()?;
+    let logs = interpreter.logs.drain(..).map(|log| resolve(log, &interpreter.formats)).collect::<Result<Vec<_>, _>>()?;
     let logs =
-        ConfiguredLogs { logs: super::dedup(found), error_logs: interpreter.error_logs, notices: interpreter.notices.into_sentences() };
+        ConfiguredLogs { logs: super::dedup(logs), error_logs: interpreter.error_logs, notices: interpreter.notices.into_sentences() };
     if logs.logs.is_empty() {
         return Err(ServerConfigError::NoLog { path: path.to_owned(), notices: logs.notices, flag: FLAG });
     }
@@ -178,13 +178,13 @@ impl NginxInterpreter {
         let pattern = from_variables(name);
         let is_pattern = pattern.is_pattern();
         let options = directive.words.get(2..).unwrap_or_default();
-        let odd = notes(name, is_pattern, options);
-        for what in &odd {
+        let log_notes = notes(name, is_pattern, options);
+        for what in &log_notes {
             self.notices.add(location, what);
         }
         let format = options.first().filter(|word| !is_option(word)).cloned();
         let path = absolute(&self.folder, PathBuf::from(OsStr::from_bytes(&pattern.finish())));
-        let note = (!odd.is_empty()).then(|| odd.join("; "));
+        let note = (!log_notes.is_empty()).then(|| log_notes.join("; "));
         self.logs.push(NginxLog { path, format, location: location.to_string(), note });
         Ok(())
     }
@@ -192,15 +192,15 @@ impl NginxInterpreter {
 
 /// Why a log is not a readable file, if it is not one.
 fn skip_reason(name: &[u8]) -> Option<String> {
-    let shown = String::from_utf8_lossy(name);
+    let log_text = String::from_utf8_lossy(name);
     if name == b"off" {
         Some("access_log off: these requests are not logged".to_owned())
     } else if name.starts_with(b"syslog:") {
-        Some(format!("access_log {shown} goes to the system log; skipped"))
+        Some(format!("access_log {log_text} goes to the system log; skipped"))
     } else if name.starts_with(b"/dev/") || name.starts_with(b"/proc/") {
-        Some(format!("access_log {shown} is a device; skipped"))
+        Some(format!("access_log {log_text} is a device; skipped"))
     } else if name.starts_with(b"$") {
-        Some(format!("access_log {shown}: its folder is known only to the server; skipped: name the logs themselves"))
+        Some(format!("access_log {log_text}: its folder is known only to the server; skipped: name the logs themselves"))
     } else {
         None
     }
@@ -261,8 +261,8 @@ fn absolute(folder: &Path, name: PathBuf) -> PathBuf {
         return name;
     }
     let prefixes = || std::iter::once(prefix_of(folder)).chain(PREFIXES.iter().map(PathBuf::from));
-    let there = prefixes().map(|prefix| prefix.join(&name)).find(|path| path.parent().is_some_and(Path::is_dir));
-    there.unwrap_or_else(|| prefix_of(folder).join(name))
+    let existing = prefixes().map(|prefix| prefix.join(&name)).find(|path| path.parent().is_some_and(Path::is_dir));
+    existing.unwrap_or_else(|| prefix_of(folder).join(name))
 }
 
 /// The log that nginx writes if none is configured.

@@ -234,11 +234,11 @@ impl PathEvidence {
 
     /// Whether it was answered, with or without a size.
     #[must_use]
-    pub fn is_given(&self) -> bool {
+    pub fn is_answered(&self) -> bool {
         self.flags & GET_ANSWERED != 0
     }
 
-    pub(super) fn is_head_given(&self) -> bool {
+    pub(super) fn is_head_answered(&self) -> bool {
         self.flags & HEAD_ANSWERED != 0
     }
 
@@ -335,7 +335,7 @@ fn weight<'h>(mut paths: impl Iterator<Item = &'h u64>) -> f64 {
 /// What one site answered to probes. Paths are identified by [`path_hash`](super::path_hash).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SiteEvidence {
-    given: BTreeMap<u64, Arc<PathEvidence>>,
+    answered: BTreeMap<u64, Arc<PathEvidence>>,
     refused: BTreeMap<u64, Arc<PathEvidence>>,
     /// Sizes of the home page.
     pub home: HomeSizes,
@@ -344,13 +344,13 @@ pub struct SiteEvidence {
 impl SiteEvidence {
     /// Records a response to a probe; `shape` is called if the path is kept.
     pub fn record(&mut self, path: u64, shape: impl FnOnce() -> PathShape, rules: &[RuleId], response: &Response) {
-        let is_given = Outcome::from_status(response.status) == Outcome::Answered && response.method != MethodClass::Other;
-        if let Some(known) = self.given.get_mut(&path) {
+        let is_answered = Outcome::from_status(response.status) == Outcome::Answered && response.method != MethodClass::Other;
+        if let Some(known) = self.answered.get_mut(&path) {
             Arc::make_mut(known).record(rules, response);
-        } else if is_given {
+        } else if is_answered {
             let mut evidence = self.refused.remove(&path).unwrap_or_else(|| Arc::new(PathEvidence::new(shape())));
             Arc::make_mut(&mut evidence).record(rules, response);
-            self.given.insert(path, evidence);
+            self.answered.insert(path, evidence);
         } else if response.is_refusal()
             && let Some(evidence) = self.refused_path(path, || Arc::new(PathEvidence::new(shape())))
         {
@@ -369,7 +369,7 @@ impl SiteEvidence {
 
     /// Merges the evidence of another part of the log.
     pub fn merge(&mut self, other: &Self) {
-        for (path, evidence) in &other.given {
+        for (path, evidence) in &other.answered {
             self.insert(*path, evidence);
         }
         for (path, evidence) in &other.refused {
@@ -380,12 +380,12 @@ impl SiteEvidence {
 
     /// Merges the evidence of one path.
     pub fn insert(&mut self, path: u64, evidence: &Arc<PathEvidence>) {
-        if let Some(known) = self.given.get_mut(&path) {
+        if let Some(known) = self.answered.get_mut(&path) {
             merge_shared(known, evidence);
-        } else if evidence.is_given() {
+        } else if evidence.is_answered() {
             let mut merged = self.refused.remove(&path).unwrap_or_else(|| Arc::clone(evidence));
             merge_shared(&mut merged, evidence);
-            self.given.insert(path, merged);
+            self.answered.insert(path, merged);
         } else if let Some(known) = self.refused_path(path, || Arc::clone(evidence)) {
             merge_shared(known, evidence);
         }
@@ -393,26 +393,26 @@ impl SiteEvidence {
 
     /// Drops the answered paths with the highest hashes beyond [`MAX_PATHS`].
     pub fn trim(&mut self) {
-        while self.given.len() > MAX_PATHS {
-            self.given.pop_last();
+        while self.answered.len() > MAX_PATHS {
+            self.answered.pop_last();
         }
     }
 
     /// The evidence of a path.
     #[must_use]
     pub fn path(&self, path: u64) -> Option<&PathEvidence> {
-        self.given.get(&path).or_else(|| self.refused.get(&path)).map(|path| &**path)
+        self.answered.get(&path).or_else(|| self.refused.get(&path)).map(|path| &**path)
     }
 
     /// The same, shared.
     #[must_use]
     pub fn shared(&self, path: u64) -> Option<Arc<PathEvidence>> {
-        self.given.get(&path).or_else(|| self.refused.get(&path)).cloned()
+        self.answered.get(&path).or_else(|| self.refused.get(&path)).cloned()
     }
 
     /// The answered paths with the lowest hashes, at most [`MAX_PATHS`].
-    pub fn given(&self) -> impl Iterator<Item = (u64, &Arc<PathEvidence>)> + Clone {
-        self.given.iter().take(MAX_PATHS).map(|(path, evidence)| (*path, evidence))
+    pub fn answered(&self) -> impl Iterator<Item = (u64, &Arc<PathEvidence>)> + Clone {
+        self.answered.iter().take(MAX_PATHS).map(|(path, evidence)| (*path, evidence))
     }
 
     /// The refused paths with the lowest hashes that were never answered.
@@ -420,15 +420,15 @@ impl SiteEvidence {
         self.refused.iter().map(|(path, evidence)| (*path, evidence))
     }
 
-    /// The number of paths that each of [`given`](Self::given) and [`refused`](Self::refused) represents.
+    /// The number of paths that each of [`answered`](Self::answered) and [`refused`](Self::refused) represents.
     pub(super) fn weights(&self) -> [f64; 2] {
-        [weight(self.given.keys()), weight(self.refused.keys())]
+        [weight(self.answered.keys()), weight(self.refused.keys())]
     }
 
     /// The number of answered paths.
     #[must_use]
-    pub fn given_len(&self) -> usize {
-        self.given.len()
+    pub fn answered_len(&self) -> usize {
+        self.answered.len()
     }
 
     /// The number of refused paths.
@@ -440,13 +440,13 @@ impl SiteEvidence {
     /// Whether nothing is known.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.given.is_empty() && self.refused.is_empty() && self.home.is_empty()
+        self.answered.is_empty() && self.refused.is_empty() && self.home.is_empty()
     }
 
     /// The same with rules renumbered; rules without a new number are dropped.
     #[must_use]
     pub fn renumbered(mut self, rule: impl Fn(RuleId) -> Option<RuleId>) -> Self {
-        for evidence in self.given.values_mut().chain(self.refused.values_mut()) {
+        for evidence in self.answered.values_mut().chain(self.refused.values_mut()) {
             let evidence = Arc::make_mut(evidence);
             let rules: Vec<RuleId> = std::mem::take(&mut evidence.rules).into_iter().filter_map(&rule).collect();
             evidence.add_rules(&rules);

@@ -38,7 +38,7 @@ impl Extension {
 
     /// The kinds that apply: a server may handle the path as any of them.
     #[must_use]
-    pub(super) fn sorts(self) -> &'static [Self] {
+    pub(super) fn applicable(self) -> &'static [Self] {
         match self {
             Self::None => &[Self::None],
             Self::Php => &[Self::Php],

@@ -135,12 +135,12 @@ impl Region {
     /// A region of answered and refused paths; `weights` are the numbers of paths that each of them represents.
     pub(super) fn new(
         kind: RegionKind,
-        given: impl Iterator<Item = RegionPath>,
+        answered: impl Iterator<Item = RegionPath>,
         refused: impl Iterator<Item = RegionPath>,
         weights: [f64; 2],
         subjects: &[RuleSubject],
     ) -> Self {
-        let mut entries: Vec<RegionPath> = given.take(MAX_REGION_PATHS).collect();
+        let mut entries: Vec<RegionPath> = answered.take(MAX_REGION_PATHS).collect();
         let refused: Vec<RegionPath> = refused.collect();
         // Paths with few rules first, so that unrelated ones are found early; then by hash, for a fixed order.
         entries.sort_by_key(|entry| (entry.kinds.len(), entry.id, entry.host));
@@ -148,7 +148,7 @@ impl Region {
         let mut region =
             Self { kind, entries, sized, answers_any_get: false, answers_any_post: false, gives_nothing: false, models: Vec::new() };
         region.answers_any_get = region.answers_any(
-            |path| !path.get_sizes().is_empty() || (path.is_given() && !path.is_refused()),
+            |path| !path.get_sizes().is_empty() || (path.is_answered() && !path.is_refused()),
             PathEvidence::is_refused,
             &refused,
             weights,
@@ -164,27 +164,27 @@ impl Region {
     /// Whether it answers any path: unrelated paths were answered, few were refused, and not all of them can exist.
     fn answers_any(
         &self,
-        is_given: impl Fn(&PathEvidence) -> bool,
+        is_answered: impl Fn(&PathEvidence) -> bool,
         is_refused: impl Fn(&PathEvidence) -> bool,
         refused: &[RegionPath],
-        [weight_given, weight_refused]: [f64; 2],
+        [weight_answered, weight_refused]: [f64; 2],
         subjects: &[RuleSubject],
     ) -> bool {
-        let (given, others): (Vec<&RegionPath>, Vec<&RegionPath>) = self.entries.iter().partition(|entry| is_given(&entry.evidence));
-        if given.len() < SATURATED_PATHS {
+        let (answered, others): (Vec<&RegionPath>, Vec<&RegionPath>) = self.entries.iter().partition(|entry| is_answered(&entry.evidence));
+        if answered.len() < SATURATED_PATHS {
             return false;
         }
-        let turned = others.iter().filter(|entry| is_refused(&entry.evidence)).count() as f64 * weight_given;
+        let turned = others.iter().filter(|entry| is_refused(&entry.evidence)).count() as f64 * weight_answered;
         let refused = refused.iter().filter(|entry| is_refused(&entry.evidence)).count() as f64 * weight_refused;
-        turned + refused <= REFUSED_SHARE * weight_given * given.len() as f64
-            && (unlike(given.iter().copied(), MIN_UNRELATED) || same_name(&given) >= SATURATED_PATHS)
-            && contradicts(&given, subjects)
+        turned + refused <= REFUSED_SHARE * weight_answered * answered.len() as f64
+            && (has_unrelated(answered.iter().copied(), MIN_UNRELATED) || same_name(&answered) >= SATURATED_PATHS)
+            && contradicts(&answered, subjects)
     }
 
     /// Whether most GET requests, for unrelated paths, got empty responses.
     fn is_mostly_empty(&self) -> bool {
         let empty = || self.entries.iter().filter(|entry| entry.evidence.is_empty());
-        empty().count() >= SATURATED_PATHS && 2 * empty().count() > self.entries.len() && unlike(empty(), MIN_UNRELATED)
+        empty().count() >= SATURATED_PATHS && 2 * empty().count() > self.entries.len() && has_unrelated(empty(), MIN_UNRELATED)
     }
 
     /// Finds the part of the request whose length pages contain, if any.
@@ -213,7 +213,7 @@ impl Region {
             && 3 * group.len() > self.sized
             && group.len() > 2 * plain
             && (lengths.len() >= MIN_UNRELATED || model.length == LengthOf::Target)
-            && unlike(entries(), MIN_UNRELATED)
+            && has_unrelated(entries(), MIN_UNRELATED)
     }
 
     fn model(&self, slope: u64, length: LengthOf) -> SizeModel {
@@ -328,7 +328,7 @@ impl Region {
                 let entries = || group.iter().map(|point| &self.entries[usize::from(point.1)]);
                 let members: Vec<&RegionPath> = entries().collect();
                 let is_exact = group.len() >= SATURATED_PATHS
-                    && (unlike(entries(), MIN_UNRELATED) || same_name(&members) >= SATURATED_PATHS)
+                    && (has_unrelated(entries(), MIN_UNRELATED) || same_name(&members) >= SATURATED_PATHS)
                     && distinct(entries().map(|entry| entry.evidence.shape.segment), MIN_UNRELATED);
                 for point in group {
                     exact[usize::from(point.1)] |= is_exact;
@@ -489,7 +489,7 @@ fn tail(count: usize, mean: f64) -> f64 {
 }
 
 /// Whether there are `most` paths of which no two are matched by the same rule; paths without rules count as one.
-pub(super) fn unlike<'a>(entries: impl Iterator<Item = &'a RegionPath>, most: usize) -> bool {
+pub(super) fn has_unrelated<'a>(entries: impl Iterator<Item = &'a RegionPath>, most: usize) -> bool {
     disjoint(entries, &[], most + 1)
 }
 
@@ -534,14 +534,14 @@ fn same_name(entries: &[&RegionPath]) -> usize {
 }
 
 /// Whether the answered paths cannot all exist: pages of several products, one file in several folders, a random name.
-fn contradicts(given: &[&RegionPath], subjects: &[RuleSubject]) -> bool {
+fn contradicts(answered: &[&RegionPath], subjects: &[RuleSubject]) -> bool {
     let is_product = |rule: &&RuleId| subjects.get(usize::from(rule.0)) == Some(&RuleSubject::Product);
-    let products = given.iter().flat_map(|entry| entry.kinds.iter().filter(is_product)).map(|rule| u32::from(rule.0));
-    let extensions = given.iter().map(|entry| entry.evidence.shape.extension).filter(|extension| extension.is_platform());
+    let products = answered.iter().flat_map(|entry| entry.kinds.iter().filter(is_product)).map(|rule| u32::from(rule.0));
+    let extensions = answered.iter().map(|entry| entry.evidence.shape.extension).filter(|extension| extension.is_platform());
     let platforms = extensions.map(|extension| u32::MAX - extension as u32);
     distinct(products.chain(platforms), MIN_CONTRADICTIONS)
-        || same_name(given) >= MIN_CONTRADICTIONS
-        || given.iter().any(|entry| entry.evidence.shape.is_random)
+        || same_name(answered) >= MIN_CONTRADICTIONS
+        || answered.iter().any(|entry| entry.evidence.shape.is_random)
 }
 
 #[cfg(test)]

@@ -557,7 +557,7 @@ mod bounds {
             evidence
         };
         let evidence = of(&mut (0..1_100));
-        assert_eq!((evidence.given_len(), evidence.refused_len(), MAX_PATHS), (1_024, 1_024, 1_024));
+        assert_eq!((evidence.answered_len(), evidence.refused_len(), MAX_PATHS), (1_024, 1_024, 1_024));
         assert_eq!(evidence, of(&mut (0..1_100).rev()));
         let mut merged = of(&mut (500..1_100));
         merged.merge(&of(&mut (0..500)));
@@ -581,9 +581,9 @@ mod bounds {
 /// paths as it refused answers anything, however many were refused.
 #[test]
 fn known_paths_stand_for_all() {
-    let given = 20 * MAX_PATHS as u16;
-    let site = (0..given).fold(site(), |site, n| site.get(&format!("/given-{n}"), PRODUCT + n % PRODUCT, 9_000 + u64::from(n)));
-    let [of_given, of_refused] = site.evidence.weights();
-    assert!((18.0..22.0).contains(&of_given), "{of_given}");
+    let answered = 20 * MAX_PATHS as u16;
+    let site = (0..answered).fold(site(), |site, n| site.get(&format!("/given-{n}"), PRODUCT + n % PRODUCT, 9_000 + u64::from(n)));
+    let [of_answered, of_refused] = site.evidence.weights();
+    assert!((18.0..22.0).contains(&of_answered), "{of_answered}");
     assert!((of_refused - 1.0).abs() < f64::EPSILON, "{of_refused}");
 }

@@ -139,8 +139,8 @@ impl StateFile {
         self.dir.join(&self.name)
     }
 
-    fn damaged<T: PersistedState>(&self, what: String, kept: Option<PathBuf>) -> StateError {
-        StateError::Damaged { path: self.path(), what, kept, reset: T::RESET_FLAG }
+    fn damaged<T: PersistedState>(&self, what: String, copy_path: Option<PathBuf>) -> StateError {
+        StateError::Damaged { path: self.path(), what, copy_path, reset: T::RESET_FLAG }
     }
 
     fn staged(&self) -> String {
@@ -218,18 +218,18 @@ fn lock(folder: &OwnedFd, name: &str, dir: &Path, stop: &AtomicBool) -> Result<S
 }
 
 fn open_folder(dir: &Path, insecure: bool) -> Result<OwnedFd, StateError> {
-    let made = match mkdir(dir, Mode::RWXU) {
+    let is_new = match mkdir(dir, Mode::RWXU) {
         Err(Errno::EXIST) => false,
         done => done.map(|()| true).map_err(|error| StateError::failed("make", dir, error))?,
     };
-    enter_folder(dir, made, insecure)
+    enter_folder(dir, is_new, insecure)
 }
 
-fn enter_folder(dir: &Path, made: bool, insecure: bool) -> Result<OwnedFd, StateError> {
+fn enter_folder(dir: &Path, is_new: bool, insecure: bool) -> Result<OwnedFd, StateError> {
     let had = || -> io::Result<(OwnedFd, Stat)> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let folder = open(dir, flags, Mode::empty())?;
-        if made {
+        if is_new {
             fchmod(&folder, Mode::RWXU)?;
             // Sync the parent, so that a power failure cannot remove the folder. Without access to the parent
             // nothing more can be done.

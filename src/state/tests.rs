@@ -497,7 +497,7 @@ fn peek_leaves_no_trace() {
     fs::write(dir.join("follow.json.tmp"), "half").unwrap();
     fs::write(dir.join("follow.json"), "{}").unwrap();
     let refusal = peek().unwrap_err();
-    assert!(matches!(refusal, StateError::Damaged { kept: None, .. }), "{refusal:?}");
+    assert!(matches!(refusal, StateError::Damaged { copy_path: None, .. }), "{refusal:?}");
     assert_eq!(names(&dir), ["follow.json", "follow.json.tmp", "follow.lock"]);
     fs::remove_file(dir.join("follow.json")).unwrap();
     symlink(room.path().join("nowhere"), dir.join("follow.json")).unwrap();

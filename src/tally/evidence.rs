@@ -91,7 +91,7 @@ impl TallyEvidence {
 
     /// Drops the sites with the fewest responses while there are too many paths, because few rows need them.
     fn trim(&mut self) {
-        let len = |evidence: &SiteEvidence| evidence.given_len() + evidence.refused_len();
+        let len = |evidence: &SiteEvidence| evidence.answered_len() + evidence.refused_len();
         let mut paths: usize = self.dropped.values().map(len).sum();
         if paths <= MAX_PATHS {
             return;
@@ -212,7 +212,7 @@ struct AnswerSizes {
 
 impl AnswerSizes {
     fn add(&mut self, evidence: &SiteEvidence) {
-        for (_, path) in evidence.given() {
+        for (_, path) in evidence.answered() {
             for size in path.sizes() {
                 self.all.push(size.bytes);
                 self.folders.entry(path.shape.folder).or_default().push(size.bytes);

@@ -57,10 +57,10 @@ pub(super) struct RowCursor {
 impl RowCursor {
     /// The position of the selected row; its last position if it is gone.
     pub(super) fn position(&self, items: &[PanelItem<'_>]) -> usize {
-        let found = self.id.and_then(|id| items.iter().position(|item| item.id() == id));
+        let index = self.id.and_then(|id| items.iter().position(|item| item.id() == id));
         match self.id {
             None => 0,
-            Some(_) => found.unwrap_or(self.at).min(items.len().saturating_sub(1)),
+            Some(_) => index.unwrap_or(self.at).min(items.len().saturating_sub(1)),
         }
     }
 

@@ -402,7 +402,7 @@ pub(crate) struct LiveAnswers {
 impl SiteAnswers {
     /// Paths in the evidence.
     fn len(&self) -> usize {
-        self.evidence.given_len() + self.evidence.refused_len()
+        self.evidence.answered_len() + self.evidence.refused_len()
     }
 
     fn is_ungraded(&self) -> bool {

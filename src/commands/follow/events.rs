@@ -66,12 +66,12 @@ impl EventQueue {
     }
 
     /// Waits for events until the timeout.
-    pub(super) fn wait(&self, most: Duration) -> EventBatch {
-        let mut all = EventBatch::default();
-        match self.events.recv_timeout(most) {
+    pub(super) fn wait(&self, timeout: Duration) -> EventBatch {
+        let mut batch = EventBatch::default();
+        match self.events.recv_timeout(timeout) {
             Ok(first) => {
                 let is_input = matches!(first, FollowEvent::Input(_));
-                all.take(first);
+                batch.take(first);
                 if !is_input {
                     thread::sleep(BATCH_DELAY);
                 }
@@ -79,9 +79,9 @@ impl EventQueue {
             Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
         }
         for event in self.events.try_iter() {
-            all.take(event);
+            batch.take(event);
         }
-        all
+        batch
     }
 }
 

@@ -44,18 +44,18 @@ fn follow(settings: &FollowSettings) -> Result<Exit, CommandError> {
         message::warnings(rule_context.rules.warnings());
     }
     server_logs::print_skipped(&settings.scan);
-    let (checkpointer, known) = Checkpointer::open(settings, rule_context.fingerprint())?;
+    let (checkpointer, saved_state) = Checkpointer::open(settings, rule_context.fingerprint())?;
     let start = if settings.state.from_start { StartPosition::Start } else { StartPosition::End };
     let options = TailOptions { start, max_line: settings.scan.max_line, block: BLOCK };
     let window = alerting::AlertOptions { cooldown: settings.cooldown.as_secs().max(1), ..alerting::AlertOptions::default() };
-    let wanted = AlertSinkSettings {
+    let sink_settings = AlertSinkSettings {
         exec: settings.exec.clone(),
         exec_silent: settings.tui,
         alert_file: settings.alert_file.clone(),
         syslog: settings.syslog.clone(),
     };
     let events = EventQueue::new(settings.poll);
-    let counters = known.as_ref().map(|state| state.counters.clone()).unwrap_or_default();
+    let counters = saved_state.as_ref().map(|state| state.counters.clone()).unwrap_or_default();
     let mut runtime = FollowRuntime {
         settings,
         metrics: FollowMetrics::new(settings, counters)?,
@@ -63,19 +63,19 @@ fn follow(settings: &FollowSettings) -> Result<Exit, CommandError> {
         geoip,
         signals,
         checkpointer,
-        tail: Tail::new(server_logs::logs(&settings.scan), options, known.as_ref().map(|state| state.checkpoints.clone())),
+        tail: Tail::new(server_logs::logs(&settings.scan), options, saved_state.as_ref().map(|state| state.checkpoints.clone())),
         detector: AlertDetector::new(&rule_context.rules, window),
-        sinks: AlertSinks::new(wanted)?,
+        sinks: AlertSinks::new(sink_settings)?,
         systemd: SystemdNotifier::from_environment(),
         // Last, because it may switch the terminal to the live view: earlier errors are printed normally.
         output: LiveOutput::new(settings, events.sender())?,
         events,
         started: Instant::now(),
     };
-    let mut carried = LiveState::with_sites(known.map(|state| state.sites).unwrap_or_default());
+    let mut live_state = LiveState::with_sites(saved_state.map(|state| state.sites).unwrap_or_default());
     loop {
         let end;
-        (end, carried) = FollowSession::new(&mut runtime, &rule_context, carried).run()?;
+        (end, live_state) = FollowSession::new(&mut runtime, &rule_context, live_state).run()?;
         match end {
             SessionEnd::Stopped(exit) => return Ok(runtime.finish(exit)),
             SessionEnd::Reloaded(new) => {

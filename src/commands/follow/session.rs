@@ -118,9 +118,9 @@ impl<'a, 'c: 'a> FollowSession<'a, 'c> {
     /// Checks the format of each existing log, and prints a notice if its lines do not parse.
     fn check_formats(&mut self) {
         let Self { runtime, stream, .. } = self;
-        let named = server_logs::logs(&runtime.settings.scan);
+        let configured = server_logs::logs(&runtime.settings.scan);
         for log in runtime.tail.logs().filter(|log| log.live) {
-            stream.check_log(log.path, named.iter().any(|path| path == log.path));
+            stream.check_log(log.path, configured.iter().any(|path| path == log.path));
         }
         self.print_notices();
     }
@@ -175,9 +175,9 @@ impl<'a, 'c: 'a> FollowSession<'a, 'c> {
                 emit_hit(now, live, (&rule_context.rules, privacy, geoip), output, detector, sinks)
             };
             match stream.process(&piece, &mut each) {
-                Ok(taken) => {
-                    metrics.lines(&taken);
-                    output.requests(now, taken.requests);
+                Ok(piece_stats) => {
+                    metrics.lines(&piece_stats);
+                    output.requests(now, piece_stats.requests);
                 }
                 Err(error) => failed = Some(error),
             }
@@ -275,8 +275,8 @@ impl<'a, 'c: 'a> FollowSession<'a, 'c> {
 
     fn summary(&mut self) -> Result<(), CommandError> {
         let Self { stream, runtime, .. } = self;
-        let most = Some(runtime.settings.scan.top.unwrap_or(TABLE_ROWS));
-        let wanted = RowSelection {
+        let top = Some(runtime.settings.scan.top.unwrap_or(TABLE_ROWS));
+        let rows = RowSelection {
             answered: true,
             pairs: false,
             clients: true,
@@ -285,10 +285,10 @@ impl<'a, 'c: 'a> FollowSession<'a, 'c> {
             campaigns: false,
             hosts: false,
             networks: !runtime.geoip.is_empty(),
-            most,
+            most: top,
         };
         let running = runtime.started.elapsed();
-        stream.summary(wanted, |report, since| {
+        stream.summary(rows, |report, since| {
             report.elapsed = running;
             let note = match since {
                 SummaryStart::Start => None,
@@ -365,9 +365,9 @@ fn emit_hit(
     if live.is_reported() {
         let geo = privacy.geo(hit.client, geoip);
         let mut buffers = RedactionBuffers::default();
-        let mut shown = privacy.live(live, &mut buffers);
-        shown.hit.geo = geo.as_deref();
-        output.hit(now, &shown, rules)?;
+        let mut redacted = privacy.live(live, &mut buffers);
+        redacted.hit.geo = geo.as_deref();
+        output.hit(now, &redacted, rules)?;
     }
     let event = ObservedHit {
         time: hit.time,

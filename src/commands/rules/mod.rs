@@ -176,8 +176,8 @@ fn failure(rule: &Rule, case: &Case, expected: bool) -> String {
 pub(super) fn find_rule(rules: &RuleSet, id: &str) -> Result<RuleId, Exit> {
     let number = rules.rules().iter().position(|rule| rule.id == id);
     number.map(|number| RuleId(number as u16)).ok_or_else(|| {
-        let meant = rules.nearest(id).map(|id| format!(" (did you mean '{id}'?)")).unwrap_or_default();
-        message::usage_error(&format!("no rule is called '{id}'{meant}; `probewatch rules list` shows them all"))
+        let suggestion = rules.nearest(id).map(|id| format!(" (did you mean '{id}'?)")).unwrap_or_default();
+        message::usage_error(&format!("no rule is called '{id}'{suggestion}; `probewatch rules list` shows them all"))
     })
 }
 
@@ -243,7 +243,7 @@ fn write_rule_file(path: &Path, text: &str) -> io::Result<()> {
     let mut staged =
         tempfile::Builder::new().prefix(".probewatch-").suffix(".tmp").permissions(Permissions::from_mode(0o666)).tempfile_in(folder)?;
     match fs::metadata(&path) {
-        Ok(there) if there.is_file() => staged.as_file().set_permissions(there.permissions())?,
+        Ok(metadata) if metadata.is_file() => staged.as_file().set_permissions(metadata.permissions())?,
         Ok(_) => return Err(io::Error::other("it is no file")),
         Err(_) => {}
     }

@@ -27,7 +27,7 @@ const MAX_WAIT: u32 = 255;
 pub(in crate::formats) struct LayoutCache {
     /// The fingerprint of the roles that the layouts are based on.
     roles_fingerprint: u64,
-    known: [JsonLayout; 2],
+    is_unset: [JsonLayout; 2],
     /// The index of the last layout that matched.
     first: usize,
     wait: u32,
@@ -68,7 +68,7 @@ impl LayoutCache {
             *self = Self { roles_fingerprint: roles.fingerprint(), copy: std::mem::take(&mut self.copy), ..Self::default() };
         }
         for at in [self.first, 1 - self.first] {
-            let layout = &mut self.known[at];
+            let layout = &mut self.is_unset[at];
             if layout.read(line, found).is_some() {
                 (self.first, layout.misses) = (at, 0);
                 self.pause = self.pause.saturating_sub(1);
@@ -94,7 +94,7 @@ impl LayoutCache {
         values: &mut FastValues<'a>,
     ) -> bool {
         for at in [self.first, 1 - self.first] {
-            let layout = &mut self.known[at];
+            let layout = &mut self.is_unset[at];
             let Some(short) = layout.short.filter(|_| self.roles_fingerprint == roles.fingerprint()) else { continue };
             let found = layout.for_each_value(
                 line,
@@ -121,7 +121,7 @@ impl LayoutCache {
         // Learns from a copy: a memory-mapped file may change between two reads.
         self.copy.clear();
         self.copy.extend_from_slice(line);
-        let layout = &mut self.known[1 - self.first];
+        let layout = &mut self.is_unset[1 - self.first];
         layout.clear();
         if layout.learn(roles, &self.copy, keys).is_none() {
             layout.clear();
@@ -266,15 +266,15 @@ impl FastLayout {
             if role.forwarded || role.slot != JsonField::None && role.rank == 0 {
                 return None;
             }
-            let Some(known) = best.get_mut(role.slot as usize) else { continue };
-            if let Some((rank, _)) = known {
+            let Some(is_unset) = best.get_mut(role.slot as usize) else { continue };
+            if let Some((rank, _)) = is_unset {
                 has_others |= 1 << slot_of(role.slot) as u16;
                 if role.rank >= *rank {
                     continue;
                 }
             }
             *place = slot_of(role.slot);
-            if let Some((_, worse)) = known.replace((role.rank, place)) {
+            if let Some((_, worse)) = is_unset.replace((role.rank, place)) {
                 *worse = ValueSlot::None;
             }
         }
@@ -286,13 +286,13 @@ impl FastLayout {
     #[inline]
     fn is_complete(self, values: &FastValues<'_>) -> bool {
         let is_text = |text: &[u8]| !matches!(text, b"" | b"-");
-        let known = |place: ValueSlot| self.has_others & 1 << place as u16 == 0;
+        let is_unset = |place: ValueSlot| self.has_others & 1 << place as u16 == 0;
         let all_known = self.has_others == 0
-            || (known(ValueSlot::Host) || is_text(values.get(ValueSlot::Host)) && values.get(ValueSlot::Host) != b"_")
-                && (known(ValueSlot::Status) || status(values.get(ValueSlot::Status)).is_some())
-                && (known(ValueSlot::Bytes) || integer(values.get(ValueSlot::Bytes)).is_some())
-                && (known(ValueSlot::Referer) || is_text(values.get(ValueSlot::Referer)))
-                && (known(ValueSlot::UserAgent) || is_text(values.get(ValueSlot::UserAgent)));
+            || (is_unset(ValueSlot::Host) || is_text(values.get(ValueSlot::Host)) && values.get(ValueSlot::Host) != b"_")
+                && (is_unset(ValueSlot::Status) || status(values.get(ValueSlot::Status)).is_some())
+                && (is_unset(ValueSlot::Bytes) || integer(values.get(ValueSlot::Bytes)).is_some())
+                && (is_unset(ValueSlot::Referer) || is_text(values.get(ValueSlot::Referer)))
+                && (is_unset(ValueSlot::UserAgent) || is_text(values.get(ValueSlot::UserAgent)));
         all_known
             && is_text(values.get(ValueSlot::Client))
             && is_text(values.get(ValueSlot::Request))

@@ -30,10 +30,10 @@ impl FormatLineParser {
     /// field of the client behind a proxy.
     #[must_use]
     pub fn clf_compatible(&self) -> Option<LogFormat> {
-        let usual = self.start.is_empty() && self.escapes == Escapes::Written && self.time == TimeFormat::Clf && !self.client_is_list;
+        let is_usual = self.start.is_empty() && self.escapes == Escapes::Written && self.time == TimeFormat::Clf && !self.client_is_list;
         let fields = self.fields_without_ident();
         match fields.as_slice() {
-            _ if !usual => None,
+            _ if !is_usual => None,
             [host, fields @ ..] if *host == (VHOST.0, VHOST.1.as_bytes()) => {
                 (self.fields[0].trim == TrimMode::Port && begins(fields, COMBINED)).then_some(LogFormat::VhostCombined)
             }

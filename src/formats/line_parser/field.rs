@@ -101,7 +101,7 @@ pub(super) enum Delimiter {
     /// The first match, possibly far away.
     Far,
     /// The match after this many others, as the field contains the same text.
-    Behind(u16),
+    After(u16),
     /// After this many bytes, usually.
     Width(u16),
     /// The first match that is not a separator between two values.
@@ -168,7 +168,7 @@ impl FieldMatcher {
             Delimiter::End { quoted, number } => self.end(rest, quoted, number)?,
             Delimiter::Column { quoted: false, last: false } => find_byte(self.key, rest)?,
             Delimiter::Far | Delimiter::Width(_) => self.first(rest, memchr)?,
-            Delimiter::Behind(others) => self.places(rest).nth(usize::from(others))?,
+            Delimiter::After(others) => self.places(rest).nth(usize::from(others))?,
             Delimiter::List => self.places(rest).find(|at| !is_gap(rest, *at))?,
             Delimiter::Protocol => self.request(rest)?,
             Delimiter::Column { quoted, last } => return self.column(rest, quoted, last),
@@ -221,11 +221,11 @@ impl FieldMatcher {
 
     /// The end of a request without quotes that contains spaces.
     fn request(&self, rest: &[u8]) -> Option<usize> {
-        let behind_protocol = |at: &usize| {
+        let is_after_protocol = |at: &usize| {
             let word = rest[..*at].rsplit(|b| *b == b' ').next();
             word.is_some_and(|word| word.starts_with(b"HTTP/"))
         };
-        self.places(rest).find(behind_protocol).or_else(|| self.places(rest).next())
+        self.places(rest).find(is_after_protocol).or_else(|| self.places(rest).next())
     }
 
     fn end(&self, rest: &[u8], quoted: bool, number: bool) -> Option<usize> {
@@ -247,8 +247,8 @@ impl FieldMatcher {
             let close = memchr::memchr_iter(b'"', inside).find(|at| ends(at + 2) && !is_escaped(inside, *at))?;
             Some((inside.get(..close)?, close + 2))
         });
-        let (text, end) = if let Some(found) = between_quotes {
-            found
+        let (text, end) = if let Some(between_quotes) = between_quotes {
+            between_quotes
         } else {
             let end = find_byte(separator, rest).unwrap_or(rest.len());
             (rest.get(..end)?, end)
