@@ -89,11 +89,11 @@ impl Privacy {
     /// A note for readers of a report whose clients are hidden.
     #[must_use]
     pub(crate) fn note(&self) -> Option<String> {
-        let how = match self.anonymizer.as_ref()? {
+        let method = match self.anonymizer.as_ref()? {
             Anonymizer::Truncate => "clients are shown as networks",
             Anonymizer::Key(_) => "clients have pseudonyms",
         };
-        Some(format!("With --anonymize, {how}. This report cannot be merged with others, and contains no block candidates."))
+        Some(format!("With --anonymize, {method}. This report cannot be merged with others, and contains no block candidates."))
     }
 
     /// Calls `use_it` with the redacted report and its redacted new items.
@@ -140,7 +140,7 @@ impl Privacy {
         visit(&mut report, &mut |text, place| texts.push((*text, place)), &mut |client| clients.push(*client));
         let of_news = new_items
             .iter()
-            .flat_map(|one| [(one.sample.target, TextKind::Text), (one.sample.user_agent.unwrap_or_default(), TextKind::Agent)]);
+            .flat_map(|item| [(item.sample.target, TextKind::Text), (item.sample.user_agent.unwrap_or_default(), TextKind::Agent)]);
         for (text, place) in texts.into_iter().chain(of_news) {
             map.insert_text(text, place, || self.text(text, place));
         }
@@ -163,10 +163,10 @@ impl Privacy {
                 keys.entry((kind, key(row.key))).or_insert_with(|| key(map.key(row.key)));
             }
         }
-        let redacted = |one: &NewItem<'r>| {
-            let mut redacted = one.clone();
+        let redacted = |item: &NewItem<'r>| {
+            let mut redacted = item.clone();
             visit_sample(&mut redacted.sample, &mut |text, place| *text = map.text(text, place));
-            if let Some(key) = keys.get(&(one.kind, one.key.clone())) {
+            if let Some(key) = keys.get(&(item.kind, item.key.clone())) {
                 redacted.key.clone_from(key);
             }
             redacted
@@ -193,8 +193,8 @@ impl Privacy {
 }
 
 /// The order of new items: by kind, then as rows.
-fn sort_key<'n>(one: &'n NewItem<'_>) -> (NoveltyKind, Reverse<(crate::finding::Severity, u64)>, &'n str) {
-    (one.kind, Reverse((one.severity, one.hits)), &one.key)
+fn sort_key<'n>(item: &'n NewItem<'_>) -> (NoveltyKind, Reverse<(crate::finding::Severity, u64)>, &'n str) {
+    (item.kind, Reverse((item.severity, item.hits)), &item.key)
 }
 
 /// Sorts rows by what is printed: the original order would reveal something about the hidden values.

@@ -88,15 +88,15 @@ pub(crate) fn block_decisions(
         *probers.entry(Network::from_client(client)).or_default() += 1;
     }
     let network_stats = network_stats(report, report_input, guard);
-    let mut room = max.unwrap_or(usize::MAX);
+    let mut remaining = max.unwrap_or(usize::MAX);
     let decide = |row: &Row<'_>| {
         let client = row.key.client().unwrap_or(Client::Text(b""));
         let of_network = if let Client::V6(bits) = client { network_stats.get(&upper(bits)).copied() } else { None };
         let stats = of_network.unwrap_or_else(|| OffenderStats::from_row(report, row));
         let mut verdict = guard.never_block_reason(client).map_or_else(|| stats.verdict(), BlockVerdict::NeverBlock);
         if verdict == BlockVerdict::Candidate {
-            match room.checked_sub(1) {
-                Some(left) => room = left,
+            match remaining.checked_sub(1) {
+                Some(left) => remaining = left,
                 None => verdict = BlockVerdict::LeftOut,
             }
         }

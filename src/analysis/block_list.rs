@@ -245,11 +245,11 @@ impl BlockLedger {
         let dominant = if origin.proxies_are_known { None } else { dominant_client(report_input.tally, report.totals.sum.requests) };
         let dominant = dominant.and_then(|(client, _)| listed_network(client));
         let mut new: HashMap<IpNet, BlockEntry> = HashMap::new();
-        let known = |ledger: &Self, network: &IpNet| ledger.place(network).is_some();
+        let is_listed = |ledger: &Self, network: &IpNet| ledger.place(network).is_some();
         for (row, decision) in report.clients.iter().zip(block_decisions(report, report_input, policy, None)) {
             let Some(client) = row.key.client().filter(|_| decision.is_candidate() && !origin.is_forwarded) else { continue };
             let Some((network, address)) = listed_network(client).zip(client.first_address()) else { continue };
-            if policy.network_reason(&network).is_some() || known(self, &network) || new.contains_key(&network) {
+            if policy.network_reason(&network).is_some() || is_listed(self, &network) || new.contains_key(&network) {
                 continue;
             }
             match row.first_time.zip(row.last_time) {
@@ -356,7 +356,7 @@ impl BlockLedger {
         let (cheap, costly): (Vec<_>, Vec<_>) =
             self.entries.iter().filter(may_be_listed).partition(|entry| entry.ordinary <= options.max_cost.min(entry.hits));
         let mut entries = match options.aggregate {
-            Some(least) => self.aggregated(&cheap, least, policy),
+            Some(min_entries) => self.aggregated(&cheap, min_entries, policy),
             None => cheap.into_iter().cloned().collect(),
         };
         let left_out = options.max.map_or(0, |max| entries.len().saturating_sub(max));
@@ -370,33 +370,33 @@ impl BlockLedger {
     }
 
     /// Replaces entries by their /24 where there are enough of them and no other client.
-    fn aggregated(&self, listed: &[&BlockEntry], least: usize, policy: &BlockPolicy<'_>) -> Vec<BlockEntry> {
-        let mut known: HashMap<Ipv4Net, usize> = HashMap::new();
+    fn aggregated(&self, listed: &[&BlockEntry], min_entries: usize, policy: &BlockPolicy<'_>) -> Vec<BlockEntry> {
+        let mut entry_counts: HashMap<Ipv4Net, usize> = HashMap::new();
         for network in self.entries.iter().filter_map(|entry| neighbourhood(&entry.network)) {
-            *known.entry(network).or_default() += 1;
+            *entry_counts.entry(network).or_default() += 1;
         }
         let mut groups: HashMap<Ipv4Net, Vec<&BlockEntry>> = HashMap::new();
-        let mut alone = Vec::new();
+        let mut entries = Vec::new();
         for entry in listed {
             match neighbourhood(&entry.network) {
                 Some(network) => groups.entry(network).or_default().push(entry),
-                None => alone.push((*entry).clone()),
+                None => entries.push((*entry).clone()),
             }
         }
         for (network, members) in groups {
             let (first, rest) = (members[0], &members[1..]);
-            let is_whole = known.get(&network) == Some(&members.len()) && members.iter().all(|entry| !entry.has_neighbours);
-            if members.len() < least.max(2) || !is_whole || policy.network_reason(&network.into()).is_some() {
-                alone.extend(members.into_iter().cloned());
+            let is_complete = entry_counts.get(&network) == Some(&members.len()) && members.iter().all(|entry| !entry.has_neighbours);
+            if members.len() < min_entries.max(2) || !is_complete || policy.network_reason(&network.into()).is_some() {
+                entries.extend(members.into_iter().cloned());
                 continue;
             }
-            let mut whole = BlockEntry { network: network.into(), ..first.clone() };
+            let mut aggregate = BlockEntry { network: network.into(), ..first.clone() };
             for entry in rest {
-                whole.merge(entry);
+                aggregate.merge(entry);
             }
-            alone.push(whole);
+            entries.push(aggregate);
         }
-        alone
+        entries
     }
 }
 

@@ -27,11 +27,11 @@ const SAMPLES: usize = 3;
 pub(crate) fn campaign_rows<'a>(report_input: &ReportInput<'a>, items: &[RowItem<'a>]) -> Vec<Campaign<'a>> {
     let tally = report_input.tally;
     let requested = items.iter().filter(|item| counts(report_input, item)).map(|item| (item.view.client, item.view.path)).collect();
-    let found = find_campaigns(requested, |client| Network::from_client(tally.client(client)), |path| tally.path(path));
-    let lists = || found.iter().enumerate();
+    let groups = find_campaigns(requested, |client| Network::from_client(tally.client(client)), |path| tally.path(path));
+    let lists = || groups.iter().enumerate();
     let of_client: HashMap<u32, usize> =
-        lists().flat_map(|(number, one)| one.clients.iter().map(move |&client| (client, number))).collect();
-    let mut sums: Vec<CampaignSum<'_, 'a>> = found.iter().map(CampaignSum::new).collect();
+        lists().flat_map(|(number, group)| group.clients.iter().map(move |&client| (client, number))).collect();
+    let mut sums: Vec<CampaignSum<'_, 'a>> = groups.iter().map(CampaignSum::new).collect();
     for item in items {
         if let Some(number) = of_client.get(&item.view.client) {
             sums[*number].add(item);
@@ -108,11 +108,11 @@ impl<'c, 'a> CampaignSum<'c, 'a> {
 /// Twelve hexadecimal digits of a list of paths. They are made of the redacted paths, because a merged report has no
 /// others.
 fn key(report_input: &ReportInput<'_>, paths: &[u32]) -> String {
-    let mut shown: Vec<_> = paths.iter().map(|path| redacted(report_input.tally.path(*path))).collect();
-    shown.sort_unstable();
-    shown.dedup();
+    let mut redacted_paths: Vec<_> = paths.iter().map(|path| redacted(report_input.tally.path(*path))).collect();
+    redacted_paths.sort_unstable();
+    redacted_paths.dedup();
     let mut hash = Xxh3Default::new();
-    for path in shown {
+    for path in redacted_paths {
         hash.update(path.as_bytes());
         hash.update(b"\n");
     }
@@ -209,11 +209,11 @@ fn group_similar(lists: &[PathList]) -> Vec<Vec<&PathList>> {
         let mut rare = list.places.clone();
         rare.sort_unstable_by_key(|place| (in_lists[place], *place));
         rare.truncate(list.places.len() - (list.places.len() * MIN_SHARED.0).div_ceil(MIN_SHARED.1) + 1);
-        let mut near: Vec<usize> =
+        let mut candidates: Vec<usize> =
             rare.iter().filter_map(|place| by_rare_path.get(place)).flat_map(|groups| groups.iter().take(COMPARED)).copied().collect();
-        near.sort_unstable();
-        near.dedup();
-        if let Some(group) = near.into_iter().take(COMPARED).find(|&group| is_similar(list, groups[group][0])) {
+        candidates.sort_unstable();
+        candidates.dedup();
+        if let Some(group) = candidates.into_iter().take(COMPARED).find(|&group| is_similar(list, groups[group][0])) {
             groups[group].push(list);
             continue;
         }

@@ -155,7 +155,7 @@ pub(crate) fn diff(old: &ReportIndex, new: &ReportIndex) -> Vec<DiffRow> {
             change => (change, None),
         };
         let severity = before.0.max(after.0);
-        Some(DiffRow { kind: subject.kind(), key: subject.shown(), change, severity, before: before.1, after: after.1, status })
+        Some(DiffRow { kind: subject.kind(), key: subject.to_text(), change, severity, before: before.1, after: after.1, status })
     };
     let mut rows: Vec<DiffRow> = both.into_iter().filter_map(row).collect();
     // The sort is stable, so rows that are equal in all this stay sorted by key.
@@ -305,7 +305,7 @@ impl DiffSubject {
         }
     }
 
-    pub(crate) fn shown(&self) -> String {
+    pub(crate) fn to_text(&self) -> String {
         match self {
             Self::Answer(host, path) => format!("{}{}", redacted(host), redacted(path)),
             Self::Rule(id) => id.clone(),

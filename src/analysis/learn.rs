@@ -43,9 +43,9 @@ pub(crate) fn learn<'a>(report_input: &ReportInput<'a>, analysis: &LogAnalysis<'
         let Some((unmatched, path)) = tally.unmatched().path(candidate.path).zip(str::from_utf8(tally.path(candidate.path)).ok()) else {
             continue;
         };
-        let known = networks(tally, &candidate.probers);
-        let others = networks(tally, &candidate.others).into_iter().filter(|other| known.binary_search(other).is_err()).count();
-        if known.len() < min_probers || others * PROBERS_PER_OTHER > known.len() || ordinary.covers(path.as_bytes()) {
+        let prober_networks = networks(tally, &candidate.probers);
+        let others = networks(tally, &candidate.others).into_iter().filter(|other| prober_networks.binary_search(other).is_err()).count();
+        if prober_networks.len() < min_probers || others * PROBERS_PER_OTHER > prober_networks.len() || ordinary.covers(path.as_bytes()) {
             continue;
         }
         // A rule must not contain a text that reports would redact.
@@ -60,7 +60,7 @@ pub(crate) fn learn<'a>(report_input: &ReportInput<'a>, analysis: &LogAnalysis<'
             title: kind.title(class),
             class,
             severity: suggested_severity(class),
-            probers: known.len() as u64,
+            probers: prober_networks.len() as u64,
             others: others as u64,
             ..proposal_for(unmatched, path, texts)
         });
@@ -79,9 +79,9 @@ fn candidates(tally: &Tally, probers: &KnownProbers<'_>, min_probers: usize) -> 
         }
         prober_counts[at] += 1;
     }
-    let enough = |path: u32| prober_counts.get(path as usize).is_some_and(|&n| n as usize >= min_probers);
+    let has_enough_probers = |path: u32| prober_counts.get(path as usize).is_some_and(|&n| n as usize >= min_probers);
     let mut pairs: Vec<(u32, u32)> =
-        tally.unmatched().pairs().filter(|(_, path, _)| enough(*path)).map(|(client, path, _)| (path, client)).collect();
+        tally.unmatched().pairs().filter(|(_, path, _)| has_enough_probers(*path)).map(|(client, path, _)| (path, client)).collect();
     pairs.sort_unstable();
     let candidate = |of_path: &[(u32, u32)]| {
         let (probers, others) = of_path.iter().map(|(_, client)| *client).partition(|client| probers.contains(*client));
@@ -168,16 +168,16 @@ impl<'a> KnownProbers<'a> {
             classes.retain(|class| !EXCLUDED_CLASSES.contains(class));
             classes
         };
-        let mut found: BTreeMap<u32, ClientFindings<'a>> = BTreeMap::new();
+        let mut findings: BTreeMap<u32, ClientFindings<'a>> = BTreeMap::new();
         for (view, decision) in tally.cells().zip(analysis.decisions()) {
             let classes = classes(analysis.list(decision));
             if !classes.is_empty() {
-                let of_client = found.entry(view.client).or_default();
+                let of_client = findings.entry(view.client).or_default();
                 of_client.hits += view.cell.hits;
                 of_client.paths.extend(classes.into_iter().map(|class| (view.path, class)));
             }
         }
-        let each = found.into_iter().filter_map(|(client, ClientFindings { hits, paths })| {
+        let each = findings.into_iter().filter_map(|(client, ClientFindings { hits, paths })| {
             let profile = ProbeProfile::new(paths);
             profile
                 .is_prober(hits, tally.client_counts().get(client as usize).map_or(0, |count| count.requests))
@@ -430,14 +430,14 @@ impl PathKind {
 
     /// The title of that rule.
     pub(crate) fn title(self, class: &str) -> String {
-        let what = match self {
+        let kind = match self {
             Self::Dot => "Dot files",
             Self::Backup => "Archives and copies",
             Self::Php => "PHP pages",
             Self::Admin => "Login and administration pages",
             Self::Other => "Paths",
         };
-        format!("{what} requested by probers (learned, {class})")
+        format!("{kind} requested by probers (learned, {class})")
     }
 
     fn word(self) -> &'static str {

@@ -51,22 +51,22 @@ pub(crate) struct NewItem<'a> {
 /// `report_seq` and `now` are those of [`SeenHistory::check_and_record`]. The report must be complete.
 #[must_use]
 pub(crate) fn find_new<'a>(report: &Report<'a>, seen: &mut SeenHistory, report_seq: u32, now: i64) -> Vec<NewItem<'a>> {
-    let mut found: Vec<NewItem<'a>> = Vec::new();
+    let mut new_items: Vec<NewItem<'a>> = Vec::new();
     // Items that differ only in a redacted part have one key.
-    let mut known: HashMap<(NoveltyKind, String), usize> = HashMap::new();
+    let mut positions: HashMap<(NoveltyKind, String), usize> = HashMap::new();
     for item in candidates(report) {
         if !seen.check_and_record(item.kind, item.key.as_bytes(), report_seq, now) {
             continue;
         }
-        match known.entry((item.kind, item.key.clone())) {
-            Entry::Occupied(at) => found[*at.get()].add(&item),
+        match positions.entry((item.kind, item.key.clone())) {
+            Entry::Occupied(at) => new_items[*at.get()].add(&item),
             Entry::Vacant(place) => {
-                place.insert(found.len());
-                found.push(item);
+                place.insert(new_items.len());
+                new_items.push(item);
             }
         }
     }
-    found
+    new_items
 }
 
 /// All items of a report, in order.
@@ -260,9 +260,9 @@ const LAST_HOUR: u32 = (1 << 24) - 1;
 /// The most hours by which a late line may precede the first report of its key.
 const MAX_LATE_HOURS: u32 = 31 * 24;
 
-/// At most `MAX_PAUSE_HOURS` keys after a prune, and whenever it is written.
+/// At most `MAX_KEYS` keys after a prune, and whenever it is written.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) struct SeenKeys<const MAX_PAUSE_HOURS: usize>(HashMap<u64, SeenEntry, RandomState>);
+pub(crate) struct SeenKeys<const MAX_KEYS: usize>(HashMap<u64, SeenEntry, RandomState>);
 
 /// The first report and the last hour of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -281,37 +281,37 @@ impl SeenEntry {
     }
 }
 
-impl<const MAX_PAUSE_HOURS: usize> SeenKeys<MAX_PAUSE_HOURS> {
+impl<const MAX_KEYS: usize> SeenKeys<MAX_KEYS> {
     /// Records a key. Returns whether it is new in this report.
     pub(crate) fn check_and_record(&mut self, hash: u64, report_seq: u32, hour: u32) -> bool {
-        let known = self.0.entry(hash).or_insert(SeenEntry { first: report_seq, last: hour });
-        known.last = hour.max(known.last);
-        if known.first.checked_sub(report_seq).is_some_and(|later| later <= MAX_LATE_HOURS) {
-            known.first = report_seq;
+        let entry = self.0.entry(hash).or_insert(SeenEntry { first: report_seq, last: hour });
+        entry.last = hour.max(entry.last);
+        if entry.first.checked_sub(report_seq).is_some_and(|later| later <= MAX_LATE_HOURS) {
+            entry.first = report_seq;
         }
-        known.first == report_seq
+        entry.first == report_seq
     }
 
     /// Drops keys that were last seen before an hour, and those that exceed the budget.
     pub(crate) fn prune(&mut self, oldest: u32) {
         self.0.retain(|_, seen| seen.last >= oldest);
-        if self.0.len() > MAX_PAUSE_HOURS {
-            self.0 = self.kept().into_iter().collect();
+        if self.0.len() > MAX_KEYS {
+            self.0 = self.newest().into_iter().collect();
         }
     }
 
     /// The keys within the budget, in no order.
-    fn kept(&self) -> Vec<(u64, SeenEntry)> {
+    fn newest(&self) -> Vec<(u64, SeenEntry)> {
         let mut all: Vec<_> = self.0.iter().map(|(&hash, &seen)| (hash, seen)).collect();
-        if all.len() > MAX_PAUSE_HOURS {
-            all.select_nth_unstable_by_key(MAX_PAUSE_HOURS, |&(hash, seen)| seen.order(hash));
-            all.truncate(MAX_PAUSE_HOURS);
+        if all.len() > MAX_KEYS {
+            all.select_nth_unstable_by_key(MAX_KEYS, |&(hash, seen)| seen.order(hash));
+            all.truncate(MAX_KEYS);
         }
         all
     }
 
     fn encode(&self) -> String {
-        let mut kept = self.kept();
+        let mut kept = self.newest();
         kept.sort_unstable_by_key(|(hash, _)| *hash);
         let mut bytes = Vec::with_capacity(RECORD * kept.len());
         for (hash, SeenEntry { first, last }) in kept {
@@ -346,18 +346,18 @@ impl<const MAX_PAUSE_HOURS: usize> SeenKeys<MAX_PAUSE_HOURS> {
     }
 }
 
-impl<const MAX_PAUSE_HOURS: usize> Serialize for SeenKeys<MAX_PAUSE_HOURS> {
+impl<const MAX_KEYS: usize> Serialize for SeenKeys<MAX_KEYS> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(&self.encode())
     }
 }
 
-impl<'de, const MAX_PAUSE_HOURS: usize> Deserialize<'de> for SeenKeys<MAX_PAUSE_HOURS> {
+impl<'de, const MAX_KEYS: usize> Deserialize<'de> for SeenKeys<MAX_KEYS> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Records<const MAX_PAUSE_HOURS: usize>;
+        struct Records<const MAX_KEYS: usize>;
 
-        impl<const MAX_PAUSE_HOURS: usize> Visitor<'_> for Records<MAX_PAUSE_HOURS> {
-            type Value = SeenKeys<MAX_PAUSE_HOURS>;
+        impl<const MAX_KEYS: usize> Visitor<'_> for Records<MAX_KEYS> {
+            type Value = SeenKeys<MAX_KEYS>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("what was seen, 20 characters a key in Base64, in order")

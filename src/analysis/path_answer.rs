@@ -137,7 +137,7 @@ impl<'a> GradedLog<'a> {
         let get_sizes: Vec<u64> = match context.response.size() {
             Some(_) => Vec::new(),
             None => evidence
-                .and_then(|known| known.path(path_hash(context.path)))
+                .and_then(|evidence| evidence.path(path_hash(context.path)))
                 .map(|path| path.get_sizes().iter().map(|size| size.bytes).collect())
                 .unwrap_or_default(),
         };
@@ -145,9 +145,9 @@ impl<'a> GradedLog<'a> {
         let mut answer = GradedAnswer {
             detail: detail(&context.response, grade),
             site: self.name(site),
-            answered: evidence.map_or(0, |known| known.answered_len() as u64),
-            refused: evidence.map_or(0, |known| known.refused_len() as u64),
-            is_refused_cut: evidence.is_some_and(|known| known.refused_len() >= MAX_PATHS),
+            answered: evidence.map_or(0, |evidence| evidence.answered_len() as u64),
+            refused: evidence.map_or(0, |evidence| evidence.refused_len() as u64),
+            is_refused_cut: evidence.is_some_and(|evidence| evidence.refused_len() >= MAX_PATHS),
             sizes: Vec::new(),
             home_sizes: Vec::new(),
             get_sizes: in_ranges(get_sizes),
@@ -155,7 +155,7 @@ impl<'a> GradedLog<'a> {
             alike: Vec::new(),
         };
         if grade.reason == Reason::HomePage {
-            answer.home_sizes = in_ranges(evidence.map(|known| known.home.iter().collect()).unwrap_or_default());
+            answer.home_sizes = in_ranges(evidence.map(|evidence| evidence.home.iter().collect()).unwrap_or_default());
         }
         let mut sizes = Vec::new();
         for (view, decision) in self.cells() {

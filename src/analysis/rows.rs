@@ -426,16 +426,16 @@ impl<'a> OverflowItems<'a> {
 impl MissingHits {
     /// The most of each kind, by client and path; one of them may be [`SymbolTables::OTHER`].
     fn new(missing: &HashMap<(u32, u32), u64>) -> Self {
-        let mut most = Self::default();
+        let mut largest = Self::default();
         for (&owner, &hits) in missing {
-            let most = match owner {
-                (SymbolTables::OTHER, _) => &mut most.paths,
-                (_, SymbolTables::OTHER) => &mut most.clients,
-                _ => &mut most.pairs,
+            let largest = match owner {
+                (SymbolTables::OTHER, _) => &mut largest.paths,
+                (_, SymbolTables::OTHER) => &mut largest.clients,
+                _ => &mut largest.pairs,
             };
-            *most = hits.max(*most);
+            *largest = hits.max(*largest);
         }
-        most
+        largest
     }
 }
 

@@ -155,8 +155,8 @@ impl<'a> LogAnalysis<'a> {
             (0..).zip(self.rules.rules()).filter_map(|(number, rule)| Some((RuleId(number), rule.app()?))).collect();
         let sites: HashSet<Site<'a>> = report_input.tally.cells().map(|view| self.site_root(view.site)).collect();
         for site in sites {
-            let known = history_name(report_input, site);
-            for (app, _) in evidence_rules.iter().filter(|(_, name)| history.runs(known, name)) {
+            let site_name = history_name(report_input, site);
+            for (app, _) in evidence_rules.iter().filter(|(_, name)| history.runs(site_name, name)) {
                 self.apps.add(*app, site);
             }
         }
@@ -278,8 +278,8 @@ impl<'a> LogAnalysis<'a> {
         }
         let mut evidence: HashMap<Site<'a>, SiteEvidence> = HashMap::default();
         for (site, of_site) in report_input.tally.evidence() {
-            let known = evidence.entry(self.site_root(site)).or_default();
-            if known.is_empty() { *known = of_site } else { known.merge(&of_site) }
+            let merged = evidence.entry(self.site_root(site)).or_default();
+            if merged.is_empty() { *merged = of_site } else { merged.merge(&of_site) }
         }
         let rules = rule_hashes(self.rules);
         for (site, known) in &mut evidence {

@@ -45,12 +45,12 @@ pub(crate) fn sites<'a>(report_input: &ReportInput<'a>, analysis: &LogAnalysis<'
     let mut sites: Vec<Soft404Site<'a>> = sites.into_values().collect();
     sites.iter_mut().for_each(Soft404Site::tidy);
     sites.sort_by_key(|site| (Reverse(site.requests), site.names[0]));
-    let mut found: Vec<Soft404<'a>> = servers(sites).into_iter().map(Soft404Site::entry).collect();
-    found.sort_by(|a, b| {
+    let mut rows: Vec<Soft404<'a>> = servers(sites).into_iter().map(Soft404Site::entry).collect();
+    rows.sort_by(|a, b| {
         let order = |site: &Soft404<'a>| (Reverse(site.requests), site.site, Reverse(site.paths), site.grade.reason);
         order(a).cmp(&order(b)).then_with(|| a.sizes.cmp(&b.sizes))
     });
-    found
+    rows
 }
 
 /// Merges three or more hosts that answer alike.

@@ -193,7 +193,7 @@ impl Tally {
         let in_overflow = hits(&mut self.overflow_cells().filter(|view| !view.is_other()));
         let most = |floor: u64, errors: &mut dyn Iterator<Item = u64>| errors.fold(floor, u64::max);
         let bound = ErrorBound {
-            pairs: most(self.error_floor.pairs, &mut self.cells.iter().chain(self.overflow.iter()).map(|(_, rest)| rest.error())),
+            pairs: most(self.error_floor.pairs, &mut self.cells.iter().chain(self.overflow.iter()).map(|(_, sample)| sample.error())),
             clients: most(self.error_floor.clients, &mut self.clients.iter().map(|count| count.error)),
             requests: most(self.error_floor.requests, &mut self.clients.iter().map(|count| count.missed)),
             paths: most(self.error_floor.paths, &mut self.path_errors.iter().copied()),
@@ -261,10 +261,10 @@ impl OverflowUpdate {
     /// The overflow of each pair, by [`CellKey::pair`].
     pub(super) fn pair_weights(&self) -> HashMap<u64, OverflowWeight> {
         let mut weights: HashMap<u64, OverflowWeight> = HashMap::default();
-        for (counts, rest) in self.0.iter().filter(|(counts, _)| counts.key.is_pair()) {
+        for (counts, sample) in self.0.iter().filter(|(counts, _)| counts.key.is_pair()) {
             let weight = weights.entry(counts.key.pair()).or_default();
             weight.hits += counts.hits;
-            weight.error = rest.error();
+            weight.error = sample.error();
         }
         weights
     }
@@ -281,12 +281,12 @@ impl OverflowUpdate {
     ) {
         let stays: HashSet<u64> = kept.iter().map(|&number| table.key(number).pair()).collect();
         let is_gone = |key: &CellKey| OverflowOwner::from_key(key) == owner && !stays.contains(&key.pair());
-        let (gone, left): (Vec<u32>, Vec<u32>) = self.0.numbers().partition(|&number| is_gone(self.0.key(number)));
-        if !gone.is_empty() {
-            for number in gone {
+        let (evicted, kept): (Vec<u32>, Vec<u32>) = self.0.numbers().partition(|&number| is_gone(self.0.key(number)));
+        if !evicted.is_empty() {
+            for number in evicted {
                 count_lost(self.0.key(number), self.0.hits(number));
             }
-            self.0.retain(left, |key| *key, None);
+            self.0.retain(kept, |key| *key, None);
         }
         for &number in dropped {
             let key = table.key(number);

@@ -454,7 +454,7 @@ impl CellSample {
     }
 
     /// The sample, moved: its text is stored in another arena, and what stays here must not be read.
-    pub(super) fn taken(&mut self, from: &ByteArena, to: &mut ByteArena) -> Self {
+    pub(super) fn moved(&mut self, from: &ByteArena, to: &mut ByteArena) -> Self {
         let content = match &mut self.content {
             line @ StoredSample::Line { .. } => line.copied(from, to),
             imported => std::mem::replace(imported, StoredSample::Line { text: ArenaSpan::EMPTY, parsed: false }),

@@ -101,12 +101,12 @@ impl UnmatchedRequests {
             PathState::Counted(known_path) => known_path.count(request, target, position),
             PathState::Unseen => *path = PathState::Counted(Box::new(UnmatchedPath::new(request, target, position))),
         }
-        let got = match Outcome::from_status(request.status) {
+        let flags = match Outcome::from_status(request.status) {
             Outcome::Answered => SERVED,
             Outcome::Redirected => REDIRECTED,
             _ => 0,
         };
-        self.insert_pair(ClientPathPair { client: request.client, path_and_flags: request.path | got });
+        self.insert_pair(ClientPathPair { client: request.client, path_and_flags: request.path | flags });
     }
 
     /// Adds those of another tally, renumbered.

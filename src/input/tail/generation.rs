@@ -240,15 +240,15 @@ impl Generation {
     ) -> io::Result<ReadStep> {
         let (Some(reader), Some(content)) = (&mut self.reader, &self.content) else { return Ok(ReadStep::End) };
         let from = content.offset + self.skipped_bytes;
-        let want = block.max(self.next_read_len);
-        buffer.resize(want.max(buffer.len()), 0);
-        let read = reader.read(&mut buffer[..want], from)?;
+        let read_len = block.max(self.next_read_len);
+        buffer.resize(read_len.max(buffer.len()), 0);
+        let read = reader.read(&mut buffer[..read_len], from)?;
         let nuls = trailing_nuls(&buffer[..read]);
         let beyond = match reader.plain() {
-            Some(file) if nuls > 0 && read == want => next_text_after(file, from + read as u64)?,
+            Some(file) if nuls > 0 && read == read_len => next_text_after(file, from + read as u64)?,
             _ => None,
         };
-        let at_end = read < want || nuls > 0 && beyond.is_none();
+        let at_end = read < read_len || nuls > 0 && beyond.is_none();
         let starts_line = self.skipped_bytes == 0 && buffer[..read - nuls].last().is_none_or(|last| *last == b'\n');
         let next_text = beyond.filter(|_| starts_line);
         let fresh = &buffer[..if at_end || next_text.is_some() { read - nuls } else { read }];

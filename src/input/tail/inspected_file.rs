@@ -218,7 +218,7 @@ impl InspectedFile {
 
     /// Determined by the change time, which no tool sets back.
     pub(super) fn is_stable(&self) -> bool {
-        self.file.metadata().is_ok_and(|found| !FileStat::from_metadata(&found).is_recent())
+        self.file.metadata().is_ok_and(|metadata| !FileStat::from_metadata(&metadata).is_recent())
     }
 }
 
@@ -228,8 +228,8 @@ pub(super) fn skip(text: &mut impl Read, count: u64) -> (u64, Vec<u8>) {
     let mut last = Vec::new();
     let mut skipped = 0;
     while skipped < count {
-        let want = block.len().min(usize::try_from(count - skipped).unwrap_or(usize::MAX));
-        match text.read(&mut block[..want]) {
+        let read_len = block.len().min(usize::try_from(count - skipped).unwrap_or(usize::MAX));
+        match text.read(&mut block[..read_len]) {
             Ok(read @ 1..) => {
                 skipped += read as u64;
                 last.extend_from_slice(&block[..read]);
@@ -327,8 +327,8 @@ fn system_time((seconds, nanoseconds): (i64, i64)) -> SystemTime {
 pub(super) fn is_bind_mounted_file(path: &Path) -> bool {
     let Ok(path) = path.canonicalize() else { return false };
     let mount = |path: &Path| {
-        let found = statx(CWD, path, AtFlags::empty(), StatxFlags::MNT_ID).ok()?;
-        (found.stx_mask & StatxFlags::MNT_ID.bits() != 0).then_some(found.stx_mnt_id)
+        let metadata = statx(CWD, path, AtFlags::empty(), StatxFlags::MNT_ID).ok()?;
+        (metadata.stx_mask & StatxFlags::MNT_ID.bits() != 0).then_some(metadata.stx_mnt_id)
     };
     match (mount(&path), path.parent().and_then(mount)) {
         (Some(file), Some(folder)) => file != folder,

@@ -122,21 +122,21 @@ impl WatchedPath {
     ) -> io::Result<Option<ContentFingerprint>> {
         let path = self.path.clone();
         self.claim_content(inspected, (id, &path), poll)?;
-        let mut found = None;
+        let mut index_found = None;
         for (index, old) in self.old_generations.iter().enumerate() {
             let same_inode = old.id == id;
-            if (found.is_none() || same_inode) && old.content.compare(inspected)? == ContentMatch::Same {
-                found = Some(index);
+            if (index_found.is_none() || same_inode) && old.content.compare(inspected)? == ContentMatch::Same {
+                index_found = Some(index);
             }
         }
-        if let Some(index) = found {
+        if let Some(index) = index_found {
             return Ok(Some(self.old_generations.remove(index).content));
         }
         for index in 0..self.generations.len() {
             let log = &self.generations[index];
-            let gone =
+            let is_lost =
                 matches!(log.state, GenerationState::Truncated { .. }) || log.state == GenerationState::Draining && log.stat.links == 0;
-            if let Some(content) = log.content.as_ref().filter(|content| gone && content.offset > 0)
+            if let Some(content) = log.content.as_ref().filter(|content| is_lost && content.offset > 0)
                 && content.compare(inspected)? == ContentMatch::Same
             {
                 self.files_changed = true;
@@ -190,8 +190,8 @@ pub(super) fn is_truncated_prefix(log: &Generation, file: &Arc<File>) -> bool {
 impl WatchedPath {
     /// Searches for content that the current scan did not find, and for late lines in files that were found this way.
     pub(super) fn search_moved(&mut self, found: &mut Vec<(RotationRank, Generation)>, poll: &mut PollContext<'_>) {
-        let known = self.old_generations.iter().map(|old| &old.path).filter(|path| !self.is_self_or_sibling(path)).cloned();
-        let mut paths: BTreeSet<_> = known.collect();
+        let old_paths = self.old_generations.iter().map(|old| &old.path).filter(|path| !self.is_self_or_sibling(path)).cloned();
+        let mut paths: BTreeSet<_> = old_paths.collect();
         if self.is_searching(poll) {
             paths.extend(self.moved_candidates(poll));
         }

@@ -243,7 +243,7 @@ impl WatchedPath {
     pub(super) fn poll(&mut self, poll: &mut PollContext<'_>) {
         match fs::metadata(&self.path) {
             _ if self.role != PathRole::Log => {}
-            Ok(found) if found.is_file() => self.path_found(FileStat::from_metadata(&found), poll),
+            Ok(metadata) if metadata.is_file() => self.path_found(FileStat::from_metadata(&metadata), poll),
             Ok(_) => self.report_problem_once(poll, "is not a file; only files are followed"),
             Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => self.path_missing(poll),
             Err(error) => self.report_problem_once(poll, &self.reason(&error)),

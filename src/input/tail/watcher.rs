@@ -100,7 +100,7 @@ fn update(system: &mut RecommendedWatcher, watched: &mut HashMap<PathBuf, (u64, 
 }
 
 fn identity(folder: &Path) -> Option<(u64, u64)> {
-    fs::metadata(folder).ok().map(|found| (found.dev(), found.ino()))
+    fs::metadata(folder).ok().map(|metadata| (metadata.dev(), metadata.ino()))
 }
 
 fn is_gone(error: &notify::Error) -> bool {
