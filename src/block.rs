@@ -1,7 +1,7 @@
 //! Addresses that must never be blocked: non-public ones, those of this machine, allowed clients, trusted proxies and the ranges of
 //! search engines that the user gave.
 //!
-//! Decides by address alone, never by what a client calls itself, and knows nothing about hits. Which clients are worth blocking
+//! Decides by address alone, never by what a client calls itself, and does not depend on hits. Which clients are worth blocking
 //! is decided in `analysis::block_candidates`.
 //!
 //! The addresses of this machine are those that the kernel lists under `/proc/net`; no socket is opened. The public address of a
@@ -140,7 +140,7 @@ impl<'a> BlockPolicy<'a> {
     }
 }
 
-/// The network of a client that stands for an IPv6 prefix.
+/// The network of a client that is an IPv6 prefix.
 #[must_use]
 pub(crate) fn prefix_network(client: Client<'_>) -> Option<IpNet> {
     let Client::Text(text) = client else { return None };

@@ -101,7 +101,7 @@ pub enum MethodClass {
     Post,
     /// HEAD: no body.
     Head,
-    /// OPTIONS and others: the response says nothing about the content of the path.
+    /// OPTIONS and others: the response is unrelated to the content of the path.
     Other,
 }
 

@@ -1,4 +1,4 @@
-//! A bounded map that evicts keys that were not used lately, so that clients cannot exhaust the memory with new keys.
+//! A bounded map that evicts the keys that were not used recently, so that clients cannot exhaust the memory with new keys.
 //!
 //! It has two generations: used keys are in the young one. When that is full, it becomes the old one, and the keys of the previous
 //! old one are dropped. It keeps no order and no times.

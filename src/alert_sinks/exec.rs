@@ -2,7 +2,7 @@
 //!
 //! Writes to the pipe never block. A program that ends is restarted: after one second at first, after twice as long each
 //! time it does not live for a minute, and after a minute at most. A line counts as delivered when the program has read all
-//! of its bytes. What is left in the pipe when the program ends goes to the next one, from the start of its line. No shell
+//! of its bytes. What is left in the pipe when the program ends is sent to the next one, from the start of its line. No shell
 //! is involved and no arguments are passed. The standard output of the program is discarded, as that of probewatch is for
 //! hits.
 
@@ -202,7 +202,7 @@ impl ExecSink {
         }
     }
 
-    /// The program ended: what it did not read goes to the next one.
+    /// The program ended: what it did not read is sent to the next one.
     fn requeue_unread(&mut self) {
         self.remove_read_lines();
         (self.written_lines, self.partial_bytes, self.bytes_in_pipe) = (0, 0, 0);

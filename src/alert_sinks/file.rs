@@ -148,10 +148,10 @@ mod tests {
 
     use crate::alert_sinks::file::*;
 
-    fn room() -> (TempDir, PathBuf) {
-        let room = tempfile::tempdir().unwrap();
-        let path = room.path().join("alerts.ndjson");
-        (room, path)
+    fn temporary_folder() -> (TempDir, PathBuf) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("alerts.ndjson");
+        (folder, path)
     }
 
     fn read(path: &Path) -> String {
@@ -164,7 +164,7 @@ mod tests {
 
     #[test]
     fn appends_to_an_existing_file() {
-        let (_room, path) = room();
+        let (_folder, path) = temporary_folder();
         let now = Instant::now();
         FileSink::open(path.clone()).unwrap().send_alert(b"1\n", now);
         assert_eq!((read(&path).as_str(), mode(&path)), ("1\n", 0o600));
@@ -178,8 +178,8 @@ mod tests {
 
     #[test]
     fn a_rotated_file_is_closed() {
-        let (room, path) = room();
-        let rotated = room.path().join("alerts.ndjson.1");
+        let (folder, path) = temporary_folder();
+        let rotated = folder.path().join("alerts.ndjson.1");
         let (now, mut notices) = (Instant::now(), Vec::new());
         let mut file = FileSink::open(path.clone()).unwrap();
         file.send_alert(b"1\n", now);
@@ -200,8 +200,8 @@ mod tests {
 
     #[test]
     fn only_regular_files_are_accepted() {
-        let (room, path) = room();
-        let target = room.path().join("target");
+        let (folder, path) = temporary_folder();
+        let target = folder.path().join("target");
         let refusal = |path: &Path| FileSink::open(path.to_owned()).unwrap_err().to_string();
         let advice = "choose another --alert-file: a regular file, no link, in a folder you may write to";
         for there in [false, true] {
@@ -215,17 +215,17 @@ mod tests {
         }
         assert_eq!(read(&target), "text");
         assert_eq!(refusal(Path::new("/dev/null")), format!("cannot open /dev/null: it is not a regular file; {advice}"));
-        assert!(refusal(room.path()).contains("is a directory"));
-        assert!(refusal(&room.path().join("no/such")).contains("no such file or directory"));
+        assert!(refusal(folder.path()).contains("is a directory"));
+        assert!(refusal(&folder.path().join("no/such")).contains("no such file or directory"));
     }
 
     #[test]
     fn a_failure_is_reported_once_and_nothing_is_lost() {
-        let (room, path) = room();
+        let (folder, path) = temporary_folder();
         let (start, mut notices) = (Instant::now(), Vec::new());
         let mut file = FileSink::open(path.clone()).unwrap();
         fs::remove_file(&path).unwrap();
-        symlink(room.path(), &path).unwrap();
+        symlink(folder.path(), &path).unwrap();
         for second in 0..5 {
             let now = start + Duration::from_secs(second);
             file.send_alert(format!("{second}\n").as_bytes(), now);
@@ -243,10 +243,10 @@ mod tests {
 
     #[test]
     fn lost_alerts_are_reported_at_the_end() {
-        let (room, path) = room();
+        let (folder, path) = temporary_folder();
         let (now, mut notices) = (Instant::now(), Vec::new());
         let mut file = FileSink::open(path.clone()).unwrap();
-        room.close().unwrap();
+        folder.close().unwrap();
         file.send_alert(b"1\n", now);
         file.send_alert(b"2\n", now);
         file.finish(now, &mut notices);
@@ -284,7 +284,7 @@ mod tests {
 
     #[test]
     fn a_partial_line_is_completed_later() {
-        let (_room, path) = room();
+        let (_folder, path) = temporary_folder();
         let run = Command::new(std::env::current_exe().unwrap())
             .args(["--ignored", "--exact", "alert_sinks::file::tests::write_past_the_size_limit"])
             .env("PROBEWATCH_TEST_FILE", &path)
@@ -297,7 +297,7 @@ mod tests {
     /// A killed run may have left half an alert.
     #[test]
     fn a_partial_line_in_the_file_is_ended_first() {
-        let (_room, path) = room();
+        let (_folder, path) = temporary_folder();
         let now = Instant::now();
         for (left, after) in [("{\"kind\":\"an", "{\"kind\":\"an\n1\n2\n"), ("0\n", "0\n1\n2\n"), ("", "1\n2\n")] {
             fs::write(&path, left).unwrap();

@@ -150,8 +150,8 @@ mod tests {
 
     #[test]
     fn an_alert_is_sent_to_every_sink() {
-        let room = tempfile::tempdir().unwrap();
-        let [program, out, file, log] = ["program", "out", "alerts", "log"].map(|name| room.path().join(name));
+        let folder = tempfile::tempdir().unwrap();
+        let [program, out, file, log] = ["program", "out", "alerts", "log"].map(|name| folder.path().join(name));
         let script = format!("#!/bin/sh\nexec cat > '{}'\n", out.display());
         // Another process writes it: see the tests of `exec`.
         let written = Command::new("sh").args(["-c", "printf %s \"$1\" > \"$0\" && chmod 755 \"$0\""]).arg(&program).arg(script).status();
@@ -178,9 +178,9 @@ mod tests {
 
     #[test]
     fn the_program_is_not_started_if_another_sink_fails() {
-        let room = tempfile::tempdir().unwrap();
+        let folder = tempfile::tempdir().unwrap();
         let settings =
-            AlertSinkSettings { exec: Some("/nowhere".into()), syslog: Some(room.path().join("log")), ..AlertSinkSettings::default() };
+            AlertSinkSettings { exec: Some("/nowhere".into()), syslog: Some(folder.path().join("log")), ..AlertSinkSettings::default() };
         assert!(matches!(AlertSinks::new(settings), Err(AlertSinkError::Syslog { .. })));
         let settings = AlertSinkSettings { exec: Some("/nowhere".into()), ..AlertSinkSettings::default() };
         assert!(matches!(AlertSinks::new(settings), Err(AlertSinkError::Exec { .. })));

@@ -16,7 +16,7 @@ use crate::system::errno_message;
 /// `daemon` of RFC 5424, table 1.
 const FACILITY: u8 = 3;
 
-/// The longest message in bytes, which RFC 5424, 6.1, asks every receiver to accept.
+/// The longest message in bytes, which every receiver should accept (RFC 5424, section 6.1).
 const MAX_BYTES: usize = 2_048;
 
 /// The longest host name: RFC 5424, 6.
@@ -219,7 +219,7 @@ mod tests {
 
     #[test]
     fn every_alert_arrives_once() {
-        let (_room, path, socket) = daemon();
+        let (_folder, path, socket) = daemon();
         let (now, mut notices) = (Instant::now(), Vec::new());
         let mut syslog = SyslogSink::connect(path).unwrap();
         syslog.send_alert(Severity::High, "one", now);
@@ -240,7 +240,7 @@ mod tests {
 
     #[test]
     fn a_daemon_that_does_not_read_delays_nothing() {
-        let (_room, path, socket) = daemon();
+        let (_folder, path, socket) = daemon();
         let (now, mut notices) = (Instant::now(), Vec::new());
         let place = format!("--syslog {}", path.display());
         let mut syslog = SyslogSink::connect(path).unwrap();
@@ -259,7 +259,7 @@ mod tests {
 
     #[test]
     fn a_restarted_daemon_is_found() {
-        let (_room, path, socket) = daemon();
+        let (_folder, path, socket) = daemon();
         let (now, mut notices) = (Instant::now(), Vec::new());
         let mut syslog = SyslogSink::connect(path.clone()).unwrap();
         end(socket);

@@ -178,8 +178,8 @@ mod tests {
 
     #[test]
     fn the_manager_is_notified() {
-        let room = tempfile::tempdir().unwrap();
-        let path = room.path().join("notify");
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("notify");
         let socket = UnixDatagram::bind(&path).unwrap();
         socket.set_nonblocking(true).unwrap();
         assert_eq!(run(Some(&path), Some("60000000")), "pulse Some(30s), notices []");

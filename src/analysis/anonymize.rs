@@ -396,8 +396,8 @@ mod tests {
             };
             write_summary(&page, &mut out).unwrap();
         });
-        let mut room = RedactionBuffers::default();
-        ndjson::write(&privacy.hit(&fixture::hit(), &mut room), fixture::rules(), &mut ndjson::HitTexts::default(), &mut out);
+        let mut buffers = RedactionBuffers::default();
+        ndjson::write(&privacy.hit(&fixture::hit(), &mut buffers), fixture::rules(), &mut ndjson::HitTexts::default(), &mut out);
         String::from_utf8(out).unwrap()
     }
 
@@ -443,8 +443,8 @@ mod tests {
     fn an_empty_text_stays_empty() {
         let hit = ReportedHit { target: b"", method: b"", path: b"", client: Client::Text(b""), ..fixture::hit() };
         for privacy in [Privacy::new(None, false), Privacy::new(Some(Anonymizer::Truncate), false)] {
-            let mut room = RedactionBuffers::default();
-            let redacted = privacy.hit(&hit, &mut room);
+            let mut buffers = RedactionBuffers::default();
+            let redacted = privacy.hit(&hit, &mut buffers);
             assert_eq!(
                 (redacted.target, redacted.method, redacted.path, redacted.client),
                 (&b""[..], &b""[..], &b""[..], Client::Text(b""))

@@ -381,9 +381,9 @@ mod list_tests {
             // Clients with one of four lists, each without some paths or with some of its own.
             let list = |number: u8| (0..20_u8).filter(move |path| (path / 3) % 4 != number || path % 5 == number);
             let mut requested: Vec<(u32, u8)> = Vec::new();
-            for (number, odd, client) in &lists {
-                requested.extend(list(*number).filter(|path| !odd.contains(path)).map(|path| (*client, path)));
-                requested.extend(odd.iter().filter(|path| !list(*number).any(|of| of == **path)).map(|path| (*client, *path)));
+            for (number, extra, client) in &lists {
+                requested.extend(list(*number).filter(|path| !extra.contains(path)).map(|path| (*client, path)));
+                requested.extend(extra.iter().filter(|path| !list(*number).any(|of| of == **path)).map(|path| (*client, *path)));
             }
             let expected = plain_definition(&requested);
             // Other numbers for the same paths, in another order.

@@ -318,7 +318,7 @@ impl AnswerDetail<'_> {
 pub struct Soft404<'a> {
     /// The host, or the input where hosts are not logged.
     pub site: &'a [u8],
-    /// The number of hosts on one server that answer alike; 1 for a single site.
+    /// The number of hosts on one server with the same answers; 1 for a single site.
     pub hosts: u64,
     /// The reason why most of them are soft 404s.
     pub grade: Grade,

@@ -1,4 +1,4 @@
-//! Explains one answer in the light of a whole log: its grade, and the evidence for it.
+//! Explains one answer by all responses of a log: its grade, and the evidence for it.
 //!
 //! The grade itself comes from the analysis, as in a scan.
 

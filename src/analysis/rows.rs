@@ -488,9 +488,9 @@ paths = ["/key"]
         };
         let shop = (2..6).filter(|_| is_shop).map(|client| line(7, client, "/shop.css", 200, 1000 * client));
         let log: String = shop.chain((0..300).map(|host| line(host, 1, path, 404, 9))).collect();
-        let (asked, mut scratch, mut part) = (ScanOptions::default(), WorkerState::default(), Tally::default());
+        let (options, mut scratch, mut part) = (ScanOptions::default(), WorkerState::default(), Tally::default());
         part.add_findings(
-            &LineScanner::new(&rules, &asked).scan(log.as_bytes(), &mut scratch),
+            &LineScanner::new(&rules, &options).scan(log.as_bytes(), &mut scratch),
             LinePosition { input: 0, chunk: 0, offset: 0, line: 0 },
         );
         let mut tally = Tally::with_budget(BUDGET);

@@ -77,7 +77,7 @@ pub struct Decision {
     pub(crate) suppressed_by: Option<RuleId>,
 }
 
-/// A hit with what the analysis needs to know of it.
+/// What the analysis needs of a hit.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct HitContext<'a> {
     pub(crate) client: u32,
@@ -483,7 +483,7 @@ mod tests {
 
     use super::*;
     use crate::analysis::build::ReportFilter;
-    use crate::engine::{LineScanner, ScanOptions as Asked, WorkerState};
+    use crate::engine::{LineScanner, ScanOptions, WorkerState};
     use crate::rules::AllowList;
     use crate::source::SourceInfo;
     use crate::tally::{LinePosition, Tally};
@@ -523,12 +523,12 @@ paths = ["/c"]
     /// The paths of reported hits and their rules.
     fn reported(text: &str) -> Vec<(&'static str, Vec<&'static str>)> {
         let rules = crate::rules::check(Path::new("t.toml"), text).unwrap();
-        let asked = Asked { windows: true, ..Asked::default() };
+        let options = ScanOptions { windows: true, ..ScanOptions::default() };
         let (mut scratch, mut tally) = (WorkerState::default(), Tally::default());
         let line = |path| format!("192.0.2.1 - - [02/Nov/2026:08:01:00 +0000] \"GET {path} HTTP/1.1\" 404 9 \"-\" \"x\"\n");
         let log = ["/a", "/b", "/c", "/guess"].map(line).concat();
         tally.add_findings(
-            &LineScanner::new(&rules, &asked).scan(log.as_bytes(), &mut scratch),
+            &LineScanner::new(&rules, &options).scan(log.as_bytes(), &mut scratch),
             LinePosition { input: 0, chunk: 0, offset: 0, line: 0 },
         );
         let (tally, texts, allow) =

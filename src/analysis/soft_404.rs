@@ -1,6 +1,6 @@
 //! Sites that answer any path: one entry per site, from hits graded as soft 404s.
 //!
-//! Hosts of one server that answer alike share an entry. Grades nothing itself.
+//! Hosts of one server with the same answers share an entry. Grades nothing itself.
 
 use std::cmp::Reverse;
 
@@ -53,13 +53,13 @@ pub(crate) fn sites<'a>(report_input: &ReportInput<'a>, analysis: &LogAnalysis<'
     rows
 }
 
-/// Merges three or more hosts that answer alike.
+/// Merges three or more hosts with the same answers.
 fn servers(sites: Vec<Soft404Site<'_>>) -> Vec<Soft404Site<'_>> {
     let (hosts, mut all): (Vec<_>, Vec<_>) = sites.into_iter().partition(|site| site.is_host);
     let mut servers: Vec<Vec<Soft404Site<'_>>> = Vec::new();
     for host in hosts {
-        let is_alike = |server: &mut Vec<Soft404Site<'_>>| server.iter().any(|other| other.is_alike(&host));
-        let mut joined: Vec<Soft404Site<'_>> = servers.extract_if(.., is_alike).flatten().collect();
+        let is_similar = |server: &mut Vec<Soft404Site<'_>>| server.iter().any(|other| other.is_similar(&host));
+        let mut joined: Vec<Soft404Site<'_>> = servers.extract_if(.., is_similar).flatten().collect();
         joined.push(host);
         servers.push(joined);
     }
@@ -94,7 +94,7 @@ impl<'a> Soft404Site<'a> {
 
     /// Whether two hosts answer with about the same range of sizes.
     #[expect(clippy::cast_precision_loss, reason = "a share of sizes and counts, far below 2^52")]
-    fn is_alike(&self, other: &Self) -> bool {
+    fn is_similar(&self, other: &Self) -> bool {
         let ends =
             |site: &Self| Some((*site.sizes.first()? as f64 * (1.0 - SIZE_TOLERANCE), *site.sizes.last()? as f64 * (1.0 + SIZE_TOLERANCE)));
         match (ends(self), ends(other)) {
@@ -136,8 +136,8 @@ impl<'a> Soft404Site<'a> {
 /// Sorted sizes as ranges: similar sizes share a range; if there are too many ranges, the nearest are merged.
 #[expect(clippy::cast_precision_loss, reason = "a share of sizes and counts, far below 2^52")]
 pub(crate) fn ranges(sizes: &[u64]) -> Vec<(u64, u64)> {
-    let is_alike = |a: &u64, b: &u64| (*b - *a) as f64 <= SIZE_TOLERANCE * *b as f64;
-    let mut ranges: Vec<(u64, u64)> = sizes.chunk_by(is_alike).map(|run| (run[0], run[run.len() - 1])).collect();
+    let is_similar = |a: &u64, b: &u64| (*b - *a) as f64 <= SIZE_TOLERANCE * *b as f64;
+    let mut ranges: Vec<(u64, u64)> = sizes.chunk_by(is_similar).map(|run| (run[0], run[run.len() - 1])).collect();
     while ranges.len() > Soft404::MAX_RANGES {
         let gap = |at: usize| ranges[at + 1].0 as f64 / ranges[at].1.max(1) as f64;
         let Some(at) = (0..ranges.len() - 1).min_by(|a, b| gap(*a).total_cmp(&gap(*b))) else { break };

@@ -32,7 +32,7 @@ macro_rules! combine {
         }
 
         impl $set {
-            /// The settings that these flags give.
+            /// The settings of these flags.
             pub(super) fn into_layer(self) -> Layer {
                 Layer::default()$(.merge_under(self.$field.into_layer()))+
             }

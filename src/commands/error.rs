@@ -162,7 +162,7 @@ pub enum Exit {
 }
 
 impl Exit {
-    /// The number that the shell sees.
+    /// The exit status as a number.
     #[must_use]
     pub fn code(self) -> u8 {
         self as u8

@@ -602,7 +602,7 @@ pub(crate) enum Error {
 }
 
 impl Error {
-    /// What to type instead, where the message does not say it.
+    /// What to type instead, where the message does not contain it.
     #[must_use]
     pub(crate) fn hint(&self) -> Option<&'static str> {
         match self {

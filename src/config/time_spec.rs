@@ -1,4 +1,4 @@
-//! Times as they are typed for `--since`, `--until` and `--newer-than`, and the bounds they stand for.
+//! Times as they are typed for `--since`, `--until` and `--newer-than`, and the time bounds that result.
 //!
 //! Reads no clock: the start of the run is passed in. A time without an offset is compared with each line's own local
 //! time.

@@ -1,4 +1,4 @@
-//! Values that are spelled alike in flags, variables and the configuration file.
+//! Values with the same syntax in flags, variables and the configuration file.
 //!
 //! An error message says what is wrong and what to type; the caller adds the name of the flag, variable or key.
 

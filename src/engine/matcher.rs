@@ -1,7 +1,7 @@
 //! Matches one request against the rules.
 //!
 //! Literals are found first, in one pass over bytes that need no decoding. The other conditions are checked only for rules with a
-//! literal hit. The matcher sees one request and nothing else.
+//! literal hit. The matcher depends on one request and nothing else.
 
 use std::cell::Cell;
 
@@ -150,7 +150,7 @@ impl<'r> Matcher<'r> {
             .map(|(text, normalizer)| text.map_or(&b""[..], |text| normalizer.folded_header(text)));
         let [used_status, asked_class, asked_headers] = [const { Cell::new(false) }; 3];
         let header = |sent: Option<&[u8]>, folded| {
-            // The class says whether the header is there.
+            // The class includes whether the header is there.
             asked_class.set(true);
             asked_headers.set(asked_headers.get() || sent.is_some());
             folded

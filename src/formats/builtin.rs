@@ -85,7 +85,7 @@ pub struct Formats {
     detection_order: Vec<FormatId>,
     /// The source of the client IP behind a reverse proxy.
     origin: Option<ClientIpSource>,
-    /// Formats that the engine can parse, but without the field for the client behind a proxy.
+    /// Formats that the engine can parse, but without the field for the forwarded client.
     proxied: Vec<FormatId>,
 }
 
@@ -270,7 +270,7 @@ impl Formats {
         self.origin.as_ref()
     }
 
-    /// Formats that are tried before the engine, for the field of the client behind a proxy.
+    /// Formats that are tried before the engine, for the field of the forwarded client.
     pub(super) fn proxied(&self) -> &[FormatId] {
         &self.proxied
     }

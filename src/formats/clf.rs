@@ -113,7 +113,7 @@ impl<'a> Frame<'a> {
             let agent = r.get(end + 2..)?.strip_prefix(b"\"")?;
             Some((&r[..end], &agent[..quoted_end(agent).unwrap_or(agent.len())]))
         });
-        // A dash stands for an empty value.
+        // A dash is an empty value.
         let (referer, user_agent) = headers.unzip();
         LogEntry {
             client: self.client,

@@ -1,5 +1,5 @@
 //! Detects the format of a log from its first lines, for `probewatch formats` and messages. Also recognizes other kinds of files,
-//! and the field of a client behind a proxy.
+//! and the field of a forwarded client.
 //!
 //! A scan parses each line by itself and does not need this. Lines are read here exactly as a scan reads them.
 
@@ -213,7 +213,7 @@ pub(crate) fn is_binary(head: &[u8]) -> bool {
     all >= BINARY_LEAST && controls * BINARY_SHARE > all
 }
 
-/// Whether `line` starts like `shape`, where `0` stands for a digit and `a` and `A` for a letter.
+/// Whether `line` starts like `shape`, where `0` is any digit and `a` and `A` any letter.
 fn shaped_like(line: &[u8], shape: &[u8]) -> bool {
     line.len() >= shape.len()
         && line.iter().zip(shape).all(|(b, s)| match s {
@@ -228,7 +228,7 @@ const LINES: usize = 20;
 /// The quoted fields of a combined line, which the client controls: request, referer and user agent.
 const OWN_FIELDS: usize = 3;
 
-/// Whether one of the first lines has a field for the client behind a proxy.
+/// Whether one of the first lines has a field for the forwarded client.
 #[must_use]
 pub(crate) fn has_forwarded(lines: &[u8]) -> bool {
     lines.split(|&byte| byte == b'\n').take(LINES).any(|line| if line.first() == Some(&b'{') { in_json(line) } else { in_quotes(line) })

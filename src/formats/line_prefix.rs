@@ -121,7 +121,7 @@ fn after_word(line: &[u8]) -> Option<&[u8]> {
     (space > 0).then(|| &line[space + 1..])
 }
 
-/// Whether a line starts like `shape`, where `0` stands for a digit and `d` for a digit or a space.
+/// Whether a line starts like `shape`, where `0` is any digit and `d` a digit or a space.
 fn is_shaped(line: &[u8], shape: &[u8]) -> bool {
     line.len() >= shape.len()
         && line.iter().zip(shape).all(|(b, s)| match s {

@@ -2,7 +2,7 @@
 //!
 //! Source: nginx `ngx_http_log_module`, `ngx_http_core_module`, `ngx_http_realip_module`, `ngx_http_upstream_module`.
 //! Unknown variables are accepted without a meaning, because configurations may define their own. A few names do not
-//! exist in nginx and stand for fields of other products.
+//! exist in nginx and are fields of other products.
 
 use super::FieldKind;
 use super::items::{FieldItem, FieldShape, FormatItem};

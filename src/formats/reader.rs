@@ -41,7 +41,7 @@ pub struct LogReader {
     strip_prefix: Vec<u8>,
     /// The writer of the prefix of the last line.
     prefix: Option<LinePrefix>,
-    /// The columns of a header, and the same with the field of the client behind a proxy.
+    /// The columns of a header, and the same with the field of the forwarded client.
     columns: Option<(Arc<FormatLineParser>, FormatLineParser)>,
 }
 
@@ -297,7 +297,7 @@ fn write_as(id: FormatId, text: &[u8], context: &LineContext<'_>, buffers: &mut 
     }
 }
 
-/// Writes fields, if any, with the client from behind a proxy.
+/// Writes fields, if any, with the forwarded client.
 fn write_fields(fields: Option<Fields<'_>>, origin: Option<&ClientIpSource>, out: &mut impl FieldSink) -> bool {
     let Some(mut fields) = fields else { return false };
     if let Some(origin) = origin {
@@ -307,7 +307,7 @@ fn write_fields(fields: Option<Fields<'_>>, origin: Option<&ClientIpSource>, out
     true
 }
 
-/// Adds the field of the client behind a proxy to columns; cached per header.
+/// Adds the field of the forwarded client to columns; cached per header.
 fn with_forwarded_field<'c>(
     cache: &'c mut Option<(Arc<FormatLineParser>, FormatLineParser)>,
     named: &Arc<FormatLineParser>,
@@ -502,7 +502,7 @@ mod tests {
     }
 
     /// The same lines, read one by one.
-    fn see(lines: &[u8], context: &LineContext<'_>) -> (Vec<u8>, Vec<LineKind>) {
+    fn read_one_by_one(lines: &[u8], context: &LineContext<'_>) -> (Vec<u8>, Vec<LineKind>) {
         let (mut log_reader, mut buffer, mut header) = (LogReader::default(), FrameBuffer::default(), context.header.clone());
         let first_quote = |line: &'_ [u8], from| Some(from + memchr(b'"', line.get(from..)?)?);
         each(lines).for_each(|(_, line, _)| log_reader.read_into(line, context, &mut header, |from| first_quote(line, from), &mut buffer));
@@ -526,7 +526,7 @@ mod tests {
     }
 
     /// Lines of one format that differ in a few bytes, and the format if it is to be requested.
-    fn alike() -> impl Strategy<Value = (Option<FormatId>, Vec<Vec<u8>>)> {
+    fn similar_lines() -> impl Strategy<Value = (Option<FormatId>, Vec<Vec<u8>>)> {
         let ids: Vec<FormatId> = FORMATS.ids().filter(|id| FORMATS.format(*id).example.is_some()).collect();
         let piece = prop::sample::select(vec![
             "\"", "\\", "\\x22", "-", " ", "", "\0", "\u{e9}", "[", "}", ",", ":", "9", "\r", "/.env", ".0", "_",
@@ -664,15 +664,15 @@ mod tests {
         fn frames_equal_rewritten_lines(lines in prop::collection::vec(any_line(), 0..12), is_w3c: bool) {
             let start: &[u8] = if is_w3c { b"#Version: 1.0\n" } else { b"" };
             let whole = [start, &lines.join(&b'\n')].concat();
-            prop_assert_eq!(see(&whole, &from_log_start(&whole)), rewrite(&whole, &from_log_start(&whole)));
+            prop_assert_eq!(read_one_by_one(&whole, &from_log_start(&whole)), rewrite(&whole, &from_log_start(&whole)));
         }
 
         #[test]
-        fn similar_lines_do_not_affect_each_other((id, lines) in alike(), is_asked_for: bool) {
+        fn similar_lines_do_not_affect_each_other((id, lines) in similar_lines(), is_requested: bool) {
             let whole = lines.join(&b'\n');
-            let context = LineContext { preferred: if is_asked_for { id.as_slice() } else { &[] }, ..from_log_start(&whole) };
+            let context = LineContext { preferred: if is_requested { id.as_slice() } else { &[] }, ..from_log_start(&whole) };
             let shown = |(text, read): (Vec<u8>, Vec<LineKind>)| (String::from_utf8_lossy(&text).into_owned(), read);
-            prop_assert_eq!(shown(see(&whole, &context)), shown(rewrite(&whole, &context)));
+            prop_assert_eq!(shown(read_one_by_one(&whole, &context)), shown(rewrite(&whole, &context)));
         }
 
         #[test]

@@ -127,7 +127,7 @@ where
     read_sequential(reader, &ReadContext { options, sizes: WorkSizes::DEFAULT, observer: ChunkObserver(observer), process, commit })
 }
 
-/// A callback that sees the chunks of a sequential text in order.
+/// A callback that gets the chunks of a sequential text in order.
 #[derive(Clone, Copy)]
 pub(super) struct ChunkObserver<'a>(pub(super) &'a (dyn Fn(Chunk<'_>) + Sync));
 

@@ -1,9 +1,9 @@
 //! Alternative decodings: how a database, a shell, or a script that decodes Base64 reads a text.
 //!
-//! The views are what a server sees. Some obfuscations cannot be decoded there, as different programs read them differently: a
-//! comment within a word is nothing to one database and a space to another, a line break in a path is dropped but is a space in a
-//! query, and a shell ignores a quote within a word. Each alternative is no longer than the text. Most texts have none, which one
-//! pass over them finds out.
+//! The views are the decoded texts as a server gets them. Some obfuscations cannot be decoded there, as different programs read
+//! them differently: a comment within a word is nothing to one database and a space to another, a line break in a path is dropped
+//! but is a space in a query, and a shell ignores a quote within a word. Each alternative is no longer than the text. Most texts
+//! have none, which one pass over them finds out.
 //!
 //! Base64 is decoded in both alphabets, with padding and without, and only once. Only values of printable text are decoded;
 //! nearly all tokens, hashes and long words fail at their first bytes.

@@ -1,8 +1,8 @@
 //! Decodes and normalises requests as logged to the views that rules match.
 //!
-//! Pure functions over bytes, with buffers of the caller. A plain target is returned unchanged after one pass over its bytes.
-//! Case is preserved for reports; matching folds it. This module knows no rules. The views are not safe to display: hostile text
-//! stays hostile.
+//! Pure functions over bytes, with buffers of the caller. A plain target is returned unchanged after one pass over its bytes. Case
+//! is preserved for reports; matching folds it. This module does not depend on rules. The views are not safe to display: hostile
+//! text stays hostile.
 
 mod alt_decoder;
 mod byte_class;

@@ -465,7 +465,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_that_mask_alike_have_different_keys() {
+    fn texts_with_equal_masks_have_different_keys() {
         let (one, other) =
             (RedactedKey::new(b"/reset-password/0123456789abcdef0123"), RedactedKey::new(b"/reset-password/0123456789abcdef0124"));
         assert_eq!((&*one.text, &*other.text), (&b"/reset-password/***"[..], &b"/reset-password/***"[..]));

@@ -119,7 +119,7 @@ impl ReportStore {
             return Ok(());
         }
         let old = format!("{REPLACED_PREFIX}{name}");
-        // Left by an earlier attempt, after which another folder was put there.
+        // Left by an earlier attempt, after which another folder was created there.
         staging_folder.remove(&old)?;
         self.folder.rename(name, staging_folder, &old)?;
         staging_folder.rename(name, &self.folder, name)
@@ -181,7 +181,7 @@ impl ReportStore {
     }
 }
 
-/// The second name of the report of a folder in `.run-N.tmp`, which tells it from the folder it was swapped with.
+/// The second name of the report of a folder in `.run-N.tmp`, which distinguishes it from the folder it was swapped with.
 pub(super) fn replacement_name(folder: &str) -> String {
     format!("{REPLACEMENT_PREFIX}{folder}")
 }

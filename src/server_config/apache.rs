@@ -2,7 +2,7 @@
 //!
 //! Source: <https://httpd.apache.org/docs/2.4/mod/mod_log_config.html>. Directives are read in Apache's order; format nicknames
 //! are resolved after everything was read, as in Apache. Sections that depend on modules are always read, because only the server
-//! knows its modules. `ErrorLog` and the forensic log contain no requests and are skipped.
+//! has the list of its modules. `ErrorLog` and the forensic log contain no requests and are skipped.
 //!
 //! Of a piped log, `|/usr/bin/rotatelogs /var/log/access.%Y-%m-%d.log 86400`, the file is found if the program is rotatelogs,
 //! cronolog or a shell's `>>`. Sources: <https://httpd.apache.org/docs/2.4/programs/rotatelogs.html>, cronolog(1).

@@ -44,7 +44,7 @@ pub(crate) const APACHE_CONFIG_PATHS: [&str; 7] = [
 /// An access log that a configuration names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ConfiguredLog {
-    /// The file, or a glob if its name has parts that only the server knows.
+    /// The file, or a glob if its name has parts that only the server can expand.
     pub path: PathBuf,
     /// The format of its lines.
     pub format: ConfiguredFormat,

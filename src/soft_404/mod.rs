@@ -1,7 +1,7 @@
 //! Detects soft 404s: a *soft 404* is a page with status 200 for a path that does not exist.
 //!
 //! [`SiteEvidence`] is what one site answered to probes, in bounded memory; evidence merges in any order. A [`Grader`] compares an
-//! answer with the evidence and returns an [`Answer`]. It knows no log, no rule file and no report, and decides no severity.
+//! answer with the evidence and returns an [`Answer`]. It does not depend on logs, rule files or reports, and decides no severity.
 
 mod evidence;
 mod grade;

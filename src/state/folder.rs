@@ -105,7 +105,7 @@ impl StateFolder {
     pub fn load<T: PersistedState>(&self) -> Result<Option<T>, StateError> {
         let Some(bytes) = self.file.read(T::RESET_FLAG)? else { return Ok(None) };
         let state = decode(&bytes).map_err(|what| self.file.damaged::<T>(what, self.file.save_copy(&bytes)))?;
-        // A killed or failed run may have put the file in place without syncing it. Sync before anything derived
+        // A killed or failed run may have renamed the file without syncing it. Sync before anything derived
         // from it reaches the disk.
         sync_folder(&self.file.folder).map_err(|error| StateError::failed("read", &self.path(), error))?;
         Ok(Some(state))

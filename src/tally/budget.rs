@@ -18,7 +18,7 @@
 //!
 //! The hits of an evicted pair stay with its client and its path, and those of an evicted client stay in cells without
 //! a client. So the hits of all cells together are always all hits, by rules, status, input and host. Totals and rows
-//! of rules stay exact, with one exception: a rule that counts the distinct paths of a client sees only the pairs that
+//! of rules stay exact, with one exception: a rule that counts the distinct paths of a client uses only the pairs that
 //! are present.
 //!
 //! A prune keeps at most [`MAX_CELLS_PER_KEY`] cells of a pair; otherwise the inputs, hosts and sizes of one path could
@@ -108,7 +108,7 @@ impl Budget {
         self.cells.min(self.clients) / 4
     }
 
-    /// The most cells before a prune. It is lower once the tally is not exact, because a prune needs room for its own
+    /// The most cells before a prune. It is lower once the tally is not exact, because a prune needs space for its own
     /// cells.
     pub(super) fn max_cells(self, tally: &Tally) -> usize {
         if tally.error_floor.is_zero() { self.cells } else { self.cells * 3 / 5 }

@@ -4,7 +4,7 @@
 //! matching rules and one kind of response; every row of a report is a sum of cells. Nothing is decided here: what an
 //! answer means depends on all cells together and is decided when a report is built.
 //!
-//! A tally with a [`Budget`] is exact up to that budget. Above it, the tally knows how much each count may be too low.
+//! A tally with a [`Budget`] is exact up to that budget. Above it, the tally has a bound on how much each count is too low.
 
 mod budget;
 mod cell;

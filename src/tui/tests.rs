@@ -17,7 +17,7 @@ use crate::client::Client;
 use crate::soft_404::Answer;
 
 /// Snapshots of the screen at three sizes, after some keys.
-fn look(name: &str, press: impl Fn(&mut TestDashboard)) {
+fn snapshot_sizes(name: &str, press: impl Fn(&mut TestDashboard)) {
     for (width, height) in [(80, 24), (120, 40), (40, 12)] {
         let mut test = TestDashboard::busy(width, height);
         press(&mut test);
@@ -28,28 +28,28 @@ fn look(name: &str, press: impl Fn(&mut TestDashboard)) {
 #[test]
 fn screens() {
     insta::assert_snapshot!("start_80x24", TestDashboard::new(80, 24).screen());
-    look("busy", |_| ());
-    look("paused", |test| {
+    snapshot_sizes("busy", |_| ());
+    snapshot_sizes("paused", |test| {
         test.press(KeyCode::Char('p'));
         test.probe(7);
     });
-    look("filtered", |test| {
+    snapshot_sizes("filtered", |test| {
         test.press(KeyCode::Char('/'));
         test.write(".ENV");
         test.press(KeyCode::Enter);
     });
-    look("typing", |test| {
+    snapshot_sizes("typing", |test| {
         test.press(KeyCode::Char('/'));
         test.write("203.0");
     });
-    look("client", |test| {
+    snapshot_sizes("client", |test| {
         test.press(KeyCode::Enter);
         test.press(KeyCode::Down);
     });
-    look("logs", |test| {
+    snapshot_sizes("logs", |test| {
         test.press(KeyCode::Char('l'));
     });
-    look("help", |test| {
+    snapshot_sizes("help", |test| {
         test.press(KeyCode::Char('?'));
     });
 }
@@ -321,7 +321,7 @@ fn happen(test: &mut TestDashboard, event: DashboardEvent) {
         DashboardEvent::Hits(hits) => test.probe(hits),
         DashboardEvent::OddHit(client, target, status) => {
             let (client, target) = (Client::parse(&client), target.as_slice());
-            let odd = crate::analysis::model::ReportedHit {
+            let hit_row = crate::analysis::model::ReportedHit {
                 client,
                 target,
                 path: target,
@@ -330,7 +330,7 @@ fn happen(test: &mut TestDashboard, event: DashboardEvent) {
                 time: None,
                 ..hit(0, &PROBES[0])
             };
-            test.dashboard.hit(test.now, &odd, rules());
+            test.dashboard.hit(test.now, &hit_row, rules());
         }
         DashboardEvent::Alert(kind) => test.dashboard.alert(&alerts()[kind], rules()),
         DashboardEvent::Notice(notice) => test.dashboard.notice(&notice),

@@ -1,8 +1,8 @@
 //! The analysis of a live log: `follow` decides each hit when it arrives, from what it has seen so far.
 //!
-//! It knows the same as the analysis of a whole log, in bounded memory: the apps of each site, its answers to unknown paths, and
-//! the probers. The oldest entries are dropped first. A request that is an attack only because of its client is held until the
-//! client proves to be a prober; it is reported late or never.
+//! It collects the same evidence as the analysis of a whole log, in bounded memory: the apps of each site, its answers to unknown
+//! paths, and the probers. The oldest entries are dropped first. A request that is an attack only because of its client is held
+//! until the client proves to be a prober; it is reported late or never.
 //!
 //! An answer is graded when it arrives, and reported again when its grade changes. The sites that were idle longest are emptied
 //! first, and of each site only the latest answers are kept for another grade. The grader takes new evidence of a site once it
@@ -41,7 +41,7 @@ const MAX_PENDING_BYTES: usize = 2_048;
 /// A site by number: a host, or the rotated siblings of a log where hosts are not logged.
 type SiteId = u32;
 
-/// A hit with what the analysis needs to know of it.
+/// What the analysis needs of a hit.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct LiveHitContext<'a> {
     /// The client.

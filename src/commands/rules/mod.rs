@@ -105,7 +105,7 @@ pub(crate) fn lint(choice: &RuleChoice) -> Exit {
     let diagnostics = lint.diagnostics(|case| runner.matched(case));
     let rules = lint.set().rules().len();
     if diagnostics.is_empty() {
-        return stdout::print(format!("{}: nothing odd\n", pluralize(rules, "rule")).as_bytes());
+        return stdout::print(format!("{}: no problems\n", pluralize(rules, "rule")).as_bytes());
     }
     let mut out = String::new();
     for diagnostic in &diagnostics {

@@ -78,7 +78,7 @@ pub(super) struct KeyRole {
     pub rank: u8,
     /// The kind of the object under this key.
     pub within: ObjectKind,
-    /// Whether it is the field of the client behind a proxy.
+    /// Whether it is the field of the forwarded client.
     pub forwarded: bool,
 }
 
@@ -93,7 +93,7 @@ pub(super) struct KeyRoles {
     objects: HashMap<&'static str, ObjectKind>,
     /// The configured fields, with their dotted paths.
     user_fields: Vec<(JsonField, String)>,
-    /// The field of the client behind a proxy: its normalized name and its possible dotted paths.
+    /// The field of the forwarded client: its normalized name and its possible dotted paths.
     forwarded: Option<(String, Vec<String>)>,
     fingerprint: u64,
 }
@@ -120,7 +120,7 @@ impl KeyRoles {
         roles
     }
 
-    /// Also recognizes the field of the client behind a proxy, by its name or by one of the paths.
+    /// Also recognizes the field of the forwarded client, by its name or by one of the paths.
     pub(super) fn set_forwarded(&mut self, name: &str, mut paths: Vec<String>) {
         paths.push(name.to_owned());
         self.forwarded = Some((normalized_name(name.as_bytes(), &mut [0; MAX_NAME]).unwrap_or_default().to_owned(), paths));

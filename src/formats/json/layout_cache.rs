@@ -1,7 +1,8 @@
 //! Caches the layout of recent lines: everything between their values.
 //!
-//! A server writes all lines alike. If a line has a cached layout, it has the same keys in the same objects, and only the ends of
-//! the values are searched for. The cache affects only the speed, never the result: a line that differs in one byte is tokenized.
+//! A server writes all lines with the same layout. If a line has a cached layout, it has the same keys in the same objects, and
+//! only the ends of the values are searched for. The cache affects only the speed, never the result: a line that differs in one
+//! byte is tokenized.
 //!
 //! [`FastLayout`] decides the field of each value once per layout. It applies to lines with a client, a time and a request line
 //! in their usual form and without a backslash. All other lines go through [`FieldCollector`], with the same result where both
@@ -234,7 +235,7 @@ impl<'a> ValueVisitor<'a> for LayoutRecorder<'_, 'a> {
     }
 }
 
-/// What the fast path needs to know about a layout.
+/// What the fast path needs of a layout.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct FastLayout {
     /// Fields with an alternative value, one bit each. The alternative counts if the best value is missing.

@@ -3,7 +3,7 @@
 //! Fields are recognized by the key names of servers, proxies and common conventions, or as configured. Values are never
 //! used to guess a field, and keys under the client's control (headers, queries, bodies, cookies) are never the client
 //! address. A line is parsed in one pass; a malformed line, or one that describes no request, has no fields. Texts are
-//! kept as written, except for escapes that [`unescape`](crate::normalize::unescape) does not know.
+//! kept as written, except for escapes that [`unescape`](crate::normalize::unescape) does not decode.
 
 mod keys;
 mod layout_cache;

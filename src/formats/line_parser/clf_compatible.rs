@@ -27,7 +27,7 @@ const COMMON: &Pattern = &[CLIENT, USER, TIME, REQUEST, STATUS, LAST_BYTES];
 impl FormatLineParser {
     /// The engine format that parses lines of this format to the same values: `combined`, optionally with more
     /// fields, `common`, or `vhost_combined`. `None` if the parser is needed. Only [`read`](Self::read) reads the
-    /// field of the client behind a proxy.
+    /// field of the forwarded client.
     #[must_use]
     pub fn clf_compatible(&self) -> Option<LogFormat> {
         let is_usual = self.start.is_empty() && self.escapes == Escapes::Written && self.time == TimeFormat::Clf && !self.client_is_list;

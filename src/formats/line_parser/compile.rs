@@ -11,7 +11,7 @@ use crate::formats::items::joined;
 use crate::formats::{Escapes, FieldKind};
 use crate::time::CLF_TIME_LEN;
 
-/// Headers that stand for the client if no other field does, the best first.
+/// Headers used as the client if no other field has it, the best first.
 const CLIENT_HEADERS: [&str; 4] = ["cf-connecting-ip", "true-client-ip", "x-real-ip", "x-forwarded-for"];
 
 /// Compiles items.

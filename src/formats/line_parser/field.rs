@@ -327,7 +327,7 @@ pub(super) enum TimeFormat {
 pub(super) struct CapturedFields<'a>([Option<&'a [u8]>; CaptureSlot::COUNT]);
 
 impl<'a> CapturedFields<'a> {
-    /// Stores a captured text. A dash stands for an empty value, except as a request.
+    /// Stores a captured text. A dash is an empty value, except as a request.
     #[inline]
     pub(super) fn set(&mut self, slot: CaptureSlot, text: &'a [u8], trim: TrimMode) {
         let text = match trim {

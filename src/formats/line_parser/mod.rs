@@ -143,7 +143,7 @@ impl FormatLineParser {
         fast_path.emit(&self.fields, (line, self.start.len()), first_quote, &mut buffers.time, emit)
     }
 
-    /// Also reads the field of the client behind a proxy: a header, or a variable of that name.
+    /// Also reads the field of the forwarded client: a header, or a variable of that name.
     #[must_use]
     pub fn with_forwarded(mut self, header: &FieldKind) -> Self {
         let called = |(written, _): &(String, FieldKind)| matches!(header, FieldKind::Header(name) if is_named(written, name));
@@ -156,7 +156,7 @@ impl FormatLineParser {
         self
     }
 
-    /// Whether it reads the field of the client behind a proxy.
+    /// Whether it reads the field of the forwarded client.
     #[must_use]
     pub fn has_forwarded(&self) -> bool {
         self.fields.iter().any(|field| field.slot == Some(CaptureSlot::Forwarded))
@@ -200,7 +200,7 @@ fn is_named(written: &str, name: &str) -> bool {
     letters(bare) == letters(name)
 }
 
-/// What the fast path needs to know about a format.
+/// What the fast path needs of a format.
 #[derive(Debug, Clone)]
 struct FastPath {
     /// The value slot of each field.

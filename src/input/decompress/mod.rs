@@ -334,7 +334,7 @@ enum DecodeProgress {
 enum DecodeError {
     /// Invalid data.
     Corrupt,
-    /// Invalid data or a checksum mismatch: the library does not tell which.
+    /// Invalid data or a checksum mismatch: the library does not report which.
     CorruptOrOther,
     /// The data needs more memory than allowed, or an unsupported feature; the message.
     Refused(String),
@@ -379,7 +379,7 @@ fn skip(source: &mut impl BufRead, len: u64) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    //! Invariants: compressing and decompressing gives the same text, truncation is reported, and no changed byte goes
+    //! Invariants: compressing and decompressing gives the same text, truncation is reported, and no changed byte is
     //! unnoticed.
 
     use std::io::{BufReader, Cursor, Read};
@@ -452,7 +452,7 @@ mod tests {
         (size(), size())
     }
 
-    /// Data without text that may stand between two members.
+    /// Data without text that may be between two members.
     fn between(compression: Compression, len: usize) -> Vec<u8> {
         match compression {
             Compression::Xz => vec![0; len / 4 * 4],
@@ -493,7 +493,7 @@ mod tests {
         }
 
         #[test]
-        fn no_changed_byte_goes_unnoticed(compression in compression(), parts in vec(text(), 1..3), at in any::<Index>(), by in 1..=255_u8, sizes in sizes()) {
+        fn every_changed_byte_is_noticed(compression in compression(), parts in vec(text(), 1..3), at in any::<Index>(), by in 1..=255_u8, sizes in sizes()) {
             let text = parts.concat();
             let mut compressed = compress(compression, parts.iter().map(Vec::as_slice));
             let at = at.index(compressed.len());

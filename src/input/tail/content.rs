@@ -149,10 +149,10 @@ impl ContentFingerprint {
     fn set_tail(&mut self, tail: &[u8]) {
         self.tail = ByteSample::new(tail);
         if self.history.len() == MAX_HISTORY {
-            let mut odd = false;
+            let mut keep = false;
             self.history.retain(|_| {
-                odd = !odd;
-                odd
+                keep = !keep;
+                keep
             });
         }
         self.history.push((self.offset, self.tail.print));
@@ -214,7 +214,7 @@ pub(super) enum IndexMatch {
     Copy(u64),
 }
 
-/// Content that a path knows.
+/// Content of a path.
 #[derive(Debug)]
 struct KnownContent {
     path_index: usize,
@@ -226,7 +226,7 @@ struct KnownContent {
     is_taken: bool,
 }
 
-/// The content that all paths know, by the fingerprint of its head.
+/// The content of all paths, by the fingerprint of its head.
 #[derive(Debug, Default)]
 pub(super) struct ContentIndex {
     known: Vec<KnownContent>,
@@ -264,7 +264,7 @@ impl ContentIndex {
         }
     }
 
-    /// Adds the content that a path knows now.
+    /// Adds the present content of a path.
     pub(super) fn add(&mut self, index: usize, watched: &WatchedPath) {
         for old in &watched.old_generations {
             self.insert(KnownContent {

@@ -42,7 +42,7 @@ pub(super) struct PollContext<'a> {
     pub(super) once: bool,
     /// The files named on the command line.
     pub(super) explicit: &'a ExplicitInputs,
-    /// What other paths know; available once all of them were polled.
+    /// The content of other paths; available once all of them were polled.
     pub(super) content_index: Option<&'a mut ContentIndex>,
     /// There is only one path.
     pub(super) is_only_path: bool,
@@ -136,7 +136,7 @@ pub(super) struct WatchedPath {
     pub(super) search_until_scan: u64,
     /// Number of quick rescans left: while files are being renamed, a listing may miss one.
     pub(super) rescans: u32,
-    /// Size of a file whose content another path may know.
+    /// Size of a file whose content may belong to another path.
     pub(super) undecided: Option<u64>,
     /// The set of files held here changed.
     pub(super) files_changed: bool,
@@ -144,7 +144,7 @@ pub(super) struct WatchedPath {
     pub(super) alias: Option<FileId>,
     /// Siblings that another path holds.
     pub(super) wanted_siblings: Vec<(FileId, PathBuf)>,
-    /// Whether the checkpoints know it.
+    /// Whether there is a checkpoint of it.
     pub(super) known: StateKnowledge,
     /// What the path itself is to it.
     pub(super) role: PathRole,

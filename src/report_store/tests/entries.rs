@@ -8,7 +8,7 @@ use crate::report_store::tests::*;
 
 #[test]
 fn the_folder_is_created_but_not_its_parent() {
-    let (_room, out) = staging_folder();
+    let (_temp_dir, out) = staging_folder();
     let deep = out.join("deep");
     let refusal = ReportStore::open(&deep, PRIVATE).unwrap_err();
     assert_eq!(
@@ -49,7 +49,7 @@ fn a_link_to_the_folder_is_followed_if_this_user_owns_it() {
 
 #[test]
 fn one_run_at_a_time() {
-    let (_room, out) = staging_folder();
+    let (_temp_dir, out) = staging_folder();
     let store = open(&out);
     let refusal = ReportStore::open(&out, PRIVATE).unwrap_err();
     assert!(matches!(refusal, ReportStoreError::Held { .. }));
@@ -65,7 +65,7 @@ fn one_run_at_a_time() {
 fn modes_and_groups() {
     let is_root = geteuid().is_root();
     for (mode_of_file, mode_of_folder) in [(0o600, 0o700), (0o640, 0o750), (0o644, 0o755), (0o400, 0o700)] {
-        let (_room, out) = staging_folder();
+        let (_temp_dir, out) = staging_folder();
         let group = is_root.then_some(65534);
         let store = try_open(&out, Access { mode: mode_of_file, group }).unwrap();
         let run = stage(&store, 1, &[RUN_1], "one").unwrap();
@@ -87,7 +87,7 @@ fn a_setgid_folder_passes_on_its_group() {
     if !geteuid().is_root() {
         return;
     }
-    let (_room, out) = staging_folder();
+    let (_temp_dir, out) = staging_folder();
     fs::create_dir(&out).unwrap();
     chown(&out, None, Some(65534)).unwrap();
     set_mode(&out, 0o2750);
@@ -150,7 +150,7 @@ fn entries_in_the_way_of_a_committed_run_are_not_touched() {
 #[test]
 fn a_removed_out_folder_is_an_error() {
     let wipe = |out: &Path| fs::remove_dir_all(out).unwrap();
-    let (_room, out) = staging_folder();
+    let (_temp_dir, out) = staging_folder();
     let store = open(&out);
     wipe(&out);
     let refusal = store.stage(1).unwrap_err().to_string();
@@ -198,7 +198,7 @@ fn a_removed_out_folder_is_an_error() {
 /// Between a run and the next start, the day's folder was put back.
 #[test]
 fn a_day_restored_by_hand_is_replaced() {
-    let (_room, out) = staging_folder();
+    let (_temp_dir, out) = staging_folder();
     publish(&out, 1, &["2026-11-19"], "one");
     let store = open(&out);
     let run = stage(&store, 2, &["2026-11-19"], "two").unwrap();

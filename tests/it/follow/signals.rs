@@ -92,7 +92,7 @@ fn hup_reloads_the_rules() {
     follower.end();
 }
 
-/// It does not say when it has reloaded, so the test sends requests until it has.
+/// It does not print when it has reloaded, so the test sends requests until it has.
 fn until_known(follower: &Follower, hits: usize, mut ask: impl FnMut()) {
     follower.until_process("new rules", |follower| {
         ask();

@@ -10,7 +10,7 @@
 //! followed alone belongs to it only by its inode and content: without a saved checkpoint, or if it is a copy and
 //! nothing of it was read, it belongs to another log. Second, a file of an unrelated name with the content of a log
 //! that still exists may be a second log of the same server; that it is a copy shows only when the log is truncated. The same
-//! goes for less than a kilobyte in a log that was renamed while it was empty, and that the server may still write to.
+//! applies to less than a kilobyte in a log that was renamed while it was empty, and that the server may still write to.
 //!
 //! Runs 300 programs, or the number in `PROBEWATCH_MODEL_PROGRAMS` (5,000 for a nightly run).
 
@@ -248,7 +248,7 @@ impl TailModel {
         self.written = end;
     }
 
-    /// The rest of a partial line goes to another file or is lost: neither half is a line.
+    /// The rest of a partial line is written to another file or lost: neither half is a line.
     fn divide(&mut self) {
         if self.written > 0 {
             let line = line(self.next);
@@ -328,7 +328,7 @@ impl TailModel {
                 let is_empty = fs::metadata(&away).is_ok_and(|found| found.len() == 0);
                 let copied = fs::copy(&log, away).unwrap();
                 self.fragments.insert(line(self.next)[..self.written].to_owned());
-                // A server may write the same lines to two logs: while both exist, only the name tells which is a
+                // A server may write the same lines to two logs: while both exist, only the name shows which is a
                 // copy, and few
                 // lines in the log that was renamed while it was empty may be the server's own.
                 let may_be_its_own = is_empty && copied < HEAD as u64;
@@ -579,7 +579,7 @@ fn a_log_that_is_copied_over_an_empty_one() {
     run(false, false, [before, ModelStep::Reopen, ModelStep::Write(1), ModelStep::PollStep, over(false), ModelStep::PollStep]);
 }
 
-/// What little stands in the file of a truncated log is no copy of whatever begins like it.
+/// The few bytes in a truncated log are not a copy of any file with the same start.
 #[test]
 fn a_line_that_begins_in_a_truncated_log_that_is_rotated() {
     let copy = ModelStep::CopyTruncate { polls: false, between: 0 };

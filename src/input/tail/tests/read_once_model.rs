@@ -237,7 +237,7 @@ impl OneShotModel {
             OneShotMove::Rename => fs::rename(&log, away).unwrap(),
             OneShotMove::CopyTruncate { runs } => {
                 fs::copy(&log, &away).unwrap();
-                // Two logs that are written at the same time may start alike; only the name tells that one is a copy
+                // Two logs that are written at the same time may have the same start; only the name shows that one is a copy
                 // of the other.
                 if runs && UNUSUAL_NAMES[name].starts_with("access") {
                     self.run(true);
