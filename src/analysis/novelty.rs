@@ -15,6 +15,8 @@ use std::collections::hash_map::Entry;
 use std::fmt;
 use std::time::Duration;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use foldhash::fast::RandomState;
 use serde::de::{Error, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -319,11 +321,11 @@ impl<const MAX_KEYS: usize> SeenKeys<MAX_KEYS> {
             bytes.extend_from_slice(&first.to_be_bytes());
             bytes.extend_from_slice(&last.min(LAST_HOUR).to_be_bytes()[1..]);
         }
-        base64::encode(&bytes)
+        STANDARD.encode(bytes)
     }
 
     fn decode(text: &str) -> Option<Self> {
-        let bytes = base64::decode(text)?;
+        let bytes = STANDARD.decode(text).ok()?;
         let (records, rest) = bytes.as_chunks::<RECORD>();
         let mut memory = Self(HashMap::with_capacity_and_hasher(records.len(), RandomState::default()));
         let mut before = None;
@@ -369,45 +371,6 @@ impl<'de, const MAX_KEYS: usize> Deserialize<'de> for SeenKeys<MAX_KEYS> {
         }
 
         deserializer.deserialize_str(Records)
-    }
-}
-
-/// Base64 (RFC 4648, section 4) of whole groups of three bytes, so that nothing is padded.
-mod base64 {
-    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-
-    pub(crate) fn encode(bytes: &[u8]) -> String {
-        let (groups, _) = bytes.as_chunks::<3>();
-        let digits = |[a, b, c]: [u8; 3]| {
-            let bits = u32::from_be_bytes([0, a, b, c]);
-            [18, 12, 6, 0].map(|shift| char::from(DIGITS[(bits >> shift) as usize % 64]))
-        };
-        groups.iter().flat_map(|group| digits(*group)).collect()
-    }
-
-    pub(crate) fn decode(text: &str) -> Option<Vec<u8>> {
-        let (groups, rest) = text.as_bytes().as_chunks::<4>();
-        let mut bytes = Vec::with_capacity(3 * groups.len());
-        for group in groups {
-            let mut bits = 0;
-            for digit in group {
-                bits = bits << 6 | value(*digit)?;
-            }
-            bytes.extend_from_slice(&bits.to_be_bytes()[1..]);
-        }
-        rest.is_empty().then_some(bytes)
-    }
-
-    fn value(digit: u8) -> Option<u32> {
-        let place = match digit {
-            b'A'..=b'Z' => digit - b'A',
-            b'a'..=b'z' => digit - b'a' + 26,
-            b'0'..=b'9' => digit - b'0' + 52,
-            b'+' => 62,
-            b'/' => 63,
-            _ => return None,
-        };
-        Some(place.into())
     }
 }
 
