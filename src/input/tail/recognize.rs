@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 use super::content::{ContentFingerprint, ContentMatch, IndexMatch};
 use super::generation::{Generation, GenerationReader, GenerationState};
-use super::inspected_file::{FileId, FileStat, InspectedFile, open};
+use super::inspected_file::{FileId, FileStat, InspectedFile};
 use super::siblings::{SiblingAction, SiblingFile};
 use super::start::{StartAt, start_after_copy, start_generation, too_short};
 use super::watched_path::{OldGeneration, PathRole, PollContext, WatchedPath};
@@ -265,11 +265,7 @@ impl WatchedPath {
         found: &[(RotationRank, Generation)],
         poll: &mut PollContext<'_>,
     ) -> io::Result<SiblingAction> {
-        let (file, stat) = open(&sibling.path)?;
-        if stat.id != sibling.stat.id {
-            return Err(io::ErrorKind::NotFound.into());
-        }
-        let mut inspected = InspectedFile::new(&file)?;
+        let (_, mut inspected) = sibling.inspect()?;
         if inspected.head_error().is_some() && !inspected.is_stable() {
             return Ok(SiblingAction::Retry);
         }
@@ -289,7 +285,7 @@ impl WatchedPath {
                 return Ok(SiblingAction::Ignore);
             }
         }
-        let action = if poll.is_held_by_other(stat.id) { None } else { self.match_old(&mut inspected, sibling, found, poll)? };
+        let action = if poll.is_held_by_other(sibling.stat.id) { None } else { self.match_old(&mut inspected, sibling, found, poll)? };
         Ok(action.unwrap_or(SiblingAction::Ignore))
     }
 }

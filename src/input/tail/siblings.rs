@@ -44,6 +44,18 @@ pub(super) struct SiblingFile {
     pub(super) below: bool,
 }
 
+impl SiblingFile {
+    /// Opens the file. It is not found if another file has its name by now.
+    pub(super) fn inspect(&self) -> io::Result<(Arc<File>, InspectedFile)> {
+        let (file, stat) = open(&self.path)?;
+        if stat.id != self.stat.id {
+            return Err(io::ErrorKind::NotFound.into());
+        }
+        let inspected = InspectedFile::new(&file)?;
+        Ok((file, inspected))
+    }
+}
+
 impl WatchedPath {
     /// The siblings: uncompressed files first, and larger ones first, so that the most complete copy comes first.
     pub(super) fn siblings(&self, listings: &mut FolderListings) -> Vec<SiblingFile> {
@@ -310,11 +322,7 @@ impl WatchedPath {
         found: &[(RotationRank, Generation)],
         poll: &mut PollContext<'_>,
     ) -> io::Result<SiblingAction> {
-        let (file, stat) = open(&sibling.path)?;
-        if stat.id != sibling.stat.id {
-            return Err(io::ErrorKind::NotFound.into());
-        }
-        let mut inspected = InspectedFile::new(&file)?;
+        let (file, mut inspected) = sibling.inspect()?;
         if inspected.head_error().is_some() && !inspected.is_stable() {
             return Ok(SiblingAction::Retry);
         }
@@ -340,11 +348,7 @@ impl WatchedPath {
         found: &[(RotationRank, Generation)],
         poll: &mut PollContext<'_>,
     ) -> io::Result<SiblingAction> {
-        let (file, stat) = open(&sibling.path)?;
-        if stat.id != sibling.stat.id {
-            return Err(io::ErrorKind::NotFound.into());
-        }
-        let mut inspected = InspectedFile::new(&file)?;
+        let (file, mut inspected) = sibling.inspect()?;
         for (_, log) in found {
             // Both the plain and the compressed file exist while a file is being compressed.
             if is_copy(log, &mut inspected)? {
