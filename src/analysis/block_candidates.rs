@@ -359,12 +359,12 @@ paths = ["/a", "/b", "/c", "/d"]
     /// The complete report of a log, with its decisions.
     fn judged<T>(log: &str, guard: &BlockPolicy<'_>, max: Option<usize>, then: impl FnOnce(&Report<'_>) -> T) -> T {
         let (rules, scope, allow) = (rules(), ScanOptions::default(), AllowList::default());
-        let (mut scratch, mut tally) = (WorkerState::default(), Tally::default());
+        let (mut worker_state, mut tally) = (WorkerState::default(), Tally::default());
         tally.add_findings(
-            &LineScanner::new(&rules, &scope).scan(log.as_bytes(), &mut scratch),
+            &LineScanner::new(&rules, &scope).scan(log.as_bytes(), &mut worker_state),
             LinePosition { input: 0, chunk: 0, offset: 0, line: 0 },
         );
-        let (tally, texts) = (tally.with_names(scratch.names), [SourceInfo::new(b"a.log".to_vec(), 0, vec![(0, 0)])]);
+        let (tally, texts) = (tally.with_names(worker_state.names), [SourceInfo::new(b"a.log".to_vec(), 0, vec![(0, 0)])]);
         let report_input = ReportInput {
             rules: &rules,
             tally: &tally,

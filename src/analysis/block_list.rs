@@ -132,7 +132,7 @@ pub(crate) struct LogOrigin {
 
 /// Why a client with hits of a report is not listed, for a notice.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Unlisted {
+pub(crate) struct NotListed {
     /// It makes nearly all requests and may be a proxy.
     pub possible_proxy: Option<IpNet>,
     /// Candidates without the time of a hit.
@@ -237,11 +237,11 @@ impl BlockLedger {
         analysis: &LogAnalysis<'_>,
         policy: &BlockPolicy<'_>,
         origin: LogOrigin,
-    ) -> Unlisted {
+    ) -> NotListed {
         if let Some(last) = report.totals.sum.last_time {
             self.until = self.until.max(Some((last.utc, last.offset)));
         }
-        let mut unlisted = Unlisted::default();
+        let mut not_listed = NotListed::default();
         let dominant = if origin.proxies_are_known { None } else { dominant_client(report_input.tally, report.totals.sum.requests) };
         let dominant = dominant.and_then(|(client, _)| listed_network(client));
         let mut new: HashMap<IpNet, BlockEntry> = HashMap::new();
@@ -253,8 +253,8 @@ impl BlockLedger {
                 continue;
             }
             match row.first_time.zip(row.last_time) {
-                _ if dominant == Some(network) => unlisted.possible_proxy = dominant,
-                None => unlisted.untimed += 1,
+                _ if dominant == Some(network) => not_listed.possible_proxy = dominant,
+                None => not_listed.untimed += 1,
                 Some(times) => drop(new.insert(network, BlockEntry::new(network, address, times))),
             }
         }
@@ -263,7 +263,7 @@ impl BlockLedger {
         self.add_activity(report, report_input);
         self.add_app_pages(report, report_input, analysis);
         self.add_paths(report, &own_hosts(report_input, analysis));
-        unlisted
+        not_listed
     }
 
     fn place(&self, network: &IpNet) -> Option<usize> {

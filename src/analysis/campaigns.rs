@@ -434,12 +434,12 @@ mod tests {
         let line_scanner = LineScanner::new(&RULES, &scope);
         let (mut tallies, mut offset, mut before, mut runs) = (Vec::new(), 0, 0, Vec::new());
         for part in lines.chunks(cut) {
-            let (text, mut scratch, mut tally) = (part.concat(), WorkerState::default(), Tally::default());
+            let (text, mut worker_state, mut tally) = (part.concat(), WorkerState::default(), Tally::default());
             tally.add_findings(
-                &line_scanner.scan(text.as_bytes(), &mut scratch),
+                &line_scanner.scan(text.as_bytes(), &mut worker_state),
                 LinePosition { input: 0, chunk: offset, offset: 0, line: 0 },
             );
-            tallies.push(tally.with_names(scratch.names));
+            tallies.push(tally.with_names(worker_state.names));
             runs.push((offset, part.len() as u64));
             offset += text.len() as u64;
             before += part.len();

@@ -568,17 +568,17 @@ mod tests {
 
     /// The tally of runs of lines, each scanned by the given worker, merged in the order of the workers.
     fn tally(runs: &[String], workers: &[usize]) -> Tally {
-        let scope = ScanOptions { unlisted: true, ..ScanOptions::default() };
+        let scope = ScanOptions { unmatched: true, ..ScanOptions::default() };
         let line_scanner = LineScanner::new(&RULES, &scope);
         let mut all = Tally::default();
         for worker in 0..=workers.iter().copied().max().unwrap_or(0) {
-            let (mut scratch, mut own) = (WorkerState::default(), Tally::default());
+            let (mut worker_state, mut own) = (WorkerState::default(), Tally::default());
             for (number, run) in runs.iter().enumerate().filter(|(number, _)| workers[*number] == worker) {
-                let findings = line_scanner.scan(run.as_bytes(), &mut scratch);
+                let findings = line_scanner.scan(run.as_bytes(), &mut worker_state);
                 own.add_findings(&findings, LinePosition { input: 0, chunk: number as u64, offset: 0, line: 0 });
-                scratch.recycle(findings);
+                worker_state.recycle(findings);
             }
-            all.merge(own.with_names(scratch.names));
+            all.merge(own.with_names(worker_state.names));
         }
         all
     }

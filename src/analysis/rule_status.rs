@@ -524,15 +524,15 @@ paths = ["/c"]
     fn reported(text: &str) -> Vec<(&'static str, Vec<&'static str>)> {
         let rules = crate::rules::check(Path::new("t.toml"), text).unwrap();
         let options = ScanOptions { windows: true, ..ScanOptions::default() };
-        let (mut scratch, mut tally) = (WorkerState::default(), Tally::default());
+        let (mut worker_state, mut tally) = (WorkerState::default(), Tally::default());
         let line = |path| format!("192.0.2.1 - - [02/Nov/2026:08:01:00 +0000] \"GET {path} HTTP/1.1\" 404 9 \"-\" \"x\"\n");
         let log = ["/a", "/b", "/c", "/guess"].map(line).concat();
         tally.add_findings(
-            &LineScanner::new(&rules, &options).scan(log.as_bytes(), &mut scratch),
+            &LineScanner::new(&rules, &options).scan(log.as_bytes(), &mut worker_state),
             LinePosition { input: 0, chunk: 0, offset: 0, line: 0 },
         );
         let (tally, texts, allow) =
-            (tally.with_names(scratch.names), [SourceInfo::new(b"a.log".to_vec(), 0, vec![(0, 0)])], AllowList::default());
+            (tally.with_names(worker_state.names), [SourceInfo::new(b"a.log".to_vec(), 0, vec![(0, 0)])], AllowList::default());
         let report_input = ReportInput {
             rules: &rules,
             tally: &tally,

@@ -18,7 +18,7 @@ use super::error::CommandError;
 use super::merge::{self, REPORT, output_sink, report_files};
 use super::{BlockListSettings, BlockSettings, Exit, ScanSettings, message};
 use crate::analysis::anonymize::Privacy;
-use crate::analysis::block_list::{BlockLedger, BlockList, BlockListOptions, LogOrigin, Unlisted};
+use crate::analysis::block_list::{BlockLedger, BlockList, BlockListOptions, LogOrigin, NotListed};
 use crate::analysis::build::{LogAnalysis, ReportInput, RowSelection, build};
 use crate::analysis::model::InputSummary;
 use crate::block::{AddressRanges, BlockPolicy};
@@ -59,10 +59,10 @@ fn block(settings: &BlockSettings) -> Result<Exit, CommandError> {
     }
     let mut ledger = BlockLedger::default();
     let origin = log_origin(&scan, scanned.as_ref().is_some_and(|logs| logs.scan.has_forwarded));
-    let (unlisted, has_problems) =
+    let (not_listed, has_problems) =
         pool.install(|| add_inputs(&mut ledger, &input_paths.reports, scanned.as_ref(), &rule_context, &scan, &policy, origin))?;
     let list = ledger.list(&list_options(&settings.list, settings.format, settings.now), &policy);
-    print_unlisted(&scan, origin, &unlisted, &list);
+    print_unlisted(&scan, origin, &not_listed, &list);
     let page = BlockPage { list: &list, sources: &source_names(&settings.scan), geo: &geo(&list, &geoip) };
     write(&page, settings.format, scan.output.as_deref(), sink)?;
     Ok(if has_problems || scanned.is_some_and(|logs| logs.has_problems) { Exit::Damaged } else { Exit::Success })
@@ -205,15 +205,7 @@ impl ScannedLogs {
     }
 
     fn report_input<'a>(&'a self, rule_context: &'a RuleContext, settings: &'a ScanSettings) -> ReportInput<'a> {
-        ReportInput {
-            rules: &rule_context.rules,
-            tally: &self.scan.tally,
-            texts: &self.scan.texts,
-            inputs: &self.inputs,
-            without_time: self.scan.without_time,
-            filter: rule_context.filter(settings),
-            allow: &rule_context.scope.allow,
-        }
+        rule_context.report_input(&self.scan, &self.inputs, rule_context.filter(settings))
     }
 }
 
@@ -230,7 +222,7 @@ fn add_inputs(
     settings: &ScanSettings,
     policy: &BlockPolicy<'_>,
     origin: LogOrigin,
-) -> Result<(Unlisted, bool), CommandError> {
+) -> Result<(NotListed, bool), CommandError> {
     let logs = scanned.map(|logs| logs.report_input(rule_context, settings));
     let mut add = |report_input: &ReportInput<'_>| {
         let analysis = LogAnalysis::new(report_input);
@@ -258,20 +250,20 @@ fn add_inputs(
 }
 
 /// Prints who is not listed and may be expected.
-fn print_unlisted(settings: &ScanSettings, origin: LogOrigin, unlisted: &Unlisted, list: &BlockList) {
+fn print_unlisted(settings: &ScanSettings, origin: LogOrigin, not_listed: &NotListed, list: &BlockList) {
     if settings.quiet {
         return;
     }
     if origin.is_forwarded {
         message::warning(FORWARDED);
     }
-    if let Some(proxy) = unlisted.possible_proxy {
+    if let Some(proxy) = not_listed.possible_proxy {
         message::warning(&format!(
             "{proxy} makes nearly all requests and may be a proxy: it is not listed; name your proxies with --trusted-proxy, or 127.0.0.1 if there is none"
         ));
     }
-    if unlisted.untimed > 0 {
-        message::notice(&format!("{} candidates are not listed, because their requests have no time", unlisted.untimed));
+    if not_listed.untimed > 0 {
+        message::notice(&format!("{} candidates are not listed, because their requests have no time", not_listed.untimed));
     }
     if list.costly > 0 {
         message::notice(&format!("{} candidates are not listed, because they sent ordinary requests too: see --max-cost", list.costly));

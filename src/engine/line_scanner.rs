@@ -38,7 +38,7 @@ pub struct ScanOptions {
     /// The longest line that is matched, in bytes.
     pub max_line: usize,
     /// Whether to record requests that match no rule, for `learn`.
-    pub unlisted: bool,
+    pub unmatched: bool,
     /// Whether to record requests for rules with a `window`. A single such request is no finding, so only callers that count
     /// requests need them.
     pub windows: bool,
@@ -46,7 +46,7 @@ pub struct ScanOptions {
 
 impl Default for ScanOptions {
     fn default() -> Self {
-        Self { format: None, since: None, until: None, allow: AllowList::default(), max_line: 1 << 20, unlisted: false, windows: false }
+        Self { format: None, since: None, until: None, allow: AllowList::default(), max_line: 1 << 20, unmatched: false, windows: false }
     }
 }
 
@@ -265,7 +265,7 @@ impl LineScanner<'_> {
         worker.cache.get_each(&keys[..batch.len()], |n| batch[n].frame.status(), &mut cached);
         let mut selected = SelectedIndices::<BATCH>::default();
         for (n, request) in batch.iter().enumerate() {
-            selected.push_if(n, !cached.is_known_to_match_nothing(n) || self.options.unlisted || request.frame.is_home_page());
+            selected.push_if(n, !cached.is_known_to_match_nothing(n) || self.options.unmatched || request.frame.is_home_page());
         }
         for n in selected.iter() {
             let (request, client) = (&batch[n], clients[n]);
@@ -275,7 +275,7 @@ impl LineScanner<'_> {
             }
             if verdict.rules != SymbolTables::EMPTY_RULES {
                 self.record_request(request, client, verdict, worker, findings);
-            } else if self.options.unlisted {
+            } else if self.options.unmatched {
                 record_unmatched(request, client, worker, findings);
             }
         }
@@ -305,7 +305,7 @@ impl LineScanner<'_> {
         if summary.app_evidence != SymbolTables::EMPTY_RULES {
             record_app_evidence(&hit, summary.app_evidence, frame, worker, findings);
         }
-        if self.options.unlisted && !summary.is_certain {
+        if self.options.unmatched && !summary.is_certain {
             record_unmatched(request, client, worker, findings);
         }
         let agent = || frame.record(None).user_agent;

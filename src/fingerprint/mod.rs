@@ -293,12 +293,12 @@ mod tests {
     #[test]
     fn entries_survive_the_first_growth() {
         let take = Fingerprinter::default();
-        let mut memo: SetAssocCache<u32, 4> = SetAssocCache::new(1 << 10);
+        let mut cache: SetAssocCache<u32, 4> = SetAssocCache::new(1 << 10);
         let texts: Vec<_> = (0_u32..6).map(|n| take.fingerprint(&n.to_le_bytes())).collect();
         for n in 0..texts.len() {
-            memo.insert(texts[n], n as u32);
-            memo.insert(texts[0], 7);
-            let stored: Vec<_> = texts.iter().map(|text| memo.get(*text)).collect();
+            cache.insert(texts[n], n as u32);
+            cache.insert(texts[0], 7);
+            let stored: Vec<_> = texts.iter().map(|text| cache.get(*text)).collect();
             let expected: Vec<_> = (0..texts.len()).map(|m| (m <= n).then_some(if m == 0 { 7 } else { m as u32 })).collect();
             assert_eq!(stored, expected);
         }
@@ -307,7 +307,7 @@ mod tests {
     #[test]
     fn a_set_keeps_its_last_four_entries() {
         let take = Fingerprinter::default();
-        let mut memo: SetAssocCache<u32, 4> = SetAssocCache::new(1);
+        let mut cache: SetAssocCache<u32, 4> = SetAssocCache::new(1);
         let texts = [
             take.fingerprint(b"ab"),
             take.fingerprint(b"abd"),
@@ -315,11 +315,11 @@ mod tests {
             take.of_pair(take.fingerprint(b"ab"), 2),
             take.fingerprint(b""),
         ];
-        assert_eq!(texts.map(|text| memo.get(text)), [None; 5]);
-        (0..).zip(texts).for_each(|(n, text)| memo.insert(text, n));
-        assert_eq!(texts.map(|text| memo.get(text)), [None, Some(1), Some(2), Some(3), Some(4)]);
-        memo.insert(texts[1], 11);
-        memo.insert(texts[0], 10);
-        assert_eq!(texts.map(|text| memo.get(text)), [Some(10), Some(11), None, Some(3), Some(4)]);
+        assert_eq!(texts.map(|text| cache.get(text)), [None; 5]);
+        (0..).zip(texts).for_each(|(n, text)| cache.insert(text, n));
+        assert_eq!(texts.map(|text| cache.get(text)), [None, Some(1), Some(2), Some(3), Some(4)]);
+        cache.insert(texts[1], 11);
+        cache.insert(texts[0], 10);
+        assert_eq!(texts.map(|text| cache.get(text)), [Some(10), Some(11), None, Some(3), Some(4)]);
     }
 }

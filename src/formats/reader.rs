@@ -429,7 +429,7 @@ impl RewrittenLines {
         for hit in &mut findings.hits {
             hit.offset = place(hit.line).unwrap_or(hit.offset);
         }
-        for request in &mut findings.unlisted {
+        for request in &mut findings.unmatched {
             request.offset = place(request.line).unwrap_or(request.offset);
         }
         let mut read = [0_u64; 256];

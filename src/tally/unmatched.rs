@@ -85,7 +85,7 @@ impl UnmatchedRequests {
 
     /// Adds the unmatched requests of one run of lines.
     pub(super) fn add_findings(&mut self, findings: &Findings, position: LinePosition) {
-        for request in &findings.unlisted {
+        for request in &findings.unmatched {
             let position = LinePosition { line: request.line.into(), offset: request.offset, ..position };
             self.add(request, findings.target(request), position);
         }

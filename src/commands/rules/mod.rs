@@ -194,18 +194,18 @@ fn with_rules(choice: &RuleChoice, then: impl FnOnce(&RuleSet) -> Exit) -> Exit 
 /// Runs cases against rules.
 struct CaseRunner<'r> {
     matcher: Matcher<'r>,
-    scratch: WorkerState,
+    worker_state: WorkerState,
 }
 
 impl<'r> CaseRunner<'r> {
     fn new(rules: &'r RuleSet) -> Self {
-        Self { matcher: Matcher::new(rules), scratch: WorkerState::default() }
+        Self { matcher: Matcher::new(rules), worker_state: WorkerState::default() }
     }
 
     /// The rules that match a case.
     fn matched(&mut self, case: &Case) -> Vec<RuleId> {
-        let verdict = self.matcher.match_uncached(&case.log_entry(), &mut self.scratch);
-        self.scratch.rules(verdict).to_vec()
+        let verdict = self.matcher.match_uncached(&case.log_entry(), &mut self.worker_state);
+        self.worker_state.rules(verdict).to_vec()
     }
 }
 
