@@ -21,7 +21,7 @@ use super::error::CommandError;
 use super::message::{self, sanitized};
 use super::{Anonymize, ScanSettings, server_logs, signals};
 use crate::analysis::anonymize::Privacy;
-use crate::analysis::build::ReportFilter;
+use crate::analysis::build::{ReportFilter, ReportInput};
 use crate::analysis::model::InputSummary;
 use crate::block::{self, PROC_NET};
 use crate::client::{Anonymizer, Ipv6Prefix};
@@ -292,12 +292,10 @@ impl RuleContext {
         let apps = apps(&settings.apps, &rules)?;
         let scope = ScanOptions {
             format: settings.formats.as_clf(),
-            since: None,
-            until: None,
             allow: AllowList::load(&settings.allow)?,
             max_line: settings.max_line,
-            unlisted: false,
             windows: true,
+            ..ScanOptions::default()
         };
         Ok(Self { rules, scope, formats: server_logs::formats(settings)?, apps })
     }
@@ -305,6 +303,24 @@ impl RuleContext {
     /// What a scan needs.
     pub(super) fn job(&self, prefix: Option<Ipv6Prefix>) -> ScanJob<'_> {
         ScanJob { rules: &self.rules, scope: &self.scope, formats: &self.formats, prefix }
+    }
+
+    /// A scan, to be analysed and reported.
+    pub(super) fn report_input<'a>(
+        &'a self,
+        scan: &'a ScanResult,
+        inputs: &'a [InputSummary],
+        filter: ReportFilter<'a>,
+    ) -> ReportInput<'a> {
+        ReportInput {
+            rules: &self.rules,
+            tally: &scan.tally,
+            texts: &scan.texts,
+            inputs,
+            without_time: scan.without_time,
+            filter,
+            allow: &self.scope.allow,
+        }
     }
 
     /// The hits to report.

@@ -399,12 +399,9 @@ struct GradingLog<'a> {
 fn scope(settings: &ExplainSettings) -> Result<ScanOptions, CommandError> {
     Ok(ScanOptions {
         format: settings.formats.as_clf(),
-        since: None,
-        until: None,
         allow: AllowList::load(&settings.allow)?,
         max_line: settings.max_line,
-        unlisted: false,
-        windows: false,
+        ..ScanOptions::default()
     })
 }
 
