@@ -1,6 +1,6 @@
 //! The floods of a report: clients that sent, or paths that received, more requests than a rule with a `window` allows.
 //!
-//! [`alerting`](crate::alerting) decides which minutes make a flood. Here they become rows and sentences.
+//! [`alerting`] decides which minutes make a flood. Here they become rows and sentences.
 
 use std::borrow::Cow;
 use std::cmp::Reverse;

@@ -104,11 +104,11 @@ impl<'a> LineScanner<'a> {
                 }
                 start += last as usize + 1;
             } else {
-                let (line, taken) = ScannedLine::long(&lines[start..], start, &mut findings);
+                let (line, len) = ScannedLine::long(&lines[start..], start, &mut findings);
                 if let Some(line) = line {
                     self.scan_long_line(line, &mut batch, worker, &mut findings);
                 }
-                start += taken;
+                start += len;
             }
         }
         self.match_batch(&mut batch, worker, &mut findings);
@@ -320,7 +320,7 @@ impl LineScanner<'_> {
     }
 
     /// Records a line that matched a rule, or counts it if an allow list entry applies.
-    #[expect(clippy::too_many_arguments, reason = "a line, what was made of it, and where it goes")]
+    #[expect(clippy::too_many_arguments, reason = "a line, its verdict, and where it is recorded")]
     fn record_hit<'t>(
         &self,
         mut hit: Hit,
@@ -410,12 +410,12 @@ fn record_unmatched(request: &BatchedRequest<'_>, client: u32, worker: &mut Work
     let BatchedRequest { position, frame, .. } = request;
     let (time, status) = (request.time(), frame.status());
     let Some(path) = worker.path_ids.intern(frame.request, &mut worker.names) else { return };
-    let mut noted = UnmatchedRequest::new(position.line, position.offset, client, path);
-    (noted.time, noted.status) = (time, status);
-    noted.linked = Outcome::from_status(status) == Outcome::Answered && path_interner::is_linked(&frame.record(time));
+    let mut unmatched = UnmatchedRequest::new(position.line, position.offset, client, path);
+    (unmatched.time, unmatched.status) = (time, status);
+    unmatched.linked = Outcome::from_status(status) == Outcome::Answered && path_interner::is_linked(&frame.record(time));
     let example = path_interner::example(frame.request);
     let is_path = &**worker.names.paths.resolve(path) == example;
-    findings.push_unmatched(noted, if is_path { b"" } else { example });
+    findings.push_unmatched(unmatched, if is_path { b"" } else { example });
 }
 
 /// A line that is not parsed yet.
@@ -512,9 +512,9 @@ impl LineScanner<'_> {
                 self.scan_read(ScannedLine::each(block, start, &index), prefetch_line, &mut reader, worker, &mut findings);
                 start += last as usize + 1;
             } else {
-                let (line, taken) = ScannedLine::long(&lines[start..], start, &mut findings);
+                let (line, len) = ScannedLine::long(&lines[start..], start, &mut findings);
                 self.scan_read(line.into_iter(), |_| (), &mut reader, worker, &mut findings);
-                start += taken;
+                start += len;
             }
         }
         findings.times = std::mem::take(&mut worker.span).ends();

@@ -63,18 +63,11 @@ pub enum OpenError {
     Unsupported(&'static str),
 }
 
-/// Reads `source` to its end, or to the length that a regular file had when it was opened.
-///
-/// `process` is called for each chunk, on any worker of the rayon pool and in any order; [`Chunk::offset`] gives the
-/// order. `commit` receives the result of `process`, also on any worker, once it is certain that the chunk was in the
-/// file. Results from a map whose file was truncated meanwhile are dropped. `commit` covers every line at most once,
-/// and every line that can still be read.
-///
-/// Call it within the thread pool that is to do the work. A pipe without a writer occupies the worker that reads it.
+/// Like [`read_observed`], without an observer.
 ///
 /// # Errors
 ///
-/// [`OpenError`], before the first call of `process`. Later errors are in [`ReadSummary::damage`].
+/// The same as for [`read_observed`].
 #[cfg(any(test, feature = "internals"))]
 pub fn read<T, J, K>(source: &InputSource, options: &ReadOptions<'_>, process: &J, commit: &K) -> Result<ReadSummary, OpenError>
 where
@@ -85,12 +78,21 @@ where
     read_observed(source, options, &|_| {}, process, commit)
 }
 
-/// Like [`read`], and calls `observer` for each chunk of a compressed file or a pipe, in order, before the chunk is
-/// processed. Plain files are read in parallel, so `observer` is not called for them.
+/// Reads `source` to its end, or to the length that a regular file had when it was opened.
+///
+/// `process` is called for each chunk, on any worker of the rayon pool and in any order; [`Chunk::offset`] gives the
+/// order. `commit` receives the result of `process`, also on any worker, once it is certain that the chunk was in the
+/// file. Results from a map whose file was truncated meanwhile are dropped. `commit` covers every line at most once,
+/// and every line that can still be read.
+///
+/// `observer` is called for each chunk of a compressed file or a pipe, in order, before the chunk is processed. Plain files are read
+/// in parallel, so it is not called for them.
+///
+/// Call it within the thread pool that does the work. A pipe without a writer occupies the worker that reads it.
 ///
 /// # Errors
 ///
-/// The same as for [`read`].
+/// [`OpenError`], before the first call of `process`. Later errors are in [`ReadSummary::damage`].
 pub(crate) fn read_observed<T, J, K>(
     source: &InputSource,
     options: &ReadOptions<'_>,
@@ -110,7 +112,7 @@ where
 ///
 /// # Errors
 ///
-/// The same as for [`read`].
+/// The same as for [`read_observed`].
 pub(crate) fn read_reader<R, T, J, K>(
     reader: R,
     options: &ReadOptions<'_>,

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use foldhash::HashMap;
 
 use super::evidence::{PathEvidence, Response, ResponseSize, SiteEvidence};
-use super::region::{GradedPath, MIN_UNRELATED, Region, RegionKind, RegionPath, SizePosition, has_unrelated, kinds};
+use super::region::{GradedPath, MIN_UNRELATED, Region, RegionKind, RegionPath, SizePosition, has_unrelated, path_rules};
 use super::{Answer, Extension, MethodClass, PathShape, RuleSubject};
 use crate::finding::RuleId;
 
@@ -242,8 +242,8 @@ impl Grader {
         if graded_site.evidence.home.contains(size.bytes) {
             return Reason::HomePage.soft_404();
         }
-        let kinds = kinds(candidate.rules, &self.subjects);
-        let path = GradedPath { id: candidate.path, host: number as u32, shape: &candidate.shape, kinds: &kinds };
+        let path_rules = path_rules(candidate.rules, &self.subjects);
+        let path = GradedPath { id: candidate.path, host: number as u32, shape: &candidate.shape, path_rules: &path_rules };
         let regions: Vec<&Region> = self.regions(number, &candidate.shape).collect();
         let by_chance = regions.iter().map(|region| region.chance(&path, size)).fold(1.0, f64::min);
         if by_chance < SOFT_404_BELOW {
@@ -254,7 +254,7 @@ impl Grader {
             return Reason::SameOnOtherHosts.soft_404();
         }
         let answers_any = |region: &&&Region| region.answers_any_get || (is_post && region.answers_any_post);
-        let Some(region) = regions.iter().filter(answers_any).max_by_key(|region| region.sized) else {
+        let Some(region) = regions.iter().filter(answers_any).max_by_key(|region| region.paths_with_size) else {
             let has_pair =
                 regions.iter().filter(|region| region.kind != RegionKind::Extension).any(|region| region.has_pair(&path, size, true));
             return match (has_pair, by_chance.min(on_others) < UNCERTAIN_BELOW) {
@@ -282,7 +282,7 @@ impl Grader {
         // A log with size 0 on every line has no sizes.
         let logs_sizes = graded_site.has_sizes || !graded_site.evidence.home.is_empty();
         let is_empty = response.is_empty() || path.is_some_and(PathEvidence::is_empty);
-        if is_empty && logs_sizes && self.regions(site, &candidate.shape).any(|region| region.gives_nothing) {
+        if is_empty && logs_sizes && self.regions(site, &candidate.shape).any(|region| region.answers_empty) {
             return Reason::AnswersAnything.soft_404();
         }
         let answers_any_head = response.method == MethodClass::Head && graded_site.answers_any_head;
@@ -371,7 +371,7 @@ fn entries<'s>(
 
 /// Whether enough of these paths are unrelated; paths that no rule on paths matches do not count.
 fn are_unrelated<'s>(host: u32, paths: impl Iterator<Item = (u64, &'s Arc<PathEvidence>)> + 's, subjects: &'s [RuleSubject]) -> bool {
-    let entries: Vec<RegionPath> = entries(host, paths, subjects).filter(|entry| !entry.kinds.is_empty()).collect();
+    let entries: Vec<RegionPath> = entries(host, paths, subjects).filter(|entry| !entry.path_rules.is_empty()).collect();
     has_unrelated(entries.iter(), MIN_UNRELATED)
 }
 

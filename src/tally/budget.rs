@@ -22,7 +22,7 @@
 //! are present.
 //!
 //! A prune keeps at most [`MAX_CELLS_PER_KEY`] cells of a pair; otherwise the inputs, hosts and sizes of one path could
-//! fill the budget. The [overflow](super::overflow) counts the hits of the other cells by rules, status and method,
+//! fill the budget. The *overflow* counts the hits of the other cells by rules, status and method,
 //! without input, host and size; the same holds for clients and paths. The overflow has its own limit,
 //! [`overflow`](Budget::overflow), and only hits beyond it become errors. So one request that is in 100,000 logs is one
 //! pair with all its hits. The weight of a key includes its hits in the overflow.

@@ -299,7 +299,7 @@ impl Tally {
         self.names.rules.keys()
     }
 
-    /// The unit in which it counts times. At most [`MAX_BUCKETS`] buckets are between its first hit and its last.
+    /// The unit in which it counts times. At most [`MAX_BUCKETS`](time_counts::MAX_BUCKETS) buckets are between its first hit and its last.
     #[must_use]
     pub fn time_unit(&self) -> TimeUnit {
         self.scale.unit()

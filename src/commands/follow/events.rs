@@ -33,7 +33,7 @@ pub(super) struct EventQueue {
 #[derive(Debug, Default)]
 pub(super) struct EventBatch {
     /// Anything may have changed.
-    pub(super) all: bool,
+    pub(super) poll_all: bool,
     /// The paths that changed.
     pub(super) paths: BTreeSet<PathBuf>,
     /// Input from the terminal, in order.
@@ -88,7 +88,7 @@ impl EventQueue {
 impl EventBatch {
     fn take(&mut self, event: FollowEvent) {
         match event {
-            FollowEvent::Changed(WatchEvent::All) => self.all = true,
+            FollowEvent::Changed(WatchEvent::All) => self.poll_all = true,
             FollowEvent::Changed(WatchEvent::Paths(paths)) => self.paths.extend(paths),
             FollowEvent::Input(input) => self.inputs.push(input),
         }

@@ -72,16 +72,16 @@ pub(super) struct FollowSession<'a, 'c> {
 }
 
 impl<'a, 'c: 'a> FollowSession<'a, 'c> {
-    pub(super) fn new(runtime: &'a mut FollowRuntime<'c>, rule_context: &'a RuleContext, carried: LiveState) -> Self {
+    pub(super) fn new(runtime: &'a mut FollowRuntime<'c>, rule_context: &'a RuleContext, live_state: LiveState) -> Self {
         let now = Instant::now();
         let settings = &runtime.settings.scan;
-        let stream = LiveScan::new(rule_context.job(settings.client.prefix), rule_context.filter(settings), carried);
+        let stream = LiveScan::new(rule_context.job(settings.client.prefix), rule_context.filter(settings), live_state);
         Self { runtime, rule_context, stream, next_full_poll: now, next_slow_poll: now }
     }
 
     /// Runs until a signal arrives or new rules are loaded.
     pub(super) fn run(mut self) -> Result<(SessionEnd, LiveState), CommandError> {
-        let mut batch = EventBatch { all: true, ..EventBatch::default() };
+        let mut batch = EventBatch { poll_all: true, ..EventBatch::default() };
         let mut is_ready = false;
         loop {
             let now = Instant::now();
@@ -90,7 +90,7 @@ impl<'a, 'c: 'a> FollowSession<'a, 'c> {
                 self.check_formats();
                 self.runtime.systemd.ready();
             }
-            let more = self.read(now)?;
+            let has_more = self.read(now)?;
             if now >= self.next_slow_poll {
                 self.emit_updates(now)?;
             }
@@ -111,7 +111,7 @@ impl<'a, 'c: 'a> FollowSession<'a, 'c> {
             {
                 return Ok((SessionEnd::Reloaded(rule_context), self.stream.into_state(unix_now())));
             }
-            batch = self.runtime.events.wait(if more { Duration::ZERO } else { self.next_timeout() });
+            batch = self.runtime.events.wait(if has_more { Duration::ZERO } else { self.next_timeout() });
         }
     }
 
@@ -134,8 +134,8 @@ impl<'a, 'c: 'a> FollowSession<'a, 'c> {
     /// Polls the logs with events, and from time to time all logs.
     fn poll_logs(&mut self, now: Instant, batch: &EventBatch) {
         let FollowRuntime { tail, events, output, settings, .. } = &mut *self.runtime;
-        let is_full = batch.all || now >= self.next_full_poll;
-        if batch.all {
+        let is_full = batch.poll_all || now >= self.next_full_poll;
+        if batch.poll_all {
             tail.force_full_poll();
         }
         if is_full {
@@ -165,7 +165,7 @@ impl<'a, 'c: 'a> FollowSession<'a, 'c> {
         let Self { runtime, stream, rule_context, .. } = self;
         let FollowRuntime { tail, output, detector, sinks, checkpointer, privacy, geoip, metrics, .. } = &mut **runtime;
         let mut failed = None;
-        let more = tail.read(now, &mut |piece| {
+        let has_more = tail.read(now, &mut |piece| {
             if failed.is_some() {
                 return;
             }
@@ -185,7 +185,7 @@ impl<'a, 'c: 'a> FollowSession<'a, 'c> {
         self.print_notices();
         match failed {
             Some(error) => Err(self.runtime.output.explain(error)),
-            None => Ok(more),
+            None => Ok(has_more),
         }
     }
 
