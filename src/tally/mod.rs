@@ -362,6 +362,3 @@ fn cell_key(hit: &Hit, input: u32) -> CellKey {
 
 #[cfg(test)]
 mod tests;
-
-#[cfg(test)]
-mod time_tests;

@@ -172,26 +172,17 @@ fn panel_layout(area: Rect, focus: Panel) -> Vec<PlacedPanel> {
         let (tables, rest) = split(rest, share(6));
         let (latest, alerts) = split(rest, rest.height / 2);
         let [clients, paths, rules] = columns(tables);
-        return vec![
-            (Panel::Answered, answered),
-            (Panel::Clients, clients),
-            (Panel::Paths, paths),
-            (Panel::Rules, rules),
-            (Panel::Latest, latest),
-            (Panel::Alerts, alerts),
-        ];
+        return place([answered, clients, paths, rules, latest, alerts]);
     }
     let (upper, rest) = split(rest, share(6));
     let (lower, alerts) = split(rest, share(5));
     let ([clients, paths], [rules, latest]) = (columns(upper), columns(lower));
-    vec![
-        (Panel::Answered, answered),
-        (Panel::Clients, clients),
-        (Panel::Paths, paths),
-        (Panel::Rules, rules),
-        (Panel::Latest, latest),
-        (Panel::Alerts, alerts),
-    ]
+    place([answered, clients, paths, rules, latest, alerts])
+}
+
+/// The panels in these areas, in the order of the screen.
+fn place(areas: [Rect; 6]) -> Vec<PlacedPanel> {
+    Panel::ALL.into_iter().zip(areas).collect()
 }
 
 /// The answers, and the focused panel.
