@@ -9,7 +9,7 @@ use std::time::Duration;
 use foldhash::HashMap;
 
 use super::class_hits::class_hits;
-use super::model::{AllowedCount, AppSeen, Approximation, InputSummary, Report, Row, Totals};
+use super::model::{AllowedCount, AppSeen, InputSummary, Report, Row, Totals};
 use super::rows::{self, MissingHits, OverflowItems, RowItem, RowItems};
 use super::snapshot::SnapshotSource;
 use super::timeline::Timeline;
@@ -216,11 +216,11 @@ pub(crate) fn row_item<'a>(analysis: &'a LogAnalysis<'a>, view: CellView<'a>, de
 }
 
 /// The error bounds of the tally, plus hits whose status is unknown, plus reported hits that are in no pair.
-fn approximate(tally: &Tally, items: &[RowItem<'_>], overflow: &OverflowItems<'_>) -> Option<Approximation> {
+fn approximate(tally: &Tally, items: &[RowItem<'_>], overflow: &OverflowItems<'_>) -> Option<ErrorBound> {
     let ErrorBound { pairs, clients, requests, paths, uncounted, .. } = tally.error_bound().unwrap_or_default();
     let MissingHits { pairs: of_pair, clients: of_client, paths: of_path } = overflow.missing;
     let rest_hits = sum_hits(items.iter().filter(|item| item.view.is_other()));
-    let bound = Approximation {
+    let bound = ErrorBound {
         pairs: pairs + of_pair,
         clients: clients + of_client,
         requests,
@@ -229,7 +229,7 @@ fn approximate(tally: &Tally, items: &[RowItem<'_>], overflow: &OverflowItems<'_
         rest_hits: rest_hits.saturating_sub(sum_hits(overflow.pairs.iter())),
         uncounted,
     };
-    (bound != Approximation::default()).then_some(bound)
+    (bound != ErrorBound::default()).then_some(bound)
 }
 
 fn sum_hits<'i>(items: impl Iterator<Item = &'i RowItem<'i>>) -> u64 {

@@ -9,13 +9,13 @@ use std::collections::BTreeMap;
 use super::notes::accuracy_note;
 use crate::analysis::build::{Decision, LogAnalysis, ReportInput};
 use crate::analysis::labels;
-use crate::analysis::model::{Approximation, Report};
+use crate::analysis::model::Report;
 use crate::client::{Client, ClientKey};
 use crate::finding::Severity;
 use crate::log_entry::Outcome;
 use crate::redact::mask::redacted;
 use crate::soft_404::Answer;
-use crate::tally::{CellView, Site};
+use crate::tally::{CellView, ErrorBound, Site};
 
 /// The kind of a row. The most important comes first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -211,7 +211,7 @@ pub(crate) struct ReportIndex {
     subjects: BTreeMap<DiffSubject, (Severity, u64)>,
     /// By answer: the responses to requests for the path without a distinct answer.
     outcomes: BTreeMap<DiffSubject, PathOutcome>,
-    pub(crate) approximate: Option<Approximation>,
+    pub(crate) approximate: Option<ErrorBound>,
 }
 
 impl ReportIndex {
@@ -274,7 +274,7 @@ impl ReportIndex {
 
     /// The most that its rows may lack, if it is not exact.
     #[must_use]
-    pub(crate) fn approximate(&self) -> Option<&Approximation> {
+    pub(crate) fn approximate(&self) -> Option<&ErrorBound> {
         self.approximate.as_ref()
     }
 
@@ -445,7 +445,7 @@ mod tests {
     fn approximate_reports_get_a_note() {
         let (old, mut new) = old_and_new();
         assert_eq!(notes(&old, &new), [""; 0]);
-        new.approximate = Some(Approximation { pairs: 3, rest_hits: 9, ..Default::default() });
+        new.approximate = Some(ErrorBound { pairs: 3, rest_hits: 9, ..Default::default() });
         let printed = notes(&old, &new);
         assert!(printed.len() == 1 && printed[0].ends_with("what is gone or not requested may still be there."), "{printed:?}");
         let mut out = Vec::new();

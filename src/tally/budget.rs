@@ -159,7 +159,8 @@ impl ErrorFloor {
     }
 }
 
-/// The error bounds of a tally that is not exact: the true count of any key is at most this much above its count, and
+/// The error bounds of a tally or a report that is not exact, because memory was limited. Sums over all hits are exact: rows of rules,
+/// and totals except for the number of clients and paths. The true count of any key is at most this much above its count, and
 /// every key with a greater true count is present.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ErrorBound {
