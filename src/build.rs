@@ -1,8 +1,9 @@
 //! Embeds the rule files of `rules/` in the binary; a new file needs no code. Each file is embedded as compressed source text and as
-//! JSON, which loads in a tenth of the time; small regexes are embedded as compressed automata. The build does not report errors in
-//! a file: such a file has no JSON form, and loading it reports the error.
+//! JSON, which loads in a tenth of the time; small regexes are embedded as compressed automata, and the literals of all rules as the
+//! tables that a scan searches with. The build does not report errors in a file: such a file has no JSON form, and loading it reports
+//! the error.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -14,10 +15,30 @@ use regex_automata::dfa::{StartKind, dense};
 use regex_automata::nfa::thompson::{self, WhichCaptures};
 use regex_automata::util::syntax;
 
+use serde::Deserialize;
+use serde_json::Value;
+
 #[path = "rules/case_folding.rs"]
 mod case_folding;
+#[allow(dead_code, reason = "globs are only split")]
+#[path = "rules/glob.rs"]
+mod glob;
 #[path = "rules/lines.rs"]
 mod lines;
+#[path = "rules/literal_table.rs"]
+mod literal_table;
+#[allow(dead_code, reason = "nothing is searched")]
+#[path = "rules/prefilter.rs"]
+mod prefilter;
+#[allow(dead_code, reason = "`prefilter` compares texts with it")]
+mod short_bytes;
+
+use literal_table::{DEFAULT_FIELDS, FIELD_NAMES, LiteralKeys, LiteralTable, LiteralUse, RuleLiterals, TextArena};
+use prefilter::{Prefilter, WindowTable};
+
+/// What the build script and the crate have in common.
+const SHARED: [&str; 6] =
+    ["rules/case_folding.rs", "rules/glob.rs", "rules/lines.rs", "rules/literal_table.rs", "rules/prefilter.rs", "short_bytes.rs"];
 
 /// Largest automaton, in bytes. Five in six regexes have one; all together are 7.5 megabytes, and 0.3 compressed.
 const LARGEST: usize = 1 << 17;
@@ -27,20 +48,22 @@ const LARGEST_BEFORE: usize = 1 << 19;
 fn main() -> io::Result<()> {
     let folder = Path::new(&env::var("CARGO_MANIFEST_DIR").map_err(io::Error::other)?).join("rules");
     println!("cargo::rerun-if-changed={}", folder.display());
-    for module in ["case_folding", "lines"] {
-        println!("cargo::rerun-if-changed=src/rules/{module}.rs");
+    for module in SHARED {
+        println!("cargo::rerun-if-changed=src/{module}");
     }
     let mut files: Vec<_> = fs::read_dir(&folder)?.map(|entry| Ok(entry?.path())).collect::<io::Result<_>>()?;
     files.retain(|path| path.extension().is_some_and(|e| e == "toml"));
     files.sort();
     let out = PathBuf::from(env::var("OUT_DIR").map_err(io::Error::other)?);
     let mut regexes = BTreeSet::new();
+    let mut rules = BTreeMap::new();
     let mut list = String::from("&[\n");
     for path in files {
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let text = fs::read_to_string(&path)?;
-        let file: Option<serde_json::Value> = toml::from_str(&text).ok();
+        let file: Option<Value> = toml::from_str(&text).ok();
         regexes.extend(file.iter().flat_map(regexes_of));
+        rules.extend(file.iter().flat_map(literal_rules));
         let (full, short) = (out.join(format!("{name}.z")), out.join(format!("{name}.json")));
         fs::write(&full, compressed(text.as_bytes())?)?;
         fs::write(&short, file.and_then(|file| short_form(&text, &file)).unwrap_or_default())?;
@@ -50,20 +73,122 @@ fn main() -> io::Result<()> {
     }
     list.push_str("]\n");
     fs::write(out.join("builtin_rules.rs"), list)?;
+    fs::write(out.join("literals.bin"), literals(&rules).unwrap_or_default())?;
     write_automata(&out, &regexes)
 }
 
-/// A rule file as JSON, with the line numbers of its rules.
-fn short_form(text: &str, file: &serde_json::Value) -> Option<String> {
+/// The keys of a rule that no scan needs.
+const DOCUMENTATION: [&str; 3] = ["must_match", "must_not_match", "false_positives"];
+
+/// A rule file as JSON, without cases, and with the line numbers of its rules.
+fn short_form(text: &str, file: &Value) -> Option<String> {
+    let mut file = file.clone();
+    for kind in ["rule", "app"] {
+        for rule in file.get_mut(kind).and_then(Value::as_array_mut).into_iter().flatten().filter_map(Value::as_object_mut) {
+            for key in DOCUMENTATION {
+                rule.remove(key);
+            }
+        }
+    }
     serde_json::to_string(&serde_json::json!({ "lines": lines::RuleLines::of(text).ok()?, "file": file })).ok()
 }
 
+/// The keys of a rule or an app that contain literals, or decide what they mean.
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct LiteralRule {
+    id: String,
+    paths: Vec<String>,
+    suffixes: Vec<String>,
+    path_glob: Value,
+    at: Option<String>,
+    agents: Vec<String>,
+    raw_prefixes: Vec<String>,
+    words: Vec<String>,
+    fields: Option<Vec<String>>,
+    unless: ExceptedAgents,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct ExceptedAgents {
+    agents: Vec<String>,
+}
+
+/// The rules and apps of a file by their ids.
+fn literal_rules(file: &Value) -> Vec<(String, LiteralRule)> {
+    let of_kind = |kind: &str, family: &str| -> Vec<_> {
+        let rules = file[kind].as_array().into_iter().flatten().filter_map(|rule| LiteralRule::deserialize(rule).ok());
+        rules.map(|rule| (format!("{family}{}", rule.id), rule)).collect()
+    };
+    of_kind("rule", "").into_iter().chain(of_kind("app", "apps/")).collect()
+}
+
 /// The regexes of the rules and of the apps of a file.
-fn regexes_of(file: &serde_json::Value) -> Vec<String> {
+fn regexes_of(file: &Value) -> Vec<String> {
     let all = ["rule", "app"].into_iter().filter_map(|kind| file[kind].as_array()).flatten();
     all.flat_map(|one| [&one["regex"], &one["unless"]["regex"], &one["unless"]["referer"]])
         .filter_map(|regex| Some(regex.as_str()?.to_owned()))
         .collect()
+}
+
+/// The literals of the rules, numbered in the order of their ids, as `builtin::searches` reads them; `None` if they cannot be embedded.
+fn literals(rules: &BTreeMap<String, LiteralRule>) -> Option<Vec<u8>> {
+    let mut literals = RuleLiterals::default();
+    for (number, rule) in rules.values().enumerate() {
+        let path_glob = match &rule.path_glob {
+            Value::String(glob) => vec![glob.clone()],
+            globs => globs.as_array().into_iter().flatten().filter_map(|glob| Some(glob.as_str()?.to_owned())).collect(),
+        };
+        let bit = |field: &String| FIELD_NAMES.iter().position(|name| name == field).map_or(0, |bit| 1 << bit);
+        let keys = LiteralKeys {
+            paths: &rule.paths,
+            suffixes: &rule.suffixes,
+            path_glob: &path_glob,
+            agents: &rule.agents,
+            raw_prefixes: &rule.raw_prefixes,
+            words: &rule.words,
+            fields: rule.fields.as_ref().map_or(DEFAULT_FIELDS, |fields| fields.iter().fold(0, |mask, field| mask | bit(field))),
+            excepted_agents: &rule.unless.agents,
+            root: rule.at.is_some(),
+        };
+        literals.add(keys, u16::try_from(number).ok()?).ok()?;
+    }
+    let (request, headers) = (literals.request.into_table(), literals.headers.into_table());
+    let Prefilter { fours, pairs } = Prefilter::new(&request.texts)?;
+    let mut out = Vec::new();
+    put_table(&mut out, &request)?;
+    put_table(&mut out, &headers)?;
+    put_windows(&mut out, &fours);
+    put_windows(&mut out, &pairs);
+    Some(out)
+}
+
+fn put_table(out: &mut Vec<u8>, table: &LiteralTable) -> Option<()> {
+    put_texts(out, &table.texts);
+    put_texts(out, &table.tails);
+    put_numbers(out, &table.starts);
+    put_numbers(out, &table.uses.iter().map(|used: &LiteralUse| used.code()).collect::<Option<Vec<_>>>()?);
+    Some(())
+}
+
+fn put_texts(out: &mut Vec<u8>, texts: &TextArena) {
+    put_section(out, &texts.bytes);
+    put_numbers(out, &texts.ends);
+}
+
+fn put_windows<const WIDTH: usize>(out: &mut Vec<u8>, windows: &WindowTable<WIDTH>) {
+    windows.numbers().iter().for_each(|numbers| put_numbers(out, numbers));
+}
+
+fn put_numbers(out: &mut Vec<u8>, numbers: &[u32]) {
+    put_section(out, &numbers.iter().flat_map(|number| number.to_le_bytes()).collect::<Vec<_>>());
+}
+
+/// The number of bytes in four bytes, little-endian, and the bytes.
+fn put_section(out: &mut Vec<u8>, section: &[u8]) {
+    out.extend((section.len() as u32).to_le_bytes());
+    out.extend(section);
 }
 
 /// Writes one file of tables, and a list of regexes with the ranges of their tables.

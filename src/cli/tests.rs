@@ -9,7 +9,9 @@ use super::args::AllArgs;
 use super::*;
 use crate::commands::{FollowSettings, LearnSettings, ReportSettings, ReportTask, ScanSettings, StateSettings};
 use crate::config::value::PositiveCount;
-use crate::config::{DEFAULT_QUIET_FOR, POLL_INTERVAL, follow_settings, learn_settings, parse_file, report_settings, scan_settings};
+use crate::config::{
+    DEFAULT_QUIET_FOR, LocalZone, POLL_INTERVAL, follow_settings, learn_settings, parse_file, report_settings, scan_settings,
+};
 use crate::finding::Severity;
 use crate::formats::FormatChoice;
 use crate::input::Mmap;
@@ -145,7 +147,7 @@ fn typed(args: &[&str]) -> Layer {
 
 fn environment(variables: &[(&str, &str)]) -> Environment {
     let variables = variables.iter().map(|(name, value)| (OsString::from(name), OsString::from(value))).collect();
-    Environment { variables, now: NOW, stdin_is_given: true, zone: None }
+    Environment { variables, now: NOW, stdin_is_given: true, zone: LocalZone::Utc }
 }
 
 /// The settings of a scan with these flags, variables and text of the configuration file.

@@ -84,8 +84,28 @@ pub(crate) struct Environment {
     pub now: i64,
     /// Whether standard input may contain a log: it is neither a terminal nor a character device.
     pub stdin_is_given: bool,
-    /// The time zone of the system; `None` is UTC.
-    pub zone: Option<TimeZone>,
+    /// The time zone of times without an offset.
+    pub zone: LocalZone,
+}
+
+/// The time zone of times without an offset.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum LocalZone {
+    /// UTC.
+    #[default]
+    Utc,
+    /// The zone of the system. Only a time that needs it reads it, because that lists all zones.
+    System,
+}
+
+impl LocalZone {
+    /// The zone; `None` is UTC.
+    fn zone(self) -> Option<TimeZone> {
+        match self {
+            Self::Utc => None,
+            Self::System => TimeZone::try_system().ok(),
+        }
+    }
 }
 
 impl Environment {
@@ -97,7 +117,7 @@ impl Environment {
         variables.sort();
         let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let now = i64::try_from(since_epoch.as_secs()).unwrap_or(i64::MAX);
-        Self { variables, now, stdin_is_given: stdin_is_given(), zone: TimeZone::try_system().ok() }
+        Self { variables, now, stdin_is_given: stdin_is_given(), zone: LocalZone::System }
     }
 }
 
@@ -123,7 +143,7 @@ pub(crate) fn scan_settings(layer: Layer, environment: &Environment) -> Result<S
     let (since, until) = bounds(&layer, environment.now)?;
     let client = clients::settings(&layer)?;
     let quiet = layer.is_quiet();
-    let newer = |time: TimeSpec| NewerThan { as_typed: time.to_string(), since: time.instant(environment.now, environment.zone.as_ref()) };
+    let newer = |time: TimeSpec| NewerThan { as_typed: time.to_string(), since: time.instant(environment.now, || environment.zone.zone()) };
     let rules = rule_choice(&layer);
     Ok(ScanSettings {
         paths: layer.paths,
@@ -437,6 +457,7 @@ pub(crate) fn rule_choice(layer: &Layer) -> RuleChoice {
         only: layer.only.clone(),
         severity: layer.severity.iter().map(|change| (change.id.clone(), change.level)).collect(),
         no_prefilter: layer.no_prefilter.unwrap_or(false),
+        with_cases: false,
     }
 }
 

@@ -1,17 +1,25 @@
-//! The built-in rule files, as compressed source text and as JSON, which loads in a tenth of the time.
+//! The built-in rules, as source text and in forms that load faster: rule files as JSON, and the tables of all literals.
 //!
-//! The JSON form equals its file, or it is not used. It is not compressed, as each run reads it.
+//! The JSON of a file equals the file but for test cases and known false positives, which a scan does not need, or it is not used. The
+//! source text is compressed; the others are not, as each run reads them.
 
 use flate2::{Decompress, FlushDecompress};
 use serde::Deserialize;
 
+use super::compile::Searches;
 use super::definition::RuleFile;
 use super::error::RuleError;
 use super::lines::RuleLines;
+use super::literal_table::{LiteralTable, LiteralUse, TextArena};
+use super::literals::Literals;
 use super::load::{LocatedRule, located, parse};
+use super::prefilter::{Prefilter, WindowTable};
 
 /// The rule files that were in `rules/` at build time.
 pub(super) const BUILTIN: &[BuiltinFile] = include!(concat!(env!("OUT_DIR"), "/builtin_rules.rs"));
+
+/// The literals of all built-in rules, as [`searches`] reads them: those of requests with their prefilter, and those of headers.
+static LITERALS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/literals.bin"));
 
 /// A built-in rule file.
 #[derive(Debug)]
@@ -19,7 +27,7 @@ pub(super) struct BuiltinFile {
     name: &'static str,
     /// The source text, compressed.
     text: &'static [u8],
-    /// A [`ParsedRuleFile`] as JSON; empty if the file is no valid TOML.
+    /// A [`ParsedRuleFile`] as JSON, without cases; empty if the file is no valid TOML.
     short: &'static str,
 }
 
@@ -32,9 +40,9 @@ struct ParsedRuleFile {
 
 impl BuiltinFile {
     /// Its rules. If the JSON form fails, the file has an error, which parsing the source text reports with its position.
-    pub(super) fn rules(&self) -> Result<Vec<LocatedRule>, RuleError> {
+    pub(super) fn rules(&self, with_cases: bool) -> Result<Vec<LocatedRule>, RuleError> {
         let name = self.display_name();
-        match serde_json::from_str(self.short) {
+        match serde_json::from_str(if with_cases { "" } else { self.short }) {
             Ok(ParsedRuleFile { lines, file }) => Ok(located(&name, file, lines, true)),
             Err(_) => parse(&name, &self.text(), true),
         }
@@ -48,6 +56,45 @@ impl BuiltinFile {
     /// Its name in messages.
     fn display_name(&self) -> String {
         format!("built-in {}", self.name)
+    }
+}
+
+/// The literals of all built-in rules, numbered in the order of their ids; `None` if the build script embedded none, because a rule
+/// file has an error or the literals are too similar for the prefilter.
+pub(super) fn searches() -> Option<Searches> {
+    let mut sections = Sections(LITERALS);
+    let (request, headers) = (sections.table()?, sections.table()?);
+    let prefilter = Prefilter { fours: sections.windows()?, pairs: sections.windows()? };
+    Some(Searches { request: Literals::with_prefilter(request, prefilter), headers: Literals::automaton(headers).ok()? })
+}
+
+/// Reads what the build script wrote: sections of numbers of four bytes, little-endian, each after the number of its bytes.
+struct Sections<'a>(&'a [u8]);
+
+impl<'a> Sections<'a> {
+    fn bytes(&mut self) -> Option<&'a [u8]> {
+        let (length, rest) = self.0.split_first_chunk()?;
+        let (section, rest) = rest.split_at_checked(u32::from_le_bytes(*length) as usize)?;
+        self.0 = rest;
+        Some(section)
+    }
+
+    fn numbers(&mut self) -> Option<Vec<u32>> {
+        Some(self.bytes()?.as_chunks().0.iter().map(|number| u32::from_le_bytes(*number)).collect())
+    }
+
+    fn texts(&mut self) -> Option<TextArena> {
+        Some(TextArena { bytes: self.bytes()?.to_vec(), ends: self.numbers()? })
+    }
+
+    fn table(&mut self) -> Option<LiteralTable> {
+        let (texts, tails, starts) = (self.texts()?, self.texts()?, self.numbers()?);
+        let uses = self.numbers()?.into_iter().map(LiteralUse::from_code).collect::<Option<_>>()?;
+        Some(LiteralTable { texts, starts, uses, tails })
+    }
+
+    fn windows<const WIDTH: usize>(&mut self) -> Option<WindowTable<WIDTH>> {
+        WindowTable::from_numbers([self.numbers()?, self.numbers()?, self.numbers()?, self.numbers()?])
     }
 }
 
@@ -67,15 +114,40 @@ mod tests {
     use flate2::Compression;
     use flate2::write::ZlibEncoder;
 
+    use super::super::literal_table::RuleLiterals;
+    use super::super::load::{RuleChoice, selected_rules};
     use super::*;
 
     #[test]
-    fn the_parsed_form_equals_its_file() {
+    fn the_parsed_form_equals_its_file_but_for_cases() {
         for file in BUILTIN {
-            let written = parse(&file.display_name(), &file.text(), true).unwrap();
+            let mut written = file.rules(true).unwrap();
+            assert!(written.iter().any(|rule| !rule.definition.must_match.is_empty()), "{}", file.name);
+            for rule in &mut written {
+                let definition = &mut rule.definition;
+                definition.must_match.clear();
+                definition.must_not_match.clear();
+                definition.false_positives.clear();
+            }
             assert!(serde_json::from_str::<ParsedRuleFile>(file.short).is_ok(), "{}", file.name);
-            assert_eq!(format!("{:?}", file.rules().unwrap()), format!("{written:?}"), "{}", file.name);
+            assert_eq!(format!("{:?}", file.rules(false).unwrap()), format!("{written:?}"), "{}", file.name);
         }
+    }
+
+    /// The embedded literals and the loader's agree on numbers of rules, on literals and on windows.
+    #[test]
+    fn the_embedded_literals_are_those_of_the_rules() {
+        let mut literals = RuleLiterals::default();
+        for (number, rule) in selected_rules(&RuleChoice::default()).unwrap().rules.iter().enumerate() {
+            literals.add(rule.definition.literal_keys(), number as u16).unwrap();
+        }
+        let (request, headers) = (literals.request.into_table(), literals.headers.into_table());
+        let mut sections = Sections(LITERALS);
+        assert_eq!(sections.table().as_ref(), Some(&request));
+        assert_eq!(sections.table(), Some(headers));
+        let prefilter = Prefilter { fours: sections.windows().unwrap(), pairs: sections.windows().unwrap() };
+        assert_eq!(Some(prefilter), Prefilter::new(&request.texts));
+        assert!(sections.0.is_empty() && searches().is_some());
     }
 
     #[test]
@@ -83,7 +155,7 @@ mod tests {
         let error_of = |text: &str, short| {
             let mut stream = ZlibEncoder::new((text.len() as u32).to_le_bytes().to_vec(), Compression::fast());
             stream.write_all(text.as_bytes()).unwrap();
-            BuiltinFile { name: "x.toml", text: stream.finish().unwrap().leak(), short }.rules().unwrap_err().to_string()
+            BuiltinFile { name: "x.toml", text: stream.finish().unwrap().leak(), short }.rules(false).unwrap_err().to_string()
         };
         let wrong_key = "[[rule]]\nid = 'x/a'\ntitel = 'A'\n";
         for short in ["", r#"{"lines":{"rule":[2],"app":[]},"file":{"rule":[{"id":"x/a","titel":"A"}]}}"#] {

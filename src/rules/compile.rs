@@ -1,12 +1,12 @@
 //! Compiles definitions to a rule set, or reports their errors.
 
-use super::Field;
 use super::condition::{Condition, TextCondition};
 use super::definition::{APP_FAMILY, Answer, CLASSES, Definition, PathAnchor};
 use super::error::{RuleError, nearest};
 use super::exceptions::Exceptions;
 use super::glob::{self, Globs};
-use super::literals::{LiteralCollector, LiteralKind, bit};
+use super::literal_table::RuleLiterals;
+use super::literals::{Literals, bit};
 use super::load::LocatedRule;
 use super::pattern::RulePattern;
 use super::set::{Rule, RuleSet, evidence_rule};
@@ -17,37 +17,64 @@ pub(crate) const MOST_RULES: usize = u16::MAX as usize;
 
 /// Compiles definitions, which must be sorted by id and unique.
 pub(super) fn compile(definitions: Vec<LocatedRule>) -> Result<RuleSet, RuleError> {
-    if definitions.len() > MOST_RULES {
-        return Err(RuleError::TooMany { found: definitions.len(), most: MOST_RULES });
-    }
     let mut compiler = Compiler::default();
-    let mut errors = Vec::new();
-    for located in definitions {
-        errors.extend(compiler.add(located).err());
-    }
-    match errors.len() {
-        0 => compiler.finish(),
-        1 => Err(errors.remove(0)),
-        _ => Err(RuleError::Several(errors)),
-    }
+    compiler.add_all(definitions)?;
+    let searches = Searches::new(std::mem::take(&mut compiler.literals))?;
+    Ok(compiler.finish(searches))
+}
+
+/// Compiles definitions whose literals are in these searches; they must be sorted by id and unique.
+pub(super) fn compile_with(definitions: Vec<LocatedRule>, searches: Searches) -> Result<RuleSet, RuleError> {
+    let mut compiler = Compiler { has_searches: true, ..Compiler::default() };
+    compiler.add_all(definitions)?;
+    Ok(compiler.finish(searches))
 }
 
 /// A set that only describes its rules and matches nothing; they must be sorted by id.
 pub(super) fn without_patterns(rules: Vec<Rule>) -> Result<RuleSet, RuleError> {
-    Compiler { rules, ..Compiler::default() }.finish()
+    Ok(Compiler { rules, ..Compiler::default() }.finish(Searches::new(RuleLiterals::default())?))
+}
+
+/// The literals of a set.
+#[derive(Debug)]
+pub(super) struct Searches {
+    pub(super) request: Literals,
+    pub(super) headers: Literals,
+}
+
+impl Searches {
+    fn new(literals: RuleLiterals) -> Result<Self, RuleError> {
+        // Distinct headers are few and cached, so their literals need not be found as fast as those of requests.
+        let (request, headers) =
+            rayon::join(|| Literals::prefiltered(literals.request.into_table()), || Literals::automaton(literals.headers.into_table()));
+        Ok(Self { request: request?, headers: headers? })
+    }
 }
 
 #[derive(Default)]
 struct Compiler {
     rules: Vec<Rule>,
     conditions: Vec<Condition>,
-    request: LiteralCollector,
-    headers: LiteralCollector,
+    literals: RuleLiterals,
+    /// The literals are not needed.
+    has_searches: bool,
     unanchored: Vec<u16>,
     warnings: Vec<String>,
 }
 
 impl Compiler {
+    fn add_all(&mut self, definitions: Vec<LocatedRule>) -> Result<(), RuleError> {
+        if definitions.len() > MOST_RULES {
+            return Err(RuleError::TooMany { found: definitions.len(), most: MOST_RULES });
+        }
+        let mut errors: Vec<_> = definitions.into_iter().filter_map(|located| self.add(located).err()).collect();
+        match errors.len() {
+            0 => Ok(()),
+            1 => Err(errors.remove(0)),
+            _ => Err(RuleError::Several(errors)),
+        }
+    }
+
     fn add(&mut self, located: LocatedRule) -> Result<(), RuleError> {
         let rule = self.rules.len() as u16;
         match self.condition_of(&located, rule) {
@@ -67,26 +94,26 @@ impl Compiler {
         if !located.is_builtin {
             self.check_patterns(definition, &condition)?;
         }
-        self.literals(definition, rule)?;
+        if !self.has_searches {
+            self.literals.add(definition.literal_keys(), rule)?;
+        }
         if condition.needs == 0 && !condition.text.as_ref().is_some_and(|t| t.has_words) {
             self.unanchored.push(rule);
         }
         Ok(condition)
     }
 
-    fn finish(self) -> Result<RuleSet, RuleError> {
-        // Distinct headers are few and cached, so their literals need not be found as fast as those of requests.
-        let (request, headers) = rayon::join(|| self.request.prefiltered(), || self.headers.automaton());
+    fn finish(self, Searches { request, headers }: Searches) -> RuleSet {
         let evidence_rules = |rule: &Rule| rule.unless_app.iter().filter_map(|app| evidence_rule(&self.rules, app)).collect();
-        Ok(RuleSet {
+        RuleSet {
             suppressed_by_apps: self.rules.iter().map(evidence_rules).collect(),
             rules: self.rules,
             conditions: self.conditions,
-            request: request?,
-            headers: headers?,
+            request,
+            headers,
             unanchored: self.unanchored,
             warnings: self.warnings,
-        })
+        }
     }
 
     fn condition(d: &Definition) -> Condition {
@@ -96,7 +123,7 @@ impl Compiler {
             | present(&d.path_glob.0, bit::GLOB)
             | present(&d.agents, bit::AGENT)
             | present(&d.raw_prefixes, bit::PREFIX);
-        let fields = d.fields().iter().fold(0, |mask, f| mask | bit::of_field(*f));
+        let fields = d.field_mask();
         let pattern = d.regex.clone().map(RulePattern::later);
         let text =
             (!d.words.is_empty() || pattern.is_some()).then_some(TextCondition { fields, has_words: !d.words.is_empty(), regex: pattern });
@@ -118,38 +145,6 @@ impl Compiler {
             let id = &d.id;
             self.warnings
                 .push(format!("rule '{id}': its regex matches the empty text, so it restricts nothing; remove it or make it stricter"));
-        }
-        Ok(())
-    }
-
-    fn literals(&mut self, d: &Definition, rule: u16) -> Result<(), String> {
-        let root = d.at == Some(PathAnchor::Root);
-        for path in &d.paths {
-            self.request.add(path.as_str(), rule, LiteralKind::Path { root });
-        }
-        for suffix in &d.suffixes {
-            self.request.add(suffix.as_str(), rule, LiteralKind::Suffix { root });
-        }
-        for pattern in &d.path_glob.0 {
-            self.request.add_glob(glob::anchor(pattern), glob::tail(pattern), rule);
-        }
-        for agent in &d.agents {
-            self.headers.add(agent.as_str(), rule, LiteralKind::Agent);
-        }
-        for agent in d.unless.iter().flat_map(|unless| &unless.agents) {
-            self.headers.add(agent.as_str(), rule, LiteralKind::Exception);
-        }
-        for prefix in &d.raw_prefixes {
-            self.request.add(bytes_of(prefix)?, rule, LiteralKind::Prefix);
-        }
-        let in_headers = bit::of_field(Field::Referer) | bit::of_field(Field::UserAgent);
-        let fields = d.fields().iter().fold(0, |mask, f| mask | bit::of_field(*f));
-        for word in &d.words {
-            for (collector, fields) in [(&mut self.request, fields & !in_headers), (&mut self.headers, fields & in_headers)] {
-                if fields != 0 {
-                    collector.add(word.as_str(), rule, LiteralKind::Word(fields));
-                }
-            }
         }
         Ok(())
     }
@@ -270,28 +265,4 @@ fn check_class(class: &str) -> Result<(), String> {
     }
     let meant = nearest(class, CLASSES.into_iter()).map(|n| format!(" (did you mean '{n}'?)")).unwrap_or_default();
     Err(format!("no class is called '{class}'{meant}; there are {}", CLASSES.join(", ")))
-}
-
-/// The bytes of a text with `\xNN` for any byte and `\\` for a backslash.
-fn bytes_of(text: &str) -> Result<Vec<u8>, String> {
-    let mut bytes = Vec::new();
-    let mut rest = text;
-    while let Some(at) = rest.find('\\') {
-        bytes.extend_from_slice(&rest.as_bytes()[..at]);
-        let escape = &rest[at..];
-        let length = match escape.as_bytes() {
-            [_, b'\\', ..] => {
-                bytes.push(b'\\');
-                2
-            }
-            [_, b'x', a, b, ..] if a.is_ascii_hexdigit() && b.is_ascii_hexdigit() => {
-                bytes.push(u8::from_str_radix(&escape[2..4], 16).map_err(|e| e.to_string())?);
-                4
-            }
-            _ => return Err(format!(r"raw_prefixes: '{text}': after a backslash comes xNN or another backslash")),
-        };
-        rest = &escape[length..];
-    }
-    bytes.extend_from_slice(rest.as_bytes());
-    Ok(bytes)
 }

@@ -6,6 +6,8 @@ use schemars::{JsonSchema, Schema};
 use serde::Deserialize;
 
 use super::case::Case;
+use super::literal_table::{DEFAULT_FIELDS, FIELD_NAMES, LiteralKeys};
+use super::literals::bit;
 use super::window::Window;
 use crate::finding::Severity;
 use crate::soft_404::RuleSubject;
@@ -265,6 +267,26 @@ impl Definition {
         self.fields.as_deref().unwrap_or(&[Field::Path, Field::Query])
     }
 
+    /// The same as a mask of their bits.
+    pub(super) fn field_mask(&self) -> u16 {
+        self.fields.as_ref().map_or(DEFAULT_FIELDS, |fields| fields.iter().fold(0, |mask, &field| mask | bit::of_field(field)))
+    }
+
+    /// The keys that contain literals.
+    pub(super) fn literal_keys(&self) -> LiteralKeys<'_> {
+        LiteralKeys {
+            paths: &self.paths,
+            suffixes: &self.suffixes,
+            path_glob: &self.path_glob.0,
+            agents: &self.agents,
+            raw_prefixes: &self.raw_prefixes,
+            words: &self.words,
+            fields: self.field_mask(),
+            excepted_agents: self.unless.as_ref().map_or(&[], |unless| &unless.agents),
+            root: self.at == Some(PathAnchor::Root),
+        }
+    }
+
     /// What a 2xx means; derived if the rule does not set it.
     pub(super) fn answer(&self) -> Answer {
         let on_path = !(self.paths.is_empty() && self.suffixes.is_empty() && self.path_glob.0.is_empty());
@@ -357,14 +379,6 @@ impl Field {
 
     /// Its name in rule files.
     pub(super) fn name(self) -> &'static str {
-        match self {
-            Self::Path => "path",
-            Self::Query => "query",
-            Self::Target => "target",
-            Self::Referer => "referer",
-            Self::UserAgent => "user_agent",
-            Self::Method => "method",
-            Self::Raw => "raw",
-        }
+        FIELD_NAMES[self as usize]
     }
 }

@@ -35,7 +35,7 @@ impl Exceptions {
     pub(super) fn of(d: &Definition) -> Self {
         let unless = d.unless.clone().unwrap_or_default();
         Self {
-            fields: d.fields().iter().fold(0, |mask, f| mask | bit::of_field(*f)),
+            fields: d.field_mask(),
             words: WordSet::any_of(&unless.words),
             regex: unless.regex.map(RulePattern::later),
             referer: unless.referer.map(RulePattern::later),

@@ -1,8 +1,7 @@
 //! The literals of all rules that are searched in the same bytes, and what each literal means to each rule.
 //!
 //! A pass over the bytes records a bit for each kind of literal found of a rule; its `Condition` then decides whether the rule
-//! matches. Time is linear in bytes and matches: an automaton searches literals that do not suit the prefilter. The texts are
-//! stored in one allocation, so that texts that are compared together are adjacent in memory.
+//! matches. Time is linear in bytes and matches: an automaton searches literals that do not suit the prefilter.
 
 use std::ops::Range;
 
@@ -10,6 +9,7 @@ use aho_corasick::{AhoCorasick, AhoCorasickKind, BuildError, MatchKind};
 
 use super::condition::TextView;
 use super::definition::Field;
+use super::literal_table::{LiteralKind, LiteralTable, LiteralUse, TextArena};
 use super::prefilter::Prefilter;
 use crate::short_bytes::{begins_with, ends_with};
 
@@ -45,26 +45,17 @@ pub(crate) mod bit {
     }
 }
 
-/// What a literal means to one rule.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum LiteralKind {
-    /// A word, in any of these fields.
-    Word(u16),
-    /// Whole segments of the path.
-    Path { root: bool },
-    /// The end of the path.
-    Suffix { root: bool },
-    /// The fixed part of a glob whose matches end in this text of [`Literals::tails`].
-    Glob { tail: u16 },
-    /// Text of the user agent.
-    Agent,
-    /// The start of the request.
-    Prefix,
-    /// Text of the user agent that is an exception.
-    Exception,
-}
-
 impl LiteralKind {
+    /// The fields it can be in.
+    fn fields(self) -> u16 {
+        match self {
+            Self::Word(fields) => fields,
+            Self::Path { .. } | Self::Suffix { .. } | Self::Glob { .. } => bit::of_field(Field::Path),
+            Self::Agent | Self::Exception => bit::of_field(Field::UserAgent),
+            Self::Prefix => bit::of_field(Field::Raw),
+        }
+    }
+
     /// The bits it can set.
     fn wanted(self) -> u16 {
         match self {
@@ -77,12 +68,6 @@ impl LiteralKind {
             Self::Exception => bit::EXCEPTION,
         }
     }
-}
-
-#[derive(Debug, Clone, Copy)]
-struct LiteralUse {
-    rule: u16,
-    kind: LiteralKind,
 }
 
 /// A literal of a rule that was found.
@@ -215,17 +200,35 @@ impl Finder {
 #[derive(Debug)]
 pub(crate) struct Literals {
     finder: Finder,
-    /// The uses of pattern `i` are `uses[starts[i]..starts[i + 1]]`.
-    starts: Vec<u32>,
-    uses: Vec<LiteralUse>,
+    table: LiteralTable,
+    /// The fields that a literal can be in.
     fields: u16,
-    /// The suffixes of the matches of globs.
-    tails: Vec<Vec<u8>>,
-    /// The literals, sorted.
-    texts: TextArena,
 }
 
 impl Literals {
+    /// Searches with the prefilter, which stays in the L1 and L2 caches, or with the automaton if the literals are too similar: for
+    /// frequent searches.
+    pub(super) fn prefiltered(table: LiteralTable) -> Result<Self, BuildError> {
+        let finder = Finder::prefilter(&table.texts)?;
+        Ok(Self::new(table, finder))
+    }
+
+    /// Searches with this prefilter, which must be that of the table.
+    pub(super) fn with_prefilter(table: LiteralTable, prefilter: Prefilter) -> Self {
+        Self::new(table, Finder::Prefilter(prefilter))
+    }
+
+    /// Searches with the automaton.
+    pub(super) fn automaton(table: LiteralTable) -> Result<Self, BuildError> {
+        let finder = Finder::automaton(&table.texts)?;
+        Ok(Self::new(table, finder))
+    }
+
+    fn new(table: LiteralTable, finder: Finder) -> Self {
+        let fields = table.uses.iter().fold(0, |fields, used| fields | used.kind.fields());
+        Self { finder, table, fields }
+    }
+
     /// Whether some literal is searched in this field.
     #[must_use]
     pub(crate) fn searches(&self, field: Field) -> bool {
@@ -265,23 +268,24 @@ impl Literals {
     /// The literals of a rule in lower case, sorted, each with the bits it can set.
     pub(crate) fn of_rule(&self, rule: u16) -> impl Iterator<Item = (&[u8], u16)> {
         let wanted = move |i: usize| self.uses_of(i).iter().filter(|u| u.rule == rule).fold(0, |bits, u| bits | u.kind.wanted());
-        self.texts.iter().enumerate().map(move |(i, text)| (text, wanted(i))).filter(|(_, wanted)| *wanted != 0)
+        self.table.texts.iter().enumerate().map(move |(i, text)| (text, wanted(i))).filter(|(_, wanted)| *wanted != 0)
     }
 
     /// Uses the automaton from now on.
     pub(super) fn use_automaton(&mut self) -> Result<(), BuildError> {
-        self.finder = Finder::automaton(&self.texts)?;
+        self.finder = Finder::automaton(&self.table.texts)?;
         Ok(())
     }
 
     /// Finds every literal in these bytes, in no order.
     fn find(&self, bytes: &[u8], mut found: impl FnMut(usize, Range<usize>)) {
+        let texts = &self.table.texts;
         match &self.finder {
-            Finder::Prefilter(prefilter) => prefilter.find(bytes, &self.texts, found),
+            Finder::Prefilter(prefilter) => prefilter.find(bytes, texts, found),
             Finder::Automaton(automaton) => {
                 for opening in automaton.find_overlapping_iter(bytes) {
-                    let (literal, start) = (self.texts.len() - 1 - opening.pattern().as_usize(), opening.start());
-                    let text = self.texts.get(literal);
+                    let (literal, start) = (texts.len() - 1 - opening.pattern().as_usize(), opening.start());
+                    let text = texts.get(literal);
                     if begins_with(&bytes[start..], text) {
                         found(literal, start..start + text.len());
                     }
@@ -291,7 +295,7 @@ impl Literals {
     }
 
     fn uses_of(&self, pattern: usize) -> &[LiteralUse] {
-        &self.uses[self.starts[pattern] as usize..self.starts[pattern + 1] as usize]
+        &self.table.uses[self.table.starts[pattern] as usize..self.table.starts[pattern + 1] as usize]
     }
 
     /// The bits that a literal at `start..end` sets.
@@ -305,7 +309,7 @@ impl Literals {
             }
             LiteralKind::Suffix { root } => given(in_path(root).is_some_and(|p| end == p.end), bit::SUFFIX),
             LiteralKind::Glob { tail } => {
-                let tail = &self.tails[usize::from(tail)];
+                let tail = self.table.tails.get(usize::from(tail));
                 given(in_path(false).is_some_and(|p| ends_with(&bytes[p.clone()], tail)), bit::GLOB)
             }
             LiteralKind::Agent => given(regions.word_bits(bit::of_field(Field::UserAgent), start, end) != 0, bit::AGENT),
@@ -317,73 +321,13 @@ impl Literals {
     }
 }
 
-/// Collects literals. The same text of several rules is one literal.
-#[derive(Debug, Default)]
-pub(super) struct LiteralCollector {
-    /// In insertion order.
-    texts: TextArena,
-    uses: Vec<LiteralUse>,
-    fields: u16,
-    tails: Vec<Vec<u8>>,
-}
-
-impl LiteralCollector {
-    pub(super) fn add(&mut self, text: impl AsRef<[u8]>, rule: u16, kind: LiteralKind) {
-        self.fields |= match kind {
-            LiteralKind::Word(fields) => fields,
-            LiteralKind::Path { .. } | LiteralKind::Suffix { .. } | LiteralKind::Glob { .. } => bit::of_field(Field::Path),
-            LiteralKind::Agent | LiteralKind::Exception => bit::of_field(Field::UserAgent),
-            LiteralKind::Prefix => bit::of_field(Field::Raw),
-        };
-        self.texts.push_lowered(text.as_ref());
-        self.uses.push(LiteralUse { rule, kind });
-    }
-
-    /// Adds the fixed part of a glob, and the suffix of its matches.
-    pub(super) fn add_glob(&mut self, anchor: &str, tail: &str, rule: u16) {
-        let tail = tail.to_ascii_lowercase().into_bytes();
-        let number = self.tails.iter().position(|t| *t == tail).unwrap_or_else(|| {
-            self.tails.push(tail);
-            self.tails.len() - 1
-        });
-        self.add(anchor, rule, LiteralKind::Glob { tail: number as u16 });
-    }
-
-    /// Builds literals with the prefilter, which stays in the L1 and L2 caches: for frequent searches.
-    pub(super) fn prefiltered(self) -> Result<Literals, BuildError> {
-        self.build(Finder::prefilter)
-    }
-
-    /// Builds literals with the automaton.
-    pub(super) fn automaton(self) -> Result<Literals, BuildError> {
-        self.build(Finder::automaton)
-    }
-
-    fn build(self, finder: impl FnOnce(&TextArena) -> Result<Finder, BuildError>) -> Result<Literals, BuildError> {
-        let mut found: Vec<_> = self.texts.iter().zip(self.uses).collect();
-        found.sort_by_key(|(text, _)| *text);
-        let (mut starts, mut uses, mut texts) = (Vec::new(), Vec::with_capacity(found.len()), TextArena::default());
-        for (text, of_rule) in found {
-            if texts.last() != Some(text) {
-                starts.push(uses.len() as u32);
-                texts.push(text);
-            }
-            uses.push(of_rule);
-        }
-        let (fields, tails) = (self.fields, self.tails);
-        starts.push(uses.len() as u32);
-        let finder = finder(&texts)?;
-        Ok(Literals { finder, starts, uses, fields, tails, texts })
-    }
-}
-
 /// The shortest unique prefix of each of the sorted texts, and [`MORE`] bytes.
 fn openings(texts: &TextArena) -> impl DoubleEndedIterator<Item = &[u8]> {
     let alike = |a: usize, b: usize| texts.get(a).iter().zip(texts.get(b)).take_while(|(a, b)| a == b).count();
     texts.iter().enumerate().map(move |(at, text)| {
         let before = if at > 0 { alike(at, at - 1) } else { 0 };
-        let behind = if at + 1 < texts.len() { alike(at, at + 1) } else { 0 };
-        &text[..text.len().min(before.max(behind) + 1 + MORE)]
+        let after = if at + 1 < texts.len() { alike(at, at + 1) } else { 0 };
+        &text[..text.len().min(before.max(after) + 1 + MORE)]
     })
 }
 
@@ -391,68 +335,13 @@ fn openings(texts: &TextArena) -> impl DoubleEndedIterator<Item = &[u8]> {
 /// longer.
 const MORE: usize = 1;
 
-/// A list of texts that only grows.
-#[derive(Debug, Clone, Default)]
-pub(super) struct TextArena {
-    bytes: Vec<u8>,
-    /// The end of each text.
-    ends: Vec<u32>,
-}
-
-impl TextArena {
-    /// The number of texts.
-    pub(super) fn len(&self) -> usize {
-        self.ends.len()
-    }
-
-    /// The text at an index.
-    #[inline]
-    pub(super) fn get(&self, number: usize) -> &[u8] {
-        let start = number.checked_sub(1).map_or(0, |before| self.ends[before]);
-        &self.bytes[start as usize..self.ends[number] as usize]
-    }
-
-    /// All texts, in order.
-    pub(super) fn iter(&self) -> impl DoubleEndedIterator<Item = &[u8]> + ExactSizeIterator + Clone {
-        (0..self.len()).map(|number| self.get(number))
-    }
-
-    /// The last one.
-    pub(super) fn last(&self) -> Option<&[u8]> {
-        self.iter().next_back()
-    }
-
-    /// Adds a text.
-    pub(super) fn push(&mut self, text: &[u8]) {
-        self.bytes.extend_from_slice(text);
-        // Rule files are limited to 16 MiB each, far below four gigabytes.
-        self.ends.push(self.bytes.len() as u32);
-    }
-
-    /// Adds a text in lower case.
-    fn push_lowered(&mut self, text: &[u8]) {
-        let start = self.bytes.len();
-        self.push(text);
-        self.bytes[start..].make_ascii_lowercase();
-    }
-}
-
-impl<T: AsRef<[u8]>> FromIterator<T> for TextArena {
-    fn from_iter<I: IntoIterator<Item = T>>(texts: I) -> Self {
-        let mut all = Self::default();
-        for text in texts {
-            all.push(text.as_ref());
-        }
-        all
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::sync::LazyLock;
 
     use proptest::prelude::*;
 
+    use super::super::literal_table::LiteralCollector;
     use super::*;
     use crate::rules::{RuleChoice, RuleSet, load};
 
@@ -476,7 +365,7 @@ mod tests {
     fn too_similar_literals_use_the_automaton() {
         let mut collector = LiteralCollector::default();
         (4..100).for_each(|length| collector.add(vec![b'a'; length], length as u16, LiteralKind::Word(bit::of_field(Field::Path))));
-        let literals = collector.prefiltered().unwrap();
+        let literals = Literals::prefiltered(collector.into_table()).unwrap();
         assert!(matches!(literals.finder, Finder::Automaton(_)));
         let mut marks = LiteralHits::default();
         marks.clear(100);
@@ -486,7 +375,7 @@ mod tests {
 
     /// Texts made of literals, whole and truncated, adjacent and overlapping, with noise between them.
     fn any_text(headers: bool) -> impl Strategy<Value = Vec<u8>> {
-        let texts = prop::sample::select(of(&RULES[0], headers).texts.iter().map(<[u8]>::to_vec).collect::<Vec<_>>());
+        let texts = prop::sample::select(of(&RULES[0], headers).table.texts.iter().map(<[u8]>::to_vec).collect::<Vec<_>>());
         let cut = (texts.clone(), any::<prop::sample::Index>(), any::<bool>()).prop_map(|(text, at, is_head)| {
             let (head, tail) = text.split_at(at.index(text.len()));
             if is_head { head } else { tail }.to_vec()
@@ -520,22 +409,22 @@ mod tests {
 
         #[test]
         fn every_literal_is_found_wherever_it_stands(texts in prop::collection::hash_set("[a-c]{1,9}", 1..30), line in "[a-d]{0,60}") {
-            let collector = || {
+            let table = || {
                 let mut collector = LiteralCollector::default();
                 for text in &texts {
                     collector.add(text.as_str(), 0, LiteralKind::Word(0));
                 }
-                collector
+                collector.into_table()
             };
             let stand = |(at, text): (usize, &[u8])| {
                 let starts = (0..line.len()).filter(|&start| line.as_bytes()[start..].starts_with(text));
                 starts.map(|start| (at, start..start + text.len())).collect::<Vec<_>>()
             };
-            for literals in [collector().prefiltered().unwrap(), collector().automaton().unwrap()] {
+            for literals in [Literals::prefiltered(table()).unwrap(), Literals::automaton(table()).unwrap()] {
                 let mut found = Vec::new();
                 literals.find(line.as_bytes(), |literal, range| found.push((literal, range)));
                 found.sort_by_key(|(literal, range)| (*literal, range.start));
-                prop_assert_eq!(found, literals.texts.iter().enumerate().flat_map(stand).collect::<Vec<_>>());
+                prop_assert_eq!(found, literals.table.texts.iter().enumerate().flat_map(stand).collect::<Vec<_>>());
             }
         }
     }

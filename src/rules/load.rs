@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
 
-use super::builtin::{BUILTIN, BuiltinFile};
-use super::compile::compile;
+use super::builtin::{self, BUILTIN};
+use super::compile::{compile, compile_with};
 use super::definition::{APP_CLASS, CLASSES, Definition, RuleFile};
 use super::error::{RuleError, nearest};
 use super::lines::RuleLines;
@@ -46,6 +46,8 @@ pub struct RuleChoice {
     pub(crate) severity: Vec<(String, Severity)>,
     /// Find literals without the prefilter. It changes no verdict.
     pub(crate) no_prefilter: bool,
+    /// Load the cases and known false positives of built-in rules as well, which takes ten times as long.
+    pub(crate) with_cases: bool,
 }
 
 impl RuleChoice {
@@ -81,6 +83,11 @@ impl RuleChoice {
     pub fn except(mut self, id: impl Into<String>) -> Self {
         self.disable.push(id.into());
         self
+    }
+
+    /// Whether these are all built-in rules and no other.
+    fn is_all_builtin(&self) -> bool {
+        !self.no_builtin && self.paths.is_empty() && self.disable.is_empty() && self.only.is_empty()
     }
 
     /// Replaces the severity of the rule with this ID.
@@ -125,8 +132,13 @@ pub(super) struct SelectedRules {
 ///
 /// A file cannot be read or is no rule file, a rule is invalid, or a flag names no rule.
 pub fn load(choice: &RuleChoice) -> Result<RuleSet, RuleError> {
-    let SelectedRules { rules, warnings } = selected_rules(choice)?;
-    let mut set = compile(rules)?;
+    let embedded = || choice.is_all_builtin().then(builtin::searches).flatten();
+    let (selected, searches) = rayon::join(|| selected_rules(choice), embedded);
+    let SelectedRules { rules, warnings } = selected?;
+    let mut set = match searches {
+        Some(searches) => compile_with(rules, searches)?,
+        None => compile(rules)?,
+    };
     set.warnings.extend(warnings);
     if choice.no_prefilter {
         set.request.use_automaton()?;
@@ -158,7 +170,7 @@ pub(crate) fn family(text: &str) -> Option<String> {
 pub(super) fn selected_rules(choice: &RuleChoice) -> Result<SelectedRules, RuleError> {
     let mut rules = BTreeMap::new();
     if !choice.no_builtin {
-        let parsed: Vec<_> = BUILTIN.par_iter().map(BuiltinFile::rules).collect();
+        let parsed: Vec<_> = BUILTIN.par_iter().map(|file| file.rules(choice.with_cases)).collect();
         for found in parsed {
             insert(&mut rules, found?)?;
         }

@@ -18,6 +18,7 @@ mod glob;
 pub(crate) mod import;
 mod lines;
 pub(crate) mod lint;
+mod literal_table;
 mod literals;
 mod load;
 pub(crate) mod path_list;

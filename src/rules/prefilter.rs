@@ -8,7 +8,7 @@
 
 use std::ops::Range;
 
-use super::literals::TextArena;
+use super::literal_table::TextArena;
 use crate::short_bytes::begins_with;
 
 /// Slots of the hash table of windows; each window of two bytes has its own.
@@ -28,10 +28,10 @@ const PLACES: usize = u64::BITS as usize;
 const WIDEST: usize = 4;
 
 /// The windows of all literals.
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq)]
 pub(super) struct Prefilter {
-    fours: WindowTable<WIDEST>,
-    pairs: WindowTable<2>,
+    pub(super) fours: WindowTable<WIDEST>,
+    pub(super) pairs: WindowTable<2>,
 }
 
 impl Prefilter {
@@ -85,19 +85,19 @@ fn word(bytes: &[u8]) -> u32 {
 }
 
 /// The windows of some literals, of `WIDTH` bytes: two or four.
-#[derive(Debug)]
-struct WindowTable<const WIDTH: usize> {
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct WindowTable<const WIDTH: usize> {
     /// A bit for each slot with a window.
     bits: Box<[u32; SLOTS / GROUP]>,
-    /// The windows of group `i` are `listed[starts[i]..starts[i + 1]]`.
+    /// The windows of group `i` are `windows[starts[i]..starts[i + 1]]`.
     starts: Vec<u32>,
-    listed: Vec<u32>,
+    windows: Vec<u32>,
     /// The literal of each window.
-    known: Vec<WindowEntry>,
+    entries: Vec<WindowEntry>,
 }
 
 /// The literal of a window.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct WindowEntry {
     literal: u32,
     /// Bytes of the literal before the window.
@@ -139,8 +139,24 @@ impl<const WIDTH: usize> WindowTable<WIDTH> {
         for group in 1..starts.len() {
             starts[group] += starts[group - 1];
         }
-        let (listed, known) = entries.into_iter().unzip();
-        Some(Self { bits, starts, listed, known })
+        let (windows, entries) = entries.into_iter().unzip();
+        Some(Self { bits, starts, windows, entries })
+    }
+
+    /// The numbers of which [`from_numbers`](Self::from_numbers) makes the table again, a bitmap, starts, windows and entries.
+    #[allow(dead_code, reason = "the build script embeds them")]
+    pub(super) fn numbers(&self) -> [Vec<u32>; 4] {
+        let entries = self.entries.iter().flat_map(|entry| [entry.literal, entry.before]).collect();
+        [self.bits.to_vec(), self.starts.clone(), self.windows.clone(), entries]
+    }
+
+    /// A table of numbers that [`numbers`](Self::numbers) returned; `None` of others, as far as their counts show.
+    #[allow(dead_code, reason = "the build script does not read what it embeds")]
+    pub(super) fn from_numbers([bits, starts, windows, entries]: [Vec<u32>; 4]) -> Option<Self> {
+        let entries: Vec<_> = entries.as_chunks().0.iter().map(|&[literal, before]| WindowEntry { literal, before }).collect();
+        let is_valid = starts.len() == SLOTS / GROUP + 1 && windows.len() == entries.len();
+        let bits = bits.try_into().ok().filter(|_| is_valid)?;
+        Some(Self { bits, starts, windows, entries })
     }
 
     /// A window as a number; bytes after its width do not count.
@@ -171,8 +187,8 @@ impl<const WIDTH: usize> WindowTable<WIDTH> {
             let window = Self::window(&piece[place..]);
             let group = Self::slot(window) / GROUP;
             for at in self.starts[group] as usize..self.starts[group + 1] as usize {
-                if self.listed[at] == window {
-                    then(place, &self.known[at]);
+                if self.windows[at] == window {
+                    then(place, &self.entries[at]);
                 }
             }
         }

@@ -121,7 +121,7 @@ pub(crate) fn lint(choice: &RuleChoice) -> Exit {
 /// Runs the cases of the selected rules. A built-in rule without cases is an error, another one a notice.
 #[must_use]
 pub(crate) fn test(choice: &RuleChoice) -> Exit {
-    with_rules(choice, |rules| {
+    with_rules(&RuleChoice { with_cases: true, ..choice.clone() }, |rules| {
         let (mut cases, mut wrong, mut bare) = (0, Vec::new(), Vec::new());
         let mut runner = CaseRunner::new(rules);
         for (number, rule) in rules.rules().iter().enumerate() {

@@ -76,7 +76,7 @@ impl Lint {
     ///
     /// Those of [`load`](super::load): rules that do not load are not checked.
     pub(crate) fn load(choice: &RuleChoice) -> Result<Self, RuleError> {
-        let rules = selected_rules(choice)?.rules;
+        let rules = selected_rules(&RuleChoice { with_cases: true, ..choice.clone() })?.rules;
         let set = compile(rules.clone())?;
         Ok(Self { rules, set })
     }

@@ -258,7 +258,7 @@ fn is_alone(list: LiteralList, definition: &Definition) -> bool {
 
 /// The fields of a rule's words, as bits.
 pub(super) fn fields(definition: &Definition) -> u16 {
-    definition.fields().iter().fold(0, |mask, field: &Field| mask | bit::of_field(*field))
+    definition.field_mask()
 }
 
 /// A rule without its metadata.
