@@ -12,8 +12,9 @@ use rustix::fs::tell;
 use rustix::io::pread;
 use rustix::pipe::{SpliceFlags, pipe, tee};
 
-use super::common::RuleContext;
-use super::common::{inputs, output, own_addresses, pool, print_notices, print_problems, read, report_no_logs, warn_narrow_allow};
+use super::common::{
+    RuleContext, inputs, output, own_addresses, pool, print_notices, print_problems, read, report_no_logs, warn_narrow_allow,
+};
 use super::error::CommandError;
 use super::merge::{self, REPORT, output_sink, report_files};
 use super::{BlockListSettings, BlockSettings, Exit, ScanSettings, message};

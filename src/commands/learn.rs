@@ -5,8 +5,7 @@
 use std::mem;
 use std::path::{Path, PathBuf};
 
-use super::common::RuleContext;
-use super::common::{inputs, output, pool, print_notices, print_problems, read, report_no_logs, warn_narrow_allow};
+use super::common::{RuleContext, inputs, output, pool, print_notices, print_problems, read, report_no_logs, warn_narrow_allow};
 use super::stdout::TerminalInfo;
 use super::{Exit, LearnSettings, message};
 use crate::analysis::build::{LogAnalysis, ReportFilter, count_hits};

@@ -6,9 +6,8 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use super::FollowSettings;
-use super::StateSettings;
 use super::error::CommandError;
+use super::{FollowSettings, StateSettings};
 use crate::analysis::class_hits::MetricCounters;
 use crate::analysis::hit::LiveHit;
 use crate::input::tail::Tail;

@@ -6,8 +6,9 @@
 use std::mem::{self, ManuallyDrop};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use super::common::RuleContext;
-use super::common::{check_part, inputs, output, pool, print_notices, print_problems, privacy, read, report_no_logs, warn_narrow_allow};
+use super::common::{
+    RuleContext, check_part, inputs, output, pool, print_notices, print_problems, privacy, read, report_no_logs, warn_narrow_allow,
+};
 use super::stdout::TerminalInfo;
 use super::{Exit, ScanSettings, message};
 use crate::analysis::anonymize::{Privacy, RedactionBuffers};

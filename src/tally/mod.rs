@@ -32,8 +32,7 @@ use crate::finding::{AppEvidence, BoundedSet, Findings, Hit, RuleId};
 use crate::intern::SymbolTables;
 use crate::log_entry::Outcome;
 use crate::soft_404::{MethodClass, Response};
-use cell::CellKey;
-use cell::HitLine;
+use cell::{CellKey, HitLine};
 use table::{BATCH, CellSampleRef, CellTable};
 use time_counts::{MAX_TIME_ENTRIES, TimeScale};
 

@@ -9,8 +9,7 @@ use std::mem;
 use foldhash::fast::RandomState;
 use hashbrown::HashTable;
 
-use super::cell::{ByteArena, CellSample, HitLine};
-use super::cell::{Cell, CellCounts, CellKey, SampleView};
+use super::cell::{ByteArena, Cell, CellCounts, CellKey, CellSample, HitLine, SampleView};
 use super::time_counts::TimeScale;
 use crate::intern::{InternSlot, hash_tag};
 

@@ -5,70 +5,10 @@
 
 mod decoders;
 
-#[cfg(test)]
-pub(super) mod fixture {
-    //! Compressed texts for tests.
-
-    use std::io::Write;
-
-    use bzip2::write::BzEncoder;
-    use flate2::write::GzEncoder;
-    use liblzma::write::XzEncoder;
-    use zstd_safe::{CCtx, CParameter};
-
-    use crate::input::magic::Compression;
-
-    /// All supported compressions.
-    pub(in crate::input) const COMPRESSIONS: [Compression; 4] = [Compression::Gzip, Compression::Zstd, Compression::Bzip2, Compression::Xz];
-
-    /// A file with a member, frame or stream for each part.
-    pub(in crate::input) fn compress<'a>(compression: Compression, parts: impl IntoIterator<Item = &'a [u8]>) -> Vec<u8> {
-        parts.into_iter().flat_map(|part| compress_one(compression, part)).collect()
-    }
-
-    fn compress_one(compression: Compression, part: &[u8]) -> Vec<u8> {
-        match compression {
-            Compression::Gzip => {
-                let mut encoder = GzEncoder::new(Vec::new(), flate2::Compression::default());
-                encoder.write_all(part).unwrap();
-                encoder.finish().unwrap()
-            }
-            Compression::Zstd => zstd(part, true),
-            Compression::Bzip2 => {
-                // The smallest block size, so that there are many blocks.
-                let mut encoder = BzEncoder::new(Vec::new(), bzip2::Compression::fast());
-                encoder.write_all(part).unwrap();
-                encoder.finish().unwrap()
-            }
-            Compression::Xz => {
-                let mut encoder = XzEncoder::new(Vec::new(), 1);
-                encoder.write_all(part).unwrap();
-                encoder.finish().unwrap()
-            }
-        }
-    }
-
-    /// One zstd frame, with a checksum or without.
-    pub(in crate::input) fn zstd(part: &[u8], checksum: bool) -> Vec<u8> {
-        let mut context = CCtx::create();
-        context.set_parameter(CParameter::ChecksumFlag(checksum)).unwrap();
-        let mut compressed = Vec::with_capacity(zstd_safe::compress_bound(part.len()));
-        context.compress2(&mut compressed, part).unwrap();
-        compressed
-    }
-
-    /// A skippable zstd frame of `len` bytes.
-    pub(in crate::input) fn skippable(len: usize) -> Vec<u8> {
-        let len_bytes = (len as u32).to_le_bytes();
-        [&b"\x53\x2a\x4d\x18"[..], &len_bytes, &vec![b'x'; len]].concat()
-    }
-}
-
 use std::io::{BufRead, Read};
 use std::{fmt, io};
 
-use self::decoders::ZstdDecoder;
-use self::decoders::{Bzip2Decoder, GzipDecoder, XzDecoder};
+use self::decoders::{Bzip2Decoder, GzipDecoder, XzDecoder, ZstdDecoder};
 use super::magic::Compression;
 
 /// Maximum window in bytes: what `zstd --long` and `xz -9` need, and twice that.
@@ -375,6 +315,65 @@ fn skip_magic(source: &mut impl BufRead, magic: &[u8]) -> io::Result<bool> {
 fn skip(source: &mut impl BufRead, len: u64) -> io::Result<()> {
     let skipped = io::copy(&mut source.by_ref().take(len), &mut io::sink())?;
     if skipped < len { Err(io::ErrorKind::UnexpectedEof.into()) } else { Ok(()) }
+}
+
+#[cfg(test)]
+pub(super) mod fixture {
+    //! Compressed texts for tests.
+
+    use std::io::Write;
+
+    use bzip2::write::BzEncoder;
+    use flate2::write::GzEncoder;
+    use liblzma::write::XzEncoder;
+    use zstd_safe::{CCtx, CParameter};
+
+    use crate::input::magic::Compression;
+
+    /// All supported compressions.
+    pub(in crate::input) const COMPRESSIONS: [Compression; 4] = [Compression::Gzip, Compression::Zstd, Compression::Bzip2, Compression::Xz];
+
+    /// A file with a member, frame or stream for each part.
+    pub(in crate::input) fn compress<'a>(compression: Compression, parts: impl IntoIterator<Item = &'a [u8]>) -> Vec<u8> {
+        parts.into_iter().flat_map(|part| compress_one(compression, part)).collect()
+    }
+
+    fn compress_one(compression: Compression, part: &[u8]) -> Vec<u8> {
+        match compression {
+            Compression::Gzip => {
+                let mut encoder = GzEncoder::new(Vec::new(), flate2::Compression::default());
+                encoder.write_all(part).unwrap();
+                encoder.finish().unwrap()
+            }
+            Compression::Zstd => zstd(part, true),
+            Compression::Bzip2 => {
+                // The smallest block size, so that there are many blocks.
+                let mut encoder = BzEncoder::new(Vec::new(), bzip2::Compression::fast());
+                encoder.write_all(part).unwrap();
+                encoder.finish().unwrap()
+            }
+            Compression::Xz => {
+                let mut encoder = XzEncoder::new(Vec::new(), 1);
+                encoder.write_all(part).unwrap();
+                encoder.finish().unwrap()
+            }
+        }
+    }
+
+    /// One zstd frame, with a checksum or without.
+    pub(in crate::input) fn zstd(part: &[u8], checksum: bool) -> Vec<u8> {
+        let mut context = CCtx::create();
+        context.set_parameter(CParameter::ChecksumFlag(checksum)).unwrap();
+        let mut compressed = Vec::with_capacity(zstd_safe::compress_bound(part.len()));
+        context.compress2(&mut compressed, part).unwrap();
+        compressed
+    }
+
+    /// A skippable zstd frame of `len` bytes.
+    pub(in crate::input) fn skippable(len: usize) -> Vec<u8> {
+        let len_bytes = (len as u32).to_le_bytes();
+        [&b"\x53\x2a\x4d\x18"[..], &len_bytes, &vec![b'x'; len]].concat()
+    }
 }
 
 #[cfg(test)]
