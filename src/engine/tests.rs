@@ -16,7 +16,7 @@ use crate::log_entry::LogEntry;
 use crate::rules::{Case, PAYLOADS, RequestShape, Rule, RuleChoice, RuleSet, load};
 
 fn builtin() -> &'static RuleSet {
-    static BUILTIN: LazyLock<RuleSet> = LazyLock::new(|| load(&RuleChoice::default()).unwrap());
+    static BUILTIN: LazyLock<RuleSet> = LazyLock::new(|| load(&RuleChoice { with_cases: true, ..RuleChoice::default() }).unwrap());
     &BUILTIN
 }
 
@@ -278,7 +278,7 @@ struct TestUnless {
     referer: Option<String>,
 }
 
-static RULES: LazyLock<RuleSet> = LazyLock::new(|| load(&RuleChoice::default()).unwrap());
+static RULES: LazyLock<RuleSet> = LazyLock::new(|| load(&RuleChoice { with_cases: true, ..RuleChoice::default() }).unwrap());
 
 static WRITTEN: LazyLock<BTreeMap<String, TestRule>> = LazyLock::new(|| {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("rules");
