@@ -16,7 +16,7 @@ use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The exit code if memory runs out.
-const NO_REPORT: i32 = 4;
+const EXIT_OUT_OF_MEMORY: i32 = 4;
 
 const MESSAGE: &[u8] = b"error: out of memory: the system gives no more; raise its limit (`ulimit -v`, or that of the container), or \
 give --threads a smaller number\n";
@@ -78,16 +78,16 @@ fn end() -> ! {
     }
     let _ = rustix::io::write(io::stderr(), MESSAGE);
     // SAFETY: it takes a number and does not return (`_exit(2)`).
-    unsafe { libc::_exit(NO_REPORT) }
+    unsafe { libc::_exit(EXIT_OUT_OF_MEMORY) }
 }
 
 /// Size from which buffers are mapped separately. glibc starts with 128 KiB and raises it up to 32 MiB.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
-const LARGE: i32 = 256 << 10;
+const MMAP_THRESHOLD: i32 = 256 << 10;
 
 /// Sets the mmap threshold of glibc. Call it once, at the start.
 pub(crate) fn set_mmap_threshold() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     // SAFETY: It takes two numbers, and may be called at any time from any thread (`mallopt(3)`).
-    let _was_set = unsafe { libc::mallopt(libc::M_MMAP_THRESHOLD, LARGE) };
+    let _was_set = unsafe { libc::mallopt(libc::M_MMAP_THRESHOLD, MMAP_THRESHOLD) };
 }

@@ -1,7 +1,7 @@
 //! Addresses that must never be blocked: non-public ones, those of this machine, allowed clients, trusted proxies and the ranges of
 //! search engines that the user gave.
 //!
-//! Decides by address alone, never by what a client calls itself, and knows nothing about hits. Which clients are worth blocking
+//! Decides by address alone, never by what a client calls itself, and does not depend on hits. Which clients are worth blocking
 //! is decided in `analysis::block_candidates`.
 //!
 //! The addresses of this machine are those that the kernel lists under `/proc/net`; no socket is opened. The public address of a
@@ -140,7 +140,7 @@ impl<'a> BlockPolicy<'a> {
     }
 }
 
-/// The network of a client that stands for an IPv6 prefix.
+/// The network of a client that is an IPv6 prefix.
 #[must_use]
 pub(crate) fn prefix_network(client: Client<'_>) -> Option<IpNet> {
     let Client::Text(text) = client else { return None };
@@ -170,15 +170,15 @@ pub(crate) const PROC_NET: &str = "/proc/net";
 ///
 /// The IPv4 file cannot be read, as on systems other than Linux. A missing IPv6 file is not an error.
 pub(crate) fn interface_addresses(folder: &Path) -> io::Result<Vec<IpAddr>> {
-    let mut found = parse_fib_trie(&fs::read_to_string(folder.join("fib_trie"))?);
+    let mut addresses = parse_fib_trie(&fs::read_to_string(folder.join("fib_trie"))?);
     match fs::read_to_string(folder.join("if_inet6")) {
-        Ok(text) => found.extend(parse_if_inet6(&text)),
+        Ok(text) => addresses.extend(parse_if_inet6(&text)),
         Err(error) if error.kind() == ErrorKind::NotFound => {}
         Err(error) => return Err(error),
     }
-    found.sort_unstable();
-    found.dedup();
-    Ok(found)
+    addresses.sort_unstable();
+    addresses.dedup();
+    Ok(addresses)
 }
 
 /// IPv4: the routing trie has the address on one line and `host LOCAL` on a later one.

@@ -264,7 +264,7 @@ impl Ipv6Prefix {
         self.0
     }
 
-    /// The prefix of a client as text; `None` if the client stands for itself. A longer prefix belongs to a shorter
+    /// The prefix of a client as text; `None` if the client is its own prefix. A longer prefix belongs to a shorter
     /// one.
     #[must_use]
     pub fn prefix_text(self, client: Client<'_>) -> Option<PrefixText> {
@@ -306,8 +306,8 @@ impl PrefixText {
 
 impl fmt::Write for PrefixText {
     fn write_str(&mut self, text: &str) -> fmt::Result {
-        let room = self.bytes.get_mut(self.len..self.len + text.len()).ok_or(fmt::Error)?;
-        room.copy_from_slice(text.as_bytes());
+        let target = self.bytes.get_mut(self.len..self.len + text.len()).ok_or(fmt::Error)?;
+        target.copy_from_slice(text.as_bytes());
         self.len += text.len();
         Ok(())
     }
@@ -320,7 +320,7 @@ pub(crate) enum Network<'a> {
     V4(u32),
     /// The upper 64 bits of an IPv6 address.
     V6(u64),
-    /// A name stands for itself, and so does a prefix shorter than 64 bits.
+    /// A name is its own prefix, and so is a prefix shorter than 64 bits.
     Text(&'a [u8]),
 }
 

@@ -106,7 +106,7 @@ pub struct Findings {
     /// Sizes of home pages, by host.
     pub home: Homes,
     /// Requests that matched no rule, if the options include them.
-    pub unlisted: Vec<UnmatchedRequest>,
+    pub unmatched: Vec<UnmatchedRequest>,
     text: Vec<u8>,
 }
 
@@ -224,10 +224,10 @@ impl Findings {
         self.allowed.clear();
         self.app_evidence.clear();
         self.home.clear();
-        self.unlisted.clear();
+        self.unmatched.clear();
         self.text.clear();
-        let Self { request_clients, mentioned, hits, allowed, app_evidence, home, unlisted, text, .. } = self;
-        Self { request_clients, mentioned, hits, allowed, app_evidence, home, unlisted, text, ..Self::default() }
+        let Self { request_clients, mentioned, hits, allowed, app_evidence, home, unmatched, text, .. } = self;
+        Self { request_clients, mentioned, hits, allowed, app_evidence, home, unmatched, text, ..Self::default() }
     }
 
     /// Adds a hit and its line.
@@ -306,7 +306,7 @@ impl Findings {
     /// Adds a request that no rule matched, and its target as logged if that differs from the path.
     pub fn push_unmatched(&mut self, mut request: UnmatchedRequest, target: &[u8]) {
         request.target = self.keep(target);
-        self.unlisted.push(request);
+        self.unmatched.push(request);
     }
 
     /// The target of such a request; empty if it equals the path.

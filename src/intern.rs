@@ -78,7 +78,7 @@ impl<K> Default for Interner<K> {
 impl<K: Hash + Eq> Interner<K> {
     /// The id of a key. A new key is copied by `own` and gets the next id.
     #[inline]
-    pub fn intern<'q, Q>(&mut self, key: &'q Q, own: impl FnOnce(&'q Q) -> K) -> u32
+    pub fn intern<'q, Q>(&mut self, key: &'q Q, make_key: impl FnOnce(&'q Q) -> K) -> u32
     where
         Q: Hash + Equivalent<K> + ?Sized,
     {
@@ -88,7 +88,7 @@ impl<K: Hash + Eq> Interner<K> {
         }
         // 2^32 keys do not fit into memory.
         let number = self.keys.len() as u32;
-        self.keys.push(own(key));
+        self.keys.push(make_key(key));
         InternSlot { tag, number }.insert(&mut self.slots);
         number
     }
@@ -129,8 +129,8 @@ impl<K: Hash + Eq> Interner<K> {
                 *likely = InternSlot::find(&self.slots, *likely, |_| true).unwrap_or(u32::MAX);
             }
             for (key, likely) in keys.iter().zip(likely) {
-                let is_it = self.keys.get(likely as usize).is_some_and(|known| known == key);
-                numbers.push(if is_it { likely } else { self.intern(key, K::clone) });
+                let is_same = self.keys.get(likely as usize).is_some_and(|existing| existing == key);
+                numbers.push(if is_same { likely } else { self.intern(key, K::clone) });
             }
         }
         numbers
@@ -138,7 +138,7 @@ impl<K: Hash + Eq> Interner<K> {
 }
 
 /// Most cached texts. There may be more texts than clients, such as one for each port.
-const MOST_TEXTS: usize = 1 << 18;
+const MAX_CACHED_TEXTS: usize = 1 << 18;
 /// Longest client text without an allocation: an IPv6 address in brackets and a port have 47 bytes.
 const SHORT: usize = 48;
 
@@ -176,7 +176,7 @@ impl ClientInterner {
 
     /// The id of a client, as logged.
     pub fn intern(&mut self, text: &[u8]) -> u32 {
-        self.intern_by(self.take.of(text), text)
+        self.intern_by(self.take.fingerprint(text), text)
     }
 
     /// The same, by its [fingerprint](Self::fingerprints).
@@ -203,10 +203,10 @@ impl ClientInterner {
 
     fn intern_text(&mut self, text: &[u8]) -> u32 {
         let number = self.intern_grouped(Client::from_log_field(text));
-        if self.texts.len() == MOST_TEXTS {
+        if self.texts.len() == MAX_CACHED_TEXTS {
             self.texts = FingerprintMap::default();
         }
-        self.texts.put(self.take.of(text), number);
+        self.texts.insert(self.take.fingerprint(text), number);
         number
     }
 

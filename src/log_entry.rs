@@ -101,14 +101,14 @@ pub enum MethodClass {
     Post,
     /// HEAD: no body.
     Head,
-    /// OPTIONS and others: the response says nothing about the content of the path.
+    /// OPTIONS and others: the response is unrelated to the content of the path.
     Other,
 }
 
 impl MethodClass {
     /// The class of a method as logged.
     #[must_use]
-    pub fn of(method: &[u8]) -> Self {
+    pub fn from_method(method: &[u8]) -> Self {
         match method {
             b"GET" | b"" => Self::Get,
             b"POST" | b"PUT" | b"PATCH" => Self::Post,
@@ -169,7 +169,7 @@ impl Outcome {
 
     /// The outcome of a status code.
     #[must_use]
-    pub fn of(status: Option<u16>) -> Self {
+    pub fn from_status(status: Option<u16>) -> Self {
         match status {
             Some(200..=299 | 304) => Self::Answered,
             Some(300..=399) => Self::Redirected,
@@ -257,7 +257,7 @@ mod tests {
 
     #[test]
     fn every_status_has_its_outcome() {
-        let words = |s| Outcome::of(Some(s)).as_str();
+        let words = |s| Outcome::from_status(Some(s)).as_str();
         assert_eq!(
             [200, 206, 304, 301, 401, 403, 404, 410, 400, 499, 500, 100, 99].map(words),
             [
@@ -276,6 +276,6 @@ mod tests {
                 "unknown"
             ]
         );
-        assert_eq!(Outcome::of(None), Outcome::Unknown);
+        assert_eq!(Outcome::from_status(None), Outcome::Unknown);
     }
 }

@@ -1,4 +1,4 @@
-//! A bounded map that evicts keys that were not used lately, so that clients cannot exhaust the memory with new keys.
+//! A bounded map that evicts the keys that were not used recently, so that clients cannot exhaust the memory with new keys.
 //!
 //! It has two generations: used keys are in the young one. When that is full, it becomes the old one, and the keys of the previous
 //! old one are dropped. It keeps no order and no times.
@@ -41,14 +41,14 @@ impl<K: Eq + Hash, V> LruMap<K, V> {
     }
 
     /// The value of a key, inserted if it is missing. It counts as use.
-    pub(crate) fn value(&mut self, key: K, new: impl FnOnce() -> V) -> &mut V {
+    pub(crate) fn get_or_insert_with(&mut self, key: K, new: impl FnOnce() -> V) -> &mut V {
         // Before the generations swap: the key may be in the one that is dropped.
-        let known = self.old.remove(&key);
+        let old_value = self.old.remove(&key);
         if self.young.len() >= self.half && !self.young.contains_key(&key) {
             mem::swap(&mut self.young, &mut self.old);
             self.young.clear();
         }
-        self.young.entry(key).or_insert_with(|| known.unwrap_or_else(new))
+        self.young.entry(key).or_insert_with(|| old_value.unwrap_or_else(new))
     }
 
     /// Removes a key and returns its value.
@@ -74,10 +74,10 @@ mod tests {
     proptest! {
         #[test]
         fn the_last_used_keys_stay_and_the_map_is_bounded(keys in 0_usize..12, used in prop::collection::vec(0_u64..20, 0..200)) {
-            let mut recent: LruMap<u64, u64> = LruMap::new(keys);
+            let mut map: LruMap<u64, u64> = LruMap::new(keys);
             let half = (keys / 2).max(1);
             for (at, &key) in used.iter().enumerate() {
-                let value = recent.value(key, || key + 100);
+                let value = map.get_or_insert_with(key, || key + 100);
                 prop_assert_eq!(*value, key + 100);
                 let mut last: Vec<u64> = Vec::new();
                 for &key in used[..=at].iter().rev() {
@@ -86,22 +86,22 @@ mod tests {
                     }
                 }
                 for key in last {
-                    prop_assert_eq!(recent.peek(&key), Some(&(key + 100)));
+                    prop_assert_eq!(map.peek(&key), Some(&(key + 100)));
                 }
-                prop_assert!(recent.values().count() <= keys.max(2));
+                prop_assert!(map.values().count() <= keys.max(2));
             }
         }
     }
 
     #[test]
     fn a_key_that_is_used_keeps_its_value() {
-        let mut recent = LruMap::new(4);
+        let mut map = LruMap::new(4);
         for other in 0..20 {
-            *recent.value("kept", || 0) += 1;
-            recent.value(["a", "b", "c", "d", "e"][other % 5], || 0);
+            *map.get_or_insert_with("kept", || 0) += 1;
+            map.get_or_insert_with(["a", "b", "c", "d", "e"][other % 5], || 0);
         }
-        assert_eq!(recent.peek("kept"), Some(&20));
-        assert_eq!(recent.remove("kept"), Some(20));
-        assert_eq!(recent.peek("kept"), None);
+        assert_eq!(map.peek("kept"), Some(&20));
+        assert_eq!(map.remove("kept"), Some(20));
+        assert_eq!(map.peek("kept"), None);
     }
 }

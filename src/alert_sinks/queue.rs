@@ -91,9 +91,9 @@ impl FailureNotifier {
     }
 
     /// Records a failure.
-    pub(super) fn failed(&mut self, what: &str, now: Instant) {
+    pub(super) fn failed(&mut self, error: &str, now: Instant) {
         if self.retry_at.is_none() {
-            self.notices.push(format!("{}: {what}; retrying, with up to {MAX_LINES} alerts in the queue", self.sink));
+            self.notices.push(format!("{}: {error}; retrying, with up to {MAX_LINES} alerts in the queue", self.sink));
         }
         self.retry_at = Some(now + RETRY_INTERVAL);
     }

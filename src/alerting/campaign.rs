@@ -20,13 +20,13 @@ const MIN_NETWORKS: usize = 5;
 pub(super) const MIN_PATHS: usize = 5;
 
 /// Ten minutes: long enough for a botnet to work through a list, and too short for unrelated noise to coincide.
-const WITHIN: u32 = 600;
+const WINDOW_SECONDS: u32 = 600;
 
 /// A path without a request for this long is unusual.
 const QUIET_SECONDS: i64 = 3_600;
 
-const NETWORK_LIMIT: WindowLimit = WindowLimit { count: MIN_NETWORKS, within: WITHIN };
-const PATH_LIMIT: WindowLimit = WindowLimit { count: MIN_PATHS, within: WITHIN };
+const NETWORK_LIMIT: WindowLimit = WindowLimit { count: MIN_NETWORKS, within: WINDOW_SECONDS };
+const PATH_LIMIT: WindowLimit = WindowLimit { count: MIN_PATHS, within: WINDOW_SECONDS };
 
 /// Which networks request which paths.
 #[derive(Debug)]
@@ -65,10 +65,10 @@ impl CampaignDetector {
     /// campaign if there is one.
     pub(super) fn observe(&mut self, path: u64, entry: WindowEntry) -> Option<i64> {
         self.start = self.start.min(entry.utc);
-        let known = self.paths.value(path, PathActivity::default);
-        let burst = Burst::with(known.burst, entry.utc, self.start);
-        known.burst = Some(burst);
-        if !known.networks.record(entry, NETWORK_LIMIT) || !burst.is_unusual() {
+        let activity = self.paths.get_or_insert_with(path, PathActivity::default);
+        let burst = Burst::with(activity.burst, entry.utc, self.start);
+        activity.burst = Some(burst);
+        if !activity.networks.record(entry, NETWORK_LIMIT) || !burst.is_unusual() {
             return None;
         }
         let path_entry = WindowEntry { utc: burst.last, distinct_key: path, ..entry };
@@ -90,8 +90,8 @@ impl CampaignDetector {
 }
 
 impl Burst {
-    fn with(known: Option<Self>, utc: i64, start: i64) -> Self {
-        match known {
+    fn with(previous: Option<Self>, utc: i64, start: i64) -> Self {
+        match previous {
             None if utc < start.saturating_add(QUIET_SECONDS) => Self { since: i64::MIN, last: utc },
             Some(Self { since, last }) if utc < last.saturating_add(QUIET_SECONDS) => Self { since: since.min(utc), last: last.max(utc) },
             _ => Self { since: utc, last: utc },
@@ -99,6 +99,6 @@ impl Burst {
     }
 
     fn is_unusual(self) -> bool {
-        self.last < self.since.saturating_add(i64::from(WITHIN))
+        self.last < self.since.saturating_add(i64::from(WINDOW_SECONDS))
     }
 }

@@ -42,22 +42,22 @@ impl Flood {
 /// Finds the floods in `minutes`, which are pairs of a minute and its requests, sorted and without duplicates.
 #[must_use]
 pub(crate) fn floods(window: Window, minutes: &[(i64, u64)]) -> Vec<Flood> {
-    let mut found: Vec<(usize, usize)> = Vec::new();
+    let mut spans: Vec<(usize, usize)> = Vec::new();
     for (start, end, requests) in window_sums(minutes, i64::from(window.minutes())) {
         if requests < u64::from(window.count) {
             continue;
         }
-        match found.last_mut() {
+        match spans.last_mut() {
             // The two windows share a minute.
             Some((_, last)) if start <= *last => *last = end,
-            _ => found.push((start, end)),
+            _ => spans.push((start, end)),
         }
     }
     let flood = |(start, end): (usize, usize)| {
         let requests = minutes[start..=end].iter().map(|(_, requests)| requests).sum();
         Flood { first_minute: minutes[start].0, last_minute: minutes[end].0, requests }
     };
-    found.into_iter().map(flood).collect()
+    spans.into_iter().map(flood).collect()
 }
 
 /// For each minute, the sum of the requests in the `span` minutes that end with it, with the indices of the first and the
@@ -115,7 +115,7 @@ impl RecentMinutes {
     pub(super) fn record(&mut self, entry: WindowEntry, window: Window) -> Option<FloodCount> {
         self.count(entry, window);
         let minute = entry.utc.div_euclid(MINUTE);
-        let counts: Vec<(i64, u64)> = self.minutes.iter().map(|one| (one.number, one.requests)).collect();
+        let counts: Vec<(i64, u64)> = self.minutes.iter().map(|minute_count| (minute_count.number, minute_count.requests)).collect();
         let around = window_sums(&counts, i64::from(window.minutes()))
             .filter(|&(start, end, _)| (counts[start].0..=counts[end].0).contains(&minute));
         // The first of several equal sums.
@@ -127,11 +127,11 @@ impl RecentMinutes {
         let (minute, time) = (entry.utc.div_euclid(MINUTE), entry.time());
         self.turn += 1;
         let turn = self.turn;
-        match self.minutes.binary_search_by_key(&minute, |one| one.number) {
+        match self.minutes.binary_search_by_key(&minute, |minute_count| minute_count.number) {
             Ok(at) => {
-                let one = &mut self.minutes[at];
-                (one.first, one.last) = (one.first.min(time), one.last.max(time));
-                (one.requests, one.turn) = (one.requests + 1, turn);
+                let minute_count = &mut self.minutes[at];
+                (minute_count.first, minute_count.last) = (minute_count.first.min(time), minute_count.last.max(time));
+                (minute_count.requests, minute_count.turn) = (minute_count.requests + 1, turn);
             }
             Err(at) => {
                 // Most keys are seen in one or two minutes.
@@ -140,9 +140,9 @@ impl RecentMinutes {
             }
         }
         let allocated_bytes = MAX_DISTINCT.max(window.count as usize);
-        let around = self.minutes.iter().filter(|one| one.number.abs_diff(minute) < u64::from(window.minutes()));
-        let has_room = around.map(|one| one.distinct.len()).sum::<usize>() < allocated_bytes;
-        if let Ok(at) = self.minutes.binary_search_by_key(&minute, |one| one.number) {
+        let around = self.minutes.iter().filter(|minute_count| minute_count.number.abs_diff(minute) < u64::from(window.minutes()));
+        let has_room = around.map(|minute_count| minute_count.distinct.len()).sum::<usize>() < allocated_bytes;
+        if let Ok(at) = self.minutes.binary_search_by_key(&minute, |minute_count| minute_count.number) {
             let distinct = &mut self.minutes[at].distinct;
             if (has_room || distinct.len() < 2) && !distinct.contains(&entry.distinct_key) {
                 distinct.push(entry.distinct_key);
@@ -156,8 +156,10 @@ impl RecentMinutes {
 
     fn counted(&self, start: usize, end: usize, requests: u64) -> FloodCount {
         let minutes = &self.minutes[start..=end];
-        let times = minutes.iter().fold((minutes[0].first, minutes[0].last), |times, one| (times.0.min(one.first), times.1.max(one.last)));
-        let mut distinct: Vec<u64> = minutes.iter().flat_map(|one| one.distinct.iter().copied()).collect();
+        let times = minutes.iter().fold((minutes[0].first, minutes[0].last), |times, minute_count| {
+            (times.0.min(minute_count.first), times.1.max(minute_count.last))
+        });
+        let mut distinct: Vec<u64> = minutes.iter().flat_map(|minute_count| minute_count.distinct.iter().copied()).collect();
         distinct.sort_unstable();
         distinct.dedup();
         FloodCount { requests, times, distinct: distinct.len() as u64 }
@@ -165,13 +167,13 @@ impl RecentMinutes {
 
     /// The latest time recorded.
     pub(super) fn latest(&self) -> Option<i64> {
-        self.minutes.iter().map(|one| one.last.utc).max()
+        self.minutes.iter().map(|minute_count| minute_count.last.utc).max()
     }
 
     /// Allocated bytes.
     #[cfg(test)]
     pub(super) fn allocated_bytes(&self) -> usize {
-        let distinct = self.minutes.iter().map(|one| one.distinct.capacity()).sum::<usize>();
+        let distinct = self.minutes.iter().map(|minute_count| minute_count.distinct.capacity()).sum::<usize>();
         self.minutes.capacity() * size_of::<MinuteCount>() + distinct * size_of::<u64>()
     }
 }

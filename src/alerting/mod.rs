@@ -179,16 +179,17 @@ impl AlertDetector {
 
     /// Replaces the rules, as after a reload. Counts of a rule are kept if its window is the same.
     pub(crate) fn set_rules(&mut self, rules: &RuleSet) {
-        let mut known = std::mem::take(&mut self.thresholds);
+        let mut old_thresholds = std::mem::take(&mut self.thresholds);
         let numbered = rules.rules().iter().zip(0..).map(|(rule, number)| (rule, RuleId(number)));
         let windows: Vec<_> = numbered.filter_map(|(rule, number)| Some((rule, number, rule.window?))).collect();
-        let all = windows.len();
+        let window_count = windows.len();
         for (rule, number, window) in windows {
             let id = self.state.hash_one(&rule.id);
-            let most = (self.options.keys * ENTRIES_PER_KEY / all / RecentMinutes::max_minutes(window).max(window.count as usize))
-                .clamp(2, self.options.keys);
-            let same = known.iter().position(|old| (old.id, old.window) == (id, window));
-            let keys = same.map_or_else(|| LruMap::new(most), |at| known.swap_remove(at).keys.with_capacity(most));
+            let max_keys =
+                (self.options.keys * ENTRIES_PER_KEY / window_count / RecentMinutes::max_minutes(window).max(window.count as usize))
+                    .clamp(2, self.options.keys);
+            let old_index = old_thresholds.iter().position(|old| (old.id, old.window) == (id, window));
+            let keys = old_index.map_or_else(|| LruMap::new(max_keys), |at| old_thresholds.swap_remove(at).keys.with_capacity(max_keys));
             self.thresholds.push(RuleThreshold { rule: number, id, window, severity: rule.severity, keys });
         }
     }
@@ -221,7 +222,7 @@ impl AlertDetector {
         };
         let RuleThreshold { severity, ref mut keys, id, .. } = self.thresholds[at];
         let entry = window_entry(hit, distinct_key)?;
-        let minutes = keys.value(key, RecentMinutes::default);
+        let minutes = keys.get_or_insert_with(key, RecentMinutes::default);
         let FloodCount { requests, times, distinct } = minutes.record(entry, window)?;
         if !self.cooldown.should_raise(self.state.hash_one((id, key)), minutes.latest()) {
             return None;
@@ -248,7 +249,7 @@ impl AlertDetector {
     fn probing(&mut self, hit: &ObservedHit<'_>) -> Option<Detection> {
         let client = self.hash_of_client(hit.client)?;
         let entry = window_entry(hit, self.state.hash_one(hit.path))?;
-        let window = self.probers.value(client, SlidingWindow::default);
+        let window = self.probers.get_or_insert_with(client, SlidingWindow::default);
         if !window.record(entry, PROBING) || !self.cooldown.should_raise(self.state.hash_one((AlertKind::Probing, client)), window.latest())
         {
             return None;
@@ -299,13 +300,13 @@ fn window_entry(hit: &ObservedHit<'_>, distinct_key: u64) -> Option<WindowEntry>
 struct Cooldown {
     last_raised: LruMap<u64, Option<i64>>,
     /// Seconds of the log's time between two alerts of one key.
-    rest: i64,
+    seconds: i64,
 }
 
 impl Cooldown {
     /// Remembers at most `keys` alerts.
     fn new(seconds: u64, keys: usize) -> Self {
-        Self { last_raised: LruMap::new(keys), rest: i64::try_from(seconds).unwrap_or(i64::MAX) }
+        Self { last_raised: LruMap::new(keys), seconds: i64::try_from(seconds).unwrap_or(i64::MAX) }
     }
 
     /// Whether to raise an alert now. If so, it is recorded as raised. Time never runs backwards: an alert that an older
@@ -313,8 +314,8 @@ impl Cooldown {
     /// raised once.
     fn should_raise(&mut self, alert: u64, now: Option<i64>) -> bool {
         let now = now.unwrap_or(i64::MIN);
-        let last_raised = self.last_raised.value(alert, || None);
-        let should_raise = last_raised.is_none_or(|then| now >= then.saturating_add(self.rest));
+        let last_raised = self.last_raised.get_or_insert_with(alert, || None);
+        let should_raise = last_raised.is_none_or(|then| now >= then.saturating_add(self.seconds));
         if should_raise {
             *last_raised = Some(now);
         }

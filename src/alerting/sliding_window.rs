@@ -60,7 +60,7 @@ impl SlidingWindow {
 
     /// Whether no later request has the same key. An earlier one with the same key is dropped.
     fn is_latest_of_its_kind(&mut self, entry: WindowEntry) -> bool {
-        match self.entries.iter().position(|known| known.distinct_key == entry.distinct_key) {
+        match self.entries.iter().position(|existing| existing.distinct_key == entry.distinct_key) {
             Some(at) if self.entries[at].utc > entry.utc => false,
             Some(at) => self.entries.remove(at).is_some(),
             None => true,
@@ -68,12 +68,12 @@ impl SlidingWindow {
     }
 
     fn insert(&mut self, entry: WindowEntry, count: usize) {
-        let (len, most) = (self.entries.len(), count + 1);
+        let (len, max_len) = (self.entries.len(), count + 1);
         if len == self.entries.capacity() {
             // Most keys are seen once or twice, and none needs more than `count + 1` entries.
-            self.entries.reserve_exact(len.max(2).min(most.saturating_sub(len)));
+            self.entries.reserve_exact(len.max(2).min(max_len.saturating_sub(len)));
         }
-        let at = self.entries.iter().rposition(|known| known.utc <= entry.utc).map_or(0, |at| at + 1);
+        let at = self.entries.iter().rposition(|existing| existing.utc <= entry.utc).map_or(0, |at| at + 1);
         self.entries.insert(at, entry);
         if self.entries.len() > count {
             self.entries.pop_front();

@@ -186,7 +186,7 @@ fn remembered(all: &[Simple]) -> Vec<Simple> {
     kept
 }
 
-/// The most requests that so many fixed minutes in a row hold, of those that hold the last request, if they are enough.
+/// The largest number of requests in N consecutive fixed minutes that include the last request, if it reaches the limit.
 fn flooded(all: &[Simple], span: i64, count: usize) -> Option<Vec<Simple>> {
     let now = minute(all.last()?);
     let row = |end: i64| all.iter().copied().filter(|one| (end - span + 1..=end).contains(&minute(one))).collect::<Vec<_>>();
@@ -337,7 +337,7 @@ impl ReferenceDetector {
     }
 }
 
-/// Requests of so many networks for so many paths; most of them in order, some late, some without a time. Seconds between
+/// Requests of N networks for M paths; most of them in order, some late, some without a time. Seconds between
 /// two of them are mostly up to `step`; once there is a rest of more than an hour.
 fn log_of((networks, paths, step, most): (u32, u32, i64, usize)) -> impl Strategy<Value = Vec<TestHit>> {
     let passes = prop_oneof![60 => 0..=step, 2 => 0..=step * 20];
@@ -520,11 +520,11 @@ fn an_alert_contains_what_it_counted() {
 
 #[test]
 fn probing_needs_twenty_paths_in_five_minutes() {
-    let ask = |step: i64, paths: u32| (0..20_u32).map(|n| TestHit::probe(i64::from(n) * step, 1, n % paths)).collect::<Vec<_>>();
-    assert_eq!(kinds(&ask(15, 20)), [(19, AlertKind::Probing)]);
-    assert_eq!(kinds(&ask(16, 20)), [], "too slow");
-    assert_eq!(kinds(&ask(1, 19)), [], "nineteen paths");
-    let mut bad = ask(1, 20);
+    let probes = |step: i64, paths: u32| (0..20_u32).map(|n| TestHit::probe(i64::from(n) * step, 1, n % paths)).collect::<Vec<_>>();
+    assert_eq!(kinds(&probes(15, 20)), [(19, AlertKind::Probing)]);
+    assert_eq!(kinds(&probes(16, 20)), [], "too slow");
+    assert_eq!(kinds(&probes(1, 19)), [], "nineteen paths");
+    let mut bad = probes(1, 20);
     assert_eq!(alerts(&bad, AlertOptions::default())[0].severity, Severity::Medium, "at least medium");
     bad[3].severity = Severity::Critical;
     assert_eq!(alerts(&bad, AlertOptions::default())[0].severity, Severity::Critical);
@@ -563,7 +563,7 @@ fn each_rule_has_its_own_cooldown() {
     assert_eq!(raised, [(2, AlertKind::Threshold(BY_CLIENT)), (3, AlertKind::Threshold(BY_PATH))]);
 }
 
-/// Five networks ask for these paths, from a time on, all within five minutes.
+/// Five networks request these paths within five minutes, from a given time on.
 fn botnet(from: i64, paths: std::ops::Range<u32>) -> Vec<TestHit> {
     paths.flat_map(|path| (1..6).map(move |network| TestHit::probe(from + i64::from(path) * 20, network << 8, path))).collect()
 }
@@ -625,18 +625,18 @@ fn requests_without_a_client_count_for_no_client() {
 fn new_rules_keep_existing_counts() {
     let mut detector = AlertDetector::new(&rules(RULES), AlertOptions::default());
     let mut raised = Vec::new();
-    let mut see = |detector: &mut AlertDetector, time, rule| {
+    let mut observe = |detector: &mut AlertDetector, time, rule| {
         TestHit::counted(time, 1, 1, rule).observe(0, detector, &mut |alert| raised.push(alert.kind));
     };
-    see(&mut detector, 0, BY_CLIENT);
-    see(&mut detector, 1, BY_CLIENT);
-    see(&mut detector, 1, BY_PATH);
+    observe(&mut detector, 0, BY_CLIENT);
+    observe(&mut detector, 1, BY_CLIENT);
+    observe(&mut detector, 1, BY_PATH);
     // One rule comes before the others, and one has another window.
     let first = "[[rule]]\nid = 's/first'\ntitle = 'F'\nclass = 'panel'\nseverity = 'low'\npaths = ['/f']\n";
     detector.set_rules(&rules(&(first.to_owned() + &RULES.replace("count = 4", "count = 2"))));
-    see(&mut detector, 2, RuleId(2));
-    see(&mut detector, 2, RuleId(1));
-    see(&mut detector, 3, RuleId(2));
+    observe(&mut detector, 2, RuleId(2));
+    observe(&mut detector, 2, RuleId(1));
+    observe(&mut detector, 3, RuleId(2));
     assert_eq!(raised, [AlertKind::Threshold(RuleId(1)), AlertKind::Threshold(RuleId(2))]);
     let none = rules(first);
     detector.set_rules(&none);
@@ -707,7 +707,7 @@ fn a_flood_is_detected_among_many_other_clients() {
 fn a_key_remembers_eight_minutes_and_32_distinct_values() {
     let window = Window { by: By::Client, count: 3, within: 60 };
     let entry = |minute: i64, other| WindowEntry { utc: START + minute * 600, distinct_key: other, offset: 0, severity: Severity::Low };
-    // Logs of so many times, read side by side.
+    // Logs with this number of times, read in parallel.
     let third = |times: i64| {
         let mut minutes = RecentMinutes::default();
         for request in 0..2 {

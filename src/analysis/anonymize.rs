@@ -89,11 +89,11 @@ impl Privacy {
     /// A note for readers of a report whose clients are hidden.
     #[must_use]
     pub(crate) fn note(&self) -> Option<String> {
-        let how = match self.anonymizer.as_ref()? {
+        let method = match self.anonymizer.as_ref()? {
             Anonymizer::Truncate => "clients are shown as networks",
             Anonymizer::Key(_) => "clients have pseudonyms",
         };
-        Some(format!("With --anonymize, {how}. This report cannot be merged with others, and contains no block candidates."))
+        Some(format!("With --anonymize, {method}. This report cannot be merged with others, and contains no block candidates."))
     }
 
     /// Calls `use_it` with the redacted report and its redacted new items.
@@ -140,7 +140,7 @@ impl Privacy {
         visit(&mut report, &mut |text, place| texts.push((*text, place)), &mut |client| clients.push(*client));
         let of_news = new_items
             .iter()
-            .flat_map(|one| [(one.sample.target, TextKind::Text), (one.sample.user_agent.unwrap_or_default(), TextKind::Agent)]);
+            .flat_map(|item| [(item.sample.target, TextKind::Text), (item.sample.user_agent.unwrap_or_default(), TextKind::Agent)]);
         for (text, place) in texts.into_iter().chain(of_news) {
             map.insert_text(text, place, || self.text(text, place));
         }
@@ -163,10 +163,10 @@ impl Privacy {
                 keys.entry((kind, key(row.key))).or_insert_with(|| key(map.key(row.key)));
             }
         }
-        let redacted = |one: &NewItem<'r>| {
-            let mut redacted = one.clone();
+        let redacted = |item: &NewItem<'r>| {
+            let mut redacted = item.clone();
             visit_sample(&mut redacted.sample, &mut |text, place| *text = map.text(text, place));
-            if let Some(key) = keys.get(&(one.kind, one.key.clone())) {
+            if let Some(key) = keys.get(&(item.kind, item.key.clone())) {
                 redacted.key.clone_from(key);
             }
             redacted
@@ -193,8 +193,8 @@ impl Privacy {
 }
 
 /// The order of new items: by kind, then as rows.
-fn sort_key<'n>(one: &'n NewItem<'_>) -> (NoveltyKind, Reverse<(crate::finding::Severity, u64)>, &'n str) {
-    (one.kind, Reverse((one.severity, one.hits)), &one.key)
+fn sort_key<'n>(item: &'n NewItem<'_>) -> (NoveltyKind, Reverse<(crate::finding::Severity, u64)>, &'n str) {
+    (item.kind, Reverse((item.severity, item.hits)), &item.key)
 }
 
 /// Sorts rows by what is printed: the original order would reveal something about the hidden values.
@@ -357,4 +357,98 @@ fn visit_sample<'r>(sample: &mut SampleRequest<'r>, text: &mut impl FnMut(&mut &
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    //! No output contains anything of a client, and nothing else changes.
+
+    use super::*;
+    use crate::analysis::fixture;
+    use crate::analysis::novelty::{SeenHistory, find_new};
+    use crate::client::Client;
+    use crate::render::mail::{RunSummary, write_summary};
+    use crate::render::{GroupBy, OutputFormat, RenderOptions, ndjson, render};
+    use std::path::Path;
+
+    fn anonymizers() -> [Anonymizer; 2] {
+        [Anonymizer::Truncate, Anonymizer::with_key(&[7; 32]).unwrap()]
+    }
+
+    /// Every output of a report.
+    fn redacted(privacy: &Privacy) -> String {
+        let report = fixture::report(fixture::rules());
+        let found = find_new(&report, &mut SeenHistory::new(1), 1, 0);
+        let mut out = Vec::new();
+        privacy.with_redacted(&report, &found, |report, found| {
+            for format in [OutputFormat::Table, OutputFormat::Csv, OutputFormat::Json] {
+                for by in [None, Some(GroupBy::Pair), Some(GroupBy::Client), Some(GroupBy::Path), Some(GroupBy::Rule)] {
+                    render(report, &RenderOptions { format, by, ..RenderOptions::default() }, &mut out).unwrap();
+                }
+            }
+            crate::render::csv::write_novelty(found, &mut out).unwrap();
+            let page = RunSummary {
+                report,
+                news: found,
+                label: "Run 1",
+                host: None,
+                is_first: false,
+                folder: Path::new("x"),
+                notes: &[],
+                level: crate::finding::Severity::Low,
+            };
+            write_summary(&page, &mut out).unwrap();
+        });
+        let mut buffers = RedactionBuffers::default();
+        ndjson::write(&privacy.hit(&fixture::hit(), &mut buffers), fixture::rules(), &mut ndjson::HitTexts::default(), &mut out);
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn no_output_contains_a_client() {
+        let report = fixture::report(fixture::rules());
+        let addresses: Vec<String> = report.clients.iter().filter_map(|row| Some(row.key.client()?.address()?.to_string())).collect();
+        assert!(addresses.len() > 2);
+        let open = redacted(&Privacy::default());
+        assert!(addresses.iter().all(|address| open.contains(address.as_str())));
+        for anonymizer in anonymizers() {
+            let hidden = redacted(&Privacy::new(Some(anonymizer), true));
+            for address in &addresses {
+                assert!(!hidden.contains(address.as_str()), "{address} in {hidden}");
+            }
+        }
+    }
+
+    #[test]
+    fn redacted_rows_are_sorted_by_printed_values() {
+        let report = fixture::report(fixture::rules());
+        for anonymizer in anonymizers() {
+            Privacy::new(Some(anonymizer), true).with_redacted(&report, &[], |redacted, _| {
+                assert_eq!(redacted.clients.len(), report.clients.len());
+                let order = |row: &Row<'_>| Reverse((row.severity, row.answered, row.hits));
+                assert!(redacted.clients.is_sorted_by(|a, b| (order(a), a.key) <= (order(b), b.key)));
+                assert!(redacted.evidence.is_none() && redacted.hidden.is_some());
+            });
+        }
+    }
+
+    #[test]
+    fn secrets_are_printed_if_requested() {
+        let (masked, open) = (redacted(&Privacy::default()), redacted(&Privacy::new(None, false)));
+        for (hidden, shown) in [("token=***", "token=a%26b"), ("bob:***@", "bob:hunter2@")] {
+            assert!(masked.contains(hidden) && !masked.contains(shown), "{masked}");
+            assert!(open.contains(shown) && !open.contains(hidden), "{open}");
+        }
+        assert!(open.contains(r"&x=\\x1b[2J"), "still escaped: {open}");
+    }
+
+    #[test]
+    fn an_empty_text_stays_empty() {
+        let hit = ReportedHit { target: b"", method: b"", path: b"", client: Client::Text(b""), ..fixture::hit() };
+        for privacy in [Privacy::new(None, false), Privacy::new(Some(Anonymizer::Truncate), false)] {
+            let mut buffers = RedactionBuffers::default();
+            let redacted = privacy.hit(&hit, &mut buffers);
+            assert_eq!(
+                (redacted.target, redacted.method, redacted.path, redacted.client),
+                (&b""[..], &b""[..], &b""[..], Client::Text(b""))
+            );
+        }
+    }
+}

@@ -88,15 +88,15 @@ pub(crate) fn block_decisions(
         *probers.entry(Network::from_client(client)).or_default() += 1;
     }
     let network_stats = network_stats(report, report_input, guard);
-    let mut room = max.unwrap_or(usize::MAX);
+    let mut remaining = max.unwrap_or(usize::MAX);
     let decide = |row: &Row<'_>| {
         let client = row.key.client().unwrap_or(Client::Text(b""));
         let of_network = if let Client::V6(bits) = client { network_stats.get(&upper(bits)).copied() } else { None };
         let stats = of_network.unwrap_or_else(|| OffenderStats::from_row(report, row));
         let mut verdict = guard.never_block_reason(client).map_or_else(|| stats.verdict(), BlockVerdict::NeverBlock);
         if verdict == BlockVerdict::Candidate {
-            match room.checked_sub(1) {
-                Some(left) => room = left,
+            match remaining.checked_sub(1) {
+                Some(left) => remaining = left,
                 None => verdict = BlockVerdict::LeftOut,
             }
         }
@@ -294,4 +294,308 @@ pub(crate) fn network(client: Client<'_>) -> Option<IpNet> {
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    //! Block candidates in small logs: clear probers, protected addresses, and affected normal requests.
+
+    use std::fmt::Write as _;
+    use std::fs;
+    use std::path::Path;
+
+    use proptest::prelude::*;
+
+    use super::super::build::{LogAnalysis, ReportFilter, RowSelection, build};
+    use super::*;
+    use crate::analysis::model::InputSummary;
+    use crate::block::parse_trusted_proxy;
+    use crate::engine::{LineScanner, ScanOptions, WorkerState};
+    use crate::render::{GroupBy, OutputFormat, RenderOptions, render};
+    use crate::rules::{AllowList, RuleSet, check};
+    use crate::source::SourceInfo;
+    use crate::tally::{LinePosition, Tally};
+
+    const RULES: &str = r#"
+[[rule]]
+id = "t/attempt"
+title = "Attempt"
+class = "iot"
+severity = "critical"
+paths = ["/setup.cgi"]
+
+[[rule]]
+id = "t/key"
+title = "Key"
+class = "webshell"
+severity = "high"
+paths = ["/hack.php", "/.env", "/k0", "/k1", "/k2", "/k3", "/k4", "/k5", "/k6", "/k7", "/k8", "/k9"]
+
+[[rule]]
+id = "t/log-in"
+title = "Log-in"
+class = "wordpress"
+severity = "medium"
+paths = ["/wp-login.php"]
+
+[[rule]]
+id = "t/noise"
+title = "Noise"
+class = "cms"
+severity = "low"
+paths = ["/a", "/b", "/c", "/d"]
+"#;
+
+    fn rules() -> RuleSet {
+        check(Path::new("t.toml"), RULES).unwrap()
+    }
+
+    fn line(client: &str, path: &str, status: u16, agent: &str) -> String {
+        format!("{client} - - [02/Nov/2026:08:01:00 +0000] \"GET {path} HTTP/1.1\" {status} 9 \"-\" \"{agent}\"\n")
+    }
+
+    /// Lines of one client, all with this status.
+    fn lines(client: &str, paths: &[&str], status: u16) -> String {
+        paths.iter().map(|path| line(client, path, status, "x")).collect()
+    }
+
+    /// The complete report of a log, with its decisions.
+    fn judged<T>(log: &str, guard: &BlockPolicy<'_>, max: Option<usize>, then: impl FnOnce(&Report<'_>) -> T) -> T {
+        let (rules, scope, allow) = (rules(), ScanOptions::default(), AllowList::default());
+        let (mut worker_state, mut tally) = (WorkerState::default(), Tally::default());
+        tally.add_findings(
+            &LineScanner::new(&rules, &scope).scan(log.as_bytes(), &mut worker_state),
+            LinePosition { input: 0, chunk: 0, offset: 0, line: 0 },
+        );
+        let (tally, texts) = (tally.with_names(worker_state.names), [SourceInfo::new(b"a.log".to_vec(), 0, vec![(0, 0)])]);
+        let report_input = ReportInput {
+            rules: &rules,
+            tally: &tally,
+            texts: &texts,
+            inputs: &[InputSummary::default()],
+            without_time: 0,
+            filter: ReportFilter { min_severity: Severity::Low, ..ReportFilter::default() },
+            allow: &allow,
+        };
+        let analysis = LogAnalysis::new(&report_input);
+        let wanted = RowSelection::COMPLETE;
+        let mut report = build(&report_input, &analysis, wanted);
+        let blocks = block_decisions(&report, &report_input, guard, max);
+        assert_eq!(blocks.len(), report.clients.len());
+        report.blocks = Some(blocks);
+        then(&report)
+    }
+
+    /// The decision for each client, by its text: whether it is a candidate, and the reason.
+    fn reasons(log: &str, guard: &BlockPolicy<'_>, max: Option<usize>) -> Vec<(String, bool, String)> {
+        judged(log, guard, max, |report| {
+            let each = report.clients.iter().zip(report.blocks.iter().flatten());
+            let mut each: Vec<_> =
+                each.map(|(row, block)| (row.key.client().unwrap().to_string(), block.is_candidate(), block.reason())).collect();
+            each.sort();
+            each
+        })
+    }
+
+    /// The decision for the only client.
+    fn reason(log: &str) -> (bool, String) {
+        let allow = AllowList::default();
+        let (_, candidate, reason) = reasons(log, &BlockPolicy::new(&[], &[], &allow), None).remove(0);
+        (candidate, reason)
+    }
+
+    const CLIENT: &str = "203.0.113.7";
+
+    #[test]
+    fn three_failed_guesses_suffice_and_two_do_not() {
+        assert_eq!(reason(&lines(CLIENT, &["/a", "/b", "/c"], 404)), (true, "3 probes of 3 paths; no ordinary request".into()));
+        assert_eq!(reason(&lines(CLIENT, &["/a", "/b"], 404)), (false, "not clearly a prober: 2 probes of 2 paths".into()));
+        assert_eq!(reason(&lines(CLIENT, &["/a"; 40], 404)), (false, "not clearly a prober: 40 probes of 1 path".into()), "noise");
+        assert!(reason(&lines(CLIENT, &["/.env"; 3], 404)).0, "three failed requests for a key");
+        assert!(!reason(&lines(CLIENT, &["/.env"; 2], 404)).0);
+        assert!(reason(&lines(CLIENT, &["/wp-login.php"; 10], 403)).0, "ten tries");
+        assert!(!reason(&lines(CLIENT, &["/wp-login.php"; 9], 403)).0);
+    }
+
+    #[test]
+    fn one_attack_suffices_and_a_link_does_not() {
+        assert_eq!(reason(&line(CLIENT, "/setup.cgi", 404, "x")), (true, "1 probe of 1 path; no ordinary request".into()));
+        assert!(!reason(&line(CLIENT, "/hack.php", 404, "Googlebot/2.1")).0, "a search engine revisits a removed page");
+        let served = reason(&lines(CLIENT, &["/a", "/b", "/c", "/hack.php"], 200));
+        assert_eq!(served, (false, "received every page it requested, as a visitor may: 4 probes of 4 paths".into()));
+        let keys: Vec<_> = (0..10).map(|n| format!("/k{n}")).collect();
+        let keys: Vec<_> = keys.iter().map(String::as_str).collect();
+        assert!(reason(&lines(CLIENT, &keys, 200)).0, "ten existing keys are no visit");
+    }
+
+    #[test]
+    fn normal_requests_count_against_a_block_and_are_reported() {
+        let probes = lines(CLIENT, &["/a", "/b", "/c"], 404);
+        let ordinary = |n| lines(CLIENT, &vec!["/news"; n], 200);
+        assert_eq!(reason(&(probes.clone() + &ordinary(1))).1, "3 probes of 3 paths; would also have blocked 1 ordinary request");
+        assert_eq!(
+            reason(&(probes.clone() + &ordinary(3))),
+            (true, "3 probes of 3 paths; would also have blocked 3 ordinary requests".into())
+        );
+        assert_eq!(reason(&(probes + &ordinary(4))), (false, "mostly ordinary: 3 probes of 3 paths, but 4 ordinary requests".into()));
+    }
+
+    #[test]
+    fn protected_addresses_are_never_candidates() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("allow.toml");
+        let text = "[[allow]]\nreason = 'cdn'\nclients = ['104.16.0.0/13', 'scan.example.net']\n[[allow]]\nreason = 'robots'\nagents = ['Googlebot']\npaths = ['/robots.txt']\n";
+        fs::write(&file, text).unwrap();
+        let allow = AllowList::load(&[file]).unwrap();
+        let own = ["203.0.113.1".parse().unwrap(), "2001:db8::1".parse().unwrap()];
+        let proxies = [parse_trusted_proxy("2400:cb00::/32").unwrap().0];
+        let guard = BlockPolicy::new(&own, &proxies, &allow);
+        let sheltered = [
+            ("-", "not an address"),
+            ("unix:", "not an address"),
+            ("bot.example", "not an address"),
+            ("scan.example.net", "not an address"),
+            ("2130706433", "not an address"),
+            ("0127.0.0.1", "not an address"),
+            ("127.0.0.1", "not a public address"),
+            ("10.1.2.3", "not a public address"),
+            ("172.20.0.1", "not a public address"),
+            ("192.168.7.7", "not a public address"),
+            ("169.254.1.1", "not a public address"),
+            ("100.64.0.9", "not a public address"),
+            ("::1", "not a public address"),
+            ("fc00::9", "not a public address"),
+            ("fe80::1%eth0", "not a public address"),
+            ("::ffff:10.9.8.7", "not a public address"),
+            ("203.0.113.1", "an address of this machine"),
+            ("::ffff:203.0.113.1", "an address of this machine"),
+            ("2001:db8::1", "an address of this machine"),
+            ("104.20.1.1", "named by an allow list"),
+            ("2400:cb00::7", "a trusted proxy"),
+        ];
+        for (client, expected) in sheltered {
+            let reasons = reasons(&lines(client, &["/a", "/b", "/c", "/setup.cgi"], 404), &guard, None);
+            assert_eq!(reasons.len(), 1, "{client} is reported all the same");
+            assert_eq!((reasons[0].1, reasons[0].2.as_str()), (false, expected), "{client}");
+        }
+        let fake: String = ["/a", "/b", "/c"].iter().map(|path| line("203.0.113.99", path, 404, "Googlebot/2.1")).collect();
+        assert!(reasons(&fake, &guard, None)[0].1, "a user agent grants nothing");
+    }
+
+    #[test]
+    fn a_limit_keeps_the_worst_candidates() {
+        let mut log = lines("203.0.113.7", &["/a", "/b", "/c"], 404) + &line("203.0.113.8", "/setup.cgi", 404, "x");
+        log += &lines("203.0.113.9", &["/a", "/b", "/c", "/d"], 404);
+        let allow = AllowList::default();
+        let guard = BlockPolicy::new(&[], &[], &allow);
+        let candidates = |max| -> Vec<_> {
+            reasons(&log, &guard, max).into_iter().filter(|(_, candidate, _)| *candidate).map(|(client, ..)| client).collect()
+        };
+        assert_eq!(candidates(None), ["203.0.113.7", "203.0.113.8", "203.0.113.9"]);
+        assert_eq!(candidates(Some(2)), ["203.0.113.8", "203.0.113.9"]);
+        assert_eq!(candidates(Some(1)), ["203.0.113.8"]);
+        assert!(candidates(Some(0)).is_empty());
+        assert_eq!(reasons(&log, &guard, Some(0))[0].2, "over --max-block: 3 probes of 3 paths; no ordinary request");
+        judged(&log, &guard, Some(1), |report| assert_eq!(left_out(report.blocks.as_ref().unwrap()), 2));
+    }
+
+    /// One path per address, like an owner of a whole /64, and `visits` normal requests from other addresses.
+    fn network_log(addresses: usize, visits: usize) -> String {
+        let probe = |n: usize| line(&format!("2001:db8:1:2::{n:x}"), ["/a", "/b", "/c", "/d"][n % 4], 404, "x");
+        let visit = |n: usize| line(&format!("2001:db8:1:2:ffff::{n:x}"), "/news", 200, "x");
+        (1..=addresses).map(probe).chain((1..=visits).map(visit)).collect()
+    }
+
+    #[test]
+    fn a_64_is_judged_as_one() {
+        let allow = AllowList::default();
+        let guard = BlockPolicy::new(&[], &[], &allow);
+        judged(&network_log(2000, 7), &guard, None, |report| {
+            let blocks = report.blocks.as_ref().unwrap();
+            assert_eq!(blocks.len(), 2000);
+            for block in blocks {
+                assert_eq!(block.network_text(), "2001:db8:1:2::/64");
+                assert_eq!(block.network_probers, 2000);
+                let reason = "2,000 probes of 4 paths by 2,000 addresses of its /64; would also have blocked 7 ordinary requests";
+                assert_eq!((block.is_candidate(), block.reason().as_str()), (true, reason));
+            }
+        });
+        let costly = reasons(&network_log(5, 6), &guard, None);
+        assert_eq!(costly[0].2, "mostly ordinary: 5 probes of 4 paths by 5 addresses of its /64, but 6 ordinary requests");
+        // If an address of the network is protected, the others are judged one by one.
+        let own = ["2001:db8:1:2:ffff::1".parse().unwrap()];
+        let apart = reasons(&network_log(5, 6), &BlockPolicy::new(&own, &[], &allow), None);
+        assert_eq!(apart[0].2, "not clearly a prober: 1 probe of 1 path");
+    }
+
+    #[test]
+    fn clients_of_a_24_are_counted_but_judged_alone() {
+        let log: String = (1..=4).map(|n| line(&format!("203.0.113.{n}"), "/a", 404, "x")).collect::<String>() + &line("-", "/a", 404, "x");
+        let allow = AllowList::default();
+        judged(&log, &BlockPolicy::new(&[], &[], &allow), None, |report| {
+            for (row, block) in report.clients.iter().zip(report.blocks.iter().flatten()) {
+                let expected = if row.key.client() == Some(Client::Text(b"-")) { ("", 1) } else { ("203.0.113.0/24", 4) };
+                assert_eq!((block.network_text().as_str(), block.network_probers), expected);
+                assert!(!block.is_candidate());
+            }
+        });
+    }
+
+    #[test]
+    fn outputs_have_block_columns_if_requested() {
+        let log = lines(CLIENT, &["/a", "/b", "/c"], 404) + &line("-", "/a", 404, "x");
+        let allow = AllowList::default();
+        judged(&log, &BlockPolicy::new(&[], &[], &allow), None, |report| {
+            let text = |format, by| {
+                let mut out = Vec::new();
+                render(report, &RenderOptions { format, by: Some(by), ..RenderOptions::default() }, &mut out).unwrap();
+                String::from_utf8(out).unwrap()
+            };
+            let clients = text(OutputFormat::Csv, GroupBy::Client);
+            let mut rows = clients.lines();
+            assert!(
+                rows.next()
+                    .unwrap()
+                    .ends_with(",source,line,block_candidate,block_reason,network,network_probers,floods,country,city,asn,as_name")
+            );
+            assert!(rows.next().unwrap().ends_with(",true,3 probes of 3 paths; no ordinary request,203.0.113.0/24,1,,,,,"), "{clients}");
+            assert!(rows.next().unwrap().ends_with(",false,not an address,,1,,,,,"), "{clients}");
+            assert!(text(OutputFormat::Csv, GroupBy::Path).lines().next().unwrap().ends_with(",source,line"));
+            let document: serde_json::Value = serde_json::from_str(&text(OutputFormat::Json, GroupBy::Client)).unwrap();
+            let [first, second] = [0, 1].map(|n| &document["clients"][n]);
+            assert_eq!((&first["block_candidate"], &first["network"]), (&true.into(), &"203.0.113.0/24".into()));
+            assert_eq!(first["block_reason"], "3 probes of 3 paths; no ordinary request");
+            assert_eq!((&second["block_candidate"], &second["network"]), (&false.into(), &serde_json::Value::Null));
+            assert_eq!(second["network_probers"], 1);
+            assert!(document["paths"][0].get("network").is_none() && document["answered"].as_array().unwrap().is_empty());
+        });
+    }
+
+    proptest! {
+        /// For any log: no candidate is a text or a protected address, there are at most as many as requested, and the
+        /// order of lines does not matter.
+        #[test]
+        fn candidates_are_public_addresses(
+            requests in prop::collection::vec((0_usize..12, 0_usize..7, prop::sample::select(vec![200_u16, 301, 403, 404])), 1..60),
+            max in prop::option::of(0_usize..4),
+        ) {
+            const CLIENTS: [&str; 12] = [
+                "203.0.113.7", "198.51.100.9", "8.8.8.8", "10.0.0.1", "127.0.0.1", "::1", "2001:db8::5", "2001:db8::6", "fe80::1", "-",
+                "bot.example", "192.0.2.1",
+            ];
+            const PATHS: [&str; 7] = ["/a", "/b", "/c", "/setup.cgi", "/.env", "/news", "/"];
+            let each: Vec<_> = requests.iter().map(|&(client, path, status)| line(CLIENTS[client], PATHS[path], status, "x")).collect();
+            let allow = AllowList::default();
+            let own = ["192.0.2.1".parse().unwrap()];
+            let guard = BlockPolicy::new(&own, &[], &allow);
+            let forward = reasons(&each.concat(), &guard, max);
+            let mut log = String::new();
+            for line in each.iter().rev() {
+                let _ = write!(log, "{line}");
+            }
+            prop_assert_eq!(&forward, &reasons(&log, &guard, max));
+            let candidates: Vec<_> = forward.iter().filter(|(_, candidate, _)| *candidate).collect();
+            prop_assert!(candidates.len() <= max.unwrap_or(usize::MAX));
+            for (client, ..) in candidates {
+                prop_assert!(["203.0.113.7", "198.51.100.9", "8.8.8.8", "2001:db8::5", "2001:db8::6"].contains(&client.as_str()), "{}", client);
+            }
+        }
+    }
+}

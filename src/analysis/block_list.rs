@@ -23,16 +23,16 @@ use crate::tally::{Site, Tally};
 use crate::time::LogTime;
 
 /// The largest number of entries that a ledger keeps between runs. Of more, the latest are kept.
-const MOST_ENTRIES: usize = 200_000;
+const MAX_ENTRIES: usize = 200_000;
 
 /// Paths that are kept of each entry.
 const SAMPLES: usize = 3;
 
 /// The longest path that is kept.
-const LONGEST_SAMPLE: usize = 200;
+const MAX_SAMPLE_LEN: usize = 200;
 
 /// The shortest own host name that is looked for in paths: shorter ones are in too many other words.
-const SHORTEST_HOST: usize = 4;
+const MIN_HOST_LEN: usize = 4;
 
 /// A proxy is assumed if one client makes this share of at least this many requests. On a site without a proxy, only a flood
 /// has such a share.
@@ -132,7 +132,7 @@ pub(crate) struct LogOrigin {
 
 /// Why a client with hits of a report is not listed, for a notice.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Unlisted {
+pub(crate) struct NotListed {
     /// It makes nearly all requests and may be a proxy.
     pub possible_proxy: Option<IpNet>,
     /// Candidates without the time of a hit.
@@ -237,24 +237,24 @@ impl BlockLedger {
         analysis: &LogAnalysis<'_>,
         policy: &BlockPolicy<'_>,
         origin: LogOrigin,
-    ) -> Unlisted {
+    ) -> NotListed {
         if let Some(last) = report.totals.sum.last_time {
             self.until = self.until.max(Some((last.utc, last.offset)));
         }
-        let mut unlisted = Unlisted::default();
+        let mut not_listed = NotListed::default();
         let dominant = if origin.proxies_are_known { None } else { dominant_client(report_input.tally, report.totals.sum.requests) };
         let dominant = dominant.and_then(|(client, _)| listed_network(client));
         let mut new: HashMap<IpNet, BlockEntry> = HashMap::new();
-        let known = |ledger: &Self, network: &IpNet| ledger.place(network).is_some();
+        let is_listed = |ledger: &Self, network: &IpNet| ledger.place(network).is_some();
         for (row, decision) in report.clients.iter().zip(block_decisions(report, report_input, policy, None)) {
             let Some(client) = row.key.client().filter(|_| decision.is_candidate() && !origin.is_forwarded) else { continue };
             let Some((network, address)) = listed_network(client).zip(client.first_address()) else { continue };
-            if policy.network_reason(&network).is_some() || known(self, &network) || new.contains_key(&network) {
+            if policy.network_reason(&network).is_some() || is_listed(self, &network) || new.contains_key(&network) {
                 continue;
             }
             match row.first_time.zip(row.last_time) {
-                _ if dominant == Some(network) => unlisted.possible_proxy = dominant,
-                None => unlisted.untimed += 1,
+                _ if dominant == Some(network) => not_listed.possible_proxy = dominant,
+                None => not_listed.untimed += 1,
                 Some(times) => drop(new.insert(network, BlockEntry::new(network, address, times))),
             }
         }
@@ -263,7 +263,7 @@ impl BlockLedger {
         self.add_activity(report, report_input);
         self.add_app_pages(report, report_input, analysis);
         self.add_paths(report, &own_hosts(report_input, analysis));
-        unlisted
+        not_listed
     }
 
     fn place(&self, network: &IpNet) -> Option<usize> {
@@ -341,9 +341,9 @@ impl BlockLedger {
     /// Forgets entries whose last hit is at least this long ago, and the oldest if there are too many.
     pub(crate) fn expire(&mut self, now: i64, ttl: Duration) {
         self.entries.retain(|entry| is_fresh(entry, now, ttl));
-        if self.entries.len() > MOST_ENTRIES {
+        if self.entries.len() > MAX_ENTRIES {
             self.entries.sort_unstable_by_key(|entry| std::cmp::Reverse((entry.last, entry.network)));
-            self.entries.truncate(MOST_ENTRIES);
+            self.entries.truncate(MAX_ENTRIES);
             self.entries.sort_unstable_by_key(|entry| entry.network);
         }
     }
@@ -356,7 +356,7 @@ impl BlockLedger {
         let (cheap, costly): (Vec<_>, Vec<_>) =
             self.entries.iter().filter(may_be_listed).partition(|entry| entry.ordinary <= options.max_cost.min(entry.hits));
         let mut entries = match options.aggregate {
-            Some(least) => self.aggregated(&cheap, least, policy),
+            Some(min_entries) => self.aggregated(&cheap, min_entries, policy),
             None => cheap.into_iter().cloned().collect(),
         };
         let left_out = options.max.map_or(0, |max| entries.len().saturating_sub(max));
@@ -370,33 +370,33 @@ impl BlockLedger {
     }
 
     /// Replaces entries by their /24 where there are enough of them and no other client.
-    fn aggregated(&self, listed: &[&BlockEntry], least: usize, policy: &BlockPolicy<'_>) -> Vec<BlockEntry> {
-        let mut known: HashMap<Ipv4Net, usize> = HashMap::new();
+    fn aggregated(&self, listed: &[&BlockEntry], min_entries: usize, policy: &BlockPolicy<'_>) -> Vec<BlockEntry> {
+        let mut entry_counts: HashMap<Ipv4Net, usize> = HashMap::new();
         for network in self.entries.iter().filter_map(|entry| neighbourhood(&entry.network)) {
-            *known.entry(network).or_default() += 1;
+            *entry_counts.entry(network).or_default() += 1;
         }
         let mut groups: HashMap<Ipv4Net, Vec<&BlockEntry>> = HashMap::new();
-        let mut alone = Vec::new();
+        let mut entries = Vec::new();
         for entry in listed {
             match neighbourhood(&entry.network) {
                 Some(network) => groups.entry(network).or_default().push(entry),
-                None => alone.push((*entry).clone()),
+                None => entries.push((*entry).clone()),
             }
         }
         for (network, members) in groups {
             let (first, rest) = (members[0], &members[1..]);
-            let is_whole = known.get(&network) == Some(&members.len()) && members.iter().all(|entry| !entry.has_neighbours);
-            if members.len() < least.max(2) || !is_whole || policy.network_reason(&network.into()).is_some() {
-                alone.extend(members.into_iter().cloned());
+            let is_complete = entry_counts.get(&network) == Some(&members.len()) && members.iter().all(|entry| !entry.has_neighbours);
+            if members.len() < min_entries.max(2) || !is_complete || policy.network_reason(&network.into()).is_some() {
+                entries.extend(members.into_iter().cloned());
                 continue;
             }
-            let mut whole = BlockEntry { network: network.into(), ..first.clone() };
+            let mut aggregate = BlockEntry { network: network.into(), ..first.clone() };
             for entry in rest {
-                whole.merge(entry);
+                aggregate.merge(entry);
             }
-            alone.push(whole);
+            entries.push(aggregate);
         }
-        alone
+        entries
     }
 }
 
@@ -431,13 +431,13 @@ fn own_hosts(report_input: &ReportInput<'_>, analysis: &LogAnalysis<'_>) -> Vec<
     let mut seen = HashSet::new();
     let sites = report_input.tally.cells().map(|view| view.site).filter(|site| seen.insert(*site));
     let name = |site: Site<'_>| if let Site::Host(host) = site { Some(host.to_ascii_lowercase()) } else { None };
-    sites.filter(|site| analysis.is_known_host(*site)).filter_map(name).filter(|host| host.len() >= SHORTEST_HOST).collect()
+    sites.filter(|site| analysis.is_known_host(*site)).filter_map(name).filter(|host| host.len() >= MIN_HOST_LEN).collect()
 }
 
 /// Whether a path can be shown to others: it has neither a name of this site nor an address.
 fn is_shown(path: &[u8], own: &[Vec<u8>]) -> bool {
     path.starts_with(b"/")
-        && path.len() <= LONGEST_SAMPLE
+        && path.len() <= MAX_SAMPLE_LEN
         && Client::addresses_in(path).next().is_none()
         && !own.iter().any(|host| memchr::memmem::find(&path.to_ascii_lowercase(), host).is_some())
 }

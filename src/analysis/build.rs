@@ -9,7 +9,7 @@ use std::time::Duration;
 use foldhash::HashMap;
 
 use super::class_hits::class_hits;
-use super::model::{AllowedCount, AppSeen, Approximation, InputSummary, Report, Row, Totals};
+use super::model::{AllowedCount, AppSeen, InputSummary, Report, Row, Totals};
 use super::rows::{self, MissingHits, OverflowItems, RowItem, RowItems};
 use super::snapshot::SnapshotSource;
 use super::timeline::Timeline;
@@ -107,16 +107,16 @@ type RowsBy<'a> = fn(&ReportInput<'a>, RowItems<'_, 'a>, usize) -> Vec<Row<'a>>;
 
 /// Builds the report.
 #[must_use]
-pub fn build<'a>(report_input: &ReportInput<'a>, analysis: &'a LogAnalysis<'a>, wanted: RowSelection) -> Report<'a> {
+pub fn build<'a>(report_input: &ReportInput<'a>, analysis: &'a LogAnalysis<'a>, selection: RowSelection) -> Report<'a> {
     let mut inputs = report_input.inputs.to_vec();
     count_hits(report_input, analysis, &mut inputs);
     let mut items = Vec::with_capacity(report_input.tally.len());
-    let mut others: Vec<u64> =
+    let mut other_requests: Vec<u64> =
         report_input.tally.client_counts().iter().map(|count| count.requests.saturating_sub(count.allowed + count.error)).collect();
     for (view, decision) in report_input.tally.cells().zip(analysis.decisions()) {
         // Lines that no format matches belong to a client without a name, and are no requests.
-        if let Some(others) = others.get_mut(view.client as usize).filter(|_| decision.matched) {
-            *others = others.saturating_sub(view.cell.hits);
+        if let Some(other_requests) = other_requests.get_mut(view.client as usize).filter(|_| decision.matched) {
+            *other_requests = other_requests.saturating_sub(view.cell.hits);
         }
         if decision.reported {
             items.push(row_item(analysis, view, decision));
@@ -124,8 +124,8 @@ pub fn build<'a>(report_input: &ReportInput<'a>, analysis: &'a LogAnalysis<'a>, 
     }
     let overflow = OverflowItems::new(report_input, analysis);
     for (client, hits) in &overflow.matched {
-        if let Some(others) = others.get_mut(*client as usize) {
-            *others = others.saturating_sub(*hits);
+        if let Some(other_requests) = other_requests.get_mut(*client as usize) {
+            *other_requests = other_requests.saturating_sub(*hits);
         }
     }
     let folded = report_input.tally.path_cells().zip(analysis.path_decisions()).filter(|(_, decision)| decision.reported);
@@ -133,27 +133,27 @@ pub fn build<'a>(report_input: &ReportInput<'a>, analysis: &'a LogAnalysis<'a>, 
     // The hits of an evicted pair are still known by path.
     let of_answers: Vec<_> =
         items.iter().filter(|item| !item.view.is_other()).chain(&of_paths).filter(|item| item.grade.is_some()).copied().collect();
-    let most = wanted.most.unwrap_or(usize::MAX);
-    let rows = |wanted: bool, group: RowsBy<'a>, more: &[RowItem<'a>]| {
-        if wanted { group(report_input, RowItems(&items, more), most) } else { Vec::new() }
+    let most = selection.most.unwrap_or(usize::MAX);
+    let rows = |is_selected: bool, group: RowsBy<'a>, more: &[RowItem<'a>]| {
+        if is_selected { group(report_input, RowItems(&items, more), most) } else { Vec::new() }
     };
-    let by_pair = || rows(wanted.pairs, rows::by_pair, &overflow.pairs);
-    let by_client = || rows(wanted.clients, rows::by_client, &overflow.clients);
-    let by_path = || rows(wanted.paths, rows::by_path, &[&*of_paths, &*overflow.paths].concat());
+    let by_pair = || rows(selection.pairs, rows::by_pair, &overflow.pairs);
+    let by_client = || rows(selection.clients, rows::by_client, &overflow.clients);
+    let by_path = || rows(selection.paths, rows::by_path, &[&*of_paths, &*overflow.paths].concat());
     let totals = || totals(&items, &of_paths, &inputs, report_input.without_time);
-    let campaigns = || if wanted.campaigns { campaigns::campaign_rows(report_input, &items) } else { Vec::new() };
-    let graded = |answer| if wanted.answered { rows::by_answer(report_input, analysis, &of_answers, answer) } else { Vec::new() };
+    let campaigns = || if selection.campaigns { campaigns::campaign_rows(report_input, &items) } else { Vec::new() };
+    let graded = |answer| if selection.answered { rows::by_answer(report_input, analysis, &of_answers, answer) } else { Vec::new() };
     let answers = || (graded(Answer::Distinct), graded(Answer::Uncertain));
-    let by_rule = || if wanted.rules { rows::by_rule(report_input, analysis, &items, most) } else { Vec::new() };
+    let by_rule = || if selection.rules { rows::by_rule(report_input, analysis, &items, most) } else { Vec::new() };
     // Rows of all clients have their hits.
-    let client_hits = if wanted.networks && (wanted.most.is_some() || !wanted.clients) {
+    let client_hits = if selection.networks && (selection.most.is_some() || !selection.clients) {
         rows::client_hits(report_input, RowItems(&items, &overflow.clients))
     } else {
         Vec::new()
     };
     let last = || rayon::join(answers, || rayon::join(campaigns, totals));
     let timeline = || Timeline::new(report_input.tally, &items);
-    let hosts = || if wanted.hosts { rows::by_host(&items) } else { Vec::new() };
+    let hosts = || if selection.hosts { rows::by_host(&items) } else { Vec::new() };
     let sites = || (soft_404::sites(report_input, analysis, &of_answers), floods::flood_rows(report_input, analysis, &items));
     let classes = || rayon::join(|| class_hits(report_input.rules, &items), hosts);
     let sums = || rayon::join(timeline, || rayon::join(sites, classes));
@@ -163,7 +163,7 @@ pub fn build<'a>(report_input: &ReportInput<'a>, analysis: &'a LogAnalysis<'a>, 
     let (timeline, ((soft_404, floods), (classes, hosts))) = sums;
     for row in &mut clients {
         let number = row.key.client().and_then(|client| report_input.tally.client_number(client));
-        row.other_requests = number.and_then(|number| others.get(number as usize).copied()).unwrap_or(0);
+        row.other_requests = number.and_then(|number| other_requests.get(number as usize).copied()).unwrap_or(0);
     }
     Report {
         rule_set: report_input.rules,
@@ -212,15 +212,15 @@ impl Report<'_> {
 
 pub(crate) fn row_item<'a>(analysis: &'a LogAnalysis<'a>, view: CellView<'a>, decision: &Decision) -> RowItem<'a> {
     let Decision { severity, answered, grade, .. } = *decision;
-    RowItem { view, rules: analysis.list(decision), outcome: Outcome::of(view.status), severity, answered, grade }
+    RowItem { view, rules: analysis.list(decision), outcome: Outcome::from_status(view.status), severity, answered, grade }
 }
 
 /// The error bounds of the tally, plus hits whose status is unknown, plus reported hits that are in no pair.
-fn approximate(tally: &Tally, items: &[RowItem<'_>], overflow: &OverflowItems<'_>) -> Option<Approximation> {
+fn approximate(tally: &Tally, items: &[RowItem<'_>], overflow: &OverflowItems<'_>) -> Option<ErrorBound> {
     let ErrorBound { pairs, clients, requests, paths, uncounted, .. } = tally.error_bound().unwrap_or_default();
     let MissingHits { pairs: of_pair, clients: of_client, paths: of_path } = overflow.missing;
     let rest_hits = sum_hits(items.iter().filter(|item| item.view.is_other()));
-    let bound = Approximation {
+    let bound = ErrorBound {
         pairs: pairs + of_pair,
         clients: clients + of_client,
         requests,
@@ -229,7 +229,7 @@ fn approximate(tally: &Tally, items: &[RowItem<'_>], overflow: &OverflowItems<'_
         rest_hits: rest_hits.saturating_sub(sum_hits(overflow.pairs.iter())),
         uncounted,
     };
-    (bound != Approximation::default()).then_some(bound)
+    (bound != ErrorBound::default()).then_some(bound)
 }
 
 fn sum_hits<'i>(items: impl Iterator<Item = &'i RowItem<'i>>) -> u64 {
@@ -280,8 +280,8 @@ pub(crate) fn site_name<'a>(report_input: &ReportInput<'a>, site: Site<'a>) -> &
         Site::Host(host) => host,
         Site::Input(input) => {
             let text = &report_input.texts[input as usize];
-            let home = text.family_key();
-            let log = report_input.texts.iter().find(|other| other.path == home.1 && other.family_key() == home);
+            let family_key = text.family_key();
+            let log = report_input.texts.iter().find(|other| other.path == family_key.1 && other.family_key() == family_key);
             &log.unwrap_or(text).path
         }
     }
@@ -289,15 +289,15 @@ pub(crate) fn site_name<'a>(report_input: &ReportInput<'a>, site: Site<'a>) -> &
 
 /// The apps that were detected or declared, and how many requests each suppressed.
 pub(crate) fn apps<'a>(report_input: &ReportInput<'a>, analysis: &LogAnalysis<'a>) -> Vec<AppSeen<'a>> {
-    let mut silenced: HashMap<(RuleId, Site<'a>), u64> = HashMap::default();
+    let mut suppressed: HashMap<(RuleId, Site<'a>), u64> = HashMap::default();
     for (view, decision) in report_input.tally.cells().zip(analysis.decisions()) {
         if let Some(app) = decision.suppressed_by {
-            *silenced.entry((app, analysis.site_root(view.site))).or_default() += view.cell.hits;
+            *suppressed.entry((app, analysis.site_root(view.site))).or_default() += view.cell.hits;
         }
     }
     let sum = |app: RuleId, site: Option<Site<'a>>| match site {
-        Some(site) => silenced.get(&(app, site)).copied().unwrap_or(0),
-        None => silenced.iter().filter(|((of, _), _)| *of == app).map(|(_, hits)| hits).sum(),
+        Some(site) => suppressed.get(&(app, site)).copied().unwrap_or(0),
+        None => suppressed.iter().filter(|((of, _), _)| *of == app).map(|(_, hits)| hits).sum(),
     };
     let seen = |(app, site): (RuleId, Option<Site<'a>>)| {
         let rule = report_input.rules.rule(app);

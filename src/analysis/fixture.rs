@@ -114,7 +114,7 @@ fn minute(minutes: i64) -> LogTime {
 }
 
 fn row_of_pair(line: usize, &(client, path, target, rules, status, hits, first, agent): &Pair) -> Row<'static> {
-    let outcome = Outcome::of(status);
+    let outcome = Outcome::from_status(status);
     let answered = if outcome == Outcome::Answered && !rules.contains(&5) && !rules.contains(&7) { hits } else { 0 };
     let severity = rules.iter().map(|&r| RULES[usize::from(r)].3).max().unwrap();
     let mut outcomes = [0; 8];

@@ -1,6 +1,6 @@
 //! The floods of a report: clients that sent, or paths that received, more requests than a rule with a `window` allows.
 //!
-//! [`alerting`](crate::alerting) decides which minutes make a flood. Here they become rows and sentences.
+//! [`alerting`] decides which minutes make a flood. Here they become rows and sentences.
 
 use std::borrow::Cow;
 use std::cmp::Reverse;
@@ -39,12 +39,12 @@ impl<'a> FloodIndex<'a> {
         let mut counts: Vec<(FloodKey, (i64, u64))> = Vec::new();
         for (MinuteKey { client, path, rules, minute }, requests) in tally.minutes().iter() {
             let by = if client == SymbolTables::OTHER { By::Path } else { By::Client };
-            let is_nobody = by == By::Client && matches!(tally.client(client), Client::Text(b"" | b"-"));
-            let counting = windows[rules as usize].iter().filter(|(_, window)| window.by == by && !is_nobody);
+            let is_unknown = by == By::Client && matches!(tally.client(client), Client::Text(b"" | b"-"));
+            let counting = windows[rules as usize].iter().filter(|(_, window)| window.by == by && !is_unknown);
             counts.extend(counting.map(|(rule, _)| ((*rule, client, path), (minute, requests))));
         }
         counts.sort_unstable();
-        let mut found = Self::default();
+        let mut index = Self::default();
         for owner in counts.chunk_by(|a, b| a.0 == b.0) {
             let ((rule, client, path), _) = owner[0];
             let sum = |same: &[(_, (i64, u64))]| (same[0].1.0, same.iter().map(|(_, (_, requests))| requests).sum());
@@ -52,11 +52,11 @@ impl<'a> FloodIndex<'a> {
             let floods = rules.rule(rule).window.map(|window| alerting::floods(window, &minutes)).unwrap_or_default();
             match (floods.is_empty(), client) {
                 (true, _) => {}
-                (false, SymbolTables::OTHER) => drop(found.by_path.insert((rule, tally.path(path)), floods)),
-                (false, client) => drop(found.by_client.insert((rule, client), floods)),
+                (false, SymbolTables::OTHER) => drop(index.by_path.insert((rule, tally.path(path)), floods)),
+                (false, client) => drop(index.by_client.insert((rule, client), floods)),
             }
         }
-        found
+        index
     }
 
     /// Whether requests of a client for a path belong to a flood of this rule.
@@ -68,11 +68,11 @@ impl<'a> FloodIndex<'a> {
     }
 
     fn floods(&self, rule: RuleId, owner: FloodOwner<'a>) -> &[alerting::Flood] {
-        let found = match owner {
+        let floods = match owner {
             FloodOwner::Client(client) => self.by_client.get(&(rule, client)),
             FloodOwner::Path(path) => self.by_path.get(&(rule, path)),
         };
-        found.map_or(&[], Vec::as_slice)
+        floods.map_or(&[], Vec::as_slice)
     }
 }
 
@@ -120,7 +120,7 @@ fn row<'a>(
     let (rule, owner) = group[0].0;
     let floods = analysis.floods().floods(rule, owner);
     // The first of several.
-    let largest = floods.iter().copied().reduce(|most, one| if one.requests > most.requests { one } else { most })?;
+    let largest = floods.iter().copied().reduce(|a, b| if b.requests > a.requests { b } else { a })?;
     let items: Vec<&RowItem<'a>> = group.iter().map(|(_, item)| *item).collect();
     let (method, path) = commonest(report_input, &items);
     let proof = rows::best_sample(&items);
@@ -149,29 +149,29 @@ fn commonest<'a>(report_input: &ReportInput<'a>, items: &[&RowItem<'a>]) -> (Met
     for view in items.iter().map(|item| &item.view).filter(|view| view.path != SymbolTables::OTHER) {
         *sums.entry((report_input.tally.path(view.path), view.method as u8)).or_default() += view.cell.hits;
     }
-    let most = sums.into_iter().max_by_key(|&(key, requests)| (requests, Reverse(key)));
-    most.map_or((MethodClass::Get, b""), |((path, method), _)| (MethodClass::from_u8(method), path))
+    let largest = sums.into_iter().max_by_key(|&(key, requests)| (requests, Reverse(key)));
+    largest.map_or((MethodClass::Get, b""), |((path, method), _)| (MethodClass::from_u8(method), path))
 }
 
 /// A flood in one line: `flood/login: 203.0.113.7 sent 64 POST /wp-login.php within 5 minutes`.
 pub(crate) fn describe(rules: &RuleSet, flood: &FloodRow<'_>) -> String {
-    let what = if flood.path.is_empty() {
+    let target = if flood.path.is_empty() {
         Cow::Borrowed("requests")
     } else {
         Cow::Owned(format!("{} {}", flood.method.as_str(), redacted(flood.path)))
     };
     let requests = grouped(flood.requests);
-    let others = match flood.paths {
+    let more_paths = match flood.paths {
         0 | 1 => String::new(),
         paths => format!(" and {}", counted(paths - 1, "other path", "other paths")),
     };
-    let who = match flood.client {
-        Some(client) => format!("{} sent {requests} {what}{others}", labels::client(client)),
-        None => format!("{} sent {requests} {what}", counted(flood.clients, "client", "clients")),
+    let subject = match flood.client {
+        Some(client) => format!("{} sent {requests} {target}{more_paths}", labels::client(client)),
+        None => format!("{} sent {requests} {target}", counted(flood.clients, "client", "clients")),
     };
-    let again = match flood.floods {
+    let more_floods = match flood.floods {
         0 | 1 => String::new(),
         floods => format!(", the most of {} floods", grouped(floods)),
     };
-    format!("{}: {who} within {}{again}", rules.rule(flood.rule).id, counted(flood.minutes, "minute", "minutes"))
+    format!("{}: {subject} within {}{more_floods}", rules.rule(flood.rule).id, counted(flood.minutes, "minute", "minutes"))
 }

@@ -55,12 +55,12 @@ pub(crate) fn hit_from_line<'a>(
     let (record, probe) = parse_stored_line(line.text, line.parsed);
     let HitBuffers { normalizer, rules, host, client, prefix } = buffers;
     let views = normalizer.views(probe.line.target);
-    let who = counted_client(record.client, *prefix, client);
+    let client_key = counted_client(record.client, *prefix, client);
     // The analysis has merged evicted clients into this one.
-    let client = report_input.tally.client_number(who).unwrap_or(SymbolTables::OTHER);
+    let client = report_input.tally.client_number(client_key).unwrap_or(SymbolTables::OTHER);
     let site = lowercase_host(record.host, host).map_or(Site::Input(line.position.input), Site::Host);
-    let seen = HitContext { client, site, path: views.resolved, response: response(&record, &probe) };
-    let decision = analysis.filter_outcome(analysis.decide(line.rules, &seen, rules), Outcome::of(record.status));
+    let context = HitContext { client, site, path: views.resolved, response: response(&record, &probe) };
+    let decision = analysis.filter_outcome(analysis.decide(line.rules, &context, rules), Outcome::from_status(record.status));
     if !decision.reported {
         return None;
     }
@@ -77,12 +77,17 @@ pub(crate) fn hit_from_line<'a>(
         source: &text.path,
         line: text.line_number(line.position.chunk, line.position.line),
     };
-    Some(assemble(&record, who, &probe, views, &location, &verdict))
+    Some(assemble(&record, client_key, &probe, views, &location, &verdict))
 }
 
 /// The response of the site.
 pub(crate) fn response(record: &LogEntry<'_>, probe: &ParsedRequest<'_>) -> Response {
-    Response { method: MethodClass::of(probe.line.method), status: record.status, bytes: record.bytes, extra: probe.line.query_len() }
+    Response {
+        method: MethodClass::from_method(probe.line.method),
+        status: record.status,
+        bytes: record.bytes,
+        extra: probe.line.query_len(),
+    }
 }
 
 /// The client as it is counted: its prefix, or itself.
@@ -140,7 +145,7 @@ fn assemble<'a>(
         protocol: probe.line.protocol,
         status: record.status,
         bytes: record.bytes,
-        outcome: Outcome::of(record.status),
+        outcome: Outcome::from_status(record.status),
         answer: verdict.answer,
         severity: verdict.severity,
         context: verdict.context,
@@ -224,28 +229,28 @@ pub(crate) fn live_hit<'a>(
     let HitBuffers { normalizer, rules, host, client, prefix } = buffers;
     let client = counted_client(record.client, *prefix, client);
     let views = normalizer.views(probe.line.target);
-    let seen = LiveHitContext {
+    let context = LiveHitContext {
         client,
         path: views.resolved,
         host: lowercase_host(record.host, host),
         family: line.family,
         response: response(&record, &probe),
     };
-    let ids = analysis.resolve(&seen);
+    let ids = analysis.resolve(&context);
     let (is_update, may_alert) = match occasion {
         ReportReason::New(late) => {
-            late.extend(analysis.observe(line.rules, &seen, &ids));
+            late.extend(analysis.observe(line.rules, &context, &ids));
             (false, true)
         }
         ReportReason::Promoted => (false, true),
         ReportReason::Regraded { may_alert } => (true, may_alert),
     };
-    let decision = analysis.decide(line.rules, &seen, &ids, rules);
+    let decision = analysis.decide(line.rules, &context, &ids, rules);
     let answer = decision.grade.map(|grade| grade.answer);
     let alerts =
         decision.reported && decision.answered && decision.severity >= MIN_ANSWERED_SEVERITY && may_alert && analysis.may_alert(&ids);
     if let Some(answer) = answer.filter(|_| decision.reported && !is_update) {
-        analysis.track_answer(&ids, seen.response, answer, alerts, line);
+        analysis.track_answer(&ids, context.response, answer, alerts, line);
     }
     if !decision.reported {
         rules.clear();

@@ -35,8 +35,8 @@ pub(crate) fn country(geo: Option<&GeoInfo>) -> Cow<'_, str> {
 
 /// The network of a client: the name of its autonomous system, or the number. Empty where it is unknown.
 pub(crate) fn network(geo: Option<&GeoInfo>) -> Cow<'_, str> {
-    let named = |geo: &'_ GeoInfo| geo.asn.map(|asn| Cow::Owned(format!("AS{asn}")));
-    geo.and_then(|geo| geo_name(geo.as_name.as_ref()).or_else(|| named(geo))).unwrap_or_default()
+    let as_number = |geo: &'_ GeoInfo| geo.asn.map(|asn| Cow::Owned(format!("AS{asn}")));
+    geo.and_then(|geo| geo_name(geo.as_name.as_ref()).or_else(|| as_number(geo))).unwrap_or_default()
 }
 
 /// The network and the country of a client: `Example Hosting, DE`.

@@ -1,7 +1,7 @@
 //! Decides what the hits of a run mean: which rules apply on each site, what answered, who is a prober, what is new.
 //!
 //! Everything here is a pure function of merged tallies, so a report is the same for any number of threads and any
-//! split of a log. This module reads no log, prints nothing and knows no command-line flags; renderers print
+//! split of a log. This module reads no log, prints nothing and does not depend on command-line flags; renderers print
 //! [`model::Report`].
 
 pub(crate) mod anonymize;

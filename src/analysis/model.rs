@@ -19,6 +19,7 @@ use crate::log_entry::Outcome;
 use crate::rules::RuleSet;
 use crate::soft_404::{Answer, Grade, MethodClass};
 use crate::source::LineSpan;
+use crate::tally::ErrorBound;
 use crate::time::LogTime;
 
 /// A report. Lists hold what the chosen format prints: all rows, the first rows, or none. [`Totals`] has the number of
@@ -40,7 +41,7 @@ pub struct Report<'a> {
     /// Sums over all inputs.
     pub totals: Totals,
     /// The most that rows may lack; `None` where they are exact.
-    pub approximate: Option<Approximation>,
+    pub approximate: Option<ErrorBound>,
     /// One row per site and path with a distinct answer; counts only the hits that received it.
     pub answered: Vec<Row<'a>>,
     /// The same for uncertain answers.
@@ -160,25 +161,6 @@ pub struct Totals {
     pub severity: Option<Severity>,
     /// The same without soft 404s; `--fail-on` compares with it.
     pub fail_severity: Option<Severity>,
-}
-
-/// The most that rows may lack because memory was limited. The true count is at most this much above the count of a
-/// row, and what has no row is at most this much. Sums over all hits are exact: rows of rules, and `totals` except for
-/// the number of clients and paths.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Approximation {
-    /// Hits of a client and a path.
-    pub pairs: u64,
-    /// Hits of a client.
-    pub clients: u64,
-    /// Requests of a client.
-    pub requests: u64,
-    /// Hits of a path.
-    pub paths: u64,
-    /// Hits in no pair row.
-    pub rest_hits: u64,
-    /// Requests of rules with a `window` in no minute: a flood among them is missed.
-    pub uncounted: u64,
 }
 
 /// The subject of a row.
@@ -318,11 +300,11 @@ impl AnswerDetail<'_> {
 pub struct Soft404<'a> {
     /// The host, or the input where hosts are not logged.
     pub site: &'a [u8],
-    /// The number of hosts on one server that answer alike; 1 for a single site.
+    /// The number of hosts on one server with the same answers; 1 for a single site.
     pub hosts: u64,
     /// The reason why most of them are soft 404s.
     pub grade: Grade,
-    /// Ranges of answer sizes, smallest first; at most [`Soft404::MOST_RANGES`].
+    /// Ranges of answer sizes, smallest first; at most [`Soft404::MAX_RANGES`].
     pub sizes: Vec<(u64, u64)>,
     /// Distinct probed paths.
     pub paths: u64,
@@ -332,7 +314,7 @@ pub struct Soft404<'a> {
 
 impl Soft404<'_> {
     /// More sizes are merged into this many ranges.
-    pub const MOST_RANGES: usize = 5;
+    pub const MAX_RANGES: usize = 5;
 }
 
 /// A list of probed paths that clients of several networks requested, with small differences.

@@ -6,14 +6,15 @@
 use std::collections::HashMap;
 
 use super::build::{LogAnalysis, ReportInput};
-use super::model::{Approximation, InputSummary, SkipReason};
+use super::model::{InputSummary, SkipReason};
 use crate::number::{counted, grouped};
 use crate::redact::sanitize::escape;
+use crate::tally::ErrorBound;
 
 /// States how much rows may lack.
 #[must_use]
-pub(crate) fn accuracy_note(bound: &Approximation) -> String {
-    let Approximation { pairs, clients, requests, paths, rest_hits, uncounted } = *bound;
+pub(crate) fn accuracy_note(bound: &ErrorBound) -> String {
+    let ErrorBound { pairs, clients, requests, paths, rest_hits, uncounted } = *bound;
     let floods = if uncounted > 0 {
         format!(" {} in no minute: a flood among them is missed.", counted(uncounted, "request is", "requests are"))
     } else {
@@ -39,11 +40,11 @@ pub(crate) fn accuracy_note(bound: &Approximation) -> String {
 }
 
 /// Fewer lines are no basis: a few requests of one scanner could be half of them.
-const LINES: u64 = 100;
+const MIN_LINES: u64 = 100;
 /// One line in two. On real servers no rule matched more than one line in ten, except in floods.
-const SHARE: u64 = 2;
+const BROAD_RULE_DIVISOR: u64 = 2;
 /// The most notes, because under attack many rules may match most lines.
-const MOST: usize = 3;
+const MAX_NOTES: usize = 3;
 
 /// One note for each rule that matches most lines of an input, most hits first. Such a rule hides what others find.
 /// `inputs` are in the order of the sources.
@@ -59,7 +60,7 @@ pub(crate) fn broad_rule_warnings(report_input: &ReportInput<'_>, analysis: &Log
         .into_iter()
         .filter_map(|((input, rule), hits)| {
             let lines = inputs.get(input as usize)?.lines;
-            (lines >= LINES && hits >= lines.div_ceil(SHARE)).then_some((hits, input, rule, lines))
+            (lines >= MIN_LINES && hits >= lines.div_ceil(BROAD_RULE_DIVISOR)).then_some((hits, input, rule, lines))
         })
         .collect();
     broad.sort_unstable_by_key(|&(hits, input, rule, _)| (std::cmp::Reverse(hits), input, rule));
@@ -72,7 +73,7 @@ pub(crate) fn broad_rule_warnings(report_input: &ReportInput<'_>, analysis: &Log
             grouped(lines)
         )
     };
-    broad.into_iter().take(MOST).map(sentence).collect()
+    broad.into_iter().take(MAX_NOTES).map(sentence).collect()
 }
 
 /// The most names in a notice; the rest are counted.
@@ -123,19 +124,18 @@ mod tests {
 
     #[test]
     fn states_the_error() {
-        let bound = Approximation { pairs: 1200, clients: 3, requests: 0, paths: 0, rest_hits: 1, uncounted: 0 };
+        let bound = ErrorBound { pairs: 1200, clients: 3, requests: 0, paths: 0, rest_hits: 1, uncounted: 0 };
         assert_eq!(
             accuracy_note(&bound),
             "Approximate: memory was limited. Sums are exact; a row may lack up to this many hits: \
              1,200 of a client and a path, 3 of a client, 0 of a path. 1 hit is in no row of a client and a path."
         );
-        assert!(accuracy_note(&Approximation { requests: 4, rest_hits: 0, ..bound }).ends_with("0 of a path, and 4 requests of a client."));
+        assert!(accuracy_note(&ErrorBound { requests: 4, rest_hits: 0, ..bound }).ends_with("0 of a path, and 4 requests of a client."));
         assert!(
-            accuracy_note(&Approximation { uncounted: 7, ..bound })
-                .ends_with(" 7 requests are in no minute: a flood among them is missed.")
+            accuracy_note(&ErrorBound { uncounted: 7, ..bound }).ends_with(" 7 requests are in no minute: a flood among them is missed.")
         );
         assert_eq!(
-            accuracy_note(&Approximation { uncounted: 1, ..Approximation::default() }),
+            accuracy_note(&ErrorBound { uncounted: 1, ..ErrorBound::default() }),
             "Approximate: memory was limited, and too many clients sent requests that count toward floods. 1 request is in no minute: a \
              flood among them is missed."
         );

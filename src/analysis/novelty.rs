@@ -15,6 +15,8 @@ use std::collections::hash_map::Entry;
 use std::fmt;
 use std::time::Duration;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use foldhash::fast::RandomState;
 use serde::de::{Error, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -51,22 +53,22 @@ pub(crate) struct NewItem<'a> {
 /// `report_seq` and `now` are those of [`SeenHistory::check_and_record`]. The report must be complete.
 #[must_use]
 pub(crate) fn find_new<'a>(report: &Report<'a>, seen: &mut SeenHistory, report_seq: u32, now: i64) -> Vec<NewItem<'a>> {
-    let mut found: Vec<NewItem<'a>> = Vec::new();
+    let mut new_items: Vec<NewItem<'a>> = Vec::new();
     // Items that differ only in a redacted part have one key.
-    let mut known: HashMap<(NoveltyKind, String), usize> = HashMap::new();
+    let mut positions: HashMap<(NoveltyKind, String), usize> = HashMap::new();
     for item in candidates(report) {
         if !seen.check_and_record(item.kind, item.key.as_bytes(), report_seq, now) {
             continue;
         }
-        match known.entry((item.kind, item.key.clone())) {
-            Entry::Occupied(at) => found[*at.get()].add(&item),
+        match positions.entry((item.kind, item.key.clone())) {
+            Entry::Occupied(at) => new_items[*at.get()].add(&item),
             Entry::Vacant(place) => {
-                place.insert(found.len());
-                found.push(item);
+                place.insert(new_items.len());
+                new_items.push(item);
             }
         }
     }
-    found
+    new_items
 }
 
 /// All items of a report, in order.
@@ -227,7 +229,7 @@ impl SeenHistory {
 
 /// The most hours that count between two runs: a little more than a week, because jobs run at least weekly. After a
 /// longer pause, and when the clock jumps ahead, keys are kept longer, which does no harm.
-const MOST: i64 = 8 * 24;
+const MAX_PAUSE_HOURS: i64 = 8 * 24;
 
 /// A clock that only counts hours by which the system time exceeds its earlier maximum. So a clock that is set back
 /// ages nothing, neither then nor when it is corrected; after a jump ahead, nothing ages until that time is reached.
@@ -244,7 +246,7 @@ impl RunClock {
     pub(crate) fn hour(&mut self, now: i64) -> u32 {
         let now = now.div_euclid(3_600);
         let highest = self.highest.unwrap_or(now);
-        let passed = now.saturating_sub(highest).clamp(0, MOST);
+        let passed = now.saturating_sub(highest).clamp(0, MAX_PAUSE_HOURS);
         self.hours = self.hours.saturating_add(passed.unsigned_abs() as u32);
         self.highest = Some(now.max(highest));
         self.hours
@@ -258,11 +260,11 @@ const RECORD: usize = 15;
 const LAST_HOUR: u32 = (1 << 24) - 1;
 
 /// The most hours by which a late line may precede the first report of its key.
-const LATE: u32 = 31 * 24;
+const MAX_LATE_HOURS: u32 = 31 * 24;
 
-/// At most `MOST` keys after a prune, and whenever it is written.
+/// At most `MAX_KEYS` keys after a prune, and whenever it is written.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) struct SeenKeys<const MOST: usize>(HashMap<u64, SeenEntry, RandomState>);
+pub(crate) struct SeenKeys<const MAX_KEYS: usize>(HashMap<u64, SeenEntry, RandomState>);
 
 /// The first report and the last hour of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -281,37 +283,37 @@ impl SeenEntry {
     }
 }
 
-impl<const MOST: usize> SeenKeys<MOST> {
+impl<const MAX_KEYS: usize> SeenKeys<MAX_KEYS> {
     /// Records a key. Returns whether it is new in this report.
     pub(crate) fn check_and_record(&mut self, hash: u64, report_seq: u32, hour: u32) -> bool {
-        let known = self.0.entry(hash).or_insert(SeenEntry { first: report_seq, last: hour });
-        known.last = hour.max(known.last);
-        if known.first.checked_sub(report_seq).is_some_and(|later| later <= LATE) {
-            known.first = report_seq;
+        let entry = self.0.entry(hash).or_insert(SeenEntry { first: report_seq, last: hour });
+        entry.last = hour.max(entry.last);
+        if entry.first.checked_sub(report_seq).is_some_and(|later| later <= MAX_LATE_HOURS) {
+            entry.first = report_seq;
         }
-        known.first == report_seq
+        entry.first == report_seq
     }
 
     /// Drops keys that were last seen before an hour, and those that exceed the budget.
     pub(crate) fn prune(&mut self, oldest: u32) {
         self.0.retain(|_, seen| seen.last >= oldest);
-        if self.0.len() > MOST {
-            self.0 = self.kept().into_iter().collect();
+        if self.0.len() > MAX_KEYS {
+            self.0 = self.newest().into_iter().collect();
         }
     }
 
     /// The keys within the budget, in no order.
-    fn kept(&self) -> Vec<(u64, SeenEntry)> {
+    fn newest(&self) -> Vec<(u64, SeenEntry)> {
         let mut all: Vec<_> = self.0.iter().map(|(&hash, &seen)| (hash, seen)).collect();
-        if all.len() > MOST {
-            all.select_nth_unstable_by_key(MOST, |&(hash, seen)| seen.order(hash));
-            all.truncate(MOST);
+        if all.len() > MAX_KEYS {
+            all.select_nth_unstable_by_key(MAX_KEYS, |&(hash, seen)| seen.order(hash));
+            all.truncate(MAX_KEYS);
         }
         all
     }
 
     fn encode(&self) -> String {
-        let mut kept = self.kept();
+        let mut kept = self.newest();
         kept.sort_unstable_by_key(|(hash, _)| *hash);
         let mut bytes = Vec::with_capacity(RECORD * kept.len());
         for (hash, SeenEntry { first, last }) in kept {
@@ -319,11 +321,11 @@ impl<const MOST: usize> SeenKeys<MOST> {
             bytes.extend_from_slice(&first.to_be_bytes());
             bytes.extend_from_slice(&last.min(LAST_HOUR).to_be_bytes()[1..]);
         }
-        base64::encode(&bytes)
+        STANDARD.encode(bytes)
     }
 
     fn decode(text: &str) -> Option<Self> {
-        let bytes = base64::decode(text)?;
+        let bytes = STANDARD.decode(text).ok()?;
         let (records, rest) = bytes.as_chunks::<RECORD>();
         let mut memory = Self(HashMap::with_capacity_and_hasher(records.len(), RandomState::default()));
         let mut before = None;
@@ -346,18 +348,18 @@ impl<const MOST: usize> SeenKeys<MOST> {
     }
 }
 
-impl<const MOST: usize> Serialize for SeenKeys<MOST> {
+impl<const MAX_KEYS: usize> Serialize for SeenKeys<MAX_KEYS> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(&self.encode())
     }
 }
 
-impl<'de, const MOST: usize> Deserialize<'de> for SeenKeys<MOST> {
+impl<'de, const MAX_KEYS: usize> Deserialize<'de> for SeenKeys<MAX_KEYS> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Records<const MOST: usize>;
+        struct Records<const MAX_KEYS: usize>;
 
-        impl<const MOST: usize> Visitor<'_> for Records<MOST> {
-            type Value = SeenKeys<MOST>;
+        impl<const MAX_KEYS: usize> Visitor<'_> for Records<MAX_KEYS> {
+            type Value = SeenKeys<MAX_KEYS>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("what was seen, 20 characters a key in Base64, in order")
@@ -372,47 +374,363 @@ impl<'de, const MOST: usize> Deserialize<'de> for SeenKeys<MOST> {
     }
 }
 
-/// Base64 (RFC 4648, section 4) of whole groups of three bytes, so that nothing is padded.
-mod base64 {
-    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+#[cfg(test)]
+mod history_tests {
+    //! Compares the history with a plain list, and checks what a state file may contain.
 
-    pub(crate) fn encode(bytes: &[u8]) -> String {
-        let (groups, _) = bytes.as_chunks::<3>();
-        let digits = |[a, b, c]: [u8; 3]| {
-            let bits = u32::from_be_bytes([0, a, b, c]);
-            [18, 12, 6, 0].map(|shift| char::from(DIGITS[(bits >> shift) as usize % 64]))
-        };
-        groups.iter().flat_map(|group| digits(*group)).collect()
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const HOUR: i64 = 3_600;
+    const DAY: Duration = Duration::from_secs(24 * 3_600);
+
+    /// An action of a run.
+    #[derive(Debug, Clone)]
+    enum Act {
+        /// Records a key of a kind, in the report of the run or in one before it.
+        Look(usize, u8, u32),
+        /// Ends the run after this many hours, and keeps the keys of this many.
+        Prune(i64, u64),
     }
 
-    pub(crate) fn decode(text: &str) -> Option<Vec<u8>> {
-        let (groups, rest) = text.as_bytes().as_chunks::<4>();
-        let mut bytes = Vec::with_capacity(3 * groups.len());
-        for group in groups {
-            let mut bits = 0;
-            for digit in group {
-                bits = bits << 6 | value(*digit)?;
+    fn acts() -> impl Strategy<Value = Vec<Act>> {
+        let look =
+            (0..5_usize, 0..12_u8, prop_oneof![4 => Just(0), 1 => 0..1_500_u32]).prop_map(|(kind, key, late)| Act::Look(kind, key, late));
+        let prune = (-300..300_i64, 0..600_u64).prop_map(|(hours, keep)| Act::Prune(hours, keep));
+        prop::collection::vec(prop_oneof![6 => look, 1 => prune], 0..120)
+    }
+
+    /// A key in the plain list.
+    struct Known {
+        kind: usize,
+        key: u8,
+        first: u32,
+        /// The counted hours since it was last seen.
+        age: u64,
+    }
+
+    proptest! {
+        #[test]
+        fn behaves_like_a_plain_list(acts in acts()) {
+            let (mut seen, mut list) = (SeenHistory::new(7), Vec::<Known>::new());
+            let (mut report_seq, mut now, mut highest) = (500_000_u32, 1_000_000_i64, 1_000_000_i64);
+            seen.prune(now * HOUR, DAY);
+            for act in acts {
+                match act {
+                    Act::Look(kind, key, late) => {
+                        let report_seq = report_seq - late;
+                        let expected = match list.iter_mut().find(|known| (known.kind, known.key) == (kind, key)) {
+                            None => {
+                                list.push(Known { kind, key, first: report_seq, age: 0 });
+                                true
+                            }
+                            Some(known) => {
+                                known.age = 0;
+                                if report_seq < known.first && known.first - report_seq <= 744 {
+                                    known.first = report_seq;
+                                }
+                                known.first == report_seq
+                            }
+                        };
+                        prop_assert_eq!(seen.check_and_record(NoveltyKind::ALL[kind], &[key], report_seq, now * HOUR + 7), expected);
+                    }
+                    Act::Prune(hours, keep) => {
+                        now += hours;
+                        let passed = (now - highest).clamp(0, 192);
+                        highest = highest.max(now);
+                        for known in &mut list {
+                            known.age += passed.cast_unsigned();
+                        }
+                        list.retain(|known| known.age <= keep);
+                        seen.prune(now * HOUR + 59, Duration::from_secs(keep * 3_600));
+                        report_seq += 1;
+                        prop_assert_eq!(seen.is_empty(), list.is_empty());
+                        let text = serde_json::to_string(&seen).unwrap();
+                        let again: SeenHistory = serde_json::from_str(&text).unwrap();
+                        prop_assert_eq!(&again, &seen);
+                        seen = again;
+                    }
+                }
             }
-            bytes.extend_from_slice(&bits.to_be_bytes()[1..]);
         }
-        rest.is_empty().then_some(bytes)
+
+        /// A budget of four keys, with any actions.
+        #[test]
+        fn the_oldest_keys_are_dropped_first(looks in prop::collection::vec((0..12_u64, 1..4_u32), 0..40)) {
+            let (mut memory, mut list) = (SeenKeys::<4>::default(), Vec::<(u64, u32, u32)>::new());
+            let mut hour = 0;
+            for (key, passed) in looks {
+                // Of several in one hour, those known longest stay.
+                hour += passed / 3;
+                let known = list.iter().position(|(of, ..)| *of == key).map(|at| list.remove(at));
+                let first = known.map_or(hour, |(_, first, _)| first);
+                prop_assert_eq!(memory.check_and_record(key, hour, hour), first == hour);
+                list.push((key, first, hour));
+                list.sort_by_key(|&(key, first, last)| (Reverse(last), first, key));
+                list.truncate(4);
+                memory.prune(0);
+                let stays = serde_json::to_string(&memory).unwrap();
+                prop_assert_eq!(stays.len(), 20 * list.len() + 2);
+                let mut of_list = SeenKeys::<4>::default();
+                for (key, first, last) in &list {
+                    of_list.check_and_record(*key, *first, *last);
+                }
+                prop_assert_eq!(&memory, &of_list);
+            }
+        }
+
+        /// While the clock never exceeds `keep` after the first use, no key is old enough, however it jumps.
+        #[test]
+        fn a_clock_that_is_set_back_drops_nothing(readings in prop::collection::vec(0..=90_i64, 1..40)) {
+            let (mut seen, keep, start) = (SeenHistory::new(1), 90 * DAY, 1_793_577_600);
+            for (run, day) in (0..).zip(&readings) {
+                seen.check_and_record(NoveltyKind::Path, &[run], 10 + u32::from(run), start + day * 24 * HOUR);
+                seen.prune(start + day * 24 * HOUR, keep);
+            }
+            for (run, _) in (0..).zip(&readings) {
+                prop_assert!(!seen.check_and_record(NoveltyKind::Path, &[run], 1_000, start + 90 * 24 * HOUR), "run {}", run);
+            }
+        }
+
+        #[test]
+        fn no_text_makes_it_panic(text in prop_oneof![r#"[A-Za-z0-9+/=\\"-]{0,50}"#, any::<String>()], at in 0..400_usize, byte: u8) {
+            let as_string = serde_json::to_string(&text).unwrap();
+            if let Ok(memory) = serde_json::from_str::<SeenKeys<9>>(&as_string) {
+                prop_assert_eq!(serde_json::to_string(&memory).unwrap(), as_string.clone(), "only what was written is read");
+            }
+            let mut bytes = serde_json::to_vec(&few()).unwrap();
+            let at = at % bytes.len();
+            bytes[at] = byte;
+            if let Ok(seen) = serde_json::from_slice::<SeenHistory>(&bytes) {
+                prop_assert!(serde_json::to_vec(&seen).is_ok());
+            }
+        }
     }
 
-    fn value(digit: u8) -> Option<u32> {
-        let place = match digit {
-            b'A'..=b'Z' => digit - b'A',
-            b'a'..=b'z' => digit - b'a' + 26,
-            b'0'..=b'9' => digit - b'0' + 52,
-            b'+' => 62,
-            b'/' => 63,
-            _ => return None,
+    /// Some keys of each kind.
+    fn few() -> SeenHistory {
+        let mut seen = SeenHistory::new(u64::MAX);
+        for kind in NoveltyKind::ALL {
+            for key in 0..3_u8 {
+                seen.check_and_record(kind, &[key], 77, 1_793_577_600 + i64::from(key) * HOUR);
+            }
+        }
+        seen
+    }
+
+    #[test]
+    fn a_new_key_stays_new_in_its_own_report() {
+        let mut seen = SeenHistory::new(3);
+        assert!(seen.is_empty());
+        assert!(seen.check_and_record(NoveltyKind::Answer, b"/.env", 4, 0));
+        assert!(seen.check_and_record(NoveltyKind::Answer, b"/.env", 4, HOUR), "a report that is built again");
+        assert!(!seen.check_and_record(NoveltyKind::Answer, b"/.env", 5, HOUR));
+        assert!(seen.check_and_record(NoveltyKind::Path, b"/.env", 5, HOUR), "another kind is another key");
+        assert!(!seen.is_empty());
+    }
+
+    #[test]
+    fn a_late_line_makes_a_key_new_in_the_earlier_period() {
+        let (mut seen, day) = (SeenHistory::new(3), 497_000);
+        assert!(seen.check_and_record(NoveltyKind::Rule, b"r", day + 24, 0));
+        assert!(seen.check_and_record(NoveltyKind::Rule, b"r", day, 0));
+        assert!(!seen.check_and_record(NoveltyKind::Rule, b"r", day + 24, 0));
+        // Numbers of runs are low: after a change from periods back to runs, known keys are not new again.
+        assert!(!seen.check_and_record(NoveltyKind::Rule, b"r", 12, 0));
+    }
+
+    #[test]
+    fn old_keys_are_dropped() {
+        let mut seen = SeenHistory::new(3);
+        let mut at = |day: i64, report_seq, key: &[u8]| {
+            let is_new = seen.check_and_record(NoveltyKind::Client, key, report_seq, day * 24 * HOUR);
+            seen.prune(day * 24 * HOUR, 7 * DAY);
+            is_new
         };
-        Some(place.into())
+        assert!(at(0, 1, b"a"));
+        assert!(at(4, 2, b"b"));
+        assert!(!at(7, 3, b"a"));
+        assert!(!at(8, 4, b"b"));
+        assert!(!at(14, 5, b"a"));
+        assert!(!at(21, 6, b"a"));
+        assert!(at(22, 7, b"b"), "unseen for 14 days");
+    }
+
+    #[test]
+    fn a_clock_that_jumps_ahead_ages_nothing() {
+        let (mut seen, now) = (SeenHistory::new(3), 1_793_577_600);
+        seen.check_and_record(NoveltyKind::Path, b"/a", 1, now);
+        for wrong in [now + 10 * 365 * 24 * HOUR, 0, i64::MAX, i64::MIN, now] {
+            seen.prune(wrong, 30 * DAY);
+        }
+        assert!(!seen.check_and_record(NoveltyKind::Path, b"/a", 2, now));
+    }
+
+    #[test]
+    fn a_full_history_is_small_and_complete() {
+        let (mut seen, mut now) = (SeenHistory::new(0x0123_4567_89ab_cdef), 1_793_577_600);
+        let budgets = [
+            (NoveltyKind::Answer, 8_000),
+            (NoveltyKind::Rule, 12_000),
+            (NoveltyKind::Path, 72_000),
+            (NoveltyKind::Client, 40_000),
+            (NoveltyKind::Campaign, 4_000),
+        ];
+        for (kind, most) in budgets {
+            for key in 0..most + 1_000_u32 {
+                now += HOUR;
+                assert!(seen.check_and_record(kind, &key.to_be_bytes(), 1_000_000 + key, now));
+            }
+        }
+        // Written before the end of the run.
+        let text = serde_json::to_string(&seen).unwrap();
+        assert!(text.len() < 3_000_000, "{}", text.len());
+        assert!(text.len() > 20 * 136_000);
+        let again: SeenHistory = serde_json::from_str(&text).unwrap();
+        seen.prune(now, Duration::MAX);
+        assert_eq!(again, seen);
+        assert!(!seen.check_and_record(NoveltyKind::Path, &72_999_u32.to_be_bytes(), 5_000_000, 0), "the latest stay");
+        assert!(seen.check_and_record(NoveltyKind::Path, &0_u32.to_be_bytes(), 5_000_000, 0), "the earliest are called new again");
+    }
+
+    #[test]
+    fn invalid_texts_are_rejected() {
+        let one = "AAAAAAAAAAAAAABNAAAA";
+        let other = "AAAAAAAAAAEAAABNAAAA";
+        let reads = |text: &str| serde_json::from_str::<SeenKeys<9>>(&format!("\"{text}\"")).is_ok();
+        assert!(reads("") && reads(one) && reads(&format!("{one}{other}")));
+        for text in [
+            &one[1..],
+            &format!("{one}="),
+            &format!("{one}A"),
+            &format!("{one}AAAA"),
+            &format!("{one}{one}"),
+            &format!("{other}{one}"),
+            &one.replace('N', "-"),
+            &one.replace('N', " "),
+            &one.replace('N', "é"),
+        ] {
+            assert!(!reads(text), "{text}");
+        }
+        let whole = serde_json::to_string(&few()).unwrap();
+        assert!(serde_json::from_str::<SeenHistory>(&whole).is_ok());
+        for (from, to) in [
+            ("\"seed\"", "\"sead\""),
+            ("\"paths\":\"", "\"paths\":\"x"),
+            ("{\"seed\"", "{\"more\":1,\"seed\""),
+            ("\"hours\":", "\"hours\":-"),
+        ] {
+            assert!(serde_json::from_str::<SeenHistory>(&whole.replacen(from, to, 1)).is_err(), "{from}");
+        }
+        for foreign in ["", "null", "[]", "{}", "7", r#"{"seed":1}"#] {
+            assert!(serde_json::from_str::<SeenHistory>(foreign).is_err(), "{foreign}");
+        }
+    }
+
+    #[test]
+    fn it_holds_no_text() {
+        let mut seen = SeenHistory::new(5);
+        seen.check_and_record(NoveltyKind::Client, b"192.0.2.7", 1, 0);
+        let text = serde_json::to_string(&seen).unwrap();
+        assert!(!text.contains("192.0"), "{text}");
     }
 }
 
 #[cfg(test)]
-mod seen_tests;
+mod tests {
+    //! The new items of the fixture, and safe output for any log.
 
-#[cfg(test)]
-mod tests;
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::analysis::fixture;
+    use crate::client::Client;
+    use crate::redact::sanitize::{self, csv_guard};
+
+    fn csv(news: &[NewItem<'_>]) -> String {
+        let mut out = Vec::new();
+        crate::render::csv::write_novelty(news, &mut out).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn everything_in_the_first_report_is_new() {
+        let (rules, mut seen) = (fixture::rules(), SeenHistory::new(1));
+        let report = fixture::report(rules);
+        let first = find_new(&report, &mut seen, 1, 0);
+        insta::assert_snapshot!("first_report", csv(&first));
+        assert!(first.is_sorted_by_key(|one| one.kind));
+        let rows = report.answered.len() + report.rules.len() + report.paths.len() + report.clients.len() + report.campaigns.len();
+        assert_eq!(first.len(), rows);
+        assert_eq!(csv(&find_new(&report, &mut seen, 1, 0)), csv(&first), "built again with the same report_seq");
+        assert_eq!(csv(&find_new(&report, &mut seen, 2, 0)), "kind,key,severity,hits,first_time,sample_target,source,line\n");
+    }
+
+    #[test]
+    fn only_unseen_items_are_new() {
+        let (rules, mut seen) = (fixture::rules(), SeenHistory::new(1));
+        let mut before = fixture::report(rules);
+        before.answered.retain(|row| row.key != RowKey::Answer(Some(b"shop.example"), b"/.git/config", b"shop.example"));
+        before.clients.retain(|row| row.key != RowKey::Client(Client::V4(0xcb00_7107)));
+        before.campaigns.clear();
+        let _ = find_new(&before, &mut seen, 1, 0);
+        let report = fixture::report(rules);
+        let found: Vec<_> = find_new(&report, &mut seen, 2, 0).into_iter().map(|one| (one.kind, one.key, one.hits)).collect();
+        let git = (NoveltyKind::Answer, "shop.example/.git/config".to_owned(), 3);
+        assert_eq!(found, [git, (NoveltyKind::Client, "203.0.113.7".into(), 5), (NoveltyKind::Campaign, "0123456789ab".into(), 8)]);
+    }
+
+    #[test]
+    fn items_that_differ_only_in_a_secret_are_one() {
+        let (rules, mut seen) = (fixture::rules(), SeenHistory::new(1));
+        let mut report = fixture::empty(rules);
+        let row = fixture::report(rules).paths[0].clone();
+        let path = |path: &'static [u8], hits| Row { key: RowKey::Path(path), hits, ..row.clone() };
+        report.paths = vec![path(b"/a;token=first", 5), path(b"/b", 3), path(b"/a;token=second", 2)];
+        let found: Vec<_> = find_new(&report, &mut seen, 1, 0).into_iter().map(|one| (one.key, one.hits)).collect();
+        assert_eq!(found, [("/a;token=***".to_owned(), 7), ("/b".to_owned(), 3)]);
+        report.paths = vec![path(b"/a;token=third", 1)];
+        assert!(find_new(&report, &mut seen, 2, 0).is_empty());
+    }
+
+    #[test]
+    fn an_empty_path_is_a_dash() {
+        let (rules, mut seen) = (fixture::rules(), SeenHistory::new(1));
+        let mut report = fixture::empty(rules);
+        let row = fixture::report(rules).paths[0].clone();
+        report.paths = vec![Row { key: RowKey::Path(b""), ..row.clone() }];
+        report.clients = vec![Row { key: RowKey::Client(Client::Text(b"")), ..row.clone() }];
+        report.answered = vec![Row { key: RowKey::Answer(None, b"/.env", b"access.log"), ..row }];
+        let keys: Vec<_> = find_new(&report, &mut seen, 1, 0).into_iter().map(|one| one.key).collect();
+        assert_eq!(keys, ["/.env", "-", "-"]);
+    }
+
+    proptest! {
+        #[test]
+        fn no_log_byte_is_unsafe_in_csv(path: Vec<u8>, target in any::<Vec<u8>>(), host in "[=+@\",;\r\n\t a-z-]{0,12}", source: Vec<u8>) {
+            let (rules, mut seen) = (fixture::rules(), SeenHistory::new(1));
+            let mut report = fixture::empty(rules);
+            let mut row = fixture::report(rules).paths[0].clone();
+            (row.sample.target, row.sample.source) = (&target, &source);
+            row.key = RowKey::Answer(Some(host.as_bytes()), &path, host.as_bytes());
+            report.answered = vec![row.clone()];
+            row.key = RowKey::Path(&path);
+            report.paths = vec![row.clone()];
+            row.key = RowKey::Client(Client::Text(&path));
+            report.clients = vec![row];
+            let found = find_new(&report, &mut seen, 1, 0);
+            let text = csv(&found);
+            prop_assert!(!text.contains(|c: char| c.is_control() && c != '\n'));
+            let mut reader = ::csv::Reader::from_reader(text.as_bytes());
+            let records: Vec<_> = reader.records().collect::<Result<_, _>>().unwrap();
+            prop_assert_eq!(records.len(), 3);
+            for (record, one) in records.iter().zip(&found) {
+                prop_assert_eq!(record.len(), 8);
+                prop_assert_eq!(&record[1], &*csv_guard(one.key.as_str().into()));
+                prop_assert_eq!(&record[5], &*csv_guard(redacted(&target)));
+                prop_assert_eq!(&record[6], &*csv_guard(sanitize::escape(&source)));
+            }
+        }
+    }
+}

@@ -1,4 +1,4 @@
-//! Explains one answer in the light of a whole log: its grade, and the evidence for it.
+//! Explains one answer by all responses of a log: its grade, and the evidence for it.
 //!
 //! The grade itself comes from the analysis, as in a scan.
 
@@ -15,13 +15,13 @@ use crate::finding::RuleId;
 use crate::intern::SymbolTables;
 use crate::log_entry::{LogEntry, Outcome};
 use crate::rules::RuleSet;
-use crate::soft_404::{Answer, Grade, MOST_PATHS, MethodClass, Reason, Response, ResponseSize, SiteEvidence, path_hash};
+use crate::soft_404::{Answer, Grade, MAX_PATHS, MethodClass, Reason, Response, ResponseSize, SiteEvidence, path_hash};
 use crate::tally::{CellView, Site};
 
-/// The most paths with a similar answer that are named.
-const MOST_ALIKE: usize = 3;
-/// Where no other path received the same size, sizes within a tenth are named.
-const ALIKE: u64 = 10;
+/// The most paths with a similar answer that are listed.
+const MAX_SIMILAR: usize = 3;
+/// Where no other path received the same size, sizes within a tenth are listed.
+const TOLERANCE_DIVISOR: u64 = 10;
 
 /// A log by which answers are graded.
 #[derive(Debug)]
@@ -100,7 +100,7 @@ pub(crate) struct SimilarAnswer {
 /// Whether the answer to a request that matched these rules gets a grade.
 #[must_use]
 pub(crate) fn is_graded(rules: &RuleSet, matched: &[RuleId], status: Option<u16>) -> bool {
-    Outcome::of(status) == Outcome::Answered && matched.iter().any(|&rule| rules.rule(rule).exposes())
+    Outcome::from_status(status) == Outcome::Answered && matched.iter().any(|&rule| rules.rule(rule).exposes())
 }
 
 impl<'a> GradedLog<'a> {
@@ -121,33 +121,33 @@ impl<'a> GradedLog<'a> {
     pub(crate) fn grade(&self, request: &GradeRequest<'_>) -> GradeResult {
         let probe = ParsedRequest::new(request.record);
         let (mut host, mut client) = (Vec::new(), Vec::new());
-        let who = counted_client(request.record.client, request.prefix, &mut client);
-        let client = self.report_input.tally.client_number(who).unwrap_or(SymbolTables::OTHER);
+        let client_key = counted_client(request.record.client, request.prefix, &mut client);
+        let client = self.report_input.tally.client_number(client_key).unwrap_or(SymbolTables::OTHER);
         let site = lowercase_host(request.record.host, &mut host).map_or(Site::Input(0), Site::Host);
-        let seen = HitContext { client, site, path: request.path, response: response(request.record, &probe) };
-        match self.analysis.decide(request.rules, &seen, &mut Vec::new()).grade {
-            Some(grade) => GradeResult::Known(Box::new(self.explained(request, &seen, grade))),
+        let context = HitContext { client, site, path: request.path, response: response(request.record, &probe) };
+        match self.analysis.decide(request.rules, &context, &mut Vec::new()).grade {
+            Some(grade) => GradeResult::Known(Box::new(self.explained(request, &context, grade))),
             None => GradeResult::Ordinary,
         }
     }
 
-    fn explained(&self, request: &GradeRequest<'_>, seen: &HitContext<'_>, grade: Grade) -> GradedAnswer {
-        let site = self.analysis.site_root(seen.site);
+    fn explained(&self, request: &GradeRequest<'_>, context: &HitContext<'_>, grade: Grade) -> GradedAnswer {
+        let site = self.analysis.site_root(context.site);
         let evidence = self.sites.get(&site);
-        let get_sizes: Vec<u64> = match seen.response.size() {
+        let get_sizes: Vec<u64> = match context.response.size() {
             Some(_) => Vec::new(),
             None => evidence
-                .and_then(|known| known.path(path_hash(seen.path)))
+                .and_then(|evidence| evidence.path(path_hash(context.path)))
                 .map(|path| path.get_sizes().iter().map(|size| size.bytes).collect())
                 .unwrap_or_default(),
         };
-        let compared = seen.response.size().map_or_else(|| get_sizes.clone(), |size| vec![size.bytes]);
+        let compared = context.response.size().map_or_else(|| get_sizes.clone(), |size| vec![size.bytes]);
         let mut answer = GradedAnswer {
-            detail: detail(&seen.response, grade),
+            detail: detail(&context.response, grade),
             site: self.name(site),
-            answered: evidence.map_or(0, |known| known.given_len() as u64),
-            refused: evidence.map_or(0, |known| known.refused_len() as u64),
-            is_refused_cut: evidence.is_some_and(|known| known.refused_len() >= MOST_PATHS),
+            answered: evidence.map_or(0, |evidence| evidence.answered_len() as u64),
+            refused: evidence.map_or(0, |evidence| evidence.refused_len() as u64),
+            is_refused_cut: evidence.is_some_and(|evidence| evidence.refused_len() >= MAX_PATHS),
             sizes: Vec::new(),
             home_sizes: Vec::new(),
             get_sizes: in_ranges(get_sizes),
@@ -155,28 +155,28 @@ impl<'a> GradedLog<'a> {
             alike: Vec::new(),
         };
         if grade.reason == Reason::HomePage {
-            answer.home_sizes = in_ranges(evidence.map(|known| known.home.iter().collect()).unwrap_or_default());
+            answer.home_sizes = in_ranges(evidence.map(|evidence| evidence.home.iter().collect()).unwrap_or_default());
         }
         let mut sizes = Vec::new();
         for (view, decision) in self.cells() {
             let is_here = self.analysis.site_root(view.site) == site;
             let is_other_host = grade.reason == Reason::SameOnOtherHosts && matches!(view.site, Site::Host(_));
             let path = self.report_input.tally.path(view.path);
-            let got = view.response();
-            if is_here && path == seen.path && got.method == MethodClass::Get && got.is_refusal() {
-                answer.get_refused.extend(got.status);
+            let response = view.response();
+            if is_here && path == context.path && response.method == MethodClass::Get && response.is_refusal() {
+                answer.get_refused.extend(response.status);
             }
-            let Some(ResponseSize { bytes, .. }) = got.size() else { continue };
+            let Some(ResponseSize { bytes, .. }) = response.size() else { continue };
             if is_here && decision.grade.is_some_and(|grade| grade.answer == Answer::Soft404) {
                 sizes.push(bytes);
             }
-            if path != seen.path && view.is_probe && (is_here || is_other_host) {
+            if path != context.path && view.is_probe && (is_here || is_other_host) {
                 let host = if let Site::Host(host) = view.site { Some(host.to_vec()).filter(|_| !is_here) } else { None };
                 let rules = self.report_input.tally.rule_list(view.rules);
                 let is_like = rules.iter().any(|rule| request.rules.contains(rule));
                 let difference = compared.iter().map(|other| other.abs_diff(bytes)).min();
                 // A distinct answer differs from all answers of a similar size.
-                let most = if grade.answer == Answer::Distinct { 0 } else { bytes / ALIKE };
+                let most = if grade.answer == Answer::Distinct { 0 } else { bytes / TOLERANCE_DIVISOR };
                 let difference = difference.filter(|difference| *difference <= most);
                 let alike = |difference| SimilarAnswer { difference, is_like, len: path.len(), path: path.to_vec(), host, bytes };
                 answer.alike.extend(difference.map(alike));
@@ -222,21 +222,21 @@ fn in_ranges(mut sizes: Vec<u64>) -> Vec<(u64, u64)> {
 fn nearest(mut alike: Vec<SimilarAnswer>) -> Vec<SimilarAnswer> {
     alike.sort_unstable();
     let is_exact = alike.first().is_some_and(|first| first.difference == 0);
-    let mut named: Vec<SimilarAnswer> = Vec::new();
-    for one in alike {
-        let is_new = !named.iter().any(|other| other.path == one.path && other.host == one.host);
-        if named.len() < MOST_ALIKE && is_new && (one.difference == 0 || !is_exact) {
-            named.push(one);
+    let mut listed: Vec<SimilarAnswer> = Vec::new();
+    for answer in alike {
+        let is_new = !listed.iter().any(|other| other.path == answer.path && other.host == answer.host);
+        if listed.len() < MAX_SIMILAR && is_new && (answer.difference == 0 || !is_exact) {
+            listed.push(answer);
         }
     }
-    named
+    listed
 }
 
 impl GradedAnswer {
-    /// Whether the named paths received exactly the same size.
+    /// Whether the listed paths received exactly the same size.
     #[must_use]
     pub(crate) fn is_exact(&self) -> bool {
-        self.alike.iter().all(|one| one.difference == 0)
+        self.alike.iter().all(|answer| answer.difference == 0)
     }
 
     /// Whether the grade raises the severity.
@@ -254,18 +254,18 @@ mod tests {
         SimilarAnswer { difference, is_like, len: path.len(), path: path.into(), host: None, bytes: 612 + difference }
     }
 
-    fn named(all: &[SimilarAnswer]) -> Vec<String> {
-        nearest(all.to_vec()).into_iter().map(|one| String::from_utf8(one.path).unwrap()).collect()
+    fn listed(all: &[SimilarAnswer]) -> Vec<String> {
+        nearest(all.to_vec()).into_iter().map(|answer| String::from_utf8(answer.path).unwrap()).collect()
     }
 
     #[test]
     fn paths_of_other_rules_with_the_same_size_come_first() {
         let same = [alike("/a/.env", 0, true), alike("/b.sql", 0, false), alike("/b.sql", 0, false), alike("/c.php", 9, false)];
-        assert_eq!(named(&same), ["/b.sql", "/a/.env"]);
+        assert_eq!(listed(&same), ["/b.sql", "/a/.env"]);
         let many = ["/1", "/2", "/3", "/4"].map(|path| alike(path, 0, false));
-        assert_eq!(named(&many), ["/1", "/2", "/3"]);
+        assert_eq!(listed(&many), ["/1", "/2", "/3"]);
         let near = [alike("/far", 40, false), alike("/near", 2, true)];
-        assert_eq!(named(&near), ["/near", "/far"]);
-        assert_eq!(named(&[]), [""; 0]);
+        assert_eq!(listed(&near), ["/near", "/far"]);
+        assert_eq!(listed(&[]), [""; 0]);
     }
 }

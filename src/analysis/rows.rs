@@ -426,16 +426,16 @@ impl<'a> OverflowItems<'a> {
 impl MissingHits {
     /// The most of each kind, by client and path; one of them may be [`SymbolTables::OTHER`].
     fn new(missing: &HashMap<(u32, u32), u64>) -> Self {
-        let mut most = Self::default();
+        let mut largest = Self::default();
         for (&owner, &hits) in missing {
-            let most = match owner {
-                (SymbolTables::OTHER, _) => &mut most.paths,
-                (_, SymbolTables::OTHER) => &mut most.clients,
-                _ => &mut most.pairs,
+            let largest = match owner {
+                (SymbolTables::OTHER, _) => &mut largest.paths,
+                (_, SymbolTables::OTHER) => &mut largest.clients,
+                _ => &mut largest.pairs,
             };
-            *most = hits.max(*most);
+            *largest = hits.max(*largest);
         }
-        most
+        largest
     }
 }
 
@@ -488,13 +488,13 @@ paths = ["/key"]
         };
         let shop = (2..6).filter(|_| is_shop).map(|client| line(7, client, "/shop.css", 200, 1000 * client));
         let log: String = shop.chain((0..300).map(|host| line(host, 1, path, 404, 9))).collect();
-        let (asked, mut scratch, mut part) = (ScanOptions::default(), WorkerState::default(), Tally::default());
+        let (options, mut worker_state, mut part) = (ScanOptions::default(), WorkerState::default(), Tally::default());
         part.add_findings(
-            &LineScanner::new(&rules, &asked).scan(log.as_bytes(), &mut scratch),
+            &LineScanner::new(&rules, &options).scan(log.as_bytes(), &mut worker_state),
             LinePosition { input: 0, chunk: 0, offset: 0, line: 0 },
         );
         let mut tally = Tally::with_budget(BUDGET);
-        tally.merge(part.with_names(scratch.names));
+        tally.merge(part.with_names(worker_state.names));
         let (texts, allow) = ([SourceInfo::new(b"a.log".to_vec(), 0, vec![(0, 0)])], AllowList::default());
         let report_input = ReportInput {
             rules: &rules,

@@ -77,7 +77,7 @@ pub struct Decision {
     pub(crate) suppressed_by: Option<RuleId>,
 }
 
-/// A hit with what the analysis needs to know of it.
+/// What the analysis needs of a hit.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct HitContext<'a> {
     pub(crate) client: u32,
@@ -155,8 +155,8 @@ impl<'a> LogAnalysis<'a> {
             (0..).zip(self.rules.rules()).filter_map(|(number, rule)| Some((RuleId(number), rule.app()?))).collect();
         let sites: HashSet<Site<'a>> = report_input.tally.cells().map(|view| self.site_root(view.site)).collect();
         for site in sites {
-            let known = history_name(report_input, site);
-            for (app, _) in evidence_rules.iter().filter(|(_, name)| history.runs(known, name)) {
+            let site_name = history_name(report_input, site);
+            for (app, _) in evidence_rules.iter().filter(|(_, name)| history.runs(site_name, name)) {
                 self.apps.add(*app, site);
             }
         }
@@ -167,7 +167,7 @@ impl<'a> LogAnalysis<'a> {
         self.apps.all()
     }
 
-    /// The site that stands for this one and its rotated siblings, because the newest log may hold few lines.
+    /// The site that represents this one and its rotated siblings, because the newest log may hold few lines.
     pub(crate) fn site_root<'s>(&self, site: Site<'s>) -> Site<'s> {
         site_root(&self.families, site)
     }
@@ -210,9 +210,9 @@ impl<'a> LogAnalysis<'a> {
     }
 
     /// The decision for a hit on these rules, whatever outcomes were requested. The reported rules go to `kept`.
-    pub(crate) fn decide(&self, matched: &[RuleId], seen: &HitContext<'_>, kept: &mut Vec<RuleId>) -> Decision {
-        let grade = || self.answers.grade(self.site_root(seen.site), seen.path, matched, &seen.response);
-        decide(self.rules, self.level, matched, seen.response.status, |rule| self.rule_status(rule, seen), grade, kept)
+    pub(crate) fn decide(&self, matched: &[RuleId], context: &HitContext<'_>, kept: &mut Vec<RuleId>) -> Decision {
+        let grade = || self.answers.grade(self.site_root(context.site), context.path, matched, &context.response);
+        decide(self.rules, self.level, matched, context.response.status, |rule| self.rule_status(rule, context), grade, kept)
     }
 
     /// Limits a decision to the requested outcomes: with any other outcome a hit is neither reported nor suppressed.
@@ -230,16 +230,16 @@ impl<'a> LogAnalysis<'a> {
         &self.floods
     }
 
-    fn rule_status(&self, rule: RuleId, seen: &HitContext<'_>) -> RuleStatus {
-        let upheld = |with: &WithClient| self.probers.iter().any(|(known, probers)| *known == with && probers.contains(seen.client));
-        if self.rules.rule(rule).with_client.as_ref().is_some_and(|with| !upheld(with)) {
+    fn rule_status(&self, rule: RuleId, context: &HitContext<'_>) -> RuleStatus {
+        let is_met = |with: &WithClient| self.probers.iter().any(|(known, probers)| *known == with && probers.contains(context.client));
+        if self.rules.rule(rule).with_client.as_ref().is_some_and(|with| !is_met(with)) {
             return RuleStatus::Dropped;
         }
-        let is_flood = |window: Window| self.floods.has(rule, window.by, seen.client, seen.path);
+        let is_flood = |window: Window| self.floods.has(rule, window.by, context.client, context.path);
         if self.rules.rule(rule).window.is_some_and(|window| !is_flood(window)) {
             return RuleStatus::Dropped;
         }
-        self.suppressing_app(rule, seen.site).map_or(RuleStatus::Active, RuleStatus::Suppressed)
+        self.suppressing_app(rule, context.site).map_or(RuleStatus::Active, RuleStatus::Suppressed)
     }
 
     /// The app that suppresses a rule on a site.
@@ -278,8 +278,8 @@ impl<'a> LogAnalysis<'a> {
         }
         let mut evidence: HashMap<Site<'a>, SiteEvidence> = HashMap::default();
         for (site, of_site) in report_input.tally.evidence() {
-            let known = evidence.entry(self.site_root(site)).or_default();
-            if known.is_empty() { *known = of_site } else { known.merge(&of_site) }
+            let merged = evidence.entry(self.site_root(site)).or_default();
+            if merged.is_empty() { *merged = of_site } else { merged.merge(&of_site) }
         }
         let rules = rule_hashes(self.rules);
         for (site, known) in &mut evidence {
@@ -292,24 +292,24 @@ impl<'a> LogAnalysis<'a> {
 
     fn decide_all(&mut self, report_input: &ReportInput<'a>) {
         // Most lists of rules do not depend on the client or the site, so they are decided once per status.
-        let depends = |rule: RuleId| !self.rules.rule(rule).is_certain() || self.may_be_suppressed[usize::from(rule.0)];
-        let depends = lists_with(report_input, depends);
-        let mut known: Vec<Option<Decision>> = vec![None; depends.len()];
+        let depends_on_context = |rule: RuleId| !self.rules.rule(rule).is_certain() || self.may_be_suppressed[usize::from(rule.0)];
+        let depends_on_context = lists_with(report_input, depends_on_context);
+        let mut cached: Vec<Option<Decision>> = vec![None; depends_on_context.len()];
         let mut kept = Vec::new();
         let mut decide = |analysis: &mut Self, view: CellView<'a>| {
-            let seen = HitContext::new(report_input, &view);
+            let context = HitContext::new(report_input, &view);
             let at = view.rules as usize;
             // The grade depends on the path.
-            let is_known = !depends[at] && !view.answered;
-            let decision = known[at].filter(|_| is_known).unwrap_or_else(|| {
-                let mut decision = analysis.decide(report_input.tally.rule_list(view.rules), &seen, &mut kept);
+            let is_cacheable = !depends_on_context[at] && !view.answered;
+            let decision = cached[at].filter(|_| is_cacheable).unwrap_or_else(|| {
+                let mut decision = analysis.decide(report_input.tally.rule_list(view.rules), &context, &mut kept);
                 decision.list = analysis.lists.intern(&*kept, Box::from);
-                if is_known {
-                    known[at] = Some(decision);
+                if is_cacheable {
+                    cached[at] = Some(decision);
                 }
                 decision
             });
-            analysis.filter_outcome(decision, Outcome::of(view.status))
+            analysis.filter_outcome(decision, Outcome::from_status(view.status))
         };
         self.decisions = report_input.tally.cells().map(|view| decide(self, view)).collect();
         self.path_decisions = report_input.tally.path_cells().map(|view| decide(self, view)).collect();
@@ -318,14 +318,14 @@ impl<'a> LogAnalysis<'a> {
     }
 
     fn decide_overflow(&mut self, report_input: &ReportInput<'a>, view: CellView<'a>, kept: &mut Vec<RuleId>) -> OverflowDecision {
-        let (matched, seen) = (report_input.tally.rule_list(view.rules), HitContext::new(report_input, &view));
-        let least = |rule| self.rule_status_anywhere(rule);
-        let least = decide(self.rules, self.level, matched, view.status, least, || Grade::OF_MANY_SITES, kept);
+        let (matched, context) = (report_input.tally.rule_list(view.rules), HitContext::new(report_input, &view));
+        let lower = |rule| self.rule_status_anywhere(rule);
+        let lower = decide(self.rules, self.level, matched, view.status, lower, || Grade::OF_MANY_SITES, kept);
         let list = self.lists.intern(kept.as_slice(), Box::from);
-        let most = |rule| self.rule_status(rule, &seen);
-        let most = decide(self.rules, self.level, matched, view.status, most, || Grade::DISTINCT, kept);
-        let within = |decision| self.filter_outcome(decision, Outcome::of(view.status));
-        OverflowDecision { lower: Decision { list, ..within(least) }, upper: within(most) }
+        let upper = |rule| self.rule_status(rule, &context);
+        let upper = decide(self.rules, self.level, matched, view.status, upper, || Grade::DISTINCT, kept);
+        let within = |decision| self.filter_outcome(decision, Outcome::from_status(view.status));
+        OverflowDecision { lower: Decision { list, ..within(lower) }, upper: within(upper) }
     }
 
     /// The status of a rule on any site, without its flood.
@@ -399,7 +399,7 @@ impl<'a> SiteGrades<'a> {
     /// The grade of an answer that could expose something.
     fn grade(&self, site: Site<'_>, path: &[u8], rules: &[RuleId], response: &Response) -> Grade {
         let Some(&site) = self.sites.get(&site) else { return Grade::DISTINCT };
-        let candidate = GradeCandidate { path: path_hash(path), shape: PathShape::of(path), rules };
+        let candidate = GradeCandidate { path: path_hash(path), shape: PathShape::new(path), rules };
         self.grader.grade(site, &candidate, None::<&PathEvidence>, response)
     }
 }
@@ -421,25 +421,26 @@ pub(crate) fn decide(
     level: Severity,
     matched: &[RuleId],
     status: Option<u16>,
-    standing: impl Fn(RuleId) -> RuleStatus,
+    rule_status: impl Fn(RuleId) -> RuleStatus,
     grade: impl FnOnce() -> Grade,
     kept: &mut Vec<RuleId>,
 ) -> Decision {
-    let stands = |rule: &&RuleId| standing(**rule) == RuleStatus::Active;
-    let meant = Outcome::of(status) == Outcome::Answered && matched.iter().filter(stands).any(|&rule| rules.rule(rule).exposes());
-    let grade = meant.then(grade);
+    let is_active = |rule: &&RuleId| rule_status(**rule) == RuleStatus::Active;
+    let may_expose =
+        Outcome::from_status(status) == Outcome::Answered && matched.iter().filter(is_active).any(|&rule| rules.rule(rule).exposes());
+    let grade = may_expose.then(grade);
     let answered = grade.is_some_and(|grade| grade.answer == Answer::Distinct);
-    let mut silenced = None;
+    let mut suppressed_by = None;
     let mut decision =
         Decision { list: 0, severity: Severity::Info, reported: false, matched: false, answered, grade, suppressed_by: None };
     kept.clear();
     for &rule in matched {
         let usual = rules.rule(rule).effective_severity(answered);
-        let severity = match standing(rule) {
+        let severity = match rule_status(rule) {
             RuleStatus::Dropped => continue,
             RuleStatus::Active => usual,
             RuleStatus::Suppressed(app) => {
-                silenced = silenced.or((usual >= level).then_some(app));
+                suppressed_by = suppressed_by.or((usual >= level).then_some(app));
                 Severity::Info
             }
         };
@@ -450,7 +451,7 @@ pub(crate) fn decide(
         }
     }
     decision.reported = !kept.is_empty();
-    decision.suppressed_by = silenced.filter(|_| kept.is_empty());
+    decision.suppressed_by = suppressed_by.filter(|_| kept.is_empty());
     decision
 }
 
@@ -475,4 +476,85 @@ pub(crate) fn required_context(rules: &RuleSet, list: &[RuleId]) -> Option<&'sta
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    //! Rules that need many requests.
+
+    use std::path::Path;
+
+    use super::*;
+    use crate::analysis::build::ReportFilter;
+    use crate::engine::{LineScanner, ScanOptions, WorkerState};
+    use crate::rules::AllowList;
+    use crate::source::SourceInfo;
+    use crate::tally::{LinePosition, Tally};
+
+    const RULES: &str = r#"
+[[rule]]
+id = "t/flood"
+title = "Floods"
+class = "panel"
+severity = "critical"
+paths = ["/a", "/b", "/c"]
+window = { by = "client", count = 3, within = "60s" }
+
+[[rule]]
+id = "t/guess"
+title = "Guesses"
+class = "exposure"
+severity = "high"
+paths = ["/guess"]
+with_client = { distinct_paths = 3 }
+
+[[rule]]
+id = "t/key"
+title = "Key"
+class = "backup"
+severity = "low"
+paths = ["/c"]
+"#;
+
+    #[test]
+    fn enough_requests_within_a_window_are_findings() {
+        // Three requests match the rule, and one does not.
+        assert_eq!(reported(RULES), [("/a", vec!["t/flood"]), ("/b", vec!["t/flood"]), ("/c", vec!["t/flood", "t/key"])]);
+        assert_eq!(reported(&RULES.replace("count = 3", "count = 4")), [("/c", vec!["t/key"])]);
+    }
+
+    /// The paths of reported hits and their rules.
+    fn reported(text: &str) -> Vec<(&'static str, Vec<&'static str>)> {
+        let rules = crate::rules::check(Path::new("t.toml"), text).unwrap();
+        let options = ScanOptions { windows: true, ..ScanOptions::default() };
+        let (mut worker_state, mut tally) = (WorkerState::default(), Tally::default());
+        let line = |path| format!("192.0.2.1 - - [02/Nov/2026:08:01:00 +0000] \"GET {path} HTTP/1.1\" 404 9 \"-\" \"x\"\n");
+        let log = ["/a", "/b", "/c", "/guess"].map(line).concat();
+        tally.add_findings(
+            &LineScanner::new(&rules, &options).scan(log.as_bytes(), &mut worker_state),
+            LinePosition { input: 0, chunk: 0, offset: 0, line: 0 },
+        );
+        let (tally, texts, allow) =
+            (tally.with_names(worker_state.names), [SourceInfo::new(b"a.log".to_vec(), 0, vec![(0, 0)])], AllowList::default());
+        let report_input = ReportInput {
+            rules: &rules,
+            tally: &tally,
+            texts: &texts,
+            inputs: &[],
+            without_time: 0,
+            filter: ReportFilter::default(),
+            allow: &allow,
+        };
+        let analysis = LogAnalysis::new(&report_input);
+        assert_eq!(tally.cells().count(), 4, "all are kept");
+        let mut rows = Vec::new();
+        for (view, decision) in tally.cells().zip(analysis.decisions()) {
+            assert_eq!(decision.matched, decision.reported);
+            let known =
+                |text: &str| ["/a", "/b", "/c", "/guess", "t/flood", "t/guess", "t/key"].into_iter().find(|known| *known == text).unwrap();
+            let list = analysis.list(decision).iter().map(|&rule| known(&rules.rule(rule).id)).collect();
+            if decision.reported {
+                rows.push((known(std::str::from_utf8(tally.path(view.path)).unwrap()), list));
+            }
+        }
+        rows.sort();
+        rows
+    }
+}

@@ -160,8 +160,8 @@ impl PathRecord {
     fn evidence(&self, rules: &RuleHashes) -> PathEvidence {
         let Self(len, segment, folder, name, extension, is_random, flags, ids, get, post) = self;
         let shape = (*len, *segment, *folder, *name, *extension, *is_random);
-        let known: Vec<RuleId> = ids.iter().filter_map(|id| rules.numbers.get(id).copied()).collect();
-        PathEvidence::from_numbers(PathNumbers { shape, flags: *flags, get: get.clone(), post: post.clone() }, &known)
+        let rule_ids: Vec<RuleId> = ids.iter().filter_map(|id| rules.numbers.get(id).copied()).collect();
+        PathEvidence::from_numbers(PathNumbers { shape, flags: *flags, get: get.clone(), post: post.clone() }, &rule_ids)
     }
 }
 
@@ -186,8 +186,8 @@ impl SiteHistory {
     pub fn answers(&self, site: SiteName<'_>, rules: &RuleHashes) -> Option<SiteEvidence> {
         let record = self.answers.get(&site.hash(b""))?;
         let mut evidence = SiteEvidence::default();
-        for (path, known) in &record.paths {
-            evidence.insert(*path, &Arc::new(known.evidence(rules)));
+        for (path, record) in &record.paths {
+            evidence.insert(*path, &Arc::new(record.evidence(rules)));
         }
         record.home.iter().for_each(|size| evidence.home.insert(*size));
         Some(evidence)
@@ -195,18 +195,18 @@ impl SiteHistory {
 
     /// Records the responses of a site.
     pub fn record_answers(&mut self, site: SiteName<'_>, evidence: &SiteEvidence, rules: &RuleHashes, now: i64) {
-        let mut all = self.answers(site, rules).unwrap_or_default();
-        all.merge(evidence);
-        all.trim();
-        let paths = all.given().chain(all.refused()).map(|(path, known)| (path, PathRecord::new(known, rules)));
-        let mut home: Vec<u64> = all.home.iter().collect();
+        let mut merged = self.answers(site, rules).unwrap_or_default();
+        merged.merge(evidence);
+        merged.trim();
+        let paths = merged.answered().chain(merged.refused()).map(|(path, evidence)| (path, PathRecord::new(evidence, rules)));
+        let mut home: Vec<u64> = merged.home.iter().collect();
         home.sort_unstable();
         let record = SiteRecord { paths: paths.collect(), home, last: now };
         if record.paths.is_empty() && record.home.is_empty() {
             return;
         }
-        let known = self.answers.entry(site.hash(b"")).or_default();
-        *known = SiteRecord { last: known.last.max(now), ..record };
+        let old = self.answers.entry(site.hash(b"")).or_default();
+        *old = SiteRecord { last: old.last.max(now), ..record };
     }
 
     /// Whether a site was seen to run an app.
@@ -287,7 +287,7 @@ mod tests {
     fn answered(path: &str, bytes: u64) -> SiteEvidence {
         let response = Response { method: MethodClass::Get, status: Some(200), bytes: Some(bytes), extra: 0 };
         let mut evidence = SiteEvidence::default();
-        evidence.record(path_hash(path.as_bytes()), || PathShape::of(path.as_bytes()), &[RuleId(1)], &response);
+        evidence.record(path_hash(path.as_bytes()), || PathShape::new(path.as_bytes()), &[RuleId(1)], &response);
         evidence.home.insert(bytes);
         evidence
     }

@@ -1,6 +1,6 @@
 //! Sites that answer any path: one entry per site, from hits graded as soft 404s.
 //!
-//! Hosts of one server that answer alike share an entry. Grades nothing itself.
+//! Hosts of one server with the same answers share an entry. Grades nothing itself.
 
 use std::cmp::Reverse;
 
@@ -15,7 +15,7 @@ use crate::soft_404::{Answer, Grade, HOSTS, Reason};
 use crate::tally::Site;
 
 /// Sizes within this share belong to the same page.
-const ALIKE: f64 = 0.05;
+const SIZE_TOLERANCE: f64 = 0.05;
 /// Hosts share a server if their ranges of sizes overlap by at least this share.
 const SHARED: f64 = 1.0 / 3.0;
 
@@ -45,21 +45,21 @@ pub(crate) fn sites<'a>(report_input: &ReportInput<'a>, analysis: &LogAnalysis<'
     let mut sites: Vec<Soft404Site<'a>> = sites.into_values().collect();
     sites.iter_mut().for_each(Soft404Site::tidy);
     sites.sort_by_key(|site| (Reverse(site.requests), site.names[0]));
-    let mut found: Vec<Soft404<'a>> = servers(sites).into_iter().map(Soft404Site::entry).collect();
-    found.sort_by(|a, b| {
+    let mut rows: Vec<Soft404<'a>> = servers(sites).into_iter().map(Soft404Site::entry).collect();
+    rows.sort_by(|a, b| {
         let order = |site: &Soft404<'a>| (Reverse(site.requests), site.site, Reverse(site.paths), site.grade.reason);
         order(a).cmp(&order(b)).then_with(|| a.sizes.cmp(&b.sizes))
     });
-    found
+    rows
 }
 
-/// Merges three or more hosts that answer alike.
+/// Merges three or more hosts with the same answers.
 fn servers(sites: Vec<Soft404Site<'_>>) -> Vec<Soft404Site<'_>> {
     let (hosts, mut all): (Vec<_>, Vec<_>) = sites.into_iter().partition(|site| site.is_host);
     let mut servers: Vec<Vec<Soft404Site<'_>>> = Vec::new();
     for host in hosts {
-        let is_alike = |server: &mut Vec<Soft404Site<'_>>| server.iter().any(|other| other.is_alike(&host));
-        let mut joined: Vec<Soft404Site<'_>> = servers.extract_if(.., is_alike).flatten().collect();
+        let is_similar = |server: &mut Vec<Soft404Site<'_>>| server.iter().any(|other| other.is_similar(&host));
+        let mut joined: Vec<Soft404Site<'_>> = servers.extract_if(.., is_similar).flatten().collect();
         joined.push(host);
         servers.push(joined);
     }
@@ -94,8 +94,9 @@ impl<'a> Soft404Site<'a> {
 
     /// Whether two hosts answer with about the same range of sizes.
     #[expect(clippy::cast_precision_loss, reason = "a share of sizes and counts, far below 2^52")]
-    fn is_alike(&self, other: &Self) -> bool {
-        let ends = |site: &Self| Some((*site.sizes.first()? as f64 * (1.0 - ALIKE), *site.sizes.last()? as f64 * (1.0 + ALIKE)));
+    fn is_similar(&self, other: &Self) -> bool {
+        let ends =
+            |site: &Self| Some((*site.sizes.first()? as f64 * (1.0 - SIZE_TOLERANCE), *site.sizes.last()? as f64 * (1.0 + SIZE_TOLERANCE)));
         match (ends(self), ends(other)) {
             (Some((low, high)), Some((other_low, other_high))) => {
                 let shared = high.min(other_high) - low.max(other_low);
@@ -135,9 +136,9 @@ impl<'a> Soft404Site<'a> {
 /// Sorted sizes as ranges: similar sizes share a range; if there are too many ranges, the nearest are merged.
 #[expect(clippy::cast_precision_loss, reason = "a share of sizes and counts, far below 2^52")]
 pub(crate) fn ranges(sizes: &[u64]) -> Vec<(u64, u64)> {
-    let is_alike = |a: &u64, b: &u64| (*b - *a) as f64 <= ALIKE * *b as f64;
-    let mut ranges: Vec<(u64, u64)> = sizes.chunk_by(is_alike).map(|run| (run[0], run[run.len() - 1])).collect();
-    while ranges.len() > Soft404::MOST_RANGES {
+    let is_similar = |a: &u64, b: &u64| (*b - *a) as f64 <= SIZE_TOLERANCE * *b as f64;
+    let mut ranges: Vec<(u64, u64)> = sizes.chunk_by(is_similar).map(|run| (run[0], run[run.len() - 1])).collect();
+    while ranges.len() > Soft404::MAX_RANGES {
         let gap = |at: usize| ranges[at + 1].0 as f64 / ranges[at].1.max(1) as f64;
         let Some(at) = (0..ranges.len() - 1).min_by(|a, b| gap(*a).total_cmp(&gap(*b))) else { break };
         ranges[at].1 = ranges.remove(at + 1).1;

@@ -47,12 +47,12 @@ impl AddressRanges {
     /// The ranges of these networks.
     #[must_use]
     pub(crate) fn from_networks(networks: &[IpNet]) -> Self {
-        let mut all: Vec<_> = networks.iter().map(bounds).collect();
-        all.sort_unstable();
-        let mut ranges: Vec<(u128, u128)> = Vec::with_capacity(all.len());
-        for (first, last) in all {
-            match ranges.last_mut().filter(|known| first <= known.1) {
-                Some(known) => known.1 = known.1.max(last),
+        let mut bounds: Vec<_> = networks.iter().map(bounds).collect();
+        bounds.sort_unstable();
+        let mut ranges: Vec<(u128, u128)> = Vec::with_capacity(bounds.len());
+        for (first, last) in bounds {
+            match ranges.last_mut().filter(|previous| first <= previous.1) {
+                Some(previous) => previous.1 = previous.1.max(last),
                 None => ranges.push((first, last)),
             }
         }

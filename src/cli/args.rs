@@ -32,7 +32,7 @@ macro_rules! combine {
         }
 
         impl $set {
-            /// The settings that these flags give.
+            /// The settings of these flags.
             pub(super) fn into_layer(self) -> Layer {
                 Layer::default()$(.merge_under(self.$field.into_layer()))+
             }
@@ -130,7 +130,7 @@ combine! {
     }
 
     /// The flags of `learn`.
-    #[command(mut_arg("format", |arg| arg.help(NO_NDJSON).long_help(NO_NDJSON)))]
+    #[command(mut_arg("format", |arg| arg.help(FORMAT_HELP_WITHOUT_NDJSON).long_help(FORMAT_HELP_WITHOUT_NDJSON)))]
     LearnArgs {
         paths: ScanPathArgs,
         log_format: LogFormatArgs,
@@ -175,7 +175,7 @@ combine! {
     }
 
     /// The flags that `merge` and `diff` share: how reports that were written before are printed.
-    #[command(mut_arg("format", |arg| arg.help(NO_NDJSON).long_help(NO_NDJSON)))]
+    #[command(mut_arg("format", |arg| arg.help(FORMAT_HELP_WITHOUT_NDJSON).long_help(FORMAT_HELP_WITHOUT_NDJSON)))]
     StoredReportArgs {
         rules: RuleArgs,
         severity: SeverityArgs,
@@ -189,7 +189,7 @@ combine! {
     }
 
     /// The flags of `merge`.
-    #[command(mut_arg("format", |arg| arg.help(NO_HITS).long_help(NO_HITS_LONG)))]
+    #[command(mut_arg("format", |arg| arg.help(FORMAT_HELP_WITHOUT_HITS).long_help(FORMAT_HELP_WITHOUT_HITS_LONG)))]
     MergeFlags {
         stored: StoredReportArgs,
         anonymize: AnonymizeArgs,
@@ -251,11 +251,11 @@ fn of_block(flag: Arg) -> Arg {
 }
 
 /// The help of `--format` for commands that print neither hits nor pages.
-const NO_NDJSON: &str = "What to print: table, csv, json [default: table]";
+const FORMAT_HELP_WITHOUT_NDJSON: &str = "What to print: table, csv, json [default: table]";
 
 /// The help of `--format` for commands that print no hits.
-const NO_HITS: &str = "What to print: table, csv, json, html, partial [default: table]";
-const NO_HITS_LONG: &str = "What to print: table, csv, json, html, partial [default: table]\n\nhtml is one page for a browser that requests nothing: -f html \
+const FORMAT_HELP_WITHOUT_HITS: &str = "What to print: table, csv, json, html, partial [default: table]";
+const FORMAT_HELP_WITHOUT_HITS_LONG: &str = "What to print: table, csv, json, html, partial [default: table]\n\nhtml is one page for a browser that requests nothing: -f html \
     -o page.html. partial is the smallest file that merge reads.";
 
 /// The arguments of `block`.

@@ -35,7 +35,7 @@ macro_rules! groups {
         }
 
         impl $group {
-            /// The settings that these flags give.
+            /// The settings of these flags.
             pub(super) fn into_layer(self) -> Layer {
                 Layer { $($flag: self.$flag,)+ ..Layer::default() }
             }
@@ -662,7 +662,7 @@ pub(super) enum TextFormat {
 }
 
 impl TextFormatArgs {
-    /// The settings that this flag gives.
+    /// The settings of this flag.
     pub(super) fn into_layer(self) -> Layer {
         let format = self.format.map(|format| match format {
             TextFormat::Table => OutputFormat::Table,

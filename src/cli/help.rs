@@ -20,7 +20,7 @@ pub(super) fn with_help_last(command: Command) -> Command {
     command.disable_help_flag(true).arg(help)
 }
 
-/// Whether these arguments ask for the full help.
+/// Whether these arguments request the full help.
 pub(super) fn wants_full(args: &[OsString]) -> bool {
     let is_help = |arg: &OsString| arg == "--help";
     args.iter().take_while(|arg| *arg != "--").any(is_help) || args.get(1).is_some_and(|command| command == "help")

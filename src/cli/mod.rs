@@ -136,7 +136,7 @@ fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Error> {
     command.try_get_matches_from(args).and_then(|matches| Cli::from_arg_matches(&matches))
 }
 
-/// The command line as clap knows it.
+/// The command line as declared for clap.
 #[must_use]
 pub(crate) fn command() -> clap::Command {
     map_setting_commands(Cli::command(), help::with_help_last)

@@ -9,7 +9,9 @@ use super::args::AllArgs;
 use super::*;
 use crate::commands::{FollowSettings, LearnSettings, ReportSettings, ReportTask, ScanSettings, StateSettings};
 use crate::config::value::PositiveCount;
-use crate::config::{LocalZone, POLL_INTERVAL, QUIET_FOR, follow_settings, learn_settings, parse_file, report_settings, scan_settings};
+use crate::config::{
+    DEFAULT_QUIET_FOR, LocalZone, POLL_INTERVAL, follow_settings, learn_settings, parse_file, report_settings, scan_settings,
+};
 use crate::finding::Severity;
 use crate::formats::FormatChoice;
 use crate::input::Mmap;
@@ -356,7 +358,10 @@ fn the_flags_of_follow_are_layered() {
         follow_settings(layer, &environment).expect("settings")
     };
     let none = settings(&[], &[]);
-    assert_eq!((&none.state, none.fold, none.quiet_for, none.poll_interval), (&StateSettings::default(), true, QUIET_FOR, POLL_INTERVAL));
+    assert_eq!(
+        (&none.state, none.fold, none.quiet_for, none.poll_interval),
+        (&StateSettings::default(), true, DEFAULT_QUIET_FOR, POLL_INTERVAL)
+    );
     let filed = settings(&[], &[named]);
     assert_eq!((filed.state.dir, filed.fold, filed.state.from_start), (Some(folder.path().join("here")), false, true));
     assert_eq!((filed.quiet_for, filed.syslog), (Duration::from_secs(3), Some("/run/log".into())));

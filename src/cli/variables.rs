@@ -13,7 +13,7 @@ use crate::commands::message::sanitized;
 use crate::config::{Layer, PREFIX};
 use crate::rules;
 
-/// Variables that stop a scan at a known point; only builds for tests know them.
+/// Variables that stop a scan at a fixed point; only builds for tests read them.
 const TEST_ONLY: &[&str] = if cfg!(feature = "failpoints") { &["PROBEWATCH_PAUSE_AT", "PROBEWATCH_PAUSE_FILE"] } else { &[] };
 
 /// Every flag that is a setting.
@@ -48,7 +48,7 @@ pub(super) fn with_env_help(command: Command) -> Command {
     })
 }
 
-/// The settings that the variables give. An empty variable is unset.
+/// The settings of the variables. An empty variable is unset.
 ///
 /// # Errors
 ///
@@ -72,7 +72,7 @@ pub(super) fn read(variables: &[(OsString, OsString)]) -> Result<Layer, clap::Er
         .map_err(|error| with_var_name(error, variables))
 }
 
-/// The arguments that a variable stands for: one for each part of a list.
+/// The arguments that a variable replaces: one for each part of a list.
 fn to_args(flag: &Arg, long: &str, value: &OsStr) -> Vec<OsString> {
     let argument = |value: &OsStr| {
         let mut argument = OsString::from(format!("--{long}="));
@@ -121,12 +121,12 @@ fn with_var_name(mut error: clap::Error, variables: &[(OsString, OsString)]) -> 
 /// A warning for each variable that has the prefix but no flag, with the nearest name.
 pub(super) fn unknown_vars(variables: &[(OsString, OsString)]) -> Vec<String> {
     let flags = all_flags();
-    let known: Vec<String> = flags.get_arguments().filter_map(Arg::get_long).map(variable).collect();
+    let known_variables: Vec<String> = flags.get_arguments().filter_map(Arg::get_long).map(variable).collect();
     let visible: Vec<&str> = flags.get_arguments().filter(|flag| !flag.is_hide_set()).filter_map(Arg::get_long).collect();
     variables
         .iter()
         .map(|(name, _)| name.to_string_lossy())
-        .filter(|name| name.starts_with(PREFIX) && !known.iter().any(|k| k == name) && !TEST_ONLY.contains(&name.as_ref()))
+        .filter(|name| name.starts_with(PREFIX) && !known_variables.iter().any(|k| k == name) && !TEST_ONLY.contains(&name.as_ref()))
         .map(|name| {
             let nearest = long(&name).and_then(|long| rules::nearest(&long, visible.iter().copied())).map(|long| variable(&long));
             let advice = nearest.map_or_else(|| "'probewatch man' lists them".to_owned(), |n| format!("did you mean {n}?"));

@@ -15,7 +15,7 @@ use std::ops::Range;
 use thiserror::Error;
 
 /// The minimum length of a key in bytes.
-const SHORTEST_KEY: usize = 16;
+const MIN_KEY_BYTES: usize = 16;
 
 /// The replacement of a name.
 const NAME: &[u8] = b"***";
@@ -39,7 +39,7 @@ pub(crate) enum Anonymizer {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub(crate) enum KeyError {
     /// The key is short enough to be guessed. Holds its length in bytes.
-    #[error("holds {0} bytes, and a key needs {SHORTEST_KEY}; make one with: head -c 32 /dev/urandom > FILE")]
+    #[error("holds {0} bytes, and a key needs {MIN_KEY_BYTES}; make one with: head -c 32 /dev/urandom > FILE")]
     Short(usize),
 }
 
@@ -58,7 +58,7 @@ impl Anonymizer {
     /// The key is too short to be secret.
     pub(crate) fn with_key(key: &[u8]) -> Result<Self, KeyError> {
         match Hmac::<Sha256>::new_from_slice(key) {
-            Ok(mac) if key.len() >= SHORTEST_KEY => Ok(Self::Key(Box::new(mac))),
+            Ok(mac) if key.len() >= MIN_KEY_BYTES => Ok(Self::Key(Box::new(mac))),
             _ => Err(KeyError::Short(key.len())),
         }
     }
@@ -126,7 +126,7 @@ fn pseudonym(mac: &Hmac<Sha256>, client: Client<'_>) -> String {
 }
 
 /// The length of the longest address with a port.
-const LONGEST: usize = 52;
+const MAX_ADDRESS_LEN: usize = 52;
 
 /// A run of digits, dots and colons, with the position of each.
 struct AddressToken {
@@ -193,7 +193,7 @@ impl AddressToken {
     /// The addresses in the token, in order, with their ranges.
     fn addresses(&self, text: &[u8], after_letter: bool, agent: bool) -> Vec<(Range<usize>, IpAddr)> {
         let before_letter = text.get(self.end()).is_some_and(u8::is_ascii_alphanumeric);
-        let ipv6 = if self.letters.len() > LONGEST || after_letter || before_letter { None } else { self.ipv6() };
+        let ipv6 = if self.letters.len() > MAX_ADDRESS_LEN || after_letter || before_letter { None } else { self.ipv6() };
         match ipv6 {
             Some((length, address)) if is_identifying(address) => vec![(self.at[0]..self.at[length], address)],
             Some(_) => Vec::new(),
@@ -214,7 +214,7 @@ impl AddressToken {
 
     /// The dotted quads between colons.
     fn ipv4_quads(&self, text: &[u8], [after_letter, before_letter]: [bool; 2], agent: bool) -> Vec<(Range<usize>, IpAddr)> {
-        let mut found = Vec::new();
+        let mut matches = Vec::new();
         let mut start = 0;
         for piece in self.letters.split(|&letter| letter == b':') {
             let quad = piece.strip_suffix(b".").unwrap_or(piece);
@@ -226,10 +226,10 @@ impl AddressToken {
             let is_version = agent && matches!(text.get(..place.start), Some([.., letter, b'/']) if letter.is_ascii_alphabetic());
             let address = Ipv4Addr::from_bits(bits).into();
             if !is_part && !is_version && is_identifying(address) {
-                found.push((place, address));
+                matches.push((place, address));
             }
         }
-        found
+        matches
     }
 }
 

@@ -12,13 +12,14 @@ use rustix::fs::tell;
 use rustix::io::pread;
 use rustix::pipe::{SpliceFlags, pipe, tee};
 
-use super::common::{inputs, output, own_addresses, pool, print_notices, print_problems, read, report_no_logs, warn_narrow_allow};
+use super::common::{
+    RuleContext, inputs, output, own_addresses, pool, print_notices, print_problems, read, report_no_logs, warn_narrow_allow,
+};
 use super::error::CommandError;
 use super::merge::{self, REPORT, output_sink, report_files};
-use super::rule_context::RuleContext;
 use super::{BlockListSettings, BlockSettings, Exit, ScanSettings, message};
 use crate::analysis::anonymize::Privacy;
-use crate::analysis::block_list::{BlockLedger, BlockList, BlockListOptions, LogOrigin, Unlisted};
+use crate::analysis::block_list::{BlockLedger, BlockList, BlockListOptions, LogOrigin, NotListed};
 use crate::analysis::build::{LogAnalysis, ReportInput, RowSelection, build};
 use crate::analysis::model::InputSummary;
 use crate::block::{AddressRanges, BlockPolicy};
@@ -35,15 +36,15 @@ pub(crate) fn run(settings: &BlockSettings) -> Exit {
 }
 
 fn block(settings: &BlockSettings) -> Result<Exit, CommandError> {
-    let given = GivenPaths::new(&settings.scan);
-    let scan = ScanSettings { paths: given.logs.clone(), ..settings.scan.clone() };
+    let input_paths = InputPaths::new(&settings.scan);
+    let scan = ScanSettings { paths: input_paths.logs.clone(), ..settings.scan.clone() };
     let pool = pool(&scan)?;
     let mut rule_context = RuleContext::load_in(&pool, &scan)?;
     (rule_context.scope.since, rule_context.scope.until) = (scan.since, scan.until);
     let geoip = Privacy::new(None, true).open_geoip(&scan.client.geoip)?;
     let verified = AddressRanges::read(&settings.list.verified)?;
-    let found = if given.has_logs(&scan) { Some(inputs(&scan)?) } else { None };
-    let sink = open_sink(&scan, &given, found.as_ref())?;
+    let found = if input_paths.has_logs(&scan) { Some(inputs(&scan)?) } else { None };
+    let sink = open_sink(&scan, &input_paths, found.as_ref())?;
     if !scan.quiet {
         message::warnings(rule_context.rules.warnings());
     }
@@ -54,15 +55,15 @@ fn block(settings: &BlockSettings) -> Result<Exit, CommandError> {
         Some(found) => Some(ScannedLogs::read(&scan, &rule_context, found, &pool)?),
         None => None,
     };
-    if given.reports.is_empty() && scanned.as_ref().is_some_and(|logs| logs.is_unusable) {
+    if input_paths.reports.is_empty() && scanned.as_ref().is_some_and(|logs| logs.is_unusable) {
         return Ok(Exit::Damaged);
     }
     let mut ledger = BlockLedger::default();
     let origin = log_origin(&scan, scanned.as_ref().is_some_and(|logs| logs.scan.has_forwarded));
-    let (unlisted, has_problems) =
-        pool.install(|| add_inputs(&mut ledger, &given.reports, scanned.as_ref(), &rule_context, &scan, &policy, origin))?;
+    let (not_listed, has_problems) =
+        pool.install(|| add_inputs(&mut ledger, &input_paths.reports, scanned.as_ref(), &rule_context, &scan, &policy, origin))?;
     let list = ledger.list(&list_options(&settings.list, settings.format, settings.now), &policy);
-    print_unlisted(&scan, origin, &unlisted, &list);
+    print_unlisted(&scan, origin, &not_listed, &list);
     let page = BlockPage { list: &list, sources: &source_names(&settings.scan), geo: &geo(&list, &geoip) };
     write(&page, settings.format, scan.output.as_deref(), sink)?;
     Ok(if has_problems || scanned.is_some_and(|logs| logs.has_problems) { Exit::Damaged } else { Exit::Success })
@@ -101,12 +102,12 @@ pub(super) fn source_names(settings: &ScanSettings) -> Vec<Vec<u8>> {
 
 /// The paths of the command line, by what they are.
 #[derive(Debug, Default)]
-struct GivenPaths {
+struct InputPaths {
     reports: Vec<PathBuf>,
     logs: Vec<PathBuf>,
 }
 
-impl GivenPaths {
+impl InputPaths {
     fn new(settings: &ScanSettings) -> Self {
         let stdin = [PathBuf::from("-")];
         let is_stdin = settings.paths.is_empty() && settings.found.is_empty();
@@ -166,14 +167,14 @@ fn starts_like_report(head: &[u8]) -> bool {
 }
 
 /// Opens the output, which must be neither a report nor a log that is read.
-fn open_sink(settings: &ScanSettings, given: &GivenPaths, found: Option<&FoundInputs>) -> Result<Sink, CommandError> {
+fn open_sink(settings: &ScanSettings, input_paths: &InputPaths, found: Option<&FoundInputs>) -> Result<Sink, CommandError> {
     let path = settings.output.as_deref();
-    if found.is_some() && !given.reports.is_empty() {
-        drop(output_sink(path, &given.reports)?);
+    if found.is_some() && !input_paths.reports.is_empty() {
+        drop(output_sink(path, &input_paths.reports)?);
     }
     match found {
         Some(found) => output(path, "--output", &found.sources),
-        None => output_sink(path, &given.reports),
+        None => output_sink(path, &input_paths.reports),
     }
 }
 
@@ -195,24 +196,17 @@ impl ScannedLogs {
     ) -> Result<Self, CommandError> {
         let mut scan = read(settings, &rule_context.job(settings.client.prefix), &found.sources, pool)?;
         let inputs = input_summaries(std::mem::take(&mut scan.inputs), found);
-        let mut shown = inputs.clone();
-        drop_skipped(&mut shown);
-        print_notices(settings, &shown, &scan, found);
-        let has_problems = print_problems(&shown);
-        let is_unusable = report_no_logs(&shown, found) || !shown.is_empty() && shown.iter().all(|input| input.problem.is_some());
+        let mut read_inputs = inputs.clone();
+        drop_skipped(&mut read_inputs);
+        print_notices(settings, &read_inputs, &scan, found);
+        let has_problems = print_problems(&read_inputs);
+        let is_unusable =
+            report_no_logs(&read_inputs, found) || !read_inputs.is_empty() && read_inputs.iter().all(|input| input.problem.is_some());
         Ok(Self { scan, inputs, has_problems: has_problems || is_unusable, is_unusable })
     }
 
     fn report_input<'a>(&'a self, rule_context: &'a RuleContext, settings: &'a ScanSettings) -> ReportInput<'a> {
-        ReportInput {
-            rules: &rule_context.rules,
-            tally: &self.scan.tally,
-            texts: &self.scan.texts,
-            inputs: &self.inputs,
-            without_time: self.scan.without_time,
-            filter: rule_context.filter(settings),
-            allow: &rule_context.scope.allow,
-        }
+        rule_context.report_input(&self.scan, &self.inputs, rule_context.filter(settings))
     }
 }
 
@@ -229,7 +223,7 @@ fn add_inputs(
     settings: &ScanSettings,
     policy: &BlockPolicy<'_>,
     origin: LogOrigin,
-) -> Result<(Unlisted, bool), CommandError> {
+) -> Result<(NotListed, bool), CommandError> {
     let logs = scanned.map(|logs| logs.report_input(rule_context, settings));
     let mut add = |report_input: &ReportInput<'_>| {
         let analysis = LogAnalysis::new(report_input);
@@ -239,37 +233,38 @@ fn add_inputs(
     if reports.is_empty() {
         return Ok((logs.as_ref().map(&mut add).unwrap_or_default(), false));
     }
-    let known = &rule_context.rules;
-    let mut merger = merge::read_all(reports, known)?;
+    let loaded_rules = &rule_context.rules;
+    let mut merger = merge::read_all(reports, loaded_rules)?;
     if let Some(logs) = &logs {
         let analysis = LogAnalysis::new(logs);
         let mut report = build(logs, &analysis, RowSelection::default());
         report.prefix = settings.client.prefix;
         merger.add_report(&report)?;
     }
-    let whole = merge::finish(merger, &settings.rules, settings.quiet)?;
-    let rules = whole.rules.as_ref().unwrap_or(known);
+    let merged_report = merge::finish(merger, &settings.rules, settings.quiet)?;
+    let rules = merged_report.rules.as_ref().unwrap_or(loaded_rules);
     let apps = super::common::apps(&settings.apps, rules)?;
-    let report_input = whole.report_input(rules, crate::analysis::build::ReportFilter { apps: &apps, ..rule_context.filter(settings) });
+    let report_input =
+        merged_report.report_input(rules, crate::analysis::build::ReportFilter { apps: &apps, ..rule_context.filter(settings) });
     let has_problems = report_input.inputs.iter().any(|input| input.problem.is_some());
     Ok((add(&report_input), has_problems))
 }
 
 /// Prints who is not listed and may be expected.
-fn print_unlisted(settings: &ScanSettings, origin: LogOrigin, unlisted: &Unlisted, list: &BlockList) {
+fn print_unlisted(settings: &ScanSettings, origin: LogOrigin, not_listed: &NotListed, list: &BlockList) {
     if settings.quiet {
         return;
     }
     if origin.is_forwarded {
         message::warning(FORWARDED);
     }
-    if let Some(proxy) = unlisted.possible_proxy {
+    if let Some(proxy) = not_listed.possible_proxy {
         message::warning(&format!(
             "{proxy} makes nearly all requests and may be a proxy: it is not listed; name your proxies with --trusted-proxy, or 127.0.0.1 if there is none"
         ));
     }
-    if unlisted.untimed > 0 {
-        message::notice(&format!("{} candidates are not listed, because their requests have no time", unlisted.untimed));
+    if not_listed.untimed > 0 {
+        message::notice(&format!("{} candidates are not listed, because their requests have no time", not_listed.untimed));
     }
     if list.costly > 0 {
         message::notice(&format!("{} candidates are not listed, because they sent ordinary requests too: see --max-cost", list.costly));

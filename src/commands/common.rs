@@ -1,4 +1,5 @@
-//! What commands that read logs have in common: find the inputs, open the output, read the logs and print notices.
+//! What commands that read logs have in common: load rules, apps, allow lists and formats, find the inputs, open the output, read
+//! the logs and print notices.
 //!
 //! Knows nothing about reports.
 //!
@@ -17,42 +18,50 @@ use indicatif::{ProgressBar, ProgressStyle};
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
 use super::error::CommandError;
-use super::message::sanitized;
-use super::{Anonymize, ScanSettings, message, server_logs, signals};
+use super::message::{self, sanitized};
+use super::{Anonymize, ScanSettings, server_logs, signals};
 use crate::analysis::anonymize::Privacy;
+use crate::analysis::build::{ReportFilter, ReportInput};
 use crate::analysis::model::InputSummary;
 use crate::block::{self, PROC_NET};
-use crate::client::Anonymizer;
+use crate::client::{Anonymizer, Ipv6Prefix};
+use crate::engine::ScanOptions;
 use crate::finding::RuleId;
+use crate::formats::Formats;
 use crate::input::exclude::{exclude_compressed_copies, exclude_older};
 use crate::input::find::{FoundInputs, InputSource, SourceKind, find};
 use crate::input::read::has_byte_ranges;
 use crate::input::rotation::sort_by_age;
 use crate::render::sink::Sink;
-use crate::rules::{AllowList, RuleSet};
+use crate::rules::{AllowList, RuleSet, load};
 use crate::scan::{self, BatchOptions, HitSpool, ScanJob, ScanResult, notices};
+use crate::source::Fingerprint;
+
+/// The largest key file.
+const MAX_KEY_BYTES: u64 = 64 << 10;
+/// How long the work takes before a bar is shown.
+const SHOW_AFTER: Duration = Duration::from_secs(1);
+/// The time between updates of the bar.
+const REDRAW_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Resolves the values of `--app`.
 pub(super) fn apps(names: &[String], rules: &RuleSet) -> Result<Vec<RuleId>, CommandError> {
     let unknown = |name: &String| {
-        let meant = rules.nearest_app(name).map(|app| format!(" (did you mean '{app}'?)")).unwrap_or_default();
-        CommandError::NoApp { name: name.clone(), meant }
+        let suggestion = rules.nearest_app(name).map(|app| format!(" (did you mean '{app}'?)")).unwrap_or_default();
+        CommandError::NoApp { name: name.clone(), suggestion }
     };
     names.iter().map(|name| rules.app(name).ok_or_else(|| unknown(name))).collect()
 }
 
 /// How clients and secrets are hidden. Reads the key of `--anonymize`.
 pub(super) fn privacy(anonymize: Option<&Anonymize>, redact: bool) -> Result<Privacy, CommandError> {
-    let veil = match anonymize {
+    let anonymizer = match anonymize {
         None => None,
         Some(Anonymize::Truncate) => Some(Anonymizer::Truncate),
         Some(Anonymize::Key(path)) => Some(key_anonymizer(path).map_err(|what| CommandError::Key { path: path.clone(), what })?),
     };
-    Ok(Privacy::new(veil, redact))
+    Ok(Privacy::new(anonymizer, redact))
 }
-
-/// The largest key file.
-const MAX_KEY_BYTES: u64 = 64 << 10;
 
 fn key_anonymizer(path: &Path) -> Result<Anonymizer, String> {
     let mut key = Vec::new();
@@ -208,18 +217,13 @@ pub(super) fn report_no_logs(inputs: &[InputSummary], found: &FoundInputs) -> bo
     true
 }
 
-/// How long the work takes before a bar is shown.
-const SHOW_AFTER: Duration = Duration::from_secs(1);
-/// The time between updates of the bar.
-const REDRAW_INTERVAL: Duration = Duration::from_millis(100);
-
 /// Shows the progress of reading.
 pub(super) struct Progress;
 
 impl Progress {
     /// Does `work`, and if `shown` and standard error is a terminal, shows how many bytes of `sources` are `done`.
-    pub(super) fn watch<T>(shown: bool, sources: &[InputSource], done: &AtomicU64, work: impl FnOnce() -> T) -> T {
-        if !shown || !io::stderr().is_terminal() {
+    pub(super) fn watch<T>(is_visible: bool, sources: &[InputSource], done: &AtomicU64, work: impl FnOnce() -> T) -> T {
+        if !is_visible || !io::stderr().is_terminal() {
             return work();
         }
         thread::scope(|scope| {
@@ -257,5 +261,79 @@ fn bar(total: Option<u64>) -> ProgressBar {
     match ProgressStyle::with_template(template) {
         Ok(style) => bar.with_style(style.progress_chars("=> ")),
         Err(_) => bar,
+    }
+}
+
+/// Rules, apps, allow lists and formats.
+#[derive(Debug)]
+pub(super) struct RuleContext {
+    pub(super) rules: RuleSet,
+    pub(super) scope: ScanOptions,
+    pub(super) formats: Formats,
+    pub(super) apps: Vec<RuleId>,
+}
+
+impl RuleContext {
+    /// Loads the files that the settings name, in a temporary pool: for commands that read logs with one thread.
+    pub(super) fn load(settings: &ScanSettings) -> Result<Self, CommandError> {
+        let rules = match ThreadPoolBuilder::new().build() {
+            Ok(pool) => pool.install(|| load(&settings.rules))?,
+            Err(_) => load(&settings.rules)?,
+        };
+        Self::with_rules(settings, rules)
+    }
+
+    /// The same in this pool, which reads the logs later.
+    pub(super) fn load_in(pool: &ThreadPool, settings: &ScanSettings) -> Result<Self, CommandError> {
+        Self::with_rules(settings, pool.install(|| load(&settings.rules))?)
+    }
+
+    fn with_rules(settings: &ScanSettings, rules: RuleSet) -> Result<Self, CommandError> {
+        let apps = apps(&settings.apps, &rules)?;
+        let scope = ScanOptions {
+            format: settings.formats.as_clf(),
+            allow: AllowList::load(&settings.allow)?,
+            max_line: settings.max_line,
+            windows: true,
+            ..ScanOptions::default()
+        };
+        Ok(Self { rules, scope, formats: server_logs::formats(settings)?, apps })
+    }
+
+    /// What a scan needs.
+    pub(super) fn job(&self, prefix: Option<Ipv6Prefix>) -> ScanJob<'_> {
+        ScanJob { rules: &self.rules, scope: &self.scope, formats: &self.formats, prefix }
+    }
+
+    /// A scan, to be analysed and reported.
+    pub(super) fn report_input<'a>(
+        &'a self,
+        scan: &'a ScanResult,
+        inputs: &'a [InputSummary],
+        filter: ReportFilter<'a>,
+    ) -> ReportInput<'a> {
+        ReportInput {
+            rules: &self.rules,
+            tally: &scan.tally,
+            texts: &scan.texts,
+            inputs,
+            without_time: scan.without_time,
+            filter,
+            allow: &self.scope.allow,
+        }
+    }
+
+    /// The hits to report.
+    pub(super) fn filter<'a>(&'a self, settings: &'a ScanSettings) -> ReportFilter<'a> {
+        ReportFilter { min_severity: settings.min_severity, outcomes: &settings.outcomes, apps: &self.apps }
+    }
+
+    /// A hash of the IDs, classes and severities of the rules.
+    pub(super) fn fingerprint(&self) -> u64 {
+        let mut names = String::new();
+        for rule in self.rules.rules() {
+            names.extend([&rule.id, "\t", &rule.class, "\t", rule.severity.as_str(), "\n"]);
+        }
+        Fingerprint::new(names.as_bytes()).hash
     }
 }

@@ -20,13 +20,13 @@ pub(crate) fn run(settings: &DiffSettings) -> Exit {
 
 fn run_diff(settings: &DiffSettings) -> Result<Exit, CommandError> {
     let filter = &settings.filter;
-    let known = load(&filter.rules)?;
+    let loaded_rules = load(&filter.rules)?;
     let both = [settings.old.clone(), settings.new.clone()];
     let mut sink = output_sink(filter.output.as_deref(), &report_files(&both, true))?;
     if !filter.quiet {
-        message::warnings(known.warnings());
+        message::warnings(loaded_rules.warnings());
     }
-    let (old, new) = (side(&settings.old, &known, filter)?, side(&settings.new, &known, filter)?);
+    let (old, new) = (side(&settings.old, &loaded_rules, filter)?, side(&settings.new, &loaded_rules, filter)?);
     let (rows, notes) = (diff(&old, &new), notes(&old, &new));
     if !filter.quiet {
         for note in &notes {
@@ -41,13 +41,13 @@ fn run_diff(settings: &DiffSettings) -> Result<Exit, CommandError> {
 }
 
 /// Evaluates one of the two reports with these rules and filters, whatever it was written with.
-fn side(path: &Path, known: &RuleSet, filter: &ReportFilterSettings) -> Result<ReportIndex, CommandError> {
-    let merged = merged(&report_files(&[path.to_owned()], true), known, filter)?;
-    let rules = merged.rules.as_ref().unwrap_or(known);
+fn side(path: &Path, loaded_rules: &RuleSet, filter: &ReportFilterSettings) -> Result<ReportIndex, CommandError> {
+    let merged = merged(&report_files(&[path.to_owned()], true), loaded_rules, filter)?;
+    let rules = merged.rules.as_ref().unwrap_or(loaded_rules);
     let apps = apps(&filter.apps, rules)?;
     let report_input = merged.report_input(rules, filter.report_filter(&apps));
     let analysis = LogAnalysis::new(&report_input);
-    let wanted = RowSelection { clients: true, paths: true, rules: true, ..RowSelection::default() };
-    let report = build(&report_input, &analysis, wanted);
+    let rows = RowSelection { clients: true, paths: true, rules: true, ..RowSelection::default() };
+    let report = build(&report_input, &analysis, rows);
     Ok(ReportIndex::new(&report_input, &analysis, &report))
 }

@@ -29,8 +29,8 @@ pub(super) enum CommandError {
     Format(#[from] UnknownFormat),
     #[error("{}: the pattern matches nothing; check the folder, and quote the pattern so that the shell does not expand it", .0.display())]
     NoMatch(PathBuf),
-    #[error("--app: no app is called '{name}'{meant}; `probewatch rules list --only app` shows them all")]
-    NoApp { name: String, meant: String },
+    #[error("--app: no app is called '{name}'{suggestion}; `probewatch rules list --only app` shows them all")]
+    NoApp { name: String, suggestion: String },
     #[error("{}: {flag} would overwrite an input; choose another file", path.display())]
     OutputIsInput { path: PathBuf, flag: &'static str },
     #[error("--range reads one file; type: probewatch scan --range 0-64M access.log")]
@@ -162,7 +162,7 @@ pub enum Exit {
 }
 
 impl Exit {
-    /// The number that the shell sees.
+    /// The exit status as a number.
     #[must_use]
     pub fn code(self) -> u8 {
         self as u8

@@ -161,12 +161,12 @@ fn line_source(settings: &ExplainSettings) -> Result<LineSource, Exit> {
         }
     } else if is_file(Path::new(&settings.line)) {
         let name = sanitized(&settings.line.to_string_lossy());
-        let how = format!("'{name}' is a file: type '{name}:1' for its first line, or '- < {name}' for all");
+        let message = format!("'{name}' is a file: type '{name}:1' for its first line, or '- < {name}' for all");
         if !text.starts_with(b"/") {
-            return Err(message::usage_error(&how));
+            return Err(message::usage_error(&message));
         }
         if !settings.quiet {
-            message::notice(&format!("read as the path of a request, but {how}"));
+            message::notice(&format!("read as the path of a request, but {message}"));
         }
     }
     Ok(LineSource::InputRequest(text.to_vec()))
@@ -257,33 +257,33 @@ impl<W: Write> LineExplainer<'_, W> {
         exit_code(path, end.map_err(|e| e.to_string()), |_| Exit::Success)
     }
 
-    fn explain_file_line(&mut self, path: &Path, wanted: u64) -> Exit {
-        let mut found = false;
+    fn explain_file_line(&mut self, path: &Path, line_number: u64) -> Exit {
+        let mut is_found = false;
         let end = for_each_line(path, self.settings.max_line, |number, line| {
             if let InputLine::Text(text) = line {
                 self.reader.update_header(number, text);
             }
-            if number < wanted {
+            if number < line_number {
                 return ControlFlow::Continue(());
             }
-            found = true;
+            is_found = true;
             let _ = self.explain_line(line, Some((path.as_os_str().as_bytes(), number)), false);
             ControlFlow::Break(())
         });
         exit_code(path, end.map_err(|e| e.to_string()), |end| {
-            if found {
+            if is_found {
                 return Exit::Success;
             }
             let count = if end.lines == 1 { "1 line".into() } else { format!("{} lines", end.lines) };
-            message::usage_error(&format!("{}: has {count}, and no line {wanted}", path.display()))
+            message::usage_error(&format!("{}: has {count}, and no line {line_number}", path.display()))
         })
     }
 
     /// Explains one line. Breaks if the output failed.
     fn explain_line(&mut self, line: InputLine<'_>, location: Option<(&[u8], u64)>, may_be_request: bool) -> ControlFlow<()> {
         let InputLine::Text(text) = line else {
-            let which = location.map(|(path, line)| format!("{}:{line}: ", sanitized(&String::from_utf8_lossy(path)))).unwrap_or_default();
-            message::notice(&format!("{which}longer than --max-line ({} bytes); a scan skips it", self.settings.max_line));
+            let prefix = location.map(|(path, line)| format!("{}:{line}: ", sanitized(&String::from_utf8_lossy(path)))).unwrap_or_default();
+            message::notice(&format!("{prefix}longer than --max-line ({} bytes); a scan skips it", self.settings.max_line));
             return ControlFlow::Continue(());
         };
         match self.explain(text, location, may_be_request) {
@@ -300,7 +300,7 @@ impl<W: Write> LineExplainer<'_, W> {
         let (name, line) = if only.is_some() { (None, text) } else { self.reader.read(text) };
         let frame = Frame::locate(line, only);
         let explain_text = if frame.is_none() && may_be_request { InputRequest::read(text) } else { None };
-        let (taken, record) = match (&frame, &explain_text) {
+        let (read_as, record) = match (&frame, &explain_text) {
             (Some(frame), _) => {
                 (ReadAs::Line(name.unwrap_or_else(|| frame.format().as_str().into())), Some(frame.record(LogTime::parse_clf(frame.time))))
             }
@@ -310,8 +310,8 @@ impl<W: Write> LineExplainer<'_, W> {
         let probe = record.as_ref().map_or_else(|| ParsedRequest::from_raw(text), ParsedRequest::new);
         let mut explanation = self.explainer.explain(&probe, self.only);
         let record = record.unwrap_or(LogEntry { request: text, ..LogEntry::default() });
-        let whole = self.only.map(|_| self.explainer.explain(&probe, None));
-        let answer = grade_answer(&mut self.log, self.rules, &record, &explanation, whole.as_ref());
+        let full_explanation = self.only.map(|_| self.explainer.explain(&probe, None));
+        let answer = grade_answer(&mut self.log, self.rules, &record, &explanation, full_explanation.as_ref());
         if let Some(answer) = &answer {
             apply_min_severity(&mut explanation, answer, self.rules, self.settings.min_severity);
         }
@@ -322,7 +322,7 @@ impl<W: Write> LineExplainer<'_, W> {
         let (rules, only, views) = (self.rules, self.only, ViewCache::default());
         let answer = answer.as_ref();
         let subject =
-            ExplainedRequest { location, read_as: taken, record, line: probe.line, explanation: &explanation, rules, only, answer, views };
+            ExplainedRequest { location, read_as, record, line: probe.line, explanation: &explanation, rules, only, answer, views };
         write(&subject, &self.view, &mut self.out)
     }
 }
@@ -334,7 +334,7 @@ fn grade_answer(
     rules: &RuleSet,
     record: &LogEntry<'_>,
     explanation: &Explanation<'_>,
-    whole: Option<&Explanation<'_>>,
+    full_explanation: Option<&Explanation<'_>>,
 ) -> Option<GradeResult> {
     let matched = |explanation: &Explanation<'_>| -> Vec<RuleId> {
         explanation.matches.iter().map(|account| account.rule).filter(|&rule| !rules.rule(rule).is_app_evidence).collect()
@@ -342,9 +342,9 @@ fn grade_answer(
     if !is_graded(rules, &matched(explanation), record.status) {
         return None;
     }
-    let all = matched(whole.unwrap_or(explanation));
+    let matched_rules = matched(full_explanation.unwrap_or(explanation));
     let path = explanation.texts.of_view(Seen::Resolved);
-    Some(log.grade(&GradeRequest { record, path, rules: &all, prefix: log.prefix() }))
+    Some(log.grade(&GradeRequest { record, path, rules: &matched_rules, prefix: log.prefix() }))
 }
 
 /// Marks rules as suppressed if the grade of the answer leaves them below the minimum severity.
@@ -399,12 +399,9 @@ struct GradingLog<'a> {
 fn scope(settings: &ExplainSettings) -> Result<ScanOptions, CommandError> {
     Ok(ScanOptions {
         format: settings.formats.as_clf(),
-        since: None,
-        until: None,
         allow: AllowList::load(&settings.allow)?,
         max_line: settings.max_line,
-        unlisted: false,
-        windows: false,
+        ..ScanOptions::default()
     })
 }
 

@@ -56,13 +56,13 @@ pub(crate) fn run(settings: &FormatsSettings) -> Exit {
 
 fn sample(path: &Path, settings: &FormatsSettings, formats: &Formats) -> SampledLog {
     let mut detector = Detector::new(formats, formats.preferred_for(path), settings.max_line);
-    let mut seen = 0;
+    let mut bytes_read = 0;
     let end = for_each_line(path, settings.max_line, |_, line| {
         if let InputLine::Text(text) = line {
             detector.push_line(text);
-            seen += text.len() + 1;
+            bytes_read += text.len() + 1;
         }
-        if seen < SAMPLE { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        if bytes_read < SAMPLE { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     });
     let problem = end.map_or_else(|error| Some(error.to_string()), |end| end.damage);
     SampledLog { path: path.as_os_str().as_bytes().to_vec(), detected: detector.finish(), problem }

@@ -5,11 +5,10 @@
 use std::mem;
 use std::path::{Path, PathBuf};
 
-use super::common::{inputs, output, pool, print_notices, print_problems, read, report_no_logs, warn_narrow_allow};
-use super::rule_context::RuleContext;
+use super::common::{RuleContext, inputs, output, pool, print_notices, print_problems, read, report_no_logs, warn_narrow_allow};
 use super::stdout::TerminalInfo;
 use super::{Exit, LearnSettings, message};
-use crate::analysis::build::{LogAnalysis, ReportFilter, ReportInput, count_hits};
+use crate::analysis::build::{LogAnalysis, ReportFilter, count_hits};
 use crate::analysis::learn::{self, Proposals};
 use crate::commands::error::CommandError;
 use crate::finding::Severity;
@@ -28,7 +27,7 @@ fn run_learn(settings: &LearnSettings) -> Result<Exit, CommandError> {
     let pool = pool(scan_settings)?;
     let mut rule_context = RuleContext::load_in(&pool, scan_settings)?;
     let scope = &mut rule_context.scope;
-    (scope.since, scope.until, scope.unlisted, scope.windows) = (scan_settings.since, scan_settings.until, true, false);
+    (scope.since, scope.until, scope.unmatched, scope.windows) = (scan_settings.since, scan_settings.until, true, false);
     let found = inputs(scan_settings)?;
     let sink = output(scan_settings.output.as_deref(), "--output", &found.sources)?;
     let rule_sink = settings.emit_rules.as_deref().map(|path| output(Some(path), "--emit-rules", &found.sources)).transpose()?;
@@ -41,15 +40,8 @@ fn run_learn(settings: &LearnSettings) -> Result<Exit, CommandError> {
     warn_narrow_allow(scan_settings, &rule_context.scope.allow);
     let mut scan = read(scan_settings, &rule_context.job(scan_settings.client.prefix), &found.sources, &pool)?;
     let inputs = input_summaries(mem::take(&mut scan.inputs), &found);
-    let report_input = ReportInput {
-        rules: &rule_context.rules,
-        tally: &scan.tally,
-        texts: &scan.texts,
-        inputs: &inputs,
-        without_time: scan.without_time,
-        filter: ReportFilter { min_severity: Severity::Low, outcomes: &[], apps: &rule_context.apps },
-        allow: &rule_context.scope.allow,
-    };
+    let filter = ReportFilter { min_severity: Severity::Low, outcomes: &[], apps: &rule_context.apps };
+    let report_input = rule_context.report_input(&scan, &inputs, filter);
     let analysis = LogAnalysis::new(&report_input);
     let mut proposals = learn::learn(&report_input, &analysis, settings.min_probers);
     proposals.inputs.clone_from(&inputs);

@@ -10,10 +10,9 @@ pub(crate) mod formats;
 pub(crate) mod learn;
 pub(crate) mod merge;
 pub(crate) mod message;
-mod metrics_file;
+mod metrics;
 pub(crate) mod reference;
 pub(crate) mod report;
-mod rule_context;
 pub(crate) mod rules;
 pub(crate) mod scan;
 

@@ -6,8 +6,9 @@
 use std::mem::{self, ManuallyDrop};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use super::common::{check_part, inputs, output, pool, print_notices, print_problems, privacy, read, report_no_logs, warn_narrow_allow};
-use super::rule_context::RuleContext;
+use super::common::{
+    RuleContext, check_part, inputs, output, pool, print_notices, print_problems, privacy, read, report_no_logs, warn_narrow_allow,
+};
 use super::stdout::TerminalInfo;
 use super::{Exit, ScanSettings, message};
 use crate::analysis::anonymize::{Privacy, RedactionBuffers};
@@ -48,15 +49,7 @@ fn scan(settings: &ScanSettings) -> Result<Exit, CommandError> {
     let mut scan = ManuallyDrop::new(read(settings, &rule_context.job(settings.client.prefix), &found.sources, &pool)?);
     let (spool, inputs) = (scan.spool.take(), input_summaries(mem::take(&mut scan.inputs), &found));
     let read = started.elapsed();
-    let report_input = ReportInput {
-        rules: &rule_context.rules,
-        tally: &scan.tally,
-        texts: &scan.texts,
-        inputs: &inputs,
-        without_time: scan.without_time,
-        filter: rule_context.filter(settings),
-        allow: &rule_context.scope.allow,
-    };
+    let report_input = rule_context.report_input(&scan, &inputs, rule_context.filter(settings));
     let analysis = LogAnalysis::new(&report_input);
     let TerminalInfo { width, color } = TerminalInfo::detect(settings.color, settings.output.is_some());
     let (ScanSettings { format, by, top, full, .. }, made_at) = (settings, now());
@@ -115,7 +108,7 @@ fn write(
     settings: &ScanSettings,
     view: &RenderOptions,
     (privacy, geoip): (&Privacy, &GeoDatabases),
-    (material, context, report): (&ReportInput<'_>, &LogAnalysis<'_>, &Report<'_>),
+    (report_input, analysis, report): (&ReportInput<'_>, &LogAnalysis<'_>, &Report<'_>),
     spool: Option<scan::HitSpool>,
     mut sink: Sink,
 ) -> Result<(), CommandError> {
@@ -124,9 +117,9 @@ fn write(
         let prefix = settings.client.prefix;
         spool.render(&mut sink, |line, HitState { hit, redaction, geo, texts }: &mut HitState, out| {
             let hit = hit.get_or_insert_with(|| HitBuffers::with_prefix(prefix));
-            let Some(hit) = hit_from_line(material, context, line, hit) else { return Ok(()) };
+            let Some(hit) = hit_from_line(report_input, analysis, line, hit) else { return Ok(()) };
             let geo = privacy.geo_with(hit.client, geoip, geo);
-            format.write(&ReportedHit { geo: geo.as_deref(), ..privacy.hit(&hit, redaction) }, material.rules, made_at, texts, out)
+            format.write(&ReportedHit { geo: geo.as_deref(), ..privacy.hit(&hit, redaction) }, report_input.rules, made_at, texts, out)
         })
     } else {
         privacy.with_redacted(report, &[], |report, _| render(report, view, &mut sink))

@@ -43,8 +43,8 @@ pub(super) fn logs(settings: &ScanSettings) -> Vec<PathBuf> {
 /// The given paths and the configured logs with at least one file; all logs if none has a file.
 pub(super) fn existing_logs(settings: &ScanSettings) -> Vec<PathBuf> {
     let mut paths = settings.paths.clone();
-    let there = distinct(&settings.found).filter(|log| rotation::rotated_files(&log.path).map_or(true, |files| !files.is_empty()));
-    push_new(&mut paths, there.map(|log| log.path.clone()));
+    let existing = distinct(&settings.found).filter(|log| rotation::rotated_files(&log.path).map_or(true, |files| !files.is_empty()));
+    push_new(&mut paths, existing.map(|log| log.path.clone()));
     if paths.is_empty() { logs(settings) } else { paths }
 }
 

@@ -31,7 +31,7 @@ pub(crate) struct ScanSettings {
     pub found: Vec<ConfiguredLog>,
     /// The error logs from these configurations. They are not read, even if a glob matches them.
     pub error_logs: Vec<PathBuf>,
-    /// What was skipped or is odd in these configurations, as sentences that are not sanitized.
+    /// What was skipped or is unusual in these configurations, as sentences that are not sanitized.
     pub config_notices: Vec<String>,
     /// The output format.
     pub format: OutputFormat,

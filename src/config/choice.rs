@@ -18,7 +18,7 @@ pub(crate) trait NamedChoice: Copy + 'static {
     /// The word for this value.
     fn word(self) -> &'static str;
 
-    /// One line on what it does, for shell completions; empty where the word says it.
+    /// One line on what it does, for shell completions; empty where the word is enough.
     fn about(self) -> &'static str {
         ""
     }

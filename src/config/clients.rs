@@ -48,7 +48,7 @@ pub(crate) enum ClientError {
 }
 
 impl ClientError {
-    /// What to type instead, where the message does not say it.
+    /// What to type instead, where the message does not contain it.
     #[must_use]
     pub(crate) fn hint(&self) -> Option<&'static str> {
         match self {

@@ -1,4 +1,4 @@
-//! The settings that one source gives: the flags, the variables or the configuration file.
+//! The settings of one source: the flags, the variables or the configuration file.
 //!
 //! Every setting is an `Option` or a list without a default, so that "not given" differs from any value, and one layer can be
 //! merged over another. Its key in the file is its name with hyphens, which is the flag's long name too. The file is TOML and
@@ -32,7 +32,7 @@ macro_rules! layer {
         values { $($(#[$value_attr:meta])* $value:ident: $type:ty,)+ }
         switches { $($switch:ident,)+ }
     ) => {
-        /// The settings that one source gives. Each has the meaning of the flag with its name.
+        /// The settings of one source. Each has the meaning of the flag with its name.
         #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
         #[serde(default, rename_all = "kebab-case")]
         pub(crate) struct Layer {

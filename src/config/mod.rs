@@ -55,7 +55,7 @@ pub(crate) const MIN_PROBERS: usize = 3;
 pub(crate) const POLL_INTERVAL: Duration = Duration::from_millis(250);
 
 /// The default of `--quiet-for`.
-pub(crate) const QUIET_FOR: Duration = Duration::from_secs(5);
+pub(crate) const DEFAULT_QUIET_FOR: Duration = Duration::from_secs(5);
 
 /// The default of `--cooldown`.
 pub(crate) const COOLDOWN: Duration = Duration::from_secs(600);
@@ -256,7 +256,7 @@ pub(crate) fn follow_settings(mut layer: Layer, environment: &Environment) -> Re
     let poll = layer.poll.unwrap_or(false);
     let poll_interval = duration(layer.poll_interval, POLL_INTERVAL);
     let fold = layer.fold != Some(OnOff::Off);
-    let quiet_for = duration(layer.quiet_for, QUIET_FOR);
+    let quiet_for = duration(layer.quiet_for, DEFAULT_QUIET_FOR);
     let tui = layer.tui.unwrap_or(false);
     let cooldown = duration(layer.cooldown, COOLDOWN);
     let metrics = metrics_file(&mut layer)?;
@@ -623,7 +623,7 @@ pub(crate) enum Error {
 }
 
 impl Error {
-    /// What to type instead, where the message does not say it.
+    /// What to type instead, where the message does not contain it.
     #[must_use]
     pub(crate) fn hint(&self) -> Option<&'static str> {
         match self {

@@ -1,4 +1,4 @@
-//! Times as they are typed for `--since`, `--until` and `--newer-than`, and the bounds they stand for.
+//! Times as they are typed for `--since`, `--until` and `--newer-than`, and the time bounds that result.
 //!
 //! Reads no clock: the start of the run is passed in. A time without an offset is compared with each line's own local
 //! time.
@@ -49,8 +49,8 @@ impl TimeSpec {
             TimeBound::Instant(seconds) => return seconds,
             TimeBound::Local(seconds) => seconds,
         };
-        let there = EPOCH.checked_add(SignedDuration::from_secs(local)).ok();
-        let instant = zone().zip(there).and_then(|(zone, there)| zone.to_ambiguous_timestamp(there).compatible().ok());
+        let timestamp = EPOCH.checked_add(SignedDuration::from_secs(local)).ok();
+        let instant = zone().zip(timestamp).and_then(|(zone, timestamp)| zone.to_ambiguous_timestamp(timestamp).compatible().ok());
         instant.map_or(local, Timestamp::as_second)
     }
 }

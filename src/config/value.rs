@@ -1,4 +1,4 @@
-//! Values that are spelled alike in flags, variables and the configuration file.
+//! Values with the same syntax in flags, variables and the configuration file.
 //!
 //! An error message says what is wrong and what to type; the caller adds the name of the flag, variable or key.
 
@@ -71,7 +71,7 @@ impl FromStr for Cost {
 pub(crate) struct ByteSize(usize);
 
 /// A line is held in memory, so its length has a limit.
-const LARGEST: usize = 1 << 30;
+const MAX_LINE_BYTES: usize = 1 << 30;
 
 impl ByteSize {
     /// The bytes.
@@ -96,7 +96,7 @@ impl FromStr for ByteSize {
         }
         let bytes = digits.parse().ok().and_then(|n: usize| n.checked_mul(unit));
         match bytes {
-            Some(bytes @ 1..=LARGEST) => Ok(Self(bytes)),
+            Some(bytes @ 1..=MAX_LINE_BYTES) => Ok(Self(bytes)),
             Some(0) => Err("0 is too small; type a number of bytes, such as 1M".to_owned()),
             _ => Err("too large; type 1G or less".to_owned()),
         }
@@ -162,10 +162,10 @@ impl FromStr for DurationArg {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        const LONGEST: Duration = Duration::from_secs(36_500 * 86_400);
+        const MAX_DURATION: Duration = Duration::from_secs(36_500 * 86_400);
         match parse_duration(text) {
             Some(duration) if duration < Duration::from_millis(1) => Err("too short; type 1ms or more".to_owned()),
-            Some(duration) if duration > LONGEST => Err("too long; type 36500d or less".to_owned()),
+            Some(duration) if duration > MAX_DURATION => Err("too long; type 36500d or less".to_owned()),
             Some(duration) => Ok(Self(duration)),
             None => Err("not a length of time; type numbers with ms, s, m, h, d or w: 250ms, 10m, 1h30m, 90d".to_owned()),
         }
@@ -450,7 +450,7 @@ mod tests {
         assert_eq!(size("1048576"), Ok(1_048_576));
         assert_eq!(size("512K"), Ok(524_288));
         assert_eq!(size("1m"), Ok(1_048_576));
-        assert_eq!(size("1G"), Ok(LARGEST));
+        assert_eq!(size("1G"), Ok(MAX_LINE_BYTES));
         for wrong in ["", "K", "0", "0K", "1Q", "-1", "+1", "1.5M", "2G", "99999999999999999999", "18014398509481984K", "1é"] {
             assert!(size(wrong).is_err(), "{wrong}");
         }

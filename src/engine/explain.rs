@@ -62,22 +62,22 @@ impl<'r> Explainer<'r> {
         }
         matches.sort_by_key(|account| account.rule);
         near_misses.sort_by_cached_key(|account| (account.distance(), account.rule));
-        Explanation { texts: DecodedTexts::of(probe), trails: DecodeSteps::all_of(probe), matches, near_misses }
+        Explanation { texts: DecodedTexts::from_request(probe), trails: DecodeSteps::all_of(probe), matches, near_misses }
     }
 
     /// The explanations of all candidate rules, and of `also`.
     fn accounts(&self, probe: &ParsedRequest<'_>, also: Option<RuleId>) -> Vec<RuleExplanation<'r>> {
         let [mut target, mut referer, mut agent] = [(); 3].map(|()| Normalizer::default());
         let mut buffer = Vec::new();
-        let mut found = LiteralMatches::new(self.rules.rules().len());
+        let mut literal_matches = LiteralMatches::new(self.rules.rules().len());
         let literals = self.rules.request_literals();
         let (views, raw) = search_request(literals, probe, &mut target, &mut buffer, |text, regions| {
-            found.take(literals, text, regions);
+            literal_matches.take(literals, text, regions);
         });
-        self.matcher.mark_unanchored(probe, &mut found.marks);
+        self.matcher.mark_unanchored(probe, &mut literal_matches.marks);
         let headers = self.rules.header_literals();
-        let referer = header(headers, Field::Referer, probe.referer, &mut referer, &mut found);
-        let agent = header(headers, Field::UserAgent, probe.user_agent, &mut agent, &mut found);
+        let referer = header(headers, Field::Referer, probe.referer, &mut referer, &mut literal_matches);
+        let agent = header(headers, Field::UserAgent, probe.user_agent, &mut agent, &mut literal_matches);
         let [status_was_used, exception_was_used] = [const { Cell::new(false) }; 2];
         let request = RequestFacts {
             method: probe.line.method,
@@ -97,15 +97,15 @@ impl<'r> Explainer<'r> {
             Field::Raw => raw,
         };
         let mut alternatives = self.alternatives(probe);
-        let mut candidates = found.candidates(also);
+        let mut candidates = literal_matches.candidates(also);
         candidates.extend(alternatives.keys().map(|rule| rule.0));
         candidates.sort_unstable();
         candidates.dedup();
         let mut account = |rule: u16| {
-            let checks = self.rules.condition(rule).checks(found.marks.of(rule), &request, field);
+            let checks = self.rules.condition(rule).checks(literal_matches.marks.of(rule), &request, field);
             let suppressed_by = self.suppressed_by(RuleId(rule), probe.status);
             let alternative = alternatives.remove(&RuleId(rule));
-            let (seen, is_candidate) = (found.of(rule), found.is_candidate(rule));
+            let (seen, is_candidate) = (literal_matches.of_rule(rule), literal_matches.is_candidate(rule));
             RuleExplanation { rule: RuleId(rule), checks, seen, is_candidate, alternative, suppressed_by }
         };
         candidates.into_iter().map(&mut account).collect()
@@ -126,10 +126,10 @@ impl<'r> Explainer<'r> {
                 });
             });
         }
-        let mut room = Vec::new();
-        if let Some(whole) = probe.with_fragment(&mut room) {
-            let path = Normalizer::default().views(whole.line.target).path.to_vec();
-            for account in self.accounts(&whole, None).into_iter().filter(RuleExplanation::matches) {
+        let mut fragment_buffer = Vec::new();
+        if let Some(with_fragment) = probe.with_fragment(&mut fragment_buffer) {
+            let path = Normalizer::default().views(with_fragment.line.target).path.to_vec();
+            for account in self.accounts(&with_fragment, None).into_iter().filter(RuleExplanation::matches) {
                 let alternative = AlternativeDecoding { field: Field::Target, reading: AlternativeKind::Fragment, text: path.clone() };
                 alternatives.entry(account.rule).or_insert(alternative);
             }
@@ -151,7 +151,7 @@ impl<'r> Explainer<'r> {
         if self.rules.rule(rule).window.is_some() {
             return Some(SuppressedBy::Window);
         }
-        let severity = self.rules.rule(rule).effective_severity(Outcome::of(status) == Outcome::Answered);
+        let severity = self.rules.rule(rule).effective_severity(Outcome::from_status(status) == Outcome::Answered);
         (severity < self.min_severity).then_some(SuppressedBy::BelowMinSeverity { severity, least: self.min_severity })
     }
 }
@@ -185,7 +185,7 @@ struct RuleMatches {
 }
 
 /// Most literals kept of a rule in a view. A long line may hold a literal a million times.
-const KEPT: u8 = 16;
+const MAX_LITERALS_PER_VIEW: u8 = 16;
 
 impl LiteralMatches {
     fn new(rules: usize) -> Self {
@@ -220,7 +220,7 @@ impl LiteralMatches {
     }
 
     /// The literals of a rule, by position.
-    fn of(&self, rule: u16) -> Vec<FoundLiteral> {
+    fn of_rule(&self, rule: u16) -> Vec<FoundLiteral> {
         let mut seen = self.seen.get(&rule).map(|of_rule| of_rule.seen.clone()).unwrap_or_default();
         seen.sort_by_key(|seen| (!seen.counts, seen.span.view, seen.span.range.start, seen.span.range.end));
         seen.dedup();
@@ -235,7 +235,7 @@ impl RuleMatches {
             TextView::Resolved => 7,
         };
         let count = &mut self.counts[view][usize::from(seen.counts)];
-        if *count < KEPT {
+        if *count < MAX_LITERALS_PER_VIEW {
             *count += 1;
             self.seen.push(seen);
         }
@@ -333,7 +333,7 @@ impl<'r> RuleExplanation<'r> {
     #[must_use]
     pub(crate) fn spans(&self) -> Vec<(FoundBy, &TextSpan)> {
         let literals = self.seen.iter().filter(|seen| seen.counts).map(|seen| (FoundBy::Literal(seen.wanted), &seen.span));
-        let regexes = self.checks.iter().filter_map(|check| Some((FoundBy::of(check)?, check.found.as_ref()?)));
+        let regexes = self.checks.iter().filter_map(|check| Some((FoundBy::from_check(check)?, check.found.as_ref()?)));
         let matched =
             self.checks.iter().find(|check| matches!(check.requirement, Requirement::Regex(..))).and_then(|check| check.found.as_ref());
         let is_beside = |mark: FoundBy, span: &TextSpan| match (mark, matched) {
@@ -352,8 +352,8 @@ impl<'r> RuleExplanation<'r> {
     /// wrong.
     fn is_near(&self) -> bool {
         match self.lacks() {
-            1 => self.longest(true) >= TELLING || self.longest(false) > TELLING,
-            2 => self.longest(true) >= TELLING,
+            1 => self.longest(true) >= MIN_DISTINCTIVE_LEN || self.longest(false) > MIN_DISTINCTIVE_LEN,
+            2 => self.longest(true) >= MIN_DISTINCTIVE_LEN,
             _ => false,
         }
     }
@@ -382,7 +382,7 @@ impl<'r> RuleExplanation<'r> {
 }
 
 /// The shortest distinctive literal: `/.` occurs in every hidden file.
-const TELLING: usize = 4;
+const MIN_DISTINCTIVE_LEN: usize = 4;
 
 /// The kind of pattern that a span was found by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -398,7 +398,7 @@ pub(crate) enum FoundBy {
 }
 
 impl FoundBy {
-    fn of(check: &RequirementCheck<'_>) -> Option<Self> {
+    fn from_check(check: &RequirementCheck<'_>) -> Option<Self> {
         match check.requirement {
             Requirement::Glob(_) => Some(Self::Glob),
             Requirement::Regex(..) => Some(Self::Regex),
@@ -496,7 +496,7 @@ pub(crate) struct DecodedTexts {
 }
 
 impl DecodedTexts {
-    fn of(probe: &ParsedRequest<'_>) -> Self {
+    fn from_request(probe: &ParsedRequest<'_>) -> Self {
         let mut fields: [Vec<u8>; 7] = Default::default();
         let mut normalizer = Normalizer::default();
         let views = normalizer.views(probe.line.target);
@@ -540,11 +540,11 @@ impl DecodeSteps {
     /// The steps of all fields that were decoded.
     fn all_of(probe: &ParsedRequest<'_>) -> Vec<Self> {
         let fields = [(Field::Target, Some(probe.line.target)), (Field::Referer, probe.referer), (Field::UserAgent, probe.user_agent)];
-        let trails = fields.into_iter().filter_map(|(field, text)| Some(Self::of(field, text?)));
+        let trails = fields.into_iter().filter_map(|(field, text)| Some(Self::new(field, text?)));
         trails.filter(|trail| trail.sent.is_some() || !trail.rounds.is_empty()).collect()
     }
 
-    fn of(field: Field, logged: &[u8]) -> Self {
+    fn new(field: Field, logged: &[u8]) -> Self {
         let mut sent = Vec::new();
         unescape(logged, &mut sent);
         let rounds = rounds(&sent);

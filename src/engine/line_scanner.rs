@@ -38,7 +38,7 @@ pub struct ScanOptions {
     /// The longest line that is matched, in bytes.
     pub max_line: usize,
     /// Whether to record requests that match no rule, for `learn`.
-    pub unlisted: bool,
+    pub unmatched: bool,
     /// Whether to record requests for rules with a `window`. A single such request is no finding, so only callers that count
     /// requests need them.
     pub windows: bool,
@@ -46,12 +46,12 @@ pub struct ScanOptions {
 
 impl Default for ScanOptions {
     fn default() -> Self {
-        Self { format: None, since: None, until: None, allow: AllowList::default(), max_line: 1 << 20, unlisted: false, windows: false }
+        Self { format: None, since: None, until: None, allow: AllowList::default(), max_line: 1 << 20, unmatched: false, windows: false }
     }
 }
 
 /// Prefetch distance, in bytes.
-const AHEAD: usize = 64 << 10;
+const PREFETCH_DISTANCE: usize = 64 << 10;
 
 /// Requests in a batch.
 const BATCH: usize = 64;
@@ -96,19 +96,19 @@ impl<'a> LineScanner<'a> {
         while start < lines.len() {
             let block = &lines[start..lines.len().min(start + BLOCK)];
             index.read(block);
-            prefault(lines, start + BLOCK + AHEAD - 1);
+            prefault(lines, start + BLOCK + PREFETCH_DISTANCE - 1);
             if let Some(&last) = index.newlines().last() {
                 for line in ScannedLine::each(block, start, &index) {
-                    prefetch_line(lines, line.offset as usize + AHEAD);
+                    prefetch_line(lines, line.offset as usize + PREFETCH_DISTANCE);
                     self.scan_line(line, &mut batch, worker, &mut findings);
                 }
                 start += last as usize + 1;
             } else {
-                let (line, taken) = ScannedLine::long(&lines[start..], start, &mut findings);
+                let (line, len) = ScannedLine::long(&lines[start..], start, &mut findings);
                 if let Some(line) = line {
                     self.scan_long_line(line, &mut batch, worker, &mut findings);
                 }
-                start += taken;
+                start += len;
             }
         }
         self.match_batch(&mut batch, worker, &mut findings);
@@ -220,13 +220,13 @@ impl<'a> LineScanner<'a> {
 /// Bytes of an unparsed line that are searched for client addresses, and the most addresses that are recorded. Nearly all formats
 /// have the client among the first fields; fields that a client controls, such as the referer, come later.
 const MENTION_BYTES: usize = 256;
-const MENTIONS: usize = 4;
+const MAX_MENTIONS: usize = 4;
 
 /// Records the clients that may have sent an unparsed line.
 #[cold]
 fn record_mentions(text: &[u8], worker: &mut WorkerState, findings: &mut Findings) {
     let start = &text[..text.len().min(MENTION_BYTES)];
-    for client in Client::addresses_in(start).take(MENTIONS) {
+    for client in Client::addresses_in(start).take(MAX_MENTIONS) {
         let number = worker.names.clients.intern_grouped(client);
         findings.mentioned.push(number);
     }
@@ -265,7 +265,7 @@ impl LineScanner<'_> {
         worker.cache.get_each(&keys[..batch.len()], |n| batch[n].frame.status(), &mut cached);
         let mut selected = SelectedIndices::<BATCH>::default();
         for (n, request) in batch.iter().enumerate() {
-            selected.push_if(n, !cached.is_known_to_match_nothing(n) || self.options.unlisted || request.frame.is_home_page());
+            selected.push_if(n, !cached.is_known_to_match_nothing(n) || self.options.unmatched || request.frame.is_home_page());
         }
         for n in selected.iter() {
             let (request, client) = (&batch[n], clients[n]);
@@ -275,7 +275,7 @@ impl LineScanner<'_> {
             }
             if verdict.rules != SymbolTables::EMPTY_RULES {
                 self.record_request(request, client, verdict, worker, findings);
-            } else if self.options.unlisted {
+            } else if self.options.unmatched {
                 record_unmatched(request, client, worker, findings);
             }
         }
@@ -285,8 +285,8 @@ impl LineScanner<'_> {
     #[cold]
     fn verdict(&self, request: &BatchedRequest<'_>, worker: &mut WorkerState) -> Verdict {
         // The same request may have occurred earlier in the batch.
-        let known = worker.cached_verdict(request.frame.request, request.frame.headers, request.frame.status());
-        known.unwrap_or_else(|| self.matcher.verdict(&request.frame.record(request.time()), request.frame.headers, worker))
+        let cached = worker.cached_verdict(request.frame.request, request.frame.headers, request.frame.status());
+        cached.unwrap_or_else(|| self.matcher.verdict(&request.frame.record(request.time()), request.frame.headers, worker))
     }
 
     fn record_request(
@@ -305,7 +305,7 @@ impl LineScanner<'_> {
         if summary.app_evidence != SymbolTables::EMPTY_RULES {
             record_app_evidence(&hit, summary.app_evidence, frame, worker, findings);
         }
-        if self.options.unlisted && !summary.is_certain {
+        if self.options.unmatched && !summary.is_certain {
             record_unmatched(request, client, worker, findings);
         }
         let agent = || frame.record(None).user_agent;
@@ -320,7 +320,7 @@ impl LineScanner<'_> {
     }
 
     /// Records a line that matched a rule, or counts it if an allow list entry applies.
-    #[expect(clippy::too_many_arguments, reason = "a line, what was made of it, and where it goes")]
+    #[expect(clippy::too_many_arguments, reason = "a line, its verdict, and where it is recorded")]
     fn record_hit<'t>(
         &self,
         mut hit: Hit,
@@ -352,12 +352,12 @@ impl LineScanner<'_> {
     fn summary(&self, list: u32, worker: &mut WorkerState) -> RuleSummary {
         let WorkerState { names, summaries, .. } = worker;
         let at = list as usize;
-        if let Some(Some(known)) = summaries.get(at) {
-            return *known;
+        if let Some(Some(cached)) = summaries.get(at) {
+            return *cached;
         }
         let counts = |&&rule: &&RuleId| self.options.windows || self.rules.rule(rule).window.is_none();
-        let all = names.rules.resolve(list).iter().filter(counts);
-        let (app_evidence, mut rules): (Vec<RuleId>, Vec<RuleId>) = all.partition(|&&rule| self.rules.rule(rule).is_app_evidence);
+        let counted = names.rules.resolve(list).iter().filter(counts);
+        let (app_evidence, mut rules): (Vec<RuleId>, Vec<RuleId>) = counted.partition(|&&rule| self.rules.rule(rule).is_app_evidence);
         let is_certain = rules.iter().any(|&rule| self.rules.rule(rule).is_certain());
         if rules.iter().map(|&rule| self.rules.rule(rule)).any(|rule| rule.is_certain() && rule.severity > Severity::Info) {
             // The line alone is a hit, whatever else its client requested.
@@ -381,7 +381,7 @@ impl LineScanner<'_> {
 /// Sets the parts of the request that soft 404 detection compares.
 fn set_request(hit: &mut Hit, request: &[u8]) {
     let line = RequestLine::parse(request);
-    hit.method = MethodClass::of(line.method);
+    hit.method = MethodClass::from_method(line.method);
     hit.extra = line.query_len();
     hit.has_query = hit.extra > 0;
 }
@@ -399,7 +399,7 @@ fn record_app_evidence(hit: &Hit, apps: u32, frame: &Frame<'_>, worker: &mut Wor
         return;
     }
     let host = worker.names.host(frame.host);
-    let asset = AppAsset { client: hit.client, size: hit.bytes.unwrap_or(0), asked: frame.request.len() };
+    let asset = AppAsset { client: hit.client, size: hit.bytes.unwrap_or(0), request_len: frame.request.len() };
     for &app in worker.names.rules.resolve(apps) {
         findings.app_evidence.record(app, host, asset);
     }
@@ -410,12 +410,12 @@ fn record_unmatched(request: &BatchedRequest<'_>, client: u32, worker: &mut Work
     let BatchedRequest { position, frame, .. } = request;
     let (time, status) = (request.time(), frame.status());
     let Some(path) = worker.path_ids.intern(frame.request, &mut worker.names) else { return };
-    let mut noted = UnmatchedRequest::new(position.line, position.offset, client, path);
-    (noted.time, noted.status) = (time, status);
-    noted.linked = Outcome::of(status) == Outcome::Answered && path_interner::is_linked(&frame.record(time));
+    let mut unmatched = UnmatchedRequest::new(position.line, position.offset, client, path);
+    (unmatched.time, unmatched.status) = (time, status);
+    unmatched.linked = Outcome::from_status(status) == Outcome::Answered && path_interner::is_linked(&frame.record(time));
     let example = path_interner::example(frame.request);
     let is_path = &**worker.names.paths.resolve(path) == example;
-    findings.push_unmatched(noted, if is_path { b"" } else { example });
+    findings.push_unmatched(unmatched, if is_path { b"" } else { example });
 }
 
 /// A line that is not parsed yet.
@@ -506,15 +506,15 @@ impl LineScanner<'_> {
         while start < lines.len() {
             let block = &lines[start..lines.len().min(start + BLOCK)];
             index.read(block);
-            prefault(lines, start + BLOCK + AHEAD - 1);
+            prefault(lines, start + BLOCK + PREFETCH_DISTANCE - 1);
             if let Some(&last) = index.newlines().last() {
-                let prefetch_line = |line: ScannedLine<'_, '_>| prefetch_line(lines, line.offset as usize + AHEAD);
+                let prefetch_line = |line: ScannedLine<'_, '_>| prefetch_line(lines, line.offset as usize + PREFETCH_DISTANCE);
                 self.scan_read(ScannedLine::each(block, start, &index), prefetch_line, &mut reader, worker, &mut findings);
                 start += last as usize + 1;
             } else {
-                let (line, taken) = ScannedLine::long(&lines[start..], start, &mut findings);
+                let (line, len) = ScannedLine::long(&lines[start..], start, &mut findings);
                 self.scan_read(line.into_iter(), |_| (), &mut reader, worker, &mut findings);
-                start += taken;
+                start += len;
             }
         }
         findings.times = std::mem::take(&mut worker.span).ends();

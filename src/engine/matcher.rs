@@ -1,7 +1,7 @@
 //! Matches one request against the rules.
 //!
 //! Literals are found first, in one pass over bytes that need no decoding. The other conditions are checked only for rules with a
-//! literal hit. The matcher sees one request and nothing else.
+//! literal hit. The matcher depends on one request and nothing else.
 
 use std::cell::Cell;
 
@@ -42,39 +42,39 @@ impl<'r> Matcher<'r> {
             append(&mut copy, part.unwrap_or_default());
             copy.len()
         });
-        let own = LogEntry {
+        let entry = LogEntry {
             request: &copy[..ends[0]],
             referer: record.referer.map(|_| &copy[ends[0]..ends[1]]),
             user_agent: record.user_agent.map(|_| &copy[ends[1]..ends[2]]),
             ..*record
         };
-        let verdict = self.match_and_cache(&own, &copy[ends[2]..], worker);
+        let verdict = self.match_and_cache(&entry, &copy[ends[2]..], worker);
         worker.buffers.copy = copy;
         verdict
     }
 
-    fn match_and_cache(&self, own: &LogEntry<'_>, headers: &[u8], worker: &mut WorkerState) -> Verdict {
-        let key = worker.cache.key(own.request, headers);
-        if let Some(verdict) = worker.cache.fetch_shared(key, own.status, &mut worker.names) {
+    fn match_and_cache(&self, entry: &LogEntry<'_>, headers: &[u8], worker: &mut WorkerState) -> Verdict {
+        let key = worker.cache.key(entry.request, headers);
+        if let Some(verdict) = worker.cache.fetch_shared(key, entry.status, &mut worker.names) {
             return verdict;
         }
-        let probe = ParsedRequest::new(own);
+        let probe = ParsedRequest::new(entry);
         worker.buffers.clear(self.rules.rules().len());
-        let known = worker.cache.class(key);
-        let class = match known {
+        let cached_class = worker.cache.class(key);
+        let class = match cached_class {
             Some(class) if !class.is_marked() => class,
             _ => self.scan_headers(&probe, worker),
         };
-        if known.is_none() {
+        if cached_class.is_none() {
             worker.cache.insert_headers(key, class);
             // The request may be cached with these headers.
-            if let Some(verdict) = worker.cache.get(key, own.status) {
+            if let Some(verdict) = worker.cache.get(key, entry.status) {
                 return verdict;
             }
         }
         let used = self.match_request(&probe, worker);
         let verdict = worker.intern_verdict();
-        worker.cache.insert(key, class, own.status, used, verdict, &worker.names);
+        worker.cache.insert(key, class, entry.status, used, verdict, &worker.names);
         verdict
     }
 
@@ -115,12 +115,12 @@ impl<'r> Matcher<'r> {
     fn match_request(&self, probe: &ParsedRequest<'_>, worker: &mut WorkerState) -> Dependencies {
         let mut used = self.match_target(probe, worker);
         let mut buffer = std::mem::take(&mut worker.buffers.fragment);
-        if let Some(whole) = probe.with_fragment(&mut buffer) {
-            let found = std::mem::take(&mut worker.buffers.rules);
+        if let Some(with_fragment) = probe.with_fragment(&mut buffer) {
+            let rules_so_far = std::mem::take(&mut worker.buffers.rules);
             worker.buffers.clear(self.rules.rules().len());
-            self.scan_headers(&whole, worker);
-            used = used.union(self.match_target(&whole, worker));
-            worker.buffers.rules.extend(found);
+            self.scan_headers(&with_fragment, worker);
+            used = used.union(self.match_target(&with_fragment, worker));
+            worker.buffers.rules.extend(rules_so_far);
         }
         worker.buffers.fragment = buffer;
         let MatchBuffers { target, rules, path, .. } = &mut worker.buffers;
@@ -150,7 +150,7 @@ impl<'r> Matcher<'r> {
             .map(|(text, normalizer)| text.map_or(&b""[..], |text| normalizer.folded_header(text)));
         let [used_status, asked_class, asked_headers] = [const { Cell::new(false) }; 3];
         let header = |sent: Option<&[u8]>, folded| {
-            // The class says whether the header is there.
+            // The class includes whether the header is there.
             asked_class.set(true);
             asked_headers.set(asked_headers.get() || sent.is_some());
             folded
@@ -185,26 +185,26 @@ impl<'r> Matcher<'r> {
         fields: &[Field],
         text: &[u8],
         redecode: &mut ReDecodeBuffers,
-        mut found: impl FnMut(RuleId, AltDecoding, &[u8]),
+        mut on_match: impl FnMut(RuleId, AltDecoding, &[u8]),
     ) -> bool {
         let ReDecodeBuffers { decoder, marks } = redecode;
         let (source, literals) = match fields {
             [Field::Referer | Field::UserAgent] => (DecodingSource::Header, self.rules.header_literals()),
             _ => (DecodingSource::Target, self.rules.request_literals()),
         };
-        let mut any = false;
+        let mut has_literal = false;
         if !decoder.take(text, source) {
-            return any;
+            return has_literal;
         }
         for reading in AltDecoding::ALL {
             let Some(text) = decoder.read(reading) else { continue };
             marks.clear(self.rules.rules().len());
-            any |= literals.mark(text, &Regions::each(fields, text.len()), marks);
+            has_literal |= literals.mark(text, &Regions::each(fields, text.len()), marks);
             let is_sure = |rule: u16| self.rules.rule(RuleId(rule)).severity >= Severity::Medium;
             let holds = |&&rule: &&u16| is_sure(rule) && self.rules.condition(rule).holds_in(fields, marks.of(rule), text);
-            marks.touched().iter().filter(holds).for_each(|&rule| found(RuleId(rule), reading, text));
+            marks.touched().iter().filter(holds).for_each(|&rule| on_match(RuleId(rule), reading, text));
         }
-        any
+        has_literal
     }
 
     /// Makes candidates of the rules without literals, if the request may match one.

@@ -19,7 +19,4 @@ pub(crate) use worker_state::Verdict;
 pub use worker_state::WorkerState;
 
 #[cfg(test)]
-mod exception_tests;
-
-#[cfg(test)]
 mod tests;

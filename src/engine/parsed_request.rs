@@ -38,17 +38,17 @@ impl<'a> ParsedRequest<'a> {
         }
     }
 
-    /// The same request as a server without fragments reads it; `None` if its path has no `#`. `room` is the buffer for its text.
+    /// The same request as a server without fragments reads it; `None` if its path has no `#`. `buffer` is for its text.
     #[must_use]
-    pub(super) fn with_fragment<'t>(&self, room: &'t mut Vec<u8>) -> Option<ParsedRequest<'t>>
+    pub(super) fn with_fragment<'t>(&self, buffer: &'t mut Vec<u8>) -> Option<ParsedRequest<'t>>
     where
         'a: 't,
     {
         let RequestLine { method, target, protocol } = self.line;
         // A request without a method is only a target.
         let start = if method.is_empty() { 0 } else { method.len() + 1 };
-        let target = escape_fragment(self.request, start..start + target.len(), room)?;
-        let request = &room[..];
+        let target = escape_fragment(self.request, start..start + target.len(), buffer)?;
+        let request = &buffer[..];
         Some(ParsedRequest { line: RequestLine { method, target: &request[target], protocol }, request, ..*self })
     }
 

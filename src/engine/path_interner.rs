@@ -24,7 +24,7 @@ pub(super) struct PathInterner {
 const SKIPPED: u32 = u32::MAX;
 
 /// The longest path that can be proposed; file names that people choose are shorter.
-const LONGEST: usize = 128;
+const MAX_PATH_LEN: usize = 128;
 
 /// Bytes of a target that are kept as an example.
 const EXAMPLE: usize = 256;
@@ -60,14 +60,14 @@ impl PathInterner {
         self.request.clear();
         append(&mut self.request, request);
         let numbers = self.numbers.get_or_insert_with(|| SetAssocCache::new(1 << 14));
-        let text = self.take.of(&self.request);
+        let text = self.take.fingerprint(&self.request);
         let intern = numbers.get(text).unwrap_or_else(|| {
             let target = RequestLine::parse(&self.request).target;
             self.path.clear();
             append(&mut self.path, self.normalizer.folded_views(target).resolved);
             let can_be_learnt = is_candidate(&self.path) && is_canonical(&self.path, &mut self.normalizer);
             let intern = if can_be_learnt { names.paths.intern(self.path.as_slice(), Box::from) } else { SKIPPED };
-            numbers.put(text, intern);
+            numbers.insert(text, intern);
             intern
         });
         (intern != SKIPPED).then_some(intern)
@@ -78,7 +78,7 @@ fn is_candidate(path: &[u8]) -> bool {
     let name = path.rsplit(|&b| b == b'/').next().unwrap_or_default();
     let extension = name.iter().rposition(|&b| b == b'.').map_or(&b""[..], |dot| &name[dot + 1..]);
     path.first() == Some(&b'/')
-        && path.len() <= LONGEST
+        && path.len() <= MAX_PATH_LEN
         && path.iter().all(|b| b.is_ascii_graphic() && *b != b'%')
         && !ASSETS.contains(&extension)
         && !COMMON_PATHS.contains(&path)
@@ -131,7 +131,7 @@ mod tests {
         {
             assert_eq!(intern(passed_over), None, "{passed_over}");
         }
-        assert_eq!(intern(&format!("/{}", "a".repeat(LONGEST))), None);
+        assert_eq!(intern(&format!("/{}", "a".repeat(MAX_PATH_LEN))), None);
     }
 
     #[test]

@@ -53,7 +53,7 @@ impl VerdictCache {
     pub(super) fn with_shared_cache(shared: Option<Arc<SharedCache>>) -> Self {
         let keys = shared.as_ref().map(|shared| shared.keys().clone()).unwrap_or_default();
         let mut headers = SetAssocCache::new(1 << 13);
-        headers.put(keys.of(b""), HeaderClass::EMPTY);
+        headers.insert(keys.fingerprint(b""), HeaderClass::EMPTY);
         Self { keys, empty_headers: SetAssocCache::new(1 << 11), headers, requests: SetAssocCache::new(1 << 14), shared }
     }
 
@@ -121,8 +121,8 @@ impl VerdictCache {
     #[inline]
     fn peek(&self, key: CacheKey) -> CachedVerdict {
         let class = self.headers.get(key.headers);
-        let known = self.requests.get(self.keys.first(key, class.unwrap_or(HeaderClass::EMPTY)));
-        known.filter(|_| class.is_some()).unwrap_or(UNKNOWN)
+        let verdict = self.requests.get(self.keys.first(key, class.unwrap_or(HeaderClass::EMPTY)));
+        verdict.filter(|_| class.is_some()).unwrap_or(UNKNOWN)
     }
 
     /// The key of the second lookup.
@@ -136,10 +136,10 @@ impl VerdictCache {
     fn get_by_key(&self, text: Fingerprint, key: CacheKey) -> CachedVerdict {
         match self.requests.get(text) {
             None => UNKNOWN,
-            Some(known) if known.rules != NEEDS_MORE => known,
+            Some(verdict) if verdict.rules != NEEDS_MORE => verdict,
             Some(_) => {
                 let text = self.keys.next(text, CacheDependencies::HEADERS, key, HeaderClass::EMPTY, None);
-                self.requests.get(text).filter(|known| known.rules != NEEDS_MORE).unwrap_or(UNKNOWN)
+                self.requests.get(text).filter(|verdict| verdict.rules != NEEDS_MORE).unwrap_or(UNKNOWN)
             }
         }
     }
@@ -151,20 +151,20 @@ impl VerdictCache {
             class
         } else {
             let class = shared.class(key.headers)?;
-            self.headers.put(key.headers, class);
+            self.headers.insert(key.headers, class);
             class
         };
         let mut text = self.keys.first(key, class);
         loop {
             match shared.get(text)? {
                 CacheEntry::Dependencies(dependencies) => {
-                    self.requests.put(text, needs_more(dependencies));
+                    self.requests.insert(text, needs_more(dependencies));
                     text = self.keys.next(text, dependencies, key, class, status);
                 }
                 CacheEntry::Rules(entry) => {
                     let (rules, path) = entry.as_deref().map_or_else(Default::default, CachedRules::parts);
                     let verdict = Verdict { rules: names.rules.intern(rules, Box::from), path: names.paths.intern(path, Box::from) };
-                    self.requests.put(text, verdict);
+                    self.requests.insert(text, verdict);
                     return Some(verdict);
                 }
             }
@@ -183,30 +183,30 @@ impl VerdictCache {
     ) {
         let mut text = self.keys.first(key, class);
         if class.has_evidence() && verdict.rules == SymbolTables::EMPTY_RULES && used == Dependencies::default() {
-            self.put(key.request, verdict, names);
+            self.store(key.request, verdict, names);
         }
         // Dependencies of other verdicts on this request are added: then one more lookup finds any of them.
-        let others =
-            self.requests.get(text).filter(|known| known.rules == NEEDS_MORE).map(|known| CacheDependencies::from_word(known.path));
-        let dependencies = CacheDependencies::new(used.status, used.class).union(others.unwrap_or_default());
+        let earlier =
+            self.requests.get(text).filter(|verdict| verdict.rules == NEEDS_MORE).map(|verdict| CacheDependencies::from_word(verdict.path));
+        let dependencies = CacheDependencies::new(used.status, used.class).union(earlier.unwrap_or_default());
         if !dependencies.is_none() {
-            self.put(text, needs_more(dependencies), names);
+            self.store(text, needs_more(dependencies), names);
             text = self.keys.next(text, dependencies, key, class, status);
         }
         if used.headers {
-            self.put(text, needs_more(CacheDependencies::HEADERS), names);
+            self.store(text, needs_more(CacheDependencies::HEADERS), names);
             text = self.keys.next(text, CacheDependencies::HEADERS, key, class, status);
         }
-        self.put(text, verdict, names);
+        self.store(text, verdict, names);
     }
 
-    fn put(&mut self, text: Fingerprint, known: CachedVerdict, names: &SymbolTables) {
-        self.requests.put(text, known);
+    fn store(&mut self, text: Fingerprint, verdict: CachedVerdict, names: &SymbolTables) {
+        self.requests.insert(text, verdict);
         if let Some(shared) = &self.shared {
-            let entry = if known.rules == NEEDS_MORE {
-                CacheEntry::Dependencies(CacheDependencies::from_word(known.path))
+            let entry = if verdict.rules == NEEDS_MORE {
+                CacheEntry::Dependencies(CacheDependencies::from_word(verdict.path))
             } else {
-                CacheEntry::rules(names.rules.resolve(known.rules), names.paths.resolve(known.path))
+                CacheEntry::rules(names.rules.resolve(verdict.rules), names.paths.resolve(verdict.path))
             };
             shared.insert(text, entry);
         }
@@ -224,17 +224,17 @@ impl VerdictCache {
 
     /// Whether a referer or user agent is known to have no literal hit.
     pub(super) fn is_empty_header(&self, header: &[u8]) -> bool {
-        self.empty_headers.get(self.keys.of(header)).is_some()
+        self.empty_headers.get(self.keys.fingerprint(header)).is_some()
     }
 
     /// Records that a referer or user agent has no literal hit.
     pub(super) fn insert_empty_header(&mut self, header: &[u8]) {
-        self.empty_headers.put(self.keys.of(header), ());
+        self.empty_headers.insert(self.keys.fingerprint(header), ());
     }
 
     /// Inserts the class of headers as logged.
     pub(super) fn insert_headers(&mut self, key: CacheKey, class: HeaderClass) {
-        self.headers.put(key.headers, class);
+        self.headers.insert(key.headers, class);
         if let Some(shared) = &self.shared {
             shared.insert_class(key.headers, class);
         }
@@ -364,34 +364,34 @@ impl SharedCache {
 
     /// The entry of a request.
     pub(super) fn get(&self, text: Fingerprint) -> Option<CacheEntry> {
-        self.part(text).requests.get(&text.word()).cloned()
+        self.shard(text).requests.get(&text.word()).cloned()
     }
 
     pub(super) fn insert(&self, text: Fingerprint, entry: CacheEntry) {
-        put(&mut self.part(text).requests, text, entry);
+        insert_or_clear(&mut self.shard(text).requests, text, entry);
     }
 
     /// The class of headers.
     pub(super) fn class(&self, headers: Fingerprint) -> Option<HeaderClass> {
-        self.part(headers).headers.get(&headers.word()).copied()
+        self.shard(headers).headers.get(&headers.word()).copied()
     }
 
     fn insert_class(&self, headers: Fingerprint, class: HeaderClass) {
-        put(&mut self.part(headers).headers, headers, class);
+        insert_or_clear(&mut self.shard(headers).headers, headers, class);
     }
 
-    fn part(&self, text: Fingerprint) -> MutexGuard<'_, Shard> {
+    fn shard(&self, text: Fingerprint) -> MutexGuard<'_, Shard> {
         // The lower bits select a slot of the tables.
         self.shards[(text.word() >> 60) as usize].lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Inserts an entry; a full table is cleared first.
-fn put<V>(known: &mut HashMap<u64, V>, text: Fingerprint, value: V) {
-    if known.len() == MAX_SHARD_ENTRIES {
-        known.clear();
+fn insert_or_clear<V>(entries: &mut HashMap<u64, V>, text: Fingerprint, value: V) {
+    if entries.len() == MAX_SHARD_ENTRIES {
+        entries.clear();
     }
-    known.insert(text.word(), value);
+    entries.insert(text.word(), value);
 }
 
 /// A request and its headers.
@@ -473,12 +473,12 @@ pub(super) struct CacheKeys(Fingerprinter);
 
 impl CacheKeys {
     pub(super) fn key(&self, request: &[u8], headers: &[u8]) -> CacheKey {
-        CacheKey { request: self.of(request), headers: self.of(headers) }
+        CacheKey { request: self.fingerprint(request), headers: self.fingerprint(headers) }
     }
 
     #[inline]
-    pub(super) fn of(&self, text: &[u8]) -> Fingerprint {
-        self.0.of(text)
+    pub(super) fn fingerprint(&self, text: &[u8]) -> Fingerprint {
+        self.0.fingerprint(text)
     }
 
     #[inline]
@@ -502,22 +502,22 @@ impl CacheKeys {
         class: HeaderClass,
         status: Option<u16>,
     ) -> Fingerprint {
-        let given = |what: u32, word: u64| if dependencies.0 & what != 0 { word } else { 0 };
+        let if_needed = |dependency: u32, word: u64| if dependencies.0 & dependency != 0 { word } else { 0 };
         if dependencies == CacheDependencies::HEADERS {
             return self.0.of_pair(text, key.headers.word());
         }
         // With the dependencies, because these may change: a verdict that depends on the class must not be found by the status alone.
-        let status = given(CacheDependencies::STATUS, 1 + u64::from(status.unwrap_or(0)));
+        let status = if_needed(CacheDependencies::STATUS, 1 + u64::from(status.unwrap_or(0)));
         let text = self.0.of_pair(text, u64::from(dependencies.0) << u32::BITS | status);
-        self.0.of_pair(text, given(CacheDependencies::CLASS, class.0))
+        self.0.of_pair(text, if_needed(CacheDependencies::CLASS, class.0))
     }
 
     /// The class of headers with these literal hits, and with these rules found in their alternative decodings.
-    pub(super) fn class(&self, has_referer: bool, marks: &LiteralHits, found: &[RuleId]) -> HeaderClass {
+    pub(super) fn class(&self, has_referer: bool, marks: &LiteralHits, redecoded: &[RuleId]) -> HeaderClass {
         let marked = marks.touched().iter().map(|&rule| (rule, marks.of(rule)));
-        let found = found.iter().map(|rule| (rule.0, 0));
+        let redecoded = redecoded.iter().map(|rule| (rule.0, 0));
         let (mut sum, mut bits) = (0_u64, if has_referer { HeaderClass::REFERER } else { 0 });
-        for (rule, marks) in marked.chain(found) {
+        for (rule, marks) in marked.chain(redecoded) {
             // A sum, as the order of hits does not matter.
             sum = sum.wrapping_add(self.0.of_pair(Fingerprint::default(), u64::from(rule) << 16 | u64::from(marks)).word());
             bits |= HeaderClass::MARKED | if bit::only_exception(marks) { 0 } else { HeaderClass::EVIDENCE };

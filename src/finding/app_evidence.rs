@@ -11,20 +11,20 @@ use super::RuleId;
 /// App evidence by app and by `K`, such as the site.
 #[derive(Debug, Clone)]
 pub struct AppEvidence<K = u32> {
-    seen: HashMap<(RuleId, K), BoundedSet, RandomState>,
+    entries: HashMap<(RuleId, K), BoundedSet, RandomState>,
 }
 
 impl<K> Default for AppEvidence<K> {
     fn default() -> Self {
-        Self { seen: HashMap::default() }
+        Self { entries: HashMap::default() }
     }
 }
 
 /// Up to a few distinct clients and sizes, and the magnitudes of the sizes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct BoundedSet {
-    clients: [u32; BoundedSet::ENOUGH],
-    sizes: [u64; BoundedSet::ENOUGH],
+    clients: [u32; BoundedSet::MIN_DISTINCT],
+    sizes: [u64; BoundedSet::MIN_DISTINCT],
     client_count: u8,
     size_count: u8,
     magnitudes: u64,
@@ -38,31 +38,31 @@ pub struct AppAsset {
     /// Bytes sent.
     pub size: u64,
     /// The length of the request line, in bytes.
-    pub asked: usize,
+    pub request_len: usize,
 }
 
 impl AppAsset {
     /// A bit for the largest power of two below the size. None for an answer of less than four times the length of its request: a
     /// client can choose the size of a page that repeats its URL.
     fn magnitude(self) -> u64 {
-        let repeats = self.size < 4 * self.asked.max(1) as u64;
+        let repeats = self.size < 4 * self.request_len.max(1) as u64;
         if repeats { 0 } else { 1 << self.size.ilog2() }
     }
 }
 
 impl BoundedSet {
     /// Sufficient number of distinct clients and of distinct sizes.
-    pub const ENOUGH: usize = 3;
+    pub const MIN_DISTINCT: usize = 3;
 
     /// Sufficient number of magnitudes of sizes, with any clients: assets differ in size, but a catch-all page does not.
-    pub const ENOUGH_MAGNITUDES: u32 = 5;
+    pub const MIN_MAGNITUDES: u32 = 5;
 
     /// Whether the answers show that a site runs the app: enough clients and sizes, or enough magnitudes of sizes. A site that
     /// answers everything alike has one size.
     #[must_use]
     pub fn is_sufficient(&self) -> bool {
-        let has_clients = usize::from(self.client_count) == Self::ENOUGH && usize::from(self.size_count) == Self::ENOUGH;
-        has_clients || self.magnitudes.count_ones() >= Self::ENOUGH_MAGNITUDES
+        let has_clients = usize::from(self.client_count) == Self::MIN_DISTINCT && usize::from(self.size_count) == Self::MIN_DISTINCT;
+        has_clients || self.magnitudes.count_ones() >= Self::MIN_MAGNITUDES
     }
 
     /// A bit for each power of two below a size.
@@ -80,13 +80,13 @@ impl BoundedSet {
     /// The evidence of an earlier report: the listed clients and sizes; `None` means enough. Once there are enough, it does not
     /// matter which clients they were; `any` are existing clients.
     #[must_use]
-    pub fn from_listed(clients: Option<&[u32]>, sizes: Option<&[u64]>, magnitudes: u64, any: [u32; Self::ENOUGH]) -> Self {
+    pub fn from_listed(clients: Option<&[u32]>, sizes: Option<&[u64]>, magnitudes: u64, any: [u32; Self::MIN_DISTINCT]) -> Self {
         let mut few = Self { magnitudes, ..Self::default() };
         for &client in clients.unwrap_or(&any) {
-            put(&mut few.clients, &mut few.client_count, client);
+            insert_distinct(&mut few.clients, &mut few.client_count, client);
         }
         for &size in sizes.unwrap_or(&[0, 1, 2]) {
-            put(&mut few.sizes, &mut few.size_count, size);
+            insert_distinct(&mut few.sizes, &mut few.size_count, size);
         }
         few
     }
@@ -94,30 +94,30 @@ impl BoundedSet {
     /// The clients, until there are enough. After that the known ones are arbitrary.
     #[must_use]
     pub fn clients(&self) -> Option<&[u32]> {
-        let known = usize::from(self.client_count);
-        (known < Self::ENOUGH).then_some(&self.clients[..known])
+        let len = usize::from(self.client_count);
+        (len < Self::MIN_DISTINCT).then_some(&self.clients[..len])
     }
 
     /// The sizes, until there are enough.
     #[must_use]
     pub fn sizes(&self) -> Option<&[u64]> {
-        let known = usize::from(self.size_count);
-        (known < Self::ENOUGH).then_some(&self.sizes[..known])
+        let len = usize::from(self.size_count);
+        (len < Self::MIN_DISTINCT).then_some(&self.sizes[..len])
     }
 
     #[inline]
     fn add(&mut self, asset: AppAsset) {
-        put(&mut self.clients, &mut self.client_count, asset.client);
-        put(&mut self.sizes, &mut self.size_count, asset.size);
+        insert_distinct(&mut self.clients, &mut self.client_count, asset.client);
+        insert_distinct(&mut self.sizes, &mut self.size_count, asset.size);
         self.magnitudes |= asset.magnitude();
     }
 
     fn merge(&mut self, other: &Self, renumbered: impl Fn(u32) -> u32) {
         for &client in &other.clients[..usize::from(other.client_count)] {
-            put(&mut self.clients, &mut self.client_count, renumbered(client));
+            insert_distinct(&mut self.clients, &mut self.client_count, renumbered(client));
         }
         for &size in &other.sizes[..usize::from(other.size_count)] {
-            put(&mut self.sizes, &mut self.size_count, size);
+            insert_distinct(&mut self.sizes, &mut self.size_count, size);
         }
         self.magnitudes |= other.magnitudes;
     }
@@ -125,10 +125,10 @@ impl BoundedSet {
 
 /// Adds a new value if there is space.
 #[inline]
-fn put<T: Copy + PartialEq>(few: &mut [T; BoundedSet::ENOUGH], count: &mut u8, value: T) {
-    let known = usize::from(*count);
-    if known < BoundedSet::ENOUGH && !few[..known].contains(&value) {
-        few[known] = value;
+fn insert_distinct<T: Copy + PartialEq>(few: &mut [T; BoundedSet::MIN_DISTINCT], count: &mut u8, value: T) {
+    let len = usize::from(*count);
+    if len < BoundedSet::MIN_DISTINCT && !few[..len].contains(&value) {
+        few[len] = value;
         *count += 1;
     }
 }
@@ -137,24 +137,24 @@ impl<K: Copy + Eq + std::hash::Hash> AppEvidence<K> {
     /// Records an app asset that was served.
     #[inline]
     pub fn record(&mut self, app: RuleId, key: K, asset: AppAsset) {
-        self.seen.entry((app, key)).or_default().add(asset);
+        self.entries.entry((app, key)).or_default().add(asset);
     }
 
     /// Merges other evidence, with its keys and clients mapped.
     pub fn merge<L: Copy>(&mut self, other: &AppEvidence<L>, key: impl Fn(L) -> K, client: impl Fn(u32) -> u32) {
-        for (&(app, its_key), few) in &other.seen {
-            self.seen.entry((app, key(its_key))).or_default().merge(few, &client);
+        for (&(app, other_key), few) in &other.entries {
+            self.entries.entry((app, key(other_key))).or_default().merge(few, &client);
         }
     }
 
     /// Merges evidence of one app under another key.
     pub fn gather(&mut self, app: RuleId, key: K, few: &BoundedSet) {
-        self.seen.entry((app, key)).or_default().merge(few, |client| client);
+        self.entries.entry((app, key)).or_default().merge(few, |client| client);
     }
 
     /// All evidence, in no order.
     pub fn iter(&self) -> impl Iterator<Item = (RuleId, K, &BoundedSet)> {
-        self.seen.iter().map(|(&(app, key), few)| (app, key, few))
+        self.entries.iter().map(|(&(app, key), few)| (app, key, few))
     }
 }
 
@@ -162,12 +162,12 @@ impl<K> AppEvidence<K> {
     /// Whether there is no evidence.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.seen.is_empty()
+        self.entries.is_empty()
     }
 
     /// Clears it, but keeps its capacity.
     pub fn clear(&mut self) {
-        self.seen.clear();
+        self.entries.clear();
     }
 }
 
@@ -181,14 +181,14 @@ mod tests {
     }
 
     const fn asset(client: u32, size: u64) -> AppAsset {
-        AppAsset { client, size, asked: 50 }
+        AppAsset { client, size, request_len: 50 }
     }
 
     /// Whether answers of these sizes to requests of these lengths, by one client, are sufficient.
     fn shows_to_one(answers: &[(u64, usize)]) -> bool {
         let mut evidence = AppEvidence::default();
-        for &(size, asked) in answers {
-            evidence.record(RuleId(0), 0, AppAsset { client: 1, size, asked });
+        for &(size, request_len) in answers {
+            evidence.record(RuleId(0), 0, AppAsset { client: 1, size, request_len });
         }
         enough(&evidence)
     }
@@ -204,7 +204,8 @@ mod tests {
     #[test]
     fn a_page_that_repeats_the_address_shows_no_app() {
         for (page, times) in [(40, 1), (500, 2), (5_000, 3)] {
-            let answers: Vec<_> = (3..14).map(|bits| 1_usize << bits).map(|asked| (page + times * asked as u64, asked)).collect();
+            let answers: Vec<_> =
+                (3..14).map(|bits| 1_usize << bits).map(|request_len| (page + times * request_len as u64, request_len)).collect();
             assert!(!shows_to_one(&answers), "{page} bytes and the address {times} times");
         }
     }
@@ -224,7 +225,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_split_changes_nothing(seen in prop::collection::vec((0_u8..2, 0_u32..5, 0_u32..16), 0..20), cut in any::<prop::sample::Index>()) {
+        fn a_split_changes_nothing(entries in prop::collection::vec((0_u8..2, 0_u32..5, 0_u32..16), 0..20), cut in any::<prop::sample::Index>()) {
             let of = |part: &[(u8, u32, u32)]| {
                 let mut evidence = AppEvidence::default();
                 for &(key, client, bits) in part {
@@ -232,10 +233,10 @@ mod tests {
                 }
                 evidence
             };
-            let cut = cut.index(seen.len() + 1);
-            let mut merged = of(&seen[cut..]);
-            merged.merge(&of(&seen[..cut]), |key| key, |client| client);
-            let mut one: Vec<_> = of(&seen).iter().map(|(_, key, few)| (key, few.is_sufficient())).collect();
+            let cut = cut.index(entries.len() + 1);
+            let mut merged = of(&entries[cut..]);
+            merged.merge(&of(&entries[..cut]), |key| key, |client| client);
+            let mut one: Vec<_> = of(&entries).iter().map(|(_, key, few)| (key, few.is_sufficient())).collect();
             let mut other: Vec<_> = merged.iter().map(|(_, key, few)| (key, few.is_sufficient())).collect();
             one.sort_unstable();
             other.sort_unstable();

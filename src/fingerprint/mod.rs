@@ -52,7 +52,7 @@ impl Fingerprinter {
     /// The fingerprint of a text.
     #[must_use]
     #[inline]
-    pub(crate) fn of(&self, text: &[u8]) -> Fingerprint {
+    pub(crate) fn fingerprint(&self, text: &[u8]) -> Fingerprint {
         let mut fingerprint = [Fingerprint::default()];
         self.of_each(std::iter::once(text), &mut fingerprint);
         fingerprint[0]
@@ -99,7 +99,7 @@ impl Fingerprint {
 }
 
 /// Initial number of slots.
-const FEW: usize = 1 << 8;
+const INITIAL_SLOTS: usize = 1 << 8;
 
 /// Ids by the fingerprints of their texts.
 #[derive(Debug, Clone)]
@@ -111,7 +111,7 @@ pub(crate) struct FingerprintMap {
 
 impl Default for FingerprintMap {
     fn default() -> Self {
-        Self { slots: vec![Default::default(); FEW], len: 0 }
+        Self { slots: vec![Default::default(); INITIAL_SLOTS], len: 0 }
     }
 }
 
@@ -134,11 +134,11 @@ impl FingerprintMap {
     pub(crate) fn get(&self, text: Fingerprint) -> Option<u32> {
         let mut at = self.first(text);
         loop {
-            let (known, number) = self.slots[at];
-            if known == text {
+            let (stored, number) = self.slots[at];
+            if stored == text {
                 return Some(number);
             }
-            if known == Fingerprint::default() {
+            if stored == Fingerprint::default() {
                 return None;
             }
             at = self.next(at);
@@ -146,7 +146,7 @@ impl FingerprintMap {
     }
 
     /// Sets the id of a text.
-    pub(crate) fn put(&mut self, text: Fingerprint, number: u32) {
+    pub(crate) fn insert(&mut self, text: Fingerprint, number: u32) {
         if self.len * 2 >= self.slots.len() {
             self.grow();
         }
@@ -163,7 +163,7 @@ impl FingerprintMap {
         let old = std::mem::replace(&mut self.slots, larger);
         self.len = 0;
         for (text, number) in old.into_iter().filter(|(text, _)| *text != Fingerprint::default()) {
-            self.put(text, number);
+            self.insert(text, number);
         }
     }
 
@@ -183,7 +183,7 @@ impl FingerprintMap {
 pub(crate) struct SetAssocCache<V, const WAYS: usize> {
     /// One set until it is full, as many caches are never used; then all.
     sets: Vec<Set<V, WAYS>>,
-    most: usize,
+    max_sets: usize,
 }
 
 /// The entries of a cache line, the newest first.
@@ -195,7 +195,7 @@ impl<V: Copy + Default, const WAYS: usize> SetAssocCache<V, WAYS> {
     /// A cache of `sets` sets, a power of two.
     #[must_use]
     pub(crate) fn new(sets: usize) -> Self {
-        Self { sets: Self::empty(1), most: sets }
+        Self { sets: Self::empty(1), max_sets: sets }
     }
 
     fn empty(sets: usize) -> Vec<Set<V, WAYS>> {
@@ -215,30 +215,30 @@ impl<V: Copy + Default, const WAYS: usize> SetAssocCache<V, WAYS> {
         // Compares all slots and selects an index instead of a value, so that there is no branch: the slot is unpredictable.
         let slots = &self.sets[self.at(text)].0;
         let mut at = 0;
-        for (n, (known, _)) in slots.iter().enumerate() {
-            at = if *known == text { n } else { at };
+        for (n, (stored, _)) in slots.iter().enumerate() {
+            at = if *stored == text { n } else { at };
         }
-        let (known, value) = slots[at];
-        (known == text).then_some(value)
+        let (stored, value) = slots[at];
+        (stored == text).then_some(value)
     }
 
     /// Inserts or replaces a value.
-    pub(crate) fn put(&mut self, text: Fingerprint, value: V) {
-        if self.sets.len() < self.most && self.sets[0].0.iter().all(|(known, _)| *known != Fingerprint::default()) {
+    pub(crate) fn insert(&mut self, text: Fingerprint, value: V) {
+        if self.sets.len() < self.max_sets && self.sets[0].0.iter().all(|(stored, _)| *stored != Fingerprint::default()) {
             self.take_room();
         }
         let at = self.at(text);
         let slots = &mut self.sets[at].0;
-        let old = slots.iter().position(|(known, _)| *known == text).unwrap_or(WAYS - 1);
+        let old = slots.iter().position(|(stored, _)| *stored == text).unwrap_or(WAYS - 1);
         slots.copy_within(..old, 1);
         slots[0] = (text, value);
     }
 
     #[cold]
     fn take_room(&mut self) {
-        let few = std::mem::replace(&mut self.sets, Self::empty(self.most));
+        let few = std::mem::replace(&mut self.sets, Self::empty(self.max_sets));
         for (text, value) in few.into_iter().flat_map(|set| set.0).rev() {
-            self.put(text, value);
+            self.insert(text, value);
         }
     }
 
@@ -263,7 +263,7 @@ mod tests {
             let texts: Vec<String> = (0..600).map(|length| "a".repeat(length)).chain(["b".into(), "ab".into()]).collect();
             let mut each = vec![Fingerprint::default(); texts.len()];
             take.of_each(texts.iter().map(String::as_bytes), &mut each);
-            assert!(each.iter().zip(&texts).all(|(fingerprint, text)| *fingerprint == take.of(text.as_bytes())));
+            assert!(each.iter().zip(&texts).all(|(fingerprint, text)| *fingerprint == take.fingerprint(text.as_bytes())));
             each.sort_by_key(|fingerprint| fingerprint.word());
             each.dedup();
             assert_eq!(each.len(), texts.len());
@@ -278,9 +278,9 @@ mod tests {
             let (mut numbers, mut map) = (FingerprintMap::default(), HashMap::new());
             for (text, number) in texts {
                 // Few first slots, so that many texts collide.
-                let text = Fingerprint(take.of(&text.to_le_bytes()).word() & !0xff | 1);
+                let text = Fingerprint(take.fingerprint(&text.to_le_bytes()).word() & !0xff | 1);
                 prop_assert_eq!(numbers.get(text), map.get(&text.word()).copied());
-                numbers.put(text, number);
+                numbers.insert(text, number);
                 map.insert(text.word(), number);
                 prop_assert_eq!(numbers.len(), map.len());
             }
@@ -293,27 +293,33 @@ mod tests {
     #[test]
     fn entries_survive_the_first_growth() {
         let take = Fingerprinter::default();
-        let mut memo: SetAssocCache<u32, 4> = SetAssocCache::new(1 << 10);
-        let texts: Vec<_> = (0_u32..6).map(|n| take.of(&n.to_le_bytes())).collect();
+        let mut cache: SetAssocCache<u32, 4> = SetAssocCache::new(1 << 10);
+        let texts: Vec<_> = (0_u32..6).map(|n| take.fingerprint(&n.to_le_bytes())).collect();
         for n in 0..texts.len() {
-            memo.put(texts[n], n as u32);
-            memo.put(texts[0], 7);
-            let known: Vec<_> = texts.iter().map(|text| memo.get(*text)).collect();
+            cache.insert(texts[n], n as u32);
+            cache.insert(texts[0], 7);
+            let stored: Vec<_> = texts.iter().map(|text| cache.get(*text)).collect();
             let expected: Vec<_> = (0..texts.len()).map(|m| (m <= n).then_some(if m == 0 { 7 } else { m as u32 })).collect();
-            assert_eq!(known, expected);
+            assert_eq!(stored, expected);
         }
     }
 
     #[test]
     fn a_set_keeps_its_last_four_entries() {
         let take = Fingerprinter::default();
-        let mut memo: SetAssocCache<u32, 4> = SetAssocCache::new(1);
-        let texts = [take.of(b"ab"), take.of(b"abd"), take.of_pair(take.of(b"ab"), 1), take.of_pair(take.of(b"ab"), 2), take.of(b"")];
-        assert_eq!(texts.map(|text| memo.get(text)), [None; 5]);
-        (0..).zip(texts).for_each(|(n, text)| memo.put(text, n));
-        assert_eq!(texts.map(|text| memo.get(text)), [None, Some(1), Some(2), Some(3), Some(4)]);
-        memo.put(texts[1], 11);
-        memo.put(texts[0], 10);
-        assert_eq!(texts.map(|text| memo.get(text)), [Some(10), Some(11), None, Some(3), Some(4)]);
+        let mut cache: SetAssocCache<u32, 4> = SetAssocCache::new(1);
+        let texts = [
+            take.fingerprint(b"ab"),
+            take.fingerprint(b"abd"),
+            take.of_pair(take.fingerprint(b"ab"), 1),
+            take.of_pair(take.fingerprint(b"ab"), 2),
+            take.fingerprint(b""),
+        ];
+        assert_eq!(texts.map(|text| cache.get(text)), [None; 5]);
+        (0..).zip(texts).for_each(|(n, text)| cache.insert(text, n));
+        assert_eq!(texts.map(|text| cache.get(text)), [None, Some(1), Some(2), Some(3), Some(4)]);
+        cache.insert(texts[1], 11);
+        cache.insert(texts[0], 10);
+        assert_eq!(texts.map(|text| cache.get(text)), [Some(10), Some(11), None, Some(3), Some(4)]);
     }
 }

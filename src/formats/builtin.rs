@@ -85,7 +85,7 @@ pub struct Formats {
     detection_order: Vec<FormatId>,
     /// The source of the client IP behind a reverse proxy.
     origin: Option<ClientIpSource>,
-    /// Formats that the engine can parse, but without the field for the client behind a proxy.
+    /// Formats that the engine can parse, but without the field for the forwarded client.
     proxied: Vec<FormatId>,
 }
 
@@ -229,8 +229,8 @@ impl Formats {
 
     /// Adds a format, unless its string is already known.
     fn add(&mut self, name: &str, string: String, parser: FormatLineParser) -> Result<FormatId, UnknownFormat> {
-        if let Some(known) = self.ids().find(|id| self.format(*id).string.as_ref() == Some(&string)) {
-            return Ok(known);
+        if let Some(id) = self.ids().find(|id| self.format(*id).string.as_ref() == Some(&string)) {
+            return Ok(id);
         }
         let number = u8::try_from(self.all.len()).map_err(|_| UnknownFormat::TooMany)?;
         let title = "As it was given".to_owned();
@@ -270,7 +270,7 @@ impl Formats {
         self.origin.as_ref()
     }
 
-    /// Formats that are tried before the engine, for the field of the client behind a proxy.
+    /// Formats that are tried before the engine, for the field of the forwarded client.
     pub(super) fn proxied(&self) -> &[FormatId] {
         &self.proxied
     }
@@ -319,8 +319,8 @@ impl Formats {
     /// The formats that are tried first in the log at a path.
     #[must_use]
     pub fn preferred_for(&self, path: &Path) -> &[FormatId] {
-        let named = self.logs.iter().find(|(log, _)| (self.is_log_or_rotated)(log, path));
-        named.map_or(&self.requested, |(_, formats)| formats)
+        let configured = self.logs.iter().find(|(log, _)| (self.is_log_or_rotated)(log, path));
+        configured.map_or(&self.requested, |(_, formats)| formats)
     }
 
     /// The formats requested for all logs.

@@ -113,7 +113,7 @@ impl<'a> Frame<'a> {
             let agent = r.get(end + 2..)?.strip_prefix(b"\"")?;
             Some((&r[..end], &agent[..quoted_end(agent).unwrap_or(agent.len())]))
         });
-        // A dash stands for an empty value.
+        // A dash is an empty value.
         let (referer, user_agent) = headers.unzip();
         LogEntry {
             client: self.client,
@@ -267,8 +267,8 @@ fn split_client(prefix: &[u8]) -> Option<(Option<&[u8]>, &[u8])> {
     }
     // A user name may contain spaces. But too many fields after something that is not an address are the prefix of
     // another writer.
-    let usual = memchr_iter(b' ', rest).count() <= 2;
-    (usual || Client::parse(first).address().is_some()).then_some((None, first))
+    let is_usual = memchr_iter(b' ', rest).count() <= 2;
+    (is_usual || Client::parse(first).address().is_some()).then_some((None, first))
 }
 
 /// `host:port` before a client. IPv6 clients and clients with a port contain colons too; but two fields follow a client,

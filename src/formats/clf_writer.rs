@@ -179,11 +179,11 @@ fn dash_for_nothing(header: &[u8]) -> &[u8] {
 /// Whether no byte ends a text early: all quotes are those of the line itself. Written for auto-vectorization.
 #[inline]
 pub(super) fn is_clean(texts: &[u8], own_quotes: usize, escapes: Escapes) -> bool {
-    let meant = if escapes == Escapes::None { b'\\' } else { b'\n' };
+    let special = if escapes == Escapes::None { b'\\' } else { b'\n' };
     let (mut quotes, mut others) = (0, 0);
     for chunk in texts.chunks(usize::from(u8::MAX)) {
         let (q, o) = chunk.iter().fold((0_u8, 0_u8), |(quotes, others), &b| {
-            (quotes + u8::from(b == b'"'), others | u8::from(b == b'\n') | u8::from(b == meant))
+            (quotes + u8::from(b == b'"'), others | u8::from(b == b'\n') | u8::from(b == special))
         });
         quotes += usize::from(q);
         others |= o;
@@ -329,9 +329,9 @@ fn write_escaped(text: &[u8], escapes: Escapes, line: &mut Vec<u8>) {
     let end = line.len();
     let mut at = start;
     while at < end {
-        let known = if escapes == Escapes::Written { escape_length(&line[at..end]) } else { 0 };
-        if known > 0 {
-            line.extend_from_within(at..at + known);
+        let escape_len = if escapes == Escapes::Written { escape_length(&line[at..end]) } else { 0 };
+        if escape_len > 0 {
+            line.extend_from_within(at..at + escape_len);
         } else {
             match line[at] {
                 b'"' => line.extend_from_slice(br"\x22"),
@@ -340,7 +340,7 @@ fn write_escaped(text: &[u8], escapes: Escapes, line: &mut Vec<u8>) {
                 other => line.push(other),
             }
         }
-        at += known.max(1);
+        at += escape_len.max(1);
     }
     line.drain(start..end);
 }
@@ -358,7 +358,7 @@ fn escape_length(text: &[u8]) -> usize {
 /// Receives the parsed lines.
 pub(super) trait FieldSink {
     /// Adds a line by its fields.
-    fn put(&mut self, fields: &Fields<'_>);
+    fn push(&mut self, fields: &Fields<'_>);
     /// Adds a line that is in an engine format.
     fn put_line(&mut self, line: &[u8]);
     /// The total length of all lines, as written.
@@ -367,7 +367,7 @@ pub(super) trait FieldSink {
 
 impl FieldSink for Vec<u8> {
     #[inline]
-    fn put(&mut self, fields: &Fields<'_>) {
+    fn push(&mut self, fields: &Fields<'_>) {
         write(fields, self);
     }
 
@@ -631,7 +631,7 @@ mod tests {
 
             let mut buffer = FrameBuffer::default();
             buffer.begin(b"");
-            buffer.put(&fields);
+            buffer.push(&fields);
             buffer.end(LineKind::AsIs);
             prop_assert_eq!(buffer.length(), line.len());
             if let Some(parts) = buffer.frame(0, b"") {

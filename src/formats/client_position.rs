@@ -100,8 +100,8 @@ pub(super) fn is_moved(before_time: &[u8]) -> bool {
 pub(super) fn rewrite(line: &[u8], place: ClientPosition, out: &mut Vec<u8>) -> Option<ClientPosition> {
     let (bracket, _) = request_start(line)?;
     let leading = LeadingFields::new(&line[..bracket]).filter(LeadingFields::is_doubtful)?;
-    let found = leading.client(place);
-    let client = match found {
+    let position = leading.client(place);
+    let client = match position {
         ClientPosition::First => leading.first,
         ClientPosition::Second => {
             if let Some(host) = host(leading.first) {
@@ -115,7 +115,7 @@ pub(super) fn rewrite(line: &[u8], place: ClientPosition, out: &mut Vec<u8>) -> 
     out.extend_from_slice(client);
     out.extend_from_slice(b" - - ");
     out.extend_from_slice(&line[bracket..]);
-    Some(found)
+    Some(position)
 }
 
 /// Detects the position of the client from the first lines of a log.
@@ -343,12 +343,12 @@ mod tests {
         fn a_rewritten_line_is_a_combined_line(before_time in "([0-9a-z.:\\[\\]-]{1,18} ){1,6}", place in prop::sample::select(vec![ClientPosition::First, ClientPosition::Second, ClientPosition::Unknown])) {
             let text = format!("{before_time}{TAIL}");
             let mut out = Vec::new();
-            let found = rewrite(text.as_bytes(), place, &mut out);
+            let position = rewrite(text.as_bytes(), place, &mut out);
             let direct = Frame::locate(text.as_bytes(), None);
-            prop_assert!(found.is_none() || direct.is_none() || direct.is_some_and(|frame| frame.host.is_some()), "{}", text);
-            if let Some(found) = found {
+            prop_assert!(position.is_none() || direct.is_none() || direct.is_some_and(|frame| frame.host.is_some()), "{}", text);
+            if let Some(position) = position {
                 let frame = Frame::locate(&out, None).unwrap();
-                prop_assert_eq!(frame.client == b"-", found == ClientPosition::Unknown);
+                prop_assert_eq!(frame.client == b"-", position == ClientPosition::Unknown);
                 prop_assert_eq!(frame.request, b"GET /.env HTTP/1.1");
             }
         }

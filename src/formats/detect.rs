@@ -1,5 +1,5 @@
 //! Detects the format of a log from its first lines, for `probewatch formats` and messages. Also recognizes other kinds of files,
-//! and the field of a client behind a proxy.
+//! and the field of a forwarded client.
 //!
 //! A scan parses each line by itself and does not need this. Lines are read here exactly as a scan reads them.
 
@@ -104,8 +104,8 @@ impl<'f> Detector<'f> {
         let is_prefixed = !is_clf && self.log_reader.prefix().is_some();
         let strip_prefix = if is_prefixed { line_prefix::strip_prefix(text, &mut buffers) } else { None };
         let prefix = strip_prefix.map(|(prefix, _)| prefix);
-        let known = self.detected.found.iter_mut().find(|found| found.format == format && found.prefix == prefix);
-        if let Some(found) = known {
+        let existing = self.detected.found.iter_mut().find(|found| found.format == format && found.prefix == prefix);
+        if let Some(found) = existing {
             found.lines += 1;
             return;
         }
@@ -123,11 +123,11 @@ impl<'f> Detector<'f> {
             FormatReader::W3c => (None, self.context.header.columns().and_then(|parser| split(parser, text)).unwrap_or_default()),
             FormatReader::Strings(_) => (None, split_by_parsers(formats.format(format), text).unwrap_or_default()),
             FormatReader::Clf => {
-                let own = split_by_parsers(formats.format(format), text);
+                let split_fields = split_by_parsers(formats.format(format), text);
                 let more = formats.ids().filter(|id| formats.format(*id).is_clf && *id != format);
                 let exactly = more.into_iter().find_map(|id| Some((id, split_by_parsers(formats.format(id), text)?)));
-                match (own, exactly) {
-                    (Some(own), _) => (None, own),
+                match (split_fields, exactly) {
+                    (Some(split_fields), _) => (None, split_fields),
                     (None, Some((id, fields))) => (Some(id), fields),
                     (None, None) => (None, Vec::new()),
                 }
@@ -149,18 +149,21 @@ fn split_by_parsers(format: &FormatDefinition, text: &[u8]) -> Option<Vec<SplitF
 fn split(parser: &super::FormatLineParser, text: &[u8]) -> Option<Vec<SplitField>> {
     let fields = parser.split(text)?;
     let kinds = parser.kinds().map(|(_, kind)| kind);
-    let split =
-        |((name, text), kind): ((&str, &[u8]), &FieldKind)| SplitField { name: name.to_owned(), kind: named(kind), text: text.to_vec() };
+    let split = |((name, text), kind): ((&str, &[u8]), &FieldKind)| SplitField {
+        name: name.to_owned(),
+        kind: kind_name(kind),
+        text: text.to_vec(),
+    };
     Some(fields.into_iter().zip(kinds).map(split).collect())
 }
 
 fn from_json(fields: Vec<(String, &[u8], FieldKind)>) -> Vec<SplitField> {
-    let split = |(name, text, kind): (String, &[u8], FieldKind)| SplitField { name, kind: named(&kind), text: text.to_vec() };
+    let split = |(name, text, kind): (String, &[u8], FieldKind)| SplitField { name, kind: kind_name(&kind), text: text.to_vec() };
     fields.into_iter().map(split).collect()
 }
 
 /// The name of a kind; that of a header is the header's name.
-fn named(kind: &FieldKind) -> Option<String> {
+fn kind_name(kind: &FieldKind) -> Option<String> {
     match kind {
         FieldKind::Other => None,
         FieldKind::Header(name) => Some(format!("header {name}")),
@@ -210,7 +213,7 @@ pub(crate) fn is_binary(head: &[u8]) -> bool {
     all >= BINARY_LEAST && controls * BINARY_SHARE > all
 }
 
-/// Whether `line` starts like `shape`, where `0` stands for a digit and `a` and `A` for a letter.
+/// Whether `line` starts like `shape`, where `0` is any digit and `a` and `A` any letter.
 fn shaped_like(line: &[u8], shape: &[u8]) -> bool {
     line.len() >= shape.len()
         && line.iter().zip(shape).all(|(b, s)| match s {
@@ -225,7 +228,7 @@ const LINES: usize = 20;
 /// The quoted fields of a combined line, which the client controls: request, referer and user agent.
 const OWN_FIELDS: usize = 3;
 
-/// Whether one of the first lines has a field for the client behind a proxy.
+/// Whether one of the first lines has a field for the forwarded client.
 #[must_use]
 pub(crate) fn has_forwarded(lines: &[u8]) -> bool {
     lines.split(|&byte| byte == b'\n').take(LINES).any(|line| if line.first() == Some(&b'{') { in_json(line) } else { in_quotes(line) })

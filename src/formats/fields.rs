@@ -150,7 +150,7 @@ pub enum Escapes {
 pub struct Fields<'a> {
     /// The client address.
     pub client: &'a [u8],
-    /// The field with the client behind a proxy, such as `X-Forwarded-For`, if it is requested.
+    /// The field with the forwarded client, such as `X-Forwarded-For`, if it is requested.
     pub forwarded: &'a [u8],
     /// The virtual host.
     pub host: &'a [u8],
@@ -190,7 +190,7 @@ impl Default for Fields<'_> {
 /// Buffers for values that must be assembled; reused for each line, so that reading a line does not allocate.
 #[derive(Debug, Default, Clone)]
 pub struct FieldBuffers {
-    /// The field with the client behind a proxy.
+    /// The field with the forwarded client.
     pub forwarded: Vec<u8>,
     /// The time.
     pub time: Vec<u8>,

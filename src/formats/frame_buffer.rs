@@ -57,7 +57,7 @@ struct ByteSpan {
 
 impl ByteSpan {
     #[inline]
-    fn of<'a>(&self, line: &'a [u8], buffer: &'a [u8]) -> &'a [u8] {
+    fn bytes<'a>(&self, line: &'a [u8], buffer: &'a [u8]) -> &'a [u8] {
         let text = if self.in_buffer { buffer } else { line };
         text.get(self.start as usize..self.end as usize).unwrap_or_default()
     }
@@ -104,7 +104,7 @@ impl FrameBuffer {
         let FrameSource::Parts(FrameParts { client, host, time, request, answer, headers }) = self.sources.get(number)? else {
             return None;
         };
-        let text = |piece: &ByteSpan| piece.of(line, &self.text);
+        let text = |span: &ByteSpan| span.bytes(line, &self.text);
         Some(Frame::from_parts(host.as_ref().map(text), [text(client), text(time), text(request), text(answer), text(headers)]))
     }
 
@@ -120,10 +120,10 @@ impl FrameBuffer {
     fn parts(&mut self, fields: &Fields<'_>) -> Option<FrameParts> {
         // Positions have 32 bits.
         u32::try_from(self.line.len()).ok()?;
-        let host = clf_writer::host(fields.host).map(|host| self.piece(host));
-        let client = clf_writer::is_plain_client(fields.client).then(|| self.piece(fields.client))?;
+        let host = clf_writer::host(fields.host).map(|host| self.span(host));
+        let client = clf_writer::is_plain_client(fields.client).then(|| self.span(fields.client))?;
         let time = match fields.time {
-            TimeField::Clf(text) if text.len() == CLF_TIME_LEN => self.piece(text),
+            TimeField::Clf(text) if text.len() == CLF_TIME_LEN => self.span(text),
             time => self.write(|text| clf_writer::write_time_field(time, text)),
         };
         let answer = self.write(|text| clf_writer::write_answer(fields, text));
@@ -133,7 +133,7 @@ impl FrameBuffer {
             to.extend_from_slice(text);
         };
         let request = match fields.request {
-            RequestField::Line(text) => self.piece(text),
+            RequestField::Line(text) => self.span(text),
             parts @ RequestField::Parts { .. } => self.write(|text| clf_writer::write_request(parts, text, &mut write)),
         };
         let headers = self.write(|text| clf_writer::write_headers(fields, text, &mut write));
@@ -141,7 +141,7 @@ impl FrameBuffer {
             ends_well &= !text.ends_with(b"\\") && clf_writer::is_clean(text, 0, fields.escapes);
         }
         let is_clean =
-            |piece: ByteSpan, quotes| !piece.in_buffer || clf_writer::is_clean(piece.of(b"", &self.text), quotes, fields.escapes);
+            |span: ByteSpan, quotes| !span.in_buffer || clf_writer::is_clean(span.bytes(b"", &self.text), quotes, fields.escapes);
         let is_clean = ends_well && is_clean(request, 0) && is_clean(headers, HEADER_QUOTES);
         is_clean.then_some(FrameParts { client, host, time, request, answer, headers })
     }
@@ -151,14 +151,14 @@ impl FrameBuffer {
     pub(super) fn put_unescaped(&mut self, line: &[u8], fields: &Fields<'_>) {
         let Fields { time: TimeField::Clf(time), request: RequestField::Line(request), status, bytes, referer, user_agent, .. } = *fields
         else {
-            return self.put(fields);
+            return self.push(fields);
         };
         if time.len() != CLF_TIME_LEN || u32::try_from(line.len()).is_err() || !clf_writer::is_plain_client(fields.client) {
-            return self.put(fields);
+            return self.push(fields);
         }
-        let client = self.piece(fields.client);
-        let host = clf_writer::host(fields.host).map(|host| self.piece(host));
-        let (time, request) = (self.piece(time), self.piece(request));
+        let client = self.span(fields.client);
+        let host = clf_writer::host(fields.host).map(|host| self.span(host));
+        let (time, request) = (self.span(time), self.span(request));
         let answer = match side_by_side(line, status, clf_writer::IN_ANSWER, bytes) {
             Some((start, end)) if clf_writer::is_answer(status, bytes) => ByteSpan { start, end, in_buffer: false },
             _ => self.write(|text| clf_writer::write_answer(fields, text)),
@@ -180,7 +180,7 @@ impl FrameBuffer {
 
     /// The span of a text, which is copied if it is not in the line.
     #[inline]
-    fn piece(&mut self, text: &[u8]) -> ByteSpan {
+    fn span(&mut self, text: &[u8]) -> ByteSpan {
         let start = text.as_ptr().addr();
         if start >= self.line.start && start + text.len() <= self.line.end {
             let start = (start - self.line.start) as u32;
@@ -199,7 +199,7 @@ impl FrameBuffer {
 
 impl FieldSink for FrameBuffer {
     #[inline]
-    fn put(&mut self, fields: &Fields<'_>) {
+    fn push(&mut self, fields: &Fields<'_>) {
         let start = self.text.len();
         if let Some(parts) = self.parts(fields) {
             self.push_parts(parts);
@@ -279,17 +279,17 @@ impl<'a> FastValues<'a> {
 
     /// Sets a value, which is a part of the line.
     #[inline]
-    pub(super) fn put(&mut self, place: ValueSlot, text: &'a [u8]) {
+    pub(super) fn set(&mut self, slot: ValueSlot, text: &'a [u8]) {
         // A text from elsewhere, such as an empty constant, is ignored.
         let start = text.as_ptr().addr().wrapping_sub(self.line.as_ptr().addr());
         let end = start.wrapping_add(text.len());
-        self.spans[place as usize] = if end <= self.line.len() && !text.is_empty() { (end as u64) << 32 | start as u64 } else { 0 };
+        self.spans[slot as usize] = if end <= self.line.len() && !text.is_empty() { (end as u64) << 32 | start as u64 } else { 0 };
     }
 
     /// The value of a field.
     #[inline]
-    pub(super) fn get(&self, place: ValueSlot) -> &'a [u8] {
-        let span = self.spans[place as usize];
+    pub(super) fn get(&self, slot: ValueSlot) -> &'a [u8] {
+        let span = self.spans[slot as usize];
         self.line.get((span & u64::from(u32::MAX)) as usize..(span >> 32) as usize).unwrap_or_default()
     }
 }
@@ -302,10 +302,10 @@ mod tests {
     fn a_stored_value_is_returned() {
         let line = b"GET / 200 -";
         let mut values = FastValues::new(line);
-        values.put(ValueSlot::Request, &line[..5]);
-        values.put(ValueSlot::Status, &line[6..9]);
-        values.put(ValueSlot::Bytes, &line[10..]);
-        values.put(ValueSlot::Referer, b"");
+        values.set(ValueSlot::Request, &line[..5]);
+        values.set(ValueSlot::Status, &line[6..9]);
+        values.set(ValueSlot::Bytes, &line[10..]);
+        values.set(ValueSlot::Referer, b"");
         let found = [ValueSlot::Request, ValueSlot::Status, ValueSlot::Bytes].map(|place| values.get(place));
         assert_eq!(found, [&b"GET /"[..], b"200", b"-"]);
         assert_eq!([ValueSlot::Referer, ValueSlot::Host].map(|place| values.get(place)), [b""; 2]);

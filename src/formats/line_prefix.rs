@@ -121,7 +121,7 @@ fn after_word(line: &[u8]) -> Option<&[u8]> {
     (space > 0).then(|| &line[space + 1..])
 }
 
-/// Whether a line starts like `shape`, where `0` stands for a digit and `d` for a digit or a space.
+/// Whether a line starts like `shape`, where `0` is any digit and `d` a digit or a space.
 fn is_shaped(line: &[u8], shape: &[u8]) -> bool {
     line.len() >= shape.len()
         && line.iter().zip(shape).all(|(b, s)| match s {
@@ -178,7 +178,7 @@ fn unescape(text: &[u8], buffer: &mut Vec<u8>) -> bool {
 /// The character of an escape after its backslash, and the rest. Half a surrogate pair is a replacement character.
 fn escape(text: &[u8]) -> Option<(char, &[u8])> {
     let (first, rest) = text.split_first()?;
-    let plain = match first {
+    let unescaped_byte = match first {
         b'"' | b'\\' | b'/' => char::from(*first),
         b'n' => '\n',
         b'r' => '\r',
@@ -188,7 +188,7 @@ fn escape(text: &[u8]) -> Option<(char, &[u8])> {
         b'u' => return unicode(rest),
         _ => return None,
     };
-    Some((plain, rest))
+    Some((unescaped_byte, rest))
 }
 
 fn unicode(text: &[u8]) -> Option<(char, &[u8])> {

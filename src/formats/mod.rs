@@ -60,10 +60,10 @@ impl LogFormat {
     /// other formats follow by name.
     #[must_use]
     pub fn most_frequent(lines: &[u64; 3], others: &OtherFormatCounts) -> Option<Arc<str>> {
-        let own = Self::ALL.into_iter().zip(lines).map(|(format, lines)| (format.as_str(), *lines));
-        let all = own.chain(others.iter().map(|(name, lines)| (&**name, lines)));
-        let most = all.clone().map(|(_, lines)| lines).max().filter(|&lines| lines > 0)?;
-        all.into_iter().find(|(_, lines)| *lines == most).map(|(name, _)| name.into())
+        let builtin = Self::ALL.into_iter().zip(lines).map(|(format, lines)| (format.as_str(), *lines));
+        let all = builtin.chain(others.iter().map(|(name, lines)| (&**name, lines)));
+        let max_lines = all.clone().map(|(_, lines)| lines).max().filter(|&lines| lines > 0)?;
+        all.into_iter().find(|(_, lines)| *lines == max_lines).map(|(name, _)| name.into())
     }
 
     /// The name in options and configurations.

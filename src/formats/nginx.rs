@@ -2,7 +2,7 @@
 //!
 //! Source: nginx `ngx_http_log_module`, `ngx_http_core_module`, `ngx_http_realip_module`, `ngx_http_upstream_module`.
 //! Unknown variables are accepted without a meaning, because configurations may define their own. A few names do not
-//! exist in nginx and stand for fields of other products.
+//! exist in nginx and are fields of other products.
 
 use super::FieldKind;
 use super::items::{FieldItem, FieldShape, FormatItem};
@@ -69,12 +69,12 @@ fn variable(name: &str) -> FieldItem {
         "connection" | "connection_requests" | "request_length" | "request_time" | "pid" => {
             field(FieldKind::Other).shaped(FieldShape::Number)
         }
-        _ => other(name, field),
+        _ => field_by_affix(name, field),
     }
 }
 
 /// Variables that are recognized by a prefix or suffix of their name.
-fn other(name: &str, field: impl Fn(FieldKind) -> FieldItem) -> FieldItem {
+fn field_by_affix(name: &str, field: impl Fn(FieldKind) -> FieldItem) -> FieldItem {
     match name.strip_prefix("http_") {
         Some(header) => field(FieldKind::Header(header.replace('_', "-").to_ascii_lowercase())).shaped(FieldShape::List),
         None if name.starts_with("upstream_") => field(FieldKind::Other).shaped(FieldShape::List),

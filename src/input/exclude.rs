@@ -63,7 +63,7 @@ fn names_of(sources: &[InputSource]) -> String {
 /// Removes compressed files from `found` whose text is that of a plain file in it, and adds a notice for each.
 ///
 /// `gzip` and its like keep both files until they are done: a scan at that moment would count the same lines twice. The
-/// name says which plain file to compare with; the texts decide.
+/// name determines which uncompressed file to compare with; the texts decide.
 pub(crate) fn exclude_compressed_copies(found: &mut FoundInputs) {
     let plain: HashSet<PathBuf> =
         found.sources.iter().filter(|source| source.kind == SourceKind::File).map(|source| source.path.clone()).collect();

@@ -252,18 +252,18 @@ fn describe(kind: FileType) -> &'static str {
     }
 }
 
-const GROUPS: &str = "/etc/group";
-const USERS: &str = "/etc/passwd";
+const GROUP_FILE: &str = "/etc/group";
+const PASSWD_FILE: &str = "/etc/passwd";
 
 /// Group rights: read a file, and search a folder. Listing a folder needs both.
-const READ: u32 = 0o040;
-const SEARCH: u32 = 0o010;
+const GROUP_READ: u32 = 0o040;
+const GROUP_SEARCH: u32 = 0o010;
 
 /// Why a path may not be read, to print after the path and a colon.
 #[must_use]
 pub(crate) fn describe_denied(path: &Path) -> String {
     let Some(group) = group_of(path) else { return "permission denied".to_owned() };
-    let user = name_of(USERS, rustix::process::geteuid().as_raw()).unwrap_or_else(|| "USER".to_owned());
+    let user = name_of(PASSWD_FILE, rustix::process::geteuid().as_raw()).unwrap_or_else(|| "USER".to_owned());
     format!("permission denied; the group {group} may read it: type sudo usermod -aG {group} {user} and log in again")
 }
 
@@ -271,14 +271,14 @@ pub(crate) fn describe_denied(path: &Path) -> String {
 fn group_of(path: &Path) -> Option<String> {
     let (found, needed) = match fs::metadata(path) {
         Ok(found) => {
-            let needed = if found.is_dir() { READ | SEARCH } else { READ };
+            let needed = if found.is_dir() { GROUP_READ | GROUP_SEARCH } else { GROUP_READ };
             (found, needed)
         }
         // The nearest folder with readable metadata is the one that denies access.
-        Err(_) => (path.ancestors().skip(1).find_map(|folder| fs::metadata(folder).ok())?, SEARCH),
+        Err(_) => (path.ancestors().skip(1).find_map(|folder| fs::metadata(folder).ok())?, GROUP_SEARCH),
     };
     let group = group_with_access(&found, needed)?;
-    name_of(GROUPS, group)
+    name_of(GROUP_FILE, group)
 }
 
 fn group_with_access(found: &Metadata, needed: u32) -> Option<u32> {

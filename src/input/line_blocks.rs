@@ -12,7 +12,7 @@ use super::read::{Body, Chunk};
 use super::sparse::{leading_nuls, trailing_nuls};
 
 /// Bytes read first after the end of a range: most lines are shorter.
-const OVERHANG: u64 = 16 << 10;
+const LOOKAHEAD_BYTES: u64 = 16 << 10;
 
 /// Sizes for the buffer of a [`LineBlockReader`].
 #[derive(Debug, Clone, Copy)]
@@ -179,7 +179,7 @@ impl<R: Read> LineBlockReader<R> {
     /// Bytes to read next: a block, but not far past the end of the range.
     fn step(&self) -> usize {
         let left = self.until.saturating_sub(self.offset + self.filled as u64);
-        usize::try_from(left.max(OVERHANG)).unwrap_or(usize::MAX).min(self.limits.block)
+        usize::try_from(left.max(LOOKAHEAD_BYTES)).unwrap_or(usize::MAX).min(self.limits.block)
     }
 
     /// Appends up to `more` bytes to the buffer.

@@ -256,7 +256,7 @@ mod tests {
     #[test]
     fn a_fault_elsewhere_still_ends_the_process() {
         use std::os::unix::process::ExitStatusExt;
-        const HERE: &str = "input::mmap::tests::a_fault_elsewhere_still_ends_the_process";
+        const THIS_TEST: &str = "input::mmap::tests::a_fault_elsewhere_still_ends_the_process";
         let file = filled(100_000);
         if std::env::var_os("FAULT_ELSEWHERE").is_some() {
             let guarded = GuardedMap::new(&file, 100_000).unwrap().unwrap();
@@ -267,7 +267,7 @@ mod tests {
             assert_eq!(unguarded[99_999], 0, "not reached");
         }
         let mut child = std::process::Command::new(std::env::current_exe().unwrap());
-        let died = child.args(["--exact", HERE]).env("FAULT_ELSEWHERE", "1").output().unwrap().status;
+        let died = child.args(["--exact", THIS_TEST]).env("FAULT_ELSEWHERE", "1").output().unwrap().status;
         assert_eq!(died.signal(), Some(libc::SIGBUS));
     }
 }

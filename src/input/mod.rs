@@ -1,6 +1,6 @@
 //! Reads files, folders, globs, compressed files and pipes as chunks of whole lines.
 //!
-//! This module knows nothing of log formats, rules or reports. [`find::find`] lists the inputs and [`read::read_observed`]
+//! This module does not depend on log formats, rules or reports. [`find::find`] lists the inputs and [`read::read_observed`]
 //! reads one of them. A [`read::Chunk`] counts only after a check that the file did not change while it was read.
 
 mod decompress;

@@ -63,18 +63,11 @@ pub enum OpenError {
     Unsupported(&'static str),
 }
 
-/// Reads `source` to its end, or to the length that a regular file had when it was opened.
-///
-/// `process` is called for each chunk, on any worker of the rayon pool and in any order; [`Chunk::offset`] gives the
-/// order. `commit` receives the result of `process`, also on any worker, once it is certain that the chunk was in the
-/// file. Results from a map whose file was truncated meanwhile are dropped. `commit` covers every line at most once,
-/// and every line that can still be read.
-///
-/// Call it within the thread pool that is to do the work. A pipe without a writer occupies the worker that reads it.
+/// Like [`read_observed`], without an observer.
 ///
 /// # Errors
 ///
-/// [`OpenError`], before the first call of `process`. Later errors are in [`ReadSummary::damage`].
+/// The same as for [`read_observed`].
 #[cfg(any(test, feature = "internals"))]
 pub fn read<T, J, K>(source: &InputSource, options: &ReadOptions<'_>, process: &J, commit: &K) -> Result<ReadSummary, OpenError>
 where
@@ -85,12 +78,21 @@ where
     read_observed(source, options, &|_| {}, process, commit)
 }
 
-/// Like [`read`], and calls `observer` for each chunk of a compressed file or a pipe, in order, before the chunk is
-/// processed. Plain files are read in parallel, so `observer` is not called for them.
+/// Reads `source` to its end, or to the length that a regular file had when it was opened.
+///
+/// `process` is called for each chunk, on any worker of the rayon pool and in any order; [`Chunk::offset`] gives the
+/// order. `commit` receives the result of `process`, also on any worker, once it is certain that the chunk was in the
+/// file. Results from a map whose file was truncated meanwhile are dropped. `commit` covers every line at most once,
+/// and every line that can still be read.
+///
+/// `observer` is called for each chunk of a compressed file or a pipe, in order, before the chunk is processed. Plain files are read
+/// in parallel, so it is not called for them.
+///
+/// Call it within the thread pool that does the work. A pipe without a writer occupies the worker that reads it.
 ///
 /// # Errors
 ///
-/// The same as for [`read`].
+/// [`OpenError`], before the first call of `process`. Later errors are in [`ReadSummary::damage`].
 pub(crate) fn read_observed<T, J, K>(
     source: &InputSource,
     options: &ReadOptions<'_>,
@@ -103,14 +105,14 @@ where
     J: Fn(Chunk<'_>) -> T + Sync,
     K: Fn(T) + Sync,
 {
-    read_by(source, &ReadContext { options, sizes: WorkSizes::USUAL, observer: ChunkObserver(observer), process, commit })
+    read_by(source, &ReadContext { options, sizes: WorkSizes::DEFAULT, observer: ChunkObserver(observer), process, commit })
 }
 
 /// Like [`read_observed`], for the bytes of any reader. They may be compressed. A read that blocks cannot be stopped.
 ///
 /// # Errors
 ///
-/// The same as for [`read`].
+/// The same as for [`read_observed`].
 pub(crate) fn read_reader<R, T, J, K>(
     reader: R,
     options: &ReadOptions<'_>,
@@ -124,10 +126,10 @@ where
     J: Fn(Chunk<'_>) -> T + Sync,
     K: Fn(T) + Sync,
 {
-    read_sequential(reader, &ReadContext { options, sizes: WorkSizes::USUAL, observer: ChunkObserver(observer), process, commit })
+    read_sequential(reader, &ReadContext { options, sizes: WorkSizes::DEFAULT, observer: ChunkObserver(observer), process, commit })
 }
 
-/// A callback that sees the chunks of a sequential text in order.
+/// A callback that gets the chunks of a sequential text in order.
 #[derive(Clone, Copy)]
 pub(super) struct ChunkObserver<'a>(pub(super) &'a (dyn Fn(Chunk<'_>) + Sync));
 
@@ -150,7 +152,7 @@ pub(super) struct WorkSizes {
 
 impl WorkSizes {
     /// The sizes outside of tests.
-    const USUAL: Self = Self { range: 1 << 20, block: 256 << 10 };
+    const DEFAULT: Self = Self { range: 1 << 20, block: 256 << 10 };
 }
 
 /// The options and callbacks of a read.

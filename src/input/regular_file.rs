@@ -192,7 +192,7 @@ where
             results.into_iter().flatten().for_each(commit);
             self.kept.fetch_add(owned.span.len() as u64, Ordering::Relaxed);
         }
-        release_behind(map, mapped);
+        release_processed(map, mapped);
         believed
     }
 
@@ -305,7 +305,7 @@ where
 
 /// Releases the memory of ranges that are done, many at a time, because each release interrupts all threads. Pages
 /// still in use are read again.
-fn release_behind(map: &GuardedMap, range: Range<usize>) {
+fn release_processed(map: &GuardedMap, range: Range<usize>) {
     let step = RELEASE_DISTANCE * range.len();
     if range.start % step < range.len() {
         map.release(range.start.saturating_sub(2 * step)..range.start.saturating_sub(step));

@@ -1,6 +1,6 @@
 //! Rotated files: recognizes them by their names, sorts them by the age in their names, and lists the files of a log.
 //!
-//! Knows the names that logrotate and similar tools give: a number, a date, or `old`, compressed or not. Names only select
+//! Recognizes the names that logrotate and similar tools give: a number, a date, or `old`, compressed or not. Names only select
 //! candidates; the content decides. A log follows the files that it was rotated to, oldest first; the order does not depend on
 //! when files were touched or copied, and other inputs keep their position. A log may be a glob and need not exist. Only folders
 //! are read.
@@ -76,7 +76,7 @@ pub(super) fn bases(name: &[u8]) -> impl Iterator<Item = (Vec<u8>, RotationRank)
 }
 
 /// Whether one name extends the other, at its end or before its extension. Such files more likely hold the same text
-/// than two that start alike.
+/// than two with the same start.
 pub(super) fn is_name_variant(one: &[u8], other: &[u8]) -> bool {
     let (base, name) =
         if one.len() <= other.len() { (one, strip_compression_suffix(other)) } else { (other, strip_compression_suffix(one)) };

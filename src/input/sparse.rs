@@ -1,7 +1,7 @@
 //! Finds where the text of a file starts and ends between leading and trailing NULs.
 //!
 //! A writer that keeps its old offset after `copytruncate` leaves a hole at the start; a preallocated file has one at
-//! the end. Holes that the file system knows cost no time, whatever their size. NULs between lines are part of the
+//! the end. Holes that the file system reports cost no time, whatever their size. NULs between lines are part of the
 //! line they are in.
 
 use std::fs::File;

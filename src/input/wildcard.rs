@@ -79,8 +79,8 @@ impl GlobMatches {
 
     /// The names in `folder`; empty if there is no such folder.
     fn list(&mut self, folder: &Path) -> Vec<PathBuf> {
-        let here = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
-        let names = fs::read_dir(here).and_then(|entries| entries.map(|entry| Ok(entry?.file_name().into())).collect());
+        let path = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+        let names = fs::read_dir(path).and_then(|entries| entries.map(|entry| Ok(entry?.file_name().into())).collect());
         names.unwrap_or_else(|error| {
             if !matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) {
                 self.failures.push((folder.to_owned(), error));

@@ -1,9 +1,9 @@
 //! Alternative decodings: how a database, a shell, or a script that decodes Base64 reads a text.
 //!
-//! The views are what a server sees. Some obfuscations cannot be decoded there, as different programs read them differently: a
-//! comment within a word is nothing to one database and a space to another, a line break in a path is dropped but is a space in a
-//! query, and a shell ignores a quote within a word. Each alternative is no longer than the text. Most texts have none, which one
-//! pass over them finds out.
+//! The views are the decoded texts as a server gets them. Some obfuscations cannot be decoded there, as different programs read
+//! them differently: a comment within a word is nothing to one database and a space to another, a line break in a path is dropped
+//! but is a space in a query, and a shell ignores a quote within a word. Each alternative is no longer than the text. Most texts
+//! have none, which one pass over them finds out.
 //!
 //! Base64 is decoded in both alphabets, with padding and without, and only once. Only values of printable text are decoded;
 //! nearly all tokens, hashes and long words fail at their first bytes.
@@ -87,9 +87,14 @@ impl AltDecoder {
 /// Whether a decoded text may have each alternative. There are false positives, but no false negatives.
 fn signs(text: &[u8], source: DecodingSource) -> [bool; 4] {
     let plus = if source == DecodingSource::Header { byte_class::PLUS } else { 0 };
-    let kinds = byte_class::all(text);
-    let stands = |wanted: u8| kinds & wanted != 0;
-    [stands(byte_class::SPACE | byte_class::STAR | plus), stands(byte_class::STAR), stands(byte_class::QUOTE), has_base64_value(text)]
+    let kinds = byte_class::of_text(text);
+    let has_class = |wanted: u8| kinds & wanted != 0;
+    [
+        has_class(byte_class::SPACE | byte_class::STAR | plus),
+        has_class(byte_class::STAR),
+        has_class(byte_class::QUOTE),
+        has_base64_value(text),
+    ]
 }
 
 /// A byte of a word.
@@ -145,7 +150,7 @@ fn unquoted(text: &[u8], out: &mut Vec<u8>) -> bool {
 }
 
 /// The shortest value that is decoded, with its padding: the length of an encoded `<script>`.
-const SHORTEST_BASE64: usize = 12;
+const MIN_BASE64_LEN: usize = 12;
 
 /// The most padding that counts.
 const MAX_PADDING: usize = 2;
@@ -166,20 +171,20 @@ fn unwrap_base64(text: &[u8], out: &mut Vec<u8>) -> bool {
 /// The values that are long enough, from left to right. In a path, a slash ends one.
 fn base64_values(text: &[u8]) -> impl Iterator<Item = &[u8]> {
     let query = memchr::memchr(b'?', text).unwrap_or(text.len());
-    let ends = move |at: &usize| byte_class::of(text[*at]) & byte_class::SEXTET == 0 || (text[*at] == b'/' && *at < query);
+    let ends = move |at: &usize| byte_class::of_byte(text[*at]) & byte_class::SEXTET == 0 || (text[*at] == b'/' && *at < query);
     let mut start = 0;
     std::iter::from_fn(move || {
-        while start + SHORTEST_BASE64 <= text.len() {
+        while start + MIN_BASE64_LEN <= text.len() {
             // Search from right to left, to skip everything before the last byte that ends a value.
-            let least = start + SHORTEST_BASE64 - MAX_PADDING;
-            if let Some(end) = (start..least).rfind(ends) {
+            let min_end = start + MIN_BASE64_LEN - MAX_PADDING;
+            if let Some(end) = (start..min_end).rfind(ends) {
                 start = end + 1;
                 continue;
             }
-            let end = (least..text.len()).find(ends).unwrap_or(text.len());
+            let end = (min_end..text.len()).find(ends).unwrap_or(text.len());
             let value = &text[start..end];
             start = end + 1;
-            if value.len() + padding(&text[end..]) >= SHORTEST_BASE64 {
+            if value.len() + padding(&text[end..]) >= MIN_BASE64_LEN {
                 return Some(value);
             }
         }
@@ -291,7 +296,7 @@ mod tests {
             while !rest.is_empty() {
                 let length = rest.iter().take_while(|&&b| byte_class::sextet(b).is_some() && (in_query || b != b'/')).count();
                 let (value, behind) = rest.split_at(length);
-                if length + padding(behind) >= SHORTEST_BASE64 {
+                if length + padding(behind) >= MIN_BASE64_LEN {
                     expected.push(value);
                 }
                 in_query |= behind.first() == Some(&b'?');

@@ -34,37 +34,37 @@ static KINDS: [u8; 256] = {
 };
 
 const fn kinds_of(byte: u8) -> u8 {
-    const fn given(holds: bool, byte_class: u8) -> u8 {
+    const fn flag(holds: bool, byte_class: u8) -> u8 {
         if holds { byte_class } else { 0 }
     }
-    given(matches!(byte, b'%' | b'\\' | b'+' | b';' | b'*' | b'#' | 0..0x20 | 0x7f..), NEEDS_DECODING)
-        | given(matches!(byte, b'%' | b'\\' | b'&' | 0xc0..), ESCAPE)
-        | given(matches!(byte, b'%' | b'\\' | b'&' | 0x80..), ENCODED)
-        | given(matches!(byte, 0..0x20 | 0x7f | 0xa0), SPACE)
-        | given(byte == b'+', PLUS)
-        | given(byte == b'*', STAR)
-        | given(matches!(byte, b'\'' | b'"' | b'\\' | b'^' | b'$' | b'`'), QUOTE)
-        | given(sextet(byte).is_some(), SEXTET)
+    flag(matches!(byte, b'%' | b'\\' | b'+' | b';' | b'*' | b'#' | 0..0x20 | 0x7f..), NEEDS_DECODING)
+        | flag(matches!(byte, b'%' | b'\\' | b'&' | 0xc0..), ESCAPE)
+        | flag(matches!(byte, b'%' | b'\\' | b'&' | 0x80..), ENCODED)
+        | flag(matches!(byte, 0..0x20 | 0x7f | 0xa0), SPACE)
+        | flag(byte == b'+', PLUS)
+        | flag(byte == b'*', STAR)
+        | flag(matches!(byte, b'\'' | b'"' | b'\\' | b'^' | b'$' | b'`'), QUOTE)
+        | flag(sextet(byte).is_some(), SEXTET)
 }
 
 /// The classes of a byte.
 #[inline]
-pub(super) fn of(byte: u8) -> u8 {
+pub(super) fn of_byte(byte: u8) -> u8 {
     KINDS[usize::from(byte)]
 }
 
 /// The classes of all bytes of a text.
 #[inline]
-pub(super) fn all(text: &[u8]) -> u8 {
-    text.iter().fold(0, |kinds, &byte| kinds | of(byte))
+pub(super) fn of_text(text: &[u8]) -> u8 {
+    text.iter().fold(0, |kinds, &byte| kinds | of_byte(byte))
 }
 
 /// The position of the first byte of a class.
 #[inline]
 pub(super) fn first(text: &[u8], byte_class: u8) -> Option<usize> {
-    let is = |byte: &u8| of(*byte) & byte_class != 0;
+    let is = |byte: &u8| of_byte(*byte) & byte_class != 0;
     // No branch within a piece, so that bytes are classified independently.
-    let pieces = text.chunks_exact(PIECE).take_while(|piece| all(piece) & byte_class == 0).count();
+    let pieces = text.chunks_exact(PIECE).take_while(|piece| of_text(piece) & byte_class == 0).count();
     let start = pieces * PIECE;
     text[start..].iter().position(is).map(|at| start + at)
 }
@@ -92,7 +92,7 @@ mod tests {
         fn first_finds_the_first_byte_of_a_class(text in prop::collection::vec(prop::sample::select(b"ab%'* \xc3".to_vec()), 0..100)) {
             for byte_class in [NEEDS_DECODING, ESCAPE, ENCODED, SPACE, STAR, QUOTE, SEXTET] {
                 prop_assert_eq!(first(&text, byte_class), text.iter().position(|&byte| kinds_of(byte) & byte_class != 0));
-                prop_assert_eq!(all(&text) & byte_class != 0, first(&text, byte_class).is_some());
+                prop_assert_eq!(of_text(&text) & byte_class != 0, first(&text, byte_class).is_some());
             }
         }
     }

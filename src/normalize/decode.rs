@@ -71,8 +71,8 @@ fn disguises(text: &[u8]) -> Vec<&'static str> {
     let mut kinds = Vec::new();
     let mut rest = text;
     while !rest.is_empty() {
-        let known = if byte_class::of(rest[0]) & byte_class::ESCAPE != 0 { escape(rest) } else { None };
-        if known.is_some() {
+        let escape_sequence = if byte_class::of_byte(rest[0]) & byte_class::ESCAPE != 0 { escape(rest) } else { None };
+        if escape_sequence.is_some() {
             let byte_class = match rest {
                 [b'%', b'u' | b'U', ..] => "%u",
                 [b'%', ..] => "percent",
@@ -85,7 +85,7 @@ fn disguises(text: &[u8]) -> Vec<&'static str> {
                 kinds.push(byte_class);
             }
         }
-        rest = &rest[known.map_or(1, |(_, length)| length)..];
+        rest = &rest[escape_sequence.map_or(1, |(_, length)| length)..];
     }
     kinds
 }

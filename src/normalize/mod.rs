@@ -1,8 +1,8 @@
 //! Decodes and normalises requests as logged to the views that rules match.
 //!
-//! Pure functions over bytes, with buffers of the caller. A plain target is returned unchanged after one pass over its bytes.
-//! Case is preserved for reports; matching folds it. This module knows no rules. The views are not safe to display: hostile text
-//! stays hostile.
+//! Pure functions over bytes, with buffers of the caller. A plain target is returned unchanged after one pass over its bytes. Case
+//! is preserved for reports; matching folds it. This module does not depend on rules. The views are not safe to display: hostile
+//! text stays hostile.
 
 mod alt_decoder;
 mod byte_class;
@@ -128,7 +128,7 @@ impl Normalizer {
 
 /// Whether a text as logged holds a byte that begins an escape.
 fn needs_decoding(text: &[u8]) -> bool {
-    byte_class::all(text) & byte_class::ENCODED != 0
+    byte_class::of_text(text) & byte_class::ENCODED != 0
 }
 
 /// Path and query of a target.
@@ -169,7 +169,7 @@ fn without_authority(target: &[u8]) -> &[u8] {
 
 /// Whether all views equal the target: it begins with a slash and needs no decoding or normalization.
 fn is_plain(target: &[u8]) -> bool {
-    if target.first() != Some(&b'/') || byte_class::all(target) & byte_class::NEEDS_DECODING != 0 {
+    if target.first() != Some(&b'/') || byte_class::of_text(target) & byte_class::NEEDS_DECODING != 0 {
         return false;
     }
     let is_trigger = |a, b| is_untidy(a, b) || a == b'&' && b == b'#' || a == b' ' && b == b'?';
@@ -249,7 +249,7 @@ fn tidy_path(path: &mut Vec<u8>) -> bool {
 
 /// Whether [`tidy_path`] changes nothing, as for most paths.
 fn is_tidy(path: &[u8]) -> bool {
-    if path.last().is_none_or(|&last| last == b' ') || byte_class::all(path) & byte_class::NEEDS_DECODING != 0 {
+    if path.last().is_none_or(|&last| last == b' ') || byte_class::of_text(path) & byte_class::NEEDS_DECODING != 0 {
         return false;
     }
     !has_pair(path, is_untidy)

@@ -24,7 +24,7 @@ use super::sanitize;
 const MASK: &[u8] = b"***";
 
 /// Rounds of percent-decoding: as many as a decoded view may have had.
-const ROUNDS: usize = 4;
+const MAX_DECODE_ROUNDS: usize = 4;
 
 /// The text of a log as every output shows it: masked, then [escaped](sanitize::escape).
 #[must_use]
@@ -106,9 +106,9 @@ const MAX_DECODED_VALUES: usize = 64;
 
 /// Where the secrets are in the decoded form of `logged`, including those that only the logged form reveals.
 pub(crate) fn secrets_in_decoded(logged: &[u8], decoded: &[u8]) -> Vec<Range<usize>> {
-    let mut found = secrets(decoded);
+    let mut ranges = secrets(decoded);
     if logged == decoded {
-        return found;
+        return ranges;
     }
     let mut values: Vec<_> = secrets(logged).into_iter().flat_map(|secret| decoded_values(&logged[secret])).collect();
     values.sort_unstable();
@@ -117,9 +117,9 @@ pub(crate) fn secrets_in_decoded(logged: &[u8], decoded: &[u8]) -> Vec<Range<usi
         return Vec::from_iter((!decoded.is_empty()).then_some(0..decoded.len()));
     }
     for value in values {
-        found.extend(memchr::memmem::find_iter(decoded, &value).map(|at| at + 1..at + value.len()));
+        ranges.extend(memchr::memmem::find_iter(decoded, &value).map(|at| at + 1..at + value.len()));
     }
-    merged(found)
+    merged(ranges)
 }
 
 /// The text with `***` in place of every secret.
@@ -142,33 +142,33 @@ pub(crate) fn mask(text: &[u8]) -> Cow<'_, [u8]> {
 
 /// Where the secrets are: in order, apart from each other, none empty.
 fn secrets(text: &[u8]) -> Vec<Range<usize>> {
-    let mut found = Vec::new();
-    secrets::find(text, &mut found);
-    secrets::find_user_info(text, &mut found);
-    secrets::find_reset_tokens(text, &mut found);
-    secrets::find_signed(text, &mut found);
-    secrets::find_credentials(text, &mut found);
-    merged(found)
+    let mut ranges = Vec::new();
+    secrets::find(text, &mut ranges);
+    secrets::find_user_info(text, &mut ranges);
+    secrets::find_reset_tokens(text, &mut ranges);
+    secrets::find_signed(text, &mut ranges);
+    secrets::find_credentials(text, &mut ranges);
+    merged(ranges)
 }
 
 /// In order and apart from each other.
-fn merged(mut found: Vec<Range<usize>>) -> Vec<Range<usize>> {
-    found.sort_unstable_by_key(|secret| secret.start);
-    found.dedup_by(|next, kept| {
+fn merged(mut ranges: Vec<Range<usize>>) -> Vec<Range<usize>> {
+    ranges.sort_unstable_by_key(|secret| secret.start);
+    ranges.dedup_by(|next, kept| {
         let overlaps = next.start < kept.end;
         if overlaps {
             kept.end = kept.end.max(next.end);
         }
         overlaps
     });
-    found
+    ranges
 }
 
 /// The decoded forms of a secret, with `=` before each, that contain a delimiter.
 fn decoded_values(secret: &[u8]) -> Vec<Vec<u8>> {
     let mut values = Vec::new();
     let mut text = [b"=", secret].concat();
-    for _ in 0..ROUNDS {
+    for _ in 0..MAX_DECODE_ROUNDS {
         let spaced = text.iter().map(|&b| if b == b'+' { b' ' } else { b }).collect::<Vec<_>>();
         text = percent_decode(&text);
         for value in [percent_decode(&spaced), text.clone()] {
@@ -465,7 +465,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_that_mask_alike_have_different_keys() {
+    fn texts_with_equal_masks_have_different_keys() {
         let (one, other) =
             (RedactedKey::new(b"/reset-password/0123456789abcdef0123"), RedactedKey::new(b"/reset-password/0123456789abcdef0124"));
         assert_eq!((&*one.text, &*other.text), (&b"/reset-password/***"[..], &b"/reset-password/***"[..]));

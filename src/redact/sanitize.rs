@@ -65,7 +65,7 @@ fn push_bytes(out: &mut String, bytes: &[u8]) {
 /// Puts a `'` before a cell that a spreadsheet would run as a formula: one that begins with `= + - @`, a tab or a
 /// carriage return (already escaped to `\x09` and `\x0d`), or a full-width form of these, also after spaces or quotes.
 ///
-/// A lone `-` is a log's empty field, not a formula, and is unchanged.
+/// A single `-` is a log's empty field, not a formula, and is unchanged.
 #[must_use]
 pub(crate) fn csv_guard(cell: Cow<'_, str>) -> Cow<'_, str> {
     let first = cell.trim_start_matches(|c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '＂' | '＇' | '“' | '”' | '‘' | '’'));

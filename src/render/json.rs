@@ -23,8 +23,7 @@ use crate::analysis::block_candidates::BlockDecision;
 use crate::analysis::diff::DiffRow;
 use crate::analysis::labels::{self, first};
 use crate::analysis::model::{
-    AllowedCount, AppSeen, Approximation, Campaign, FloodRow, InputSummary, NetworkRow, Report, Row, RowKey, SampleRequest, SkipReason,
-    Soft404, Totals,
+    AllowedCount, AppSeen, Campaign, FloodRow, InputSummary, NetworkRow, Report, Row, RowKey, SampleRequest, SkipReason, Soft404, Totals,
 };
 use crate::analysis::snapshot::PackedSnapshot;
 use crate::analysis::timeline::{Timeline, TimelineBucket};
@@ -35,6 +34,7 @@ use crate::log_entry::Outcome;
 use crate::redact::mask::redacted;
 use crate::redact::sanitize::escape;
 use crate::rules::RuleSet;
+use crate::tally::ErrorBound;
 use crate::time::LogTime;
 
 /// Counts the additions to the document.
@@ -422,8 +422,8 @@ struct ApproximateObject {
     uncounted: u64,
 }
 
-fn approximate(bound: Approximation) -> ApproximateObject {
-    let Approximation { pairs, clients, requests, paths, rest_hits, uncounted } = bound;
+fn approximate(bound: ErrorBound) -> ApproximateObject {
+    let ErrorBound { pairs, clients, requests, paths, rest_hits, uncounted } = bound;
     ApproximateObject { pairs, clients, requests, paths, rest_hits, uncounted }
 }
 

@@ -327,7 +327,7 @@ mod tests {
                 protocol: &texts[5],
                 status: present[5].then_some(numbers.4),
                 bytes: present[6].then_some(numbers.3),
-                outcome: Outcome::of(Some(numbers.4)),
+                outcome: Outcome::from_status(Some(numbers.4)),
                 answer: present[7].then_some(Answer::Uncertain),
                 rules: &rules,
                 host: present[8].then_some(&texts[6]),

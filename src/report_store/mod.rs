@@ -2,11 +2,11 @@
 //!
 //! A run writes its folders to `.run-N.tmp` ([`Staging`]) and syncs them. Then the caller commits the run by saving a state that
 //! says that run N was the last one. Only then are the folders moved to their final names ([`ReportStore::publish`]). If a run is
-//! interrupted at any point, by a signal or a power cut, the next run sees from the state what was committed, and publishes it or
+//! interrupted at any point, by a signal or a power cut, the next run reads from the state what was committed, and publishes it or
 //! removes it ([`ReportStore::recover`]).
 //!
 //! All paths are relative to the open folder, which one run locks at a time. No symbolic link in it is followed, and only report
-//! folders are replaced or removed. The module knows nothing about logs, states or the contents of reports, except that
+//! folders are replaced or removed. The module does not depend on logs, states or the contents of reports, except that
 //! `report.json` names its generator.
 //!
 //! Two states cannot share one `--out` ([`ReportStore::for_state`]): a run of one state would remove what the other has committed
@@ -16,7 +16,6 @@
 //! Messages of errors contain paths as they are: pass them through `redact::sanitize` before printing.
 
 mod disk;
-mod index;
 mod name;
 mod publish;
 mod staging;

@@ -80,7 +80,7 @@ fn epoch() -> DateTime {
     DateTime::constant(1970, 1, 1, 0, 0, 0, 0)
 }
 
-/// Parses a time in this form, in which zeros stand for digits, from the year down to the second.
+/// Parses a time in this form, in which a zero is any digit, from the year down to the second.
 fn time(text: &str, form: &[u8]) -> Option<DateTime> {
     let fits = |(letter, place): (u8, &u8)| if *place == b'0' { letter.is_ascii_digit() } else { letter == *place };
     if text.len() != form.len() || !text.bytes().zip(form).all(fits) {

@@ -1,21 +1,24 @@
-//! Publishes committed runs, removes what was not committed, and applies retention.
+//! Publishes committed runs, removes what was not committed, applies retention, and replaces `index.html`.
 //!
 //! Every step can be repeated, and the disk alone shows which steps were done: a folder that is still in `.run-N.tmp` is not
 //! published. Nothing is removed before its replacement is synced.
 //!
 //! A folder that replaces another is swapped with it atomically where the system supports that, so readers always find one
-//! of them. Before and after the swap, a folder of the same name is in `.run-N.tmp`. To tell which one it is, the new
+//! of them. Before and after the swap, a folder of the same name is in `.run-N.tmp`. To find out which one it is, the new
 //! `report.json` gets a second name, a hard link, before the swap.
+//!
+//! The content of `index.html` is the caller's. A file of that name that is not an index of reports is neither replaced nor
+//! removed.
 
+use std::io::{Read, Write};
 use std::time::SystemTime;
 
 use rustix::fs::FileType;
 
 use super::disk::FolderHandle;
-use super::index::NEW_INDEX;
 use super::name::ReportDirName;
 use super::staging::staging_name;
-use super::{LATEST, NEW_OWNER, REPORT, ReportStore, ReportStoreError, Retention, Run};
+use super::{LATEST, NEW_OWNER, REPORT, ReportStore, ReportStoreError, Retention, Run, SIGNATURE_BYTES};
 
 /// The prefix of a replaced folder in `.run-N.tmp`.
 const REPLACED_PREFIX: &str = ".old-";
@@ -25,6 +28,13 @@ const REPLACEMENT_PREFIX: &str = ".new-";
 
 /// The prefix of a folder that is being removed.
 const REMOVED_PREFIX: &str = ".gone-";
+
+/// The index of reports.
+const INDEX_FILE: &str = "index.html";
+/// The name of the index while it is written.
+pub(super) const NEW_INDEX: &str = ".index.html.tmp";
+/// What the first bytes of an index contain.
+const INDEX_SIGNATURE: &[u8] = b"<meta name=\"generator\" content=\"probewatch ";
 
 impl ReportStore {
     /// Moves the folders of a committed run to their final names and updates `latest`. If it fails half way, the next
@@ -109,7 +119,7 @@ impl ReportStore {
             return Ok(());
         }
         let old = format!("{REPLACED_PREFIX}{name}");
-        // Left by an earlier attempt, after which another folder was put there.
+        // Left by an earlier attempt, after which another folder was created there.
         staging_folder.remove(&old)?;
         self.folder.rename(name, staging_folder, &old)?;
         staging_folder.rename(name, &self.folder, name)
@@ -164,14 +174,14 @@ impl ReportStore {
 
     /// The rename makes the folder disappear in one step for readers.
     fn remove_report(&self, name: &str) -> Result<(), ReportStoreError> {
-        let gone = format!("{REMOVED_PREFIX}{name}");
-        self.folder.remove(&gone)?;
-        self.folder.rename(name, &self.folder, &gone)?;
-        self.remove_or_defer(&gone)
+        let removed_name = format!("{REMOVED_PREFIX}{name}");
+        self.folder.remove(&removed_name)?;
+        self.folder.rename(name, &self.folder, &removed_name)?;
+        self.remove_or_defer(&removed_name)
     }
 }
 
-/// The second name of the report of a folder in `.run-N.tmp`, which tells it from the folder it was swapped with.
+/// The second name of the report of a folder in `.run-N.tmp`, which distinguishes it from the folder it was swapped with.
 pub(super) fn replacement_name(folder: &str) -> String {
     format!("{REPLACEMENT_PREFIX}{folder}")
 }
@@ -187,4 +197,69 @@ fn is_pending(staging_folder: &FolderHandle, name: &str) -> Result<bool, ReportS
 fn is_staging(name: &str) -> bool {
     let number = name.strip_prefix(".run-").and_then(|rest| rest.strip_suffix(".tmp"));
     number.and_then(|number| number.parse().ok()).is_some_and(|number: u64| staging_name(number) == name)
+}
+
+impl ReportStore {
+    /// Checks that the index can be replaced, before anything is written.
+    ///
+    /// # Errors
+    ///
+    /// Something else has its name.
+    pub(crate) fn check_index(&self) -> Result<(), ReportStoreError> {
+        let in_the_way = |what| Err(ReportStoreError::not_a_report(self.folder.path(INDEX_FILE), what));
+        match self.folder.entry_type(INDEX_FILE)? {
+            None => return Ok(()),
+            Some(FileType::RegularFile) => {}
+            Some(_) => return in_the_way("the index of reports belongs there, and it is not a file"),
+        }
+        let head = self.read_index(SIGNATURE_BYTES * 8)?.unwrap_or_default();
+        if memchr::memmem::find(&head, INDEX_SIGNATURE).is_none() {
+            return in_the_way("the index of reports belongs there, and it is another page");
+        }
+        Ok(())
+    }
+
+    /// The names of all report folders, the newest first.
+    ///
+    /// # Errors
+    ///
+    /// The folder cannot be read.
+    pub(crate) fn reports(&self) -> Result<Vec<String>, ReportStoreError> {
+        let mut folders = self.report_folders()?;
+        folders.sort_unstable_by(|(_, a), (_, b)| b.cmp(a));
+        let mut names = Vec::with_capacity(folders.len());
+        for (name, _) in folders {
+            if self.is_report(&name)? {
+                names.push(name);
+            }
+        }
+        Ok(names)
+    }
+
+    /// Replaces the index: a reader finds the old one or the new one. Does nothing if it has this content already.
+    ///
+    /// # Errors
+    ///
+    /// Something else has its name, or a system call failed. The next call does it.
+    pub(crate) fn replace_index(&self, content: &[u8]) -> Result<(), ReportStoreError> {
+        self.check_index()?;
+        if self.read_index(content.len() as u64 + 1)?.is_some_and(|there| there == content) {
+            return Ok(());
+        }
+        self.folder.remove(NEW_INDEX)?;
+        let mut file = self.folder.create_file(NEW_INDEX, self.access)?;
+        file.write_all(content).map_err(|error| ReportStoreError::failed("write", self.folder.path(INDEX_FILE), error))?;
+        file.into_pending_sync().sync()?;
+        self.folder.rename(NEW_INDEX, &self.folder, INDEX_FILE)?;
+        self.folder.sync()
+    }
+
+    /// The first bytes of the index; `None` if there is none.
+    fn read_index(&self, most: u64) -> Result<Option<Vec<u8>>, ReportStoreError> {
+        let Some(file) = self.folder.open_file(INDEX_FILE)? else { return Ok(None) };
+        let mut text = Vec::new();
+        let read = file.take(most).read_to_end(&mut text);
+        read.map_err(|error| ReportStoreError::failed("read", self.folder.path(INDEX_FILE), error))?;
+        Ok(Some(text))
+    }
 }

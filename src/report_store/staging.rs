@@ -74,14 +74,15 @@ impl ReportStore {
 
     /// The target of `latest` after these folders are published: the run's own folder, or that of the latest period.
     fn latest_with(&self, folders: &[String]) -> Result<Option<String>, ReportStoreError> {
-        let known = |name: &String| ReportDirName::parse(name).map(|parsed| (parsed, name.clone()));
-        let Some((last, name)) = folders.iter().filter_map(known).max() else { return Ok(None) };
+        let parse = |name: &String| ReportDirName::parse(name).map(|parsed| (parsed, name.clone()));
+        let Some((last, name)) = folders.iter().filter_map(parse).max() else { return Ok(None) };
         if last.is_run() {
             return Ok(Some(name));
         }
-        let there = self.report_folders()?.into_iter().filter(|(_, there)| there.is_same_kind(last)).map(|(name, parsed)| (parsed, name));
+        let existing =
+            self.report_folders()?.into_iter().filter(|(_, existing)| existing.is_same_kind(last)).map(|(name, parsed)| (parsed, name));
         let mut latest = (last, name);
-        for candidate in there.filter(|(parsed, _)| *parsed > last) {
+        for candidate in existing.filter(|(parsed, _)| *parsed > last) {
             if candidate > latest && self.is_report(&candidate.1)? {
                 latest = candidate;
             }
@@ -99,9 +100,9 @@ impl Staging<'_> {
     /// created.
     pub(crate) fn folder(&mut self, name: &str) -> Result<(), ReportStoreError> {
         let parsed = self.store.parse_name(name)?;
-        let there = self.store.folder.entry_type(name)?;
-        let is_replaceable = there == Some(FileType::Directory) && !parsed.is_run() && self.store.is_report(name)?;
-        if there.is_some() && !is_replaceable {
+        let existing = self.store.folder.entry_type(name)?;
+        let is_replaceable = existing == Some(FileType::Directory) && !parsed.is_run() && self.store.is_report(name)?;
+        if existing.is_some() && !is_replaceable {
             let what =
                 if parsed.is_run() { "this run already exists" } else { "it is not a folder of reports, or its report.json is missing" };
             return Err(ReportStoreError::not_a_report(self.store.folder.path(name), what));

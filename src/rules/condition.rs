@@ -141,7 +141,7 @@ impl RequestFacts<'_> {
 
     /// Whether the status means that nothing was answered; false without a status.
     pub(super) fn is_unanswered(&self) -> bool {
-        !matches!(Outcome::of(self.used_status()), Outcome::Answered | Outcome::Unknown)
+        !matches!(Outcome::from_status(self.used_status()), Outcome::Answered | Outcome::Unknown)
     }
 
     pub(super) fn has_agent_exception(&self, marks: u16) -> bool {

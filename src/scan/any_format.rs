@@ -92,8 +92,8 @@ mod tests {
             (path(&mut hit.path), client, host, rules(&mut hit.rules))
         });
         let hits: Vec<_> = hits.collect();
-        let unlisted = findings.unlisted.iter_mut().map(|seen| (path(&mut seen.path), client(std::mem::take(&mut seen.client))));
-        let unlisted: Vec<_> = unlisted.collect();
+        let unmatched = findings.unmatched.iter_mut().map(|seen| (path(&mut seen.path), client(std::mem::take(&mut seen.client))));
+        let unmatched: Vec<_> = unmatched.collect();
         let request_clients: Vec<_> = std::mem::take(&mut findings.request_clients).into_iter().map(client).collect();
         let mentioned: Vec<_> = std::mem::take(&mut findings.mentioned).into_iter().map(client).collect();
         let app_evidence = std::mem::take(&mut findings.app_evidence);
@@ -105,7 +105,7 @@ mod tests {
         let homes = std::mem::take(&mut findings.home);
         let mut homes: Vec<_> = homes.iter().map(|(number, bytes)| (host(number), bytes)).collect();
         homes.sort();
-        format!("{request_clients:?}\n{mentioned:?}\n{hits:?}\n{unlisted:?}\n{app_evidence:?}\n{homes:?}\n{findings:?}")
+        format!("{request_clients:?}\n{mentioned:?}\n{hits:?}\n{unmatched:?}\n{app_evidence:?}\n{homes:?}\n{findings:?}")
     }
 
     proptest! {
@@ -118,7 +118,7 @@ mod tests {
             let mut text = if is_w3c { b"#Fields: date time c-ip cs-uri-stem sc-status\n".to_vec() } else { Vec::new() };
             text.extend(lines.join(&b'\n'));
             text.extend(ended.then_some(b'\n'));
-            let scope = ScanOptions { since, max_line: 600, unlisted: true, ..ScanOptions::default() };
+            let scope = ScanOptions { since, max_line: 600, unmatched: true, ..ScanOptions::default() };
             let context = LineContext { formats: &FORMATS, preferred: &[], header: W3cHeader::from_log_start(&text, 600), clients: ClientPosition::Unknown, max_line: 600 };
             let line_scanner = LineScanner::new(&RULES, &scope);
             let mut scratch = WorkerState::default();

@@ -110,7 +110,7 @@ fn scan_with(
     read: &(impl Fn(InputScan<'_>) -> InputResult + Sync),
 ) -> ScanResult {
     // Learning needs all unmatched requests, so it has no budget.
-    let budget = (!job.scope.unlisted).then_some(Budget::STANDARD);
+    let budget = (!job.scope.unmatched).then_some(Budget::STANDARD);
     let workers = WorkerPool::new(rayon::current_num_threads(), budget).with_prefix(job.prefix);
     let spool = options.keep_lines.then(HitSpool::default);
     let time_range = TimeRangeFilter::new(sources, job.scope, job.formats);

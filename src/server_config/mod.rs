@@ -44,7 +44,7 @@ pub(crate) const APACHE_CONFIG_PATHS: [&str; 7] = [
 /// An access log that a configuration names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ConfiguredLog {
-    /// The file, or a glob if its name has parts that only the server knows.
+    /// The file, or a glob if its name has parts that only the server can expand.
     pub path: PathBuf,
     /// The format of its lines.
     pub format: ConfiguredFormat,
@@ -102,14 +102,14 @@ pub(crate) fn first_existing(places: &[&str]) -> Option<PathBuf> {
 
 /// Removes duplicates: several sites may write the same log in the same format.
 fn dedup(logs: Vec<ConfiguredLog>) -> Vec<ConfiguredLog> {
-    let mut kept: Vec<ConfiguredLog> = Vec::new();
+    let mut unique: Vec<ConfiguredLog> = Vec::new();
     for log in logs {
-        match kept.iter_mut().find(|other| other.path == log.path && other.format == log.format) {
+        match unique.iter_mut().find(|other| other.path == log.path && other.format == log.format) {
             Some(first) => first.note = first.note.take().filter(|_| log.note.is_some()),
-            None => kept.push(log),
+            None => unique.push(log),
         }
     }
-    kept
+    unique
 }
 
 /// Maximum size of a file: lists of a million addresses are a tenth of it.
@@ -119,13 +119,13 @@ const MAX_BYTES: u64 = 256 << 20;
 const MAX_DEPTH: usize = 32;
 
 /// As glob(3), which both servers use: `*` matches neither hidden files nor path separators.
-const LIKE_A_SERVER: MatchOptions =
+const GLOB_OPTIONS: MatchOptions =
     MatchOptions { case_sensitive: true, require_literal_separator: true, require_literal_leading_dot: true };
 
 /// The absolute folder of a file, because relative names in a configuration do not refer to our working directory.
 fn config_folder(path: &Path) -> PathBuf {
-    let whole = std::path::absolute(path);
-    whole.as_deref().unwrap_or(path).parent().unwrap_or(Path::new("")).to_owned()
+    let absolute = std::path::absolute(path);
+    absolute.as_deref().unwrap_or(path).parent().unwrap_or(Path::new("")).to_owned()
 }
 
 /// The content of a file.
@@ -148,8 +148,8 @@ fn is_pattern(name: &[u8]) -> bool {
 
 /// The files that match a glob, sorted by name. Names that are not UTF-8 never match.
 fn matching_files(pattern: &Path) -> Vec<PathBuf> {
-    let found = glob::glob_with(&pattern.to_string_lossy(), LIKE_A_SERVER).into_iter().flatten();
-    let mut paths: Vec<PathBuf> = found.filter_map(Result::ok).collect();
+    let matches = glob::glob_with(&pattern.to_string_lossy(), GLOB_OPTIONS).into_iter().flatten();
+    let mut paths: Vec<PathBuf> = matches.filter_map(Result::ok).collect();
     paths.sort();
     paths
 }
@@ -292,4 +292,45 @@ mod tests {
 }
 
 #[cfg(test)]
-mod fixture;
+mod fixture {
+    //! Configurations for tests, each in its own folder.
+
+    use std::fs;
+    use std::path::Path;
+
+    use tempfile::TempDir;
+
+    use super::{ConfiguredLog, ConfiguredLogs, ServerConfigError};
+
+    /// Names and contents of files.
+    pub(super) type ConfigFixture<'a> = &'a [(&'a str, &'a str)];
+
+    /// Creates a folder with these files.
+    pub(super) fn folder(files: ConfigFixture<'_>) -> TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        for (name, text) in files {
+            let path = folder.path().join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+        folder
+    }
+
+    /// Reads a configuration that starts with the file `first`. Paths in the result are relative to the folder.
+    pub(super) fn read(
+        files: ConfigFixture<'_>,
+        first: &str,
+        reader: fn(&Path) -> Result<ConfiguredLogs, ServerConfigError>,
+    ) -> Result<ConfiguredLogs, String> {
+        let folder = folder(files);
+        let location = folder.path().to_str().unwrap().to_owned();
+        let plain = |text: String| text.replace(&format!("{location}/"), "");
+        let logs = reader(&folder.path().join(first)).map_err(|error| plain(error.to_string()))?;
+        let matches = logs.logs.into_iter().map(|log| ConfiguredLog {
+            path: plain(log.path.to_str().unwrap().to_owned()).into(),
+            location: plain(log.location),
+            ..log
+        });
+        Ok(ConfiguredLogs { logs: matches.collect(), error_logs: Vec::new(), notices: logs.notices.into_iter().map(plain).collect() })
+    }
+}

@@ -67,9 +67,9 @@ pub(crate) fn read_nginx(path: &Path) -> Result<ConfiguredLogs, ServerConfigErro
         let note = Some("no access_log is named for this server, so it writes the default one".to_owned());
         interpreter.logs.push(NginxLog { path: default_log(&interpreter.folder), format: None, location, note });
     }
-    let found = interpreter.logs.drain(..).map(|log| resolve(log, &interpreter.formats)).collect::<Result<Vec<_>, _>>()?;
+    let logs = interpreter.logs.drain(..).map(|log| resolve(log, &interpreter.formats)).collect::<Result<Vec<_>, _>>()?;
     let logs =
-        ConfiguredLogs { logs: super::dedup(found), error_logs: interpreter.error_logs, notices: interpreter.notices.into_sentences() };
+        ConfiguredLogs { logs: super::dedup(logs), error_logs: interpreter.error_logs, notices: interpreter.notices.into_sentences() };
     if logs.logs.is_empty() {
         return Err(ServerConfigError::NoLog { path: path.to_owned(), notices: logs.notices, flag: FLAG });
     }
@@ -178,13 +178,13 @@ impl NginxInterpreter {
         let pattern = from_variables(name);
         let is_pattern = pattern.is_pattern();
         let options = directive.words.get(2..).unwrap_or_default();
-        let odd = notes(name, is_pattern, options);
-        for what in &odd {
+        let log_notes = notes(name, is_pattern, options);
+        for what in &log_notes {
             self.notices.add(location, what);
         }
         let format = options.first().filter(|word| !is_option(word)).cloned();
         let path = absolute(&self.folder, PathBuf::from(OsStr::from_bytes(&pattern.finish())));
-        let note = (!odd.is_empty()).then(|| odd.join("; "));
+        let note = (!log_notes.is_empty()).then(|| log_notes.join("; "));
         self.logs.push(NginxLog { path, format, location: location.to_string(), note });
         Ok(())
     }
@@ -192,15 +192,15 @@ impl NginxInterpreter {
 
 /// Why a log is not a readable file, if it is not one.
 fn skip_reason(name: &[u8]) -> Option<String> {
-    let shown = String::from_utf8_lossy(name);
+    let log_text = String::from_utf8_lossy(name);
     if name == b"off" {
         Some("access_log off: these requests are not logged".to_owned())
     } else if name.starts_with(b"syslog:") {
-        Some(format!("access_log {shown} goes to the system log; skipped"))
+        Some(format!("access_log {log_text} goes to the system log; skipped"))
     } else if name.starts_with(b"/dev/") || name.starts_with(b"/proc/") {
-        Some(format!("access_log {shown} is a device; skipped"))
+        Some(format!("access_log {log_text} is a device; skipped"))
     } else if name.starts_with(b"$") {
-        Some(format!("access_log {shown}: its folder is known only to the server; skipped: name the logs themselves"))
+        Some(format!("access_log {log_text}: its folder is known only to the server; skipped: name the logs themselves"))
     } else {
         None
     }
@@ -261,8 +261,8 @@ fn absolute(folder: &Path, name: PathBuf) -> PathBuf {
         return name;
     }
     let prefixes = || std::iter::once(prefix_of(folder)).chain(PREFIXES.iter().map(PathBuf::from));
-    let there = prefixes().map(|prefix| prefix.join(&name)).find(|path| path.parent().is_some_and(Path::is_dir));
-    there.unwrap_or_else(|| prefix_of(folder).join(name))
+    let existing = prefixes().map(|prefix| prefix.join(&name)).find(|path| path.parent().is_some_and(Path::is_dir));
+    existing.unwrap_or_else(|| prefix_of(folder).join(name))
 }
 
 /// The log that nginx writes if none is configured.
@@ -280,4 +280,147 @@ fn prefix_of(folder: &Path) -> PathBuf {
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    //! Tests of reading nginx configurations.
+
+    use crate::server_config::fixture::{self, ConfigFixture};
+    use crate::server_config::nginx::*;
+
+    const MAIN: &str = r#"log_format main '$remote_addr [$time_local] "$request" ' '$status';"#;
+
+    fn read(files: ConfigFixture<'_>) -> Result<ConfiguredLogs, String> {
+        fixture::read(files, "nginx.conf", read_nginx)
+    }
+
+    fn read_text(text: &str) -> Result<ConfiguredLogs, String> {
+        read(&[("nginx.conf", text)])
+    }
+
+    /// Paths and locations of the logs.
+    fn places(logs: &ConfiguredLogs) -> Vec<(&str, &str)> {
+        logs.logs.iter().map(|log| (log.path.to_str().unwrap(), log.location.as_str())).collect()
+    }
+
+    #[test]
+    fn logs_of_every_context_with_their_formats() {
+        let text = format!(
+            "user www-data; # access_log /no;\nhttp {{\n access_log /l/a main buffer=32k flush=5s;\n {MAIN}\n \
+             log_format api escape=json '{{\"a\":\"$remote_addr\"}}';\n log_format raw escape=none \"$request\\t$status\";\n \
+             server {{ access_log \"/l/b c\" api; access_log /l/d raw;\n location / {{ if ($x) {{ access_log /l/e combined; }} }} }}\n \
+             server {{ access_log /l/f; }} }}\n"
+        );
+        let logs = read_text(&text).unwrap();
+        let places = places(&logs);
+        assert_eq!(
+            places,
+            [
+                ("/l/a", "nginx.conf:3"),
+                ("/l/b c", "nginx.conf:7"),
+                ("/l/d", "nginx.conf:7"),
+                ("/l/e", "nginx.conf:8"),
+                ("/l/f", "nginx.conf:9")
+            ]
+        );
+        let nginx = |escape, text: &str| ConfiguredFormat::Nginx { escape, text: text.to_owned() };
+        assert_eq!(logs.logs[0].format, nginx(LogFormatEscape::Default, "$remote_addr [$time_local] \"$request\" $status"));
+        assert_eq!(logs.logs[1].format, nginx(LogFormatEscape::Json, "{\"a\":\"$remote_addr\"}"));
+        assert_eq!(logs.logs[2].format, nginx(LogFormatEscape::None, "$request\t$status"));
+        assert_eq!(
+            (&logs.logs[3].format, &logs.logs[4].format),
+            (&ConfiguredFormat::Named("combined"), &ConfiguredFormat::Named("combined"))
+        );
+        assert!(logs.notices.is_empty(), "{:?}", logs.notices);
+    }
+
+    #[test]
+    fn includes_are_relative_to_the_configuration_folder() {
+        let logs = read(&[
+            ("nginx.conf", "include modules/*.conf;\nhttp { include mime.types; include conf.d/*.conf; include sites/*; }"),
+            ("mime.types", "types { text/html html; }"),
+            ("conf.d/b.conf", "access_log /l/b main;"),
+            ("conf.d/a.conf", "include snippets/formats.conf;"),
+            ("conf.d/.hidden.conf", "access_log /l/hidden;"),
+            ("snippets/formats.conf", MAIN),
+            ("sites/x", "server {\n access_log logs/x main; }"),
+        ]);
+        let logs = logs.unwrap();
+        assert_eq!(places(&logs), [("/l/b", "conf.d/b.conf:1"), ("logs/x", "sites/x:2")]);
+    }
+
+    #[test]
+    fn a_server_without_access_log_writes_the_default_log() {
+        for (text, has_default) in [
+            ("http { server { listen 80; } }", true),
+            ("http { server { location / { access_log /l/a; } } }", true),
+            ("http { server { access_log /l/a; } }", false),
+            ("http { access_log /l/a; server { } }", false),
+            ("http { access_log off; server { access_log /l/a; } server { } }", false),
+            ("server { access_log /l/a; }", false),
+        ] {
+            let logs = read_text(text).unwrap();
+            let default = logs.logs.iter().any(|log| log.path == Path::new("/var/log/nginx/access.log"));
+            assert_eq!(default, has_default, "{text}: {logs:?}");
+        }
+    }
+
+    #[test]
+    fn logs_that_are_not_files_are_skipped_and_reported() {
+        let text = "http {\n access_log /l/a;\n access_log syslog:server=10.0.0.1 combined;\n access_log off;\n server { access_log off; }\n \
+                    access_log /dev/stdout;\n access_log $root/x.log;\n access_log /l/$host.log;\n access_log /l/c combined if=$loggable;\n \
+                    access_log /l/z.gz combined gzip=4;\n}\nstream { server { access_log /l/s basic; } }\n";
+        let logs = read_text(text).unwrap();
+        assert_eq!(
+            logs.notices,
+            [
+                "nginx.conf:3: access_log syslog:server=10.0.0.1 goes to the system log; skipped",
+                "nginx.conf:4: access_log off: these requests are not logged (and in 1 more place)",
+                "nginx.conf:6: access_log /dev/stdout is a device; skipped",
+                "nginx.conf:7: access_log $root/x.log: its folder is known only to the server; skipped: name the logs themselves",
+                "nginx.conf:8: access_log /l/$host.log: its variables are known only to the server; used as a pattern",
+                "nginx.conf:9: access_log /l/c contains only requests for which $loggable is neither 0 nor empty",
+                "nginx.conf:10: access_log /l/z.gz is written compressed: it can be scanned, but not followed",
+                "nginx.conf:12: access_log of stream contains connections, not requests; skipped",
+            ]
+        );
+        let paths: Vec<_> = logs.logs.iter().map(|log| log.path.to_str().unwrap()).collect();
+        assert_eq!(paths, ["/l/a", "/l/*.log", "/l/c", "/l/z.gz"]);
+        assert!(logs.logs[0].note.is_none() && logs.logs[2].note.as_ref().unwrap().contains("$loggable"));
+    }
+
+    #[test]
+    fn a_log_is_listed_once_per_format() {
+        let text = format!(
+            "http {{ {MAIN} server {{ access_log /l/a main; }} server {{ access_log /l/a; }} server {{ access_log /l/a main if=$x; }} }}"
+        );
+        let logs = read_text(&text).unwrap();
+        assert_eq!(logs.logs.len(), 2);
+        // The first server logs all of its requests there.
+        assert!(logs.logs.iter().all(|log| log.note.is_none()));
+    }
+
+    #[test]
+    fn errors_name_the_location_and_what_to_type() {
+        let circle = [("nginx.conf", "http { include a.conf; }"), ("a.conf", "include a.conf;")];
+        let cases: [(ConfigFixture<'_>, &str, &str); 7] = [
+            (&[("nginx.conf", "http {\n access_log /l/a main; }")], "nginx.conf:2: no log_format", "--log-format"),
+            (
+                &[("nginx.conf", "http {\n include gone.conf; }")],
+                "nginx.conf:2: includes gone.conf, which cannot",
+                "name the logs themselves",
+            ),
+            (&[("nginx.conf", "http {\n\n access_log /l/a }")], "nginx.conf:3: a '}'", "--from-nginx=CONF"),
+            (&[("nginx.conf", "http {\n access_log off; }")], "names no access log that is a file", "nginx.conf:2: access_log off"),
+            (
+                &[("nginx.conf", "192.0.2.1 - - [x] \"GET / HTTP/1.1\" 200 1\n")],
+                "nginx.conf:1: a directive without a ';' at its end",
+                "nginx would",
+            ),
+            (&[("other.conf", "")], "nginx.conf: cannot read", "--from-nginx=CONF"),
+            (&circle, "a.conf:1: include cycle", "--from-nginx=CONF"),
+        ];
+        for (files, what, advice) in cases {
+            let text = read(files).unwrap_err();
+            assert!(text.contains(what) && text.contains(advice), "{text}");
+        }
+    }
+}

@@ -11,13 +11,13 @@ use crate::log_entry::Outcome;
 
 /// Most answered paths of a site, and most refused ones: about 100 KB per site. With half as many, one real answer in two hundred
 /// of the measured logs is lost among soft 404s in five languages.
-pub(crate) const MOST_PATHS: usize = 1024;
+pub(crate) const MAX_PATHS: usize = 1024;
 /// Most sizes of a path: variants of language and compression are two to four.
-const MOST_SIZES: usize = 4;
+const MAX_SIZES: usize = 4;
 /// Most rules of a path; few paths match more.
-const MOST_RULES: usize = 6;
+const MAX_RULES: usize = 6;
 /// Most sizes of the home page: a page that changes daily has this many in most of a year.
-const MOST_HOME_SIZES: usize = 256;
+const MAX_HOME_SIZES: usize = 256;
 
 /// A response to one request for a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,7 +58,7 @@ impl Response {
     /// Whether the path does not exist or is forbidden. A 429 means nothing about the path, a 400 comes before the path lookup, and
     /// a 405 refers to the method.
     pub(crate) fn is_refusal(&self) -> bool {
-        match Outcome::of(self.status) {
+        match Outcome::from_status(self.status) {
             Outcome::NotFound | Outcome::AuthRequired => true,
             Outcome::Denied => match self.status {
                 Some(429) => false,
@@ -133,8 +133,8 @@ pub struct PathEvidence {
     /// The shape of the path.
     pub shape: PathShape,
     rules: Vec<RuleId>,
-    get: SizeSet<MOST_SIZES>,
-    post: SizeSet<MOST_SIZES>,
+    get: SizeSet<MAX_SIZES>,
+    post: SizeSet<MAX_SIZES>,
     flags: u8,
 }
 
@@ -151,8 +151,8 @@ pub struct PathNumbers {
     pub post: Vec<SizeNumbers>,
 }
 
-const GIVEN: u8 = 1;
-const HEAD_GIVEN: u8 = 2;
+const GET_ANSWERED: u8 = 1;
+const HEAD_ANSWERED: u8 = 2;
 const GET_REFUSED: u8 = 4;
 const HEAD_REFUSED: u8 = 8;
 const POST_REFUSED: u8 = 16;
@@ -168,12 +168,12 @@ impl PathEvidence {
     /// Records a response to a request that matched these rules.
     pub fn record(&mut self, rules: &[RuleId], response: &Response) {
         self.add_rules(rules);
-        if Outcome::of(response.status) == Outcome::Answered {
+        if Outcome::from_status(response.status) == Outcome::Answered {
             match response.method {
                 // It means nothing about the path.
                 MethodClass::Other => return,
-                MethodClass::Head => self.flags |= GIVEN | HEAD_GIVEN,
-                MethodClass::Get | MethodClass::Post => self.flags |= GIVEN,
+                MethodClass::Head => self.flags |= GET_ANSWERED | HEAD_ANSWERED,
+                MethodClass::Get | MethodClass::Post => self.flags |= GET_ANSWERED,
             }
             if response.is_empty() {
                 self.flags |= GET_EMPTY;
@@ -199,7 +199,7 @@ impl PathEvidence {
                 self.rules.insert(at, *rule);
             }
         }
-        self.rules.truncate(MOST_RULES);
+        self.rules.truncate(MAX_RULES);
     }
 
     fn merge(&mut self, other: &Self) {
@@ -234,12 +234,12 @@ impl PathEvidence {
 
     /// Whether it was answered, with or without a size.
     #[must_use]
-    pub fn is_given(&self) -> bool {
-        self.flags & GIVEN != 0
+    pub fn is_answered(&self) -> bool {
+        self.flags & GET_ANSWERED != 0
     }
 
-    pub(super) fn is_head_given(&self) -> bool {
-        self.flags & HEAD_GIVEN != 0
+    pub(super) fn is_head_answered(&self) -> bool {
+        self.flags & HEAD_ANSWERED != 0
     }
 
     pub(super) fn is_refused(&self) -> bool {
@@ -292,7 +292,7 @@ impl HomeSizes {
     /// Adds a size in bytes.
     pub fn insert(&mut self, bytes: u64) {
         let key = (mixed(ResponseSize { bytes, extra: 0 }), bytes);
-        let is_full = self.0.len() >= MOST_HOME_SIZES;
+        let is_full = self.0.len() >= MAX_HOME_SIZES;
         if is_full && self.0.last().is_some_and(|last| key >= *last) {
             return;
         }
@@ -328,14 +328,14 @@ impl HomeSizes {
 /// share that was kept.
 #[expect(clippy::cast_precision_loss, reason = "a share of all hashes")]
 fn weight<'h>(mut paths: impl Iterator<Item = &'h u64>) -> f64 {
-    let highest = paths.nth(MOST_PATHS - 1);
+    let highest = paths.nth(MAX_PATHS - 1);
     highest.map_or(1.0, |highest| (2_f64.powi(64) / *highest as f64).max(1.0))
 }
 
 /// What one site answered to probes. Paths are identified by [`path_hash`](super::path_hash).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SiteEvidence {
-    given: BTreeMap<u64, Arc<PathEvidence>>,
+    answered: BTreeMap<u64, Arc<PathEvidence>>,
     refused: BTreeMap<u64, Arc<PathEvidence>>,
     /// Sizes of the home page.
     pub home: HomeSizes,
@@ -344,13 +344,13 @@ pub struct SiteEvidence {
 impl SiteEvidence {
     /// Records a response to a probe; `shape` is called if the path is kept.
     pub fn record(&mut self, path: u64, shape: impl FnOnce() -> PathShape, rules: &[RuleId], response: &Response) {
-        let is_given = Outcome::of(response.status) == Outcome::Answered && response.method != MethodClass::Other;
-        if let Some(known) = self.given.get_mut(&path) {
+        let is_answered = Outcome::from_status(response.status) == Outcome::Answered && response.method != MethodClass::Other;
+        if let Some(known) = self.answered.get_mut(&path) {
             Arc::make_mut(known).record(rules, response);
-        } else if is_given {
+        } else if is_answered {
             let mut evidence = self.refused.remove(&path).unwrap_or_else(|| Arc::new(PathEvidence::new(shape())));
             Arc::make_mut(&mut evidence).record(rules, response);
-            self.given.insert(path, evidence);
+            self.answered.insert(path, evidence);
         } else if response.is_refusal()
             && let Some(evidence) = self.refused_path(path, || Arc::new(PathEvidence::new(shape())))
         {
@@ -361,7 +361,7 @@ impl SiteEvidence {
     /// The evidence of a refused path, if its hash is low enough to be kept; the path with the highest hash is evicted for a new
     /// one.
     fn refused_path(&mut self, path: u64, new: impl FnOnce() -> Arc<PathEvidence>) -> Option<&mut Arc<PathEvidence>> {
-        if self.refused.len() >= MOST_PATHS && !self.refused.contains_key(&path) {
+        if self.refused.len() >= MAX_PATHS && !self.refused.contains_key(&path) {
             self.refused.last_entry().filter(|last| path < *last.key())?.remove();
         }
         Some(self.refused.entry(path).or_insert_with(new))
@@ -369,7 +369,7 @@ impl SiteEvidence {
 
     /// Merges the evidence of another part of the log.
     pub fn merge(&mut self, other: &Self) {
-        for (path, evidence) in &other.given {
+        for (path, evidence) in &other.answered {
             self.insert(*path, evidence);
         }
         for (path, evidence) in &other.refused {
@@ -380,39 +380,39 @@ impl SiteEvidence {
 
     /// Merges the evidence of one path.
     pub fn insert(&mut self, path: u64, evidence: &Arc<PathEvidence>) {
-        if let Some(known) = self.given.get_mut(&path) {
+        if let Some(known) = self.answered.get_mut(&path) {
             merge_shared(known, evidence);
-        } else if evidence.is_given() {
+        } else if evidence.is_answered() {
             let mut merged = self.refused.remove(&path).unwrap_or_else(|| Arc::clone(evidence));
             merge_shared(&mut merged, evidence);
-            self.given.insert(path, merged);
+            self.answered.insert(path, merged);
         } else if let Some(known) = self.refused_path(path, || Arc::clone(evidence)) {
             merge_shared(known, evidence);
         }
     }
 
-    /// Drops the answered paths with the highest hashes beyond [`MOST_PATHS`].
+    /// Drops the answered paths with the highest hashes beyond [`MAX_PATHS`].
     pub fn trim(&mut self) {
-        while self.given.len() > MOST_PATHS {
-            self.given.pop_last();
+        while self.answered.len() > MAX_PATHS {
+            self.answered.pop_last();
         }
     }
 
     /// The evidence of a path.
     #[must_use]
     pub fn path(&self, path: u64) -> Option<&PathEvidence> {
-        self.given.get(&path).or_else(|| self.refused.get(&path)).map(|path| &**path)
+        self.answered.get(&path).or_else(|| self.refused.get(&path)).map(|path| &**path)
     }
 
     /// The same, shared.
     #[must_use]
     pub fn shared(&self, path: u64) -> Option<Arc<PathEvidence>> {
-        self.given.get(&path).or_else(|| self.refused.get(&path)).cloned()
+        self.answered.get(&path).or_else(|| self.refused.get(&path)).cloned()
     }
 
-    /// The answered paths with the lowest hashes, at most [`MOST_PATHS`].
-    pub fn given(&self) -> impl Iterator<Item = (u64, &Arc<PathEvidence>)> + Clone {
-        self.given.iter().take(MOST_PATHS).map(|(path, evidence)| (*path, evidence))
+    /// The answered paths with the lowest hashes, at most [`MAX_PATHS`].
+    pub fn answered(&self) -> impl Iterator<Item = (u64, &Arc<PathEvidence>)> + Clone {
+        self.answered.iter().take(MAX_PATHS).map(|(path, evidence)| (*path, evidence))
     }
 
     /// The refused paths with the lowest hashes that were never answered.
@@ -420,15 +420,15 @@ impl SiteEvidence {
         self.refused.iter().map(|(path, evidence)| (*path, evidence))
     }
 
-    /// The number of paths that each of [`given`](Self::given) and [`refused`](Self::refused) represents.
+    /// The number of paths that each of [`answered`](Self::answered) and [`refused`](Self::refused) represents.
     pub(super) fn weights(&self) -> [f64; 2] {
-        [weight(self.given.keys()), weight(self.refused.keys())]
+        [weight(self.answered.keys()), weight(self.refused.keys())]
     }
 
     /// The number of answered paths.
     #[must_use]
-    pub fn given_len(&self) -> usize {
-        self.given.len()
+    pub fn answered_len(&self) -> usize {
+        self.answered.len()
     }
 
     /// The number of refused paths.
@@ -440,13 +440,13 @@ impl SiteEvidence {
     /// Whether nothing is known.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.given.is_empty() && self.refused.is_empty() && self.home.is_empty()
+        self.answered.is_empty() && self.refused.is_empty() && self.home.is_empty()
     }
 
     /// The same with rules renumbered; rules without a new number are dropped.
     #[must_use]
     pub fn renumbered(mut self, rule: impl Fn(RuleId) -> Option<RuleId>) -> Self {
-        for evidence in self.given.values_mut().chain(self.refused.values_mut()) {
+        for evidence in self.answered.values_mut().chain(self.refused.values_mut()) {
             let evidence = Arc::make_mut(evidence);
             let rules: Vec<RuleId> = std::mem::take(&mut evidence.rules).into_iter().filter_map(&rule).collect();
             evidence.add_rules(&rules);

@@ -8,14 +8,14 @@ use std::sync::Arc;
 use foldhash::HashMap;
 
 use super::evidence::{PathEvidence, Response, ResponseSize, SiteEvidence};
-use super::region::{GradedPath, Region, RegionKind, RegionPath, SizePosition, UNLIKE, kinds, unlike};
+use super::region::{GradedPath, MIN_UNRELATED, Region, RegionKind, RegionPath, SizePosition, has_unrelated, path_rules};
 use super::{Answer, Extension, MethodClass, PathShape, RuleSubject};
 use crate::finding::RuleId;
 
 /// Probability of a coincidence below which an answer is a soft 404.
-const STRONG: f64 = 1e-4;
+const SOFT_404_BELOW: f64 = 1e-4;
 /// Probability of a coincidence below which an answer is uncertain.
-pub(super) const WEAK: f64 = 1e-2;
+pub(super) const UNCERTAIN_BELOW: f64 = 1e-2;
 /// Hosts with fewer paths than this are pooled: scanners invent host names and send a few requests to each.
 const FEW_PATHS: usize = 8;
 /// Fewest hosts that are compared as one server.
@@ -188,16 +188,22 @@ impl Grader {
         let all: Vec<(u32, &SiteEvidence)> = hosts().map(|(number, site)| (number, &site.evidence)).collect();
         let few: Vec<_> = hosts().filter(|(_, site)| site.is_pooled).map(|(number, site)| (number, &site.evidence)).collect();
         let server = (all.len() >= HOSTS).then(|| server(&all, &self.subjects));
-        let pool = (all.len() >= HOSTS && few.len() >= HOSTS).then(|| SiteRegions::of(&few, &self.subjects));
+        let pool = (all.len() >= HOSTS && few.len() >= HOSTS).then(|| SiteRegions::new(&few, &self.subjects));
         (self.server, self.pool) = (server, pool);
     }
 
-    /// Grades an answer of a site. `known` is the evidence of the path, if the site's evidence was trimmed.
+    /// Grades an answer of a site. `path_evidence` is the evidence of the path, if the site's evidence was trimmed.
     #[must_use]
-    pub(crate) fn grade(&self, site: usize, candidate: &GradeCandidate<'_>, known: Option<&PathEvidence>, response: &Response) -> Grade {
-        let known = known.or_else(|| self.sites[site].evidence.path(candidate.path));
-        let is_refused = known.is_some_and(PathEvidence::is_refused);
-        let get_sizes = known.map_or(&[][..], PathEvidence::get_sizes);
+    pub(crate) fn grade(
+        &self,
+        site: usize,
+        candidate: &GradeCandidate<'_>,
+        path_evidence: Option<&PathEvidence>,
+        response: &Response,
+    ) -> Grade {
+        let path_evidence = path_evidence.or_else(|| self.sites[site].evidence.path(candidate.path));
+        let is_refused = path_evidence.is_some_and(PathEvidence::is_refused);
+        let get_sizes = path_evidence.map_or(&[][..], PathEvidence::get_sizes);
         match (response.method, response.size()) {
             (MethodClass::Other, _) => Reason::NoContent.soft_404(),
             (MethodClass::Post, Some(_)) if is_refused && get_sizes.is_empty() => Reason::RefusedToGet.soft_404(),
@@ -208,7 +214,7 @@ impl Grader {
                     if is_refused && method != MethodClass::Get {
                         Reason::RefusedToGet.soft_404()
                     } else {
-                        self.grade_without_size(site, candidate, known, response)
+                        self.grade_without_size(site, candidate, path_evidence, response)
                     }
                 })
             }
@@ -226,32 +232,32 @@ impl Grader {
     pub(crate) fn refuses(&self, site: usize, folder: u32) -> bool {
         let evidence = &self.sites[site].evidence;
         let within = |path: &PathEvidence| folder == 0 || path.shape.folder == folder;
-        let given = evidence.given().filter(|(_, path)| within(path)).count();
+        let answered = evidence.answered().filter(|(_, path)| within(path)).count();
         let refused = evidence.refused().filter(|(_, path)| within(path)).count();
-        refused >= given.max(1)
+        refused >= answered.max(1)
     }
 
     fn grade_size(&self, number: usize, candidate: &GradeCandidate<'_>, size: ResponseSize, is_post: bool) -> Grade {
-        let known = &self.sites[number];
-        if known.evidence.home.contains(size.bytes) {
+        let graded_site = &self.sites[number];
+        if graded_site.evidence.home.contains(size.bytes) {
             return Reason::HomePage.soft_404();
         }
-        let kinds = kinds(candidate.rules, &self.subjects);
-        let path = GradedPath { id: candidate.path, host: number as u32, shape: &candidate.shape, kinds: &kinds };
+        let path_rules = path_rules(candidate.rules, &self.subjects);
+        let path = GradedPath { id: candidate.path, host: number as u32, shape: &candidate.shape, path_rules: &path_rules };
         let regions: Vec<&Region> = self.regions(number, &candidate.shape).collect();
         let by_chance = regions.iter().map(|region| region.chance(&path, size)).fold(1.0, f64::min);
-        if by_chance < STRONG {
+        if by_chance < SOFT_404_BELOW {
             return Reason::SameSize.soft_404();
         }
         let on_others = self.server.as_ref().map_or(1.0, |server| server.chance(&path, size));
-        if on_others < STRONG {
+        if on_others < SOFT_404_BELOW {
             return Reason::SameOnOtherHosts.soft_404();
         }
         let answers_any = |region: &&&Region| region.answers_any_get || (is_post && region.answers_any_post);
-        let Some(region) = regions.iter().filter(answers_any).max_by_key(|region| region.sized) else {
+        let Some(region) = regions.iter().filter(answers_any).max_by_key(|region| region.paths_with_size) else {
             let has_pair =
                 regions.iter().filter(|region| region.kind != RegionKind::Extension).any(|region| region.has_pair(&path, size, true));
-            return match (has_pair, by_chance.min(on_others) < WEAK) {
+            return match (has_pair, by_chance.min(on_others) < UNCERTAIN_BELOW) {
                 (true, _) => Reason::SizeShared.uncertain(),
                 (_, true) => Reason::SizesAlike.uncertain(),
                 _ => Reason::NoSoft404.distinct(),
@@ -268,19 +274,19 @@ impl Grader {
     }
 
     fn grade_without_size(&self, site: usize, candidate: &GradeCandidate<'_>, path: Option<&PathEvidence>, response: &Response) -> Grade {
-        let known = &self.sites[site];
+        let graded_site = &self.sites[site];
         let answers_any = self.regions(site, &candidate.shape).any(|region| region.answers_any_get);
-        if answers_any && !known.has_sizes && known.evidence.given_len() >= WITHOUT_SIZE {
+        if answers_any && !graded_site.has_sizes && graded_site.evidence.answered_len() >= WITHOUT_SIZE {
             return Reason::AnswersAnything.soft_404();
         }
         // A log with size 0 on every line has no sizes.
-        let logs_sizes = known.has_sizes || !known.evidence.home.is_empty();
+        let logs_sizes = graded_site.has_sizes || !graded_site.evidence.home.is_empty();
         let is_empty = response.is_empty() || path.is_some_and(PathEvidence::is_empty);
-        if is_empty && logs_sizes && self.regions(site, &candidate.shape).any(|region| region.gives_nothing) {
+        if is_empty && logs_sizes && self.regions(site, &candidate.shape).any(|region| region.answers_empty) {
             return Reason::AnswersAnything.soft_404();
         }
-        let answers_any_head = response.method == MethodClass::Head && known.answers_any_head;
-        if answers_any || known.refuses_nothing || answers_any_head || known.has_soft_404 {
+        let answers_any_head = response.method == MethodClass::Head && graded_site.answers_any_head;
+        if answers_any || graded_site.refuses_nothing || answers_any_head || graded_site.has_soft_404 {
             return Reason::NoSize.uncertain();
         }
         Reason::NoSoft404.distinct()
@@ -288,22 +294,22 @@ impl Grader {
 
     /// The regions a path is in.
     fn regions<'g>(&'g self, site: usize, shape: &PathShape) -> impl Iterator<Item = &'g Region> {
-        let known = &self.sites[site];
-        let pool = self.pool.as_ref().filter(|_| known.is_pooled);
+        let graded_site = &self.sites[site];
+        let pool = self.pool.as_ref().filter(|_| graded_site.is_pooled);
         let (folder, extension) = (shape.folder, shape.extension);
-        [Some(&known.regions), pool].into_iter().flatten().flat_map(move |regions| {
+        [Some(&graded_site.regions), pool].into_iter().flatten().flat_map(move |regions| {
             let folder = (folder != 0).then(|| regions.folders.get(&folder)).flatten();
-            let extensions = extension.sorts().iter().filter_map(|sort| regions.extensions.get(sort));
+            let extensions = extension.applicable().iter().filter_map(|sort| regions.extensions.get(sort));
             [Some(&regions.site), folder].into_iter().flatten().chain(extensions)
         })
     }
 
     fn gives_soft_404(&self, site: usize) -> bool {
-        let known = &self.sites[site];
-        if known.regions.site.answers_anything() || known.regions.folders.values().any(Region::answers_anything) {
+        let graded_site = &self.sites[site];
+        if graded_site.regions.site.answers_anything() || graded_site.regions.folders.values().any(Region::answers_anything) {
             return true;
         }
-        known.regions.site.entries().iter().any(|entry| {
+        graded_site.regions.site.entries().iter().any(|entry| {
             let candidate = GradeCandidate { path: entry.id, shape: entry.evidence.shape, rules: entry.evidence.rules() };
             entry.evidence.sizes().any(|size| self.grade_size(site, &candidate, size, false).answer == Answer::Soft404)
         })
@@ -312,39 +318,39 @@ impl Grader {
 
 impl GradedSite {
     fn new(number: u32, is_host: bool, evidence: SiteEvidence, subjects: &[RuleSubject]) -> Self {
-        let has_sizes = evidence.given().any(|(_, path)| path.sizes().next().is_some());
+        let has_sizes = evidence.answered().any(|(_, path)| path.sizes().next().is_some());
         let is_refused = |path: &PathEvidence| path.is_refused() || path.is_head_refused();
-        let refused = || evidence.given().chain(evidence.refused()).map(|(_, path)| path).filter(|path| is_refused(path));
-        let without_size = || evidence.given().filter(|(_, path)| path.sizes().next().is_none());
-        let of_head = || without_size().filter(|(_, path)| path.is_head_given());
+        let refused = || evidence.answered().chain(evidence.refused()).map(|(_, path)| path).filter(|path| is_refused(path));
+        let without_size = || evidence.answered().filter(|(_, path)| path.sizes().next().is_none());
+        let of_head = || without_size().filter(|(_, path)| path.is_head_answered());
         let head_refused = refused().filter(|path| path.is_head_refused()).count();
-        let refuses_nothing = refused().next().is_none() && are_unlike(number, without_size(), subjects);
-        let answers_any_head = are_unlike(number, of_head(), subjects) && head_refused * 5 <= of_head().count();
-        let regions = SiteRegions::of(&[(number, &evidence)], subjects);
-        let is_pooled = is_host && evidence.given_len() + evidence.refused_len() < FEW_PATHS;
+        let refuses_nothing = refused().next().is_none() && are_unrelated(number, without_size(), subjects);
+        let answers_any_head = are_unrelated(number, of_head(), subjects) && head_refused * 5 <= of_head().count();
+        let regions = SiteRegions::new(&[(number, &evidence)], subjects);
+        let is_pooled = is_host && evidence.answered_len() + evidence.refused_len() < FEW_PATHS;
         Self { evidence, is_host, is_pooled, has_sizes, refuses_nothing, answers_any_head, regions, has_soft_404: false }
     }
 }
 
 impl SiteRegions {
-    fn of(sites: &[(u32, &SiteEvidence)], subjects: &[RuleSubject]) -> Self {
+    fn new(sites: &[(u32, &SiteEvidence)], subjects: &[RuleSubject]) -> Self {
         let weights = weights(sites);
         let part = |kind: RegionKind, within: &dyn Fn(&PathShape) -> bool| {
-            let given = sites.iter().flat_map(|(host, site)| entries(*host, site.given(), subjects));
+            let answered = sites.iter().flat_map(|(host, site)| entries(*host, site.answered(), subjects));
             let refused = sites.iter().flat_map(|(host, site)| entries(*host, site.refused(), subjects));
             let within = |entry: &RegionPath| within(&entry.evidence.shape);
-            Region::new(kind, given.filter(within), refused.filter(within), weights, subjects)
+            Region::new(kind, answered.filter(within), refused.filter(within), weights, subjects)
         };
-        let shapes = || sites.iter().flat_map(|(_, site)| site.given()).map(|(_, path)| path.shape);
+        let shapes = || sites.iter().flat_map(|(_, site)| site.answered()).map(|(_, path)| path.shape);
         let mut folders: Vec<u32> = shapes().map(|shape| shape.folder).filter(|folder| *folder != 0).collect();
-        let mut extensions: Vec<Extension> = shapes().flat_map(|shape| shape.extension.sorts()).copied().collect();
+        let mut extensions: Vec<Extension> = shapes().flat_map(|shape| shape.extension.applicable()).copied().collect();
         // A single path cannot be compared.
         let folders = repeated(&mut folders).into_iter();
         let extensions = repeated(&mut extensions).into_iter();
         Self {
             site: part(RegionKind::Site, &|_| true),
             folders: folders.map(|folder| (folder, part(RegionKind::Folder, &|shape| shape.folder == folder))).collect(),
-            extensions: extensions.map(|e| (e, part(RegionKind::Extension, &|shape| shape.extension.sorts().contains(&e)))).collect(),
+            extensions: extensions.map(|e| (e, part(RegionKind::Extension, &|shape| shape.extension.applicable().contains(&e)))).collect(),
         }
     }
 }
@@ -364,9 +370,9 @@ fn entries<'s>(
 }
 
 /// Whether enough of these paths are unrelated; paths that no rule on paths matches do not count.
-fn are_unlike<'s>(host: u32, paths: impl Iterator<Item = (u64, &'s Arc<PathEvidence>)> + 's, subjects: &'s [RuleSubject]) -> bool {
-    let entries: Vec<RegionPath> = entries(host, paths, subjects).filter(|entry| !entry.kinds.is_empty()).collect();
-    unlike(entries.iter(), UNLIKE)
+fn are_unrelated<'s>(host: u32, paths: impl Iterator<Item = (u64, &'s Arc<PathEvidence>)> + 's, subjects: &'s [RuleSubject]) -> bool {
+    let entries: Vec<RegionPath> = entries(host, paths, subjects).filter(|entry| !entry.path_rules.is_empty()).collect();
+    has_unrelated(entries.iter(), MIN_UNRELATED)
 }
 
 fn weights(sites: &[(u32, &SiteEvidence)]) -> [f64; 2] {
@@ -378,6 +384,6 @@ fn weights(sites: &[(u32, &SiteEvidence)]) -> [f64; 2] {
 
 /// All hosts as one region.
 fn server(sites: &[(u32, &SiteEvidence)], subjects: &[RuleSubject]) -> Region {
-    let given = sites.iter().flat_map(|(host, site)| entries(*host, site.given(), subjects));
-    Region::new(RegionKind::Server, given, std::iter::empty(), weights(sites), subjects)
+    let answered = sites.iter().flat_map(|(host, site)| entries(*host, site.answered(), subjects));
+    Region::new(RegionKind::Server, answered, std::iter::empty(), weights(sites), subjects)
 }

@@ -1,7 +1,7 @@
 //! Detects soft 404s: a *soft 404* is a page with status 200 for a path that does not exist.
 //!
 //! [`SiteEvidence`] is what one site answered to probes, in bounded memory; evidence merges in any order. A [`Grader`] compares an
-//! answer with the evidence and returns an [`Answer`]. It knows no log, no rule file and no report, and decides no severity.
+//! answer with the evidence and returns an [`Answer`]. It does not depend on logs, rule files or reports, and decides no severity.
 
 mod evidence;
 mod grade;
@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 pub(crate) use crate::log_entry::MethodClass;
 
-pub(crate) use evidence::{HomeSizes, MOST_PATHS, PathEvidence, PathNumbers, Response, ResponseSize, SiteEvidence, SizeNumbers};
+pub(crate) use evidence::{HomeSizes, MAX_PATHS, PathEvidence, PathNumbers, Response, ResponseSize, SiteEvidence, SizeNumbers};
 pub use grade::Reason;
 pub(crate) use grade::{Grade, GradeCandidate, Grader, HOSTS};
 pub(crate) use path::{Extension, PathShape, ShapeNumbers, path_hash};

@@ -38,7 +38,7 @@ impl Extension {
 
     /// The kinds that apply: a server may handle the path as any of them.
     #[must_use]
-    pub(super) fn sorts(self) -> &'static [Self] {
+    pub(super) fn applicable(self) -> &'static [Self] {
         match self {
             Self::None => &[Self::None],
             Self::Php => &[Self::Php],
@@ -50,7 +50,7 @@ impl Extension {
         }
     }
 
-    fn of(path: &[u8], name: &[u8]) -> Self {
+    fn new(path: &[u8], name: &[u8]) -> Self {
         if path.windows(2).any(|pair| pair[0] == b'/' && pair[1] == b'.') {
             return if name.contains(&b'.') { Self::Dot } else { Self::DotBare };
         }
@@ -98,7 +98,7 @@ pub struct PathShape {
 impl PathShape {
     /// The shape of a normalised path.
     #[must_use]
-    pub fn of(path: &[u8]) -> Self {
+    pub fn new(path: &[u8]) -> Self {
         let mut parts = path.split(|&b| b == b'/').filter(|part| !part.is_empty());
         let first = parts.next().unwrap_or_default();
         let last = parts.next_back();
@@ -109,7 +109,7 @@ impl PathShape {
             segment,
             folder: last.map_or(0, |_| segment),
             name: last.map_or(segment, short_hash),
-            extension: Extension::of(path, name),
+            extension: Extension::new(path, name),
             is_random: is_random(name),
         }
     }
@@ -156,7 +156,7 @@ mod tests {
 
     #[test]
     fn parses_a_path_shape() {
-        let shape = |path: &str| PathShape::of(path.as_bytes());
+        let shape = |path: &str| PathShape::new(path.as_bytes());
         assert_eq!(shape("/A/b/.env").segment, shape("/a").segment);
         assert_eq!((shape("/a").folder, shape("/").name, shape("/").segment), (0, 0, 0));
         assert_eq!(shape("/a/b").folder, shape("/a/c/d").folder);
@@ -177,17 +177,17 @@ mod tests {
     #[test]
     fn random_names() {
         for path in ["/wsc8towcq1groh9d", "/2vjb98goo4nhrvcj/", "/.htaccess6g2f6e75de36dddb", "/a/.d9e8ovlolla1"] {
-            assert!(PathShape::of(path.as_bytes()).is_random, "{path}");
+            assert!(PathShape::new(path.as_bytes()).is_random, "{path}");
         }
         for path in ["/backup-2026-11-02.zip", "/phpmyadmin-4.8.5", "/wp-config.php", "/.env", "/", "/jquery-3.6.0.min.js", "/id_rsa2048"] {
-            assert!(!PathShape::of(path.as_bytes()).is_random, "{path}");
+            assert!(!PathShape::new(path.as_bytes()).is_random, "{path}");
         }
     }
 
     #[test]
     fn a_random_name_has_ten_letters_and_digits_and_three_changes() {
         for (path, random) in [("/ab1cdefgh2", true), ("/ab1cdefg2", false), ("/ab1cdefghi", false)] {
-            assert_eq!(PathShape::of(path.as_bytes()).is_random, random, "{path}");
+            assert_eq!(PathShape::new(path.as_bytes()).is_random, random, "{path}");
         }
     }
 }

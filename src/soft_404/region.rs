@@ -17,30 +17,30 @@ use super::{PathShape, RuleSubject};
 use crate::finding::RuleId;
 
 /// Most answered paths of a region: twice those of a site, for regions of several hosts. Models use 16-bit indices.
-const MOST: usize = 2 * super::MOST_PATHS;
+const MAX_REGION_PATHS: usize = 2 * super::MAX_PATHS;
 
 /// Fewest unrelated paths, with the graded one, that show a soft 404. Two files may have one size by chance or be copies; three
 /// that different rules match are no copies.
-pub(super) const UNLIKE: usize = 3;
+pub(super) const MIN_UNRELATED: usize = 3;
 /// The same for one name in many folders, or many names of one kind, as scanner lists have them.
-const SAME_KIND: usize = 5;
+const MIN_SAME_KIND: usize = 5;
 /// Fewest answered paths of a region that answers any path.
 const SATURATED_PATHS: usize = 5;
 /// Number of products, platforms, or folders with the same file that no site has together.
-const CONTRADICTIONS: usize = 3;
+const MIN_CONTRADICTIONS: usize = 3;
 /// A region that refuses more than this share of what it answers does not answer any path.
 const REFUSED_SHARE: f64 = 0.2;
 /// Spread of file sizes. Real sizes spread over more than two decades; 5 nats (20 bytes to 3 KB, the most common half) assumes
 /// less, so that chance is not underestimated.
 const SPREAD_NATS: f64 = 5.0;
 /// Shortest content whose exact size identifies it, whatever the rules: Git references have 41 or 65 bytes.
-const TELLING_SIZE: u64 = 128;
+const MIN_IDENTIFYING_SIZE: u64 = 128;
 /// Bytes by which pages with a token, a time or an address differ.
-const NARROW: [u64; 3] = [0, 4, 16];
+const NARROW_WINDOWS: [u64; 3] = [0, 4, 16];
 /// Relative differences of pages with varying content.
-const WIDE: [f64; 2] = [0.05, 0.1];
+const WIDE_WINDOWS: [f64; 2] = [0.05, 0.1];
 /// How often a page may print its URL.
-const SLOPES: std::ops::RangeInclusive<u64> = 1..=4;
+const URL_REPEATS: std::ops::RangeInclusive<u64> = 1..=4;
 
 /// The kind of a region.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,7 +62,7 @@ pub(super) struct RegionPath {
     pub(super) host: u32,
     pub(super) evidence: Arc<PathEvidence>,
     /// The matching rules that look for a path.
-    pub(super) kinds: Vec<RuleId>,
+    pub(super) path_rules: Vec<RuleId>,
 }
 
 /// The path whose answer is graded.
@@ -71,7 +71,7 @@ pub(super) struct GradedPath<'c> {
     pub(super) id: u64,
     pub(super) host: u32,
     pub(super) shape: &'c PathShape,
-    pub(super) kinds: &'c [RuleId],
+    pub(super) path_rules: &'c [RuleId],
 }
 
 /// The part of the request whose length a page contains.
@@ -100,11 +100,11 @@ pub(super) struct Region {
     pub(super) kind: RegionKind,
     entries: Vec<RegionPath>,
     /// Distinct paths with a size.
-    pub(super) sized: usize,
+    pub(super) paths_with_size: usize,
     pub(super) answers_any_get: bool,
     pub(super) answers_any_post: bool,
     /// It answers any GET with an empty response.
-    pub(super) gives_nothing: bool,
+    pub(super) answers_empty: bool,
     models: Vec<SizeModel>,
 }
 
@@ -121,12 +121,12 @@ pub(super) enum SizePosition {
 
 impl RegionPath {
     pub(super) fn new(id: u64, host: u32, evidence: &Arc<PathEvidence>, subjects: &[RuleSubject]) -> Self {
-        Self { id, host, kinds: kinds(evidence.rules(), subjects), evidence: Arc::clone(evidence) }
+        Self { id, host, path_rules: path_rules(evidence.rules(), subjects), evidence: Arc::clone(evidence) }
     }
 }
 
 /// The rules that look for a path, not for a client or a method.
-pub(super) fn kinds(rules: &[RuleId], subjects: &[RuleSubject]) -> Vec<RuleId> {
+pub(super) fn path_rules(rules: &[RuleId], subjects: &[RuleSubject]) -> Vec<RuleId> {
     let subject = |rule: &RuleId| subjects.get(usize::from(rule.0)).copied().unwrap_or_default();
     rules.iter().copied().filter(|rule| subject(rule) != RuleSubject::Client).collect()
 }
@@ -135,20 +135,27 @@ impl Region {
     /// A region of answered and refused paths; `weights` are the numbers of paths that each of them represents.
     pub(super) fn new(
         kind: RegionKind,
-        given: impl Iterator<Item = RegionPath>,
+        answered: impl Iterator<Item = RegionPath>,
         refused: impl Iterator<Item = RegionPath>,
         weights: [f64; 2],
         subjects: &[RuleSubject],
     ) -> Self {
-        let mut entries: Vec<RegionPath> = given.take(MOST).collect();
+        let mut entries: Vec<RegionPath> = answered.take(MAX_REGION_PATHS).collect();
         let refused: Vec<RegionPath> = refused.collect();
         // Paths with few rules first, so that unrelated ones are found early; then by hash, for a fixed order.
-        entries.sort_by_key(|entry| (entry.kinds.len(), entry.id, entry.host));
-        let sized = entries.iter().filter(|entry| entry.evidence.sizes().next().is_some()).count();
-        let mut region =
-            Self { kind, entries, sized, answers_any_get: false, answers_any_post: false, gives_nothing: false, models: Vec::new() };
+        entries.sort_by_key(|entry| (entry.path_rules.len(), entry.id, entry.host));
+        let paths_with_size = entries.iter().filter(|entry| entry.evidence.sizes().next().is_some()).count();
+        let mut region = Self {
+            kind,
+            entries,
+            paths_with_size,
+            answers_any_get: false,
+            answers_any_post: false,
+            answers_empty: false,
+            models: Vec::new(),
+        };
         region.answers_any_get = region.answers_any(
-            |path| !path.get_sizes().is_empty() || (path.is_given() && !path.is_refused()),
+            |path| !path.get_sizes().is_empty() || (path.is_answered() && !path.is_refused()),
             PathEvidence::is_refused,
             &refused,
             weights,
@@ -156,7 +163,7 @@ impl Region {
         );
         region.answers_any_post =
             region.answers_any(|path| !path.post_sizes().is_empty(), PathEvidence::is_post_refused, &refused, weights, subjects);
-        region.gives_nothing = region.answers_any_get && region.is_mostly_empty();
+        region.answers_empty = region.answers_any_get && region.is_mostly_empty();
         region.fit();
         region
     }
@@ -164,36 +171,36 @@ impl Region {
     /// Whether it answers any path: unrelated paths were answered, few were refused, and not all of them can exist.
     fn answers_any(
         &self,
-        is_given: impl Fn(&PathEvidence) -> bool,
+        is_answered: impl Fn(&PathEvidence) -> bool,
         is_refused: impl Fn(&PathEvidence) -> bool,
         refused: &[RegionPath],
-        [weight_given, weight_refused]: [f64; 2],
+        [weight_answered, weight_refused]: [f64; 2],
         subjects: &[RuleSubject],
     ) -> bool {
-        let (given, others): (Vec<&RegionPath>, Vec<&RegionPath>) = self.entries.iter().partition(|entry| is_given(&entry.evidence));
-        if given.len() < SATURATED_PATHS {
+        let (answered, others): (Vec<&RegionPath>, Vec<&RegionPath>) = self.entries.iter().partition(|entry| is_answered(&entry.evidence));
+        if answered.len() < SATURATED_PATHS {
             return false;
         }
-        let turned = others.iter().filter(|entry| is_refused(&entry.evidence)).count() as f64 * weight_given;
+        let refused_entries = others.iter().filter(|entry| is_refused(&entry.evidence)).count() as f64 * weight_answered;
         let refused = refused.iter().filter(|entry| is_refused(&entry.evidence)).count() as f64 * weight_refused;
-        turned + refused <= REFUSED_SHARE * weight_given * given.len() as f64
-            && (unlike(given.iter().copied(), UNLIKE) || same_name(&given) >= SATURATED_PATHS)
-            && contradicts(&given, subjects)
+        refused_entries + refused <= REFUSED_SHARE * weight_answered * answered.len() as f64
+            && (has_unrelated(answered.iter().copied(), MIN_UNRELATED) || same_name(&answered) >= SATURATED_PATHS)
+            && contradicts(&answered, subjects)
     }
 
     /// Whether most GET requests, for unrelated paths, got empty responses.
     fn is_mostly_empty(&self) -> bool {
         let empty = || self.entries.iter().filter(|entry| entry.evidence.is_empty());
-        empty().count() >= SATURATED_PATHS && 2 * empty().count() > self.entries.len() && unlike(empty(), UNLIKE)
+        empty().count() >= SATURATED_PATHS && 2 * empty().count() > self.entries.len() && has_unrelated(empty(), MIN_UNRELATED)
     }
 
     /// Finds the part of the request whose length pages contain, if any.
     fn fit(&mut self) {
-        let plain = self.model(0, LengthOf::Path);
-        let commonest = plain.commonest();
-        self.models.push(plain);
+        let unadjusted = self.model(0, LengthOf::Path);
+        let commonest = unadjusted.commonest();
+        self.models.push(unadjusted);
         for length in [LengthOf::Path, LengthOf::Target] {
-            for slope in SLOPES {
+            for slope in URL_REPEATS {
                 let model = self.model(slope, length);
                 if self.fits(&model, commonest) {
                     self.models.push(model);
@@ -203,17 +210,17 @@ impl Region {
     }
 
     /// Whether a third of all paths have one size after the URL is subtracted, and far more than without that.
-    fn fits(&self, model: &SizeModel, plain: usize) -> bool {
+    fn fits(&self, model: &SizeModel, unadjusted_count: usize) -> bool {
         let Some(group) = model.groups().max_by_key(|group| group.len()) else { return false };
         let entries = || group.iter().map(|point| &self.entries[usize::from(point.1)]);
         let mut lengths: Vec<u16> = entries().map(|entry| entry.evidence.shape.len).collect();
         lengths.sort_unstable();
         lengths.dedup();
         group.len() >= SATURATED_PATHS
-            && 3 * group.len() > self.sized
-            && group.len() > 2 * plain
-            && (lengths.len() >= UNLIKE || model.length == LengthOf::Target)
-            && unlike(entries(), UNLIKE)
+            && 3 * group.len() > self.paths_with_size
+            && group.len() > 2 * unadjusted_count
+            && (lengths.len() >= MIN_UNRELATED || model.length == LengthOf::Target)
+            && has_unrelated(entries(), MIN_UNRELATED)
     }
 
     fn model(&self, slope: u64, length: LengthOf) -> SizeModel {
@@ -234,10 +241,10 @@ impl Region {
         for model in &self.models {
             let value = model.value(size, path.shape);
             for window in windows(size.bytes) {
-                let near = self.near(model, value, window, path, size.bytes);
-                let expected = self.sized as f64 * share(window, size.bytes);
-                let by_chance = tail(near.len(), expected);
-                if by_chance < best && self.is_unlike(&near, path, window == 0 && size.bytes >= TELLING_SIZE) {
+                let similar = self.paths_within(model, value, window, path, size.bytes);
+                let expected = self.paths_with_size as f64 * share(window, size.bytes);
+                let by_chance = tail(similar.len(), expected);
+                if by_chance < best && self.is_unrelated(&similar, path, window == 0 && size.bytes >= MIN_IDENTIFYING_SIZE) {
                     best = by_chance;
                 }
             }
@@ -247,22 +254,23 @@ impl Region {
 
     /// The other paths with a value within `window`. Paths that share an exact value are one coincidence, however many they are:
     /// they do not count for a window that a file of this size often hits by chance.
-    fn near(&self, model: &SizeModel, value: i64, window: u64, path: &GradedPath<'_>, bytes: u64) -> Vec<u16> {
-        let is_wide = window > NARROW[NARROW.len() - 1] || (window > 0 && share(window, bytes) > super::grade::WEAK);
+    fn paths_within(&self, model: &SizeModel, value: i64, window: u64, path: &GradedPath<'_>, bytes: u64) -> Vec<u16> {
+        let is_wide =
+            window > NARROW_WINDOWS[NARROW_WINDOWS.len() - 1] || (window > 0 && share(window, bytes) > super::grade::UNCERTAIN_BELOW);
         let window = i64::try_from(window).unwrap_or(i64::MAX);
         let start = model.points.partition_point(|point| point.0 < value.saturating_sub(window));
         let points = model.points[start..].iter().take_while(|point| point.0 <= value.saturating_add(window));
         // Many adjacent exact values belong to a page that varies.
         let mut changes = points.clone().zip(points.clone().skip(1)).filter(|(one, next)| one.0 != next.0);
-        let exact = (is_wide && changes.nth(SAME_KIND - 1).is_none()).then(|| self.exact(model));
-        let mut near: Vec<u16> = points
+        let exact = (is_wide && changes.nth(MIN_SAME_KIND - 1).is_none()).then(|| self.exact(model));
+        let mut similar: Vec<u16> = points
             .map(|point| point.1)
             .filter(|&number| exact.is_none_or(|exact| !exact[usize::from(number)]))
             .filter(|&number| !self.is_same(&self.entries[usize::from(number)], path))
             .collect();
-        near.sort_unstable();
-        near.dedup();
-        near
+        similar.sort_unstable();
+        similar.dedup();
+        similar
     }
 
     /// Whether an entry is the graded path; the same path of another host is another one.
@@ -270,28 +278,28 @@ impl Region {
         entry.id == path.id && (self.kind != RegionKind::Server || entry.host == path.host)
     }
 
-    fn is_unlike(&self, near: &[u16], path: &GradedPath<'_>, is_telling: bool) -> bool {
-        let entries = || near.iter().map(|&number| &self.entries[usize::from(number)]);
+    fn is_unrelated(&self, similar: &[u16], path: &GradedPath<'_>, is_identifying: bool) -> bool {
+        let entries = || similar.iter().map(|&number| &self.entries[usize::from(number)]);
         let mut ids: Vec<(u64, u32)> = entries().map(|entry| (entry.id, entry.evidence.shape.name)).collect();
         ids.sort_unstable();
         ids.dedup();
         ids.retain(|(id, _)| *id != path.id);
         // The same path of several hosts is one file.
-        if ids.len() + 1 < UNLIKE {
+        if ids.len() + 1 < MIN_UNRELATED {
             return false;
         }
         let spread = match self.kind {
-            RegionKind::Site => distinct(entries().map(|entry| entry.evidence.shape.segment).chain([path.shape.segment]), UNLIKE),
-            RegionKind::Server => distinct(entries().map(|entry| entry.host).chain([path.host]), UNLIKE),
+            RegionKind::Site => distinct(entries().map(|entry| entry.evidence.shape.segment).chain([path.shape.segment]), MIN_UNRELATED),
+            RegionKind::Server => distinct(entries().map(|entry| entry.host).chain([path.host]), MIN_UNRELATED),
             RegionKind::Folder => true,
             // An extension is no location: one endpoint must not decide about the others.
             RegionKind::Extension => false,
         };
         let names = || ids.iter().map(|(_, name)| *name);
         spread
-            && (disjoint(entries(), path.kinds, UNLIKE)
-                || names().filter(|&name| name == path.shape.name).count() + 1 >= SAME_KIND
-                || (is_telling && distinct(names(), SAME_KIND - 1)))
+            && (disjoint(entries(), path.path_rules, MIN_UNRELATED)
+                || names().filter(|&name| name == path.shape.name).count() + 1 >= MIN_SAME_KIND
+                || (is_identifying && distinct(names(), MIN_SAME_KIND - 1)))
     }
 
     /// Whether an unrelated path has content of exactly this size, which is unlikely by chance among few paths. `strict` counts
@@ -299,7 +307,7 @@ impl Region {
     pub(super) fn has_pair(&self, path: &GradedPath<'_>, size: ResponseSize, strict: bool) -> bool {
         /// Longest target that counts; paths of scanner lists are shorter, and allow little padding.
         const SHORT: u16 = 64;
-        if strict && self.sized as f64 * share(0, size.bytes) > super::grade::WEAK {
+        if strict && self.paths_with_size as f64 * share(0, size.bytes) > super::grade::UNCERTAIN_BELOW {
             return false;
         }
         let is_unpadded = |entry: &RegionPath| {
@@ -308,13 +316,13 @@ impl Region {
             sizes.iter().any(|other| other.bytes == size.bytes && entry.evidence.shape.len + u16::from(other.extra) <= SHORT)
         };
         self.models.iter().any(|model| {
-            let near = self.near(model, model.value(size, path.shape), 0, path, size.bytes);
-            near.iter().map(|&number| &self.entries[usize::from(number)]).any(|entry| {
+            let similar = self.paths_within(model, model.value(size, path.shape), 0, path, size.bytes);
+            similar.iter().map(|&number| &self.entries[usize::from(number)]).any(|entry| {
                 // Two files that one rule matches may be copies, unless the site answers any path with one size.
-                let is_other = !entry.kinds.iter().any(|kind| path.kinds.contains(kind));
-                let is_unlike =
+                let is_other = !entry.path_rules.iter().any(|rule| path.path_rules.contains(rule));
+                let is_unrelated =
                     if strict { is_other && is_unpadded(entry) } else { is_other || entry.evidence.shape.name != path.shape.name };
-                !entry.kinds.is_empty() && is_unlike
+                !entry.path_rules.is_empty() && is_unrelated
             })
         })
     }
@@ -327,8 +335,8 @@ impl Region {
                 let entries = || group.iter().map(|point| &self.entries[usize::from(point.1)]);
                 let members: Vec<&RegionPath> = entries().collect();
                 let is_exact = group.len() >= SATURATED_PATHS
-                    && (unlike(entries(), UNLIKE) || same_name(&members) >= SATURATED_PATHS)
-                    && distinct(entries().map(|entry| entry.evidence.shape.segment), UNLIKE);
+                    && (has_unrelated(entries(), MIN_UNRELATED) || same_name(&members) >= SATURATED_PATHS)
+                    && distinct(entries().map(|entry| entry.evidence.shape.segment), MIN_UNRELATED);
                 for point in group {
                     exact[usize::from(point.1)] |= is_exact;
                 }
@@ -363,7 +371,7 @@ impl Region {
         /// A quarter: pages with varying content seldom differ by more from their neighbours.
         const QUARTER: f64 = 0.25;
         /// Factor of the median gap: eight times that is an outlier.
-        const GAPS: f64 = 8.0;
+        const OUTLIER_GAP_FACTOR: f64 = 8.0;
         /// Distance in bytes from which a size is no jitter of an exact one.
         const OFF: f64 = 16.0;
         let exact = self.exact(model);
@@ -373,7 +381,7 @@ impl Region {
         let is_any_exact = others.iter().any(|point| exact[usize::from(point.1)]);
         if !is_any_exact && others.len() < SATURATED_PATHS - 1 {
             // Content, where any path gets an empty response.
-            return self.gives_nothing.then_some(SizePosition::Apart);
+            return self.answers_empty.then_some(SizePosition::Apart);
         }
         let value = model.value(size, path.shape);
         let distance = |point: &(i64, u16)| point.0.abs_diff(value) as f64;
@@ -382,7 +390,7 @@ impl Region {
         let adds = |point: &&&(i64, u16)| {
             let entry = &self.entries[usize::from(point.1)];
             (entry.evidence.shape.name == path.shape.name && entry.evidence.shape.name != 0)
-                || !entry.kinds.iter().all(|kind| path.kinds.contains(kind))
+                || !entry.path_rules.iter().all(|rule| path.path_rules.contains(rule))
         };
         let nearest = |distances: &mut dyn Iterator<Item = f64>, number: usize| {
             let mut distances: Vec<f64> = distances.collect();
@@ -390,19 +398,19 @@ impl Region {
             distances.get(number - 1).copied().unwrap_or(f64::INFINITY)
         };
         // The third nearest: one or two files of about this size may exist as well, and four that one rule matches.
-        let to_unlike = nearest(&mut varying().filter(adds).map(|point| distance(point)), UNLIKE);
-        let to_varying = to_unlike.min(nearest(&mut varying().map(|point| distance(point)), SAME_KIND));
+        let to_unlike = nearest(&mut varying().filter(adds).map(|point| distance(point)), MIN_UNRELATED);
+        let to_varying = to_unlike.min(nearest(&mut varying().map(|point| distance(point)), MIN_SAME_KIND));
         let mut varying_paths: Vec<u16> = varying().map(|point| point.1).collect();
         varying_paths.sort_unstable();
         varying_paths.dedup();
-        let is_mostly_exact = varying_paths.len() * 5 <= self.sized;
+        let is_mostly_exact = varying_paths.len() * 5 <= self.paths_with_size;
         let bytes = size.bytes as f64;
         let usual_gap = usual_gap(&others, value);
-        let far = if is_mostly_exact { JITTER.max(0.05 * bytes) } else { JITTER.max(QUARTER * bytes).max(GAPS * usual_gap) };
+        let far = if is_mostly_exact { JITTER.max(0.05 * bytes) } else { JITTER.max(QUARTER * bytes).max(OUTLIER_GAP_FACTOR * usual_gap) };
         let is_off = to_exact > OFF.max(0.005 * bytes);
         Some(if is_off && to_varying > far {
             SizePosition::Apart
-        } else if (is_mostly_exact && to_exact > NARROW[1] as f64 && to_varying > NARROW[1] as f64)
+        } else if (is_mostly_exact && to_exact > NARROW_WINDOWS[1] as f64 && to_varying > NARROW_WINDOWS[1] as f64)
             || (to_varying > JITTER.max(QUARTER * bytes) && to_exact > OFF)
         {
             SizePosition::Beside
@@ -465,7 +473,7 @@ fn usual_gap(points: &[&(i64, u16)], value: i64) -> f64 {
 
 /// The tolerances for about equal sizes.
 fn windows(bytes: u64) -> impl Iterator<Item = u64> {
-    NARROW.into_iter().chain(WIDE.into_iter().map(move |share| (share * bytes as f64) as u64))
+    NARROW_WINDOWS.into_iter().chain(WIDE_WINDOWS.into_iter().map(move |share| (share * bytes as f64) as u64))
 }
 
 /// The share of files with a size within the tolerance by chance.
@@ -488,18 +496,18 @@ fn tail(count: usize, mean: f64) -> f64 {
 }
 
 /// Whether there are `most` paths of which no two are matched by the same rule; paths without rules count as one.
-pub(super) fn unlike<'a>(entries: impl Iterator<Item = &'a RegionPath>, most: usize) -> bool {
+pub(super) fn has_unrelated<'a>(entries: impl Iterator<Item = &'a RegionPath>, most: usize) -> bool {
     disjoint(entries, &[], most + 1)
 }
 
 /// The same, with a path of these rules.
-fn disjoint<'a>(entries: impl Iterator<Item = &'a RegionPath>, kinds: &[RuleId], most: usize) -> bool {
-    let (mut seen, mut count, mut has_none) = (kinds.to_vec(), 1, false);
+fn disjoint<'a>(entries: impl Iterator<Item = &'a RegionPath>, path_rules: &[RuleId], most: usize) -> bool {
+    let (mut seen, mut count, mut has_none) = (path_rules.to_vec(), 1, false);
     for entry in entries {
-        if entry.kinds.is_empty() {
+        if entry.path_rules.is_empty() {
             has_none = true;
-        } else if !entry.kinds.iter().any(|kind| seen.contains(kind)) {
-            seen.extend_from_slice(&entry.kinds);
+        } else if !entry.path_rules.iter().any(|rule| seen.contains(rule)) {
+            seen.extend_from_slice(&entry.path_rules);
             count += 1;
         }
         if count + usize::from(has_none) >= most {
@@ -533,14 +541,14 @@ fn same_name(entries: &[&RegionPath]) -> usize {
 }
 
 /// Whether the answered paths cannot all exist: pages of several products, one file in several folders, a random name.
-fn contradicts(given: &[&RegionPath], subjects: &[RuleSubject]) -> bool {
+fn contradicts(answered: &[&RegionPath], subjects: &[RuleSubject]) -> bool {
     let is_product = |rule: &&RuleId| subjects.get(usize::from(rule.0)) == Some(&RuleSubject::Product);
-    let products = given.iter().flat_map(|entry| entry.kinds.iter().filter(is_product)).map(|rule| u32::from(rule.0));
-    let extensions = given.iter().map(|entry| entry.evidence.shape.extension).filter(|extension| extension.is_platform());
+    let products = answered.iter().flat_map(|entry| entry.path_rules.iter().filter(is_product)).map(|rule| u32::from(rule.0));
+    let extensions = answered.iter().map(|entry| entry.evidence.shape.extension).filter(|extension| extension.is_platform());
     let platforms = extensions.map(|extension| u32::MAX - extension as u32);
-    distinct(products.chain(platforms), CONTRADICTIONS)
-        || same_name(given) >= CONTRADICTIONS
-        || given.iter().any(|entry| entry.evidence.shape.is_random)
+    distinct(products.chain(platforms), MIN_CONTRADICTIONS)
+        || same_name(answered) >= MIN_CONTRADICTIONS
+        || answered.iter().any(|entry| entry.evidence.shape.is_random)
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ const RANDOM: &str = "/wsc8towcq1groh9d";
 /// Far larger than any size that two files share by chance.
 const LARGE: u64 = 50_000;
 
-/// A site that answers as a test says.
+/// A site that answers as a test requires.
 #[derive(Debug, Clone, Default)]
 struct MadeUpSite {
     evidence: SiteEvidence,
@@ -28,7 +28,7 @@ fn site() -> MadeUpSite {
 impl MadeUpSite {
     fn response(mut self, path: &str, rule: u16, response: Response) -> Self {
         let bytes = path.as_bytes();
-        self.evidence.record(path_hash(bytes), || PathShape::of(bytes), &[RuleId(rule)], &response);
+        self.evidence.record(path_hash(bytes), || PathShape::new(bytes), &[RuleId(rule)], &response);
         self.responses.insert(path.into(), response);
         self
     }
@@ -48,7 +48,7 @@ impl MadeUpSite {
         sizes.into_iter().zip(0_u16..).fold(self, |site, (bytes, n)| site.get(&format!("/{n}"), n + 1, bytes))
     }
 
-    /// `/0`, `/1` and so on got sizes that are not alike.
+    /// `/0`, `/1` and so on got sizes that are not similar.
     fn varied(self, count: i32) -> Self {
         self.sizes((0..count).map(unlike_size))
     }
@@ -79,7 +79,7 @@ fn reason(sites: &[MadeUpSite], are_hosts: bool, path: &str) -> Reason {
     grader.grade(0, &candidate, None, &sites[0].responses[path]).reason.kind()
 }
 
-/// Sizes each a seventh larger than the one before: further apart than any that count as alike.
+/// Sizes each a seventh larger than the one before: further apart than any that count as similar.
 fn unlike_size(n: i32) -> u64 {
     (1_000.0 * 1.15_f64.powi(n)) as u64
 }
@@ -123,7 +123,7 @@ mod equal_sizes {
     }
 
     #[test]
-    fn five_names_of_one_rule_have_one_size_that_tells() {
+    fn five_names_of_one_rule_have_one_identifying_size() {
         let names = |count: u16, bytes| (0..count).fold(site(), |site, n| site.get(&format!("/{n}"), 1, bytes));
         assert_eq!(names(4, 128).reason("/0"), Reason::NoSoft404);
         assert_eq!(names(5, 128).reason("/0"), Reason::SameSize);
@@ -169,13 +169,13 @@ mod sizes_alike {
     }
 
     #[test]
-    fn of_three_paths_those_within_a_tenth_are_alike() {
+    fn of_three_paths_those_within_a_tenth_are_similar() {
         assert_eq!(site().sizes([LARGE, LARGE * 9 / 10, LARGE * 11 / 10]).reason("/0"), Reason::SizesAlike);
         assert_eq!(site().sizes([LARGE, LARGE * 895 / 1_000, LARGE * 1_105 / 1_000]).reason("/0"), Reason::NoSoft404);
     }
 
     #[test]
-    fn of_five_paths_those_within_a_twentieth_are_alike() {
+    fn of_five_paths_those_within_a_twentieth_are_similar() {
         let five = |per_mille: u64| site().sizes([LARGE, LARGE * (1_000 - per_mille) / 1_000, LARGE * (1_000 + per_mille) / 1_000, 5, 500]);
         assert_eq!(five(50).reason("/0"), Reason::SizesAlike);
         assert_eq!(five(55).reason("/0"), Reason::NoSoft404);
@@ -354,7 +354,7 @@ mod standing_out {
     }
 
     #[test]
-    fn four_files_that_one_rule_looks_for_may_be_alike_and_real() {
+    fn four_files_that_one_rule_looks_for_may_be_similar_and_real() {
         let of_one_rule = |count: u64| {
             let others = site().answers_random().get("/a", 2, 10_000).get("/b", 3, 11_500);
             (0..=count).fold(others, |site, n| site.get(&format!("/{n}"), 1, if n == 0 { 1_000 } else { 1_200 + 8 * n })).reason("/0")
@@ -495,7 +495,7 @@ mod without_a_size {
         assert_eq!(empty(5, 3, 3), Reason::AnswersAnything, "5 of 9");
         assert_eq!(empty(5, 3, 4), Reason::NoSize, "5 of 10");
         assert_eq!(empty(4, 4, 1), Reason::NoSize, "too few");
-        assert_eq!(empty(5, 2, 3), Reason::NoSize, "too much alike");
+        assert_eq!(empty(5, 2, 3), Reason::NoSize, "too similar");
     }
 }
 
@@ -542,7 +542,7 @@ mod bounds {
 
     fn path(evidence: &mut SiteEvidence, path: &str, rule: u16, status: u16, bytes: u64) {
         let response = Response { method: MethodClass::Get, status: Some(status), bytes: Some(bytes), extra: 0 };
-        evidence.record(path_hash(path.as_bytes()), || PathShape::of(path.as_bytes()), &[RuleId(rule)], &response);
+        evidence.record(path_hash(path.as_bytes()), || PathShape::new(path.as_bytes()), &[RuleId(rule)], &response);
     }
 
     #[test]
@@ -557,7 +557,7 @@ mod bounds {
             evidence
         };
         let evidence = of(&mut (0..1_100));
-        assert_eq!((evidence.given_len(), evidence.refused_len(), MOST_PATHS), (1_024, 1_024, 1_024));
+        assert_eq!((evidence.answered_len(), evidence.refused_len(), MAX_PATHS), (1_024, 1_024, 1_024));
         assert_eq!(evidence, of(&mut (0..1_100).rev()));
         let mut merged = of(&mut (500..1_100));
         merged.merge(&of(&mut (0..500)));
@@ -577,13 +577,13 @@ mod bounds {
     }
 }
 
-/// Of many paths only those of lowest hash are known, and each stands for the others: a site that answered a hundred times as many
+/// Of many paths only those of lowest hash are stored, and each represents the others: a site that answered a hundred times as many
 /// paths as it refused answers anything, however many were refused.
 #[test]
 fn known_paths_stand_for_all() {
-    let given = 20 * MOST_PATHS as u16;
-    let site = (0..given).fold(site(), |site, n| site.get(&format!("/given-{n}"), PRODUCT + n % PRODUCT, 9_000 + u64::from(n)));
-    let [of_given, of_refused] = site.evidence.weights();
-    assert!((18.0..22.0).contains(&of_given), "{of_given}");
+    let answered = 20 * MAX_PATHS as u16;
+    let site = (0..answered).fold(site(), |site, n| site.get(&format!("/given-{n}"), PRODUCT + n % PRODUCT, 9_000 + u64::from(n)));
+    let [of_answered, of_refused] = site.evidence.weights();
+    assert!((18.0..22.0).contains(&of_answered), "{of_answered}");
     assert!((of_refused - 1.0).abs() < f64::EPSILON, "{of_refused}");
 }

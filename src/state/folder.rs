@@ -105,7 +105,7 @@ impl StateFolder {
     pub fn load<T: PersistedState>(&self) -> Result<Option<T>, StateError> {
         let Some(bytes) = self.file.read(T::RESET_FLAG)? else { return Ok(None) };
         let state = decode(&bytes).map_err(|what| self.file.damaged::<T>(what, self.file.save_copy(&bytes)))?;
-        // A killed or failed run may have put the file in place without syncing it. Sync before anything derived
+        // A killed or failed run may have renamed the file without syncing it. Sync before anything derived
         // from it reaches the disk.
         sync_folder(&self.file.folder).map_err(|error| StateError::failed("read", &self.path(), error))?;
         Ok(Some(state))
@@ -120,7 +120,7 @@ impl StateFolder {
     /// The state cannot be written, renamed into place, or made durable.
     pub fn save<T: PersistedState>(&self, state: &T) -> Result<(), StateError> {
         let bytes = encode(state).map_err(|error| StateError::failed("write", &self.path(), error))?;
-        self.file.put(&self.file.name, &bytes)
+        self.file.write_file(&self.file.name, &bytes)
     }
 
     /// Deletes the state: the next [`load`](Self::load) is that of a first run. Succeeds if there is none.
@@ -139,8 +139,8 @@ impl StateFile {
         self.dir.join(&self.name)
     }
 
-    fn damaged<T: PersistedState>(&self, what: String, kept: Option<PathBuf>) -> StateError {
-        StateError::Damaged { path: self.path(), what, kept, reset: T::RESET_FLAG }
+    fn damaged<T: PersistedState>(&self, what: String, copy_path: Option<PathBuf>) -> StateError {
+        StateError::Damaged { path: self.path(), what, copy_path, reset: T::RESET_FLAG }
     }
 
     fn staged(&self) -> String {
@@ -167,10 +167,10 @@ impl StateFile {
     /// Keeps a copy of an untrusted state, for diagnosis.
     fn save_copy(&self, bytes: &[u8]) -> Option<PathBuf> {
         let name = format!("{}.bad", self.name);
-        self.put(&name, bytes).ok().map(|()| self.dir.join(name))
+        self.write_file(&name, bytes).ok().map(|()| self.dir.join(name))
     }
 
-    fn put(&self, name: &str, bytes: &[u8]) -> Result<(), StateError> {
+    fn write_file(&self, name: &str, bytes: &[u8]) -> Result<(), StateError> {
         let staged = self.staged();
         let write = self.write(&staged, bytes).map_err(|error| StateError::failed("write", &self.dir.join(name), error));
         let replace = write.and_then(|()| {
@@ -218,18 +218,18 @@ fn lock(folder: &OwnedFd, name: &str, dir: &Path, stop: &AtomicBool) -> Result<S
 }
 
 fn open_folder(dir: &Path, insecure: bool) -> Result<OwnedFd, StateError> {
-    let made = match mkdir(dir, Mode::RWXU) {
+    let is_new = match mkdir(dir, Mode::RWXU) {
         Err(Errno::EXIST) => false,
         done => done.map(|()| true).map_err(|error| StateError::failed("make", dir, error))?,
     };
-    enter_folder(dir, made, insecure)
+    enter_folder(dir, is_new, insecure)
 }
 
-fn enter_folder(dir: &Path, made: bool, insecure: bool) -> Result<OwnedFd, StateError> {
+fn enter_folder(dir: &Path, is_new: bool, insecure: bool) -> Result<OwnedFd, StateError> {
     let had = || -> io::Result<(OwnedFd, Stat)> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let folder = open(dir, flags, Mode::empty())?;
-        if made {
+        if is_new {
             fchmod(&folder, Mode::RWXU)?;
             // Sync the parent, so that a power failure cannot remove the folder. Without access to the parent
             // nothing more can be done.

@@ -185,7 +185,7 @@ pub enum StateError {
         "{}: {what}{}; without it, it is unknown how far the logs were read: {reset} (or deleting the file) starts as on the first run, \
          so that lines may be reported twice or not at all",
         path.display(),
-        copy(kept.as_deref())
+        copy_note(copy_path.as_deref())
     )]
     Damaged {
         /// The state file, which is left in place.
@@ -193,7 +193,7 @@ pub enum StateError {
         /// What is wrong with it.
         what: String,
         /// A copy of the file, if one could be made.
-        kept: Option<PathBuf>,
+        copy_path: Option<PathBuf>,
         /// The flag that resets the state.
         reset: &'static str,
     },
@@ -223,8 +223,8 @@ fn process(by: Option<u32>) -> String {
     by.map_or_else(String::new, |by| format!(" (process {by})"))
 }
 
-fn copy(kept: Option<&Path>) -> String {
-    kept.map_or_else(String::new, |kept| format!(" (a copy is kept as {})", kept.display()))
+fn copy_note(copy_path: Option<&Path>) -> String {
+    copy_path.map_or_else(String::new, |copy_path| format!(" (a copy is kept as {})", copy_path.display()))
 }
 
 fn advice(kind: io::ErrorKind) -> &'static str {
@@ -276,9 +276,9 @@ fn decode<T: PersistedState>(bytes: &[u8]) -> Result<T, String> {
     if version < oldest {
         return Err(format!("the state is too old (its version is {version}, this probewatch supports {oldest} to {known})"));
     }
-    let (found, body) = parts(rest).ok_or("the state is damaged: its end is missing")?;
+    let (stated, body) = parts(rest).ok_or("the state is damaged: its end is missing")?;
     let expected = checksum(version, body);
-    if found != expected.as_bytes() {
+    if stated != expected.as_bytes() {
         return Err(format!("the state is damaged: its checksum should be {expected}"));
     }
     T::from_json(version, body).map_err(|error| format!("the state is damaged: {error}"))
@@ -311,9 +311,6 @@ impl Formatter for ItemsOnLines {
         out.write_all(if first { b"\n" } else { b",\n" })
     }
 }
-
-#[cfg(test)]
-mod codec_tests;
 
 #[cfg(test)]
 mod tests;

@@ -1,3 +1,5 @@
+//! Tests of the state folder, and of the text that a state is written as.
+
 use std::fs::{self, Permissions};
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::fs::{PermissionsExt, chown, symlink};
@@ -6,12 +8,13 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use proptest::prelude::*;
 use rustix::process::{Resource, Rlimit, geteuid, setrlimit};
 use tempfile::TempDir;
 
 use super::*;
 use crate::report_store::Run;
-use crate::source::Fingerprint;
+use crate::source::{Checkpoint, Fingerprint};
 
 /// A checkpoint in which every number depends on `n`.
 pub(super) fn checkpoint(n: u64) -> Checkpoint {
@@ -32,10 +35,10 @@ fn state(rules: u64) -> TailState {
 }
 
 /// A folder that does not exist yet, inside one that is deleted at the end of the test.
-fn room() -> (TempDir, PathBuf) {
-    let room = tempfile::tempdir().unwrap();
-    let dir = room.path().join("state");
-    (room, dir)
+fn temporary_folder() -> (TempDir, PathBuf) {
+    let temp_dir = tempfile::tempdir().unwrap();
+    let dir = temp_dir.path().join("state");
+    (temp_dir, dir)
 }
 
 /// Opens a folder whose lock was released. A child process of a concurrent test may hold it for an instant.
@@ -85,7 +88,7 @@ fn dir_of_this_process() -> PathBuf {
 
 #[test]
 fn the_last_saved_state_is_loaded() {
-    let (_room, dir) = room();
+    let (_temp_dir, dir) = temporary_folder();
     let folder = open(&dir);
     assert_eq!(load(&folder).unwrap(), None, "the first run");
     for rules in [3, 9, 0, 5] {
@@ -104,7 +107,7 @@ fn the_last_saved_state_is_loaded() {
 /// F17. The fastest of five runs, because other tests use the CPU too.
 #[test]
 fn f17_a_hundred_thousand_logs_are_loaded_and_dropped() {
-    let (_room, dir) = room();
+    let (_temp_dir, dir) = temporary_folder();
     let folder = open(&dir);
     let state = TailState { checkpoints: (0..100_000).map(checkpoint).collect(), ..TailState::default() };
     folder.save(&state).unwrap();
@@ -135,7 +138,7 @@ fn logs_missing_for_long_are_dropped() {
 
 #[test]
 fn one_run_at_a_time() {
-    let (_room, dir) = room();
+    let (_temp_dir, dir) = temporary_folder();
     let folder = open(&dir);
     let refusal = StateFolder::open(&dir, "follow", false).unwrap_err();
     let expected = format!(
@@ -163,13 +166,13 @@ fn hold() {
 
 /// Waits until a process prints this line.
 fn wait_for(child: &mut Child, line: &str) {
-    let mut said = BufReader::new(child.stdout.take().unwrap()).lines();
-    assert!(said.any(|said| said.unwrap() == line));
+    let mut printed = BufReader::new(child.stdout.take().unwrap()).lines();
+    assert!(printed.any(|printed| printed.unwrap() == line));
 }
 
 #[test]
 fn a_killed_run_releases_its_lock() {
-    let (_room, dir) = room();
+    let (_temp_dir, dir) = temporary_folder();
     let mut child = other_process("hold", "exec", &dir).stdout(Stdio::piped()).spawn().unwrap();
     wait_for(&mut child, "held");
     assert!(matches!(StateFolder::open(&dir, "follow", false), Err(StateError::Locked { by, .. }) if by == Some(child.id())));
@@ -180,7 +183,7 @@ fn a_killed_run_releases_its_lock() {
 
 #[test]
 fn a_lock_file_open_to_other_users_is_rejected() {
-    let (room, dir) = room();
+    let (temp_dir, dir) = temporary_folder();
     drop(open(&dir));
     let lock = dir.join("follow.lock");
     let refusal = || match StateFolder::open(&dir, "follow", true).unwrap_err() {
@@ -191,15 +194,15 @@ fn a_lock_file_open_to_other_users_is_rejected() {
         set_mode(&lock, bad);
         assert_eq!(refusal(), format!("others could hold the lock (mode {bad:04o})"));
     }
-    let elsewhere = room.path().join("elsewhere");
+    let elsewhere = temp_dir.path().join("elsewhere");
     for target in ["there", "nowhere"] {
-        fs::write(room.path().join("there"), "text").unwrap();
+        fs::write(temp_dir.path().join("there"), "text").unwrap();
         fs::remove_file(&lock).unwrap();
-        symlink(room.path().join(target), &lock).unwrap();
+        symlink(temp_dir.path().join(target), &lock).unwrap();
         assert_eq!(refusal(), "it is a symbolic link");
     }
-    assert_eq!(fs::read(room.path().join("there")).unwrap(), b"text");
-    assert!(!room.path().join("nowhere").exists() && !elsewhere.exists());
+    assert_eq!(fs::read(temp_dir.path().join("there")).unwrap(), b"text");
+    assert!(!temp_dir.path().join("nowhere").exists() && !elsewhere.exists());
     fs::remove_file(&lock).unwrap();
     rustix::fs::mknodat(rustix::fs::CWD, &lock, rustix::fs::FileType::Fifo, rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR, 0).unwrap();
     assert_eq!(refusal(), "it is not a regular file");
@@ -211,7 +214,7 @@ fn files_of_other_users_are_rejected() {
         // Only root can change the owner of a file.
         return;
     }
-    let (_room, dir) = room();
+    let (_temp_dir, dir) = temporary_folder();
     open(&dir).save(&state(1)).unwrap();
     let refusal = |insecure| try_open(&dir, insecure).and_then(|folder| load(&folder)).unwrap_err().to_string();
     for (name, insecure, what) in [
@@ -228,7 +231,7 @@ fn files_of_other_users_are_rejected() {
 
 #[test]
 fn a_folder_writable_by_other_users_is_rejected() {
-    let (room, dir) = room();
+    let (temp_dir, dir) = temporary_folder();
     fs::create_dir(&dir).unwrap();
     for bad in [0o777, 0o1777, 0o770, 0o702] {
         set_mode(&dir, bad);
@@ -241,28 +244,28 @@ fn a_folder_writable_by_other_users_is_rejected() {
     }
     StateFolder::open(&dir, "follow", true).unwrap().save(&state(1)).unwrap();
     set_mode(&dir, 0o755);
-    let link = room.path().join("link");
+    let link = temp_dir.path().join("link");
     symlink(&dir, &link).unwrap();
     assert_eq!(load(&open(&link)).unwrap(), Some(state(1)), "the folder itself may be a link");
 }
 
 #[test]
 fn a_folder_that_cannot_be_opened_is_an_error() {
-    let (room, dir) = room();
+    let (temp_dir, dir) = temporary_folder();
     let refusal = |dir: &Path| StateFolder::open(dir, "follow", false).unwrap_err().to_string();
     assert_eq!(
         refusal(&dir.join("deep")),
         format!("cannot make {}/deep: no such file or directory; make the folder above it first or choose another --state", dir.display())
     );
-    let file = room.path().join("file");
+    let file = temp_dir.path().join("file");
     fs::write(&file, "").unwrap();
     assert_eq!(refusal(&file), format!("cannot open {}: not a directory; choose another --state", file.display()));
 }
 
 #[test]
 fn a_symbolic_link_is_rejected() {
-    let (room, dir) = room();
-    let target = room.path().join("target");
+    let (temp_dir, dir) = temporary_folder();
+    let target = temp_dir.path().join("target");
     let folder = open(&dir);
     for there in [true, false] {
         if there {
@@ -288,7 +291,7 @@ fn a_symbolic_link_is_rejected() {
 
 #[test]
 fn a_damaged_state_is_copied_and_never_ignored() {
-    let (_room, dir) = room();
+    let (_temp_dir, dir) = temporary_folder();
     let folder = open(&dir);
     folder.save(&state(4)).unwrap();
     let whole = fs::read(folder.path()).unwrap();
@@ -322,9 +325,9 @@ fn a_damaged_state_is_copied_and_never_ignored() {
 
 #[test]
 fn leftovers_of_a_killed_run_are_removed() {
-    let (room, dir) = room();
+    let (temp_dir, dir) = temporary_folder();
     open(&dir).save(&state(1)).unwrap();
-    let (left, target) = (dir.join("follow.json.tmp"), room.path().join("target"));
+    let (left, target) = (dir.join("follow.json.tmp"), temp_dir.path().join("target"));
     fs::write(&target, "text").unwrap();
     fs::write(&left, "half").unwrap();
     assert_eq!(load(&open(&dir)).unwrap(), Some(state(1)));
@@ -348,7 +351,7 @@ fn save_once() {
 #[test]
 fn the_umask_does_not_matter() {
     for umask in ["000", "022", "377"] {
-        let (_room, dir) = room();
+        let (_temp_dir, dir) = temporary_folder();
         let run = other_process("save_once", &format!("umask {umask}; exec"), &dir).output().unwrap();
         assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stdout));
         assert_eq!([mode(&dir), mode(dir.join("follow.json")), mode(dir.join("follow.lock"))], [0o700, 0o600, 0o600]);
@@ -369,14 +372,14 @@ fn save_past_the_size_limit() {
 
 #[test]
 fn a_failed_write_changes_nothing() {
-    let (room, dir) = room();
+    let (temp_dir, dir) = temporary_folder();
     open(&dir).save(&state(8)).unwrap();
     let run = other_process("save_past_the_size_limit", "exec", &dir).output().unwrap();
     assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stdout));
     assert_eq!(names(&dir), ["follow.json", "follow.lock"]);
     let folder = open(&dir);
     assert_eq!(load(&folder).unwrap(), Some(state(8)));
-    room.close().unwrap();
+    temp_dir.close().unwrap();
     assert!(matches!(folder.save(&state(9)), Err(StateError::Failed { .. })), "the folder is gone");
 }
 
@@ -393,7 +396,7 @@ fn save_for_ever() {
 
 #[test]
 fn a_run_killed_at_any_instant_leaves_the_old_or_the_new_state() {
-    let (_room, dir) = room();
+    let (_temp_dir, dir) = temporary_folder();
     for round in 0..20 {
         let mut child = other_process("save_for_ever", "exec", &dir).stdout(Stdio::null()).spawn().unwrap();
         let (mut seen, mut last) = (0, Vec::new());
@@ -418,8 +421,8 @@ fn a_run_killed_at_any_instant_leaves_the_old_or_the_new_state() {
 #[ignore = "run by `whatever_fails_the_state_is_whole`"]
 fn save_under_faults() {
     let saved = open(&dir_of_this_process()).save(&state(2));
-    let said = format!("\nsaid: {}\n", saved.map_or_else(|error| error.to_string(), |()| "saved".into()));
-    Write::write_all(&mut io::stdout(), said.as_bytes()).unwrap();
+    let printed = format!("\nsaid: {}\n", saved.map_or_else(|error| error.to_string(), |()| "saved".into()));
+    Write::write_all(&mut io::stdout(), printed.as_bytes()).unwrap();
 }
 
 /// Does nothing if `strace` is missing or may not trace.
@@ -440,13 +443,13 @@ fn the_state_is_intact_whatever_system_call_fails() {
         ("fsync:signal=KILL:when=2", "", 2),
     ];
     for (fault, message, rules) in cases {
-        let (_room, dir) = room();
+        let (_temp_dir, dir) = temporary_folder();
         open(&dir).save(&state(1)).unwrap();
         let tracer = format!("exec strace -f -qq -o /dev/null -e trace=fsync,/rename -e inject={fault}");
         let run = other_process("save_under_faults", &tracer, &dir).output().unwrap();
         let text = String::from_utf8_lossy(&run.stdout);
-        let said = text.lines().find_map(|line| line.strip_prefix("said: ")).unwrap_or_default();
-        assert_eq!(said, message.replace("STATE", &dir.join("follow.json").display().to_string()), "{fault}: {text}");
+        let printed = text.lines().find_map(|line| line.strip_prefix("said: ")).unwrap_or_default();
+        assert_eq!(printed, message.replace("STATE", &dir.join("follow.json").display().to_string()), "{fault}: {text}");
         let left = dir.join("follow.json.tmp").exists();
         assert!(message.is_empty() || !left, "{fault}: only a killed run leaves something");
         assert_eq!(load(&open(&dir)).unwrap(), Some(state(rules)), "{fault}");
@@ -456,7 +459,7 @@ fn the_state_is_intact_whatever_system_call_fails() {
 
 #[test]
 fn open_waiting_waits_for_the_lock() {
-    let (_room, dir) = room();
+    let (_temp_dir, dir) = temporary_folder();
     let folder = open(&dir);
     let stop = AtomicBool::new(true);
     let refusal = StateFolder::open_waiting(&dir, "follow", false, &stop).unwrap_err();
@@ -483,7 +486,7 @@ fn open_waiting_waits_for_the_lock() {
 
 #[test]
 fn peek_leaves_no_trace() {
-    let (room, dir) = room();
+    let (temp_dir, dir) = temporary_folder();
     let peek = || StateFolder::peek::<TailState>(&dir, "follow", false);
     assert_eq!(peek().unwrap(), None);
     assert!(!dir.exists());
@@ -494,10 +497,10 @@ fn peek_leaves_no_trace() {
     fs::write(dir.join("follow.json.tmp"), "half").unwrap();
     fs::write(dir.join("follow.json"), "{}").unwrap();
     let refusal = peek().unwrap_err();
-    assert!(matches!(refusal, StateError::Damaged { kept: None, .. }), "{refusal:?}");
+    assert!(matches!(refusal, StateError::Damaged { copy_path: None, .. }), "{refusal:?}");
     assert_eq!(names(&dir), ["follow.json", "follow.json.tmp", "follow.lock"]);
     fs::remove_file(dir.join("follow.json")).unwrap();
-    symlink(room.path().join("nowhere"), dir.join("follow.json")).unwrap();
+    symlink(temp_dir.path().join("nowhere"), dir.join("follow.json")).unwrap();
     assert!(matches!(peek(), Err(StateError::Insecure { .. })));
     set_mode(&dir, 0o777);
     assert!(matches!(peek(), Err(StateError::Insecure { path, .. }) if path == dir));
@@ -505,7 +508,7 @@ fn peek_leaves_no_trace() {
 
 #[test]
 fn a_report_state_is_loaded_and_names_its_reset_flag() {
-    let (_room, dir) = room();
+    let (_temp_dir, dir) = temporary_folder();
     let folder = StateFolder::open(&dir, "report", false).unwrap();
     let ledger = ReportState {
         logs: state(4),
@@ -560,7 +563,7 @@ impl PersistedState for Newer {
 
 #[test]
 fn the_previous_version_is_read_and_the_next_one_rejected() {
-    let (_room, dir) = room();
+    let (_temp_dir, dir) = temporary_folder();
     let folder = open(&dir);
     folder.save(&Older { name: "a".into() }).unwrap();
     let read: Newer = folder.load().unwrap().unwrap();
@@ -572,4 +575,126 @@ fn the_previous_version_is_read_and_the_next_one_rejected() {
         refusal.contains("a newer probewatch wrote this state (its version is 2, this one supports 1): use the newer one"),
         "{refusal}"
     );
+}
+
+fn checkpoints() -> impl Strategy<Value = Vec<Checkpoint>> {
+    let path =
+        prop_oneof![any::<Vec<u8>>(), any::<String>().prop_map(String::into_bytes), r"[\\x0-9a-f/]{0,12}".prop_map(String::into_bytes)];
+    let fingerprint = || any::<(u32, u64)>().prop_map(|(bytes, hash)| Fingerprint { bytes, hash });
+    let one = (any::<[u64; 5]>(), path, fingerprint(), fingerprint()).prop_map(
+        |([generation, device, inode, offset, lines], path, head, tail)| Checkpoint {
+            generation,
+            path,
+            device,
+            inode,
+            offset,
+            lines,
+            head,
+            tail,
+        },
+    );
+    prop::collection::vec(one, 0..5)
+}
+
+fn states() -> impl Strategy<Value = TailState> {
+    (any::<u64>(), prop::collection::btree_map(any::<u64>(), any::<u64>(), 0..3), checkpoints())
+        .prop_map(|(rules, absent, checkpoints)| TailState { rules, absent, checkpoints, ..TailState::default() })
+}
+
+#[test]
+fn each_log_has_its_own_line() {
+    let state = TailState { rules: 7, checkpoints: vec![checkpoint(1), checkpoint(2)], ..TailState::default() };
+    let text = String::from_utf8(encode(&state).unwrap()).unwrap();
+    let (head, body) = text.split_once(",\"state\":").unwrap();
+    assert_eq!(head.len(), "{\"probewatch-state\":1,\"checksum\":\"0123456789abcdef\"".len());
+    assert_eq!(
+        body,
+        concat!(
+            "{\"rules\":7,\"checkpoints\":[\n",
+            r#"{"generation":1,"path":"/var/log/\\xff/1.log","device":2,"inode":101,"offset":1000,"lines":10,"#,
+            r#""head":{"bytes":1000,"hash":1},"tail":{"bytes":256,"hash":2}},"#,
+            "\n",
+            r#"{"generation":2,"path":"/var/log/\\xff/2.log","device":2,"inode":102,"offset":2000,"lines":20,"#,
+            r#""head":{"bytes":1000,"hash":2},"tail":{"bytes":256,"hash":4}}"#,
+            "]}}\n"
+        )
+    );
+    let json: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(json["state"]["checkpoints"].as_array().unwrap().len(), 2);
+}
+
+/// A whole file of any version.
+fn of_version(version: u32, body: &str) -> Vec<u8> {
+    format!("{{\"probewatch-state\":{version},\"checksum\":\"{}\",\"state\":{body}}}\n", checksum(version, body.as_bytes())).into_bytes()
+}
+
+#[test]
+fn other_versions_and_structures_are_rejected() {
+    let body = r#"{"rules":1,"checkpoints":[]}"#;
+    assert_eq!(decode::<TailState>(&of_version(2, body)).unwrap(), TailState { rules: 1, ..TailState::default() });
+    let cases = [
+        (Vec::new(), "the state is damaged: the file is empty"),
+        (vec![0; 4096], "the file is not a state, or it is damaged: its start is wrong"),
+        (b"{}\n".to_vec(), "the file is not a state, or it is damaged: its start is wrong"),
+        (of_version(3, body), "a newer probewatch wrote this state (its version is 3, this one supports 2): use the newer one"),
+        (of_version(3, "anything"), "a newer probewatch wrote this state (its version is 3, this one supports 2): use the newer one"),
+        (of_version(1, body), "the state is too old (its version is 1, this probewatch supports 2 to 2)"),
+        (of_version(2, body)[..60].to_vec(), "the state is damaged: its end is missing"),
+        (of_version(2, r#"{"rules":1}"#), "the state is damaged: missing field `checkpoints` at line 1 column 11"),
+        (of_version(2, r#"{"rules":1,"checkpoints":[],"more":1}"#), "the state is damaged: unknown field `more`"),
+    ];
+    for (bytes, message) in cases {
+        let refusal = decode::<TailState>(&bytes).unwrap_err();
+        assert!(refusal.starts_with(message), "{refusal}");
+    }
+    let mut edited = of_version(2, body);
+    let digit = edited.iter().rposition(|b| *b == b'1').unwrap();
+    edited[digit] = b'2';
+    assert_eq!(
+        decode::<TailState>(&edited).unwrap_err(),
+        format!("the state is damaged: its checksum should be {}", checksum(2, br#"{"rules":2,"checkpoints":[]}"#))
+    );
+}
+
+#[test]
+fn the_size_of_a_hundred_thousand_logs_is_bounded() {
+    let state = TailState { checkpoints: (0..100_000).map(checkpoint).collect(), ..TailState::default() };
+    let bytes = encode(&state).unwrap();
+    assert!(bytes.len() < 200 * state.checkpoints.len(), "{}", bytes.len());
+    assert!(decode::<TailState>(&bytes).unwrap() == state);
+}
+
+proptest! {
+    #[test]
+    fn states_round_trip(state in states()) {
+        prop_assert_eq!(decode(&encode(&state).unwrap()), Ok(state));
+    }
+
+    #[test]
+    fn a_flipped_bit_is_detected(state in states(), at: prop::sample::Index, flip in 1_u8..) {
+        let mut bytes = encode(&state).unwrap();
+        let at = at.index(bytes.len());
+        bytes[at] ^= flip;
+        prop_assert!(decode::<TailState>(&bytes).is_err());
+    }
+
+    #[test]
+    fn a_truncated_state_is_detected(state in states(), at: prop::sample::Index, rest: Vec<u8>) {
+        let bytes = encode(&state).unwrap();
+        let cut = &bytes[..at.index(bytes.len())];
+        prop_assert!(decode::<TailState>(cut).is_err());
+        let mut torn = [cut, &rest].concat();
+        prop_assert!(torn == bytes || decode::<TailState>(&torn).is_err());
+        torn.resize(bytes.len(), 0);
+        prop_assert!(torn == bytes || decode::<TailState>(&torn).is_err());
+    }
+
+    #[test]
+    fn any_bytes_are_accepted(bytes: Vec<u8>) {
+        let _ = decode::<TailState>(&bytes);
+        let _ = decode::<TailState>(&[HEAD, b"1", CHECKSUM, &bytes].concat());
+        if let Ok(text) = std::str::from_utf8(&bytes) {
+            let _ = decode::<TailState>(&of_version(1, text));
+        }
+    }
 }

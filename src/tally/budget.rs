@@ -18,11 +18,11 @@
 //!
 //! The hits of an evicted pair stay with its client and its path, and those of an evicted client stay in cells without
 //! a client. So the hits of all cells together are always all hits, by rules, status, input and host. Totals and rows
-//! of rules stay exact, with one exception: a rule that counts the distinct paths of a client sees only the pairs that
+//! of rules stay exact, with one exception: a rule that counts the distinct paths of a client uses only the pairs that
 //! are present.
 //!
 //! A prune keeps at most [`MAX_CELLS_PER_KEY`] cells of a pair; otherwise the inputs, hosts and sizes of one path could
-//! fill the budget. The [overflow](super::overflow) counts the hits of the other cells by rules, status and method,
+//! fill the budget. The *overflow* counts the hits of the other cells by rules, status and method,
 //! without input, host and size; the same holds for clients and paths. The overflow has its own limit,
 //! [`overflow`](Budget::overflow), and only hits beyond it become errors. So one request that is in 100,000 logs is one
 //! pair with all its hits. The weight of a key includes its hits in the overflow.
@@ -108,7 +108,7 @@ impl Budget {
         self.cells.min(self.clients) / 4
     }
 
-    /// The most cells before a prune. It is lower once the tally is not exact, because a prune needs room for its own
+    /// The most cells before a prune. It is lower once the tally is not exact, because a prune needs space for its own
     /// cells.
     pub(super) fn max_cells(self, tally: &Tally) -> usize {
         if tally.error_floor.is_zero() { self.cells } else { self.cells * 3 / 5 }
@@ -159,7 +159,8 @@ impl ErrorFloor {
     }
 }
 
-/// The error bounds of a tally that is not exact: the true count of any key is at most this much above its count, and
+/// The error bounds of a tally or a report that is not exact, because memory was limited. Sums over all hits are exact: rows of rules,
+/// and totals except for the number of clients and paths. The true count of any key is at most this much above its count, and
 /// every key with a greater true count is present.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ErrorBound {
@@ -193,7 +194,7 @@ impl Tally {
         let in_overflow = hits(&mut self.overflow_cells().filter(|view| !view.is_other()));
         let most = |floor: u64, errors: &mut dyn Iterator<Item = u64>| errors.fold(floor, u64::max);
         let bound = ErrorBound {
-            pairs: most(self.error_floor.pairs, &mut self.cells.iter().chain(self.overflow.iter()).map(|(_, rest)| rest.error())),
+            pairs: most(self.error_floor.pairs, &mut self.cells.iter().chain(self.overflow.iter()).map(|(_, sample)| sample.error())),
             clients: most(self.error_floor.clients, &mut self.clients.iter().map(|count| count.error)),
             requests: most(self.error_floor.requests, &mut self.clients.iter().map(|count| count.missed)),
             paths: most(self.error_floor.paths, &mut self.path_errors.iter().copied()),
@@ -261,10 +262,10 @@ impl OverflowUpdate {
     /// The overflow of each pair, by [`CellKey::pair`].
     pub(super) fn pair_weights(&self) -> HashMap<u64, OverflowWeight> {
         let mut weights: HashMap<u64, OverflowWeight> = HashMap::default();
-        for (counts, rest) in self.0.iter().filter(|(counts, _)| counts.key.is_pair()) {
+        for (counts, sample) in self.0.iter().filter(|(counts, _)| counts.key.is_pair()) {
             let weight = weights.entry(counts.key.pair()).or_default();
             weight.hits += counts.hits;
-            weight.error = rest.error();
+            weight.error = sample.error();
         }
         weights
     }
@@ -281,12 +282,12 @@ impl OverflowUpdate {
     ) {
         let stays: HashSet<u64> = kept.iter().map(|&number| table.key(number).pair()).collect();
         let is_gone = |key: &CellKey| OverflowOwner::from_key(key) == owner && !stays.contains(&key.pair());
-        let (gone, left): (Vec<u32>, Vec<u32>) = self.0.numbers().partition(|&number| is_gone(self.0.key(number)));
-        if !gone.is_empty() {
-            for number in gone {
+        let (evicted, kept): (Vec<u32>, Vec<u32>) = self.0.numbers().partition(|&number| is_gone(self.0.key(number)));
+        if !evicted.is_empty() {
+            for number in evicted {
                 count_lost(self.0.key(number), self.0.hits(number));
             }
-            self.0.retain(left, |key| *key, None);
+            self.0.retain(kept, |key| *key, None);
         }
         for &number in dropped {
             let key = table.key(number);

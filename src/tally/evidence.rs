@@ -91,7 +91,7 @@ impl TallyEvidence {
 
     /// Drops the sites with the fewest responses while there are too many paths, because few rows need them.
     fn trim(&mut self) {
-        let len = |evidence: &SiteEvidence| evidence.given_len() + evidence.refused_len();
+        let len = |evidence: &SiteEvidence| evidence.answered_len() + evidence.refused_len();
         let mut paths: usize = self.dropped.values().map(len).sum();
         if paths <= MAX_PATHS {
             return;
@@ -146,11 +146,13 @@ impl Tally {
         // Answers first: of the refused paths only a sample is kept, except for those that were also answered.
         for is_answered in [true, false] {
             for cell in self.cells.keys().chain(self.by_path.keys()) {
-                if !cell.is_probe() || cell.path == SymbolTables::OTHER || (Outcome::of(cell.status()) == Outcome::Answered) != is_answered
+                if !cell.is_probe()
+                    || cell.path == SymbolTables::OTHER
+                    || (Outcome::from_status(cell.status()) == Outcome::Answered) != is_answered
                 {
                     continue;
                 }
-                let shape = || PathShape::of(self.path(cell.path));
+                let shape = || PathShape::new(self.path(cell.path));
                 let site = sites.entry((cell.input, cell.host)).or_default();
                 site.record(hash(cell.path), shape, self.rule_list(cell.rules), &cell.response());
             }
@@ -163,7 +165,7 @@ impl Tally {
         let mut sites = std::mem::take(&mut self.evidence.dropped);
         self.record_evidence(&mut sites);
         let names = &self.names;
-        let shape_of = |path: u32| PathShape::of(names.paths.resolve(path));
+        let shape_of = |path: u32| PathShape::new(names.paths.resolve(path));
         let shapes = (0..names.paths.keys().len() as u32).map(shape_of).collect();
         let mut ordinariness = AnswerFrequencies { sites: HashMap::default(), server: AnswerSizes::default(), shapes };
         for (key, mut evidence) in sites {
@@ -210,7 +212,7 @@ struct AnswerSizes {
 
 impl AnswerSizes {
     fn add(&mut self, evidence: &SiteEvidence) {
-        for (_, path) in evidence.given() {
+        for (_, path) in evidence.answered() {
             for size in path.sizes() {
                 self.all.push(size.bytes);
                 self.folders.entry(path.shape.folder).or_default().push(size.bytes);

@@ -42,7 +42,7 @@ impl Tally {
     /// Prunes what exceeds the budget.
     pub fn enforce_budget(&mut self) {
         self.prune_if(Budget::is_exceeded);
-        // A tally that was pruned before has room for several times as many cells.
+        // A tally that was pruned before has space for several times as many cells.
         for table in [&mut self.cells, &mut self.by_path, &mut self.overflow] {
             table.shrink_if_mostly_unused();
         }
@@ -152,7 +152,7 @@ impl MergedErrors {
         Self { floors, known, pairs }
     }
 
-    /// A client that only one tally knows may have had up to the other tally's floor there.
+    /// A client that only one tally has may have had up to the other tally's floor there.
     fn merge_clients(&self, mine: &mut Tally, other: &Tally, new: &IdRemap) {
         let [floor, others_floor] = self.floors;
         mine.clients.resize(mine.names.clients.len(), ClientCount::default());

@@ -4,11 +4,10 @@
 //! matching rules and one kind of response; every row of a report is a sum of cells. Nothing is decided here: what an
 //! answer means depends on all cells together and is decided when a report is built.
 //!
-//! A tally with a [`Budget`] is exact up to that budget. Above it, the tally knows how much each count may be too low.
+//! A tally with a [`Budget`] is exact up to that budget. Above it, the tally has a bound on how much each count is too low.
 
 mod budget;
 mod cell;
-mod cell_sample;
 mod evidence;
 mod import;
 mod merge;
@@ -33,10 +32,9 @@ use crate::finding::{AppEvidence, BoundedSet, Findings, Hit, RuleId};
 use crate::intern::SymbolTables;
 use crate::log_entry::Outcome;
 use crate::soft_404::{MethodClass, Response};
-use cell::CellKey;
-use cell_sample::HitLine;
+use cell::{CellKey, HitLine};
 use table::{BATCH, CellSampleRef, CellTable};
-use time_counts::{MOST_ENTRIES, TimeScale};
+use time_counts::{MAX_TIME_ENTRIES, TimeScale};
 
 /// All hits, in cells.
 #[derive(Debug, Clone, Default)]
@@ -195,7 +193,7 @@ impl Tally {
     #[inline]
     fn enforce_time_entries(&mut self) {
         if self.scale.is_exceeded() {
-            self.cells.shrink_times(&mut self.scale, MOST_ENTRIES);
+            self.cells.shrink_times(&mut self.scale, MAX_TIME_ENTRIES);
         }
     }
 
@@ -300,7 +298,7 @@ impl Tally {
         self.names.rules.keys()
     }
 
-    /// The unit in which it counts times. At most [`MOST_BUCKETS`] buckets are between its first hit and its last.
+    /// The unit in which it counts times. At most [`MAX_BUCKETS`](time_counts::MAX_BUCKETS) buckets are between its first hit and its last.
     #[must_use]
     pub fn time_unit(&self) -> TimeUnit {
         self.scale.unit()
@@ -352,7 +350,7 @@ impl Tally {
 /// The cell that a hit belongs to.
 fn cell_key(hit: &Hit, input: u32) -> CellKey {
     let Hit { client, path, rules, status, host, method, extra, .. } = *hit;
-    let is_answered = Outcome::of(status) == Outcome::Answered;
+    let is_answered = Outcome::from_status(status) == Outcome::Answered;
     // A normal request that only counts toward a `window` is no probe.
     let is_probe = (hit.exposes || !hit.has_query) && !hit.windows.only;
     let answered = hit.exposes && is_answered;
@@ -363,6 +361,3 @@ fn cell_key(hit: &Hit, input: u32) -> CellKey {
 
 #[cfg(test)]
 mod tests;
-
-#[cfg(test)]
-mod time_tests;

@@ -64,14 +64,14 @@ struct KeptCells {
 pub(super) fn prune(tally: &mut Tally, budget: Budget) {
     tally.clients.resize(tally.names.clients.len(), ClientCount::default());
     tally.path_errors.resize(tally.names.paths.keys().len(), 0);
-    let ordinariness = tally.fold_evidence();
+    let answer_frequencies = tally.fold_evidence();
     tally.minutes.trim(budget.minutes_after_prune(), &tally.names);
     let weights = Weights::new(tally);
     let mut overflow = OverflowUpdate::new(std::mem::take(&mut tally.overflow));
     let is_over = tally.cells.len() > budget.max_cells(tally);
     let mut table = std::mem::take(&mut tally.cells);
     let Selection { kept, dropped, .. } = if is_over {
-        select_pairs(tally, &table, budget, &weights, &ordinariness, &mut overflow)
+        select_pairs(tally, &table, budget, &weights, &answer_frequencies, &mut overflow)
     } else {
         let (kept, dropped) = table.numbers().partition(|&number| table.key(number).is_pair());
         Selection { kept, dropped, floor: 0 }
@@ -99,7 +99,7 @@ fn select_pairs(
     table: &CellTable,
     budget: Budget,
     weights: &Weights,
-    ordinariness: &AnswerFrequencies,
+    answer_frequencies: &AnswerFrequencies,
     overflow: &mut OverflowUpdate,
 ) -> Selection {
     let (pairs, folded): (Vec<u32>, Vec<u32>) = table.numbers().partition(|&number| table.key(number).is_pair());
@@ -109,17 +109,17 @@ fn select_pairs(
         let hits = sum(cells) + in_overflow.get(&pair).map_or(0, |weight| weight.hits);
         (hits + error, weights.tie(pair))
     };
-    let ordinary = |key: &CellKey| ordinariness.similar_to(key, tally.names.rules.resolve(key.rules));
-    let mut chosen = select(table, pairs, CellKey::pair, weigh, budget.pairs(), Some((budget.answered(), &ordinary)));
-    for &number in &chosen.kept {
+    let frequency = |key: &CellKey| answer_frequencies.similar_to(key, tally.names.rules.resolve(key.rules));
+    let mut selection = select(table, pairs, CellKey::pair, weigh, budget.pairs(), Some((budget.answered(), &frequency)));
+    for &number in &selection.kept {
         in_overflow.remove(&table.key(number).pair());
     }
     // A pair may be in the overflow only, if its other cells matched rules that were dropped.
-    let gone = in_overflow.values().map(|weight| weight.hits + weight.error);
-    tally.error_floor.pairs = gone.fold(tally.error_floor.pairs.max(chosen.floor), u64::max);
-    overflow.add_dropped(OverflowOwner::Pair, table, [&chosen.kept, &chosen.dropped], |_, _| {});
-    chosen.dropped.extend(folded);
-    chosen
+    let evicted = in_overflow.values().map(|weight| weight.hits + weight.error);
+    tally.error_floor.pairs = evicted.fold(tally.error_floor.pairs.max(selection.floor), u64::max);
+    overflow.add_dropped(OverflowOwner::Pair, table, [&selection.kept, &selection.dropped], |_, _| {});
+    selection.dropped.extend(folded);
+    selection
 }
 
 /// Selects the paths whose evicted pairs stay. `dropped` are the evicted cells of `cells`.
@@ -146,10 +146,10 @@ fn select_paths(
         }
     }
     let weigh = |cells: &[Candidate]| weights.paths[cells[0].owner as usize];
-    let chosen = select(&table, table.numbers().collect(), |key| key.path.into(), weigh, budget.folded(), None);
+    let selection = select(&table, table.numbers().collect(), |key| key.path.into(), weigh, budget.folded(), None);
     let count_lost = |key: &CellKey, hits| tally.path_errors[key.path as usize] += hits;
-    overflow.add_dropped(OverflowOwner::Path, &table, [&chosen.kept, &chosen.dropped], count_lost);
-    KeptCells { table, kept: chosen.kept }
+    overflow.add_dropped(OverflowOwner::Path, &table, [&selection.kept, &selection.dropped], count_lost);
+    KeptCells { table, kept: selection.kept }
 }
 
 /// Selects the clients whose evicted pairs stay; other cells lose their client. Moves the samples of the evicted cells.
@@ -177,14 +177,14 @@ fn select_clients(
         unattributed.insert_moved(CellKey { client: SymbolTables::OTHER, ..key }, cells, number, Some(&mut scale));
     }
     let weigh = |cells: &[Candidate]| weights.clients[cells[0].owner as usize];
-    let chosen = select(&table, table.numbers().collect(), |key| key.client.into(), weigh, budget.folded(), None);
+    let selection = select(&table, table.numbers().collect(), |key| key.client.into(), weigh, budget.folded(), None);
     let count_lost = |key: &CellKey, hits| tally.clients[key.client as usize].error += hits;
-    overflow.add_dropped(OverflowOwner::Client, &table, [&chosen.kept, &chosen.dropped], count_lost);
-    for number in chosen.dropped {
+    overflow.add_dropped(OverflowOwner::Client, &table, [&selection.kept, &selection.dropped], count_lost);
+    for number in selection.dropped {
         let key = CellKey { client: SymbolTables::OTHER, ..*table.key(number) };
         unattributed.insert_moved(key, &mut table, number, Some(&mut scale));
     }
-    let mut kept = chosen.kept;
+    let mut kept = selection.kept;
     let mut unattributed = bounded_unattributed(unattributed, budget, &mut scale);
     for number in unattributed.numbers() {
         kept.push(table.len() as u32);
@@ -198,25 +198,25 @@ fn select_clients(
 fn select_overflow(tally: &mut Tally, budget: Budget, weights: &Weights, overflow: OverflowUpdate, pairs: &mut KeptCells) -> KeptCells {
     let mut table = overflow.into_table();
     let weigh = |cells: &[Candidate]| (sum(cells), weights.tie(cells[0].owner));
-    let chosen = select(&table, table.numbers().collect(), CellKey::pair, weigh, budget.overflow(), None);
-    let mut of_pairs: HashMap<u64, u64> = HashMap::default();
-    for &number in &chosen.dropped {
+    let selection = select(&table, table.numbers().collect(), CellKey::pair, weigh, budget.overflow(), None);
+    let mut lost_by_pair: HashMap<u64, u64> = HashMap::default();
+    for &number in &selection.dropped {
         let (key, hits) = (table.key(number), table.hits(number));
         match OverflowOwner::from_key(key) {
-            OverflowOwner::Pair => *of_pairs.entry(key.pair()).or_default() += hits,
+            OverflowOwner::Pair => *lost_by_pair.entry(key.pair()).or_default() += hits,
             OverflowOwner::Client => tally.clients[key.client as usize].error += hits,
             OverflowOwner::Path => tally.path_errors[key.path as usize] += hits,
         }
     }
-    if !of_pairs.is_empty() {
-        for (table, kept) in [(&mut pairs.table, &pairs.kept), (&mut table, &chosen.kept)] {
+    if !lost_by_pair.is_empty() {
+        for (table, kept) in [(&mut pairs.table, &pairs.kept), (&mut table, &selection.kept)] {
             for &number in kept {
-                let lost = of_pairs.get(&table.key(number).pair()).copied().unwrap_or(0);
-                *table.error_mut(number) += lost;
+                let lost_hits = lost_by_pair.get(&table.key(number).pair()).copied().unwrap_or(0);
+                *table.error_mut(number) += lost_hits;
             }
         }
     }
-    KeptCells { table, kept: chosen.kept }
+    KeptCells { table, kept: selection.kept }
 }
 
 /// The cells without a client and a path. If they are too many, those with the fewest hits lose their host and size.
@@ -262,15 +262,15 @@ fn select(
     let fits = heaviest_groups(&mut groups, capacity);
     let rest = groups.split_off(fits);
     let (of_answered, others): (Vec<KeyGroup>, Vec<KeyGroup>) =
-        rest.into_iter().partition(|group| answered.is_some() && group.of(&cells).iter().any(|cell| cell.is_answered));
+        rest.into_iter().partition(|group| answered.is_some() && group.cells(&cells).iter().any(|cell| cell.is_answered));
     let floor = others.iter().map(|group| group.weight).max().unwrap_or(0);
     let floor = answered.map_or(floor, |slots| floor.max(keep_rarest(&mut groups, of_answered, table, &cells, slots)));
-    let ordinary = answered.map(|(_, ordinary)| ordinary);
+    let frequency = answered.map(|(_, frequency)| frequency);
     // By number, so that the caller reads the table from its start to its end.
     let mut is_kept = vec![false; table.len()];
     for group in groups {
-        rank(table, &mut cells[group.range()], ordinary);
-        group.of(&cells)[..group.kinds()].iter().for_each(|cell| is_kept[cell.number as usize] = true);
+        rank(table, &mut cells[group.range()], frequency);
+        group.cells(&cells)[..group.kinds()].iter().for_each(|cell| is_kept[cell.number as usize] = true);
     }
     let (kept, dropped) = numbers.into_iter().partition(|&number| is_kept[number as usize]);
     Selection { kept, dropped, floor }
@@ -278,10 +278,10 @@ fn select(
 
 /// Keeps keys with answers while their capacity lasts, the rarest answers first. Returns the greatest weight of the others.
 fn keep_rarest(kept: &mut Vec<KeyGroup>, groups: Vec<KeyGroup>, table: &CellTable, cells: &[Candidate], slots: AnsweredSlots<'_>) -> u64 {
-    let (mut capacity, ordinary) = slots;
+    let (mut capacity, frequency) = slots;
     let rank = |group: &KeyGroup| {
-        let answered = group.of(cells).iter().filter(|cell| cell.is_answered);
-        (answered.map(|cell| ordinary(table.key(cell.number))).min(), Reverse(group.weight), group.tie)
+        let answered = group.cells(cells).iter().filter(|cell| cell.is_answered);
+        (answered.map(|cell| frequency(table.key(cell.number))).min(), Reverse(group.weight), group.tie)
     };
     let mut ranked: Vec<_> = groups.into_iter().map(|group| (rank(&group), group)).collect();
     ranked.sort_unstable_by_key(|(rank, _)| *rank);
@@ -316,13 +316,13 @@ fn heaviest_groups(groups: &mut [KeyGroup], mut capacity: usize) -> usize {
 }
 
 /// Sorts the cells of a key that has too many: those that are kept come first.
-fn rank(table: &CellTable, cells: &mut [Candidate], ordinary: Option<&dyn Fn(&CellKey) -> SimilarCounts>) {
+fn rank(table: &CellTable, cells: &mut [Candidate], frequency: Option<&dyn Fn(&CellKey) -> SimilarCounts>) {
     if cells.len() <= MAX_CELLS_PER_KEY {
         return;
     }
     cells.sort_by_cached_key(|cell| {
         let key = *table.key(cell.number);
-        let rarest = ordinary.filter(|_| cell.is_answered).map(|ordinary| ordinary(&key));
+        let rarest = frequency.filter(|_| cell.is_answered).map(|frequency| frequency(&key));
         (Reverse(cell.is_answered), rarest, Reverse(cell.hits), key)
     });
     // Of many answers with one hit each, none is worth the cell that holds most of the weight.
@@ -348,7 +348,7 @@ impl KeyGroup {
         self.start as usize..(self.start + self.len) as usize
     }
 
-    fn of<'c>(&self, cells: &'c [Candidate]) -> &'c [Candidate] {
+    fn cells<'c>(&self, cells: &'c [Candidate]) -> &'c [Candidate] {
         &cells[self.range()]
     }
 }

@@ -9,8 +9,7 @@ use std::mem;
 use foldhash::fast::RandomState;
 use hashbrown::HashTable;
 
-use super::cell::{Cell, CellCounts, CellKey, SampleView};
-use super::cell_sample::{ByteArena, CellSample, HitLine};
+use super::cell::{ByteArena, Cell, CellCounts, CellKey, CellSample, HitLine, SampleView};
 use super::time_counts::TimeScale;
 use crate::intern::{InternSlot, hash_tag};
 
@@ -31,19 +30,19 @@ pub(super) struct CellTable {
 /// The sample of a cell and its error.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct CellSampleRef<'t> {
-    rest: &'t CellSample,
+    sample: &'t CellSample,
     texts: &'t ByteArena,
 }
 
 impl<'t> CellSampleRef<'t> {
     /// The most hits that may be uncounted.
     pub(super) fn error(self) -> u64 {
-        self.rest.error
+        self.sample.error
     }
 
     /// The earliest hit.
     pub(super) fn sample(self) -> SampleView<'t> {
-        self.rest.view(self.texts)
+        self.sample.view(self.texts)
     }
 }
 
@@ -80,12 +79,12 @@ impl CellTable {
 
     /// All cells, by number: counts, error and sample.
     pub(super) fn iter(&self) -> impl Iterator<Item = (&CellCounts, CellSampleRef<'_>)> {
-        self.counts.iter().zip(self.samples.iter().map(|rest| CellSampleRef { rest, texts: &self.texts }))
+        self.counts.iter().zip(self.samples.iter().map(|sample| CellSampleRef { sample, texts: &self.texts }))
     }
 
     /// The same, with mutable errors.
     pub(super) fn errors_mut(&mut self) -> impl Iterator<Item = (&CellKey, &mut u64)> {
-        self.counts.iter().map(|counts| &counts.key).zip(self.samples.iter_mut().map(|rest| &mut rest.error))
+        self.counts.iter().map(|counts| &counts.key).zip(self.samples.iter_mut().map(|sample| &mut sample.error))
     }
 
     /// The numbers of all cells.
@@ -126,9 +125,9 @@ impl CellTable {
     /// All cells with their keys.
     pub(super) fn into_cells(self) -> impl Iterator<Item = (CellKey, Cell)> {
         let Self { counts, samples, texts, .. } = self;
-        counts.into_iter().zip(samples).map(move |(counts, rest)| {
+        counts.into_iter().zip(samples).map(move |(counts, sample)| {
             let times = counts.times();
-            let cell = Cell { hits: counts.hits, error: rest.error, times, counts: counts.counts, sample: rest.into_sample(&texts) };
+            let cell = Cell { hits: counts.hits, error: sample.error, times, counts: counts.counts, sample: sample.into_sample(&texts) };
             (counts.key, cell)
         })
     }
@@ -184,9 +183,9 @@ impl CellTable {
     /// Changes the key and the input of the sample of all cells. Distinct keys must stay distinct.
     pub(super) fn rekey(&mut self, new: impl Fn(&CellKey) -> CellKey, input: impl Fn(u32) -> u32) {
         self.slots.clear();
-        for (number, (counts, rest)) in (0..).zip(self.counts.iter_mut().zip(&mut self.samples)) {
+        for (number, (counts, sample)) in (0..).zip(self.counts.iter_mut().zip(&mut self.samples)) {
             counts.key = new(&counts.key);
-            rest.position.input = input(rest.position.input);
+            sample.position.input = input(sample.position.input);
             InternSlot { tag: hash_tag(&self.state, &counts.key), number }.insert(&mut self.slots);
         }
     }
@@ -210,8 +209,8 @@ impl CellTable {
     #[inline]
     pub(super) fn count(&mut self, key: &CellKey, lookup: Lookup, line: &HitLine<'_>, scale: &mut TimeScale) {
         let number = self.find(key, lookup).unwrap_or_else(|| {
-            let rest = CellSample::from_line(line, &mut self.texts);
-            self.push(CellCounts::new(*key), lookup, rest)
+            let sample = CellSample::from_line(line, &mut self.texts);
+            self.push(CellCounts::new(*key), lookup, sample)
         });
         if self.counts[number].count(line.time, scale) && self.samples[number].is_later_than(line) {
             self.samples[number].replace(CellSample::from_line(line, &mut self.texts), &mut self.texts);
@@ -219,23 +218,23 @@ impl CellTable {
         }
     }
 
-    fn push(&mut self, counts: CellCounts, lookup: Lookup, rest: CellSample) -> usize {
+    fn push(&mut self, counts: CellCounts, lookup: Lookup, sample: CellSample) -> usize {
         let number = self.counts.len();
         // A tally never has 2^32 cells.
         InternSlot { tag: lookup.tag, number: number as u32 }.insert(&mut self.slots);
         self.counts.push(counts);
-        self.samples.push(rest);
+        self.samples.push(sample);
         number
     }
 
     /// Adds the cells of another table, under new keys. A table of copies of cells has no scale.
     pub(super) fn merge(&mut self, mut other: Self, new: impl Fn(&CellKey) -> CellKey, mut scale: Option<&mut TimeScale>) {
         let before = self.texts.append(other.texts);
-        let moved = |mut rest: CellSample| {
-            if let Some(text) = rest.text_mut() {
+        let moved = |mut sample: CellSample| {
+            if let Some(text) = sample.text_mut() {
                 *text = text.shifted(before);
             }
-            rest
+            sample
         };
         let mut samples = other.samples.into_iter().map(moved);
         for counts in other.counts.chunks_mut(BATCH) {
@@ -244,11 +243,11 @@ impl CellTable {
                 *key = new(&counts.key);
             }
             let lookups = self.prefetch(&keys[..counts.len()]);
-            let near = |lookup: &Lookup| self.samples.get(lookup.number as usize).map_or(0, |rest| rest.position.line);
+            let near = |lookup: &Lookup| self.samples.get(lookup.number as usize).map_or(0, |sample| sample.position.line);
             black_box(lookups[..counts.len()].iter().map(near).fold(0, u64::wrapping_add));
-            for (((counts, key), lookup), rest) in counts.iter_mut().zip(keys).zip(lookups).zip(&mut samples) {
+            for (((counts, key), lookup), sample) in counts.iter_mut().zip(keys).zip(lookups).zip(&mut samples) {
                 let counts = CellCounts { key, counts: counts.counts.take(), ..*counts };
-                self.add(counts, lookup, rest, scale.as_deref_mut());
+                self.add(counts, lookup, sample, scale.as_deref_mut());
             }
         }
         self.compact();
@@ -268,9 +267,9 @@ impl CellTable {
     /// Adds a cell, or adds to the cell with the same key. A table of copies of cells has no scale.
     pub(super) fn insert(&mut self, key: CellKey, cell: Cell, scale: Option<&mut TimeScale>) {
         let lookup = Lookup { tag: hash_tag(&self.state, &key), number: NO_CELL };
-        let rest = CellSample::from_sample(cell.error, cell.sample, &mut self.texts);
+        let sample = CellSample::from_sample(cell.error, cell.sample, &mut self.texts);
         let counts = cell.counts.filter(|_| scale.is_some());
-        self.add(CellCounts::from_parts(key, cell.hits, cell.times, counts), lookup, rest, scale);
+        self.add(CellCounts::from_parts(key, cell.hits, cell.times, counts), lookup, sample, scale);
         self.compact();
     }
 
@@ -278,18 +277,18 @@ impl CellTable {
     pub(super) fn insert_copy(&mut self, key: CellKey, from: &Self, number: u32) {
         let CellCounts { hits, span, .. } = from.counts[number as usize];
         let place = self.place(&key, from, number);
-        let rest = place.takes_sample.then(|| from.samples[number as usize].copied(&from.texts, &mut self.texts));
-        self.add_at(place, CellCounts { key, hits, span, counts: None }, rest, None);
+        let sample = place.takes_sample.then(|| from.samples[number as usize].copied(&from.texts, &mut self.texts));
+        self.add_at(place, CellCounts { key, hits, span, counts: None }, sample, None);
     }
 
     /// Moves a cell of another table here, under a new key. In its old place it has no sample any more. A table of copies of cells has
     /// no scale.
     pub(super) fn insert_moved(&mut self, key: CellKey, from: &mut Self, number: u32, scale: Option<&mut TimeScale>) {
         let place = self.place(&key, from, number);
-        let rest = place.takes_sample.then(|| from.samples[number as usize].taken(&from.texts, &mut self.texts));
+        let sample = place.takes_sample.then(|| from.samples[number as usize].moved(&from.texts, &mut self.texts));
         let counts = &mut from.counts[number as usize];
         let counts = CellCounts { key, counts: counts.counts.take().filter(|_| scale.is_some()), ..*counts };
-        self.add_at(place, counts, rest, scale);
+        self.add_at(place, counts, sample, scale);
     }
 
     /// Where a cell of another table belongs.
@@ -327,17 +326,17 @@ impl CellTable {
     }
 
     /// The earlier sample stays.
-    fn add(&mut self, counts: CellCounts, lookup: Lookup, rest: CellSample, scale: Option<&mut TimeScale>) {
+    fn add(&mut self, counts: CellCounts, lookup: Lookup, sample: CellSample, scale: Option<&mut TimeScale>) {
         let Some(number) = self.find(&counts.key, lookup) else {
-            self.push_new(counts, lookup, rest, scale);
+            self.push_new(counts, lookup, sample, scale);
             return;
         };
         self.counts[number].add(counts, scale);
         let mine = &mut self.samples[number];
-        if rest.is_before(mine, &self.texts) {
-            mine.replace(rest, &mut self.texts);
+        if sample.is_before(mine, &self.texts) {
+            mine.replace(sample, &mut self.texts);
         } else {
-            rest.free(&mut self.texts);
+            sample.free(&mut self.texts);
         }
     }
 }
@@ -360,7 +359,7 @@ mod tests {
             let [lookup, ..] = table.prefetch(&[key]);
             table.count(&key, lookup, &line, &mut scale);
         }
-        let samples: Vec<_> = table.iter().map(|(counts, rest)| (counts.hits, rest.sample().position.line)).collect();
+        let samples: Vec<_> = table.iter().map(|(counts, sample)| (counts.hits, sample.sample().position.line)).collect();
         assert_eq!(samples, [(10_000, 19_998), (10_000, 19_999)]);
         assert!(table.texts.held() < 4 << 20, "{}", table.texts.held());
     }

@@ -85,7 +85,7 @@ impl UnmatchedRequests {
 
     /// Adds the unmatched requests of one run of lines.
     pub(super) fn add_findings(&mut self, findings: &Findings, position: LinePosition) {
-        for request in &findings.unlisted {
+        for request in &findings.unmatched {
             let position = LinePosition { line: request.line.into(), offset: request.offset, ..position };
             self.add(request, findings.target(request), position);
         }
@@ -101,12 +101,12 @@ impl UnmatchedRequests {
             PathState::Counted(known_path) => known_path.count(request, target, position),
             PathState::Unseen => *path = PathState::Counted(Box::new(UnmatchedPath::new(request, target, position))),
         }
-        let got = match Outcome::of(request.status) {
+        let flags = match Outcome::from_status(request.status) {
             Outcome::Answered => SERVED,
             Outcome::Redirected => REDIRECTED,
             _ => 0,
         };
-        self.insert_pair(ClientPathPair { client: request.client, path_and_flags: request.path | got });
+        self.insert_pair(ClientPathPair { client: request.client, path_and_flags: request.path | flags });
     }
 
     /// Adds those of another tally, renumbered.

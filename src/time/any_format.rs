@@ -8,7 +8,7 @@
 use super::{LogTime, days_from_civil, days_in, digits, month};
 
 /// Longer texts are not parsed. RFC 3339 with nine fractional digits has 35 bytes, Go's `time.String` has 39.
-const LONGEST: usize = 64;
+const MAX_LEN: usize = 64;
 /// Smaller numbers are durations, not times. In seconds since 1970, this is in 1973.
 const FIRST: u64 = 100_000_000;
 
@@ -21,7 +21,7 @@ impl LogTime {
     pub fn parse_any_format(text: &[u8]) -> Option<Self> {
         let text = text.trim_ascii();
         let text = text.strip_prefix(b"[").and_then(|t| t.strip_suffix(b"]")).unwrap_or(text).trim_ascii();
-        if text.len() > LONGEST {
+        if text.len() > MAX_LEN {
             return None;
         }
         match text {

@@ -161,7 +161,7 @@ impl TimeBound {
     }
 }
 
-/// A [`LogTime`] in one word, with the same order. A larger return value goes through memory and stalls the store that
+/// A [`LogTime`] in one word, with the same order. A larger return value is passed in memory and stalls the store that
 /// follows it, which costs a tenth of the time per line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct PackedTime(i64);

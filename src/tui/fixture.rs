@@ -72,7 +72,7 @@ pub(super) const PROBES: [ProbeFixture; 12] = [
 /// The `n`th hit.
 pub(super) fn hit(n: u64, probe: &ProbeFixture) -> ReportedHit<'static> {
     let (client, target, path, rules, status) = *probe;
-    let outcome = Outcome::of(Some(status));
+    let outcome = Outcome::from_status(Some(status));
     let severity = rules.iter().map(|rule| rules_of(*rule).effective_severity(outcome == Outcome::Answered)).max().unwrap();
     ReportedHit {
         generation: 0x00c0_ffee,

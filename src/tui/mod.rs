@@ -12,7 +12,6 @@ mod terminal;
 mod text;
 mod top;
 mod view;
-mod visible_rows;
 
 pub(crate) use self::terminal::{KeyReader, Screen, ScreenError, TerminalInput, spawn_key_reader};
 pub(crate) use dashboard::{Dashboard, LogRow};

@@ -20,32 +20,31 @@ use super::hourly::{HourlySeries, MINUTES, TrafficCounts};
 use super::row::{AlertRow, HitRow};
 use super::text::{clock, escape_and_truncate, split_to_width, width};
 use super::top::TopEntry;
-use super::view::{ScreenPage, ViewState};
-use super::visible_rows::{DetailSubject, Panel, PanelItem, VisibleRows};
+use super::view::{DetailSubject, Panel, PanelItem, ScreenPage, ViewState, VisibleRows};
 use crate::finding::Severity;
 use crate::number::{compact, compact_counted, compact_size, compact_tenths};
 use crate::redact::sanitize;
 use crate::render::timeline::TimelineText;
 
 /// Draws everything. `since` is how many hits came since the pause began, if it is paused.
-pub(super) fn draw(shown: &VisibleRows<'_>, view: &mut ViewState, since: Option<u64>, color: bool, frame: &mut Frame<'_>) {
+pub(super) fn draw(visible_rows: &VisibleRows<'_>, view: &mut ViewState, since: Option<u64>, color: bool, frame: &mut Frame<'_>) {
     let area = frame.area();
     let canvas = &mut Canvas { buffer: frame.buffer_mut(), color };
     let rows = [area.height.min(1), u16::from(area.height >= 3)];
     let body = Rect { y: area.y + rows[0], height: area.height - rows[0] - rows[1], ..area };
-    draw_title(shown, since, Rect { height: rows[0], ..area }, canvas);
+    draw_title(visible_rows, since, Rect { height: rows[0], ..area }, canvas);
     match view.page.clone() {
-        ScreenPage::Overview => draw_overview(shown, view, body, canvas),
-        ScreenPage::Details(subject) => draw_subject(&subject, shown, view, body, canvas),
-        ScreenPage::Logs => draw_logs(shown, view, body, canvas),
+        ScreenPage::Overview => draw_overview(visible_rows, view, body, canvas),
+        ScreenPage::Details(subject) => draw_subject(&subject, visible_rows, view, body, canvas),
+        ScreenPage::Logs => draw_logs(visible_rows, view, body, canvas),
         ScreenPage::Help => draw_help(body, canvas),
     }
-    draw_keys(shown, view, since.is_some(), Rect { y: body.bottom(), height: rows[1], ..area }, canvas);
+    draw_keys(visible_rows, view, since.is_some(), Rect { y: body.bottom(), height: rows[1], ..area }, canvas);
 }
 
 /// Draws the first line. `since` is how many hits came since the pause began.
-fn draw_title(shown: &VisibleRows<'_>, since: Option<u64>, area: Rect, canvas: &mut Canvas<'_>) {
-    let (rate, snapshot) = (shown.snapshot.hour.rate(), shown.snapshot);
+fn draw_title(visible_rows: &VisibleRows<'_>, since: Option<u64>, area: Rect, canvas: &mut Canvas<'_>) {
+    let (rate, snapshot) = (visible_rows.snapshot.hour.rate(), visible_rows.snapshot);
     let lag_style = if snapshot.lag >= 1_000_000 { canvas.warning() } else { Style::new() };
     let mut parts: Vec<(Cow<'_, str>, Style)> = vec![("probewatch".into(), BOLD)];
     if let Some(since) = since {
@@ -58,7 +57,7 @@ fn draw_title(shown: &VisibleRows<'_>, since: Option<u64>, area: Rect, canvas: &
     parts.push((format!("{} hits/s", compact_tenths(rate.hits)).into(), BOLD));
     parts.push((format!("lag {}", compact_size(snapshot.lag)).into(), lag_style));
     if snapshot.log_count > 0 {
-        parts.push((log_states(shown), DIM));
+        parts.push((log_states(visible_rows), DIM));
     }
     let mut x = 0;
     for (part, style) in parts {
@@ -70,15 +69,15 @@ fn draw_title(shown: &VisibleRows<'_>, since: Option<u64>, area: Rect, canvas: &
     }
 }
 
-fn log_states<'p>(shown: &VisibleRows<'p>) -> Cow<'p, str> {
-    match shown.snapshot.logs.as_slice() {
+fn log_states<'p>(visible_rows: &VisibleRows<'p>) -> Cow<'p, str> {
+    match visible_rows.snapshot.logs.as_slice() {
         [log] => Cow::Owned(escape_and_truncate(&log.path).into()),
-        _ => Cow::Owned(compact_counted(shown.snapshot.log_count as u64, "log", "logs")),
+        _ => Cow::Owned(compact_counted(visible_rows.snapshot.log_count as u64, "log", "logs")),
     }
 }
 
 /// Draws the last line.
-fn draw_keys(shown: &VisibleRows<'_>, view: &ViewState, paused: bool, area: Rect, canvas: &mut Canvas<'_>) {
+fn draw_keys(visible_rows: &VisibleRows<'_>, view: &ViewState, paused: bool, area: Rect, canvas: &mut Canvas<'_>) {
     let filter = sanitize::escape(view.filter.as_bytes());
     if view.typing {
         let x = canvas.text(area, 0, 0, "filter: ", BOLD);
@@ -91,14 +90,14 @@ fn draw_keys(shown: &VisibleRows<'_>, view: &ViewState, paused: bool, area: Rect
     if !filter.is_empty() {
         let note = format!(
             " /{filter}: {} of the latest {} ",
-            compact(shown.hits.len() as u64),
-            compact_counted(shown.snapshot.hits.len() as u64, "hit", "hits")
+            compact(visible_rows.hits.len() as u64),
+            compact_counted(visible_rows.snapshot.hits.len() as u64, "hit", "hits")
         );
         x += canvas.text(area, 0, 0, &note, REVERSED) + 1;
     }
     for (key, what) in key_names(view, paused) {
-        let room = usize::from(area.width.saturating_sub(x));
-        if width(key) + 1 + width(what) > room {
+        let columns = usize::from(area.width.saturating_sub(x));
+        if width(key) + 1 + width(what) > columns {
             break;
         }
         x += canvas.text(area, x, 0, key, BOLD) + 1;
@@ -145,7 +144,7 @@ const HIGH_PAGE: u16 = 34;
 type PlacedPanel = (Panel, Rect);
 
 /// Draws the page.
-fn draw_overview(shown: &VisibleRows<'_>, view: &mut ViewState, area: Rect, canvas: &mut Canvas<'_>) {
+fn draw_overview(visible_rows: &VisibleRows<'_>, view: &mut ViewState, area: Rect, canvas: &mut Canvas<'_>) {
     let bar_rows = match area.height {
         0..8 => 0,
         8..LOW_PAGE => 1,
@@ -153,11 +152,11 @@ fn draw_overview(shown: &VisibleRows<'_>, view: &mut ViewState, area: Rect, canv
         _ => 6,
     };
     let (top, rest) = split(area, bar_rows);
-    draw_hour(&shown.snapshot.hour, top, canvas);
+    draw_hour(&visible_rows.snapshot.hour, top, canvas);
     let (top, rest) = split(rest, if area.height < HIGH_PAGE { 0 } else { TIMELINE_ROWS });
-    draw_timeline(shown, top, canvas);
+    draw_timeline(visible_rows, top, canvas);
     for (panel, area) in panel_layout(rest, view.focus()) {
-        draw_panel(shown, view, panel, area, canvas);
+        draw_panel(visible_rows, view, panel, area, canvas);
     }
 }
 
@@ -172,26 +171,17 @@ fn panel_layout(area: Rect, focus: Panel) -> Vec<PlacedPanel> {
         let (tables, rest) = split(rest, share(6));
         let (latest, alerts) = split(rest, rest.height / 2);
         let [clients, paths, rules] = columns(tables);
-        return vec![
-            (Panel::Answered, answered),
-            (Panel::Clients, clients),
-            (Panel::Paths, paths),
-            (Panel::Rules, rules),
-            (Panel::Latest, latest),
-            (Panel::Alerts, alerts),
-        ];
+        return place([answered, clients, paths, rules, latest, alerts]);
     }
     let (upper, rest) = split(rest, share(6));
     let (lower, alerts) = split(rest, share(5));
     let ([clients, paths], [rules, latest]) = (columns(upper), columns(lower));
-    vec![
-        (Panel::Answered, answered),
-        (Panel::Clients, clients),
-        (Panel::Paths, paths),
-        (Panel::Rules, rules),
-        (Panel::Latest, latest),
-        (Panel::Alerts, alerts),
-    ]
+    place([answered, clients, paths, rules, latest, alerts])
+}
+
+/// The panels in these areas, in the order of the screen.
+fn place(areas: [Rect; 6]) -> Vec<PlacedPanel> {
+    Panel::ALL.into_iter().zip(areas).collect()
 }
 
 /// The answers, and the focused panel.
@@ -219,8 +209,8 @@ fn columns<const N: usize>(area: Rect) -> [Rect; N] {
     })
 }
 
-fn draw_panel(shown: &VisibleRows<'_>, view: &mut ViewState, panel: Panel, area: Rect, canvas: &mut Canvas<'_>) {
-    let items = shown.items(panel);
+fn draw_panel(visible_rows: &VisibleRows<'_>, view: &mut ViewState, panel: Panel, area: Rect, canvas: &mut Canvas<'_>) {
+    let items = visible_rows.items(panel);
     let focused = view.focus() == panel;
     let (head, list) = split(area, 1);
     let style = match panel {
@@ -228,7 +218,7 @@ fn draw_panel(shown: &VisibleRows<'_>, view: &mut ViewState, panel: Panel, area:
         Panel::Answered if !items.is_empty() => canvas.alarm(),
         _ => BOLD,
     };
-    canvas.heading(head, &panel_title(shown, panel, focused), "", style);
+    canvas.heading(head, &panel_title(visible_rows, panel, focused), "", style);
     if items.is_empty() {
         canvas.text(list, 0, 0, empty_text(panel), DIM);
         return;
@@ -236,12 +226,12 @@ fn draw_panel(shown: &VisibleRows<'_>, view: &mut ViewState, panel: Panel, area:
     let visible = usize::from(list.height);
     let first = view.cursor(panel).scroll(&items, visible);
     let chosen = focused.then(|| view.cursor(panel).position(&items));
-    let seen: Vec<PanelItem<'_>> = items.into_iter().skip(first).take(visible).collect();
-    draw_rows(panel, &seen, chosen.map(|at| at - first), list, canvas);
+    let page_items: Vec<PanelItem<'_>> = items.into_iter().skip(first).take(visible).collect();
+    draw_rows(panel, &page_items, chosen.map(|at| at - first), list, canvas);
 }
 
-fn panel_title(shown: &VisibleRows<'_>, panel: Panel, focused: bool) -> String {
-    let tables = shown.tables;
+fn panel_title(visible_rows: &VisibleRows<'_>, panel: Panel, focused: bool) -> String {
+    let tables = visible_rows.tables;
     let counted = |word: &str, (kept, more): (usize, bool)| format!("{word} {}{}", compact(kept as u64), if more { "+" } else { "" });
     let title = match panel {
         Panel::Answered => counted("ANSWERED", tables.answered.len()),
@@ -283,14 +273,14 @@ fn draw_hour(hour: &HourlySeries, area: Rect, canvas: &mut Canvas<'_>) {
 }
 
 /// Draws the hits by the log's clock, as far as they have a time.
-fn draw_timeline(shown: &VisibleRows<'_>, area: Rect, canvas: &mut Canvas<'_>) {
+fn draw_timeline(visible_rows: &VisibleRows<'_>, area: Rect, canvas: &mut Canvas<'_>) {
     if area.height < TIMELINE_ROWS {
         return;
     }
     canvas.text(area, 0, 0, "by time", DIM);
-    let offset = shown.snapshot.hits.back().and_then(|hit| hit.time).map_or(0, |time| time.offset);
-    let room = area.width.saturating_sub(BAR_LABEL_WIDTH);
-    let Some(text) = TimelineText::new(&shown.snapshot.timeline.timeline(), offset, room.into()) else { return };
+    let offset = visible_rows.snapshot.hits.back().and_then(|hit| hit.time).map_or(0, |time| time.offset);
+    let columns = area.width.saturating_sub(BAR_LABEL_WIDTH);
+    let Some(text) = TimelineText::new(&visible_rows.snapshot.timeline.timeline(), offset, columns.into()) else { return };
     canvas.text(area, BAR_LABEL_WIDTH, 0, &text.bars, canvas.warning());
     canvas.text(area, BAR_LABEL_WIDTH, 1, text.marks.as_deref().unwrap_or_default(), canvas.alarm());
 }
@@ -299,30 +289,30 @@ fn draw_series(hour: &HourlySeries, name: &str, of: impl Fn(TrafficCounts) -> u6
     let Some(base) = area.height.checked_sub(1) else { return };
     let counts: Vec<_> = hour.minutes().map(of).collect();
     let sum = format!("{}/h", compact(counts.iter().sum()));
-    let room = area.width.saturating_sub(BAR_LABEL_WIDTH + SUM_WIDTH);
+    let columns = area.width.saturating_sub(BAR_LABEL_WIDTH + SUM_WIDTH);
     // Twice as wide on a wide page.
-    let wide = (room / MINUTES as u16).clamp(1, 2);
-    let shown = usize::from(room / wide).min(MINUTES);
-    let most = counts.iter().copied().max().unwrap_or(0).max(1);
+    let wide = (columns / MINUTES as u16).clamp(1, 2);
+    let minutes = usize::from(columns / wide).min(MINUTES);
+    let max_count = counts.iter().copied().max().unwrap_or(0).max(1);
     canvas.text(area, 0, base, name, DIM);
-    for (column, &count) in counts[MINUTES - shown..].iter().enumerate() {
+    for (column, &count) in counts[MINUTES - minutes..].iter().enumerate() {
         let x = BAR_LABEL_WIDTH + column as u16 * wide;
-        for (row, bar) in column_of(count, most, area.height).into_iter().enumerate() {
+        for (row, bar) in column_of(count, max_count, area.height).into_iter().enumerate() {
             canvas.text(area, x, row as u16, &bar.repeat(wide.into()), style);
         }
     }
-    canvas.text(area, BAR_LABEL_WIDTH + shown as u16 * wide + 1, base, &sum, BOLD);
+    canvas.text(area, BAR_LABEL_WIDTH + minutes as u16 * wide + 1, base, &sum, BOLD);
 }
 
 /// The pieces of a bar from the top down. A count above 0 is always visible.
-fn column_of(count: u64, most: u64, rows: u16) -> Vec<&'static str> {
+fn column_of(count: u64, max_count: u64, rows: u16) -> Vec<&'static str> {
     let full = u128::from(rows) * u128::from(EIGHTHS);
-    let height = (u128::from(count) * full / u128::from(most)) as u64;
+    let height = (u128::from(count) * full / u128::from(max_count)) as u64;
     let height = height.max(u64::from(count > 0));
-    (0..u64::from(rows)).rev().map(|row| piece(height.saturating_sub(row * EIGHTHS).min(EIGHTHS))).collect()
+    (0..u64::from(rows)).rev().map(|row| bar_symbol(height.saturating_sub(row * EIGHTHS).min(EIGHTHS))).collect()
 }
 
-fn piece(eighths: u64) -> &'static str {
+fn bar_symbol(eighths: u64) -> &'static str {
     match eighths {
         0 => NINE_LEVELS.empty,
         1 => NINE_LEVELS.one_eighth,
@@ -355,7 +345,7 @@ fn draw_rows(panel: Panel, items: &[PanelItem<'_>], chosen: Option<usize>, area:
     for (y, item) in items.iter().enumerate().take(area.height.into()) {
         let cells = match item {
             PanelItem::Entry(_, entry) if panel == Panel::Answered => answered(entry, client, area.width, canvas),
-            PanelItem::Entry(name, entry) => named(name, entry, canvas),
+            PanelItem::Entry(name, entry) => name_cells(name, entry, canvas),
             PanelItem::Hit(row) => hit(row, client, area.width, canvas),
             PanelItem::Alert(row) => alert(row, canvas),
         };
@@ -392,7 +382,7 @@ fn answered<'t>(entry: &'t TopEntry, client: u16, page: u16, canvas: &Canvas<'_>
 }
 
 /// Name, answers, severity and hits.
-fn named<'t>(name: &'t str, entry: &TopEntry, canvas: &Canvas<'_>) -> Vec<CanvasCell<'t>> {
+fn name_cells<'t>(name: &'t str, entry: &TopEntry, canvas: &Canvas<'_>) -> Vec<CanvasCell<'t>> {
     let answered = if entry.answered > 0 { format!("{}!", compact(entry.answered)) } else { String::new() };
     let style = if entry.answered > 0 { BOLD } else { Style::new() };
     vec![
@@ -455,12 +445,12 @@ const MIN_ROWS: u16 = 4;
 const DETAIL_LABEL_WIDTH: u16 = 9;
 
 /// Draws the page.
-fn draw_subject(subject: &DetailSubject, shown: &VisibleRows<'_>, view: &mut ViewState, area: Rect, canvas: &mut Canvas<'_>) {
-    let items = shown.hits_of(subject);
-    canvas.heading(Rect { height: area.height.min(1), ..area }, subject.name(), &summary(subject, shown), REVERSED);
+fn draw_subject(subject: &DetailSubject, visible_rows: &VisibleRows<'_>, view: &mut ViewState, area: Rect, canvas: &mut Canvas<'_>) {
+    let items = visible_rows.hits_of(subject);
+    canvas.heading(Rect { height: area.height.min(1), ..area }, subject.name(), &summary(subject, visible_rows), REVERSED);
     let area = Rect { y: area.y + area.height.min(1), height: area.height.saturating_sub(1), ..area };
     if items.is_empty() {
-        let why = if shown.filter.is_empty() { "its hits are no longer kept" } else { "none of its kept hits matches the filter" };
+        let why = if visible_rows.filter.is_empty() { "its hits are no longer kept" } else { "none of its kept hits matches the filter" };
         canvas.text(area, 0, 0, why, DIM);
         return;
     }
@@ -469,14 +459,14 @@ fn draw_subject(subject: &DetailSubject, shown: &VisibleRows<'_>, view: &mut Vie
     let detail_rows = (lines.len() as u16 + 1).min(area.height.saturating_sub(MIN_ROWS));
     let list = Rect { height: area.height - detail_rows, ..area };
     let first = view.detail_cursor().scroll(&items, list.height.into());
-    let seen: Vec<_> = items.into_iter().skip(first).take(list.height.into()).collect();
-    draw_hits(&seen, matches!(subject, DetailSubject::Client(_)), at - first, list, canvas);
+    let page_items: Vec<_> = items.into_iter().skip(first).take(list.height.into()).collect();
+    draw_hits(&page_items, matches!(subject, DetailSubject::Client(_)), at - first, list, canvas);
     draw_details(&lines, Rect { y: area.y + list.height, height: detail_rows, ..area }, canvas);
 }
 
 /// `24 hits · 2 answered · worst critical`.
-fn summary(subject: &DetailSubject, shown: &VisibleRows<'_>) -> String {
-    let Some(entry) = subject.entry(&shown.snapshot.tables) else {
+fn summary(subject: &DetailSubject, visible_rows: &VisibleRows<'_>) -> String {
+    let Some(entry) = subject.entry(&visible_rows.snapshot.tables) else {
         return format!("not among the latest {} hits", compact(dashboard::HITS as u64));
     };
     let answered = if entry.answered > 0 { format!(" · {} answered", compact(entry.answered)) } else { String::new() };
@@ -499,10 +489,10 @@ fn details(row: &HitRow, page: u16) -> DetailLines {
         ("host", row.host.as_deref()),
         ("agent", row.agent.as_deref()),
     ];
-    let room = usize::from(page.saturating_sub(DETAIL_LABEL_WIDTH)).max(1);
+    let columns = usize::from(page.saturating_sub(DETAIL_LABEL_WIDTH)).max(1);
     let mut labelled = Vec::new();
     for (label, text) in fields {
-        let lines = split_to_width(text.unwrap_or_default(), room).into_iter().map(str::to_owned);
+        let lines = split_to_width(text.unwrap_or_default(), columns).into_iter().map(str::to_owned);
         let labels = std::iter::once(label).chain(std::iter::repeat(""));
         labelled.extend(labels.zip(lines));
     }
@@ -554,8 +544,8 @@ fn draw_help(area: Rect, canvas: &mut Canvas<'_>) {
 }
 
 /// Draws the page of logs, those with the most unread bytes first.
-fn draw_logs(shown: &VisibleRows<'_>, view: &mut ViewState, area: Rect, canvas: &mut Canvas<'_>) {
-    let snapshot = shown.snapshot;
+fn draw_logs(visible_rows: &VisibleRows<'_>, view: &mut ViewState, area: Rect, canvas: &mut Canvas<'_>) {
+    let snapshot = visible_rows.snapshot;
     let (head, list) = (Rect { height: area.height.min(1), ..area }, area.height.saturating_sub(1));
     let note = format!("{} unread", compact_size(snapshot.lag));
     canvas.heading(head, &compact_counted(snapshot.log_count as u64, "LOG", "LOGS"), &note, REVERSED);

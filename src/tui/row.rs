@@ -46,8 +46,8 @@ pub(super) struct HitRow {
 }
 
 /// A number for a value, the same in every snapshot of a run.
-pub(super) fn stable_id<T: Hash + ?Sized>(thing: &T) -> u64 {
-    FixedState::default().hash_one(thing)
+pub(super) fn stable_id<T: Hash + ?Sized>(value: &T) -> u64 {
+    FixedState::default().hash_one(value)
 }
 
 impl HitRow {
@@ -151,17 +151,17 @@ impl AlertRow {
 }
 
 fn alert_sentence(alert: &Alert, rules: &RuleSet, client: Option<&str>, path: Option<&str>) -> String {
-    let who = client.map_or_else(|| compact_counted(alert.clients, "client", "clients"), str::to_owned);
+    let client_text = client.map_or_else(|| compact_counted(alert.clients, "client", "clients"), str::to_owned);
     let span = alert_span(alert);
     match alert.kind {
         AlertKind::Threshold(rule) => {
             let on = path.map(|path| format!(" on {path}")).unwrap_or_default();
-            format!("{who}: {} of {}{on}{span}", compact_counted(alert.hits, "hit", "hits"), rules.rule(rule).id)
+            format!("{client_text}: {} of {}{on}{span}", compact_counted(alert.hits, "hit", "hits"), rules.rule(rule).id)
         }
-        AlertKind::Probing => format!("{who} requested {}{span}", compact_counted(alert.paths, "probe path", "probe paths")),
+        AlertKind::Probing => format!("{client_text} requested {}{span}", compact_counted(alert.paths, "probe path", "probe paths")),
         AlertKind::Answered => {
             let status = alert.sample.status.map(|status| format!(" {status}")).unwrap_or_default();
-            format!("{who} was answered{status}: {}", text::redact_and_truncate(&alert.sample.target))
+            format!("{client_text} was answered{status}: {}", text::redact_and_truncate(&alert.sample.target))
         }
         AlertKind::Campaign => {
             let of = path.map(|path| format!(", {path}")).unwrap_or_default();

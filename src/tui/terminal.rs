@@ -229,7 +229,7 @@ fn read_next(terminal: &OwnedFd, send: &impl Fn(TerminalInput)) -> io::Result<bo
     if watched[0].revents().intersects(PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL) {
         return Ok(false);
     }
-    // A size change is a signal, which only the library sees.
+    // A size change is a signal, which only the library handles.
     while event::poll(Duration::ZERO)? {
         match event::read()? {
             Event::Key(key) => send(TerminalInput::Key(key)),

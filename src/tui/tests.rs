@@ -11,13 +11,13 @@ use ratatui::{Terminal, TerminalOptions, Viewport};
 
 use super::dashboard::{ALERTS, HITS, LOGS};
 use super::fixture::{PROBES, TestDashboard, alerts, hit, rules};
-use super::top::KEPT;
+use super::top::KEPT_NAMES;
 use super::{Dashboard, LogRow, TerminalInput, TuiCommand};
 use crate::client::Client;
 use crate::soft_404::Answer;
 
 /// Snapshots of the screen at three sizes, after some keys.
-fn look(name: &str, press: impl Fn(&mut TestDashboard)) {
+fn snapshot_sizes(name: &str, press: impl Fn(&mut TestDashboard)) {
     for (width, height) in [(80, 24), (120, 40), (40, 12)] {
         let mut test = TestDashboard::busy(width, height);
         press(&mut test);
@@ -28,28 +28,28 @@ fn look(name: &str, press: impl Fn(&mut TestDashboard)) {
 #[test]
 fn screens() {
     insta::assert_snapshot!("start_80x24", TestDashboard::new(80, 24).screen());
-    look("busy", |_| ());
-    look("paused", |test| {
+    snapshot_sizes("busy", |_| ());
+    snapshot_sizes("paused", |test| {
         test.press(KeyCode::Char('p'));
         test.probe(7);
     });
-    look("filtered", |test| {
+    snapshot_sizes("filtered", |test| {
         test.press(KeyCode::Char('/'));
         test.write(".ENV");
         test.press(KeyCode::Enter);
     });
-    look("typing", |test| {
+    snapshot_sizes("typing", |test| {
         test.press(KeyCode::Char('/'));
         test.write("203.0");
     });
-    look("client", |test| {
+    snapshot_sizes("client", |test| {
         test.press(KeyCode::Enter);
         test.press(KeyCode::Down);
     });
-    look("logs", |test| {
+    snapshot_sizes("logs", |test| {
         test.press(KeyCode::Char('l'));
     });
-    look("help", |test| {
+    snapshot_sizes("help", |test| {
         test.press(KeyCode::Char('?'));
     });
 }
@@ -242,7 +242,7 @@ fn memory_is_bounded() {
     assert_eq!((snapshot.log_count, snapshot.lag), (LOGS + 5, LOGS as u64 + 5), "unlisted logs are counted");
     for top in [&snapshot.tables.answered, &snapshot.tables.clients, &snapshot.tables.paths] {
         let (kept, pruned) = top.len();
-        assert!(pruned && (KEPT..=2 * KEPT).contains(&kept), "{kept}");
+        assert!(pruned && (KEPT_NAMES..=2 * KEPT_NAMES).contains(&kept), "{kept}");
     }
     let texts = |row: &super::row::HitRow| row.path.len() + row.target.len() + row.agent.as_ref().map_or(0, |a| a.len()) + row.place.len();
     assert!(snapshot.hits.iter().all(|row| texts(row) < 1_000));
@@ -254,7 +254,7 @@ fn important_clients_are_kept() {
     let mut dashboard = Dashboard::new(now, false);
     let from = |client, probe: usize| crate::analysis::model::ReportedHit { client, ..hit(0, &PROBES[probe]) };
     dashboard.hit(now, &from(Client::V6(1), 2), rules());
-    for n in 0..10 * KEPT as u32 {
+    for n in 0..10 * KEPT_NAMES as u32 {
         dashboard.hit(now, &from(Client::V4(n), 1), rules());
         if n.is_multiple_of(100) {
             dashboard.hit(now, &from(Client::V6(2), 1), rules());
@@ -321,7 +321,7 @@ fn happen(test: &mut TestDashboard, event: DashboardEvent) {
         DashboardEvent::Hits(hits) => test.probe(hits),
         DashboardEvent::OddHit(client, target, status) => {
             let (client, target) = (Client::parse(&client), target.as_slice());
-            let odd = crate::analysis::model::ReportedHit {
+            let hit_row = crate::analysis::model::ReportedHit {
                 client,
                 target,
                 path: target,
@@ -330,7 +330,7 @@ fn happen(test: &mut TestDashboard, event: DashboardEvent) {
                 time: None,
                 ..hit(0, &PROBES[0])
             };
-            test.dashboard.hit(test.now, &odd, rules());
+            test.dashboard.hit(test.now, &hit_row, rules());
         }
         DashboardEvent::Alert(kind) => test.dashboard.alert(&alerts()[kind], rules()),
         DashboardEvent::Notice(notice) => test.dashboard.notice(&notice),

@@ -40,8 +40,8 @@ pub(super) fn truncate_bytes(text: &str, most: usize) -> Box<str> {
     if text.len() <= most {
         return text.into();
     }
-    let room = most.saturating_sub('…'.len_utf8());
-    let end = (0..=room).rev().find(|&end| text.is_char_boundary(end)).unwrap_or(0);
+    let max_len = most.saturating_sub('…'.len_utf8());
+    let end = (0..=max_len).rev().find(|&end| text.is_char_boundary(end)).unwrap_or(0);
     format!("{}…", &text[..end]).into()
 }
 

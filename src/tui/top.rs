@@ -12,7 +12,7 @@ use super::row::{HitRow, stable_id};
 use crate::finding::Severity;
 
 /// Names that are kept when others are dropped. There are at most twice as many.
-pub(super) const KEPT: usize = 1_000;
+pub(super) const KEPT_NAMES: usize = 1_000;
 
 /// The order of rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -97,7 +97,7 @@ impl TopTable {
             last: row.number,
             sample: Arc::clone(row),
         };
-        if self.entries.len() >= 2 * KEPT {
+        if self.entries.len() >= 2 * KEPT_NAMES {
             self.prune();
         }
         self.entries.insert(name.into(), entry);
@@ -105,7 +105,7 @@ impl TopTable {
 
     fn prune(&mut self) {
         let mut ranks: Vec<_> = self.entries.values().map(rank).collect();
-        let (_, &mut least, _) = ranks.select_nth_unstable(KEPT - 1);
+        let (_, &mut least, _) = ranks.select_nth_unstable(KEPT_NAMES - 1);
         self.entries.retain(|_, entry| rank(entry) <= least);
         self.pruned = true;
     }

@@ -343,7 +343,7 @@ impl Drop for SetOnDrop<'_> {
     }
 }
 
-/// A11. A notice says so, and the report is the same.
+/// A11. A notice is printed, and the report is the same.
 #[test]
 fn a_failed_memory_map_falls_back_to_reads() {
     let harness = Harness::new();

@@ -184,7 +184,7 @@ fn the_client_is_the_rightmost_untrusted_address_in_every_format() {
         let from = ["--client-from", field, "--trusted-proxy", "192.0.2.0/24"];
         assert_eq!(with(&from), PROXIED_LINES.map(|(_, _, client)| client), "{name}");
         assert_eq!(with(&[]), PROXIED_LINES.map(|(peer, ..)| peer), "{name}");
-        // Proxies of somebody else, and a field that the log does not have.
+        // Proxies that are not trusted, and a field that the log does not have.
         assert_eq!(with(&["--client-from", field, "--trusted-proxy", "10.0.0.0/8"]), PROXIED_LINES.map(|(peer, ..)| peer), "{name}");
         assert_eq!(with(&["--client-from", "x-nobody", "--trusted-proxy", "192.0.2.0/24"]), PROXIED_LINES.map(|(peer, ..)| peer), "{name}");
     }

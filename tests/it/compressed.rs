@@ -189,7 +189,7 @@ fn a_compressed_log_of_equal_lines_needs_little_memory() {
 /// C7. A file that needs more memory than allowed is refused, whatever it contains.
 #[test]
 fn a_compressed_log_with_too_large_a_window_is_refused() {
-    // A zstd frame whose header asks for a window of 3.75 TiB (RFC 8878, section 3.1.1.1.2), and one raw block.
+    // A zstd frame whose header requests a window of 3.75 TiB (RFC 8878, section 3.1.1.1.2), and one raw block.
     let greedy = b"\x28\xb5\x2f\xfd\x00\xff\x21\0\0one\n";
     let (run, input) = scan(greedy);
     assert!(problem(&input).starts_with("needs a zstd window of 3932160 MiB, and 128 MiB is the limit"), "{input}");

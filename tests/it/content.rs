@@ -212,7 +212,7 @@ fn a_byte_order_mark_is_skipped() {
 
 /// B14.
 #[test]
-fn a_lone_carriage_return_does_not_end_a_line() {
+fn a_single_carriage_return_does_not_end_a_line() {
     let text = line("192.0.2.1", "GET /.git/a\rb HTTP/1.1", 404);
     let hits = hits(&text);
     assert_eq!((hits.len(), &hits[0]["target"]), (1, &Value::from(r"/.git/a\x0db")));

@@ -40,7 +40,7 @@ fn threads_maps_and_compression_do_not_change_the_report() {
 }
 
 /// Checks that a log has the same report plain, compressed and piped, apart from its name.
-fn assert_same_however_it_comes(text: &[u8]) {
+fn assert_same_for_every_way_of_reading(text: &[u8]) {
     let harness = Harness::new();
     harness.file("plain.log", text);
     harness.file("compressed.log", gzip(text));
@@ -62,7 +62,7 @@ fn assert_same_however_it_comes(text: &[u8]) {
 
 #[test]
 fn plain_compressed_and_piped_logs_have_the_same_report() {
-    assert_same_however_it_comes(log(20_000).as_bytes());
+    assert_same_for_every_way_of_reading(log(20_000).as_bytes());
 }
 
 /// Checks that the report of these logs is the same without the prefilter.
@@ -286,7 +286,7 @@ fn logs_of_real_sites_satisfy_the_invariants() {
         let compressed = fs::File::open(log).unwrap();
         std::io::Read::read_to_end(&mut flate2::read::MultiGzDecoder::new(compressed), &mut text).unwrap();
         assert_same_however_it_is_read(&text);
-        assert_same_however_it_comes(&text);
+        assert_same_for_every_way_of_reading(&text);
         assert_sums_of_a_split(&text);
     }
 }

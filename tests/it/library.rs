@@ -1,6 +1,6 @@
 //! The public API of the library. A report equals what the command prints of the same logs.
 //!
-//! Uses no other item of the crate: a program that depends on it sees the same.
+//! Uses no other item of the crate: a program that depends on it can use the same.
 
 use std::fs::{self, File};
 use std::io::{self, Read};

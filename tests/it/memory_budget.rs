@@ -1,4 +1,4 @@
-//! Very many clients and paths: memory is limited, frequent entries are exact, and the report says what is not.
+//! Very many clients and paths: memory is limited, frequent entries are exact, and the report states what is not.
 //!
 //! `PROBEWATCH_TEST_LINES` sets more lines than the default; each has its own client and path, except for the frequent ones.
 
@@ -123,7 +123,7 @@ fn write_files() -> Harness {
 fn one_line_in_very_many_files_is_one_row_with_all_hits() {
     let harness = write_files();
     let pairs = harness.run(["scan", "-f", "csv", "--by", "pair", "logs"]);
-    // A report that is not exact says so here.
+    // A report that is not exact states it here.
     assert_eq!((pairs.code, pairs.stderr.as_str()), (0, ""));
     let text = pairs.text();
     let [names, row] = text.lines().collect::<Vec<_>>().try_into().unwrap_or_else(|_| panic!("one pair:\n{text}"));

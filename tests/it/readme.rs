@@ -1,5 +1,6 @@
-//! Runs every command in the README as it stands there, in a temporary folder that has its files and paths. Commands that need a
-//! build, a terminal, a service or this host's own configuration are on a list, each with its reason. Does not compare what is printed.
+//! Runs every command in the README as it is written there, in a temporary folder that has its files and paths. Commands that need
+//! a build, a terminal, a service or this host's own configuration are on a list, each with its reason. Does not compare what is
+//! printed.
 
 use std::fs;
 use std::io::Write as _;

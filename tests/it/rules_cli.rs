@@ -32,7 +32,7 @@ fn a_list_of_paths_is_accepted_as_a_rule_file() {
     let test = harness.run(["rules", "test", "My list.txt"]);
     assert!(test.code == 0 && test.text().contains("all passed"), "{}", test.stderr);
     assert_eq!(test.stderr, "");
-    assert_eq!(harness.run(["rules", "lint", "My list.txt"]).text(), "1 rule: nothing odd\n");
+    assert_eq!(harness.run(["rules", "lint", "My list.txt"]).text(), "1 rule: no problems\n");
 }
 
 #[test]

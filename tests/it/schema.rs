@@ -35,7 +35,7 @@ fn check(root: &Value, schema: &Value, value: &Value, at: &str, errors: &mut Vec
     check_one(root, schema, value, at, errors);
 }
 
-/// What one schema says of a value, but for the values of its properties.
+/// What one schema requires of a value, without the values of its properties.
 fn check_one(root: &Value, schema: &Value, value: &Value, at: &str, errors: &mut Vec<String>) {
     for (keyword, rule) in schema.as_object().into_iter().flatten() {
         match keyword.as_str() {

@@ -1,8 +1,8 @@
 //! The analysis of a live log: `follow` decides each hit when it arrives, from what it has seen so far.
 //!
-//! It knows the same as the analysis of a whole log, in bounded memory: the apps of each site, its answers to unknown paths, and
-//! the probers. The oldest entries are dropped first. A request that is an attack only because of its client is held until the
-//! client proves to be a prober; it is reported late or never.
+//! It collects the same evidence as the analysis of a whole log, in bounded memory: the apps of each site, its answers to unknown
+//! paths, and the probers. The oldest entries are dropped first. A request that is an attack only because of its client is held
+//! until the client proves to be a prober; it is reported late or never.
 //!
 //! An answer is graded when it arrives, and reported again when its grade changes. The sites that were idle longest are emptied
 //! first, and of each site only the latest answers are kept for another grade. The grader takes new evidence of a site once it
@@ -28,20 +28,20 @@ use crate::rules::{Rule, RuleSet, WithClient};
 use crate::soft_404::{Answer, Grade, GradeCandidate, Grader, PathShape, Response, SiteEvidence, path_hash};
 
 /// The most sites. A client may invent any number of host names; later sites share one entry without evidence.
-const SITES: usize = 4_096;
+const MAX_SITES: usize = 4_096;
 /// The most clients whose distinct probe paths are stored, for each condition of a rule.
-const CLIENTS: usize = 65_536;
+const MAX_CLIENTS: usize = 65_536;
 /// The most clients with held requests ...
-const WAITING_CLIENTS: usize = 2_048;
+const MAX_PENDING_CLIENTS: usize = 2_048;
 /// ... the most requests of each ...
-const WAITING_LINES: usize = 16;
+const MAX_PENDING_LINES: usize = 16;
 /// ... and the most bytes of each request.
-const WAITING_BYTES: usize = 2_048;
+const MAX_PENDING_BYTES: usize = 2_048;
 
 /// A site by number: a host, or the rotated siblings of a log where hosts are not logged.
 type SiteId = u32;
 
-/// A hit with what the analysis needs to know of it.
+/// What the analysis needs of a hit.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct LiveHitContext<'a> {
     /// The client.
@@ -122,7 +122,7 @@ pub(crate) struct LiveAnalysis<'r> {
     apps: DetectedApps<SiteId>,
     conditions: Vec<(&'r WithClient, LruMap<ClientKey, DistinctPaths>)>,
     answers: LiveAnswers,
-    waiting: LruMap<ClientKey, Vec<PendingHit>>,
+    pending: LruMap<ClientKey, Vec<PendingHit>>,
     state: RandomState,
 }
 
@@ -148,9 +148,9 @@ impl<'r> LiveAnalysis<'r> {
             sites: Interner::default(),
             app_evidence: AppEvidence::default(),
             apps: DetectedApps::from_evidence(std::iter::empty(), declared_apps),
-            conditions: conditions.into_iter().map(|with| (with, LruMap::new(CLIENTS))).collect(),
+            conditions: conditions.into_iter().map(|condition| (condition, LruMap::new(MAX_CLIENTS))).collect(),
             answers: LiveAnswers::new(rules, SiteHistory::default()),
-            waiting: LruMap::new(WAITING_CLIENTS),
+            pending: LruMap::new(MAX_PENDING_CLIENTS),
             state: RandomState::default(),
         }
     }
@@ -195,7 +195,7 @@ impl<'r> LiveAnalysis<'r> {
 
     /// Stores a hit whose grade may change.
     pub(crate) fn track_answer(&mut self, ids: &ResolvedIds, response: Response, answer: Answer, has_alerted: bool, line: &LiveLine<'_>) {
-        if let Some(site) = ids.site.filter(|_| line.text.len() <= WAITING_BYTES) {
+        if let Some(site) = ids.site.filter(|_| line.text.len() <= MAX_PENDING_BYTES) {
             self.answers.track(site, ids.path, ids.shape, line.rules, response, answer, has_alerted, || PendingHit::new(line));
         }
     }
@@ -225,45 +225,45 @@ impl<'r> LiveAnalysis<'r> {
     }
 
     /// Resolves the site and the client of a hit.
-    pub(crate) fn resolve(&mut self, seen: &LiveHitContext<'_>) -> ResolvedIds {
-        let site = site(&mut self.sites, seen.host, seen.family);
-        ResolvedIds { site, client: ClientKey::from(&seen.client), path: path_hash(seen.path), shape: PathShape::of(seen.path) }
+    pub(crate) fn resolve(&mut self, context: &LiveHitContext<'_>) -> ResolvedIds {
+        let site = site(&mut self.sites, context.host, context.family);
+        ResolvedIds { site, client: ClientKey::from(&context.client), path: path_hash(context.path), shape: PathShape::new(context.path) }
     }
 
     /// Records a hit. Returns the held requests of its client, if this hit proves that it is a prober.
-    pub(crate) fn observe(&mut self, matched: &[RuleId], seen: &LiveHitContext<'_>, ids: &ResolvedIds) -> Vec<PendingHit> {
+    pub(crate) fn observe(&mut self, matched: &[RuleId], context: &LiveHitContext<'_>, ids: &ResolvedIds) -> Vec<PendingHit> {
         if let Some(site) = ids.site {
-            self.answers.record(site, site_name(seen.host, seen.family), ids.path, ids.shape, matched, &seen.response);
+            self.answers.record(site, site_name(context.host, context.family), ids.path, ids.shape, matched, &context.response);
         }
-        if seen.client.is_unknown() {
+        if context.client.is_unknown() {
             return Vec::new();
         }
-        let path = self.state.hash_one(seen.path);
+        let path = self.state.hash_one(context.path);
         let mut is_proven = false;
         for at in 0..self.conditions.len() {
-            let (with, _) = self.conditions[at];
-            let counts = |rule: &Rule| rule.is_certain() && (with.classes.is_empty() || with.classes.contains(&rule.class));
+            let (condition, _) = self.conditions[at];
+            let counts = |rule: &Rule| rule.is_certain() && (condition.classes.is_empty() || condition.classes.contains(&rule.class));
             let strong = |rule: &RuleId| counts(self.rules.rule(*rule)) && self.suppressing_app(*rule, ids.site).is_none();
             if !matched.iter().any(strong) {
                 continue;
             }
-            let enough = with.distinct_paths as usize;
-            let distinct = self.conditions[at].1.value(ids.client.clone(), DistinctPaths::default);
+            let enough = condition.distinct_paths as usize;
+            let distinct = self.conditions[at].1.get_or_insert_with(ids.client.clone(), DistinctPaths::default);
             if distinct.paths.len() < enough && !distinct.paths.contains(&path) {
                 distinct.paths.push(path);
                 is_proven |= distinct.paths.len() == enough;
             }
         }
-        if is_proven { self.waiting.remove(&ids.client).unwrap_or_default() } else { Vec::new() }
+        if is_proven { self.pending.remove(&ids.client).unwrap_or_default() } else { Vec::new() }
     }
 
     /// The decision for a hit at this time. The reported rules go to `kept`.
-    pub(crate) fn decide(&self, matched: &[RuleId], seen: &LiveHitContext<'_>, ids: &ResolvedIds, kept: &mut Vec<RuleId>) -> Decision {
-        let standing = |rule| self.rule_status(rule, ids);
-        let status = seen.response.status;
-        let grade = || ids.site.map_or(Grade::DISTINCT, |site| self.answers.grade(site, ids.path, ids.shape, matched, &seen.response));
-        let decision = decide(self.rules, self.level, matched, status, standing, grade, kept);
-        decision.filter_outcome(self.outcomes, Outcome::of(status))
+    pub(crate) fn decide(&self, matched: &[RuleId], context: &LiveHitContext<'_>, ids: &ResolvedIds, kept: &mut Vec<RuleId>) -> Decision {
+        let rule_status = |rule| self.rule_status(rule, ids);
+        let status = context.response.status;
+        let grade = || ids.site.map_or(Grade::DISTINCT, |site| self.answers.grade(site, ids.path, ids.shape, matched, &context.response));
+        let decision = decide(self.rules, self.level, matched, status, rule_status, grade, kept);
+        decision.filter_outcome(self.outcomes, Outcome::from_status(status))
     }
 
     /// Whether a request that is no finding becomes one if its client proves to be a prober.
@@ -273,15 +273,15 @@ impl<'r> LiveAnalysis<'r> {
     }
 
     /// Holds a request that is no finding yet. If there is no space, the oldest is dropped.
-    pub(crate) fn hold(&mut self, client: Client<'_>, late: PendingHit) {
-        if late.text.len() > WAITING_BYTES || client.is_unknown() {
+    pub(crate) fn hold(&mut self, client: Client<'_>, hit: PendingHit) {
+        if hit.text.len() > MAX_PENDING_BYTES || client.is_unknown() {
             return;
         }
-        let lines = self.waiting.value(ClientKey::from(&client), Vec::new);
-        if lines.len() == WAITING_LINES {
+        let lines = self.pending.get_or_insert_with(ClientKey::from(&client), Vec::new);
+        if lines.len() == MAX_PENDING_LINES {
             lines.remove(0);
         }
-        lines.push(late);
+        lines.push(hit);
     }
 
     /// What these rules require besides the line: `client`, `flood`, or `None`.
@@ -291,13 +291,13 @@ impl<'r> LiveAnalysis<'r> {
     }
 
     fn rule_status(&self, rule: RuleId, ids: &ResolvedIds) -> RuleStatus {
-        let upheld = |with: &WithClient| {
-            let known = self.conditions.iter().find(|(known, _)| *known == with);
+        let is_met = |condition: &WithClient| {
+            let known = self.conditions.iter().find(|(known, _)| *known == condition);
             known
                 .and_then(|(_, clients)| clients.peek(&ids.client))
-                .is_some_and(|distinct| distinct.paths.len() >= with.distinct_paths as usize)
+                .is_some_and(|distinct| distinct.paths.len() >= condition.distinct_paths as usize)
         };
-        if self.rules.rule(rule).with_client.as_ref().is_some_and(|with| !upheld(with)) {
+        if self.rules.rule(rule).with_client.as_ref().is_some_and(|condition| !is_met(condition)) {
             return RuleStatus::Dropped;
         }
         if self.rules.rule(rule).window.is_some() {
@@ -325,18 +325,18 @@ fn site(sites: &mut Interner<Box<[u8]>>, host: Option<&[u8]>, family: &[u8]) -> 
         Some(host) => host.to_vec(),
         None => [&b"\0"[..], family].concat(),
     };
-    if sites.keys().len() >= SITES {
+    if sites.keys().len() >= MAX_SITES {
         return sites.find(&*key);
     }
     Some(sites.intern(&*key, Box::from))
 }
 
 /// The most paths of all sites together: 16 MB.
-const PATHS: usize = 1 << 16;
+const MAX_PATHS: usize = 1 << 16;
 /// The most answers of a site that are kept for another grade.
-const GRADED: usize = 256;
+const MAX_TRACKED_OF_SITE: usize = 256;
 /// The most of all sites: 16 MB with lines of 2 KB.
-const ALL_GRADED: usize = 8_192;
+const MAX_TRACKED: usize = 8_192;
 /// The first changes of a site reach the grader at once.
 const EAGER_CHANGES: usize = 16;
 
@@ -369,18 +369,18 @@ pub(crate) struct Regraded {
 struct SiteAnswers {
     name: (bool, Box<[u8]>),
     /// Its index in the grader.
-    place: usize,
+    grader_index: usize,
     evidence: SiteEvidence,
-    /// Changes of the evidence; how many of them the grader has; how many the grades use.
+    /// Changes of the evidence, those of them that the grader has, and those that the grades use.
     changes: usize,
-    weighed: usize,
-    graded_by: usize,
-    graded: VecDeque<TrackedAnswer>,
+    changes_in_grader: usize,
+    changes_in_grades: usize,
+    tracked: VecDeque<TrackedAnswer>,
     /// Whether it raised an alert, and in which of its folders.
     has_alerted: bool,
     folders: HashSet<u32>,
     /// The time of its last change, counted in changes of all sites.
-    last: u64,
+    last_changed: u64,
 }
 
 /// The responses of all sites.
@@ -402,11 +402,11 @@ pub(crate) struct LiveAnswers {
 impl SiteAnswers {
     /// Paths in the evidence.
     fn len(&self) -> usize {
-        self.evidence.given_len() + self.evidence.refused_len()
+        self.evidence.answered_len() + self.evidence.refused_len()
     }
 
     fn is_ungraded(&self) -> bool {
-        self.weighed > self.graded_by && !self.graded.is_empty()
+        self.changes_in_grader > self.changes_in_grades && !self.tracked.is_empty()
     }
 }
 
@@ -448,85 +448,91 @@ impl LiveAnswers {
         if !self.sites.contains_key(&site) {
             self.add(site, name);
         }
-        let Some(known) = self.sites.get_mut(&site) else { return };
-        known.last = self.clock;
-        let before = known.len();
-        if change(&mut known.evidence) {
-            known.changes += 1;
+        let Some(site_answers) = self.sites.get_mut(&site) else { return };
+        site_answers.last_changed = self.clock;
+        let before = site_answers.len();
+        if change(&mut site_answers.evidence) {
+            site_answers.changes += 1;
             // The first changes matter most, and a small update is cheap.
-            if known.changes <= EAGER_CHANGES || known.changes - known.weighed > known.weighed / 8 {
-                Self::update_grader(&mut self.grader, known);
-                self.has_ungraded |= known.is_ungraded();
+            if site_answers.changes <= EAGER_CHANGES
+                || site_answers.changes - site_answers.changes_in_grader > site_answers.changes_in_grader / 8
+            {
+                Self::update_grader(&mut self.grader, site_answers);
+                self.has_ungraded |= site_answers.is_ungraded();
             }
         }
-        self.paths = self.paths - before + known.len();
-        if self.paths > PATHS {
+        self.paths = self.paths - before + site_answers.len();
+        if self.paths > MAX_PATHS {
             self.evict_idle(site);
         }
     }
 
     fn add(&mut self, site: SiteId, name: SiteName<'_>) {
         let evidence = self.history.answers(name, &self.rules).unwrap_or_default();
-        let place = self.sites.len();
+        let grader_index = self.sites.len();
         let name = match name {
             SiteName::Host(host) => (true, host.into()),
             SiteName::Log(log) => (false, log.into()),
         };
-        let mut known = SiteAnswers {
+        let mut site_answers = SiteAnswers {
             name,
-            place,
+            grader_index,
             evidence,
             changes: 0,
-            weighed: 0,
-            graded_by: 0,
-            graded: VecDeque::new(),
+            changes_in_grader: 0,
+            changes_in_grades: 0,
+            tracked: VecDeque::new(),
             has_alerted: false,
             folders: HashSet::default(),
-            last: self.clock,
+            last_changed: self.clock,
         };
-        Self::update_grader(&mut self.grader, &mut known);
-        self.paths += known.len();
-        self.sites.insert(site, known);
+        Self::update_grader(&mut self.grader, &mut site_answers);
+        self.paths += site_answers.len();
+        self.sites.insert(site, site_answers);
     }
 
     /// Empties the sites that were idle longest until an eighth of the capacity is free. Their indices stay, and so
     /// does the site that changed last.
     fn evict_idle(&mut self, changed: SiteId) {
-        let mut quiet: Vec<(u64, SiteId)> = self.sites.iter().map(|(site, known)| (known.last, *site)).collect();
-        quiet.sort_unstable();
-        for (_, site) in quiet {
-            if self.paths <= PATHS - PATHS / 8 {
+        let mut by_last_change: Vec<(u64, SiteId)> =
+            self.sites.iter().map(|(site, site_answers)| (site_answers.last_changed, *site)).collect();
+        by_last_change.sort_unstable();
+        for (_, site) in by_last_change {
+            if self.paths <= MAX_PATHS - MAX_PATHS / 8 {
                 break;
             }
-            let Some(known) = self.sites.get_mut(&site).filter(|known| site != changed && !known.evidence.is_empty()) else { continue };
-            self.paths -= known.len();
-            self.graded -= known.graded.len();
-            known.evidence = SiteEvidence::default();
-            known.graded.clear();
-            Self::update_grader(&mut self.grader, known);
+            let Some(site_answers) = self.sites.get_mut(&site).filter(|site_answers| site != changed && !site_answers.evidence.is_empty())
+            else {
+                continue;
+            };
+            self.paths -= site_answers.len();
+            self.graded -= site_answers.tracked.len();
+            site_answers.evidence = SiteEvidence::default();
+            site_answers.tracked.clear();
+            Self::update_grader(&mut self.grader, site_answers);
         }
     }
 
-    fn update_grader(grader: &mut Grader, known: &mut SiteAnswers) {
-        grader.set(known.place, known.name.0, known.evidence.clone());
-        known.weighed = known.changes;
+    fn update_grader(grader: &mut Grader, site_answers: &mut SiteAnswers) {
+        grader.set(site_answers.grader_index, site_answers.name.0, site_answers.evidence.clone());
+        site_answers.changes_in_grader = site_answers.changes;
     }
 
     /// The grade of an answer, by the present evidence.
     pub(crate) fn grade(&self, site: SiteId, path: u64, shape: PathShape, rules: &[RuleId], response: &Response) -> Grade {
-        let Some(known) = self.sites.get(&site) else { return Grade::DISTINCT };
-        self.grader.grade(known.place, &GradeCandidate { path, shape, rules }, known.evidence.path(path), response)
+        let Some(site_answers) = self.sites.get(&site) else { return Grade::DISTINCT };
+        self.grader.grade(site_answers.grader_index, &GradeCandidate { path, shape, rules }, site_answers.evidence.path(path), response)
     }
 
     /// Whether a distinct answer raises an alert; records that it did.
     pub(crate) fn may_alert(&mut self, site: SiteId, shape: &PathShape) -> bool {
-        let Some(known) = self.sites.get_mut(&site) else { return true };
-        let is_first_in_folder = shape.folder == 0 || !known.folders.contains(&shape.folder);
-        let refuses = |folder| self.grader.refuses(known.place, folder);
-        let may = (!known.has_alerted || refuses(0)) && (is_first_in_folder || refuses(shape.folder));
+        let Some(site_answers) = self.sites.get_mut(&site) else { return true };
+        let is_first_in_folder = shape.folder == 0 || !site_answers.folders.contains(&shape.folder);
+        let refuses = |folder| self.grader.refuses(site_answers.grader_index, folder);
+        let may = (!site_answers.has_alerted || refuses(0)) && (is_first_in_folder || refuses(shape.folder));
         if may {
-            known.has_alerted = true;
-            known.folders.insert(shape.folder);
+            site_answers.has_alerted = true;
+            site_answers.folders.insert(shape.folder);
         }
         may
     }
@@ -544,18 +550,18 @@ impl LiveAnswers {
         has_alerted: bool,
         line: impl FnOnce() -> PendingHit,
     ) {
-        let Some(known) = self.sites.get_mut(&site) else { return };
-        if known.graded.len() >= GRADED || self.graded >= ALL_GRADED {
+        let Some(site_answers) = self.sites.get_mut(&site) else { return };
+        if site_answers.tracked.len() >= MAX_TRACKED_OF_SITE || self.graded >= MAX_TRACKED {
             // A soft 404 rarely changes its grade, so it is dropped first.
-            let soft = known.graded.iter().position(|graded| graded.answer == Answer::Soft404);
-            if known.graded.remove(soft.unwrap_or(0)).is_none() {
+            let soft = site_answers.tracked.iter().position(|graded| graded.answer == Answer::Soft404);
+            if site_answers.tracked.remove(soft.unwrap_or(0)).is_none() {
                 return;
             }
             self.graded -= 1;
         }
-        known.graded.push_back(TrackedAnswer { path, shape, rules: rules.into(), response, answer, has_alerted, line: line() });
+        site_answers.tracked.push_back(TrackedAnswer { path, shape, rules: rules.into(), response, answer, has_alerted, line: line() });
         self.graded += 1;
-        self.has_ungraded |= known.is_ungraded();
+        self.has_ungraded |= site_answers.is_ungraded();
     }
 
     /// Whether the grader has evidence that the grades do not use yet.
@@ -565,9 +571,9 @@ impl LiveAnswers {
 
     /// Updates the grader for every site with new evidence.
     pub(crate) fn update_grader_for_all(&mut self) {
-        for known in self.sites.values_mut().filter(|known| known.weighed < known.changes) {
-            Self::update_grader(&mut self.grader, known);
-            self.has_ungraded |= known.is_ungraded();
+        for site_answers in self.sites.values_mut().filter(|site_answers| site_answers.changes_in_grader < site_answers.changes) {
+            Self::update_grader(&mut self.grader, site_answers);
+            self.has_ungraded |= site_answers.is_ungraded();
         }
     }
 
@@ -575,16 +581,18 @@ impl LiveAnswers {
     pub(crate) fn regrade(&mut self) -> Vec<Regraded> {
         self.has_ungraded = false;
         let mut changed = Vec::new();
-        let is_of_server = self.sites.values().any(|known| known.name.0 && known.weighed > known.graded_by);
-        for known in self.sites.values_mut() {
+        let is_of_server =
+            self.sites.values().any(|site_answers| site_answers.name.0 && site_answers.changes_in_grader > site_answers.changes_in_grades);
+        for site_answers in self.sites.values_mut() {
             // Hosts are compared with each other.
-            if known.weighed == known.graded_by && !(known.name.0 && is_of_server) {
+            if site_answers.changes_in_grader == site_answers.changes_in_grades && !(site_answers.name.0 && is_of_server) {
                 continue;
             }
-            known.graded_by = known.weighed;
-            for graded in &mut known.graded {
+            site_answers.changes_in_grades = site_answers.changes_in_grader;
+            for graded in &mut site_answers.tracked {
                 let candidate = GradeCandidate { path: graded.path, shape: graded.shape, rules: &graded.rules };
-                let grade = self.grader.grade(known.place, &candidate, known.evidence.path(graded.path), &graded.response);
+                let grade =
+                    self.grader.grade(site_answers.grader_index, &candidate, site_answers.evidence.path(graded.path), &graded.response);
                 if grade.answer != graded.answer {
                     graded.answer = grade.answer;
                     changed.push(Regraded { line: graded.line.clone(), may_alert: !graded.has_alerted });
@@ -596,10 +604,10 @@ impl LiveAnswers {
 
     /// The site history for the next run.
     pub(crate) fn history(&mut self, now: i64) -> &SiteHistory {
-        for known in self.sites.values().filter(|known| !known.evidence.is_empty()) {
-            let (is_host, name) = &known.name;
+        for site_answers in self.sites.values().filter(|site_answers| !site_answers.evidence.is_empty()) {
+            let (is_host, name) = &site_answers.name;
             let name = if *is_host { SiteName::Host(name) } else { SiteName::Log(name) };
-            self.history.record_answers(name, &known.evidence, &self.rules, now);
+            self.history.record_answers(name, &site_answers.evidence, &self.rules, now);
         }
         self.history.prune(now, MAX_AGE);
         &self.history
@@ -623,13 +631,13 @@ mod tests {
             for site in 0..80 {
                 let name = format!("host{site}");
                 let rule = [RuleId(0)];
-                let shape = PathShape::of(format!("/{path}").as_bytes());
+                let shape = PathShape::new(format!("/{path}").as_bytes());
                 answers.record(site, SiteName::Host(name.as_bytes()), path, shape, &rule, &response);
             }
         }
         let counted: usize = answers.sites.values().map(SiteAnswers::len).sum();
         assert_eq!(answers.paths, counted);
-        assert!(counted <= PATHS, "{counted}");
-        assert!(counted > PATHS / 2, "{counted}");
+        assert!(counted <= MAX_PATHS, "{counted}");
+        assert!(counted > MAX_PATHS / 2, "{counted}");
     }
 }

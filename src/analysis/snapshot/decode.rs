@@ -361,7 +361,7 @@ impl<'r> SnapshotDecoder<'r> {
         let clients: Option<Vec<u32>> =
             clients.as_ref().map(|places| places.iter().map(|&place| at(&self.clients, place, "client").copied()).collect()).transpose()?;
         // Without a list there were enough clients; any three represent them.
-        let any: [u32; BoundedSet::ENOUGH] = match (&clients, self.clients.first_chunk()) {
+        let any: [u32; BoundedSet::MIN_DISTINCT] = match (&clients, self.clients.first_chunk()) {
             (None, None) => return Err("more clients saw an app than there are".into()),
             (_, first) => first.copied().unwrap_or_default(),
         };

@@ -276,7 +276,7 @@ impl<'a> SnapshotEncoder<'a> {
         let mut rows = Vec::new();
         for (_, site, evidence, _) in self.source.tally.kept_evidence() {
             let (input, host) = self.site(site);
-            let paths = evidence.into_iter().flat_map(|evidence| evidence.given().chain(evidence.refused()));
+            let paths = evidence.into_iter().flat_map(|evidence| evidence.answered().chain(evidence.refused()));
             rows.extend(paths.map(|(hash, path)| site_row((input, host), hash, path, |rule| self.rule_place(rule))));
         }
         rows.sort_unstable_by(|a, b| (a.0, a.1, &a.2, &a.6, &a.7).cmp(&(b.0, b.1, &b.2, &b.6, &b.7)));
@@ -334,7 +334,7 @@ fn site_row((input, host): (Option<u32>, Option<u32>), hash: u64, path: &PathEvi
 /// The rules that occur in evidence outside the cells.
 fn kept_rules(tally: &Tally) -> impl Iterator<Item = RuleId> {
     let evidence = tally.kept_evidence().filter_map(|(_, _, evidence, _)| evidence);
-    evidence.flat_map(|evidence| evidence.given().chain(evidence.refused())).flat_map(|(_, path)| path.rules().to_vec())
+    evidence.flat_map(|evidence| evidence.answered().chain(evidence.refused())).flat_map(|(_, path)| path.rules().to_vec())
 }
 
 /// All cells, the path cells of evicted pairs, and the overflow.

@@ -33,7 +33,7 @@ pub(super) struct EventQueue {
 #[derive(Debug, Default)]
 pub(super) struct EventBatch {
     /// Anything may have changed.
-    pub(super) all: bool,
+    pub(super) poll_all: bool,
     /// The paths that changed.
     pub(super) paths: BTreeSet<PathBuf>,
     /// Input from the terminal, in order.
@@ -66,12 +66,12 @@ impl EventQueue {
     }
 
     /// Waits for events until the timeout.
-    pub(super) fn wait(&self, most: Duration) -> EventBatch {
-        let mut all = EventBatch::default();
-        match self.events.recv_timeout(most) {
+    pub(super) fn wait(&self, timeout: Duration) -> EventBatch {
+        let mut batch = EventBatch::default();
+        match self.events.recv_timeout(timeout) {
             Ok(first) => {
                 let is_input = matches!(first, FollowEvent::Input(_));
-                all.take(first);
+                batch.take(first);
                 if !is_input {
                     thread::sleep(BATCH_DELAY);
                 }
@@ -79,16 +79,16 @@ impl EventQueue {
             Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
         }
         for event in self.events.try_iter() {
-            all.take(event);
+            batch.take(event);
         }
-        all
+        batch
     }
 }
 
 impl EventBatch {
     fn take(&mut self, event: FollowEvent) {
         match event {
-            FollowEvent::Changed(WatchEvent::All) => self.all = true,
+            FollowEvent::Changed(WatchEvent::All) => self.poll_all = true,
             FollowEvent::Changed(WatchEvent::Paths(paths)) => self.paths.extend(paths),
             FollowEvent::Input(input) => self.inputs.push(input),
         }

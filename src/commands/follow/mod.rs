@@ -5,22 +5,19 @@
 
 mod checkpointer;
 mod events;
-mod metrics;
 mod output;
 mod session;
-mod signals;
 
 use std::time::Instant;
 
 use self::checkpointer::Checkpointer;
 use self::events::EventQueue;
-use self::metrics::FollowMetrics;
 use self::output::LiveOutput;
 use self::session::{FollowRuntime, FollowSession, SessionEnd};
-use self::signals::Signals;
-use super::common::{privacy, warn_narrow_allow};
+use super::common::{RuleContext, privacy, warn_narrow_allow};
 use super::error::CommandError;
-use super::rule_context::RuleContext;
+use super::metrics::FollowMetrics;
+use super::signals::FollowSignals;
 use super::{Exit, FollowSettings, message, server_logs};
 use crate::alert_sinks::{AlertSinkSettings, AlertSinks, SystemdNotifier};
 use crate::alerting::{self, AlertDetector};
@@ -37,7 +34,7 @@ pub(crate) fn run(settings: &FollowSettings) -> Exit {
 }
 
 fn follow(settings: &FollowSettings) -> Result<Exit, CommandError> {
-    let signals = Signals::listen(settings.tui);
+    let signals = FollowSignals::listen(settings.tui);
     let mut rule_context = RuleContext::load(&settings.scan)?;
     let privacy = privacy(settings.scan.client.anonymize.as_ref(), settings.scan.client.redact)?;
     let geoip = privacy.open_geoip(&settings.scan.client.geoip)?;
@@ -46,18 +43,18 @@ fn follow(settings: &FollowSettings) -> Result<Exit, CommandError> {
         message::warnings(rule_context.rules.warnings());
     }
     server_logs::print_skipped(&settings.scan);
-    let (checkpointer, known) = Checkpointer::open(settings, rule_context.fingerprint())?;
+    let (checkpointer, saved_state) = Checkpointer::open(settings, rule_context.fingerprint())?;
     let start = if settings.state.from_start { StartPosition::Start } else { StartPosition::End };
     let options = TailOptions { start, max_line: settings.scan.max_line, block: BLOCK };
     let window = alerting::AlertOptions { cooldown: settings.cooldown.as_secs().max(1), ..alerting::AlertOptions::default() };
-    let wanted = AlertSinkSettings {
+    let sink_settings = AlertSinkSettings {
         exec: settings.exec.clone(),
         exec_silent: settings.tui,
         alert_file: settings.alert_file.clone(),
         syslog: settings.syslog.clone(),
     };
     let events = EventQueue::new(settings.poll);
-    let counters = known.as_ref().map(|state| state.counters.clone()).unwrap_or_default();
+    let counters = saved_state.as_ref().map(|state| state.counters.clone()).unwrap_or_default();
     let mut runtime = FollowRuntime {
         settings,
         metrics: FollowMetrics::new(settings, counters)?,
@@ -65,19 +62,19 @@ fn follow(settings: &FollowSettings) -> Result<Exit, CommandError> {
         geoip,
         signals,
         checkpointer,
-        tail: Tail::new(server_logs::logs(&settings.scan), options, known.as_ref().map(|state| state.checkpoints.clone())),
+        tail: Tail::new(server_logs::logs(&settings.scan), options, saved_state.as_ref().map(|state| state.checkpoints.clone())),
         detector: AlertDetector::new(&rule_context.rules, window),
-        sinks: AlertSinks::new(wanted)?,
+        sinks: AlertSinks::new(sink_settings)?,
         systemd: SystemdNotifier::from_environment(),
         // Last, because it may switch the terminal to the live view: earlier errors are printed normally.
         output: LiveOutput::new(settings, events.sender())?,
         events,
         started: Instant::now(),
     };
-    let mut carried = LiveState::with_sites(known.map(|state| state.sites).unwrap_or_default());
+    let mut live_state = LiveState::with_sites(saved_state.map(|state| state.sites).unwrap_or_default());
     loop {
         let end;
-        (end, carried) = FollowSession::new(&mut runtime, &rule_context, carried).run()?;
+        (end, live_state) = FollowSession::new(&mut runtime, &rule_context, live_state).run()?;
         match end {
             SessionEnd::Stopped(exit) => return Ok(runtime.finish(exit)),
             SessionEnd::Reloaded(new) => {

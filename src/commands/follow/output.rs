@@ -116,7 +116,7 @@ impl LiveOutput {
         }
     }
 
-    /// Prints an alert. With objects it goes to standard error, as standard output has hits only.
+    /// Prints an alert. With objects it is printed on standard error, as standard output has hits only.
     pub(super) fn alert(&mut self, raised: &Alert, rules: &RuleSet) -> io::Result<()> {
         match &mut self.mode {
             OutputMode::Lines(output) => {

@@ -6,17 +6,17 @@ use std::time::{Duration, Instant, SystemTime};
 
 use super::checkpointer::Checkpointer;
 use super::events::{EventBatch, EventQueue};
-use super::metrics::FollowMetrics;
 use super::output::LiveOutput;
-use super::signals::Signals;
 use crate::alert_sinks::{AlertSinks, SystemdNotifier};
 use crate::alerting::{AlertDetector, AlertSampleRef, ObservedHit};
 use crate::analysis::anonymize::{Privacy, RedactionBuffers};
 use crate::analysis::build::RowSelection;
 use crate::analysis::hit::LiveHit;
 use crate::analysis::networks::add_geo;
+use crate::commands::common::RuleContext;
 use crate::commands::error::CommandError;
-use crate::commands::rule_context::RuleContext;
+use crate::commands::metrics::FollowMetrics;
+use crate::commands::signals::FollowSignals;
 use crate::commands::{Exit, FollowSettings, message, server_logs};
 use crate::geoip::GeoDatabases;
 use crate::input::tail::Tail;
@@ -38,7 +38,7 @@ pub(super) struct FollowRuntime<'a> {
     pub(super) settings: &'a FollowSettings,
     pub(super) privacy: Privacy,
     pub(super) geoip: GeoDatabases,
-    pub(super) signals: Signals,
+    pub(super) signals: FollowSignals,
     pub(super) checkpointer: Checkpointer,
     pub(super) metrics: FollowMetrics,
     pub(super) tail: Tail,
@@ -72,16 +72,16 @@ pub(super) struct FollowSession<'a, 'c> {
 }
 
 impl<'a, 'c: 'a> FollowSession<'a, 'c> {
-    pub(super) fn new(runtime: &'a mut FollowRuntime<'c>, rule_context: &'a RuleContext, carried: LiveState) -> Self {
+    pub(super) fn new(runtime: &'a mut FollowRuntime<'c>, rule_context: &'a RuleContext, live_state: LiveState) -> Self {
         let now = Instant::now();
         let settings = &runtime.settings.scan;
-        let stream = LiveScan::new(rule_context.job(settings.client.prefix), rule_context.filter(settings), carried);
+        let stream = LiveScan::new(rule_context.job(settings.client.prefix), rule_context.filter(settings), live_state);
         Self { runtime, rule_context, stream, next_full_poll: now, next_slow_poll: now }
     }
 
     /// Runs until a signal arrives or new rules are loaded.
     pub(super) fn run(mut self) -> Result<(SessionEnd, LiveState), CommandError> {
-        let mut batch = EventBatch { all: true, ..EventBatch::default() };
+        let mut batch = EventBatch { poll_all: true, ..EventBatch::default() };
         let mut is_ready = false;
         loop {
             let now = Instant::now();
@@ -90,7 +90,7 @@ impl<'a, 'c: 'a> FollowSession<'a, 'c> {
                 self.check_formats();
                 self.runtime.systemd.ready();
             }
-            let more = self.read(now)?;
+            let has_more = self.read(now)?;
             if now >= self.next_slow_poll {
                 self.emit_updates(now)?;
             }
@@ -111,16 +111,16 @@ impl<'a, 'c: 'a> FollowSession<'a, 'c> {
             {
                 return Ok((SessionEnd::Reloaded(rule_context), self.stream.into_state(unix_now())));
             }
-            batch = self.runtime.events.wait(if more { Duration::ZERO } else { self.next_timeout() });
+            batch = self.runtime.events.wait(if has_more { Duration::ZERO } else { self.next_timeout() });
         }
     }
 
     /// Checks the format of each existing log, and prints a notice if its lines do not parse.
     fn check_formats(&mut self) {
         let Self { runtime, stream, .. } = self;
-        let named = server_logs::logs(&runtime.settings.scan);
+        let configured = server_logs::logs(&runtime.settings.scan);
         for log in runtime.tail.logs().filter(|log| log.live) {
-            stream.check_log(log.path, named.iter().any(|path| path == log.path));
+            stream.check_log(log.path, configured.iter().any(|path| path == log.path));
         }
         self.print_notices();
     }
@@ -134,8 +134,8 @@ impl<'a, 'c: 'a> FollowSession<'a, 'c> {
     /// Polls the logs with events, and from time to time all logs.
     fn poll_logs(&mut self, now: Instant, batch: &EventBatch) {
         let FollowRuntime { tail, events, output, settings, .. } = &mut *self.runtime;
-        let is_full = batch.all || now >= self.next_full_poll;
-        if batch.all {
+        let is_full = batch.poll_all || now >= self.next_full_poll;
+        if batch.poll_all {
             tail.force_full_poll();
         }
         if is_full {
@@ -165,7 +165,7 @@ impl<'a, 'c: 'a> FollowSession<'a, 'c> {
         let Self { runtime, stream, rule_context, .. } = self;
         let FollowRuntime { tail, output, detector, sinks, checkpointer, privacy, geoip, metrics, .. } = &mut **runtime;
         let mut failed = None;
-        let more = tail.read(now, &mut |piece| {
+        let has_more = tail.read(now, &mut |piece| {
             if failed.is_some() {
                 return;
             }
@@ -175,9 +175,9 @@ impl<'a, 'c: 'a> FollowSession<'a, 'c> {
                 emit_hit(now, live, (&rule_context.rules, privacy, geoip), output, detector, sinks)
             };
             match stream.process(&piece, &mut each) {
-                Ok(taken) => {
-                    metrics.lines(&taken);
-                    output.requests(now, taken.requests);
+                Ok(piece_stats) => {
+                    metrics.lines(&piece_stats);
+                    output.requests(now, piece_stats.requests);
                 }
                 Err(error) => failed = Some(error),
             }
@@ -185,7 +185,7 @@ impl<'a, 'c: 'a> FollowSession<'a, 'c> {
         self.print_notices();
         match failed {
             Some(error) => Err(self.runtime.output.explain(error)),
-            None => Ok(more),
+            None => Ok(has_more),
         }
     }
 
@@ -275,8 +275,8 @@ impl<'a, 'c: 'a> FollowSession<'a, 'c> {
 
     fn summary(&mut self) -> Result<(), CommandError> {
         let Self { stream, runtime, .. } = self;
-        let most = Some(runtime.settings.scan.top.unwrap_or(TABLE_ROWS));
-        let wanted = RowSelection {
+        let top = Some(runtime.settings.scan.top.unwrap_or(TABLE_ROWS));
+        let rows = RowSelection {
             answered: true,
             pairs: false,
             clients: true,
@@ -285,10 +285,10 @@ impl<'a, 'c: 'a> FollowSession<'a, 'c> {
             campaigns: false,
             hosts: false,
             networks: !runtime.geoip.is_empty(),
-            most,
+            most: top,
         };
         let running = runtime.started.elapsed();
-        stream.summary(wanted, |report, since| {
+        stream.summary(rows, |report, since| {
             report.elapsed = running;
             let note = match since {
                 SummaryStart::Start => None,
@@ -365,9 +365,9 @@ fn emit_hit(
     if live.is_reported() {
         let geo = privacy.geo(hit.client, geoip);
         let mut buffers = RedactionBuffers::default();
-        let mut shown = privacy.live(live, &mut buffers);
-        shown.hit.geo = geo.as_deref();
-        output.hit(now, &shown, rules)?;
+        let mut redacted = privacy.live(live, &mut buffers);
+        redacted.hit.geo = geo.as_deref();
+        output.hit(now, &redacted, rules)?;
     }
     let event = ObservedHit {
         time: hit.time,

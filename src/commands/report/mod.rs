@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use self::run::{ReadResult, ReportRun};
 use self::writer::ReportWriter;
 use super::error::CommandError;
-use super::metrics_file::{Backlog, MetricsFile};
+use super::metrics::{Backlog, MetricsFile};
 use super::{Exit, ReportSettings, ReportTask, message, server_logs, signals, stdout};
 use crate::render::html::index::{self, DIGEST_BYTES, FolderLink, IndexEntry, PAGE_FILE, RunDigest};
 use crate::report_store::{Access, ReportStore, Run};

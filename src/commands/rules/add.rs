@@ -79,9 +79,9 @@ fn unmatched_paths(rules: &RuleSet, paths: Vec<String>, wanted: Severity) -> Vec
         let case = Case::from_request(&format!("GET {}", path_list::encoded(&path)));
         let served = runner.matched(&Case { status: 200, ..case.clone() });
         // Rules that match only failed requests do not count.
-        let found: Vec<_> = runner.matched(&case).into_iter().filter(|id| served.contains(id)).collect();
+        let matching_rules: Vec<_> = runner.matched(&case).into_iter().filter(|id| served.contains(id)).collect();
         // Rules that depend on the client or on a count do not match every request for the path.
-        let worst = found.iter().map(|id| rules.rule(*id)).filter(|rule| rule.is_certain()).max_by_key(|rule| rule.severity);
+        let worst = matching_rules.iter().map(|id| rules.rule(*id)).filter(|rule| rule.is_certain()).max_by_key(|rule| rule.severity);
         match worst {
             Some(rule) => print_match(&path, rule, wanted),
             None if new.contains(&path) => {}
@@ -104,15 +104,15 @@ fn print_match(path: &str, rule: &Rule, wanted: Severity) {
 }
 
 fn builder(options: &AddOptions, paths: Vec<String>, existing: Option<&str>, rules: &RuleSet) -> Result<RuleBuilder, Exit> {
-    let taken: BTreeSet<&str> = rules.rules().iter().map(|rule| rule.id.as_str()).collect();
+    let used_ids: BTreeSet<&str> = rules.rules().iter().map(|rule| rule.id.as_str()).collect();
     let id = match &options.id {
-        Some(id) if taken.contains(id.as_str()) => {
+        Some(id) if used_ids.contains(id.as_str()) => {
             return Err(message::usage_error(&format!("{id}: a rule has this ID already; choose another --id, or leave it out")));
         }
         Some(id) => id.clone(),
         None => {
             let family = existing.and_then(family).unwrap_or_else(|| "own".into());
-            free_id(&format!("{family}/{}", slug(&paths[0], "path")), &taken)
+            free_id(&format!("{family}/{}", slug(&paths[0], "path")), &used_ids)
         }
     };
     let more = if paths.len() == 1 { String::new() } else { format!(" and {} more", paths.len() - 1) };
@@ -129,9 +129,9 @@ fn builder(options: &AddOptions, paths: Vec<String>, existing: Option<&str>, rul
 }
 
 /// The ID, with a number if it is taken.
-fn free_id(id: &str, taken: &BTreeSet<&str>) -> String {
+fn free_id(id: &str, used_ids: &BTreeSet<&str>) -> String {
     let numbered = (2..).map(|n| format!("{id}-{n}"));
-    std::iter::once(id.to_owned()).chain(numbered).find(|id| !taken.contains(id.as_str())).unwrap_or_default()
+    std::iter::once(id.to_owned()).chain(numbered).find(|id| !used_ids.contains(id.as_str())).unwrap_or_default()
 }
 
 /// The file with the new rule at its end. Existing text and the style of line ends are kept.

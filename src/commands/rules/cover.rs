@@ -57,10 +57,10 @@ pub(crate) fn cover(choice: &RuleChoice, file: &Path) -> Exit {
         let mut runner = CaseRunner::new(rules);
         let (mut printed, mut counts) = (String::new(), BTreeMap::<Coverage, usize>::new());
         for path in paths(&text) {
-            let (cover, found) = covered(path, rules, &mut runner);
+            let (cover, rule_ids) = covered(path, rules, &mut runner);
             *counts.entry(cover).or_default() += 1;
             if cover != Coverage::Found {
-                let _ = writeln!(printed, "{}\t{cover}\t{}", sanitized(path), names(rules, &found));
+                let _ = writeln!(printed, "{}\t{cover}\t{}", sanitized(path), names(rules, &rule_ids));
             }
         }
         let sum: usize = counts.values().sum();

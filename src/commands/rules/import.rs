@@ -16,7 +16,7 @@ use crate::rules::import::{Import, ImportFormat, SkippedItems, finalize, import 
 use crate::rules::{Case, RuleSet, check};
 
 /// The first line of every imported file. Only files with this line are replaced.
-const MARK: &str = "# Written by `probewatch rules import`, which replaces it: rules of your own belong in another file.";
+const FIRST_LINE: &str = "# Written by `probewatch rules import`, which replaces it: rules of your own belong in another file.";
 
 /// The largest file to import.
 const MAX_BYTES: u64 = 64 << 20;
@@ -49,15 +49,15 @@ fn import_files(options: &ImportOptions) -> Result<Exit, Exit> {
     for path in &options.paths {
         find(path, &mut files).map_err(|error| message::usage_error(&format!("{}: cannot read: {error}", path.display())))?;
     }
-    let (drafts, skipped) = read(&files, options.origin)?;
-    if drafts.is_empty() {
+    let (builders, skipped) = read(&files, options.origin)?;
+    if builders.is_empty() {
         return Err(message::usage_error(&format!(
             "nothing to import in {}; import reads word lists, CRS .data files, Sigma rules or nuclei templates",
             pluralize(files.len(), "file")
         )));
     }
-    let drafts = with_passing_cases(drafts)?;
-    let text = rule_file_text(&drafts);
+    let builders = with_passing_cases(builders)?;
+    let text = rule_file_text(&builders);
     let name = options.file.as_ref().map_or_else(String::new, |file| sanitized(&file.display().to_string()));
     check(options.file.as_deref().unwrap_or(Path::new("imported.toml")), &text)
         .map_err(|error| message::usage_error(&error.to_string()))?;
@@ -65,7 +65,7 @@ fn import_files(options: &ImportOptions) -> Result<Exit, Exit> {
         Some(path) => replace_rule_file(path, &text).map(|()| Exit::Success)?,
         None => stdout::print(text.as_bytes()),
     };
-    let (rules, from) = (pluralize(drafts.len(), "rule"), pluralize(files.len(), "file"));
+    let (rules, from) = (pluralize(builders.len(), "rule"), pluralize(files.len(), "file"));
     message::notice(&format!("{rules} from {from}; not carried over: {skipped}"));
     if options.file.is_some() {
         message::hint(&format!("type `probewatch rules lint {name}`, then `probewatch scan --rules {name} access.log`"));
@@ -77,7 +77,7 @@ fn import_files(options: &ImportOptions) -> Result<Exit, Exit> {
 fn check_replaceable(path: &Path) -> Result<(), Exit> {
     let name = path.display();
     match read_rule_file(path) {
-        Ok(Some(text)) if !text.starts_with(MARK) && !text.is_empty() => {
+        Ok(Some(text)) if !text.starts_with(FIRST_LINE) && !text.is_empty() => {
             Err(message::usage_error(&format!("{name}: this was not written by an import and is not replaced; choose another --file")))
         }
         Ok(_) => Ok(()),
@@ -106,16 +106,16 @@ fn find(path: &Path, files: &mut Vec<PathBuf>) -> std::io::Result<()> {
 
 /// Reads the rules of all files. Returns the number of rules that were left out, each of which is reported.
 fn read(files: &[PathBuf], origin: Option<ImportFormat>) -> Result<(Vec<RuleBuilder>, usize), Exit> {
-    let (mut drafts, mut skipped, mut taken) = (Vec::new(), 0, BTreeSet::new());
+    let (mut builders, mut skipped, mut used_ids) = (Vec::new(), 0, BTreeSet::new());
     for path in files {
         let name = sanitized(&path.display().to_string());
         let bytes = text(path).map_err(|error| message::usage_error(&format!("{name}: cannot read: {error}")))?;
         match import_text(path, &String::from_utf8_lossy(&bytes), origin) {
             Ok(mut import) => {
-                finalize(&mut import, &mut taken);
+                finalize(&mut import, &mut used_ids);
                 print_left_out(&name, &import);
                 skipped += import.skipped.len();
-                drafts.extend(import.drafts);
+                builders.extend(import.drafts);
             }
             Err(why) => {
                 message::warning(&format!("{name}: not carried over: {}", sanitized(&why)));
@@ -123,7 +123,7 @@ fn read(files: &[PathBuf], origin: Option<ImportFormat>) -> Result<(Vec<RuleBuil
             }
         }
     }
-    Ok((drafts, skipped))
+    Ok((builders, skipped))
 }
 
 fn text(path: &Path) -> std::io::Result<Vec<u8>> {
@@ -146,11 +146,11 @@ fn print_left_out(name: &str, import: &Import) {
 }
 
 /// Keeps the cases that pass: they were generated heuristically.
-fn with_passing_cases(mut drafts: Vec<RuleBuilder>) -> Result<Vec<RuleBuilder>, Exit> {
-    let rules = check(Path::new("imported.toml"), &rule_file_text(&drafts)).map_err(|error| message::usage_error(&error.to_string()))?;
+fn with_passing_cases(mut builders: Vec<RuleBuilder>) -> Result<Vec<RuleBuilder>, Exit> {
+    let rules = check(Path::new("imported.toml"), &rule_file_text(&builders)).map_err(|error| message::usage_error(&error.to_string()))?;
     let numbers: BTreeMap<&str, usize> = rules.rules().iter().enumerate().map(|(n, rule)| (rule.id.as_str(), n)).collect();
     let mut runner = CaseRunner::new(&rules);
-    for draft in &mut drafts {
+    for draft in &mut builders {
         let Some(&number) = numbers.get(draft.id.as_str()) else { continue };
         retain_passing(&mut draft.must_match, &cases(&rules, number, true), number, true, &mut runner);
         retain_passing(&mut draft.must_not_match, &cases(&rules, number, false), number, false, &mut runner);
@@ -158,7 +158,7 @@ fn with_passing_cases(mut drafts: Vec<RuleBuilder>) -> Result<Vec<RuleBuilder>, 
             message::warning(&format!("{}: no request was found that it matches; add must_match cases", draft.id));
         }
     }
-    Ok(drafts)
+    Ok(builders)
 }
 
 fn cases(rules: &RuleSet, number: usize, must_match: bool) -> Vec<Case> {
@@ -171,11 +171,11 @@ fn retain_passing(examples: &mut Vec<ExampleRequest>, cases: &[Case], number: us
     examples.retain(|_| holds.next().unwrap_or(false));
 }
 
-fn rule_file_text(drafts: &[RuleBuilder]) -> String {
-    let mut families: Vec<&str> = drafts.iter().filter_map(|draft| draft.id.split('/').next()).collect();
+fn rule_file_text(builders: &[RuleBuilder]) -> String {
+    let mut families: Vec<&str> = builders.iter().filter_map(|draft| draft.id.split('/').next()).collect();
     families.sort_unstable();
     families.dedup();
     let head = if let [family] = families[..] { format!("family = \"{family}\"\n") } else { String::new() };
-    let rules: Vec<String> = drafts.iter().map(RuleBuilder::to_toml).collect();
-    format!("{MARK}\n{head}title = \"Imported rules\"\n\n{}", rules.join("\n"))
+    let rules: Vec<String> = builders.iter().map(RuleBuilder::to_toml).collect();
+    format!("{FIRST_LINE}\n{head}title = \"Imported rules\"\n\n{}", rules.join("\n"))
 }

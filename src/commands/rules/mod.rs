@@ -105,7 +105,7 @@ pub(crate) fn lint(choice: &RuleChoice) -> Exit {
     let diagnostics = lint.diagnostics(|case| runner.matched(case));
     let rules = lint.set().rules().len();
     if diagnostics.is_empty() {
-        return stdout::print(format!("{}: nothing odd\n", pluralize(rules, "rule")).as_bytes());
+        return stdout::print(format!("{}: no problems\n", pluralize(rules, "rule")).as_bytes());
     }
     let mut out = String::new();
     for diagnostic in &diagnostics {
@@ -176,8 +176,8 @@ fn failure(rule: &Rule, case: &Case, expected: bool) -> String {
 pub(super) fn find_rule(rules: &RuleSet, id: &str) -> Result<RuleId, Exit> {
     let number = rules.rules().iter().position(|rule| rule.id == id);
     number.map(|number| RuleId(number as u16)).ok_or_else(|| {
-        let meant = rules.nearest(id).map(|id| format!(" (did you mean '{id}'?)")).unwrap_or_default();
-        message::usage_error(&format!("no rule is called '{id}'{meant}; `probewatch rules list` shows them all"))
+        let suggestion = rules.nearest(id).map(|id| format!(" (did you mean '{id}'?)")).unwrap_or_default();
+        message::usage_error(&format!("no rule is called '{id}'{suggestion}; `probewatch rules list` shows them all"))
     })
 }
 
@@ -194,18 +194,18 @@ fn with_rules(choice: &RuleChoice, then: impl FnOnce(&RuleSet) -> Exit) -> Exit 
 /// Runs cases against rules.
 struct CaseRunner<'r> {
     matcher: Matcher<'r>,
-    scratch: WorkerState,
+    worker_state: WorkerState,
 }
 
 impl<'r> CaseRunner<'r> {
     fn new(rules: &'r RuleSet) -> Self {
-        Self { matcher: Matcher::new(rules), scratch: WorkerState::default() }
+        Self { matcher: Matcher::new(rules), worker_state: WorkerState::default() }
     }
 
     /// The rules that match a case.
     fn matched(&mut self, case: &Case) -> Vec<RuleId> {
-        let verdict = self.matcher.match_uncached(&case.log_entry(), &mut self.scratch);
-        self.scratch.rules(verdict).to_vec()
+        let verdict = self.matcher.match_uncached(&case.log_entry(), &mut self.worker_state);
+        self.worker_state.rules(verdict).to_vec()
     }
 }
 
@@ -243,7 +243,7 @@ fn write_rule_file(path: &Path, text: &str) -> io::Result<()> {
     let mut staged =
         tempfile::Builder::new().prefix(".probewatch-").suffix(".tmp").permissions(Permissions::from_mode(0o666)).tempfile_in(folder)?;
     match fs::metadata(&path) {
-        Ok(there) if there.is_file() => staged.as_file().set_permissions(there.permissions())?,
+        Ok(metadata) if metadata.is_file() => staged.as_file().set_permissions(metadata.permissions())?,
         Ok(_) => return Err(io::Error::other("it is no file")),
         Err(_) => {}
     }

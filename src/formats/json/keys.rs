@@ -78,7 +78,7 @@ pub(super) struct KeyRole {
     pub rank: u8,
     /// The kind of the object under this key.
     pub within: ObjectKind,
-    /// Whether it is the field of the client behind a proxy.
+    /// Whether it is the field of the forwarded client.
     pub forwarded: bool,
 }
 
@@ -93,7 +93,7 @@ pub(super) struct KeyRoles {
     objects: HashMap<&'static str, ObjectKind>,
     /// The configured fields, with their dotted paths.
     user_fields: Vec<(JsonField, String)>,
-    /// The field of the client behind a proxy: its normalized name and its possible dotted paths.
+    /// The field of the forwarded client: its normalized name and its possible dotted paths.
     forwarded: Option<(String, Vec<String>)>,
     fingerprint: u64,
 }
@@ -113,14 +113,14 @@ impl KeyRoles {
             list.iter().flat_map(move |(slot, rank, names)| names.split(' ').map(move |name| ((*context, name), (*slot, *rank))))
         });
         let objects = OBJECTS.iter().flat_map(|(context, names)| names.split(' ').map(move |name| (name, *context)));
-        let user_fields = user_fields.iter().map(|(kind, path)| (JsonField::of(kind), path.clone()));
+        let user_fields = user_fields.iter().map(|(kind, path)| (JsonField::from_kind(kind), path.clone()));
         let user_fields: Vec<_> = user_fields.filter(|(slot, _)| *slot != JsonField::None).collect();
         let mut roles = Self { names: names.collect(), objects: objects.collect(), user_fields, forwarded: None, fingerprint: 0 };
         roles.update_fingerprint();
         roles
     }
 
-    /// Also recognizes the field of the client behind a proxy, by its name or by one of the paths.
+    /// Also recognizes the field of the forwarded client, by its name or by one of the paths.
     pub(super) fn set_forwarded(&mut self, name: &str, mut paths: Vec<String>) {
         paths.push(name.to_owned());
         self.forwarded = Some((normalized_name(name.as_bytes(), &mut [0; MAX_NAME]).unwrap_or_default().to_owned(), paths));
@@ -137,7 +137,7 @@ impl KeyRoles {
     }
 
     /// The role of `key` in an object of kind `context` at `path`.
-    pub(super) fn of(&self, context: ObjectKind, path: &[&[u8]], key: &[u8]) -> KeyRole {
+    pub(super) fn role(&self, context: ObjectKind, path: &[&[u8]], key: &[u8]) -> KeyRole {
         let mut buffers = [0; MAX_NAME];
         let name = normalized_name(key, &mut buffers);
         let mut role =
@@ -226,7 +226,7 @@ fn is_path(user_fields: &[u8], path: &[&[u8]], key: &[u8]) -> bool {
 }
 
 impl JsonField {
-    fn of(kind: &FieldKind) -> Self {
+    fn from_kind(kind: &FieldKind) -> Self {
         match kind {
             FieldKind::Client => Self::Client,
             FieldKind::Host => Self::Host,
@@ -331,7 +331,7 @@ impl KeyCache {
     pub(super) fn role(&mut self, scope: KeyScope, key: MemberName<'_>, look_up: impl Fn(&[u8]) -> KeyRole) -> (KeyRole, KeyScope) {
         match self.entries.get(self.next) {
             Some(entry) if key.expected && entry.within == scope => self.hit(self.next, entry.role),
-            _ => self.other(scope, key, look_up),
+            _ => self.look_up_other(scope, key, look_up),
         }
     }
 
@@ -341,7 +341,7 @@ impl KeyCache {
     }
 
     #[inline(never)]
-    fn other(&mut self, scope: KeyScope, key: MemberName<'_>, look_up: impl Fn(&[u8]) -> KeyRole) -> (KeyRole, KeyScope) {
+    fn look_up_other(&mut self, scope: KeyScope, key: MemberName<'_>, look_up: impl Fn(&[u8]) -> KeyRole) -> (KeyRole, KeyScope) {
         if self.learning {
             return self.learn(scope, key, look_up);
         }
@@ -513,10 +513,10 @@ mod tests {
         let mut context = ObjectKind::Anywhere;
         let mut above = Vec::new();
         for name in path {
-            context = roles.of(context, &above, name.as_bytes()).within;
+            context = roles.role(context, &above, name.as_bytes()).within;
             above.push(name.as_bytes());
         }
-        let role = roles.of(context, &above, key.as_bytes());
+        let role = roles.role(context, &above, key.as_bytes());
         (role.slot, role.rank)
     }
 
@@ -576,7 +576,7 @@ mod tests {
             [(FieldKind::Client, "a.b".to_owned()), (FieldKind::Target, "x.y.z".to_owned()), (FieldKind::Host, "body.h".to_owned())];
         let roles = KeyRoles::new(&user_fields);
         let of = |context, path: &[&[u8]], key: &str| {
-            let role = roles.of(context, path, key.as_bytes());
+            let role = roles.role(context, path, key.as_bytes());
             (role.slot, role.rank)
         };
         assert_eq!(of(ObjectKind::Anywhere, &[], "a.b"), (JsonField::Client, 0));

@@ -1,7 +1,8 @@
 //! Caches the layout of recent lines: everything between their values.
 //!
-//! A server writes all lines alike. If a line has a cached layout, it has the same keys in the same objects, and only the ends of
-//! the values are searched for. The cache affects only the speed, never the result: a line that differs in one byte is tokenized.
+//! A server writes all lines with the same layout. If a line has a cached layout, it has the same keys in the same objects, and
+//! only the ends of the values are searched for. The cache affects only the speed, never the result: a line that differs in one
+//! byte is tokenized.
 //!
 //! [`FastLayout`] decides the field of each value once per layout. It applies to lines with a client, a time and a request line
 //! in their usual form and without a backslash. All other lines go through [`FieldCollector`], with the same result where both
@@ -27,7 +28,7 @@ const MAX_WAIT: u32 = 255;
 pub(in crate::formats) struct LayoutCache {
     /// The fingerprint of the roles that the layouts are based on.
     roles_fingerprint: u64,
-    known: [JsonLayout; 2],
+    is_unset: [JsonLayout; 2],
     /// The index of the last layout that matched.
     first: usize,
     wait: u32,
@@ -68,7 +69,7 @@ impl LayoutCache {
             *self = Self { roles_fingerprint: roles.fingerprint(), copy: std::mem::take(&mut self.copy), ..Self::default() };
         }
         for at in [self.first, 1 - self.first] {
-            let layout = &mut self.known[at];
+            let layout = &mut self.is_unset[at];
             if layout.read(line, found).is_some() {
                 (self.first, layout.misses) = (at, 0);
                 self.pause = self.pause.saturating_sub(1);
@@ -94,12 +95,12 @@ impl LayoutCache {
         values: &mut FastValues<'a>,
     ) -> bool {
         for at in [self.first, 1 - self.first] {
-            let layout = &mut self.known[at];
+            let layout = &mut self.is_unset[at];
             let Some(short) = layout.short.filter(|_| self.roles_fingerprint == roles.fingerprint()) else { continue };
             let found = layout.for_each_value(
                 line,
                 |at| Some((first_quote(at)?, false)),
-                |value_layout, value, _| values.put(value_layout.slot, value),
+                |value_layout, value, _| values.set(value_layout.slot, value),
             );
             if found.is_some() && short.is_complete(values) {
                 (self.first, layout.misses) = (at, 0);
@@ -121,7 +122,7 @@ impl LayoutCache {
         // Learns from a copy: a memory-mapped file may change between two reads.
         self.copy.clear();
         self.copy.extend_from_slice(line);
-        let layout = &mut self.known[1 - self.first];
+        let layout = &mut self.is_unset[1 - self.first];
         layout.clear();
         if layout.learn(roles, &self.copy, keys).is_none() {
             layout.clear();
@@ -181,7 +182,7 @@ impl JsonLayout {
         let (at, whole) = (learned.at, learned.whole);
         self.tail = self.literals.len();
         self.literals.extend_from_slice(line.get(at..)?);
-        self.short = FastLayout::of(self.values.iter_mut().map(|value_layout| (value_layout.role, &mut value_layout.slot)));
+        self.short = FastLayout::from_values(self.values.iter_mut().map(|value_layout| (value_layout.role, &mut value_layout.slot)));
         whole.then_some(())
     }
 }
@@ -234,7 +235,7 @@ impl<'a> ValueVisitor<'a> for LayoutRecorder<'_, 'a> {
     }
 }
 
-/// What the fast path needs to know about a layout.
+/// What the fast path needs of a layout.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct FastLayout {
     /// Fields with an alternative value, one bit each. The alternative counts if the best value is missing.
@@ -259,22 +260,22 @@ fn slot_of(slot: JsonField) -> ValueSlot {
 
 impl FastLayout {
     /// Assigns the values of a layout to slots; `None` if the user named fields, or if the fields are not simple.
-    pub(super) fn of<'p>(pieces: impl Iterator<Item = (KeyRole, &'p mut ValueSlot)>) -> Option<Self> {
+    pub(super) fn from_values<'p>(pieces: impl Iterator<Item = (KeyRole, &'p mut ValueSlot)>) -> Option<Self> {
         let mut best: [Option<(u8, &mut ValueSlot)>; SLOTS] = [const { None }; SLOTS];
         let mut has_others = 0;
         for (role, place) in pieces {
             if role.forwarded || role.slot != JsonField::None && role.rank == 0 {
                 return None;
             }
-            let Some(known) = best.get_mut(role.slot as usize) else { continue };
-            if let Some((rank, _)) = known {
+            let Some(is_unset) = best.get_mut(role.slot as usize) else { continue };
+            if let Some((rank, _)) = is_unset {
                 has_others |= 1 << slot_of(role.slot) as u16;
                 if role.rank >= *rank {
                     continue;
                 }
             }
             *place = slot_of(role.slot);
-            if let Some((_, worse)) = known.replace((role.rank, place)) {
+            if let Some((_, worse)) = is_unset.replace((role.rank, place)) {
                 *worse = ValueSlot::None;
             }
         }
@@ -286,13 +287,13 @@ impl FastLayout {
     #[inline]
     fn is_complete(self, values: &FastValues<'_>) -> bool {
         let is_text = |text: &[u8]| !matches!(text, b"" | b"-");
-        let known = |place: ValueSlot| self.has_others & 1 << place as u16 == 0;
+        let is_unset = |place: ValueSlot| self.has_others & 1 << place as u16 == 0;
         let all_known = self.has_others == 0
-            || (known(ValueSlot::Host) || is_text(values.get(ValueSlot::Host)) && values.get(ValueSlot::Host) != b"_")
-                && (known(ValueSlot::Status) || status(values.get(ValueSlot::Status)).is_some())
-                && (known(ValueSlot::Bytes) || integer(values.get(ValueSlot::Bytes)).is_some())
-                && (known(ValueSlot::Referer) || is_text(values.get(ValueSlot::Referer)))
-                && (known(ValueSlot::UserAgent) || is_text(values.get(ValueSlot::UserAgent)));
+            || (is_unset(ValueSlot::Host) || is_text(values.get(ValueSlot::Host)) && values.get(ValueSlot::Host) != b"_")
+                && (is_unset(ValueSlot::Status) || status(values.get(ValueSlot::Status)).is_some())
+                && (is_unset(ValueSlot::Bytes) || integer(values.get(ValueSlot::Bytes)).is_some())
+                && (is_unset(ValueSlot::Referer) || is_text(values.get(ValueSlot::Referer)))
+                && (is_unset(ValueSlot::UserAgent) || is_text(values.get(ValueSlot::UserAgent)));
         all_known
             && is_text(values.get(ValueSlot::Client))
             && is_text(values.get(ValueSlot::Request))

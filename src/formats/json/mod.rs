@@ -3,7 +3,7 @@
 //! Fields are recognized by the key names of servers, proxies and common conventions, or as configured. Values are never
 //! used to guess a field, and keys under the client's control (headers, queries, bodies, cookies) are never the client
 //! address. A line is parsed in one pass; a malformed line, or one that describes no request, has no fields. Texts are
-//! kept as written, except for escapes that [`unescape`](crate::normalize::unescape) does not know.
+//! kept as written, except for escapes that [`unescape`](crate::normalize::unescape) does not decode.
 
 mod keys;
 mod layout_cache;
@@ -46,9 +46,9 @@ impl JsonLineParser {
     /// Recognizes the configured fields first, each by its key or its dotted path (`request.headers.User-Agent`;
     /// array elements have no key). Other fields are recognized by their key names.
     #[must_use]
-    pub fn with_fields(given: &[(FieldKind, String)]) -> Self {
-        let headers = given.iter().filter(|(kind, _)| matches!(kind, FieldKind::Header(_)));
-        Self { roles: KeyRoles::new(given), headers: headers.cloned().collect() }
+    pub fn with_fields(fields: &[(FieldKind, String)]) -> Self {
+        let headers = fields.iter().filter(|(kind, _)| matches!(kind, FieldKind::Header(_)));
+        Self { roles: KeyRoles::new(fields), headers: headers.cloned().collect() }
     }
 
     /// Reads [`Fields::forwarded`] from this header (`x-forwarded-for`, under any usual key name), or from a member
@@ -65,11 +65,11 @@ impl JsonLineParser {
     #[must_use]
     pub fn read<'a>(&self, line: &'a [u8], buffers: &'a mut FieldBuffers) -> Option<Fields<'a>> {
         // Filled in place, because it is too large to return.
-        let mut found = FieldCollector::new();
-        if !buffers.layouts.read(&self.roles, line, &mut found) {
-            self.walk(line, buffers, &mut found)?;
+        let mut collector = FieldCollector::new();
+        if !buffers.layouts.read(&self.roles, line, &mut collector) {
+            self.walk(line, buffers, &mut collector)?;
         }
-        found.fields(buffers)
+        collector.fields(buffers)
     }
 
     /// Parses a line with a known layout and without a backslash on the fast path, and emits the same fields as

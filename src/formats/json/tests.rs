@@ -38,14 +38,14 @@ fn read_by(json: &JsonLineParser, line: impl AsRef<[u8]>, buffers: &mut FieldBuf
     };
     assert!(short.is_none_or(|short| short == written(&fields)), "{}", String::from_utf8_lossy(line));
     let time = time(fields.time);
-    let asked = match fields.request {
+    let request = match fields.request {
         RequestField::Line(line) => text(line),
         RequestField::Parts { method, target, query, protocol } => {
             format!("{} {}{}{} {}", text(method), text(target), if query.is_empty() { "" } else { "?" }, text(query), text(protocol))
         }
     };
     let rest = [fields.status, fields.bytes, fields.referer, fields.user_agent].map(text).join(" | ");
-    format!("{} | {} | {} | {asked} | {rest}", text(fields.client), text(fields.host), time.map_or("-".into(), LogTime::rfc3339))
+    format!("{} | {} | {} | {request} | {rest}", text(fields.client), text(fields.host), time.map_or("-".into(), LogTime::rfc3339))
 }
 
 fn read(line: impl AsRef<[u8]>) -> String {
@@ -246,7 +246,7 @@ fn the_first_key_of_the_best_rank_is_used() {
 
 #[test]
 fn a_url_gives_host_and_target() {
-    let asked = |fields: &str| {
+    let request = |fields: &str| {
         read(format!(r#"{{"ip":"192.0.2.7","method":"GET",{fields}}}"#))
             .split(" | ")
             .skip(1)
@@ -266,7 +266,7 @@ fn a_url_gives_host_and_target() {
         (r#""uri":"/a","args":"?b\/c""#, " | GET /a?b/c "),
         (r#""server_name":"_","uri":"/a b","args":"""#, " | GET /a b "),
     ] {
-        assert_eq!(asked(fields), expected, "{fields}");
+        assert_eq!(request(fields), expected, "{fields}");
     }
 }
 
@@ -281,7 +281,7 @@ fn configured_fields_are_used() {
 }
 
 #[test]
-fn the_field_of_the_client_behind_a_proxy_is_found() {
+fn the_field_of_the_forwarded_client_is_found() {
     let header = FieldKind::Header("x-forwarded-for".to_owned());
     let json = JsonLineParser::new().with_forwarded(&header);
     let forwarded = |json: &JsonLineParser, line: &str| {

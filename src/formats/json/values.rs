@@ -127,7 +127,7 @@ impl<'a> OpenLevels<'a> {
             path[length] = level.name;
             length += 1;
         }
-        roles.of(context, &path[..length], name)
+        roles.role(context, &path[..length], name)
     }
 
     /// Remembers the `name` of a pair for the `value` that follows; returns the key of a value.
@@ -435,14 +435,14 @@ fn rewrite(text: &[u8], out: &mut Vec<u8>) {
     let mut rest = text;
     while let Some(at) = memchr2(b'\\', b'"', rest) {
         out.extend_from_slice(&rest[..at]);
-        let taken = one(&rest[at..], out);
+        let taken = unescape_first(&rest[at..], out);
         rest = &rest[at + taken..];
     }
     out.extend_from_slice(rest);
 }
 
 /// Rewrites the escape or quote at the start of `text`; returns its length.
-fn one(text: &[u8], out: &mut Vec<u8>) -> usize {
+fn unescape_first(text: &[u8], out: &mut Vec<u8>) -> usize {
     match text {
         [b'"', ..] => hex(b'"', out),
         // A trailing backslash would escape the next character written.

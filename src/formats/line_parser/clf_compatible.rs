@@ -27,13 +27,13 @@ const COMMON: &Pattern = &[CLIENT, USER, TIME, REQUEST, STATUS, LAST_BYTES];
 impl FormatLineParser {
     /// The engine format that parses lines of this format to the same values: `combined`, optionally with more
     /// fields, `common`, or `vhost_combined`. `None` if the parser is needed. Only [`read`](Self::read) reads the
-    /// field of the client behind a proxy.
+    /// field of the forwarded client.
     #[must_use]
     pub fn clf_compatible(&self) -> Option<LogFormat> {
-        let usual = self.start.is_empty() && self.escapes == Escapes::Written && self.time == TimeFormat::Clf && !self.client_is_list;
+        let is_usual = self.start.is_empty() && self.escapes == Escapes::Written && self.time == TimeFormat::Clf && !self.client_is_list;
         let fields = self.fields_without_ident();
         match fields.as_slice() {
-            _ if !usual => None,
+            _ if !is_usual => None,
             [host, fields @ ..] if *host == (VHOST.0, VHOST.1.as_bytes()) => {
                 (self.fields[0].trim == TrimMode::Port && begins(fields, COMBINED)).then_some(LogFormat::VhostCombined)
             }

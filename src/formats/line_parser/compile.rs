@@ -11,32 +11,32 @@ use crate::formats::items::joined;
 use crate::formats::{Escapes, FieldKind};
 use crate::time::CLF_TIME_LEN;
 
-/// Headers that stand for the client if no other field does, the best first.
+/// Headers used as the client if no other field has it, the best first.
 const CLIENT_HEADERS: [&str; 4] = ["cf-connecting-ip", "true-client-ip", "x-real-ip", "x-forwarded-for"];
 
 /// Compiles items.
 pub(in crate::formats) fn compile(parts: Vec<FormatItem>, escapes: Escapes) -> Result<FormatLineParser, FormatError> {
     let mut start = Vec::new();
-    let mut named: Vec<(FieldItem, Vec<u8>)> = Vec::new();
+    let mut fields_with_suffixes: Vec<(FieldItem, Vec<u8>)> = Vec::new();
     for part in joined(parts) {
-        match (part, named.last_mut()) {
+        match (part, fields_with_suffixes.last_mut()) {
             (FormatItem::Text(text), None) => start = text,
             (FormatItem::Text(text), Some((_, suffix))) => *suffix = text,
             (FormatItem::Field(field), Some((before, suffix))) if suffix.is_empty() => {
                 return Err(FormatError::Adjacent { first: before.name.clone(), second: field.name });
             }
-            (FormatItem::Field(field), _) => named.push((field, Vec::new())),
+            (FormatItem::Field(field), _) => fields_with_suffixes.push((field, Vec::new())),
         }
     }
-    if named.is_empty() {
+    if fields_with_suffixes.is_empty() {
         return Err(FormatError::NoField(String::new()));
     }
-    let slots = slots(&named.iter().map(|(field, _)| field).collect::<Vec<_>>());
+    let slots = slots(&fields_with_suffixes.iter().map(|(field, _)| field).collect::<Vec<_>>());
     if !slots.iter().flatten().any(|slot| matches!(slot, CaptureSlot::Request | CaptureSlot::Target | CaptureSlot::Path | CaptureSlot::Url))
     {
         return Err(FormatError::NoRequest);
     }
-    let chosen = |slot: CaptureSlot| named.iter().zip(&slots).find(|(_, s)| **s == Some(slot)).map(|((field, _), _)| field);
+    let chosen = |slot: CaptureSlot| fields_with_suffixes.iter().zip(&slots).find(|(_, s)| **s == Some(slot)).map(|((field, _), _)| field);
     let client_is_list = chosen(CaptureSlot::Client).is_some_and(|field| field.kind != FieldKind::Client);
     let time = match chosen(CaptureSlot::Time).map(|field| &field.shape) {
         None if slots.contains(&Some(CaptureSlot::Date)) => TimeFormat::DateAndTime,
@@ -51,8 +51,8 @@ pub(in crate::formats) fn compile(parts: Vec<FormatItem>, escapes: Escapes) -> R
         None => RequestForm::Parts,
     };
     let parser = FormatLineParser {
-        fields: fields(&start, &named, &slots, escapes),
-        field_names: named.into_iter().map(|(field, _)| (field.name, field.kind)).collect(),
+        fields: fields(&start, &fields_with_suffixes, &slots, escapes),
+        field_names: fields_with_suffixes.into_iter().map(|(field, _)| (field.name, field.kind)).collect(),
         start: start.into(),
         escapes,
         encoding: Encoding::No,
@@ -62,16 +62,17 @@ pub(in crate::formats) fn compile(parts: Vec<FormatItem>, escapes: Escapes) -> R
         is_columns: false,
         fast_path: None,
     };
-    Ok(FormatLineParser { fast_path: FastPath::of(&parser), ..parser })
+    Ok(FormatLineParser { fast_path: FastPath::from_parser(&parser), ..parser })
 }
 
 /// The slot of each field; of several of the same kind, the one with the lowest rank.
 fn slots(fields: &[&FieldItem]) -> Vec<Option<CaptureSlot>> {
-    let own = |field: &FieldItem| if field.shape == FieldShape::Url { Some(CaptureSlot::Url) } else { CaptureSlot::of(&field.kind) };
-    let rank = |slot: CaptureSlot| fields.iter().filter(|f| own(f) == Some(slot)).map(|f| f.rank).min();
+    let slot_of =
+        |field: &FieldItem| if field.shape == FieldShape::Url { Some(CaptureSlot::Url) } else { CaptureSlot::from_kind(&field.kind) };
+    let rank = |slot: CaptureSlot| fields.iter().filter(|f| slot_of(f) == Some(slot)).map(|f| f.rank).min();
     let mut slots: Vec<Option<CaptureSlot>> = Vec::with_capacity(fields.len());
     for field in fields {
-        let slot = own(field).filter(|slot| rank(*slot) == Some(field.rank) && !slots.contains(&Some(*slot)));
+        let slot = slot_of(field).filter(|slot| rank(*slot) == Some(field.rank) && !slots.contains(&Some(*slot)));
         slots.push(slot);
     }
     if !slots.contains(&Some(CaptureSlot::Client)) {
@@ -84,11 +85,16 @@ fn slots(fields: &[&FieldItem]) -> Vec<Option<CaptureSlot>> {
     slots
 }
 
-fn fields(start: &[u8], named: &[(FieldItem, Vec<u8>)], slots: &[Option<CaptureSlot>], escapes: Escapes) -> Box<[FieldMatcher]> {
+fn fields(
+    start: &[u8],
+    fields_with_suffixes: &[(FieldItem, Vec<u8>)],
+    slots: &[Option<CaptureSlot>],
+    escapes: Escapes,
+) -> Box<[FieldMatcher]> {
     let mut quotes = quotes_in(start);
-    let mut fields = Vec::with_capacity(named.len());
-    for (at, ((field, suffix), slot)) in named.iter().zip(slots).enumerate() {
-        let next = named.get(at + 1).map(|(field, _)| field);
+    let mut fields = Vec::with_capacity(fields_with_suffixes.len());
+    for (at, ((field, suffix), slot)) in fields_with_suffixes.iter().zip(slots).enumerate() {
+        let next = fields_with_suffixes.get(at + 1).map(|(field, _)| field);
         let in_quotes = escapes == Escapes::Written && !quotes.is_multiple_of(2) && suffix.starts_with(b"\"");
         let stop = stop(field, suffix, in_quotes, next.is_none());
         fields.push(FieldMatcher::new(*slot, stop, suffix).with(trim(field), next.is_some_and(begins_like_number)));
@@ -120,7 +126,7 @@ fn stop(field: &FieldItem, suffix: &[u8], quoted: bool, last: bool) -> Delimiter
         shape if last => Delimiter::End { quoted, number: *shape == FieldShape::Number },
         FieldShape::Clf => Delimiter::Width(CLF_TIME_LEN as u16),
         FieldShape::WrittenWide(width) => Delimiter::Width(*width),
-        FieldShape::Strftime(pattern) => Delimiter::Behind(pattern.matches(&*String::from_utf8_lossy(suffix)).count() as u16),
+        FieldShape::Strftime(pattern) => Delimiter::After(pattern.matches(&*String::from_utf8_lossy(suffix)).count() as u16),
         _ if quoted && long => Delimiter::FarQuote,
         _ if quoted => Delimiter::NearQuote,
         FieldShape::List if suffix.starts_with(b" ") => Delimiter::List,

@@ -42,7 +42,7 @@ impl CaptureSlot {
     const COUNT: usize = Self::Url as usize + 1;
 
     /// The slot of a kind; other headers have none.
-    pub(super) fn of(kind: &FieldKind) -> Option<Self> {
+    pub(super) fn from_kind(kind: &FieldKind) -> Option<Self> {
         Some(match kind {
             FieldKind::Client => Self::Client,
             FieldKind::Host => Self::Host,
@@ -101,7 +101,7 @@ pub(super) enum Delimiter {
     /// The first match, possibly far away.
     Far,
     /// The match after this many others, as the field contains the same text.
-    Behind(u16),
+    After(u16),
     /// After this many bytes, usually.
     Width(u16),
     /// The first match that is not a separator between two values.
@@ -161,14 +161,14 @@ impl FieldMatcher {
     #[inline]
     pub(super) fn take<'a>(&self, rest: &'a [u8]) -> Option<(&'a [u8], &'a [u8])> {
         let length = match self.stop {
-            Delimiter::Near => self.first(rest, near)?,
-            Delimiter::NearQuote => self.quote(rest, near)?,
+            Delimiter::Near => self.first(rest, find_byte)?,
+            Delimiter::NearQuote => self.quote(rest, find_byte)?,
             Delimiter::FarQuote => self.quote(rest, memchr)?,
             Delimiter::Width(width) if self.fits(rest, usize::from(width)) => usize::from(width),
             Delimiter::End { quoted, number } => self.end(rest, quoted, number)?,
-            Delimiter::Column { quoted: false, last: false } => near(self.key, rest)?,
+            Delimiter::Column { quoted: false, last: false } => find_byte(self.key, rest)?,
             Delimiter::Far | Delimiter::Width(_) => self.first(rest, memchr)?,
-            Delimiter::Behind(others) => self.places(rest).nth(usize::from(others))?,
+            Delimiter::After(others) => self.places(rest).nth(usize::from(others))?,
             Delimiter::List => self.places(rest).find(|at| !is_gap(rest, *at))?,
             Delimiter::Protocol => self.request(rest)?,
             Delimiter::Column { quoted, last } => return self.column(rest, quoted, last),
@@ -221,11 +221,11 @@ impl FieldMatcher {
 
     /// The end of a request without quotes that contains spaces.
     fn request(&self, rest: &[u8]) -> Option<usize> {
-        let behind_protocol = |at: &usize| {
+        let is_after_protocol = |at: &usize| {
             let word = rest[..*at].rsplit(|b| *b == b' ').next();
             word.is_some_and(|word| word.starts_with(b"HTTP/"))
         };
-        self.places(rest).find(behind_protocol).or_else(|| self.places(rest).next())
+        self.places(rest).find(is_after_protocol).or_else(|| self.places(rest).next())
     }
 
     fn end(&self, rest: &[u8], quoted: bool, number: bool) -> Option<usize> {
@@ -247,10 +247,10 @@ impl FieldMatcher {
             let close = memchr::memchr_iter(b'"', inside).find(|at| ends(at + 2) && !is_escaped(inside, *at))?;
             Some((inside.get(..close)?, close + 2))
         });
-        let (text, end) = if let Some(found) = between_quotes {
-            found
+        let (text, end) = if let Some(between_quotes) = between_quotes {
+            between_quotes
         } else {
-            let end = near(separator, rest).unwrap_or(rest.len());
+            let end = find_byte(separator, rest).unwrap_or(rest.len());
             (rest.get(..end)?, end)
         };
         match rest.get(end..)? {
@@ -273,7 +273,7 @@ fn is_gap(text: &[u8], at: usize) -> bool {
 
 /// The first `key` in `text`; checks the first bytes before it calls a search.
 #[inline]
-fn near(key: u8, text: &[u8]) -> Option<usize> {
+fn find_byte(key: u8, text: &[u8]) -> Option<usize> {
     if let Some(start) = text.first_chunk::<16>() {
         let marks = marks_of_16(*start, key);
         if marks != 0 {
@@ -327,9 +327,9 @@ pub(super) enum TimeFormat {
 pub(super) struct CapturedFields<'a>([Option<&'a [u8]>; CaptureSlot::COUNT]);
 
 impl<'a> CapturedFields<'a> {
-    /// Stores a captured text. A dash stands for an empty value, except as a request.
+    /// Stores a captured text. A dash is an empty value, except as a request.
     #[inline]
-    pub(super) fn put(&mut self, slot: CaptureSlot, text: &'a [u8], trim: TrimMode) {
+    pub(super) fn set(&mut self, slot: CaptureSlot, text: &'a [u8], trim: TrimMode) {
         let text = match trim {
             TrimMode::Nothing => text,
             TrimMode::Port => without_port(text),

@@ -121,7 +121,7 @@ impl FormatLineParser {
         for field in &self.fields {
             let (text, suffix) = field.take(rest)?;
             if let Some(slot) = field.slot {
-                filled.put(slot, text, field.trim);
+                filled.set(slot, text, field.trim);
             }
             rest = suffix;
         }
@@ -143,7 +143,7 @@ impl FormatLineParser {
         fast_path.emit(&self.fields, (line, self.start.len()), first_quote, &mut buffers.time, emit)
     }
 
-    /// Also reads the field of the client behind a proxy: a header, or a variable of that name.
+    /// Also reads the field of the forwarded client: a header, or a variable of that name.
     #[must_use]
     pub fn with_forwarded(mut self, header: &FieldKind) -> Self {
         let called = |(written, _): &(String, FieldKind)| matches!(header, FieldKind::Header(name) if is_named(written, name));
@@ -156,7 +156,7 @@ impl FormatLineParser {
         self
     }
 
-    /// Whether it reads the field of the client behind a proxy.
+    /// Whether it reads the field of the forwarded client.
     #[must_use]
     pub fn has_forwarded(&self) -> bool {
         self.fields.iter().any(|field| field.slot == Some(CaptureSlot::Forwarded))
@@ -189,7 +189,7 @@ impl FormatLineParser {
     /// Sets an additional encoding of texts.
     pub(super) fn with_encoding(self, encoding: Encoding) -> Self {
         let parser = Self { encoding, ..self };
-        Self { fast_path: FastPath::of(&parser), ..parser }
+        Self { fast_path: FastPath::from_parser(&parser), ..parser }
     }
 }
 
@@ -200,7 +200,7 @@ fn is_named(written: &str, name: &str) -> bool {
     letters(bare) == letters(name)
 }
 
-/// What the fast path needs to know about a format.
+/// What the fast path needs of a format.
 #[derive(Debug, Clone)]
 struct FastPath {
     /// The value slot of each field.
@@ -210,7 +210,7 @@ struct FastPath {
 
 impl FastPath {
     /// `None` if the format is not simple.
-    fn of(parser: &FormatLineParser) -> Option<Self> {
+    fn from_parser(parser: &FormatLineParser) -> Option<Self> {
         let is_clf = parser.time == TimeFormat::Clf;
         let starts_like_clf =
             parser.encoding == Encoding::No && parser.request_form == RequestForm::Line && !parser.client_is_list && !parser.is_columns;
@@ -239,7 +239,7 @@ impl FastPath {
         let mut at = start;
         for (field, place) in fields.iter().zip(&self.places) {
             let Some(end) = end(field, line, at, &first_quote) else { return false };
-            values.put(*place, &line[at..end]);
+            values.set(*place, &line[at..end]);
             at = end + field.suffix().len();
         }
         if at == line.len() {

@@ -213,7 +213,7 @@ fn a_line_of_another_format_does_not_match() {
 }
 
 #[test]
-fn the_field_of_the_client_behind_a_proxy() {
+fn the_field_of_the_forwarded_client() {
     let line = br#"10.0.0.1 - - [02/Nov/2026:08:01:00 +0000] "GET / HTTP/1.1" 200 1 "-" "x" "203.0.113.9, 10.0.0.2" 198.51.100.4"#;
     let parser = written(&format!(r#"{COMBINED} "$http_x_forwarded_for" $real_ip"#));
     for (header, expected) in [("x-forwarded-for", "203.0.113.9, 10.0.0.2"), ("real-ip", "198.51.100.4"), ("x-real-ip", "")] {

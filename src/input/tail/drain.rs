@@ -4,33 +4,30 @@
 //! space while it is open, so it is closed after a fixed time at the latest.
 
 use std::fs::File;
-use std::io;
-use std::mem;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
+use std::{io, mem};
 
-use super::content::{ContentFingerprint, ContentMatch};
-use super::content_index::IndexMatch;
-use super::file_stat::FileStat;
+use super::content::{ContentFingerprint, ContentMatch, IndexMatch};
 use super::generation::{Generation, GenerationState, ReadStep};
-use super::inspected_file::InspectedFile;
+use super::inspected_file::{FileStat, InspectedFile};
 use super::siblings::is_copy;
 use super::start::{StartAt, start_after_copy, start_generation, too_short};
 use super::watched_path::{OldGeneration, PollContext, StateKnowledge, WatchedPath};
-use super::{LineChunk, TailOptions, moved_files};
+use super::{LineChunk, TailOptions, recognize};
 use crate::input::read::Chunk;
 use crate::source::HEAD;
 
 /// A deleted file is closed after this time without new data. The search for the rest of truncated content ends then
 /// too.
-const QUIET: Duration = Duration::from_secs(5);
+const CLOSE_DELETED_AFTER: Duration = Duration::from_secs(5);
 /// A file that still has a name is closed after this time without new data.
-const QUIET_LINKED: Duration = Duration::from_secs(60);
+const CLOSE_LINKED_AFTER: Duration = Duration::from_secs(60);
 /// A deleted file is closed after this time in any case.
-const UNLINKED: Duration = Duration::from_secs(60);
+const MAX_DELETED_AGE: Duration = Duration::from_secs(60);
 /// Maximum number of open old generations per path.
-const OPEN: usize = 64;
+const MAX_OPEN: usize = 64;
 
 impl WatchedPath {
     /// Checks for new data in generations that the path no longer leads to.
@@ -159,7 +156,7 @@ impl WatchedPath {
             }
         }
         let open = self.generations.iter().filter(|log| log.state == GenerationState::Draining && log.caught_up).count();
-        for _ in OPEN..open {
+        for _ in MAX_OPEN..open {
             let closable = self.generations.iter_mut().filter(|log| log.state == GenerationState::Draining && log.caught_up);
             if let Some(log) = closable.min_by_key(|log| log.quiet_since) {
                 log.state = GenerationState::Closing;
@@ -173,7 +170,7 @@ impl WatchedPath {
             poll.problem(&log.path, format!("is damaged: {damage}"));
         }
         let id = if log.stat.links == 0 { (0, 0) } else { log.stat.id };
-        self.search_until_scan = self.scans + moved_files::SCANS;
+        self.search_until_scan = self.scans + recognize::MAX_SEARCH_SCANS;
         if let Some(content) = log.content {
             self.old_generations.push(OldGeneration { content, id, path: log.path, last_seen_scan: self.scans });
         }
@@ -238,18 +235,18 @@ fn should_close(log: &mut Generation, poll: &PollContext<'_>) -> bool {
     let quiet = poll.now.saturating_duration_since(log.quiet_since);
     match log.state {
         GenerationState::Live => false,
-        GenerationState::Truncated { .. } => quiet >= QUIET,
+        GenerationState::Truncated { .. } => quiet >= CLOSE_DELETED_AFTER,
         GenerationState::Done => true,
         GenerationState::Closing => log.mismatched || log.content.is_none(),
         GenerationState::Draining if log.is_compressed() => false,
         GenerationState::Draining if log.mismatched => true,
         GenerationState::Draining => {
             let unlinked = log.unlinked_since.map(|since| poll.now.saturating_duration_since(since));
-            let limit = if unlinked.is_some() { QUIET } else { QUIET_LINKED };
+            let limit = if unlinked.is_some() { CLOSE_DELETED_AFTER } else { CLOSE_LINKED_AFTER };
             // Too short to be recognized if it grows after it was closed.
             let weak = log.content.is_none() && log.stat.size > 0 && unlinked.is_none();
             let read = !weak && (log.content.is_none() || log.caught_up);
-            let over = read && (quiet >= limit && log.is_read() || unlinked.is_some_and(|since| since >= UNLINKED));
+            let over = read && (quiet >= limit && log.is_read() || unlinked.is_some_and(|since| since >= MAX_DELETED_AGE));
             if over && (log.is_unfinished() || log.has_more()) {
                 log.state = GenerationState::Closing;
                 return false;

@@ -2,10 +2,13 @@
 //!
 //! Returns whole lines only, and only after a check that the file still has the same content. Which generation a path
 //! leads to is decided in `watched_path`.
+//!
+//! An uncompressed file can be read anywhere again. A compressed one is only read forward; bytes that are not consumed yet are
+//! buffered.
 
 use std::collections::HashSet;
 use std::fs::File;
-use std::io;
+use std::io::{self, Read};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
@@ -14,9 +17,7 @@ use memchr::{memchr, memchr_iter, memrchr};
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
 use super::content::ContentFingerprint;
-use super::file_stat::FileStat;
-use super::generation_reader::GenerationReader;
-use super::inspected_file::head_of;
+use super::inspected_file::{DecompressedFile, FileStat, InspectedFile, head_of};
 use super::start::bytes_before;
 use crate::input::read::{Body, Chunk};
 use crate::input::sparse::{next_text_after, read_full_at, trailing_nuls};
@@ -239,15 +240,15 @@ impl Generation {
     ) -> io::Result<ReadStep> {
         let (Some(reader), Some(content)) = (&mut self.reader, &self.content) else { return Ok(ReadStep::End) };
         let from = content.offset + self.skipped_bytes;
-        let want = block.max(self.next_read_len);
-        buffer.resize(want.max(buffer.len()), 0);
-        let read = reader.read(&mut buffer[..want], from)?;
+        let read_len = block.max(self.next_read_len);
+        buffer.resize(read_len.max(buffer.len()), 0);
+        let read = reader.read(&mut buffer[..read_len], from)?;
         let nuls = trailing_nuls(&buffer[..read]);
         let beyond = match reader.plain() {
-            Some(file) if nuls > 0 && read == want => next_text_after(file, from + read as u64)?,
+            Some(file) if nuls > 0 && read == read_len => next_text_after(file, from + read as u64)?,
             _ => None,
         };
-        let at_end = read < want || nuls > 0 && beyond.is_none();
+        let at_end = read < read_len || nuls > 0 && beyond.is_none();
         let starts_line = self.skipped_bytes == 0 && buffer[..read - nuls].last().is_none_or(|last| *last == b'\n');
         let next_text = beyond.filter(|_| starts_line);
         let fresh = &buffer[..if at_end || next_text.is_some() { read - nuls } else { read }];
@@ -375,5 +376,92 @@ impl GenerationIds {
             name = xxh3_64_with_seed(head, seed);
         }
         name
+    }
+}
+
+/// The source of the bytes.
+#[derive(Debug)]
+pub(super) enum GenerationReader {
+    /// An uncompressed file.
+    Plain(Arc<File>),
+    /// A compressed file.
+    Compressed(Box<CompressedReader>),
+}
+
+/// A compressed file that is being read.
+#[derive(Debug)]
+pub(super) struct CompressedReader {
+    text: DecompressedFile,
+    /// Decompressed bytes that are not consumed yet, starting at offset `at`.
+    buffered: Vec<u8>,
+    at: u64,
+    /// Whether it ended, and what was wrong if anything.
+    ended: bool,
+    damage: Option<String>,
+}
+
+impl GenerationReader {
+    /// Reads an inspected file from `offset`.
+    pub(super) fn new(inspected: &mut InspectedFile, offset: u64) -> Self {
+        match inspected.decompressed_from(offset) {
+            None => Self::Plain(Arc::clone(inspected.file())),
+            Some((at, text)) => {
+                Self::Compressed(Box::new(CompressedReader { text, buffered: Vec::new(), at, ended: at < offset, damage: None }))
+            }
+        }
+    }
+
+    /// The file, if it is not compressed.
+    pub(super) fn plain(&self) -> Option<&Arc<File>> {
+        match self {
+            Self::Plain(file) => Some(file),
+            Self::Compressed(_) => None,
+        }
+    }
+
+    /// The damage of a compressed file, as far as it was read.
+    pub(super) fn damage(&self) -> Option<&str> {
+        match self {
+            Self::Plain(_) => None,
+            Self::Compressed(compressed) => compressed.damage.as_deref().or(compressed.text.damage()),
+        }
+    }
+
+    /// Fills `buffer` with the bytes at `offset` and returns their number, which is smaller only at the end of the
+    /// text. Offsets in a compressed file must not decrease.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be read.
+    pub(super) fn read(&mut self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        match self {
+            Self::Plain(file) => read_full_at(file, buffer, offset),
+            Self::Compressed(compressed) => Ok(compressed.read(buffer, offset)),
+        }
+    }
+}
+
+impl CompressedReader {
+    fn read(&mut self, buffer: &mut [u8], offset: u64) -> usize {
+        let passed = (offset.saturating_sub(self.at) as usize).min(self.buffered.len());
+        self.buffered.drain(..passed);
+        self.at += passed as u64;
+        while self.buffered.len() < buffer.len() && !self.ended {
+            let filled = self.buffered.len();
+            self.buffered.resize(buffer.len(), 0);
+            let read = self.text.read(&mut self.buffered[filled..]);
+            self.buffered.truncate(filled + *read.as_ref().unwrap_or(&0));
+            match read {
+                Ok(0) => self.ended = true,
+                Ok(_) => {}
+                Err(error) => {
+                    self.damage = Some(error.to_string());
+                    self.ended = true;
+                }
+            }
+        }
+        let read = buffer.len().min(self.buffered.len());
+        buffer[..read].copy_from_slice(&self.buffered[..read]);
+        read
     }
 }

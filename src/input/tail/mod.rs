@@ -1,23 +1,16 @@
 //! Follows logs that are being written: returns every line that is still on disk exactly once, across all rotations.
 //!
-//! The unit of following is a *generation*: an open file and its content. A path only tells where to look for the
+//! The unit of following is a *generation*: an open file and its content. A path only shows where to look for the
 //! next generation; see `watched_path`. Everything runs on the caller's thread without blocking: [`Tail::poll`]
 //! detects changes and [`Tail::read`] returns new lines. The meaning of the lines is up to the caller.
 
-mod claimed_length;
 mod content;
-mod content_index;
 mod discovery;
 mod drain;
-mod explicit_inputs;
-mod file_stat;
 mod generation;
-mod generation_reader;
 mod inspected_file;
-mod moved_files;
 mod read_once;
 mod recognize;
-mod sibling_scan;
 mod siblings;
 mod start;
 mod watched_path;
@@ -29,12 +22,10 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use self::content::ContentFingerprint;
-use self::content_index::ContentIndex;
+use self::content::{ContentFingerprint, ContentIndex};
 use self::discovery::{LogCandidate, LogDiscovery};
-use self::file_stat::FileId;
-use self::generation::GenerationIds;
-use self::generation::{Generation, GenerationState};
+use self::generation::{Generation, GenerationIds, GenerationState};
+use self::inspected_file::FileId;
 use self::siblings::FolderListings;
 use self::start::StartAt;
 use self::watched_path::{OldGeneration, PathRole, PollContext, StateKnowledge, WatchedPath};
@@ -54,7 +45,7 @@ const MAX_PATHS: usize = 10_000;
 /// How to follow logs.
 #[derive(Debug, Clone)]
 pub(crate) struct TailOptions {
-    /// Where to start in a log that no checkpoint knows.
+    /// Where to start in a log without a checkpoint.
     pub start: StartPosition,
     /// The longest line that is kept in memory, in bytes without the newline.
     pub max_line: usize,
@@ -62,7 +53,7 @@ pub(crate) struct TailOptions {
     pub block: usize,
 }
 
-/// Which existing lines are read from a log that no checkpoint knows.
+/// Which existing lines are read from a log without a checkpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum StartPosition {
     /// None: only lines that are written from now on.
@@ -87,7 +78,7 @@ pub(crate) struct LineChunk<'a> {
     pub named: bool,
     /// Found by a glob or in a folder, where files of other kinds may be too.
     pub from_pattern: bool,
-    /// No checkpoint knows this log or one that it was rotated to.
+    /// There is no checkpoint of this log or of one that it was rotated to.
     pub fresh: bool,
     /// Number of lines of the generation before these.
     pub lines_before: u64,
@@ -252,7 +243,7 @@ impl Tail {
         self.watched.iter().enumerate().filter_map(is_due).collect()
     }
 
-    /// Polls those paths again that found a content which another path may know, now that all other paths were
+    /// Polls those paths again whose content may belong to another path, now that all other paths were
     /// polled.
     fn resolve_undecided(&mut self, indices: &[usize], now: Instant, listings: &mut FolderListings, step: PollStep) {
         let mut undecided = self.undecided(indices, step);

@@ -10,9 +10,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use super::content::ContentFingerprint;
-use super::file_stat::FileStat;
 use super::generation::{Generation, GenerationState};
-use super::inspected_file::{InspectedFile, head_of};
+use super::inspected_file::{FileStat, InspectedFile, head_of};
 use super::siblings::SiblingFile;
 use super::start::{StartAt, start_generation};
 use super::watched_path::{OldGeneration, PathRole, PollContext, StateKnowledge, WatchedPath};
@@ -69,8 +68,9 @@ impl Tail {
 impl PollContext<'_> {
     /// Whether a sibling was named on the command line, or is being compressed from a file that was.
     fn is_explicit(&self, sibling: &SiblingFile) -> bool {
-        let plain = path_without_compression_suffix(&sibling.path);
-        self.explicit.ids.contains(&sibling.stat.id) || plain != sibling.path && self.explicit.paths.contains(&plain) && !plain.exists()
+        let uncompressed = path_without_compression_suffix(&sibling.path);
+        self.explicit.ids.contains(&sibling.stat.id)
+            || uncompressed != sibling.path && self.explicit.paths.contains(&uncompressed) && !uncompressed.exists()
     }
 }
 
@@ -123,8 +123,8 @@ impl WatchedPath {
         file: &Arc<File>,
         poll: &mut PollContext<'_>,
     ) -> io::Result<Option<ContentFingerprint>> {
-        let how = if poll.once && sibling.stat.is_unmodified_for(FINAL_AFTER) { StartAt::PartialLine } else { StartAt::FirstLine };
-        start_generation(file, how, poll.generation_ids)
+        let start_at = if poll.once && sibling.stat.is_unmodified_for(FINAL_AFTER) { StartAt::PartialLine } else { StartAt::FirstLine };
+        start_generation(file, start_at, poll.generation_ids)
     }
 
     /// Whether a generation that its path does not lead to any more is closed when reading once: when it is final and

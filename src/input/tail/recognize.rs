@@ -1,22 +1,34 @@
 //! Recognizes content that was read before: in another file, under another name, or before a restart.
 //!
-//! Only the content counts. `content_index` searches the other paths for content that this path does not know.
+//! Only the content counts. `content` searches the other paths for content that this path does not have.
+//!
+//! Content that was being read and is not where a rotation would have put it is searched under unusual names: in files that
+//! were moved or copied by hand, and in the old target of a changed symbolic link. A file of unknown content belongs to
+//! another log.
 
-use std::fs::File;
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::fs::{self, File};
 use std::io;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::content::{ContentFingerprint, ContentMatch};
-use super::content_index::IndexMatch;
-use super::file_stat::{FileId, FileStat};
-use super::generation::{Generation, GenerationState};
-use super::inspected_file::InspectedFile;
+use super::content::{ContentFingerprint, ContentMatch, IndexMatch};
+use super::generation::{Generation, GenerationReader, GenerationState};
+use super::inspected_file::{FileId, FileStat, InspectedFile};
+use super::siblings::{SiblingAction, SiblingFile};
 use super::start::{StartAt, start_after_copy, start_generation, too_short};
-use super::watched_path::{PathRole, PollContext, WatchedPath};
+use super::watched_path::{OldGeneration, PathRole, PollContext, WatchedPath};
 use crate::input::magic;
-use crate::input::rotation::{file_name_bytes, is_name_variant};
+use crate::input::rotation::{RotationRank, file_name_bytes, is_name_variant, parent_folder, rank};
 use crate::source::TAIL;
+
+/// Number of scans after a start, or after a log was closed, that search for moved files.
+pub(super) const MAX_SEARCH_SCANS: u64 = 6;
+/// Maximum number of folders beside that of a link's target that are searched for a file of the same name.
+const MAX_FOLDERS: usize = 1000;
 
 impl WatchedPath {
     /// Identifies the content of the live file: known or new.
@@ -110,21 +122,21 @@ impl WatchedPath {
     ) -> io::Result<Option<ContentFingerprint>> {
         let path = self.path.clone();
         self.claim_content(inspected, (id, &path), poll)?;
-        let mut found = None;
+        let mut index_found = None;
         for (index, old) in self.old_generations.iter().enumerate() {
             let same_inode = old.id == id;
-            if (found.is_none() || same_inode) && old.content.compare(inspected)? == ContentMatch::Same {
-                found = Some(index);
+            if (index_found.is_none() || same_inode) && old.content.compare(inspected)? == ContentMatch::Same {
+                index_found = Some(index);
             }
         }
-        if let Some(index) = found {
+        if let Some(index) = index_found {
             return Ok(Some(self.old_generations.remove(index).content));
         }
         for index in 0..self.generations.len() {
             let log = &self.generations[index];
-            let gone =
+            let is_lost =
                 matches!(log.state, GenerationState::Truncated { .. }) || log.state == GenerationState::Draining && log.stat.links == 0;
-            if let Some(content) = log.content.as_ref().filter(|content| gone && content.offset > 0)
+            if let Some(content) = log.content.as_ref().filter(|content| is_lost && content.offset > 0)
                 && content.compare(inspected)? == ContentMatch::Same
             {
                 self.files_changed = true;
@@ -173,4 +185,107 @@ pub(super) fn is_truncated_prefix(log: &Generation, file: &Arc<File>) -> bool {
         Ok::<_, io::Error>(enough && content.compare(&mut inspected)? == ContentMatch::Prefix)
     };
     log.content.as_ref().is_some_and(|content| compare(content).unwrap_or(false))
+}
+
+impl WatchedPath {
+    /// Searches for content that the current scan did not find, and for late lines in files that were found this way.
+    pub(super) fn search_moved(&mut self, found: &mut Vec<(RotationRank, Generation)>, poll: &mut PollContext<'_>) {
+        let old_paths = self.old_generations.iter().map(|old| &old.path).filter(|path| !self.is_self_or_sibling(path)).cloned();
+        let mut paths: BTreeSet<_> = old_paths.collect();
+        if self.is_searching(poll) {
+            paths.extend(self.moved_candidates(poll));
+        }
+        for path in paths {
+            let Ok(metadata) = fs::metadata(&path) else { continue };
+            let stat = FileStat::from_metadata(&metadata);
+            let file_holds = self.ids().any(|held| held == stat.id) || found.iter().any(|(_, log)| log.stat.id == stat.id);
+            let is_settled = self.finished_siblings.get(&stat.id) == Some(&stat.size_and_mtime());
+            if !metadata.is_file() || file_holds || is_settled || poll.is_held_by_other(stat.id) && !self.has_truncated() {
+                continue;
+            }
+            let sibling = SiblingFile { rank: RotationRank::Index(Reverse(0)), path, stat, below: false };
+            match self.match_moved(&sibling, found, poll) {
+                Ok(SiblingAction::Read(log)) => found.push((sibling.rank, *log)),
+                Ok(SiblingAction::Retry) => self.scan_at = None,
+                Ok(SiblingAction::Ignore | SiblingAction::Unknown) => drop(self.finished_siblings.insert(stat.id, stat.size_and_mtime())),
+                // It is gone, or may not be read.
+                Err(_) => {}
+            }
+        }
+    }
+
+    /// Whether a closed generation was last seen in this file, under a name that no rotation gives.
+    pub(super) fn was_seen_at(&self, path: &Path) -> bool {
+        let is_here = |old: &OldGeneration| {
+            old.path.file_name() == path.file_name() && old.path.parent() == Some(&self.folder) && path.parent() == self.absolute.parent()
+        };
+        self.old_generations.iter().any(|old| old.path == path || is_here(old))
+    }
+
+    fn has_truncated(&self) -> bool {
+        self.generations.iter().any(|log| matches!(log.state, GenerationState::Truncated { .. }))
+    }
+
+    /// Whether content that was being read is missing.
+    fn is_searching(&self, poll: &PollContext<'_>) -> bool {
+        let is_in_folder = |old: &OldGeneration| old.path.parent() == Some(&self.folder);
+        self.has_truncated()
+            || self.scans <= self.search_until_scan
+                && (self.old_generations.iter().any(|old| self.is_missing(old)) || poll.unclaimed.iter().any(is_in_folder))
+    }
+
+    /// Whether the path led to this content when the checkpoint was written, and no scanned file has it.
+    fn is_missing(&self, old: &OldGeneration) -> bool {
+        old.path == self.path && old.id != (0, 0) && old.last_seen_scan < self.scans
+    }
+
+    /// The files that may have the content.
+    fn moved_candidates(&self, poll: &mut PollContext<'_>) -> BTreeSet<PathBuf> {
+        let mut paths = BTreeSet::new();
+        let target = fs::canonicalize(&self.path).ok().filter(|target| target.parent() != self.absolute.parent());
+        let beside = target.as_ref().map(|target| parent_folder(target));
+        for folder in beside.iter().chain([&self.folder]) {
+            let listing = poll.listings.get(folder);
+            let is_away = |name: &&[u8]| *name != self.base && (folder != &self.folder || rank(&self.base, name).is_none());
+            paths.extend(listing.names().filter(is_away).map(|name| folder.join(OsStr::from_bytes(name))));
+        }
+        // With one folder per day, the file has the same name in another folder.
+        if let (Some(target), Some(above)) = (&target, beside.as_deref().and_then(|folder| folder.parent())) {
+            let folders = poll.listings.get(above);
+            let same = folders.below.iter().take(MAX_FOLDERS).map(|folder| folder.join(OsStr::from_bytes(&file_name_bytes(target))));
+            paths.extend(same.filter(|path| path != target));
+        }
+        paths
+    }
+
+    /// Checks whether a file has missing content.
+    fn match_moved(
+        &mut self,
+        sibling: &SiblingFile,
+        found: &[(RotationRank, Generation)],
+        poll: &mut PollContext<'_>,
+    ) -> io::Result<SiblingAction> {
+        let (_, mut inspected) = sibling.inspect()?;
+        if inspected.head_error().is_some() && !inspected.is_stable() {
+            return Ok(SiblingAction::Retry);
+        }
+        if inspected.head().is_empty() {
+            return Ok(SiblingAction::Ignore);
+        }
+        for log in self.generations.iter_mut().filter(|log| matches!(log.state, GenerationState::Truncated { .. })) {
+            let Some(content) = &log.content else { continue };
+            if content.compare(&mut inspected)? == ContentMatch::Same {
+                if !inspected.is_whole() {
+                    return Ok(SiblingAction::Retry);
+                }
+                log.state = GenerationState::Draining;
+                log.resume_in(GenerationReader::new(&mut inspected, log.offset()), sibling.stat, poll.now);
+                log.path.clone_from(&sibling.path);
+                self.files_changed = true;
+                return Ok(SiblingAction::Ignore);
+            }
+        }
+        let action = if poll.is_held_by_other(sibling.stat.id) { None } else { self.match_old(&mut inspected, sibling, found, poll)? };
+        Ok(action.unwrap_or(SiblingAction::Ignore))
+    }
 }

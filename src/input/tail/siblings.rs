@@ -1,22 +1,39 @@
-//! Lists the rotated siblings of a log, and checks whether two files have the same content.
+//! The rotated siblings of a log: lists them, checks whether two files have the same content, and scans them for the unread
+//! rest of truncated content, for late lines of a closed log, and for whole generations that appeared and were rotated away
+//! between two polls.
+//!
+//! A sibling with known content is not read again. Unknown content was written since the last poll, because all siblings of
+//! the first poll were recorded.
 
 use std::cmp::Reverse;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
-use std::fs;
+use std::fs::{self, File};
 use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
-use super::content::ContentMatch;
-use super::file_stat::FileStat;
-use super::generation::Generation;
-use super::inspected_file::InspectedFile;
-use super::watched_path::{PathRole, WatchedPath};
+use super::content::{ContentFingerprint, ContentMatch, IndexMatch};
+use super::generation::{Generation, GenerationReader, GenerationState};
+use super::inspected_file::{FileId, FileStat, InspectedFile, open};
+use super::start::{bytes_before, line_start, resume_offset, start_after_copy};
+use super::watched_path::{OldGeneration, PathRole, PollContext, WatchedPath};
+use crate::input::magic;
 use crate::input::rotation::{RotationRank, has_compression_suffix, rank};
 use crate::input::sparse::read_full_at;
-use crate::source::TAIL;
+use crate::source::{HEAD, TAIL};
+
+/// Interval between scans without a reason: a late line in a closed log causes no event.
+const SCAN_INTERVAL: Duration = Duration::from_secs(15);
+/// Interval and number of the quick scans after a rotation.
+const RESCAN_DELAY: Duration = Duration::from_millis(400);
+const MAX_RESCANS: u32 = 3;
+/// How often to list the siblings again if one of them disappeared meanwhile.
+const MAX_TRIES: u32 = 3;
+/// Maximum number of old generations without a file.
+const MAX_UNSEEN: usize = 64;
 
 /// A file that may be a sibling.
 pub(super) struct SiblingFile {
@@ -25,6 +42,18 @@ pub(super) struct SiblingFile {
     pub(super) stat: FileStat,
     /// It is in a subfolder, and may belong to another log.
     pub(super) below: bool,
+}
+
+impl SiblingFile {
+    /// Opens the file. It is not found if another file has its name by now.
+    pub(super) fn inspect(&self) -> io::Result<(Arc<File>, InspectedFile)> {
+        let (file, stat) = open(&self.path)?;
+        if stat.id != self.stat.id {
+            return Err(io::ErrorKind::NotFound.into());
+        }
+        let inspected = InspectedFile::new(&file)?;
+        Ok((file, inspected))
+    }
 }
 
 impl WatchedPath {
@@ -148,4 +177,409 @@ impl FolderListings {
     pub(super) fn clear(&mut self) {
         self.0.clear();
     }
+}
+
+/// What to do with a sibling.
+pub(super) enum SiblingAction {
+    /// Nothing, as long as it does not change.
+    Ignore,
+    /// It is still being written; check it again.
+    Retry,
+    /// Unknown content. Decide after all known siblings were found: it may be a compressed copy of a file that is
+    /// being read.
+    Unknown,
+    /// Read it.
+    Read(Box<Generation>),
+}
+
+impl WatchedPath {
+    /// Schedules quick scans after a rotation.
+    pub(super) fn schedule_scan(&mut self) {
+        self.finished_siblings.clear();
+        self.scan_at = None;
+        self.rescans = MAX_RESCANS;
+    }
+
+    /// Scans the siblings.
+    pub(super) fn scan_siblings(&mut self, poll: &mut PollContext<'_>) {
+        self.scans += 1;
+        if poll.content_index.is_none() {
+            self.known_siblings.clear();
+        }
+        self.scan_at = Some(poll.now + if self.rescans > 0 { RESCAN_DELAY } else { SCAN_INTERVAL });
+        self.rescans = self.rescans.saturating_sub(1);
+        let mut found = Vec::new();
+        for _ in 0..MAX_TRIES {
+            if self.scan_once(&mut found, poll) {
+                break;
+            }
+            poll.listings.clear();
+        }
+        self.search_moved(&mut found, poll);
+        found.sort_by(|(one, _), (other, _)| one.cmp(other));
+        if !found.is_empty() {
+            self.files_changed = true;
+        }
+        let at = self.generations.iter().position(|log| log.state == GenerationState::Live).unwrap_or(self.generations.len());
+        let later = self.scan_at.is_none();
+        self.generations.splice(at..at, found.into_iter().map(|(_, log)| log));
+        for log in &mut self.generations {
+            if let GenerationState::Truncated { may_recover } = &mut log.state {
+                *may_recover = later;
+                self.scan_at = None;
+            }
+        }
+        self.prune_unseen();
+    }
+
+    /// Drops the oldest generations that no file has any more.
+    fn prune_unseen(&mut self) {
+        let gone = self.old_generations.iter().filter(|old| old.last_seen_scan < self.scans).count();
+        let mut surplus = gone.saturating_sub(MAX_UNSEEN);
+        let scans = self.scans;
+        self.old_generations.retain(|old| {
+            let forgotten = surplus > 0 && old.last_seen_scan < scans;
+            surplus -= usize::from(forgotten);
+            !forgotten
+        });
+    }
+
+    /// Whether later generations must wait for this one.
+    pub(super) fn is_blocking(log: &Generation) -> bool {
+        match log.state {
+            GenerationState::Truncated { may_recover } => may_recover,
+            GenerationState::Live | GenerationState::Done => false,
+            GenerationState::Draining | GenerationState::Closing => log.content.is_some() && !log.caught_up && !log.mismatched,
+        }
+    }
+
+    /// Checks all siblings once; `false` if one was gone before it could be opened.
+    fn scan_once(&mut self, found: &mut Vec<(RotationRank, Generation)>, poll: &mut PollContext<'_>) -> bool {
+        let mut complete = true;
+        let folders = self.rotated_folders.len();
+        let siblings = self.siblings(poll.listings);
+        let seen: HashSet<FileId> = siblings.iter().map(|sibling| sibling.stat.id).collect();
+        self.finished_siblings.retain(|id, _| seen.contains(id));
+        let mut new = Vec::new();
+        for sibling in siblings {
+            let id = sibling.stat.id;
+            if let Some(log) =
+                self.generations.iter_mut().find(|log| log.stat.id == id && !matches!(log.state, GenerationState::Truncated { .. }))
+            {
+                if log.state != GenerationState::Live {
+                    self.record_folder(&sibling);
+                }
+                continue;
+            }
+            if poll.is_held_by_other(id) {
+                self.wanted_siblings.push((id, sibling.path));
+                continue;
+            }
+            let taken = found.iter().any(|(_, log)| log.stat.id == id);
+            if taken || self.finished_siblings.get(&id) == Some(&sibling.stat.size_and_mtime()) {
+                self.mark_seen(id);
+                continue;
+            }
+            match self.classify_sibling(&sibling, found, poll) {
+                Ok(SiblingAction::Unknown) => new.push(sibling),
+                action => complete &= self.apply_action(action, sibling, found, poll),
+            }
+        }
+        for sibling in new {
+            let action = self.classify_unknown(&sibling, found, poll);
+            complete &= self.apply_action(action, sibling, found, poll);
+        }
+        // Other files in a subfolder that was just recognized may be siblings too.
+        complete && self.rotated_folders.len() == folders
+    }
+
+    /// Applies an action; `false` if the file was gone before it could be opened.
+    fn apply_action(
+        &mut self,
+        action: io::Result<SiblingAction>,
+        sibling: SiblingFile,
+        found: &mut Vec<(RotationRank, Generation)>,
+        poll: &mut PollContext<'_>,
+    ) -> bool {
+        match action {
+            Ok(SiblingAction::Ignore | SiblingAction::Unknown) => {
+                self.finished_siblings.insert(sibling.stat.id, sibling.stat.size_and_mtime());
+            }
+            Ok(SiblingAction::Retry) => self.scan_at = None,
+            Ok(SiblingAction::Read(log)) => found.push((sibling.rank, *log)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return false,
+            Err(error) => {
+                self.report_problem_once(poll, &format!("has a sibling that cannot be read: {}: {error}", sibling.path.display()));
+            }
+        }
+        true
+    }
+
+    /// Decides what to do with a sibling.
+    fn classify_sibling(
+        &mut self,
+        sibling: &SiblingFile,
+        found: &[(RotationRank, Generation)],
+        poll: &mut PollContext<'_>,
+    ) -> io::Result<SiblingAction> {
+        let (file, mut inspected) = sibling.inspect()?;
+        if inspected.head_error().is_some() && !inspected.is_stable() {
+            return Ok(SiblingAction::Retry);
+        }
+        let readable = inspected.compressed() || matches!(magic::detect(inspected.head()), Ok(None));
+        if !readable || inspected.head().is_empty() {
+            if poll.once {
+                self.record_unreadable(&inspected, &file, sibling, poll)?;
+            }
+            return Ok(SiblingAction::Ignore);
+        }
+        if let Some(action) = self.match_known(&mut inspected, &file, sibling, found, poll)? {
+            self.record_folder(sibling);
+            self.known_siblings.push((sibling.rank.clone(), sibling.stat));
+            return Ok(action);
+        }
+        Ok(SiblingAction::Unknown)
+    }
+
+    /// Decides what to do with a sibling of unknown content, after all known ones were found.
+    fn classify_unknown(
+        &mut self,
+        sibling: &SiblingFile,
+        found: &[(RotationRank, Generation)],
+        poll: &mut PollContext<'_>,
+    ) -> io::Result<SiblingAction> {
+        let (file, mut inspected) = sibling.inspect()?;
+        for (_, log) in found {
+            // Both the plain and the compressed file exist while a file is being compressed.
+            if is_copy(log, &mut inspected)? {
+                let is_final = inspected.compressed() && inspected.is_whole();
+                return self.record_copy(is_final, &inspected, &file, sibling, poll);
+            }
+        }
+        if poll.once && self.is_restored_backup(sibling, poll) {
+            poll.notice(&sibling.path, "is older than what was read before; not read");
+            return self.record_old(&inspected, &file, sibling, poll);
+        }
+        self.start_unknown(&mut inspected, &file, sibling, poll)
+    }
+
+    /// What to do with a sibling of known content; `None` if it is unknown.
+    fn match_known(
+        &mut self,
+        inspected: &mut InspectedFile,
+        file: &Arc<File>,
+        sibling: &SiblingFile,
+        found: &[(RotationRank, Generation)],
+        poll: &mut PollContext<'_>,
+    ) -> io::Result<Option<SiblingAction>> {
+        for index in 0..self.generations.len() {
+            let log = &mut self.generations[index];
+            if !matches!(log.state, GenerationState::Truncated { .. }) {
+                if is_copy(log, inspected)? {
+                    let final_copy = inspected.compressed() && inspected.is_whole();
+                    return self.record_copy(final_copy, inspected, file, sibling, poll).map(Some);
+                }
+                if shares_content(log, inspected)? {
+                    // If its own file no longer has this content, it was truncated just now, and the rest is here.
+                    log.mismatched = !log.holds()?;
+                    return Ok(Some(if log.mismatched { SiblingAction::Retry } else { SiblingAction::Ignore }));
+                }
+                continue;
+            }
+            let Some(content) = &log.content else { continue };
+            match content.compare(inspected)? {
+                ContentMatch::Different => {}
+                _ if !inspected.is_whole() => return Ok(Some(SiblingAction::Retry)),
+                ContentMatch::Prefix => {
+                    // Copied before all was read: it contains nothing new.
+                    return self.record_copy(true, inspected, file, sibling, poll).map(Some);
+                }
+                ContentMatch::Same => {
+                    log.state = GenerationState::Draining;
+                    log.resume_in(GenerationReader::new(inspected, content.offset), sibling.stat, poll.now);
+                    log.path.clone_from(&sibling.path);
+                    self.files_changed = true;
+                    return Ok(Some(SiblingAction::Ignore));
+                }
+            }
+        }
+        self.match_old(inspected, sibling, found, poll)
+    }
+
+    /// A copy shorter than the known head cannot be recognized from the head's fingerprint in a checkpoint. It is
+    /// recorded as content of its own, once it is final.
+    fn record_copy(
+        &mut self,
+        is_final: bool,
+        inspected: &InspectedFile,
+        file: &Arc<File>,
+        sibling: &SiblingFile,
+        poll: &mut PollContext<'_>,
+    ) -> io::Result<SiblingAction> {
+        let known = self.old_generations.iter().any(|old| old.id == sibling.stat.id && old.content.offset == inspected.likely_len());
+        let short = inspected.head().len() < HEAD && !known;
+        if is_final && short { self.record_old(inspected, file, sibling, poll) } else { Ok(SiblingAction::Ignore) }
+    }
+
+    /// What to do with a file of content that is not being read; `None` if it is unknown.
+    pub(super) fn match_old(
+        &mut self,
+        inspected: &mut InspectedFile,
+        sibling: &SiblingFile,
+        found: &[(RotationRank, Generation)],
+        poll: &mut PollContext<'_>,
+    ) -> io::Result<Option<SiblingAction>> {
+        self.claim_content(inspected, (sibling.stat.id, &sibling.path), poll)?;
+        let (same, is_prefix) = self.compare_old(inspected, sibling.stat.id)?;
+        let Some(index) = same else {
+            let action = || if inspected.is_whole() { SiblingAction::Ignore } else { SiblingAction::Retry };
+            return Ok(is_prefix.then(action));
+        };
+        // The content that was read furthest counts; this scan may have found it in another file.
+        for (_, log) in found {
+            if is_copy(log, inspected)? && log.offset() >= resume_offset(&self.old_generations[index].content, inspected)? {
+                let is_final = inspected.compressed() && inspected.is_whole();
+                let file = Arc::clone(inspected.file());
+                return self.record_copy(is_final, inspected, &file, sibling, poll).map(Some);
+            }
+        }
+        self.resume_old(index, inspected, sibling, poll).map(Some)
+    }
+
+    /// The old generation that was read furthest of those that a file continues, and whether the file is a copy of
+    /// the first part of one.
+    fn compare_old(&mut self, inspected: &mut InspectedFile, id: FileId) -> io::Result<(Option<usize>, bool)> {
+        let mut is_prefix = false;
+        let (mut read, mut recorded) = (None, None);
+        for (index, old) in self.old_generations.iter_mut().enumerate() {
+            let furthest = if old.content.is_only_recorded() { &mut recorded } else { &mut read };
+            match old.content.compare(inspected)? {
+                ContentMatch::Different => continue,
+                ContentMatch::Prefix => is_prefix = true,
+                ContentMatch::Same => *furthest = (*furthest).max(Some((old.content.offset, old.id == id, Reverse(index)))),
+            }
+            old.last_seen_scan = self.scans;
+        }
+        // A copy may have been recorded while it was being written, up to the middle of a line.
+        let same = match (read, recorded) {
+            (Some((offset, ..)), Some((end, ..))) if end > offset && line_start(inspected, end)? > offset => recorded,
+            _ => read.or(recorded),
+        };
+        Ok((same.map(|(.., Reverse(index))| index), is_prefix))
+    }
+
+    /// Continues an old generation in a file that has its content, if there is more to read.
+    fn resume_old(
+        &mut self,
+        index: usize,
+        inspected: &mut InspectedFile,
+        sibling: &SiblingFile,
+        poll: &mut PollContext<'_>,
+    ) -> io::Result<SiblingAction> {
+        let old = &mut self.old_generations[index];
+        old.id = sibling.stat.id;
+        old.path.clone_from(&sibling.path);
+        let more =
+            if inspected.compressed() { !inspected.claims_length(old.content.offset) } else { inspected.likely_len() > old.content.offset };
+        if !more {
+            return Ok(SiblingAction::Ignore);
+        }
+        if !inspected.is_whole() {
+            return Ok(SiblingAction::Retry);
+        }
+        let start = resume_offset(&old.content, inspected)?;
+        if start < old.content.offset {
+            old.content.skip_to(start, 0, &inspected.before(start, TAIL)?.unwrap_or_default());
+        }
+        let content = self.old_generations.remove(index).content;
+        Ok(SiblingAction::Read(Box::new(reopen(content, inspected, sibling, poll))))
+    }
+
+    /// What to do with a sibling of unknown content.
+    fn start_unknown(
+        &mut self,
+        inspected: &mut InspectedFile,
+        file: &Arc<File>,
+        sibling: &SiblingFile,
+        poll: &mut PollContext<'_>,
+    ) -> io::Result<SiblingAction> {
+        if self.is_old_at_start(sibling, poll) {
+            return self.record_old(inspected, file, sibling, poll);
+        }
+        if self.is_unrelated(sibling, poll) {
+            return Ok(SiblingAction::Ignore);
+        }
+        if !inspected.is_whole() {
+            return Ok(SiblingAction::Retry);
+        }
+        let copied = match poll.find_elsewhere(&sibling.path, [Some(sibling.stat.id), self.alias], inspected)? {
+            None => {
+                self.undecided = Some(sibling.stat.size);
+                return Ok(SiblingAction::Retry);
+            }
+            Some(IndexMatch::Moved(content)) => return Ok(SiblingAction::Read(Box::new(reopen(content, inspected, sibling, poll)))),
+            Some(IndexMatch::Copy(len)) => Some(len),
+            Some(IndexMatch::None) => None,
+        };
+        if copied.is_some() && copied == inspected.full_len() {
+            return self.record_old(inspected, file, sibling, poll);
+        }
+        let content = if let Some(len) = copied.filter(|_| !inspected.compressed()) {
+            Some(start_after_copy(file, len, poll.generation_ids)?)
+        } else if inspected.compressed() {
+            Some(ContentFingerprint::new(poll.generation_ids.generation(inspected.head()), inspected.head(), 0, 0, &[]))
+        } else {
+            Self::start_sibling(sibling, file, poll)?
+        };
+        let Some(content) = content else { return Ok(SiblingAction::Ignore) };
+        Ok(SiblingAction::Read(Box::new(reopen(content, inspected, sibling, poll))))
+    }
+
+    /// Records a sibling without reading it, because it existed at the first poll. Lines added later are read.
+    fn record_old(
+        &mut self,
+        inspected: &InspectedFile,
+        file: &Arc<File>,
+        sibling: &SiblingFile,
+        poll: &mut PollContext<'_>,
+    ) -> io::Result<SiblingAction> {
+        let generation = poll.generation_ids.generation(inspected.head());
+        let content = if inspected.compressed() {
+            // Any length other than 0 means that nothing of it is wanted.
+            ContentFingerprint::new(generation, inspected.head(), inspected.likely_len().max(1), 0, &[])
+        } else {
+            let end = inspected.likely_len();
+            ContentFingerprint::new(generation, inspected.head(), end, 0, &bytes_before(file, end)?)
+        };
+        self.old_generations.push(OldGeneration { content, id: sibling.stat.id, path: sibling.path.clone(), last_seen_scan: self.scans });
+        Ok(SiblingAction::Ignore)
+    }
+
+    /// Whether the file is in a subfolder that contains known content of this log.
+    pub(super) fn is_in_rotated_folder(&self, path: &Path) -> bool {
+        path.parent().is_some_and(|folder| self.rotated_folders.contains(folder))
+    }
+
+    fn record_folder(&mut self, sibling: &SiblingFile) {
+        if let (true, Some(folder)) = (sibling.below, sibling.path.parent())
+            && self.rotated_folders.insert(folder.to_owned())
+        {
+            self.finished_siblings.clear();
+        }
+    }
+
+    fn mark_seen(&mut self, id: FileId) {
+        for old in self.old_generations.iter_mut().filter(|old| old.id == id) {
+            old.last_seen_scan = self.scans;
+        }
+    }
+}
+
+/// A generation that continues in a sibling.
+fn reopen(content: ContentFingerprint, inspected: &mut InspectedFile, sibling: &SiblingFile, poll: &mut PollContext<'_>) -> Generation {
+    let reader = GenerationReader::new(inspected, content.offset);
+    let mut log = Generation::new(sibling.path.clone(), reader, sibling.stat, Some(content), poll.now);
+    log.number = poll.generation_ids.next();
+    log.state = GenerationState::Draining;
+    log
 }

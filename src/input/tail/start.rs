@@ -107,8 +107,8 @@ pub(super) fn line_start(inspected: &InspectedFile, offset: u64) -> io::Result<u
     let (mut at, mut start) = (0, bom.min(offset));
     let mut block = vec![0; BLOCK];
     while at < offset {
-        let want = block.len().min(usize::try_from(offset - at).unwrap_or(usize::MAX));
-        let read = text.read(&mut block[..want])?;
+        let read_len = block.len().min(usize::try_from(offset - at).unwrap_or(usize::MAX));
+        let read = text.read(&mut block[..read_len])?;
         if read == 0 {
             break;
         }
@@ -126,14 +126,14 @@ fn last_line(file: &File, start: u64, len: u64) -> io::Result<(u64, u64)> {
     let (mut at, mut offset, mut lines) = (start, start, 0);
     let mut block = vec![0; BLOCK];
     while at < len {
-        let want = block.len().min((len - at) as usize);
-        let read = read_full_at(file, &mut block[..want], at)?;
+        let read_len = block.len().min((len - at) as usize);
+        let read = read_full_at(file, &mut block[..read_len], at)?;
         if let Some(newline) = memrchr(b'\n', &block[..read]) {
             offset = at + newline as u64 + 1;
         }
         lines += memchr_iter(b'\n', &block[..read]).count() as u64;
         at += read as u64;
-        if read < want {
+        if read < read_len {
             break;
         }
     }

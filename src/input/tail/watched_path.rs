@@ -4,25 +4,19 @@
 //! content.
 
 use std::collections::{BTreeSet, HashMap};
-use std::fs;
-use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use std::{fs, io};
 
-use super::Notice;
-use super::content::ContentFingerprint;
-use super::content_index::{ContentIndex, IndexMatch};
-use super::file_stat::{FileId, FileStat, is_bind_mounted_file};
-use super::generation::GenerationIds;
-use super::generation::{Generation, GenerationState};
-use super::generation_reader::GenerationReader;
-use super::inspected_file::{InspectedFile, open};
+use super::content::{ContentFingerprint, ContentIndex, IndexMatch};
+use super::generation::{Generation, GenerationIds, GenerationReader, GenerationState};
+use super::inspected_file::{FileId, FileStat, InspectedFile, is_bind_mounted_file, open};
 use super::recognize::is_truncated_prefix;
 use super::siblings::FolderListings;
 use super::start::StartAt;
-use super::{ExplicitInputs, moved_files};
+use super::{ExplicitInputs, Notice, recognize};
 use crate::input::find::describe_denied;
 use crate::input::rotation::{RotationRank, file_name_bytes, parent_folder, rank};
 use crate::source::Checkpoint;
@@ -48,7 +42,7 @@ pub(super) struct PollContext<'a> {
     pub(super) once: bool,
     /// The files named on the command line.
     pub(super) explicit: &'a ExplicitInputs,
-    /// What other paths know; available once all of them were polled.
+    /// The content of other paths; available once all of them were polled.
     pub(super) content_index: Option<&'a mut ContentIndex>,
     /// There is only one path.
     pub(super) is_only_path: bool,
@@ -142,7 +136,7 @@ pub(super) struct WatchedPath {
     pub(super) search_until_scan: u64,
     /// Number of quick rescans left: while files are being renamed, a listing may miss one.
     pub(super) rescans: u32,
-    /// Size of a file whose content another path may know.
+    /// Size of a file whose content may belong to another path.
     pub(super) undecided: Option<u64>,
     /// The set of files held here changed.
     pub(super) files_changed: bool,
@@ -150,7 +144,7 @@ pub(super) struct WatchedPath {
     pub(super) alias: Option<FileId>,
     /// Siblings that another path holds.
     pub(super) wanted_siblings: Vec<(FileId, PathBuf)>,
-    /// Whether the checkpoints know it.
+    /// Whether there is a checkpoint of it.
     pub(super) known: StateKnowledge,
     /// What the path itself is to it.
     pub(super) role: PathRole,
@@ -182,7 +176,7 @@ impl WatchedPath {
             rotated_folders: BTreeSet::new(),
             scans: 0,
             scan_at: None,
-            search_until_scan: moved_files::SCANS,
+            search_until_scan: recognize::MAX_SEARCH_SCANS,
             rescans: 0,
             undecided: None,
             files_changed: false,
@@ -249,7 +243,7 @@ impl WatchedPath {
     pub(super) fn poll(&mut self, poll: &mut PollContext<'_>) {
         match fs::metadata(&self.path) {
             _ if self.role != PathRole::Log => {}
-            Ok(found) if found.is_file() => self.path_found(FileStat::from_metadata(&found), poll),
+            Ok(metadata) if metadata.is_file() => self.path_found(FileStat::from_metadata(&metadata), poll),
             Ok(_) => self.report_problem_once(poll, "is not a file; only files are followed"),
             Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => self.path_missing(poll),
             Err(error) => self.report_problem_once(poll, &self.reason(&error)),

@@ -5,10 +5,9 @@
 //! with its name.
 
 use std::collections::{BTreeSet, HashMap};
-use std::fs;
-use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 use notify::event::{AccessKind, AccessMode};
 use notify::{ErrorKind, Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher as _};
@@ -101,7 +100,7 @@ fn update(system: &mut RecommendedWatcher, watched: &mut HashMap<PathBuf, (u64, 
 }
 
 fn identity(folder: &Path) -> Option<(u64, u64)> {
-    fs::metadata(folder).ok().map(|found| (found.dev(), found.ino()))
+    fs::metadata(folder).ok().map(|metadata| (metadata.dev(), metadata.ino()))
 }
 
 fn is_gone(error: &notify::Error) -> bool {

@@ -235,9 +235,9 @@ fn a_read_ends_when_stopped() {
 /// Runs itself in a separate process, because the limit applies to a whole process.
 #[test]
 fn ten_thousand_files_need_few_descriptors() {
-    const HERE: &str = "input::tests::equivalence::ten_thousand_files_need_few_descriptors";
+    const THIS_TEST: &str = "input::tests::equivalence::ten_thousand_files_need_few_descriptors";
     if std::env::var_os("FEW_DESCRIPTORS").is_none() {
-        let child = Command::new(std::env::current_exe().unwrap()).args(["--exact", HERE]).env("FEW_DESCRIPTORS", "1").output();
+        let child = Command::new(std::env::current_exe().unwrap()).args(["--exact", THIS_TEST]).env("FEW_DESCRIPTORS", "1").output();
         assert!(child.unwrap().status.success());
         return;
     }

@@ -71,7 +71,7 @@ pub(crate) fn write<W: Write>(subject: &ExplainedRequest<'_>, options: &RenderOp
 
 impl ExplainedRequest<'_> {
     fn outcome(&self) -> Outcome {
-        Outcome::of(self.record.status)
+        Outcome::from_status(self.record.status)
     }
 
     /// The severity of a hit of this rule.

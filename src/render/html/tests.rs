@@ -8,13 +8,14 @@ use super::index::{FolderLink, IndexEntry, RunDigest};
 use super::*;
 use crate::analysis::block_candidates::{BlockDecision, BlockVerdict, OffenderStats};
 use crate::analysis::fixture;
-use crate::analysis::model::{Approximation, FloodRow, NetworkRow, Row, RowKey};
+use crate::analysis::model::{FloodRow, NetworkRow, Row, RowKey};
 use crate::analysis::novelty::NoveltyKind;
 use crate::analysis::timeline::{Timeline, TimelineBucket};
 use crate::client::Client;
 use crate::finding::Severity;
 use crate::geoip::GeoInfo;
 use crate::rules::{RuleChoice, RuleSet, load};
+use crate::tally::ErrorBound;
 use plots::spark_path;
 
 /// The first hour of the fixture's log.
@@ -64,7 +65,7 @@ fn full(rules: &RuleSet) -> Report<'_> {
     };
     report.networks = vec![network(Some(64_496), Some("Example Net".into()), 311), network(None, None, 111)];
     report.uncertain = report.answered[..1].to_vec();
-    report.approximate = Some(Approximation { pairs: 3, ..Approximation::default() });
+    report.approximate = Some(ErrorBound { pairs: 3, ..ErrorBound::default() });
     report
 }
 

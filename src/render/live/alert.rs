@@ -211,7 +211,7 @@ fn sample(sample: &AlertSample) -> AlertSampleObject<'_> {
         method: (!sample.method.is_empty()).then(|| redacted(&sample.method)),
         target: redacted(&sample.target),
         status: sample.status,
-        outcome: Outcome::of(sample.status).as_str(),
+        outcome: Outcome::from_status(sample.status).as_str(),
     }
 }
 

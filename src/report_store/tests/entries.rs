@@ -1,4 +1,4 @@
-//! Names that are taken, folders that are links, and an `--out` that is removed.
+//! Names that are taken, folders that are links, an `--out` that is removed, and an `--out` of another state.
 
 use std::os::unix::fs::{MetadataExt, chown, lchown, symlink};
 
@@ -8,7 +8,7 @@ use crate::report_store::tests::*;
 
 #[test]
 fn the_folder_is_created_but_not_its_parent() {
-    let (_room, out) = staging_folder();
+    let (_temp_dir, out) = staging_folder();
     let deep = out.join("deep");
     let refusal = ReportStore::open(&deep, PRIVATE).unwrap_err();
     assert_eq!(
@@ -49,7 +49,7 @@ fn a_link_to_the_folder_is_followed_if_this_user_owns_it() {
 
 #[test]
 fn one_run_at_a_time() {
-    let (_room, out) = staging_folder();
+    let (_temp_dir, out) = staging_folder();
     let store = open(&out);
     let refusal = ReportStore::open(&out, PRIVATE).unwrap_err();
     assert!(matches!(refusal, ReportStoreError::Held { .. }));
@@ -65,7 +65,7 @@ fn one_run_at_a_time() {
 fn modes_and_groups() {
     let is_root = geteuid().is_root();
     for (mode_of_file, mode_of_folder) in [(0o600, 0o700), (0o640, 0o750), (0o644, 0o755), (0o400, 0o700)] {
-        let (_room, out) = staging_folder();
+        let (_temp_dir, out) = staging_folder();
         let group = is_root.then_some(65534);
         let store = try_open(&out, Access { mode: mode_of_file, group }).unwrap();
         let run = stage(&store, 1, &[RUN_1], "one").unwrap();
@@ -87,7 +87,7 @@ fn a_setgid_folder_passes_on_its_group() {
     if !geteuid().is_root() {
         return;
     }
-    let (_room, out) = staging_folder();
+    let (_temp_dir, out) = staging_folder();
     fs::create_dir(&out).unwrap();
     chown(&out, None, Some(65534)).unwrap();
     set_mode(&out, 0o2750);
@@ -150,7 +150,7 @@ fn entries_in_the_way_of_a_committed_run_are_not_touched() {
 #[test]
 fn a_removed_out_folder_is_an_error() {
     let wipe = |out: &Path| fs::remove_dir_all(out).unwrap();
-    let (_room, out) = staging_folder();
+    let (_temp_dir, out) = staging_folder();
     let store = open(&out);
     wipe(&out);
     let refusal = store.stage(1).unwrap_err().to_string();
@@ -198,7 +198,7 @@ fn a_removed_out_folder_is_an_error() {
 /// Between a run and the next start, the day's folder was put back.
 #[test]
 fn a_day_restored_by_hand_is_replaced() {
-    let (_room, out) = staging_folder();
+    let (_temp_dir, out) = staging_folder();
     publish(&out, 1, &["2026-11-19"], "one");
     let store = open(&out);
     let run = stage(&store, 2, &["2026-11-19"], "two").unwrap();
@@ -207,4 +207,82 @@ fn a_day_restored_by_hand_is_replaced() {
     fs::write(old.join("pairs.csv"), "one").unwrap();
     store.recover(Some(&run)).unwrap();
     assert_eq!((reports(&out), hidden(&out)), (expected(&[("2026-11-19", "two")]), vec![]));
+}
+
+/// Opens the folder for a state with this file.
+fn open_for(out: &Path, state: &Path) -> Result<ReportStore, ReportStoreError> {
+    open(out).for_state(state.to_owned())
+}
+
+#[test]
+fn a_run_of_another_state_keeps_a_committed_run() {
+    let (staging_folder, out) = staging_folder();
+    let (mine, other) = (staging_folder.path().join("mine.json"), staging_folder.path().join("other.json"));
+    let store = open_for(&out, &mine).unwrap();
+    let run = stage(&store, 1, &[RUN_1], "one").unwrap();
+    // Committed, and interrupted before it was published.
+    fs::write(&mine, "{}").unwrap();
+    drop(store);
+    let refusal = open_for(&out, &other).unwrap_err();
+    assert!(matches!(&refusal, ReportStoreError::Shared { path, owner } if *path == out.join(".state") && *owner == mine), "{refusal}");
+    let store = open_for(&out, &mine).unwrap();
+    store.recover(Some(&run)).unwrap();
+    assert_eq!((reports(&out), hidden(&out)), (expected(&[(RUN_1, "one")]), vec![".state".to_owned()]));
+}
+
+#[test]
+fn the_folder_of_a_deleted_state_can_be_used() {
+    let (staging_folder, out) = staging_folder();
+    let (mine, other) = (staging_folder.path().join("mine.json"), staging_folder.path().join("other.json"));
+    fs::write(&mine, "{}").unwrap();
+    let store = open_for(&out, &mine).unwrap();
+    store.publish(&stage(&store, 1, &[RUN_1], "one").unwrap()).unwrap();
+    drop(store);
+    fs::remove_file(&mine).unwrap();
+    let store = open_for(&out, &other).unwrap();
+    store.publish(&stage(&store, 2, &[RUN_2], "two").unwrap()).unwrap();
+    let text = fs::read_to_string(out.join(".state")).unwrap();
+    assert_eq!(text, format!("{}\n{}", fs::metadata(&out).unwrap().ino(), other.display()));
+    assert_eq!(mode(out.join(".state")), 0o600);
+}
+
+#[test]
+fn a_copied_folder_has_no_owner() {
+    let (staging_folder, out) = staging_folder();
+    let (mine, other) = (staging_folder.path().join("mine.json"), staging_folder.path().join("other.json"));
+    fs::write(&mine, "{}").unwrap();
+    let store = open_for(&out, &mine).unwrap();
+    store.publish(&stage(&store, 1, &[RUN_1], "one").unwrap()).unwrap();
+    let copy = staging_folder.path().join("copy");
+    fs::create_dir(&copy).unwrap();
+    fs::copy(out.join(".state"), copy.join(".state")).unwrap();
+    open_for(&copy, &other).unwrap();
+    drop(store);
+    assert!(open_for(&out, &other).is_err());
+}
+
+#[test]
+fn a_run_without_reports_does_not_own_the_folder() {
+    let (staging_folder, out) = staging_folder();
+    let (mine, other) = (staging_folder.path().join("mine.json"), staging_folder.path().join("other.json"));
+    fs::write(&mine, "{}").unwrap();
+    open_for(&out, &mine).unwrap().recover(None).unwrap();
+    assert_eq!(names(&out), [""; 0]);
+    open_for(&out, &other).unwrap();
+}
+
+#[test]
+fn an_empty_or_partial_owner_file_is_ignored() {
+    let (staging_folder, out) = staging_folder();
+    fs::create_dir(&out).unwrap();
+    fs::write(out.join(".state"), "").unwrap();
+    fs::write(out.join(".state.tmp"), "/half").unwrap();
+    let store = open_for(&out, &staging_folder.path().join("mine.json")).unwrap();
+    store.recover(None).unwrap();
+    assert_eq!(names(&out), [".state"]);
+    fs::remove_file(out.join(".state")).unwrap();
+    symlink("elsewhere", out.join(".state")).unwrap();
+    drop(store);
+    let refusal = open_for(&out, &staging_folder.path().join("mine.json")).unwrap_err();
+    assert!(refusal.to_string().contains("/.state: it is a symbolic link"), "{refusal}");
 }

@@ -61,7 +61,7 @@ pub(super) fn removed_too_early() -> bool {
 }
 
 /// Forgets the changes so far.
-pub(super) fn forget_changes() {
+pub(super) fn clear_changes() {
     PLAN.with_borrow_mut(|plan| *plan = Plan { at: plan.at, calls: plan.calls, dead: plan.dead, ..Plan::default() });
 }
 

@@ -1,7 +1,5 @@
 mod entries;
 pub(super) mod faults;
-mod index;
-mod owner;
 mod recovery;
 mod retention;
 mod system;
@@ -119,7 +117,7 @@ const RUN_3: &str = "000003-20261122T000500Z";
 
 #[test]
 fn folders_appear_when_they_are_published() {
-    let (_room, out) = staging_folder();
+    let (_temp_dir, out) = staging_folder();
     let store = open(&out);
     assert_eq!(store.last_run_number().unwrap(), 0);
     store.recover(None).unwrap();
@@ -142,7 +140,7 @@ fn folders_appear_when_they_are_published() {
 
 #[test]
 fn periods_are_replaced_as_a_whole() {
-    let (_room, out) = staging_folder();
+    let (_temp_dir, out) = staging_folder();
     publish(&out, 1, &["2026-11-19", "2026-11-20"], "one");
     assert_eq!(latest(&out), "2026-11-20");
     publish(&out, 2, &["2026-11-20", "2026-11-21"], "two");
@@ -162,7 +160,7 @@ fn periods_are_replaced_as_a_whole() {
 /// Readers find a folder at every instant, if folders can be swapped.
 #[test]
 fn a_replaced_period_is_never_missing() {
-    let (_room, out) = staging_folder();
+    let (_temp_dir, out) = staging_folder();
     publish(&out, 1, &["2026-11-20"], "0");
     let day = out.join("2026-11-20");
     let other = out.join("other");
@@ -195,7 +193,7 @@ fn a_replaced_period_is_never_missing() {
 /// As on a file system without hard links and without swaps.
 #[test]
 fn without_hard_links_a_period_is_replaced_in_two_steps() {
-    let (_room, out) = staging_folder();
+    let (_temp_dir, out) = staging_folder();
     publish(&out, 1, &["2026-11-20"], "one");
     let store = open(&out);
     let run = stage(&store, 2, &["2026-11-20"], "two").unwrap();
@@ -207,7 +205,7 @@ fn without_hard_links_a_period_is_replaced_in_two_steps() {
 #[test]
 fn a_file_is_read_back() {
     use std::io::Read;
-    let (_room, out) = staging_folder();
+    let (_temp_dir, out) = staging_folder();
     publish(&out, 1, &["2026-11-19"], "one");
     let store = open(&out);
     let mut text = String::new();
@@ -229,7 +227,7 @@ fn a_file_is_read_back() {
 
 #[test]
 fn unfinished_folders_are_never_committed() {
-    let (_room, out) = staging_folder();
+    let (_temp_dir, out) = staging_folder();
     let store = open(&out);
     let mut staging = store.stage(1).unwrap();
     assert!(staging.file(REPORT).is_err(), "there is no folder yet");

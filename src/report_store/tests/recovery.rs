@@ -1,9 +1,12 @@
 //! After any failed call, and after an interruption at any call, the next start results in exactly the committed reports,
-//! complete.
+//! complete. An index is replaced as a whole, and nothing else is replaced by it.
 
-use crate::report_store::tests::faults::{Fault, has_struck, plan, step};
-use crate::report_store::tests::*;
+use std::os::unix::fs::symlink;
+
 use rustix::io::Errno;
+
+use crate::report_store::tests::faults::{Fault, has_struck, is_durable, plan, step};
+use crate::report_store::tests::*;
 
 /// What a state would contain: the last run, and with it all reports that should exist.
 #[derive(Debug, Clone, Default)]
@@ -28,13 +31,13 @@ fn next(book: &Book, out: &Path, next: &Next) -> (Book, Result<(), ReportStoreEr
     let mut run = || {
         let store = try_open(out, PRIVATE)?;
         // A power cut may undo retention.
-        faults::forget_changes();
+        faults::clear_changes();
         store.recover(book.run.as_ref())?;
         assert!(!faults::removed_too_early(), "a power cut must not undo a move whose leftovers are gone");
-        faults::forget_changes();
+        faults::clear_changes();
         let number = book.run.as_ref().map_or(0, |run| run.number).max(store.last_run_number()?) + 1;
         let run = stage(&store, number, next.folders, next.text)?;
-        assert!(faults::is_durable(), "a power cut after the commit must not take anything of it");
+        assert!(is_durable(), "a power cut after the commit must not take anything of it");
         step().map_err(|error| ReportStoreError::failed("save", out.into(), error))?;
         book.reports.extend(next.folders.iter().map(|name| ((*name).to_owned(), next.text.to_owned())));
         (book.latest, book.run) = (next.latest.into(), Some(run.clone()));
@@ -68,7 +71,7 @@ fn check(book: &Book, out: &Path, keep: Retention, what: &dyn std::fmt::Debug) {
 
 /// Earlier runs, and then one with the fault at this call.
 struct World {
-    _room: TempDir,
+    _temp_dir: TempDir,
     out: PathBuf,
     book: Book,
     has_struck: bool,
@@ -89,14 +92,14 @@ fn world((before, then): &(Vec<Next>, Next), call: usize, fault: Fault) -> World
     let (book, done) = next(&book, &out, then);
     let has_struck = has_struck();
     plan(None);
-    World { _room: staging_folder, out, book, has_struck, done }
+    World { _temp_dir: staging_folder, out, book, has_struck, done }
 }
 
 /// The fault at every call in turn, then a start and another run.
 fn at_every_call(runs: &(Vec<Next>, Next), fault: Fault) {
     let further = Next { folders: &["000009-20261122T235959Z"], text: "further", keep: ALL, latest: "000009-20261122T235959Z" };
     for call in 1.. {
-        let World { _room, out, book, has_struck, done } = world(runs, call, fault);
+        let World { _temp_dir, out, book, has_struck, done } = world(runs, call, fault);
         assert_eq!(has_struck, done.is_err(), "{fault:?} at call {call}: {done:?}");
         // What readers see is complete at every instant.
         reports(&out);
@@ -159,7 +162,7 @@ fn twice(runs: &(Vec<Next>, Next), second: Fault) {
     let mut most = 0;
     for call in 1.. {
         for again in 1.. {
-            let World { _room, out, book, has_struck, .. } = world(runs, call, Fault::Dies);
+            let World { _temp_dir, out, book, has_struck, .. } = world(runs, call, Fault::Dies);
             if !has_struck {
                 assert!(call > 20 && most > 5, "{call} and then {most} calls were seen");
                 return;
@@ -197,7 +200,7 @@ fn unsupported_calls_are_skipped() {
     for (error, passes, has_latest) in [(Errno::PERM, 1, false), (Errno::INVAL, 5, true)] {
         let mut passed = 0;
         for call in 1.. {
-            let World { _room, out, book, has_struck, done } = world(&runs, call, Fault::Fails(error));
+            let World { _temp_dir, out, book, has_struck, done } = world(&runs, call, Fault::Fails(error));
             if !has_struck {
                 break;
             }
@@ -215,7 +218,7 @@ fn unsupported_calls_are_skipped() {
 #[test]
 fn a_replaced_day_is_restored_if_no_state_has_the_new_one() {
     for call in 1.. {
-        let World { _room, out, has_struck, .. } = world(&days(), call, Fault::Dies);
+        let World { _temp_dir, out, has_struck, .. } = world(&days(), call, Fault::Dies);
         open(&out).recover(None).unwrap();
         let there = reports(&out);
         for day in ["2026-11-19", "2026-11-20"] {
@@ -226,4 +229,66 @@ fn a_replaced_day_is_restored_if_no_state_has_the_new_one() {
             return;
         }
     }
+}
+
+const OLD: &str = "<meta name=\"generator\" content=\"probewatch 1\">old";
+const NEW: &str = "<meta name=\"generator\" content=\"probewatch 1\">new";
+
+#[test]
+fn an_index_is_old_or_new_at_every_call() {
+    for fault in [Fault::Dies, Fault::Fails(Errno::IO), Fault::Fails(Errno::NOSPC)] {
+        for at in 1..100 {
+            let (_temp_dir, out) = staging_folder();
+            let store = open(&out);
+            store.replace_index(OLD.as_bytes()).unwrap();
+            plan(Some((at, fault)));
+            let done = store.replace_index(NEW.as_bytes());
+            let struck = has_struck();
+            plan(None);
+            let text = fs::read_to_string(out.join("index.html")).unwrap();
+            assert!(if done.is_ok() { text == NEW } else { [OLD, NEW].contains(&text.as_str()) }, "{fault:?} at {at}: {text}");
+            store.recover(None).unwrap();
+            assert!(hidden(&out).is_empty(), "{fault:?} at {at}");
+            store.replace_index(NEW.as_bytes()).unwrap();
+            assert_eq!((fs::read_to_string(out.join("index.html")).unwrap().as_str(), mode(out.join("index.html"))), (NEW, 0o600));
+            if !struck {
+                assert!(at > 5, "too few calls");
+                break;
+            }
+        }
+    }
+}
+
+#[test]
+fn an_index_is_synced() {
+    let (_temp_dir, out) = staging_folder();
+    let store = open(&out);
+    plan(None);
+    store.replace_index(NEW.as_bytes()).unwrap();
+    assert!(is_durable());
+}
+
+#[test]
+fn only_an_index_is_replaced() {
+    let (_temp_dir, out) = staging_folder();
+    let store = open(&out);
+    store.check_index().unwrap();
+    fs::write(out.join("index.html"), "mine").unwrap();
+    assert!(store.check_index().is_err() && store.replace_index(NEW.as_bytes()).is_err());
+    assert_eq!(fs::read_to_string(out.join("index.html")).unwrap(), "mine");
+    fs::remove_file(out.join("index.html")).unwrap();
+    symlink("/etc/passwd", out.join("index.html")).unwrap();
+    assert!(store.check_index().is_err() && store.replace_index(NEW.as_bytes()).is_err());
+    fs::remove_file(out.join("index.html")).unwrap();
+    fs::create_dir(out.join("index.html")).unwrap();
+    assert!(store.check_index().is_err() && store.replace_index(NEW.as_bytes()).is_err());
+}
+
+#[test]
+fn reports_are_listed_from_the_newest() {
+    let (_temp_dir, out) = staging_folder();
+    publish(&out, 1, &[RUN_1], "one");
+    publish(&out, 2, &[RUN_2, "2026-11-20"], "two");
+    fs::create_dir(out.join(RUN_3)).unwrap();
+    assert_eq!(open(&out).reports().unwrap(), ["2026-11-20", RUN_2, RUN_1], "an empty folder is no report");
 }

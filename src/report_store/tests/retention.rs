@@ -23,7 +23,7 @@ fn keeps_by_number_and_by_age() {
         (keep(2, 2 * DAY + Duration::from_secs(1)), &[RUN_2, RUN_3]),
     ];
     for (keep, left) in cases {
-        let (_room, out) = staging_folder();
+        let (_temp_dir, out) = staging_folder();
         for (number, name) in [(1, RUN_1), (2, RUN_2), (3, RUN_3)] {
             publish(&out, number, &[name], "text");
         }
@@ -37,7 +37,7 @@ fn keeps_by_number_and_by_age() {
 
 #[test]
 fn keeps_the_latest_and_removes_nothing_with_a_clock_of_1970() {
-    let (_room, out) = staging_folder();
+    let (_temp_dir, out) = staging_folder();
     publish(&out, 1, &[RUN_1], "one");
     publish(&out, 2, &[RUN_2], "two");
     let store = open(&out);
@@ -48,7 +48,7 @@ fn keeps_the_latest_and_removes_nothing_with_a_clock_of_1970() {
 
 #[test]
 fn runs_days_and_hours_are_counted_separately() {
-    let (_room, out) = staging_folder();
+    let (_temp_dir, out) = staging_folder();
     publish(&out, 1, &["2026-11-18", "2026-11-19", "2026-11-20"], "days");
     publish(&out, 2, &["2026-11-20T01", "2026-11-20T02"], "hours");
     publish(&out, 3, &[RUN_3], "run");
@@ -107,7 +107,7 @@ fn removes_nothing_through_a_link() {
 
 #[test]
 fn leftovers_of_earlier_removals_do_not_matter() {
-    let (_room, out) = staging_folder();
+    let (_temp_dir, out) = staging_folder();
     publish(&out, 1, &[RUN_1], "one");
     publish(&out, 2, &[RUN_2], "two");
     let left = out.join(format!(".gone-{RUN_1}"));

@@ -25,7 +25,7 @@ fn publish_once() {
 #[test]
 fn the_umask_does_not_matter() {
     for umask in ["000", "022", "077"] {
-        let (_room, out) = staging_folder();
+        let (_temp_dir, out) = staging_folder();
         passed(&other_process("system::publish_once", &format!("umask {umask}; exec"), &out).output().unwrap());
         let folder = out.join(RUN_1);
         assert_eq!([mode(&out), mode(&folder), mode(folder.join(REPORT))], [0o750, 0o750, 0o640], "{umask}");
@@ -47,7 +47,7 @@ fn stage_past_the_size_limit() {
 
 #[test]
 fn a_size_limit_is_an_error() {
-    let (_room, out) = staging_folder();
+    let (_temp_dir, out) = staging_folder();
     passed(&other_process("system::stage_past_the_size_limit", "exec", &out).output().unwrap());
 }
 
@@ -107,7 +107,7 @@ fn publish_on_a_read_only_disk() {
 /// A shell prefix that gives a process a small file system of its own at `--out`; `None` if that is not permitted.
 fn own_disk() -> Option<&'static str> {
     const MOUNT: &str = "mount -t tmpfs -o size=256k,nr_inodes=64 tmpfs \"$PROBEWATCH_TEST_OUT\"";
-    let (_room, out) = staging_folder();
+    let (_temp_dir, out) = staging_folder();
     fs::create_dir(&out).unwrap();
     let may = Command::new("unshare").args(["-m", "sh", "-c", MOUNT]).env("PROBEWATCH_TEST_OUT", &out).output();
     may.is_ok_and(|run| run.status.success()).then_some(MOUNT)
@@ -116,7 +116,7 @@ fn own_disk() -> Option<&'static str> {
 fn on_its_own_disk(test: &str) {
     // Only root may mount, and not everywhere.
     let Some(mount) = own_disk() else { return };
-    let (_room, out) = staging_folder();
+    let (_temp_dir, out) = staging_folder();
     fs::create_dir(&out).unwrap();
     let inner = other_process(test, &format!("{mount} && exec"), &out);
     let mut outer = Command::new("unshare");

@@ -269,7 +269,7 @@ fn check_text_exceptions(rule: &LocatedRule, unless: &Unless, carries: bool, fou
 
 /// Whether the rule can match a request that was answered.
 fn may_be_answered(d: &Definition) -> bool {
-    let is_open = |status: &u16| matches!(Outcome::of(Some(*status)), Outcome::Answered | Outcome::Unknown);
+    let is_open = |status: &u16| matches!(Outcome::from_status(Some(*status)), Outcome::Answered | Outcome::Unknown);
     d.statuses.is_empty() || d.statuses.iter().any(is_open)
 }
 

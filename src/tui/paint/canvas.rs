@@ -75,8 +75,8 @@ impl Canvas<'_> {
         if x >= area.width || y >= area.height {
             return 0;
         }
-        let room = usize::from(area.width - x);
-        let (end, _) = self.buffer.set_stringn(area.x + x, area.y + y, truncate(text, room), room, style);
+        let columns_left = usize::from(area.width - x);
+        let (end, _) = self.buffer.set_stringn(area.x + x, area.y + y, truncate(text, columns_left), columns_left, style);
         end - area.x - x
     }
 
@@ -105,13 +105,13 @@ impl Canvas<'_> {
 
     /// Writes a title and a rule to the right edge, with a note at its end if it fits.
     pub(super) fn heading(&mut self, area: Rect, title: &str, note: &str, style: Style) {
-        let taken = self.text(area, 0, 0, title, style);
+        let used = self.text(area, 0, 0, title, style);
         let note_columns = width(note) as u16;
-        let rule = area.width.saturating_sub(taken + 1);
+        let rule = area.width.saturating_sub(used + 1);
         let rule = if note.is_empty() || rule < note_columns + 3 { rule } else { rule - note_columns - 1 };
-        self.text(area, taken + 1, 0, &"─".repeat(rule.into()), DIM);
+        self.text(area, used + 1, 0, &"─".repeat(rule.into()), DIM);
         if !note.is_empty() {
-            self.text(area, taken + rule + 2, 0, note, DIM);
+            self.text(area, used + rule + 2, 0, note, DIM);
         }
     }
 
@@ -147,13 +147,13 @@ fn fit<'c, 't>(cells: &'c [CanvasCell<'t>], page: u16) -> (Vec<&'c CanvasCell<'t
     let mut fitting: Vec<_> = cells.iter().collect();
     loop {
         let gaps = fitting.len().saturating_sub(1) as u16;
-        let taken = fitting.iter().map(|cell| cell.columns()).fold(gaps, u16::saturating_add);
-        let least = if fitting.iter().any(|cell| cell.cell_width == CellWidth::Rest) { MIN_FLEXIBLE } else { 0 };
-        if taken.saturating_add(least) <= page {
-            return (fitting, page - taken);
+        let used = fitting.iter().map(|cell| cell.columns()).fold(gaps, u16::saturating_add);
+        let min_rest = if fitting.iter().any(|cell| cell.cell_width == CellWidth::Rest) { MIN_FLEXIBLE } else { 0 };
+        if used.saturating_add(min_rest) <= page {
+            return (fitting, page - used);
         }
         let Some(worst) = (0..fitting.len()).filter(|&i| fitting[i].rank > 0).max_by_key(|&i| fitting[i].rank) else {
-            return (fitting, page.saturating_sub(taken));
+            return (fitting, page.saturating_sub(used));
         };
         fitting.remove(worst);
     }

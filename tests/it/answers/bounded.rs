@@ -31,9 +31,12 @@ fn tally_of(lines: &[String], chunk: usize, empty: Tally) -> (Tally, [SourceInfo
     let line_scanner = LineScanner::new(&RULES, &scope);
     let (mut whole, mut offset, mut runs) = (empty, 0, Vec::new());
     for part in lines.chunks(chunk) {
-        let (text, mut scratch, mut tally) = (part.concat(), WorkerState::default(), Tally::default());
-        tally.add_findings(&line_scanner.scan(text.as_bytes(), &mut scratch), LinePosition { input: 0, chunk: offset, offset: 0, line: 0 });
-        whole.merge(tally.with_names(scratch.names));
+        let (text, mut worker_state, mut tally) = (part.concat(), WorkerState::default(), Tally::default());
+        tally.add_findings(
+            &line_scanner.scan(text.as_bytes(), &mut worker_state),
+            LinePosition { input: 0, chunk: offset, offset: 0, line: 0 },
+        );
+        whole.merge(tally.with_names(worker_state.names));
         runs.push((offset, part.len() as u64));
         offset += text.len() as u64;
     }

@@ -125,7 +125,7 @@ struct Reply {
 }
 
 /// Sends a request and reads the reply to its end. The server writes the log line before it closes the connection.
-fn ask(port: u16, request: &Request) -> Reply {
+fn send(port: u16, request: &Request) -> Reply {
     let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
     stream.set_read_timeout(Some(DEADLINE)).unwrap();
     let Request { method, target, host, client, agent, .. } = request;
@@ -234,7 +234,7 @@ fn percent(part: usize, whole: usize) -> f64 {
 
 /// Sends the requests to a server one after the other, and returns the truth about each.
 pub(super) fn truth<E>(kind: &Kind<E>, requests: &[Request], port: u16) -> Vec<bool> {
-    requests.iter().map(|request| is_real(kind, request, &ask(port, request))).collect()
+    requests.iter().map(|request| is_real(kind, request, &send(port, request))).collect()
 }
 
 /// Sends the requests of a kind of site to its server, stops the server, and scores its log.

@@ -15,7 +15,7 @@ use super::servers::start_nginx;
 use super::{LISTED, LISTED_AS, SPARED, empty_list, has_programs, list_of_log, output_of, plain, program, sample, stage};
 use crate::harness::{Harness, finish, skip};
 
-/// A key that a firewall of the test uses to ask crowdsec.
+/// A key with which a firewall of the test queries crowdsec.
 const KEY: &str = "0123456789abcdef";
 
 #[test]
@@ -147,7 +147,7 @@ impl Crowdsec {
         alerts.iter().flat_map(|alert| alert["decisions"].as_array().unwrap().clone()).collect()
     }
 
-    /// Whether a firewall that asks for this address gets a ban.
+    /// Whether a firewall that queries this address gets a ban.
     fn bans(&self, address: &str) -> bool {
         let mut stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
         write!(stream, "GET /v1/decisions?ip={address} HTTP/1.0\r\nX-Api-Key: {KEY}\r\n\r\n").unwrap();

@@ -89,8 +89,8 @@ fn empty_list(harness: &Harness, format: &str) -> PathBuf {
     list(harness, "empty", format, &["quiet.log"])
 }
 
-/// A list of [`MANY`] addresses, each of which probed three times. One run counts so many clients only roughly: the list is put
-/// together from those of four logs.
+/// A list of [`MANY`] addresses, each of which probed three times. One run counts this many clients only approximately: the list is
+/// put together from those of four logs.
 fn large_list(harness: &Harness, format: &str) -> PathBuf {
     const PARTS: u32 = 4;
     let time = (Timestamp::now() - SignedDuration::from_mins(20)).strftime("%d/%b/%Y:%H:%M:%S +0000").to_string();

@@ -19,18 +19,18 @@ use crate::harness::{Harness, line, sized};
 const RULES: &str = r#"family = "t"
 title = "t"
 [[rule]]
-id = "t/door"
-title = "Too many at the door"
+id = "t/counter"
+title = "Too many requests"
 class = "misconfig"
 severity = "high"
-paths = ["/door"]
+paths = ["/counter"]
 window = { by = "client", count = 3, within = "60s" }
 must_match = []
 must_not_match = []
 "#;
 
 /// Text that a shell, a terminal, an argument parser or syslog might interpret.
-const HOSTILE: &str = r#"GET /door?--help;$(touch${IFS}pwned)`touch pwned`|touch%20pwned&%0a%0d<34>1%20x'"\x22\x1b[2J HTTP/1.1"#;
+const HOSTILE: &str = r#"GET /counter?--help;$(touch${IFS}pwned)`touch pwned`|touch%20pwned&%0a%0d<34>1%20x'"\x22\x1b[2J HTTP/1.1"#;
 
 /// A syslog socket.
 pub(super) fn socket(path: &Path) -> UnixDatagram {
@@ -101,7 +101,7 @@ pub(super) fn objects(path: &Path) -> Vec<Value> {
 /// What every alert of these tests must contain in every sink.
 fn assert_alert(alert: &Value, client: &str) {
     let text = alert.to_string();
-    assert!(text.contains("t/door") && text.contains(client) && text.contains("threshold"), "{text}");
+    assert!(text.contains("t/counter") && text.contains(client) && text.contains("threshold"), "{text}");
     assert!(!text.chars().any(char::is_control), "{text:?}");
 }
 
@@ -118,7 +118,7 @@ fn a_program_gets_alerts_on_its_input() {
     }
     let output = follower.end();
     assert_eq!(fs::read_to_string(harness.path("argv")).unwrap(), "0 \n", "called once, without arguments");
-    assert!(!fs::read_to_string(harness.path("env")).unwrap().contains("/door"));
+    assert!(!fs::read_to_string(harness.path("env")).unwrap().contains("/counter"));
     assert!(!harness.path("pwned").exists());
     assert_eq!(objects(&harness.path("given")).len(), 2, "{}", output.notices);
     assert_eq!(output.other.len(), 0, "{:?}", output.other);
@@ -210,7 +210,7 @@ fn alerts_are_sent_to_the_local_syslog() {
         assert_eq!((fields.len(), fields[0], fields[3]), (8, "1", "probewatch"), "{message}");
         assert!(fields[1] == "-" || fields[1].contains('T'), "{message}");
         assert!(fields[4] == "-" || fields[4] == follower.pid().as_raw_nonzero().to_string(), "{message}");
-        assert!(message.contains(client) && message.contains("t/door"), "{message}");
+        assert!(message.contains(client) && message.contains("t/counter"), "{message}");
         assert!(!message.trim_end().chars().any(char::is_control), "{message:?}");
     }
     follower.end();

@@ -57,7 +57,7 @@ fn removed_and_made_again() {
 
 /// E11. All logs, and their replacements, have the same first bytes, more than are hashed.
 #[test]
-fn logs_that_begin_alike() {
+fn logs_with_the_same_start() {
     let (harness, _) = stage();
     let head: String = (0..30).map(|_| harness::line("192.0.2.9", "GET /health HTTP/1.1", 200)).collect();
     let args = ["--state", "state", "log"];

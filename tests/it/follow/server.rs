@@ -63,7 +63,7 @@ impl Nginx {
     }
 
     /// Sends this many requests, each with the next number.
-    fn ask(&mut self, times: u64) {
+    fn request(&mut self, times: u64) {
         for _ in 0..times {
             let mut stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
             let request =
@@ -118,11 +118,11 @@ fn buffers_and_reopening() {
             let Some(mut nginx) = Nginx::start("E24", &harness, "default", options) else { return };
             let mut follower = follow(&harness, &[mode, &["log/access.log"]].concat());
             for round in 1..4 {
-                nginx.ask(20);
+                nginx.request(20);
                 nginx.rotate(&harness, round);
                 follower.until_seen(0..nginx.next);
             }
-            nginx.ask(20);
+            nginx.request(20);
             let all = nginx.next;
             nginx.quit();
             follower.until_seen(0..all);
@@ -141,7 +141,7 @@ fn escape_forms() {
         let harness = Harness::new();
         let Some(mut nginx) = Nginx::start("B15", &harness, escape, "") else { return };
         let mut follower = follow(&harness, &["log/access.log"]);
-        nginx.ask(5);
+        nginx.request(5);
         follower.until_seen(0..5);
         let output = follower.end();
         exactly_once(&on_disk(&harness.path("log")), &[&output.hits]).unwrap_or_else(|e| panic!("{escape}: {e}"));

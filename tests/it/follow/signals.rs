@@ -70,32 +70,32 @@ fn hup_reloads_the_rules() {
     harness.file("rules.toml", rule("door", "\"/one\", \"/two\""));
     follower.signal(Signal::HUP);
     let mut log = std::fs::OpenOptions::new().append(true).open(harness.path("access.log")).unwrap();
-    let mut ask = |path: &str| {
+    let mut request = |path: &str| {
         std::io::Write::write_all(&mut log, harness::line("192.0.2.1", &format!("GET {path} HTTP/1.1"), 404).as_bytes()).unwrap();
         std::thread::sleep(Duration::from_millis(20));
     };
-    until_known(&follower, 1, || ask("/two/1"));
+    until_known(&follower, 1, || request("/two/1"));
     follower.until("the new rule", |result| result.hits.iter().any(|hit| hit.0["target"] == "/two/1"));
     let quiet = follower.notices();
     harness.file("rules.toml", "rule = 1\n");
     follower.signal(Signal::HUP);
     follower.until("the new rules are refused", |result| result.notices[quiet.len()..].contains("rules.toml"));
-    ask("/two/2");
+    request("/two/2");
     follower.until("the rules before", |result| result.hits.iter().any(|hit| hit.0["target"] == "/two/2"));
     harness.file("rules.toml", rule("gate", "\"/three\""));
     follower.signal(Signal::HUP);
     let hits = follower.hits();
-    until_known(&follower, hits, || ask("/three/1"));
+    until_known(&follower, hits, || request("/three/1"));
     // The rule has the number of the one before.
     let is_gate = |hit: &serde_json::Value| hit["target"] == "/three/1" && hit["rules"][0] == "t/gate";
     follower.until("rules after broken ones", |result| result.hits.iter().any(|hit| is_gate(&hit.0)));
     follower.end();
 }
 
-/// It does not say when it has reloaded, so the test sends requests until it has.
-fn until_known(follower: &Follower, hits: usize, mut ask: impl FnMut()) {
+/// It does not print when it has reloaded, so the test sends requests until it has.
+fn until_known(follower: &Follower, hits: usize, mut request: impl FnMut()) {
     follower.until_process("new rules", |follower| {
-        ask();
+        request();
         follower.hits() > hits
     });
 }

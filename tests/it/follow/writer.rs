@@ -91,7 +91,7 @@ pub(super) enum Reopen {
     Never,
     /// After this many lines.
     Every(u64),
-    /// When this file exists, which it then removes: it stands for a signal to nginx.
+    /// When this file exists, which it then removes: it replaces a signal to nginx.
     Signalled(PathBuf),
 }
 

@@ -179,7 +179,7 @@ fn the_table_has_country_and_network_and_a_section() {
 }
 
 #[test]
-fn databases_of_other_makers_and_odd_fields() {
+fn databases_of_other_makers_and_unusual_fields() {
     let harness = stage();
     let mut database = Database::new(4, 32);
     let map = |pairs: Vec<(&'static str, Value)>| Value::Map(pairs);
@@ -260,7 +260,7 @@ fn hidden_clients_have_the_country_and_the_network_alone() {
     let harness = stage();
     let truncated = report(&harness, &[&BOTH[..], &["--anonymize"]].concat());
     let rows = of_clients(&truncated);
-    // 192.0.2.77 has a record of its own, which would tell its row from those of its neighbours.
+    // 192.0.2.77 has a record of its own, which would distinguish its row from those of its neighbours.
     let of_network: Vec<_> = rows.iter().filter(|(client, _)| client == "192.0.2.0/24").map(|(_, data)| data).collect();
     assert_eq!(of_network, vec![&json!(["DE", null, 64_500, "Example Hosting GmbH"]); 2]);
     assert_eq!(of(&truncated, "2001:db8:1::/48"), json!(["NL", null, 64_500, "Example Hosting GmbH"]));

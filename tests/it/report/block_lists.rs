@@ -81,7 +81,7 @@ fn a_run_without_new_lines_expires_entries() {
     assert_eq!(run(&harness, &["--ttl", "2h"]), ["203.0.113.9"]);
     report_ok(&harness, &[&LISTS[..], &["--ttl", "30m", "access.log"]].concat());
     assert_eq!(entries(&harness), [""; 0]);
-    // It is forgotten, and not only left out.
+    // It is deleted, and not only left out.
     assert_eq!(run(&harness, &[]), [""; 0]);
 }
 

@@ -23,7 +23,7 @@ fn run(harness: &Harness, log: &str, args: &[&str]) -> (Run, Out) {
     (run, Out::read(harness))
 }
 
-/// Whether the table says that a client is a candidate; `None` if it has no row.
+/// Whether the table shows a client as a candidate; `None` if it has no row.
 fn candidate(folder: &Folder, client: &str) -> Option<bool> {
     let row = folder.client(client)?;
     let is_candidate = match row["block_candidate"].as_str() {

@@ -184,7 +184,7 @@ fn a_signal_at_any_moment() {
     }
 }
 
-/// G9. The folder for reports goes away while they are written.
+/// G9. The folder for reports is removed while they are written.
 #[test]
 fn the_folder_is_removed_during_the_run() {
     if !can_trace("G9") {

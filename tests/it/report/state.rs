@@ -115,7 +115,7 @@ fn leftovers_of_a_killed_run_are_removed() {
     assert_eq!(site.assert_complete("leftovers of a killed run").folders.len(), 2);
 }
 
-/// F8. The rules differ from those of earlier runs: a notice says so, once, and the run continues.
+/// F8. The rules differ from those of earlier runs: this is reported once, and the run continues.
 #[test]
 fn changed_rules() {
     let harness = Harness::new();
@@ -270,7 +270,7 @@ fn a_run_with_nothing_new() {
         assert_eq!((run.text().as_str(), run.stderr.as_str()), ("", ""));
         assert!(snapshot(&harness.path("out")) == before);
     }
-    // A folder on request says that there was nothing.
+    // A folder that was requested contains an empty report.
     assert_eq!(site.run(&["--always"]).text(), "");
     let out = site.assert_complete("a folder with nothing in it");
     assert_eq!((out.folders.len(), out.last().report["totals"]["lines"].as_u64()), (2, Some(0)));
@@ -348,7 +348,7 @@ fn status_and_dry_run_change_nothing() {
     site.write(10);
     for look in ["--status", "--dry-run"] {
         assert_eq!(site.try_run(&[look]).code, 0, "{look}");
-        assert!(entries(&harness.path("out")).is_empty() && entries(&harness.path("state")).is_empty(), "{look} made something");
+        assert!(entries(&harness.path("out")).is_empty() && entries(&harness.path("state")).is_empty(), "{look} created a file");
     }
     site.run(&[]);
     site.write(5);

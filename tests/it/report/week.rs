@@ -60,7 +60,7 @@ fn rotate(harness: &Harness, site: &str, day: u64) {
     fs::write(path(""), "").unwrap();
 }
 
-/// Findings of rules that depend on other lines belong to the run that sees them, and do not add up.
+/// Findings of rules that depend on other lines belong to the run that reads them, and do not add up.
 const LOCAL: [&str; 4] = ["--min-severity", "info", "--disable", "client/script-name"];
 
 /// The classes of the probes: with only these, a run starts in a third of the time, and there are hundreds of runs.

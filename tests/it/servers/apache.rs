@@ -34,7 +34,7 @@ CustomLog "|/bin/cat" common "expr=false"
 "#;
 
 /// Sends it these requests; `None`, with a message, if it is not installed.
-pub(super) fn served(test: &str, asked: &[Request]) -> Option<ServerRun> {
+pub(super) fn served(test: &str, requests: &[Request]) -> Option<ServerRun> {
     let Some((program, modules)) = PLACES.into_iter().zip(MODULES).find(|(place, _)| Path::new(place).exists()) else {
         skip(test, "Apache is not installed");
         return None;
@@ -52,9 +52,9 @@ pub(super) fn served(test: &str, asked: &[Request]) -> Option<ServerRun> {
         command.args(["-D", "FOREGROUND", "-f"]).arg(harness.path("apache2.conf")).env("TZ", "UTC").env("LOGS", harness.path("log"));
         command
     });
-    let answers = asked.iter().map(|request| daemon.ask(&request.bytes)).collect();
+    let answers = requests.iter().map(|request| daemon.send(&request.bytes)).collect();
     let logs: Vec<PathBuf> = LOGS.iter().map(|(name, ..)| harness.path(format!("log/{name}.log"))).collect();
-    daemon.finish(&logs.iter().map(PathBuf::as_path).collect::<Vec<_>>(), asked.len());
+    daemon.finish(&logs.iter().map(PathBuf::as_path).collect::<Vec<_>>(), requests.len());
     let conf = harness.path("apache2.conf");
     Some(ServerRun::new("apache", harness, conf, &LOGS, answers))
 }

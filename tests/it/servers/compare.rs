@@ -65,7 +65,7 @@ fn knowable(hits: &Hits, log: &Log, is_told: bool) -> Hits {
     let is_known = |request: &Request| match log.name {
         "common" => request.is_plain,
         "own" => !request.has_referer(),
-        // Without escapes, a quote may be the end of a field, and text may look like an escape, unless the format says that
+        // Without escapes, a quote may be the end of a field, and text may look like an escape, unless the format states that
         // nothing is escaped.
         "none" => is_told || request.needs_no_escape(),
         _ => true,

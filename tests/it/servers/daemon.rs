@@ -59,7 +59,7 @@ impl Daemon {
 
     /// Sends these bytes and reads the answer until the server closes the connection, which it does after it wrote its log
     /// line.
-    pub(crate) fn ask(&self, request: &[u8]) -> Vec<u8> {
+    pub(crate) fn send(&self, request: &[u8]) -> Vec<u8> {
         let mut stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
         stream.set_read_timeout(Some(DEADLINE)).unwrap();
         // It may close before it has read everything.

@@ -62,7 +62,7 @@ fn served(test: &str) -> Vec<ServerRun> {
 }
 
 /// Both servers, after the first requests.
-fn first_requests(test: &str, asked: usize) -> Vec<ServerRun> {
-    let requests = &requests::all()[..asked];
+fn first_requests(test: &str, count: usize) -> Vec<ServerRun> {
+    let requests = &requests::all()[..count];
     [nginx::served(test, requests), apache::served(test, requests)].into_iter().flatten().collect()
 }

@@ -47,7 +47,7 @@ const PIPED: &str = r#"log_format piped '$time_iso8601|$remote_addr|$status|$bod
 "#;
 
 /// Sends it these requests; `None`, with a message, if it is not installed.
-pub(super) fn served(test: &str, asked: &[Request]) -> Option<ServerRun> {
+pub(super) fn served(test: &str, requests: &[Request]) -> Option<ServerRun> {
     let Some(program) = PLACES.into_iter().find(|place| Path::new(place).exists()) else {
         skip(test, "nginx is not installed");
         return None;
@@ -65,9 +65,9 @@ pub(super) fn served(test: &str, asked: &[Request]) -> Option<ServerRun> {
         command.args(["-e", "error.log", "-c", "nginx.conf", "-p"]).arg(harness.path("")).env("TZ", "UTC");
         command
     });
-    let answers = asked.iter().map(|request| daemon.ask(&request.bytes)).collect();
+    let answers = requests.iter().map(|request| daemon.send(&request.bytes)).collect();
     let logs: Vec<PathBuf> = LOGS.iter().map(|(name, ..)| harness.path(format!("log/{name}.log"))).collect();
-    daemon.finish(&logs.iter().map(PathBuf::as_path).collect::<Vec<_>>(), asked.len());
+    daemon.finish(&logs.iter().map(PathBuf::as_path).collect::<Vec<_>>(), requests.len());
     let conf = harness.path("nginx.conf");
     Some(ServerRun::new("nginx", harness, conf, &LOGS, answers))
 }

@@ -114,7 +114,7 @@ pub(super) fn all() -> Vec<Request> {
         requests.push(Target { line, referer: Vec::new(), agent: ORDINARY.to_vec(), is_plain: true, is_hostile: false });
     }
     shuffle(&mut requests);
-    requests.iter().enumerate().map(|(number, asked)| to_bytes(number, asked)).collect()
+    requests.iter().enumerate().map(|(number, target)| to_bytes(number, target)).collect()
 }
 
 /// The bytes that a server logged: `\xHH` is one byte, unless it would end the line.
@@ -141,12 +141,12 @@ struct Target {
 }
 
 fn hostile() -> Vec<Target> {
-    let asked = |line: &[u8], referer: &[u8], agent: &[u8]| {
+    let target = |line: &[u8], referer: &[u8], agent: &[u8]| {
         let [line, referer, agent] = [line, referer, agent].map(<[u8]>::to_vec);
         let is_plain = agent == ORDINARY;
         Target { line, referer, agent, is_plain, is_hostile: true }
     };
-    let line = |line: &[u8]| asked(line, b"", ORDINARY);
+    let line = |line: &[u8]| target(line, b"", ORDINARY);
     let mut requests: Vec<Target> = HOSTILE.iter().map(|hostile| line(hostile)).collect();
     for filler in [&b"a"[..], b"%2e", b"\"", b"\\", b"\xff"] {
         let long = filler.repeat(7_000 / filler.len());
@@ -154,8 +154,8 @@ fn hostile() -> Vec<Target> {
     }
     requests.push(line(&[b"GET /", &b"b".repeat(9_000)[..], b"/.env HTTP/1.1"].concat()));
     for agent in AGENTS {
-        requests.push(asked(b"GET /.env HTTP/1.1", b"", agent));
-        requests.push(asked(b"GET / HTTP/1.1", agent, agent));
+        requests.push(target(b"GET /.env HTTP/1.1", b"", agent));
+        requests.push(target(b"GET / HTTP/1.1", agent, agent));
     }
     requests
 }
@@ -172,8 +172,8 @@ pub(super) fn with_line(number: usize, line: &[u8]) -> Request {
     to_bytes(number, &Target { line: line.to_vec(), referer: Vec::new(), agent: ORDINARY.to_vec(), is_plain: true, is_hostile: true })
 }
 
-fn to_bytes(number: usize, asked: &Target) -> Request {
-    let Target { line, referer, agent, is_plain, is_hostile } = asked;
+fn to_bytes(number: usize, target: &Target) -> Request {
+    let Target { line, referer, agent, is_plain, is_hostile } = target;
     let mut headers = String::from("\r\nHost: site.example\r\n");
     let _ = write!(headers, "X-Test-Client: 203.0.113.{}\r\nX-Forwarded-For: 192.0.2.{}, 10.0.0.1\r\n", number % 50, number % 7);
     let mut bytes = [line, headers.as_bytes(), b"User-Agent: ", agent].concat();

@@ -118,8 +118,8 @@ fn requests() -> Vec<(String, usize)> {
 fn every_path_that_a_server_serves_is_matched() {
     let test = "servers::spellings::every_path_that_a_server_serves_is_matched";
     let lines = requests();
-    let asked: Vec<Request> = lines.iter().enumerate().map(|(number, (line, _))| with_line(number, line.as_bytes())).collect();
-    for served in [nginx::served(test, &asked), apache::served(test, &asked)].into_iter().flatten() {
+    let requests: Vec<Request> = lines.iter().enumerate().map(|(number, (line, _))| with_line(number, line.as_bytes())).collect();
+    for served in [nginx::served(test, &requests), apache::served(test, &requests)].into_iter().flatten() {
         compare(&served, &lines);
     }
 }

@@ -1,14 +1,11 @@
 //! Behavior of the tail: rotations, truncations and restarts, as single cases and as random programs.
 
 mod compressed;
-mod compression_race;
-mod concurrent_writer;
 mod model;
-mod moved_names;
-mod odd_files;
 mod read_once;
 mod read_once_model;
 mod rotation;
+mod unusual_files;
 
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;

@@ -10,7 +10,7 @@
 //! followed alone belongs to it only by its inode and content: without a saved checkpoint, or if it is a copy and
 //! nothing of it was read, it belongs to another log. Second, a file of an unrelated name with the content of a log
 //! that still exists may be a second log of the same server; that it is a copy shows only when the log is truncated. The same
-//! goes for less than a kilobyte in a log that was renamed while it was empty, and that the server may still write to.
+//! applies to less than a kilobyte in a log that was renamed while it was empty, and that the server may still write to.
 //!
 //! Runs 300 programs, or the number in `PROBEWATCH_MODEL_PROGRAMS` (5,000 for a nightly run).
 
@@ -32,7 +32,7 @@ use crate::input::tail::{StartPosition, Tail, TailOptions};
 use crate::source::{Checkpoint, Fingerprint, HEAD};
 
 /// Number of rotated files that are kept.
-const KEPT: usize = 4;
+const KEPT_FILES: usize = 4;
 
 #[derive(Debug, Clone, Copy)]
 enum ModelStep {
@@ -92,7 +92,7 @@ enum ModelMove {
 }
 
 /// Names that no rotation tool gives.
-const AWAY: [&str; 4] = ["access.log.bak", "access-1.log", "old.log", "access.log.1-2026112223.backup"];
+const UNUSUAL_NAMES: [&str; 4] = ["access.log.bak", "access-1.log", "old.log", "access.log.1-2026112223.backup"];
 
 fn step() -> impl Strategy<Value = ModelStep> {
     prop_oneof![
@@ -109,7 +109,7 @@ fn step() -> impl Strategy<Value = ModelStep> {
         1 => Just(ModelStep::Wait),
         2 => Just(ModelStep::Kill),
         1 => any::<bool>().prop_map(|polls| ModelStep::AwayAndBack { polls }),
-        2 => (0..AWAY.len(), how()).prop_map(|(name, how)| ModelStep::Away { name, how }),
+        2 => (0..UNUSUAL_NAMES.len(), how()).prop_map(|(name, how)| ModelStep::Away { name, how }),
         1 => Just(ModelStep::Down),
         1 => Just(ModelStep::Up),
     ]
@@ -216,7 +216,7 @@ impl TailModel {
             ModelStep::Wait => self.wait(),
             ModelStep::Kill | ModelStep::Up => self.kill(),
             ModelStep::Down => self.is_down = true,
-            ModelStep::Away { name, how } => self.away(AWAY[name], how),
+            ModelStep::Away { name, how } => self.away(UNUSUAL_NAMES[name], how),
             ModelStep::AwayAndBack { polls } => {
                 if fs::rename(self.path("access.log"), self.path("away")).is_ok() {
                     self.poll(true);
@@ -248,7 +248,7 @@ impl TailModel {
         self.written = end;
     }
 
-    /// The rest of a partial line goes to another file or is lost: neither half is a line.
+    /// The rest of a partial line is written to another file or lost: neither half is a line.
     fn divide(&mut self) {
         if self.written > 0 {
             let line = line(self.next);
@@ -270,16 +270,16 @@ impl TailModel {
 
     /// The rotated files, newest first.
     fn rotated(&self) -> Vec<PathBuf> {
-        let names = (1..=KEPT).flat_map(|number| [format!("access.log.{number}"), format!("access.log.{number}.gz")]);
+        let names = (1..=KEPT_FILES).flat_map(|number| [format!("access.log.{number}"), format!("access.log.{number}.gz")]);
         names.map(|name| self.path(&name)).filter(|path| path.exists()).collect()
     }
 
     /// Makes room for a new `access.log.1`.
     fn shift(&mut self) {
         for ending in ["", ".gz"] {
-            let _ = fs::remove_file(self.path(&format!("access.log.{KEPT}{ending}")));
+            let _ = fs::remove_file(self.path(&format!("access.log.{KEPT_FILES}{ending}")));
         }
-        for number in (1..KEPT).rev() {
+        for number in (1..KEPT_FILES).rev() {
             for ending in ["", ".gz"] {
                 let from = self.path(&format!("access.log.{number}{ending}"));
                 let _ = fs::rename(from, self.path(&format!("access.log.{}{ending}", number + 1)));
@@ -328,7 +328,7 @@ impl TailModel {
                 let is_empty = fs::metadata(&away).is_ok_and(|found| found.len() == 0);
                 let copied = fs::copy(&log, away).unwrap();
                 self.fragments.insert(line(self.next)[..self.written].to_owned());
-                // A server may write the same lines to two logs: while both exist, only the name tells which is a
+                // A server may write the same lines to two logs: while both exist, only the name shows which is a
                 // copy, and few
                 // lines in the log that was renamed while it was empty may be the server's own.
                 let may_be_its_own = is_empty && copied < HEAD as u64;
@@ -579,7 +579,7 @@ fn a_log_that_is_copied_over_an_empty_one() {
     run(false, false, [before, ModelStep::Reopen, ModelStep::Write(1), ModelStep::PollStep, over(false), ModelStep::PollStep]);
 }
 
-/// What little stands in the file of a truncated log is no copy of whatever begins like it.
+/// The few bytes in a truncated log are not a copy of any file with the same start.
 #[test]
 fn a_line_that_begins_in_a_truncated_log_that_is_rotated() {
     let copy = ModelStep::CopyTruncate { polls: false, between: 0 };

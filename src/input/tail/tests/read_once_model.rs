@@ -58,7 +58,7 @@ enum OneShotMove {
 }
 
 /// Names that no rotation tool gives; a number is added each time.
-const AWAY: [&str; 3] = ["access.log.bak", "access-1.log", "old.log"];
+const UNUSUAL_NAMES: [&str; 3] = ["access.log.bak", "access-1.log", "old.log"];
 
 /// How the log is named on the command line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -80,7 +80,7 @@ fn step() -> impl Strategy<Value = OneShotStep> {
         3 => any::<bool>().prop_map(|runs| OneShotStep::Compress { runs }),
         5 => Just(OneShotStep::Run),
         1 => Just(OneShotStep::Killed),
-        2 => (0..AWAY.len(), how()).prop_map(|(name, how)| OneShotStep::Away { name, how }),
+        2 => (0..UNUSUAL_NAMES.len(), how()).prop_map(|(name, how)| OneShotStep::Away { name, how }),
     ]
 }
 
@@ -231,15 +231,15 @@ impl OneShotModel {
             self.run(true);
         }
         self.moved += 1;
-        let stem = AWAY[name].trim_end_matches(".log");
-        let away = self.runs.path(&format!("{stem}-copy{}{}", self.moved, if stem == AWAY[name] { "" } else { ".log" }));
+        let stem = UNUSUAL_NAMES[name].trim_end_matches(".log");
+        let away = self.runs.path(&format!("{stem}-copy{}{}", self.moved, if stem == UNUSUAL_NAMES[name] { "" } else { ".log" }));
         match how {
             OneShotMove::Rename => fs::rename(&log, away).unwrap(),
             OneShotMove::CopyTruncate { runs } => {
                 fs::copy(&log, &away).unwrap();
-                // Two logs that are written at the same time may start alike; only the name tells that one is a copy
+                // Two logs that are written at the same time may have the same start; only the name shows that one is a copy
                 // of the other.
-                if runs && AWAY[name].starts_with("access") {
+                if runs && UNUSUAL_NAMES[name].starts_with("access") {
                     self.run(true);
                 }
                 self.cut(&log);

@@ -1,10 +1,20 @@
-//! All kinds of rotations, with and without a stall, and with restarts in between.
+//! All kinds of rotations, with and without a stall, with restarts in between, and while another thread writes. Logs that are
+//! moved or copied to unusual names are recognized by their content.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;
+use std::os::unix::fs::symlink;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::{Duration, Instant};
 
-use super::{TailHarness, line, lines};
+use tempfile::TempDir;
+
+use super::read_once::OneShotRuns;
+use super::{TailHarness, append, gzip, line, lines, number_of, record};
+use crate::input::tail::{StartPosition, Tail, TailOptions};
 
 #[test]
 fn new_lines_are_returned_once() {
@@ -208,7 +218,7 @@ fn a_missing_log_is_waited_for() {
 fn existing_siblings_are_read_only_from_the_start() {
     let prepare = |folder: &Path| {
         fs::write(folder.join("access.log.2"), lines(0..10)).unwrap();
-        super::gzip(&folder.join("access.log.2"));
+        gzip(&folder.join("access.log.2"));
         fs::write(folder.join("access.log.1"), lines(10..20)).unwrap();
         fs::write(folder.join("access.log"), lines(20..30)).unwrap();
     };
@@ -336,4 +346,273 @@ fn e30_a_deleted_file_is_closed_after_a_minute_at_most() {
     let emitted = harness.lines().len();
     assert!(emitted >= 60, "{emitted} lines");
     harness.assert_numbers(emitted);
+}
+
+const LINES: usize = 20_000;
+
+/// Runs a writer of all lines, and `rotate` repeatedly at the same time; returns the numbers of the lines returned.
+fn follow(rotate: impl Fn(&Path, &Mutex<File>, usize) + Send + 'static) -> Vec<usize> {
+    let folder = TempDir::new().unwrap();
+    let log = folder.path().join("access.log");
+    let options = TailOptions { start: StartPosition::Start, max_line: 4096, block: 64 << 10 };
+    let mut tail = Tail::new(vec![log.clone()], options, None);
+    let open = OpenOptions::new().append(true).create(true).open(&log).unwrap();
+    let writer = Arc::new(Mutex::new(open));
+    let done = Arc::new(AtomicBool::new(false));
+    let (pen, over) = (Arc::clone(&writer), Arc::clone(&done));
+    let writing = thread::spawn(move || {
+        for number in 0..LINES {
+            pen.lock().unwrap().write_all(line(number).as_bytes()).unwrap();
+            if number % 20 == 0 {
+                thread::sleep(Duration::from_micros(200));
+            }
+        }
+        over.store(true, Ordering::Release);
+    });
+    let over = Arc::clone(&done);
+    let rotating = thread::spawn(move || {
+        for round in 0.. {
+            if over.load(Ordering::Acquire) {
+                break;
+            }
+            rotate(&log, &writer, round);
+            thread::sleep(Duration::from_millis(15));
+        }
+    });
+    let mut emitted = Vec::new();
+    let mut now = Instant::now();
+    let mut last = false;
+    loop {
+        tail.poll(now, None);
+        while tail.read(now, &mut |piece| record(&mut emitted, piece)) {}
+        if last {
+            break;
+        }
+        last = done.load(Ordering::Acquire) && writing.is_finished() && rotating.is_finished();
+        now += Duration::from_millis(250);
+    }
+    for _ in 0..8 {
+        now += Duration::from_secs(3);
+        tail.poll(now, None);
+        while tail.read(now, &mut |piece| record(&mut emitted, piece)) {}
+    }
+    writing.join().unwrap();
+    rotating.join().unwrap();
+    emitted.iter().map(|emitted| number_of(emitted.text.as_deref().unwrap()).unwrap_or_else(|| panic!("garbled: {emitted:?}"))).collect()
+}
+
+fn shift(log: &Path) {
+    for number in (1..1000).rev() {
+        let name = |number: usize| format!("{}.{number}", log.display());
+        let _ = fs::rename(name(number), name(number + 1));
+    }
+}
+
+fn assert_all(mut emitted: Vec<usize>) {
+    let count = emitted.len();
+    emitted.sort_unstable();
+    emitted.dedup();
+    assert_eq!(count - emitted.len(), 0, "doubled");
+    assert_eq!(LINES - emitted.len(), 0, "lost");
+}
+
+#[test]
+fn renamed_while_it_is_written() {
+    assert_all(follow(|log, writer, round| {
+        shift(log);
+        fs::rename(log, format!("{}.1", log.display())).unwrap();
+        if round % 2 == 0 {
+            thread::sleep(Duration::from_millis(5));
+        }
+        *writer.lock().unwrap() = OpenOptions::new().append(true).create(true).open(log).unwrap();
+    }));
+}
+
+#[test]
+fn copied_and_truncated_while_it_is_written() {
+    assert_all(follow(|log, writer, _| {
+        shift(log);
+        // Nothing is written in between, so no line is destroyed.
+        let writer = writer.lock().unwrap();
+        fs::copy(log, format!("{}.1", log.display())).unwrap();
+        writer.set_len(0).unwrap();
+    }));
+}
+
+const NAMES: [&str; 9] = [
+    "access.log.away",
+    "access.log.bak",
+    "access.log.save",
+    "access.log~",
+    "old.log",
+    "access-1.log",
+    "access.log.1-2026112223.backup",
+    "access.log-backup",
+    "0",
+];
+
+/// How the log gets its other name.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum MoveMethod {
+    Rename,
+    CopyTruncate,
+    Gzip,
+}
+
+const MOVE_METHODS: [MoveMethod; 3] = [MoveMethod::Rename, MoveMethod::CopyTruncate, MoveMethod::Gzip];
+
+fn move_away(folder: &Path, name: &str, how: MoveMethod) {
+    let (from, to) = (folder.join("access.log"), folder.join(name));
+    match how {
+        MoveMethod::Rename => fs::rename(from, to).unwrap(),
+        MoveMethod::CopyTruncate => {
+            fs::copy(&from, to).unwrap();
+            OpenOptions::new().write(true).open(from).unwrap().set_len(0).unwrap();
+        }
+        MoveMethod::Gzip => {
+            fs::rename(from, &to).unwrap();
+            gzip(&to);
+        }
+    }
+}
+
+fn sorted(mut emitted: Vec<Option<usize>>) -> Vec<usize> {
+    emitted.sort_unstable();
+    emitted.into_iter().map(|number| number.expect("a whole line")).collect()
+}
+
+/// `read` of the 100 lines are read before the move, the others are not.
+fn each(mut test: impl FnMut(&str, MoveMethod, &'static str, usize)) {
+    for name in NAMES {
+        for how in MOVE_METHODS {
+            for target in ["access.log", "."] {
+                for read in [3, 40, 100] {
+                    test(name, how, target, read);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_running_follower_recognizes_a_log_by_any_name() {
+    each(|name, how, target, read| {
+        let mut harness = TailHarness::new(&[target], true, |folder| append(&folder.join("access.log"), &lines(0..read)));
+        append(&harness.path("access.log"), &lines(read..100));
+        move_away(harness.folder.path(), name, how);
+        append(&harness.path("access.log"), &lines(100..110));
+        harness.wait(20);
+        let emitted = harness.lines().iter().map(|text| number_of(text)).collect();
+        assert_eq!(sorted(emitted), (0..110).collect::<Vec<_>>(), "{name} {how:?} {target} {read} {:?}", harness.notices);
+    });
+}
+
+#[test]
+fn a_restarted_follower_recognizes_a_log_by_any_name() {
+    each(|name, how, target, read| {
+        let mut harness = TailHarness::new(&[target], true, |folder| append(&folder.join("access.log"), &lines(0..read)));
+        let state = harness.tail.checkpoints();
+        append(&harness.path("access.log"), &lines(read..100));
+        move_away(harness.folder.path(), name, how);
+        append(&harness.path("access.log"), &lines(100..110));
+        harness.restart(state);
+        harness.wait(5);
+        let state = harness.tail.checkpoints();
+        append(&harness.path("access.log"), &lines(110..120));
+        harness.restart(state);
+        harness.wait(5);
+        let emitted = harness.lines().iter().map(|text| number_of(text)).collect();
+        assert_eq!(sorted(emitted), (0..120).collect::<Vec<_>>(), "{name} {how:?} {target} {read} {:?}", harness.notices);
+    });
+}
+
+#[test]
+fn reading_once_recognizes_a_log_by_any_name() {
+    each(|name, how, target, read| {
+        let target = if target == "." { "" } else { target };
+        let mut runs = OneShotRuns::new();
+        append(&runs.path("access.log"), &lines(0..read));
+        let mut emitted = runs.run(&[target]);
+        append(&runs.path("access.log"), &lines(read..100));
+        move_away(runs.folder.path(), name, how);
+        append(&runs.path("access.log"), &lines(100..110));
+        emitted.extend(runs.run(&[target]));
+        append(&runs.path("access.log"), &lines(110..120));
+        emitted.extend(runs.run(&[target]));
+        assert_eq!(sorted(emitted), (0..120).collect::<Vec<_>>(), "{name} {how:?} {target} {read} {:?}", runs.notices);
+    });
+}
+
+/// A copy beside its log, with the lines that were read and more.
+#[test]
+fn a_copy_of_a_log_is_not_another_log() {
+    for name in NAMES.into_iter().filter(|name| !["old.log", "0"].contains(name)) {
+        for read in [3, 40, 100] {
+            let mut runs = OneShotRuns::new();
+            append(&runs.path("access.log"), &lines(0..read));
+            let mut emitted = runs.run(&[""]);
+            append(&runs.path("access.log"), &lines(read..100));
+            fs::copy(runs.path("access.log"), runs.path(name)).unwrap();
+            append(&runs.path("access.log"), &lines(100..110));
+            emitted.extend(runs.run(&[""]));
+            emitted.extend(runs.run(&[""]));
+            assert_eq!(sorted(emitted), (0..110).collect::<Vec<_>>(), "{name} {read} {:?}", runs.notices);
+        }
+    }
+}
+
+/// The target of a symbolic link changes between two runs.
+#[test]
+fn the_rest_of_the_old_link_target_is_read() {
+    for (old, new) in [
+        ("access-2026-11-22.log", "access-2026-11-23.log"),
+        ("a", "b"),
+        ("b", "a"),
+        ("logs/a", "logs/b"),
+        ("2026-11-22/access.log", "2026-11-23/access.log"),
+    ] {
+        for is_run in [true, false] {
+            for is_two in [true, false] {
+                let runs = OneShotRuns::new();
+                let folder = runs.folder.path().to_owned();
+                for path in [old, new] {
+                    fs::create_dir_all(folder.join(path).parent().unwrap()).unwrap();
+                }
+                append(&folder.join(old), &lines(0..40));
+                symlink(old, folder.join("current")).unwrap();
+                let switch = || {
+                    append(&folder.join(old), &lines(40..100));
+                    append(&folder.join(new), &lines(100..110));
+                    fs::remove_file(folder.join("current")).unwrap();
+                    symlink(new, folder.join("current")).unwrap();
+                };
+                let emitted = if is_run {
+                    let mut runs = runs;
+                    let mut emitted = runs.run(&["current"]);
+                    switch();
+                    emitted.extend(runs.run(&["current"]));
+                    if is_two {
+                        emitted.extend(runs.run(&["current"]));
+                    }
+                    emitted
+                } else {
+                    let mut harness = TailHarness::new(&["."], true, |_| {});
+                    harness.folder = runs.folder;
+                    harness.paths = vec![harness.path("current")];
+                    harness.restart(Vec::new());
+                    let state = harness.tail.checkpoints();
+                    switch();
+                    harness.restart(state);
+                    if is_two {
+                        harness.wait(5);
+                        let state = harness.tail.checkpoints();
+                        harness.restart(state);
+                    }
+                    harness.wait(5);
+                    harness.lines().iter().map(|text| number_of(text)).collect()
+                };
+                assert_eq!(sorted(emitted), (0..110).collect::<Vec<_>>(), "{old} {new} run {is_run} two {is_two}");
+            }
+        }
+    }
 }
