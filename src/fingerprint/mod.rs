@@ -178,10 +178,14 @@ impl FingerprintMap {
     }
 }
 
+/// How many times as many sets a cache gets when a set is full: a small log touches little memory, a large one has all sets after a few
+/// steps.
+const GROWTH: usize = 16;
+
 /// Caches values by the fingerprint of a text. `WAYS` is the number of entries in a cache line.
 #[derive(Debug)]
 pub(crate) struct SetAssocCache<V, const WAYS: usize> {
-    /// One set until it is full, as many caches are never used; then all.
+    /// One set at first, as many caches are never used; [`GROWTH`] times as many when one is full, up to the maximum.
     sets: Vec<Set<V, WAYS>>,
     max_sets: usize,
 }
@@ -224,20 +228,23 @@ impl<V: Copy + Default, const WAYS: usize> SetAssocCache<V, WAYS> {
 
     /// Inserts or replaces a value.
     pub(crate) fn insert(&mut self, text: Fingerprint, value: V) {
-        if self.sets.len() < self.max_sets && self.sets[0].0.iter().all(|(stored, _)| *stored != Fingerprint::default()) {
-            self.take_room();
+        let mut at = self.at(text);
+        if self.sets.len() < self.max_sets && self.sets[at].0.iter().all(|(stored, _)| *stored != Fingerprint::default()) {
+            self.grow();
+            at = self.at(text);
         }
-        let at = self.at(text);
         let slots = &mut self.sets[at].0;
         let old = slots.iter().position(|(stored, _)| *stored == text).unwrap_or(WAYS - 1);
         slots.copy_within(..old, 1);
         slots[0] = (text, value);
     }
 
+    /// Makes room. A new set gets texts of one old set alone, so they fit.
     #[cold]
-    fn take_room(&mut self) {
-        let few = std::mem::replace(&mut self.sets, Self::empty(self.max_sets));
-        for (text, value) in few.into_iter().flat_map(|set| set.0).rev() {
+    fn grow(&mut self) {
+        let larger = Self::empty(self.max_sets.min(self.sets.len() * GROWTH));
+        let few = std::mem::replace(&mut self.sets, larger);
+        for (text, value) in few.into_iter().flat_map(|set| set.0).rev().filter(|(text, _)| *text != Fingerprint::default()) {
             self.insert(text, value);
         }
     }

@@ -44,7 +44,7 @@ const IMPACT: Tactic = tactic("TA0040", "Impact");
 
 /// Techniques sorted by number, with their names and first tactics as in ATT&CK for Enterprise, version 17
 /// (<https://attack.mitre.org/versions/v17/techniques/enterprise/>).
-const TECHNIQUES: [(&str, &str, Tactic); 56] = [
+const TECHNIQUES: [(&str, &str, Tactic); 59] = [
     ("T1003", "OS Credential Dumping", CREDENTIAL_ACCESS),
     ("T1003.008", "/etc/passwd and /etc/shadow", CREDENTIAL_ACCESS),
     ("T1021", "Remote Services", LATERAL_MOVEMENT),
@@ -88,6 +88,8 @@ const TECHNIQUES: [(&str, &str, Tactic); 56] = [
     ("T1552.004", "Private Keys", CREDENTIAL_ACCESS),
     ("T1552.005", "Cloud Instance Metadata API", CREDENTIAL_ACCESS),
     ("T1552.007", "Container API", CREDENTIAL_ACCESS),
+    ("T1559", "Inter-Process Communication", EXECUTION),
+    ("T1559.002", "Dynamic Data Exchange", EXECUTION),
     ("T1566", "Phishing", INITIAL_ACCESS),
     ("T1566.002", "Spearphishing Link", INITIAL_ACCESS),
     ("T1574", "Hijack Execution Flow", PERSISTENCE),
@@ -100,6 +102,7 @@ const TECHNIQUES: [(&str, &str, Tactic); 56] = [
     ("T1595.001", "Scanning IP Blocks", RECONNAISSANCE),
     ("T1595.002", "Vulnerability Scanning", RECONNAISSANCE),
     ("T1595.003", "Wordlist Scanning", RECONNAISSANCE),
+    ("T1606", "Forge Web Credentials", CREDENTIAL_ACCESS),
     ("T1610", "Deploy Container", EXECUTION),
 ];
 

@@ -67,6 +67,8 @@ impl Compiler {
         if definitions.len() > MOST_RULES {
             return Err(RuleError::TooMany { found: definitions.len(), most: MOST_RULES });
         }
+        self.rules.reserve(definitions.len());
+        self.conditions.reserve(definitions.len());
         let mut errors: Vec<_> = definitions.into_iter().filter_map(|located| self.add(located).err()).collect();
         match errors.len() {
             0 => Ok(()),

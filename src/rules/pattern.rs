@@ -26,8 +26,8 @@ const NESTING: u32 = 64;
 #[derive(Debug)]
 pub(super) struct RulePattern {
     source: String,
-    /// Looked up at first use.
-    automaton: OnceLock<Option<Automaton>>,
+    /// Looked up at first use. Most are never used, so a rule has room for a pointer only.
+    automaton: OnceLock<Option<Box<Automaton>>>,
     regex: OnceLock<Option<Regex>>,
 }
 
@@ -51,7 +51,7 @@ impl RulePattern {
 
     /// Whether it matches somewhere in `text`.
     pub(super) fn is_match(&self, text: &[u8]) -> bool {
-        let automaton = self.automaton.get_or_init(|| Automaton::of(&self.source)).as_ref();
+        let automaton = self.automaton.get_or_init(|| Automaton::of(&self.source).map(Box::new)).as_ref();
         let is_match = automaton.and_then(|automaton| automaton.is_match(text));
         is_match.unwrap_or_else(|| self.regex().is_some_and(|regex| regex.is_match(text)))
     }

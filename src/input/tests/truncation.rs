@@ -67,7 +67,10 @@ fn truncated_to_nothing() {
         let (lines, summary) = read_changed(folder, mmap, &|file| file.set_len(0).unwrap());
         assert_genuine(&lines);
         let kept = lines.len() as u64 * LINE;
-        assert_eq!(summary.damage, Some(format!("truncated during the scan: {kept} of {LEN} bytes were read")));
+        // On a busy system the other thread may have read the whole file by then, and nothing is lost.
+        if kept < LEN || summary.damage.is_some() {
+            assert_eq!(summary.damage, Some(format!("truncated during the scan: {kept} of {LEN} bytes were read")));
+        }
         assert_eq!(summary.bytes, kept);
     });
 }
