@@ -64,12 +64,14 @@ fn main() -> io::Result<()> {
         let file: Option<Value> = toml::from_str(&text).ok();
         regexes.extend(file.iter().flat_map(regexes_of));
         rules.extend(file.iter().flat_map(literal_rules));
-        let (full, short) = (out.join(format!("{name}.z")), out.join(format!("{name}.json")));
+        let [full, json, short] = ["z", "json.z", "json"].map(|extension| out.join(format!("{name}.{extension}")));
         fs::write(&full, compressed(text.as_bytes())?)?;
-        fs::write(&short, file.and_then(|file| short_form(&text, &file)).unwrap_or_default())?;
-        let [full, short] = [full, short].map(|path| path.display().to_string());
-        writeln!(list, "    BuiltinFile {{ name: {name:?}, text: include_bytes!({full:?}), short: include_str!({short:?}) }},")
-            .map_err(io::Error::other)?;
+        let forms = file.and_then(|file| json_forms(&text, file)).unwrap_or_default();
+        fs::write(&json, compressed(forms[0].as_bytes())?)?;
+        fs::write(&short, &forms[1])?;
+        let [full, json, short] = [full, json, short].map(|path| path.display().to_string());
+        let form = format!("text: include_bytes!({full:?}), json: include_bytes!({json:?}), short: include_str!({short:?})");
+        writeln!(list, "    BuiltinFile {{ name: {name:?}, {form} }},").map_err(io::Error::other)?;
     }
     list.push_str("]\n");
     fs::write(out.join("builtin_rules.rs"), list)?;
@@ -80,17 +82,34 @@ fn main() -> io::Result<()> {
 /// The keys of a rule that no scan needs.
 const DOCUMENTATION: [&str; 3] = ["must_match", "must_not_match", "false_positives"];
 
-/// A rule file as JSON, without cases, and with the line numbers of its rules.
-fn short_form(text: &str, file: &Value) -> Option<String> {
-    let mut file = file.clone();
-    for kind in ["rule", "app"] {
-        for rule in file.get_mut(kind).and_then(Value::as_array_mut).into_iter().flatten().filter_map(Value::as_object_mut) {
-            for key in DOCUMENTATION {
-                rule.remove(key);
+/// The lists that are in the tables of literals: a scan of all rules needs to know only whether they are empty.
+const LITERALS: [&str; 5] = ["paths", "suffixes", "words", "agents", "raw_prefixes"];
+
+/// A rule file as JSON, without cases, and with the line numbers of its rules; then the same with the first literal of each list.
+fn json_forms(text: &str, mut file: Value) -> Option<[String; 2]> {
+    let lines = lines::RuleLines::of(text).ok()?;
+    let json = |file: &Value| serde_json::to_string(&serde_json::json!({ "lines": &lines, "file": file })).ok();
+    for rule in rules_mut(&mut file) {
+        for key in DOCUMENTATION {
+            rule.remove(key);
+        }
+    }
+    let full = json(&file)?;
+    for rule in rules_mut(&mut file) {
+        for key in LITERALS {
+            if let Some(literals) = rule.get_mut(key).and_then(Value::as_array_mut) {
+                literals.truncate(1);
             }
         }
     }
-    serde_json::to_string(&serde_json::json!({ "lines": lines::RuleLines::of(text).ok()?, "file": file })).ok()
+    Some([full, json(&file)?])
+}
+
+/// The rules and the apps of a file.
+fn rules_mut(file: &mut Value) -> impl Iterator<Item = &mut serde_json::Map<String, Value>> {
+    let tables = file.as_object_mut().into_iter().flat_map(serde_json::Map::iter_mut);
+    let lists = tables.filter(|(kind, _)| ["rule", "app"].contains(&kind.as_str()));
+    lists.filter_map(|(_, list)| list.as_array_mut()).flatten().filter_map(Value::as_object_mut)
 }
 
 /// The keys of a rule or an app that contain literals, or decide what they mean.

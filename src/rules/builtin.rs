@@ -1,7 +1,8 @@
 //! The built-in rules, as source text and in forms that load faster: rule files as JSON, and the tables of all literals.
 //!
-//! The JSON of a file equals the file but for test cases and known false positives, which a scan does not need, or it is not used. The
-//! source text is compressed; the others are not, as each run reads them.
+//! The JSON of a file equals the file but for test cases and known false positives, which a scan does not need, or it is not used. Most
+//! scans use all built-in rules, and so the tables: then lists of literals have only their first literal, as conditions depend on
+//! whether there is one. What most scans read is not compressed; the rest is.
 
 use flate2::{Decompress, FlushDecompress};
 use serde::Deserialize;
@@ -27,8 +28,21 @@ pub(super) struct BuiltinFile {
     name: &'static str,
     /// The source text, compressed.
     text: &'static [u8],
-    /// A [`ParsedRuleFile`] as JSON, without cases; empty if the file is no valid TOML.
+    /// A [`ParsedRuleFile`] as JSON, without cases and compressed; empty if the file is no valid TOML.
+    json: &'static [u8],
+    /// The same with the first literal of each list, and not compressed.
     short: &'static str,
+}
+
+/// How much of a rule is loaded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Detail {
+    /// What is not in the tables of literals: each list of literals has only its first.
+    Conditions,
+    /// All but cases and known false positives.
+    Literals,
+    /// All.
+    Cases,
 }
 
 /// A rule file that was parsed at build time.
@@ -40,11 +54,16 @@ struct ParsedRuleFile {
 
 impl BuiltinFile {
     /// Its rules. If the JSON form fails, the file has an error, which parsing the source text reports with its position.
-    pub(super) fn rules(&self, with_cases: bool) -> Result<Vec<LocatedRule>, RuleError> {
+    pub(super) fn rules(&self, detail: Detail) -> Result<Vec<LocatedRule>, RuleError> {
         let name = self.display_name();
-        match serde_json::from_str(if with_cases { "" } else { self.short }) {
-            Ok(ParsedRuleFile { lines, file }) => Ok(located(&name, file, lines, true)),
-            Err(_) => parse(&name, &self.text(), true),
+        let parsed = match detail {
+            Detail::Conditions => serde_json::from_str(self.short).ok(),
+            Detail::Literals => serde_json::from_slice(&decompressed(self.json)).ok(),
+            Detail::Cases => None,
+        };
+        match parsed {
+            Some(ParsedRuleFile { lines, file }) => Ok(located(&name, file, lines, true)),
+            None => parse(&name, &self.text(), true),
         }
     }
 
@@ -59,8 +78,12 @@ impl BuiltinFile {
     }
 }
 
-/// The literals of all built-in rules, numbered in the order of their ids; `None` if the build script embedded none, because a rule
-/// file has an error or the literals are too similar for the prefilter.
+/// Whether the build script embedded [`searches`]: not if a rule file has an error or the literals are too similar for the prefilter.
+pub(super) fn has_searches() -> bool {
+    !LITERALS.is_empty()
+}
+
+/// The literals of all built-in rules, numbered in the order of their ids.
 pub(super) fn searches() -> Option<Searches> {
     let mut sections = Sections(LITERALS);
     let (request, headers) = (sections.table()?, sections.table()?);
@@ -114,14 +137,15 @@ mod tests {
     use flate2::Compression;
     use flate2::write::ZlibEncoder;
 
+    use super::super::compile::{compile, compile_with};
     use super::super::literal_table::RuleLiterals;
-    use super::super::load::{RuleChoice, selected_rules};
+    use super::super::load::{RuleChoice, selected_rules, selected_rules_with};
     use super::*;
 
     #[test]
-    fn the_parsed_form_equals_its_file_but_for_cases() {
+    fn a_parsed_form_equals_its_file_but_for_what_it_omits() {
         for file in BUILTIN {
-            let mut written = file.rules(true).unwrap();
+            let mut written = file.rules(Detail::Cases).unwrap();
             assert!(written.iter().any(|rule| !rule.definition.must_match.is_empty()), "{}", file.name);
             for rule in &mut written {
                 let definition = &mut rule.definition;
@@ -129,9 +153,28 @@ mod tests {
                 definition.must_not_match.clear();
                 definition.false_positives.clear();
             }
-            assert!(serde_json::from_str::<ParsedRuleFile>(file.short).is_ok(), "{}", file.name);
-            assert_eq!(format!("{:?}", file.rules(false).unwrap()), format!("{written:?}"), "{}", file.name);
+            let json: Result<ParsedRuleFile, _> = serde_json::from_slice(&decompressed(file.json));
+            assert!(json.is_ok() && serde_json::from_str::<ParsedRuleFile>(file.short).is_ok(), "{}", file.name);
+            assert_eq!(format!("{:?}", file.rules(Detail::Literals).unwrap()), format!("{written:?}"), "{}", file.name);
+            for rule in &mut written {
+                let d = &mut rule.definition;
+                for literals in [&mut d.paths, &mut d.suffixes, &mut d.words, &mut d.agents, &mut d.raw_prefixes] {
+                    literals.truncate(1);
+                }
+            }
+            assert_eq!(format!("{:?}", file.rules(Detail::Conditions).unwrap()), format!("{written:?}"), "{}", file.name);
         }
+    }
+
+    /// With the tables, conditions see only whether a rule has a literal.
+    #[test]
+    fn conditions_are_the_same_with_and_without_all_literals() {
+        let rules = |detail| selected_rules_with(&RuleChoice::default(), detail).unwrap().rules;
+        let [with, without] =
+            [compile(rules(Detail::Literals)).unwrap(), compile_with(rules(Detail::Conditions), searches().unwrap()).unwrap()];
+        assert_eq!(format!("{:?}", with.conditions), format!("{:?}", without.conditions));
+        assert_eq!((with.rules, with.unanchored), (without.rules, without.unanchored));
+        assert_eq!(with.suppressed_by_apps, without.suppressed_by_apps);
     }
 
     /// The embedded literals and the loader's agree on numbers of rules, on literals and on windows.
@@ -147,7 +190,7 @@ mod tests {
         assert_eq!(sections.table(), Some(headers));
         let prefilter = Prefilter { fours: sections.windows().unwrap(), pairs: sections.windows().unwrap() };
         assert_eq!(Some(prefilter), Prefilter::new(&request.texts));
-        assert!(sections.0.is_empty() && searches().is_some());
+        assert!(sections.0.is_empty() && has_searches() && searches().is_some());
     }
 
     #[test]
@@ -155,7 +198,10 @@ mod tests {
         let error_of = |text: &str, short| {
             let mut stream = ZlibEncoder::new((text.len() as u32).to_le_bytes().to_vec(), Compression::fast());
             stream.write_all(text.as_bytes()).unwrap();
-            BuiltinFile { name: "x.toml", text: stream.finish().unwrap().leak(), short }.rules(false).unwrap_err().to_string()
+            BuiltinFile { name: "x.toml", text: stream.finish().unwrap().leak(), json: b"", short }
+                .rules(Detail::Conditions)
+                .unwrap_err()
+                .to_string()
         };
         let wrong_key = "[[rule]]\nid = 'x/a'\ntitel = 'A'\n";
         for short in ["", r#"{"lines":{"rule":[2],"app":[]},"file":{"rule":[{"id":"x/a","titel":"A"}]}}"#] {

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
 
-use super::builtin::{self, BUILTIN};
+use super::builtin::{self, BUILTIN, Detail};
 use super::compile::{compile, compile_with};
 use super::definition::{APP_CLASS, CLASSES, Definition, RuleFile};
 use super::error::{RuleError, nearest};
@@ -85,9 +85,10 @@ impl RuleChoice {
         self
     }
 
-    /// Whether these are all built-in rules and no other.
+    /// Whether these are all built-in rules and no other, without cases.
     fn is_all_builtin(&self) -> bool {
-        !self.no_builtin && self.paths.is_empty() && self.disable.is_empty() && self.only.is_empty()
+        let Self { paths, no_builtin, disable, only, with_cases, severity: _, no_prefilter: _ } = self;
+        !no_builtin && !with_cases && paths.is_empty() && disable.is_empty() && only.is_empty()
     }
 
     /// Replaces the severity of the rule with this ID.
@@ -132,8 +133,11 @@ pub(super) struct SelectedRules {
 ///
 /// A file cannot be read or is no rule file, a rule is invalid, or a flag names no rule.
 pub fn load(choice: &RuleChoice) -> Result<RuleSet, RuleError> {
-    let embedded = || choice.is_all_builtin().then(builtin::searches).flatten();
-    let (selected, searches) = rayon::join(|| selected_rules(choice), embedded);
+    let (selected, searches) = if choice.is_all_builtin() && builtin::has_searches() {
+        rayon::join(|| selected_rules_with(choice, Detail::Conditions), builtin::searches)
+    } else {
+        (selected_rules(choice), None)
+    };
     let SelectedRules { rules, warnings } = selected?;
     let mut set = match searches {
         Some(searches) => compile_with(rules, searches)?,
@@ -168,9 +172,14 @@ pub(crate) fn family(text: &str) -> Option<String> {
 
 /// The selected definitions, sorted by id.
 pub(super) fn selected_rules(choice: &RuleChoice) -> Result<SelectedRules, RuleError> {
+    selected_rules_with(choice, if choice.with_cases { Detail::Cases } else { Detail::Literals })
+}
+
+/// The same, with this much of each built-in rule.
+pub(super) fn selected_rules_with(choice: &RuleChoice, detail: Detail) -> Result<SelectedRules, RuleError> {
     let mut rules = BTreeMap::new();
     if !choice.no_builtin {
-        let parsed: Vec<_> = BUILTIN.par_iter().map(|file| file.rules(choice.with_cases)).collect();
+        let parsed: Vec<_> = BUILTIN.par_iter().map(|file| file.rules(detail)).collect();
         for found in parsed {
             insert(&mut rules, found?)?;
         }
