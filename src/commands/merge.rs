@@ -111,11 +111,10 @@ pub(super) fn merged(files: &[PathBuf], rules: &RuleSet, settings: &ReportFilter
     finish(parts, &settings.rules, settings.quiet)
 }
 
-/// The fewest cells of a large report. One of them has up to 40 MB in memory, so they are not read side by side.
+/// The fewest cells of a large report. It takes up to 40 MB of memory until it is merged, so another is read only after that.
 const LARGE_REPORT: usize = 1 << 14;
 
-/// Reads the reports into one merge, some while others are merged: small ones on all threads, as many at a time as there are threads, and
-/// large ones one by one.
+/// Reads the reports into one merge: small ones on all threads, some while others are merged; large ones one by one.
 pub(super) fn read_all<'r>(files: &[PathBuf], rules: &'r RuleSet) -> Result<ReportMerger<'r>, CommandError> {
     let read = |file: &PathBuf| read_snapshot(file, rules).map_err(|source| CommandError::Unreadable { path: file.clone(), source });
     let read_group = |files: &[PathBuf]| files.par_iter().map(read).collect::<Vec<_>>();
@@ -124,10 +123,11 @@ pub(super) fn read_all<'r>(files: &[PathBuf], rules: &'r RuleSet) -> Result<Repo
     let (first, mut rest) = files.split_at(files.len().min(1));
     let mut group = read_group(first);
     while !group.is_empty() {
-        let together = if group.iter().any(is_large) { 1 } else { rayon::current_num_threads() };
-        let (next, others) = rest.split_at(rest.len().min(together));
+        let is_large = group.iter().any(is_large);
+        let count = if is_large { 1 } else { rayon::current_num_threads() };
+        let (next, others) = rest.split_at(rest.len().min(count));
         let merge = || group.into_iter().try_for_each(|snapshot| Ok::<_, CommandError>(merged.add(snapshot?)?));
-        let (next, added) = rayon::join(|| read_group(next), merge);
+        let (added, next) = if is_large { (merge(), read_group(next)) } else { rayon::join(merge, || read_group(next)) };
         added?;
         (group, rest) = (next, others);
     }

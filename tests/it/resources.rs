@@ -172,8 +172,12 @@ fn running_out_of_memory_prints_a_message() {
     }
     let harness = Harness::new();
     harness.file("access.log", log(10));
-    for limit in ["--as=60000000", "--as=100000000"] {
-        let run = finish(&mut harness.under(&["prlimit", limit], ["scan", "-j2", "access.log"]));
+    // Around 100 MB it depends on the addresses of threads whether a scan succeeds. It never ends by a signal.
+    for (limit, may_succeed) in [("60000000", false), ("80000000", false), ("90000000", true), ("100000000", true), ("110000000", true)] {
+        let run = finish(&mut harness.under(&["prlimit", &format!("--as={limit}")], ["scan", "-j2", "access.log"]));
+        if may_succeed && run.code == 0 {
+            continue;
+        }
         assert_eq!((run.code, run.text().as_str()), (4, ""), "{limit}: {}", run.stderr);
         assert!(run.stderr.starts_with("error: ") && run.stderr.contains("ulimit -v"), "{limit}: {}", run.stderr);
     }
