@@ -33,7 +33,7 @@ mod prefilter;
 #[allow(dead_code, reason = "`prefilter` compares texts with it")]
 mod short_bytes;
 
-use literal_table::{DEFAULT_FIELDS, FIELD_NAMES, LiteralKeys, LiteralTable, LiteralUse, RuleLiterals, TextArena};
+use literal_table::{FIELD_NAMES, LiteralKeys, LiteralTable, LiteralUse, RuleLiterals, TextArena};
 use prefilter::{Prefilter, WindowTable};
 
 /// What the build script and the crate have in common.
@@ -124,8 +124,14 @@ struct LiteralRule {
     agents: Vec<String>,
     raw_prefixes: Vec<String>,
     words: Vec<String>,
-    fields: Option<Vec<String>>,
+    #[serde(default = "default_fields")]
+    fields: Vec<String>,
     unless: ExceptedAgents,
+}
+
+/// The fields of a rule that names none.
+fn default_fields() -> Vec<String> {
+    ["path", "query"].map(str::to_owned).to_vec()
 }
 
 #[derive(Deserialize, Default)]
@@ -167,7 +173,7 @@ fn literals(rules: &BTreeMap<String, LiteralRule>) -> Option<Vec<u8>> {
             agents: &rule.agents,
             raw_prefixes: &rule.raw_prefixes,
             words: &rule.words,
-            fields: rule.fields.as_ref().map_or(DEFAULT_FIELDS, |fields| fields.iter().fold(0, |mask, field| mask | bit(field))),
+            fields: rule.fields.iter().fold(0, |mask, field| mask | bit(field)),
             excepted_agents: &rule.unless.agents,
             root: rule.at.is_some(),
         };
@@ -176,36 +182,36 @@ fn literals(rules: &BTreeMap<String, LiteralRule>) -> Option<Vec<u8>> {
     let (request, headers) = (literals.request.into_table(), literals.headers.into_table());
     let Prefilter { fours, pairs } = Prefilter::new(&request.texts)?;
     let mut out = Vec::new();
-    put_table(&mut out, &request)?;
-    put_table(&mut out, &headers)?;
-    put_windows(&mut out, &fours);
-    put_windows(&mut out, &pairs);
+    push_table(&mut out, &request)?;
+    push_table(&mut out, &headers)?;
+    push_windows(&mut out, &fours);
+    push_windows(&mut out, &pairs);
     Some(out)
 }
 
-fn put_table(out: &mut Vec<u8>, table: &LiteralTable) -> Option<()> {
-    put_texts(out, &table.texts);
-    put_texts(out, &table.tails);
-    put_numbers(out, &table.starts);
-    put_numbers(out, &table.uses.iter().map(|used: &LiteralUse| used.code()).collect::<Option<Vec<_>>>()?);
+fn push_table(out: &mut Vec<u8>, table: &LiteralTable) -> Option<()> {
+    push_texts(out, &table.texts);
+    push_texts(out, &table.tails);
+    push_numbers(out, &table.starts);
+    push_numbers(out, &table.uses.iter().map(|used: &LiteralUse| used.code()).collect::<Option<Vec<_>>>()?);
     Some(())
 }
 
-fn put_texts(out: &mut Vec<u8>, texts: &TextArena) {
-    put_section(out, &texts.bytes);
-    put_numbers(out, &texts.ends);
+fn push_texts(out: &mut Vec<u8>, texts: &TextArena) {
+    push_section(out, &texts.bytes);
+    push_numbers(out, &texts.ends);
 }
 
-fn put_windows<const WIDTH: usize>(out: &mut Vec<u8>, windows: &WindowTable<WIDTH>) {
-    windows.numbers().iter().for_each(|numbers| put_numbers(out, numbers));
+fn push_windows<const WIDTH: usize>(out: &mut Vec<u8>, windows: &WindowTable<WIDTH>) {
+    windows.numbers().iter().for_each(|numbers| push_numbers(out, numbers));
 }
 
-fn put_numbers(out: &mut Vec<u8>, numbers: &[u32]) {
-    put_section(out, &numbers.iter().flat_map(|number| number.to_le_bytes()).collect::<Vec<_>>());
+fn push_numbers(out: &mut Vec<u8>, numbers: &[u32]) {
+    push_section(out, &numbers.iter().flat_map(|number| number.to_le_bytes()).collect::<Vec<_>>());
 }
 
 /// The number of bytes in four bytes, little-endian, and the bytes.
-fn put_section(out: &mut Vec<u8>, section: &[u8]) {
+fn push_section(out: &mut Vec<u8>, section: &[u8]) {
     out.extend((section.len() as u32).to_le_bytes());
     out.extend(section);
 }

@@ -303,7 +303,8 @@ mod tests {
 
     use proptest::prelude::*;
 
-    use super::super::build::{LogAnalysis, ReportFilter, RowSelection, build};
+    use super::super::build::{LogAnalysis, RowSelection, build};
+    use super::super::fixture;
     use super::*;
     use crate::analysis::model::InputSummary;
     use crate::block::parse_trusted_proxy;
@@ -365,15 +366,8 @@ paths = ["/a", "/b", "/c", "/d"]
             LinePosition { input: 0, chunk: 0, offset: 0, line: 0 },
         );
         let (tally, texts) = (tally.with_names(worker_state.names), [SourceInfo::new(b"a.log".to_vec(), 0, vec![(0, 0)])]);
-        let report_input = ReportInput {
-            rules: &rules,
-            tally: &tally,
-            texts: &texts,
-            inputs: &[InputSummary::default()],
-            without_time: 0,
-            filter: ReportFilter { min_severity: Severity::Low, ..ReportFilter::default() },
-            allow: &allow,
-        };
+        let inputs = [InputSummary::default()];
+        let report_input = fixture::report_input(&rules, &tally, &texts, &inputs, &allow);
         let analysis = LogAnalysis::new(&report_input);
         let wanted = RowSelection::COMPLETE;
         let mut report = build(&report_input, &analysis, wanted);

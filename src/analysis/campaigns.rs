@@ -409,7 +409,8 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::analysis::build::{LogAnalysis, ReportFilter, RowSelection, build};
+    use crate::analysis::build::{LogAnalysis, RowSelection, build};
+    use crate::analysis::fixture;
     use crate::analysis::model::InputSummary;
     use crate::engine::{LineScanner, ScanOptions, WorkerState};
     use crate::rules::{AllowList, RuleChoice, RuleSet, load};
@@ -454,15 +455,8 @@ mod tests {
         });
         let (tally, allow) = (tally.unwrap_or_default(), AllowList::default());
         let texts = [SourceInfo::new(b"access.log".to_vec(), 7, runs)];
-        let report_input = ReportInput {
-            rules: &RULES,
-            tally: &tally,
-            texts: &texts,
-            inputs: &[InputSummary::default()],
-            without_time: 0,
-            filter: ReportFilter { min_severity: Severity::Low, ..ReportFilter::default() },
-            allow: &allow,
-        };
+        let inputs = [InputSummary::default()];
+        let report_input = fixture::report_input(&RULES, &tally, &texts, &inputs, &allow);
         let wanted = RowSelection::COMPLETE;
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
         let analysis = LogAnalysis::new(&report_input);

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
+use super::build::{ReportFilter, ReportInput};
 use super::class_hits::ClassHits;
 use super::model::{
     AllowedCount, AnswerDetail, AppSeen, Campaign, FloodRow, HostRow, InputSummary, NetworkRow, Report, ReportedHit, Row, RowKey,
@@ -15,8 +16,10 @@ use crate::client::Client;
 use crate::finding::{RuleId, Severity};
 use crate::geoip::GeoInfo;
 use crate::log_entry::Outcome;
-use crate::rules::{RuleChoice, RuleSet, load};
+use crate::rules::{AllowList, RuleChoice, RuleSet, load};
 use crate::soft_404::{Answer, Grade, MethodClass, Reason};
+use crate::source::SourceInfo;
+use crate::tally::Tally;
 use crate::time::LogTime;
 
 const CHROME: &str = "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/128.0.0.0 Safari/537.36";
@@ -33,6 +36,18 @@ const RULES: [(&str, &str, &str, Severity, &[&str]); 9] = [
     ("wordpress/login", "WordPress log-in page", "wordpress", Severity::Low, &[]),
     ("wordpress/xmlrpc", "WordPress XML-RPC", "wordpress", Severity::Medium, &[]),
 ];
+
+/// The input of a report on hits of low severity and above.
+pub(crate) fn report_input<'a>(
+    rules: &'a RuleSet,
+    tally: &'a Tally,
+    texts: &'a [SourceInfo],
+    inputs: &'a [InputSummary],
+    allow: &'a AllowList,
+) -> ReportInput<'a> {
+    let filter = ReportFilter { min_severity: Severity::Low, ..ReportFilter::default() };
+    ReportInput { rules, tally, texts, inputs, without_time: 0, filter, allow }
+}
 
 /// The rules of the fixture, loaded like any others; it does not matter what they match.
 pub(crate) fn rules() -> &'static RuleSet {

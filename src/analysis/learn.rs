@@ -535,9 +535,8 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::analysis::build::ReportFilter;
+    use crate::analysis::fixture;
     use crate::engine::{LineScanner, ScanOptions, WorkerState};
-    use crate::finding::Severity;
     use crate::rules::{AllowList, CLASSES, RuleChoice, RuleSet, load};
     use crate::tally::LinePosition;
 
@@ -590,15 +589,7 @@ mod tests {
     /// The proposals for the whole log.
     fn learned<T>(tally: &Tally, texts: &[SourceInfo], min_probers: usize, then: impl FnOnce(&Proposals<'_>) -> T) -> T {
         let allow = AllowList::default();
-        let report_input = ReportInput {
-            rules: &RULES,
-            tally,
-            texts,
-            inputs: &[],
-            without_time: 0,
-            filter: ReportFilter { min_severity: Severity::Low, ..ReportFilter::default() },
-            allow: &allow,
-        };
+        let report_input = fixture::report_input(&RULES, tally, texts, &[], &allow);
         then(&learn(&report_input, &LogAnalysis::new(&report_input), min_probers))
     }
 

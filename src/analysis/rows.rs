@@ -444,10 +444,10 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::analysis::build::{ReportFilter, RowSelection, build};
+    use crate::analysis::build::{RowSelection, build};
+    use crate::analysis::fixture;
     use crate::analysis::model::{InputSummary, Report};
     use crate::engine::{LineScanner, ScanOptions, WorkerState};
-    use crate::finding::Severity;
     use crate::rules::AllowList;
     use crate::source::SourceInfo;
     use crate::tally::{Budget, LinePosition, Tally};
@@ -496,15 +496,8 @@ paths = ["/key"]
         let mut tally = Tally::with_budget(BUDGET);
         tally.merge(part.with_names(worker_state.names));
         let (texts, allow) = ([SourceInfo::new(b"a.log".to_vec(), 0, vec![(0, 0)])], AllowList::default());
-        let report_input = ReportInput {
-            rules: &rules,
-            tally: &tally,
-            texts: &texts,
-            inputs: &[InputSummary::default()],
-            without_time: 0,
-            filter: ReportFilter { min_severity: Severity::Low, ..ReportFilter::default() },
-            allow: &allow,
-        };
+        let inputs = [InputSummary::default()];
+        let report_input = fixture::report_input(&rules, &tally, &texts, &inputs, &allow);
         let analysis = LogAnalysis::new(&report_input);
         let wanted = RowSelection { pairs: true, clients: true, paths: true, ..RowSelection::default() };
         use_it(&build(&report_input, &analysis, wanted));

@@ -127,9 +127,14 @@ pub(super) fn read_all<'r>(files: &[PathBuf], rules: &'r RuleSet) -> Result<Repo
         let count = if is_large { 1 } else { rayon::current_num_threads() };
         let (next, others) = rest.split_at(rest.len().min(count));
         let merge = || group.into_iter().try_for_each(|snapshot| Ok::<_, CommandError>(merged.add(snapshot?)?));
-        let (added, next) = if is_large { (merge(), read_group(next)) } else { rayon::join(merge, || read_group(next)) };
-        added?;
-        (group, rest) = (next, others);
+        (group, rest) = if is_large {
+            merge()?;
+            (read_group(next), others)
+        } else {
+            let (added, read) = rayon::join(merge, || read_group(next));
+            added?;
+            (read, others)
+        };
     }
     Ok(merged)
 }

@@ -109,19 +109,19 @@ fn lines_of_any_length_are_found_wherever_blocks_end() {
         format!(r#"192.0.2.7 - - [02/Nov/2026:08:01:00 +0000] "GET /{path}/.env HTTP/1.1" 404 1 "-" "-""#)
     };
     for length in [0, 63, 64, 1_000, 65_300, 65_440, 65_460, 65_470, 70_000, 140_000] {
-        for behind in ["", "\n", "\n\n", "\nx", "\0\0"] {
-            let text = format!("{}\nx\n{}\n\r\n{}{behind}", probe(3), probe(length), probe(length / 2)).into_bytes();
+        for end in ["", "\n", "\n\n", "\nx", "\0\0"] {
+            let text = format!("{}\nx\n{}\n\r\n{}{end}", probe(3), probe(length), probe(length / 2)).into_bytes();
             let mut worker = WorkerState::default();
             let whole = scanner.scan(&text, &mut worker);
-            assert_eq!(whole.hits.len(), 3, "{length} {behind:?}");
-            let (mut sum, mut told_each, mut at) = (crate::finding::LineCounts::default(), Vec::new(), 0);
+            assert_eq!(whole.hits.len(), 3, "{length} {end:?}");
+            let (mut sum, mut explained, mut at) = (crate::finding::LineCounts::default(), Vec::new(), 0);
             for line in text.split_inclusive(|&b| b == b'\n') {
                 let found = scanner.scan(line, &mut worker);
-                told_each.extend(explanation(&found, &worker, at, sum.lines));
+                explained.extend(explanation(&found, &worker, at, sum.lines));
                 sum.add(&found.lines);
                 at += line.len() as u64;
             }
-            assert_eq!((explanation(&whole, &worker, 0, 0), &whole.lines), (told_each, &sum), "{length} {behind:?}");
+            assert_eq!((explanation(&whole, &worker, 0, 0), &whole.lines), (explained, &sum), "{length} {end:?}");
         }
     }
 }

@@ -295,12 +295,12 @@ mod tests {
             let (mut expected, mut rest, mut in_query) = (Vec::new(), text.as_bytes(), false);
             while !rest.is_empty() {
                 let length = rest.iter().take_while(|&&b| byte_class::sextet(b).is_some() && (in_query || b != b'/')).count();
-                let (value, behind) = rest.split_at(length);
-                if length + padding(behind) >= MIN_BASE64_LEN {
+                let (value, after) = rest.split_at(length);
+                if length + padding(after) >= MIN_BASE64_LEN {
                     expected.push(value);
                 }
-                in_query |= behind.first() == Some(&b'?');
-                rest = behind.get(1..).unwrap_or_default();
+                in_query |= after.first() == Some(&b'?');
+                rest = after.get(1..).unwrap_or_default();
             }
             prop_assert_eq!(base64_values(text.as_bytes()).collect::<Vec<_>>(), expected);
         }

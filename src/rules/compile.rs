@@ -17,15 +17,15 @@ pub(crate) const MOST_RULES: usize = u16::MAX as usize;
 
 /// Compiles definitions, which must be sorted by id and unique.
 pub(super) fn compile(definitions: Vec<LocatedRule>) -> Result<RuleSet, RuleError> {
-    let mut compiler = Compiler::default();
+    let mut compiler = Compiler { literals: Some(RuleLiterals::default()), ..Compiler::default() };
     compiler.add_all(definitions)?;
-    let searches = Searches::new(std::mem::take(&mut compiler.literals))?;
+    let searches = Searches::new(compiler.literals.take().unwrap_or_default())?;
     Ok(compiler.finish(searches))
 }
 
 /// Compiles definitions whose literals are in these searches; they must be sorted by id and unique.
 pub(super) fn compile_with(definitions: Vec<LocatedRule>, searches: Searches) -> Result<RuleSet, RuleError> {
-    let mut compiler = Compiler { has_searches: true, ..Compiler::default() };
+    let mut compiler = Compiler::default();
     compiler.add_all(definitions)?;
     Ok(compiler.finish(searches))
 }
@@ -55,9 +55,8 @@ impl Searches {
 struct Compiler {
     rules: Vec<Rule>,
     conditions: Vec<Condition>,
-    literals: RuleLiterals,
-    /// The literals are not needed.
-    has_searches: bool,
+    /// The literals of the rules; `None` if the caller has their searches.
+    literals: Option<RuleLiterals>,
     unanchored: Vec<u16>,
     warnings: Vec<String>,
 }
@@ -96,8 +95,8 @@ impl Compiler {
         if !located.is_builtin {
             self.check_patterns(definition, &condition)?;
         }
-        if !self.has_searches {
-            self.literals.add(definition.literal_keys(), rule)?;
+        if let Some(literals) = &mut self.literals {
+            literals.add(definition.literal_keys(), rule)?;
         }
         if condition.needs == 0 && !condition.text.as_ref().is_some_and(|t| t.has_words) {
             self.unanchored.push(rule);

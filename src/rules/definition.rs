@@ -6,7 +6,7 @@ use schemars::{JsonSchema, Schema};
 use serde::Deserialize;
 
 use super::case::Case;
-use super::literal_table::{DEFAULT_FIELDS, FIELD_NAMES, LiteralKeys};
+use super::literal_table::{FIELD_NAMES, LiteralKeys};
 use super::literals::bit;
 use super::window::Window;
 use crate::finding::Severity;
@@ -269,7 +269,7 @@ impl Definition {
 
     /// The same as a mask of their bits.
     pub(super) fn field_mask(&self) -> u16 {
-        self.fields.as_ref().map_or(DEFAULT_FIELDS, |fields| fields.iter().fold(0, |mask, &field| mask | bit::of_field(field)))
+        self.fields().iter().fold(0, |mask, &field| mask | bit::of_field(field))
     }
 
     /// The keys that contain literals.

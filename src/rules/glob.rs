@@ -82,15 +82,15 @@ impl Glob {
         let text = glob.to_ascii_lowercase();
         let mut steps = Vec::with_capacity(text.len());
         let mut rest = text.as_bytes();
-        while let [first, behind @ ..] = rest {
+        while let [first, after @ ..] = rest {
             rest = match rest {
-                [b'*', b'*', b'/', behind @ ..] => {
+                [b'*', b'*', b'/', after @ ..] => {
                     steps.extend([GlobStep::Others, GlobStep::Last, GlobStep::End]);
-                    behind
+                    after
                 }
-                [b'*', b'*', behind @ ..] => {
+                [b'*', b'*', after @ ..] => {
                     steps.push(GlobStep::All);
-                    behind
+                    after
                 }
                 _ => {
                     steps.push(match first {
@@ -98,7 +98,7 @@ impl Glob {
                         b'?' => GlobStep::One,
                         byte => GlobStep::Byte(*byte),
                     });
-                    behind
+                    after
                 }
             };
         }

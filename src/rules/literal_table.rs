@@ -11,9 +11,6 @@ pub(super) const FIELD_NAMES: [&str; 7] = ["path", "query", "target", "referer",
 /// The fields that are headers, `referer` and `user_agent`: their literals are searched apart from those of the request.
 pub(super) const HEADER_FIELDS: u16 = 1 << 3 | 1 << 4;
 
-/// The default of `fields`: `path` and `query`.
-pub(super) const DEFAULT_FIELDS: u16 = 1 | 1 << 1;
-
 /// The keys of a rule that contain literals.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct LiteralKeys<'r> {
@@ -61,8 +58,8 @@ impl LiteralUse {
     /// Largest number of a tail that fits into a code.
     const MAX_TAIL: u16 = (1 << 12) - 1;
 
-    /// The use as a number of which [`from_code`](Self::from_code) makes it again; `None` if there are too many tails.
-    #[allow(dead_code, reason = "the build script embeds them")]
+    /// The use as a number; [`from_code`](Self::from_code) is the inverse. `None` if there are too many tails.
+    #[allow(dead_code, reason = "for the build script")]
     pub(super) fn code(self) -> Option<u32> {
         let (tag, argument) = match self.kind {
             LiteralKind::Word(fields) => (0, fields),
@@ -77,7 +74,7 @@ impl LiteralUse {
     }
 
     /// The use with this code.
-    #[allow(dead_code, reason = "the build script does not read what it embeds")]
+    #[allow(dead_code, reason = "not for the build script")]
     pub(super) fn from_code(code: u32) -> Option<Self> {
         let (rule, argument) = ((code >> 16) as u16, code as u16 & Self::MAX_TAIL);
         let kind = match code >> 12 & 15 {

@@ -341,7 +341,7 @@ mod tests {
 
     use proptest::prelude::*;
 
-    use super::super::literal_table::LiteralCollector;
+    use super::super::literal_table::{FIELD_NAMES, HEADER_FIELDS, LiteralCollector};
     use super::*;
     use crate::rules::{RuleChoice, RuleSet, load};
 
@@ -351,6 +351,15 @@ mod tests {
 
     fn of(set: &RuleSet, headers: bool) -> &Literals {
         if headers { &set.headers } else { &set.request }
+    }
+
+    /// The build script knows fields by their names and bits only.
+    #[test]
+    fn names_and_bits_of_fields_agree() {
+        for (field, name) in Field::ALL.into_iter().zip(FIELD_NAMES) {
+            assert_eq!(serde_json::from_value::<Field>(name.into()).unwrap(), field);
+        }
+        assert_eq!(HEADER_FIELDS, bit::of_field(Field::Referer) | bit::of_field(Field::UserAgent));
     }
 
     #[test]

@@ -143,15 +143,15 @@ impl<const WIDTH: usize> WindowTable<WIDTH> {
         Some(Self { bits, starts, windows, entries })
     }
 
-    /// The numbers of which [`from_numbers`](Self::from_numbers) makes the table again, a bitmap, starts, windows and entries.
-    #[allow(dead_code, reason = "the build script embeds them")]
+    /// The table as numbers: the bitmap, starts, windows and entries. [`from_numbers`](Self::from_numbers) is the inverse.
+    #[allow(dead_code, reason = "for the build script")]
     pub(super) fn numbers(&self) -> [Vec<u32>; 4] {
         let entries = self.entries.iter().flat_map(|entry| [entry.literal, entry.before]).collect();
         [self.bits.to_vec(), self.starts.clone(), self.windows.clone(), entries]
     }
 
-    /// A table of numbers that [`numbers`](Self::numbers) returned; `None` of others, as far as their counts show.
-    #[allow(dead_code, reason = "the build script does not read what it embeds")]
+    /// The table of numbers that [`numbers`](Self::numbers) returned; `None` if their counts are wrong.
+    #[allow(dead_code, reason = "not for the build script")]
     pub(super) fn from_numbers([bits, starts, windows, entries]: [Vec<u32>; 4]) -> Option<Self> {
         let entries: Vec<_> = entries.as_chunks().0.iter().map(|&[literal, before]| WindowEntry { literal, before }).collect();
         let is_valid = starts.len() == SLOTS / GROUP + 1 && windows.len() == entries.len();

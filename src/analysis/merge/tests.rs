@@ -7,11 +7,11 @@ use std::sync::LazyLock;
 
 use proptest::prelude::*;
 
-use crate::analysis::build::{LogAnalysis, ReportFilter, ReportInput, RowSelection, build};
+use crate::analysis::build::{LogAnalysis, RowSelection, build};
+use crate::analysis::fixture;
 use crate::analysis::merge::*;
 use crate::analysis::snapshot::read;
 use crate::engine::{LineScanner, ScanOptions, WorkerState};
-use crate::finding::Severity;
 use crate::formats::LogFormat;
 use crate::render::{GroupBy, OutputFormat, RenderOptions, render};
 use crate::rules::{RuleChoice, load};
@@ -82,15 +82,7 @@ fn scan(pieces: &[Piece]) -> Scanned {
 }
 
 fn with_report<R>(rules: &RuleSet, scanned: &Scanned, use_it: impl FnOnce(&Report<'_>) -> R) -> R {
-    let report_input = ReportInput {
-        rules,
-        tally: &scanned.tally,
-        texts: &scanned.texts,
-        inputs: &scanned.inputs,
-        without_time: 0,
-        filter: ReportFilter { min_severity: Severity::Low, ..ReportFilter::default() },
-        allow: &scanned.allow,
-    };
+    let report_input = fixture::report_input(rules, &scanned.tally, &scanned.texts, &scanned.inputs, &scanned.allow);
     let analysis = LogAnalysis::new(&report_input);
     use_it(&build(&report_input, &analysis, RowSelection::COMPLETE))
 }

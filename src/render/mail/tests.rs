@@ -5,7 +5,6 @@ use std::path::Path;
 use proptest::prelude::*;
 
 use crate::analysis::block_candidates::block_decisions;
-use crate::analysis::build::{ReportFilter, ReportInput};
 use crate::analysis::fixture;
 use crate::analysis::model::{Campaign, Row, RowKey};
 use crate::block::BlockPolicy;
@@ -24,15 +23,7 @@ fn report() -> Report<'static> {
 
 fn add_blocks(report: &mut Report<'_>, max: Option<usize>) {
     let (tally, allow) = (Tally::default(), AllowList::default());
-    let report_input = ReportInput {
-        rules: report.rule_set,
-        tally: &tally,
-        texts: &[],
-        inputs: &[],
-        without_time: 0,
-        filter: ReportFilter { min_severity: Severity::Low, ..ReportFilter::default() },
-        allow: &allow,
-    };
+    let report_input = fixture::report_input(report.rule_set, &tally, &[], &[], &allow);
     report.blocks = Some(block_decisions(report, &report_input, &BlockPolicy::new(&[], &[], &allow), max));
 }
 

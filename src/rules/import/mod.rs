@@ -197,9 +197,9 @@ fn class(text: &str, fallback: &'static str) -> &'static str {
     let is_letter = |c: Option<char>| c.is_some_and(|c| c.is_ascii_alphanumeric());
     let stands = |word: &str| {
         text.match_indices(word).any(|(at, _)| {
-            let (before, behind) = (text[..at].chars().next_back(), text[at + word.len()..].chars().next());
+            let (before, after) = (text[..at].chars().next_back(), text[at + word.len()..].chars().next());
             // A short word must be a whole word: `git` is not in `digital` or `github`.
-            !is_letter(before) && (word.len() > 4 || !is_letter(behind))
+            !is_letter(before) && (word.len() > 4 || !is_letter(after))
         })
     };
     WORDS.iter().find(|(word, _)| stands(word)).map_or(fallback, |(_, class)| class)

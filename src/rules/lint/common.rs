@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use super::super::definition::Field;
 use super::super::literals::bit;
 use super::super::load::LocatedRule;
-use super::redundancy::{LiteralList, fields};
+use super::redundancy::LiteralList;
 use super::{Diagnostic, LintLevel, report};
 
 /// Ordinary request lines, in lower case.
@@ -28,7 +28,7 @@ pub(super) fn check(rule: &LocatedRule, found: &mut Vec<Diagnostic>) {
     for list in LiteralList::ALL {
         let samples: &[(&str, usize)] = match list {
             LiteralList::Agents => &[(HEADERS, ONE_IN_HEADERS)],
-            LiteralList::Words => match fields(&rule.definition) {
+            LiteralList::Words => match rule.definition.field_mask() {
                 mask if mask & !in_headers == 0 => &[(HEADERS, ONE_IN_HEADERS)],
                 mask if mask & in_headers == 0 => &[(REQUESTS, ONE_IN_REQUESTS)],
                 _ => &[(REQUESTS, ONE_IN_REQUESTS), (HEADERS, ONE_IN_HEADERS)],

@@ -129,8 +129,8 @@ fn replaces(rule: &LocatedRule, other: &LocatedRule, entry: &LiteralEntry) -> bo
 
 /// Whether the words of a rule are searched in all fields of another rule.
 fn sees(rule: &Definition, other: &Definition) -> bool {
-    let wanted = if other.words.is_empty() { bit::of_field(Field::Path) } else { fields(other) };
-    fields(rule) & wanted == wanted
+    let wanted = if other.words.is_empty() { bit::of_field(Field::Path) } else { other.field_mask() };
+    rule.field_mask() & wanted == wanted
 }
 
 fn id(rules: &[LocatedRule], number: usize) -> &str {
@@ -254,11 +254,6 @@ fn is_alone(list: LiteralList, definition: &Definition) -> bool {
     rest.at = None;
     rest.fields = None;
     blank().is_some_and(|blank| format!("{rest:?}") == format!("{blank:?}"))
-}
-
-/// The fields of a rule's words, as bits.
-pub(super) fn fields(definition: &Definition) -> u16 {
-    definition.field_mask()
 }
 
 /// A rule without its metadata.
