@@ -6,7 +6,7 @@
 pub(super) const NEEDS_DECODING: u8 = 1;
 /// The first byte of an escape.
 pub(super) const ESCAPE: u8 = 1 << 1;
-/// The same, or a byte beyond ASCII.
+/// The first byte of an escape or a byte beyond ASCII, but not `&`.
 pub(super) const ENCODED: u8 = 1 << 2;
 /// A control byte, or a no-break space.
 pub(super) const SPACE: u8 = 1 << 3;
@@ -39,7 +39,7 @@ const fn kinds_of(byte: u8) -> u8 {
     }
     flag(matches!(byte, b'%' | b'\\' | b'+' | b';' | b'*' | b'#' | 0..0x20 | 0x7f..), NEEDS_DECODING)
         | flag(matches!(byte, b'%' | b'\\' | b'&' | 0xc0..), ESCAPE)
-        | flag(matches!(byte, b'%' | b'\\' | b'&' | 0x80..), ENCODED)
+        | flag(matches!(byte, b'%' | b'\\' | 0x80..), ENCODED)
         | flag(matches!(byte, 0..0x20 | 0x7f | 0xa0), SPACE)
         | flag(byte == b'+', PLUS)
         | flag(byte == b'*', STAR)

@@ -16,8 +16,7 @@ const MAX_COMBINING_MARKS: usize = 4;
 #[must_use]
 pub(crate) fn escape(bytes: &[u8]) -> Cow<'_, str> {
     match std::str::from_utf8(bytes) {
-        Ok(text) if bytes.iter().all(|b| matches!(b, b' '..=b'~')) => Cow::Borrowed(text),
-        Ok(text) if !is_unsafe(text) => Cow::Borrowed(text),
+        Ok(text) if is_printable_ascii(bytes) || !is_unsafe(text) => Cow::Borrowed(text),
         _ => Cow::Owned(escape_owned(bytes)),
     }
 }
@@ -29,7 +28,7 @@ pub(crate) fn escape(bytes: &[u8]) -> Cow<'_, str> {
 #[must_use]
 pub(crate) fn escape_lossless(bytes: &[u8]) -> Cow<'_, str> {
     match std::str::from_utf8(bytes) {
-        Ok(text) if bytes.iter().all(|b| matches!(b, b' '..=b'~') && *b != b'\\') => Cow::Borrowed(text),
+        Ok(text) if is_printable_ascii(bytes) && memchr::memchr(b'\\', bytes).is_none() => Cow::Borrowed(text),
         _ => Cow::Owned(escape_lossless_owned(bytes)),
     }
 }
@@ -73,6 +72,12 @@ pub(crate) fn csv_guard(cell: Cow<'_, str>) -> Cow<'_, str> {
         || first.starts_with(r"\x09")
         || first.starts_with(r"\x0d");
     if formula && cell != "-" { Cow::Owned(format!("'{cell}")) } else { cell }
+}
+
+/// Whether all bytes are printable ASCII, as in most texts.
+fn is_printable_ascii(bytes: &[u8]) -> bool {
+    // No early exit, so that the compiler can vectorize the loop.
+    bytes.iter().fold(true, |all, byte| all & matches!(byte, b' '..=b'~'))
 }
 
 fn is_unsafe(text: &str) -> bool {

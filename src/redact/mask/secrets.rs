@@ -335,6 +335,9 @@ fn is_base64url(byte: u8) -> bool {
 
 /// Adds the credentials after `Basic` and `Bearer`.
 pub(crate) fn find_credentials(text: &[u8], found: &mut Vec<Range<usize>>) {
+    if !may_have_scheme(text) {
+        return;
+    }
     let mut at = 0;
     while let Some(next) = memchr::memchr2(b'B', b'b', &text[at..]) {
         at += next;
@@ -348,6 +351,14 @@ pub(crate) fn find_credentials(text: &[u8], found: &mut Vec<Range<usize>>) {
             found.push(value);
         }
     }
+}
+
+/// Whether a text has the first two letters of `Basic` or `Bearer`: a quick check.
+fn may_have_scheme(text: &[u8]) -> bool {
+    // No early exit, so that the compiler can vectorize the loop.
+    text.iter()
+        .zip(text.get(1..).unwrap_or_default())
+        .fold(false, |has, (first, second)| has | ((first | 0x20 == b'b') & ((second | 0x20 == b'a') | (second | 0x20 == b'e'))))
 }
 
 fn starts_with(text: &[u8], word: &str) -> bool {
