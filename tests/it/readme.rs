@@ -1,7 +1,8 @@
-//! Runs every command in the README as it is written there, in a temporary folder that has its files and paths. Commands that need
-//! a build, a terminal, a service or this host's own configuration are on a list, each with its reason. Does not compare what is
-//! printed.
+//! Runs every command in the README and in the guide as it is written there, in a temporary folder that has its files and paths.
+//! Commands that need a build, a terminal, a service or this host's own configuration are on a list, each with its reason. Does not
+//! compare what is printed.
 
+use std::collections::HashSet;
 use std::fs;
 use std::io::Write as _;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -29,14 +30,15 @@ const NOT_RUN: [(&str, &str); 8] = [
     ("samples/debian/build.sh", "builds the program again, and needs cargo-deb: samples/debian/test.sh runs it"),
 ];
 
-/// Programs that the README names as examples, as shell scripts.
+/// Programs that the pages name as examples, as shell scripts.
 const STAND_INS: [(&str, &str); 3] = [("bin/ssh", "shift; exec \"$@\""), ("bin/your-shipper", "exec cat"), ("bin/nft", "test -s \"$2\"")];
 
 const SIGMA_RULE: &str = "title: A secret\nid: 5ac1f1d2-6a8f-4f0e-9f57-5d9f2e9f1b11\nstatus: test\nlogsource:\n  category: webserver\n\
     detection:\n  selection:\n    cs-uri-query|contains: /etc/odd-secret\n  condition: selection\nlevel: high\n";
 
-fn readme() -> String {
-    fs::read_to_string(Path::new(ROOT).join("README.md")).unwrap()
+/// The README and the guide.
+fn pages() -> String {
+    ["README.md", "samples/guide.md"].map(|page| fs::read_to_string(Path::new(ROOT).join(page)).unwrap()).concat()
 }
 
 /// The blocks of a language.
@@ -45,10 +47,12 @@ fn blocks<'a>(page: &'a str, language: &str) -> Vec<&'a str> {
     fences.into_iter().skip(1).step_by(2).filter_map(|block| block.strip_prefix(language)?.strip_prefix('\n')).collect()
 }
 
-/// The commands in the page, in order.
+/// The commands in the pages, in order, each once.
 fn commands(page: &str) -> Vec<String> {
     let text = blocks(page, "sh").concat().replace("\\\n", " ");
-    text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#')).map(str::to_owned).collect()
+    let mut seen = HashSet::new();
+    let lines = text.lines().map(|line| line.split("  #").next().unwrap_or_default().trim());
+    lines.filter(|line| !line.is_empty() && !line.starts_with('#') && seen.insert(*line)).map(str::to_owned).collect()
 }
 
 fn is_run(command: &str) -> bool {
@@ -122,7 +126,7 @@ fn add_configuration(stage: &Harness) {
     stage.file("home/googlebot.json", "{\"prefixes\":[{\"ipv4Prefix\":\"192.0.2.128/27\"}]}");
     stage.file("home/old-pages.txt", "/old-admin\n");
     stage.file("home/sigma/rules/web/webserver_generic/secret.yml", SIGMA_RULE);
-    let page = readme();
+    let page = pages();
     let allow: String = blocks(&page, "toml").into_iter().filter(|block| block.contains("[[allow]]")).collect();
     stage.file("home/allow.toml", allow);
 }
@@ -139,7 +143,7 @@ fn shell(stage: &Harness, command: &str) -> Command {
 
 #[test]
 fn every_reason_for_not_running_a_command_is_needed() {
-    let commands = commands(&readme());
+    let commands = commands(&pages());
     for (start, why) in NOT_RUN {
         assert!(commands.iter().any(|command| command.starts_with(start)), "no command starts with {start:?} ({why})");
     }
@@ -149,7 +153,7 @@ fn every_reason_for_not_running_a_command_is_needed() {
 #[test]
 fn commands_that_end_succeed() {
     let stage = stage();
-    for command in commands(&readme()).iter().filter(|command| is_run(command) && !runs_on(command)) {
+    for command in commands(&pages()).iter().filter(|command| is_run(command) && !runs_on(command)) {
         let output = shell(&stage, command).output().unwrap();
         let errors = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{command}\n{}\n{errors}", output.status);
@@ -159,7 +163,7 @@ fn commands_that_end_succeed() {
 
 #[test]
 fn commands_that_follow_print_a_new_probe() {
-    for command in commands(&readme()).iter().filter(|command| is_run(command) && runs_on(command)) {
+    for command in commands(&pages()).iter().filter(|command| is_run(command) && runs_on(command)) {
         let stage = stage();
         let printed = stage.file("printed", "");
         let mut shell = shell(&stage, command);

@@ -11,8 +11,15 @@ use crate::harness::{Harness, Run, finish};
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");
 
 /// Files in the folder that are not logs. In folders inside it there are no logs.
-const NO_LOGS: [&str; 6] =
-    ["README.md", "probewatch-report.service", "probewatch-report.timer", "probewatch.cron", "probewatch.rotate", "probewatch.service"];
+const NO_LOGS: [&str; 7] = [
+    "README.md",
+    "guide.md",
+    "probewatch-report.service",
+    "probewatch-report.timer",
+    "probewatch.cron",
+    "probewatch.rotate",
+    "probewatch.service",
+];
 
 /// The folder of files that enforce block lists.
 const BLOCK: &str = "block";
