@@ -365,9 +365,9 @@ paths = ["/a", "/b", "/c", "/d"]
             &LineScanner::new(&rules, &scope).scan(log.as_bytes(), &mut worker_state),
             LinePosition { input: 0, chunk: 0, offset: 0, line: 0 },
         );
-        let (tally, texts) = (tally.with_names(worker_state.names), [SourceInfo::new(b"a.log".to_vec(), 0, vec![(0, 0)])]);
+        let (tally, sources) = (tally.with_names(worker_state.names), [SourceInfo::new(b"a.log".to_vec(), 0, vec![(0, 0)])]);
         let inputs = [InputSummary::default()];
-        let report_input = fixture::report_input(&rules, &tally, &texts, &inputs, &allow);
+        let report_input = fixture::report_input(&rules, &tally, &sources, &inputs, &allow);
         let analysis = LogAnalysis::new(&report_input);
         let wanted = RowSelection::COMPLETE;
         let mut report = build(&report_input, &analysis, wanted);

@@ -45,8 +45,8 @@ pub struct ReportInput<'a> {
     pub rules: &'a RuleSet,
     /// All hits.
     pub tally: &'a Tally,
-    /// The inputs' texts, by number.
-    pub texts: &'a [SourceInfo],
+    /// The logs, by number of the input.
+    pub sources: &'a [SourceInfo],
     /// The inputs by the same numbers, without hits, because the analysis decides which lines are hits.
     pub inputs: &'a [InputSummary],
     /// Lines without a time, if a time range is set.
@@ -192,7 +192,7 @@ pub fn build<'a>(report_input: &ReportInput<'a>, analysis: &'a LogAnalysis<'a>, 
         paths,
         rules,
         elapsed: Duration::ZERO,
-        evidence: Some(SnapshotSource { tally: report_input.tally, texts: report_input.texts }),
+        evidence: Some(SnapshotSource { tally: report_input.tally, sources: report_input.sources }),
     }
 }
 
@@ -279,10 +279,10 @@ pub(crate) fn site_name<'a>(report_input: &ReportInput<'a>, site: Site<'a>) -> &
     match site {
         Site::Host(host) => host,
         Site::Input(input) => {
-            let text = &report_input.texts[input as usize];
-            let family_key = text.family_key();
-            let log = report_input.texts.iter().find(|other| other.path == family_key.1 && other.family_key() == family_key);
-            &log.unwrap_or(text).path
+            let source = &report_input.sources[input as usize];
+            let family_key = source.family_key();
+            let log = report_input.sources.iter().find(|other| other.path == family_key.1 && other.family_key() == family_key);
+            &log.unwrap_or(source).path
         }
     }
 }

@@ -454,9 +454,9 @@ mod tests {
             sum
         });
         let (tally, allow) = (tally.unwrap_or_default(), AllowList::default());
-        let texts = [SourceInfo::new(b"access.log".to_vec(), 7, runs)];
+        let sources = [SourceInfo::new(b"access.log".to_vec(), 7, runs)];
         let inputs = [InputSummary::default()];
-        let report_input = fixture::report_input(&RULES, &tally, &texts, &inputs, &allow);
+        let report_input = fixture::report_input(&RULES, &tally, &sources, &inputs, &allow);
         let wanted = RowSelection::COMPLETE;
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
         let analysis = LogAnalysis::new(&report_input);

@@ -41,12 +41,12 @@ const RULES: [(&str, &str, &str, Severity, &[&str]); 9] = [
 pub(crate) fn report_input<'a>(
     rules: &'a RuleSet,
     tally: &'a Tally,
-    texts: &'a [SourceInfo],
+    sources: &'a [SourceInfo],
     inputs: &'a [InputSummary],
     allow: &'a AllowList,
 ) -> ReportInput<'a> {
     let filter = ReportFilter { min_severity: Severity::Low, ..ReportFilter::default() };
-    ReportInput { rules, tally, texts, inputs, without_time: 0, filter, allow }
+    ReportInput { rules, tally, sources, inputs, without_time: 0, filter, allow }
 }
 
 /// The rules of the fixture, loaded like any others; it does not matter what they match.

@@ -64,7 +64,7 @@ pub(crate) fn hit_from_line<'a>(
     if !decision.reported {
         return None;
     }
-    let text = &report_input.texts[line.position.input as usize];
+    let source = &report_input.sources[line.position.input as usize];
     let verdict = HitVerdict {
         severity: decision.severity,
         rules,
@@ -72,10 +72,10 @@ pub(crate) fn hit_from_line<'a>(
         context: analysis.required_context(rules),
     };
     let location = HitLocation {
-        generation: text.generation,
+        generation: source.generation,
         offset: line.position.chunk + line.position.offset,
-        source: &text.path,
-        line: text.line_number(line.position.chunk, line.position.line),
+        source: &source.path,
+        line: source.line_number(line.position.chunk, line.position.line),
     };
     Some(assemble(&record, client_key, &probe, views, &location, &verdict))
 }

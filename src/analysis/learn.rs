@@ -35,7 +35,7 @@ struct PathCandidate {
 /// have recorded unmatched requests.
 #[must_use]
 pub(crate) fn learn<'a>(report_input: &ReportInput<'a>, analysis: &LogAnalysis<'_>, min_probers: usize) -> Proposals<'a> {
-    let ReportInput { rules, tally, texts, .. } = *report_input;
+    let ReportInput { rules, tally, sources, .. } = *report_input;
     let probers = KnownProbers::new(rules, tally, analysis);
     let ordinary = NormalPages::new(tally, &probers);
     let (mut proposals, mut random) = (Vec::new(), 0);
@@ -62,7 +62,7 @@ pub(crate) fn learn<'a>(report_input: &ReportInput<'a>, analysis: &LogAnalysis<'
             severity: suggested_severity(class),
             probers: prober_networks.len() as u64,
             others: others as u64,
-            ..proposal_for(unmatched, path, texts)
+            ..proposal_for(unmatched, path, sources)
         });
     }
     proposals.sort_by(|a, b| (b.probers, b.requests, a.path).cmp(&(a.probers, a.requests, b.path)));
@@ -112,14 +112,14 @@ fn kind_and_class(path: &str, candidate: &PathCandidate, probers: &KnownProbers<
 }
 
 /// The proposal without its rule and its probers.
-fn proposal_for<'a>(unmatched: &'a UnmatchedPath, path: &'a str, texts: &'a [SourceInfo]) -> Proposal<'a> {
-    let (sample, text) = (&unmatched.sample, &texts[unmatched.sample.position.input as usize]);
+fn proposal_for<'a>(unmatched: &'a UnmatchedPath, path: &'a str, sources: &'a [SourceInfo]) -> Proposal<'a> {
+    let (sample, source) = (&unmatched.sample, &sources[unmatched.sample.position.input as usize]);
     let (first_time, last_time) = unmatched.times.unzip();
     let mut statuses = unmatched.statuses.clone();
     statuses.sort_unstable();
     let example = ProposalExample {
-        source: &text.path,
-        line: text.line_number(sample.position.chunk, sample.position.line),
+        source: &source.path,
+        line: source.line_number(sample.position.chunk, sample.position.line),
         // The target is stored only if it differs from the path.
         target: match &sample.content {
             SampleContent::Line { text, .. } if !text.is_empty() => text,
@@ -582,21 +582,21 @@ mod tests {
         all
     }
 
-    fn text() -> [SourceInfo; 1] {
+    fn source() -> [SourceInfo; 1] {
         [SourceInfo::new(b"a.log".to_vec(), 0, vec![(0, 0)])]
     }
 
     /// The proposals for the whole log.
-    fn learned<T>(tally: &Tally, texts: &[SourceInfo], min_probers: usize, then: impl FnOnce(&Proposals<'_>) -> T) -> T {
+    fn learned<T>(tally: &Tally, sources: &[SourceInfo], min_probers: usize, then: impl FnOnce(&Proposals<'_>) -> T) -> T {
         let allow = AllowList::default();
-        let report_input = fixture::report_input(&RULES, tally, texts, &[], &allow);
+        let report_input = fixture::report_input(&RULES, tally, sources, &[], &allow);
         then(&learn(&report_input, &LogAnalysis::new(&report_input), min_probers))
     }
 
     /// The proposed paths of a log.
     fn proposed(log: &str) -> Vec<String> {
-        let (tally, texts) = (tally(&[log.to_owned()], &[0]), text());
-        learned(&tally, &texts, 3, |learned| learned.rules.iter().map(|proposal| proposal.path.to_owned()).collect())
+        let (tally, sources) = (tally(&[log.to_owned()], &[0]), source());
+        learned(&tally, &sources, 3, |learned| learned.rules.iter().map(|proposal| proposal.path.to_owned()).collect())
     }
 
     fn probers(path: &str) -> String {
@@ -654,15 +654,15 @@ mod tests {
 
     #[test]
     fn machine_generated_paths_are_counted() {
-        let (tally, texts) = (tally(&[probers("/x/1234567.php")], &[0]), text());
-        assert_eq!(learned(&tally, &texts, 3, |learned| (learned.rules.len(), learned.random)), (0, 1));
+        let (tally, sources) = (tally(&[probers("/x/1234567.php")], &[0]), source());
+        assert_eq!(learned(&tally, &sources, 3, |learned| (learned.rules.len(), learned.random)), (0, 1));
     }
 
     #[test]
     fn a_proposal_has_all_details() {
         let log = prober(2, "/Zero%2ephp") + &prober(1, "/zero.php?token=1") + &prober(0, "/zero.php") + &line(5, "/zero.php", 403, "-");
-        let (tally, texts) = (tally(&[log], &[0]), text());
-        learned(&tally, &texts, 3, |learned| {
+        let (tally, sources) = (tally(&[log], &[0]), source());
+        learned(&tally, &sources, 3, |learned| {
             let [proposal] = &*learned.rules else { panic!("{learned:?}") };
             assert_eq!((proposal.probers, proposal.others, proposal.requests), (3, 1, 4));
             assert_eq!(proposal.statuses, [(Some(403), 1), (Some(404), 3)]);
@@ -702,8 +702,8 @@ mod tests {
             let mut cuts: Vec<_> = cuts.into_iter().map(|cut| cut.min(lines.len())).chain([0, lines.len()]).collect();
             cuts.sort_unstable();
             let runs: Vec<String> = cuts.windows(2).map(|cut| lines[cut[0]..cut[1]].concat()).collect();
-            let texts = text();
-            let proposals = |workers: &[usize]| learned(&tally(&runs, workers), &texts, min_probers, |learned| format!("{learned:?}"));
+            let sources = source();
+            let proposals = |workers: &[usize]| learned(&tally(&runs, workers), &sources, min_probers, |learned| format!("{learned:?}"));
             let alone = proposals(&vec![0; runs.len()]);
             prop_assert_eq!(&proposals(&workers[..runs.len()]), &alone);
             let backwards: Vec<_> = (0..runs.len()).rev().collect();

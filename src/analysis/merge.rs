@@ -52,7 +52,7 @@ pub struct ReportMerger<'r> {
     known: &'r RuleSet,
     unknown: UnknownRules,
     tally: Tally,
-    sources: MergedInputs,
+    inputs: MergedInputs,
     allowed: MergedAllowEntries,
     without_time: u64,
     log_hosts: BTreeSet<Option<String>>,
@@ -70,14 +70,14 @@ pub struct ReportMerger<'r> {
 
 /// Parts that wait for each other, and their cells: enough that numbering inputs takes little of the time, few enough that their
 /// memory does not matter.
-const MOST_PENDING: usize = 512;
-const MOST_PENDING_CELLS: usize = 1 << 14;
+const MAX_PENDING_PARTS: usize = 512;
+const MAX_PENDING_CELLS: usize = 1 << 14;
 
 /// A part of a merge, with the numbers of its own inputs.
 #[derive(Debug)]
 struct PendingPart {
     tally: Tally,
-    texts: Vec<SourceInfo>,
+    sources: Vec<SourceInfo>,
     inputs: Vec<InputSummary>,
     allowed: Vec<AllowOrigin>,
     /// The numbers of its unknown rules.
@@ -91,8 +91,8 @@ pub struct MergedReport {
     pub rules: Option<RuleSet>,
     /// All hits.
     pub tally: Tally,
-    /// The inputs' texts, by number.
-    pub texts: Vec<SourceInfo>,
+    /// The logs, by number of the input.
+    pub sources: Vec<SourceInfo>,
     /// The inputs by the same numbers, without hits.
     pub inputs: Vec<InputSummary>,
     /// The entries of the allow lists.
@@ -113,8 +113,8 @@ impl MergedReport {
     /// The input of a report on all of it.
     #[must_use]
     pub fn report_input<'a>(&'a self, rules: &'a RuleSet, filter: ReportFilter<'a>) -> ReportInput<'a> {
-        let Self { tally, texts, inputs, allow, without_time, .. } = self;
-        ReportInput { rules, tally, texts, inputs, without_time: *without_time, filter, allow }
+        let Self { tally, sources, inputs, allow, without_time, .. } = self;
+        ReportInput { rules, tally, sources, inputs, without_time: *without_time, filter, allow }
     }
 }
 
@@ -132,7 +132,7 @@ impl<'r> ReportMerger<'r> {
             known: rules,
             unknown: UnknownRules::default(),
             tally: Tally::with_budget(budget),
-            sources: MergedInputs::default(),
+            inputs: MergedInputs::default(),
             allowed: MergedAllowEntries::default(),
             without_time: 0,
             log_hosts: BTreeSet::new(),
@@ -161,42 +161,42 @@ impl<'r> ReportMerger<'r> {
         if ranges_only(&snapshot).is_some_and(|ranges| !self.ranges.insert(ranges)) {
             return Ok(());
         }
-        let ReportSnapshot { log_host, period, prefix: _, tally, texts, inputs, allowed, without_time, unknown_rules } = snapshot;
+        let ReportSnapshot { log_host, period, prefix: _, tally, sources, inputs, allowed, without_time, unknown_rules } = snapshot;
         let rules = self.unknown.add(unknown_rules, self.known.rules().len())?;
         self.without_time += without_time;
         self.log_hosts.insert(log_host);
         self.periods.insert(period);
         self.pending_cells += tally.len();
-        self.pending.push(PendingPart { tally, texts, inputs, allowed, rules });
-        if self.pending.len() >= MOST_PENDING || self.pending_cells >= MOST_PENDING_CELLS { self.merge_pending() } else { Ok(()) }
+        self.pending.push(PendingPart { tally, sources, inputs, allowed, rules });
+        if self.pending.len() >= MAX_PENDING_PARTS || self.pending_cells >= MAX_PENDING_CELLS { self.merge_pending() } else { Ok(()) }
     }
 
     /// Merges the parts that were added since the last call. New inputs change the numbers of others: numbering
     /// many parts at once does that work once.
     fn merge_pending(&mut self) -> Result<(), MergeError> {
         self.pending_cells = 0;
-        let (mut texts, mut inputs, mut allowed, mut tallies) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let (mut sources, mut inputs, mut allowed, mut tallies) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         for part in self.pending.drain(..) {
             tallies.push((part.tally, part.rules, part.inputs.len(), part.allowed.len()));
-            texts.extend(part.texts);
+            sources.extend(part.sources);
             inputs.extend(part.inputs);
             allowed.extend(part.allowed);
         }
-        let (mine, theirs) = self.sources.add(texts, inputs);
-        let (my_allowed, their_allowed) = self.allowed.add(&allowed)?;
-        if !is_identity(&mine) || !is_identity(&my_allowed) {
-            let new = ImportRemap { inputs: &mine, rules: &Some, allowed: &my_allowed };
+        let (renumbered, added) = self.inputs.add(sources, inputs);
+        let (renumbered_allowed, added_allowed) = self.allowed.add(&allowed)?;
+        if !is_identity(&renumbered) || !is_identity(&renumbered_allowed) {
+            let new = ImportRemap { inputs: &renumbered, rules: &Some, allowed: &renumbered_allowed };
             self.tally = std::mem::take(&mut self.tally).remapped(&new);
         }
         let first = self.known.rules().len();
-        let (mut theirs, mut their_allowed) = (theirs.as_slice(), their_allowed.as_slice());
+        let (mut added, mut added_allowed) = (added.as_slice(), added_allowed.as_slice());
         // A merge reads all cells of the first tally, so parts are merged into a small one.
         let mut batch = Tally::default();
         for (tally, rules, inputs, allowed) in tallies {
             let rule = |rule: RuleId| usize::from(rule.0).checked_sub(first).map_or(Some(rule), |at| rules.get(at).copied());
-            let new = ImportRemap { inputs: &theirs[..inputs], rules: &rule, allowed: &their_allowed[..allowed] };
+            let new = ImportRemap { inputs: &added[..inputs], rules: &rule, allowed: &added_allowed[..allowed] };
             batch.merge_deferred(tally.remapped(&new));
-            (theirs, their_allowed) = (&theirs[inputs..], &their_allowed[allowed..]);
+            (added, added_allowed) = (&added[inputs..], &added_allowed[allowed..]);
         }
         self.tally.merge_deferred(batch);
         Ok(())
@@ -233,17 +233,17 @@ impl<'r> ReportMerger<'r> {
     pub fn finish(mut self, is_left_out: impl Fn(&Rule) -> bool) -> Result<MergedReport, MergeError> {
         self.merge_pending()?;
         self.tally.enforce_budget();
-        let joined = self.sources.join_ranges(self.allows_gaps)?;
+        let joined = self.inputs.join_ranges(self.allows_gaps)?;
         if !joined.is_empty() {
             self.tally.renumber_lines(|input, generation, offset, line| joined.line_number((input, generation), offset, line));
         }
         let (rules, tally, unknown_rules) =
-            self.unknown.resolve(self.known, self.tally, self.sources.len(), self.allowed.len(), is_left_out)?;
-        let (texts, inputs) = self.sources.into_parts();
+            self.unknown.resolve(self.known, self.tally, self.inputs.len(), self.allowed.len(), is_left_out)?;
+        let (sources, inputs) = self.inputs.into_parts();
         Ok(MergedReport {
             rules,
             tally,
-            texts,
+            sources,
             inputs,
             allow: self.allowed.into_list(),
             without_time: self.without_time,
@@ -264,9 +264,10 @@ fn ranges_only(snapshot: &ReportSnapshot) -> Option<Vec<SourceRange>> {
     if snapshot.inputs.is_empty() || snapshot.inputs.iter().any(is_whole) {
         return None;
     }
-    let ranges = snapshot.texts.iter().zip(&snapshot.inputs);
-    let ranges = ranges
-        .flat_map(|(text, input)| input.spans.iter().map(|span| (text.log_host.as_deref().map(str::to_owned), text.path.clone(), *span)));
+    let ranges = snapshot.sources.iter().zip(&snapshot.inputs);
+    let ranges = ranges.flat_map(|(source, input)| {
+        input.spans.iter().map(|span| (source.log_host.as_deref().map(str::to_owned), source.path.clone(), *span))
+    });
     let mut ranges: Vec<SourceRange> = ranges.collect();
     ranges.sort();
     Some(ranges)
@@ -306,16 +307,16 @@ impl MergedInputs {
     }
 
     /// Adds inputs. Returns the new numbers of the earlier ones and of the added ones.
-    pub(crate) fn add(&mut self, texts: Vec<SourceInfo>, inputs: Vec<InputSummary>) -> (Vec<u32>, Vec<u32>) {
+    pub(crate) fn add(&mut self, sources: Vec<SourceInfo>, inputs: Vec<InputSummary>) -> (Vec<u32>, Vec<u32>) {
         let here = self.each.len();
-        let all = std::mem::take(&mut self.each).into_iter().chain(texts.into_iter().zip(inputs));
+        let all = std::mem::take(&mut self.each).into_iter().chain(sources.into_iter().zip(inputs));
         let mut all: Vec<_> = all.enumerate().collect();
         all.sort_by(|(_, a), (_, b)| key(&a.0).cmp(&key(&b.0)));
         let mut numbers = vec![0; all.len()];
-        for (old, (text, input)) in all {
-            match self.each.last_mut().filter(|(known, _)| key(known) == key(&text)) {
+        for (old, (source, input)) in all {
+            match self.each.last_mut().filter(|(known, _)| key(known) == key(&source)) {
                 Some((_, sum)) => add(sum, &input),
-                None => self.each.push((text, input)),
+                None => self.each.push((source, input)),
             }
             numbers[old] = (self.each.len() - 1) as u32;
         }
@@ -330,7 +331,7 @@ impl MergedInputs {
     /// Ranges overlap, or some are missing unless `allows_gaps`.
     pub(crate) fn join_ranges(&mut self, allows_gaps: bool) -> Result<JoinedRanges, MergeError> {
         let mut joined = JoinedRanges::default();
-        for (number, (text, input)) in (0..).zip(&mut self.each) {
+        for (number, (source, input)) in (0..).zip(&mut self.each) {
             let mut spans = std::mem::take(&mut input.spans);
             spans.sort_unstable();
             let has_others = input.lines > spans.iter().map(|span| span.lines).sum();
@@ -340,10 +341,10 @@ impl MergedInputs {
                 if has_others && of_generation.iter().all(|range| range.start == range.end) {
                     continue;
                 }
-                match missing_part(of_generation).map_err(|(start, end)| MergeError::Overlap { log: name(text), start, end })? {
+                match missing_part(of_generation).map_err(|(start, end)| MergeError::Overlap { log: name(source), start, end })? {
                     None => _ = joined.logs.insert((number, generation), lines_before(of_generation)),
                     Some(_) if allows_gaps => input.spans.extend_from_slice(of_generation),
-                    Some((start, end)) => return Err(MergeError::Gap { log: name(text), start, end }),
+                    Some((start, end)) => return Err(MergeError::Gap { log: name(source), start, end }),
                 }
             }
         }
@@ -401,13 +402,13 @@ fn lines_before(ranges: &[LineSpan]) -> Vec<(u64, u64)> {
 }
 
 /// The name of a log in messages.
-fn name(text: &SourceInfo) -> String {
-    let path = escape(&text.path);
-    text.log_host.as_deref().map_or_else(|| path.clone().into_owned(), |host| format!("{host}: {path}"))
+fn name(source: &SourceInfo) -> String {
+    let path = escape(&source.path);
+    source.log_host.as_deref().map_or_else(|| path.clone().into_owned(), |host| format!("{host}: {path}"))
 }
 
-fn key(text: &SourceInfo) -> (Option<&str>, &[u8]) {
-    (text.log_host.as_deref(), &text.path)
+fn key(source: &SourceInfo) -> (Option<&str>, &[u8]) {
+    (source.log_host.as_deref(), &source.path)
 }
 
 fn add(sum: &mut InputSummary, other: &InputSummary) {

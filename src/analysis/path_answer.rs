@@ -200,7 +200,7 @@ impl<'a> GradedLog<'a> {
     fn name(&self, site: Site<'_>) -> Vec<u8> {
         match site {
             Site::Host(host) => host.to_vec(),
-            Site::Input(input) if self.report_input.texts.is_empty() => input.to_string().into_bytes(),
+            Site::Input(input) if self.report_input.sources.is_empty() => input.to_string().into_bytes(),
             Site::Input(input) => super::build::site_name(&self.report_input, Site::Input(input)).to_vec(),
         }
     }

@@ -337,22 +337,22 @@ pub(crate) fn best_sample<'a, I: Borrow<RowItem<'a>>>(items: &[I]) -> tally::Sam
 }
 
 pub(crate) fn sample<'a>(report_input: &ReportInput<'a>, sample: tally::SampleView<'a>) -> SampleRequest<'a> {
-    sample_request(&report_input.texts[sample.position.input as usize], sample)
+    sample_request(&report_input.sources[sample.position.input as usize], sample)
 }
 
 /// A sample as a report prints it, from a log line or from an imported sample.
-pub(crate) fn sample_request<'a>(text: &'a SourceInfo, sample: tally::SampleView<'a>) -> SampleRequest<'a> {
-    let (place, log_host, source) = (sample.position, text.log_host.as_deref(), &*text.path);
+pub(crate) fn sample_request<'a>(log: &'a SourceInfo, sample: tally::SampleView<'a>) -> SampleRequest<'a> {
+    let (place, log_host, source) = (sample.position, log.log_host.as_deref(), &*log.path);
     let offset = place.chunk + place.offset;
     match sample.content {
         SampleContentView::Line { text: line, parsed } => {
             let (record, probe) = parse_stored_line(line, parsed);
             SampleRequest {
-                generation: text.generation,
+                generation: log.generation,
                 offset,
                 log_host,
                 source,
-                line: text.line_number(place.chunk, place.line),
+                line: log.line_number(place.chunk, place.line),
                 target: probe.line.target,
                 status: record.status,
                 host: record.host,
@@ -495,9 +495,9 @@ paths = ["/key"]
         );
         let mut tally = Tally::with_budget(BUDGET);
         tally.merge(part.with_names(worker_state.names));
-        let (texts, allow) = ([SourceInfo::new(b"a.log".to_vec(), 0, vec![(0, 0)])], AllowList::default());
+        let (sources, allow) = ([SourceInfo::new(b"a.log".to_vec(), 0, vec![(0, 0)])], AllowList::default());
         let inputs = [InputSummary::default()];
-        let report_input = fixture::report_input(&rules, &tally, &texts, &inputs, &allow);
+        let report_input = fixture::report_input(&rules, &tally, &sources, &inputs, &allow);
         let analysis = LogAnalysis::new(&report_input);
         let wanted = RowSelection { pairs: true, clients: true, paths: true, ..RowSelection::default() };
         use_it(&build(&report_input, &analysis, wanted));

@@ -347,7 +347,7 @@ fn rule_hashes(rules: &RuleSet) -> RuleHashes {
 fn history_name<'m>(report_input: &ReportInput<'m>, site: Site<'m>) -> SiteName<'m> {
     match site {
         Site::Host(host) => SiteName::Host(host),
-        Site::Input(input) => SiteName::Log(report_input.texts.get(input as usize).map_or(b"", SourceInfo::family)),
+        Site::Input(input) => SiteName::Log(report_input.sources.get(input as usize).map_or(b"", SourceInfo::family)),
     }
 }
 
@@ -360,7 +360,7 @@ fn site_root<'a>(families: &[u32], site: Site<'a>) -> Site<'a> {
 
 fn families(report_input: &ReportInput<'_>) -> Vec<u32> {
     let mut first = HashMap::default();
-    (0..).zip(report_input.texts).map(|(number, text)| *first.entry(text.family_key()).or_insert(number)).collect()
+    (0..).zip(report_input.sources).map(|(number, source)| *first.entry(source.family_key()).or_insert(number)).collect()
 }
 
 /// Which lists of rules hold a rule that meets a condition, by number.
@@ -531,12 +531,12 @@ paths = ["/c"]
             &LineScanner::new(&rules, &options).scan(log.as_bytes(), &mut worker_state),
             LinePosition { input: 0, chunk: 0, offset: 0, line: 0 },
         );
-        let (tally, texts, allow) =
+        let (tally, sources, allow) =
             (tally.with_names(worker_state.names), [SourceInfo::new(b"a.log".to_vec(), 0, vec![(0, 0)])], AllowList::default());
         let report_input = ReportInput {
             rules: &rules,
             tally: &tally,
-            texts: &texts,
+            sources: &sources,
             inputs: &[],
             without_time: 0,
             filter: ReportFilter::default(),

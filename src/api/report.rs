@@ -294,7 +294,7 @@ impl Report {
         let input = ReportInput {
             rules: &self.rules,
             tally: &self.scan.tally,
-            texts: &self.scan.texts,
+            sources: &self.scan.sources,
             inputs: &self.summaries,
             without_time: self.scan.without_time,
             filter: ReportFilter { min_severity: self.min_severity, ..ReportFilter::default() },

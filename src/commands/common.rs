@@ -315,7 +315,7 @@ impl RuleContext {
         ReportInput {
             rules: &self.rules,
             tally: &scan.tally,
-            texts: &scan.texts,
+            sources: &scan.sources,
             inputs,
             without_time: scan.without_time,
             filter,

@@ -461,7 +461,7 @@ fn scan_log<'a>(context: &GradingContext<'a>, found: &FoundInputs) -> (GradedLog
     let report_input = ReportInput {
         rules: context.rules,
         tally: &scan.tally,
-        texts: &scan.texts,
+        sources: &scan.sources,
         inputs: &[],
         without_time: scan.without_time,
         filter: ReportFilter { apps: context.apps, ..ReportFilter::default() },

@@ -112,13 +112,14 @@ pub(super) fn merged(files: &[PathBuf], rules: &RuleSet, settings: &ReportFilter
 }
 
 /// The fewest cells of a large report. It takes up to 40 MB of memory until it is merged, so another is read only after that.
-const LARGE_REPORT: usize = 1 << 14;
+const LARGE_REPORT_CELLS: usize = 1 << 14;
 
 /// Reads the reports into one merge: small ones on all threads, some while others are merged; large ones one by one.
 pub(super) fn read_all<'r>(files: &[PathBuf], rules: &'r RuleSet) -> Result<ReportMerger<'r>, CommandError> {
     let read = |file: &PathBuf| read_snapshot(file, rules).map_err(|source| CommandError::Unreadable { path: file.clone(), source });
     let read_group = |files: &[PathBuf]| files.par_iter().map(read).collect::<Vec<_>>();
-    let is_large = |snapshot: &Result<snapshot::ReportSnapshot, _>| snapshot.as_ref().is_ok_and(|read| read.tally.len() >= LARGE_REPORT);
+    let is_large =
+        |snapshot: &Result<snapshot::ReportSnapshot, _>| snapshot.as_ref().is_ok_and(|read| read.tally.len() >= LARGE_REPORT_CELLS);
     let mut merged = ReportMerger::new(rules);
     let (first, mut rest) = files.split_at(files.len().min(1));
     let mut group = read_group(first);
@@ -170,14 +171,14 @@ struct ExcludedRules {
 
 impl ExcludedRules {
     fn new(choice: &RuleChoice) -> Result<Self, CommandError> {
-        let takes_away = choice.no_builtin || !choice.disable.is_empty() || !choice.only.is_empty();
+        let excludes_any = choice.no_builtin || !choice.disable.is_empty() || !choice.only.is_empty();
         let all = RuleChoice { no_builtin: false, disable: Vec::new(), only: Vec::new(), ..choice.clone() };
-        Ok(Self { all: takes_away.then(|| load(&all)).transpose()?, only: choice.only.clone() })
+        Ok(Self { all: excludes_any.then(|| load(&all)).transpose()?, only: choice.only.clone() })
     }
 
     fn contains(&self, rule: &Rule) -> bool {
         let Some(all) = &self.all else { return false };
-        let is_asked = self.only.is_empty() || self.only.iter().any(|name| *name == rule.id || *name == rule.class);
-        all.number_of(&rule.id).is_some() || !is_asked
+        let is_selected = self.only.is_empty() || self.only.iter().any(|name| *name == rule.id || *name == rule.class);
+        all.number_of(&rule.id).is_some() || !is_selected
     }
 }

@@ -18,7 +18,7 @@ use crate::short_bytes::append;
 use crate::tally::LinePosition;
 
 /// The number of bytes that are kept in memory.
-const IN_MEMORY: usize = 16 << 20;
+const MAX_IN_MEMORY: usize = 16 << 20;
 
 /// Bytes of an entry before its rules and its text.
 const ENTRY_START: usize = 19;
@@ -42,7 +42,7 @@ struct SpoolState {
     /// The length of the file.
     end: u64,
     blocks: Vec<SpoolBlock>,
-    failed: Option<io::Error>,
+    error: Option<io::Error>,
 }
 
 /// The lines of one chunk.
@@ -61,7 +61,7 @@ enum SpooledLines {
 
 impl SpoolState {
     fn store(&mut self, lines: Vec<u8>) -> io::Result<SpooledLines> {
-        if self.in_memory + lines.len() <= IN_MEMORY {
+        if self.in_memory + lines.len() <= MAX_IN_MEMORY {
             self.in_memory += lines.len();
             return Ok(SpooledLines::Memory(lines));
         }
@@ -96,7 +96,7 @@ impl HitSpool {
         let mut state = lock(&self.state);
         match state.store(bytes) {
             Ok(lines) => state.blocks.push(SpoolBlock { place, lines }),
-            Err(error) => state.failed = state.failed.take().or(Some(error)),
+            Err(error) => state.error = state.error.take().or(Some(error)),
         }
     }
 
@@ -106,7 +106,7 @@ impl HitSpool {
     ///
     /// The first error.
     pub(crate) fn check(&self) -> io::Result<()> {
-        lock(&self.state).failed.take().map_or(Ok(()), Err)
+        lock(&self.state).error.take().map_or(Ok(()), Err)
     }
 
     /// Renders all lines on the current rayon pool, and writes the result to `out` in the order of inputs and offsets. `render`

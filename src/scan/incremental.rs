@@ -40,7 +40,7 @@ pub(crate) struct IncrementalResult {
     /// The results by period; a single one if the scan is not split. Empty if nothing was added.
     pub parts: Vec<PeriodResult>,
     /// The logs with new lines, by path; shared by all periods. Lines are numbered from the start of the log.
-    pub texts: Vec<SourceInfo>,
+    pub sources: Vec<SourceInfo>,
     /// Lines without a time, if a time range is set.
     pub without_time: u64,
     /// The scan was stopped early: its results must be dropped.

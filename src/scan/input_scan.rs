@@ -42,14 +42,14 @@ pub(super) struct InputScan<'a> {
 
 /// The result of one input.
 pub(super) struct InputResult {
-    pub(super) text: SourceInfo,
+    pub(super) source: SourceInfo,
     pub(super) input: Option<InputSummary>,
-    pub(super) rest: Rest,
+    pub(super) notes: ScanNotes,
 }
 
-/// What is of interest only where it adds up, or is unusual.
+/// What a scan reports once for all its inputs.
 #[derive(Default)]
-pub(super) struct Rest {
+pub(super) struct ScanNotes {
     pub(super) notices: Vec<String>,
     pub(super) without_time: u64,
     pub(super) stopped: bool,
@@ -60,7 +60,7 @@ impl InputResult {
     /// The result of a file in a folder that is not a log.
     fn not_a_log(path: Vec<u8>, what: &str) -> Self {
         let notices = vec![format!("skipped: {what}, not an access log")];
-        Self { text: SourceInfo::new(path, 0, Vec::new()), input: None, rest: Rest { notices, ..Rest::default() } }
+        Self { source: SourceInfo::new(path, 0, Vec::new()), input: None, notes: ScanNotes { notices, ..ScanNotes::default() } }
     }
 }
 
@@ -96,7 +96,7 @@ impl InputResult {
         progress.fetch_add(source.path.metadata().map_or(0, |metadata| metadata.len()), Ordering::Relaxed);
         let path = source.path.as_os_str().as_bytes().to_vec();
         let input = InputSummary { path: path.clone(), skipped_whole: Some(why), ..InputSummary::default() };
-        Self { text: SourceInfo::new(path, 0, Vec::new()), input: Some(input), rest: Rest::default() }
+        Self { source: SourceInfo::new(path, 0, Vec::new()), input: Some(input), notes: ScanNotes::default() }
     }
 }
 
@@ -235,7 +235,7 @@ impl<'a> InputScan<'a> {
         if !is_not_access_log {
             self.count(held);
         }
-        let text = SourceInfo::new(path.clone(), reading.generation, state.runs.clone());
+        let source = SourceInfo::new(path.clone(), reading.generation, state.runs.clone());
         let mut notices = reading.notes.clone();
         let (stopped, without_time) = (reading.stopped, state.stats.without_time);
         let is_binary = is_not_access_log && state.head.is_binary && self.source.named;
@@ -246,7 +246,7 @@ impl<'a> InputScan<'a> {
         notices.extend(unknown_client_notice(state.stats.lines.without_client, is_requested));
         let unread = unread.or_else(|| is_binary.then(|| BINARY_PROBLEM.to_owned()));
         let input = (!is_passed_over).then(|| state.input(path, &reading, unread, self.job));
-        InputResult { text, input, rest: Rest { notices, without_time, stopped, has_forwarded } }
+        InputResult { source, input, notes: ScanNotes { notices, without_time, stopped, has_forwarded } }
     }
 }
 

@@ -47,17 +47,17 @@ pub(crate) struct LiveScan<'a> {
     job: ScanJob<'a>,
     filter: ReportFilter<'a>,
     line_scanner: LineScanner<'a>,
-    context: LiveAnalysis<'a>,
+    analysis: LiveAnalysis<'a>,
     scratch: WorkerState,
     any_format: AnyFormatScanner,
     tally: Tally,
     rolling_tally: RollingTally,
-    texts: Vec<SourceInfo>,
+    sources: Vec<SourceInfo>,
     logs: HashMap<u32, LiveLog>,
     path_stats: PathStats,
     /// The number of reported hits.
     hits: u64,
-    desk: HitBuffers,
+    buffers: HitBuffers,
     /// Notices for the user, and the logs that already have one.
     notices: Vec<Notice>,
     noted: HashSet<PathBuf>,
@@ -67,7 +67,7 @@ pub(crate) struct LiveScan<'a> {
 #[derive(Debug, Default)]
 pub(crate) struct LiveState {
     rolling_tally: RollingTally,
-    texts: Vec<SourceInfo>,
+    sources: Vec<SourceInfo>,
     logs: HashMap<u32, LiveLog>,
     path_stats: PathStats,
     hits: u64,
@@ -107,21 +107,21 @@ impl<'a> LiveScan<'a> {
     /// Continues from the state of an earlier live scan.
     #[must_use]
     pub(crate) fn new(job: ScanJob<'a>, filter: ReportFilter<'a>, state: LiveState) -> Self {
-        let LiveState { rolling_tally, texts, logs, path_stats, hits, noted, sites } = state;
+        let LiveState { rolling_tally, sources, logs, path_stats, hits, noted, sites } = state;
         Self {
             job,
             filter,
             line_scanner: LineScanner::new(job.rules, job.scope),
-            context: LiveAnalysis::new(job.rules, filter).with_history(sites),
+            analysis: LiveAnalysis::new(job.rules, filter).with_history(sites),
             scratch: scratch(job.prefix),
             any_format: AnyFormatScanner::default(),
             tally: Tally::default(),
             rolling_tally,
-            texts,
+            sources,
             logs,
             path_stats,
             hits,
-            desk: HitBuffers::with_prefix(job.prefix),
+            buffers: HitBuffers::with_prefix(job.prefix),
             notices: Vec::new(),
             noted,
         }
@@ -131,8 +131,8 @@ impl<'a> LiveScan<'a> {
     #[must_use]
     pub(crate) fn into_state(mut self, now: i64) -> LiveState {
         let sites = self.sites(now).clone();
-        let Self { texts, logs, path_stats, hits, noted, .. } = self;
-        LiveState { rolling_tally: RollingTally::with_earlier_hits_dropped(), texts, logs, path_stats, hits, noted, sites }
+        let Self { sources, logs, path_stats, hits, noted, .. } = self;
+        LiveState { rolling_tally: RollingTally::with_earlier_hits_dropped(), sources, logs, path_stats, hits, noted, sites }
     }
 
     /// The number of reported hits, including those before the last reload.
@@ -178,14 +178,14 @@ impl<'a> LiveScan<'a> {
     ///
     /// # Errors
     ///
-    /// An error of `each`. The lines count as processed.
+    /// An error of `emit`. The lines count as processed.
     pub(crate) fn process<E>(
         &mut self,
         piece: &LineChunk<'_>,
-        each: &mut impl FnMut(&LiveHit<'_>) -> Result<(), E>,
+        emit: &mut impl FnMut(&LiveHit<'_>) -> Result<(), E>,
     ) -> Result<PieceStats, E> {
         let mut log = self.logs.remove(&piece.log).unwrap_or_else(|| LiveLog::new(piece, self.source_info(piece), self.job.scope.max_line));
-        let done = self.process_lines(&mut log, piece, each).and_then(|stats| self.regrade(each).map(|()| stats));
+        let done = self.process_lines(&mut log, piece, emit).and_then(|stats| self.regrade(emit).map(|()| stats));
         self.logs.insert(piece.log, log);
         self.evict_if_full();
         done
@@ -195,7 +195,7 @@ impl<'a> LiveScan<'a> {
         &mut self,
         log: &mut LiveLog,
         piece: &LineChunk<'_>,
-        each: &mut impl FnMut(&LiveHit<'_>) -> Result<(), E>,
+        emit: &mut impl FnMut(&LiveHit<'_>) -> Result<(), E>,
     ) -> Result<PieceStats, E> {
         let Chunk { offset, body } = piece.chunk;
         let header = log.advance_header(body, self.job.scope.max_line);
@@ -219,13 +219,13 @@ impl<'a> LiveScan<'a> {
         for held in log.release() {
             let findings = self.scan_lines(&held.lines, log, held.header);
             let run = RunPosition { offset: held.offset, lines_before: held.lines_before, bytes: held.lines.len() as u64 };
-            stats.add(self.record_findings(log, findings, run, each)?);
+            stats.add(self.record_findings(log, findings, run, emit)?);
         }
         let bytes = match body {
             Body::Lines(lines) => lines.len() as u64,
             Body::Oversized { bytes } => bytes,
         };
-        stats.add(self.record_findings(log, findings, RunPosition { offset, lines_before: piece.lines_before, bytes }, each)?);
+        stats.add(self.record_findings(log, findings, RunPosition { offset, lines_before: piece.lines_before, bytes }, emit)?);
         Ok(stats)
     }
 
@@ -233,27 +233,27 @@ impl<'a> LiveScan<'a> {
     ///
     /// # Errors
     ///
-    /// An error of `each`.
-    pub(crate) fn regrade_all<E>(&mut self, each: &mut impl FnMut(&LiveHit<'_>) -> Result<(), E>) -> Result<(), E> {
-        self.context.update_grader();
-        self.regrade(each)
+    /// An error of `emit`.
+    pub(crate) fn regrade_all<E>(&mut self, emit: &mut impl FnMut(&LiveHit<'_>) -> Result<(), E>) -> Result<(), E> {
+        self.analysis.update_grader();
+        self.regrade(emit)
     }
 
     /// The response history of the sites, for the next run. `now` is in seconds since 1970.
     pub(crate) fn sites(&mut self, now: i64) -> &SiteHistory {
-        self.context.history(now)
+        self.analysis.history(now)
     }
 
     /// Emits hits again whose grade changed.
-    fn regrade<E>(&mut self, each: &mut impl FnMut(&LiveHit<'_>) -> Result<(), E>) -> Result<(), E> {
-        if !self.context.has_ungraded() {
+    fn regrade<E>(&mut self, emit: &mut impl FnMut(&LiveHit<'_>) -> Result<(), E>) -> Result<(), E> {
+        if !self.analysis.has_ungraded() {
             return Ok(());
         }
-        for regraded in self.context.regrade() {
-            let occasion = ReportReason::Regraded { may_alert: regraded.may_alert };
-            let hit_report = live_hit(&mut self.context, &regraded.line.line(), occasion, &mut self.desk);
+        for regraded in self.analysis.regrade() {
+            let reason = ReportReason::Regraded { may_alert: regraded.may_alert };
+            let hit_report = live_hit(&mut self.analysis, &regraded.line.line(), reason, &mut self.buffers);
             if hit_report.is_reported() {
-                each(&hit_report)?;
+                emit(&hit_report)?;
             }
         }
         Ok(())
@@ -282,17 +282,17 @@ impl<'a> LiveScan<'a> {
         log: &mut LiveLog,
         findings: Findings,
         run: RunPosition,
-        each: &mut impl FnMut(&LiveHit<'_>) -> Result<(), E>,
+        emit: &mut impl FnMut(&LiveHit<'_>) -> Result<(), E>,
     ) -> Result<PieceStats, E> {
         let stats = PieceStats { requests: findings.requests(), lines: findings.lines.lines, unparsed: findings.lines.unparsed };
         self.path_stats.count(&log.path, run.bytes, &findings);
         self.note_unknown_clients(log, &findings);
-        let place = LinePosition { input: log.text, chunk: run.offset, offset: 0, line: run.lines_before };
+        let place = LinePosition { input: log.input, chunk: run.offset, offset: 0, line: run.lines_before };
         self.tally.add_findings(&findings, place);
-        self.context.record_app_evidence(&findings.app_evidence, &self.scratch.names, &log.family);
-        self.context.record_home_pages(&findings.home, &self.scratch.names, &log.family);
+        self.analysis.record_app_evidence(&findings.app_evidence, &self.scratch.names, &log.family);
+        self.analysis.record_home_pages(&findings.home, &self.scratch.names, &log.family);
         for hit in &findings.hits {
-            self.emit_hit(log, &findings, hit, place, each)?;
+            self.emit_hit(log, &findings, hit, place, emit)?;
         }
         self.scratch.recycle(findings);
         Ok(stats)
@@ -314,7 +314,7 @@ impl<'a> LiveScan<'a> {
         findings: &Findings,
         hit: &Hit,
         place: LinePosition,
-        each: &mut impl FnMut(&LiveHit<'_>) -> Result<(), E>,
+        emit: &mut impl FnMut(&LiveHit<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
         let line = LiveLine {
             generation: log.generation,
@@ -327,18 +327,18 @@ impl<'a> LiveScan<'a> {
             rules: self.scratch.names.rules.resolve(hit.rules),
         };
         let mut late = Vec::new();
-        let hit_report = live_hit(&mut self.context, &line, ReportReason::New(&mut late), &mut self.desk);
+        let hit_report = live_hit(&mut self.analysis, &line, ReportReason::New(&mut late), &mut self.buffers);
         self.hits += u64::from(hit_report.is_reported());
-        each(&hit_report)?;
+        emit(&hit_report)?;
         let (client, may_come_late) = (hit_report.hit.client, hit_report.may_be_promoted);
         if may_come_late {
-            self.context.hold(client, PendingHit::new(&line));
+            self.analysis.hold(client, PendingHit::new(&line));
         }
         for line in late {
-            let hit_report = live_hit(&mut self.context, &line.line(), ReportReason::Promoted, &mut self.desk);
+            let hit_report = live_hit(&mut self.analysis, &line.line(), ReportReason::Promoted, &mut self.buffers);
             if hit_report.is_reported() {
                 self.hits += 1;
-                each(&hit_report)?;
+                emit(&hit_report)?;
             }
         }
         Ok(())
@@ -347,11 +347,11 @@ impl<'a> LiveScan<'a> {
     /// The number of the input at the path of a piece. All generations of a path share one: the summary would grow
     /// with every rotation otherwise.
     fn source_info(&mut self, piece: &LineChunk<'_>) -> u32 {
-        let text = log::source_info(piece);
-        let known = self.texts.iter().position(|known| known.path == text.path);
+        let source = log::source_info(piece);
+        let known = self.sources.iter().position(|known| known.path == source.path);
         let number = known.unwrap_or_else(|| {
-            self.texts.push(text);
-            self.texts.len() - 1
+            self.sources.push(source);
+            self.sources.len() - 1
         });
         number as u32
     }
@@ -365,10 +365,10 @@ impl<'a> LiveScan<'a> {
             self.roll_up_tally();
             self.rolling_tally.begin_period();
         }
-        if self.texts.len() >= MAX_PATHS {
+        if self.sources.len() >= MAX_PATHS {
             self.rolling_tally = RollingTally::with_earlier_hits_dropped();
             (self.tally, self.scratch) = (Tally::default(), scratch(self.job.prefix));
-            self.texts.clear();
+            self.sources.clear();
             self.logs.clear();
         }
         self.drop_old_generations();
@@ -376,7 +376,7 @@ impl<'a> LiveScan<'a> {
 
     /// Drops the older half of the generations if there are too many. A dropped one with new lines is added again.
     fn drop_old_generations(&mut self) {
-        let kept = self.texts.len() + MAX_OLD_GENERATIONS;
+        let kept = self.sources.len() + MAX_OLD_GENERATIONS;
         if self.logs.len() > 2 * kept {
             let mut numbers: Vec<u32> = self.logs.keys().copied().collect();
             numbers.sort_unstable();
@@ -391,16 +391,17 @@ impl<'a> LiveScan<'a> {
         self.rolling_tally.add(mem::take(&mut self.tally).with_names(names));
     }
 
-    /// Builds the report on everything read so far and passes it to `use_it`. Line counts are exact. Hits cover the
+    /// Builds the report on everything read so far and passes it to `consume`. Line counts are exact. Hits cover the
     /// rolling tally, with the time since when they are complete.
-    pub(crate) fn summary<R>(&mut self, wanted: RowSelection, use_it: impl FnOnce(&mut Report<'_>, SummaryStart) -> R) -> R {
+    pub(crate) fn summary<R>(&mut self, wanted: RowSelection, consume: impl FnOnce(&mut Report<'_>, SummaryStart) -> R) -> R {
         self.roll_up_tally();
         let tally = self.rolling_tally.merged();
-        let inputs: Vec<_> = self.texts.iter().map(|text| InputSummary { path: text.path.clone(), ..InputSummary::default() }).collect();
+        let inputs: Vec<_> =
+            self.sources.iter().map(|source| InputSummary { path: source.path.clone(), ..InputSummary::default() }).collect();
         let report_input = ReportInput {
             rules: self.job.rules,
             tally: &tally,
-            texts: &self.texts,
+            sources: &self.sources,
             inputs: &inputs,
             without_time: self.path_stats.without_time(),
             filter: self.filter,
@@ -409,7 +410,7 @@ impl<'a> LiveScan<'a> {
         let analysis = LogAnalysis::new(&report_input);
         let mut report = build(&report_input, &analysis, wanted);
         self.path_stats.put_into(&mut report);
-        use_it(&mut report, self.rolling_tally.since())
+        consume(&mut report, self.rolling_tally.since())
     }
 }
 

@@ -74,7 +74,7 @@ pub(crate) struct ScanResult {
     /// The hits.
     pub tally: Tally,
     /// The inputs in the order of the sources, to locate lines.
-    pub texts: Vec<SourceInfo>,
+    pub sources: Vec<SourceInfo>,
     /// The inputs for a report, in the order of the sources; `None` for a file of a folder that is not a log.
     pub inputs: Vec<Option<InputSummary>>,
     /// The lines that matched, if they were kept.
@@ -115,20 +115,20 @@ fn scan_with(
     let spool = options.keep_lines.then(HitSpool::default);
     let time_range = TimeRangeFilter::new(sources, job.scope, job.formats);
     let mut scan =
-        ScanResult { texts: vec![SourceInfo::default(); sources.len()], inputs: vec![None; sources.len()], ..ScanResult::default() };
-    // Of a hundred thousand files, each place of a result is made once.
-    let places = scan.texts.par_iter_mut().zip(&mut scan.inputs);
-    let scan_source = |((number, source), (text, input)): (_, (&mut SourceInfo, &mut Option<InputSummary>))| {
+        ScanResult { sources: vec![SourceInfo::default(); sources.len()], inputs: vec![None; sources.len()], ..ScanResult::default() };
+    // Results are written in place: a folder may have a hundred thousand files.
+    let results = scan.sources.par_iter_mut().zip(&mut scan.inputs);
+    let scan_source = |((number, source), (info, input)): (_, (&mut SourceInfo, &mut Option<InputSummary>))| {
         let done = match time_range.skip_reason(number, source) {
             Some(skipped) => InputResult::skipped(source, skipped, options.progress),
             None => read(InputScan::new((number, source), job, options, &workers, spool.as_ref())),
         };
-        (*text, *input) = (done.text, done.input);
-        done.rest
+        (*info, *input) = (done.source, done.input);
+        done.notes
     };
-    let rest: Vec<_> = sources.par_iter().enumerate().zip(places).with_max_len(1).map(scan_source).collect();
+    let notes: Vec<_> = sources.par_iter().enumerate().zip(results).with_max_len(1).map(scan_source).collect();
     scan.tally = workers.into_tally();
-    for (number, one) in rest.into_iter().enumerate() {
+    for (number, one) in notes.into_iter().enumerate() {
         scan.notices.extend(one.notices.into_iter().map(|notice| (number, notice)));
         scan.without_time += one.without_time;
         scan.has_forwarded |= one.has_forwarded;
@@ -161,7 +161,7 @@ pub(crate) fn notices(inputs: &[InputSummary], scan: &ScanResult, found: &FoundI
     let sanitized = |text: &String| escape(text.as_bytes()).into_owned();
     let mut notices: Vec<_> = found.notices.iter().map(sanitized).collect();
     notices.extend(skipped_notices(inputs));
-    let name = |number: usize| escape(&scan.texts[number].path).into_owned();
+    let name = |number: usize| escape(&scan.sources[number].path).into_owned();
     let (passed_over, others): (Vec<_>, Vec<_>) = scan.notices.iter().partition(|(_, notice)| notice.ends_with(READ_ANYWAY));
     let are_many = passed_over.len() > SEPARATE_NOTICES;
     if are_many {

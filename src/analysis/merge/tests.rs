@@ -47,7 +47,7 @@ impl Piece {
 /// The input of a report on these pieces; pieces of one log are one input.
 struct Scanned {
     tally: Tally,
-    texts: Vec<SourceInfo>,
+    sources: Vec<SourceInfo>,
     inputs: Vec<InputSummary>,
     allow: AllowList,
 }
@@ -55,14 +55,14 @@ struct Scanned {
 fn scan(pieces: &[Piece]) -> Scanned {
     let asked = ScanOptions { windows: true, ..ScanOptions::default() };
     let line_scanner = LineScanner::new(rules(), &asked);
-    let (mut scratch, mut tally, mut texts, mut inputs) =
+    let (mut scratch, mut tally, mut sources, mut inputs) =
         (WorkerState::default(), Tally::default(), Vec::<SourceInfo>::new(), Vec::<InputSummary>::new());
     for piece in pieces {
         let source = piece.source();
-        let at = texts.iter().position(|known| *known == source).unwrap_or_else(|| {
-            texts.push(source.clone());
+        let at = sources.iter().position(|known| *known == source).unwrap_or_else(|| {
+            sources.push(source.clone());
             inputs.push(InputSummary { path: source.path.clone(), log_host: piece.log_host.map(str::to_owned), ..InputSummary::default() });
-            texts.len() - 1
+            sources.len() - 1
         });
         let findings = line_scanner.scan(piece.text.as_bytes(), &mut scratch);
         tally.add_findings(&findings, LinePosition { input: at as u32, chunk: piece.offset, offset: 0, line: piece.lines_before });
@@ -78,11 +78,11 @@ fn scan(pieces: &[Piece]) -> Scanned {
         input.requests += findings.requests();
         (input.first_time, input.last_time) = union_span(input.first_time.zip(input.last_time), findings.times).unzip();
     }
-    Scanned { tally: tally.with_names(scratch.names), texts, inputs, allow: AllowList::default() }
+    Scanned { tally: tally.with_names(scratch.names), sources, inputs, allow: AllowList::default() }
 }
 
 fn with_report<R>(rules: &RuleSet, scanned: &Scanned, use_it: impl FnOnce(&Report<'_>) -> R) -> R {
-    let report_input = fixture::report_input(rules, &scanned.tally, &scanned.texts, &scanned.inputs, &scanned.allow);
+    let report_input = fixture::report_input(rules, &scanned.tally, &scanned.sources, &scanned.inputs, &scanned.allow);
     let analysis = LogAnalysis::new(&report_input);
     use_it(&build(&report_input, &analysis, RowSelection::COMPLETE))
 }
@@ -108,9 +108,9 @@ fn merged(reports: &[String]) -> Scanned {
 }
 
 fn from_merged(whole: MergedReport) -> Scanned {
-    let MergedReport { tally, texts, inputs, allow, rules, .. } = whole;
+    let MergedReport { tally, sources, inputs, allow, rules, .. } = whole;
     assert!(rules.is_none(), "all rules are known");
-    Scanned { tally, texts, inputs, allow }
+    Scanned { tally, sources, inputs, allow }
 }
 
 /// A log line that may match.
@@ -373,15 +373,15 @@ fn unknown_rules_are_taken_from_the_report() {
         format: Some("combined".into()),
         ..InputSummary::default()
     }];
-    let texts = vec![SourceInfo::new(b"a.log".to_vec(), 7, Vec::new())];
-    let scanned = Scanned { tally: tally.with_names(scratch.names), texts, inputs, allow: AllowList::default() };
+    let sources = vec![SourceInfo::new(b"a.log".to_vec(), 7, Vec::new())];
+    let scanned = Scanned { tally: tally.with_names(scratch.names), sources, inputs, allow: AllowList::default() };
     let written = printed(&own, &scanned, OutputFormat::Json, GroupBy::Pair);
     let report_by = |rules: &RuleSet, is_left_out: &dyn Fn(&Rule) -> bool| {
         let mut merged = ReportMerger::new(rules);
         merged.add(read(written.as_bytes(), rules).unwrap()).unwrap();
-        let MergedReport { rules: more, tally, texts, inputs, allow, unknown_rules, .. } = merged.finish(is_left_out).unwrap();
+        let MergedReport { rules: more, tally, sources, inputs, allow, unknown_rules, .. } = merged.finish(is_left_out).unwrap();
         (
-            printed(more.as_ref().unwrap_or(rules), &Scanned { tally, texts, inputs, allow }, OutputFormat::Json, GroupBy::Pair),
+            printed(more.as_ref().unwrap_or(rules), &Scanned { tally, sources, inputs, allow }, OutputFormat::Json, GroupBy::Pair),
             unknown_rules,
         )
     };

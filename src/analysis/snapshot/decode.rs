@@ -122,7 +122,7 @@ impl<'r> SnapshotDecoder<'r> {
         let path = bytes(&row.path)?;
         let log_host = row.log_host.as_ref().map(|host| escape(host.as_bytes()).into_owned());
         let (first_time, last_time) = span(row.times)?.unzip();
-        self.evidence.texts.push(SourceInfo::new(path.clone(), 0, Vec::new()).with_host(log_host.as_deref()));
+        self.evidence.sources.push(SourceInfo::new(path.clone(), 0, Vec::new()).with_host(log_host.as_deref()));
         self.evidence.inputs.push(InputSummary {
             path,
             log_host,

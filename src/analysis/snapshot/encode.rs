@@ -96,7 +96,7 @@ impl<'a> SnapshotEncoder<'a> {
             without_time: report.totals.without_time,
             sources: InputTable::new(
                 report,
-                source.texts,
+                source.sources,
                 cells_of(tally).map(|view| source_of(&view)).chain(sites().filter_map(input_of)),
             ),
             clients: SortedIds::new(clients, |client| ClientText::new(tally.client(client))),
@@ -170,7 +170,7 @@ impl<'a> SnapshotEncoder<'a> {
         let mut samples = SampleEncoder::default();
         self.cells.iter().map(move |indexed| {
             let IndexedCell { client, path, input, host, list, view } = indexed;
-            let text = &self.source.texts[source_of(view) as usize];
+            let source = &self.source.sources[source_of(view) as usize];
             let known = |place: u32| (place != SymbolTables::OTHER).then_some(place);
             let shown = self.paths.names.get(*path as usize).map(|path| &*path.redacted);
             CellRow {
@@ -188,7 +188,7 @@ impl<'a> SnapshotEncoder<'a> {
                 hits: view.cell.hits,
                 error: view.error(),
                 times: view.cell.times().map(|(first, last)| (first.into(), last.into())),
-                sample: samples.row(text, view.sample(), shown, view.site),
+                sample: samples.row(source, view.sample(), shown, view.site),
             }
         })
     }
@@ -432,8 +432,8 @@ pub(crate) struct SampleEncoder<'a> {
 
 impl<'a> SampleEncoder<'a> {
     /// The row of a sample. `path` and `site` are those of its cell, and are not repeated.
-    pub(crate) fn row(&mut self, text: &'a SourceInfo, sample: SampleView<'a>, path: Option<&'a str>, site: Site<'a>) -> SampleRow<'a> {
-        let request = sample_request(text, sample);
+    pub(crate) fn row(&mut self, source: &'a SourceInfo, sample: SampleView<'a>, path: Option<&'a str>, site: Site<'a>) -> SampleRow<'a> {
+        let request = sample_request(source, sample);
         let host = request.host.map(redacted);
         let is_usual = match site {
             Site::Host(usual) => host.as_ref() == Some(self.hosts.entry(usual).or_insert_with(|| redacted(usual))),

@@ -1,4 +1,4 @@
-//! The inputs of a snapshot, and the input of each text of a tally.
+//! The inputs of a snapshot, and the input of each log of a tally.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -12,27 +12,27 @@ use crate::source::SourceInfo;
 /// The rows of inputs.
 pub(crate) struct InputTable<'a> {
     pub(crate) rows: Vec<InputRow<'a>>,
-    /// By the number of the text.
+    /// By the number of the log.
     places: Vec<u32>,
 }
 
 impl<'a> InputTable<'a> {
-    /// The inputs in the order of the report, followed by used texts that are no input of it.
-    pub(crate) fn new(report: &'a Report<'a>, texts: &'a [SourceInfo], used: impl Iterator<Item = u32>) -> Self {
+    /// The inputs in the order of the report, followed by used sources that are no input of it.
+    pub(crate) fn new(report: &'a Report<'a>, sources: &'a [SourceInfo], used: impl Iterator<Item = u32>) -> Self {
         let log_host = report.log_host.as_deref();
         let mut rows: Vec<_> = report.inputs.iter().map(|input| row(input, log_host)).collect();
         let mut known: HashMap<(Option<&str>, &[u8]), u32> = HashMap::new();
         for (input, place) in report.inputs.iter().zip(0..) {
             known.entry((input.log_host.as_deref().or(log_host), &input.path)).or_insert(place);
         }
-        let mut places = vec![u32::MAX; texts.len()];
+        let mut places = vec![u32::MAX; sources.len()];
         for number in used {
             let at = number as usize;
             if places[at] == u32::MAX {
-                let text = &texts[at];
-                let its_host = text.log_host.as_deref().or(log_host);
-                places[at] = *known.entry((its_host, &text.path)).or_insert_with(|| {
-                    rows.push(unlisted(text, its_host));
+                let source = &sources[at];
+                let its_host = source.log_host.as_deref().or(log_host);
+                places[at] = *known.entry((its_host, &source.path)).or_insert_with(|| {
+                    rows.push(unlisted(source, its_host));
                     (rows.len() - 1) as u32
                 });
             }
@@ -40,7 +40,7 @@ impl<'a> InputTable<'a> {
         Self { rows, places }
     }
 
-    /// The index of a text by its number.
+    /// The index of a log by its number.
     pub(crate) fn place(&self, number: u32) -> u32 {
         self.places[number as usize]
     }

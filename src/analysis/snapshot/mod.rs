@@ -38,8 +38,8 @@ use crate::tally::Tally;
 pub struct SnapshotSource<'a> {
     /// All hits.
     pub tally: &'a Tally,
-    /// The inputs' texts, by number.
-    pub texts: &'a [SourceInfo],
+    /// The logs, by number of the input.
+    pub sources: &'a [SourceInfo],
 }
 
 /// The entry of an allow list, as an earlier report stored it.
@@ -64,8 +64,8 @@ pub struct ReportSnapshot {
     pub prefix: Option<Ipv6Prefix>,
     /// All hits. Unknown rules have the numbers after the known ones, in the order of `unknown_rules`.
     pub tally: Tally,
-    /// The inputs' texts, by number, without line numbers: each sample stores its own.
-    pub texts: Vec<SourceInfo>,
+    /// The logs, by number of the input, without line numbers: each sample stores its own.
+    pub sources: Vec<SourceInfo>,
     /// The inputs, by the same numbers, without hits.
     pub inputs: Vec<InputSummary>,
     /// Entries of allow lists, by the numbers of [`Tally::allowed`].

@@ -74,29 +74,29 @@ impl PeriodAccumulators {
     }
 
     /// Counts lines.
-    pub(super) fn count(&mut self, period: PeriodKey, text: u32, bytes: u64, stats: &InputStats) {
-        let sum = self.sum(period, text);
+    pub(super) fn count(&mut self, period: PeriodKey, input: u32, bytes: u64, stats: &InputStats) {
+        let sum = self.sum(period, input);
         sum.stats.merge(stats);
         sum.bytes += bytes;
     }
 
     /// Counts skipped lines.
-    pub(super) fn count_skipped(&mut self, period: PeriodKey, text: u32, (lines, bytes): (u64, u64)) {
-        let sum = self.sum(period, text);
+    pub(super) fn count_skipped(&mut self, period: PeriodKey, input: u32, (lines, bytes): (u64, u64)) {
+        let sum = self.sum(period, input);
         sum.skipped += lines;
         sum.bytes += bytes;
     }
 
     /// Counts an incomplete last line in the latest period of its input.
-    pub(super) fn count_pending(&mut self, text: u32) {
-        if let Some(sum) = self.latest(text) {
+    pub(super) fn count_pending(&mut self, input: u32) {
+        if let Some(sum) = self.latest(input) {
             sum.pending += 1;
         }
     }
 
     /// Records a problem of an input in its latest period.
-    pub(super) fn set_problem(&mut self, text: u32, problem: &str) {
-        if let Some(sum) = self.latest(text) {
+    pub(super) fn set_problem(&mut self, input: u32, problem: &str) {
+        if let Some(sum) = self.latest(input) {
             sum.problem.get_or_insert_with(|| problem.to_owned());
         }
     }
@@ -104,19 +104,19 @@ impl PeriodAccumulators {
     /// The number of NUL bytes in the lines of each input that has any.
     pub(super) fn nul_bytes(&self) -> BTreeMap<u32, u64> {
         let mut holes = BTreeMap::new();
-        for (text, sum) in self.parts.values().flat_map(|part| &part.sums) {
-            *holes.entry(*text).or_default() += sum.stats.lines.nul_bytes;
+        for (input, sum) in self.parts.values().flat_map(|part| &part.sums) {
+            *holes.entry(*input).or_default() += sum.stats.lines.nul_bytes;
         }
         holes.retain(|_, nuls| *nuls > 0);
         holes
     }
 
-    fn sum(&mut self, period: PeriodKey, text: u32) -> &mut SourceStats {
-        self.parts.entry(period).or_default().sums.entry(text).or_default()
+    fn sum(&mut self, period: PeriodKey, input: u32) -> &mut SourceStats {
+        self.parts.entry(period).or_default().sums.entry(input).or_default()
     }
 
-    fn latest(&mut self, text: u32) -> Option<&mut SourceStats> {
-        self.parts.values_mut().rev().find_map(|part| part.sums.get_mut(&text))
+    fn latest(&mut self, input: u32) -> Option<&mut SourceStats> {
+        self.parts.values_mut().rev().find_map(|part| part.sums.get_mut(&input))
     }
 
     /// Lines without a time, if a time range is set.
@@ -125,8 +125,8 @@ impl PeriodAccumulators {
     }
 
     /// The results by period, the earliest first.
-    pub(super) fn into_parts(self, texts: &[SourceInfo]) -> Vec<PeriodResult> {
-        self.parts.into_iter().map(|(period, part)| part.finish(period, texts)).collect()
+    pub(super) fn into_parts(self, sources: &[SourceInfo]) -> Vec<PeriodResult> {
+        self.parts.into_iter().map(|(period, part)| part.finish(period, sources)).collect()
     }
 }
 
@@ -143,12 +143,12 @@ impl PeriodAccumulator {
         }
     }
 
-    fn finish(mut self, period: PeriodKey, texts: &[SourceInfo]) -> PeriodResult {
+    fn finish(mut self, period: PeriodKey, sources: &[SourceInfo]) -> PeriodResult {
         self.close();
         let lines = self.sums.values().map(|sum| sum.stats.lines.lines + sum.skipped).sum();
         let nothing = SourceStats::default();
-        let input = |(number, text): (u32, &SourceInfo)| self.sums.get(&number).unwrap_or(&nothing).input(&text.path);
-        let inputs = (0..).zip(texts).map(input).collect();
+        let input = |(number, source): (u32, &SourceInfo)| self.sums.get(&number).unwrap_or(&nothing).input(&source.path);
+        let inputs = (0..).zip(sources).map(input).collect();
         PeriodResult { period, tally: self.tally, inputs, lines }
     }
 }

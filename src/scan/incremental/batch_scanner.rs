@@ -35,7 +35,7 @@ use crate::tally::LinePosition;
 /// The number of bytes that are scanned in parallel.
 pub(super) const BATCH_BYTES: usize = 4 << 20;
 /// The maximum number of line batches, if they are small.
-const BATCH_PIECES: usize = 1024;
+const MAX_BATCH_PIECES: usize = 1024;
 /// The limit of bytes of one log that wait.
 const MAX_WAITING_BYTES: usize = 1 << 20;
 
@@ -54,26 +54,26 @@ pub(super) struct BatchScanner<'a> {
     options: &'a IncrementalOptions<'a>,
     scanner: LineScanner<'a>,
     /// The number of bytes at which a batch is scanned.
-    most: usize,
+    max_bytes: usize,
     batch: Vec<LineBatch>,
     bytes: usize,
     logs: HashMap<u32, IncrementalLog>,
-    texts: Vec<SourceInfo>,
+    sources: Vec<SourceInfo>,
     by_path: HashMap<Vec<u8>, u32>,
     parts: PeriodAccumulators,
 }
 
 impl<'a> BatchScanner<'a> {
-    pub(super) fn new(job: &'a ScanJob<'a>, options: &'a IncrementalOptions<'a>, most: usize) -> Self {
+    pub(super) fn new(job: &'a ScanJob<'a>, options: &'a IncrementalOptions<'a>, max_bytes: usize) -> Self {
         Self {
             job,
             options,
             scanner: LineScanner::new(job.rules, job.scope),
-            most,
+            max_bytes,
             batch: Vec::new(),
             bytes: 0,
             logs: HashMap::new(),
-            texts: Vec::new(),
+            sources: Vec::new(),
             by_path: HashMap::new(),
             parts: PeriodAccumulators::default(),
         }
@@ -96,7 +96,7 @@ impl<'a> BatchScanner<'a> {
         let batch = owned.into_batch(header);
         self.bytes += batch.lines.held();
         self.batch.push(batch);
-        if self.bytes >= self.most || self.batch.len() >= BATCH_PIECES {
+        if self.bytes >= self.max_bytes || self.batch.len() >= MAX_BATCH_PIECES {
             self.flush();
         }
     }
@@ -104,13 +104,13 @@ impl<'a> BatchScanner<'a> {
     fn flush(&mut self) {
         let batch = std::mem::take(&mut self.batch);
         self.bytes = 0;
-        let seen: Vec<PreparedBatch> = batch.par_iter().with_max_len(1).map(|batch| self.prepare(batch)).collect();
+        let prepared: Vec<PreparedBatch> = batch.par_iter().with_max_len(1).map(|batch| self.prepare(batch)).collect();
         let mut ready = Vec::new();
-        for (mut batch, mut seen) in batch.into_iter().zip(seen) {
-            if let Some(rewritten) = seen.rewritten.take() {
+        for (mut batch, mut prepared) in batch.into_iter().zip(prepared) {
+            if let Some(rewritten) = prepared.rewritten.take() {
                 batch.lines = BatchLines::Written { rewritten, bytes: batch.lines.bytes() };
             }
-            self.assign_periods(batch, seen, &mut ready);
+            self.assign_periods(batch, prepared, &mut ready);
         }
         self.count(&ready);
     }
@@ -141,10 +141,10 @@ impl<'a> BatchScanner<'a> {
 
     /// Decides whether a line batch counts and in which period. If that is not known yet, it waits; otherwise the
     /// waiting batches of its log are released.
-    fn assign_periods(&mut self, batch: LineBatch, seen: PreparedBatch, ready: &mut Vec<(LineBatch, Vec<PeriodRun>)>) {
+    fn assign_periods(&mut self, batch: LineBatch, prepared: PreparedBatch, ready: &mut Vec<(LineBatch, Vec<PeriodRun>)>) {
         let Some(log) = self.logs.get_mut(&batch.log) else { return };
-        log.is_known |= seen.parses;
-        let first = seen.runs.iter().find_map(|run| run.period);
+        log.is_known |= prepared.parses;
+        let first = prepared.runs.iter().find_map(|run| run.period);
         let is_waiting = !log.is_known || self.options.cut.is_some() && log.period.or(first).is_none();
         if is_waiting {
             let number = batch.log;
@@ -159,7 +159,7 @@ impl<'a> BatchScanner<'a> {
             let runs = whole_run(&batch, before);
             ready.push((batch, runs));
         }
-        let mut runs = seen.runs;
+        let mut runs = prepared.runs;
         if runs.is_empty() {
             runs = whole_run(&batch, before);
         }
@@ -190,9 +190,9 @@ impl<'a> BatchScanner<'a> {
     fn count(&mut self, ready: &[(LineBatch, Vec<PeriodRun>)]) {
         let mut counted = Vec::new();
         for (batch, runs) in ready {
-            let Some(text) = self.text_of(batch.log) else { continue };
+            let Some(input) = self.input_of(batch.log) else { continue };
             for run in runs {
-                counted.push(CountedRun { period: run.period, text, log: batch.log, batch, run: *run });
+                counted.push(CountedRun { period: run.period, input, log: batch.log, batch, run: *run });
             }
         }
         counted.sort_by_key(|run| run.period);
@@ -213,7 +213,7 @@ impl<'a> BatchScanner<'a> {
         let done: Vec<InputStats> = group.par_iter().with_max_len(1).map(|run| scan_run(*scanner, job, logs, run, &workers)).collect();
         for (run, stats) in group.iter().zip(done) {
             let bytes = run.bytes(stats.lines.lines);
-            parts.count(run.period, run.text, bytes, &stats);
+            parts.count(run.period, run.input, bytes, &stats);
             if let Some(log) = self.logs.get_mut(&run.log) {
                 log.counts.add(&stats.lines);
             }
@@ -221,22 +221,22 @@ impl<'a> BatchScanner<'a> {
     }
 
     /// The number of the input of a log.
-    fn text_of(&mut self, number: u32) -> Option<u32> {
+    fn input_of(&mut self, number: u32) -> Option<u32> {
         let log = self.logs.get_mut(&number)?;
-        if let Some(text) = log.text {
-            return Some(text);
+        if let Some(input) = log.input {
+            return Some(input);
         }
         let path = log.path.as_os_str().as_bytes().to_vec();
-        let new = self.texts.len() as u32;
-        let text = *self.by_path.entry(path.clone()).or_insert(new);
-        if text == new {
-            self.texts.push(SourceInfo::new(path, log.generation, Vec::new()));
+        let new = self.sources.len() as u32;
+        let input = *self.by_path.entry(path.clone()).or_insert(new);
+        if input == new {
+            self.sources.push(SourceInfo::new(path, log.generation, Vec::new()));
         }
-        log.text = Some(text);
+        log.input = Some(input);
         if log.skipped.0 > 0 {
-            self.parts.count_skipped(log.period, text, log.skipped);
+            self.parts.count_skipped(log.period, input, log.skipped);
         }
-        Some(text)
+        Some(input)
     }
 
     /// Scans the rest and returns the results.
@@ -256,12 +256,12 @@ impl<'a> BatchScanner<'a> {
         }
         self.add_line_notices(&mut notices);
         for log in tail.logs().filter(|log| log.pending) {
-            if let Some(text) = self.by_path.get(log.path.as_os_str().as_bytes()) {
-                self.parts.count_pending(*text);
+            if let Some(input) = self.by_path.get(log.path.as_os_str().as_bytes()) {
+                self.parts.count_pending(*input);
             }
         }
         let without_time = self.parts.without_time();
-        IncrementalResult { parts: self.parts.into_parts(&self.texts), texts: self.texts, without_time, stopped: false, notices }
+        IncrementalResult { parts: self.parts.into_parts(&self.sources), sources: self.sources, without_time, stopped: false, notices }
     }
 
     /// Decides whether a log without parsed lines counts.
@@ -291,12 +291,12 @@ impl<'a> BatchScanner<'a> {
     /// Adds problems of a log to its line counts, and notices about NUL bytes.
     fn add_line_notices(&mut self, notices: &mut Vec<Notice>) {
         for notice in notices.iter().filter(|notice| notice.problem) {
-            if let Some(text) = self.by_path.get(notice.path.as_os_str().as_bytes()) {
-                self.parts.set_problem(*text, &notice.what);
+            if let Some(input) = self.by_path.get(notice.path.as_os_str().as_bytes()) {
+                self.parts.set_problem(*input, &notice.what);
             }
         }
-        for (text, nuls) in self.parts.nul_bytes() {
-            let path = self.texts.get(text as usize).map(|text| Path::new(std::ffi::OsStr::from_bytes(&text.path)).to_owned());
+        for (input, nuls) in self.parts.nul_bytes() {
+            let path = self.sources.get(input as usize).map(|source| Path::new(std::ffi::OsStr::from_bytes(&source.path)).to_owned());
             if let (Some(path), Some(what)) = (path, nul_bytes_problem(nuls)) {
                 notices.push(Notice { path, what, problem: true });
             }
@@ -341,7 +341,7 @@ fn scan_run(
         }
     };
     let chunk = run.batch.offset + run.start();
-    let place = LinePosition { input: run.text, chunk, offset: 0, line: run.batch.lines_before + run.run.lines_before };
+    let place = LinePosition { input: run.input, chunk, offset: 0, line: run.batch.lines_before + run.run.lines_before };
     workers.tally(worker).add_findings(&findings, place);
     stats.add(&findings);
     scratch.recycle(findings);

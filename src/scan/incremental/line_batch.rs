@@ -95,7 +95,7 @@ impl BatchLines {
 /// A run of lines of one period.
 pub(super) struct CountedRun<'i> {
     pub(super) period: PeriodKey,
-    pub(super) text: u32,
+    pub(super) input: u32,
     pub(super) log: u32,
     pub(super) batch: &'i LineBatch,
     pub(super) run: PeriodRun,

@@ -40,7 +40,7 @@ pub(super) struct IncrementalLog {
     /// The line counts.
     pub(super) counts: LineCounts,
     /// The number of its input, once a line counts.
-    pub(super) text: Option<u32>,
+    pub(super) input: Option<u32>,
 }
 
 impl IncrementalLog {
@@ -60,7 +60,7 @@ impl IncrementalLog {
             waiting_bytes: 0,
             skipped: (0, 0),
             counts: LineCounts::default(),
-            text: None,
+            input: None,
         }
     }
 

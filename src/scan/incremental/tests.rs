@@ -303,7 +303,7 @@ fn nothing_new_has_no_period() {
     logs.append("access.log", line(0, "GET / HTTP/1.1", 200).as_bytes());
     assert_eq!(logs.run(&["access.log"], None, 4096, 8192).parts.len(), 1);
     let increment = logs.run(&["access.log"], None, 4096, 8192);
-    assert!(increment.parts.is_empty() && increment.texts.is_empty() && increment.notices.is_empty());
+    assert!(increment.parts.is_empty() && increment.sources.is_empty() && increment.notices.is_empty());
 }
 
 #[test]
@@ -313,7 +313,7 @@ fn a_file_of_a_folder_that_is_no_log_is_skipped() {
     logs.append("notes.txt", b"nothing\nto see\n");
     logs.append("error.log", b"2026/11/02 08:00:00 [error] 1#1: *1 open() \"/.env\" failed (2: No such file or directory)\n");
     let increment = logs.run(&[""], None, 4096, 8192);
-    assert_eq!((increment.texts.len(), increment.parts[0].lines), (1, 1));
+    assert_eq!((increment.sources.len(), increment.parts[0].lines), (1, 1));
     assert_eq!(increment.notices.len(), 2, "{:?}", increment.notices);
     assert!(increment.notices.iter().all(|notice| !notice.problem && notice.what.starts_with("skipped")));
     // It is not mentioned again.
@@ -388,9 +388,9 @@ fn line_numbers_start_at_the_start_of_the_log() {
         logs.append("access.log", line(n, "GET /.env HTTP/1.1", 404).as_bytes());
         let increment = logs.run(&["access.log"], None, 4096, 8192);
         let place = increment.parts[0].tally.cells().next().unwrap().sample().position;
-        let text = &increment.texts[place.input as usize];
+        let text = &increment.sources[place.input as usize];
         assert_eq!(text.line_number(place.chunk, place.line), u64::from(n) * 2 + 2);
-        assert!(increment.texts[0].path.ends_with(b"access.log"));
+        assert!(increment.sources[0].path.ends_with(b"access.log"));
     }
 }
 

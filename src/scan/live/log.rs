@@ -17,7 +17,7 @@ pub(super) struct LiveLog {
     /// The common part of its name and those of its rotated siblings.
     pub(super) family: Vec<u8>,
     /// The number of its input.
-    pub(super) text: u32,
+    pub(super) input: u32,
     /// A line has parsed, or the log is accepted without parsed lines.
     pub(super) is_known: bool,
     /// The header after the last lines.
@@ -38,12 +38,12 @@ pub(super) struct HeldLines {
 }
 
 impl LiveLog {
-    pub(super) fn new(piece: &LineChunk<'_>, text: u32, max_line: usize) -> Self {
+    pub(super) fn new(piece: &LineChunk<'_>, input: u32, max_line: usize) -> Self {
         let path = piece.path.as_os_str().as_bytes().to_vec();
         let family = source_info(piece).family().to_vec();
         let header = w3c_headers::header_before(piece, max_line);
         let (clients, is_known, is_examined) = (ClientPositionCache::default(), false, false);
-        Self { generation: piece.generation, path, family, text, is_known, header, clients, is_examined, held: Vec::new() }
+        Self { generation: piece.generation, path, family, input, is_known, header, clients, is_examined, held: Vec::new() }
     }
 
     /// Advances over the next lines; returns the header before them.

@@ -118,9 +118,9 @@ proptest! {
         let mut tally = Tally::default();
         tally.add_findings(&findings, LinePosition { input: 0, chunk: 0, offset: 0, line: 0 });
         let tally = tally.with_names(scratch.names);
-        let texts = [SourceInfo::new(b"a.log".to_vec(), 7, vec![(0, 0)])];
+        let sources = [SourceInfo::new(b"a.log".to_vec(), 7, vec![(0, 0)])];
         let allow = &scope.allow;
-        let report_input = ReportInput { rules: &RULES, tally: &tally, texts: &texts, inputs: &[InputSummary::default()], without_time: 0, filter: LOW, allow };
+        let report_input = ReportInput { rules: &RULES, tally: &tally, sources: &sources, inputs: &[InputSummary::default()], without_time: 0, filter: LOW, allow };
         let context = LogAnalysis::new(&report_input);
         let report = build(&report_input, &context, RowSelection { pairs: true, ..RowSelection::default() });
         let rows = |report: &Report<'_>| report.pairs.iter().map(|row| (format!("{:?}", row.key), row.hits, row.answered, row.sample.line)).collect::<Vec<_>>();

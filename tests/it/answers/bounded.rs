@@ -43,12 +43,12 @@ fn tally_of(lines: &[String], chunk: usize, empty: Tally) -> (Tally, [SourceInfo
     (whole, [SourceInfo::new(b"access.log".to_vec(), 7, runs)])
 }
 
-fn grades_of((tally, texts): &(Tally, [SourceInfo; 1])) -> Grades {
+fn grades_of((tally, sources): &(Tally, [SourceInfo; 1])) -> Grades {
     let allow = AllowList::default();
     let report_input = ReportInput {
         rules: &RULES,
         tally,
-        texts,
+        sources,
         inputs: &[InputSummary::default()],
         without_time: 0,
         filter: ReportFilter::default(),

@@ -39,7 +39,7 @@ fn sized_part(requests: &[Request], before: u64, size: impl Fn(u32, u8) -> u32) 
     let mut inputs = Vec::new();
     let asked = ScanOptions::default();
     let line_scanner = LineScanner::new(two_rules(), &asked);
-    let texts = [false, true]
+    let sources = [false, true]
         .map(|second| SourceInfo::new(b"access.log".into(), 7, Vec::new()).with_host(Some(if second { "web2" } else { "web1" })));
     for (input, second) in [(0, false), (1, true)] {
         let of_host = (0..).zip(requests).filter(|(_, request)| request.3 == second);
@@ -53,14 +53,14 @@ fn sized_part(requests: &[Request], before: u64, size: impl Fn(u32, u8) -> u32) 
         all.merge(tally.with_names(scratch.names));
         inputs.push(InputSummary {
             path: b"access.log".into(),
-            log_host: texts[input as usize].log_host.as_deref().map(str::to_owned),
+            log_host: sources[input as usize].log_host.as_deref().map(str::to_owned),
             lines: findings.lines.lines,
             parsed: findings.lines.lines,
             requests: findings.requests(),
             ..InputSummary::default()
         });
     }
-    Scanned { tally: all, texts: texts.into(), inputs, allow: AllowList::default() }
+    Scanned { tally: all, sources: sources.into(), inputs, allow: AllowList::default() }
 }
 
 fn prune(scanned: Scanned) -> Scanned {
@@ -289,9 +289,9 @@ proptest! {
             let mut merged = ReportMerger::with_budget(two_rules(), SMALL);
             merged.add(evidence).unwrap();
             merged.add(read(report.as_bytes(), two_rules()).unwrap()).unwrap();
-            let MergedReport { tally, texts, inputs, allow, rules, .. } = merged.finish(|_| false).unwrap();
+            let MergedReport { tally, sources, inputs, allow, rules, .. } = merged.finish(|_| false).unwrap();
             let rules = rules.as_ref().unwrap_or(two_rules());
-            let scanned = Scanned { tally, texts, inputs, allow };
+            let scanned = Scanned { tally, sources, inputs, allow };
             for format in [OutputFormat::Json, OutputFormat::Csv, OutputFormat::Table] {
                 printed(rules, &scanned, format, GroupBy::Path);
             }
@@ -308,7 +308,7 @@ fn evicted_cells_are_renumbered_too() {
     let other = {
         let mut other = part(&[(1, 1, 404, false)], 0);
         other.inputs[0].path = b"a.log".into();
-        other.texts[0] = SourceInfo::new(b"a.log".into(), 7, Vec::new()).with_host(Some("web1"));
+        other.sources[0] = SourceInfo::new(b"a.log".into(), 7, Vec::new()).with_host(Some("web1"));
         other
     };
     let both = sum(&[pair_json(&other), pair_json(&bounded)], SMALL);

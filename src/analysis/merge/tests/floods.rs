@@ -115,8 +115,8 @@ fn an_unknown_rule_still_counts_its_window() {
     let other = load(&RuleChoice { disable: vec!["flood/login".into()], ..RuleChoice::default() }).unwrap();
     let mut sum = ReportMerger::new(&other);
     sum.add(read(report.as_bytes(), &other).unwrap()).unwrap();
-    let MergedReport { tally, texts, inputs, allow, rules, .. } = sum.finish(|_| false).unwrap();
+    let MergedReport { tally, sources, inputs, allow, rules, .. } = sum.finish(|_| false).unwrap();
     let set = rules.unwrap();
-    let floods = with_report(&set, &Scanned { tally, texts, inputs, allow }, |report| report.floods.len());
+    let floods = with_report(&set, &Scanned { tally, sources, inputs, allow }, |report| report.floods.len());
     assert_eq!(floods, 1);
 }
