@@ -1,4 +1,4 @@
-//! Finds and reads rule files, and selects the rules of a run.
+//! Finds and reads rule files, selects the rules of a run, and finds the source text of a rule.
 //!
 //! Rules are built in or come from a named path; nothing is searched for or downloaded.
 
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
 
-use super::builtin::{self, BUILTIN, Detail};
+use super::builtin::{self, BUILTIN, BuiltinFile, Detail};
 use super::compile::{compile, compile_with};
 use super::definition::{APP_CLASS, CLASSES, Definition, RuleFile};
 use super::error::{RuleError, nearest};
@@ -267,7 +267,7 @@ fn unknown(flag: &'static str, name: &str, or_class: bool, ids: &[String]) -> Ru
 }
 
 /// The file, or the rule files in the folder and its subfolders, sorted by name.
-pub(super) fn files(path: &Path) -> Result<Vec<PathBuf>, RuleError> {
+fn files(path: &Path) -> Result<Vec<PathBuf>, RuleError> {
     if !path.is_dir() {
         return Ok(vec![path.to_owned()]);
     }
@@ -286,7 +286,7 @@ pub(super) fn files(path: &Path) -> Result<Vec<PathBuf>, RuleError> {
     if found.is_empty() { Err(RuleError::Empty { path: path.to_owned() }) } else { Ok(found) }
 }
 
-pub(super) fn read(path: &Path) -> Result<String, RuleError> {
+fn read(path: &Path) -> Result<String, RuleError> {
     let unreadable = |source| RuleError::Unreadable { path: path.to_owned(), source };
     let size = fs::metadata(path).map_err(unreadable)?.len();
     fits(&path.display().to_string(), size)?;
@@ -339,4 +339,59 @@ pub(super) fn located(file: &str, rules: RuleFile, lines: RuleLines, is_builtin:
         .collect();
     all.sort_by_key(|located| located.line);
     all
+}
+
+/// The table of a rule in its rule file, for people to read and copy. A user's files come first, as in loading.
+#[must_use]
+pub(crate) fn source_text(choice: &RuleChoice, id: &str) -> Option<String> {
+    let own = choice.paths.iter().filter_map(|path| files(path).ok()).flatten();
+    let own = own.filter(|file| !path_list::is_list(file)).filter_map(|file| read(&file).ok());
+    let builtin = BUILTIN.iter().filter(|_| !choice.no_builtin).map(BuiltinFile::text);
+    own.chain(builtin).find_map(|text| table(&text, id))
+}
+
+/// The table of a rule or an app, by its id.
+fn table(text: &str, id: &str) -> Option<String> {
+    let (heading, key) = id.strip_prefix("apps/").map_or(("[[rule]]", id), |app| ("[[app]]", app));
+    let mut found = None;
+    let mut lines: Vec<&str> = Vec::new();
+    for line in text.lines().chain(["[["]) {
+        if line.starts_with("[[") {
+            if found == Some(true) {
+                return Some(lines.join("\n").trim_end().to_owned());
+            }
+            lines.clear();
+            found = (line.trim_end() == heading).then_some(false);
+        }
+        let value = line.strip_prefix("id").map(str::trim_start).and_then(|rest| rest.strip_prefix('='));
+        if found.is_some() && value.is_some_and(|value| value.trim().trim_matches(['"', '\'']) == key) {
+            found = Some(true);
+        }
+        lines.push(line);
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_source_text_of_a_rule_is_found() {
+        let text =
+            "family = 'x'\n\n[[rule]]\nid = \"x/a\"\npaths = [\n  \"/a\",\n]\n\n[[app]]\nid='b'\n\n[[rule]]\nid = 'x/b' \nwords = ['y']";
+        assert_eq!(table(text, "x/a").as_deref(), Some("[[rule]]\nid = \"x/a\"\npaths = [\n  \"/a\",\n]"));
+        assert_eq!(table(text, "x/b").as_deref(), Some("[[rule]]\nid = 'x/b' \nwords = ['y']"));
+        assert_eq!(table(text, "apps/b").as_deref(), Some("[[app]]\nid='b'"));
+        assert_eq!(table(text, "x/c"), None);
+    }
+
+    #[test]
+    fn every_built_in_rule_has_its_table() {
+        let choice = RuleChoice::default();
+        let rules = load(&choice).expect("rules");
+        for rule in rules.rules() {
+            assert!(source_text(&choice, &rule.id).is_some_and(|text| text.contains("must_match = ")), "{}", rule.id);
+        }
+    }
 }

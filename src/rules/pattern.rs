@@ -3,16 +3,19 @@
 //! Rules match lower-case text, and a case-insensitive regex takes four times as long to compile. So a regex without capital
 //! letters is compiled case-sensitively (see [`case_folding`](super::case_folding)).
 //!
-//! Small patterns of built-in rules are embedded as [automata](super::automaton). Others are compiled at first use, as a scan uses
-//! few of them and compiling all takes longer than a small scan; tests compile all. Patterns of a user's rules are compiled at
-//! load, so that errors are reported before the scan.
+//! Small patterns of built-in rules are embedded as automata, which the build script compiles: a scan of a small log uses more
+//! than a hundred regexes, and compiling them took longer than the scan. Others are compiled at first use, as a scan uses few of
+//! them; tests compile all. Patterns of a user's rules are compiled at load, so that errors are reported before the scan.
 
 use std::ops::Range;
 use std::sync::OnceLock;
 
 use regex::bytes::{Regex, RegexBuilder};
+use regex_automata::Input;
+use regex_automata::dfa::Automaton as _;
+use regex_automata::dfa::dense::DFA;
 
-use super::automaton::Automaton;
+use super::builtin::decompressed;
 use super::case_folding;
 
 /// Largest compiled size of a regex in bytes. `\w{1,500}` needs a fortieth of it.
@@ -89,4 +92,64 @@ fn compile(source: &str, ignores_case: bool) -> Result<Regex, String> {
         .nest_limit(NESTING)
         .build()
         .map_err(|error| format!("regex: {error}"))
+}
+
+/// The regexes with an automaton, all but those whose automaton is large, sorted, and the range of each compressed table in [`TABLES`].
+#[expect(clippy::unreadable_literal, reason = "generated code")]
+const BUILT: &[(&str, usize, usize)] = include!(concat!(env!("OUT_DIR"), "/automata.rs"));
+
+/// The tables, compressed, as they have many repeats.
+static TABLES: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/automata.bin"));
+
+/// A compiled automaton. It finds whether a regex matches, not where.
+#[derive(Debug)]
+struct Automaton(DFA<Vec<u32>>);
+
+impl Automaton {
+    /// The automaton of a regex.
+    fn of(source: &str) -> Option<Self> {
+        let at = BUILT.binary_search_by_key(&source, |(built, ..)| built).ok()?;
+        let (_, start, end) = BUILT[at];
+        // Allocators align buffers of this size to eight bytes or more; with one that does not, the regex is compiled.
+        let table = decompressed(&TABLES[start..end]);
+        DFA::from_bytes(&table).ok().map(|(table, _)| Self(table.to_owned()))
+    }
+
+    /// Whether the regex matches somewhere in `text`; `None` if the automaton gives up.
+    fn is_match(&self, text: &[u8]) -> Option<bool> {
+        let found = self.0.try_search_fwd(&Input::new(text).earliest(true)).ok()?;
+        Some(found.is_some())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn most_regexes_have_an_automaton() {
+        assert!(BUILT.len() > 200 && BUILT.is_sorted(), "{}", BUILT.len());
+        assert!(BUILT.iter().all(|(source, ..)| Automaton::of(source).is_some()));
+        assert!(Automaton::of("not a built-in regex").is_none());
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(32))]
+
+        /// Texts made of pieces of the regex often match nearly or completely.
+        #[test]
+        fn an_automaton_equals_its_regex(picks in prop::collection::vec((any::<prop::sample::Index>(), 1..12_usize), 1..12)) {
+            for (source, ..) in BUILT {
+                let (automaton, pattern) = (Automaton::of(source).unwrap(), RulePattern::later((*source).to_owned()));
+                let piece = |(at, length): &(prop::sample::Index, usize)| {
+                    let at = at.index(source.len());
+                    source.as_bytes()[at..].iter().take(*length).copied().filter(|byte| !b"\\?()[]|^$".contains(byte)).collect::<Vec<_>>()
+                };
+                let text = picks.iter().map(piece).collect::<Vec<_>>().concat().to_ascii_lowercase();
+                prop_assert_eq!(automaton.is_match(&text), Some(pattern.find(&text).is_some()), "{} on {:?}", source, text);
+            }
+        }
+    }
 }

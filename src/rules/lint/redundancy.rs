@@ -8,8 +8,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use aho_corasick::AhoCorasick;
 
-use super::super::case::Case;
-use super::super::definition::{Definition, Field, OneOrMany, PathAnchor};
+use super::super::definition::{Case, Definition, Field, OneOrMany, PathAnchor};
 use super::super::literals::bit;
 use super::super::load::LocatedRule;
 use super::{Diagnostic, LintLevel, few, report};
