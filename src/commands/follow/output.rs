@@ -14,9 +14,8 @@ use crate::commands::message::{self, sanitized};
 
 use crate::commands::stdout::TerminalInfo;
 use crate::commands::{FollowSettings, stdout};
-use crate::render::live::alert;
 use crate::render::live::fold::{FoldDecision, FoldedRepeats, RepeatFolder};
-use crate::render::live::line::LiveLines;
+use crate::render::live::{LiveLines, alert};
 use crate::render::sink::Sink;
 use crate::render::{Color, HitFormat, HitTexts, OutputFormat, RenderOptions, render};
 use crate::rules::RuleSet;

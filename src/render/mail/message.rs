@@ -4,9 +4,8 @@
 
 use std::io::{self, Write};
 
-use super::candidates::BlockCandidates;
-use super::content::{self, AnsweredPath};
-use super::{RunSummary, candidates};
+use super::RunSummary;
+use super::content::{self, AnsweredPath, BlockCandidates};
 use crate::analysis::floods::describe;
 use crate::analysis::model::{Campaign, InputSummary};
 use crate::analysis::novelty::NoveltyKind;
@@ -124,7 +123,7 @@ fn top_clients(summary: &RunSummary<'_>) -> Option<String> {
 
 /// The number of block candidates, their cost, and their addresses if those fit a line.
 fn block(summary: &RunSummary<'_>) -> Vec<String> {
-    let found = candidates::gather(summary.report);
+    let found = content::gather_candidates(summary.report);
     let who = found.lines.iter().map(|line| line.who.as_str()).collect::<Vec<_>>().join(" ");
     match found.addresses {
         0 => Vec::new(),

@@ -4,8 +4,8 @@
 
 use std::io::{self, Write};
 
-use super::content::{AnsweredPath, TopClient};
-use super::{RunSummary, candidates, content};
+use super::RunSummary;
+use super::content::{self, AnsweredPath, TopClient};
 use crate::analysis::block_candidates::BlockDecision;
 use crate::analysis::floods::describe;
 use crate::analysis::labels::{self, first};
@@ -160,7 +160,7 @@ fn top_clients<W: Write>(summary: &RunSummary<'_>, out: &mut W) -> io::Result<()
 }
 
 fn block<W: Write>(summary: &RunSummary<'_>, out: &mut W) -> io::Result<()> {
-    let found = candidates::gather(summary.report);
+    let found = content::gather_candidates(summary.report);
     if found.addresses == 0 {
         return Ok(());
     }
