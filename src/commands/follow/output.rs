@@ -4,8 +4,7 @@ use std::io::{self, Write};
 use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 
-use super::events::FollowEvent;
-use super::session::unix_now;
+use super::{FollowEvent, unix_now};
 use crate::alerting::Alert;
 use crate::analysis::hit::LiveHit;
 use crate::analysis::model::Report;
