@@ -17,7 +17,6 @@ pub(crate) mod live;
 pub(crate) mod mail;
 pub(crate) mod ndjson;
 pub(crate) mod ocsf;
-pub(crate) mod parallel;
 pub(crate) mod prometheus;
 pub(crate) mod proposals;
 pub(crate) mod schema;
