@@ -296,8 +296,8 @@ impl Definition {
     pub(super) fn answer(&self) -> Answer {
         let on_path = !(self.paths.is_empty() && self.suffixes.is_empty() && self.path_glob.0.is_empty());
         let no_text = self.words.is_empty() && self.regex.is_none();
-        let shows = self.window.is_none() && on_path && (no_text || self.fields() == [Field::Path]);
-        let default = if shows { Answer::Exposes } else { Answer::Inconclusive };
+        let exposes = self.window.is_none() && on_path && (no_text || self.fields() == [Field::Path]);
+        let default = if exposes { Answer::Exposes } else { Answer::Inconclusive };
         self.answer.unwrap_or(default)
     }
 }
@@ -347,7 +347,7 @@ pub(super) enum PathAnchor {
     Root,
 }
 
-/// What a 2xx to a probe tells.
+/// What a 2xx to a probe means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Answer {

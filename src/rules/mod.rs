@@ -27,7 +27,7 @@ mod window;
 
 pub(crate) use self::condition::{Requirement, RequirementCheck, TextSpan, TextView};
 pub use allow::AllowList;
-pub(crate) use compile::MOST_RULES;
+pub(crate) use compile::MAX_RULES;
 pub(crate) use condition::{RequestFacts, RequestShape};
 pub(crate) use definition::{Answer, CLASSES, Case, Field, PAYLOADS, WithClient, schema};
 pub(crate) use error::RuleError;

@@ -69,18 +69,18 @@ pub(crate) fn is_known(file: &Path) -> bool {
     matches!(extension(file).as_str(), "txt" | "lst" | "data" | "yml" | "yaml")
 }
 
-/// Imports the rules of a text. The format is detected if `origin` is `None`.
+/// Imports the rules of a text. The format is detected if `format` is `None`.
 ///
 /// # Errors
 ///
 /// The text is not in a supported format.
-pub fn import(file: &Path, text: &str, origin: Option<ImportFormat>) -> Result<Import, String> {
+pub fn import(file: &Path, text: &str, format: Option<ImportFormat>) -> Result<Import, String> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let stem = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     let is_yaml = matches!(extension(file).as_str(), "yml" | "yaml");
-    let origin =
-        origin.or_else(|| (!is_yaml).then(|| if extension(file) == "data" { ImportFormat::CrsData } else { ImportFormat::Wordlist }));
-    match origin {
+    let format =
+        format.or_else(|| (!is_yaml).then(|| if extension(file) == "data" { ImportFormat::CrsData } else { ImportFormat::Wordlist }));
+    match format {
         Some(ImportFormat::Wordlist) => Ok(word_lists::path_rules(&stem, text)),
         Some(ImportFormat::CrsData) => Ok(word_lists::crs_rules(&stem, text)),
         Some(ImportFormat::Sigma) => Ok(sigma::rules(&stem, &yaml::documents(text)?)),
@@ -100,22 +100,22 @@ pub fn import(file: &Path, text: &str, origin: Option<ImportFormat>) -> Result<I
 }
 
 /// Makes the ids of rules unique by adding numbers, and skips rules that the loader rejects, with its message as the reason.
-pub fn finalize(import: &mut Import, taken: &mut BTreeSet<String>) {
-    let mut refused = Vec::new();
+pub fn finalize(import: &mut Import, used_ids: &mut BTreeSet<String>) {
+    let mut rejected = Vec::new();
     import.drafts.retain_mut(|draft| {
         if let Err(error) = check(Path::new(""), &draft.to_toml()) {
-            refused.push((reason(&error), draft.id.clone()));
+            rejected.push((reason(&error), draft.id.clone()));
             return false;
         }
         let mut n = 2;
         let id = draft.id.clone();
-        while !taken.insert(draft.id.clone()) {
+        while !used_ids.insert(draft.id.clone()) {
             draft.id = format!("{id}-{n}");
             n += 1;
         }
         true
     });
-    for (why, what) in refused {
+    for (why, what) in rejected {
         import.skipped.push(why, what);
     }
 }
@@ -138,11 +138,11 @@ fn is_ordinary(path: &str) -> bool {
 
 /// A text as a client sends it in a query, percent-encoded.
 fn in_query(text: &str) -> String {
-    super::path_list::encoded_but(text, b"/-._~")
+    super::path_list::percent_encoded(text, b"/-._~")
 }
 
 /// Words of titles and tags, and their class; the first match counts.
-const WORDS: [(&str, &str); 46] = [
+const CLASS_KEYWORDS: [(&str, &str); 46] = [
     ("sqli", "sqli"),
     ("sql injection", "sqli"),
     ("nosql", "nosqli"),
@@ -195,14 +195,14 @@ const WORDS: [(&str, &str); 46] = [
 fn class(text: &str, fallback: &'static str) -> &'static str {
     let text = text.to_ascii_lowercase();
     let is_letter = |c: Option<char>| c.is_some_and(|c| c.is_ascii_alphanumeric());
-    let stands = |word: &str| {
+    let occurs = |word: &str| {
         text.match_indices(word).any(|(at, _)| {
             let (before, after) = (text[..at].chars().next_back(), text[at + word.len()..].chars().next());
             // A short word must be a whole word: `git` is not in `digital` or `github`.
             !is_letter(before) && (word.len() > 4 || !is_letter(after))
         })
     };
-    WORDS.iter().find(|(word, _)| stands(word)).map_or(fallback, |(_, class)| class)
+    CLASS_KEYWORDS.iter().find(|(word, _)| occurs(word)).map_or(fallback, |(_, class)| class)
 }
 
 /// The severity for a word of another tool.
@@ -231,7 +231,7 @@ fn cves<'t>(texts: impl IntoIterator<Item = &'t str>) -> Vec<String> {
 }
 
 /// The first URLs of a list of references.
-fn pages(texts: Vec<&str>) -> Vec<String> {
+fn reference_urls(texts: Vec<&str>) -> Vec<String> {
     let is_page = |text: &&str| text.starts_with("http") && text.len() > 12 && !text.contains(char::is_whitespace);
     texts.into_iter().map(str::trim).filter(is_page).take(3).map(str::to_owned).collect()
 }
@@ -264,7 +264,7 @@ mod tests {
     struct ImportRunner(RuleSet);
 
     impl ImportRunner {
-        fn of(import: &Import) -> Self {
+        fn new(import: &Import) -> Self {
             let text: String = import.drafts.iter().map(RuleBuilder::to_toml).collect();
             Self(check(Path::new("x.toml"), &text).unwrap())
         }
@@ -307,22 +307,22 @@ mod tests {
         for (detection, hit, miss) in cases {
             let import = sigma(detection);
             assert!(import.skipped.is_empty(), "{detection}: {:?}", import.skipped);
-            let runner = ImportRunner::of(&import);
+            let runner = ImportRunner::new(&import);
             assert!(runner.finds(hit, 404, "-") && !runner.finds(miss, 404, "-"), "{detection}: {}", import.drafts[0].to_toml());
         }
     }
 
     #[test]
     fn sigma_statuses_and_agents_are_imported() {
-        let runner = ImportRunner::of(&sigma("  s:\n    cs-uri-query|contains: 'zzz'\n    sc-status: [200, 301]\n  condition: s"));
+        let runner = ImportRunner::new(&sigma("  s:\n    cs-uri-query|contains: 'zzz'\n    sc-status: [200, 301]\n  condition: s"));
         assert!(runner.finds("GET /zzz", 301, "-") && !runner.finds("GET /zzz", 404, "-"));
-        let runner = ImportRunner::of(&sigma(
+        let runner = ImportRunner::new(&sigma(
             "  s:\n    cs-uri-query|contains: 'zzz'\n  filter:\n    sc-status: 404\n  condition: s and not filter",
         ));
         assert!(runner.finds("GET /zzz", 500, "-") && !runner.finds("GET /zzz", 404, "-"));
-        let runner = ImportRunner::of(&sigma("  s:\n    cs-user-agent|contains: ['eviltool', 'worse']\n  condition: s"));
+        let runner = ImportRunner::new(&sigma("  s:\n    cs-user-agent|contains: ['eviltool', 'worse']\n  condition: s"));
         assert!(runner.finds("GET /", 200, "x Worse/1") && !runner.finds("GET /worse", 200, "Mozilla/5.0"));
-        let runner = ImportRunner::of(&sigma("  s:\n    c-useragent: 'evil*tool'\n  condition: s"));
+        let runner = ImportRunner::new(&sigma("  s:\n    c-useragent: 'evil*tool'\n  condition: s"));
         assert!(runner.finds("GET /", 200, "evil big tool") && !runner.finds("GET /", 200, "an evil tool"));
     }
 
@@ -361,7 +361,7 @@ mod tests {
         assert_eq!((first.class.as_str(), first.title.as_str(), first.severity.as_str()), ("panel", "Some panel", "high"));
         assert_eq!((&first.cve[..], &first.cwe[..]), (&["CVE-2020-12345".to_owned()][..], &[22, 79][..]));
         assert_eq!(skipped(&import), ["every client requests '/'", "it holds a variable", "ordinary clients request it too"]);
-        let runner = ImportRunner::of(&import);
+        let runner = ImportRunner::new(&import);
         for (request, expected) in [
             ("GET /zz/a.php", true),
             ("GET /app/zz/b.php", true),
@@ -380,7 +380,7 @@ mod tests {
 
     #[test]
     fn path_tricks_of_a_template_are_kept() {
-        let runner = ImportRunner::of(&imported("x.yaml", "id: a\ninfo: {name: x}\nhttp: [{path: ['{{BaseURL}}/..;/manager/html']}]"));
+        let runner = ImportRunner::new(&imported("x.yaml", "id: a\ninfo: {name: x}\nhttp: [{path: ['{{BaseURL}}/..;/manager/html']}]"));
         assert!(runner.finds("GET /..;/manager/html", 404, "-") && !runner.finds("GET /manager/html", 404, "-"));
     }
 
@@ -390,17 +390,19 @@ mod tests {
         assert_eq!((import.drafts[0].class.as_str(), &import.drafts[0].words[..]), ("lfi", &["/etc/zz".to_owned(), "proc/zz".into()][..]));
         assert_eq!(import.skipped.len(), 1);
         let agents = imported("scanners-user-agents.data", "eviltool\n");
-        assert!(ImportRunner::of(&agents).finds("GET /", 200, "EvilTool/1") && !ImportRunner::of(&agents).finds("GET /eviltool", 200, "-"));
+        assert!(
+            ImportRunner::new(&agents).finds("GET /", 200, "EvilTool/1") && !ImportRunner::new(&agents).finds("GET /eviltool", 200, "-")
+        );
         assert!(imported("sql-errors.data", "x\n").drafts.is_empty());
     }
 
     #[test]
     fn a_second_rule_of_a_name_gets_a_number() {
-        let mut taken = BTreeSet::new();
+        let mut used_ids = BTreeSet::new();
         let ids: Vec<_> = (0..2)
             .map(|_| {
                 let mut import = import(Path::new("a.txt"), "/zz\n", None).unwrap();
-                finalize(&mut import, &mut taken);
+                finalize(&mut import, &mut used_ids);
                 import.drafts.remove(0).id
             })
             .collect();
@@ -418,7 +420,7 @@ mod tests {
             prop_assert!(import.drafts.len() <= 1);
             for draft in &import.drafts {
                 prop_assert_eq!(&draft.id, "own/list");
-                let runner = ImportRunner::of(&import);
+                let runner = ImportRunner::new(&import);
                 for hit in &draft.must_match {
                     prop_assert!(runner.finds(&hit.request, 404, "-"), "{:?} {:?}", hit, draft.paths);
                 }
@@ -434,7 +436,7 @@ mod tests {
             for name in ["x.yml", "x.data"] {
                 if let Ok(mut import) = import(Path::new(name), &text, None) {
                     finalize(&mut import, &mut BTreeSet::new());
-                    let _ = ImportRunner::of(&import);
+                    let _ = ImportRunner::new(&import);
                 }
             }
         }

@@ -108,8 +108,8 @@ fn report(rule: &LocatedRule, level: LintLevel, what: String, advice: &str, foun
     found.push(Diagnostic { file: rule.file.clone(), line: rule.line, id, level, what, advice: advice.to_owned() });
 }
 
-/// The first few items of a list, quoted, and the number of the others.
-fn few<'a>(items: impl IntoIterator<Item = &'a str>) -> String {
+/// The first items of a list, quoted, and the number of the others.
+fn list_first<'a>(items: impl IntoIterator<Item = &'a str>) -> String {
     const SHOWN: usize = 5;
     let items: Vec<_> = items.into_iter().map(|item| format!("'{}'", item.escape_debug())).collect();
     let shown = items[..items.len().min(SHOWN)].join(", ");
@@ -120,18 +120,18 @@ fn few<'a>(items: impl IntoIterator<Item = &'a str>) -> String {
 }
 
 /// Fewest `must_match` cases, and fewest `must_not_match` cases, of a rule.
-const CASES: usize = 2;
+const MIN_CASES: usize = 2;
 
 /// The first year of a CVE id.
-const FIRST_YEAR: u16 = 1999;
+const MIN_CVE_YEAR: u16 = 1999;
 
 /// The highest plausible CWE number.
-const HIGHEST_CWE: u32 = 2000;
+const MAX_CWE: u32 = 2000;
 
 fn check_metadata(rule: &LocatedRule, found: &mut Vec<Diagnostic>) {
     check_title(rule, found);
     check_family(rule, found);
-    check_catalogues(rule, found);
+    check_identifiers(rule, found);
     check_case_count(rule, found);
     check_regex(rule, found);
 }
@@ -163,26 +163,30 @@ fn check_family(rule: &LocatedRule, found: &mut Vec<Diagnostic>) {
     }
 }
 
-/// CVE, ATT&CK, CWE, pages.
-fn check_catalogues(rule: &LocatedRule, found: &mut Vec<Diagnostic>) {
+/// Checks CVE IDs, ATT&CK techniques, CWE numbers and URLs.
+fn check_identifiers(rule: &LocatedRule, found: &mut Vec<Diagnostic>) {
     let d = &rule.definition;
-    let mut wrong = |key: &str, items: Vec<&str>, advice: &str| {
+    let mut report_invalid = |key: &str, items: Vec<&str>, advice: &str| {
         if !items.is_empty() {
-            report(rule, LintLevel::Error, format!("{key}: {} cannot be looked up", few(items)), advice, found);
+            report(rule, LintLevel::Error, format!("{key}: {} cannot be looked up", list_first(items)), advice, found);
         }
     };
-    let not = |list: &'_ [String], is: fn(&str) -> bool| -> Vec<String> { list.iter().filter(|text| !is(text)).cloned().collect() };
-    wrong("cve", not(&d.cve, is_cve).iter().map(String::as_str).collect(), "write CVE-2021-41773, in capitals");
-    wrong("attack", not(&d.attack, is_technique).iter().map(String::as_str).collect(), "write T1190 or T1595.002");
-    wrong("references", not(&d.references, is_page).iter().map(String::as_str).collect(), "write an address that begins with https://");
-    let cwe: Vec<_> = d.cwe.iter().filter(|n| !(1..=HIGHEST_CWE).contains(*n)).map(ToString::to_string).collect();
-    wrong("cwe", cwe.iter().map(String::as_str).collect(), "write the number of the weakness, such as 22");
+    let invalid = |list: &'_ [String], is: fn(&str) -> bool| -> Vec<String> { list.iter().filter(|text| !is(text)).cloned().collect() };
+    report_invalid("cve", invalid(&d.cve, is_cve).iter().map(String::as_str).collect(), "write CVE-2021-41773, in capitals");
+    report_invalid("attack", invalid(&d.attack, is_technique).iter().map(String::as_str).collect(), "write T1190 or T1595.002");
+    report_invalid(
+        "references",
+        invalid(&d.references, is_page).iter().map(String::as_str).collect(),
+        "write an address that begins with https://",
+    );
+    let cwe: Vec<_> = d.cwe.iter().filter(|n| !(1..=MAX_CWE).contains(*n)).map(ToString::to_string).collect();
+    report_invalid("cwe", cwe.iter().map(String::as_str).collect(), "write the number of the weakness, such as 22");
 }
 
 fn is_cve(text: &str) -> bool {
     let Some((year, number)) = text.strip_prefix("CVE-").and_then(|rest| rest.split_once('-')) else { return false };
     year.len() == 4
-        && year.parse::<u16>().is_ok_and(|year| year >= FIRST_YEAR)
+        && year.parse::<u16>().is_ok_and(|year| year >= MIN_CVE_YEAR)
         && (4..=7).contains(&number.len())
         && number.bytes().all(|b| b.is_ascii_digit())
 }
@@ -202,7 +206,7 @@ fn is_page(text: &str) -> bool {
 
 fn check_case_count(rule: &LocatedRule, found: &mut Vec<Diagnostic>) {
     let (must, must_not) = (rule.definition.must_match.len(), rule.definition.must_not_match.len());
-    if must >= CASES && must_not >= CASES {
+    if must >= MIN_CASES && must_not >= MIN_CASES {
         return;
     }
     let level = if rule.is_builtin { LintLevel::Error } else { LintLevel::Warning };
@@ -211,7 +215,7 @@ fn check_case_count(rule: &LocatedRule, found: &mut Vec<Diagnostic>) {
 }
 
 fn check_regex(rule: &LocatedRule, found: &mut Vec<Diagnostic>) {
-    let matches_nothing = |source: &String| RulePattern::later(source.clone()).is_match(b"");
+    let matches_nothing = |source: &String| RulePattern::lazy(source.clone()).is_match(b"");
     if rule.definition.regex.as_ref().is_some_and(matches_nothing) {
         report(
             rule,
@@ -231,32 +235,32 @@ fn check_regex(rule: &LocatedRule, found: &mut Vec<Diagnostic>) {
 fn check_exceptions(rule: &LocatedRule, found: &mut Vec<Diagnostic>) {
     let d = &rule.definition;
     let Some(unless) = d.unless.as_ref().filter(|_| !d.is_app_evidence) else { return };
-    let carries = PAYLOADS.contains(&d.class.as_str());
-    if carries {
+    let has_payload = PAYLOADS.contains(&d.class.as_str());
+    if has_payload {
         check_header_exceptions(rule, unless, found);
     }
     // A rule with a regex removes only the excepted text; and if nothing was answered, only a payload can be lost.
     let is_whole = d.regex.is_none() && !(unless.words.is_empty() && unless.regex.is_none());
-    if is_whole && (carries || (d.answer() == Answer::Exposes && may_be_answered(d))) {
-        check_text_exceptions(rule, unless, carries, found);
+    if is_whole && (has_payload || (d.answer() == Answer::Exposes && may_be_answered(d))) {
+        check_text_exceptions(rule, unless, has_payload, found);
     }
 }
 
 fn check_header_exceptions(rule: &LocatedRule, unless: &Unless, found: &mut Vec<Diagnostic>) {
     let keys = [("unless.referer", unless.referer.is_some()), ("unless.agents", !unless.agents.is_empty())];
-    for (key, _) in keys.into_iter().filter(|(_, is_there)| *is_there) {
+    for (key, _) in keys.into_iter().filter(|(_, is_set)| *is_set) {
         let what = format!("{key}: requests of class '{}' carry a payload, and any client can send such a header", rule.definition.class);
         report(rule, LintLevel::Error, what, "remove it, and make the rule stricter", found);
     }
 }
 
-fn check_text_exceptions(rule: &LocatedRule, unless: &Unless, carries: bool, found: &mut Vec<Diagnostic>) {
+fn check_text_exceptions(rule: &LocatedRule, unless: &Unless, has_payload: bool, found: &mut Vec<Diagnostic>) {
     let d = &rule.definition;
-    let loose = |field: &&Field| carries || **field != Field::Path;
-    let fields: Vec<_> = d.fields().iter().filter(loose).map(|field| field.name()).collect();
+    let is_unsafe = |field: &&Field| has_payload || **field != Field::Path;
+    let fields: Vec<_> = d.fields().iter().filter(is_unsafe).map(|field| field.name()).collect();
     if !fields.is_empty() {
-        let what = format!("unless: it exempts the whole request by a text in {}, to which any client can add", few(fields));
-        let advice = if carries {
+        let what = format!("unless: it exempts the whole request by a text in {}, to which any client can add", list_first(fields));
+        let advice = if has_payload {
             "give the rule a regex, so that only the text itself is exempted"
         } else {
             "set `fields = [\"path\"]`, or give the rule a regex"
@@ -284,9 +288,10 @@ const REQUESTS: &str = include_str!("requests.txt");
 /// Ordinary user agents and referers, in lower case.
 const HEADERS: &str = include_str!("headers.txt");
 
-/// A literal may occur in one of this many requests ...
+/// A literal that occurs in more than one of this many requests is common.
 const ONE_IN_REQUESTS: usize = 20;
-/// ... and in one of this many headers: most lines have the same few headers, which are cached as empty.
+/// A literal that occurs in more than one of this many headers is common: most lines have the same few headers, for which the search
+/// is cached if nothing was found.
 const ONE_IN_HEADERS: usize = 50;
 
 /// Reports common literals of a rule.
@@ -303,11 +308,11 @@ fn check_common_literals(rule: &LocatedRule, found: &mut Vec<Diagnostic>) {
             _ => &[(REQUESTS, ONE_IN_REQUESTS)],
         };
         // Prefixes count only at the start of a request.
-        let begins = list == LiteralList::Prefixes;
-        let literals: BTreeSet<String> = list.of(&rule.definition).iter().map(|text| list.literal(text)).collect();
+        let at_start = list == LiteralList::Prefixes;
+        let literals: BTreeSet<String> = list.literals(&rule.definition).iter().map(|text| list.search_text(text)).collect();
         for literal in literals {
             for &sample in samples {
-                report_if_common(rule, list, &literal, sample, begins, found);
+                report_if_common(rule, list, &literal, sample, at_start, found);
             }
         }
     }
@@ -318,28 +323,28 @@ fn report_if_common(
     list: LiteralList,
     literal: &str,
     (sample, one_in): (&str, usize),
-    begins: bool,
+    at_start: bool,
     found: &mut Vec<Diagnostic>,
 ) {
-    if !is_there(literal, sample) {
+    if !occurs_in(literal, sample) {
         return;
     }
-    let (seen, all) = seen(literal, sample, begins);
+    let (seen, all) = count_lines(literal, sample, at_start);
     if seen * one_in > all {
         let what = format!("{}: '{}' occurs in {seen} of {all} ordinary lines", list.key(), literal.escape_debug());
         report(rule, LintLevel::Warning, what, "make it longer or rarer; it costs time on each of those lines", found);
     }
 }
 
-/// The number of lines of a sample with a literal, and of all lines.
-fn seen(literal: &str, sample: &str, begins: bool) -> (usize, usize) {
+/// The number of lines of a sample that contain a literal, or start with it, and of all lines.
+fn count_lines(literal: &str, sample: &str, at_start: bool) -> (usize, usize) {
     let lines = || sample.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
-    let holds = |line: &&str| if begins { line.starts_with(literal) } else { line.contains(literal) };
+    let holds = |line: &&str| if at_start { line.starts_with(literal) } else { line.contains(literal) };
     (lines().filter(holds).count(), lines().count())
 }
 
-/// Whether a text is anywhere in a sample: most are not, and need no counting.
-fn is_there(text: &str, sample: &str) -> bool {
+/// Whether a text occurs in a sample. Most do not, so that their lines need not be counted.
+fn occurs_in(text: &str, sample: &str) -> bool {
     memchr::memmem::find(sample.as_bytes(), text.as_bytes()).is_some()
 }
 
@@ -348,7 +353,7 @@ pub(super) fn is_common(text: &str) -> bool {
     let text = text.to_ascii_lowercase();
     // Imported words are optional, so the stricter limit is used for both.
     [REQUESTS, HEADERS].iter().any(|sample| {
-        let (seen, all) = seen(&text, sample, false);
+        let (seen, all) = count_lines(&text, sample, false);
         seen * ONE_IN_HEADERS > all
     })
 }
@@ -357,12 +362,12 @@ pub(super) fn is_common(text: &str) -> bool {
 #[must_use]
 pub(crate) fn is_ordinary(path: &str) -> bool {
     let path = path.to_ascii_lowercase();
-    if !is_there(path.trim_end_matches('/'), REQUESTS) {
+    if !occurs_in(path.trim_end_matches('/'), REQUESTS) {
         return false;
     }
     REQUESTS.lines().filter(|line| !line.starts_with('#')).any(|line| {
         let target = line.split(' ').nth(1).unwrap_or_default();
-        target.split('?').next().is_some_and(|asked| asked.trim_end_matches('/') == path.trim_end_matches('/'))
+        target.split('?').next().is_some_and(|requested| requested.trim_end_matches('/') == path.trim_end_matches('/'))
     })
 }
 
@@ -521,7 +526,7 @@ mod tests {
     }
 
     #[test]
-    fn each_alternative_is_anchored_or_none_is() {
+    fn a_regex_is_anchored_if_each_alternative_is() {
         for (regex, expected) in
             [("^/a", true), ("^/a|^/b", true), ("^/(?:a|b)[|)]", true), (r"^/a\||/b", false), ("^/a|/b", false), ("/a", false), ("", false)]
         {
@@ -530,7 +535,7 @@ mod tests {
     }
 
     #[test]
-    fn common_is_what_stands_in_one_of_fifty_lines() {
+    fn a_text_in_one_of_fifty_lines_is_common() {
         for literal in [".php", " HTTP/", "index", "/a", "?", "mozilla", "Chrome/", "https://"] {
             assert!(is_common(literal), "{literal}");
         }
@@ -540,7 +545,7 @@ mod tests {
     }
 
     #[test]
-    fn the_samples_are_large_enough_to_say_one_in_fifty() {
+    fn the_samples_have_at_least_a_hundred_lines() {
         for sample in [REQUESTS, HEADERS] {
             let lines: Vec<_> = sample.lines().filter(|line| !line.starts_with('#')).collect();
             assert!(lines.len() >= 2 * ONE_IN_HEADERS, "{}", lines.len());
