@@ -163,9 +163,12 @@ fn page(report: &Report<'_>, options: &PageOptions<'_>) -> Page {
 
 /// What the page is about, for the line above the headline.
 fn subject(report: &Report<'_>, options: &PageOptions<'_>) -> String {
-    let label =
-        options.label.or(report.period.as_deref()).map(|label| format!(": {}", tables::cut(escape(label.as_bytes())))).unwrap_or_default();
-    let host = report.log_host.as_deref().map(|host| format!(" on {}", tables::cut(escape(host.as_bytes())))).unwrap_or_default();
+    let label = options
+        .label
+        .or(report.period.as_deref())
+        .map(|label| format!(": {}", tables::truncated(escape(label.as_bytes()))))
+        .unwrap_or_default();
+    let host = report.log_host.as_deref().map(|host| format!(" on {}", tables::truncated(escape(host.as_bytes())))).unwrap_or_default();
     format!("probewatch report{label}{host}")
 }
 
@@ -193,7 +196,7 @@ fn about(report: &Report<'_>, options: &PageOptions<'_>) -> Vec<String> {
 fn inputs(inputs: &[InputSummary]) -> String {
     match inputs {
         [one] if one.path == b"-" => "standard input".to_owned(),
-        [one] => tables::cut(escape(&one.path)),
+        [one] => tables::truncated(escape(&one.path)),
         many => counted(many.len() as u64, "input", "inputs"),
     }
 }
@@ -575,7 +578,7 @@ mod tests {
     }
 
     #[test]
-    fn small_lines_fit_their_width() {
+    fn sparklines_fit_their_width() {
         assert_eq!(spark_path(&[0, 0]), None);
         assert_eq!(spark_path(&[4, 0, 2]).unwrap(), "M0 20h39.5v-20h-39.5zM80 20h39.5v-10h-39.5z");
         let mut long = timeline();

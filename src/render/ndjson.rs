@@ -218,7 +218,7 @@ fn push_v4(bits: u32, json: &mut Vec<u8>) {
     json.push(b'"');
 }
 
-/// The texts of earlier hits: most come again. A list of rules stands for the rules of one rule set.
+/// The texts of earlier hits: most come again. Lists of rules are those of one rule set.
 #[derive(Debug, Default)]
 pub(crate) struct HitTexts {
     target: TextCache,
@@ -247,11 +247,11 @@ struct CachedText {
 }
 
 impl TextCache {
-    /// Texts that are kept: a site has about as many paths and user agents that are requested often.
+    /// The most texts that are kept: about as many paths and user agents of a site are requested often.
     const SLOTS: usize = 1024;
 
-    /// Bytes of the longest text that is kept. Longer ones are rare, and would take much memory.
-    const LONGEST: usize = 1024;
+    /// The most bytes of a text that is kept. Longer ones are rare, and would take much memory.
+    const MAX_TEXT_LEN: usize = 1024;
 
     /// Appends a text, redacted. Returns whether that left it unchanged.
     fn push(&mut self, logged: &[u8], json: &mut Vec<u8>) -> bool {
@@ -259,7 +259,7 @@ impl TextCache {
             push_quoted(logged, json);
             return true;
         }
-        if logged.len() > Self::LONGEST {
+        if logged.len() > Self::MAX_TEXT_LEN {
             return push_redacted(logged, json);
         }
         if self.slots.is_empty() {
@@ -319,8 +319,8 @@ struct RuleListCache {
 }
 
 impl RuleListCache {
-    /// Lists that are kept. When there are more, all are dropped.
-    const MOST: usize = 4096;
+    /// The most lists that are kept. When there are more, all are dropped.
+    const MAX_LISTS: usize = 4096;
 
     /// Appends the keys of a list, after another key.
     fn push(&mut self, set: &RuleSet, rules: &[RuleId], json: &mut Vec<u8>) {
@@ -338,7 +338,7 @@ impl RuleListCache {
             push_words(&words, json);
             json.push(b']');
         }
-        if self.lists.len() >= Self::MOST {
+        if self.lists.len() >= Self::MAX_LISTS {
             self.lists.clear();
         }
         self.lists.insert(rules.into(), json[start..].into());
@@ -469,7 +469,7 @@ mod tests {
     }
 
     #[test]
-    fn says_everything_in_the_order_of_the_contract() {
+    fn all_keys_are_written_in_their_order() {
         insta::assert_snapshot!(line(&fixture::hit()));
     }
 
@@ -565,10 +565,10 @@ mod tests {
     #[test]
     fn long_texts_are_not_cached() {
         let mut cache = TextCache::default();
-        let long = format!("/?token={}", "a".repeat(TextCache::LONGEST));
+        let long = format!("/?token={}", "a".repeat(TextCache::MAX_TEXT_LEN));
         assert_eq!(pushed(&mut cache, long.as_bytes()), "/?token=***");
         assert!(cache.slots.is_empty());
-        assert_eq!(pushed(&mut cache, &long.as_bytes()[..TextCache::LONGEST]), "/?token=***");
+        assert_eq!(pushed(&mut cache, &long.as_bytes()[..TextCache::MAX_TEXT_LEN]), "/?token=***");
         assert_eq!(cache.slots.iter().filter(|slot| !slot.logged.is_empty()).count(), 1);
     }
 

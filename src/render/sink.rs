@@ -99,7 +99,9 @@ impl Sink {
     #[must_use]
     pub(crate) fn is_same_file(&self, dev: u64, ino: u64) -> bool {
         match (&self.target, &self.path) {
-            (SinkTarget::Staged { .. }, Some(path)) => fs::metadata(path).is_ok_and(|there| (there.dev(), there.ino()) == (dev, ino)),
+            (SinkTarget::Staged { .. }, Some(path)) => {
+                fs::metadata(path).is_ok_and(|metadata| (metadata.dev(), metadata.ino()) == (dev, ino))
+            }
             (SinkTarget::Device(file), _) => file.get_ref().is_same_file(dev, ino),
             (SinkTarget::Stdout(stdout), _) => stdout.get_ref().is_same_file(dev, ino),
             (SinkTarget::Staged { .. }, None) => false,
@@ -126,7 +128,7 @@ impl Sink {
             SinkTarget::Staged { file, folder } => {
                 let file = file.into_inner().map_err(|unflushed| fail(SinkStep::Write)(unflushed.into_error()))?;
                 file.as_file().sync_all().map_err(fail(SinkStep::Write))?;
-                file.persist(path.unwrap_or(Path::new(""))).map_err(|kept| fail(SinkStep::Replace)(kept.error))?;
+                file.persist(path.unwrap_or(Path::new(""))).map_err(|failed| fail(SinkStep::Replace)(failed.error))?;
                 folder.map_or(Ok(()), |folder| sync_folder(&folder)).map_err(fail(SinkStep::Replace))
             }
         }
@@ -156,7 +158,7 @@ fn open(path: &Path, mode: u32) -> io::Result<SinkTarget> {
     if path.file_name().is_none() || path.as_os_str().as_encoded_bytes().ends_with(b"/") {
         return refuse("it names a folder");
     }
-    match fs::symlink_metadata(path).map(|there| there.file_type()) {
+    match fs::symlink_metadata(path).map(|metadata| metadata.file_type()) {
         Ok(kind) if kind.is_char_device() || kind.is_fifo() => {
             let device = OpenOptions::new().write(true).open(path)?;
             Ok(SinkTarget::Device(BufWriter::with_capacity(BUFFER, BlockingWriter::new(device))))
@@ -194,7 +196,7 @@ fn folder_of(path: &Path) -> &Path {
 fn sync_folder(folder: &File) -> io::Result<()> {
     match rustix::fs::fsync(folder.as_fd()) {
         Err(Errno::INVAL | Errno::NOTSUP) => Ok(()),
-        done => Ok(done?),
+        result => Ok(result?),
     }
 }
 
@@ -211,7 +213,7 @@ impl<F: AsFd> BlockingWriter<F> {
 
     /// Whether it is the file with this device and inode.
     fn is_same_file(&self, dev: u64, ino: u64) -> bool {
-        rustix::fs::fstat(&self.0).is_ok_and(|there| (there.st_dev, there.st_ino) == (dev, ino))
+        rustix::fs::fstat(&self.0).is_ok_and(|metadata| (metadata.st_dev, metadata.st_ino) == (dev, ino))
     }
 }
 
@@ -220,7 +222,7 @@ impl<F: AsFd> Write for BlockingWriter<F> {
         loop {
             match rustix::io::write(&self.0, bytes) {
                 Err(Errno::AGAIN) => wait(&self.0)?,
-                done => return Ok(done?),
+                result => return Ok(result?),
             }
         }
     }
@@ -389,13 +391,13 @@ mod tests {
     #[test]
     fn an_input_is_recognised_by_device_and_inode() {
         let (folder, path) = old_report();
-        let there = fs::metadata(&path).unwrap();
+        let metadata = fs::metadata(&path).unwrap();
         let link = folder.path().join("link");
         symlink(&path, &link).unwrap();
         for name in [&path, &link, &folder.path().join("../").join(folder.path().file_name().unwrap()).join("report.csv")] {
-            assert!(Sink::file(name).unwrap().is_same_file(there.dev(), there.ino()), "{}", name.display());
+            assert!(Sink::file(name).unwrap().is_same_file(metadata.dev(), metadata.ino()), "{}", name.display());
         }
-        assert!(!Sink::file(&folder.path().join("other")).unwrap().is_same_file(there.dev(), there.ino()));
+        assert!(!Sink::file(&folder.path().join("other")).unwrap().is_same_file(metadata.dev(), metadata.ino()));
     }
 
     #[test]

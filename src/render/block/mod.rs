@@ -97,7 +97,7 @@ pub(crate) fn abuse_files(page: &BlockPage<'_>) -> Vec<Vec<u8>> {
 }
 
 /// An address, or a network.
-fn who(network: &IpNet) -> String {
+fn address_text(network: &IpNet) -> String {
     if network.prefix_len() == network.max_prefix_len() { network.addr().to_string() } else { network.to_string() }
 }
 
@@ -163,25 +163,25 @@ fn samples(entry: &BlockEntry) -> String {
     if entry.samples.is_empty() {
         return String::new();
     }
-    let shown: Vec<_> = entry.samples.iter().map(|sample| word(sample.as_bytes(), 80)).collect();
+    let shown: Vec<_> = entry.samples.iter().map(|sample| encode_word(sample.as_bytes(), 80)).collect();
     let more = if entry.paths > shown.len() as u64 { ", ..." } else { "" };
     format!("{}{more}", shown.join(", "))
 }
 
-/// A text without spaces, of at most about `most` bytes: what is not plain is percent-encoded.
-fn word(text: &[u8], most: usize) -> String {
-    encoded(text, most, |byte| byte.is_ascii_alphanumeric() || b"/.-_~+*:@=&?!,%".contains(&byte))
+/// A text without spaces, of at most about `max` bytes: what is not plain is percent-encoded.
+fn encode_word(text: &[u8], max: usize) -> String {
+    encoded(text, max, |byte| byte.is_ascii_alphanumeric() || b"/.-_~+*:@=&?!,%".contains(&byte))
 }
 
 /// The same with spaces.
-fn plain_text(text: &[u8], most: usize) -> String {
-    encoded(text, most, |byte| byte.is_ascii_alphanumeric() || b" /.-_~+*:@=&?!,()".contains(&byte))
+fn plain_text(text: &[u8], max: usize) -> String {
+    encoded(text, max, |byte| byte.is_ascii_alphanumeric() || b" /.-_~+*:@=&?!,()".contains(&byte))
 }
 
-fn encoded(text: &[u8], most: usize, is_plain: fn(u8) -> bool) -> String {
-    let mut out = String::with_capacity(text.len().min(most) + 8);
+fn encoded(text: &[u8], max: usize, is_plain: fn(u8) -> bool) -> String {
+    let mut out = String::with_capacity(text.len().min(max) + 8);
     for &byte in text {
-        if out.len() >= most {
+        if out.len() >= max {
             out.push_str("...");
             break;
         }
@@ -338,9 +338,9 @@ mod tests {
                 rows.into_iter().map(|row| row[0].clone()).collect()
             }
             BlockFormat::Fail2ban => {
-                let named = |line: &str| line.split_once(" probewatch: block ").unwrap().1.split(' ').next().unwrap().to_owned();
+                let blocked = |line: &str| line.split_once(" probewatch: block ").unwrap().1.split(' ').next().unwrap().to_owned();
                 assert!(text.lines().all(|line| line.matches("probewatch: block").count() == 1));
-                text.lines().map(named).collect()
+                text.lines().map(blocked).collect()
             }
             BlockFormat::AbuseMail => {
                 text.lines().filter(|line| line.starts_with("  ") && !line.starts_with("   ")).map(|line| line.trim().to_owned()).collect()
@@ -403,7 +403,7 @@ mod tests {
             let samples: Vec<_> = samples.iter().map(String::as_str).collect();
             let networks = ["198.51.100.7/32", "203.0.113.0/24", "2001:db8:1:2::/64"];
             let all = list(networks.iter().map(|network| entry(network, 3, &samples, &[&class])).collect());
-            let mut expected: Vec<_> = all.entries.iter().map(|entry| who(&entry.network)).collect();
+            let mut expected: Vec<_> = all.entries.iter().map(|entry| address_text(&entry.network)).collect();
             let geo = vec![Some(Arc::new(GeoInfo { asn: Some(1), as_name: Some(name.as_str().into()), ..GeoInfo::default() })); 3];
             for format in FORMATS {
                 let text = written(&all, format, std::slice::from_ref(&source), &geo);
@@ -412,7 +412,7 @@ mod tests {
                     expected = all.entries.iter().map(|entry| entry.address.to_string()).collect();
                 }
                 prop_assert_eq!(parsed(&text, format), expected.clone(), "{:?}: {}", format, text);
-                expected = all.entries.iter().map(|entry| who(&entry.network)).collect();
+                expected = all.entries.iter().map(|entry| address_text(&entry.network)).collect();
             }
         }
     }

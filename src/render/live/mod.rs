@@ -130,14 +130,14 @@ impl LiveLines {
         let (outcome, target) = if answered { (ALARM, BOLD) } else { (PLAIN, PLAIN) };
         layout.push_cell(stops.outcome, outcome, &stops.outcome_of(hit, answered), layout.page);
         let after = layout.gap + MIN_TARGET;
-        let most = (layout.page / 3).clamp(ADDRESS, 39).min(layout.remaining(stops.client).saturating_sub(after));
-        layout.push_cell(stops.client, PLAIN, &labels::client(hit.client), most);
+        let max = (layout.page / 3).clamp(ADDRESS, 39).min(layout.remaining(stops.client).saturating_sub(after));
+        layout.push_cell(stops.client, PLAIN, &labels::client(hit.client), max);
         if let Some(stop) = stops.country {
             layout.push_cell(stop, DIM, &labels::country(hit.geo), COUNTRY);
         }
         if stops.has_method {
-            let most = LONG_METHOD.min(layout.remaining(stops.method).saturating_sub(after));
-            layout.push_cell(stops.method, PLAIN, &redacted(hit.method), most);
+            let max = LONG_METHOD.min(layout.remaining(stops.method).saturating_sub(after));
+            layout.push_cell(stops.method, PLAIN, &redacted(hit.method), max);
         }
         let requested = if hit.target.is_empty() { Cow::Borrowed("-") } else { redacted(hit.target) };
         match stops.rule {
@@ -185,8 +185,8 @@ impl LiveLines {
         let Some(time) = time else { return "-".to_owned() };
         let (day, second) = (time.local_seconds().div_euclid(DAY), time.local_seconds().rem_euclid(DAY));
         let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
-        let is_another = self.day.replace(day) != Some(day);
-        let date = if is_another { self.stops.clock.date(time) } else { String::new() };
+        let is_new_day = self.day.replace(day) != Some(day);
+        let date = if is_new_day { self.stops.clock.date(time) } else { String::new() };
         match self.stops.clock {
             TimeDetail::Minute => format!("{date}{hour:02}:{minute:02}"),
             _ => format!("{date}{hour:02}:{minute:02}:{second:02}"),
@@ -283,9 +283,9 @@ impl LineLayout {
         self.page.saturating_sub(self.start(stop))
     }
 
-    /// Adds a cell, cut to `most` columns and to the page. Its text must be redacted.
-    pub(crate) fn push_cell(&mut self, stop: usize, style: Style, text: &str, most: usize) {
-        let cell = truncate(text, most.min(self.remaining(stop)));
+    /// Adds a cell, cut to `max` columns and to the page. Its text must be redacted.
+    pub(crate) fn push_cell(&mut self, stop: usize, style: Style, text: &str, max: usize) {
+        let cell = truncate(text, max.min(self.remaining(stop)));
         self.push_uncut(stop, style, &cell);
     }
 
