@@ -473,10 +473,10 @@ mod tests {
         exec.poll(Instant::now(), &mut Vec::new());
         let mut notices = Vec::new();
         exec.finish(&mut notices);
-        let place = format!("--exec {}", program.path().display());
+        let prefix = format!("--exec {}", program.path().display());
         assert_eq!(
             notices,
-            [format!("{place}: the program did not end and was sent SIGTERM"), format!("{place}: 1000 alerts were not delivered")]
+            [format!("{prefix}: the program did not end and was sent SIGTERM"), format!("{prefix}: 1000 alerts were not delivered")]
         );
         let stat = format!("/proc/{}/stat", program.left("number").trim());
         let deadline = Instant::now() + DEADLINE;

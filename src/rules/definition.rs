@@ -347,7 +347,7 @@ pub(super) enum PathAnchor {
     Root,
 }
 
-/// What a 2xx to a probe means.
+/// What a 2xx to a probe tells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Answer {

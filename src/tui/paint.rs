@@ -172,16 +172,16 @@ fn panel_layout(area: Rect, focus: Panel) -> Vec<PlacedPanel> {
         let (tables, rest) = split(rest, share(6));
         let (latest, alerts) = split(rest, rest.height / 2);
         let [clients, paths, rules] = columns(tables);
-        return place([answered, clients, paths, rules, latest, alerts]);
+        return placed_panels([answered, clients, paths, rules, latest, alerts]);
     }
     let (upper, rest) = split(rest, share(6));
     let (lower, alerts) = split(rest, share(5));
     let ([clients, paths], [rules, latest]) = (columns(upper), columns(lower));
-    place([answered, clients, paths, rules, latest, alerts])
+    placed_panels([answered, clients, paths, rules, latest, alerts])
 }
 
 /// The panels in these areas, in the order of the screen.
-fn place(areas: [Rect; 6]) -> Vec<PlacedPanel> {
+fn placed_panels(areas: [Rect; 6]) -> Vec<PlacedPanel> {
     Panel::ALL.into_iter().zip(areas).collect()
 }
 
@@ -484,7 +484,7 @@ fn details(row: &HitRow, page: u16) -> DetailLines {
         ("rules", Some(&*row.rules)),
         ("answer", Some(&*format!("{status}{}", row.outcome))),
         ("target", Some(&*row.target)),
-        ("line", Some(&*row.place)),
+        ("line", Some(&*row.location)),
         ("decoded", row.decoded.as_deref()),
         ("path", Some(&*row.path).filter(|path| *path != &*row.target && Some(*path) != row.decoded.as_deref())),
         ("host", row.host.as_deref()),

@@ -243,7 +243,8 @@ fn memory_is_bounded() {
         let (kept, pruned) = top.len();
         assert!(pruned && (KEPT_NAMES..=2 * KEPT_NAMES).contains(&kept), "{kept}");
     }
-    let texts = |row: &super::row::HitRow| row.path.len() + row.target.len() + row.agent.as_ref().map_or(0, |a| a.len()) + row.place.len();
+    let texts =
+        |row: &super::row::HitRow| row.path.len() + row.target.len() + row.agent.as_ref().map_or(0, |a| a.len()) + row.location.len();
     assert!(snapshot.hits.iter().all(|row| texts(row) < 1_000));
 }
 
