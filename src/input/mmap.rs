@@ -154,7 +154,7 @@ fn map_zeros(address: usize) -> bool {
     slot.faulted.store(true, Ordering::SeqCst);
     let page = address / page_size() * page_size();
     // SAFETY: `page..end` is within a live map of this process: the thread that faulted borrows it, so its slot is
-    // claimed and its addresses belong to no one else. They are read only before and after, by code that accepts any
+    // claimed and nothing else uses its addresses. They are read only before and after, by code that accepts any
     // bytes. Other threads in the same map at worst fault again and do the same.
     let mapped = unsafe {
         libc::mmap(

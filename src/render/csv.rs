@@ -439,7 +439,7 @@ pub(crate) struct ColumnDoc {
     pub(crate) name: &'static str,
     /// Its type.
     pub(crate) kind: &'static str,
-    /// What it says, with its unit.
+    /// Its meaning, with its unit.
     pub(crate) meaning: &'static str,
 }
 

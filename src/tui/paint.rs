@@ -4,7 +4,7 @@
 //! a column per minute, the newest at the right. Other pages show the latest hits of a client, path or rule, the logs, and the
 //! keys.
 //!
-//! Lines of cells are cut to the columns of their buffer, and no size panics. Colour repeats what the words say; without it there
+//! Lines of cells are cut to the columns of their buffer, and no size panics. Colour adds no information; without it there
 //! is bold, dim and reversed text.
 
 use std::borrow::Cow;
