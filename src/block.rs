@@ -118,7 +118,7 @@ impl<'a> BlockPolicy<'a> {
     pub(crate) fn network_reason(&self, network: &IpNet) -> Option<NeverBlockReason> {
         if self.interfaces.iter().any(|address| network.contains(address)) {
             Some(NeverBlockReason::OwnAddress)
-        } else if self.allow.touches(network) {
+        } else if self.allow.overlaps(network) {
             Some(NeverBlockReason::Allowed)
         } else if self.trusted.iter().any(|trusted| trusted.contains(network) || network.contains(trusted)) {
             Some(NeverBlockReason::TrustedProxy)
@@ -135,7 +135,7 @@ impl<'a> BlockPolicy<'a> {
     pub(crate) fn overlaps(&self, network: &IpNet) -> bool {
         self.interfaces.iter().any(|address| network.contains(address))
             || self.trusted.iter().any(|trusted| trusted.contains(network) || network.contains(trusted))
-            || self.allow.touches(network)
+            || self.allow.overlaps(network)
             || self.verified.is_some_and(|ranges| ranges.overlaps(network))
     }
 }

@@ -40,10 +40,10 @@ use prefilter::{Prefilter, WindowTable};
 const SHARED: [&str; 6] =
     ["rules/case_folding.rs", "rules/glob.rs", "rules/lines.rs", "rules/literal_table.rs", "rules/prefilter.rs", "short_bytes.rs"];
 
-/// Largest automaton, in bytes. Five in six regexes have one; all together are 7.5 megabytes, and 0.3 compressed.
-const LARGEST: usize = 1 << 17;
-/// The same before minimization, which shrinks some to a sixth.
-const LARGEST_BEFORE: usize = 1 << 19;
+/// The most bytes of an automaton. Five in six regexes have one; all together are 7.5 megabytes, and 0.3 compressed.
+const MAX_AUTOMATON: usize = 1 << 17;
+/// The most bytes of an automaton before minimization, which shrinks some to a sixth.
+const MAX_UNMINIMIZED_AUTOMATON: usize = 1 << 19;
 
 fn main() -> io::Result<()> {
     let folder = Path::new(&env::var("CARGO_MANIFEST_DIR").map_err(io::Error::other)?).join("rules");
@@ -87,7 +87,7 @@ const LITERALS: [&str; 5] = ["paths", "suffixes", "words", "agents", "raw_prefix
 
 /// A rule file as JSON, without cases, and with the line numbers of its rules; then the same with the first literal of each list.
 fn json_forms(text: &str, mut file: Value) -> Option<[String; 2]> {
-    let lines = lines::RuleLines::of(text).ok()?;
+    let lines = lines::RuleLines::parse(text).ok()?;
     let json = |file: &Value| serde_json::to_string(&serde_json::json!({ "lines": &lines, "file": file })).ok();
     for rule in rules_mut(&mut file) {
         for key in DOCUMENTATION {
@@ -242,7 +242,7 @@ fn compressed(content: &[u8]) -> io::Result<Vec<u8>> {
 
 /// The automaton of a regex, compiled like `src/rules/pattern.rs` does; `None` if it is too large or no valid regex.
 fn automaton(regex: &str) -> Option<dense::DFA<Vec<u32>>> {
-    let limits = dense::Config::new().start_kind(StartKind::Unanchored).minimize(true).dfa_size_limit(Some(LARGEST_BEFORE));
+    let limits = dense::Config::new().start_kind(StartKind::Unanchored).minimize(true).dfa_size_limit(Some(MAX_UNMINIMIZED_AUTOMATON));
     dense::Builder::new()
         .configure(limits)
         .syntax(
@@ -255,5 +255,5 @@ fn automaton(regex: &str) -> Option<dense::DFA<Vec<u32>>> {
         .thompson(thompson::Config::new().utf8(false).which_captures(WhichCaptures::None))
         .build(regex)
         .ok()
-        .filter(|automaton| automaton.memory_usage() <= LARGEST)
+        .filter(|automaton| automaton.memory_usage() <= MAX_AUTOMATON)
 }

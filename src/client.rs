@@ -459,11 +459,11 @@ mod tests {
     proptest! {
         #[test]
         fn agrees_with_the_standard_library(text in "[0-9]{1,3}(\\.[0-9]{1,3}){3}|[0-9a-f:.]{2,40}") {
-            let ours = Client::parse(text.as_bytes()).address();
+            let parsed = Client::parse(text.as_bytes()).address();
             if let Ok(theirs) = text.parse::<IpAddr>() {
-                prop_assert_eq!(ours, Some(theirs.to_canonical()));
+                prop_assert_eq!(parsed, Some(theirs.to_canonical()));
             } else if !text.contains(':') {
-                prop_assert_eq!(ours, None);
+                prop_assert_eq!(parsed, None);
             }
         }
 

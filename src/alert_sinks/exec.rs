@@ -1,7 +1,7 @@
 //! `--exec`: one program that runs as long as probewatch does and gets every alert as a line of JSON on its standard input.
 //!
 //! Writes to the pipe never block. A program that ends is restarted: after one second at first, after twice as long each
-//! time it does not live for a minute, and after a minute at most. A line counts as delivered when the program has read all
+//! time it runs for less than a minute, and after a minute at most. A line counts as delivered when the program has read all
 //! of its bytes. What is left in the pipe when the program ends is sent to the next one, from the start of its line. No shell
 //! is involved and no arguments are passed. The standard output of the program is discarded, as that of probewatch is for
 //! hits.
@@ -324,7 +324,7 @@ fn wait_for_exit(child: &mut Child, deadline: Instant) -> bool {
 struct RestartBackoff {
     /// The first delay.
     first: Duration,
-    /// The longest delay. A program that lives this long resets the delay.
+    /// The longest delay. A program that runs this long resets the delay.
     max: Duration,
     next: Duration,
     started: Option<Instant>,
@@ -473,10 +473,10 @@ mod tests {
         exec.poll(Instant::now(), &mut Vec::new());
         let mut notices = Vec::new();
         exec.finish(&mut notices);
-        let place = format!("--exec {}", program.path().display());
+        let prefix = format!("--exec {}", program.path().display());
         assert_eq!(
             notices,
-            [format!("{place}: the program did not end and was sent SIGTERM"), format!("{place}: 1000 alerts were not delivered")]
+            [format!("{prefix}: the program did not end and was sent SIGTERM"), format!("{prefix}: 1000 alerts were not delivered")]
         );
         let stat = format!("/proc/{}/stat", program.left("number").trim());
         let deadline = Instant::now() + DEADLINE;

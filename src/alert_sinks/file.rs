@@ -231,14 +231,14 @@ mod tests {
             file.send_alert(format!("{second}\n").as_bytes(), now);
             file.poll(now, &mut notices);
         }
-        let place = format!("--alert-file {}", path.display());
-        assert_eq!(notices, [format!("{place}: too many levels of symbolic links; retrying, with up to 1000 alerts in the queue")]);
+        let prefix = format!("--alert-file {}", path.display());
+        assert_eq!(notices, [format!("{prefix}: too many levels of symbolic links; retrying, with up to 1000 alerts in the queue")]);
         fs::remove_file(&path).unwrap();
         file.poll(start + Duration::from_secs(4), &mut notices);
         assert!(!path.exists(), "not tried again within a second");
         file.poll(start + Duration::from_secs(5), &mut notices);
         assert_eq!(read(&path), "0\n1\n2\n3\n4\n");
-        assert_eq!(notices[1..], [format!("{place}: works again")]);
+        assert_eq!(notices[1..], [format!("{prefix}: works again")]);
     }
 
     #[test]

@@ -242,7 +242,7 @@ mod tests {
     fn a_daemon_that_does_not_read_delays_nothing() {
         let (_folder, path, socket) = daemon();
         let (now, mut notices) = (Instant::now(), Vec::new());
-        let place = format!("--syslog {}", path.display());
+        let prefix = format!("--syslog {}", path.display());
         let mut syslog = SyslogSink::connect(path).unwrap();
         for n in 0..5_000 {
             syslog.send_alert(Severity::Low, &n.to_string(), now);
@@ -254,7 +254,7 @@ mod tests {
             got.extend(texts(&socket));
         }
         assert!(got.len() >= super::super::queue::MAX_LINES && got.iter().enumerate().all(|(n, text)| *text == n.to_string()));
-        assert_eq!(notices, [format!("{place}: {} alerts were dropped, as the queue is full", 5_000 - got.len())]);
+        assert_eq!(notices, [format!("{prefix}: {} alerts were dropped, as the queue is full", 5_000 - got.len())]);
     }
 
     #[test]
@@ -277,9 +277,9 @@ mod tests {
         let socket = listen(&path);
         syslog.poll(now + Duration::from_secs(3), &mut notices);
         assert_eq!(texts(&socket), ["while it was away"; 3]);
-        let place = format!("--syslog {}: ", path.display());
-        assert!(notices[0].starts_with(&place) && notices[0].ends_with("; retrying, with up to 1000 alerts in the queue"), "{notices:?}");
-        assert_eq!(notices[1..], [format!("{place}works again")]);
+        let prefix = format!("--syslog {}: ", path.display());
+        assert!(notices[0].starts_with(&prefix) && notices[0].ends_with("; retrying, with up to 1000 alerts in the queue"), "{notices:?}");
+        assert_eq!(notices[1..], [format!("{prefix}works again")]);
     }
 
     #[test]

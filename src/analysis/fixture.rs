@@ -28,12 +28,12 @@ const CHROME: &str = "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.
 const RULES: [(&str, &str, &str, Severity, &[&str]); 9] = [
     ("cve/apache-traversal", "Apache path traversal", "lfi", Severity::Critical, &["CVE-2021-41773", "CVE-2021-42013"]),
     ("dotfiles/env", "Environment file", "config-exposure", Severity::High, &["CVE-2017-16894"]),
-    ("iot/boaform", "Router log-in form", "iot", Severity::Medium, &["CVE-2020-8958"]),
+    ("iot/boaform", "Router login form", "iot", Severity::Medium, &["CVE-2020-8958"]),
     ("non-http/tls", "TLS on a plain port", "non-http", Severity::Low, &[]),
     ("php/eval-stdin", "PHPUnit eval-stdin.php", "php-eval", Severity::High, &["CVE-2017-9841"]),
     ("sqli/union-select", "SQL injection with UNION SELECT", "sqli", Severity::Medium, &[]),
     ("vcs/git-config", "Git repository", "vcs-exposure", Severity::High, &[]),
-    ("wordpress/login", "WordPress log-in page", "wordpress", Severity::Low, &[]),
+    ("wordpress/login", "WordPress login page", "wordpress", Severity::Low, &[]),
     ("wordpress/xmlrpc", "WordPress XML-RPC", "wordpress", Severity::Medium, &[]),
 ];
 

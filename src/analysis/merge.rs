@@ -16,7 +16,7 @@ use crate::client::{self, Client, Ipv6Prefix};
 use crate::finding::RuleId;
 use crate::formats::LogFormat;
 use crate::redact::sanitize::escape;
-use crate::rules::{AllowList, MOST_RULES, Rule, RuleError, RuleSet};
+use crate::rules::{AllowList, MAX_RULES, Rule, RuleError, RuleSet};
 use crate::source::{LineSpan, SourceInfo};
 use crate::tally::{Budget, ImportRemap, Tally, union_span};
 
@@ -487,7 +487,7 @@ impl UnknownRules {
             None => self.rules.push(rule),
         }
         let number = first + at;
-        if number >= MOST_RULES { Err(MergeError::TooManyRules(MOST_RULES)) } else { Ok(RuleId(number as u16)) }
+        if number >= MAX_RULES { Err(MergeError::TooManyRules(MAX_RULES)) } else { Ok(RuleId(number as u16)) }
     }
 
     /// The rule set of the merged report, its tally, and the ids of the added rules.

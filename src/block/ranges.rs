@@ -14,7 +14,7 @@ use thiserror::Error;
 
 use crate::client::{Width, network_width, parse_network};
 
-/// Ranges that do not overlap, sorted. An IPv4 address is at the place of its mapped IPv6 address.
+/// Ranges that do not overlap, sorted. An IPv4 address counts as its mapped IPv6 address.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct AddressRanges {
     ranges: Vec<(u128, u128)>,

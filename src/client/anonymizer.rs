@@ -148,10 +148,10 @@ impl Anonymizer {
                 at += escape(&text[at..]);
                 continue;
             }
-            for (place, address) in token.addresses(text, after_letter, agent) {
-                hidden.extend_from_slice(&text[from..place.start]);
+            for (range, address) in token.addresses(text, after_letter, agent) {
+                hidden.extend_from_slice(&text[from..range.start]);
                 hidden.extend_from_slice(self.address(address).as_bytes());
-                from = place.end;
+                from = range.end;
             }
             (at, after_letter) = (token.end(), true);
         }
@@ -222,11 +222,11 @@ impl AddressToken {
             start += piece.len() + 1;
             let Client::V4(bits) = Client::parse(quad) else { continue };
             let is_part = first == 0 && after_letter || end == self.letters.len() && before_letter;
-            let place = self.at[first]..self.at[end];
-            let is_version = agent && matches!(text.get(..place.start), Some([.., letter, b'/']) if letter.is_ascii_alphabetic());
+            let range = self.at[first]..self.at[end];
+            let is_version = agent && matches!(text.get(..range.start), Some([.., letter, b'/']) if letter.is_ascii_alphabetic());
             let address = Ipv4Addr::from_bits(bits).into();
             if !is_part && !is_version && is_identifying(address) {
-                matches.push((place, address));
+                matches.push((range, address));
             }
         }
         matches

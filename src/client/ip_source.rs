@@ -232,9 +232,9 @@ mod tests {
         ) {
             let nets: Vec<IpNet> = nets.iter().map(|net| net.parse().unwrap()).collect();
             let forwarded = hops.join(", ");
-            let ours = ClientIpSource::new("x", &nets).resolve(peer.as_bytes(), forwarded.as_bytes()).to_vec();
+            let resolved = ClientIpSource::new("x", &nets).resolve(peer.as_bytes(), forwarded.as_bytes()).to_vec();
             let reference = reference(&nets, &peer, &forwarded);
-            prop_assert_eq!(Client::parse(&ours), Client::parse(reference.as_bytes()));
+            prop_assert_eq!(Client::parse(&resolved), Client::parse(reference.as_bytes()));
         }
 
         #[test]

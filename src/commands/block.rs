@@ -8,7 +8,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rustix::event::{PollFd, PollFlags, poll};
-use rustix::fs::tell;
 use rustix::io::pread;
 use rustix::pipe::{SpliceFlags, pipe, tee};
 
@@ -147,7 +146,8 @@ fn is_report(path: &Path) -> bool {
 fn stdin_head() -> rustix::io::Result<Vec<u8>> {
     let stdin = io::stdin();
     let mut head = vec![0; HEAD];
-    let read = if let Ok(position) = tell(&stdin) {
+    // A pipe has no position.
+    let read = if let Ok(position) = rustix::fs::tell(&stdin) {
         pread(&stdin, &mut *head, position)?
     } else {
         poll(&mut [PollFd::new(&stdin, PollFlags::IN)], None)?;

@@ -327,7 +327,7 @@ impl<W: Write> LineExplainer<'_, W> {
     }
 }
 
-/// Grades the answer if one of the explained rules says that it could expose something. `whole` is the explanation with all
+/// Grades the answer if by one of the explained rules it could expose something. `whole` is the explanation with all
 /// rules, if only one rule is explained.
 fn grade_answer(
     log: &mut GradingLog<'_>,

@@ -158,8 +158,8 @@ mod tests {
             assert!(page.contains(&format!("\\-\\-{}", long.replace('-', "\\-"))), "{long}");
         }
         let chapters = ["PROBEWATCH SCAN", "PROBEWATCH EXPLAIN", "PROBEWATCH RULES LIST", "PROBEWATCH MAN", "EXAMPLES"];
-        let places = chapters.map(|title| page.find(&format!(".SH \"{title}\"\n")).expect(title));
-        assert!(places.is_sorted(), "{places:?}");
+        let positions = chapters.map(|title| page.find(&format!(".SH \"{title}\"\n")).expect(title));
+        assert!(positions.is_sorted(), "{positions:?}");
         assert!(page.contains(".SS \"EXIT CODES\"") && page.contains("[env: PROBEWATCH_MIN_SEVERITY]"), "{page}");
     }
 

@@ -29,7 +29,7 @@ const ROUNDS: usize = 4;
 /// Computes hashes. It exists only if the processor has the required features.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct SimdHasher {
-    places: [__m512i; REGISTERS],
+    block_keys: [__m512i; REGISTERS],
     rounds: [__m512i; ROUNDS],
 }
 
@@ -57,9 +57,9 @@ impl SimdHasher {
         let random = RandomState::new();
         let mut words = (0_u64..).map(|n| random.hash_one(n).cast_signed());
         let mut word = || words.next().unwrap_or_default();
-        let places = std::array::from_fn(|_| _mm512_set_epi64(word(), word(), word(), word(), word(), word(), word(), word()));
+        let block_keys = std::array::from_fn(|_| _mm512_set_epi64(word(), word(), word(), word(), word(), word(), word(), word()));
         let rounds = std::array::from_fn(|_| _mm512_broadcast_i32x4(_mm_set_epi64x(word(), word())));
-        Self { places, rounds }
+        Self { block_keys, rounds }
     }
 
     #[target_feature(enable = "avx512f,avx512bw,vaes,aes,bmi2")]
@@ -99,7 +99,7 @@ impl SimdHasher {
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,vaes,bmi2")]
     fn part(&self, text: &[u8], n: usize) -> __m512i {
-        let mut blocks = _mm512_xor_si512(load(text, n * WIDTH), self.places[n]);
+        let mut blocks = _mm512_xor_si512(load(text, n * WIDTH), self.block_keys[n]);
         for round in self.rounds {
             blocks = _mm512_aesenc_epi128(blocks, round);
         }

@@ -68,10 +68,10 @@ impl<'l> LeadingFields<'l> {
         is_address(self.first) && (self.has_later_address || is_address(self.second))
     }
 
-    /// Which field is the client, if the log has it at `place`.
-    fn client(&self, place: ClientPosition) -> ClientPosition {
+    /// Which field is the client, if the log has it at `log_position`.
+    fn client(&self, log_position: ClientPosition) -> ClientPosition {
         let is_second = is_address(self.second) && self.count <= MAX_FIELDS;
-        match place {
+        match log_position {
             // A name is never a client here.
             _ if is_second && is_name(self.first) => ClientPosition::Second,
             ClientPosition::First if is_address(self.first) => ClientPosition::First,
@@ -97,10 +97,10 @@ pub(super) fn is_moved(before_time: &[u8]) -> bool {
 
 /// Appends a line with a doubtful client to `out` as a combined line; `None` if it is not such a line, and `out` is then
 /// undefined. An unknown client is written as `-`.
-pub(super) fn rewrite(line: &[u8], place: ClientPosition, out: &mut Vec<u8>) -> Option<ClientPosition> {
+pub(super) fn rewrite(line: &[u8], log_position: ClientPosition, out: &mut Vec<u8>) -> Option<ClientPosition> {
     let (bracket, _) = request_start(line)?;
     let leading = LeadingFields::new(&line[..bracket]).filter(LeadingFields::is_doubtful)?;
-    let position = leading.client(place);
+    let position = leading.client(log_position);
     let client = match position {
         ClientPosition::First => leading.first,
         ClientPosition::Second => {
@@ -223,10 +223,10 @@ mod tests {
         format!("{before_time} {TAIL}\n")
     }
 
-    fn rewritten(before_time: &str, place: ClientPosition) -> Option<String> {
+    fn rewritten(before_time: &str, log_position: ClientPosition) -> Option<String> {
         let mut out = Vec::new();
         let line = line(before_time);
-        let _ = rewrite(line.trim_end().as_bytes(), place, &mut out)?;
+        let _ = rewrite(line.trim_end().as_bytes(), log_position, &mut out)?;
         let text = String::from_utf8(out).unwrap();
         Some(text.strip_suffix(TAIL).unwrap().trim_end().to_owned())
     }
@@ -259,7 +259,7 @@ mod tests {
     #[test]
     fn the_client_is_in_the_detected_field() {
         use ClientPosition::{First, Second, Unknown};
-        for (before_time, place, expected) in [
+        for (before_time, log_position, expected) in [
             ("203.0.113.10 198.51.100.7 - -", First, "203.0.113.10 - -"),
             ("203.0.113.10 198.51.100.7 - -", Second, "203.0.113.10:80 198.51.100.7 - -"),
             ("203.0.113.10 198.51.100.7 - frank", Second, "203.0.113.10:80 198.51.100.7 - -"),
@@ -275,7 +275,7 @@ mod tests {
             // A fragment of an address is neither a name nor a client.
             ("0.3.105 198.51.100.7 - -", First, "- - -"),
         ] {
-            assert_eq!(rewritten(before_time, place).as_deref(), Some(expected), "{before_time} {place:?}");
+            assert_eq!(rewritten(before_time, log_position).as_deref(), Some(expected), "{before_time} {log_position:?}");
         }
         for before_time in ["192.0.2.1 - -", "evil 66.249.66.1 198.51.100.7 - -", "2026-11-22T10:00:00Z 10.0.0.1 nginx: 192.0.2.1 - -", "x"]
         {
@@ -287,20 +287,20 @@ mod tests {
     fn other_lines_determine_the_position() {
         let two = line("203.0.113.10 198.51.100.7 - -");
         let (name, client) = (line("www.example.org 198.51.100.8 - -"), line("198.51.100.9 - -"));
-        let place = |lines: &[&str]| client_position(lines.concat().as_bytes());
-        assert_eq!(place(&[&two, &two]), ClientPosition::Unknown);
-        assert_eq!(place(&[&two, &name]), ClientPosition::Second);
-        assert_eq!(place(&[&name, &two]), ClientPosition::Second);
-        assert_eq!(place(&[&two, &client]), ClientPosition::First);
+        let detected = |lines: &[&str]| client_position(lines.concat().as_bytes());
+        assert_eq!(detected(&[&two, &two]), ClientPosition::Unknown);
+        assert_eq!(detected(&[&two, &name]), ClientPosition::Second);
+        assert_eq!(detected(&[&name, &two]), ClientPosition::Second);
+        assert_eq!(detected(&[&two, &client]), ClientPosition::First);
         // The start is cut off: the host may be missing.
-        assert_eq!(place(&[&client, &two]), ClientPosition::Unknown);
-        assert_eq!(place(&[&client, &two, &client]), ClientPosition::First);
-        assert_eq!(place(&[&two, &name, &client]), ClientPosition::Unknown);
-        assert_eq!(place(&[&two, &line("198.51.100.9 www.example.org - -")]), ClientPosition::First);
+        assert_eq!(detected(&[&client, &two]), ClientPosition::Unknown);
+        assert_eq!(detected(&[&client, &two, &client]), ClientPosition::First);
+        assert_eq!(detected(&[&two, &name, &client]), ClientPosition::Unknown);
+        assert_eq!(detected(&[&two, &line("198.51.100.9 www.example.org - -")]), ClientPosition::First);
         // These do not decide: fields were moved, or there is no host.
-        assert_eq!(place(&[&two, &line("evil 66.249.66.1 198.51.100.9 - -")]), ClientPosition::Unknown);
-        assert_eq!(place(&[&two, &line("0.3.105 198.51.100.9 - -"), &line("- 198.51.100.9 - -")]), ClientPosition::Unknown);
-        assert_eq!(place(&[&two, &format!("Nov 22 10:00:00 web nginx: {name}")]), ClientPosition::Second);
+        assert_eq!(detected(&[&two, &line("evil 66.249.66.1 198.51.100.9 - -")]), ClientPosition::Unknown);
+        assert_eq!(detected(&[&two, &line("0.3.105 198.51.100.9 - -"), &line("- 198.51.100.9 - -")]), ClientPosition::Unknown);
+        assert_eq!(detected(&[&two, &format!("Nov 22 10:00:00 web nginx: {name}")]), ClientPosition::Second);
     }
 
     /// Lines of a server without a name: `others` of them with another host, from N clients.
@@ -316,13 +316,13 @@ mod tests {
 
     #[test]
     fn the_varying_field_is_the_client() {
-        let place = |lines: &str| client_position(lines.as_bytes());
-        assert_eq!(place(&unnamed(100, 10, 20, false)), ClientPosition::Second);
-        assert_eq!(place(&unnamed(99, 0, 20, false)), ClientPosition::Unknown);
-        assert_eq!(place(&unnamed(100, 11, 20, false)), ClientPosition::Unknown);
-        assert_eq!(place(&unnamed(100, 10, 19, false)), ClientPosition::Unknown);
-        assert_eq!(place(&unnamed(100, 0, 20, true)), ClientPosition::First);
-        assert_eq!(place(&unnamed(100, 0, 19, true)), ClientPosition::Unknown);
+        let detected = |lines: &str| client_position(lines.as_bytes());
+        assert_eq!(detected(&unnamed(100, 10, 20, false)), ClientPosition::Second);
+        assert_eq!(detected(&unnamed(99, 0, 20, false)), ClientPosition::Unknown);
+        assert_eq!(detected(&unnamed(100, 11, 20, false)), ClientPosition::Unknown);
+        assert_eq!(detected(&unnamed(100, 10, 19, false)), ClientPosition::Unknown);
+        assert_eq!(detected(&unnamed(100, 0, 20, true)), ClientPosition::First);
+        assert_eq!(detected(&unnamed(100, 0, 19, true)), ClientPosition::Unknown);
     }
 
     #[test]
@@ -340,10 +340,10 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_rewritten_line_is_a_combined_line(before_time in "([0-9a-z.:\\[\\]-]{1,18} ){1,6}", place in prop::sample::select(vec![ClientPosition::First, ClientPosition::Second, ClientPosition::Unknown])) {
+        fn a_rewritten_line_is_a_combined_line(before_time in "([0-9a-z.:\\[\\]-]{1,18} ){1,6}", log_position in prop::sample::select(vec![ClientPosition::First, ClientPosition::Second, ClientPosition::Unknown])) {
             let text = format!("{before_time}{TAIL}");
             let mut out = Vec::new();
-            let position = rewrite(text.as_bytes(), place, &mut out);
+            let position = rewrite(text.as_bytes(), log_position, &mut out);
             let direct = Frame::locate(text.as_bytes(), None);
             prop_assert!(position.is_none() || direct.is_none() || direct.is_some_and(|frame| frame.host.is_some()), "{}", text);
             if let Some(position) = position {

@@ -231,8 +231,8 @@ impl FrameBuffer {
 /// The range of two parts of a line with only `gap` between them.
 #[inline]
 fn side_by_side(line: &[u8], first: &[u8], gap: &[u8], second: &[u8]) -> Option<(u32, u32)> {
-    let place = |text: &[u8]| text.as_ptr().addr().wrapping_sub(line.as_ptr().addr());
-    let (start, next) = (place(first), place(second));
+    let offset_of = |text: &[u8]| text.as_ptr().addr().wrapping_sub(line.as_ptr().addr());
+    let (start, next) = (offset_of(first), offset_of(second));
     let end = start.wrapping_add(first.len());
     let is_one = end.wrapping_add(gap.len()) == next && line.get(end..next)? == gap;
     is_one.then(|| (start as u32, (next + second.len()) as u32))
@@ -306,8 +306,8 @@ mod tests {
         values.set(ValueSlot::Status, &line[6..9]);
         values.set(ValueSlot::Bytes, &line[10..]);
         values.set(ValueSlot::Referer, b"");
-        let found = [ValueSlot::Request, ValueSlot::Status, ValueSlot::Bytes].map(|place| values.get(place));
+        let found = [ValueSlot::Request, ValueSlot::Status, ValueSlot::Bytes].map(|slot| values.get(slot));
         assert_eq!(found, [&b"GET /"[..], b"200", b"-"]);
-        assert_eq!([ValueSlot::Referer, ValueSlot::Host].map(|place| values.get(place)), [b""; 2]);
+        assert_eq!([ValueSlot::Referer, ValueSlot::Host].map(|slot| values.get(slot)), [b""; 2]);
     }
 }

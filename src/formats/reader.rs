@@ -268,11 +268,11 @@ fn read_directly(text: &[u8], context: &LineContext<'_>, buffers: &mut FieldBuff
 fn with_unknown_client(text: &[u8], context: &LineContext<'_>, buffers: &mut FieldBuffers, out: &mut impl FieldSink) -> Option<FormatId> {
     let mut line = std::mem::take(&mut buffers.line);
     line.clear();
-    let place = client_position::rewrite(text, context.clients, &mut line);
-    let format = place.and_then(|_| Frame::locate(&line, None)).map(|frame| FormatId(frame.format() as u8));
-    if let Some(place) = place.filter(|_| format.is_some()) {
+    let position = client_position::rewrite(text, context.clients, &mut line);
+    let format = position.and_then(|_| Frame::locate(&line, None)).map(|frame| FormatId(frame.format() as u8));
+    if let Some(position) = position.filter(|_| format.is_some()) {
         out.put_line(&line);
-        buffers.is_without_client = place == ClientPosition::Unknown;
+        buffers.is_without_client = position == ClientPosition::Unknown;
     }
     buffers.line = line;
     format
@@ -425,12 +425,12 @@ impl RewrittenLines {
         let lines = self.lines.get(first..).unwrap_or_default();
         let lines = &lines[..scanned.min(lines.len())];
         let base = lines.first().map_or(0, |line| line.start);
-        let place = |line: u32| lines.get(line as usize).map(|line| line.start - base + u64::from(line.nuls));
+        let offset_of = |line: u32| lines.get(line as usize).map(|line| line.start - base + u64::from(line.nuls));
         for hit in &mut findings.hits {
-            hit.offset = place(hit.line).unwrap_or(hit.offset);
+            hit.offset = offset_of(hit.line).unwrap_or(hit.offset);
         }
         for request in &mut findings.unmatched {
-            request.offset = place(request.line).unwrap_or(request.offset);
+            request.offset = offset_of(request.line).unwrap_or(request.offset);
         }
         let mut read = [0_u64; 256];
         let counts = &mut findings.lines;
@@ -646,11 +646,11 @@ mod tests {
             let whole = lines.concat();
             let expected = rewrite(&whole, &from_log_start(&whole));
             prop_assert_eq!(memchr::memchr_iter(b'\n', &expected.0).count(), lines.len());
-            let mut places: Vec<usize> = cuts.iter().map(|cut| cut.index(lines.len() + 1)).collect();
-            places.extend([0, lines.len()]);
-            places.sort_unstable();
+            let mut bounds: Vec<usize> = cuts.iter().map(|cut| cut.index(lines.len() + 1)).collect();
+            bounds.extend([0, lines.len()]);
+            bounds.sort_unstable();
             let (mut text, mut read, mut header) = (Vec::new(), Vec::new(), W3cHeader::from_log_start(&whole, 1000));
-            for part in places.windows(2) {
+            for part in bounds.windows(2) {
                 let part = lines[part[0]..part[1]].concat();
                 let done = rewrite(&part, &context(header.clone()));
                 header = header.after(&part, 1000);

@@ -80,7 +80,7 @@ impl GuardedMap {
         let end = range.end.min(self.map.len()) / page * page;
         if start < end {
             // SAFETY: The map is shared and read only, so nothing is lost: the next access reads the file's page
-            // again, or a zero page if the handler mapped one. The range lies within the map. An error only means
+            // again, or a zero page if the handler mapped one. The range is within the map. An error only means
             // that the memory is released later.
             let _ = unsafe { self.map.unchecked_advise_range(UncheckedAdvice::DontNeed, start, end - start) };
         }
@@ -153,8 +153,8 @@ fn map_zeros(address: usize) -> bool {
     // Marked before any zero can be read, so that a chunk with such a zero is never trusted.
     slot.faulted.store(true, Ordering::SeqCst);
     let page = address / page_size() * page_size();
-    // SAFETY: `page..end` lies within a live map of this process: the thread that faulted borrows it, so its slot is
-    // claimed and its addresses belong to no one else. They are read only before and after, by code that accepts any
+    // SAFETY: `page..end` is within a live map of this process: the thread that faulted borrows it, so its slot is
+    // claimed and nothing else uses its addresses. They are read only before and after, by code that accepts any
     // bytes. Other threads in the same map at worst fault again and do the same.
     let mapped = unsafe {
         libc::mmap(
@@ -169,7 +169,7 @@ fn map_zeros(address: usize) -> bool {
     mapped != libc::MAP_FAILED
 }
 
-/// The end of the slot's range if `address` lies in it.
+/// The end of the slot's range if `address` is in it.
 ///
 /// A slot may be released and claimed meanwhile. The start is read twice: if it is the same, so is the range, because
 /// `end` is written last on claiming and cleared first on release.

@@ -148,21 +148,21 @@ struct RotationMember {
 pub(crate) fn sort_by_age(sources: &mut Vec<InputSource>) {
     let members = members(sources);
     let mut first: HashMap<&Path, usize> = HashMap::new();
-    for (place, member) in members.iter().enumerate() {
+    for (index, member) in members.iter().enumerate() {
         if let Some(member) = member {
-            first.entry(&member.log).or_insert(place);
+            first.entry(&member.log).or_insert(index);
         }
     }
     let mut order: Vec<usize> = (0..sources.len()).collect();
-    order.sort_by_cached_key(|&place| match &members[place] {
+    order.sort_by_cached_key(|&index| match &members[index] {
         // Both the plain and the compressed file exist while a file is being compressed.
         Some(RotationMember { log, rank }) => {
-            (first[log.as_path()], rank.is_none(), rank.clone(), file_name_bytes(&sources[place].path), place)
+            (first[log.as_path()], rank.is_none(), rank.clone(), file_name_bytes(&sources[index].path), index)
         }
-        None => (place, false, None, Vec::new(), place),
+        None => (index, false, None, Vec::new(), index),
     });
     let mut old: Vec<_> = std::mem::take(sources).into_iter().map(Some).collect();
-    sources.extend(order.into_iter().filter_map(|place| old[place].take()));
+    sources.extend(order.into_iter().filter_map(|index| old[index].take()));
 }
 
 /// For each source, whether another source belongs to the same log.
@@ -188,14 +188,14 @@ fn members(sources: &[InputSource]) -> Vec<Option<RotationMember>> {
             .or_insert_with_key(|folder| folder.canonicalize().unwrap_or_else(|_| folder.clone()));
         paths.push(name.map(|name| folder.join(name)));
     }
-    let places: HashMap<&Path, usize> = paths.iter().enumerate().filter_map(|(place, path)| Some((path.as_deref()?, place))).collect();
-    paths.iter().map(|path| path.as_ref().map(|path| member(path, &places))).collect()
+    let indexes: HashMap<&Path, usize> = paths.iter().enumerate().filter_map(|(index, path)| Some((path.as_deref()?, index))).collect();
+    paths.iter().map(|path| path.as_ref().map(|path| member(path, &indexes))).collect()
 }
 
-fn member(path: &Path, places: &HashMap<&Path, usize>) -> RotationMember {
+fn member(path: &Path, indexes: &HashMap<&Path, usize>) -> RotationMember {
     let mut log = path.to_owned();
     let mut step = None;
-    while let Some((base, rank)) = listed_base(&log, places) {
+    while let Some((base, rank)) = listed_base(&log, indexes) {
         log = base;
         step.get_or_insert(rank);
     }
@@ -208,14 +208,14 @@ fn member(path: &Path, places: &HashMap<&Path, usize>) -> RotationMember {
     RotationMember { log, rank }
 }
 
-/// The log among `places` that a file was rotated from. With `olddir`, it is in the parent folder.
-fn listed_base(path: &Path, places: &HashMap<&Path, usize>) -> Option<(PathBuf, RotationRank)> {
+/// The log among `indexes` that a file was rotated from. With `olddir`, it is in the parent folder.
+fn listed_base(path: &Path, indexes: &HashMap<&Path, usize>) -> Option<(PathBuf, RotationRank)> {
     let folders = path.ancestors().skip(1).take(2);
-    let there = |folder: &Path| {
+    let listed_in = |folder: &Path| {
         let mut logs = possible_bases(path).into_iter().map(|(base, rank)| (folder.join(OsStr::from_bytes(&base)), rank));
-        logs.find(|(log, _)| places.contains_key(log.as_path()))
+        logs.find(|(log, _)| indexes.contains_key(log.as_path()))
     };
-    folders.into_iter().find_map(there)
+    folders.into_iter().find_map(listed_in)
 }
 
 /// Possible names of the log that a file was rotated from.

@@ -3,14 +3,16 @@
 //!
 //! The columns are stable: new columns come at the end. A column name means the same in every table. Every cell passes
 //! [`csv_guard`], so that no spreadsheet runs it as a formula.
+//!
+//! Rows are rendered in parallel and written in their order. The buffers of one round are in memory, not the whole output.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
 
 use csv::{ErrorKind, Terminator, Writer, WriterBuilder};
+use rayon::prelude::*;
 
 use super::block::CSV_COLUMNS;
-use super::parallel::write_in_parallel;
 use super::{GroupBy, grades};
 use crate::analysis::block_candidates::BlockDecision;
 use crate::analysis::diff::DiffRow;
@@ -31,7 +33,7 @@ type CsvColumn = (&'static str, for<'r> fn(&'r RuleSet, &'r Row<'_>) -> CsvCell<
 /// A further column of a client: its name, and its cell of a block candidate.
 type BlockColumn = (&'static str, fn(&BlockDecision) -> CsvCell<'static>);
 
-/// What a cell holds.
+/// The content of a cell.
 enum CsvCell<'r> {
     Empty,
     Text(Cow<'r, str>),
@@ -71,7 +73,7 @@ impl From<Option<LogTime>> for CsvCell<'_> {
 
 impl CsvCell<'_> {
     /// A cell that may be empty.
-    fn of<T: Into<Self>>(value: Option<T>) -> Self {
+    fn from_option<T: Into<Self>>(value: Option<T>) -> Self {
         value.map_or(Self::Empty, Into::into)
     }
 }
@@ -82,11 +84,11 @@ const PAIR: &[CsvColumn] = &[
     ("rules", |set, row| joined(&labels::rule_ids(set, &row.rules))),
     ("classes", |set, row| joined(&labels::classes(set, &row.rules))),
     ("severity", severity),
-    ("outcome", |_, row| CsvCell::of(row.key.outcome().map(Outcome::as_str))),
+    ("outcome", |_, row| CsvCell::from_option(row.key.outcome().map(Outcome::as_str))),
     ("hits", |_, row| CsvCell::Count(row.hits)),
     ("first_time", |_, row| CsvCell::from(row.first_time)),
     ("last_time", |_, row| CsvCell::from(row.last_time)),
-    ("status", |_, row| CsvCell::of(row.status.map(u64::from))),
+    ("status", |_, row| CsvCell::from_option(row.status.map(u64::from))),
     ("sample_target", |_, row| redacted(row.sample.target).into()),
     ("source", |_, row| escape(row.sample.source).into()),
     ("line", |_, row| CsvCell::Count(row.sample.line)),
@@ -102,7 +104,7 @@ const CLIENT: &[CsvColumn] = &[
     ("other_requests", |_, row| CsvCell::Count(row.other_requests)),
     ("first_time", |_, row| CsvCell::from(row.first_time)),
     ("last_time", |_, row| CsvCell::from(row.last_time)),
-    ("user_agent", |_, row| CsvCell::of(row.sample.user_agent.map(redacted))),
+    ("user_agent", |_, row| CsvCell::from_option(row.sample.user_agent.map(redacted))),
     ("sample_target", |_, row| redacted(row.sample.target).into()),
     ("source", |_, row| escape(row.sample.source).into()),
     ("line", |_, row| CsvCell::Count(row.sample.line)),
@@ -124,8 +126,8 @@ const PATH: &[CsvColumn] = &[
 ];
 
 const RULE: &[CsvColumn] = &[
-    ("rule", |set, row| CsvCell::of(row.key.rule().map(|rule| set.rule(rule).id.as_str()))),
-    ("class", |set, row| CsvCell::of(row.key.rule().map(|rule| set.rule(rule).class.as_str()))),
+    ("rule", |set, row| CsvCell::from_option(row.key.rule().map(|rule| set.rule(rule).id.as_str()))),
+    ("class", |set, row| CsvCell::from_option(row.key.rule().map(|rule| set.rule(rule).class.as_str()))),
     ("severity", severity),
     ("cve", |set, row| joined(&labels::cves(set, &row.rules))),
     ("hits", |_, row| CsvCell::Count(row.hits)),
@@ -142,15 +144,15 @@ const ANSWER: &[CsvColumn] = &[
     ("rules", |set, row| joined(&labels::rule_ids(set, &row.rules))),
     ("classes", |set, row| joined(&labels::classes(set, &row.rules))),
     ("severity", severity),
-    ("status", |_, row| of_answer(row, |answer| answer.joined_statuses(";"))),
-    ("bytes", |_, row| CsvCell::of(row.answer.as_ref().and_then(|answer| answer.bytes))),
-    ("method", |_, row| of_answer(row, |answer| answer.method.as_str())),
+    ("status", |_, row| answer_cell(row, |answer| answer.joined_statuses(";"))),
+    ("bytes", |_, row| CsvCell::from_option(row.answer.as_ref().and_then(|answer| answer.bytes))),
+    ("method", |_, row| answer_cell(row, |answer| answer.method.as_str())),
     ("hits", |_, row| CsvCell::Count(row.hits)),
     ("clients", |_, row| CsvCell::Count(row.clients)),
     ("first_time", |_, row| CsvCell::from(row.first_time)),
     ("last_time", |_, row| CsvCell::from(row.last_time)),
-    ("why", |_, row| of_answer(row, grades::why)),
-    ("command", |_, row| CsvCell::of(grades::command(row))),
+    ("why", |_, row| answer_cell(row, grades::why)),
+    ("command", |_, row| CsvCell::from_option(grades::command(row))),
     ("sample_target", |_, row| redacted(row.sample.target).into()),
     ("source", |_, row| escape(row.sample.source).into()),
     ("line", |_, row| CsvCell::Count(row.sample.line)),
@@ -167,10 +169,10 @@ const BLOCK: &[BlockColumn] = &[
 /// The last columns of a client: the rules of its floods, and what GeoIP databases have.
 const CLIENT_END: &[CsvColumn] = &[
     ("floods", |set, row| joined(&labels::flood_ids(set, &row.rules))),
-    ("country", |_, row| of_geo(row, |geo| labels::geo_name(geo.country.as_ref()))),
-    ("city", |_, row| of_geo(row, |geo| labels::geo_name(geo.city.as_ref()))),
-    ("asn", |_, row| of_geo(row, |geo| geo.asn.map(u64::from))),
-    ("as_name", |_, row| of_geo(row, |geo| labels::geo_name(geo.as_name.as_ref()))),
+    ("country", |_, row| geo_cell(row, |geo| labels::geo_name(geo.country.as_ref()))),
+    ("city", |_, row| geo_cell(row, |geo| labels::geo_name(geo.city.as_ref()))),
+    ("asn", |_, row| geo_cell(row, |geo| geo.asn.map(u64::from))),
+    ("as_name", |_, row| geo_cell(row, |geo| labels::geo_name(geo.as_name.as_ref()))),
 ];
 
 const DIFF: [&str; 7] = ["kind", "key", "change", "severity", "hits_before", "hits_after", "status_after"];
@@ -192,7 +194,7 @@ const PROPOSAL: &[ProposalColumn] = &[
     ("severity", |row| row.severity.as_str().into()),
     ("first_time", |row| CsvCell::from(row.first_time)),
     ("last_time", |row| CsvCell::from(row.last_time)),
-    ("status", |row| CsvCell::of(row.example.status.map(u64::from))),
+    ("status", |row| CsvCell::from_option(row.example.status.map(u64::from))),
     ("sample_target", |row| row.example.shown_target().into()),
     ("source", |row| escape(row.example.source).into()),
     ("line", |row| CsvCell::Count(row.example.line)),
@@ -242,7 +244,7 @@ fn write_rows<W: Write>(
                 table.cell(cell(rules, row))?;
             }
             for (_, cell) in further {
-                table.cell(CsvCell::of(block.map(cell)))?;
+                table.cell(CsvCell::from_option(block.map(cell)))?;
             }
             for (_, cell) in last {
                 table.cell(cell(rules, row))?;
@@ -266,7 +268,7 @@ pub(crate) fn write_diff<W: Write>(rows: &[DiffRow], top: Option<usize>, out: W)
             row.severity.as_str().into(),
             row.before.into(),
             row.after.into(),
-            CsvCell::of(row.status.map(u64::from)),
+            CsvCell::from_option(row.status.map(u64::from)),
         ];
         table.row(cells)?;
     }
@@ -281,16 +283,16 @@ pub(crate) fn write_diff<W: Write>(rows: &[DiffRow], top: Option<usize>, out: W)
 pub(crate) fn write_novelty(news: &[NewItem<'_>], out: impl Write) -> io::Result<()> {
     let mut table = CsvTable::new(out);
     table.text_row(NOVELTY)?;
-    for one in news {
+    for item in news {
         let cells = [
-            one.kind.as_str().into(),
-            one.key.as_str().into(),
-            one.severity.as_str().into(),
-            one.hits.into(),
-            one.first_time.into(),
-            redacted(one.sample.target).into(),
-            escape(one.sample.source).into(),
-            one.sample.line.into(),
+            item.kind.as_str().into(),
+            item.key.as_str().into(),
+            item.severity.as_str().into(),
+            item.hits.into(),
+            item.first_time.into(),
+            redacted(item.sample.target).into(),
+            escape(item.sample.source).into(),
+            item.sample.line.into(),
         ];
         table.row(cells)?;
     }
@@ -314,6 +316,35 @@ pub(crate) fn write_proposals<W: Write>(proposals: &Proposals<'_>, top: Option<u
         table.end_row()?;
     }
     table.finish()
+}
+
+/// Items that one thread renders at a time: enough that the cost of a task is negligible, few enough that all threads have some.
+const BATCH: usize = 256;
+
+/// Batches for each thread in a round: a thread whose batches are short takes those of another.
+const BATCHES_PER_THREAD: usize = 8;
+
+/// Calls `render` for batches of items, with the number of the first one and an empty buffer, and writes the buffers to `out`.
+///
+/// # Errors
+///
+/// The first error of `render`, or one of `out`.
+fn write_in_parallel<T: Sync, W: Write>(
+    items: &[T],
+    out: &mut W,
+    render: impl Fn(usize, &[T], &mut Vec<u8>) -> io::Result<()> + Sync,
+) -> io::Result<()> {
+    let mut buffers = vec![Vec::new(); BATCHES_PER_THREAD * rayon::current_num_threads()];
+    for (round, items) in items.chunks(BATCH * buffers.len()).enumerate() {
+        let start = round * BATCH * buffers.len();
+        let batches = items.par_chunks(BATCH).zip(&mut buffers).enumerate().with_max_len(1);
+        batches.try_for_each(|(batch, (items, buffer))| {
+            buffer.clear();
+            render(start + batch * BATCH, items, buffer)
+        })?;
+        buffers.iter().take(items.len().div_ceil(BATCH)).try_for_each(|buffer| out.write_all(buffer))?;
+    }
+    Ok(())
 }
 
 /// A table that is written cell by cell.
@@ -375,23 +406,23 @@ fn into_io(error: ::csv::Error) -> io::Error {
 }
 
 fn client<'r>(_: &'r RuleSet, row: &'r Row<'_>) -> CsvCell<'r> {
-    CsvCell::of(row.key.client().map(labels::client))
+    CsvCell::from_option(row.key.client().map(labels::client))
 }
 
 fn path<'r>(_: &'r RuleSet, row: &'r Row<'_>) -> CsvCell<'r> {
-    CsvCell::of(row.shown_path())
+    CsvCell::from_option(row.shown_path())
 }
 
 fn severity<'r>(_: &'r RuleSet, row: &'r Row<'_>) -> CsvCell<'r> {
     row.severity.as_str().into()
 }
 
-fn of_answer<'r, T: Into<CsvCell<'r>>>(row: &'r Row<'_>, cell: impl FnOnce(&'r AnswerDetail<'_>) -> T) -> CsvCell<'r> {
-    CsvCell::of(row.answer.as_ref().map(cell))
+fn answer_cell<'r, T: Into<CsvCell<'r>>>(row: &'r Row<'_>, cell: impl FnOnce(&'r AnswerDetail<'_>) -> T) -> CsvCell<'r> {
+    CsvCell::from_option(row.answer.as_ref().map(cell))
 }
 
-fn of_geo<'r, T: Into<CsvCell<'r>>>(row: &'r Row<'_>, cell: impl FnOnce(&'r GeoInfo) -> Option<T>) -> CsvCell<'r> {
-    CsvCell::of(row.geo.as_deref().and_then(cell))
+fn geo_cell<'r, T: Into<CsvCell<'r>>>(row: &'r Row<'_>, cell: impl FnOnce(&'r GeoInfo) -> Option<T>) -> CsvCell<'r> {
+    CsvCell::from_option(row.geo.as_deref().and_then(cell))
 }
 
 fn joined<'r>(words: &[&'r str]) -> CsvCell<'r> {
@@ -408,7 +439,7 @@ pub(crate) struct ColumnDoc {
     pub(crate) name: &'static str,
     /// Its type.
     pub(crate) kind: &'static str,
-    /// What it says, with its unit.
+    /// Its meaning, with its unit.
     pub(crate) meaning: &'static str,
 }
 
@@ -609,5 +640,25 @@ mod tests {
             table.finish().unwrap();
             assert_eq!(String::from_utf8(out).unwrap(), shown);
         }
+    }
+
+    #[test]
+    fn items_are_in_order_with_their_numbers() {
+        for count in [0, 1, BATCH, BATCH + 1, 100 * BATCH + 7] {
+            let (items, mut out): (Vec<usize>, Vec<u8>) = ((0..count).collect(), Vec::new());
+            let render = |start: usize, items: &[usize], out: &mut Vec<u8>| {
+                (start..).zip(items).try_for_each(|(number, item)| writeln!(out, "{number} {item}"))
+            };
+            write_in_parallel(&items, &mut out, render).unwrap();
+            let lines: Vec<_> = items.iter().map(|item| format!("{item} {item}")).collect();
+            assert_eq!(String::from_utf8(out).unwrap().lines().collect::<Vec<_>>(), lines);
+        }
+    }
+
+    #[test]
+    fn an_error_ends_the_output() {
+        let mut out = Vec::new();
+        let render = |start, _: &[u8], _: &mut Vec<u8>| if start == 0 { Ok(()) } else { Err(io::Error::other("full")) };
+        assert!(write_in_parallel(&[0; 2 * BATCH], &mut out, render).is_err());
     }
 }

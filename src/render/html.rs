@@ -163,9 +163,12 @@ fn page(report: &Report<'_>, options: &PageOptions<'_>) -> Page {
 
 /// What the page is about, for the line above the headline.
 fn subject(report: &Report<'_>, options: &PageOptions<'_>) -> String {
-    let label =
-        options.label.or(report.period.as_deref()).map(|label| format!(": {}", tables::cut(escape(label.as_bytes())))).unwrap_or_default();
-    let host = report.log_host.as_deref().map(|host| format!(" on {}", tables::cut(escape(host.as_bytes())))).unwrap_or_default();
+    let label = options
+        .label
+        .or(report.period.as_deref())
+        .map(|label| format!(": {}", tables::truncated(escape(label.as_bytes()))))
+        .unwrap_or_default();
+    let host = report.log_host.as_deref().map(|host| format!(" on {}", tables::truncated(escape(host.as_bytes())))).unwrap_or_default();
     format!("probewatch report{label}{host}")
 }
 
@@ -193,7 +196,7 @@ fn about(report: &Report<'_>, options: &PageOptions<'_>) -> Vec<String> {
 fn inputs(inputs: &[InputSummary]) -> String {
     match inputs {
         [one] if one.path == b"-" => "standard input".to_owned(),
-        [one] => tables::cut(escape(&one.path)),
+        [one] => tables::truncated(escape(&one.path)),
         many => counted(many.len() as u64, "input", "inputs"),
     }
 }
@@ -224,4 +227,364 @@ fn base64(bytes: &[u8]) -> String {
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    use std::sync::{Arc, LazyLock};
+
+    use regex::Regex;
+
+    use super::index::{FolderLink, IndexEntry, RunDigest};
+    use super::*;
+    use crate::analysis::block_candidates::{BlockDecision, BlockVerdict, OffenderStats};
+    use crate::analysis::fixture;
+    use crate::analysis::model::{FloodRow, NetworkRow, Row, RowKey};
+    use crate::analysis::novelty::NoveltyKind;
+    use crate::analysis::timeline::{Timeline, TimelineBucket};
+    use crate::client::Client;
+    use crate::finding::Severity;
+    use crate::geoip::GeoInfo;
+    use crate::rules::{RuleChoice, RuleSet, load};
+    use crate::tally::ErrorBound;
+    use plots::spark_path;
+
+    /// The first hour of the fixture's log.
+    const START: i64 = 1_793_577_600;
+
+    fn html(report: &Report<'_>, options: &PageOptions<'_>) -> String {
+        let mut out = Vec::new();
+        write(report, options, &mut out).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    fn timeline() -> Timeline {
+        let bucket = |hour: i64, answered: u64, missing: u64| TimelineBucket {
+            from: Some(START + hour * 3_600),
+            to: Some(START + (hour + 1) * 3_600),
+            hits: answered + missing,
+            outcomes: [answered, 0, 0, 0, missing, 0, 0, 0],
+        };
+        let mut hours = [[0; 24]; 7];
+        (hours[6][1], hours[6][2], hours[0][15]) = (311, 4, 107);
+        let mut buckets = vec![bucket(0, 311, 0), bucket(1, 0, 0), bucket(2, 3, 101), bucket(3, 0, 6)];
+        buckets.push(TimelineBucket { hits: 1, outcomes: [0, 0, 0, 0, 0, 0, 0, 1], ..TimelineBucket::default() });
+        let at = |minutes: i64| LogTime { utc: START + minutes * 60, offset: 60 };
+        Timeline { buckets, unit: 3_600, answered_at: vec![at(2), at(77), at(481)], hours }
+    }
+
+    fn geo() -> GeoInfo {
+        GeoInfo { country: Some("DE".into()), city: Some("Kiel".into()), asn: Some(64_496), as_name: Some("Example Net".into()) }
+    }
+
+    /// The fixture with everything that a page can show.
+    fn full(rules: &RuleSet) -> Report<'_> {
+        let mut report = fixture::report(rules);
+        report.log_host = Some("web1".into());
+        report.timeline = timeline();
+        report.clients[0].geo = Some(Arc::new(geo()));
+        let stats = OffenderStats { clients: 1, hits: 5, paths: 3, unsuccessful: 5, ..OffenderStats::default() };
+        let decision = BlockDecision { verdict: BlockVerdict::Candidate, network: None, network_probers: 1, stats };
+        report.blocks = Some(vec![decision; report.clients.len()]);
+        let network = |asn, as_name: Option<Arc<str>>, hits| NetworkRow {
+            asn,
+            as_name,
+            countries: vec!["DE".into(), "NL".into()],
+            clients: 2,
+            hits,
+            answered: 1,
+        };
+        report.networks = vec![network(Some(64_496), Some("Example Net".into()), 311), network(None, None, 111)];
+        report.uncertain = report.answered[..1].to_vec();
+        report.approximate = Some(ErrorBound { pairs: 3, ..ErrorBound::default() });
+        report
+    }
+
+    fn news<'a>(report: &Report<'a>) -> Vec<NewItem<'a>> {
+        let item = |kind, key: &str, row: &Row<'a>| NewItem {
+            kind,
+            key: key.to_owned(),
+            severity: row.severity,
+            hits: row.hits,
+            first_time: row.first_time,
+            sample: row.sample,
+        };
+        let rule = item(NoveltyKind::Rule, "vcs/git-config", &report.answered[0]);
+        vec![item(NoveltyKind::Answer, "shop.example/.git/config", &report.answered[0]), rule]
+    }
+
+    /// The page without the style and the script, and with the shapes of plots left out.
+    fn structure(page: &str) -> String {
+        static SHAPE: LazyLock<Regex> = LazyLock::new(|| Regex::new(r#" d="[^"]*""#).unwrap());
+        static HASH: LazyLock<Regex> = LazyLock::new(|| Regex::new("sha256-[A-Za-z0-9+/=]{44}").unwrap());
+        let page = page.replace(STYLE, "STYLE").replace(SCRIPT, "SCRIPT").replace(env!("CARGO_PKG_VERSION"), "VERSION");
+        let page = HASH.replace_all(&page, "sha256-HASH").into_owned();
+        let page = SHAPE.replace_all(&page, r#" d="SHAPE""#).into_owned();
+        let mut lines: Vec<&str> = Vec::new();
+        let mut heat = 0;
+        for line in page.lines() {
+            heat += usize::from(line.starts_with("<rect class=\"l"));
+            if heat <= 3 || !line.starts_with("<rect class=\"l") {
+                lines.push(line);
+            }
+        }
+        lines.join("\n")
+    }
+
+    #[test]
+    fn a_page_has_all_sections() {
+        let rules = fixture::rules();
+        let report = full(rules);
+        let (news, notes) = (news(&report), ["3 lines of it came late.".to_owned()]);
+        let options = PageOptions {
+            label: Some("Run 12"),
+            made_at: Some(START + 90_000),
+            news: Some(&news),
+            notes: &notes,
+            ..PageOptions::default()
+        };
+        insta::assert_snapshot!("full", structure(&html(&report, &options)));
+    }
+
+    #[test]
+    fn a_page_without_hits_is_short() {
+        let rules = fixture::rules();
+        insta::assert_snapshot!("empty", structure(&html(&fixture::empty(rules), &PageOptions::default())));
+    }
+
+    #[test]
+    fn tables_hold_the_first_rows_and_state_it() {
+        let rules = fixture::rules();
+        let report = full(rules);
+        let page = html(&report, &PageOptions { top: Some(3), ..PageOptions::default() });
+        assert!(page.contains("These are the first 3 of 18: clients.csv (-f csv --by client) has all."), "clients");
+        assert_eq!(page.matches("<tr").count(), html(&report, &PageOptions::default()).matches("<tr").count() - 36);
+        let mut many = full(rules);
+        many.paths = std::iter::repeat_n(many.paths[0].clone(), 60_000).collect();
+        many.totals.paths = 60_000;
+        let page = html(&many, &PageOptions::default());
+        assert!(page.contains("These are the first 1,000 of 60,000: paths.csv (-f csv --by path) has all."), "paths");
+        assert!(page.len() < 1_000_000, "{} bytes", page.len());
+    }
+
+    #[test]
+    fn the_policy_allows_the_style_and_the_script_of_the_page_alone() {
+        let rules = fixture::rules();
+        let page = html(&full(rules), &PageOptions::default());
+        let between = |from: &str, to: &str| page.split_once(from).unwrap().1.split_once(to).unwrap().0.to_owned();
+        let (style, script) = (between("<style>", "</style>"), between("<script>", "</script>"));
+        assert_eq!((style.as_str(), script.as_str()), (STYLE, SCRIPT));
+        let policy = between("<meta http-equiv=\"Content-Security-Policy\" content=\"", "\"");
+        let expected = format!(
+            "default-src 'none'; style-src 'sha256-{}'; script-src 'sha256-{}'; base-uri 'none'; form-action 'none'",
+            hash(&style),
+            hash(&script)
+        );
+        assert_eq!(policy, expected);
+        assert_eq!((page.matches("<style").count(), page.matches("<script").count()), (1, 1));
+    }
+
+    #[test]
+    fn hashes_are_base64_of_sha256() {
+        assert_eq!(hash(""), "47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=");
+        assert_eq!(["", "f", "fo", "foo", "foob"].map(|text| base64(text.as_bytes())), ["", "Zg==", "Zm8=", "Zm9v", "Zm9vYg=="]);
+    }
+
+    /// Text that a browser would act on if it were not escaped.
+    const HOSTILE: [&str; 14] = [
+        "</script><script>window.hit=1</script>",
+        "<img src=x onerror=\"window.hit=1\">",
+        "javascript:window.hit=1",
+        "<svg onload=window.hit=1><animate onbegin=window.hit=1>",
+        "</style><style>*{background:url(http://x.example/)}",
+        "\" onmouseover=\"window.hit=1\" x=\"",
+        "' autofocus onfocus='window.hit=1' x='",
+        "</title><base href=//x.example><meta http-equiv=refresh content=0>",
+        "<!--<script>",
+        "]]><![CDATA[<x>",
+        "&lt;script&gt;&#60;img src=x&#62;",
+        "a\u{202e}txt.exe\u{2066}\u{200b}\u{feff}",
+        "\u{1b}]0;owned\u{7}\u{1b}[2J\0\r\n",
+        "{{ 7 * 7 }}{% raw %}<x-y>",
+    ];
+
+    fn leaked(text: &str) -> &'static [u8] {
+        Box::leak(text.to_owned().into_bytes().into_boxed_slice())
+    }
+
+    /// Rules with this title.
+    fn rules_of(title: &str) -> RuleSet {
+        let folder = tempfile::tempdir().unwrap();
+        let title = title.chars().filter(|c| !c.is_control()).collect::<String>().replace('\\', "\\\\").replace('"', "\\\"");
+        let rule = |name: &str| {
+            format!(
+                "[[rule]]\nid = 'x/{name}'\ntitle = \"{title}\"\nclass = 'exposure'\nseverity = 'high'\npaths = ['/{name}']\nmust_match = ['GET /{name}']\nmust_not_match = ['GET /']\n"
+            )
+        };
+        let rules: String = ["a", "b", "c", "d", "e", "f", "g", "h", "i"].map(rule).concat();
+        std::fs::write(folder.path().join("x.toml"), format!("family = 'x'\ntitle = 'x'\n{rules}")).unwrap();
+        load(&RuleChoice { paths: vec![folder.path().to_owned()], no_builtin: true, ..RuleChoice::default() }).unwrap()
+    }
+
+    /// Puts a text into every field of a report that a log, a file or a database fills.
+    fn hostile<'r>(rules: &'r RuleSet, text: &str) -> Report<'r> {
+        let bytes = leaked(text);
+        let shared: Arc<str> = text.into();
+        let mut report = full(rules);
+        (report.log_host, report.period) = (Some(text.to_owned()), Some(text.to_owned()));
+        for input in &mut report.inputs {
+            (input.path, input.format, input.problem) = (bytes.to_vec(), Some(Arc::clone(&shared)), Some(text.to_owned()));
+        }
+        let sample = |sample: &mut crate::analysis::model::SampleRequest<'_>| {
+            (sample.source, sample.target, sample.host, sample.user_agent) = (bytes, bytes, Some(bytes), Some(bytes));
+        };
+        let Report { answered, uncertain, clients, paths, rules, .. } = &mut report;
+        for row in [answered, uncertain, clients, paths, rules].into_iter().flatten() {
+            sample(&mut row.sample);
+            row.key = match row.key {
+                RowKey::Answer(..) => RowKey::Answer(Some(bytes), bytes, bytes),
+                RowKey::Client(_) => RowKey::Client(Client::Text(bytes)),
+                RowKey::Path(_) => RowKey::Path(bytes),
+                other => other,
+            };
+            row.geo = Some(Arc::new(GeoInfo {
+                country: Some(Arc::clone(&shared)),
+                city: Some(Arc::clone(&shared)),
+                asn: Some(1),
+                as_name: Some(Arc::clone(&shared)),
+            }));
+            if let Some(answer) = &mut row.answer {
+                answer.client = Some(Client::Text(bytes));
+            }
+        }
+        for network in &mut report.networks {
+            (network.as_name, network.countries) = (Some(Arc::clone(&shared)), vec![Arc::clone(&shared)]);
+        }
+        for row in &mut report.hosts {
+            row.host = bytes;
+        }
+        for campaign in &mut report.campaigns {
+            campaign.sample_paths = vec![bytes, bytes];
+            sample(&mut campaign.sample);
+        }
+        for FloodRow { client, path, sample: example, .. } in &mut report.floods {
+            (*client, *path) = (Some(Client::Text(bytes)), bytes);
+            sample(example);
+        }
+        for site in &mut report.soft_404 {
+            site.site = bytes;
+        }
+        let text: &'static str = Box::leak(text.to_owned().into_boxed_str());
+        for app in &mut report.apps {
+            (app.app, app.title, app.site) = (text, text, Some(bytes));
+        }
+        for entry in &mut report.allowed {
+            (entry.file, entry.reason, entry.requests) = (text, text, 7);
+        }
+        report
+    }
+
+    /// Checks that a page has only elements and attributes of the template.
+    fn assert_inert(page: &str) {
+        const ELEMENTS: &str = "a b body button caption dd details div dl dt figcaption figure footer h1 h2 head header html input label li link main \
+            meta nav p path rect script section span style summary svg table tbody td th thead title tr ul";
+        static TAG: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"<(/?)([^\s>/]*)([^>]*)>").unwrap());
+        static LINK: LazyLock<Regex> = LazyLock::new(|| Regex::new("^(#[a-z0-9-]+|[0-9TZ-]+/report.html)$").unwrap());
+        static ATTRIBUTE: LazyLock<Regex> = LazyLock::new(|| Regex::new(r#"\s+([^\s=/]+)(?:="([^"]*)")?"#).unwrap());
+        let page = page.replace(STYLE, "").replace(SCRIPT, "");
+        assert!(!page.contains(|c: char| c.is_control() && c != '\n'), "a control character");
+        assert!(!page.contains(['\u{202e}', '\u{2066}', '\u{200b}', '\u{feff}']));
+        for tag in TAG.captures_iter(&page) {
+            if &tag[2] == "!DOCTYPE" {
+                continue;
+            }
+            assert!(ELEMENTS.split_whitespace().any(|name| name == &tag[2]), "{}", &tag[0]);
+            for attribute in ATTRIBUTE.captures_iter(&tag[3]) {
+                let (name, value) = (&attribute[1], attribute.get(2).map_or("", |value| value.as_str()));
+                assert!(!name.starts_with("on") && !["style", "src", "srcset", "action", "xlink:href"].contains(&name), "{}", &tag[0]);
+                if name == "href" {
+                    assert!(LINK.is_match(value), "{value}");
+                }
+            }
+        }
+        assert!(!TAG.replace_all(&page, "").contains(['<', '>', '"']), "text that is not escaped");
+    }
+
+    #[test]
+    fn hostile_text_is_text_in_every_field() {
+        for text in HOSTILE {
+            let rules = rules_of(text);
+            let report = hostile(&rules, text);
+            let mut news = news(&report);
+            for item in &mut news {
+                (item.key, item.sample) = (escape(text.as_bytes()).into_owned(), report.answered[0].sample);
+            }
+            let notes = [text.to_owned()];
+            let page = html(&report, &PageOptions { label: Some(text), news: Some(&news), notes: &notes, ..PageOptions::default() });
+            assert_inert(&page);
+            let escaped =
+                askama::filters::escape(crate::redact::mask::redacted(text.as_bytes()), askama::filters::Html).unwrap().to_string();
+            assert!(page.matches(&escaped).count() > 40, "{escaped}");
+            let digest = RunDigest::from_page(page.as_bytes()).unwrap();
+            let entry = IndexEntry { folder: FolderLink::new("000012-20261121T000500Z").unwrap(), digest: Some(digest) };
+            let mut index = Vec::new();
+            index::write(&[entry], Some(text), &mut index).unwrap();
+            assert_inert(&String::from_utf8(index).unwrap());
+        }
+    }
+
+    #[test]
+    fn a_long_path_is_cut() {
+        let rules = fixture::rules();
+        let path = format!("/{}<b>", "x".repeat(10_000));
+        let page = html(&hostile(rules, &path), &PageOptions::default());
+        assert_inert(&page);
+        assert!(page.contains(&format!("/{}…", "x".repeat(299))) && !page.contains(&"x".repeat(300)));
+    }
+
+    #[test]
+    fn hits_without_a_time_have_no_plot() {
+        let rules = fixture::rules();
+        let mut report = full(rules);
+        let none = TimelineBucket { hits: 422, outcomes: [422, 0, 0, 0, 0, 0, 0, 0], ..TimelineBucket::default() };
+        report.timeline = Timeline { buckets: vec![none], ..Timeline::default() };
+        let page = html(&report, &PageOptions::default());
+        assert!(!page.contains("id=\"timeline\"") && !page.contains("id=\"hours\""));
+        report.timeline = Timeline { unit: 60, ..timeline() };
+        assert!(html(&report, &PageOptions::default()).contains("1 hit is without a time: not in the plot."));
+    }
+
+    #[test]
+    fn an_index_has_a_row_for_each_report() {
+        let rules = fixture::rules();
+        let report = full(rules);
+        let page = html(&report, &PageOptions { label: Some("Run 12"), ..PageOptions::default() });
+        assert!(page.find("probewatch-digest").is_some_and(|at| at < 2_000), "within the first bytes");
+        let digest = RunDigest::from_page(page.as_bytes());
+        assert_eq!(digest, Some(RunDigest::new(&report, &PageOptions { label: Some("Run 12"), ..PageOptions::default() })));
+        assert_eq!(RunDigest::from_page(b"<meta name=\"probewatch-digest\" content=\"{&#34;hits&#34;:1}\">"), None);
+        let entry = |name, digest| IndexEntry { folder: FolderLink::new(name).unwrap(), digest };
+        let entries = [entry("000012-20261121T000500Z", digest), entry("2026-11-20", None)];
+        let mut index = Vec::new();
+        index::write(&entries, Some("web1"), &mut index).unwrap();
+        let index = String::from_utf8(index).unwrap();
+        assert_inert(&index);
+        insta::assert_snapshot!("index", structure(&index));
+    }
+
+    #[test]
+    fn only_names_of_report_folders_are_links() {
+        for name in ["", "..", "/etc", "javascript:alert(1)", "a/b", "latest", "2026-11-20/x", "2026-11-20\n"] {
+            assert_eq!(FolderLink::new(name), None, "{name}");
+        }
+        assert_eq!(FolderLink::new("2026-11-20T13").unwrap().href(), "2026-11-20T13/report.html");
+    }
+
+    #[test]
+    fn sparklines_fit_their_width() {
+        assert_eq!(spark_path(&[0, 0]), None);
+        assert_eq!(spark_path(&[4, 0, 2]).unwrap(), "M0 20h39.5v-20h-39.5zM80 20h39.5v-10h-39.5z");
+        let mut long = timeline();
+        long.buckets = (0..400).map(|hour| TimelineBucket { from: Some(hour * 3_600), to: None, hits: 1, outcomes: [0; 8] }).collect();
+        assert_eq!(plots::spark(&long), vec![10; 40]);
+        assert_eq!(Severity::ALL.len(), 5, "a class of the style for each");
+        assert_eq!([0, 1, 3, 9, 11, 105, 1_125, 5_000].map(plots::round_up), [2, 2, 4, 10, 12, 120, 1_200, 5_000]);
+    }
+}

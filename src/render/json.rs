@@ -85,9 +85,9 @@ struct SnapshotTask(Receiver<io::Result<PackedSnapshot>>);
 
 impl SnapshotTask {
     fn start<'s>(scope: &'s thread::Scope<'s, '_>, report: &'s Report<'_>, is_whole: bool) -> Self {
-        let (done, task) = mpsc::sync_channel(1);
+        let (sender, task) = mpsc::sync_channel(1);
         // A send fails only if the document could not be written.
-        let work = move || drop(done.send(PackedSnapshot::new(report, is_whole)));
+        let work = move || drop(sender.send(PackedSnapshot::new(report, is_whole)));
         if rayon::current_num_threads() > 1 {
             scope.spawn(work);
         } else {
@@ -453,8 +453,8 @@ struct RowList<'a> {
 
 impl Serialize for RowList<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let known = |number| self.blocks.and_then(|blocks| blocks.get(number)).map(block);
-        let render = |(number, row)| to_raw_value(&RowObject { block: known(number), ..row_object(self.rules, row) });
+        let block_object = |number| self.blocks.and_then(|blocks| blocks.get(number)).map(block);
+        let render = |(number, row)| to_raw_value(&RowObject { block: block_object(number), ..row_object(self.rules, row) });
         let mut rows = serializer.serialize_seq(Some(self.list.len()))?;
         for (round, list) in self.list.chunks(ROWS_AT_A_TIME).enumerate() {
             let numbered = list.par_iter().enumerate().map(|(number, row)| (round * ROWS_AT_A_TIME + number, row));

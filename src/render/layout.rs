@@ -2,7 +2,7 @@
 //! colours of a report.
 //!
 //! Measures by display width. No line is wider than the page, which has at least [`MIN_WIDTH`] columns. Only [`Painter`] writes
-//! colour escapes. Colour repeats what the words say: a report without it has the same content.
+//! colour escapes. Colour adds no information: a report without it has the same content.
 
 use std::borrow::Cow;
 use std::fmt::{Display, Write as _};

@@ -1,6 +1,6 @@
 //! Prints a finished report, in one module per format.
 //!
-//! Renderers write what [`crate::analysis::model`] holds. They read no log, make no decision and know no command line.
+//! Renderers write what [`crate::analysis::model`] holds. They read no log, make no decision and do not depend on the command line.
 
 mod attack;
 pub(crate) mod block;
@@ -17,7 +17,6 @@ pub(crate) mod live;
 pub(crate) mod mail;
 pub(crate) mod ndjson;
 pub(crate) mod ocsf;
-pub(crate) mod parallel;
 pub(crate) mod prometheus;
 pub(crate) mod proposals;
 pub(crate) mod schema;
@@ -36,10 +35,10 @@ use crate::analysis::model::{Report, ReportedHit};
 use crate::analysis::snapshot::write_partial;
 use crate::rules::RuleSet;
 
-/// Rows in each section of a table unless `--top` says otherwise.
+/// Rows in each section of a table unless `--top` sets another number.
 pub(crate) const TABLE_ROWS: usize = 10;
 
-/// Rows in each table of a page unless `--top` says otherwise.
+/// Rows in each table of a page unless `--top` sets another number.
 pub(crate) const PAGE_ROWS: usize = 1_000;
 
 /// The format of a report.
@@ -197,7 +196,7 @@ impl RenderOptions {
         }
     }
 
-    /// Columns of a page of text: those of the terminal, at least 40; 80 where they are unknown, as some terminals say 0.
+    /// Columns of a page of text: those of the terminal, at least 40; 80 where they are unknown, as some terminals report 0.
     pub(crate) fn page_width(&self) -> usize {
         if self.width == 0 { 80 } else { layout::MIN_WIDTH.max(self.width.into()) }
     }

@@ -242,7 +242,7 @@ fn rule_text(proposals: &[&Proposal<'_>]) -> String {
 /// The first path, the same one encoded and with a query, and the last path.
 fn must_match(paths: &[&str]) -> Vec<String> {
     let (Some(one), Some(last)) = (paths.first(), paths.last()) else { return Vec::new() };
-    let mut cases = vec![(*one).to_owned(), format!("{}?x=1", disguised(one))];
+    let mut cases = vec![(*one).to_owned(), format!("{}?x=1", with_encoded_letter(one))];
     if last != one {
         cases.push((*last).to_owned());
     }
@@ -250,7 +250,7 @@ fn must_match(paths: &[&str]) -> Vec<String> {
 }
 
 /// The path with its last letter or digit percent-encoded.
-fn disguised(path: &str) -> String {
+fn with_encoded_letter(path: &str) -> String {
     match path.rfind(|c: char| c.is_ascii_alphanumeric()) {
         Some(at) => format!("{}%{:02x}{}", &path[..at], path.as_bytes()[at], &path[at + 1..]),
         None => path.to_owned(),

@@ -100,15 +100,15 @@ fn keys(schema: &Schema) -> Vec<Line> {
     lines
 }
 
-/// `open` holds the definitions that the walk is in, so that one that contains itself ends.
+/// `open` are the definitions that enclose this one: a definition that contains itself is not repeated.
 fn collect<'a>(root: &'a Value, schema: &'a Value, prefix: &str, open: &mut Vec<&'a Value>, lines: &mut Vec<Line>) {
     for part in parts(root, schema) {
         for (name, property) in part["properties"].as_object().into_iter().flatten() {
             let types: Vec<&Value> = parts(root, property);
-            let meaning = property["description"].as_str().or_else(|| types.iter().find_map(|one| one["description"].as_str()));
+            let meaning = property["description"].as_str().or_else(|| types.iter().find_map(|schema| schema["description"].as_str()));
             let key = format!("{prefix}{name}");
             lines.push([key.clone(), kind(&types, root), meaning.unwrap_or_default().to_owned()]);
-            let items = types.iter().filter_map(|one| one.get("items")).map(|items| (items, "[]."));
+            let items = types.iter().filter_map(|schema| schema.get("items")).map(|items| (items, "[]."));
             for (inner, separator) in items.chain([(property, ".")]) {
                 if !open.iter().any(|known| std::ptr::eq(*known, inner)) {
                     open.push(inner);

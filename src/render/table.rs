@@ -3,7 +3,7 @@
 //!
 //! Fits the given width. Programs read CSV or JSON: the layout of tables may change. The headline is one sentence with what
 //! matters most; it names inputs that could not be fully read, as the report is then incomplete. Rows are sorted already: a
-//! section prints the first `--top` of them and says how to see the rest. Columns are left out on a narrow page. The line counts
+//! section prints the first `--top` of them and how to see the rest. Columns are left out on a narrow page. The line counts
 //! of all inputs add up; with many inputs only those with a problem are listed.
 
 use std::borrow::Cow;
@@ -65,13 +65,13 @@ pub(crate) fn write<W: Write>(report: &Report<'_>, options: &RenderOptions, out:
 }
 
 /// Lines of a screen, which the short table fits.
-const SCREEN: usize = 24;
+const SCREEN_LINES: usize = 24;
 /// Clients of the short table, and the least rows of each of its sections.
 const CLIENTS: usize = 5;
-const FEWEST: usize = 2;
+const MIN_ROWS: usize = 2;
 
 /// Writes the short table, on one screen: answers, a sentence for each site that answers anything, a few clients, line counts.
-fn write_short<W: Write>(report: &Report<'_>, page: TablePage, is_chosen: bool, out: &mut W) -> io::Result<()> {
+fn write_short<W: Write>(report: &Report<'_>, page: TablePage, has_top: bool, out: &mut W) -> io::Result<()> {
     let rendered = |write: &dyn Fn(&mut Vec<u8>) -> io::Result<()>| -> io::Result<Vec<u8>> {
         let mut text = Vec::new();
         write(&mut text)?;
@@ -82,19 +82,19 @@ fn write_short<W: Write>(report: &Report<'_>, page: TablePage, is_chosen: bool, 
     let notes = TablePage { top: page.top.min(SITES), ..page };
     let grades = rendered(&|text| write_grades(report, notes, text))?;
     let floods = rendered(&|text| write_floods(report, TablePage { top: page.top.min(FLOODS), ..page }, text))?;
-    let of_networks = if is_chosen { page.top } else { page.top.min(NETWORKS) };
-    let networks = rendered(&|text| write_networks(report, TablePage { top: of_networks, ..page }, text))?;
+    let network_rows = if has_top { page.top } else { page.top.min(NETWORKS) };
+    let networks = rendered(&|text| write_networks(report, TablePage { top: network_rows, ..page }, text))?;
     let suppressed = rendered(&|text| write_suppressed(report, TablePage { top: page.top.min(1), ..page }, text))?;
     let accounting = rendered(&|text| write_short_accounting(report, page, text))?;
     // A section has a blank line, a heading, the names of its columns, and a line with the number of further rows.
     let fixed = opening + lines(&grades) + lines(&floods) + lines(&networks) + lines(&suppressed) + lines(&accounting);
-    let room = if is_chosen { usize::MAX } else { SCREEN.saturating_sub(fixed) };
-    let of_clients = if is_chosen { page.top } else { CLIENTS.min(page.top).min(report.clients.len()) };
-    let least = if report.clients.is_empty() { 0 } else { 4 + of_clients.min(FEWEST) };
-    let top = page.top.min(room.saturating_sub(5 + least).max(FEWEST));
+    let room = if has_top { usize::MAX } else { SCREEN_LINES.saturating_sub(fixed) };
+    let client_rows = if has_top { page.top } else { CLIENTS.min(page.top).min(report.clients.len()) };
+    let least = if report.clients.is_empty() { 0 } else { 4 + client_rows.min(MIN_ROWS) };
+    let top = page.top.min(room.saturating_sub(5 + least).max(MIN_ROWS));
     let answered = rendered(&|text| write_answered(report, TablePage { top, ..page }, text))?;
     let left = room.saturating_sub(lines(&answered) + 4);
-    let clients = rendered(&|text| write_clients(report, TablePage { top: of_clients.min(left.max(FEWEST)), ..page }, text))?;
+    let clients = rendered(&|text| write_clients(report, TablePage { top: client_rows.min(left.max(MIN_ROWS)), ..page }, text))?;
     for part in [answered, grades, floods, clients, networks, suppressed, accounting] {
         out.write_all(&part)?;
     }
@@ -166,7 +166,7 @@ pub(crate) fn headline(report: &Report<'_>) -> (String, bool) {
     let clients = || counted(totals.clients, "client", "clients");
     let has_no_status = hits > 0 && totals.outcomes[Outcome::Unknown as usize] == hits;
     let probes = || format!("{} from {}", counted(hits, "probe", "probes"), clients());
-    let news = match (totals.answered, hits) {
+    let result = match (totals.answered, hits) {
         (0, 0) if totals.sum.lines == 0 => "The logs have no lines".to_owned(),
         (0, 0) if totals.sum.parsed == 0 => {
             format!("None of {} could be parsed: probewatch cannot tell whether there were probes", counted_lines(report))
@@ -195,7 +195,7 @@ pub(crate) fn headline(report: &Report<'_>) -> (String, bool) {
         0 => String::new(),
         n => format!("; {} could not be fully read", counted(n, "input", "inputs")),
     };
-    (format!("{news}{incomplete}."), totals.answered > 0)
+    (format!("{result}{incomplete}."), totals.answered > 0)
 }
 
 fn counted_lines(report: &Report<'_>) -> String {
@@ -811,8 +811,8 @@ mod tests {
     fn many_inputs_are_summed() {
         let rules = fixture::rules();
         let mut report = fixture::report(rules);
-        let well = report.inputs[0].clone();
-        report.inputs.extend(std::iter::repeat_n(well, 20));
+        let intact = report.inputs[0].clone();
+        report.inputs.extend(std::iter::repeat_n(intact, 20));
         let text = table(&report, RenderOptions { full: true, ..wide(120) });
         assert!(text.contains("all 22 inputs"));
         assert!(!text.contains("access.log  "));
@@ -847,7 +847,7 @@ mod tests {
     }
 
     #[test]
-    fn says_how_much_is_not_read() {
+    fn prints_how_much_is_not_read() {
         let log = |path: &str, stage, lag| LogStatus { path: path.into(), stage, lines: 12_345, read: 1_234_567, lag, pending: lag > 0 };
         let logs = vec![log("/var/log/nginx/access.log", LogStage::Live, 4_096), log("/var/log/nginx/access.log.1", LogStage::Done, 0)];
         let status = ReadStatus { last_run: Some((12, vec!["000012-20261121T000500Z".into()])), logs };

@@ -7,10 +7,10 @@ use crate::analysis::timeline::{Timeline, TimelineBucket};
 use crate::number::grouped;
 use crate::time::LogTime;
 
-/// The lowest bar that is drawn for no hits, and those for hits.
+/// The bar for no hits, and those for hits, the lowest first.
 const BARS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
-/// Fewer columns are no picture. Then the labels are left out.
-const FEWEST_COLUMNS: usize = 16;
+/// The fewest columns of bars beside the labels. With fewer the labels are left out.
+const MIN_COLUMNS: usize = 16;
 /// Seconds of a day. The buckets of days are UTC, so they have a date and no time.
 const DAY: u32 = 86_400;
 
@@ -30,15 +30,15 @@ impl TimelineText {
         if buckets.len() < 2 || width == 0 {
             return None;
         }
-        // The label depends on the columns, and these on the room that it leaves; a sum has at most as many digits as all hits.
+        // The label depends on the columns, and these on the width that it leaves. A sum has at most as many digits as all hits.
         let digits = grouped(buckets.iter().map(|bucket| bucket.hits).sum()).len();
-        let room = width.saturating_sub("  peak , 2026-11-02 08:01".len() + digits);
-        let has_labels = room >= FEWEST_COLUMNS;
-        let columns = Columns::new(buckets, if has_labels { room } else { width });
-        let (peak, most) = columns.peak();
-        let drawn: String = columns.hits.iter().map(|&hits| bar(hits, most)).flat_map(|bar| columns.repeated(bar)).collect();
+        let available = width.saturating_sub("  peak , 2026-11-02 08:01".len() + digits);
+        let has_labels = available >= MIN_COLUMNS;
+        let columns = Columns::new(buckets, if has_labels { available } else { width });
+        let (peak, highest) = columns.peak();
+        let drawn: String = columns.hits.iter().map(|&hits| bar(hits, highest)).flat_map(|bar| columns.repeated(bar)).collect();
         let label = if has_labels {
-            format!("  peak {}, {}", grouped(most), time(buckets, columns.start(peak), timeline.unit, offset))
+            format!("  peak {}, {}", grouped(highest), time(buckets, columns.start(peak), timeline.unit, offset))
         } else {
             String::new()
         };
@@ -53,20 +53,20 @@ struct Columns {
     /// Buckets of a column.
     buckets: usize,
     /// Characters of a column.
-    wide: usize,
+    column_width: usize,
 }
 
 impl Columns {
-    fn new(buckets: &[TimelineBucket], room: usize) -> Self {
-        let each = buckets.len().div_ceil(room);
+    fn new(buckets: &[TimelineBucket], available: usize) -> Self {
+        let each = buckets.len().div_ceil(available);
         let hits: Vec<u64> = buckets.chunks(each).map(|some| some.iter().map(|bucket| bucket.hits).sum()).collect();
-        Self { wide: (room / hits.len()).max(1), buckets: each, hits }
+        Self { column_width: (available / hits.len()).max(1), buckets: each, hits }
     }
 
     /// The first column with the most hits, and these.
     fn peak(&self) -> (usize, u64) {
-        let most = self.hits.iter().copied().max().unwrap_or_default();
-        (self.hits.iter().position(|hits| *hits == most).unwrap_or_default(), most)
+        let highest = self.hits.iter().copied().max().unwrap_or_default();
+        (self.hits.iter().position(|hits| *hits == highest).unwrap_or_default(), highest)
     }
 
     /// The first bucket of a column.
@@ -75,16 +75,16 @@ impl Columns {
     }
 
     fn repeated(&self, bar: char) -> impl Iterator<Item = char> + use<> {
-        std::iter::repeat_n(bar, self.wide)
+        std::iter::repeat_n(bar, self.column_width)
     }
 
     /// A mark below each column with an answer.
     fn marks(&self, timeline: &Timeline, label: &str) -> Option<String> {
         let from = timeline.buckets.first()?.from?;
-        let mut marks = vec![' '; self.hits.len() * self.wide];
+        let mut marks = vec![' '; self.hits.len() * self.column_width];
         for time in &timeline.answered_at {
             let bucket = usize::try_from((time.utc - from) / i64::from(timeline.unit.max(1))).ok()?;
-            if let Some(mark) = marks.get_mut(bucket / self.buckets * self.wide) {
+            if let Some(mark) = marks.get_mut(bucket / self.buckets * self.column_width) {
                 *mark = '^';
             }
         }
@@ -94,8 +94,8 @@ impl Columns {
 }
 
 /// A bar in proportion to the highest. One hit is always visible.
-fn bar(hits: u64, most: u64) -> char {
-    let eighths = (u128::from(hits) * 8).div_ceil(u128::from(most.max(1)));
+fn bar(hits: u64, highest: u64) -> char {
+    let eighths = (u128::from(hits) * 8).div_ceil(u128::from(highest.max(1)));
     BARS[eighths.min(8) as usize]
 }
 

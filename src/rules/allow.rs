@@ -56,8 +56,8 @@ struct AllowFileEntry {
     agents: Vec<String>,
 }
 
-/// Most entries: their ids have 16 bits.
-const MOST_ENTRIES: usize = u16::MAX as usize;
+/// The most entries: their ids have 16 bits.
+const MAX_ENTRIES: usize = u16::MAX as usize;
 
 impl AllowList {
     /// Reads allow lists.
@@ -70,8 +70,8 @@ impl AllowList {
         for file in files {
             entries.extend(read(file)?);
         }
-        if entries.len() > MOST_ENTRIES {
-            let message = format!("{} entries are too many for allow lists; {MOST_ENTRIES} are the most", entries.len());
+        if entries.len() > MAX_ENTRIES {
+            let message = format!("{} entries are too many for allow lists; {MAX_ENTRIES} are the most", entries.len());
             return Err(RuleError::Syntax { file: files[0].display().to_string(), message });
         }
         Ok(Self { entries })
@@ -108,32 +108,33 @@ impl AllowList {
 
     /// Whether an entry names an address in a network.
     #[must_use]
-    pub fn touches(&self, network: &IpNet) -> bool {
+    pub fn overlaps(&self, network: &IpNet) -> bool {
         self.entries.iter().flat_map(|entry| &entry.clients).any(|named| named.contains(network) || network.contains(named))
     }
 
     /// Warnings for probable mistakes, one per entry: networks wider than a /8, or than a /16 of IPv6.
     #[must_use]
     pub fn warnings(&self) -> Vec<String> {
-        let wide = |entry: &AllowEntry| {
+        let wide_network = |entry: &AllowEntry| {
             let network = entry.clients.iter().find(|network| network_width(network) == Width::Wide)?;
             Some(format!("{}:{}: {network} is a large part of the internet; check that it is intended", entry.file, entry.line))
         };
-        self.entries.iter().filter_map(wide).collect()
+        self.entries.iter().filter_map(wide_network).collect()
     }
 
-    /// Warnings for entries that allow nothing if all addresses of an IPv6 prefix count as one client: smaller networks.
+    /// Warnings for entries that allow nothing, because all addresses of an IPv6 prefix count as one client and they name a smaller
+    /// network.
     #[must_use]
     pub fn warnings_for(&self, prefix: Ipv6Prefix) -> Vec<String> {
-        let small = |entry: &AllowEntry| {
+        let small_network = |entry: &AllowEntry| {
             let network = entry.clients.iter().find(|network| matches!(network, IpNet::V6(six) if six.prefix_len() > prefix.bits()))?;
-            let whole = Ipv6Net::new(network_v6(network)?, prefix.bits()).ok()?.trunc();
+            let group = Ipv6Net::new(network_v6(network)?, prefix.bits()).ok()?.trunc();
             Some(format!(
-                "{}:{}: {network} is less than --ipv6-prefix counts as one client, and allows nothing; type {whole}",
+                "{}:{}: {network} is less than --ipv6-prefix counts as one client, and allows nothing; type {group}",
                 entry.file, entry.line
             ))
         };
-        self.entries.iter().filter_map(small).collect()
+        self.entries.iter().filter_map(small_network).collect()
     }
 
     /// All entries, by number.
@@ -160,15 +161,15 @@ impl AllowEntry {
         if let Some(path) = paths.iter().find(|path| !path.starts_with('/')) {
             return Err(format!("paths: '{path}' must begin with '/'"));
         }
-        let mut this =
+        let mut allowed =
             Self { reason, file: file.to_owned(), line, clients: Vec::new(), names: Vec::new(), paths, agents, is_reported: false };
         for client in clients {
             match parse_network(&client) {
                 Some(network) if network_width(&network) == Width::Everything => {
                     return Err(format!("clients: '{client}' is every address there is; leave clients out and name paths or agents"));
                 }
-                Some(network) => this.clients.push(network),
-                None if is_name(&client) => this.names.push(client),
+                Some(network) => allowed.clients.push(network),
+                None if is_name(&client) => allowed.names.push(client),
                 None => {
                     return Err(format!(
                         "clients: '{client}' is no address, network or host name; type 192.0.2.7, 192.0.2.0/24, 2001:db8::/32 or a name as it is in the log"
@@ -176,7 +177,7 @@ impl AllowEntry {
                 }
             }
         }
-        Ok(this)
+        Ok(allowed)
     }
 
     fn allows(&self, client: Client<'_>, path: &[u8], agent: Option<&[u8]>) -> bool {
@@ -185,8 +186,9 @@ impl AllowEntry {
         }
         let any_client = self.clients.is_empty() && self.names.is_empty();
         (any_client || self.names_client(client))
-            && (self.paths.is_empty() || self.paths.iter().any(|allowed| is_at(path, allowed.as_bytes())))
-            && (self.agents.is_empty() || agent.is_some_and(|agent| self.agents.iter().any(|part| holds(agent, part.as_bytes()))))
+            && (self.paths.is_empty() || self.paths.iter().any(|allowed| is_at_or_below(path, allowed.as_bytes())))
+            && (self.agents.is_empty()
+                || agent.is_some_and(|agent| self.agents.iter().any(|part| contains_ignore_case(agent, part.as_bytes()))))
     }
 
     fn names_client(&self, client: Client<'_>) -> bool {
@@ -221,8 +223,8 @@ fn read(path: &Path) -> Result<Vec<AllowEntry>, RuleError> {
         .into_iter()
         .map(|entry| {
             let line = memchr::memchr_iter(b'\n', &text.as_bytes()[..entry.span().start]).count() + 1;
-            let refused = |message| RuleError::Syntax { file: format!("{file}:{line}"), message };
-            AllowEntry::new(&file, line, entry.into_inner()).map_err(refused)
+            let invalid = |message| RuleError::Syntax { file: format!("{file}:{line}"), message };
+            AllowEntry::new(&file, line, entry.into_inner()).map_err(invalid)
         })
         .collect()
 }
@@ -239,14 +241,14 @@ fn is_name(text: &str) -> bool {
 }
 
 /// Whether a path equals `allowed`, or is below it if it ends in `/`.
-fn is_at(path: &[u8], allowed: &[u8]) -> bool {
+fn is_at_or_below(path: &[u8], allowed: &[u8]) -> bool {
     match path.get(..allowed.len()) {
         Some(start) => start.eq_ignore_ascii_case(allowed) && (path.len() == allowed.len() || allowed.ends_with(b"/")),
         None => false,
     }
 }
 
-fn holds(text: &[u8], part: &[u8]) -> bool {
+fn contains_ignore_case(text: &[u8], part: &[u8]) -> bool {
     text.windows(part.len()).any(|window| window.eq_ignore_ascii_case(part))
 }
 
@@ -262,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn every_list_of_an_entry_must_be_met() {
+    fn every_list_of_an_entry_must_match() {
         let allowed = list(
             "[[allow]]\nreason = 'office'\nclients = ['192.0.2.0/28', '2001:db8::/32', '::ffff:198.51.100.7', 'scan.example.net']\n\
              [[allow]]\nreason = 'monitor'\npaths = ['/health', '/wp-login.php', '/old/']\nagents = ['UptimeRobot']\n",
@@ -295,12 +297,12 @@ mod tests {
         let names = |client: &str| allowed.names(Client::parse(client.as_bytes()));
         assert!(names("192.0.2.3") && names("::ffff:192.0.2.3") && names("scan.example.net"));
         assert!(!names("192.0.2.16") && !names("203.0.113.1") && !names("-"));
-        let touches = |text| allowed.touches(&parse_network(text).unwrap());
-        assert!(touches("192.0.2.0/24") && touches("192.0.2.1/32") && !touches("192.0.3.0/24"));
+        let overlaps = |text| allowed.overlaps(&parse_network(text).unwrap());
+        assert!(overlaps("192.0.2.0/24") && overlaps("192.0.2.1/32") && !overlaps("192.0.3.0/24"));
     }
 
     #[test]
-    fn of_a_group_all_must_be_named() {
+    fn a_group_must_be_named_completely() {
         let allowed = list("[[allow]]\nreason = 'x'\nclients = ['2001:db8:1::/48', '2001:db8:2::7']\n").unwrap();
         let allows = |client: &str| allowed.entry_for(Client::parse(client.as_bytes()), b"/", None).is_some();
         assert!(allows("2001:db8:1:2::/64") && allows("2001:db8:1::/48") && allows("2001:db8:2::7"));

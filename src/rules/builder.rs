@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use crate::finding::Severity;
 
 /// Columns of a list that is written on one line.
-const WIDTH: usize = 140;
+const MAX_LINE_WIDTH: usize = 140;
 
 /// A rule to write. Texts are unescaped.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -132,26 +132,26 @@ impl RuleBuilder {
             let _ = writeln!(out, "{key} = {}", quoted(value));
         }
         let numbers = |list: &[u16]| list.iter().map(ToString::to_string).collect::<Vec<_>>();
-        texts(&mut out, "cve", &self.cve);
-        texts(&mut out, "attack", &self.attack);
-        list(&mut out, "cwe", &self.cwe.iter().map(ToString::to_string).collect::<Vec<_>>());
-        texts(&mut out, "references", &self.references);
-        texts(&mut out, "paths", &self.paths);
-        texts(&mut out, "path_glob", &self.globs);
+        write_texts(&mut out, "cve", &self.cve);
+        write_texts(&mut out, "attack", &self.attack);
+        write_list(&mut out, "cwe", &self.cwe.iter().map(ToString::to_string).collect::<Vec<_>>());
+        write_texts(&mut out, "references", &self.references);
+        write_texts(&mut out, "paths", &self.paths);
+        write_texts(&mut out, "path_glob", &self.globs);
         if !self.globs.is_empty() {
             out.push_str("at = \"root\"\n");
         }
-        list(&mut out, "fields", &self.fields.iter().map(|f| quoted(f)).collect::<Vec<_>>());
-        texts(&mut out, "words", &self.words);
-        text(&mut out, "regex", self.regex.as_ref());
-        texts(&mut out, "agents", &self.agents);
-        texts(&mut out, "methods", &self.methods);
-        list(&mut out, "statuses", &numbers(&self.statuses));
-        texts(&mut out, "unless.words", &self.unless_words);
-        text(&mut out, "unless.regex", self.unless_regex.as_ref());
-        texts(&mut out, "unless.agents", &self.unless_agents);
-        list(&mut out, "must_match", &self.must_match.iter().map(ExampleRequest::to_toml).collect::<Vec<_>>());
-        list(&mut out, "must_not_match", &self.must_not_match.iter().map(ExampleRequest::to_toml).collect::<Vec<_>>());
+        write_list(&mut out, "fields", &self.fields.iter().map(|f| quoted(f)).collect::<Vec<_>>());
+        write_texts(&mut out, "words", &self.words);
+        write_text(&mut out, "regex", self.regex.as_ref());
+        write_texts(&mut out, "agents", &self.agents);
+        write_texts(&mut out, "methods", &self.methods);
+        write_list(&mut out, "statuses", &numbers(&self.statuses));
+        write_texts(&mut out, "unless.words", &self.unless_words);
+        write_text(&mut out, "unless.regex", self.unless_regex.as_ref());
+        write_texts(&mut out, "unless.agents", &self.unless_agents);
+        write_list(&mut out, "must_match", &self.must_match.iter().map(ExampleRequest::to_toml).collect::<Vec<_>>());
+        write_list(&mut out, "must_not_match", &self.must_not_match.iter().map(ExampleRequest::to_toml).collect::<Vec<_>>());
         out
     }
 }
@@ -174,15 +174,15 @@ pub(crate) fn slug(text: &str, fallback: &str) -> String {
 
 /// A TOML string. Invisible characters and those that change the text direction are escaped, as people read rule files.
 pub(super) fn quoted(text: &str) -> String {
-    let unseen = |c: char| matches!(c, '\u{7f}'..='\u{9f}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}');
-    if !text.contains(unseen) {
+    let is_invisible = |c: char| matches!(c, '\u{7f}'..='\u{9f}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}');
+    if !text.contains(is_invisible) {
         return toml::Value::String(text.to_owned()).to_string();
     }
     let mut out = String::from('"');
     for c in text.chars() {
         match c {
             '"' | '\\' => out.extend(['\\', c]),
-            c if c.is_control() || unseen(c) => {
+            c if c.is_control() || is_invisible(c) => {
                 let _ = write!(out, "\\u{:04X}", u32::from(c));
             }
             c => out.push(c),
@@ -204,30 +204,30 @@ fn tidy_title(title: &str) -> String {
     chars.next().map(|c| c.to_uppercase().chain(chars).collect()).unwrap_or_default()
 }
 
-fn text(out: &mut String, key: &str, value: Option<&String>) {
+fn write_text(out: &mut String, key: &str, value: Option<&String>) {
     if let Some(value) = value {
         let _ = writeln!(out, "{key} = {}", quoted(value));
     }
 }
 
-fn texts(out: &mut String, key: &str, items: &[String]) {
-    list(out, key, &items.iter().map(|i| quoted(i)).collect::<Vec<_>>());
+fn write_texts(out: &mut String, key: &str, items: &[String]) {
+    write_list(out, key, &items.iter().map(|i| quoted(i)).collect::<Vec<_>>());
 }
 
 /// Writes a list, on one line if it fits; nothing if it is empty.
-fn list(out: &mut String, key: &str, items: &[String]) {
+fn write_list(out: &mut String, key: &str, items: &[String]) {
     if items.is_empty() {
         return;
     }
     let short = format!("{key} = [{}]", items.join(", "));
-    if short.len() <= WIDTH {
+    if short.len() <= MAX_LINE_WIDTH {
         let _ = writeln!(out, "{short}");
         return;
     }
     let _ = writeln!(out, "{key} = [");
     let mut line = String::new();
     for item in items {
-        if !line.is_empty() && line.len() + item.len() + 4 > WIDTH {
+        if !line.is_empty() && line.len() + item.len() + 4 > MAX_LINE_WIDTH {
             let _ = writeln!(out, " {line}");
             line.clear();
         }
@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_seen_is_escaped() {
+    fn invisible_characters_are_escaped() {
         for text in ["a\u{202e}b\"\\\n\u{1}", "\u{feff}", "plain 'and' \"quoted\"", "\u{9b}"] {
             let written = quoted(text);
             assert!(!written.contains(['\u{202e}', '\u{feff}', '\u{9b}']), "{written}");
@@ -275,7 +275,7 @@ mod tests {
         draft.paths = (0..60).map(|n| format!("/some/path/{n}")).collect();
         draft.must_match = vec![ExampleRequest { request: "GET /\"".into(), status: Some(200), ..ExampleRequest::default() }];
         let text = draft.to_toml();
-        assert!(text.lines().all(|line| line.len() <= WIDTH + 2), "{text}");
+        assert!(text.lines().all(|line| line.len() <= MAX_LINE_WIDTH + 2), "{text}");
         assert!(toml::from_str::<toml::Table>(&text).is_ok(), "{text}");
     }
 }

@@ -1,6 +1,6 @@
 //! The built-in rules, as source text and in forms that load faster: rule files as JSON, and the tables of all literals.
 //!
-//! The JSON of a file equals the file but for test cases and known false positives, which a scan does not need, or it is not used. Most
+//! The JSON of a file lacks test cases and known false positives, which a scan does not need. A file that is not valid has no JSON. Most
 //! scans use all built-in rules, and so the tables: then lists of literals have only their first literal, as conditions depend on
 //! whether there is one. What most scans read is not compressed; the rest is.
 
@@ -13,7 +13,7 @@ use super::error::RuleError;
 use super::lines::RuleLines;
 use super::literal_table::{LiteralTable, LiteralUse, TextArena};
 use super::literals::Literals;
-use super::load::{LocatedRule, located, parse};
+use super::load::{LocatedRule, locate, parse};
 use super::prefilter::{Prefilter, WindowTable};
 
 /// The rule files that were in `rules/` at build time.
@@ -62,7 +62,7 @@ impl BuiltinFile {
             Detail::Cases => None,
         };
         match parsed {
-            Some(ParsedRuleFile { lines, file }) => Ok(located(&name, file, lines, true)),
+            Some(ParsedRuleFile { lines, file }) => Ok(locate(&name, file, lines, true)),
             None => parse(&name, &self.text(), true),
         }
     }
@@ -121,8 +121,7 @@ impl<'a> Sections<'a> {
     }
 }
 
-/// What the build script compressed: the length in four bytes, then a zlib stream. Its output is valid; of anything else this makes
-/// no bytes.
+/// Decompresses what the build script compressed: the length in four bytes, then a zlib stream. Anything else results in no bytes.
 pub(super) fn decompressed(embedded: &[u8]) -> Vec<u8> {
     let Some((length, stream)) = embedded.split_first_chunk() else { return Vec::new() };
     let mut content = Vec::with_capacity(u32::from_le_bytes(*length) as usize);

@@ -12,8 +12,8 @@ use super::pattern::RulePattern;
 use super::set::{Rule, RuleSet, evidence_rule};
 use crate::soft_404::RuleSubject;
 
-/// Most rules of a set: ids have 16 bits, and one value is reserved.
-pub(crate) const MOST_RULES: usize = u16::MAX as usize;
+/// The most rules of a set: ids have 16 bits, and one value is reserved.
+pub(crate) const MAX_RULES: usize = u16::MAX as usize;
 
 /// Compiles definitions, which must be sorted by id and unique.
 pub(super) fn compile(definitions: Vec<LocatedRule>) -> Result<RuleSet, RuleError> {
@@ -63,8 +63,8 @@ struct Compiler {
 
 impl Compiler {
     fn add_all(&mut self, definitions: Vec<LocatedRule>) -> Result<(), RuleError> {
-        if definitions.len() > MOST_RULES {
-            return Err(RuleError::TooMany { found: definitions.len(), most: MOST_RULES });
+        if definitions.len() > MAX_RULES {
+            return Err(RuleError::TooMany { found: definitions.len(), most: MAX_RULES });
         }
         self.rules.reserve(definitions.len());
         self.conditions.reserve(definitions.len());
@@ -125,7 +125,7 @@ impl Compiler {
             | present(&d.agents, bit::AGENT)
             | present(&d.raw_prefixes, bit::PREFIX);
         let fields = d.field_mask();
-        let pattern = d.regex.clone().map(RulePattern::later);
+        let pattern = d.regex.clone().map(RulePattern::lazy);
         let text =
             (!d.words.is_empty() || pattern.is_some()).then_some(TextCondition { fields, has_words: !d.words.is_empty(), regex: pattern });
         Condition {
@@ -135,7 +135,7 @@ impl Compiler {
             methods: d.methods.iter().map(|m| m.as_bytes().to_vec()).collect(),
             statuses: d.statuses.clone(),
             shape: d.shape,
-            unless: Exceptions::of(d),
+            unless: Exceptions::new(d),
         }
     }
 
@@ -164,7 +164,7 @@ impl From<Definition> for Rule {
             window: d.window,
             unless_app: d.unless_app.0,
             is_app_evidence: d.is_app_evidence,
-            // Many requests say nothing about the content of a path.
+            // That there are many requests does not show what a path contains.
             subject: if d.window.is_some() { RuleSubject::Client } else { d.subject },
             cve: d.cve,
             attack: d.attack,
@@ -179,7 +179,7 @@ impl From<Definition> for Rule {
 
 /// Checks a definition without compiling anything.
 fn check(d: &Definition) -> Result<(), String> {
-    check_words_of(d)?;
+    check_names_and_texts(d)?;
     let literals = [&d.paths, &d.suffixes, &d.path_glob.0, &d.words, &d.agents, &d.raw_prefixes];
     if literals.iter().all(|l| l.is_empty()) && d.methods.is_empty() && d.shape.is_none() {
         return Err("it has no literal, no method and no shape; give it paths, suffixes, path_glob, words, agents, raw_prefixes, methods or a shape (a regex alone would be tried on every line)".into());
@@ -195,8 +195,8 @@ fn check(d: &Definition) -> Result<(), String> {
     if let Some(glob) = d.path_glob.0.iter().find(|g| glob::anchor(g).len() < 3) {
         return Err(format!("path_glob: '{glob}' needs three characters in a row that are no wildcard"));
     }
-    if let Some(glob) = d.path_glob.0.iter().find(|g| g.len() > glob::LONGEST) {
-        return Err(format!("path_glob: a pattern of {} bytes is too long; {} is the most", glob.len(), glob::LONGEST));
+    if let Some(glob) = d.path_glob.0.iter().find(|g| g.len() > glob::MAX_LEN) {
+        return Err(format!("path_glob: a pattern of {} bytes is too long; {} is the most", glob.len(), glob::MAX_LEN));
     }
     if let Some(with) = &d.with_client {
         if with.distinct_paths == 0 {
@@ -233,10 +233,10 @@ fn check_window(d: &Definition) -> Result<(), String> {
 }
 
 /// Ids, classes and empty texts.
-fn check_words_of(d: &Definition) -> Result<(), String> {
+fn check_names_and_texts(d: &Definition) -> Result<(), String> {
     let id = &d.id;
-    let part = |p: &str| !p.is_empty() && p.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-');
-    if !id.split_once('/').is_some_and(|(family, name)| part(family) && part(name)) {
+    let is_valid_part = |p: &str| !p.is_empty() && p.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-');
+    if !id.split_once('/').is_some_and(|(family, name)| is_valid_part(family) && is_valid_part(name)) {
         return Err("an id is family/name, of lower-case letters, digits and '-'".into());
     }
     if !d.is_app_evidence {
@@ -264,6 +264,6 @@ fn check_class(class: &str) -> Result<(), String> {
     if CLASSES.contains(&class) {
         return Ok(());
     }
-    let meant = nearest(class, CLASSES.into_iter()).map(|n| format!(" (did you mean '{n}'?)")).unwrap_or_default();
-    Err(format!("no class is called '{class}'{meant}; there are {}", CLASSES.join(", ")))
+    let suggestion = nearest(class, CLASSES.into_iter()).map(|n| format!(" (did you mean '{n}'?)")).unwrap_or_default();
+    Err(format!("no class is called '{class}'{suggestion}; there are {}", CLASSES.join(", ")))
 }

@@ -1,6 +1,6 @@
 //! The conditions of a rule besides its literals, and their explanation.
 //!
-//! Cheap conditions are checked first. A regex is tried last, and only on a field with a word of the rule. [`Condition::holds`]
+//! Cheap conditions are checked first. A regex is searched last, and only on a field with a word of the rule. [`Condition::holds`]
 //! stops at the first unmet requirement; an explanation lists each [`Requirement`] of a rule, and whether a request meets it.
 
 use std::cell::Cell;
@@ -54,35 +54,35 @@ pub(crate) enum RequestShape {
 }
 
 impl RequestShape {
-    /// Whether a request of shape `seen` also has this shape.
-    pub(super) fn includes(self, seen: Option<Self>) -> bool {
-        seen == Some(self) || (self == Self::NoMethod && seen == Some(Self::Binary))
+    /// Whether a request of shape `actual` also has this shape.
+    pub(super) fn includes(self, actual: Option<Self>) -> bool {
+        actual == Some(self) || (self == Self::NoMethod && actual == Some(Self::Binary))
     }
 }
 
 impl Condition {
     /// Whether a request meets this condition. Parts of the cache key are read last, so that a rule without literal hits adds no
-    /// dependencies. `marks` are the literal hits of the rule, `field` returns the text of a field.
+    /// dependencies. `bits` are the literal hits of the rule, `field` returns the text of a field.
     #[must_use]
-    pub(crate) fn holds<'a>(&self, marks: u16, request: &RequestFacts<'a>, field: impl Fn(Field) -> &'a [u8]) -> bool {
-        marks & self.needs == self.needs
-            && self.text.as_ref().is_none_or(|text| text.may_hold(marks))
+    pub(crate) fn holds<'a>(&self, bits: u16, request: &RequestFacts<'a>, field: impl Fn(Field) -> &'a [u8]) -> bool {
+        bits & self.needs == self.needs
+            && self.text.as_ref().is_none_or(|text| text.may_hold(bits))
             && (self.methods.is_empty() || self.methods.iter().any(|m| m == request.method))
             && self.shape.is_none_or(|shape| shape.includes(request.shape))
             && (self.statuses.is_empty() || request.used_status().is_some_and(|s| self.statuses.contains(&s)))
             && self.globs.as_ref().is_none_or(|globs| globs.is_match(request.resolved))
-            && self.text.as_ref().is_none_or(|text| text.holds(marks, &self.unless, &field))
-            && !self.unless.applies(marks, request, &field)
+            && self.text.as_ref().is_none_or(|text| text.holds(bits, &self.unless, &field))
+            && !self.unless.applies(bits, request, &field)
     }
 
     /// Whether a text alone meets this condition, as the text of these fields. Only rules with words and no other requirement can
     /// match. No status is known, and no header is an exception.
     #[must_use]
-    pub(crate) fn holds_in(&self, seen: &[Field], marks: u16, text: &[u8]) -> bool {
-        let field = |field| if seen.contains(&field) { text } else { b"".as_slice() };
-        let of_words = |words: &TextCondition| words.has_words && words.holds(marks, &self.unless, &field);
-        let asks_more = self.needs != 0 || !self.methods.is_empty() || !self.statuses.is_empty() || self.shape.is_some();
-        !asks_more && self.globs.is_none() && self.text.as_ref().is_some_and(of_words)
+    pub(crate) fn holds_in(&self, in_fields: &[Field], bits: u16, text: &[u8]) -> bool {
+        let field = |field| if in_fields.contains(&field) { text } else { b"".as_slice() };
+        let words_match = |words: &TextCondition| words.has_words && words.holds(bits, &self.unless, &field);
+        let has_other_requirements = self.needs != 0 || !self.methods.is_empty() || !self.statuses.is_empty() || self.shape.is_some();
+        !has_other_requirements && self.globs.is_none() && self.text.as_ref().is_some_and(words_match)
     }
 
     /// Whether a request with a common method and no unusual shape can meet it.
@@ -101,13 +101,13 @@ impl Condition {
 
 impl TextCondition {
     /// Whether a required word was found.
-    fn may_hold(&self, marks: u16) -> bool {
-        !self.has_words || self.fields & marks != 0
+    fn may_hold(&self, bits: u16) -> bool {
+        !self.has_words || self.fields & bits != 0
     }
 
-    pub(super) fn holds<'a>(&self, marks: u16, unless: &Exceptions, field: &impl Fn(Field) -> &'a [u8]) -> bool {
-        let seen = if self.has_words { self.fields & marks } else { self.fields };
-        fields(seen).any(|f| self.regex.as_ref().is_none_or(|regex| unless.matches_rest(regex, field(f))))
+    pub(super) fn holds<'a>(&self, bits: u16, unless: &Exceptions, field: &impl Fn(Field) -> &'a [u8]) -> bool {
+        let searched = if self.has_words { self.fields & bits } else { self.fields };
+        fields(searched).any(|f| self.regex.as_ref().is_none_or(|regex| unless.matches_rest(regex, field(f))))
     }
 }
 
@@ -144,9 +144,9 @@ impl RequestFacts<'_> {
         !matches!(Outcome::from_status(self.used_status()), Outcome::Answered | Outcome::Unknown)
     }
 
-    pub(super) fn has_agent_exception(&self, marks: u16) -> bool {
+    pub(super) fn has_agent_exception(&self, bits: u16) -> bool {
         self.exception_was_used.set(true);
-        marks & bit::EXCEPTION != 0
+        bits & bit::EXCEPTION != 0
     }
 }
 
@@ -203,49 +203,47 @@ pub(crate) struct RequirementCheck<'r> {
 impl Condition {
     /// All requirements of the rule, in order; all hold exactly if [`holds`](Self::holds) returns true.
     #[must_use]
-    pub(crate) fn checks<'a>(
-        &self,
-        marks: u16,
-        request: &RequestFacts<'a>,
-        field: impl Fn(Field) -> &'a [u8],
-    ) -> Vec<RequirementCheck<'_>> {
+    pub(crate) fn checks<'a>(&self, bits: u16, request: &RequestFacts<'a>, field: impl Fn(Field) -> &'a [u8]) -> Vec<RequirementCheck<'_>> {
         let mut checks: Vec<_> = LITERALS
             .into_iter()
             .filter(|kind| self.needs & kind != 0)
-            .map(|kind| RequirementCheck::plain(Requirement::Literal(kind), marks & kind != 0))
+            .map(|kind| RequirementCheck::without_match(Requirement::Literal(kind), bits & kind != 0))
             .collect();
         if !self.methods.is_empty() {
-            checks.push(RequirementCheck::plain(Requirement::Method(&self.methods), self.methods.iter().any(|m| m == request.method)));
+            checks.push(RequirementCheck::without_match(
+                Requirement::Method(&self.methods),
+                self.methods.iter().any(|m| m == request.method),
+            ));
         }
         if !self.statuses.is_empty() {
-            checks.push(RequirementCheck::plain(
+            checks.push(RequirementCheck::without_match(
                 Requirement::Status(&self.statuses),
                 request.status.is_some_and(|s| self.statuses.contains(&s)),
             ));
         }
         if let Some(shape) = self.shape {
-            checks.push(RequirementCheck::plain(Requirement::Shape(shape), shape.includes(request.shape)));
+            checks.push(RequirementCheck::without_match(Requirement::Shape(shape), shape.includes(request.shape)));
         }
         if let Some(globs) = &self.globs {
             let path = request.resolved;
             let found = globs.find(path).map(|start| TextSpan { view: TextView::Resolved, range: start..path.len() });
             checks.push(RequirementCheck { requirement: Requirement::Glob(globs.text()), holds: found.is_some(), found });
         }
-        checks.extend(self.text_checks(marks, &field));
-        checks.extend(self.exceptions(marks, request, &field));
+        checks.extend(self.text_checks(bits, &field));
+        checks.extend(self.exceptions(bits, request, &field));
         checks
     }
 
-    fn text_checks<'a>(&self, marks: u16, field: &impl Fn(Field) -> &'a [u8]) -> impl Iterator<Item = RequirementCheck<'_>> {
+    fn text_checks<'a>(&self, bits: u16, field: &impl Fn(Field) -> &'a [u8]) -> impl Iterator<Item = RequirementCheck<'_>> {
         let (mut words, mut regex) = (None, None);
         if let Some(text) = &self.text {
-            let seen = text.fields & marks;
-            words = text.has_words.then(|| RequirementCheck::plain(Requirement::Word(text.fields), seen != 0));
+            let with_word = text.fields & bits;
+            words = text.has_words.then(|| RequirementCheck::without_match(Requirement::Word(text.fields), with_word != 0));
             // Without a word, explain the rest of the rule anyway.
-            let tried = if text.has_words && seen != 0 { seen } else { text.fields };
+            let searched = if text.has_words && with_word != 0 { with_word } else { text.fields };
             regex = text.regex.as_ref().map(|pattern| {
-                let found = find(|text| pattern.find(text), tried, field);
-                RequirementCheck { requirement: Requirement::Regex(pattern.source(), tried), holds: found.is_some(), found }
+                let found = find(|text| pattern.find(text), searched, field);
+                RequirementCheck { requirement: Requirement::Regex(pattern.source(), searched), holds: found.is_some(), found }
             });
         }
         words.into_iter().chain(regex)
@@ -253,33 +251,34 @@ impl Condition {
 
     fn exceptions<'r, 'a>(
         &'r self,
-        marks: u16,
+        bits: u16,
         request: &RequestFacts<'a>,
         field: &impl Fn(Field) -> &'a [u8],
     ) -> impl Iterator<Item = RequirementCheck<'r>> {
         let unless = &self.unless;
-        let not = |source, fields, found: Option<TextSpan>| RequirementCheck {
+        let exclusion = |source, fields, found: Option<TextSpan>| RequirementCheck {
             requirement: Requirement::Not(source, fields),
             holds: found.is_none(),
             found,
         };
-        let fields_in_effect = if unless.removes_text() && self.text.as_ref().is_some_and(|text| text.holds(marks, unless, field)) {
+        let fields_in_effect = if unless.removes_text() && self.text.as_ref().is_some_and(|text| text.holds(bits, unless, field)) {
             // The rest of the text matches without the exception.
             0
         } else {
             unless.fields_in_effect(request)
         };
-        let resolves = !unless.removes_text();
-        let view = |f| if resolves && f == Field::Path { request.resolved } else { field(f) };
-        let of_words = |words: &'r WordSet, fields, in_fields| not(words.text(), fields, find(|text| words.find(text), in_fields, &view));
-        let of_regex =
-            |regex: &'r RulePattern, fields, in_fields| not(regex.source(), fields, find(|text| regex.find(text), in_fields, &view));
-        let headers = |field| if unless.headers_in_effect(request) { bit::of_field(field) } else { 0 };
+        let uses_resolved_path = !unless.removes_text();
+        let view = |f| if uses_resolved_path && f == Field::Path { request.resolved } else { field(f) };
+        let word_check =
+            |words: &'r WordSet, fields, in_fields| exclusion(words.text(), fields, find(|text| words.find(text), in_fields, &view));
+        let regex_check =
+            |regex: &'r RulePattern, fields, in_fields| exclusion(regex.source(), fields, find(|text| regex.find(text), in_fields, &view));
+        let header_field = |field| if unless.headers_in_effect(request) { bit::of_field(field) } else { 0 };
         let (agent, referer) = (Field::UserAgent, Field::Referer);
-        let words = unless.words.as_ref().map(|words| of_words(words, unless.fields, fields_in_effect));
-        let regex = unless.regex.as_ref().map(|regex| of_regex(regex, unless.fields, fields_in_effect));
-        let agents = unless.agents.as_ref().map(|agents| of_words(agents, bit::of_field(agent), headers(agent)));
-        let referers = unless.referer.as_ref().map(|regex| of_regex(regex, bit::of_field(referer), headers(referer)));
+        let words = unless.words.as_ref().map(|words| word_check(words, unless.fields, fields_in_effect));
+        let regex = unless.regex.as_ref().map(|regex| regex_check(regex, unless.fields, fields_in_effect));
+        let agents = unless.agents.as_ref().map(|agents| word_check(agents, bit::of_field(agent), header_field(agent)));
+        let referers = unless.referer.as_ref().map(|regex| regex_check(regex, bit::of_field(referer), header_field(referer)));
         words.into_iter().chain(regex).chain(agents).chain(referers)
     }
 }
@@ -288,7 +287,7 @@ impl Condition {
 const LITERALS: [u16; 5] = [bit::PATHS, bit::SUFFIX, bit::GLOB, bit::AGENT, bit::PREFIX];
 
 impl<'r> RequirementCheck<'r> {
-    fn plain(requirement: Requirement<'r>, holds: bool) -> Self {
+    fn without_match(requirement: Requirement<'r>, holds: bool) -> Self {
         Self { requirement, holds, found: None }
     }
 }

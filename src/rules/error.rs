@@ -86,13 +86,17 @@ fn suggestion(nearest: Option<&str>) -> String {
     nearest.map(|n| format!(" (did you mean '{n}'?)")).unwrap_or_default()
 }
 
-/// The name most like `name`, when it is like it at all.
+/// The name that is most similar to `name`, if one is similar.
 pub(crate) fn nearest<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> Option<String> {
-    names.map(|n| (edits(name, n), n)).filter(|(edits, n)| *edits <= n.len().max(name.len()) / 3).min().map(|(_, n)| n.to_owned())
+    names
+        .map(|n| (edit_distance(name, n), n))
+        .filter(|(distance, n)| *distance <= n.len().max(name.len()) / 3)
+        .min()
+        .map(|(_, n)| n.to_owned())
 }
 
 /// The Levenshtein distance.
-fn edits(a: &str, b: &str) -> usize {
+fn edit_distance(a: &str, b: &str) -> usize {
     let mut row: Vec<usize> = (0..=b.len()).collect();
     for (i, x) in a.bytes().enumerate() {
         let mut diagonal = std::mem::replace(&mut row[0], i + 1);

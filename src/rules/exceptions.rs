@@ -1,7 +1,7 @@
-//! The exceptions of a rule (`unless`) and their limits: nothing that a client can add hides a request that was answered.
+//! The exceptions of a rule (`unless`) and their limits: no text that a client can add to a request hides one that was answered.
 //!
 //! A header exempts a request only if the status means that nothing was answered. In a rule with a regex, an excepted text
-//! exempts only itself: it is removed, and the regex is tried on the rest. In a rule without a regex, a match in the path exempts
+//! exempts only itself: it is removed, and the regex is searched in the rest. In a rule without a regex, a match in the path exempts
 //! the request, as the server answered that path; a match in another field works like a header.
 //!
 //! The words of an exception are searched one by one: there are one or two, in short texts, after all other conditions.
@@ -25,20 +25,20 @@ pub(super) struct Exceptions {
     pub(super) referer: Option<RulePattern>,
     /// A scan uses the bit [`bit::EXCEPTION`]; this finds the position.
     pub(super) agents: Option<WordSet>,
-    /// The rule has a regex, which is tried on the rest of the text.
+    /// The rule has a regex, which is searched in the rest of the text.
     removes_text: bool,
     /// An answer means nothing, so an exception cannot hide one.
     ignores_status: bool,
 }
 
 impl Exceptions {
-    pub(super) fn of(d: &Definition) -> Self {
+    pub(super) fn new(d: &Definition) -> Self {
         let unless = d.unless.clone().unwrap_or_default();
         Self {
             fields: d.field_mask(),
             words: WordSet::any_of(&unless.words),
-            regex: unless.regex.map(RulePattern::later),
-            referer: unless.referer.map(RulePattern::later),
+            regex: unless.regex.map(RulePattern::lazy),
+            referer: unless.referer.map(RulePattern::lazy),
             agents: WordSet::any_of(&unless.agents),
             removes_text: d.regex.is_some(),
             ignores_status: d.answer == Some(Answer::Inconclusive) && !PAYLOADS.contains(&d.class.as_str()),
@@ -58,14 +58,14 @@ impl Exceptions {
 
     /// A text without its excepted parts; `None` if it has none.
     fn rest_of(&self, text: &[u8]) -> Option<Vec<u8>> {
-        if !self.removes_text || !self.is_in(text) {
+        if !self.removes_text || !self.occurs_in(text) {
             return None;
         }
         let words = self.words.iter().flat_map(|words| words.find_all(text));
-        let mut struck: Vec<Range<usize>> = words.chain(self.regex.iter().flat_map(|regex| regex.find_all(text))).collect();
-        struck.sort_unstable_by_key(|range| range.start);
+        let mut excepted: Vec<Range<usize>> = words.chain(self.regex.iter().flat_map(|regex| regex.find_all(text))).collect();
+        excepted.sort_unstable_by_key(|range| range.start);
         let (mut rest, mut from) = (Vec::with_capacity(text.len()), 0);
-        for range in struck {
+        for range in excepted {
             rest.extend_from_slice(&text[from..range.start.max(from)]);
             from = from.max(range.end);
             // Keep the parameters on either side apart.
@@ -79,26 +79,26 @@ impl Exceptions {
     }
 
     /// Whether a text has an excepted part.
-    fn is_in(&self, text: &[u8]) -> bool {
+    fn occurs_in(&self, text: &[u8]) -> bool {
         self.words.as_ref().is_some_and(|words| words.is_match(text)) || self.regex.as_ref().is_some_and(|regex| regex.is_match(text))
     }
 
     /// Whether the whole request is exempted. It reads the status before a header, and reads neither if neither matters.
-    pub(super) fn applies<'a>(&self, marks: u16, request: &RequestFacts<'a>, field: &impl Fn(Field) -> &'a [u8]) -> bool {
-        self.by_text(request, field)
-            || (self.agents.is_some() && self.in_effect(request) && request.has_agent_exception(marks))
+    pub(super) fn applies<'a>(&self, bits: u16, request: &RequestFacts<'a>, field: &impl Fn(Field) -> &'a [u8]) -> bool {
+        self.text_exempts(request, field)
+            || (self.agents.is_some() && self.in_effect(request) && request.has_agent_exception(bits))
             || self.referer.as_ref().is_some_and(|regex| self.in_effect(request) && regex.is_match(field(Field::Referer)))
     }
 
     /// Whether words or the regex exempt a request of a rule without its own regex.
-    fn by_text<'a>(&self, request: &RequestFacts<'a>, field: &impl Fn(Field) -> &'a [u8]) -> bool {
+    fn text_exempts<'a>(&self, request: &RequestFacts<'a>, field: &impl Fn(Field) -> &'a [u8]) -> bool {
         if self.removes_text || (self.words.is_none() && self.regex.is_none()) {
             return false;
         }
         fields(self.fields).any(|f| match f {
-            Field::Path => self.is_in(request.resolved),
-            Field::Referer | Field::UserAgent => self.in_effect(request) && self.is_in(field(f)),
-            _ => self.is_in(field(f)) && self.in_effect(request),
+            Field::Path => self.occurs_in(request.resolved),
+            Field::Referer | Field::UserAgent => self.in_effect(request) && self.occurs_in(field(f)),
+            _ => self.occurs_in(field(f)) && self.in_effect(request),
         })
     }
 
@@ -151,11 +151,11 @@ impl WordSet {
 
     /// All matches.
     pub(super) fn find_all(&self, text: &[u8]) -> impl Iterator<Item = Range<usize>> {
-        let of_word = move |word: &'_ String| {
+        let matches_of = move |word: &'_ String| {
             let length = word.len();
             memmem::find_iter(text, word.as_bytes()).map(move |at| at..at + length).collect::<Vec<_>>()
         };
-        self.words.iter().flat_map(of_word)
+        self.words.iter().flat_map(matches_of)
     }
 
     /// The words, with `|` between them.
@@ -170,7 +170,7 @@ mod tests {
 
     fn exceptions(unless: &str) -> Exceptions {
         let rule = format!("id = 'x/y'\ntitle = 'T'\nclass = 'sqli'\nseverity = 'low'\nwords = ['z']\nregex = 'z'\nunless = {unless}");
-        Exceptions::of(&toml::from_str(&rule).unwrap())
+        Exceptions::new(&toml::from_str(&rule).unwrap())
     }
 
     #[test]

@@ -6,10 +6,10 @@
 use memchr::memmem;
 
 /// Longest glob in bytes: more than any server accepts as a path.
-pub(super) const LONGEST: usize = MANY * 64 - 1;
+pub(super) const MAX_LEN: usize = MAX_STATE_WORDS * 64 - 1;
 
 /// Words of bits for the states of the longest glob.
-const MANY: usize = 64;
+const MAX_STATE_WORDS: usize = 64;
 
 /// The globs of a rule; one has to match.
 #[derive(Debug)]
@@ -20,7 +20,7 @@ pub(super) struct Globs {
 }
 
 impl Globs {
-    /// Compiles globs of up to [`LONGEST`] bytes, to match under any prefix, or with `root` only at the start. `None` if there are
+    /// Compiles globs of up to [`MAX_LEN`] bytes, to match under any prefix, or with `root` only at the start. `None` if there are
     /// none.
     pub(super) fn any_of(globs: &[String], root: bool) -> Option<Self> {
         let compiled = globs.iter().map(|glob| Glob::new(glob, root)).collect();
@@ -64,17 +64,17 @@ enum GlobStep {
     /// This byte.
     Byte(u8),
     /// Any but `/`: `?`.
-    One,
+    QuestionMark,
     /// Any number of bytes but `/`: `*`.
-    Some,
+    Star,
     /// Any number of bytes: `**`.
-    All,
-    /// The `/` that ends whole segments, or nothing, which skips them: the first of three steps of `**/`.
-    End,
+    DoubleStar,
+    /// The `/` after whole segments, or nothing if there are no segments: the first of three steps of `**/`.
+    SegmentsEnd,
     /// The last byte of a segment.
-    Last,
-    /// The others, and the `/` of one more segment.
-    Others,
+    SegmentLast,
+    /// The other bytes of a segment, and the `/` after one more segment.
+    SegmentRest,
 }
 
 impl Glob {
@@ -85,27 +85,27 @@ impl Glob {
         while let [first, after @ ..] = rest {
             rest = match rest {
                 [b'*', b'*', b'/', after @ ..] => {
-                    steps.extend([GlobStep::Others, GlobStep::Last, GlobStep::End]);
+                    steps.extend([GlobStep::SegmentRest, GlobStep::SegmentLast, GlobStep::SegmentsEnd]);
                     after
                 }
                 [b'*', b'*', after @ ..] => {
-                    steps.push(GlobStep::All);
+                    steps.push(GlobStep::DoubleStar);
                     after
                 }
                 _ => {
                     steps.push(match first {
-                        b'*' => GlobStep::Some,
-                        b'?' => GlobStep::One,
+                        b'*' => GlobStep::Star,
+                        b'?' => GlobStep::QuestionMark,
                         byte => GlobStep::Byte(*byte),
                     });
                     after
                 }
             };
         }
-        let fixed = |step: &&GlobStep| matches!(step, GlobStep::Byte(_));
-        let tail = text.len() - steps.iter().rev().take_while(fixed).count();
+        let is_literal = |step: &&GlobStep| matches!(step, GlobStep::Byte(_));
+        let tail = text.len() - steps.iter().rev().take_while(is_literal).count();
         steps.truncate(steps.len() - (text.len() - tail));
-        let head = steps.iter().take_while(fixed).count();
+        let head = steps.iter().take_while(is_literal).count();
         steps.reverse();
         Self { text, root, head, tail, steps }
     }
@@ -118,32 +118,32 @@ impl Glob {
     fn start(&self, path: &[u8], leftmost: bool) -> Option<usize> {
         let (head, tail) = (&self.text.as_bytes()[..self.head], &self.text.as_bytes()[self.tail..]);
         let front = path.strip_suffix(tail)?;
-        let begins = if self.root { front.starts_with(head) } else { memmem::find(front, head).is_some() };
+        let has_head = if self.root { front.starts_with(head) } else { memmem::find(front, head).is_some() };
         match self.steps.len() {
-            _ if !begins => None,
-            0..64 => self.walk::<1>(front, leftmost),
-            _ => self.walk::<MANY>(front, leftmost),
+            _ if !has_head => None,
+            0..64 => self.match_backwards::<1>(front, leftmost),
+            _ => self.match_backwards::<MAX_STATE_WORDS>(front, leftmost),
         }
     }
 
     /// Reads `front` from its end to its start, or to the start of a match.
-    fn walk<const WORDS: usize>(&self, front: &[u8], leftmost: bool) -> Option<usize> {
-        let mut places = GlobStates::<WORDS>::default();
-        places.enter(0, &self.steps);
+    fn match_backwards<const WORDS: usize>(&self, front: &[u8], leftmost: bool) -> Option<usize> {
+        let mut states = GlobStates::<WORDS>::default();
+        states.insert(0, &self.steps);
         let mut found = None;
         let mut at = front.len();
         loop {
-            if places.hold(self.steps.len()) && (!self.root || at == 0) {
+            if states.contains(self.steps.len()) && (!self.root || at == 0) {
                 found = Some(at);
                 if !leftmost {
                     return found;
                 }
             }
-            if at == 0 || places.are_none() {
+            if at == 0 || states.is_empty() {
                 return found;
             }
             at -= 1;
-            places = places.after(front[at], &self.steps);
+            states = states.next(front[at], &self.steps);
         }
     }
 }
@@ -158,42 +158,42 @@ impl<const WORDS: usize> Default for GlobStates<WORDS> {
 }
 
 impl<const WORDS: usize> GlobStates<WORDS> {
-    fn hold(&self, place: usize) -> bool {
-        self.0[place / 64] & 1 << (place % 64) != 0
+    fn contains(&self, state: usize) -> bool {
+        self.0[state / 64] & 1 << (state % 64) != 0
     }
 
-    fn are_none(&self) -> bool {
+    fn is_empty(&self) -> bool {
         self.0.iter().all(|word| *word == 0)
     }
 
     /// Adds a state, and those reachable from it without a byte.
-    fn enter(&mut self, mut place: usize, steps: &[GlobStep]) {
+    fn insert(&mut self, mut state: usize, steps: &[GlobStep]) {
         loop {
-            self.0[place / 64] |= 1 << (place % 64);
-            place += match steps.get(place) {
-                Some(GlobStep::Some | GlobStep::All | GlobStep::Others) => 1,
-                Some(GlobStep::End) => 3,
+            self.0[state / 64] |= 1 << (state % 64);
+            state += match steps.get(state) {
+                Some(GlobStep::Star | GlobStep::DoubleStar | GlobStep::SegmentRest) => 1,
+                Some(GlobStep::SegmentsEnd) => 3,
                 _ => return,
             };
         }
     }
 
     /// The states after this byte.
-    fn after(&self, byte: u8, steps: &[GlobStep]) -> Self {
+    fn next(&self, byte: u8, steps: &[GlobStep]) -> Self {
         let mut next = Self::default();
         for (word, bits) in self.0.iter().enumerate() {
             let mut bits = *bits;
             while bits != 0 {
-                let place = word * 64 + bits.trailing_zeros() as usize;
+                let state = word * 64 + bits.trailing_zeros() as usize;
                 bits &= bits - 1;
                 let is_slash = byte == b'/';
-                match steps.get(place) {
-                    Some(GlobStep::Byte(wanted)) if *wanted == byte => next.enter(place + 1, steps),
-                    Some(GlobStep::One | GlobStep::Last) if !is_slash => next.enter(place + 1, steps),
-                    Some(GlobStep::Some | GlobStep::Others) if !is_slash => next.enter(place, steps),
-                    Some(GlobStep::All) => next.enter(place, steps),
-                    Some(GlobStep::End) if is_slash => next.enter(place + 1, steps),
-                    Some(GlobStep::Others) => next.enter(place - 1, steps),
+                match steps.get(state) {
+                    Some(GlobStep::Byte(expected)) if *expected == byte => next.insert(state + 1, steps),
+                    Some(GlobStep::QuestionMark | GlobStep::SegmentLast) if !is_slash => next.insert(state + 1, steps),
+                    Some(GlobStep::Star | GlobStep::SegmentRest) if !is_slash => next.insert(state, steps),
+                    Some(GlobStep::DoubleStar) => next.insert(state, steps),
+                    Some(GlobStep::SegmentsEnd) if is_slash => next.insert(state + 1, steps),
+                    Some(GlobStep::SegmentRest) => next.insert(state - 1, steps),
                     _ => {}
                 }
             }
@@ -202,7 +202,7 @@ impl<const WORDS: usize> GlobStates<WORDS> {
     }
 }
 
-/// The longest piece of a glob without a wildcard: every match holds it.
+/// The longest piece of a glob without a wildcard. Every match contains it.
 pub(super) fn anchor(glob: &str) -> &str {
     // `/a/**/b` also matches `/a/b`: a piece that `**` and a slash follow ends before them.
     glob.split("**/").flat_map(|part| part.split(['*', '?'])).max_by_key(|piece| piece.len()).unwrap_or("")
@@ -266,7 +266,7 @@ mod tests {
 
     #[test]
     fn the_longest_globs_match_long_paths_in_linear_time() {
-        let glob = Glob::new(&"/**/a*".repeat(LONGEST / 6), false);
+        let glob = Glob::new(&"/**/a*".repeat(MAX_LEN / 6), false);
         assert!(glob.is_match("/a".repeat(20_000).as_bytes()));
         assert!(!glob.is_match(&[b"/a".repeat(20_000), b"/".to_vec()].concat()));
     }

@@ -31,7 +31,7 @@ impl RuleLines {
     /// # Errors
     ///
     /// It is no TOML, or a table has no id.
-    pub(super) fn of(text: &str) -> Result<Self, toml::de::Error> {
+    pub(super) fn parse(text: &str) -> Result<Self, toml::de::Error> {
         let IdTables { rule, app } = toml::from_str(text)?;
         let [rule, app] = [rule, app].map(|tables| {
             let (mut offset, mut line) = (0, 1);
@@ -55,8 +55,8 @@ mod tests {
     #[test]
     fn each_id_has_its_line() {
         let text = "\n[[app]]\ntitle = 'b'\nid = 'b'\n\n[[rule]]\nid = 'x/a'\npaths = [\n'/a']\n[[rule]]\n\nid = 'x/b'\n[[app]]\nid = 'c'";
-        assert_eq!(RuleLines::of(text).unwrap(), RuleLines { rule: vec![7, 12], app: vec![4, 14] });
-        assert_eq!(RuleLines::of("rule = [{id = 'a'}, {id = 'b'}]").unwrap().rule, [1, 1]);
-        assert!(RuleLines::of("[[rule]]\ntitle = 'x'").is_err());
+        assert_eq!(RuleLines::parse(text).unwrap(), RuleLines { rule: vec![7, 12], app: vec![4, 14] });
+        assert_eq!(RuleLines::parse("rule = [{id = 'a'}, {id = 'b'}]").unwrap().rule, [1, 1]);
+        assert!(RuleLines::parse("[[rule]]\ntitle = 'x'").is_err());
     }
 }

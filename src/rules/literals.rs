@@ -34,8 +34,8 @@ pub(crate) mod bit {
 
     /// Whether a rule has no hit but an exception.
     #[must_use]
-    pub(crate) const fn only_exception(marks: u16) -> bool {
-        marks & (CANDIDATE - 1) == EXCEPTION
+    pub(crate) const fn only_exception(bits: u16) -> bool {
+        bits & (CANDIDATE - 1) == EXCEPTION
     }
 
     /// The bit of a field.
@@ -149,11 +149,11 @@ impl LiteralHits {
     /// Adds bits to a rule. Without bits it still becomes a candidate.
     pub(crate) fn add(&mut self, rule: u16, bits: u16) {
         // List each rule once.
-        let marks = &mut self.by_rule[usize::from(rule)];
-        if *marks == 0 {
+        let stored = &mut self.by_rule[usize::from(rule)];
+        if *stored == 0 {
             self.touched.push(rule);
         }
-        *marks |= bits | bit::CANDIDATE;
+        *stored |= bits | bit::CANDIDATE;
     }
 
     /// The rules with hits, in no order.
@@ -191,7 +191,7 @@ impl Finder {
             .dense_depth(2)
             .prefilter(false)
             // In reverse order: then the build finds shared prefixes without a search.
-            .build(openings(texts).rev())?;
+            .build(unique_prefixes(texts).rev())?;
         Ok(Self::Automaton(automaton))
     }
 }
@@ -237,14 +237,14 @@ impl Literals {
 
     /// Searches `bytes`, which must be in lower case, and records hits; `regions` are the ranges of the fields. Returns whether any
     /// literal was found, in the right place or not.
-    pub(crate) fn mark(&self, bytes: &[u8], regions: &Regions, marks: &mut LiteralHits) -> bool {
+    pub(crate) fn mark(&self, bytes: &[u8], regions: &Regions, hits: &mut LiteralHits) -> bool {
         let mut any = false;
         self.find(bytes, |literal, range| {
             any = true;
             for &LiteralUse { rule, kind } in self.uses_of(literal) {
                 let bits = self.bits(kind, bytes, range.start, range.end, regions);
                 if bits != 0 {
-                    marks.add(rule, bits);
+                    hits.add(rule, bits);
                 }
             }
         });
@@ -283,8 +283,8 @@ impl Literals {
         match &self.finder {
             Finder::Prefilter(prefilter) => prefilter.find(bytes, texts, found),
             Finder::Automaton(automaton) => {
-                for opening in automaton.find_overlapping_iter(bytes) {
-                    let (literal, start) = (texts.len() - 1 - opening.pattern().as_usize(), opening.start());
+                for prefix in automaton.find_overlapping_iter(bytes) {
+                    let (literal, start) = (texts.len() - 1 - prefix.pattern().as_usize(), prefix.start());
                     let text = texts.get(literal);
                     if begins_with(&bytes[start..], text) {
                         found(literal, start..start + text.len());
@@ -301,39 +301,39 @@ impl Literals {
     /// The bits that a literal at `start..end` sets.
     fn bits(&self, kind: LiteralKind, bytes: &[u8], start: usize, end: usize, regions: &Regions) -> u16 {
         let in_path = |root: bool| regions.resolved.as_ref().filter(|p| p.start <= start && end <= p.end && (!root || start == p.start));
-        let given = |holds: bool, bit: u16| if holds { bit } else { 0 };
+        let bit_if = |is_met: bool, bit: u16| if is_met { bit } else { 0 };
         match kind {
             LiteralKind::Word(fields) => regions.word_bits(fields, start, end),
             LiteralKind::Path { root } => {
-                given(in_path(root).is_some_and(|p| end == p.end || bytes[end] == b'/' || bytes[end - 1] == b'/'), bit::PATHS)
+                bit_if(in_path(root).is_some_and(|p| end == p.end || bytes[end] == b'/' || bytes[end - 1] == b'/'), bit::PATHS)
             }
-            LiteralKind::Suffix { root } => given(in_path(root).is_some_and(|p| end == p.end), bit::SUFFIX),
+            LiteralKind::Suffix { root } => bit_if(in_path(root).is_some_and(|p| end == p.end), bit::SUFFIX),
             LiteralKind::Glob { tail } => {
                 let tail = self.table.tails.get(usize::from(tail));
-                given(in_path(false).is_some_and(|p| ends_with(&bytes[p.clone()], tail)), bit::GLOB)
+                bit_if(in_path(false).is_some_and(|p| ends_with(&bytes[p.clone()], tail)), bit::GLOB)
             }
-            LiteralKind::Agent => given(regions.word_bits(bit::of_field(Field::UserAgent), start, end) != 0, bit::AGENT),
-            LiteralKind::Exception => given(regions.word_bits(bit::of_field(Field::UserAgent), start, end) != 0, bit::EXCEPTION),
+            LiteralKind::Agent => bit_if(regions.word_bits(bit::of_field(Field::UserAgent), start, end) != 0, bit::AGENT),
+            LiteralKind::Exception => bit_if(regions.word_bits(bit::of_field(Field::UserAgent), start, end) != 0, bit::EXCEPTION),
             LiteralKind::Prefix => {
-                given(regions.fields[Field::Raw as usize].as_ref().is_some_and(|r| start == r.start && end <= r.end), bit::PREFIX)
+                bit_if(regions.fields[Field::Raw as usize].as_ref().is_some_and(|r| start == r.start && end <= r.end), bit::PREFIX)
             }
         }
     }
 }
 
-/// The shortest unique prefix of each of the sorted texts, and [`MORE`] bytes.
-fn openings(texts: &TextArena) -> impl DoubleEndedIterator<Item = &[u8]> {
-    let alike = |a: usize, b: usize| texts.get(a).iter().zip(texts.get(b)).take_while(|(a, b)| a == b).count();
+/// The shortest unique prefix of each of the sorted texts, and [`EXTRA_BYTES`] bytes.
+fn unique_prefixes(texts: &TextArena) -> impl DoubleEndedIterator<Item = &[u8]> {
+    let common_len = |a: usize, b: usize| texts.get(a).iter().zip(texts.get(b)).take_while(|(a, b)| a == b).count();
     texts.iter().enumerate().map(move |(at, text)| {
-        let before = if at > 0 { alike(at, at - 1) } else { 0 };
-        let after = if at + 1 < texts.len() { alike(at, at + 1) } else { 0 };
-        &text[..text.len().min(before.max(after) + 1 + MORE)]
+        let before = if at > 0 { common_len(at, at - 1) } else { 0 };
+        let after = if at + 1 < texts.len() { common_len(at, at + 1) } else { 0 };
+        &text[..text.len().min(before.max(after) + 1 + EXTRA_BYTES)]
     })
 }
 
 /// Bytes of a literal in the automaton beyond its unique prefix: with fewer, more comparisons fail; with more, the build takes
 /// longer.
-const MORE: usize = 1;
+const EXTRA_BYTES: usize = 1;
 
 #[cfg(test)]
 mod tests {
@@ -376,10 +376,10 @@ mod tests {
         (4..100).for_each(|length| collector.add(vec![b'a'; length], length as u16, LiteralKind::Word(bit::of_field(Field::Path))));
         let literals = Literals::prefiltered(collector.into_table()).unwrap();
         assert!(matches!(literals.finder, Finder::Automaton(_)));
-        let mut marks = LiteralHits::default();
-        marks.clear(100);
-        assert!(literals.mark(&[b'a'; 7], &Regions::only(Field::Path, 7), &mut marks));
-        assert_eq!(marks.touched().len(), 4);
+        let mut hits = LiteralHits::default();
+        hits.clear(100);
+        assert!(literals.mark(&[b'a'; 7], &Regions::only(Field::Path, 7), &mut hits));
+        assert_eq!(hits.touched().len(), 4);
     }
 
     /// Texts made of literals, whole and truncated, adjacent and overlapping, with noise between them.
@@ -405,19 +405,19 @@ mod tests {
             regions.fields[Field::Path as usize] = Some(ends[0]..ends[1]);
             regions.resolved = Some(ends[0]..ends[1]);
             let [with, without] = RULES.each_ref().map(|set| {
-                let (mut marks, mut sightings) = (LiteralHits::default(), Vec::new());
-                marks.clear(set.rules().len());
-                let any = of(set, headers).mark(&text, &regions, &mut marks);
-                of(set, headers).find_all(&text, &regions, |sighting| sightings.push(sighting));
-                let mut marked: Vec<_> = marks.touched().iter().map(|&rule| (rule, marks.of(rule))).collect();
+                let (mut hits, mut matches) = (LiteralHits::default(), Vec::new());
+                hits.clear(set.rules().len());
+                let any = of(set, headers).mark(&text, &regions, &mut hits);
+                of(set, headers).find_all(&text, &regions, |found| matches.push(found));
+                let mut marked: Vec<_> = hits.touched().iter().map(|&rule| (rule, hits.of(rule))).collect();
                 marked.sort_unstable();
-                (any, marked, sightings)
+                (any, marked, matches)
             });
             prop_assert_eq!(with, without);
         }
 
         #[test]
-        fn every_literal_is_found_wherever_it_stands(texts in prop::collection::hash_set("[a-c]{1,9}", 1..30), line in "[a-d]{0,60}") {
+        fn every_literal_is_found_wherever_it_occurs(texts in prop::collection::hash_set("[a-c]{1,9}", 1..30), line in "[a-d]{0,60}") {
             let table = || {
                 let mut collector = LiteralCollector::default();
                 for text in &texts {
@@ -425,7 +425,7 @@ mod tests {
                 }
                 collector.into_table()
             };
-            let stand = |(at, text): (usize, &[u8])| {
+            let occurrences = |(at, text): (usize, &[u8])| {
                 let starts = (0..line.len()).filter(|&start| line.as_bytes()[start..].starts_with(text));
                 starts.map(|start| (at, start..start + text.len())).collect::<Vec<_>>()
             };
@@ -433,7 +433,7 @@ mod tests {
                 let mut found = Vec::new();
                 literals.find(line.as_bytes(), |literal, range| found.push((literal, range)));
                 found.sort_by_key(|(literal, range)| (*literal, range.start));
-                prop_assert_eq!(found, literals.table.texts.iter().enumerate().flat_map(stand).collect::<Vec<_>>());
+                prop_assert_eq!(found, literals.table.texts.iter().enumerate().flat_map(occurrences).collect::<Vec<_>>());
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Finds and reads rule files, and selects the rules of a run.
+//! Finds and reads rule files, selects the rules of a run, and finds the source text of a rule.
 //!
 //! Rules are built in or come from a named path; nothing is searched for or downloaded.
 
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
 
-use super::builtin::{self, BUILTIN, Detail};
+use super::builtin::{self, BUILTIN, BuiltinFile, Detail};
 use super::compile::{compile, compile_with};
 use super::definition::{APP_CLASS, CLASSES, Definition, RuleFile};
 use super::error::{RuleError, nearest};
@@ -17,8 +17,8 @@ use super::path_list;
 use super::set::RuleSet;
 use crate::finding::Severity;
 
-/// Largest rule file in bytes; built-in ones have a hundredth of it.
-const MOST_BYTES: u64 = 16 << 20;
+/// The most bytes of a rule file; built-in ones have a hundredth of it.
+const MAX_FILE_BYTES: u64 = 16 << 20;
 
 /// Which rules to load: by default all that are built in.
 ///
@@ -157,7 +157,7 @@ pub fn load(choice: &RuleChoice) -> Result<RuleSet, RuleError> {
 /// Those of [`load`].
 pub fn check(file: &Path, text: &str) -> Result<RuleSet, RuleError> {
     let name = file.display().to_string();
-    fits(&name, text.len() as u64)?;
+    check_size(&name, text.len() as u64)?;
     let mut rules = BTreeMap::new();
     insert(&mut rules, parse(&name, text, false)?)?;
     compile(rules.into_values().collect())
@@ -184,13 +184,13 @@ pub(super) fn selected_rules_with(choice: &RuleChoice, detail: Detail) -> Result
             insert(&mut rules, found?)?;
         }
     }
-    let mut own = BTreeMap::new();
+    let mut from_files = BTreeMap::new();
     for path in &choice.paths {
         for file in files(path)? {
-            insert(&mut own, of_file(&file, &read(&file)?)?)?;
+            insert(&mut from_files, user_rules(&file, &read(&file)?)?)?;
         }
     }
-    rules.extend(own);
+    rules.extend(from_files);
     let warnings = unknown_apps(&rules);
     select(&mut rules, choice)?;
     for (id, level) in &choice.severity {
@@ -209,8 +209,8 @@ fn unknown_apps(rules: &BTreeMap<String, LocatedRule>) -> Vec<String> {
     named
         .filter(|(_, app)| !apps.contains(&app.as_str()))
         .map(|(located, app)| {
-            let meant = nearest(app, apps.iter().copied()).map(|n| format!(" (did you mean '{n}'?)")).unwrap_or_default();
-            located.error(format!("unless_app: no app is called '{app}'{meant}; nothing suppresses this rule")).to_string()
+            let suggestion = nearest(app, apps.iter().copied()).map(|n| format!(" (did you mean '{n}'?)")).unwrap_or_default();
+            located.error(format!("unless_app: no app is called '{app}'{suggestion}; nothing suppresses this rule")).to_string()
         })
         .collect()
 }
@@ -219,7 +219,7 @@ fn unknown_apps(rules: &BTreeMap<String, LocatedRule>) -> Vec<String> {
 fn insert(rules: &mut BTreeMap<String, LocatedRule>, found: Vec<LocatedRule>) -> Result<(), RuleError> {
     for located in found {
         if let Some(first) = rules.get(located.id()) {
-            let message = taken(&located, first);
+            let message = duplicate_id_message(&located, first);
             return Err(located.error(message));
         }
         rules.insert(located.id().to_owned(), located);
@@ -227,7 +227,7 @@ fn insert(rules: &mut BTreeMap<String, LocatedRule>, found: Vec<LocatedRule>) ->
     Ok(())
 }
 
-fn taken(located: &LocatedRule, first: &LocatedRule) -> String {
+fn duplicate_id_message(located: &LocatedRule, first: &LocatedRule) -> String {
     let is_list = |rule: &LocatedRule| path_list::is_list(Path::new(&rule.file));
     match (is_list(located), is_list(first)) {
         (true, true) => format!("{} gives a rule of the same name; rename one of the two lists", first.file),
@@ -241,14 +241,14 @@ fn select(rules: &mut BTreeMap<String, LocatedRule>, choice: &RuleChoice) -> Res
     let ids: Vec<String> = rules.keys().cloned().collect();
     for name in &choice.only {
         if !rules.contains_key(name) && !CLASSES.contains(&name.as_str()) && name != APP_CLASS {
-            return Err(unknown("--only", name, true, &ids));
+            return Err(unknown_name("--only", name, true, &ids));
         }
     }
     if let Some(name) = choice.disable.iter().find(|id| !rules.contains_key(*id)) {
-        return Err(unknown("--disable", name, false, &ids));
+        return Err(unknown_name("--disable", name, false, &ids));
     }
     if let Some((name, _)) = choice.severity.iter().find(|(id, _)| !rules.contains_key(id)) {
-        return Err(unknown("--severity", name, false, &ids));
+        return Err(unknown_name("--severity", name, false, &ids));
     }
     if !choice.only.is_empty() {
         // Apps suppress the same hits whatever rules are selected.
@@ -260,14 +260,14 @@ fn select(rules: &mut BTreeMap<String, LocatedRule>, choice: &RuleChoice) -> Res
     if !shows_apps && rules.values().all(|located| located.definition.is_app_evidence) { Err(RuleError::NoneLeft) } else { Ok(()) }
 }
 
-fn unknown(flag: &'static str, name: &str, or_class: bool, ids: &[String]) -> RuleError {
+fn unknown_name(flag: &'static str, name: &str, or_class: bool, ids: &[String]) -> RuleError {
     let classes = if or_class { &CLASSES[..] } else { &[] };
     let nearest = nearest(name, ids.iter().map(String::as_str).chain(classes.iter().copied()));
     RuleError::Unknown { flag, name: name.to_owned(), or_class, nearest }
 }
 
 /// The file, or the rule files in the folder and its subfolders, sorted by name.
-pub(super) fn files(path: &Path) -> Result<Vec<PathBuf>, RuleError> {
+fn files(path: &Path) -> Result<Vec<PathBuf>, RuleError> {
     if !path.is_dir() {
         return Ok(vec![path.to_owned()]);
     }
@@ -286,28 +286,28 @@ pub(super) fn files(path: &Path) -> Result<Vec<PathBuf>, RuleError> {
     if found.is_empty() { Err(RuleError::Empty { path: path.to_owned() }) } else { Ok(found) }
 }
 
-pub(super) fn read(path: &Path) -> Result<String, RuleError> {
+fn read(path: &Path) -> Result<String, RuleError> {
     let unreadable = |source| RuleError::Unreadable { path: path.to_owned(), source };
     let size = fs::metadata(path).map_err(unreadable)?.len();
-    fits(&path.display().to_string(), size)?;
+    check_size(&path.display().to_string(), size)?;
     fs::read_to_string(path).map_err(unreadable)
 }
 
-fn fits(file: &str, size: u64) -> Result<(), RuleError> {
-    if size <= MOST_BYTES {
+fn check_size(file: &str, size: u64) -> Result<(), RuleError> {
+    if size <= MAX_FILE_BYTES {
         return Ok(());
     }
-    let message = format!("{size} bytes are too many for a rule file; {MOST_BYTES} is the most");
+    let message = format!("{size} bytes are too many for a rule file; {MAX_FILE_BYTES} is the most");
     Err(RuleError::Syntax { file: file.to_owned(), message })
 }
 
 /// The rules of a user's file: a rule file or a path list.
-fn of_file(path: &Path, text: &str) -> Result<Vec<LocatedRule>, RuleError> {
+fn user_rules(path: &Path, text: &str) -> Result<Vec<LocatedRule>, RuleError> {
     let name = path.display().to_string();
     if !path_list::is_list(path) {
         return parse(&name, text, false);
     }
-    let (draft, line) = path_list::rule(path, text)?;
+    let (draft, line) = path_list::parse(path, text)?;
     let rules = parse(&name, &draft.to_toml(), false)?;
     Ok(rules.into_iter().map(|rule| LocatedRule { line, ..rule }).collect())
 }
@@ -315,15 +315,15 @@ fn of_file(path: &Path, text: &str) -> Result<Vec<LocatedRule>, RuleError> {
 /// The rules of one file. Windows line ends and a byte order mark are accepted.
 pub(super) fn parse(file: &str, text: &str, is_builtin: bool) -> Result<Vec<LocatedRule>, RuleError> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let wrong = |error: toml::de::Error| RuleError::Syntax { file: file.to_owned(), message: error.to_string() };
+    let syntax_error = |error: toml::de::Error| RuleError::Syntax { file: file.to_owned(), message: error.to_string() };
     // First, as it needs much memory for a moment. The rules report errors.
-    let lines = RuleLines::of(text);
-    let rules = toml::from_str(text).map_err(wrong)?;
-    Ok(located(file, rules, lines.map_err(wrong)?, is_builtin))
+    let lines = RuleLines::parse(text);
+    let rules = toml::from_str(text).map_err(syntax_error)?;
+    Ok(locate(file, rules, lines.map_err(syntax_error)?, is_builtin))
 }
 
 /// The rules of a file, in its order.
-pub(super) fn located(file: &str, rules: RuleFile, lines: RuleLines, is_builtin: bool) -> Vec<LocatedRule> {
+pub(super) fn locate(file: &str, rules: RuleFile, lines: RuleLines, is_builtin: bool) -> Vec<LocatedRule> {
     let RuleFile { family, subject, rule, app, .. } = rules;
     let of_rules = rule.into_iter().map(|rule| Definition { subject, ..rule }).zip(lines.rule);
     let of_apps = app.into_iter().map(Definition::from).zip(lines.app);
@@ -339,4 +339,60 @@ pub(super) fn located(file: &str, rules: RuleFile, lines: RuleLines, is_builtin:
         .collect();
     all.sort_by_key(|located| located.line);
     all
+}
+
+/// The table of a rule in its rule file, for people to read and copy. A user's files come first, as in loading.
+#[must_use]
+pub(crate) fn source_text(choice: &RuleChoice, id: &str) -> Option<String> {
+    let files = choice.paths.iter().filter_map(|path| files(path).ok()).flatten();
+    let texts = files.filter(|file| !path_list::is_list(file)).filter_map(|file| read(&file).ok());
+    let builtin = BUILTIN.iter().filter(|_| !choice.no_builtin).map(BuiltinFile::text);
+    texts.chain(builtin).find_map(|text| table(&text, id))
+}
+
+/// The table of a rule or an app, by its id.
+fn table(text: &str, id: &str) -> Option<String> {
+    let (heading, key) = id.strip_prefix("apps/").map_or(("[[rule]]", id), |app| ("[[app]]", app));
+    // Whether this is the table of the rule; `None` before the first table and in tables of another kind.
+    let mut is_found = None;
+    let mut lines: Vec<&str> = Vec::new();
+    for line in text.lines().chain(["[["]) {
+        if line.starts_with("[[") {
+            if is_found == Some(true) {
+                return Some(lines.join("\n").trim_end().to_owned());
+            }
+            lines.clear();
+            is_found = (line.trim_end() == heading).then_some(false);
+        }
+        let value = line.strip_prefix("id").map(str::trim_start).and_then(|rest| rest.strip_prefix('='));
+        if is_found.is_some() && value.is_some_and(|value| value.trim().trim_matches(['"', '\'']) == key) {
+            is_found = Some(true);
+        }
+        lines.push(line);
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_source_text_of_a_rule_is_found() {
+        let text =
+            "family = 'x'\n\n[[rule]]\nid = \"x/a\"\npaths = [\n  \"/a\",\n]\n\n[[app]]\nid='b'\n\n[[rule]]\nid = 'x/b' \nwords = ['y']";
+        assert_eq!(table(text, "x/a").as_deref(), Some("[[rule]]\nid = \"x/a\"\npaths = [\n  \"/a\",\n]"));
+        assert_eq!(table(text, "x/b").as_deref(), Some("[[rule]]\nid = 'x/b' \nwords = ['y']"));
+        assert_eq!(table(text, "apps/b").as_deref(), Some("[[app]]\nid='b'"));
+        assert_eq!(table(text, "x/c"), None);
+    }
+
+    #[test]
+    fn every_built_in_rule_has_its_table() {
+        let choice = RuleChoice::default();
+        let rules = load(&choice).expect("rules");
+        for rule in rules.rules() {
+            assert!(source_text(&choice, &rule.id).is_some_and(|text| text.contains("must_match = ")), "{}", rule.id);
+        }
+    }
 }

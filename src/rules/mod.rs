@@ -4,10 +4,8 @@
 //! two literal searches and a list of conditions. It never reads a log: `engine` does.
 
 mod allow;
-mod automaton;
 pub(crate) mod builder;
 mod builtin;
-mod case;
 mod case_folding;
 mod compile;
 mod condition;
@@ -25,20 +23,17 @@ pub(crate) mod path_list;
 mod pattern;
 mod prefilter;
 mod set;
-mod source_text;
 mod window;
 
 pub(crate) use self::condition::{Requirement, RequirementCheck, TextSpan, TextView};
 pub use allow::AllowList;
-pub(crate) use case::Case;
-pub(crate) use compile::MOST_RULES;
+pub(crate) use compile::MAX_RULES;
 pub(crate) use condition::{RequestFacts, RequestShape};
-pub(crate) use definition::{Answer, CLASSES, Field, PAYLOADS, WithClient, schema};
+pub(crate) use definition::{Answer, CLASSES, Case, Field, PAYLOADS, WithClient, schema};
 pub(crate) use error::RuleError;
 pub(crate) use error::nearest;
 pub(crate) use literals::{LiteralHits, LiteralMatch, Literals, Regions, bit};
-pub(crate) use load::family;
 pub use load::{RuleChoice, check, load};
+pub(crate) use load::{family, source_text};
 pub use set::{Rule, RuleSet};
-pub(crate) use source_text::source_text;
 pub(crate) use window::{By, Window};

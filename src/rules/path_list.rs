@@ -1,6 +1,6 @@
 //! Path lists: `.txt` files that become a rule without any format to learn.
 //!
-//! One path a line; `#` starts a comment. A list becomes one rule. A line that is no path is an error.
+//! One path a line; `#` starts a comment. A line that is not a path is an error. It reads no file.
 
 use std::path::Path;
 
@@ -9,11 +9,11 @@ use super::error::RuleError;
 use crate::finding::Severity;
 use crate::normalize::Normalizer;
 
-/// Longest path in bytes; no server accepts a longer target.
-const LONGEST: usize = 2048;
+/// The most bytes of a path; no server accepts a longer target.
+const MAX_LEN: usize = 2048;
 
 /// Paths of a list that get a `must_match` case each.
-const HITS: usize = 3;
+const MATCH_CASES: usize = 3;
 
 /// Whether a file is a path list, by its extension.
 pub(super) fn is_list(file: &Path) -> bool {
@@ -25,14 +25,14 @@ pub(super) fn is_list(file: &Path) -> bool {
 /// # Errors
 ///
 /// Every line that is no path, with its number.
-pub(super) fn rule(file: &Path, text: &str) -> Result<(RuleBuilder, usize), RuleError> {
+pub(super) fn parse(file: &Path, text: &str) -> Result<(RuleBuilder, usize), RuleError> {
     let name = file.display().to_string();
     let mut errors = Vec::new();
     let mut paths: Vec<String> = Vec::new();
     let mut seen = std::collections::HashSet::new();
     let mut first = 1;
     for (line, content) in lines(text) {
-        match path(content) {
+        match parse_path(content) {
             Ok(path) if seen.insert(path.to_ascii_lowercase()) => {
                 first = if paths.is_empty() { line } else { first };
                 paths.push(path);
@@ -51,7 +51,7 @@ pub(super) fn rule(file: &Path, text: &str) -> Result<(RuleBuilder, usize), Rule
     let title = format!("Path of the list {}", file.file_name().unwrap_or_default().to_string_lossy());
     let mut draft = RuleBuilder::new(format!("own/{}", slug(&stem, "list")), &title, "exposure", Severity::Medium);
     draft.paths = paths;
-    with_cases(&mut draft);
+    add_cases(&mut draft);
     Ok((draft, first))
 }
 
@@ -72,11 +72,11 @@ fn without_comment(line: &str) -> &str {
 /// # Errors
 ///
 /// Why the text is no path.
-pub(crate) fn path(text: &str) -> Result<String, String> {
+pub(crate) fn parse_path(text: &str) -> Result<String, String> {
     let text = text.trim();
     let refuse = |why: &str| Err(format!("'{text}': {why}"));
-    if text.len() > LONGEST {
-        return Err(format!("a path of {} bytes is too long; {LONGEST} is the most", text.len()));
+    if text.len() > MAX_LEN {
+        return Err(format!("a path of {} bytes is too long; {MAX_LEN} is the most", text.len()));
     }
     if text.contains('?') {
         return refuse("this holds a query; write the path alone, or a rule with `words` for what is in the query");
@@ -104,22 +104,22 @@ pub(crate) fn path(text: &str) -> Result<String, String> {
     Ok(path)
 }
 
-/// Gives a rule that holds only paths its cases: `must_match` has a plain and an encoded request, `must_not_match` similar ones.
-pub(crate) fn with_cases(draft: &mut RuleBuilder) {
+/// Adds cases to a rule that has only paths: `must_match` has a plain and an encoded request, `must_not_match` similar ones.
+pub(crate) fn add_cases(draft: &mut RuleBuilder) {
     let get = |target: &str| ExampleRequest::new(format!("GET {target}"));
-    let (method, few) = (draft.methods.first().map_or("GET", String::as_str), draft.paths.iter().take(HITS));
-    draft.must_match = few.map(|path| ExampleRequest::new(format!("{method} {}", encoded(path)))).collect();
+    let (method, first_paths) = (draft.methods.first().map_or("GET", String::as_str), draft.paths.iter().take(MATCH_CASES));
+    draft.must_match = first_paths.map(|path| ExampleRequest::new(format!("{method} {}", encode_path(path)))).collect();
     let Some(first) = draft.paths.first() else { return };
-    draft.must_match.push(ExampleRequest::new(format!("{method} {}", disguised(first))));
+    draft.must_match.push(ExampleRequest::new(format!("{method} {}", with_encoded_letter(first))));
     let bare = first.trim_end_matches('/');
-    let close = [format!("{bare}-notes"), format!("/my-{}", &bare[1..]), format!("/about{}x", bare.replace('/', "-"))];
-    let must_not_match = close.into_iter().filter(|target| !draft.paths.iter().any(|path| stands_in(path, target)));
-    draft.must_not_match = must_not_match.take(1).map(|target| get(&encoded(&target))).collect();
-    draft.must_not_match.push(get(&format!("/?page={}", encoded(first))));
+    let similar = [format!("{bare}-notes"), format!("/my-{}", &bare[1..]), format!("/about{}x", bare.replace('/', "-"))];
+    let must_not_match = similar.into_iter().filter(|target| !draft.paths.iter().any(|path| contains_segments(path, target)));
+    draft.must_not_match = must_not_match.take(1).map(|target| get(&encode_path(&target))).collect();
+    draft.must_not_match.push(get(&format!("/?page={}", encode_path(first))));
 }
 
 /// Whether a path of a rule is in a requested path, as whole segments.
-pub(super) fn stands_in(literal: &str, path: &str) -> bool {
+pub(super) fn contains_segments(literal: &str, path: &str) -> bool {
     let (literal, path) = (literal.to_ascii_lowercase(), path.to_ascii_lowercase());
     path.match_indices(&literal).any(|(at, _)| {
         let rest = &path[at + literal.len()..];
@@ -129,34 +129,34 @@ pub(super) fn stands_in(literal: &str, path: &str) -> bool {
 
 /// A path as a client sends it.
 #[must_use]
-pub(crate) fn encoded(path: &str) -> String {
-    encoded_but(path, b"/-._~!$()=:@,")
+pub(crate) fn encode_path(path: &str) -> String {
+    percent_encoded(path, b"/-._~!$()=:@,")
 }
 
-/// A text with every byte percent-encoded except letters, digits and `plain`.
-pub(super) fn encoded_but(text: &str, plain: &[u8]) -> String {
+/// A text with every byte percent-encoded except letters, digits and `unescaped`.
+pub(super) fn percent_encoded(text: &str, unescaped: &[u8]) -> String {
     let mut out = String::new();
     for byte in text.bytes() {
-        if byte.is_ascii_alphanumeric() || plain.contains(&byte) {
+        if byte.is_ascii_alphanumeric() || unescaped.contains(&byte) {
             out.push(char::from(byte));
         } else {
-            out.push_str(&escaped(byte));
+            out.push_str(&percent_escape(byte));
         }
     }
     out
 }
 
 /// A path with one letter percent-encoded, as ordinary clients never send it.
-fn disguised(path: &str) -> String {
+fn with_encoded_letter(path: &str) -> String {
     let last = path.trim_end_matches('/').rfind('/').map_or(0, |at| at + 1);
     let letter = path[last..].find(|c: char| c.is_ascii_alphanumeric()).map(|at| last + at);
     match letter.or_else(|| path.find(|c: char| c.is_ascii_alphanumeric())) {
-        Some(at) => format!("{}{}{}", encoded(&path[..at]), escaped(path.as_bytes()[at]), encoded(&path[at + 1..])),
-        None => format!("/.{}", encoded(path)),
+        Some(at) => format!("{}{}{}", encode_path(&path[..at]), percent_escape(path.as_bytes()[at]), encode_path(&path[at + 1..])),
+        None => format!("/.{}", encode_path(path)),
     }
 }
 
-fn escaped(byte: u8) -> String {
+fn percent_escape(byte: u8) -> String {
     format!("%{byte:02X}")
 }
 
@@ -174,30 +174,30 @@ mod tests {
             ("/%61dmin%20area", "/admin area"),
             ("/x/../y.php", "/y.php"),
         ] {
-            assert_eq!(path(line).as_deref(), Ok(expected), "{line}");
+            assert_eq!(parse_path(line).as_deref(), Ok(expected), "{line}");
         }
         for line in ["/", "/a?b=1", "/a#b", "/a/*.php", "/a b", "https://example.org", "..", "/\u{1}", "/%ff%fe"] {
-            assert!(path(line).is_err(), "{line}");
+            assert!(parse_path(line).is_err(), "{line}");
         }
     }
 
     #[test]
     fn a_list_is_one_rule() {
         let text = "\u{feff}# mine\r\n\r\n/old.php # gone\r\nadmin2/\r\n/OLD.php\r\n";
-        let (draft, line) = rule(Path::new("My Paths.txt"), text).unwrap();
+        let (draft, line) = parse(Path::new("My Paths.txt"), text).unwrap();
         assert_eq!((draft.id.as_str(), line), ("own/my-paths", 3));
         assert_eq!(draft.paths, ["/old.php", "/admin2/"]);
     }
 
     #[test]
     fn every_line_that_is_no_path_is_reported() {
-        let error = rule(Path::new("a.txt"), "/a\n/b?c\n/d\n/\n").unwrap_err().to_string();
+        let error = parse(Path::new("a.txt"), "/a\n/b?c\n/d\n/\n").unwrap_err().to_string();
         assert!(error.contains("a.txt:2: '/b?c'") && error.contains("a.txt:4: '/'"), "{error}");
-        assert!(rule(Path::new("a.txt"), "# nothing\n").unwrap_err().to_string().contains("one path a line"));
+        assert!(parse(Path::new("a.txt"), "# nothing\n").unwrap_err().to_string().contains("one path a line"));
     }
 
     #[test]
-    fn a_path_stands_in_another_as_whole_segments() {
+    fn a_path_contains_whole_segments() {
         for (literal, path, expected) in [
             ("/a", "/a", true),
             ("/a", "/x/A/b", true),
@@ -206,7 +206,7 @@ mod tests {
             ("/a/", "/a/b", true),
             ("/a/", "/a", false),
         ] {
-            assert_eq!(stands_in(literal, path), expected, "{literal} {path}");
+            assert_eq!(contains_segments(literal, path), expected, "{literal} {path}");
         }
     }
 }

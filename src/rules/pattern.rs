@@ -3,24 +3,27 @@
 //! Rules match lower-case text, and a case-insensitive regex takes four times as long to compile. So a regex without capital
 //! letters is compiled case-sensitively (see [`case_folding`](super::case_folding)).
 //!
-//! Small patterns of built-in rules are embedded as [automata](super::automaton). Others are compiled at first use, as a scan uses
-//! few of them and compiling all takes longer than a small scan; tests compile all. Patterns of a user's rules are compiled at
-//! load, so that errors are reported before the scan.
+//! Small patterns of built-in rules are embedded as automata, which the build script compiles: a scan of a small log uses more
+//! than a hundred regexes, and compiling them took longer than the scan. Others are compiled at first use, as a scan uses few of
+//! them; tests compile all. Patterns of a user's rules are compiled at load, so that errors are reported before the scan.
 
 use std::ops::Range;
 use std::sync::OnceLock;
 
 use regex::bytes::{Regex, RegexBuilder};
+use regex_automata::Input;
+use regex_automata::dfa::Automaton as _;
+use regex_automata::dfa::dense::DFA;
 
-use super::automaton::Automaton;
+use super::builtin::decompressed;
 use super::case_folding;
 
-/// Largest compiled size of a regex in bytes. `\w{1,500}` needs a fortieth of it.
-const SIZE: usize = 1 << 19;
-/// Longest regex source in bytes.
-const LENGTH: usize = 16 * 1024;
-/// Deepest nesting of groups.
-const NESTING: u32 = 64;
+/// The largest compiled size of a regex in bytes. `\w{1,500}` needs a fortieth of it.
+const MAX_COMPILED_SIZE: usize = 1 << 19;
+/// The longest regex source in bytes.
+const MAX_SOURCE_LEN: usize = 16 * 1024;
+/// The deepest nesting of groups.
+const MAX_NESTING: u32 = 64;
 
 /// A regex, compiled at first use.
 #[derive(Debug)]
@@ -33,7 +36,7 @@ pub(super) struct RulePattern {
 
 impl RulePattern {
     /// A pattern to compile at first use; an invalid one matches nothing.
-    pub(super) fn later(source: String) -> Self {
+    pub(super) fn lazy(source: String) -> Self {
         Self { source, automaton: OnceLock::new(), regex: OnceLock::new() }
     }
 
@@ -51,7 +54,7 @@ impl RulePattern {
 
     /// Whether it matches somewhere in `text`.
     pub(super) fn is_match(&self, text: &[u8]) -> bool {
-        let automaton = self.automaton.get_or_init(|| Automaton::of(&self.source).map(Box::new)).as_ref();
+        let automaton = self.automaton.get_or_init(|| Automaton::embedded(&self.source).map(Box::new)).as_ref();
         let is_match = automaton.and_then(|automaton| automaton.is_match(text));
         is_match.unwrap_or_else(|| self.regex().is_some_and(|regex| regex.is_match(text)))
     }
@@ -77,16 +80,76 @@ impl RulePattern {
 }
 
 fn compile(source: &str, ignores_case: bool) -> Result<Regex, String> {
-    if source.len() > LENGTH {
-        return Err(format!("a regex of {} bytes is too long; {LENGTH} is the most", source.len()));
+    if source.len() > MAX_SOURCE_LEN {
+        return Err(format!("a regex of {} bytes is too long; {MAX_SOURCE_LEN} is the most", source.len()));
     }
     RegexBuilder::new(source)
         .case_insensitive(ignores_case)
         .unicode(false)
         .dot_matches_new_line(true)
-        .size_limit(SIZE)
-        .dfa_size_limit(SIZE)
-        .nest_limit(NESTING)
+        .size_limit(MAX_COMPILED_SIZE)
+        .dfa_size_limit(MAX_COMPILED_SIZE)
+        .nest_limit(MAX_NESTING)
         .build()
         .map_err(|error| format!("regex: {error}"))
+}
+
+/// The regexes with an automaton, all but those whose automaton is large, sorted, and the range of each compressed table in [`TABLES`].
+#[expect(clippy::unreadable_literal, reason = "generated code")]
+const AUTOMATA: &[(&str, usize, usize)] = include!(concat!(env!("OUT_DIR"), "/automata.rs"));
+
+/// The tables, compressed, as they have many repeats.
+static TABLES: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/automata.bin"));
+
+/// A compiled automaton. It finds whether a regex matches, not where.
+#[derive(Debug)]
+struct Automaton(DFA<Vec<u32>>);
+
+impl Automaton {
+    /// The embedded automaton of a regex.
+    fn embedded(source: &str) -> Option<Self> {
+        let at = AUTOMATA.binary_search_by_key(&source, |(regex, ..)| regex).ok()?;
+        let (_, start, end) = AUTOMATA[at];
+        // Allocators align buffers of this size to eight bytes or more; with one that does not, the regex is compiled.
+        let table = decompressed(&TABLES[start..end]);
+        DFA::from_bytes(&table).ok().map(|(table, _)| Self(table.to_owned()))
+    }
+
+    /// Whether the regex matches somewhere in `text`; `None` if the automaton gives up.
+    fn is_match(&self, text: &[u8]) -> Option<bool> {
+        let found = self.0.try_search_fwd(&Input::new(text).earliest(true)).ok()?;
+        Some(found.is_some())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn most_regexes_have_an_automaton() {
+        assert!(AUTOMATA.len() > 200 && AUTOMATA.is_sorted(), "{}", AUTOMATA.len());
+        assert!(AUTOMATA.iter().all(|(source, ..)| Automaton::embedded(source).is_some()));
+        assert!(Automaton::embedded("not a built-in regex").is_none());
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(32))]
+
+        /// Texts made of pieces of the regex often match nearly or completely.
+        #[test]
+        fn an_automaton_equals_its_regex(picks in prop::collection::vec((any::<prop::sample::Index>(), 1..12_usize), 1..12)) {
+            for (source, ..) in AUTOMATA {
+                let (automaton, pattern) = (Automaton::embedded(source).unwrap(), RulePattern::lazy((*source).to_owned()));
+                let piece = |(at, length): &(prop::sample::Index, usize)| {
+                    let at = at.index(source.len());
+                    source.as_bytes()[at..].iter().take(*length).copied().filter(|byte| !b"\\?()[]|^$".contains(byte)).collect::<Vec<_>>()
+                };
+                let text = picks.iter().map(piece).collect::<Vec<_>>().concat().to_ascii_lowercase();
+                prop_assert_eq!(automaton.is_match(&text), Some(pattern.find(&text).is_some()), "{} on {:?}", source, text);
+            }
+        }
+    }
 }

@@ -15,64 +15,64 @@ use crate::short_bytes::begins_with;
 const SLOTS: usize = 1 << 16;
 
 /// Slots in a group: their windows are stored together and share a word of bits.
-const GROUP: usize = u32::BITS as usize;
+const GROUP_SLOTS: usize = u32::BITS as usize;
 
-/// Most windows in a group. Groups of the built-in rules have a dozen; there are more if the literals are very many or very
+/// The most windows in a group. Groups of the built-in rules have a dozen; there are more if the literals are very many or very
 /// similar, and then the automaton is better.
-const MOST_OF_GROUP: usize = 64;
+const MAX_WINDOWS_PER_GROUP: usize = 64;
 
-/// Positions that are looked up before any literal is compared, a bit each: a branch for each position would be unpredictable.
-const PLACES: usize = u64::BITS as usize;
+/// Positions that are looked up before any literal is compared, a bit for each: a branch for each position would be unpredictable.
+const POSITIONS: usize = u64::BITS as usize;
 
 /// Bytes of the longest window.
-const WIDEST: usize = 4;
+const MAX_WIDTH: usize = 4;
 
 /// The windows of all literals.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Prefilter {
-    pub(super) fours: WindowTable<WIDEST>,
+    pub(super) fours: WindowTable<MAX_WIDTH>,
     pub(super) pairs: WindowTable<2>,
 }
 
 impl Prefilter {
     /// A prefilter for these literals, none of which may be empty. `None` if too many would have to be compared.
     pub(super) fn new(literals: &TextArena) -> Option<Self> {
-        Some(Self { fours: WindowTable::new(literals, WIDEST..usize::MAX)?, pairs: WindowTable::new(literals, 1..WIDEST)? })
+        Some(Self { fours: WindowTable::new(literals, MAX_WIDTH..usize::MAX)?, pairs: WindowTable::new(literals, 1..MAX_WIDTH)? })
     }
 
     /// Calls `found` for every literal in a text, with its index and range, in no order. `literals` must be those of
     /// [`new`](Self::new).
     #[inline]
     pub(super) fn find(&self, text: &[u8], literals: &TextArena, mut found: impl FnMut(usize, Range<usize>)) {
-        let mut last = [0; PLACES + WIDEST - 1];
-        for start in (0..text.len()).step_by(PLACES) {
+        let mut last = [0; POSITIONS + MAX_WIDTH - 1];
+        for start in (0..text.len()).step_by(POSITIONS) {
             // Pad with zeros, so that a literal at the last byte has a window as well.
             let rest = &text[start..];
             let piece = rest.get(..last.len()).unwrap_or_else(|| {
                 last[..rest.len()].copy_from_slice(rest);
                 last[rest.len()..].fill(0);
-                &last[..rest.len().min(PLACES) + WIDEST - 1]
+                &last[..rest.len().min(POSITIONS) + MAX_WIDTH - 1]
             });
-            let [fours, pairs] = self.places(piece);
-            let mut compare = |place: usize, known: &WindowEntry| {
-                let literal = literals.get(known.literal as usize);
-                let begin = (start + place).checked_sub(known.before as usize);
+            let [fours, pairs] = self.candidates(piece);
+            let mut compare = |position: usize, entry: &WindowEntry| {
+                let literal = literals.get(entry.literal as usize);
+                let begin = (start + position).checked_sub(entry.before as usize);
                 if let Some(begin) = begin.filter(|&begin| begins_with(&text[begin..], literal)) {
-                    found(known.literal as usize, begin..begin + literal.len());
+                    found(entry.literal as usize, begin..begin + literal.len());
                 }
             };
-            self.fours.each(fours, piece, &mut compare);
-            self.pairs.each(pairs, piece, &mut compare);
+            self.fours.for_each(fours, piece, &mut compare);
+            self.pairs.for_each(pairs, piece, &mut compare);
         }
     }
 
     /// The positions of possible windows in a piece, a bit each: windows of four bytes, and of two.
     #[inline]
-    fn places(&self, piece: &[u8]) -> [u64; 2] {
+    fn candidates(&self, piece: &[u8]) -> [u64; 2] {
         let (mut fours, mut pairs) = (0, 0);
-        for (place, bytes) in piece.windows(WIDEST).enumerate() {
-            fours |= self.fours.bit(word(bytes)) << place;
-            pairs |= self.pairs.bit(word(bytes)) << place;
+        for (position, bytes) in piece.windows(MAX_WIDTH).enumerate() {
+            fours |= self.fours.bit(word(bytes)) << position;
+            pairs |= self.pairs.bit(word(bytes)) << position;
         }
         [fours, pairs]
     }
@@ -88,7 +88,7 @@ fn word(bytes: &[u8]) -> u32 {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct WindowTable<const WIDTH: usize> {
     /// A bit for each slot with a window.
-    bits: Box<[u32; SLOTS / GROUP]>,
+    bits: Box<[u32; SLOTS / GROUP_SLOTS]>,
     /// The windows of group `i` are `windows[starts[i]..starts[i + 1]]`.
     starts: Vec<u32>,
     windows: Vec<u32>,
@@ -107,33 +107,33 @@ struct WindowEntry {
 impl<const WIDTH: usize> WindowTable<WIDTH> {
     /// The windows of the literals with a length in `lengths`. `None` if a group has too many.
     fn new(literals: &TextArena, lengths: Range<usize>) -> Option<Self> {
-        let mut held = vec![0_u16; SLOTS];
+        let mut counts = vec![0_u16; SLOTS];
         for window in literals.iter().flat_map(|literal| literal.windows(WIDTH)) {
-            let count = &mut held[Self::slot(Self::window(window))];
+            let count = &mut counts[Self::slot(Self::window(window))];
             *count = count.saturating_add(1);
         }
         let mut entries = Vec::with_capacity(literals.len());
         for (number, literal) in literals.iter().enumerate().filter(|(_, literal)| lengths.contains(&literal.len())) {
             let entry = |(before, window): (usize, u32)| (window, WindowEntry { literal: number as u32, before: before as u32 });
             let windows = literal.windows(WIDTH).map(Self::window).enumerate();
-            match windows.min_by_key(|&(_, window)| held[Self::slot(window)]) {
+            match windows.min_by_key(|&(_, window)| counts[Self::slot(window)]) {
                 Some(rarest) => entries.push(entry(rarest)),
                 // A single byte, followed by any byte.
                 None => entries.extend((0..=u8::MAX).map(|next| entry((0, Self::window(&[literal[0], next]))))),
             }
         }
-        Self::of(entries)
+        Self::from_entries(entries)
     }
 
-    fn of(mut entries: Vec<(u32, WindowEntry)>) -> Option<Self> {
+    fn from_entries(mut entries: Vec<(u32, WindowEntry)>) -> Option<Self> {
         entries.sort_unstable_by_key(|&(window, _)| Self::slot(window));
-        let (mut bits, mut starts) = (Box::new([0; SLOTS / GROUP]), vec![0_u32; SLOTS / GROUP + 1]);
+        let (mut bits, mut starts) = (Box::new([0; SLOTS / GROUP_SLOTS]), vec![0_u32; SLOTS / GROUP_SLOTS + 1]);
         for &(window, _) in &entries {
             let slot = Self::slot(window);
-            bits[slot / GROUP] |= 1 << (slot % GROUP);
-            starts[slot / GROUP + 1] += 1;
+            bits[slot / GROUP_SLOTS] |= 1 << (slot % GROUP_SLOTS);
+            starts[slot / GROUP_SLOTS + 1] += 1;
         }
-        if starts.iter().any(|&windows| windows as usize > MOST_OF_GROUP) {
+        if starts.iter().any(|&windows| windows as usize > MAX_WINDOWS_PER_GROUP) {
             return None;
         }
         for group in 1..starts.len() {
@@ -154,7 +154,7 @@ impl<const WIDTH: usize> WindowTable<WIDTH> {
     #[allow(dead_code, reason = "not for the build script")]
     pub(super) fn from_numbers([bits, starts, windows, entries]: [Vec<u32>; 4]) -> Option<Self> {
         let entries: Vec<_> = entries.as_chunks().0.iter().map(|&[literal, before]| WindowEntry { literal, before }).collect();
-        let is_valid = starts.len() == SLOTS / GROUP + 1 && windows.len() == entries.len();
+        let is_valid = starts.len() == SLOTS / GROUP_SLOTS + 1 && windows.len() == entries.len();
         let bits = bits.try_into().ok().filter(|_| is_valid)?;
         Some(Self { bits, starts, windows, entries })
     }
@@ -162,13 +162,13 @@ impl<const WIDTH: usize> WindowTable<WIDTH> {
     /// A window as a number; bytes after its width do not count.
     #[inline]
     fn window(bytes: &[u8]) -> u32 {
-        if WIDTH == WIDEST { word(bytes) } else { bytes.first_chunk().map_or(0, |&bytes| u16::from_le_bytes(bytes).into()) }
+        if WIDTH == MAX_WIDTH { word(bytes) } else { bytes.first_chunk().map_or(0, |&bytes| u16::from_le_bytes(bytes).into()) }
     }
 
     /// The slot of a window, by multiplicative hashing with the golden ratio.
     #[inline]
     fn slot(window: u32) -> usize {
-        let slot = if WIDTH == WIDEST { window.wrapping_mul(0x9e37_79b1) >> 16 } else { window };
+        let slot = if WIDTH == MAX_WIDTH { window.wrapping_mul(0x9e37_79b1) >> 16 } else { window };
         slot as usize % SLOTS
     }
 
@@ -176,19 +176,19 @@ impl<const WIDTH: usize> WindowTable<WIDTH> {
     #[inline]
     fn bit(&self, bytes: u32) -> u64 {
         let slot = Self::slot(bytes);
-        u64::from(self.bits[slot / GROUP] >> (slot % GROUP) & 1)
+        u64::from(self.bits[slot / GROUP_SLOTS] >> (slot % GROUP_SLOTS) & 1)
     }
 
-    /// Calls `then` for the entries whose windows are at these positions of a piece.
-    fn each(&self, mut places: u64, piece: &[u8], mut then: impl FnMut(usize, &WindowEntry)) {
-        while places != 0 {
-            let place = places.trailing_zeros() as usize;
-            places &= places - 1;
-            let window = Self::window(&piece[place..]);
-            let group = Self::slot(window) / GROUP;
+    /// Calls `each` for the entries whose windows are at these positions of a piece.
+    fn for_each(&self, mut positions: u64, piece: &[u8], mut each: impl FnMut(usize, &WindowEntry)) {
+        while positions != 0 {
+            let position = positions.trailing_zeros() as usize;
+            positions &= positions - 1;
+            let window = Self::window(&piece[position..]);
+            let group = Self::slot(window) / GROUP_SLOTS;
             for at in self.starts[group] as usize..self.starts[group + 1] as usize {
                 if self.windows[at] == window {
-                    then(place, &self.entries[at]);
+                    each(position, &self.entries[at]);
                 }
             }
         }
@@ -215,14 +215,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_literal_is_found_wherever_it_stands(
+        fn every_literal_is_found_wherever_it_occurs(
             literals in prop::collection::btree_set(any_bytes(1..9), 0..40),
             text in any_bytes(0..300),
         ) {
             let literals: TextArena = literals.into_iter().collect();
-            let places = |literal: &[u8]| (0..text.len()).filter(|&at| text[at..].starts_with(literal)).map(|at| at..at + literal.len()).collect();
+            let occurrences = |literal: &[u8]| (0..text.len()).filter(|&at| text[at..].starts_with(literal)).map(|at| at..at + literal.len()).collect();
             let expected: Vec<_> =
-                literals.iter().map(places).enumerate().flat_map(|(n, places): (_, Vec<_>)| places.into_iter().map(move |place| (n, place))).collect();
+                literals.iter().map(occurrences).enumerate().flat_map(|(n, ranges): (_, Vec<_>)| ranges.into_iter().map(move |range| (n, range))).collect();
             prop_assert_eq!(found(&Prefilter::new(&literals).expect("few literals"), &text, &literals), expected);
         }
     }
@@ -244,8 +244,8 @@ mod tests {
 
     #[test]
     fn too_similar_literals_are_rejected() {
-        let alike = |most| (WIDEST..WIDEST + most).map(|length| vec![b'a'; length]).collect::<TextArena>();
-        assert!(Prefilter::new(&alike(MOST_OF_GROUP)).is_some());
-        assert!(Prefilter::new(&alike(MOST_OF_GROUP + 1)).is_none());
+        let similar = |count| (MAX_WIDTH..MAX_WIDTH + count).map(|length| vec![b'a'; length]).collect::<TextArena>();
+        assert!(Prefilter::new(&similar(MAX_WINDOWS_PER_GROUP)).is_some());
+        assert!(Prefilter::new(&similar(MAX_WINDOWS_PER_GROUP + 1)).is_none());
     }
 }

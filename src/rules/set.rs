@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 
-use super::Case;
 use super::compile::without_patterns;
 use super::condition::Condition;
-use super::definition::{APP_FAMILY, Answer, WithClient};
+use super::definition::{APP_FAMILY, Answer, Case, WithClient};
 use super::error::{RuleError, nearest};
 use super::literals::Literals;
 use super::window::Window;

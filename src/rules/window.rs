@@ -9,11 +9,11 @@ use schemars::JsonSchema;
 use serde::de::{Error, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
-/// The longest window in seconds: a day.
-const LONGEST: u32 = 86_400;
+/// The length of the longest window in seconds: a day.
+const MAX_SECONDS: u32 = 86_400;
 
 /// The highest count: this many times are kept of each key.
-const MOST: u32 = 1_000;
+const MAX_COUNT: u32 = 1_000;
 
 /// The units of a duration in seconds, the longest first.
 const UNITS: [(&str, u32); 4] = [("d", 86_400), ("h", 3_600), ("m", 60), ("s", 1)];
@@ -52,7 +52,7 @@ impl Window {
     /// Whether its values are valid.
     #[must_use]
     pub(crate) fn is_valid(self) -> bool {
-        self.check().is_ok() && (1..=LONGEST).contains(&self.within)
+        self.check().is_ok() && (1..=MAX_SECONDS).contains(&self.within)
     }
 
     /// Checks its numbers.
@@ -62,8 +62,8 @@ impl Window {
                 "window: count is {}, and one request is no flood; use at least 2, or remove the window to report each request",
                 self.count
             )),
-            2..=MOST => Ok(()),
-            count => Err(format!("window: count is {count}; {MOST} is the most; use a shorter `within`")),
+            2..=MAX_COUNT => Ok(()),
+            count => Err(format!("window: count is {count}; {MAX_COUNT} is the most; use a shorter `within`")),
         }
     }
 }
@@ -111,7 +111,7 @@ impl FromStr for SpanText {
         let Some((_, seconds)) = unit.filter(|_| is_number) else {
             return Err(format!("within: '{text}' is no span of time; write seconds, minutes or hours: \"60s\", \"5m\", \"1h\""));
         };
-        let span = digits.parse::<u32>().ok().and_then(|n| n.checked_mul(*seconds)).filter(|span| *span <= LONGEST);
+        let span = digits.parse::<u32>().ok().and_then(|n| n.checked_mul(*seconds)).filter(|span| *span <= MAX_SECONDS);
         match span {
             Some(0) => Err(format!("within: '{text}' is no time at all; the shortest span is \"1s\"")),
             Some(span) => Ok(Self(span)),
@@ -164,8 +164,8 @@ mod tests {
         let window: Window = toml::from_str("by = 'path'\ncount = 50\nwithin = '10m'").unwrap();
         assert_eq!(window, Window { by: By::Path, count: 50, within: 600 });
         assert_eq!(window.to_string(), "50 requests for one path within 10m");
-        let refused = |count| Window { count, ..window }.check().unwrap_err();
-        assert!(refused(1).contains("at least 2") && refused(1_001).contains("1000 is the most"));
+        let error = |count| Window { count, ..window }.check().unwrap_err();
+        assert!(error(1).contains("at least 2") && error(1_001).contains("1000 is the most"));
         assert!(toml::from_str::<Window>("by = 'path'\ncount = 50\nwithin = 60").unwrap_err().to_string().contains("such as \"60s\""));
         assert!([2, 1_000].into_iter().all(|count| Window { count, ..window }.check().is_ok()));
     }

@@ -96,8 +96,8 @@ pub(crate) struct ConfiguredLogs {
 
 /// The first path that exists.
 #[must_use]
-pub(crate) fn first_existing(places: &[&str]) -> Option<PathBuf> {
-    places.iter().map(Path::new).find(|location| location.is_file()).map(Path::to_owned)
+pub(crate) fn first_existing(paths: &[&str]) -> Option<PathBuf> {
+    paths.iter().map(Path::new).find(|path| path.is_file()).map(Path::to_owned)
 }
 
 /// Removes duplicates: several sites may write the same log in the same format.

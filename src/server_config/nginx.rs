@@ -297,7 +297,7 @@ mod tests {
     }
 
     /// Paths and locations of the logs.
-    fn places(logs: &ConfiguredLogs) -> Vec<(&str, &str)> {
+    fn locations(logs: &ConfiguredLogs) -> Vec<(&str, &str)> {
         logs.logs.iter().map(|log| (log.path.to_str().unwrap(), log.location.as_str())).collect()
     }
 
@@ -310,9 +310,9 @@ mod tests {
              server {{ access_log /l/f; }} }}\n"
         );
         let logs = read_text(&text).unwrap();
-        let places = places(&logs);
+        let locations = locations(&logs);
         assert_eq!(
-            places,
+            locations,
             [
                 ("/l/a", "nginx.conf:3"),
                 ("/l/b c", "nginx.conf:7"),
@@ -344,7 +344,7 @@ mod tests {
             ("sites/x", "server {\n access_log logs/x main; }"),
         ]);
         let logs = logs.unwrap();
-        assert_eq!(places(&logs), [("/l/b", "conf.d/b.conf:1"), ("logs/x", "sites/x:2")]);
+        assert_eq!(locations(&logs), [("/l/b", "conf.d/b.conf:1"), ("logs/x", "sites/x:2")]);
     }
 
     #[test]

@@ -94,19 +94,19 @@ impl From<SizeNumbers> for ResponseSize {
     }
 }
 
-/// At most `MOST` sizes: those with the lowest hashes, so that the result does not depend on their order.
+/// At most `MAX` sizes: those with the lowest hashes, so that the result does not depend on their order.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-struct SizeSet<const MOST: usize>(Vec<ResponseSize>);
+struct SizeSet<const MAX: usize>(Vec<ResponseSize>);
 
-impl<const MOST: usize> SizeSet<MOST> {
+impl<const MAX: usize> SizeSet<MAX> {
     fn insert(&mut self, size: ResponseSize) {
         if self.0.contains(&size) {
             return;
         }
         self.0.push(size);
-        if self.0.len() > MOST {
+        if self.0.len() > MAX {
             self.0.sort_unstable_by_key(|size| (mixed(*size), *size));
-            self.0.truncate(MOST);
+            self.0.truncate(MAX);
         }
     }
 

@@ -299,7 +299,7 @@ impl Grader {
         let (folder, extension) = (shape.folder, shape.extension);
         [Some(&graded_site.regions), pool].into_iter().flatten().flat_map(move |regions| {
             let folder = (folder != 0).then(|| regions.folders.get(&folder)).flatten();
-            let extensions = extension.applicable().iter().filter_map(|sort| regions.extensions.get(sort));
+            let extensions = extension.handled_as().iter().filter_map(|extension| regions.extensions.get(extension));
             [Some(&regions.site), folder].into_iter().flatten().chain(extensions)
         })
     }
@@ -343,14 +343,14 @@ impl SiteRegions {
         };
         let shapes = || sites.iter().flat_map(|(_, site)| site.answered()).map(|(_, path)| path.shape);
         let mut folders: Vec<u32> = shapes().map(|shape| shape.folder).filter(|folder| *folder != 0).collect();
-        let mut extensions: Vec<Extension> = shapes().flat_map(|shape| shape.extension.applicable()).copied().collect();
+        let mut extensions: Vec<Extension> = shapes().flat_map(|shape| shape.extension.handled_as()).copied().collect();
         // A single path cannot be compared.
         let folders = repeated(&mut folders).into_iter();
         let extensions = repeated(&mut extensions).into_iter();
         Self {
             site: part(RegionKind::Site, &|_| true),
             folders: folders.map(|folder| (folder, part(RegionKind::Folder, &|shape| shape.folder == folder))).collect(),
-            extensions: extensions.map(|e| (e, part(RegionKind::Extension, &|shape| shape.extension.applicable().contains(&e)))).collect(),
+            extensions: extensions.map(|e| (e, part(RegionKind::Extension, &|shape| shape.extension.handled_as().contains(&e)))).collect(),
         }
     }
 }

@@ -36,9 +36,9 @@ impl Extension {
         matches!(self, Self::Php | Self::Java | Self::Asp)
     }
 
-    /// The kinds that apply: a server may handle the path as any of them.
+    /// The extensions by which a server may handle the path.
     #[must_use]
-    pub(super) fn applicable(self) -> &'static [Self] {
+    pub(super) fn handled_as(self) -> &'static [Self] {
         match self {
             Self::None => &[Self::None],
             Self::Php => &[Self::Php],

@@ -104,7 +104,7 @@ fn the_last_saved_state_is_loaded() {
     assert_eq!(load(&folder).unwrap(), None);
 }
 
-/// F17. The fastest of five runs, because other tests use the CPU too.
+/// F17.
 #[test]
 fn f17_a_hundred_thousand_logs_are_loaded_and_dropped() {
     let (_temp_dir, dir) = temporary_folder();

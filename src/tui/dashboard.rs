@@ -274,7 +274,7 @@ impl DashboardSnapshot {
 
     /// Updates a hit that got another grade, if it is still kept.
     pub(super) fn regrade(&mut self, new: HitRow) {
-        let Some(at) = self.hits.iter().rposition(|row| row.place == new.place && row.target == new.target) else { return };
+        let Some(at) = self.hits.iter().rposition(|row| row.location == new.location && row.target == new.target) else { return };
         let old = Arc::clone(&self.hits[at]);
         let row = Arc::new(HitRow { number: old.number, ..new });
         if let Some(time) = old.time.filter(|_| old.answered != row.answered) {

@@ -18,7 +18,4 @@ pub(crate) use dashboard::{Dashboard, LogRow};
 pub(crate) use view::TuiCommand;
 
 #[cfg(test)]
-mod fixture;
-
-#[cfg(test)]
 mod tests;

@@ -42,7 +42,7 @@ pub(super) struct HitRow {
     pub(super) host: Option<Box<str>>,
     pub(super) agent: Option<Box<str>>,
     /// `access.log:17`.
-    pub(super) place: Box<str>,
+    pub(super) location: Box<str>,
 }
 
 /// A number for a value, the same in every snapshot of a run.
@@ -71,7 +71,7 @@ impl HitRow {
             rules: rule_names(hit, rules),
             host: hit.host.map(text::redact_and_truncate),
             agent: hit.user_agent.map(text::redact_and_truncate),
-            place: format!("{}:{}", text::escape_and_truncate(hit.source), hit.line).into(),
+            location: format!("{}:{}", text::escape_and_truncate(hit.source), hit.line).into(),
         }
     }
 

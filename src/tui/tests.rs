@@ -1,6 +1,7 @@
 //! Snapshots of the screen at three sizes and in every state, and that no size, key or event panics.
 
-use std::time::Instant;
+use std::sync::LazyLock;
+use std::time::{Duration, Instant};
 
 use proptest::prelude::*;
 use ratatui::backend::TestBackend;
@@ -10,11 +11,16 @@ use ratatui::style::Color;
 use ratatui::{Terminal, TerminalOptions, Viewport};
 
 use super::dashboard::{ALERTS, HITS, LOGS};
-use super::fixture::{PROBES, TestDashboard, alerts, hit, rules};
 use super::top::KEPT_NAMES;
 use super::{Dashboard, LogRow, TerminalInput, TuiCommand};
-use crate::client::Client;
+use crate::alerting::{Alert, AlertKind, AlertSample};
+use crate::analysis::model::ReportedHit;
+use crate::client::{Client, ClientKey};
+use crate::finding::{RuleId, Severity};
+use crate::log_entry::Outcome;
+use crate::rules::{RuleChoice, RuleSet, load};
 use crate::soft_404::Answer;
+use crate::time::LogTime;
 
 /// Snapshots of the screen at three sizes, after some keys.
 fn snapshot_sizes(name: &str, press: impl Fn(&mut TestDashboard)) {
@@ -188,7 +194,7 @@ fn a_regraded_answer_is_uncounted() {
     assert!(test.screen().contains("ANSWERED 2"));
     for n in 0..12 {
         let probe = hit(n, &PROBES[n as usize % PROBES.len()]);
-        let soft = crate::analysis::model::ReportedHit { answer: probe.answer.map(|_| Answer::Soft404), ..probe };
+        let soft = ReportedHit { answer: probe.answer.map(|_| Answer::Soft404), ..probe };
         test.dashboard.regrade(&soft, rules());
     }
     let screen = test.screen();
@@ -205,9 +211,9 @@ fn only_distinct_answers_count() {
     let answered = hit(0, &PROBES[2]);
     let answered_rows = [
         super::row::HitRow::new(1, &answered, rules()).answered,
-        super::row::HitRow::new(1, &crate::analysis::model::ReportedHit { answer: Some(Answer::Soft404), ..answered }, rules()).answered,
+        super::row::HitRow::new(1, &ReportedHit { answer: Some(Answer::Soft404), ..answered }, rules()).answered,
         // It is an ordinary page of an app.
-        super::row::HitRow::new(1, &crate::analysis::model::ReportedHit { answer: None, ..answered }, rules()).answered,
+        super::row::HitRow::new(1, &ReportedHit { answer: None, ..answered }, rules()).answered,
         super::row::HitRow::new(1, &hit(0, &PROBES[1]), rules()).answered,
     ];
     assert_eq!(answered_rows, [true, false, false, false]);
@@ -223,14 +229,7 @@ fn memory_is_bounded() {
     for n in 0..(HITS as u32 + 3_000) {
         let (path, agent) = (format!("/{n}{long}"), long.as_bytes());
         let (client, text) = (Client::V4(n), path.as_bytes());
-        let of = crate::analysis::model::ReportedHit {
-            client,
-            path: text,
-            target: text,
-            user_agent: Some(agent),
-            source: agent,
-            ..hit(0, &PROBES[2])
-        };
+        let of = ReportedHit { client, path: text, target: text, user_agent: Some(agent), source: agent, ..hit(0, &PROBES[2]) };
         dashboard.hit(now, &of, rules());
     }
     for alert in alerts().iter().cycle().take(ALERTS + 50) {
@@ -244,7 +243,8 @@ fn memory_is_bounded() {
         let (kept, pruned) = top.len();
         assert!(pruned && (KEPT_NAMES..=2 * KEPT_NAMES).contains(&kept), "{kept}");
     }
-    let texts = |row: &super::row::HitRow| row.path.len() + row.target.len() + row.agent.as_ref().map_or(0, |a| a.len()) + row.place.len();
+    let texts =
+        |row: &super::row::HitRow| row.path.len() + row.target.len() + row.agent.as_ref().map_or(0, |a| a.len()) + row.location.len();
     assert!(snapshot.hits.iter().all(|row| texts(row) < 1_000));
 }
 
@@ -252,7 +252,7 @@ fn memory_is_bounded() {
 fn important_clients_are_kept() {
     let now = Instant::now();
     let mut dashboard = Dashboard::new(now, false);
-    let from = |client, probe: usize| crate::analysis::model::ReportedHit { client, ..hit(0, &PROBES[probe]) };
+    let from = |client, probe: usize| ReportedHit { client, ..hit(0, &PROBES[probe]) };
     dashboard.hit(now, &from(Client::V6(1), 2), rules());
     for n in 0..10 * KEPT_NAMES as u32 {
         dashboard.hit(now, &from(Client::V4(n), 1), rules());
@@ -321,15 +321,8 @@ fn happen(test: &mut TestDashboard, event: DashboardEvent) {
         DashboardEvent::Hits(hits) => test.probe(hits),
         DashboardEvent::OddHit(client, target, status) => {
             let (client, target) = (Client::parse(&client), target.as_slice());
-            let hit_row = crate::analysis::model::ReportedHit {
-                client,
-                target,
-                path: target,
-                method: target,
-                status: Some(status),
-                time: None,
-                ..hit(0, &PROBES[0])
-            };
+            let hit_row =
+                ReportedHit { client, target, path: target, method: target, status: Some(status), time: None, ..hit(0, &PROBES[0]) };
             test.dashboard.hit(test.now, &hit_row, rules());
         }
         DashboardEvent::Alert(kind) => test.dashboard.alert(&alerts()[kind], rules()),
@@ -339,7 +332,7 @@ fn happen(test: &mut TestDashboard, event: DashboardEvent) {
         }
         DashboardEvent::Pass(seconds) => test.pass(seconds),
         DashboardEvent::Regrade => {
-            let soft = crate::analysis::model::ReportedHit { answer: Some(Answer::Soft404), ..hit(0, &PROBES[2]) };
+            let soft = ReportedHit { answer: Some(Answer::Soft404), ..hit(0, &PROBES[2]) };
             test.dashboard.regrade(&soft, rules());
         }
         DashboardEvent::Resize(width, height) => test.resize(width, height),
@@ -378,5 +371,209 @@ fn every_size_can_be_drawn() {
             let mut terminal = Terminal::with_options(TestBackend::new(9, 9), options).unwrap();
             terminal.draw(|frame| test.dashboard.draw(frame)).unwrap();
         }
+    }
+}
+
+/// Sorted by id, like every rule set.
+const RULES: [(&str, &str, &str, &str); 6] = [
+    ("cve/apache-traversal", "lfi", "critical", "exposes"),
+    ("dotfiles/env", "config-exposure", "high", "exposes"),
+    ("php/eval-stdin", "php-eval", "high", "exposes"),
+    ("sqli/union-select", "sqli", "medium", "inconclusive"),
+    ("vcs/git-config", "vcs-exposure", "high", "exposes"),
+    ("wordpress/login", "wordpress", "low", "inconclusive"),
+];
+
+/// The rules. What they match does not matter here.
+pub(super) fn rules() -> &'static RuleSet {
+    static SET: LazyLock<RuleSet> = LazyLock::new(|| {
+        let folder = tempfile::tempdir().unwrap();
+        for (id, class, severity, answer) in RULES {
+            let (family, name) = id.split_once('/').unwrap();
+            let text = format!(
+                "family = '{family}'\ntitle = '{family}'\n[[rule]]\nid = '{id}'\ntitle = '{name}'\nclass = '{class}'\n\
+                 severity = '{severity}'\nanswer = '{answer}'\npaths = ['/{name}']\nmust_match = ['GET /{name}']\nmust_not_match = ['GET /']\n"
+            );
+            std::fs::write(folder.path().join(format!("{family}.toml")), text).unwrap();
+        }
+        load(&RuleChoice { paths: vec![folder.path().to_owned()], no_builtin: true, ..RuleChoice::default() }).unwrap()
+    });
+    &SET
+}
+
+/// Client, target, path, rules, status.
+pub(super) type ProbeFixture = (&'static str, &'static str, &'static str, &'static [RuleId], u16);
+
+/// Hits that are repeated in this order.
+pub(super) const PROBES: [ProbeFixture; 12] = [
+    ("203.0.113.7", "/.env", "/.env", &[RuleId(1)], 404),
+    ("198.51.100.77", "/wp-login.php", "/wp-login.php", &[RuleId(5)], 200),
+    ("203.0.113.7", "/%2egit/config", "/.git/config", &[RuleId(4)], 200),
+    ("192.0.2.44", "/cgi-bin/.%2e/.%2e/.%2e/.%2e/bin/sh", "/cgi-bin/../../../../bin/sh", &[RuleId(0)], 400),
+    ("2001:db8:85a3::8a2e:370:7334", "/backup/.env?token=s3cr3t", "/backup/.env", &[RuleId(1)], 200),
+    (
+        "203.0.113.9",
+        "/vendor/phpunit/phpunit/src/Util/PHP/eval-stdin.php",
+        "/vendor/phpunit/phpunit/src/Util/PHP/eval-stdin.php",
+        &[RuleId(2)],
+        404,
+    ),
+    ("192.0.2.99", "/index.php?id=1%20UNION%20SELECT%20user,password%20FROM%20users--", "/index.php", &[RuleId(3)], 200),
+    ("198.51.100.77", "/wp-login.php", "/wp-login.php", &[RuleId(5)], 301),
+    ("scanner.example.net", "/日本語/.env", "/日本語/.env", &[RuleId(1)], 403),
+    ("203.0.113.7", "/.env.bak", "/.env.bak", &[RuleId(1)], 404),
+    ("203.0.113.200", "\x16\x03\x01", "", &[RuleId(3)], 400),
+    ("\x1b[2Jpwned", "/\u{202e}gnp.env\x1b]0;owned\x07", "/\u{202e}gnp.env\x1b]0;owned\x07", &[RuleId(1), RuleId(4)], 404),
+];
+
+/// The `n`th hit.
+pub(super) fn hit(n: u64, probe: &ProbeFixture) -> ReportedHit<'static> {
+    let (client, target, path, rules, status) = *probe;
+    let outcome = Outcome::from_status(Some(status));
+    let severity = rules.iter().map(|rule| rules_of(*rule).effective_severity(outcome == Outcome::Answered)).max().unwrap();
+    ReportedHit {
+        generation: 0x00c0_ffee,
+        offset: 211 * n,
+        source: b"/var/log/nginx/access.log",
+        line: n + 1,
+        time: Some(LogTime { utc: 1_793_577_600 + n.cast_signed(), offset: 60 }),
+        client: Client::parse(client.as_bytes()),
+        method: b"GET",
+        target: target.as_bytes(),
+        path: path.as_bytes(),
+        decoded: (target == "/%2egit/config").then_some(b"/.git/config"),
+        protocol: b"HTTP/1.1",
+        status: Some(status),
+        bytes: Some(291),
+        outcome,
+        answer: (outcome == Outcome::Answered && rules.iter().any(|rule| rules_of(*rule).exposes())).then_some(Answer::Distinct),
+        severity,
+        rules,
+        host: Some(b"Shop.example"),
+        referer: None,
+        user_agent: Some(b"curl/8.5.0\x1b[31m"),
+        context: None,
+        geo: None,
+    }
+}
+
+fn rules_of(rule: RuleId) -> &'static crate::rules::Rule {
+    rules().rule(rule)
+}
+
+/// One alert of each kind.
+pub(super) fn alerts() -> Vec<Alert> {
+    let client = |text: &str| Some(ClientKey::from(&Client::parse(text.as_bytes())));
+    let sample =
+        |target: &[u8]| AlertSample { target: target.to_vec(), method: b"GET".to_vec(), status: Some(200), ..AlertSample::default() };
+    let base = Alert {
+        kind: AlertKind::Probing,
+        severity: Severity::Medium,
+        first_time: Some(LogTime { utc: 1_793_577_600, offset: 60 }),
+        last_time: Some(LogTime { utc: 1_793_577_642, offset: 60 }),
+        client: client("203.0.113.7"),
+        path: None,
+        hits: 24,
+        clients: 1,
+        paths: 20,
+        rules: vec![RuleId(1)],
+        sample: sample(b"/.env"),
+    };
+    vec![
+        base.clone(),
+        Alert {
+            kind: AlertKind::Threshold(RuleId(5)),
+            severity: Severity::High,
+            hits: 40,
+            client: client("198.51.100.77"),
+            ..base.clone()
+        },
+        Alert {
+            kind: AlertKind::Campaign,
+            severity: Severity::High,
+            client: None,
+            clients: 12,
+            paths: 3,
+            path: Some(b"/backup/\x1b[1m.env".to_vec()),
+            last_time: Some(LogTime { utc: 1_793_578_000, offset: 60 }),
+            ..base.clone()
+        },
+        Alert { kind: AlertKind::Answered, severity: Severity::Critical, sample: sample(b"/.git/config?token=s3cr3t"), ..base },
+    ]
+}
+
+/// A dashboard, its clock, and a test screen.
+pub(super) struct TestDashboard {
+    pub(super) dashboard: Dashboard,
+    pub(super) now: Instant,
+    terminal: Terminal<TestBackend>,
+    sent: u64,
+}
+
+impl TestDashboard {
+    pub(super) fn new(width: u16, height: u16) -> Self {
+        let now = Instant::now();
+        let mut dashboard = Dashboard::new(now, true);
+        dashboard.logs(vec![LogRow { path: b"/var/log/nginx/access.log".to_vec(), lag: 0, lines: 0 }]);
+        Self { dashboard, now, terminal: Terminal::new(TestBackend::new(width, height)).unwrap(), sent: 0 }
+    }
+
+    /// After a busy hour.
+    pub(super) fn busy(width: u16, height: u16) -> Self {
+        let mut test = Self::new(width, height);
+        for minute in 0..70 {
+            test.pass(60);
+            test.dashboard.requests(test.now, 600 + 40 * (minute % 13));
+            test.probe(minute % 5);
+        }
+        test.probe(23);
+        test.dashboard.requests(test.now, 1_234);
+        test.pass(2);
+        for alert in alerts() {
+            test.dashboard.alert(&alert, rules());
+        }
+        test.dashboard.notice("access.log was rotated");
+        let log = |path: &str, lag| LogRow { path: path.into(), lag, lines: 54_321 };
+        test.dashboard.logs(vec![log("/var/log/nginx/access.log", 0), log("/var/log/nginx/shop\x1b.log", 1_234_567)]);
+        test
+    }
+
+    pub(super) fn pass(&mut self, seconds: u64) {
+        self.now += Duration::from_secs(seconds);
+        self.dashboard.tick(self.now);
+    }
+
+    /// The next hits.
+    pub(super) fn probe(&mut self, hits: u64) {
+        for _ in 0..hits {
+            let probe = &PROBES[(self.sent % PROBES.len() as u64) as usize];
+            self.dashboard.hit(self.now, &hit(self.sent, probe), rules());
+            self.sent += 1;
+        }
+    }
+
+    pub(super) fn press(&mut self, code: KeyCode) -> Option<TuiCommand> {
+        self.dashboard.key(KeyEvent::new(code, KeyModifiers::NONE))
+    }
+
+    pub(super) fn write(&mut self, text: &str) {
+        for c in text.chars() {
+            assert_eq!(self.press(KeyCode::Char(c)), None);
+        }
+    }
+
+    /// Draws, and returns the backend.
+    pub(super) fn backend(&mut self) -> &TestBackend {
+        self.terminal.draw(|frame| self.dashboard.draw(frame)).unwrap();
+        self.terminal.backend()
+    }
+
+    /// Draws, and returns the text of the screen.
+    pub(super) fn screen(&mut self) -> String {
+        self.backend().to_string()
+    }
+
+    pub(super) fn resize(&mut self, width: u16, height: u16) {
+        self.terminal.backend_mut().resize(width, height);
     }
 }

@@ -182,9 +182,9 @@ impl ViewState {
         }
     }
 
-    fn focus_on(&mut self, places: usize) {
+    fn focus_on(&mut self, steps: usize) {
         if self.page == ScreenPage::Overview {
-            self.focus = Some(self.focus().after(places));
+            self.focus = Some(self.focus().after(steps));
         }
     }
 
@@ -245,9 +245,9 @@ impl Panel {
     /// In the order of the screen.
     pub(super) const ALL: [Self; 6] = [Self::Answered, Self::Clients, Self::Paths, Self::Rules, Self::Latest, Self::Alerts];
 
-    /// The panel `places` after this one; the first follows the last.
-    pub(super) fn after(self, places: usize) -> Self {
-        Self::ALL[(self as usize + places) % Self::ALL.len()]
+    /// The panel `steps` after this one; the first follows the last.
+    pub(super) fn after(self, steps: usize) -> Self {
+        Self::ALL[(self as usize + steps) % Self::ALL.len()]
     }
 }
 

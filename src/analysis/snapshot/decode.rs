@@ -19,7 +19,7 @@ use crate::formats::LogFormat;
 use crate::intern::SymbolTables;
 use crate::redact::mask::pre_redacted;
 use crate::redact::sanitize::escape;
-use crate::rules::{Answer, By, MOST_RULES, Rule, RuleSet, Window, WithClient};
+use crate::rules::{Answer, By, MAX_RULES, Rule, RuleSet, Window, WithClient};
 use crate::soft_404::{HomeSizes, MethodClass, PathEvidence, PathNumbers, SiteEvidence};
 use crate::source::{SourceInfo, unescaped};
 use crate::tally::{
@@ -102,7 +102,7 @@ impl<'r> SnapshotDecoder<'r> {
             None => {
                 let unknown = &mut self.evidence.unknown_rules;
                 let number = self.known.rules().len() + unknown.len();
-                if number >= MOST_RULES || unknown.iter().any(|rule| rule.id == *row.id) {
+                if number >= MAX_RULES || unknown.iter().any(|rule| rule.id == *row.id) {
                     return Err(format!("the rule '{}' occurs twice, or there are too many rules", row.id));
                 }
                 unknown.push(imported_rule(row)?);

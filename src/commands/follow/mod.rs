@@ -2,27 +2,41 @@
 //!
 //! Errors in the command are found before the first line is read. One thread does all the work, so that hits are printed in
 //! the order of the lines of each log, and a slow reader slows down the reading of logs: the logs are the buffer.
+//!
+//! The main loop polls logs, reads, prints, saves and waits for events: changes in watched folders and input from the terminal.
+//! Events that are close together form a batch. A session uses one set of rules.
 
 mod checkpointer;
-mod events;
 mod output;
-mod session;
 
-use std::time::Instant;
+use std::collections::BTreeSet;
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::time::{Duration, Instant, SystemTime};
+use std::{io, thread};
 
 use self::checkpointer::Checkpointer;
-use self::events::EventQueue;
 use self::output::LiveOutput;
-use self::session::{FollowRuntime, FollowSession, SessionEnd};
 use super::common::{RuleContext, privacy, warn_narrow_allow};
 use super::error::CommandError;
 use super::metrics::FollowMetrics;
 use super::signals::FollowSignals;
 use super::{Exit, FollowSettings, message, server_logs};
 use crate::alert_sinks::{AlertSinkSettings, AlertSinks, SystemdNotifier};
-use crate::alerting::{self, AlertDetector};
+use crate::alerting::{self, AlertDetector, AlertSampleRef, ObservedHit};
+use crate::analysis::anonymize::{Privacy, RedactionBuffers};
+use crate::analysis::build::RowSelection;
+use crate::analysis::hit::LiveHit;
+use crate::analysis::networks::add_geo;
+use crate::geoip::GeoDatabases;
+use crate::input::tail::watcher::{FolderWatcher, WatchEvent};
 use crate::input::tail::{StartPosition, Tail, TailOptions};
-use crate::scan::live::LiveState;
+use crate::render::TABLE_ROWS;
+use crate::render::live::alert;
+use crate::rules::RuleSet;
+use crate::scan::live::{LiveScan, LiveState, SummaryStart};
+use crate::tui::{LogRow, TerminalInput, TuiCommand};
 
 /// How many bytes of one log are read at a time, so that no log waits long for another.
 const BLOCK: usize = 1 << 20;
@@ -81,6 +95,467 @@ fn follow(settings: &FollowSettings) -> Result<Exit, CommandError> {
                 runtime.detector.set_rules(&new.rules);
                 rule_context = *new;
             }
+        }
+    }
+}
+
+/// The longest wait, because signals are checked between waits.
+const MAX_TIMEOUT: Duration = Duration::from_millis(100);
+
+/// How often to check whether standard output was closed, and to update the list of logs.
+const SLOW_INTERVAL: Duration = Duration::from_secs(1);
+
+/// What stays the same when rules are reloaded.
+#[derive(Debug)]
+struct FollowRuntime<'a> {
+    settings: &'a FollowSettings,
+    privacy: Privacy,
+    geoip: GeoDatabases,
+    signals: FollowSignals,
+    checkpointer: Checkpointer,
+    metrics: FollowMetrics,
+    tail: Tail,
+    detector: AlertDetector,
+    sinks: AlertSinks,
+    systemd: SystemdNotifier,
+    events: EventQueue,
+    output: LiveOutput,
+    started: Instant,
+}
+
+/// Why a session ended.
+#[derive(Debug)]
+enum SessionEnd {
+    /// The run ends.
+    Stopped(Exit),
+    /// New rules were loaded.
+    Reloaded(Box<RuleContext>),
+}
+
+/// A session.
+#[derive(Debug)]
+struct FollowSession<'a, 'c> {
+    runtime: &'a mut FollowRuntime<'c>,
+    rule_context: &'a RuleContext,
+    stream: LiveScan<'a>,
+    /// When all paths are polled again.
+    next_full_poll: Instant,
+    /// When [`SLOW_INTERVAL`] is over.
+    next_slow_poll: Instant,
+}
+
+impl<'a, 'c: 'a> FollowSession<'a, 'c> {
+    fn new(runtime: &'a mut FollowRuntime<'c>, rule_context: &'a RuleContext, live_state: LiveState) -> Self {
+        let now = Instant::now();
+        let settings = &runtime.settings.scan;
+        let stream = LiveScan::new(rule_context.job(settings.client.prefix), rule_context.filter(settings), live_state);
+        Self { runtime, rule_context, stream, next_full_poll: now, next_slow_poll: now }
+    }
+
+    /// Runs until a signal arrives or new rules are loaded.
+    fn run(mut self) -> Result<(SessionEnd, LiveState), CommandError> {
+        let mut batch = EventBatch { poll_all: true, ..EventBatch::default() };
+        let mut is_ready = false;
+        loop {
+            let now = Instant::now();
+            self.poll_logs(now, &batch);
+            if !std::mem::replace(&mut is_ready, true) {
+                self.check_formats();
+                self.runtime.systemd.ready();
+            }
+            let has_more = self.read(now)?;
+            if now >= self.next_slow_poll {
+                self.emit_updates(now)?;
+            }
+            self.runtime.output.tick(now, &self.rule_context.rules)?;
+            if self.runtime.checkpointer.is_due(now) {
+                self.save()?;
+            }
+            self.housekeeping(now)?;
+            if let Some(exit) = self.exit_requested(now, &batch)? {
+                self.stop()?;
+                return Ok((SessionEnd::Stopped(exit), self.stream.into_state(unix_now())));
+            }
+            if self.runtime.signals.take_summary() {
+                self.summary()?;
+            }
+            if self.runtime.signals.take_reload()
+                && let Some(rule_context) = self.reload()?
+            {
+                return Ok((SessionEnd::Reloaded(rule_context), self.stream.into_state(unix_now())));
+            }
+            batch = self.runtime.events.wait(if has_more { Duration::ZERO } else { self.next_timeout() });
+        }
+    }
+
+    /// Checks the format of each existing log, and prints a notice if its lines do not parse.
+    fn check_formats(&mut self) {
+        let Self { runtime, stream, .. } = self;
+        let configured = server_logs::logs(&runtime.settings.scan);
+        for log in runtime.tail.logs().filter(|log| log.live) {
+            stream.check_log(log.path, configured.iter().any(|path| path == log.path));
+        }
+        self.print_notices();
+    }
+
+    fn print_notices(&mut self) {
+        for notice in self.stream.notices() {
+            self.runtime.output.notice(&format!("{}: {}", notice.path.to_string_lossy(), notice.what));
+        }
+    }
+
+    /// Polls the logs with events, and from time to time all logs.
+    fn poll_logs(&mut self, now: Instant, batch: &EventBatch) {
+        let FollowRuntime { tail, events, output, settings, .. } = &mut *self.runtime;
+        let is_full = batch.poll_all || now >= self.next_full_poll;
+        if batch.poll_all {
+            tail.force_full_poll();
+        }
+        if is_full {
+            self.next_full_poll = now + settings.poll_interval;
+            tail.poll(now, None);
+            if let Some(notice) = events.watch(&tail.folders()) {
+                output.notice(&notice);
+            }
+            tail.set_watched(events.is_complete());
+        }
+        // After a full poll too, because that skips idle logs.
+        if !batch.paths.is_empty() {
+            tail.poll(now, Some(&batch.paths));
+        }
+        for notice in tail.notices() {
+            output.notice(&format!("{}: {}", notice.path.to_string_lossy(), notice.what));
+        }
+    }
+
+    /// Reads new lines and prints their hits. Returns whether there are more.
+    fn read(&mut self, now: Instant) -> Result<bool, CommandError> {
+        if self.runtime.checkpointer.is_on() && self.runtime.tail.has_new_generation() {
+            // Before the first hit of a log is printed: if the run is killed, the next one prints the hit with the same ID.
+            self.runtime.output.flush()?;
+            self.save()?;
+        }
+        let Self { runtime, stream, rule_context, .. } = self;
+        let FollowRuntime { tail, output, detector, sinks, checkpointer, privacy, geoip, metrics, .. } = &mut **runtime;
+        let mut failed = None;
+        let has_more = tail.read(now, &mut |piece| {
+            if failed.is_some() {
+                return;
+            }
+            checkpointer.mark_dirty();
+            let mut each = |live: &LiveHit<'_>| {
+                count_hit(live, &rule_context.rules, metrics);
+                emit_hit(now, live, (&rule_context.rules, privacy, geoip), output, detector, sinks)
+            };
+            match stream.process(&piece, &mut each) {
+                Ok(piece_stats) => {
+                    metrics.lines(&piece_stats);
+                    output.requests(now, piece_stats.requests);
+                }
+                Err(error) => failed = Some(error),
+            }
+        });
+        self.print_notices();
+        match failed {
+            Some(error) => Err(self.runtime.output.explain(error)),
+            None => Ok(has_more),
+        }
+    }
+
+    /// Prints hits again whose grade was changed by later lines.
+    fn emit_updates(&mut self, now: Instant) -> Result<(), CommandError> {
+        let Self { runtime, stream, rule_context, .. } = self;
+        let FollowRuntime { output, detector, sinks, privacy, geoip, metrics, .. } = &mut **runtime;
+        let mut each = |live: &LiveHit<'_>| {
+            count_hit(live, &rule_context.rules, metrics);
+            emit_hit(now, live, (&rule_context.rules, privacy, geoip), output, detector, sinks)
+        };
+        stream.regrade_all(&mut each).map_err(|error| self.runtime.output.explain(error))
+    }
+
+    /// Saves how far the logs were read. All output for these lines must have been flushed.
+    fn save(&mut self) -> Result<(), CommandError> {
+        let now = Instant::now();
+        if self.runtime.checkpointer.wants_sites(now) {
+            self.runtime.checkpointer.take_sites(now, self.stream.sites(unix_now()));
+        }
+        let checkpoints = self.runtime.tail.checkpoints();
+        self.runtime.checkpointer.save(checkpoints, self.runtime.metrics.counters())
+    }
+
+    /// Polls the alert sinks and systemd, and checks from time to time what changes slowly.
+    fn housekeeping(&mut self, now: Instant) -> Result<(), CommandError> {
+        let FollowRuntime { sinks, systemd, output, tail, geoip, metrics, started, .. } = &mut *self.runtime;
+        for notice in sinks.poll().into_iter().chain(systemd.poll()) {
+            output.error(&notice);
+        }
+        if now < self.next_slow_poll {
+            return Ok(());
+        }
+        self.next_slow_poll = now + SLOW_INTERVAL;
+        for notice in geoip.reload_changed() {
+            output.notice(&notice);
+        }
+        if let Some(failure) = metrics.write_if_due(now, &self.rule_context.rules, tail, started.elapsed()) {
+            output.error(&failure);
+        }
+        let stream = &self.stream;
+        output.logs(|| {
+            let logs = tail.logs().filter(|log| log.live);
+            let row = |path: &[u8], lag| LogRow { path: path.to_vec(), lag, lines: stream.lines_of(path) };
+            logs.map(|log| row(log.path.as_os_str().as_bytes(), log.lag)).collect()
+        });
+        systemd.status(&format!("{} hits in {} lines", stream.hits(), stream.lines()));
+        if output.reader_closed() { Err(output.explain(io::ErrorKind::BrokenPipe.into())) } else { Ok(()) }
+    }
+
+    /// The exit code, if the run is to end.
+    fn exit_requested(&mut self, now: Instant, batch: &EventBatch) -> Result<Option<Exit>, CommandError> {
+        for &input in &batch.inputs {
+            match self.runtime.output.input(input) {
+                Some(TuiCommand::Quit) => return Ok(Some(Exit::Success)),
+                Some(TuiCommand::Interrupt) => return Ok(Some(Exit::Interrupted)),
+                Some(TuiCommand::Redraw) => self.runtime.output.redraw(now)?,
+                None => {}
+            }
+        }
+        Ok(self.runtime.signals.stop())
+    }
+
+    /// Prints what is pending, saves the state, and prints the summary.
+    fn stop(&mut self) -> Result<(), CommandError> {
+        self.runtime.systemd.stopping();
+        self.emit_updates(Instant::now())?;
+        if self.runtime.checkpointer.is_on() {
+            self.runtime.checkpointer.take_sites(Instant::now(), self.stream.sites(unix_now()));
+        }
+        self.runtime.output.end_rules(&self.rule_context.rules)?;
+        if self.runtime.checkpointer.is_on() {
+            self.save()?;
+        }
+        self.write_metrics();
+        self.runtime.output.exit_tui();
+        self.summary()
+    }
+
+    /// Replaces the file of metrics at the end of the run.
+    fn write_metrics(&mut self) {
+        let FollowRuntime { output, tail, metrics, started, .. } = &mut *self.runtime;
+        if let Some(failure) = metrics.write(&self.rule_context.rules, tail, started.elapsed()) {
+            output.error(&failure);
+        }
+    }
+
+    fn summary(&mut self) -> Result<(), CommandError> {
+        let Self { stream, runtime, .. } = self;
+        let top = Some(runtime.settings.scan.top.unwrap_or(TABLE_ROWS));
+        let rows = RowSelection {
+            answered: true,
+            pairs: false,
+            clients: true,
+            paths: true,
+            rules: true,
+            campaigns: false,
+            hosts: false,
+            networks: !runtime.geoip.is_empty(),
+            most: top,
+        };
+        let running = runtime.started.elapsed();
+        stream.summary(rows, |report, since| {
+            report.elapsed = running;
+            let note = match since {
+                SummaryStart::Start => None,
+                SummaryStart::Time(Some(time)) => {
+                    Some(format!("Hits since {}: earlier ones were dropped, to bound memory.", time.rfc3339()))
+                }
+                SummaryStart::Time(None) => Some("Earlier hits were dropped.".to_owned()),
+            };
+            let FollowRuntime { output, privacy, settings, geoip, .. } = &mut **runtime;
+            add_geo(report, geoip, privacy);
+            privacy.with_redacted(report, &[], |report, _| output.summary(report, note.as_deref(), settings.scan.top))
+        })
+    }
+
+    /// Loads the rules again. Returns `None`, and keeps the rules, if that fails.
+    fn reload(&mut self) -> Result<Option<Box<RuleContext>>, CommandError> {
+        self.runtime.systemd.reloading();
+        let read = RuleContext::load(&self.runtime.settings.scan);
+        self.runtime.systemd.ready();
+        match read {
+            Ok(rule_context) => {
+                self.runtime.output.end_rules(&self.rule_context.rules)?;
+                self.runtime.checkpointer.set_rules(rule_context.fingerprint());
+                self.runtime.output.notice(&format!("reloaded the rules: {} of them", rule_context.rules.rules().len()));
+                Ok(Some(Box::new(rule_context)))
+            }
+            Err(failure) => {
+                self.runtime.output.error(&format!("{failure}\nthe old rules are kept"));
+                Ok(None)
+            }
+        }
+    }
+
+    /// How long to wait for events.
+    fn next_timeout(&self) -> Duration {
+        let now = Instant::now();
+        let due = [Some(self.next_full_poll.saturating_duration_since(now)), self.runtime.output.next_due(now)];
+        due.into_iter().flatten().fold(MAX_TIMEOUT, Duration::min)
+    }
+}
+
+/// Seconds since 1970.
+fn unix_now() -> i64 {
+    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs().cast_signed())
+}
+
+impl FollowRuntime<'_> {
+    /// Closes the alert sinks.
+    fn finish(self, exit: Exit) -> Exit {
+        for notice in self.sinks.finish() {
+            message::error(&message::sanitized(&notice));
+        }
+        exit
+    }
+}
+
+/// Counts a hit for the metrics.
+fn count_hit(live: &LiveHit<'_>, rules: &RuleSet, metrics: &mut FollowMetrics) {
+    if live.is_reported() {
+        metrics.hit(live, rules);
+    }
+}
+
+/// Prints a hit, and sends the alerts it causes.
+fn emit_hit(
+    now: Instant,
+    live: &LiveHit<'_>,
+    (rules, privacy, geoip): (&RuleSet, &Privacy, &mut GeoDatabases),
+    output: &mut LiveOutput,
+    detector: &mut AlertDetector,
+    sinks: &mut AlertSinks,
+) -> io::Result<()> {
+    let hit = &live.hit;
+    if live.is_reported() {
+        let geo = privacy.geo(hit.client, geoip);
+        let mut buffers = RedactionBuffers::default();
+        let mut redacted = privacy.live(live, &mut buffers);
+        redacted.hit.geo = geo.as_deref();
+        output.hit(now, &redacted, rules)?;
+    }
+    let event = ObservedHit {
+        time: hit.time,
+        client: hit.client,
+        path: hit.path,
+        severity: hit.severity,
+        answered: live.alerts,
+        is_update: live.is_update,
+        matched: live.matched,
+        reported: hit.rules,
+        request: AlertSampleRef {
+            generation: hit.generation,
+            offset: hit.offset,
+            source: hit.source,
+            line: hit.line,
+            method: hit.method,
+            target: hit.target,
+            status: hit.status,
+        },
+    };
+    let mut result = Ok(());
+    detector.observe(&event, &mut |raised| {
+        let raised = privacy.alert(raised);
+        let mut json = Vec::new();
+        let written = output.alert(&raised, rules).and_then(|()| alert::write_json(&raised, rules, &mut json));
+        sinks.send_alert(raised.severity, &json, &alert::text_line(&raised, rules));
+        if result.is_ok() {
+            result = written;
+        }
+    });
+    result
+}
+
+/// How long to collect events before logs are read. A busy log causes events all the time.
+const BATCH_DELAY: Duration = Duration::from_millis(20);
+
+/// An event.
+#[derive(Debug)]
+enum FollowEvent {
+    /// Something changed in a watched folder.
+    Changed(WatchEvent),
+    /// Input from the terminal.
+    Input(TerminalInput),
+}
+
+/// The queue of events, with the watcher that feeds it.
+#[derive(Debug)]
+struct EventQueue {
+    watcher: FolderWatcher,
+    sender: Sender<FollowEvent>,
+    events: Receiver<FollowEvent>,
+}
+
+/// Events that arrived together.
+#[derive(Debug, Default)]
+struct EventBatch {
+    /// Anything may have changed.
+    poll_all: bool,
+    /// The paths that changed.
+    paths: BTreeSet<PathBuf>,
+    /// Input from the terminal, in order.
+    inputs: Vec<TerminalInput>,
+}
+
+impl EventQueue {
+    /// Watches folders, unless logs are only polled.
+    fn new(poll_only: bool) -> Self {
+        let (sender, events) = channel();
+        let changes = sender.clone();
+        // The receiver is dropped at the end of the run, so a send error is ignored.
+        let watcher = FolderWatcher::new(poll_only, move |event| drop(changes.send(FollowEvent::Changed(event))));
+        Self { watcher, sender, events }
+    }
+
+    /// A sender for other sources of events.
+    fn sender(&self) -> Sender<FollowEvent> {
+        self.sender.clone()
+    }
+
+    /// Watches exactly these folders. Returns a notice, once, if that is not possible.
+    fn watch(&mut self, folders: &BTreeSet<PathBuf>) -> Option<String> {
+        self.watcher.watch(folders)
+    }
+
+    /// Whether all folders are watched.
+    fn is_complete(&self) -> bool {
+        self.watcher.is_complete()
+    }
+
+    /// Waits for events until the timeout.
+    fn wait(&self, timeout: Duration) -> EventBatch {
+        let mut batch = EventBatch::default();
+        match self.events.recv_timeout(timeout) {
+            Ok(first) => {
+                let is_input = matches!(first, FollowEvent::Input(_));
+                batch.take(first);
+                if !is_input {
+                    thread::sleep(BATCH_DELAY);
+                }
+            }
+            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
+        }
+        for event in self.events.try_iter() {
+            batch.take(event);
+        }
+        batch
+    }
+}
+
+impl EventBatch {
+    fn take(&mut self, event: FollowEvent) {
+        match event {
+            FollowEvent::Changed(WatchEvent::All) => self.poll_all = true,
+            FollowEvent::Changed(WatchEvent::Paths(paths)) => self.paths.extend(paths),
+            FollowEvent::Input(input) => self.inputs.push(input),
         }
     }
 }

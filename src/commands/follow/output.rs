@@ -4,8 +4,7 @@ use std::io::{self, Write};
 use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 
-use super::events::FollowEvent;
-use super::session::unix_now;
+use super::{FollowEvent, unix_now};
 use crate::alerting::Alert;
 use crate::analysis::hit::LiveHit;
 use crate::analysis::model::Report;
@@ -14,9 +13,8 @@ use crate::commands::message::{self, sanitized};
 
 use crate::commands::stdout::TerminalInfo;
 use crate::commands::{FollowSettings, stdout};
-use crate::render::live::alert;
 use crate::render::live::fold::{FoldDecision, FoldedRepeats, RepeatFolder};
-use crate::render::live::line::LiveLines;
+use crate::render::live::{LiveLines, alert};
 use crate::render::sink::Sink;
 use crate::render::{Color, HitFormat, HitTexts, OutputFormat, RenderOptions, render};
 use crate::rules::RuleSet;

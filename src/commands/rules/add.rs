@@ -47,7 +47,8 @@ fn add_rule(options: &AddOptions) -> Result<Exit, Exit> {
             "{name}: a list that ends in .txt holds paths and nothing else; add them as lines, or name a .toml"
         )));
     }
-    let paths = options.paths.iter().map(|p| path_list::path(p)).collect::<Result<Vec<_>, _>>().map_err(|e| message::usage_error(&e))?;
+    let paths =
+        options.paths.iter().map(|p| path_list::parse_path(p)).collect::<Result<Vec<_>, _>>().map_err(|e| message::usage_error(&e))?;
     let existing = read_rule_file(path).map_err(|error| message::usage_error(&format!("{name}: cannot read rules: {error}")))?;
     let rules = load_rules(path, existing.is_some())?;
     let new = unmatched_paths(&rules, paths, options.severity);
@@ -76,7 +77,7 @@ fn unmatched_paths(rules: &RuleSet, paths: Vec<String>, wanted: Severity) -> Vec
     let mut runner = CaseRunner::new(rules);
     let mut new: Vec<String> = Vec::new();
     for path in paths {
-        let case = Case::from_request(&format!("GET {}", path_list::encoded(&path)));
+        let case = Case::from_request(&format!("GET {}", path_list::encode_path(&path)));
         let served = runner.matched(&Case { status: 200, ..case.clone() });
         // Rules that match only failed requests do not count.
         let matching_rules: Vec<_> = runner.matched(&case).into_iter().filter(|id| served.contains(id)).collect();
@@ -119,7 +120,7 @@ fn builder(options: &AddOptions, paths: Vec<String>, existing: Option<&str>, rul
     let title = options.title.clone().unwrap_or_else(|| format!("Own rule for {}{more}", paths[0]));
     let mut builder = RuleBuilder::new(id, &title, &options.class, options.severity);
     builder.paths = paths;
-    path_list::with_cases(&mut builder);
+    path_list::add_cases(&mut builder);
     builder.must_match.push(ExampleRequest {
         request: builder.must_match[0].request.clone(),
         status: Some(200),

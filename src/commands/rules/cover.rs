@@ -83,7 +83,7 @@ fn covered(path: &str, rules: &RuleSet, runner: &mut CaseRunner<'_>) -> (Coverag
         return (Coverage::NoPath, Vec::new());
     }
     let mut matched = |method: &str, status: u16| -> Vec<RuleId> {
-        let case = Case { status, ..Case::from_request(&format!("{method} {}", path_list::encoded(path))) };
+        let case = Case { status, ..Case::from_request(&format!("{method} {}", path_list::encode_path(path))) };
         runner.matched(&case).into_iter().filter(|&id| !rules.rule(id).is_app_evidence).collect()
     };
     let [answered, absent, posted] = [matched("GET", 200), matched("GET", 404), matched("POST", 404)];

@@ -135,12 +135,12 @@ fn text(path: &Path) -> std::io::Result<Vec<u8>> {
 
 fn print_left_out(name: &str, import: &Import) {
     for (prefix, SkippedItems(reasons)) in [("not carried over", &import.skipped), ("carried over", &import.notes)] {
-        for (why, things) in reasons {
-            let some =
-                things.iter().take(NAMED).map(|t| sanitized(&t.chars().take(100).collect::<String>())).collect::<Vec<_>>().join(", ");
-            let more = things.len().saturating_sub(NAMED);
+        for (why, items) in reasons {
+            let examples =
+                items.iter().take(NAMED).map(|t| sanitized(&t.chars().take(100).collect::<String>())).collect::<Vec<_>>().join(", ");
+            let more = items.len().saturating_sub(NAMED);
             let more = if more == 0 { String::new() } else { format!(" and {more} more") };
-            message::warning(&format!("{name}: {prefix}: {}: {some}{more}", sanitized(why)));
+            message::warning(&format!("{name}: {prefix}: {}: {examples}{more}", sanitized(why)));
         }
     }
 }

@@ -168,8 +168,8 @@ impl FieldMatcher {
             Delimiter::End { quoted, number } => self.end(rest, quoted, number)?,
             Delimiter::Column { quoted: false, last: false } => find_byte(self.key, rest)?,
             Delimiter::Far | Delimiter::Width(_) => self.first(rest, memchr)?,
-            Delimiter::After(others) => self.places(rest).nth(usize::from(others))?,
-            Delimiter::List => self.places(rest).find(|at| !is_gap(rest, *at))?,
+            Delimiter::After(others) => self.suffix_positions(rest).nth(usize::from(others))?,
+            Delimiter::List => self.suffix_positions(rest).find(|at| !is_gap(rest, *at))?,
             Delimiter::Protocol => self.request(rest)?,
             Delimiter::Column { quoted, last } => return self.column(rest, quoted, last),
         };
@@ -201,7 +201,7 @@ impl FieldMatcher {
     }
 
     /// All matches.
-    fn places(&self, rest: &[u8]) -> impl Iterator<Item = usize> {
+    fn suffix_positions(&self, rest: &[u8]) -> impl Iterator<Item = usize> {
         memchr::memchr_iter(self.key, rest).filter(|at| self.fits(rest, *at))
     }
 
@@ -216,7 +216,7 @@ impl FieldMatcher {
     /// quote, so an escaped quote is the second choice.
     #[cold]
     fn quote_after_others(&self, rest: &[u8]) -> Option<usize> {
-        self.places(rest).find(|at| !is_escaped(rest, *at)).or_else(|| self.places(rest).next())
+        self.suffix_positions(rest).find(|at| !is_escaped(rest, *at)).or_else(|| self.suffix_positions(rest).next())
     }
 
     /// The end of a request without quotes that contains spaces.
@@ -225,7 +225,7 @@ impl FieldMatcher {
             let word = rest[..*at].rsplit(|b| *b == b' ').next();
             word.is_some_and(|word| word.starts_with(b"HTTP/"))
         };
-        self.places(rest).find(is_after_protocol).or_else(|| self.places(rest).next())
+        self.suffix_positions(rest).find(is_after_protocol).or_else(|| self.suffix_positions(rest).next())
     }
 
     fn end(&self, rest: &[u8], quoted: bool, number: bool) -> Option<usize> {

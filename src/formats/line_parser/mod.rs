@@ -204,7 +204,7 @@ fn is_named(written: &str, name: &str) -> bool {
 #[derive(Debug, Clone)]
 struct FastPath {
     /// The value slot of each field.
-    places: Box<[ValueSlot]>,
+    value_slots: Box<[ValueSlot]>,
     is_clf: bool,
 }
 
@@ -217,11 +217,11 @@ impl FastPath {
         if !starts_like_clf || !is_clf && parser.time != TimeFormat::Written {
             return None;
         }
-        let places = parser.fields.iter().map(place).collect::<Option<Box<[_]>>>()?;
-        let is_text = |place| matches!(place, ValueSlot::Request | ValueSlot::Referer | ValueSlot::UserAgent);
+        let value_slots = parser.fields.iter().map(value_slot).collect::<Option<Box<[_]>>>()?;
+        let is_text = |slot| matches!(slot, ValueSlot::Request | ValueSlot::Referer | ValueSlot::UserAgent);
         let in_quotes =
-            parser.escapes == Escapes::Written && places.iter().zip(&parser.fields).all(|(p, field)| !is_text(*p) || is_quoted(field));
-        in_quotes.then_some(Self { places, is_clf })
+            parser.escapes == Escapes::Written && value_slots.iter().zip(&parser.fields).all(|(p, field)| !is_text(*p) || is_quoted(field));
+        in_quotes.then_some(Self { value_slots, is_clf })
     }
 
     /// Parses a line after its literal start and emits its fields; `false` if it is not simple.
@@ -237,9 +237,9 @@ impl FastPath {
     ) -> bool {
         let mut values = FastValues::new(line);
         let mut at = start;
-        for (field, place) in fields.iter().zip(&self.places) {
+        for (field, slot) in fields.iter().zip(&self.value_slots) {
             let Some(end) = end(field, line, at, &first_quote) else { return false };
-            values.set(*place, &line[at..end]);
+            values.set(*slot, &line[at..end]);
             at = end + field.suffix().len();
         }
         if at == line.len() {
@@ -274,7 +274,7 @@ impl FastPath {
 }
 
 /// The slot of a field; `None` if the field is not simple.
-fn place(field: &FieldMatcher) -> Option<ValueSlot> {
+fn value_slot(field: &FieldMatcher) -> Option<ValueSlot> {
     let is_simple = matches!(
         field.stop,
         Delimiter::Near | Delimiter::Far | Delimiter::Width(_) | Delimiter::NearQuote | Delimiter::FarQuote | Delimiter::End { .. }

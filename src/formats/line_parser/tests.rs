@@ -442,7 +442,7 @@ fn assert_same(parser: &FormatLineParser, line: &[u8], sent: &Sent, has: impl Fn
         }
     };
     prop_assert_eq!(&whole[..], expected, "{}", shown);
-    // A dash stands for an empty value.
+    // A dash means an empty value.
     let header = |text: &[u8]| if text == b"-" { Vec::new() } else { text.to_vec() };
     if has("http_referer") {
         prop_assert_eq!(undone(fields.referer), header(&sent.texts[1]), "{}", shown);

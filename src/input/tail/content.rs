@@ -285,10 +285,10 @@ impl ContentIndex {
 
     fn insert(&mut self, known: KnownContent) {
         let head = known.content.head();
-        let there = self.by_head.entry(head).or_default();
-        if !there.iter().any(|&index| self.known[index].content.generation == known.content.generation) {
+        let same_head = self.by_head.entry(head).or_default();
+        if !same_head.iter().any(|&index| self.known[index].content.generation == known.content.generation) {
             self.lengths.insert(head.bytes);
-            there.push(self.known.len());
+            same_head.push(self.known.len());
             self.known.push(known);
         }
     }

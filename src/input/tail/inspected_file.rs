@@ -433,10 +433,10 @@ fn sums(index: &[u8]) -> Option<(u64, u64)> {
 /// Reads a multibyte integer: seven bits a byte, lowest first (section 1.2).
 fn number(rest: &mut &[u8]) -> Option<u64> {
     let mut number = 0;
-    for place in 0..9 {
+    for index in 0..9 {
         let (byte, tail) = rest.split_first()?;
         *rest = tail;
-        number |= u64::from(byte & 0x7f) << (7 * place);
+        number |= u64::from(byte & 0x7f) << (7 * index);
         if byte & 0x80 == 0 {
             return Some(number);
         }

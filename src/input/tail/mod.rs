@@ -440,9 +440,9 @@ impl Tail {
             StartPosition::ExplicitInputs => StateKnowledge::UnknownExplicitOnly,
             StartPosition::Start | StartPosition::End => StateKnowledge::Unknown,
         };
-        let (mine, others) =
+        let (claimed, others) =
             std::mem::take(&mut self.unclaimed).into_iter().partition(|unclaimed_one| watched.is_self_or_sibling(&unclaimed_one.path));
-        (watched.old_generations, self.unclaimed) = (mine, others);
+        (watched.old_generations, self.unclaimed) = (claimed, others);
         // Change events may use the absolute path.
         self.index.insert(watched.absolute.clone(), self.watched.len());
         self.index.insert(path, self.watched.len());

@@ -3,7 +3,7 @@
 //! Only the content counts. `content` searches the other paths for content that this path does not have.
 //!
 //! Content that was being read and is not where a rotation would have put it is searched under unusual names: in files that
-//! were moved or copied by hand, and in the old target of a changed symbolic link. A file of unknown content belongs to
+//! were moved or copied manually, and in the old target of a changed symbolic link. A file of unknown content belongs to
 //! another log.
 
 use std::cmp::Reverse;

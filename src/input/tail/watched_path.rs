@@ -208,7 +208,7 @@ impl WatchedPath {
         self.generations.iter().filter(|log| !matches!(log.state, GenerationState::Truncated { .. })).map(|log| log.stat.id)
     }
 
-    /// Adds the checkpoints of this path. A path without content has a checkpoint too, which says that the path was
+    /// Adds the checkpoints of this path. A path without content has a checkpoint too, which records that the path was
     /// followed, so that content that appears later is new.
     pub(super) fn checkpoints(&self, checkpoints: &mut Vec<Checkpoint>) {
         for old in &self.old_generations {

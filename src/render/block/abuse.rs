@@ -1,6 +1,6 @@
 //! Reports to others: the bulk CSV of AbuseIPDB, and text to paste into a mail to each network.
 //!
-//! They name what was requested and how often, and nothing of ours: no host name, no referer, no user of the site.
+//! They name what was requested and how often, and nothing about the own site: no host name, no referer, no user of the site.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -8,7 +8,7 @@ use std::net::IpAddr;
 
 use ipnet::IpNet;
 
-use super::{BlockPage, activity, plain_text, samples, who};
+use super::{BlockPage, activity, address_text, plain_text, samples};
 use crate::analysis::block_list::BlockEntry;
 use crate::analysis::labels;
 use crate::geoip::GeoInfo;
@@ -18,26 +18,26 @@ use crate::number::counted;
 pub(crate) const ABUSE_HEADER: &str = "IP,Categories,ReportDate,Comment\n";
 
 /// The most lines of a file, below the limit of 10,000.
-const MOST_LINES: usize = 9_990;
+const MAX_LINES: usize = 9_990;
 
 /// The most bytes of a file, below the lower of the documented limits, 2 MB.
-const MOST_BYTES: usize = 1_990_000;
+const MAX_BYTES: usize = 1_990_000;
 
-/// The oldest attack that AbuseIPDB accepts.
-const OLDEST: i64 = 60 * 24 * 60 * 60;
+/// The age of the oldest attack that AbuseIPDB accepts.
+const MAX_AGE_SECONDS: i64 = 60 * 24 * 60 * 60;
 
 /// Files for the bulk report, at least one.
 pub(super) fn files(page: &BlockPage<'_>) -> Vec<Vec<u8>> {
     let mut files = vec![ABUSE_HEADER.as_bytes().to_vec()];
     let mut lines = 1;
-    let is_new = |entry: &&BlockEntry| page.list.now.saturating_sub(entry.last_time().utc) < OLDEST;
+    let is_new = |entry: &&BlockEntry| page.list.now.saturating_sub(entry.last_time().utc) < MAX_AGE_SECONDS;
     // Of clients that were counted by prefix, no single address is known.
     let has_address = |entry: &&BlockEntry| matches!(entry.network, IpNet::V4(_)) || entry.address != entry.network.network();
     for entry in page.list.entries.iter().filter(is_new).filter(has_address) {
         let line = bulk_line(entry);
         if let Some(file) = files.last_mut()
-            && lines < MOST_LINES
-            && file.len() + line.len() < MOST_BYTES
+            && lines < MAX_LINES
+            && file.len() + line.len() < MAX_BYTES
         {
             file.extend_from_slice(line.as_bytes());
             lines += 1;
@@ -131,12 +131,12 @@ pub(super) fn mail<W: Write>(page: &BlockPage<'_>, out: &mut W) -> io::Result<()
         if number > 0 {
             writeln!(out, "\n----------------------------------------------------------------\n")?;
         }
-        letter(recipient, entries, out)?;
+        write_mail(recipient, entries, out)?;
     }
     Ok(())
 }
 
-fn letter<W: Write>(recipient: &Recipient, entries: &[&BlockEntry], out: &mut W) -> io::Result<()> {
+fn write_mail<W: Write>(recipient: &Recipient, entries: &[&BlockEntry], out: &mut W) -> io::Result<()> {
     let hosts = counted(entries.len() as u64, "address", "addresses");
     writeln!(out, "To: the abuse contact of {}", recipient.text())?;
     writeln!(out, "Subject: Probes for vulnerable web applications from {hosts} of {}\n", recipient.text())?;
@@ -144,7 +144,7 @@ fn letter<W: Write>(recipient: &Recipient, entries: &[&BlockEntry], out: &mut W)
     writeln!(out, "we received requests from {hosts} of your network that look for vulnerable software or exposed")?;
     writeln!(out, "files on a web server. Hosts that send them are often compromised. Times are in UTC.\n")?;
     for entry in entries {
-        writeln!(out, "  {}", who(&entry.network))?;
+        writeln!(out, "  {}", address_text(&entry.network))?;
         writeln!(out, "    {}, {} to {}", activity(entry), entry.first_time().rfc3339_utc(), entry.last_time().rfc3339_utc())?;
         if !entry.samples.is_empty() {
             writeln!(out, "    {}", samples(entry))?;

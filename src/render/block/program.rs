@@ -1,12 +1,12 @@
 //! The formats that programs load: firewalls, web servers, CrowdSec, fail2ban, and a table for any other.
 //!
-//! Each writes the whole set: loading it replaces what an earlier list put there.
+//! Each writes the whole set: loading it replaces the entries of an earlier list.
 
 use std::io::{self, Write};
 
 use ipnet::IpNet;
 
-use super::{BlockPage, header, reason, who, word};
+use super::{BlockPage, address_text, encode_word, header, reason};
 use crate::analysis::block_list::BlockEntry;
 
 /// The most members of an ipset. The set of an earlier list must have been created with the same number.
@@ -19,7 +19,7 @@ fn comments<W: Write>(page: &BlockPage<'_>, out: &mut W) -> io::Result<()> {
 
 pub(super) fn plain<W: Write>(page: &BlockPage<'_>, out: &mut W) -> io::Result<()> {
     comments(page, out)?;
-    page.list.entries.iter().try_for_each(|entry| writeln!(out, "{}", who(&entry.network)))
+    page.list.entries.iter().try_for_each(|entry| writeln!(out, "{}", address_text(&entry.network)))
 }
 
 /// The entries of IPv4, then those of IPv6.
@@ -43,9 +43,9 @@ pub(super) fn nft<W: Write>(page: &BlockPage<'_>, out: &mut W) -> io::Result<()>
         let Some((last, rest)) = entries.split_last() else { continue };
         writeln!(out, "add element inet probewatch {set} {{")?;
         for entry in rest {
-            writeln!(out, "  {}, # {}", who(&entry.network), reason(entry))?;
+            writeln!(out, "  {}, # {}", address_text(&entry.network), reason(entry))?;
         }
-        writeln!(out, "  {} # {}\n}}", who(&last.network), reason(last))?;
+        writeln!(out, "  {} # {}\n}}", address_text(&last.network), reason(last))?;
     }
     Ok(())
 }
@@ -59,7 +59,7 @@ pub(super) fn ipset<W: Write>(page: &BlockPage<'_>, out: &mut W) -> io::Result<(
         }
         writeln!(out, "flush {set}-new")?;
         for entry in entries {
-            writeln!(out, "add {set}-new {}", who(&entry.network))?;
+            writeln!(out, "add {set}-new {}", address_text(&entry.network))?;
         }
         writeln!(out, "swap {set} {set}-new\ndestroy {set}-new")?;
     }
@@ -68,14 +68,14 @@ pub(super) fn ipset<W: Write>(page: &BlockPage<'_>, out: &mut W) -> io::Result<(
 
 pub(super) fn nginx<W: Write>(page: &BlockPage<'_>, out: &mut W) -> io::Result<()> {
     comments(page, out)?;
-    page.list.entries.iter().try_for_each(|entry| writeln!(out, "deny {};  # {}", who(&entry.network), reason(entry)))
+    page.list.entries.iter().try_for_each(|entry| writeln!(out, "deny {};  # {}", address_text(&entry.network), reason(entry)))
 }
 
 pub(super) fn nginx_geo<W: Write>(page: &BlockPage<'_>, out: &mut W) -> io::Result<()> {
     comments(page, out)?;
     writeln!(out, "geo $probewatch_block {{\n  default 0;")?;
     for entry in &page.list.entries {
-        writeln!(out, "  {} 1;  # {}", who(&entry.network), reason(entry))?;
+        writeln!(out, "  {} 1;  # {}", address_text(&entry.network), reason(entry))?;
     }
     writeln!(out, "}}")
 }
@@ -85,7 +85,7 @@ pub(super) fn apache<W: Write>(page: &BlockPage<'_>, out: &mut W) -> io::Result<
     comments(page, out)?;
     writeln!(out, "<RequireAll>\n  Require all granted")?;
     for entry in &page.list.entries {
-        writeln!(out, "  # {}\n  Require not ip {}", reason(entry), who(&entry.network))?;
+        writeln!(out, "  # {}\n  Require not ip {}", reason(entry), address_text(&entry.network))?;
     }
     writeln!(out, "</RequireAll>")
 }
@@ -96,7 +96,7 @@ pub(super) fn crowdsec<W: Write>(page: &BlockPage<'_>, out: &mut W) -> io::Resul
     for entry in &page.list.entries {
         let is_address = entry.network.prefix_len() == entry.network.max_prefix_len();
         let scope = if is_address { "ip" } else { "range" };
-        writeln!(out, "{}s,\"{}\",{scope},ban,{}", seconds_left(page, entry), reason(entry), who(&entry.network))?;
+        writeln!(out, "{}s,\"{}\",{scope},ban,{}", seconds_left(page, entry), reason(entry), address_text(&entry.network))?;
     }
     Ok(())
 }
@@ -104,20 +104,20 @@ pub(super) fn crowdsec<W: Write>(page: &BlockPage<'_>, out: &mut W) -> io::Resul
 /// How long an entry stays on the list, at least a second.
 fn seconds_left(page: &BlockPage<'_>, entry: &BlockEntry) -> u64 {
     let ttl = page.list.ttl.as_secs();
-    // A clock of a server that is ahead must not make it longer.
+    // A server whose clock is ahead must not make it longer.
     let age = u64::try_from(page.list.now.saturating_sub(entry.last_time().utc)).unwrap_or(0);
     ttl.saturating_sub(age).max(1)
 }
 
 /// In the order of time, as in any log. The time is that of the log's own clock, without an offset: fail2ban reads it in the time zone
-/// of the machine.
+/// of the host.
 pub(super) fn fail2ban<W: Write>(page: &BlockPage<'_>, out: &mut W) -> io::Result<()> {
     let mut entries: Vec<_> = page.list.entries.iter().collect();
     entries.sort_by_key(|entry| (entry.last_time(), entry.network));
     for entry in entries {
         let time = entry.last_time().rfc3339();
         let (date, clock) = (time.get(..10).unwrap_or_default(), time.get(11..19).unwrap_or_default());
-        writeln!(out, "{date} {clock} probewatch: block {} {}", who(&entry.network), reason(entry))?;
+        writeln!(out, "{date} {clock} probewatch: block {} {}", address_text(&entry.network), reason(entry))?;
     }
     Ok(())
 }
@@ -140,12 +140,12 @@ pub(crate) const CSV_COLUMNS: [&str; 11] = [
 pub(super) fn csv<W: Write>(page: &BlockPage<'_>, out: &mut W) -> io::Result<()> {
     writeln!(out, "{}", CSV_COLUMNS.join(","))?;
     for entry in &page.list.entries {
-        let classes: Vec<_> = entry.classes.iter().map(|class| word(class.as_bytes(), 60)).collect();
-        let samples: Vec<_> = entry.samples.iter().map(|sample| word(sample.as_bytes(), 200)).collect();
+        let classes: Vec<_> = entry.classes.iter().map(|class| encode_word(class.as_bytes(), 60)).collect();
+        let samples: Vec<_> = entry.samples.iter().map(|sample| encode_word(sample.as_bytes(), 200)).collect();
         writeln!(
             out,
             "{},{},\"{}\",{},{},{},{},{},{},\"{}\",\"{}\"",
-            who(&entry.network),
+            address_text(&entry.network),
             entry.severity.as_str(),
             classes.join(";"),
             entry.hits,

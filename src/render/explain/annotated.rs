@@ -64,7 +64,7 @@ impl AnnotatedText {
     }
 
     /// The whole text.
-    pub(crate) fn whole(&self) -> String {
+    pub(crate) fn full_text(&self) -> String {
         join(&self.pieces)
     }
 
@@ -115,9 +115,9 @@ impl AnnotatedText {
             return (0, fits_from(0));
         }
         // A third of the columns for the text before the range, or less for a long range.
-        let taken = self.pieces[first..last].iter().map(|piece| piece.width).sum::<usize>();
-        let mut before = (room / 3).min(room.saturating_sub(taken + 2));
-        let start = first - self.pieces[..first].iter().rev().take_while(|piece| take(&mut before, piece.width)).count();
+        let covered_width = self.pieces[first..last].iter().map(|piece| piece.width).sum::<usize>();
+        let mut before = (room / 3).min(room.saturating_sub(covered_width + 2));
+        let start = first - self.pieces[..first].iter().rev().take_while(|piece| take_width(&mut before, piece.width)).count();
         (start, fits_from(start))
     }
 }
@@ -133,7 +133,7 @@ fn join<'p>(pieces: impl IntoIterator<Item = &'p TextPiece>) -> String {
     text
 }
 
-fn take(left: &mut usize, width: usize) -> bool {
+fn take_width(left: &mut usize, width: usize) -> bool {
     let fits = width <= *left;
     *left = left.saturating_sub(width);
     fits
@@ -156,7 +156,7 @@ fn push_plain(pieces: &mut Vec<TextPiece>, text: &[u8], range: Range<usize>) {
         for c in chunk.valid().chars() {
             let bytes = at..at + c.len_utf8();
             at = bytes.end;
-            pieces.push(TextPiece::of(c, bytes));
+            pieces.push(TextPiece::from_char(c, bytes));
         }
         for byte in chunk.invalid() {
             let shown = format!("\\x{byte:02x}");
@@ -168,7 +168,7 @@ fn push_plain(pieces: &mut Vec<TextPiece>, text: &[u8], range: Range<usize>) {
 
 impl TextPiece {
     /// A combining mark is escaped, as it has no column of its own.
-    fn of(c: char, bytes: Range<usize>) -> Self {
+    fn from_char(c: char, bytes: Range<usize>) -> Self {
         if matches!(c, ' '..='~') {
             return Self { shown: PieceText::Char(c), width: 1, bytes };
         }
@@ -204,9 +204,9 @@ mod tests {
     #[test]
     fn a_secret_is_masked_as_a_whole() {
         assert_eq!(drawn(b"/?token=abcdef&x='", 10..12, 40), "/?token=***&x='\n        ^^^");
-        let marked = AnnotatedText::new(b"/?password=a&b c&x=<", b"/?password=a%26b%2520c&x=<");
-        assert_eq!(marked.whole(), "/?password=***&x=<");
-        assert_eq!(marked.text(&(11..13)), "***");
+        let annotated = AnnotatedText::new(b"/?password=a&b c&x=<", b"/?password=a%26b%2520c&x=<");
+        assert_eq!(annotated.full_text(), "/?password=***&x=<");
+        assert_eq!(annotated.text(&(11..13)), "***");
     }
 
     #[test]
@@ -221,9 +221,9 @@ mod tests {
         #[test]
         fn lines_fit_and_show_the_range(text in any::<Vec<u8>>(), start in any::<prop::sample::Index>(), room in MIN_COLUMNS..60) {
             let start = start.index(text.len() + 1);
-            let marked = AnnotatedText::new(&text, &text);
+            let annotated = AnnotatedText::new(&text, &text);
             let range = start..text.len().min(start + 1);
-            let line = marked.line(std::slice::from_ref(&range), room);
+            let line = annotated.line(std::slice::from_ref(&range), room);
             let shown: String = line.parts.iter().map(|(text, _)| text.as_str()).collect();
             let width = shown.chars().map(|c| c.width().unwrap_or(0)).sum::<usize>();
             prop_assert!(width <= room, "{width} > {room}: {shown}");

@@ -122,7 +122,7 @@ pub(crate) fn write<W: Write>(subject: &ExplainedRequest<'_>, out: &mut W) -> io
 
 fn object<'a>(subject: &ExplainedRequest<'a>) -> ExplainObject<'a> {
     let ExplainedRequest { record, line, explanation, .. } = subject;
-    let view = |view| subject.annotated(view).whole();
+    let view = |view| subject.annotated(view).full_text();
     ExplainObject {
         source: subject.location.map(|(path, _)| escape(path)),
         line: subject.location.map(|(_, line)| line),
@@ -154,8 +154,8 @@ fn object<'a>(subject: &ExplainedRequest<'a>) -> ExplainObject<'a> {
             resolved: view(TextView::Resolved),
             query: view(TextView::Field(Field::Query)),
         },
-        matches: explanation.matches.iter().map(|account| rule(account, subject)).collect(),
-        near_misses: explanation.near_misses.iter().map(|account| rule(account, subject)).collect(),
+        matches: explanation.matches.iter().map(|explained| rule(explained, subject)).collect(),
+        near_misses: explanation.near_misses.iter().map(|explained| rule(explained, subject)).collect(),
         answer: subject.answer.map(graded),
     }
 }
@@ -185,7 +185,7 @@ fn graded(answer: &GradeResult) -> GradeObject<'_> {
 
 fn steps(trail: &DecodeSteps) -> Vec<DecodeStepObject> {
     let field = key(TextView::Field(trail.field));
-    let shown = |text: &[u8]| AnnotatedText::new(text, &trail.logged).whole();
+    let shown = |text: &[u8]| AnnotatedText::new(text, &trail.logged).full_text();
     let sent = trail.sent.iter().map(|sent| DecodeStepObject { field, round: 0, undone: vec!["log escapes"], text: shown(sent) });
     let rounds = trail.rounds.iter().zip(1..);
     sent.chain(rounds.map(|(round, number)| DecodeStepObject {
@@ -197,28 +197,28 @@ fn steps(trail: &DecodeSteps) -> Vec<DecodeStepObject> {
     .collect()
 }
 
-fn rule<'a>(account: &RuleExplanation<'_>, subject: &ExplainedRequest<'a>) -> MatchObject<'a> {
-    let rule = subject.rules.rule(account.rule);
+fn rule<'a>(explained: &RuleExplanation<'_>, subject: &ExplainedRequest<'a>) -> MatchObject<'a> {
+    let rule = subject.rules.rule(explained.rule);
     let found = |view, range| SpanObject { kind: "", field: key(view), text: subject.annotated(view).text(range) };
     MatchObject {
         rule: &rule.id,
         title: escape(rule.title.as_bytes()),
         class: &rule.class,
-        severity: subject.severity(account.rule),
-        suppressed: account.suppressed_by.map(|reason| sentence::suppressed(reason, account.rule, subject.rules)),
-        found: account.spans().iter().map(|(mark, span)| SpanObject { kind: mark.as_str(), ..found(span.view, &span.range) }).collect(),
-        requirements: account
+        severity: subject.severity(explained.rule),
+        suppressed: explained.suppressed_by.map(|reason| sentence::suppressed(reason, explained.rule, subject.rules)),
+        found: explained.spans().iter().map(|(mark, span)| SpanObject { kind: mark.as_str(), ..found(span.view, &span.range) }).collect(),
+        requirements: explained
             .checks
             .iter()
             .map(|check| CheckObject {
-                key: sentence::topic(&check.requirement),
+                key: sentence::rule_key(&check.requirement),
                 holds: check.holds,
-                result: sentence::check(check, account, subject),
+                result: sentence::check(check, explained, subject),
             })
             .collect(),
-        read_again: account.alternative.as_ref().map(|reread| RereadObject {
+        read_again: explained.alternative.as_ref().map(|reread| RereadObject {
             field: key(TextView::Field(reread.field)),
-            how: sentence::reread_as(reread.reading),
+            how: sentence::decoding_name(reread.reading),
             text: subject.reread(reread),
         }),
     }

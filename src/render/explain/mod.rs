@@ -76,11 +76,11 @@ impl ExplainedRequest<'_> {
 
     /// The severity of a hit of this rule.
     fn severity(&self, rule: RuleId) -> Severity {
-        self.rules.rule(rule).effective_severity(self.is_raised())
+        self.rules.rule(rule).effective_severity(self.is_severity_raised())
     }
 
     /// Whether the answer raises the severity. Without a log an answer counts as distinct.
-    fn is_raised(&self) -> bool {
+    fn is_severity_raised(&self) -> bool {
         match self.answer {
             Some(GradeResult::Known(answer)) => answer.is_distinct(),
             Some(GradeResult::Ordinary) => false,
@@ -89,14 +89,14 @@ impl ExplainedRequest<'_> {
     }
 
     /// The view itself, but the path for a resolved path that equals it.
-    fn same(&self, view: TextView) -> TextView {
+    fn canonical_view(&self, view: TextView) -> TextView {
         let (path, texts) = (TextView::Field(Field::Path), &self.explanation.texts);
         if view == TextView::Resolved && texts.of_view(view) == texts.of_view(path) { path } else { view }
     }
 
     /// The name of a view within a sentence.
     fn name(&self, view: TextView) -> &'static str {
-        sentence::view_name(self.same(view))
+        sentence::view_name(self.canonical_view(view))
     }
 
     /// A view, with the secrets of its logged form masked.
@@ -114,7 +114,7 @@ impl ExplainedRequest<'_> {
 
     /// A text that was decoded another way, with the secrets of its logged form masked.
     fn reread(&self, reread: &AlternativeDecoding) -> String {
-        AnnotatedText::new(&reread.text, self.logged(TextView::Field(reread.field))).whole()
+        AnnotatedText::new(&reread.text, self.logged(TextView::Field(reread.field))).full_text()
     }
 
     fn logged(&self, view: TextView) -> &[u8] {

@@ -8,7 +8,7 @@ use crate::redact::sanitize::escape;
 use crate::rules::{Field, RequestShape, Requirement, RequirementCheck, RuleSet, TextSpan, TextView, bit};
 
 /// The most literals in a sentence.
-const LISTED: usize = 6;
+const MAX_LISTED: usize = 6;
 
 /// The name of a view within a sentence.
 pub(crate) fn view_name(view: TextView) -> &'static str {
@@ -25,7 +25,7 @@ pub(crate) fn view_name(view: TextView) -> &'static str {
 }
 
 /// The key of a check in rule files.
-pub(crate) fn topic(requirement: &Requirement<'_>) -> &'static str {
+pub(crate) fn rule_key(requirement: &Requirement<'_>) -> &'static str {
     match requirement {
         Requirement::Literal(kind) => literal(*kind),
         Requirement::Glob(_) => "path_glob",
@@ -39,13 +39,13 @@ pub(crate) fn topic(requirement: &Requirement<'_>) -> &'static str {
 }
 
 /// The result of a check.
-pub(crate) fn check(check: &RequirementCheck<'_>, account: &RuleExplanation<'_>, subject: &ExplainedRequest<'_>) -> String {
+pub(crate) fn check(check: &RequirementCheck<'_>, explained: &RuleExplanation<'_>, subject: &ExplainedRequest<'_>) -> String {
     let method = shown_method(subject);
     match (check.requirement, check.holds) {
-        (Requirement::Literal(kind), true) => present(kind, account, subject),
-        (Requirement::Word(fields), true) => present(fields, account, subject),
-        (Requirement::Literal(kind), false) => absent(kind, account, subject),
-        (Requirement::Word(fields), false) => absent(fields, account, subject),
+        (Requirement::Literal(kind), true) => present(kind, explained, subject),
+        (Requirement::Word(fields), true) => present(fields, explained, subject),
+        (Requirement::Literal(kind), false) => absent(kind, explained, subject),
+        (Requirement::Word(fields), false) => absent(fields, explained, subject),
         (Requirement::Method(methods), holds) => {
             format!("method is {method}{}", if_fails(holds, &format!(", not {}", one_of(methods.iter().map(|m| escape(m).into_owned())))))
         }
@@ -79,7 +79,7 @@ pub(crate) fn check(check: &RequirementCheck<'_>, account: &RuleExplanation<'_>,
 }
 
 /// How a text was decoded another way.
-pub(crate) fn reread_as(reading: AlternativeKind) -> &'static str {
+pub(crate) fn decoding_name(reading: AlternativeKind) -> &'static str {
     let reading = match reading {
         AlternativeKind::Fragment => return "# as a byte of the path",
         AlternativeKind::Run(reading) => reading,
@@ -115,29 +115,29 @@ pub(crate) fn suppressed(reason: SuppressedBy, rule: RuleId, rules: &RuleSet) ->
 }
 
 /// The literals of a rule that were found where they must be, each once: `'/.env' is in the path`.
-pub(crate) fn seen(account: &RuleExplanation<'_>, subject: &ExplainedRequest<'_>) -> String {
-    present(u16::MAX, account, subject)
+pub(crate) fn found_literals(explained: &RuleExplanation<'_>, subject: &ExplainedRequest<'_>) -> String {
+    present(u16::MAX, explained, subject)
 }
 
-fn present(kinds: u16, account: &RuleExplanation<'_>, subject: &ExplainedRequest<'_>) -> String {
+fn present(kinds: u16, explained: &RuleExplanation<'_>, subject: &ExplainedRequest<'_>) -> String {
     let mut found = Vec::new();
-    for seen in account.seen.iter().filter(|seen| seen.counts && seen.wanted & kinds != 0) {
+    for seen in explained.seen.iter().filter(|seen| seen.counts && seen.wanted & kinds != 0) {
         let text = located(&seen.span, subject);
         if !found.contains(&text) {
             found.push(text);
         }
     }
-    let more = found.len().saturating_sub(LISTED);
-    found.truncate(LISTED);
+    let more = found.len().saturating_sub(MAX_LISTED);
+    found.truncate(MAX_LISTED);
     if more > 0 {
         found.push(format!("{more} more"));
     }
     found.join(", ")
 }
 
-/// Why no literal of these kinds counts: one is in the wrong place, or none was found.
-fn absent(kinds: u16, account: &RuleExplanation<'_>, subject: &ExplainedRequest<'_>) -> String {
-    let misplaced = account.seen.iter().filter(|seen| !seen.counts && seen.wanted & kinds != 0);
+/// Why no literal of these kinds counts: one is where the rule does not require it, or none was found.
+fn absent(kinds: u16, explained: &RuleExplanation<'_>, subject: &ExplainedRequest<'_>) -> String {
+    let misplaced = explained.seen.iter().filter(|seen| !seen.counts && seen.wanted & kinds != 0);
     // Of several views of the same bytes, the most specific.
     let specificity = |view| match view {
         TextView::Resolved => 4,
@@ -150,11 +150,11 @@ fn absent(kinds: u16, account: &RuleExplanation<'_>, subject: &ExplainedRequest<
         return format!("{}, {}", located(&seen.span, subject), misplaced_because(kinds, seen.span.view, subject.name(TextView::Resolved)));
     }
     let literals = [subject.rules.request_literals(), subject.rules.header_literals()];
-    let mut texts: Vec<_> = literals.iter().flat_map(|l| l.of_rule(account.rule.0)).filter(|(_, wanted)| wanted & kinds != 0).collect();
+    let mut texts: Vec<_> = literals.iter().flat_map(|l| l.of_rule(explained.rule.0)).filter(|(_, wanted)| wanted & kinds != 0).collect();
     texts.sort_unstable();
     texts.dedup_by_key(|(text, _)| *text);
-    let more = texts.len().saturating_sub(LISTED);
-    let mut listed: Vec<_> = texts.iter().take(LISTED).map(|(literal, _)| format!("'{}'", escape(literal))).collect();
+    let more = texts.len().saturating_sub(MAX_LISTED);
+    let mut listed: Vec<_> = texts.iter().take(MAX_LISTED).map(|(literal, _)| format!("'{}'", escape(literal))).collect();
     if more > 0 {
         listed.push(format!("or {more} more"));
     }
@@ -172,7 +172,7 @@ fn missing(kinds: u16) -> String {
     }
 }
 
-/// Why a literal is in the wrong place.
+/// Why a literal that was found does not count.
 fn misplaced_because(kinds: u16, view: TextView, resolved: &str) -> String {
     match (kinds, view) {
         (bit::PATHS, TextView::Resolved) => "but not as whole segments where the rule looks".into(),

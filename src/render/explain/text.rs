@@ -26,9 +26,9 @@ use crate::soft_404::Answer;
 use crate::time::LogTime;
 
 /// The most near misses.
-const NEAR_MISSES: usize = 5;
+const MAX_NEAR_MISSES: usize = 5;
 /// Columns of `seen`.
-const SEEN: usize = 4;
+const SEEN_WIDTH: usize = 4;
 
 /// Writes the explanation.
 pub(crate) fn write<W: Write>(subject: &ExplainedRequest<'_>, options: &RenderOptions, out: &mut W) -> io::Result<()> {
@@ -41,8 +41,8 @@ pub(crate) fn write<W: Write>(subject: &ExplainedRequest<'_>, options: &RenderOp
     write_decoding(subject, &mut page)?;
     write_views(subject, &mut page)?;
     if subject.only.is_some() {
-        let accounts = subject.explanation.matches.iter().chain(&subject.explanation.near_misses);
-        accounts.into_iter().try_for_each(|account| write_rule(subject, account, &mut page))?;
+        let rules = subject.explanation.matches.iter().chain(&subject.explanation.near_misses);
+        rules.into_iter().try_for_each(|explained| write_rule(subject, explained, &mut page))?;
         return write_answer(subject, &mut page);
     }
     write_matches(subject, &mut page)?;
@@ -57,8 +57,8 @@ fn headline(subject: &ExplainedRequest<'_>) -> String {
         let verb = if matches.is_empty() { "does not match" } else { "matches" };
         return format!("{} {verb}.", subject.rules.rule(rule).id);
     }
-    let reported = matches.iter().filter(|account| account.suppressed_by.is_none());
-    let worst = reported.clone().map(|account| subject.severity(account.rule)).max();
+    let reported = matches.iter().filter(|explained| explained.suppressed_by.is_none());
+    let worst = reported.clone().map(|explained| subject.severity(explained.rule)).max();
     let count = if matches.len() == 1 { "1 rule matches".into() } else { format!("{} rules match", matches.len()) };
     match (matches.len(), worst) {
         (0, _) => "No rule matches.".into(),
@@ -70,15 +70,15 @@ fn headline(subject: &ExplainedRequest<'_>) -> String {
 
 /// What was explained, and how it was read.
 fn origin(subject: &ExplainedRequest<'_>) -> String {
-    let taken = match &subject.read_as {
+    let read_as = match &subject.read_as {
         ReadAs::Line(format) => format!("A line of the format {}.", sanitize::escape(format.as_bytes())),
         ReadAs::Request => "Not a log line; read as a request.".into(),
         ReadAs::Unparsed(None) => "This line has no known format; a scan matches it as raw text.".into(),
         ReadAs::Unparsed(Some(kind)) => format!("This line has no known format and looks like {kind}; a scan matches it as raw text."),
     };
     match subject.location {
-        Some((path, line)) => format!("{}:{line}. {taken}", sanitize::escape(path)),
-        None => taken,
+        Some((path, line)) => format!("{}:{line}. {read_as}", sanitize::escape(path)),
+        None => read_as,
     }
 }
 
@@ -128,10 +128,10 @@ fn write_decoding<W: Write>(subject: &ExplainedRequest<'_>, page: &mut ExplainPa
     Ok(())
 }
 
-/// The steps of a trail that change its printed text: a byte looks the same whether the log writer escaped it or we do.
+/// The decoding steps that change the printed text: a byte looks the same whether the log writer escaped it or we do.
 fn steps(trail: &DecodeSteps) -> Vec<(String, String)> {
     let name = sentence::view_name(TextView::Field(trail.field));
-    let shown = |text: &[u8]| AnnotatedText::new(text, &trail.logged).whole();
+    let shown = |text: &[u8]| AnnotatedText::new(text, &trail.logged).full_text();
     let sent = trail.sent.iter().map(|sent| (format!("{name} (log escapes)"), shown(sent)));
     let rounds = trail.rounds.iter().zip(1..);
     let mut steps: Vec<_> =
@@ -156,7 +156,7 @@ fn write_views<W: Write>(subject: &ExplainedRequest<'_>, page: &mut ExplainPage<
         return Ok(());
     }
     views.extend(Some(TextView::Field(Field::Query)).filter(|_| !query.is_empty()));
-    let shown = |view: TextView| if text(view).is_empty() { "(empty)".into() } else { subject.annotated(view).whole() };
+    let shown = |view: TextView| if text(view).is_empty() { "(empty)".into() } else { subject.annotated(view).full_text() };
     let rows: Vec<_> = views.into_iter().map(|view| (sentence::view_name(view).to_owned(), shown(view))).collect();
     page.heading("WHAT RULES SEE")?;
     page.rows(&rows)
@@ -167,41 +167,41 @@ fn write_matches<W: Write>(subject: &ExplainedRequest<'_>, page: &mut ExplainPag
     if matches.is_empty() {
         return Ok(());
     }
-    matches.sort_by_key(|account| (Reverse(subject.severity(account.rule)), account.rule));
+    matches.sort_by_key(|explained| (Reverse(subject.severity(explained.rule)), explained.rule));
     page.heading("WHAT MATCHES")?;
-    for account in matches {
-        write_name(subject, account, page)?;
-        if let Some(reread) = account.alternative.as_ref().filter(|_| !account.matches_itself()) {
+    for explained in matches {
+        write_name(subject, explained, page)?;
+        if let Some(reread) = explained.alternative.as_ref().filter(|_| !explained.matches_itself()) {
             write_reread(subject, reread, page)?;
-            write_suppressed(subject, account, page)?;
+            write_suppressed(subject, explained, page)?;
             continue;
         }
-        write_match_locations(subject, account, page)?;
-        let placeless = account
+        write_match_locations(subject, explained, page)?;
+        let without_location = explained
             .checks
             .iter()
             .filter(|c| matches!(c.requirement, Requirement::Method(_) | Requirement::Status(_) | Requirement::Shape(_)));
-        let sentences: Vec<_> = placeless.map(|check| sentence::check(check, account, subject)).collect();
+        let sentences: Vec<_> = without_location.map(|check| sentence::check(check, explained, subject)).collect();
         if !sentences.is_empty() {
             page.plain(4, &sentences.join("; "))?;
         }
-        write_suppressed(subject, account, page)?;
+        write_suppressed(subject, explained, page)?;
     }
     Ok(())
 }
 
 fn write_reread<W: Write>(subject: &ExplainedRequest<'_>, reread: &AlternativeDecoding, page: &mut ExplainPage<'_, W>) -> io::Result<()> {
     let name = sentence::view_name(TextView::Field(reread.field));
-    page.plain(4, &format!("the {name} decoded another way, {}: {}", sentence::reread_as(reread.reading), subject.reread(reread)))
+    page.plain(4, &format!("the {name} decoded another way, {}: {}", sentence::decoding_name(reread.reading), subject.reread(reread)))
 }
 
 fn write_suppressed<W: Write>(
     subject: &ExplainedRequest<'_>,
-    account: &RuleExplanation<'_>,
+    explained: &RuleExplanation<'_>,
     page: &mut ExplainPage<'_, W>,
 ) -> io::Result<()> {
-    match account.suppressed_by {
-        Some(reason) => page.text(4, WARNING, &sentence::suppressed(reason, account.rule, subject.rules)),
+    match explained.suppressed_by {
+        Some(reason) => page.text(4, WARNING, &sentence::suppressed(reason, explained.rule, subject.rules)),
         None => Ok(()),
     }
 }
@@ -216,46 +216,46 @@ fn write_misses<W: Write>(subject: &ExplainedRequest<'_>, page: &mut ExplainPage
         return Ok(());
     }
     page.heading("NEAR MISSES")?;
-    for account in misses.iter().take(NEAR_MISSES) {
-        write_name(subject, account, page)?;
-        let seen = sentence::seen(account, subject);
+    for explained in misses.iter().take(MAX_NEAR_MISSES) {
+        write_name(subject, explained, page)?;
+        let seen = sentence::found_literals(explained, subject);
         if !seen.is_empty() {
-            page.labelled(4, SEEN, "seen", &seen)?;
+            page.labelled(4, SEEN_WIDTH, "seen", &seen)?;
         }
-        for check in account.lacking() {
-            let says = sentence::check(check, account, subject);
+        for check in explained.lacking() {
+            let result = sentence::check(check, explained, subject);
             // A long regex is cut; --rule prints all of it.
-            page.labelled(4, SEEN, "but", &truncate(&says, 2 * page.width.saturating_sub(4 + SEEN + 2)))?;
+            page.labelled(4, SEEN_WIDTH, "but", &truncate(&result, 2 * page.width.saturating_sub(4 + SEEN_WIDTH + 2)))?;
         }
     }
-    match misses.len().saturating_sub(NEAR_MISSES) {
+    match misses.len().saturating_sub(MAX_NEAR_MISSES) {
         0 => Ok(()),
         more => page.text(2, DIM, &format!("… and {more} more; --rule ID explains any rule")),
     }
 }
 
 /// Writes one rule with everything it requires.
-fn write_rule<W: Write>(subject: &ExplainedRequest<'_>, account: &RuleExplanation<'_>, page: &mut ExplainPage<'_, W>) -> io::Result<()> {
+fn write_rule<W: Write>(subject: &ExplainedRequest<'_>, explained: &RuleExplanation<'_>, page: &mut ExplainPage<'_, W>) -> io::Result<()> {
     page.heading("WHAT THE RULE REQUIRES")?;
-    write_name(subject, account, page)?;
-    write_match_locations(subject, account, page)?;
-    for check in &account.checks {
+    write_name(subject, explained, page)?;
+    write_match_locations(subject, explained, page)?;
+    for check in &explained.checks {
         let answer = if check.holds { "yes" } else { "no" };
-        let label = format!("{answer:3}  {}", sentence::topic(&check.requirement));
-        page.labelled(4, LONGEST_TOPIC, &label, &sentence::check(check, account, subject))?;
+        let label = format!("{answer:3}  {}", sentence::rule_key(&check.requirement));
+        page.labelled(4, LABEL_WIDTH, &label, &sentence::check(check, explained, subject))?;
     }
-    if let Some(reread) = &account.alternative {
+    if let Some(reread) = &explained.alternative {
         write_reread(subject, reread, page)?;
     }
-    if account.matches() { write_suppressed(subject, account, page) } else { Ok(()) }
+    if explained.matches() { write_suppressed(subject, explained, page) } else { Ok(()) }
 }
 
 /// `yes  raw_prefixes`.
-const LONGEST_TOPIC: usize = 17;
+const LABEL_WIDTH: usize = 17;
 
-fn write_name<W: Write>(subject: &ExplainedRequest<'_>, account: &RuleExplanation<'_>, page: &mut ExplainPage<'_, W>) -> io::Result<()> {
-    let rule = subject.rules.rule(account.rule);
-    let severity = subject.severity(account.rule);
+fn write_name<W: Write>(subject: &ExplainedRequest<'_>, explained: &RuleExplanation<'_>, page: &mut ExplainPage<'_, W>) -> io::Result<()> {
+    let rule = subject.rules.rule(explained.rule);
+    let severity = subject.severity(explained.rule);
     let name = format!("{}  {} ({})", rule.id, sanitize::escape(rule.title.as_bytes()), rule.class);
     let severity = page.painter.paint(layout::severity_style(severity), format!("{:8}", severity.as_str()));
     for (number, line) in wrapped(&name, page.width - 12).into_iter().enumerate() {
@@ -343,14 +343,14 @@ const MARGIN: usize = 4;
 /// Writes each view in which a part of the rule was found, with carets.
 fn write_match_locations<W: Write>(
     subject: &ExplainedRequest<'_>,
-    account: &RuleExplanation<'_>,
+    explained: &RuleExplanation<'_>,
     page: &mut ExplainPage<'_, W>,
 ) -> io::Result<()> {
-    let spans: Vec<_> = account.spans().into_iter().map(|(mark, span)| (mark, subject.same(span.view), &span.range)).collect();
+    let spans: Vec<_> = explained.spans().into_iter().map(|(mark, span)| (mark, subject.canonical_view(span.view), &span.range)).collect();
     let mut views: Vec<_> = spans.iter().map(|(_, view, _)| *view).collect();
     views.sort_unstable();
     views.dedup();
-    views.into_iter().try_for_each(|view| write_view(subject, account, view, &spans, page))
+    views.into_iter().try_for_each(|view| write_view(subject, explained, view, &spans, page))
 }
 
 /// A kind of part, and the view and range where it was found.
@@ -358,7 +358,7 @@ type MatchLocation<'a> = (FoundBy, TextView, &'a Range<usize>);
 
 fn write_view<W: Write>(
     subject: &ExplainedRequest<'_>,
-    account: &RuleExplanation<'_>,
+    explained: &RuleExplanation<'_>,
     view: TextView,
     spans: &[MatchLocation<'_>],
     page: &mut ExplainPage<'_, W>,
@@ -385,7 +385,8 @@ fn write_view<W: Write>(
         }
     }
     // With `--rule` the whole regex is printed below.
-    let patterns = account.checks.iter().filter(|check| check.found.as_ref().is_some_and(|found| subject.same(found.view) == view));
+    let patterns =
+        explained.checks.iter().filter(|check| check.found.as_ref().is_some_and(|found| subject.canonical_view(found.view) == view));
     for source in patterns.filter(|_| subject.only.is_none()).filter_map(|check| source(&check.requirement)) {
         page.text(MARGIN + column + 2, DIM, &truncate(&sentence::single_line_regex(source), room))?;
     }

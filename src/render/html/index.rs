@@ -1,4 +1,4 @@
-//! Prints the index of the reports in a folder: a row for each, with its sums, a small line of its hits and a link to its page.
+//! Prints the index of the reports in a folder: a row for each, with its sums, a sparkline of its hits and a link to its page.
 //!
 //! The sums are from the pages: each has a digest of its report in its head. A report without a page has a row without sums.
 
@@ -8,7 +8,7 @@ use std::io::{self, Write};
 use serde::{Deserialize, Serialize};
 
 use super::plots::{self, Plot, PlotBar, PlotItem, PlotKey};
-use super::tables::{TableBuilder, TableCell, cut};
+use super::tables::{TableBuilder, TableCell, truncated};
 use super::{Fact, Page, PageOptions, Section};
 use crate::analysis::model::Report;
 use crate::finding::Severity;
@@ -54,7 +54,7 @@ impl RunDigest {
         let totals = &report.totals;
         let label = options.label.or(report.period.as_deref()).unwrap_or_default();
         Self {
-            label: cut(escape(label.as_bytes())),
+            label: truncated(escape(label.as_bytes())),
             first: totals.sum.first_time.map(minute),
             last: totals.sum.last_time.map(minute),
             lines: totals.sum.lines,

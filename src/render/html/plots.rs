@@ -1,4 +1,4 @@
-//! Plots of a page: bars over time, a heat map of the week, and small lines.
+//! Plots of a page: bars over time, a heat map of the week, and sparklines.
 //!
 //! They have no text, because they are stretched to the width of the page: labels are beside them, and a table has the numbers.
 
@@ -16,8 +16,8 @@ use crate::time::LogTime;
 const BAR: u64 = 10;
 const HEIGHT: u64 = 100;
 
-/// Bars of a small line.
-const SPARKS: usize = 40;
+/// The most bars of a sparkline.
+const MAX_SPARKLINE_BARS: usize = 40;
 
 const DAY: u32 = 24 * 60 * 60;
 
@@ -52,7 +52,7 @@ pub(super) struct PlotLayer {
     pub(super) path: String,
 }
 
-/// A place of a plot, and the text for the mouse.
+/// A range of a plot, and its tooltip.
 #[derive(Debug)]
 pub(super) struct PlotBar {
     pub(super) x: u64,
@@ -259,8 +259,8 @@ pub(super) struct HeatCell {
 impl HeatMap {
     /// `None` if there are no hits.
     pub(super) fn new(hours: &Hours) -> Option<Self> {
-        let places = || (0..7).flat_map(|day| (0..24).map(move |hour| (day, hour)));
-        let (day, hour) = places().max_by_key(|&(day, hour)| (hours[day][hour], std::cmp::Reverse((day, hour))))?;
+        let hours_of_week = || (0..7).flat_map(|day| (0..24).map(move |hour| (day, hour)));
+        let (day, hour) = hours_of_week().max_by_key(|&(day, hour)| (hours[day][hour], std::cmp::Reverse((day, hour))))?;
         let most = hours[day][hour];
         if most == 0 {
             return None;
@@ -272,7 +272,7 @@ impl HeatMap {
         };
         let caption =
             format!("Hits by weekday and hour, in the log's own time; the most are {}, {} {hour:02}:00.", grouped(most), DAYS[day]);
-        Some(Self { caption, days: ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"], cells: places().map(cell).collect() })
+        Some(Self { caption, days: ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"], cells: hours_of_week().map(cell).collect() })
     }
 }
 
@@ -298,22 +298,22 @@ pub(super) fn hours_table(hours: &Hours) -> TableView {
     TableView { caption: "Weekdays and hours in numbers".to_owned(), columns, rows, more: None }
 }
 
-/// Sums of at most [`SPARKS`] equal parts of a timeline.
+/// Sums of at most [`MAX_SPARKLINE_BARS`] equal parts of a timeline.
 pub(super) fn spark(timeline: &Timeline) -> Vec<u64> {
     let hits: Vec<u64> = timed(timeline).map(|(_, bucket)| bucket.hits).collect();
-    let each = hits.len().div_ceil(SPARKS).max(1);
+    let each = hits.len().div_ceil(MAX_SPARKLINE_BARS).max(1);
     hits.chunks(each).map(|part| part.iter().sum()).collect()
 }
 
-/// A small line of bars, 120 units wide and 20 high.
+/// A sparkline of bars, 120 units wide and 20 high.
 pub(super) fn spark_path(hits: &[u64]) -> Option<String> {
     let most = hits.iter().copied().max().filter(|most| *most > 0)?;
     let mut path = String::new();
-    let wide = 1_200 / hits.len() as u64;
+    let bar_width = 1_200 / hits.len() as u64;
     for (at, &hits) in (0..).zip(hits).filter(|(_, hits)| **hits > 0) {
-        let high = (u128::from(hits) * 200 / u128::from(most)).max(10) as u64;
+        let height = (u128::from(hits) * 200 / u128::from(most)).max(10) as u64;
         // Writing to a `String` does not fail.
-        let _ = write!(path, "M{} 20h{}v-{}h-{1}z", tenths(at * wide), tenths(wide.saturating_sub(5).max(1)), tenths(high));
+        let _ = write!(path, "M{} 20h{}v-{}h-{1}z", tenths(at * bar_width), tenths(bar_width.saturating_sub(5).max(1)), tenths(height));
     }
     Some(path)
 }

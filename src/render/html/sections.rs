@@ -25,9 +25,9 @@ use crate::number::{counted, grouped};
 use crate::redact::sanitize::escape;
 use crate::render::grades;
 
-/// Classes of a client, and CVE IDs of a rule, that are named.
-const CLASSES: usize = 5;
-const CVES: usize = 2;
+/// The most classes of a client, and the most CVE IDs of a rule, that are named.
+const MAX_CLASSES: usize = 5;
+const MAX_CVES: usize = 2;
 
 /// Sections without a CSV table have all rows in this format.
 const JSON: &str = "report.json (-f json)";
@@ -160,7 +160,7 @@ fn clients(report: &Report<'_>, options: &PageOptions<'_>) -> Option<Section> {
         .text("last seen", |(row, _)| TableCell::time(row.last_time))
         .text("country", |(row, _)| geo(row, place))
         .text("network", |(row, _)| geo(row, network))
-        .text("looks for", |(row, _)| TableCell::text(first_of(&labels::classes(report.rule_set, &row.rules), CLASSES)))
+        .text("looks for", |(row, _)| TableCell::text(first_of(&labels::classes(report.rule_set, &row.rules), MAX_CLASSES)))
         .text("block", |(_, block)| block.map_or_else(TableCell::default, block_cell))
         .text("user agent", |(row, _)| TableCell::text(row.sample.user_agent.map_or_else(Cow::default, log_text)))
         .finish(
@@ -289,7 +289,7 @@ fn rules(report: &Report<'_>, options: &PageOptions<'_>) -> Option<Section> {
         .count("answered", |row| row.answered)
         .text("last seen", |row| TableCell::time(row.last_time))
         .text("what it finds", |row| TableCell::text(of(row).map_or_else(Cow::default, |rule| escape(rule.title.as_bytes()))))
-        .text("CVE", |row| TableCell::text(escape(first_of(&labels::cves(report.rule_set, &row.rules), CVES).as_bytes())))
+        .text("CVE", |row| TableCell::text(escape(first_of(&labels::cves(report.rule_set, &row.rules), MAX_CVES).as_bytes())))
         .finish("Rules that matched, the most severe first", report.totals.rules, "rules.csv (-f csv --by rule)", |row| row.answered > 0);
     table("rules", "Rules", report.totals.rules, found)
 }

@@ -15,10 +15,10 @@ use crate::time::LogTime;
 const MAX_CHARS: usize = 300;
 
 /// The most characters of a cell that is not broken.
-const ONE_LINE: usize = 28;
+const MAX_ONE_LINE: usize = 28;
 
-/// Rows of a table without a filter.
-const SHORT: usize = 5;
+/// The most rows of a table without a filter.
+const MAX_ROWS_WITHOUT_FILTER: usize = 5;
 
 /// A table with its rows.
 #[derive(Debug, Default)]
@@ -52,21 +52,21 @@ pub(super) struct TableCell {
     pub(super) class: &'static str,
     pub(super) value: Option<i64>,
     pub(super) folder: Option<FolderLink>,
-    /// The path of a small plot.
+    /// The path of a sparkline.
     pub(super) spark: Option<String>,
 }
 
 impl TableCell {
     /// A text that is redacted already, or a word of this program. A short one stays on one line.
     pub(super) fn text<'t>(text: impl Into<Cow<'t, str>>) -> Self {
-        let text = cut(text.into());
-        Self { class: if text.chars().count() > ONE_LINE { "p" } else { "" }, text, ..Self::default() }
+        let text = truncated(text.into());
+        Self { class: if text.chars().count() > MAX_ONE_LINE { "p" } else { "" }, text, ..Self::default() }
     }
 
     /// A path or a target, which may break anywhere.
     pub(super) fn code<'t>(text: impl Into<Cow<'t, str>>) -> Self {
-        let text = cut(text.into());
-        Self { class: if text.chars().count() > ONE_LINE { "c l" } else { "c" }, text, ..Self::default() }
+        let text = truncated(text.into());
+        Self { class: if text.chars().count() > MAX_ONE_LINE { "c l" } else { "c" }, text, ..Self::default() }
     }
 
     pub(super) fn count(n: u64) -> Self {
@@ -125,8 +125,8 @@ impl<'r, T> TableBuilder<'r, T> {
         self
     }
 
-    /// The table; `None` if it has no rows. `all` is how many rows there are, and `place` is where the rest is.
-    pub(super) fn finish(self, caption: &str, all: u64, place: &str, is_alarm: impl Fn(&'r T) -> bool) -> Option<TableView> {
+    /// The table; `None` if it has no rows. `all` is how many rows there are, and `location` names where all of them are.
+    pub(super) fn finish(self, caption: &str, all: u64, location: &str, is_alarm: impl Fn(&'r T) -> bool) -> Option<TableView> {
         let shown = self.rows.len() as u64;
         if shown == 0 {
             return None;
@@ -138,15 +138,15 @@ impl<'r, T> TableBuilder<'r, T> {
                 row.cells.push(cell);
             }
         }
-        let more = (all > shown).then(|| format!("These are the first {} of {}: {place} has all.", grouped(shown), grouped(all)));
+        let more = (all > shown).then(|| format!("These are the first {} of {}: {location} has all.", grouped(shown), grouped(all)));
         Some(TableView { caption: caption.to_owned(), columns: self.heads, rows, more })
     }
 }
 
 impl TableView {
-    /// Whether it is worth a filter.
+    /// Whether it has a filter.
     pub(super) fn is_long(&self) -> bool {
-        self.rows.len() > SHORT
+        self.rows.len() > MAX_ROWS_WITHOUT_FILTER
     }
 }
 
@@ -156,7 +156,7 @@ pub(super) fn log_text(text: &[u8]) -> Cow<'_, str> {
 }
 
 /// The text, or its beginning and `…` if it is longer than a cell may be.
-pub(super) fn cut(text: Cow<'_, str>) -> String {
+pub(super) fn truncated(text: Cow<'_, str>) -> String {
     match text.char_indices().nth(MAX_CHARS) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text.into_owned(),

@@ -8,7 +8,7 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 
-use super::line::LiveLines;
+use super::LiveLines;
 use crate::alerting::{Alert, AlertKind, AlertSample};
 use crate::analysis::labels;
 use crate::client::Client;

@@ -1,10 +1,15 @@
 //! Data that the summary and the mail share. Text of a log is redacted here.
+//!
+//! Block candidates are a line per address, or per network with several of them. The analysis has decided already who is a
+//! candidate.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
+use ipnet::IpNet;
+
 use super::RunSummary;
-use crate::analysis::block_candidates::{self, BlockDecision};
+use crate::analysis::block_candidates::{self, BlockDecision, BlockVerdict};
 use crate::analysis::labels;
 use crate::analysis::model::{InputSummary, Report, Row, RowKey};
 use crate::analysis::novelty::{NewItem, NoveltyKind};
@@ -18,7 +23,7 @@ use crate::redact::mask::redacted;
 pub(crate) struct AnsweredPath<'r> {
     pub(crate) row: &'r Row<'r>,
     /// The path, after its host if there are several.
-    pub(crate) place: String,
+    pub(crate) label: String,
     /// It is a new answer.
     pub(crate) is_new: bool,
 }
@@ -39,12 +44,12 @@ impl AnsweredPath<'_> {
 pub(crate) fn answers<'r>(summary: &RunSummary<'r>) -> Vec<AnsweredPath<'r>> {
     let rows = &summary.report.answered;
     let host = |row: &'r Row<'r>| if let RowKey::Answer(host, ..) = row.key { host } else { None };
-    let several = rows.windows(2).any(|pair| host(&pair[0]) != host(&pair[1]));
+    let has_several_hosts = rows.windows(2).any(|pair| host(&pair[0]) != host(&pair[1]));
     let answer = |row: &'r Row<'r>| {
         let path = path(row);
-        let is_new = !summary.is_first && news_of(summary, NoveltyKind::Answer).any(|news| is_at(&news.key, &path));
-        let host = host(row).filter(|_| several).map(redacted).unwrap_or_default();
-        AnsweredPath { place: format!("{host}{path}"), row, is_new }
+        let is_new = !summary.is_first && news_of(summary, NoveltyKind::Answer).any(|news| is_key_of_path(&news.key, &path));
+        let host = host(row).filter(|_| has_several_hosts).map(redacted).unwrap_or_default();
+        AnsweredPath { label: format!("{host}{path}"), row, is_new }
     };
     let mut answers: Vec<_> = rows.iter().map(answer).collect();
     answers.sort_by_key(|answer| Reverse((answer.is_new, answer.row.severity, answer.row.hits)));
@@ -57,7 +62,7 @@ pub(crate) fn news_of<'p, 'a>(summary: &'p RunSummary<'a>, kind: NoveltyKind) ->
 }
 
 /// Whether a key is this path, with or without a host.
-fn is_at(key: &str, path: &str) -> bool {
+fn is_key_of_path(key: &str, path: &str) -> bool {
     key.strip_suffix(path).is_some_and(|host| !host.contains('/'))
 }
 
@@ -77,7 +82,7 @@ pub(crate) struct TopClient<'r> {
 
 impl TopClient<'_> {
     /// The address, or the network.
-    pub(crate) fn who(&self) -> String {
+    pub(crate) fn name(&self) -> String {
         match (self.row.key.client(), self.clients) {
             (Some(client), 1) => labels::client(client).into_owned(),
             (Some(client), _) => block_candidates::network(client).map(|network| network.to_string()).unwrap_or_default(),
@@ -87,7 +92,7 @@ impl TopClient<'_> {
 }
 
 /// The clients with the most hits.
-pub(crate) fn top_clients<'r>(report: &'r Report<'r>, most: usize) -> Vec<TopClient<'r>> {
+pub(crate) fn top_clients<'r>(report: &'r Report<'r>, max: usize) -> Vec<TopClient<'r>> {
     let blocks = report.blocks.as_deref().unwrap_or_default().iter().map(Some).chain(std::iter::repeat(None));
     let mut top: Vec<TopClient<'r>> = Vec::new();
     let mut networks: HashMap<Network<'r>, usize> = HashMap::new();
@@ -104,7 +109,7 @@ pub(crate) fn top_clients<'r>(report: &'r Report<'r>, most: usize) -> Vec<TopCli
         client.answered += row.answered;
     }
     top.sort_by_key(|client| Reverse(client.hits));
-    top.truncate(most);
+    top.truncate(max);
     top
 }
 
@@ -128,4 +133,84 @@ pub(crate) fn rule_title<'r>(report: &Report<'r>, id: &'r str) -> &'r str {
 pub(crate) fn notes(summary: &RunSummary<'_>, name: impl Fn(&InputSummary) -> String) -> Vec<String> {
     let problem = |input: &InputSummary| Some(format!("{}: {}", name(input), input.problem.as_ref()?));
     summary.report.inputs.iter().filter_map(problem).chain(summary.notes.iter().cloned()).collect()
+}
+
+/// One address or network.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct CandidateLine {
+    /// The address or network, as text.
+    pub(crate) name: String,
+    /// Its number of candidates.
+    pub(crate) addresses: u64,
+    pub(crate) hits: u64,
+    /// Distinct paths, or a lower bound.
+    pub(crate) paths: u64,
+    /// Ordinary requests.
+    pub(crate) cost: u64,
+    /// The autonomous system and the country, if a GeoIP database has them.
+    pub(crate) network: String,
+    /// The country alone.
+    pub(crate) country: String,
+}
+
+/// All candidates, and their sums.
+#[derive(Debug, Default)]
+pub(crate) struct BlockCandidates {
+    /// The worst first.
+    pub(crate) lines: Vec<CandidateLine>,
+    pub(crate) addresses: u64,
+    pub(crate) cost: u64,
+    /// Candidates beyond `--max-block`.
+    pub(crate) left_out: u64,
+}
+
+impl BlockCandidates {
+    /// The ordinary requests that blocking them would have cost.
+    pub(crate) fn cost(&self) -> String {
+        match self.cost {
+            0 => "at the cost of no ordinary request".to_owned(),
+            n => format!("at the cost of {}", counted(n, "ordinary request", "ordinary requests")),
+        }
+    }
+}
+
+/// Candidates of a /24 that are merged into one line; of a /64 two are.
+const MIN_TO_MERGE: u64 = 3;
+
+/// Gathers the candidates of a report.
+pub(crate) fn gather_candidates(report: &Report<'_>) -> BlockCandidates {
+    let mut found = BlockCandidates::default();
+    let Some(blocks) = &report.blocks else { return found };
+    let candidates = || report.clients.iter().zip(blocks).filter(|(_, block)| block.verdict == BlockVerdict::Candidate);
+    let mut of_network: HashMap<IpNet, u64> = HashMap::new();
+    for network in candidates().filter_map(|(_, block)| block.network) {
+        *of_network.entry(network).or_default() += 1;
+    }
+    let is_merged = |network: &IpNet| of_network[network] >= if matches!(network, IpNet::V4(_)) { MIN_TO_MERGE } else { 2 };
+    let mut merged: HashMap<IpNet, usize> = HashMap::new();
+    for (row, block) in candidates() {
+        let (Some(client), Some(network)) = (row.key.client(), block.network) else { continue };
+        let (at, name) = if is_merged(&network) {
+            let at = *merged.entry(network).or_insert(found.lines.len());
+            // A network can be blocked only if it was judged as a whole.
+            let name = if block.stats.clients > 1 { network.to_string() } else { format!("{} in {network}", of_network[&network]) };
+            (at, name)
+        } else {
+            (found.lines.len(), labels::client(client).into_owned())
+        };
+        if at == found.lines.len() {
+            let (network, country) = (labels::place(row.geo.as_deref()), labels::country(row.geo.as_deref()).into_owned());
+            found.lines.push(CandidateLine { name, addresses: 0, hits: 0, paths: 0, cost: 0, network, country });
+        }
+        let line = &mut found.lines[at];
+        line.addresses += 1;
+        line.hits += row.hits;
+        line.paths = line.paths.max(block.stats.paths);
+        // The cost of a network that was judged as one counts once.
+        line.cost = if block.stats.clients > 1 { block.stats.ordinary } else { line.cost + block.stats.ordinary };
+    }
+    found.addresses = found.lines.iter().map(|line| line.addresses).sum();
+    found.cost = found.lines.iter().map(|line| line.cost).sum();
+    found.left_out = block_candidates::left_out(blocks) as u64;
+    found
 }

@@ -4,9 +4,8 @@
 
 use std::io::{self, Write};
 
-use super::candidates::BlockCandidates;
-use super::content::{self, AnsweredPath};
-use super::{RunSummary, candidates};
+use super::RunSummary;
+use super::content::{self, AnsweredPath, BlockCandidates};
 use crate::analysis::floods::describe;
 use crate::analysis::model::{Campaign, InputSummary};
 use crate::analysis::novelty::NoveltyKind;
@@ -33,8 +32,8 @@ pub(crate) fn write<W: Write>(summary: &RunSummary<'_>, out: &mut W) -> io::Resu
     last.push(files(summary));
     let mut rest = news(summary);
     // With a flood, the top client is left out if there is no room for the answers.
-    let most = top_clients(summary).filter(|_| flood.is_none() || 3 + rest.len() + last.len() + answers.len().min(ANSWERS) <= LINES);
-    rest.extend(flood.into_iter().chain(most).chain(last));
+    let top_client = top_clients(summary).filter(|_| flood.is_none() || 3 + rest.len() + last.len() + answers.len().min(ANSWERS) <= LINES);
+    rest.extend(flood.into_iter().chain(top_client).chain(last));
     let shown = answers.len().min(ANSWERS).min(LINES.saturating_sub(1 + rest.len()));
     let mut lines = vec![opening(summary, answers.len(), shown)];
     lines.extend(answers.iter().take(shown).map(|answer| answered(summary, answer)));
@@ -60,7 +59,7 @@ fn opening(summary: &RunSummary<'_>, answers: usize, shown: usize) -> String {
 fn answered(summary: &RunSummary<'_>, answer: &AnsweredPath<'_>) -> String {
     let before = format!("{INDENT}{}{} ", if answer.is_new { "NEW " } else { "" }, answer.row.severity);
     let after = format!(", {}", answer.response());
-    let line = format!("{before}{}{after}", truncate(&answer.place, WIDTH.saturating_sub(width(&before) + width(&after))));
+    let line = format!("{before}{}{after}", truncate(&answer.label, WIDTH.saturating_sub(width(&before) + width(&after))));
     let title = format!(" ({})", content::worst_rule_title(summary.report, &answer.row.rules));
     if width(&line) + width(&title) <= WIDTH { line + &title } else { line }
 }
@@ -79,7 +78,7 @@ fn news(summary: &RunSummary<'_>) -> Vec<String> {
         .map(campaign)
         .collect();
     let rules: Vec<_> = new(NoveltyKind::Rule).map(|news| content::rule_title(summary.report, &news.key).to_owned()).collect();
-    [listed("New campaign: ", &campaigns), listed("New probes: ", &rules)].into_iter().flatten().collect()
+    [list_line("New campaign: ", &campaigns), list_line("New probes: ", &rules)].into_iter().flatten().collect()
 }
 
 fn campaign(campaign: &Campaign<'_>) -> String {
@@ -88,7 +87,7 @@ fn campaign(campaign: &Campaign<'_>) -> String {
 }
 
 /// A line with as many `words` as fit, at least one, and the number of the others.
-fn listed(before: &str, words: &[String]) -> Option<String> {
+fn list_line(before: &str, words: &[String]) -> Option<String> {
     let line_of = |first: usize| {
         let more = match words.len() - first {
             0 => String::new(),
@@ -119,29 +118,30 @@ fn top_clients(summary: &RunSummary<'_>) -> Option<String> {
         (hits, all) => format!("{} of {}", grouped(hits), counted(all, "probe", "probes")),
     };
     let answered = if client.answered > 0 { format!(", {} answered", grouped(client.answered)) } else { String::new() };
-    Some(format!("Top client: {}, {share}{answered}", truncate(&client.who(), WIDTH / 2)))
+    Some(format!("Top client: {}, {share}{answered}", truncate(&client.name(), WIDTH / 2)))
 }
 
 /// The number of block candidates, their cost, and their addresses if those fit a line.
 fn block(summary: &RunSummary<'_>) -> Vec<String> {
-    let found = candidates::gather(summary.report);
-    let who = found.lines.iter().map(|line| line.who.as_str()).collect::<Vec<_>>().join(" ");
+    let found = content::gather_candidates(summary.report);
+    let names = found.lines.iter().map(|line| line.name.as_str()).collect::<Vec<_>>().join(" ");
     match found.addresses {
         0 => Vec::new(),
-        1 => vec![one_candidate(&who, &found)],
+        1 => vec![one_candidate(&names, &found)],
         many => {
             let mut lines = vec![format!("Could block {}, {}", counted(many, "address", "addresses"), found.cost())];
-            lines.extend((INDENT.len() + width(&who) <= WIDTH).then(|| format!("{INDENT}{who}")));
+            lines.extend((INDENT.len() + width(&names) <= WIDTH).then(|| format!("{INDENT}{names}")));
             lines
         }
     }
 }
 
 /// The only block candidate, with its network and country, or the country alone, where the line has room.
-fn one_candidate(who: &str, found: &BlockCandidates) -> String {
+fn one_candidate(name: &str, found: &BlockCandidates) -> String {
     let known = found.lines.first().map(|line| [line.network.as_str(), line.country.as_str()]).unwrap_or_default();
-    let named = known.into_iter().filter(|name| !name.is_empty()).map(|name| format!("Could block {who} ({name}), {}", found.cost()));
-    named.into_iter().find(|line| width(line) <= WIDTH).unwrap_or_else(|| format!("Could block {who}, {}", found.cost()))
+    let named =
+        known.into_iter().filter(|network| !network.is_empty()).map(|network| format!("Could block {name} ({network}), {}", found.cost()));
+    named.into_iter().find(|line| width(line) <= WIDTH).unwrap_or_else(|| format!("Could block {name}, {}", found.cost()))
 }
 
 fn note(summary: &RunSummary<'_>) -> Option<String> {

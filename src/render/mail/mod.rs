@@ -3,7 +3,6 @@
 //! The most important comes first: answers, what is new, top clients, block candidates. Programs read CSV or JSON: the
 //! layout may change.
 
-mod candidates;
 mod content;
 mod message;
 mod summary;
@@ -70,4 +69,253 @@ pub(crate) fn write_mail<W: Write>(summary: &RunSummary<'_>, out: &mut W) -> io:
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    use std::path::Path;
+
+    use proptest::prelude::*;
+
+    use crate::analysis::block_candidates::block_decisions;
+    use crate::analysis::fixture;
+    use crate::analysis::model::{Campaign, Row, RowKey};
+    use crate::block::BlockPolicy;
+    use crate::client::Client;
+    use crate::render::layout::width;
+    use crate::render::mail::*;
+    use crate::rules::AllowList;
+    use crate::tally::Tally;
+
+    /// The report of the fixture, with block candidates.
+    fn report() -> Report<'static> {
+        let mut report = fixture::report(fixture::rules());
+        add_blocks(&mut report, None);
+        report
+    }
+
+    fn add_blocks(report: &mut Report<'_>, max: Option<usize>) {
+        let (tally, allow) = (Tally::default(), AllowList::default());
+        let report_input = fixture::report_input(report.rule_set, &tally, &[], &[], &allow);
+        report.blocks = Some(block_decisions(report, &report_input, &BlockPolicy::new(&[], &[], &allow), max));
+    }
+
+    fn campaign<'a>(report: &Report<'a>) -> Campaign<'a> {
+        let row = &report.pairs[0];
+        Campaign {
+            answered: 0,
+            key: "c0ffee01".into(),
+            clients: 6,
+            networks: 5,
+            paths: 12,
+            hits: 72,
+            severity: Severity::High,
+            first_time: row.first_time,
+            last_time: row.last_time,
+            sample_paths: vec![b"/boaform/admin/formLogin", b"/HNAP1/"],
+            sample: row.sample,
+        }
+    }
+
+    /// New: one of two answers, three rules, the campaign, a path and a client.
+    fn news<'a>(report: &Report<'a>) -> Vec<NewItem<'a>> {
+        let row = &report.pairs[0];
+        let one = |kind, key: &str, severity| NewItem {
+            kind,
+            key: key.to_owned(),
+            severity,
+            hits: 3,
+            first_time: row.first_time,
+            sample: row.sample,
+        };
+        vec![
+            one(NoveltyKind::Answer, "shop.example/backup/.env", Severity::Critical),
+            one(NoveltyKind::Rule, "php/eval-stdin", Severity::High),
+            one(NoveltyKind::Rule, "dotfiles/env", Severity::High),
+            one(NoveltyKind::Rule, "wordpress/login", Severity::Low),
+            one(NoveltyKind::Path, "/backup/.env", Severity::Critical),
+            one(NoveltyKind::Client, "198.51.100.23", Severity::Critical),
+            one(NoveltyKind::Campaign, "c0ffee01", Severity::High),
+        ]
+    }
+
+    fn run_summary<'a>(report: &'a Report<'a>, news: &'a [NewItem<'a>]) -> RunSummary<'a> {
+        let folder = Path::new("/srv/reports/000012-20261103T000500Z");
+        RunSummary { report, news, label: "Run 12", host: Some("web1"), is_first: false, folder, notes: &[], level: Severity::High }
+    }
+
+    fn written(write: impl Fn(&mut Vec<u8>) -> io::Result<()>) -> String {
+        let mut out = Vec::new();
+        write(&mut out).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    fn mail(run: &RunSummary<'_>) -> String {
+        written(|out| write_mail(run, out))
+    }
+
+    fn summary(run: &RunSummary<'_>) -> String {
+        written(|out| write_summary(run, out))
+    }
+
+    #[test]
+    fn a_report_with_answers() {
+        let mut report = report();
+        report.campaigns.push(campaign(&report));
+        let news = news(&report);
+        let notes = ["112 lines came late and were added to 2026-11-01.".to_owned()];
+        let run = RunSummary { notes: &notes, ..run_summary(&report, &news) };
+        assert!(is_notable(&run));
+        insta::assert_snapshot!("answered_mail", mail(&run));
+        insta::assert_snapshot!("answered_page", summary(&run));
+    }
+
+    #[test]
+    fn a_report_without_an_answer() {
+        let mut report = report();
+        report.answered.clear();
+        report.totals.answered = 0;
+        report.inputs.truncate(1);
+        let news: Vec<_> = news(&report).into_iter().filter(|news| news.kind == NoveltyKind::Rule).collect();
+        let run = run_summary(&report, &news);
+        insta::assert_snapshot!("refused_mail", mail(&run));
+        insta::assert_snapshot!("refused_page", summary(&run));
+    }
+
+    #[test]
+    fn a_first_run_marks_nothing_as_new() {
+        let report = report();
+        let news = news(&report);
+        let run = RunSummary { is_first: true, host: None, ..run_summary(&report, &news) };
+        insta::assert_snapshot!("first_mail", mail(&run));
+        insta::assert_snapshot!("first_page", summary(&run));
+    }
+
+    #[test]
+    fn a_report_without_hits() {
+        let mut report = fixture::empty(fixture::rules());
+        add_blocks(&mut report, None);
+        let run = run_summary(&report, &[]);
+        assert!(!is_notable(&run));
+        insta::assert_snapshot!("quiet_mail", mail(&run));
+        insta::assert_snapshot!("quiet_page", summary(&run));
+    }
+
+    /// Many addresses of few networks, each with three paths.
+    fn of_networks(report: &mut Report<'static>) {
+        let row = report.clients.iter().find(|row| row.paths >= 3).unwrap().clone();
+        let row = |client| Row { key: RowKey::Client(client), ..row.clone() };
+        report.clients = (1..=40).map(|n| row(Client::V6(0x2001_0db8_0001_0002 << 64 | n))).collect();
+        report.clients.extend((1..=5).map(|n| row(Client::V4(0xc633_6400 + n))));
+        report.clients.extend((1..=2).map(|n| row(Client::V4(0xcb00_7100 + n))));
+        report.pairs.clear();
+    }
+
+    #[test]
+    fn addresses_of_a_network_share_a_line() {
+        let mut report = report();
+        of_networks(&mut report);
+        add_blocks(&mut report, Some(46));
+        let notes = ["Counts are bounds: hits of a client may be up to 1,200 more than said.".to_owned()];
+        let run = RunSummary { notes: &notes, ..run_summary(&report, &[]) };
+        insta::assert_snapshot!("networks_mail", mail(&run));
+        insta::assert_snapshot!("networks_page", summary(&run));
+    }
+
+    #[test]
+    fn a_candidate_has_its_network_where_the_line_has_room() {
+        let mut report = report();
+        add_blocks(&mut report, Some(1));
+        let mut lines_with = |as_name: &str| {
+            report.clients.iter_mut().for_each(|row| row.geo = Some(fixture::geo("DE", 64_500, as_name).into()));
+            let run = run_summary(&report, &[]);
+            let line = mail(&run).lines().find(|line| line.starts_with("Could block")).unwrap().to_owned();
+            let candidates = summary(&run).split("BLOCK CANDIDATES").nth(1).unwrap().to_owned();
+            assert!(line.chars().count() <= 70 && candidates.lines().all(|line| line.chars().count() <= 78), "{line}\n{candidates}");
+            (line, candidates)
+        };
+        let (line, candidates) = lines_with("X");
+        assert!(line.contains(" (X, DE), at the cost of "), "{line}");
+        assert!(candidates.contains("  X, DE\n"), "{candidates}");
+        let (line, candidates) = lines_with("Example Hosting and Colocation GmbH");
+        assert!(line.contains(" (DE), at the cost of "), "{line}");
+        assert!(candidates.contains("  Example Hosting "), "{candidates}");
+    }
+
+    #[test]
+    fn a_mail_is_due_for_answers_and_rare_news() {
+        let mut report = report();
+        let news = news(&report);
+        let due = |report: &Report<'_>, kind, level| {
+            let news: Vec<_> = news.iter().filter(|news| news.kind == kind).cloned().collect();
+            is_notable(&RunSummary { level, ..run_summary(report, &news) })
+        };
+        assert!(due(&report, NoveltyKind::Path, Severity::Critical), "an answer, new or not");
+        report.answered.retain(|row| row.severity < Severity::High);
+        assert!(!due(&report, NoveltyKind::Path, Severity::High));
+        assert!(!due(&report, NoveltyKind::Client, Severity::High));
+        for kind in [NoveltyKind::Answer, NoveltyKind::Rule, NoveltyKind::Campaign] {
+            assert!(due(&report, kind, Severity::High), "{kind:?}");
+        }
+        assert!(!due(&report, NoveltyKind::Rule, Severity::Critical));
+        assert!(!is_notable(&RunSummary { is_first: true, ..run_summary(&report, &news) }), "everything is new in a first run");
+    }
+
+    #[test]
+    fn the_same_path_of_another_host_is_another_answer() {
+        let mut report = report();
+        let RowKey::Answer(_, path, _) = report.answered[1].key else { unreachable!() };
+        report.answered[1].key = RowKey::Answer(Some(b"blog.example"), path, b"blog.example");
+        let run = run_summary(&report, &[]);
+        assert!(mail(&run).contains("shop.example/backup/.env") || mail(&run).contains("shop.example/.git/config"), "{}", mail(&run));
+    }
+
+    /// Texts of a log with unsafe characters or secrets.
+    fn hostile() -> impl Strategy<Value = Vec<u8>> {
+        prop_oneof![
+            any::<Vec<u8>>(),
+            any::<String>().prop_map(String::into_bytes),
+            "(/[a-z]{0,60}){0,4}\\?password=hunter2[a-z]{0,9}".prop_map(String::into_bytes),
+            "\u{1b}\\]0;[a-z]{0,9}\u{7}|\u{202e}[a-z日本]{0,90}|[\r\n\t ]{0,9}=cmd".prop_map(String::into_bytes),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_fits_the_mail_and_the_summary(
+            texts in prop::collection::vec(hostile(), 4),
+            // The name of a log is not masked.
+            (source, folder) in (any::<Vec<u8>>(), any::<String>()),
+            host in prop::option::of(hostile()),
+            notes in prop::collection::vec(any::<String>(), 0..3),
+            report_host in prop::option::of(any::<String>()),
+            problem in prop::option::of(any::<String>()),
+            (hits, is_first) in (any::<u32>(), any::<bool>()),
+        ) {
+            let mut report = report();
+            for (row, text) in report.answered.iter_mut().zip(&texts) {
+                row.key = RowKey::Answer(host.as_deref(), text, host.as_deref().unwrap_or(b"access.log"));
+                row.sample.target = text;
+            }
+            report.answered.extend(report.answered.clone());
+            report.clients[0].key = RowKey::Client(Client::Text(&texts[2]));
+            report.clients[0].hits = u64::from(hits);
+            report.totals.sum.hits = u64::from(hits);
+            report.inputs[0].problem = problem;
+            report.inputs[0].path = source;
+            let mut list = campaign(&report);
+            list.sample_paths = texts.iter().map(Vec::as_slice).collect();
+            list.networks = u64::MAX;
+            report.campaigns = vec![list; 3];
+            let news = news(&report);
+            let run = RunSummary { host: report_host.as_deref(), notes: &notes, is_first, folder: Path::new(&folder), ..run_summary(&report, &news) };
+            let (mail, summary) = (mail(&run), summary(&run));
+            prop_assert!(mail.lines().count() <= 10, "{mail}");
+            for (text, most) in [(&mail, 70), (&summary, 78)] {
+                prop_assert!(!text.contains("hunter2"), "{text}");
+                for line in text.split('\n') {
+                    prop_assert!(width(line) <= most, "{} > {most}: {line}", width(line));
+                    prop_assert!(!line.contains(char::is_control), "{line:?}");
+                    prop_assert!(!line.contains('\u{202e}'), "{line:?}");
+                }
+            }
+        }
+    }
+}

@@ -4,8 +4,8 @@
 
 use std::io::{self, Write};
 
-use super::content::{AnsweredPath, TopClient};
-use super::{RunSummary, candidates, content};
+use super::RunSummary;
+use super::content::{self, AnsweredPath, TopClient};
 use crate::analysis::block_candidates::BlockDecision;
 use crate::analysis::floods::describe;
 use crate::analysis::labels::{self, first};
@@ -59,7 +59,7 @@ fn answered<W: Write>(summary: &RunSummary<'_>, out: &mut W) -> io::Result<()> {
     let grid = Grid::new(first(&answers, Some(ROWS)))
         .column(Column::text("new"), |answer| Cell::new(if answer.is_new { "new" } else { "" }))
         .column(Column::text("severity"), |answer| Cell::new(answer.row.severity.as_str()))
-        .column(Column::text("path").flexible(24), |answer| Cell::new(&answer.place))
+        .column(Column::text("path").flexible(24), |answer| Cell::new(&answer.label))
         .column(Column::text("answer"), |answer| Cell::new(answer.response()))
         .column(Column::number("hits").rank(1), |answer| Cell::new(grouped(answer.row.hits)))
         .column(Column::text("client").rank(2), |answer| Cell::new(clients(answer)));
@@ -150,7 +150,7 @@ fn top_clients<W: Write>(summary: &RunSummary<'_>, out: &mut W) -> io::Result<()
     let classes = |client: &TopClient<'_>| labels::classes(summary.report.rule_set, &client.row.rules).join(", ");
     let grid = Grid::new(&top)
         .column(Column::number("hits"), |client| Cell::new(grouped(client.hits)))
-        .column(Column::text("client"), |client| Cell::new(client.who()))
+        .column(Column::text("client"), |client| Cell::new(client.name()))
         .column(Column::number("paths").rank(1), |client| Cell::new(grouped(client.paths)))
         .column(Column::number("answered").rank(2), |client| Cell::new(grouped(client.answered)))
         .column(Column::text("to block").rank(3), |client| Cell::new(client.block.map(BlockDecision::label).unwrap_or_default()))
@@ -160,7 +160,7 @@ fn top_clients<W: Write>(summary: &RunSummary<'_>, out: &mut W) -> io::Result<()
 }
 
 fn block<W: Write>(summary: &RunSummary<'_>, out: &mut W) -> io::Result<()> {
-    let found = candidates::gather(summary.report);
+    let found = content::gather_candidates(summary.report);
     if found.addresses == 0 {
         return Ok(());
     }
@@ -170,7 +170,7 @@ fn block<W: Write>(summary: &RunSummary<'_>, out: &mut W) -> io::Result<()> {
         wrapped(&format!("--max-block left out {} more.", grouped(found.left_out)), 2, out)?;
     }
     Grid::new(first(&found.lines, Some(ROWS)))
-        .column(Column::text("address"), |line| Cell::new(&line.who))
+        .column(Column::text("address"), |line| Cell::new(&line.name))
         .column(Column::number("addresses"), |line| Cell::new(if line.addresses > 1 { grouped(line.addresses) } else { String::new() }))
         .column(Column::number("probes"), |line| Cell::new(grouped(line.hits)))
         .column(Column::number("paths"), |line| Cell::new(grouped(line.paths)))

@@ -4,10 +4,10 @@
 use std::iter::Peekable;
 use std::str::Chars;
 
-/// Most alternatives of a condition; each becomes a rule.
-const MOST: usize = 24;
+/// The most alternatives of a condition; each becomes a rule.
+const MAX_ALTERNATIVES: usize = 24;
 /// Deepest nesting of parentheses.
-const DEEPEST: usize = 32;
+const MAX_DEPTH: usize = 32;
 
 /// A condition over the names of searches.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,9 +30,9 @@ pub(super) fn parse<T>(text: &str, find: &impl Fn(&str) -> Vec<Expression<T>>) -
     if text.contains('|') {
         return Err("it counts events; our rules see one request".into());
     }
-    let mut words = ConditionParser { chars: text.chars().peekable(), find, depth: 0 };
-    let mut next = words.next();
-    let expression = words.any(&mut next)?;
+    let mut parser = ConditionParser { chars: text.chars().peekable(), find, depth: 0 };
+    let mut next = parser.next();
+    let expression = parser.parse_or(&mut next)?;
     match next {
         None => Ok(expression),
         Some(word) => Err(format!("'{word}' is not understood")),
@@ -58,51 +58,51 @@ impl<F> ConditionParser<'_, F> {
         Some(word)
     }
 
-    fn any<T>(&mut self, next: &mut Option<String>) -> Result<Expression<T>, String>
+    fn parse_or<T>(&mut self, next: &mut Option<String>) -> Result<Expression<T>, String>
     where
         F: Fn(&str) -> Vec<Expression<T>>,
     {
-        let mut parts = vec![self.all(next)?];
-        while is(next.as_ref(), "or") {
+        let mut parts = vec![self.parse_and(next)?];
+        while is_word(next.as_ref(), "or") {
             *next = self.next();
-            parts.push(self.all(next)?);
+            parts.push(self.parse_and(next)?);
         }
         Ok(if parts.len() == 1 { parts.remove(0) } else { Expression::Any(parts) })
     }
 
-    fn all<T>(&mut self, next: &mut Option<String>) -> Result<Expression<T>, String>
+    fn parse_and<T>(&mut self, next: &mut Option<String>) -> Result<Expression<T>, String>
     where
         F: Fn(&str) -> Vec<Expression<T>>,
     {
-        let mut parts = vec![self.one(next)?];
-        while is(next.as_ref(), "and") {
+        let mut parts = vec![self.parse_operand(next)?];
+        while is_word(next.as_ref(), "and") {
             *next = self.next();
-            parts.push(self.one(next)?);
+            parts.push(self.parse_operand(next)?);
         }
         Ok(if parts.len() == 1 { parts.remove(0) } else { Expression::All(parts) })
     }
 
-    fn one<T>(&mut self, next: &mut Option<String>) -> Result<Expression<T>, String>
+    fn parse_operand<T>(&mut self, next: &mut Option<String>) -> Result<Expression<T>, String>
     where
         F: Fn(&str) -> Vec<Expression<T>>,
     {
         self.depth += 1;
-        if self.depth > DEEPEST {
+        if self.depth > MAX_DEPTH {
             return Err("it is nested too deep".into());
         }
         let word = next.take().ok_or("it ends too early")?;
         *next = self.next();
         let found = match word.to_ascii_lowercase().as_str() {
-            "not" => Expression::Not(Box::new(self.one(next)?)),
+            "not" => Expression::Not(Box::new(self.parse_operand(next)?)),
             "(" => {
-                let inner = self.any(next)?;
-                if !is(next.as_ref(), ")") {
+                let inner = self.parse_or(next)?;
+                if !is_word(next.as_ref(), ")") {
                     return Err("a parenthesis is not closed".into());
                 }
                 *next = self.next();
                 inner
             }
-            quantity @ ("1" | "any" | "all") if is(next.as_ref(), "of") => {
+            quantity @ ("1" | "any" | "all") if is_word(next.as_ref(), "of") => {
                 let name = self.next().ok_or("it ends too early")?;
                 *next = self.next();
                 let found = (self.find)(&name);
@@ -121,7 +121,7 @@ impl<F> ConditionParser<'_, F> {
     }
 }
 
-fn is(word: Option<&String>, expected: &str) -> bool {
+fn is_word(word: Option<&String>, expected: &str) -> bool {
     word.is_some_and(|word| word.eq_ignore_ascii_case(expected))
 }
 
@@ -138,7 +138,7 @@ pub(super) fn alternatives<T: Clone>(expression: &Expression<T>, negated: bool) 
             let mut all = Vec::new();
             for part in parts {
                 all.extend(alternatives(part, negated)?);
-                few(all.len())?;
+                check_count(all.len())?;
             }
             Ok(all)
         }
@@ -146,7 +146,7 @@ pub(super) fn alternatives<T: Clone>(expression: &Expression<T>, negated: bool) 
             let mut all = vec![Vec::new()];
             for part in parts {
                 let of_part = alternatives(part, negated)?;
-                few(all.len() * of_part.len())?;
+                check_count(all.len() * of_part.len())?;
                 all = all.iter().flat_map(|left| of_part.iter().map(|right| [left.as_slice(), right].concat())).collect();
             }
             Ok(all)
@@ -154,8 +154,8 @@ pub(super) fn alternatives<T: Clone>(expression: &Expression<T>, negated: bool) 
     }
 }
 
-fn few(count: usize) -> Result<(), String> {
-    if count > MOST { Err(format!("it has more than {MOST} alternatives")) } else { Ok(()) }
+fn check_count(count: usize) -> Result<(), String> {
+    if count > MAX_ALTERNATIVES { Err(format!("it has more than {MAX_ALTERNATIVES} alternatives")) } else { Ok(()) }
 }
 
 /// Decodes a text that another tool compares with undecoded requests. `None` if it ends within an escape.

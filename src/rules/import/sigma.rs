@@ -8,10 +8,10 @@ use regex_syntax::hir::{Hir, HirKind};
 
 use super::condition::{Expression, alternatives, decoded};
 use super::yaml::YamlNode;
-use super::{Import, SkippedItems, class, condition, cves, pages, severity};
+use super::{Import, SkippedItems, class, condition, cves, reference_urls, severity};
 use crate::rules::builder::{ExampleRequest, RuleBuilder, slug};
 use crate::rules::lint::is_common;
-use crate::rules::path_list::encoded_but;
+use crate::rules::path_list::percent_encoded;
 
 pub(super) fn rules(stem: &str, documents: &[YamlNode]) -> Import {
     let mut import = Import::default();
@@ -35,8 +35,8 @@ fn rule(stem: &str, document: &YamlNode, import: &mut Import) -> Result<(), Stri
         let holds = |key: &str| pattern.map_or(key == name, |start| key.starts_with(start) && !key.starts_with('_'));
         searches.iter().filter(|(key, _)| holds(key)).map(|(_, search)| search.clone()).collect()
     };
-    let blank = blank(stem, document);
-    let title = blank.title.clone();
+    let metadata = metadata(stem, document);
+    let title = metadata.title.clone();
     let conditions = detection.get("condition").map(YamlNode::texts).unwrap_or_default();
     if conditions.is_empty() {
         return Err("it has no condition".into());
@@ -44,8 +44,8 @@ fn rule(stem: &str, document: &YamlNode, import: &mut Import) -> Result<(), Stri
     for condition in conditions {
         let expression = condition::parse(condition, &find).map_err(|why| format!("its condition '{condition}': {why}"))?;
         for mut tests in alternatives(&expression, false)? {
-            drop_useless(&mut tests, &title, &mut import.skipped);
-            match draft(&blank, &tests) {
+            drop_unusable(&mut tests, &title, &mut import.skipped);
+            match build_rule(&metadata, &tests) {
                 Ok(draft) => {
                     if tests.iter().any(|(test, _)| test.values.iter().any(SigmaPattern::is_regex)) {
                         import.notes.push("its regex ignores case", title.clone());
@@ -60,16 +60,16 @@ fn rule(stem: &str, document: &YamlNode, import: &mut Import) -> Result<(), Stri
 }
 
 /// Drops values that cannot be searched: the rule still works with the other values of the list.
-fn drop_useless(tests: &mut [(SigmaTest, bool)], title: &str, skipped: &mut SkippedItems) {
+fn drop_unusable(tests: &mut [(SigmaTest, bool)], title: &str, skipped: &mut SkippedItems) {
     for (test, _) in tests.iter_mut().filter(|(_, negated)| !negated) {
-        for value in test.values.extract_if(.., |value| value.useless.is_some()) {
-            skipped.push(value.useless.unwrap_or_default(), format!("{title}: '{}'", value.example().unwrap_or_default()));
+        for value in test.values.extract_if(.., |value| value.unusable.is_some()) {
+            skipped.push(value.unusable.unwrap_or_default(), format!("{title}: '{}'", value.example().unwrap_or_default()));
         }
     }
 }
 
 /// The metadata of a rule.
-fn blank(stem: &str, document: &YamlNode) -> RuleBuilder {
+fn metadata(stem: &str, document: &YamlNode) -> RuleBuilder {
     let texts = |key: &str| document.get(key).map(YamlNode::texts).unwrap_or_default();
     let title = document.text_of("title").unwrap_or(stem);
     let tags = texts("tags");
@@ -82,7 +82,7 @@ fn blank(stem: &str, document: &YamlNode) -> RuleBuilder {
     let mut draft = RuleBuilder::new(format!("sigma/{}", slug(stem, "rule")), title, class(&about, fallback), level);
     draft.attack = techniques.filter(is_technique).map(|text| format!("T{text}")).collect();
     draft.cve = cve;
-    draft.references = pages(texts("references"));
+    draft.references = reference_urls(texts("references"));
     draft
 }
 
@@ -107,15 +107,15 @@ fn search(node: &YamlNode) -> Result<Expression<SigmaTest>, String> {
 fn field(key: &str, value: &YamlNode) -> Result<Expression<SigmaTest>, String> {
     let mut parts = key.split('|');
     let name = parts.next().unwrap_or_default();
-    let part = RequestPart::of(name).ok_or_else(|| format!("it asks for '{name}', which our rules do not support"))?;
-    let mut how = if part == RequestPart::Anywhere { MatchMode::Contains } else { MatchMode::Exact };
+    let part = RequestPart::from_name(name).ok_or_else(|| format!("it asks for '{name}', which our rules do not support"))?;
+    let mut mode = if part == RequestPart::Anywhere { MatchMode::Contains } else { MatchMode::Exact };
     let mut all = false;
     for modifier in parts {
         match modifier {
-            "contains" => how = MatchMode::Contains,
-            "startswith" => how = MatchMode::StartsWith,
-            "endswith" => how = MatchMode::EndsWith,
-            "re" => how = MatchMode::Regex,
+            "contains" => mode = MatchMode::Contains,
+            "startswith" => mode = MatchMode::StartsWith,
+            "endswith" => mode = MatchMode::EndsWith,
+            "re" => mode = MatchMode::Regex,
             "all" => all = true,
             other => return Err(format!("the modifier '{other}' is not supported by our rules")),
         }
@@ -124,7 +124,7 @@ fn field(key: &str, value: &YamlNode) -> Result<Expression<SigmaTest>, String> {
     if values.is_empty() || values.len() != value.items().len() || values.iter().any(|v| v.is_empty() || *v == "null" || *v == "~") {
         return Err(format!("the value of '{key}' is empty or no text"));
     }
-    let patterns = values.iter().map(|value| SigmaPattern::of(value, how, part.is_sent())).collect::<Result<Vec<_>, _>>()?;
+    let patterns = values.iter().map(|value| SigmaPattern::new(value, mode, part.is_sent())).collect::<Result<Vec<_>, _>>()?;
     Ok(if all {
         Expression::All(patterns.into_iter().map(|pattern| Expression::Is(SigmaTest { part, values: vec![pattern] })).collect())
     } else {
@@ -132,8 +132,8 @@ fn field(key: &str, value: &YamlNode) -> Result<Expression<SigmaTest>, String> {
     })
 }
 
-/// Most texts in one field at once: each order of them is an alternative of a regex.
-const MOST_TEXTS: usize = 3;
+/// The most texts in one field at once: each order of them is an alternative of a regex.
+const MAX_TEXTS: usize = 3;
 
 /// All common statuses, for rules that exclude some.
 const STATUSES: [u16; 56] = [
@@ -155,7 +155,7 @@ enum RequestPart {
 }
 
 impl RequestPart {
-    fn of(name: &str) -> Option<Self> {
+    fn from_name(name: &str) -> Option<Self> {
         Some(match name {
             "" => Self::Anywhere,
             "cs-uri-query" | "c-uri" | "cs-uri" | "c-uri-query" => Self::Target,
@@ -204,22 +204,22 @@ struct SearchTerm<'t> {
 /// # Errors
 ///
 /// The test that is not supported.
-fn draft(blank: &RuleBuilder, tests: &[(SigmaTest, bool)]) -> Result<RuleBuilder, String> {
-    let mut draft = blank.clone();
-    let mut sought = SearchTerm::default();
+fn build_rule(metadata: &RuleBuilder, tests: &[(SigmaTest, bool)]) -> Result<RuleBuilder, String> {
+    let mut draft = metadata.clone();
+    let mut term = SearchTerm::default();
     for (test, _) in tests.iter().filter(|(_, negated)| !negated) {
         if test.values.is_empty() {
             return Err("nothing of a search is left".into());
         }
-        must(&mut draft, &mut sought, test)?;
+        add_test(&mut draft, &mut term, test)?;
     }
-    words_and_regex(&mut draft, &sought)?;
-    let part = sought.part;
+    words_and_regex(&mut draft, &term)?;
+    let part = term.part;
     for (test, _) in tests.iter().filter(|(_, negated)| *negated) {
-        if test.values.iter().any(|value| value.useless.is_some()) {
+        if test.values.iter().any(|value| value.unusable.is_some()) {
             return Err("its filter is written with escapes, and our fields are decoded".into());
         }
-        must_not(&mut draft, part, test)?;
+        add_exception(&mut draft, part, test)?;
     }
     let no_literal = draft.words.is_empty() && draft.agents.is_empty() && draft.globs.is_empty();
     let ordinary = |m: &String| matches!(m.as_str(), "GET" | "POST" | "HEAD");
@@ -229,19 +229,19 @@ fn draft(blank: &RuleBuilder, tests: &[(SigmaTest, bool)]) -> Result<RuleBuilder
     if !draft.agents.is_empty() && draft.words.is_empty() && draft.globs.is_empty() && draft.class == "exposure" {
         draft.class = "scanner-agent".into();
     }
-    with_cases(&mut draft, &sought, tests);
+    add_cases(&mut draft, &term, tests);
     Ok(draft)
 }
 
-fn must<'t>(draft: &mut RuleBuilder, sought: &mut SearchTerm<'t>, test: &'t SigmaTest) -> Result<(), String> {
+fn add_test<'t>(draft: &mut RuleBuilder, term: &mut SearchTerm<'t>, test: &'t SigmaTest) -> Result<(), String> {
     match test.part {
         RequestPart::Method => {
             let methods = exact(test, "a method")?;
-            draft.methods = if draft.methods.is_empty() { methods } else { common(&draft.methods, &methods)? };
+            draft.methods = if draft.methods.is_empty() { methods } else { intersection(&draft.methods, &methods)? };
         }
         RequestPart::Status => {
             let statuses = statuses(test)?;
-            draft.statuses = if draft.statuses.is_empty() { statuses } else { common(&draft.statuses, &statuses)? };
+            draft.statuses = if draft.statuses.is_empty() { statuses } else { intersection(&draft.statuses, &statuses)? };
         }
         RequestPart::Stem if draft.globs.is_empty() => {
             let globs = test.values.iter().map(SigmaPattern::globs).collect::<Option<Vec<_>>>();
@@ -252,21 +252,21 @@ fn must<'t>(draft: &mut RuleBuilder, sought: &mut SearchTerm<'t>, test: &'t Sigm
             draft.agents = words(test);
         }
         part => {
-            if sought.part.is_some_and(|other| other != part) {
+            if term.part.is_some_and(|other| other != part) {
                 return Err("it looks for texts in two fields; our rules support one".into());
             }
-            sought.part = Some(part);
-            sought.tests.push(test);
+            term.part = Some(part);
+            term.tests.push(test);
         }
     }
     Ok(())
 }
 
 /// Words and regex.
-fn words_and_regex(draft: &mut RuleBuilder, sought: &SearchTerm<'_>) -> Result<(), String> {
-    let (Some(part), tests) = (sought.part, &sought.tests) else { return Ok(()) };
-    if tests.len() > MOST_TEXTS {
-        return Err(format!("it looks for more than {MOST_TEXTS} texts at once"));
+fn words_and_regex(draft: &mut RuleBuilder, term: &SearchTerm<'_>) -> Result<(), String> {
+    let (Some(part), tests) = (term.part, &term.tests) else { return Ok(()) };
+    if tests.len() > MAX_TEXTS {
+        return Err(format!("it looks for more than {MAX_TEXTS} texts at once"));
     }
     let anchored = tests.iter().any(|t| t.values.iter().any(|v| v.at_start || v.at_end));
     draft.fields = part.fields(anchored);
@@ -282,12 +282,12 @@ fn words_and_regex(draft: &mut RuleBuilder, sought: &SearchTerm<'_>) -> Result<(
     draft.words.dedup();
     let each: Vec<String> =
         tests.iter().map(|t| format!("(?:{})", t.values.iter().map(SigmaPattern::regex).collect::<Vec<_>>().join("|"))).collect();
-    draft.regex = Some(orders(&each).iter().map(|order| order.join(".*")).collect::<Vec<_>>().join("|"));
+    draft.regex = Some(permutations(&each).iter().map(|order| order.join(".*")).collect::<Vec<_>>().join("|"));
     Ok(())
 }
 
-/// All orders of some texts.
-fn orders(texts: &[String]) -> Vec<Vec<String>> {
+/// All permutations of some texts.
+fn permutations(texts: &[String]) -> Vec<Vec<String>> {
     if texts.len() < 2 {
         return vec![texts.to_vec()];
     }
@@ -295,18 +295,18 @@ fn orders(texts: &[String]) -> Vec<Vec<String>> {
     for first in 0..texts.len() {
         let mut rest = texts.to_vec();
         let first = rest.remove(first);
-        all.extend(orders(&rest).into_iter().map(|order| [vec![first.clone()], order].concat()));
+        all.extend(permutations(&rest).into_iter().map(|order| [vec![first.clone()], order].concat()));
     }
     all
 }
 
-fn must_not(draft: &mut RuleBuilder, part: Option<RequestPart>, test: &SigmaTest) -> Result<(), String> {
+fn add_exception(draft: &mut RuleBuilder, part: Option<RequestPart>, test: &SigmaTest) -> Result<(), String> {
     let all_words = test.values.iter().all(|v| v.word().is_some());
     match test.part {
         RequestPart::Status => {
-            let excused = statuses(test)?;
+            let excluded = statuses(test)?;
             let from = if draft.statuses.is_empty() { &STATUSES[..] } else { &draft.statuses[..] };
-            draft.statuses = from.iter().copied().filter(|s| !excused.contains(s)).collect();
+            draft.statuses = from.iter().copied().filter(|s| !excluded.contains(s)).collect();
         }
         RequestPart::Agent if part != Some(RequestPart::Agent) && all_words => draft.unless_agents.extend(words(test)),
         RequestPart::Target | RequestPart::Agent | RequestPart::Referer | RequestPart::Anywhere
@@ -347,22 +347,22 @@ fn statuses(test: &SigmaTest) -> Result<Vec<u16>, String> {
     exact(test, "a status")?.iter().map(|text| text.parse().map_err(|_| format!("'{text}' is no status"))).collect()
 }
 
-fn common<T: PartialEq + Clone>(left: &[T], right: &[T]) -> Result<Vec<T>, String> {
+fn intersection<T: PartialEq + Clone>(left: &[T], right: &[T]) -> Result<Vec<T>, String> {
     let both: Vec<T> = left.iter().filter(|item| right.contains(item)).cloned().collect();
     if both.is_empty() { Err("it can never match".into()) } else { Ok(both) }
 }
 
 /// Adds two requests that the rule matches, if they can be made, and two ordinary requests.
-fn with_cases(draft: &mut RuleBuilder, sought: &SearchTerm<'_>, tests: &[(SigmaTest, bool)]) {
-    draft.must_match = (0..2).filter_map(|n| example(draft, sought, tests, n)).collect();
+fn add_cases(draft: &mut RuleBuilder, term: &SearchTerm<'_>, tests: &[(SigmaTest, bool)]) {
+    draft.must_match = (0..2).filter_map(|n| example(draft, term, tests, n)).collect();
     draft.must_match.dedup();
     draft.must_not_match = ["/about", "/search?q=red+shoes"].map(|target| ExampleRequest::new(format!("GET {target}"))).into();
 }
 
-fn example(draft: &RuleBuilder, sought: &SearchTerm<'_>, tests: &[(SigmaTest, bool)], n: usize) -> Option<ExampleRequest> {
+fn example(draft: &RuleBuilder, term: &SearchTerm<'_>, tests: &[(SigmaTest, bool)], n: usize) -> Option<ExampleRequest> {
     let pick =
         |test: &SigmaTest| test.values.get(n).or(test.values.first()).and_then(|v| v.example().map(|text| (v.at_start, v.at_end, text)));
-    let mut parts = sought.tests.iter().map(|test| pick(test)).collect::<Option<Vec<_>>>()?;
+    let mut parts = term.tests.iter().map(|test| pick(test)).collect::<Option<Vec<_>>>()?;
     parts.sort_by_key(|(at_start, at_end, _)| (!at_start, *at_end));
     let text = parts.iter().map(|(.., text)| text.as_str()).collect::<Vec<_>>().join(" ");
     let at_start = parts.first().is_some_and(|(at_start, ..)| *at_start);
@@ -374,12 +374,16 @@ fn example(draft: &RuleBuilder, sought: &SearchTerm<'_>, tests: &[(SigmaTest, bo
             if text.starts_with('/') { text } else { format!("/x{text}") }
         },
     );
-    let header = |part: RequestPart| (sought.part == Some(part)).then(|| text.replace('\\', "\\\\"));
-    let target = match sought.part {
-        Some(RequestPart::Target) if at_start => encoded_but(&text, b"/-._~?=&"),
-        Some(RequestPart::Target) if n == 1 && !at_end => format!("{}?x=1&q={}", encoded_but(&path, b"/-._~"), encoded_but(&text, b"/-._")),
-        Some(RequestPart::Target | RequestPart::Anywhere) => format!("{}?q={}", encoded_but(&path, b"/-._~"), encoded_but(&text, b"/-._")),
-        _ => encoded_but(&path, b"/-._~"),
+    let header = |part: RequestPart| (term.part == Some(part)).then(|| text.replace('\\', "\\\\"));
+    let target = match term.part {
+        Some(RequestPart::Target) if at_start => percent_encoded(&text, b"/-._~?=&"),
+        Some(RequestPart::Target) if n == 1 && !at_end => {
+            format!("{}?x=1&q={}", percent_encoded(&path, b"/-._~"), percent_encoded(&text, b"/-._"))
+        }
+        Some(RequestPart::Target | RequestPart::Anywhere) => {
+            format!("{}?q={}", percent_encoded(&path, b"/-._~"), percent_encoded(&text, b"/-._"))
+        }
+        _ => percent_encoded(&path, b"/-._~"),
     };
     let agent = draft.agents.get(n).or(draft.agents.first()).map(|agent| agent.replace('\\', "\\\\"));
     let method = draft.methods.first().map_or("GET", String::as_str);
@@ -391,8 +395,8 @@ fn example(draft: &RuleBuilder, sought: &SearchTerm<'_>, tests: &[(SigmaTest, bo
     })
 }
 
-/// Shortest text to search, in bytes.
-const SHORTEST: usize = 3;
+/// The fewest bytes of a text to search.
+const MIN_LITERAL_LEN: usize = 3;
 
 /// How a value is compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -412,7 +416,7 @@ struct SigmaPattern {
     /// ... or at the end.
     at_end: bool,
     /// Why it cannot be searched, if so.
-    useless: Option<&'static str>,
+    unusable: Option<&'static str>,
     pieces: Vec<PatternPiece>,
 }
 
@@ -429,13 +433,13 @@ enum PatternPiece {
 
 impl SigmaPattern {
     /// Parses a value. `sent`: it is compared with an undecoded part of a request, which rules decode.
-    fn of(value: &str, how: MatchMode, sent: bool) -> Result<Self, String> {
-        if how == MatchMode::Regex {
-            return Self::of_regex(value);
+    fn new(value: &str, mode: MatchMode, sent: bool) -> Result<Self, String> {
+        if mode == MatchMode::Regex {
+            return Self::from_regex(value);
         }
         let mut pieces = pieces(value);
         let (mut at_start, mut at_end) =
-            (matches!(how, MatchMode::Exact | MatchMode::StartsWith), matches!(how, MatchMode::Exact | MatchMode::EndsWith));
+            (matches!(mode, MatchMode::Exact | MatchMode::StartsWith), matches!(mode, MatchMode::Exact | MatchMode::EndsWith));
         while pieces.first() == Some(&PatternPiece::Any) {
             at_start = false;
             pieces.remove(0);
@@ -444,22 +448,22 @@ impl SigmaPattern {
             at_end = false;
             pieces.pop();
         }
-        let mut useless = None;
+        let mut unusable = None;
         for piece in &mut pieces {
             if let (PatternPiece::Text(text), true) = (piece, sent) {
                 match decoded(text) {
                     Some(plain) if plain != *text && is_common(&plain) => {
-                        useless = Some("its plain form is ordinary, and our fields are decoded");
+                        unusable = Some("its plain form is ordinary, and our fields are decoded");
                     }
                     Some(plain) => *text = plain,
-                    None => useless = Some("it ends within an escape, and our fields are decoded"),
+                    None => unusable = Some("it ends within an escape, and our fields are decoded"),
                 }
             }
         }
-        if pieces.is_empty() { Err(format!("'{value}' matches everything")) } else { Ok(Self { at_start, at_end, useless, pieces }) }
+        if pieces.is_empty() { Err(format!("'{value}' matches everything")) } else { Ok(Self { at_start, at_end, unusable, pieces }) }
     }
 
-    fn of_regex(source: &str) -> Result<Self, String> {
+    fn from_regex(source: &str) -> Result<Self, String> {
         let source = source.strip_prefix("(?i)").unwrap_or(source);
         if source.as_bytes().windows(3).any(|w| w[0] == b'%' && w[1].is_ascii_hexdigit() && w[2].is_ascii_hexdigit()) {
             return Err("its regex looks for escapes, and our fields are decoded".into());
@@ -467,7 +471,7 @@ impl SigmaPattern {
         let hir = regex_syntax::parse(source).map_err(|_| "its regex is not supported: no look-around, no back-references".to_owned())?;
         let mut longest = String::new();
         required_text(&hir, &mut longest);
-        Ok(Self { at_start: false, at_end: false, useless: None, pieces: vec![PatternPiece::Regex(source.to_owned(), longest)] })
+        Ok(Self { at_start: false, at_end: false, unusable: None, pieces: vec![PatternPiece::Regex(source.to_owned(), longest)] })
     }
 
     fn is_regex(&self) -> bool {
@@ -496,7 +500,7 @@ impl SigmaPattern {
             PatternPiece::Text(text) | PatternPiece::Regex(_, text) => text.as_str(),
             PatternPiece::Any | PatternPiece::One => "",
         });
-        texts.max_by_key(|text| text.len()).filter(|text| text.len() >= SHORTEST)
+        texts.max_by_key(|text| text.len()).filter(|text| text.len() >= MIN_LITERAL_LEN)
     }
 
     /// The equivalent regex.

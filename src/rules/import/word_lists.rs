@@ -10,8 +10,8 @@ use crate::finding::Severity;
 use crate::rules::builder::{ExampleRequest, RuleBuilder, slug};
 use crate::rules::path_list;
 
-/// Shortest word in bytes: one or two letters occur in every request.
-const SHORTEST: usize = 3;
+/// The fewest bytes of a word: one or two letters occur in every request.
+const MIN_WORD_LEN: usize = 3;
 
 /// Words of file names, with class and severity; the first match counts.
 const FILES: [(&str, &str, Severity); 12] = [
@@ -54,16 +54,16 @@ pub(super) fn crs_rules(stem: &str, text: &str) -> Import {
     let (_, class, severity) = FILES.into_iter().find(|(part, ..)| name.contains(part)).unwrap_or(FILES[FILES.len() - 1]);
     let (class, severity) = if is_agents { ("scanner-agent", Severity::Low) } else { (class, severity) };
     let mut draft = RuleBuilder::new(format!("crs/{}", slug(stem, "data")), &format!("Word of the list {stem}"), class, severity);
-    let shown = [&words[0], words.last().unwrap_or(&words[0])];
+    let examples = [&words[0], words.last().unwrap_or(&words[0])];
     if is_agents {
         let agent = |agent: String| ExampleRequest { request: "GET /".into(), user_agent: Some(agent), ..ExampleRequest::default() };
         let ordinary = ["Mozilla/5.0 (X11; Linux x86_64; rv:144.0) Gecko/20100101 Firefox/144.0", "NetNewsWire (RSS Reader)"];
-        let sent = shown.map(|word| word.replace('\\', "\\\\"));
+        let sent = examples.map(|word| word.replace('\\', "\\\\"));
         draft.must_match = vec![agent(sent[0].clone()), agent(format!("Mozilla/5.0 {}", sent[1]))];
         draft.must_not_match = ordinary.map(|name| agent(name.into())).into();
         draft.agents = words;
     } else {
-        let [first, last] = shown.map(|word| in_query(word));
+        let [first, last] = examples.map(|word| in_query(word));
         draft.must_match = [format!("GET /?q={first}"), format!("GET /index?x=1&q={last}")].map(ExampleRequest::new).into();
         draft.must_not_match = ["GET /about", "GET /search?q=red+shoes"].map(|request| ExampleRequest::new(request.into())).into();
         draft.words = words;
@@ -83,7 +83,7 @@ fn words(text: &str, import: &mut Import) -> Vec<String> {
         }
         let what = || format!("line {}: {line}", n + 1);
         match super::condition::decoded(line) {
-            Some(word) if word.len() < SHORTEST => import.skipped.push("one or two letters occur in every request", what()),
+            Some(word) if word.len() < MIN_WORD_LEN => import.skipped.push("one or two letters occur in every request", what()),
             Some(word) => {
                 if seen.insert(word.to_ascii_lowercase()) {
                     words.push(word);
@@ -102,7 +102,7 @@ pub(super) fn path_rules(stem: &str, text: &str) -> Import {
         RuleBuilder::new(format!("own/{}", slug(stem, "list")), &format!("Path of the list {stem}"), "exposure", Severity::Medium);
     let mut seen = HashSet::new();
     for (line, content) in path_list::lines(text) {
-        match path_list::path(content) {
+        match path_list::parse_path(content) {
             Ok(path) if is_ordinary(&path) => import.skipped.push("ordinary clients request it too", format!("line {line}: {content}")),
             Ok(path) if seen.insert(path.to_ascii_lowercase()) => draft.paths.push(path),
             Ok(_) => {}
@@ -111,7 +111,7 @@ pub(super) fn path_rules(stem: &str, text: &str) -> Import {
         }
     }
     if !draft.paths.is_empty() {
-        path_list::with_cases(&mut draft);
+        path_list::add_cases(&mut draft);
         import.drafts.push(draft);
     }
     import

@@ -7,10 +7,10 @@ use std::collections::HashMap;
 
 use saphyr_parser::{Event, Parser};
 
-/// Most nodes of a document, with copies for aliases.
-const MOST_NODES: usize = 200_000;
-/// Deepest nesting of lists and maps.
-const DEEPEST: usize = 64;
+/// The most nodes of a document, with copies for aliases.
+const MAX_NODES: usize = 200_000;
+/// The deepest nesting of lists and maps.
+const MAX_DEPTH: usize = 64;
 
 /// A node of a document.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -74,7 +74,7 @@ pub(super) fn documents(text: &str) -> Result<Vec<YamlNode>, String> {
     let mut reader = YamlReader::default();
     for event in Parser::new_from_str(text) {
         let (event, _) = event.map_err(|error| format!("line {}: {}", error.marker().line(), error.info()))?;
-        reader.take(event)?;
+        reader.handle(event)?;
     }
     Ok(reader.documents)
 }
@@ -88,7 +88,7 @@ struct YamlReader {
 }
 
 impl YamlReader {
-    fn take(&mut self, event: Event<'_>) -> Result<(), String> {
+    fn handle(&mut self, event: Event<'_>) -> Result<(), String> {
         match event {
             Event::Scalar(text, _, anchor, _) => self.close(anchor, YamlNode::Text(text.into_owned()))?,
             Event::Alias(anchor) => {
@@ -105,8 +105,8 @@ impl YamlReader {
             },
             _ => {}
         }
-        if self.open.len() > DEEPEST {
-            return Err(format!("more than {DEEPEST} lists and maps within one another"));
+        if self.open.len() > MAX_DEPTH {
+            return Err(format!("more than {MAX_DEPTH} lists and maps within one another"));
         }
         Ok(())
     }
@@ -114,8 +114,8 @@ impl YamlReader {
     /// Adds a finished node to its parent.
     fn close(&mut self, anchor: usize, node: YamlNode) -> Result<(), String> {
         self.nodes += 1;
-        if self.nodes > MOST_NODES {
-            return Err(format!("more than {MOST_NODES} values"));
+        if self.nodes > MAX_NODES {
+            return Err(format!("more than {MAX_NODES} values"));
         }
         if anchor != 0 {
             self.nodes += node.size();
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bomb_is_refused() {
+    fn nested_aliases_and_lists_are_refused() {
         let nine = |item: String| format!("[{}]\n", vec![item; 9].join(", "));
         let lines = (1..12).map(|n| format!("- &a{n} {}", nine(format!("*a{}", n - 1))));
         let text: String = std::iter::once(format!("- &a0 {}", nine("x".into()))).chain(lines).collect();

@@ -8,11 +8,10 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use aho_corasick::AhoCorasick;
 
-use super::super::case::Case;
-use super::super::definition::{Definition, Field, OneOrMany, PathAnchor};
+use super::super::definition::{Case, Definition, Field, OneOrMany, PathAnchor};
 use super::super::literals::bit;
 use super::super::load::LocatedRule;
-use super::{Diagnostic, LintLevel, few, report};
+use super::{Diagnostic, LintLevel, list_first, report};
 use crate::finding::{RuleId, Severity};
 use crate::rules::glob;
 
@@ -21,28 +20,28 @@ type CoveredLiterals<'r> = BTreeMap<usize, BTreeSet<&'r str>>;
 
 pub(super) fn check(rules: &[LocatedRule], mut verdict: impl FnMut(&Case) -> Vec<RuleId>, found: &mut Vec<Diagnostic>) {
     for list in LiteralList::ALL {
-        twice(rules, list, found);
+        report_duplicates(rules, list, found);
     }
-    let index = LiteralIndex::of(rules);
+    let index = LiteralIndex::new(rules);
     let mut matched = |case: &Case| verdict(case).into_iter().map(|id| usize::from(id.0)).collect::<BTreeSet<_>>();
     for number in 0..rules.len() {
-        within(rules, number, &index, found);
-        by_others(rules, number, &index, &mut matched, found);
+        report_covered_by_own_list(rules, number, &index, found);
+        report_covered_by_other_rules(rules, number, &index, &mut matched, found);
     }
 }
 
 /// Reports literals that are in two rules with the same other conditions.
-fn twice(rules: &[LocatedRule], list: LiteralList, found: &mut Vec<Diagnostic>) {
+fn report_duplicates(rules: &[LocatedRule], list: LiteralList, found: &mut Vec<Diagnostic>) {
     let mut first: HashMap<(String, String), usize> = HashMap::new();
     for (number, rule) in rules.iter().enumerate() {
-        let literals = list.of(&rule.definition);
+        let literals = list.literals(&rule.definition);
         if literals.is_empty() {
             continue;
         }
-        let besides = besides(list, &rule.definition);
+        let conditions = other_conditions(list, &rule.definition);
         let mut by_rule = CoveredLiterals::new();
         for literal in literals {
-            let key = (literal.to_ascii_lowercase(), besides.clone());
+            let key = (literal.to_ascii_lowercase(), conditions.clone());
             let other = *first.entry(key).or_insert(number);
             if other != number {
                 by_rule.entry(other).or_default().insert(literal);
@@ -51,37 +50,37 @@ fn twice(rules: &[LocatedRule], list: LiteralList, found: &mut Vec<Diagnostic>) 
         let mut seen = BTreeSet::new();
         let repeated: Vec<_> = literals.iter().filter(|l| !seen.insert(l.to_ascii_lowercase())).map(String::as_str).collect();
         if !repeated.is_empty() {
-            report(rule, LintLevel::Warning, format!("{}: {} is listed twice", list.key(), few(repeated)), "keep one", found);
+            report(rule, LintLevel::Warning, format!("{}: {} is listed twice", list.key(), list_first(repeated)), "keep one", found);
         }
         for (other, literals) in by_rule {
-            let what = format!("{}: {} is in '{}' too", list.key(), few(literals), id(rules, other));
+            let what = format!("{}: {} is in '{}' too", list.key(), list_first(literals), id(rules, other));
             report(rule, LintLevel::Warning, what, "keep it in one of the two", found);
         }
     }
 }
 
 /// Reports literals that another literal of the same list finds already.
-fn within(rules: &[LocatedRule], number: usize, index: &LiteralIndex, found: &mut Vec<Diagnostic>) {
+fn report_covered_by_own_list(rules: &[LocatedRule], number: usize, index: &LiteralIndex, found: &mut Vec<Diagnostic>) {
     let rule = &rules[number];
     for list in LiteralList::ALL.into_iter().filter(|list| *list != LiteralList::Globs) {
-        let mut needless = BTreeMap::new();
-        for literal in list.of(&rule.definition) {
+        let mut covered = BTreeMap::new();
+        for literal in list.literals(&rule.definition) {
             let text = literal.to_ascii_lowercase();
             let mut covering = index.covering(list, &text, false);
             if let Some(other) = covering.find(|o| o.rule == number && o.list == list && o.text != text) {
-                needless.insert(literal.as_str(), other.text.as_str());
+                covered.insert(literal.as_str(), other.text.as_str());
             }
         }
-        if !needless.is_empty() {
-            let pairs: Vec<_> = needless.iter().map(|(longer, shorter)| format!("{longer} by {shorter}")).collect();
-            let what = format!("{}: found by another one of the same list: {}", list.key(), few(pairs.iter().map(String::as_str)));
+        if !covered.is_empty() {
+            let pairs: Vec<_> = covered.iter().map(|(longer, shorter)| format!("{longer} by {shorter}")).collect();
+            let what = format!("{}: found by another one of the same list: {}", list.key(), list_first(pairs.iter().map(String::as_str)));
             report(rule, LintLevel::Warning, what, "remove the longer one", found);
         }
     }
 }
 
 /// Reports literals, or rules, that a rule of the same class and at least the same severity finds already.
-fn by_others(
+fn report_covered_by_other_rules(
     rules: &[LocatedRule],
     number: usize,
     index: &LiteralIndex,
@@ -89,14 +88,15 @@ fn by_others(
     found: &mut Vec<Diagnostic>,
 ) {
     let rule = &rules[number];
-    let Some(list) = LiteralList::ALL.into_iter().find(|list| !list.of(&rule.definition).is_empty() && is_alone(*list, &rule.definition))
+    let Some(list) =
+        LiteralList::ALL.into_iter().find(|list| !list.literals(&rule.definition).is_empty() && is_only_condition(*list, &rule.definition))
     else {
         return;
     };
     let root = rule.definition.at == Some(PathAnchor::Root);
     let mut by_rule = CoveredLiterals::new();
     let mut covered = 0;
-    for literal in list.of(&rule.definition) {
+    for literal in list.literals(&rule.definition) {
         let text = literal.to_ascii_lowercase();
         let holds = |o: &&LiteralEntry| o.rule != number && (o.list, &o.text) != (list, &text) && replaces(&rules[o.rule], rule, o);
         let other = index.covering(list, &text, root).find(holds).map(|other| other.rule);
@@ -106,15 +106,15 @@ fn by_others(
         }
     }
     let others: BTreeSet<usize> = by_rule.keys().copied().collect();
-    let nothing_left = covered == list.of(&rule.definition).len();
+    let nothing_left = covered == list.literals(&rule.definition).len();
     if nothing_left && covered > 0 && rule.definition.must_match.iter().all(|case| !matched(case).is_disjoint(&others)) {
         let names: Vec<_> = others.iter().map(|other| id(rules, *other)).collect();
-        let what = format!("all it finds is found by {} already", few(names));
+        let what = format!("all it finds is found by {} already", list_first(names));
         report(rule, LintLevel::Warning, what, "remove it, or add what it is for: a CVE, a higher severity, a narrower case", found);
         return;
     }
     for (other, literals) in by_rule {
-        let what = format!("{}: {} is found by '{}' already", list.key(), few(literals), id(rules, other));
+        let what = format!("{}: {} is found by '{}' already", list.key(), list_first(literals), id(rules, other));
         report(rule, LintLevel::Warning, what, "remove it", found);
     }
 }
@@ -122,13 +122,13 @@ fn by_others(
 /// Whether a rule can replace another.
 fn replaces(rule: &LocatedRule, other: &LocatedRule, entry: &LiteralEntry) -> bool {
     let (d, o) = (&rule.definition, &other.definition);
-    let says_as_much = d.class == o.class && d.severity >= o.severity && o.cve.iter().all(|cve| d.cve.contains(cve));
-    let words_see_it = entry.list != LiteralList::Words || sees(d, o);
-    says_as_much && words_see_it && is_alone(entry.list, d)
+    let has_same_meaning = d.class == o.class && d.severity >= o.severity && o.cve.iter().all(|cve| d.cve.contains(cve));
+    let searches_fields = entry.list != LiteralList::Words || searches_fields_of(d, o);
+    has_same_meaning && searches_fields && is_only_condition(entry.list, d)
 }
 
 /// Whether the words of a rule are searched in all fields of another rule.
-fn sees(rule: &Definition, other: &Definition) -> bool {
+fn searches_fields_of(rule: &Definition, other: &Definition) -> bool {
     let wanted = if other.words.is_empty() { bit::of_field(Field::Path) } else { other.field_mask() };
     rule.field_mask() & wanted == wanted
 }
@@ -152,12 +152,12 @@ struct LiteralIndex {
 }
 
 impl LiteralIndex {
-    fn of(rules: &[LocatedRule]) -> Self {
+    fn new(rules: &[LocatedRule]) -> Self {
         let mut entries = Vec::new();
         for (rule, located) in rules.iter().enumerate() {
             let root = located.definition.at == Some(PathAnchor::Root);
             for list in LiteralList::ALL.into_iter().filter(|list| *list != LiteralList::Globs) {
-                let texts = list.of(&located.definition).iter().map(|text| text.to_ascii_lowercase());
+                let texts = list.literals(&located.definition).iter().map(|text| text.to_ascii_lowercase());
                 entries.extend(texts.map(|text| LiteralEntry { rule, list, text, root }));
             }
         }
@@ -212,7 +212,7 @@ impl LiteralList {
     }
 
     /// The literals of a rule, as written.
-    pub(super) fn of(self, d: &Definition) -> &[String] {
+    pub(super) fn literals(self, d: &Definition) -> &[String] {
         match self {
             Self::Paths => &d.paths,
             Self::Suffixes => &d.suffixes,
@@ -235,34 +235,34 @@ impl LiteralList {
     }
 
     /// The text that the literal search uses.
-    pub(super) fn literal(self, text: &str) -> String {
+    pub(super) fn search_text(self, text: &str) -> String {
         if self == Self::Globs { glob::anchor(text).to_ascii_lowercase() } else { text.to_ascii_lowercase() }
     }
 }
 
 /// All conditions of a rule except one of its lists, as a text to compare. New keys of rules are included automatically.
-fn besides(list: LiteralList, definition: &Definition) -> String {
-    let mut rest = asked(definition);
+fn other_conditions(list: LiteralList, definition: &Definition) -> String {
+    let mut rest = without_metadata(definition);
     list.clear(&mut rest);
     format!("{rest:?}")
 }
 
 /// Whether a rule has no condition but this list and its fields.
-fn is_alone(list: LiteralList, definition: &Definition) -> bool {
-    let mut rest = asked(definition);
+fn is_only_condition(list: LiteralList, definition: &Definition) -> bool {
+    let mut rest = without_metadata(definition);
     list.clear(&mut rest);
     rest.at = None;
     rest.fields = None;
-    blank().is_some_and(|blank| format!("{rest:?}") == format!("{blank:?}"))
+    empty_definition().is_some_and(|empty| format!("{rest:?}") == format!("{empty:?}"))
 }
 
 /// A rule without its metadata.
-fn asked(definition: &Definition) -> Definition {
+fn without_metadata(definition: &Definition) -> Definition {
     let mut d = definition.clone();
     let texts = !d.words.is_empty() || d.regex.is_some() || d.unless.is_some();
     d.fields = texts.then(|| definition.fields().to_vec());
-    if let Some(blank) = blank() {
-        (d.id, d.title, d.class, d.severity, d.answer) = (blank.id, blank.title, blank.class, Severity::Info, None);
+    if let Some(empty) = empty_definition() {
+        (d.id, d.title, d.class, d.severity, d.answer) = (empty.id, empty.title, empty.class, Severity::Info, None);
     }
     for list in [&mut d.cve, &mut d.attack, &mut d.references, &mut d.false_positives] {
         list.clear();
@@ -274,6 +274,6 @@ fn asked(definition: &Definition) -> Definition {
 }
 
 /// A rule without conditions.
-fn blank() -> Option<Definition> {
+fn empty_definition() -> Option<Definition> {
     toml::from_str("id = ''\ntitle = ''\nclass = ''\nseverity = 'info'").ok()
 }

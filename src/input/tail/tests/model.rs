@@ -418,9 +418,9 @@ impl TailModel {
 
     fn receive(&mut self, emitted: &EmittedLine) {
         let text = emitted.text.clone().expect("no line is too long");
-        let place = (emitted.offset, emitted.number);
-        let before = self.order.insert(emitted.log, place);
-        assert!(before.is_none_or(|(offset, number)| offset < place.0 && number < place.1), "out of order: {text}");
+        let position = (emitted.offset, emitted.number);
+        let before = self.order.insert(emitted.log, position);
+        assert!(before.is_none_or(|(offset, number)| offset < position.0 && number < position.1), "out of order: {text}");
         let id = (emitted.generation, emitted.offset);
         let first = self.text_of.entry(id).or_insert_with(|| text.clone());
         // A file may have been compressed when half of its last line was written.
