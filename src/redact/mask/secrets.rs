@@ -355,10 +355,9 @@ pub(crate) fn find_credentials(text: &[u8], found: &mut Vec<Range<usize>>) {
 
 /// Whether a text has the first two letters of `Basic` or `Bearer`: a quick check.
 fn may_have_scheme(text: &[u8]) -> bool {
+    let is_start = |first: u8, second: u8| first | 0x20 == b'b' && matches!(second | 0x20, b'a' | b'e');
     // No early exit, so that the compiler can vectorize the loop.
-    text.iter()
-        .zip(text.get(1..).unwrap_or_default())
-        .fold(false, |has, (first, second)| has | ((first | 0x20 == b'b') & ((second | 0x20 == b'a') | (second | 0x20 == b'e'))))
+    text.iter().zip(text.get(1..).unwrap_or_default()).fold(false, |has, (&first, &second)| has | is_start(first, second))
 }
 
 fn starts_with(text: &[u8], word: &str) -> bool {
