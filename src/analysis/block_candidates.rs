@@ -330,8 +330,8 @@ severity = "high"
 paths = ["/hack.php", "/.env", "/k0", "/k1", "/k2", "/k3", "/k4", "/k5", "/k6", "/k7", "/k8", "/k9"]
 
 [[rule]]
-id = "t/log-in"
-title = "Log-in"
+id = "t/login"
+title = "Login"
 class = "wordpress"
 severity = "medium"
 paths = ["/wp-login.php"]
