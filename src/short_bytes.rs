@@ -1,10 +1,11 @@
-//! Compares and appends bytes that are mostly few, such as numbers, paths and addresses.
+//! Compares, checks and appends bytes that are mostly few, such as numbers, paths and addresses.
 //!
 //! For so few bytes a call of `memcmp` or `memcpy` takes longer than its work. Those of musl are slow for more bytes as well: its
-//! `memcmp` compares byte by byte. Here both are inlined, in steps of a fixed size. This module does not search or order.
+//! `memcmp` compares byte by byte. Here both are inlined, in steps of a fixed size. Checks read all bytes: without an early exit, the
+//! compiler vectorizes their loops. This module does not search or order.
 
 /// The longest text that is appended in steps: for longer ones, a call of `memcpy` is as fast.
-const LONGEST: usize = 256;
+const MAX_STEPPED: usize = 256;
 
 /// Whether two texts are equal.
 #[inline]
@@ -25,6 +26,20 @@ pub(crate) fn is_equal(a: &[u8], b: &[u8]) -> bool {
 #[inline]
 fn has_equal_ends<const N: usize>(a: &[u8], b: &[u8]) -> bool {
     a.first_chunk::<N>() == b.first_chunk() && a.last_chunk::<N>() == b.last_chunk()
+}
+
+/// Whether all bytes are printable ASCII, as in most texts of a log.
+#[inline]
+#[must_use]
+pub(crate) fn is_printable_ascii(text: &[u8]) -> bool {
+    text.iter().fold(true, |all, byte| all & matches!(byte, b' '..=b'~'))
+}
+
+/// Whether some two adjacent bytes are a trigger.
+#[inline]
+#[must_use]
+pub(crate) fn has_pair(text: &[u8], is_trigger: impl Fn(u8, u8) -> bool) -> bool {
+    text.iter().zip(text.get(1..).unwrap_or_default()).fold(false, |has, (&first, &second)| has | is_trigger(first, second))
 }
 
 /// Whether `text` begins with `start`.
@@ -51,7 +66,7 @@ pub(crate) fn append(out: &mut Vec<u8>, text: &[u8]) {
         4..8 => append_steps::<4>(out, text),
         8..16 => append_steps::<8>(out, text),
         16..32 => append_steps::<16>(out, text),
-        32..=LONGEST => append_steps::<32>(out, text),
+        32..=MAX_STEPPED => append_steps::<32>(out, text),
         _ => out.extend_from_slice(text),
     }
 }
@@ -77,10 +92,16 @@ mod tests {
 
     /// Texts on both sides of every length at which the way changes.
     fn any_text() -> impl Strategy<Value = Vec<u8>> {
-        prop_oneof![0..70_usize, LONGEST - 2..LONGEST + 3].prop_flat_map(|length| prop::collection::vec(any::<u8>(), length))
+        prop_oneof![0..70_usize, MAX_STEPPED - 2..MAX_STEPPED + 3].prop_flat_map(|length| prop::collection::vec(any::<u8>(), length))
     }
 
     proptest! {
+        #[test]
+        fn checks_read_every_byte(text in prop::collection::vec(prop::sample::select(b" ~a\x1f\x7f\xa0".to_vec()), 0..70)) {
+            prop_assert_eq!(is_printable_ascii(&text), text.iter().all(|byte| b" ~a".contains(byte)));
+            prop_assert_eq!(has_pair(&text, |first, second| (first, second) == (b'a', b'~')), text.windows(2).any(|pair| pair == b"a~"));
+        }
+
         #[test]
         fn a_text_is_appended_whole(before in any_text(), text in any_text()) {
             let mut out = before.clone();

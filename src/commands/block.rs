@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rustix::event::{PollFd, PollFlags, poll};
+use rustix::fs::{SeekFrom, seek};
 use rustix::io::pread;
 use rustix::pipe::{SpliceFlags, pipe, tee};
 
@@ -147,7 +148,7 @@ fn stdin_head() -> rustix::io::Result<Vec<u8>> {
     let stdin = io::stdin();
     let mut head = vec![0; HEAD];
     // A pipe has no position.
-    let read = if let Ok(position) = rustix::fs::tell(&stdin) {
+    let read = if let Ok(position) = seek(&stdin, SeekFrom::Current(0)) {
         pread(&stdin, &mut *head, position)?
     } else {
         poll(&mut [PollFd::new(&stdin, PollFlags::IN)], None)?;

@@ -5,6 +5,7 @@
 use crate::log_entry::{LogEntry, RequestLine};
 use crate::normalize::escape_fragment;
 use crate::rules::RequestShape;
+use crate::short_bytes::is_printable_ascii;
 
 /// A parsed request, as rules see it.
 #[derive(Debug, Clone, Copy)]
@@ -76,10 +77,9 @@ fn shape(line: &RequestLine<'_>) -> Option<RequestShape> {
         return (!is_known_method(line.method)).then_some(RequestShape::UnknownMethod);
     }
     if line.method.is_empty() {
-        let printable = |text: &[u8]| text.iter().all(|b| matches!(b, b' '..=b'~'));
         return match line.target {
             b"" | b"-" => None,
-            text if !printable(text) || holds_escape(text) => Some(RequestShape::Binary),
+            text if !is_printable_ascii(text) || holds_escape(text) => Some(RequestShape::Binary),
             _ => Some(RequestShape::NoMethod),
         };
     }

@@ -14,7 +14,7 @@ pub(crate) use decode::{DecodeRound, DecodeStatus, MAX_ROUNDS, decode, rounds, u
 use std::ops::Range;
 
 use self::decode::decode_in_place;
-use crate::short_bytes::append;
+use crate::short_bytes::{append, has_pair};
 
 /// The views of a request target that rules match. Views that need no decoding borrow from the log line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -181,16 +181,6 @@ fn is_plain(target: &[u8]) -> bool {
 /// Whether two adjacent bytes may make [`tidy_path`] remove something: `//` or `/.`.
 fn is_untidy(a: u8, b: u8) -> bool {
     a == b'/' && (b == b'/' || b == b'.')
-}
-
-/// Whether some two adjacent bytes are a trigger.
-fn has_pair(text: &[u8], is_trigger: impl Fn(u8, u8) -> bool) -> bool {
-    let mut has = false;
-    // No early exit, so that the compiler can vectorize the loop.
-    for (&a, &b) in text.iter().zip(text.get(1..).unwrap_or_default()) {
-        has |= is_trigger(a, b);
-    }
-    has
 }
 
 /// Decodes and normalises a path into `out`. If a control byte was inside an escape, the rest is decoded again.

@@ -9,6 +9,8 @@ use std::fmt::Write as _;
 
 use unicode_width::UnicodeWidthChar;
 
+use crate::short_bytes::is_printable_ascii;
+
 /// Combining marks allowed in a row. Vietnamese needs two and pointed Hebrew three; many of them cover the lines around.
 const MAX_COMBINING_MARKS: usize = 4;
 
@@ -72,12 +74,6 @@ pub(crate) fn csv_guard(cell: Cow<'_, str>) -> Cow<'_, str> {
         || first.starts_with(r"\x09")
         || first.starts_with(r"\x0d");
     if formula && cell != "-" { Cow::Owned(format!("'{cell}")) } else { cell }
-}
-
-/// Whether all bytes are printable ASCII, as in most texts.
-fn is_printable_ascii(bytes: &[u8]) -> bool {
-    // No early exit, so that the compiler can vectorize the loop.
-    bytes.iter().fold(true, |all, byte| all & matches!(byte, b' '..=b'~'))
 }
 
 fn is_unsafe(text: &str) -> bool {

@@ -8,6 +8,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use super::{DecodedByte, decoded_byte_at, decoded_bytes, has_encoded};
+use crate::short_bytes::has_pair;
 
 /// A name that ends in one of these is secret: `csrftoken`, `newPassword`.
 const ENDINGS: [&str; 16] = [
@@ -355,9 +356,7 @@ pub(crate) fn find_credentials(text: &[u8], found: &mut Vec<Range<usize>>) {
 
 /// Whether a text has the first two letters of `Basic` or `Bearer`: a quick check.
 fn may_have_scheme(text: &[u8]) -> bool {
-    let is_start = |first: u8, second: u8| first | 0x20 == b'b' && matches!(second | 0x20, b'a' | b'e');
-    // No early exit, so that the compiler can vectorize the loop.
-    text.iter().zip(text.get(1..).unwrap_or_default()).fold(false, |has, (&first, &second)| has | is_start(first, second))
+    has_pair(text, |first, second| first | 0x20 == b'b' && matches!(second | 0x20, b'a' | b'e'))
 }
 
 fn starts_with(text: &[u8], word: &str) -> bool {
