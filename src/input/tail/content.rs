@@ -210,7 +210,7 @@ pub(super) enum IndexMatch {
     None,
     /// Known content whose own file is gone: it continues here.
     Moved(ContentFingerprint),
-    /// The first N bytes are a copy of another log's file.
+    /// The first N bytes are a copy of another log's file, or of content that was read from one that is gone.
     Copy(u64),
 }
 
@@ -321,10 +321,16 @@ impl ContentIndex {
                 if is_proof || names.any(|name| is_name_variant(&file_name_bytes(name), &file_name_bytes(path))) {
                     copied = copied.max(common);
                 }
-            } else if known.content.compare(inspected)? == ContentMatch::Same {
-                known.is_taken = true;
-                self.taken.push((known.path_index, known.content.generation));
-                return Ok(IndexMatch::Moved(known.content.clone()));
+                continue;
+            }
+            match known.content.compare(inspected)? {
+                ContentMatch::Different => {}
+                ContentMatch::Prefix => copied = copied.max(inspected.full_len().unwrap_or(0).min(known.content.offset)),
+                ContentMatch::Same => {
+                    known.is_taken = true;
+                    self.taken.push((known.path_index, known.content.generation));
+                    return Ok(IndexMatch::Moved(known.content.clone()));
+                }
             }
         }
         Ok(if copied > 0 { IndexMatch::Copy(copied) } else { IndexMatch::None })

@@ -130,9 +130,9 @@ impl WatchedPath {
     /// same bytes, unless their own file was truncated.
     fn copied_from_another(&self, is_rewritten: bool, stat: FileStat, inspected: &mut InspectedFile) -> Option<u64> {
         let is_proof = is_rewritten || proves_copy(inspected);
-        let others = self.generations.iter().filter(|log| log.stat.id != stat.id || matches!(log.state, GenerationState::Truncated { .. }));
+        let others = self.generations.iter().filter(|log| log.stat.id != stat.id || !log.has_file());
         let mut copied = None;
-        for log in others.filter(|log| is_proof || matches!(log.state, GenerationState::Truncated { .. })) {
+        for log in others.filter(|log| is_proof || !log.has_file()) {
             let Some(content) = &log.content else { continue };
             if log.file().is_some() && is_copy(log, inspected).unwrap_or(false) {
                 copied = copied.max(Some(inspected.likely_len()));

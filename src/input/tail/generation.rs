@@ -66,6 +66,8 @@ pub(super) struct Generation {
     pub(super) mismatched: bool,
     /// The file had other content before, and may have been overwritten with a copy.
     pub(super) is_rewritten: bool,
+    /// Another path holds the file, and starts the generations that follow in it.
+    pub(super) is_borrowed: bool,
     /// Offset up to which there is no newline after the last whole line.
     searched_to: u64,
     /// The data ended in NULs, which can be overwritten without a change of the metadata.
@@ -103,12 +105,18 @@ impl Generation {
             unlinked_since: None,
             mismatched: false,
             is_rewritten: false,
+            is_borrowed: false,
             searched_to,
             ends_in_nuls: false,
             next_read_len: 0,
             skipped_bytes: 0,
             resume_offset: searched_to,
         }
+    }
+
+    /// Whether it is read from a file, and is not one that the file lost.
+    pub(super) fn has_file(&self) -> bool {
+        !matches!(self.state, GenerationState::Truncated { .. })
     }
 
     /// The file, if it is not compressed.
@@ -134,6 +142,7 @@ impl Generation {
     /// Detaches the content from its file, which has other content now.
     pub(super) fn detach_file(&mut self, now: Instant) {
         self.reader = None;
+        self.is_borrowed = false;
         self.state = GenerationState::Truncated { may_recover: false };
         self.stat = FileStat::default();
         self.caught_up = false;

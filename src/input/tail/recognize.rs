@@ -75,7 +75,7 @@ impl WatchedPath {
     pub(super) fn drop_content(&mut self, generation: u64) {
         self.old_generations.retain(|old| old.content.generation != generation);
         let is_it = |log: &Generation| log.content.as_ref().is_some_and(|content| content.generation == generation);
-        self.generations.retain(|log| !is_it(log) || log.file().is_some());
+        self.generations.retain(|log| !is_it(log) || log.file().is_some() && !log.is_borrowed);
         self.generations.iter_mut().filter(|log| is_it(log)).for_each(Generation::clear_content);
         self.files_changed = true;
     }
@@ -134,8 +134,7 @@ impl WatchedPath {
         }
         for index in 0..self.generations.len() {
             let log = &self.generations[index];
-            let is_lost =
-                matches!(log.state, GenerationState::Truncated { .. }) || log.state == GenerationState::Draining && log.stat.links == 0;
+            let is_lost = !log.has_file() || log.state == GenerationState::Draining && log.stat.links == 0;
             if let Some(content) = log.content.as_ref().filter(|content| is_lost && content.offset > 0)
                 && content.compare(inspected)? == ContentMatch::Same
             {
@@ -198,9 +197,10 @@ impl WatchedPath {
         for path in paths {
             let Ok(metadata) = fs::metadata(&path) else { continue };
             let stat = FileStat::from_metadata(&metadata);
-            let file_holds = self.ids().any(|held| held == stat.id) || found.iter().any(|(_, log)| log.stat.id == stat.id);
+            let is_read = self.generations.iter().filter(|log| log.has_file()).chain(found.iter().map(|(_, log)| log));
+            let is_read = is_read.map(|log| log.stat.id).any(|id| id == stat.id);
             let is_settled = self.finished_siblings.get(&stat.id) == Some(&stat.size_and_mtime());
-            if !metadata.is_file() || file_holds || is_settled || poll.is_held_by_other(stat.id) && !self.has_truncated() {
+            if !metadata.is_file() || is_read || is_settled || poll.is_held_by_other(stat.id) && !self.has_truncated() {
                 continue;
             }
             let sibling = SiblingFile { rank: RotationRank::Index(Reverse(0)), path, stat, below: false };
@@ -223,7 +223,7 @@ impl WatchedPath {
     }
 
     fn has_truncated(&self) -> bool {
-        self.generations.iter().any(|log| matches!(log.state, GenerationState::Truncated { .. }))
+        self.generations.iter().any(|log| !log.has_file())
     }
 
     /// Whether content that was being read is missing.
@@ -272,7 +272,7 @@ impl WatchedPath {
         if inspected.head().is_empty() {
             return Ok(SiblingAction::Ignore);
         }
-        for log in self.generations.iter_mut().filter(|log| matches!(log.state, GenerationState::Truncated { .. })) {
+        for log in self.generations.iter_mut().filter(|log| !log.has_file()) {
             let Some(content) = &log.content else { continue };
             if content.compare(&mut inspected)? == ContentMatch::Same {
                 if !inspected.is_whole() {
@@ -281,6 +281,7 @@ impl WatchedPath {
                 log.state = GenerationState::Draining;
                 log.resume_in(GenerationReader::new(&mut inspected, log.offset()), sibling.stat, poll.now);
                 log.path.clone_from(&sibling.path);
+                log.is_borrowed = poll.is_held_by_other(sibling.stat.id);
                 self.files_changed = true;
                 return Ok(SiblingAction::Ignore);
             }

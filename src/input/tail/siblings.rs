@@ -263,9 +263,7 @@ impl WatchedPath {
         let mut new = Vec::new();
         for sibling in siblings {
             let id = sibling.stat.id;
-            if let Some(log) =
-                self.generations.iter_mut().find(|log| log.stat.id == id && !matches!(log.state, GenerationState::Truncated { .. }))
-            {
+            if let Some(log) = self.generations.iter_mut().find(|log| log.stat.id == id && log.has_file()) {
                 if log.state != GenerationState::Live {
                     self.record_folder(&sibling);
                 }
@@ -374,7 +372,7 @@ impl WatchedPath {
     ) -> io::Result<Option<SiblingAction>> {
         for index in 0..self.generations.len() {
             let log = &mut self.generations[index];
-            if !matches!(log.state, GenerationState::Truncated { .. }) {
+            if log.has_file() {
                 if is_copy(log, inspected)? {
                     let final_copy = inspected.compressed() && inspected.is_whole();
                     return self.record_copy(final_copy, inspected, file, sibling, poll).map(Some);
@@ -514,7 +512,8 @@ impl WatchedPath {
         }
         let copied = match poll.find_elsewhere(&sibling.path, [Some(sibling.stat.id), self.alias], inspected)? {
             None => {
-                self.undecided = Some(sibling.stat.size);
+                // Compressed files last, since each may be a copy of an uncompressed one.
+                self.undecided = Some(if inspected.compressed() { 0 } else { sibling.stat.size });
                 return Ok(SiblingAction::Retry);
             }
             Some(IndexMatch::Moved(content)) => return Ok(SiblingAction::Read(Box::new(reopen(content, inspected, sibling, poll)))),

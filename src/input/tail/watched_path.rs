@@ -136,7 +136,7 @@ pub(super) struct WatchedPath {
     pub(super) search_until_scan: u64,
     /// Number of quick rescans left: while files are being renamed, a listing may miss one.
     pub(super) rescans: u32,
-    /// Size of a file whose content may belong to another path.
+    /// Size of a file whose content may belong to another path; 0 if it is compressed.
     pub(super) undecided: Option<u64>,
     /// The set of files held here changed.
     pub(super) files_changed: bool,
@@ -203,9 +203,9 @@ impl WatchedPath {
         (near(folder) || folder.parent().is_some_and(near)) && rank(&self.base, name.as_bytes()).is_some()
     }
 
-    /// The files that are held here.
+    /// The files that are held here and by no other path.
     pub(super) fn ids(&self) -> impl Iterator<Item = FileId> {
-        self.generations.iter().filter(|log| !matches!(log.state, GenerationState::Truncated { .. })).map(|log| log.stat.id)
+        self.generations.iter().filter(|log| log.has_file() && !log.is_borrowed).map(|log| log.stat.id)
     }
 
     /// Adds the checkpoints of this path. A path without content has a checkpoint too, which records that the path was
@@ -215,7 +215,7 @@ impl WatchedPath {
             checkpoints.push(old.content.checkpoint_at(&old.path, old.id));
         }
         for log in &self.generations {
-            let id = if matches!(log.state, GenerationState::Truncated { .. }) || log.stat.links == 0 { (0, 0) } else { log.stat.id };
+            let id = if !log.has_file() || log.stat.links == 0 { (0, 0) } else { log.stat.id };
             checkpoints.extend(log.content.as_ref().map(|content| content.checkpoint_at(&log.path, id)));
         }
         if self.role != PathRole::NotRequested
@@ -308,7 +308,8 @@ impl WatchedPath {
     }
 
     /// Separates a file from the content that it no longer has: the unread rest must be in another file, if anywhere,
-    /// and the file starts a new generation. Returns whether the file still has the start of the old content.
+    /// and the file starts a new generation, unless another path does that. Returns whether the file still has the start
+    /// of the old content.
     pub(super) fn split_generation(&mut self, index: usize, poll: &mut PollContext<'_>) -> bool {
         let old = &mut self.generations[index];
         let Some(file) = old.file().map(Arc::clone) else { return false };
@@ -317,8 +318,11 @@ impl WatchedPath {
         new.unlinked_since = old.unlinked_since;
         new.is_rewritten = true;
         let cut = is_truncated_prefix(old, &file);
+        let is_borrowed = old.is_borrowed;
         old.detach_file(poll.now);
-        self.generations.insert(index + 1, new);
+        if !is_borrowed {
+            self.generations.insert(index + 1, new);
+        }
         self.schedule_scan();
         cut
     }
@@ -339,6 +343,7 @@ impl WatchedPath {
         if let Some(again) = self.generations.iter().position(|log| log.stat.id == stat.id && log.file().is_some()) {
             let mut log = self.generations.remove(again);
             log.state = GenerationState::Live;
+            log.is_borrowed = false;
             log.unlinked_since = None;
             self.generations.push(log);
             return self.path_unchanged(stat, poll);

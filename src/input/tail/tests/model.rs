@@ -10,7 +10,7 @@
 //! followed alone belongs to it only by its inode and content: without a saved checkpoint, or if it is a copy and
 //! nothing of it was read, it belongs to another log. Second, a file of an unrelated name with the content of a log
 //! that still exists may be a second log of the same server; that it is a copy shows only when the log is truncated. The same
-//! applies to less than a kilobyte in a log that was renamed while it was empty, and that the server may still write to.
+//! applies to less than a kilobyte in a renamed log that had no whole line at the last poll, and that the server may still write to.
 //!
 //! Runs 300 programs, or the number in `PROBEWATCH_MODEL_PROGRAMS` (5,000 for a nightly run).
 
@@ -150,6 +150,8 @@ struct TailModel {
     /// The last offset and line number, by log.
     order: HashMap<u32, (u64, u64)>,
     text_of: HashMap<(u64, u64), String>,
+    /// The files without a whole line at the last poll, by inode.
+    unstarted: HashSet<u64>,
 }
 
 impl TailModel {
@@ -182,6 +184,7 @@ impl TailModel {
             may_repeat: HashSet::new(),
             order: HashMap::new(),
             text_of: HashMap::new(),
+            unstarted: HashSet::new(),
         };
         model.poll(true);
         model
@@ -325,13 +328,12 @@ impl TailModel {
                 }
             }
             ModelMove::CopyTruncate { polls } => {
-                let is_empty = fs::metadata(&away).is_ok_and(|found| found.len() == 0);
+                let is_unstarted = fs::metadata(&away).is_ok_and(|found| found.len() == 0 || self.unstarted.contains(&found.ino()));
                 let copied = fs::copy(&log, away).unwrap();
                 self.fragments.insert(line(self.next)[..self.written].to_owned());
                 // A server may write the same lines to two logs: while both exist, only the name shows which is a
-                // copy, and few
-                // lines in the log that was renamed while it was empty may be the server's own.
-                let may_be_its_own = is_empty && copied < HEAD as u64;
+                // copy, and few lines in a log that had no whole line at the last poll may be the server's own.
+                let may_be_its_own = is_unstarted && copied < HEAD as u64;
                 if polls && name.starts_with("access") && !may_be_its_own {
                     self.poll(false);
                 }
@@ -377,6 +379,9 @@ impl TailModel {
             return;
         }
         self.record_expected();
+        let files = fs::read_dir(self.folder.path()).unwrap().map(|entry| entry.unwrap().path());
+        let unstarted = files.filter(|file| !fs::read(file).unwrap().contains(&b'\n'));
+        self.unstarted = unstarted.map(|file| fs::metadata(file).unwrap().ino()).collect();
         self.now += Duration::from_millis(250);
         // All paths count as changed, also the one that a log was moved away from, so that a late line in a closed
         // log is found at once.
@@ -619,6 +624,34 @@ fn a_copy_that_is_replaced_by_the_truncated_log() {
     let rename = ModelStep::Away { name: 2, how: ModelMove::Rename { create: false } };
     let copy = ModelStep::Away { name: 2, how: ModelMove::CopyTruncate { polls: false } };
     run(true, false, [rename, ModelStep::Reopen, ModelStep::Write(1), ModelStep::PollStep, copy, rename]);
+}
+
+/// A copy is overwritten with a copy of the log that was truncated and written to since.
+#[test]
+fn a_copy_is_overwritten_after_the_log_was_truncated() {
+    let copy = |polls| ModelStep::Away { name: 1, how: ModelMove::CopyTruncate { polls } };
+    let write = ModelStep::Write(1);
+    run(true, false, [write, ModelStep::Reopen, copy(true), write, ModelStep::PollStep, write, copy(false)]);
+}
+
+/// The compressed file has more bytes than the renamed log, which is compared with it.
+#[test]
+fn a_log_that_was_moved_away_and_back_is_compressed_under_a_third_name() {
+    let compress = ModelStep::Away { name: 0, how: ModelMove::Gzip };
+    run(true, false, [ModelStep::AwayAndBack { polls: false }, ModelStep::Write(1), compress]);
+    let rotate = ModelStep::Rotate { create: false };
+    run(true, false, [ModelStep::Partial(1), ModelStep::AwayAndBack { polls: false }, ModelStep::Reopen, compress, rotate]);
+}
+
+/// The log had the name of a rotated file when it was first found, and is compressed and rotated after it was closed.
+#[test]
+fn a_closed_log_of_a_rotated_name_is_rotated_again() {
+    let compress_away = ModelStep::Away { name: 0, how: ModelMove::Gzip };
+    let restarted = [compress_away, ModelStep::Delete, ModelStep::Kill, ModelStep::PollStep, ModelStep::Reopen, ModelStep::Down];
+    let rotate = ModelStep::Rotate { create: false };
+    let compress = ModelStep::Compress { polls: false, starts: false };
+    let late = [rotate, ModelStep::Write(1), ModelStep::Up, compress, ModelStep::Write(1), ModelStep::Wait, rotate, ModelStep::PollStep];
+    run(true, true, restarted.into_iter().chain(late));
 }
 
 proptest! {
