@@ -28,6 +28,7 @@ use crate::client::{Anonymizer, Ipv6Prefix};
 use crate::engine::ScanOptions;
 use crate::finding::RuleId;
 use crate::formats::Formats;
+use crate::formats::builtin::UnknownFormat;
 use crate::input::exclude::{exclude_compressed_copies, exclude_older};
 use crate::input::find::{FoundInputs, InputSource, SourceKind, find};
 use crate::input::read::has_byte_ranges;
@@ -276,19 +277,19 @@ pub(super) struct RuleContext {
 impl RuleContext {
     /// Loads the files that the settings name, in a temporary pool: for commands that read logs with one thread.
     pub(super) fn load(settings: &ScanSettings) -> Result<Self, CommandError> {
-        let rules = match ThreadPoolBuilder::new().build() {
-            Ok(pool) => pool.install(|| load(&settings.rules))?,
-            Err(_) => load(&settings.rules)?,
-        };
-        Self::with_rules(settings, rules)
+        match ThreadPoolBuilder::new().build() {
+            Ok(pool) => Self::load_in(&pool, settings),
+            Err(_) => Self::new(settings, load(&settings.rules)?, server_logs::formats(settings)),
+        }
     }
 
     /// The same in this pool, which reads the logs later.
     pub(super) fn load_in(pool: &ThreadPool, settings: &ScanSettings) -> Result<Self, CommandError> {
-        Self::with_rules(settings, pool.install(|| load(&settings.rules))?)
+        let (rules, formats) = pool.install(|| rayon::join(|| load(&settings.rules), || server_logs::formats(settings)));
+        Self::new(settings, rules?, formats)
     }
 
-    fn with_rules(settings: &ScanSettings, rules: RuleSet) -> Result<Self, CommandError> {
+    fn new(settings: &ScanSettings, rules: RuleSet, formats: Result<Formats, UnknownFormat>) -> Result<Self, CommandError> {
         let apps = apps(&settings.apps, &rules)?;
         let scope = ScanOptions {
             format: settings.formats.as_clf(),
@@ -297,7 +298,7 @@ impl RuleContext {
             windows: true,
             ..ScanOptions::default()
         };
-        Ok(Self { rules, scope, formats: server_logs::formats(settings)?, apps })
+        Ok(Self { rules, scope, formats: formats?, apps })
     }
 
     /// What a scan needs.

@@ -1,5 +1,7 @@
 //! Compiles definitions to a rule set, or reports their errors.
 
+use rayon::prelude::*;
+
 use super::condition::{Condition, TextCondition};
 use super::definition::{APP_FAMILY, Answer, CLASSES, Definition, PathAnchor};
 use super::error::{RuleError, nearest};
@@ -66,42 +68,33 @@ impl Compiler {
         if definitions.len() > MAX_RULES {
             return Err(RuleError::TooMany { found: definitions.len(), most: MAX_RULES });
         }
-        self.rules.reserve(definitions.len());
+        let conditions: Vec<_> = definitions.par_iter().map(condition_of).collect();
         self.conditions.reserve(definitions.len());
-        let mut errors: Vec<_> = definitions.into_iter().filter_map(|located| self.add(located).err()).collect();
+        let add = |(located, condition): (&LocatedRule, Result<Condition, String>)| {
+            condition.and_then(|condition| self.add(located, condition)).err().map(|message| located.error(message))
+        };
+        let mut errors: Vec<_> = definitions.iter().zip(conditions).filter_map(add).collect();
         match errors.len() {
-            0 => Ok(()),
-            1 => Err(errors.remove(0)),
-            _ => Err(RuleError::Several(errors)),
+            0 => self.rules = definitions.into_par_iter().map(|located| Rule::from(*located.definition)).collect(),
+            1 => return Err(errors.remove(0)),
+            _ => return Err(RuleError::Several(errors)),
         }
+        Ok(())
     }
 
-    fn add(&mut self, located: LocatedRule) -> Result<(), RuleError> {
-        let rule = self.rules.len() as u16;
-        match self.condition_of(&located, rule) {
-            Ok(condition) => {
-                self.conditions.push(condition);
-                self.rules.push(Rule::from(*located.definition));
-                Ok(())
-            }
-            Err(message) => Err(located.error(message)),
-        }
-    }
-
-    fn condition_of(&mut self, located: &LocatedRule, rule: u16) -> Result<Condition, String> {
-        let definition = &located.definition;
-        check(definition)?;
-        let condition = Self::condition(definition);
+    fn add(&mut self, located: &LocatedRule, condition: Condition) -> Result<(), String> {
+        let rule = self.conditions.len() as u16;
         if !located.is_builtin {
-            self.check_patterns(definition, &condition)?;
+            self.warnings.extend(empty_match_warning(located, &condition));
         }
         if let Some(literals) = &mut self.literals {
-            literals.add(definition.literal_keys(), rule)?;
+            literals.add(located.definition.literal_keys(), rule)?;
         }
         if condition.needs == 0 && !condition.text.as_ref().is_some_and(|t| t.has_words) {
             self.unanchored.push(rule);
         }
-        Ok(condition)
+        self.conditions.push(condition);
+        Ok(())
     }
 
     fn finish(self, Searches { request, headers }: Searches) -> RuleSet {
@@ -116,39 +109,45 @@ impl Compiler {
             warnings: self.warnings,
         }
     }
+}
 
-    fn condition(d: &Definition) -> Condition {
-        let present = |list: &[String], bit: u16| if list.is_empty() { 0 } else { bit };
-        let needs = present(&d.paths, bit::PATHS)
-            | present(&d.suffixes, bit::SUFFIX)
-            | present(&d.path_glob.0, bit::GLOB)
-            | present(&d.agents, bit::AGENT)
-            | present(&d.raw_prefixes, bit::PREFIX);
-        let fields = d.field_mask();
-        let pattern = d.regex.clone().map(RulePattern::lazy);
-        let text =
-            (!d.words.is_empty() || pattern.is_some()).then_some(TextCondition { fields, has_words: !d.words.is_empty(), regex: pattern });
-        Condition {
-            needs,
-            text,
-            globs: Globs::any_of(&d.path_glob.0, d.at == Some(PathAnchor::Root)),
-            methods: d.methods.iter().map(|m| m.as_bytes().to_vec()).collect(),
-            statuses: d.statuses.clone(),
-            shape: d.shape,
-            unless: Exceptions::new(d),
-        }
-    }
-
-    /// Compiles the patterns of a rule that is not built in.
-    fn check_patterns(&mut self, d: &Definition, condition: &Condition) -> Result<(), String> {
+/// The condition of a rule. Only the patterns of rules that are not built in are compiled, to find their errors.
+fn condition_of(located: &LocatedRule) -> Result<Condition, String> {
+    check(&located.definition)?;
+    let condition = condition(&located.definition);
+    if !located.is_builtin {
         condition.patterns().try_for_each(RulePattern::check)?;
-        if condition.text.as_ref().and_then(|t| t.regex.as_ref()).is_some_and(|r| r.is_match(b"")) {
-            let id = &d.id;
-            self.warnings
-                .push(format!("rule '{id}': its regex matches the empty text, so it restricts nothing; remove it or make it stricter"));
-        }
-        Ok(())
     }
+    Ok(condition)
+}
+
+fn condition(d: &Definition) -> Condition {
+    let present = |list: &[String], bit: u16| if list.is_empty() { 0 } else { bit };
+    let needs = present(&d.paths, bit::PATHS)
+        | present(&d.suffixes, bit::SUFFIX)
+        | present(&d.path_glob.0, bit::GLOB)
+        | present(&d.agents, bit::AGENT)
+        | present(&d.raw_prefixes, bit::PREFIX);
+    let fields = d.field_mask();
+    let pattern = d.regex.clone().map(RulePattern::lazy);
+    let text =
+        (!d.words.is_empty() || pattern.is_some()).then_some(TextCondition { fields, has_words: !d.words.is_empty(), regex: pattern });
+    Condition {
+        needs,
+        text,
+        globs: Globs::any_of(&d.path_glob.0, d.at == Some(PathAnchor::Root)),
+        methods: d.methods.iter().map(|m| m.as_bytes().to_vec()).collect(),
+        statuses: d.statuses.clone(),
+        shape: d.shape,
+        unless: Exceptions::new(d),
+    }
+}
+
+fn empty_match_warning(located: &LocatedRule, condition: &Condition) -> Option<String> {
+    let regex = condition.text.as_ref()?.regex.as_ref()?;
+    let id = located.id();
+    let warning = || format!("rule '{id}': its regex matches the empty text, so it restricts nothing; remove it or make it stricter");
+    regex.is_match(b"").then(warning)
 }
 
 impl From<Definition> for Rule {

@@ -179,7 +179,7 @@ pub(super) fn selected_rules(choice: &RuleChoice) -> Result<SelectedRules, RuleE
 pub(super) fn selected_rules_with(choice: &RuleChoice, detail: Detail) -> Result<SelectedRules, RuleError> {
     let mut rules = BTreeMap::new();
     if !choice.no_builtin {
-        let parsed: Vec<_> = BUILTIN.par_iter().map(|file| file.rules(detail)).collect();
+        let parsed: Vec<_> = BUILTIN.par_iter().with_max_len(1).map(|file| file.rules(detail)).collect();
         for found in parsed {
             insert(&mut rules, found?)?;
         }
