@@ -12,7 +12,7 @@
 //! that still exists may be a second log of the same server; that it is a copy shows only when the log is truncated. The same
 //! applies to less than a kilobyte in a renamed log that had no whole line at the last poll, and that the server may still write to.
 //!
-//! Runs 300 programs, or the number in `PROBEWATCH_MODEL_PROGRAMS` (5,000 for a nightly run).
+//! Runs 300 programs, or the number in `PROBEWATCH_MODEL_PROGRAMS` (`benches/model.sh` runs 50,000).
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fs::{self, File, OpenOptions};
