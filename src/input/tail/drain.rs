@@ -39,7 +39,7 @@ impl WatchedPath {
             if stat.links == 0 {
                 log.unlinked_since.get_or_insert(poll.now);
             }
-            if stat == log.stat && !log.mismatched {
+            if stat == log.stat && !log.mismatched && !stat.is_recent() {
                 continue;
             }
             if stat.size != log.stat.size {

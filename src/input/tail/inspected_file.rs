@@ -296,11 +296,6 @@ impl FileStat {
         }
     }
 
-    /// Size and modification time, which do not change when a file is renamed.
-    pub(super) fn size_and_mtime(&self) -> (u64, (i64, i64)) {
-        (self.size, self.modified)
-    }
-
     /// Whether the file was modified before the other one.
     pub(super) fn is_before(&self, other: &Self) -> bool {
         self.modified < other.modified

@@ -199,15 +199,14 @@ impl WatchedPath {
             let stat = FileStat::from_metadata(&metadata);
             let is_read = self.generations.iter().filter(|log| log.has_file()).chain(found.iter().map(|(_, log)| log));
             let is_read = is_read.map(|log| log.stat.id).any(|id| id == stat.id);
-            let is_settled = self.finished_siblings.get(&stat.id) == Some(&stat.size_and_mtime());
-            if !metadata.is_file() || is_read || is_settled || poll.is_held_by_other(stat.id) && !self.has_truncated() {
+            if !metadata.is_file() || is_read || self.is_settled(&stat) || poll.is_held_by_other(stat.id) && !self.has_truncated() {
                 continue;
             }
             let sibling = SiblingFile { rank: RotationRank::Index(Reverse(0)), path, stat, below: false };
             match self.match_moved(&sibling, found, poll) {
                 Ok(SiblingAction::Read(log)) => found.push((sibling.rank, *log)),
                 Ok(SiblingAction::Retry) => self.scan_at = None,
-                Ok(SiblingAction::Ignore | SiblingAction::Unknown) => drop(self.finished_siblings.insert(stat.id, stat.size_and_mtime())),
+                Ok(SiblingAction::Ignore | SiblingAction::Unknown) => self.settle(stat),
                 // It is gone, or may not be read.
                 Err(_) => {}
             }

@@ -193,6 +193,19 @@ pub(super) enum SiblingAction {
 }
 
 impl WatchedPath {
+    /// Records that there is nothing more to read in this file until its metadata change. A recent file may change without
+    /// that, so it is not recorded.
+    pub(super) fn settle(&mut self, stat: FileStat) {
+        if !stat.is_recent() {
+            self.finished_siblings.insert(stat.id, stat);
+        }
+    }
+
+    /// Whether an earlier scan found nothing more to read in this file, and it did not change since.
+    pub(super) fn is_settled(&self, stat: &FileStat) -> bool {
+        self.finished_siblings.get(&stat.id) == Some(stat)
+    }
+
     /// Schedules quick scans after a rotation.
     pub(super) fn schedule_scan(&mut self) {
         self.finished_siblings.clear();
@@ -274,7 +287,7 @@ impl WatchedPath {
                 continue;
             }
             let taken = found.iter().any(|(_, log)| log.stat.id == id);
-            if taken || self.finished_siblings.get(&id) == Some(&sibling.stat.size_and_mtime()) {
+            if taken || self.is_settled(&sibling.stat) {
                 self.mark_seen(id);
                 continue;
             }
@@ -301,7 +314,7 @@ impl WatchedPath {
     ) -> bool {
         match action {
             Ok(SiblingAction::Ignore | SiblingAction::Unknown) => {
-                self.finished_siblings.insert(sibling.stat.id, sibling.stat.size_and_mtime());
+                self.settle(sibling.stat);
             }
             Ok(SiblingAction::Retry) => self.scan_at = None,
             Ok(SiblingAction::Read(log)) => found.push((sibling.rank, *log)),

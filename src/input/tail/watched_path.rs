@@ -125,8 +125,8 @@ pub(super) struct WatchedPath {
     pub(super) old_generations: Vec<OldGeneration>,
     /// Where to start in unknown content.
     pub(super) start_at: StartAt,
-    /// Siblings with nothing more to read, and their size and time at that moment.
-    pub(super) finished_siblings: HashMap<FileId, (u64, (i64, i64))>,
+    /// Siblings with nothing more to read, and their metadata at that moment.
+    pub(super) finished_siblings: HashMap<FileId, FileStat>,
     /// Subfolders that contain known content of this log.
     pub(super) rotated_folders: BTreeSet<PathBuf>,
     /// Number of the next scan for siblings, and when it is due.

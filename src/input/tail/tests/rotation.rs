@@ -77,6 +77,23 @@ fn late_lines_of_a_closed_log_are_returned() {
     assert_eq!(harness.emitted[24].generation, harness.emitted[0].generation);
 }
 
+/// Two writes within one tick of the clock have the same time.
+#[test]
+fn other_content_of_the_same_length_and_time_is_read() {
+    let mut harness = TailHarness::from_start();
+    harness.append("access.log", &lines(10..15));
+    harness.poll_and_read();
+    harness.rename("access.log", "access.log.1");
+    harness.append("access.log", "");
+    harness.wait(70);
+    let rotated = harness.path("access.log.1");
+    let time = fs::metadata(&rotated).unwrap().modified().unwrap();
+    fs::write(&rotated, lines(15..20)).unwrap();
+    File::options().write(true).open(&rotated).unwrap().set_modified(time).unwrap();
+    harness.wait(20);
+    assert_eq!(harness.lines().into_iter().map(number_of).collect::<Vec<_>>(), (10..20).map(Some).collect::<Vec<_>>());
+}
+
 #[test]
 fn a_truncated_log_is_finished_in_its_copy() {
     for compressed in [false, true] {
