@@ -388,7 +388,9 @@ impl Tail {
         for path in paths {
             if let Some(index) = self.index.get(path) {
                 changed_paths.insert(*index);
-                continue;
+                if self.watched[*index].role != PathRole::NotRequested {
+                    continue;
+                }
             }
             for (index, watched) in
                 self.watched.iter_mut().enumerate().filter(|(_, watched)| watched.is_sibling(path) || watched.was_seen_at(path))
@@ -443,6 +445,10 @@ impl Tail {
         let (claimed, others) =
             std::mem::take(&mut self.unclaimed).into_iter().partition(|unclaimed_one| watched.is_self_or_sibling(&unclaimed_one.path));
         (watched.old_generations, self.unclaimed) = (claimed, others);
+        // A rotated file was found before its log was created. Its path leads to other rotated files of that log from now on.
+        for rotated in self.watched.iter_mut().filter(|rotated| !rotated.named && watched.is_sibling(&rotated.path)) {
+            rotated.role = PathRole::NotRequested;
+        }
         // Change events may use the absolute path.
         self.index.insert(watched.absolute.clone(), self.watched.len());
         self.index.insert(path, self.watched.len());

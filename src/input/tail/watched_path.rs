@@ -103,7 +103,7 @@ pub(super) enum PathRole {
     Log,
     /// A compressed file, which is read as siblings are.
     Compressed,
-    /// The path itself was not requested: only rotated siblings of its log were.
+    /// The path itself was not requested: only rotated siblings of its log were. Or it is a rotated sibling of another path.
     NotRequested,
 }
 
@@ -242,6 +242,8 @@ impl WatchedPath {
     /// Checks the path and the generations that it led to before. Reads only the bytes that identify a file.
     pub(super) fn poll(&mut self, poll: &mut PollContext<'_>) {
         match fs::metadata(&self.path) {
+            // The path was requested until the log was found that it was rotated from.
+            _ if self.role == PathRole::NotRequested && self.live().is_some() => self.retire_live(poll.now),
             _ if self.role != PathRole::Log => {}
             Ok(metadata) if metadata.is_file() => self.path_found(FileStat::from_metadata(&metadata), poll),
             Ok(_) => self.report_problem_once(poll, "is not a file; only files are followed"),

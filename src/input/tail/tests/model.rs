@@ -500,12 +500,13 @@ impl TailModel {
         is_given || text.lines().find_map(number_of).is_some_and(is_kept) || self.is_in_state(file)
     }
 
-    /// Whether a file is one of a checkpoint, by its inode and its head, even if nothing of it was returned.
+    /// Whether a file is one of a checkpoint, by its inode and its head, even if nothing of it was returned. A new file may have
+    /// the inode of a deleted one, and the same few bytes of a first line.
     fn is_in_state(&self, file: &Path) -> bool {
         let (Ok(metadata), Ok(bytes)) = (fs::metadata(file), fs::read(file)) else { return false };
         let is_it = |known: &Checkpoint| {
-            let begins = |length| bytes.get(..length).is_some_and(|head| Fingerprint::new(head) == known.head);
-            known.inode == metadata.ino() && known.head.bytes > 0 && begins(known.head.bytes as usize)
+            let begins = |head: &[u8]| head.contains(&b'\n') && Fingerprint::new(head) == known.head;
+            known.inode == metadata.ino() && bytes.get(..known.head.bytes as usize).is_some_and(begins)
         };
         self.state.iter().any(is_it)
     }
@@ -652,6 +653,15 @@ fn a_closed_log_of_a_rotated_name_is_rotated_again() {
     let compress = ModelStep::Compress { polls: false, starts: false };
     let late = [rotate, ModelStep::Write(1), ModelStep::Up, compress, ModelStep::Write(1), ModelStep::Wait, rotate, ModelStep::PollStep];
     run(true, true, restarted.into_iter().chain(late));
+}
+
+/// The rotated file was found before the log was created, and is replaced by a copy of it.
+#[test]
+fn a_rotated_file_is_found_before_its_log() {
+    let rotate = ModelStep::Rotate { create: true };
+    let missing = [ModelStep::Away { name: 0, how: ModelMove::Gzip }, ModelStep::Kill, rotate, rotate];
+    let created = [ModelStep::AwayAndBack { polls: false }, ModelStep::Reopen, ModelStep::Write(2)];
+    run(true, false, missing.into_iter().chain(created).chain([ModelStep::CopyTruncate { polls: true, between: 0 }]));
 }
 
 proptest! {
