@@ -6,4 +6,4 @@ set -eu
 
 cd "$(dirname -- "$0")/.."
 export PROBEWATCH_MODEL_PROGRAMS=${PROGRAMS:-50000}
-exec cargo test --release --locked --lib -- input::tail::tests::model input::tail::tests::read_once_model input::tail::tests::compression_race::a_concurrent
+exec cargo test --release --locked --lib -- input::tail::tests::model input::tail::tests::read_once_model input::tail::tests::compressed::a_concurrent
