@@ -114,14 +114,15 @@ impl Compiler {
 /// The condition of a rule. Only the patterns of rules that are not built in are compiled, to find their errors.
 fn condition_of(located: &LocatedRule) -> Result<Condition, String> {
     check(&located.definition)?;
-    let condition = condition(&located.definition);
+    let condition = uncompiled_condition(&located.definition);
     if !located.is_builtin {
         condition.patterns().try_for_each(RulePattern::check)?;
     }
     Ok(condition)
 }
 
-fn condition(d: &Definition) -> Condition {
+/// The condition of a definition, whose patterns are compiled when they are first needed.
+fn uncompiled_condition(d: &Definition) -> Condition {
     let present = |list: &[String], bit: u16| if list.is_empty() { 0 } else { bit };
     let needs = present(&d.paths, bit::PATHS)
         | present(&d.suffixes, bit::SUFFIX)

@@ -410,11 +410,26 @@ impl Tail {
             let is_old = |candidate: &LogCandidate| !candidate.named && discovery::base_in(&candidate.path, &followed).is_some();
             candidates.into_iter().filter(|new| !followed.contains(new.path.as_path()) && !is_old(new)).collect()
         };
+        let known = self.watched.len();
         for candidate in new {
             if self.is_full(&candidate) {
-                return;
+                break;
             }
             self.add(candidate);
+        }
+        self.leave_rotated(known);
+    }
+
+    /// Leaves rotated files that were found before their logs to these logs, which are those after the first `known` paths. The path
+    /// of such a file leads to other rotated files from now on.
+    fn leave_rotated(&mut self, known: usize) {
+        let (known, new) = self.watched.split_at_mut(known);
+        let logs: HashSet<&Path> = new.iter().map(|log| log.path.as_path()).collect();
+        if logs.is_empty() {
+            return;
+        }
+        for rotated in known.iter_mut().filter(|path| !path.named && discovery::base_in(&path.path, &logs).is_some()) {
+            rotated.role = PathRole::NotRequested;
         }
     }
 
@@ -445,10 +460,6 @@ impl Tail {
         let (claimed, others) =
             std::mem::take(&mut self.unclaimed).into_iter().partition(|unclaimed_one| watched.is_self_or_sibling(&unclaimed_one.path));
         (watched.old_generations, self.unclaimed) = (claimed, others);
-        // A rotated file was found before its log was created. Its path leads to other rotated files of that log from now on.
-        for rotated in self.watched.iter_mut().filter(|rotated| !rotated.named && watched.is_sibling(&rotated.path)) {
-            rotated.role = PathRole::NotRequested;
-        }
         // Change events may use the absolute path.
         self.index.insert(watched.absolute.clone(), self.watched.len());
         self.index.insert(path, self.watched.len());
