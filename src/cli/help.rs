@@ -13,24 +13,35 @@ use clap::{Arg, ArgAction, Command};
 use crate::commands::message::sanitized;
 use crate::commands::{Exit, stdout};
 
-/// Moves `--help` from the top, where clap puts flags without a heading, to the end.
-pub(super) fn with_help_last(command: Command) -> Command {
+/// The flag for help, for commands that have it last: clap puts its own at the top, among the flags without a heading.
+pub(super) fn flag() -> Arg {
     let help = Arg::new("help").short('h').long("help").action(ArgAction::Help);
-    let help = help.help("Print help: -h in short, --help in full").help_heading("Other");
-    command.disable_help_flag(true).arg(help)
+    help.help("Print help: -h in short, --help in full").help_heading("Other")
 }
 
 /// Whether these arguments request the full help.
 pub(super) fn wants_full(args: &[OsString]) -> bool {
-    let is_help = |arg: &OsString| arg == "--help";
-    args.iter().take_while(|arg| *arg != "--").any(is_help) || args.get(1).is_some_and(|command| command == "help")
+    args.iter().take_while(|arg| *arg != "--").any(|arg| arg == "--help")
 }
 
-/// Puts the full help of a command and its subcommands where clap looks for the short one.
+/// Replaces `probewatch help scan` by `probewatch scan --help`.
+pub(super) fn with_flag(args: &mut Vec<OsString>) {
+    if args.get(1).is_some_and(|command| command == "help") {
+        args.remove(1);
+        args.push("--help".into());
+    }
+}
+
+/// Puts the full help of a command and its subcommands where clap looks for the short one. They must have been built.
 pub(super) fn full(mut command: Command) -> Command {
     command = command.mut_args(|arg| {
         let help = arg.get_long_help().or(arg.get_help()).map(ToString::to_string).unwrap_or_default();
-        arg.help(help.replace("\n\n", "\n")).long_help(Resettable::Reset).hide_short_help(false)
+        let arg = arg.help(help.replace("\n\n", "\n")).long_help(Resettable::Reset).hide_short_help(false);
+        match arg.get_action() {
+            ArgAction::Help if arg.get_help_heading().is_none() => arg.action(ArgAction::HelpShort).help("Print help"),
+            ArgAction::Help => arg.action(ArgAction::HelpShort),
+            _ => arg,
+        }
     });
     if let Some(about) = command.get_long_about().cloned() {
         command = command.about(about).long_about(Resettable::Reset);
@@ -501,7 +512,7 @@ fn sanitize_error(mut error: clap::Error) -> clap::Error {
         error.insert(kind, value);
     }
     if let Some(ContextValue::String(flag)) = error.get(ContextKind::SuggestedArg)
-        && is_hidden(&super::command(), flag)
+        && is_hidden(&super::complete_command(), flag)
     {
         error.remove(ContextKind::SuggestedArg);
         error.remove(ContextKind::Suggested);
@@ -524,7 +535,7 @@ mod tests {
     #[test]
     fn a_hidden_flag_is_not_suggested() {
         let text = |flag: &str| {
-            let error = cli::command().try_get_matches_from(["probewatch", "scan", flag, "x"]).expect_err("a mistake");
+            let error = cli::complete_command().try_get_matches_from(["probewatch", "scan", flag, "x"]).expect_err("a mistake");
             sanitize_error(error).render().to_string()
         };
         for flag in ["--nope", "--no-prefilte", "--no-prefix"] {
@@ -537,7 +548,7 @@ mod tests {
     fn an_error_quotes_nothing_unescaped() {
         for args in [vec!["--\u{1b}[2Jx"], vec!["scan", "--top", "\u{1b}[2J"], vec!["scan", "-f", "\u{1b}[2J"], vec!["\u{1b}[2J"]] {
             let all = std::iter::once("probewatch").chain(args.iter().copied());
-            let error = cli::command().try_get_matches_from(all).expect_err("a mistake");
+            let error = cli::complete_command().try_get_matches_from(all).expect_err("a mistake");
             let text = sanitize_error(error).render().to_string();
             assert!(!text.contains('\u{1b}') && text.contains("\\x1b"), "{text}");
         }

@@ -5,6 +5,7 @@
 mod args;
 mod flags;
 mod help;
+mod lazy;
 mod variables;
 
 use std::env;
@@ -17,6 +18,7 @@ use clap_complete::Shell;
 use self::args::{
     BlockArgs, DiffArgs, ExplainArgs, FollowArgs, FormatsArgs, LearnArgs, MergeArgs, ReportArgs, RuleSetFlags, RulesCommand, ScanArgs,
 };
+use self::lazy::Lazy;
 use crate::allocator;
 use crate::commands::rules::{AddOptions, ImportOptions};
 use crate::commands::{self, Exit, message};
@@ -43,39 +45,39 @@ struct Cli {
 enum CliCommand {
     /// Report the probes in access logs
     #[command(after_help = help::SCAN_SHORT, after_long_help = help::SCAN_LONG)]
-    Scan(Box<ScanArgs>),
+    Scan(Lazy<ScanArgs>),
     /// Report probes as they happen, through every log rotation
     #[command(after_help = help::FOLLOW_SHORT, after_long_help = help::FOLLOW_LONG)]
-    Follow(Box<FollowArgs>),
+    Follow(Lazy<FollowArgs>),
     /// Write CSV reports of what is new since the last run, for cron
     #[command(after_help = help::REPORT_SHORT, after_long_help = help::REPORT_LONG)]
-    Report(Box<ReportArgs>),
+    Report(Lazy<ReportArgs>),
     /// Write a block list for a firewall, a web server or an abuse desk
     ///
     /// From reports or logs: clients that clearly probe, at no cost in ordinary requests. probewatch itself blocks nothing.
     #[command(after_help = help::BLOCK_SHORT, after_long_help = help::BLOCK_LONG)]
-    Block(Box<BlockArgs>),
+    Block(Lazy<BlockArgs>),
     /// Explain why a line matches, or why it does not
     ///
     /// Prints how a line is parsed and decoded, which rules match and where, and which rules almost match and what they lack.
     #[command(after_help = help::EXPLAIN_SHORT, after_long_help = help::EXPLAIN_LONG)]
-    Explain(Box<ExplainArgs>),
+    Explain(Lazy<ExplainArgs>),
     /// List the known log formats, or detect the format of a log
     #[command(after_help = help::FORMATS)]
-    Formats(Box<FormatsArgs>),
+    Formats(Lazy<FormatsArgs>),
     /// Propose rules for unlisted paths that probers request
     #[command(after_help = help::LEARN_SHORT, after_long_help = help::LEARN_LONG)]
-    Learn(Box<LearnArgs>),
+    Learn(Lazy<LearnArgs>),
     /// Merge reports of many hosts or days into one
     ///
     /// Counts are added, and findings that depend on the whole log are decided again for all logs together.
     #[command(after_help = help::MERGE_SHORT, after_long_help = help::MERGE_LONG)]
-    Merge(Box<MergeArgs>),
+    Merge(Lazy<MergeArgs>),
     /// Print the differences between two reports
     ///
     /// Answers, rules, paths and clients that are new, gone, more or less frequent; the most important first.
     #[command(after_help = help::DIFF_SHORT, after_long_help = help::DIFF_LONG)]
-    Diff(Box<DiffArgs>),
+    Diff(Lazy<DiffArgs>),
     /// List, show, test and make rules
     #[command(subcommand, arg_required_else_help = true, after_help = help::RULES)]
     Rules(RulesCommand),
@@ -92,6 +94,8 @@ enum CliCommand {
     #[command(after_help = help::SCHEMA)]
     Schema {
         /// Output to describe
+        ///
+        /// csv: the columns of every table; json, ndjson, rules: the JSON Schema of a report, a hit or a rule file.
         #[arg(value_enum)]
         output: Option<Topic>,
     },
@@ -131,29 +135,27 @@ pub(crate) fn run() -> Exit {
 }
 
 fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Error> {
-    let args: Vec<_> = args.into_iter().collect();
-    let command = if help::wants_full(&args) { help::full(command()) } else { command() };
+    let mut args: Vec<_> = args.into_iter().collect();
+    help::with_flag(&mut args);
+    let command = if help::wants_full(&args) { help::full(complete_command()) } else { Cli::command() };
     command.try_get_matches_from(args).and_then(|matches| Cli::from_arg_matches(&matches))
 }
 
-/// The command line as declared for clap.
+/// The command line with the flags of all subcommands.
 #[must_use]
-pub(crate) fn command() -> clap::Command {
-    map_setting_commands(Cli::command(), help::with_help_last)
+pub(crate) fn complete_command() -> clap::Command {
+    let mut command = Cli::command();
+    command.build();
+    command
 }
 
 /// The command line with the variable of each flag in the long help, for the man page.
 #[must_use]
 pub(crate) fn documented_command() -> clap::Command {
-    map_setting_commands(command(), variables::with_env_help)
-}
-
-/// Changes the commands whose flags are settings.
-fn map_setting_commands(command: clap::Command, change: fn(clap::Command) -> clap::Command) -> clap::Command {
-    command.mut_subcommands(|command| match command.get_name() {
-        "scan" | "follow" | "report" | "block" | "explain" | "formats" | "learn" | "merge" | "diff" => change(command),
+    complete_command().mut_subcommands(|command| match command.get_name() {
+        "scan" | "follow" | "report" | "block" | "explain" | "formats" | "learn" | "merge" | "diff" => variables::with_env_help(command),
         "rules" => command.mut_subcommands(|command| match command.get_name() {
-            "list" | "show" | "cover" => change(command),
+            "list" | "show" | "cover" => variables::with_env_help(command),
             _ => command,
         }),
         _ => command,
@@ -162,46 +164,46 @@ fn map_setting_commands(command: clap::Command, change: fn(clap::Command) -> cla
 
 fn dispatch(command: CliCommand, environment: &Environment) -> Exit {
     match command {
-        CliCommand::Scan(args) => scan(*args, environment),
+        CliCommand::Scan(args) => scan(args.into_args(), environment),
         CliCommand::Follow(args) => {
             let settings = |layer| config::follow_settings(layer, environment);
-            start(args.into_layer(), environment, settings, commands::follow::run)
+            start(args.into_args().into_layer(), environment, settings, commands::follow::run)
         }
         CliCommand::Report(args) => {
             let settings = |layer| config::report_settings(layer, environment);
-            start(args.into_layer(), environment, settings, commands::report::run)
+            start(args.into_args().into_layer(), environment, settings, commands::report::run)
         }
         CliCommand::Block(args) => {
-            let BlockArgs { format, flags } = *args;
+            let BlockArgs { format, flags } = args.into_args();
             let settings = |layer| config::block_settings(format, layer, environment);
             start(flags.into_layer(), environment, settings, commands::block::run)
         }
         CliCommand::Explain(args) => {
-            let ExplainArgs { line, log, rule, flags } = *args;
+            let ExplainArgs { line, log, rule, flags } = args.into_args();
             let settings = |layer| Ok(config::explain_settings(line, rule, log, layer));
             start(flags.into_layer(), environment, settings, commands::explain::run)
         }
         CliCommand::Formats(args) => {
-            let FormatsArgs { files, flags } = *args;
+            let FormatsArgs { files, flags } = args.into_args();
             let settings = |layer| Ok(config::formats_settings(files, layer));
             start(flags.into_layer(), environment, settings, commands::formats::run)
         }
         CliCommand::Learn(args) => {
             let settings = |layer| config::learn_settings(layer, environment);
-            start(args.into_layer(), environment, settings, commands::learn::run)
+            start(args.into_args().into_layer(), environment, settings, commands::learn::run)
         }
         CliCommand::Merge(args) => {
-            let MergeArgs { reports, flags } = *args;
+            let MergeArgs { reports, flags } = args.into_args();
             start(flags.into_layer(), environment, |layer| config::merge_settings(reports, layer), commands::merge::run)
         }
         CliCommand::Diff(args) => {
-            let DiffArgs { old, new, flags } = *args;
+            let DiffArgs { old, new, flags } = args.into_args();
             start(flags.into_layer(), environment, |layer| config::diff_settings(old, new, layer), commands::diff::run)
         }
         CliCommand::Rules(command) => rules(command, environment),
-        CliCommand::Completions { shell } => commands::reference::run_completions(self::command(), shell),
+        CliCommand::Completions { shell } => commands::reference::run_completions(complete_command(), shell),
         CliCommand::Schema { output } => commands::reference::run_schema(output),
-        CliCommand::Man { only } => commands::reference::run_man(documented_command(), only.as_deref()),
+        CliCommand::Man { only } => commands::reference::run_man(&documented_command(), only.as_deref()),
     }
 }
 

@@ -30,7 +30,7 @@ fn printed(args: &[&str]) -> String {
 
 #[test]
 fn the_command_line_is_consistent() {
-    command().debug_assert();
+    complete_command().debug_assert();
 }
 
 #[test]
@@ -60,11 +60,27 @@ fn commands() -> Vec<(Vec<String>, clap::Command)> {
             all.push((path, command.clone()));
         }
     }
-    let mut command = command();
-    command.build();
+    let command = complete_command();
     let mut all = vec![(Vec::new(), command.clone())];
     visit(&[], &command, &mut all);
     all
+}
+
+/// Arguments have comments too, which clap takes for descriptions of their command.
+#[test]
+fn the_help_begins_with_the_description_of_the_command() {
+    for (args, about) in [
+        (["scan", "-h"], "Report the probes in access logs"),
+        (["scan", "--help"], "Report the probes in access logs"),
+        (["merge", "-h"], "Merge reports of many hosts or days into one"),
+        (["merge", "--help"], "Merge reports of many hosts or days into one\nCounts are added, and"),
+        (["rules", "-h"], "List, show, test and make rules"),
+    ] {
+        let text = printed(&args);
+        assert!(text.replace("\n\n", "\n").starts_with(about), "{text}");
+    }
+    let list = printed(&["-h"]);
+    assert!(list.contains("  scan         Report the probes in access logs\n"), "{list}");
 }
 
 fn lines_of(path: &[String], flag: &str) -> usize {
@@ -132,10 +148,10 @@ fn full_help_has_variables_precedence_and_exit_codes() {
 
 #[test]
 fn the_last_of_a_repeated_flag_wins() {
-    let matches = command().try_get_matches_from(["probewatch", "scan", "-q", "-q", "--top", "3", "--top", "4", "x"]);
+    let matches = complete_command().try_get_matches_from(["probewatch", "scan", "-q", "-q", "--top", "3", "--top", "4", "x"]);
     let cli = Cli::from_arg_matches(&matches.expect("fine")).expect("fine");
     let CliCommand::Scan(args) = cli.command else { panic!("not a scan") };
-    assert_eq!(args.print.top.map(PositiveCount::get), Some(4));
+    assert_eq!(args.into_args().print.top.map(PositiveCount::get), Some(4));
 }
 
 /// The layer of flags that a user typed.

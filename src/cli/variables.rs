@@ -54,6 +54,9 @@ pub(super) fn with_env_help(command: Command) -> Command {
 ///
 /// Clap's, with the name of the variable in place of the flag.
 pub(super) fn read(variables: &[(OsString, OsString)]) -> Result<Layer, clap::Error> {
+    if variables.is_empty() {
+        return Ok(Layer::default());
+    }
     let flags = all_flags();
     let mut arguments = vec![OsString::from("probewatch")];
     for flag in flags.get_arguments() {
@@ -120,6 +123,9 @@ fn with_var_name(mut error: clap::Error, variables: &[(OsString, OsString)]) -> 
 
 /// A warning for each variable that has the prefix but no flag, with the nearest name.
 pub(super) fn unknown_vars(variables: &[(OsString, OsString)]) -> Vec<String> {
+    if variables.is_empty() {
+        return Vec::new();
+    }
     let flags = all_flags();
     let known_variables: Vec<String> = flags.get_arguments().filter_map(Arg::get_long).map(variable).collect();
     let visible: Vec<&str> = flags.get_arguments().filter(|flag| !flag.is_hide_set()).filter_map(Arg::get_long).collect();

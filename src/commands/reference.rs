@@ -16,17 +16,16 @@ use crate::render::schema::{self, Topic};
 
 /// Prints the page of `command`, or of its subcommand `only`.
 #[must_use]
-pub(crate) fn run_man(mut command: Command, only: Option<&str>) -> Exit {
-    command.build();
+pub(crate) fn run_man(command: &Command, only: Option<&str>) -> Exit {
     if only == Some(FINDS) {
         return stdout::print(&finds_page(command.get_version().unwrap_or_default()));
     }
     let subject = match only {
-        None => Some(&command),
-        Some(name) => visible_subcommands(&command).find(|c| c.get_name() == name),
+        None => Some(command),
+        Some(name) => visible_subcommands(command).find(|c| c.get_name() == name),
     };
     let Some(subject) = subject else {
-        return unknown_subcommand(&command, only.unwrap_or_default());
+        return unknown_subcommand(command, only.unwrap_or_default());
     };
     match page(subject, command.get_version().unwrap_or_default()) {
         Ok(page) => stdout::print(&page),
@@ -143,8 +142,7 @@ mod tests {
     use crate::cli;
 
     fn page_of(name: Option<&str>) -> String {
-        let mut command = cli::documented_command();
-        command.build();
+        let command = cli::documented_command();
         let subject = name.map_or(&command, |name| command.find_subcommand(name).expect("a subcommand"));
         String::from_utf8(page(subject, "1.2.3").expect("a page")).expect("UTF-8")
     }
@@ -152,7 +150,7 @@ mod tests {
     #[test]
     fn the_page_contains_every_flag_and_subcommand() {
         let page = page_of(None);
-        let command = cli::command();
+        let command = cli::complete_command();
         let scan = command.find_subcommand("scan").expect("scan");
         for long in scan.get_arguments().filter(|arg| !arg.is_hide_set()).filter_map(clap::Arg::get_long) {
             assert!(page.contains(&format!("\\-\\-{}", long.replace('-', "\\-"))), "{long}");
