@@ -33,7 +33,7 @@ mod prefilter;
 #[allow(dead_code, reason = "`prefilter` compares texts with it")]
 mod short_bytes;
 
-use literal_table::{FIELD_NAMES, LiteralKeys, LiteralTable, LiteralUse, RuleLiterals, TextArena};
+use literal_table::{FIELD_NAMES, LiteralCollector, LiteralKeys, LiteralTable, RuleLiterals, TextArena};
 use prefilter::{Prefilter, WindowTable};
 
 /// What the build script and the crate have in common.
@@ -75,7 +75,7 @@ fn main() -> io::Result<()> {
     }
     list.push_str("]\n");
     fs::write(out.join("builtin_rules.rs"), list)?;
-    fs::write(out.join("literals.bin"), literals(&rules).unwrap_or_default())?;
+    fs::write(out.join("literals.rs"), literals(&rules).unwrap_or_else(|| "None".to_owned()))?;
     write_automata(&out, &regexes)
 }
 
@@ -157,8 +157,9 @@ fn regexes_of(file: &Value) -> Vec<String> {
         .collect()
 }
 
-/// The literals of the rules, numbered in the order of their ids, as `builtin::searches` reads them; `None` if they cannot be embedded.
-fn literals(rules: &BTreeMap<String, LiteralRule>) -> Option<Vec<u8>> {
+/// The literals of the rules, numbered in the order of their ids, as an expression of `builtin::literals`; `None` if they cannot be
+/// embedded.
+fn literals(rules: &BTreeMap<String, LiteralRule>) -> Option<String> {
     let mut literals = RuleLiterals::default();
     for (number, rule) in rules.values().enumerate() {
         let path_glob = match &rule.path_glob {
@@ -179,41 +180,29 @@ fn literals(rules: &BTreeMap<String, LiteralRule>) -> Option<Vec<u8>> {
         };
         literals.add(keys, u16::try_from(number).ok()?).ok()?;
     }
-    let (request, headers) = (literals.request.into_table(), literals.headers.into_table());
-    let Prefilter { fours, pairs } = Prefilter::new(&request.texts)?;
-    let mut out = Vec::new();
-    push_table(&mut out, &request)?;
-    push_table(&mut out, &headers)?;
-    push_windows(&mut out, &fours);
-    push_windows(&mut out, &pairs);
-    Some(out)
+    let mut tables = Vec::new();
+    for table in [literals.request, literals.headers].map(LiteralCollector::into_table) {
+        let Prefilter { fours, pairs } = Prefilter::new(&table.texts)?;
+        let prefilter = format!("Prefilter {{ fours: {}, pairs: {} }}", windows_source(&fours), windows_source(&pairs));
+        tables.push(format!("({}, {prefilter})", table_source(&table)));
+    }
+    Some(format!("Some([{}])", tables.join(", ")))
 }
 
-fn push_table(out: &mut Vec<u8>, table: &LiteralTable) -> Option<()> {
-    push_texts(out, &table.texts);
-    push_texts(out, &table.tails);
-    push_numbers(out, &table.starts);
-    push_numbers(out, &table.uses.iter().map(|used: &LiteralUse| used.code()).collect::<Option<Vec<_>>>()?);
-    Some(())
+// Tables as Rust expressions. What `Debug` prints of a number or of a list of plain values is one.
+
+fn table_source(LiteralTable { texts, starts, uses, tails }: &LiteralTable) -> String {
+    let (texts, tails) = (texts_source(texts), texts_source(tails));
+    format!("LiteralTable {{ texts: {texts}, starts: Cow::Borrowed(&{starts:?}), uses: Cow::Borrowed(&{uses:?}), tails: {tails} }}")
 }
 
-fn push_texts(out: &mut Vec<u8>, texts: &TextArena) {
-    push_section(out, &texts.bytes);
-    push_numbers(out, &texts.ends);
+fn texts_source(TextArena { bytes, ends }: &TextArena) -> String {
+    format!("TextArena {{ bytes: Cow::Borrowed(b\"{}\"), ends: Cow::Borrowed(&{ends:?}) }}", bytes.escape_ascii())
 }
 
-fn push_windows<const WIDTH: usize>(out: &mut Vec<u8>, windows: &WindowTable<WIDTH>) {
-    windows.numbers().iter().for_each(|numbers| push_numbers(out, numbers));
-}
-
-fn push_numbers(out: &mut Vec<u8>, numbers: &[u32]) {
-    push_section(out, &numbers.iter().flat_map(|number| number.to_le_bytes()).collect::<Vec<_>>());
-}
-
-/// The number of bytes in four bytes, little-endian, and the bytes.
-fn push_section(out: &mut Vec<u8>, section: &[u8]) {
-    out.extend((section.len() as u32).to_le_bytes());
-    out.extend(section);
+fn windows_source<const WIDTH: usize>(WindowTable { bits, starts, windows, entries }: &WindowTable<WIDTH>) -> String {
+    let lists = format!("starts: Cow::Borrowed(&{starts:?}), windows: Cow::Borrowed(&{windows:?}), entries: Cow::Borrowed(&{entries:?})");
+    format!("WindowTable {{ bits: Box::new({bits:?}), {lists} }}")
 }
 
 /// Writes one file of tables, and a list of regexes with the ranges of their tables.

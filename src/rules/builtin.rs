@@ -4,6 +4,8 @@
 //! scans use all built-in rules, and so the tables: then lists of literals have only their first literal, as conditions depend on
 //! whether there is one. What most scans read is not compressed; the rest is.
 
+use std::borrow::Cow;
+
 use flate2::{Decompress, FlushDecompress};
 use serde::Deserialize;
 
@@ -11,16 +13,13 @@ use super::compile::Searches;
 use super::definition::RuleFile;
 use super::error::RuleError;
 use super::lines::RuleLines;
-use super::literal_table::{LiteralTable, LiteralUse, TextArena};
+use super::literal_table::{LiteralKind, LiteralTable, LiteralUse, TextArena};
 use super::literals::Literals;
 use super::load::{LocatedRule, locate, parse};
-use super::prefilter::{Prefilter, WindowTable};
+use super::prefilter::{Prefilter, WindowEntry, WindowTable};
 
 /// The rule files that were in `rules/` at build time.
 pub(super) const BUILTIN: &[BuiltinFile] = include!(concat!(env!("OUT_DIR"), "/builtin_rules.rs"));
-
-/// The literals of all built-in rules, as [`searches`] reads them: those of requests with their prefilter, and those of headers.
-static LITERALS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/literals.bin"));
 
 /// A built-in rule file.
 #[derive(Debug)]
@@ -78,47 +77,17 @@ impl BuiltinFile {
     }
 }
 
-/// Whether the build script embedded [`searches`]: not if a rule file has an error or the literals are too similar for the prefilter.
-pub(super) fn has_searches() -> bool {
-    !LITERALS.is_empty()
-}
-
-/// The literals of all built-in rules, numbered in the order of their ids.
+/// The literals of all built-in rules, numbered in the order of their ids; `None` if a rule file has an error or the literals are too
+/// similar for the prefilter.
 pub(super) fn searches() -> Option<Searches> {
-    let mut sections = Sections(LITERALS);
-    let (request, headers) = (sections.table()?, sections.table()?);
-    let prefilter = Prefilter { fours: sections.windows()?, pairs: sections.windows()? };
-    Some(Searches { request: Literals::with_prefilter(request, prefilter), headers: Literals::automaton(headers).ok()? })
+    let [request, headers] = literals()?.map(|(table, prefilter)| Literals::with_prefilter(table, prefilter));
+    Some(Searches { request, headers })
 }
 
-/// Reads what the build script wrote: sections of numbers of four bytes, little-endian, each after the number of its bytes.
-struct Sections<'a>(&'a [u8]);
-
-impl<'a> Sections<'a> {
-    fn bytes(&mut self) -> Option<&'a [u8]> {
-        let (length, rest) = self.0.split_first_chunk()?;
-        let (section, rest) = rest.split_at_checked(u32::from_le_bytes(*length) as usize)?;
-        self.0 = rest;
-        Some(section)
-    }
-
-    fn numbers(&mut self) -> Option<Vec<u32>> {
-        Some(self.bytes()?.as_chunks().0.iter().map(|number| u32::from_le_bytes(*number)).collect())
-    }
-
-    fn texts(&mut self) -> Option<TextArena> {
-        Some(TextArena { bytes: self.bytes()?.to_vec(), ends: self.numbers()? })
-    }
-
-    fn table(&mut self) -> Option<LiteralTable> {
-        let (texts, tails, starts) = (self.texts()?, self.texts()?, self.numbers()?);
-        let uses = self.numbers()?.into_iter().map(LiteralUse::from_code).collect::<Option<_>>()?;
-        Some(LiteralTable { texts, starts, uses, tails })
-    }
-
-    fn windows<const WIDTH: usize>(&mut self) -> Option<WindowTable<WIDTH>> {
-        WindowTable::from_numbers([self.numbers()?, self.numbers()?, self.numbers()?, self.numbers()?])
-    }
+/// Those of requests and those of headers, as the build script wrote them: what is large is used where it lies in the program.
+fn literals() -> Option<[(LiteralTable, Prefilter); 2]> {
+    use LiteralKind::{Agent, Exception, Glob, Path, Prefix, Suffix, Word};
+    include!(concat!(env!("OUT_DIR"), "/literals.rs"))
 }
 
 /// Decompresses what the build script compressed: the length in four bytes, then a zlib stream. Anything else results in no bytes.
@@ -137,7 +106,7 @@ mod tests {
     use flate2::write::ZlibEncoder;
 
     use super::super::compile::{compile, compile_with};
-    use super::super::literal_table::RuleLiterals;
+    use super::super::literal_table::{LiteralCollector, RuleLiterals};
     use super::super::load::{RuleChoice, selected_rules, selected_rules_with};
     use super::*;
 
@@ -183,13 +152,12 @@ mod tests {
         for (number, rule) in selected_rules(&RuleChoice::default()).unwrap().rules.iter().enumerate() {
             literals.add(rule.definition.literal_keys(), number as u16).unwrap();
         }
-        let (request, headers) = (literals.request.into_table(), literals.headers.into_table());
-        let mut sections = Sections(LITERALS);
-        assert_eq!(sections.table().as_ref(), Some(&request));
-        assert_eq!(sections.table(), Some(headers));
-        let prefilter = Prefilter { fours: sections.windows().unwrap(), pairs: sections.windows().unwrap() };
-        assert_eq!(Some(prefilter), Prefilter::new(&request.texts));
-        assert!(sections.0.is_empty() && has_searches() && searches().is_some());
+        let tables = [literals.request, literals.headers].map(LiteralCollector::into_table);
+        let with_prefilter = |table: LiteralTable| {
+            let prefilter = Prefilter::new(&table.texts)?;
+            Some((table, prefilter))
+        };
+        assert_eq!(super::literals().map(|all| all.map(Some)), Some(tables.map(with_prefilter)));
     }
 
     #[test]

@@ -7,7 +7,7 @@ use super::definition::{APP_FAMILY, Answer, CLASSES, Definition, PathAnchor};
 use super::error::{RuleError, nearest};
 use super::exceptions::Exceptions;
 use super::glob::{self, Globs};
-use super::literal_table::RuleLiterals;
+use super::literal_table::{LiteralCollector, RuleLiterals};
 use super::literals::{Literals, bit};
 use super::load::LocatedRule;
 use super::pattern::RulePattern;
@@ -46,9 +46,8 @@ pub(super) struct Searches {
 
 impl Searches {
     fn new(literals: RuleLiterals) -> Result<Self, RuleError> {
-        // Distinct headers are few and cached, so their literals need not be found as fast as those of requests.
-        let (request, headers) =
-            rayon::join(|| Literals::prefiltered(literals.request.into_table()), || Literals::automaton(literals.headers.into_table()));
+        let [request, headers] = [literals.request, literals.headers].map(LiteralCollector::into_table);
+        let (request, headers) = rayon::join(|| Literals::prefiltered(request), || Literals::prefiltered(headers));
         Ok(Self { request: request?, headers: headers? })
     }
 }

@@ -82,9 +82,9 @@ pub(super) struct RuleFile {
     /// What the rules of the file look for.
     #[serde(default)]
     pub(super) subject: RuleSubject,
-    /// Rules.
+    /// Rules. In boxes, because a list of large values that grows is copied again and again.
     #[serde(default)]
-    pub(super) rule: Vec<Definition>,
+    pub(super) rule: Vec<Box<Definition>>,
     /// Applications that a site shows by what its pages load.
     #[serde(default)]
     pub(super) app: Vec<AppDefinition>,

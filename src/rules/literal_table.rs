@@ -3,6 +3,8 @@
 //! The build script makes the tables of the built-in rules with this module and embeds them, because sorting and indexing ten thousand
 //! literals takes longer than the scan of a small log. So it uses nothing of the crate but [`glob`](super::glob). It does not search.
 
+use std::borrow::Cow;
+
 use super::glob;
 
 /// The names of the fields in rule files, in the order of their bits in a mask.
@@ -54,51 +56,14 @@ pub(super) struct LiteralUse {
     pub(super) kind: LiteralKind,
 }
 
-impl LiteralUse {
-    /// Largest number of a tail that fits into a code.
-    const MAX_TAIL: u16 = (1 << 12) - 1;
-
-    /// The use as a number; [`from_code`](Self::from_code) is the inverse. `None` if there are too many tails.
-    #[allow(dead_code, reason = "for the build script")]
-    pub(super) fn code(self) -> Option<u32> {
-        let (tag, argument) = match self.kind {
-            LiteralKind::Word(fields) => (0, fields),
-            LiteralKind::Path { root } => (1, root.into()),
-            LiteralKind::Suffix { root } => (2, root.into()),
-            LiteralKind::Glob { tail } => (3, tail),
-            LiteralKind::Agent => (4, 0),
-            LiteralKind::Prefix => (5, 0),
-            LiteralKind::Exception => (6, 0),
-        };
-        (argument <= Self::MAX_TAIL).then(|| u32::from(self.rule) << 16 | tag << 12 | u32::from(argument))
-    }
-
-    /// The use with this code.
-    #[allow(dead_code, reason = "not for the build script")]
-    pub(super) fn from_code(code: u32) -> Option<Self> {
-        let (rule, argument) = ((code >> 16) as u16, code as u16 & Self::MAX_TAIL);
-        let kind = match code >> 12 & 15 {
-            0 => LiteralKind::Word(argument),
-            1 => LiteralKind::Path { root: argument != 0 },
-            2 => LiteralKind::Suffix { root: argument != 0 },
-            3 => LiteralKind::Glob { tail: argument },
-            4 => LiteralKind::Agent,
-            5 => LiteralKind::Prefix,
-            6 => LiteralKind::Exception,
-            _ => return None,
-        };
-        Some(Self { rule, kind })
-    }
-}
-
 /// The literals that are searched in the same bytes.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct LiteralTable {
     /// The literals in lower case, sorted.
     pub(super) texts: TextArena,
     /// The uses of literal `i` are `uses[starts[i]..starts[i + 1]]`.
-    pub(super) starts: Vec<u32>,
-    pub(super) uses: Vec<LiteralUse>,
+    pub(super) starts: Cow<'static, [u32]>,
+    pub(super) uses: Cow<'static, [LiteralUse]>,
     /// The suffixes of the matches of globs.
     pub(super) tails: TextArena,
 }
@@ -204,25 +169,25 @@ impl LiteralCollector {
     pub(super) fn into_table(self) -> LiteralTable {
         let mut added: Vec<_> = self.texts.iter().zip(self.uses).collect();
         added.sort_by_key(|(text, _)| *text);
-        let mut table = LiteralTable { tails: self.tails, ..LiteralTable::default() };
+        let (mut texts, mut starts, mut uses) = (TextArena::default(), Vec::new(), Vec::new());
         for (text, of_rule) in added {
-            if table.texts.last() != Some(text) {
-                table.starts.push(table.uses.len() as u32);
-                table.texts.push(text);
+            if texts.last() != Some(text) {
+                starts.push(uses.len() as u32);
+                texts.push(text);
             }
-            table.uses.push(of_rule);
+            uses.push(of_rule);
         }
-        table.starts.push(table.uses.len() as u32);
-        table
+        starts.push(uses.len() as u32);
+        LiteralTable { texts, starts: starts.into(), uses: uses.into(), tails: self.tails }
     }
 }
 
 /// A list of texts that only grows, in one allocation: texts that are compared together are adjacent in memory.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct TextArena {
-    pub(super) bytes: Vec<u8>,
+    pub(super) bytes: Cow<'static, [u8]>,
     /// The end of each text.
-    pub(super) ends: Vec<u32>,
+    pub(super) ends: Cow<'static, [u32]>,
 }
 
 impl TextArena {
@@ -250,16 +215,16 @@ impl TextArena {
 
     /// Adds a text.
     pub(super) fn push(&mut self, text: &[u8]) {
-        self.bytes.extend_from_slice(text);
+        self.bytes.to_mut().extend_from_slice(text);
         // Rule files are limited to 16 MiB each, far below four gigabytes.
-        self.ends.push(self.bytes.len() as u32);
+        self.ends.to_mut().push(self.bytes.len() as u32);
     }
 
     /// Adds a text in lower case.
     fn push_lowered(&mut self, text: &[u8]) {
         let start = self.bytes.len();
         self.push(text);
-        self.bytes[start..].make_ascii_lowercase();
+        self.bytes.to_mut()[start..].make_ascii_lowercase();
     }
 }
 

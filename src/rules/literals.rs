@@ -206,8 +206,7 @@ pub(crate) struct Literals {
 }
 
 impl Literals {
-    /// Searches with the prefilter, which stays in the L1 and L2 caches, or with the automaton if the literals are too similar: for
-    /// frequent searches.
+    /// Searches with the prefilter, which stays in the L1 and L2 caches, or with the automaton if the literals are too similar.
     pub(super) fn prefiltered(table: LiteralTable) -> Result<Self, BuildError> {
         let finder = Finder::prefilter(&table.texts)?;
         Ok(Self::new(table, finder))
@@ -216,12 +215,6 @@ impl Literals {
     /// Searches with this prefilter, which must be that of the table.
     pub(super) fn with_prefilter(table: LiteralTable, prefilter: Prefilter) -> Self {
         Self::new(table, Finder::Prefilter(prefilter))
-    }
-
-    /// Searches with the automaton.
-    pub(super) fn automaton(table: LiteralTable) -> Result<Self, BuildError> {
-        let finder = Finder::automaton(&table.texts)?;
-        Ok(Self::new(table, finder))
     }
 
     fn new(table: LiteralTable, finder: Finder) -> Self {
@@ -366,7 +359,7 @@ mod tests {
     fn the_built_in_rules_are_prefiltered_by_default() {
         for headers in [false, true] {
             let is_prefiltered = RULES.each_ref().map(|set| matches!(of(set, headers).finder, Finder::Prefilter(_)));
-            assert_eq!(is_prefiltered, [!headers, false], "headers: {headers}");
+            assert_eq!(is_prefiltered, [true, false], "headers: {headers}");
         }
     }
 
@@ -429,7 +422,9 @@ mod tests {
                 let starts = (0..line.len()).filter(|&start| line.as_bytes()[start..].starts_with(text));
                 starts.map(|start| (at, start..start + text.len())).collect::<Vec<_>>()
             };
-            for literals in [Literals::prefiltered(table()).unwrap(), Literals::automaton(table()).unwrap()] {
+            let mut with_automaton = Literals::prefiltered(table()).unwrap();
+            with_automaton.use_automaton().unwrap();
+            for literals in [Literals::prefiltered(table()).unwrap(), with_automaton] {
                 let mut found = Vec::new();
                 literals.find(line.as_bytes(), |literal, range| found.push((literal, range)));
                 found.sort_by_key(|(literal, range)| (*literal, range.start));

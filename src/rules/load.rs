@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use rayon::prelude::*;
 
@@ -102,18 +103,18 @@ impl RuleChoice {
 /// A definition and its position.
 #[derive(Debug, Clone)]
 pub(super) struct LocatedRule {
-    pub(super) file: String,
+    pub(super) file: Arc<str>,
     pub(super) line: usize,
     /// It is built in, and so covered by tests.
     pub(super) is_builtin: bool,
     /// The family of its file; empty if the file names none.
-    pub(super) family: String,
+    pub(super) family: Arc<str>,
     pub(super) definition: Box<Definition>,
 }
 
 impl LocatedRule {
     pub(super) fn error(&self, message: String) -> RuleError {
-        RuleError::Rule { file: self.file.clone(), line: self.line, id: self.id().to_owned(), message }
+        RuleError::Rule { file: self.file.to_string(), line: self.line, id: self.id().to_owned(), message }
     }
 
     pub(super) fn id(&self) -> &str {
@@ -133,19 +134,21 @@ pub(super) struct SelectedRules {
 ///
 /// A file cannot be read or is no rule file, a rule is invalid, or a flag names no rule.
 pub fn load(choice: &RuleChoice) -> Result<RuleSet, RuleError> {
-    let (selected, searches) = if choice.is_all_builtin() && builtin::has_searches() {
-        rayon::join(|| selected_rules_with(choice, Detail::Conditions), builtin::searches)
-    } else {
-        (selected_rules(choice), None)
-    };
-    let SelectedRules { rules, warnings } = selected?;
-    let mut set = match searches {
-        Some(searches) => compile_with(rules, searches)?,
-        None => compile(rules)?,
+    let searches = if choice.is_all_builtin() { builtin::searches() } else { None };
+    let (mut set, warnings) = match searches {
+        Some(searches) => {
+            let SelectedRules { rules, warnings } = selected_rules_with(choice, Detail::Conditions)?;
+            (compile_with(rules, searches)?, warnings)
+        }
+        None => {
+            let SelectedRules { rules, warnings } = selected_rules(choice)?;
+            (compile(rules)?, warnings)
+        }
     };
     set.warnings.extend(warnings);
     if choice.no_prefilter {
         set.request.use_automaton()?;
+        set.headers.use_automaton()?;
     }
     Ok(set)
 }
@@ -228,7 +231,7 @@ fn insert(rules: &mut BTreeMap<String, LocatedRule>, found: Vec<LocatedRule>) ->
 }
 
 fn duplicate_id_message(located: &LocatedRule, first: &LocatedRule) -> String {
-    let is_list = |rule: &LocatedRule| path_list::is_list(Path::new(&rule.file));
+    let is_list = |rule: &LocatedRule| path_list::is_list(Path::new(&*rule.file));
     match (is_list(located), is_list(first)) {
         (true, true) => format!("{} gives a rule of the same name; rename one of the two lists", first.file),
         (true, false) => format!("this id is already used by {}:{}; rename the list", first.file, first.line),
@@ -324,18 +327,14 @@ pub(super) fn parse(file: &str, text: &str, is_builtin: bool) -> Result<Vec<Loca
 
 /// The rules of a file, in its order.
 pub(super) fn locate(file: &str, rules: RuleFile, lines: RuleLines, is_builtin: bool) -> Vec<LocatedRule> {
-    let RuleFile { family, subject, rule, app, .. } = rules;
-    let of_rules = rule.into_iter().map(|rule| Definition { subject, ..rule }).zip(lines.rule);
-    let of_apps = app.into_iter().map(Definition::from).zip(lines.app);
+    let RuleFile { family, subject, mut rule, app, .. } = rules;
+    let (file, family) = (Arc::from(file), Arc::from(family));
+    rule.iter_mut().for_each(|definition| definition.subject = subject);
+    let of_apps = app.into_iter().map(|app| Box::new(Definition::from(app)));
+    let of_rules = rule.into_iter().zip(lines.rule);
     let mut all: Vec<_> = of_rules
-        .chain(of_apps)
-        .map(|(definition, line)| LocatedRule {
-            file: file.to_owned(),
-            line,
-            is_builtin,
-            family: family.clone(),
-            definition: Box::new(definition),
-        })
+        .chain(of_apps.zip(lines.app))
+        .map(|(definition, line)| LocatedRule { file: Arc::clone(&file), line, is_builtin, family: Arc::clone(&family), definition })
         .collect();
     all.sort_by_key(|located| located.line);
     all

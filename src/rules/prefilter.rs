@@ -6,6 +6,7 @@
 //! window of two. Each position of a text is looked up for both widths; where a window is found, its literals are compared byte for
 //! byte. What a literal means is not known here.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use super::literal_table::TextArena;
@@ -88,20 +89,20 @@ fn word(bytes: &[u8]) -> u32 {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct WindowTable<const WIDTH: usize> {
     /// A bit for each slot with a window.
-    bits: Box<[u32; SLOTS / GROUP_SLOTS]>,
+    pub(super) bits: Box<[u32; SLOTS / GROUP_SLOTS]>,
     /// The windows of group `i` are `windows[starts[i]..starts[i + 1]]`.
-    starts: Vec<u32>,
-    windows: Vec<u32>,
+    pub(super) starts: Cow<'static, [u32]>,
+    pub(super) windows: Cow<'static, [u32]>,
     /// The literal of each window.
-    entries: Vec<WindowEntry>,
+    pub(super) entries: Cow<'static, [WindowEntry]>,
 }
 
 /// The literal of a window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct WindowEntry {
-    literal: u32,
+pub(super) struct WindowEntry {
+    pub(super) literal: u32,
     /// Bytes of the literal before the window.
-    before: u32,
+    pub(super) before: u32,
 }
 
 impl<const WIDTH: usize> WindowTable<WIDTH> {
@@ -139,24 +140,8 @@ impl<const WIDTH: usize> WindowTable<WIDTH> {
         for group in 1..starts.len() {
             starts[group] += starts[group - 1];
         }
-        let (windows, entries) = entries.into_iter().unzip();
-        Some(Self { bits, starts, windows, entries })
-    }
-
-    /// The table as numbers: the bitmap, starts, windows and entries. [`from_numbers`](Self::from_numbers) is the inverse.
-    #[allow(dead_code, reason = "for the build script")]
-    pub(super) fn numbers(&self) -> [Vec<u32>; 4] {
-        let entries = self.entries.iter().flat_map(|entry| [entry.literal, entry.before]).collect();
-        [self.bits.to_vec(), self.starts.clone(), self.windows.clone(), entries]
-    }
-
-    /// The table of numbers that [`numbers`](Self::numbers) returned; `None` if their counts are wrong.
-    #[allow(dead_code, reason = "not for the build script")]
-    pub(super) fn from_numbers([bits, starts, windows, entries]: [Vec<u32>; 4]) -> Option<Self> {
-        let entries: Vec<_> = entries.as_chunks().0.iter().map(|&[literal, before]| WindowEntry { literal, before }).collect();
-        let is_valid = starts.len() == SLOTS / GROUP_SLOTS + 1 && windows.len() == entries.len();
-        let bits = bits.try_into().ok().filter(|_| is_valid)?;
-        Some(Self { bits, starts, windows, entries })
+        let (windows, entries): (Vec<_>, Vec<_>) = entries.into_iter().unzip();
+        Some(Self { bits, starts: starts.into(), windows: windows.into(), entries: entries.into() })
     }
 
     /// A window as a number; bytes after its width do not count.

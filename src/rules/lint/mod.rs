@@ -105,7 +105,7 @@ impl Lint {
 /// Adds a diagnostic of a rule.
 fn report(rule: &LocatedRule, level: LintLevel, what: String, advice: &str, found: &mut Vec<Diagnostic>) {
     let id = rule.definition.id.clone();
-    found.push(Diagnostic { file: rule.file.clone(), line: rule.line, id, level, what, advice: advice.to_owned() });
+    found.push(Diagnostic { file: rule.file.to_string(), line: rule.line, id, level, what, advice: advice.to_owned() });
 }
 
 /// The first items of a list, quoted, and the number of the others.
@@ -157,7 +157,7 @@ fn check_title(rule: &LocatedRule, found: &mut Vec<Diagnostic>) {
 
 fn check_family(rule: &LocatedRule, found: &mut Vec<Diagnostic>) {
     let family = rule.definition.id.split('/').next().unwrap_or_default();
-    if !rule.family.is_empty() && rule.family != family {
+    if !rule.family.is_empty() && *rule.family != *family {
         let what = format!("the file's family is '{}'", rule.family);
         report(rule, LintLevel::Error, what, "put the rule into the file of its family, or give it an id of this one", found);
     }
