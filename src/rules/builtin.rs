@@ -85,6 +85,7 @@ pub(super) fn searches() -> Option<Searches> {
 }
 
 /// Those of requests and those of headers, as the build script wrote them: what is large is used where it lies in the program.
+#[allow(clippy::all, clippy::pedantic, reason = "the style of tables that are generated")]
 fn literals() -> Option<[(LiteralTable, Prefilter); 2]> {
     use LiteralKind::{Agent, Exception, Glob, Path, Prefix, Suffix, Word};
     include!(concat!(env!("OUT_DIR"), "/literals.rs"))

@@ -82,7 +82,8 @@ pub(super) struct RuleFile {
     /// What the rules of the file look for.
     #[serde(default)]
     pub(super) subject: RuleSubject,
-    /// Rules. In boxes, because a list of large values that grows is copied again and again.
+    /// Rules.
+    #[expect(clippy::vec_box, reason = "a list of large values that grows touches many more pages of memory")]
     #[serde(default)]
     pub(super) rule: Vec<Box<Definition>>,
     /// Applications that a site shows by what its pages load.

@@ -135,15 +135,12 @@ pub(super) struct SelectedRules {
 /// A file cannot be read or is no rule file, a rule is invalid, or a flag names no rule.
 pub fn load(choice: &RuleChoice) -> Result<RuleSet, RuleError> {
     let searches = if choice.is_all_builtin() { builtin::searches() } else { None };
-    let (mut set, warnings) = match searches {
-        Some(searches) => {
-            let SelectedRules { rules, warnings } = selected_rules_with(choice, Detail::Conditions)?;
-            (compile_with(rules, searches)?, warnings)
-        }
-        None => {
-            let SelectedRules { rules, warnings } = selected_rules(choice)?;
-            (compile(rules)?, warnings)
-        }
+    let (mut set, warnings) = if let Some(searches) = searches {
+        let SelectedRules { rules, warnings } = selected_rules_with(choice, Detail::Conditions)?;
+        (compile_with(rules, searches)?, warnings)
+    } else {
+        let SelectedRules { rules, warnings } = selected_rules(choice)?;
+        (compile(rules)?, warnings)
     };
     set.warnings.extend(warnings);
     if choice.no_prefilter {
@@ -329,7 +326,9 @@ pub(super) fn parse(file: &str, text: &str, is_builtin: bool) -> Result<Vec<Loca
 pub(super) fn locate(file: &str, rules: RuleFile, lines: RuleLines, is_builtin: bool) -> Vec<LocatedRule> {
     let RuleFile { family, subject, mut rule, app, .. } = rules;
     let (file, family) = (Arc::from(file), Arc::from(family));
-    rule.iter_mut().for_each(|definition| definition.subject = subject);
+    for definition in &mut rule {
+        definition.subject = subject;
+    }
     let of_apps = app.into_iter().map(|app| Box::new(Definition::from(app)));
     let of_rules = rule.into_iter().zip(lines.rule);
     let mut all: Vec<_> = of_rules
