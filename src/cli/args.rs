@@ -221,7 +221,8 @@ combine! {
         config: ConfigArgs,
     }
 
-    /// The flags of `rules list`, `show` and `cover`.
+    /// The flags of `rules list`, `show` and `cover`; the help is the last.
+    #[command(disable_help_flag = true, arg(help::flag()))]
     RuleSetFlags {
         rules: RuleArgs,
         config: ConfigArgs,
@@ -345,7 +346,6 @@ pub(super) struct DiffArgs {
 #[derive(Debug, Clone, Subcommand)]
 pub(super) enum RulesCommand {
     /// List the rules that a scan would use
-    #[command(disable_help_flag = true, arg(help::flag()))]
     List {
         /// Only rules of this class
         #[arg(long, help_heading = "Rules", value_parser = NonEmptyStringValueParser::new())]
@@ -355,7 +355,6 @@ pub(super) enum RulesCommand {
         flags: RuleSetFlags,
     },
     /// Print one rule as it is written
-    #[command(disable_help_flag = true, arg(help::flag()))]
     Show {
         /// ID of the rule, such as dotfiles/env
         #[arg(value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
@@ -389,7 +388,6 @@ pub(super) enum RulesCommand {
     ///
     /// Reads one path per line, up to a tab, and matches each alone. Prints the paths that do not match for every status, with
     /// the reason and the rules, separated by tabs.
-    #[command(disable_help_flag = true, arg(help::flag()))]
     Cover {
         /// File with one path per line
         #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]

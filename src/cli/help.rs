@@ -25,7 +25,7 @@ pub(super) fn wants_full(args: &[OsString]) -> bool {
 }
 
 /// Replaces `probewatch help scan` by `probewatch scan --help`.
-pub(super) fn with_flag(args: &mut Vec<OsString>) {
+pub(super) fn replace_help_command(args: &mut Vec<OsString>) {
     if args.get(1).is_some_and(|command| command == "help") {
         args.remove(1);
         args.push("--help".into());
@@ -38,6 +38,7 @@ pub(super) fn full(mut command: Command) -> Command {
         let help = arg.get_long_help().or(arg.get_help()).map(ToString::to_string).unwrap_or_default();
         let arg = arg.help(help.replace("\n\n", "\n")).long_help(Resettable::Reset).hide_short_help(false);
         match arg.get_action() {
+            // The flag that clap adds, whose text refers to another help.
             ArgAction::Help if arg.get_help_heading().is_none() => arg.action(ArgAction::HelpShort).help("Print help"),
             ArgAction::Help => arg.action(ArgAction::HelpShort),
             _ => arg,
@@ -535,7 +536,7 @@ mod tests {
     #[test]
     fn a_hidden_flag_is_not_suggested() {
         let text = |flag: &str| {
-            let error = cli::complete_command().try_get_matches_from(["probewatch", "scan", flag, "x"]).expect_err("a mistake");
+            let error = cli::parse(["probewatch", "scan", flag, "x"].map(OsString::from)).expect_err("a mistake");
             sanitize_error(error).render().to_string()
         };
         for flag in ["--nope", "--no-prefilte", "--no-prefix"] {
@@ -547,8 +548,8 @@ mod tests {
     #[test]
     fn an_error_quotes_nothing_unescaped() {
         for args in [vec!["--\u{1b}[2Jx"], vec!["scan", "--top", "\u{1b}[2J"], vec!["scan", "-f", "\u{1b}[2J"], vec!["\u{1b}[2J"]] {
-            let all = std::iter::once("probewatch").chain(args.iter().copied());
-            let error = cli::complete_command().try_get_matches_from(all).expect_err("a mistake");
+            let all = std::iter::once("probewatch").chain(args.iter().copied()).map(OsString::from);
+            let error = cli::parse(all).expect_err("a mistake");
             let text = sanitize_error(error).render().to_string();
             assert!(!text.contains('\u{1b}') && text.contains("\\x1b"), "{text}");
         }

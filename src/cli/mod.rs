@@ -136,7 +136,7 @@ pub(crate) fn run() -> Exit {
 
 fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Error> {
     let mut args: Vec<_> = args.into_iter().collect();
-    help::with_flag(&mut args);
+    help::replace_help_command(&mut args);
     let command = if help::wants_full(&args) { help::full(complete_command()) } else { Cli::command() };
     command.try_get_matches_from(args).and_then(|matches| Cli::from_arg_matches(&matches))
 }

@@ -148,8 +148,7 @@ fn full_help_has_variables_precedence_and_exit_codes() {
 
 #[test]
 fn the_last_of_a_repeated_flag_wins() {
-    let matches = complete_command().try_get_matches_from(["probewatch", "scan", "-q", "-q", "--top", "3", "--top", "4", "x"]);
-    let cli = Cli::from_arg_matches(&matches.expect("fine")).expect("fine");
+    let cli = parse(["probewatch", "scan", "-q", "-q", "--top", "3", "--top", "4", "x"].map(OsString::from)).expect("fine");
     let CliCommand::Scan(args) = cli.command else { panic!("not a scan") };
     assert_eq!(args.into_args().print.top.map(PositiveCount::get), Some(4));
 }

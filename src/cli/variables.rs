@@ -16,7 +16,7 @@ use crate::rules;
 /// Variables that stop a scan at a fixed point; only builds for tests read them.
 const TEST_ONLY: &[&str] = if cfg!(feature = "failpoints") { &["PROBEWATCH_PAUSE_AT", "PROBEWATCH_PAUSE_FILE"] } else { &[] };
 
-/// Every flag that is a setting.
+/// Every flag that is a setting. To declare them takes time, so without a variable nothing does.
 pub(super) fn all_flags() -> Command {
     AllArgs::augment_args(Command::new("probewatch")).disable_help_flag(true)
 }

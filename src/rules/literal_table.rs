@@ -57,7 +57,7 @@ pub(super) struct LiteralUse {
 }
 
 /// The literals that are searched in the same bytes.
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq)]
 pub(super) struct LiteralTable {
     /// The literals in lower case, sorted.
     pub(super) texts: TextArena,
