@@ -55,7 +55,7 @@ pub(super) struct Lookup {
 
 /// Where a cell of another table belongs.
 #[derive(Debug, Clone, Copy)]
-struct Place {
+struct MergePosition {
     lookup: Lookup,
     /// The cell with the same key.
     found: Option<usize>,
@@ -153,15 +153,15 @@ impl CellTable {
     pub(super) fn retain(&mut self, mut kept: Vec<u32>, new: impl Fn(&CellKey) -> CellKey, mut scale: Option<&mut TimeScale>) {
         kept.sort_unstable();
         self.slots.clear();
-        for (place, number) in kept.iter().enumerate() {
-            self.counts.swap(place, *number as usize);
-            self.samples.swap(place, *number as usize);
-            let counts = &mut self.counts[place];
+        for (index, number) in kept.iter().enumerate() {
+            self.counts.swap(index, *number as usize);
+            self.samples.swap(index, *number as usize);
+            let counts = &mut self.counts[index];
             counts.key = new(&counts.key);
             if let Some(scale) = scale.as_deref_mut() {
                 counts.enter(scale);
             }
-            InternSlot { tag: hash_tag(&self.state, &counts.key), number: place as u32 }.insert(&mut self.slots);
+            InternSlot { tag: hash_tag(&self.state, &counts.key), number: index as u32 }.insert(&mut self.slots);
         }
         self.counts.truncate(kept.len());
         for dropped in self.samples.drain(kept.len()..) {
@@ -177,7 +177,7 @@ impl CellTable {
         }
         self.counts.shrink_to_fit();
         self.samples.shrink_to_fit();
-        self.slots.shrink_to_fit(|slot| slot.place());
+        self.slots.shrink_to_fit(|slot| slot.hash());
     }
 
     /// Changes the key and the input of the sample of all cells. Distinct keys must stay distinct.
@@ -245,6 +245,9 @@ impl CellTable {
             let lookups = self.prefetch(&keys[..counts.len()]);
             let near = |lookup: &Lookup| self.samples.get(lookup.number as usize).map_or(0, |sample| sample.position.line);
             black_box(lookups[..counts.len()].iter().map(near).fold(0, u64::wrapping_add));
+            let mine = || lookups[..counts.len()].iter().filter_map(|lookup| self.counts.get(lookup.number as usize));
+            mine().chain(&*counts).for_each(CellCounts::prefetch_counts);
+            mine().chain(&*counts).for_each(CellCounts::prefetch_entries);
             for (((counts, key), lookup), sample) in counts.iter_mut().zip(keys).zip(lookups).zip(&mut samples) {
                 let counts = CellCounts { key, counts: counts.counts.take(), ..*counts };
                 self.add(counts, lookup, sample, scale.as_deref_mut());
@@ -276,35 +279,35 @@ impl CellTable {
     /// Adds a copy of a cell of another table, under a new key and without its times between the first and the last.
     pub(super) fn insert_copy(&mut self, key: CellKey, from: &Self, number: u32) {
         let CellCounts { hits, span, .. } = from.counts[number as usize];
-        let place = self.place(&key, from, number);
-        let sample = place.takes_sample.then(|| from.samples[number as usize].copied(&from.texts, &mut self.texts));
-        self.add_at(place, CellCounts { key, hits, span, counts: None }, sample, None);
+        let position = self.merge_position(&key, from, number);
+        let sample = position.takes_sample.then(|| from.samples[number as usize].copied(&from.texts, &mut self.texts));
+        self.add_at(position, CellCounts { key, hits, span, counts: None }, sample, None);
     }
 
     /// Moves a cell of another table here, under a new key. In its old place it has no sample any more. A table of copies of cells has
     /// no scale.
     pub(super) fn insert_moved(&mut self, key: CellKey, from: &mut Self, number: u32, scale: Option<&mut TimeScale>) {
-        let place = self.place(&key, from, number);
-        let sample = place.takes_sample.then(|| from.samples[number as usize].moved(&from.texts, &mut self.texts));
+        let position = self.merge_position(&key, from, number);
+        let sample = position.takes_sample.then(|| from.samples[number as usize].moved(&from.texts, &mut self.texts));
         let counts = &mut from.counts[number as usize];
         let counts = CellCounts { key, counts: counts.counts.take().filter(|_| scale.is_some()), ..*counts };
-        self.add_at(place, counts, sample, scale);
+        self.add_at(position, counts, sample, scale);
     }
 
     /// Where a cell of another table belongs.
-    fn place(&self, key: &CellKey, from: &Self, number: u32) -> Place {
+    fn merge_position(&self, key: &CellKey, from: &Self, number: u32) -> MergePosition {
         let lookup = Lookup { tag: hash_tag(&self.state, key), number: NO_CELL };
         let found = self.find(key, lookup);
-        Place { lookup, found, takes_sample: found.is_none_or(|found| from.view(number as usize).order(&self.view(found)).is_lt()) }
+        MergePosition { lookup, found, takes_sample: found.is_none_or(|found| from.view(number as usize).order(&self.view(found)).is_lt()) }
     }
 
     fn view(&self, number: usize) -> SampleView<'_> {
         self.samples[number].view(&self.texts)
     }
 
-    /// Adds the counts of a cell, and its sample if the place takes it.
-    fn add_at(&mut self, place: Place, counts: CellCounts, sample: Option<CellSample>, scale: Option<&mut TimeScale>) {
-        match (place.found, sample) {
+    /// Adds the counts of a cell, and its sample if the position takes it.
+    fn add_at(&mut self, position: MergePosition, counts: CellCounts, sample: Option<CellSample>, scale: Option<&mut TimeScale>) {
+        match (position.found, sample) {
             (Some(found), sample) => {
                 self.counts[found].add(counts, scale);
                 if let Some(sample) = sample {
@@ -312,7 +315,7 @@ impl CellTable {
                     self.compact();
                 }
             }
-            (None, Some(sample)) => self.push_new(counts, place.lookup, sample, scale),
+            (None, Some(sample)) => self.push_new(counts, position.lookup, sample, scale),
             // A new cell takes the sample.
             (None, None) => {}
         }

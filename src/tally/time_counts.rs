@@ -11,6 +11,7 @@
 use std::iter;
 
 use super::cell::CellCounts;
+use crate::prefetch::prefetch;
 use crate::time::{LogTime, PackedTime, TimeSpan};
 
 /// The length of a bucket: a minute, 5 minutes, an hour, a day, a week, 4 weeks, and then twice as long each time. Buckets
@@ -33,6 +34,10 @@ pub(crate) const WEEK_HOURS: usize = 168;
 
 /// Hours come first in a list, and buckets after them.
 const HOURS: u32 = WEEK_HOURS as u32;
+
+/// How many cells ahead the entries of a cell are prefetched, and its counts, which point to them, twice as many: enough to overlap
+/// cache misses, and far fewer than the cache holds.
+const AHEAD: usize = 8;
 
 /// The most entries of the lists of all cells: this number of buckets, and the same number of hours. They take 4 MB.
 pub(super) const MAX_TIME_ENTRIES: usize = 1 << 18;
@@ -152,8 +157,10 @@ impl TimeScale {
     pub(super) fn shrink(&mut self, cells: &mut [CellCounts], most: usize) {
         loop {
             (self.hours, self.buckets) = (0, 0);
-            for cell in &mut *cells {
-                cell.shorten(self);
+            for at in 0..cells.len() {
+                cells.get(at + 2 * AHEAD).into_iter().for_each(CellCounts::prefetch_counts);
+                cells.get(at + AHEAD).into_iter().for_each(CellCounts::prefetch_entries);
+                cells[at].shorten(self);
             }
             if self.hours <= most && (self.buckets <= most || self.unit.0 == MAX_UNIT) {
                 return;
@@ -196,7 +203,7 @@ pub struct TimeCounts {
     untimed: u64,
     /// Hits in the list, by hour and by bucket.
     listed: [u64; 2],
-    /// Sorted by key. If a count is too large for an entry, several have the same key.
+    /// Sorted by key. If a count is too large for an entry, several have the same key, and all but the last of them are full.
     entries: Vec<TimeEntry>,
 }
 
@@ -247,36 +254,70 @@ impl TimeCounts {
     /// Adds hits.
     fn insert(&mut self, key: u32, hits: u64) {
         self.listed[usize::from(key >= HOURS)] += hits;
-        let at = if self.entries.last().is_none_or(|last| last.key < key) {
+        let mut at = if self.entries.last().is_none_or(|last| last.key <= key) {
             self.entries.len()
         } else {
-            self.entries.partition_point(|entry| entry.key < key)
+            self.entries.partition_point(|entry| entry.key <= key)
         };
         let mut left = hits;
-        if let Some(entry) = self.entries.get_mut(at).filter(|entry| entry.key == key) {
-            let more = left.min((u32::MAX - entry.hits).into());
-            entry.hits += more as u32;
-            left -= more;
+        if let Some(entry) = self.entries[..at].last_mut().filter(|entry| entry.key == key) {
+            left -= entry.add(hits);
         }
         while left > 0 {
-            let more = left.min(u32::MAX.into());
-            self.entries.insert(at, TimeEntry { key, hits: more as u32 });
-            left -= more;
+            let mut entry = TimeEntry { key, hits: 0 };
+            left -= entry.add(left);
+            self.entries.insert(at, entry);
+            at += 1;
         }
+    }
+
+    /// Adds the entries of another list with the same unit.
+    fn merge(&mut self, other: &Self) {
+        (0..2).for_each(|list| self.listed[list] += other.listed[list]);
+        self.entries.extend_from_slice(&other.entries);
+        // Two sorted runs, which the stable sort merges in one pass.
+        self.entries.sort_by_key(|entry| entry.key);
+        self.join_equal_keys();
     }
 
     /// Changes the unit, and removes the entries with the keys of the last time.
     fn shorten(&mut self, scale: &TimeScale, last: [u32; 2]) {
-        let old = std::mem::take(&mut self.entries);
         let unit = std::mem::replace(&mut self.unit, scale.unit);
-        self.listed = [0; 2];
-        for TimeEntry { key, hits } in old {
-            let key = if key < HOURS { key } else { HOURS + scale.unit.bucket(unit.start(key - HOURS)) };
-            if !last.contains(&key) && (scale.has_hours || key >= HOURS) {
-                self.insert(key, hits.into());
+        if unit != scale.unit {
+            let first = self.hours_len();
+            for entry in &mut self.entries[first..] {
+                entry.key = HOURS + scale.unit.bucket(unit.start(entry.key - HOURS));
             }
         }
-        self.entries.shrink_to_fit();
+        self.entries.retain(|entry| !last.contains(&entry.key) && (scale.has_hours || entry.key >= HOURS));
+        self.join_equal_keys();
+        let sum = |entries: &[TimeEntry]| entries.iter().map(|entry| u64::from(entry.hits)).sum();
+        let (hours, buckets) = self.entries.split_at(self.hours_len());
+        self.listed = [sum(hours), sum(buckets)];
+        // Lists are short and many: moving each of them would take longer than all else here.
+        if self.entries.capacity() > 2 * self.entries.len() {
+            self.entries.shrink_to_fit();
+        }
+    }
+
+    /// Joins neighbours with the same key; all but the last of them are full then.
+    fn join_equal_keys(&mut self) {
+        self.entries.dedup_by(|next, entry| {
+            let is_equal = next.key == entry.key;
+            if is_equal {
+                next.hits -= entry.add(next.hits.into()) as u32;
+            }
+            is_equal && next.hits == 0
+        });
+    }
+}
+
+impl TimeEntry {
+    /// Adds hits as far as the entry can hold them. Returns how many it took.
+    fn add(&mut self, hits: u64) -> u64 {
+        let taken = hits.min((u32::MAX - self.hits).into());
+        self.hits += taken as u32;
+        taken
     }
 }
 
@@ -340,16 +381,22 @@ impl CellCounts {
             if hits == 0 || of_last.contains(&key) || (at == 0 && !scale.has_hours) {
                 continue;
             }
-            let counts = self.counts.get_or_insert_default();
-            if counts.unit < scale.unit {
-                scale.remove_entries(counts);
-                counts.shorten(scale, of_last);
-                scale.add_entries(counts);
-            }
+            let counts = self.counts_in_unit(of_last, scale);
             let before = counts.entries.len();
             counts.insert(key, hits);
             *(if at == 0 { &mut scale.hours } else { &mut scale.buckets }) += counts.entries.len() - before;
         }
+    }
+
+    /// The lists, in the unit of the scale.
+    fn counts_in_unit(&mut self, of_last: [u32; 2], scale: &mut TimeScale) -> &mut TimeCounts {
+        let counts = self.counts.get_or_insert_default();
+        if counts.unit < scale.unit {
+            scale.remove_entries(counts);
+            counts.shorten(scale, of_last);
+            scale.add_entries(counts);
+        }
+        counts
     }
 
     /// Adds the times of another cell with the same key, before its hits are added.
@@ -370,9 +417,11 @@ impl CellCounts {
             self.list(scale.keys(earlier), rest, of_last, scale);
             if let Some(mut others) = others {
                 others.shorten(scale, of_last);
-                for TimeEntry { key, hits } in others.entries {
-                    let hits = u64::from(hits);
-                    self.list([key; 2], if key < HOURS { [hits, 0] } else { [0, hits] }, of_last, scale);
+                if !others.entries.is_empty() {
+                    let counts = self.counts_in_unit(of_last, scale);
+                    scale.remove_entries(counts);
+                    counts.merge(&others);
+                    scale.add_entries(counts);
                 }
             }
             self.span.add(other_first);
@@ -385,6 +434,22 @@ impl CellCounts {
 
     fn ends(&self) -> Option<(PackedTime, PackedTime)> {
         self.span.first().zip(self.span.last())
+    }
+
+    /// Prefetches the counts of the lists.
+    #[inline]
+    pub(super) fn prefetch_counts(&self) {
+        if let Some(counts) = &self.counts {
+            prefetch(&**counts);
+        }
+    }
+
+    /// Prefetches the lists, after their counts.
+    #[inline]
+    pub(super) fn prefetch_entries(&self) {
+        if let Some(entry) = self.counts.as_ref().and_then(|counts| counts.entries.first()) {
+            prefetch(entry);
+        }
     }
 
     /// Keeps what is necessary, and adds its entries to those of the scale.
